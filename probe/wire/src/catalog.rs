@@ -1,0 +1,66 @@
+//! The names that exist: which benchmarks and collectors a probe of this version knows.
+
+/// A benchmark's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Benchmark {
+    /// Name used in playbooks, on the command line and in metric identities.
+    pub name: &'static str,
+    /// One sentence for lists.
+    pub about: &'static str,
+    /// Longest it may take per profile (smoke, quick, standard, full), seconds; past it the console gives up.
+    pub limit_s: [u32; 4],
+}
+
+/// A collector's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Collector {
+    /// Name used in playbooks and fact frames.
+    pub name: &'static str,
+    /// One sentence for lists.
+    pub about: &'static str,
+}
+
+/// Every benchmark, in the order a plain `run` takes them.
+pub const BENCHMARKS: &[Benchmark] = &[
+    Benchmark { name: "cpu-gemm", about: "matrix product on every core, fp32 and fp64", limit_s: [20, 60, 180, 600] },
+    Benchmark { name: "cpu-stream", about: "memory bandwidth: copy, scale, add, triad", limit_s: [20, 60, 180, 600] },
+    Benchmark {
+        name: "cpu-latency",
+        about: "pointer chase through L1, L2, last-level cache and DRAM",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
+        name: "cpu-dispatch",
+        about: "system call, futex wake and thread hand-off latency",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
+        name: "disk",
+        about: "sequential and random read and write with direct I/O on a file of its own",
+        limit_s: [30, 90, 300, 900],
+    },
+    Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
+];
+
+/// Every collector.
+pub const COLLECTORS: &[Collector] = &[
+    Collector { name: "identity", about: "DMI, serial, boot id, kernel, libc" },
+    Collector { name: "cpu", about: "model, cores, NUMA nodes, governor, frequencies" },
+    Collector { name: "memory", about: "sizes, huge pages, ECC counters" },
+    Collector { name: "disk", about: "disks, mounts, free space" },
+    Collector { name: "nic", about: "network interfaces, link state, speed, errors" },
+    Collector { name: "load", about: "load average, foreign processes, pressure" },
+    Collector { name: "kernel-log", about: "tail of the kernel log" },
+];
+
+/// The entry called `name`.
+#[must_use]
+pub fn benchmark(name: &str) -> Option<&'static Benchmark> {
+    BENCHMARKS.iter().find(|b| b.name == name)
+}
+
+/// The entry called `name`.
+#[must_use]
+pub fn collector(name: &str) -> Option<&'static Collector> {
+    COLLECTORS.iter().find(|c| c.name == name)
+}

@@ -1,0 +1,380 @@
+//! Frames to bytes and back. `[length: u32 BE][CBOR body]` after a preamble that login noise cannot fake.
+//!
+//! The decoder is fed whatever arrives and never allocates for a length it has not checked.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::limits::{FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, SERIES_VALUES, TEXT_BYTES};
+use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, clean};
+
+/// Begins every stream in either direction; banners and shell noise before it are skipped.
+pub const MAGIC: [u8; 16] = *b"\0\xffmuster-wire\x01\r\n";
+/// The same bytes as a slice.
+pub const PREAMBLE: &[u8] = &MAGIC;
+
+/// Why a stream cannot be read on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    /// No preamble within [`NOISE_BYTES`].
+    #[error("no probe answered: {bytes} bytes without a preamble, beginning with {start:?}")]
+    NoPreamble {
+        /// Bytes seen.
+        bytes: usize,
+        /// Their start, cleaned.
+        start: String,
+    },
+    /// A frame claims more than [`FRAME_BYTES`].
+    #[error("a frame of {bytes} bytes is over the limit of {FRAME_BYTES}")]
+    TooLong {
+        /// Claimed size.
+        bytes: usize,
+    },
+    /// A frame's body is not what the contract says.
+    #[error("a frame does not decode: {why}")]
+    Malformed {
+        /// What the CBOR reader said.
+        why: String,
+    },
+    /// A frame decodes and breaks a limit.
+    #[error("a frame breaks a limit: {what}")]
+    Limit {
+        /// Which.
+        what: String,
+    },
+}
+
+/// Bytes of one frame, length first. Write [`MAGIC`] once before the first.
+///
+/// # Errors
+/// When the frame is larger than the contract allows.
+pub fn encode(frame: &Frame) -> Result<Vec<u8>, CodecError> {
+    pack(frame)
+}
+
+/// Bytes of one request, length first. Write [`MAGIC`] once before the first.
+///
+/// # Errors
+/// When the request is larger than the contract allows.
+pub fn encode_request(request: &Request) -> Result<Vec<u8>, CodecError> {
+    pack(request)
+}
+
+fn pack<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
+    let mut bytes = vec![0; 4];
+    ciborium::into_writer(value, &mut bytes).map_err(|e| CodecError::Malformed { why: e.to_string() })?;
+    let length = bytes.len() - 4;
+    let Some(prefix) = u32::try_from(length).ok().filter(|_| length <= FRAME_BYTES) else {
+        return Err(CodecError::TooLong { bytes: length });
+    };
+    bytes[..4].copy_from_slice(&prefix.to_be_bytes());
+    Ok(bytes)
+}
+
+/// Turns arriving bytes into frames.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    start: usize,
+    noise: usize,
+    greeted: bool,
+    unknown: u64,
+}
+
+impl Decoder {
+    /// A decoder that waits for the preamble.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds bytes as they arrived.
+    pub fn push(&mut self, bytes: &[u8]) {
+        if self.start > 0 && self.start == self.buffer.len() {
+            self.buffer.clear();
+            self.start = 0;
+        } else if self.start > FRAME_BYTES {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// Whether the preamble was seen.
+    #[must_use]
+    pub const fn greeted(&self) -> bool {
+        self.greeted
+    }
+
+    /// Frames of kinds this version does not know, skipped.
+    #[must_use]
+    pub const fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// What came before the preamble, or has come so far without one; cleaned, for an error message.
+    #[must_use]
+    pub fn noise(&self) -> String {
+        let end = self.buffer.len().min(self.start + 512);
+        clean(&String::from_utf8_lossy(&self.buffer[self.start..end]), 200)
+    }
+
+    /// The next whole frame, `None` when more bytes are needed.
+    ///
+    /// # Errors
+    /// When the stream breaks the contract; it cannot be read on after that.
+    pub fn frame(&mut self) -> Result<Option<Frame>, CodecError> {
+        while let Some(body) = self.body()? {
+            match unpack::<Frame>(&self.buffer[body.clone()]) {
+                Ok(frame) => return checked(frame).map(Some),
+                Err(why) if known_kind(&self.buffer[body]) => return Err(CodecError::Malformed { why }),
+                Err(_) => self.unknown += 1,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The next whole request, `None` when more bytes are needed.
+    ///
+    /// # Errors
+    /// When the stream breaks the contract.
+    pub fn request(&mut self) -> Result<Option<Request>, CodecError> {
+        let Some(body) = self.body()? else { return Ok(None) };
+        unpack(&self.buffer[body]).map(Some).map_err(|why| CodecError::Malformed { why })
+    }
+
+    fn body(&mut self) -> Result<Option<std::ops::Range<usize>>, CodecError> {
+        if !self.greeted && !self.skip_noise()? {
+            return Ok(None);
+        }
+        let rest = &self.buffer[self.start..];
+        let Some(prefix) = rest.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*prefix) as usize;
+        if length > FRAME_BYTES {
+            return Err(CodecError::TooLong { bytes: length });
+        }
+        if rest.len() < 4 + length {
+            return Ok(None);
+        }
+        let begin = self.start + 4;
+        self.start = begin + length;
+        Ok(Some(begin..begin + length))
+    }
+
+    fn skip_noise(&mut self) -> Result<bool, CodecError> {
+        let rest = &self.buffer[self.start..];
+        if let Some(at) = rest.windows(MAGIC.len()).position(|w| w == MAGIC) {
+            self.start += at + MAGIC.len();
+            self.greeted = true;
+            return Ok(true);
+        }
+        self.noise = rest.len();
+        if self.noise > NOISE_BYTES {
+            return Err(CodecError::NoPreamble { bytes: self.noise, start: self.noise() });
+        }
+        Ok(false)
+    }
+}
+
+fn unpack<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
+    // The depth limit keeps a hostile nest of arrays from exhausting the stack.
+    ciborium::de::from_reader_with_recursion_limit(body, 32).map_err(|e| e.to_string())
+}
+
+/// Whether the body is a one-entry map whose key this version knows: then it is malformed, not new.
+fn known_kind(body: &[u8]) -> bool {
+    const KINDS: [&str; 8] = ["hello", "facts", "progress", "series", "finished", "log", "beat", "bye"];
+    let Ok(value) = unpack::<ciborium::Value>(body) else { return true };
+    match value {
+        ciborium::Value::Map(entries) => {
+            !matches!(entries.as_slice(), [(ciborium::Value::Text(kind), _)] if !KINDS.contains(&kind.as_str()))
+        }
+        _ => true,
+    }
+}
+
+fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
+    match &mut frame {
+        Frame::Hello(hello) => {
+            tidy(&mut hello.build, NAME_BYTES);
+            for reading in [&mut hello.boot_id, &mut hello.hostname] {
+                match reading {
+                    Reading::Value(text) | Reading::Failed(text) => tidy(text, NAME_BYTES),
+                    Reading::Absent | Reading::Denied => {}
+                }
+            }
+            bounded("capabilities", hello.capabilities.len(), 64)?;
+            hello.capabilities.iter_mut().for_each(|c| tidy(c, NAME_BYTES));
+        }
+        Frame::Facts(facts) => {
+            tidy(&mut facts.collector, NAME_BYTES);
+            bounded("facts", facts.facts.len(), FACTS)?;
+            facts.facts.iter_mut().for_each(tidy_fact);
+        }
+        Frame::Progress(progress) => {
+            tidy(&mut progress.benchmark, NAME_BYTES);
+            tidy(&mut progress.note, 256);
+            progress.done = if progress.done.is_finite() { progress.done.clamp(0.0, 1.0) } else { 0.0 };
+        }
+        Frame::Series(series) => {
+            bounded("series values", series.values.len(), SERIES_VALUES)?;
+            tidy_metric(&mut series.metric);
+        }
+        Frame::Finished(finished) => {
+            tidy(&mut finished.name, NAME_BYTES);
+            match &mut finished.outcome {
+                Outcome::Done => {}
+                Outcome::NotApplicable(why) | Outcome::Denied(why) | Outcome::NotRun(why) | Outcome::Failed(why) => {
+                    tidy(why, TEXT_BYTES);
+                }
+            }
+        }
+        Frame::Log(line) => tidy(&mut line.text, TEXT_BYTES),
+        Frame::Beat(_) => {}
+        Frame::Bye(bye) => tidy(&mut bye.reason, TEXT_BYTES),
+    }
+    Ok(frame)
+}
+
+fn tidy(text: &mut String, limit: usize) {
+    *text = clean(text, limit);
+}
+
+fn tidy_metric(metric: &mut MetricId) {
+    tidy(&mut metric.benchmark, NAME_BYTES);
+    tidy(&mut metric.name, NAME_BYTES);
+    tidy(&mut metric.engine, NAME_BYTES);
+}
+
+fn tidy_fact(fact: &mut Fact) {
+    tidy(&mut fact.key, NAME_BYTES);
+    match &mut fact.reading {
+        Reading::Value(Datum::Text(text)) | Reading::Failed(text) => tidy(text, TEXT_BYTES),
+        _ => {}
+    }
+}
+
+fn bounded(what: &str, have: usize, limit: usize) -> Result<(), CodecError> {
+    if have > limit {
+        return Err(CodecError::Limit { what: format!("{have} {what}, at most {limit}") });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Beat, Direction, Series, Unit};
+    use proptest::prelude::*;
+
+    fn stream(frames: &[Frame]) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        for frame in frames {
+            bytes.extend(encode(frame).unwrap());
+        }
+        bytes
+    }
+
+    fn series(values: Vec<f64>) -> Frame {
+        Frame::Series(Series {
+            metric: MetricId::new("cpu-stream", "triad", "own"),
+            unit: Unit::BytesPerSec,
+            direction: Direction::HigherIsBetter,
+            values,
+            warmup: 3,
+            started_ns: 17,
+        })
+    }
+
+    #[test]
+    fn noise_before_the_preamble_is_skipped() {
+        let mut decoder = Decoder::new();
+        decoder.push(b"Welcome to node 7\r\n\x1b[31mmotd\n");
+        assert_eq!(decoder.frame(), Ok(None));
+        decoder.push(&stream(&[series(vec![1.0, 2.0])]));
+        assert_eq!(decoder.frame(), Ok(Some(series(vec![1.0, 2.0]))));
+    }
+
+    #[test]
+    fn a_stream_cut_at_any_byte_waits_and_never_lies() {
+        let whole = stream(&[series(vec![1.0, 2.0, 3.0])]);
+        for cut in 0..whole.len() {
+            let mut decoder = Decoder::new();
+            decoder.push(&whole[..cut]);
+            assert_eq!(decoder.frame(), Ok(None), "cut at {cut}");
+            decoder.push(&whole[cut..]);
+            assert!(decoder.frame().unwrap().is_some());
+        }
+    }
+
+    #[test]
+    fn an_oversized_length_is_refused_before_allocation() {
+        let mut decoder = Decoder::new();
+        decoder.push(&MAGIC);
+        decoder.push(&u32::MAX.to_be_bytes());
+        assert!(matches!(decoder.frame(), Err(CodecError::TooLong { .. })));
+    }
+
+    #[test]
+    fn endless_noise_is_refused() {
+        let mut decoder = Decoder::new();
+        decoder.push(&vec![b'x'; NOISE_BYTES + 1]);
+        assert!(matches!(decoder.frame(), Err(CodecError::NoPreamble { .. })));
+    }
+
+    #[test]
+    fn unknown_kinds_are_skipped_and_counted() {
+        let mut body = Vec::new();
+        ciborium::into_writer(&std::collections::BTreeMap::from([("aura", 1)]), &mut body).unwrap();
+        let mut decoder = Decoder::new();
+        decoder.push(&MAGIC);
+        decoder.push(&u32::try_from(body.len()).unwrap().to_be_bytes());
+        decoder.push(&body);
+        let beat = Frame::Beat(Beat { wall_ns: 1, monotonic_ns: 2, nonce: 3 });
+        decoder.push(&encode(&beat).unwrap());
+        assert_eq!(decoder.frame(), Ok(Some(beat)));
+        assert_eq!(decoder.unknown(), 1);
+    }
+
+    #[test]
+    fn escapes_in_names_do_not_reach_the_console() {
+        let mut decoder = Decoder::new();
+        let mut hostile = series(vec![1.0]);
+        if let Frame::Series(s) = &mut hostile {
+            s.metric.name = "tri\u{1b}[2Jad".into();
+        }
+        decoder.push(&stream(&[hostile]));
+        assert_eq!(decoder.frame(), Ok(Some(series(vec![1.0]))));
+    }
+
+    #[test]
+    fn too_many_values_break_a_limit() {
+        let mut decoder = Decoder::new();
+        decoder.push(&stream(&[series(vec![0.0; SERIES_VALUES + 1])]));
+        assert!(matches!(decoder.frame(), Err(CodecError::Limit { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sent_arrives(values in proptest::collection::vec(-1e12f64..1e12, 0..200), step in 1usize..40) {
+            let bytes = stream(&[series(values.clone())]);
+            let mut decoder = Decoder::new();
+            let mut seen = None;
+            for chunk in bytes.chunks(step) {
+                decoder.push(chunk);
+                if let Some(frame) = decoder.frame().unwrap() { seen = Some(frame); }
+            }
+            prop_assert_eq!(seen, Some(series(values)));
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            let mut decoder = Decoder::new();
+            decoder.push(&MAGIC);
+            decoder.push(&bytes);
+            for _ in 0..50 {
+                match decoder.frame() { Ok(Some(_)) => {}, _ => break }
+            }
+        }
+    }
+}

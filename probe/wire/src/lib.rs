@@ -1,0 +1,21 @@
+//! The contract between a node and the console: what the probe may say, in which bytes, and how much of it.
+//!
+//! Uses nothing of ours and touches no file, socket or clock. Old probes outlive consoles, so frames are
+//! self-describing (CBOR maps with names) and unknown frame kinds are skipped and counted.
+
+mod catalog;
+mod codec;
+mod frame;
+pub mod limits;
+mod reading;
+mod text;
+mod unit;
+
+pub use catalog::{BENCHMARKS, Benchmark, COLLECTORS, Collector, benchmark, collector};
+pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
+pub use frame::{
+    Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series,
+};
+pub use reading::{Datum, Reading};
+pub use text::clean;
+pub use unit::{Direction, MetricId, Profile, Unit};

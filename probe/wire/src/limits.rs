@@ -1,0 +1,16 @@
+//! How much a node may say before the console stops listening.
+
+/// Largest body of one frame, bytes. Checked before anything is allocated.
+pub const FRAME_BYTES: usize = 1 << 20;
+/// Most values in one series; longer series must be split or thinned by the probe.
+pub const SERIES_VALUES: usize = 65_536;
+/// Longest text of any kind (names, reasons, log lines), bytes after cleaning.
+pub const TEXT_BYTES: usize = 4_096;
+/// Longest benchmark, metric, engine or fact name, bytes.
+pub const NAME_BYTES: usize = 96;
+/// Most facts in one frame.
+pub const FACTS: usize = 8_192;
+/// Bytes of banner and login noise skipped while looking for the preamble.
+pub const NOISE_BYTES: usize = 256 * 1024;
+/// Bytes one benchmark of one node may send in all.
+pub const BENCHMARK_BYTES: usize = 64 << 20;

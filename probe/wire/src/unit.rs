@@ -1,0 +1,195 @@
+//! What a number means: its unit, which way is good, and the identity under which it may be compared.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Unit of a value. Stored and shown with every series; values are never rescaled silently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Bytes per second, counted as STREAM counts them.
+    BytesPerSec,
+    /// Floating-point operations per second.
+    FlopPerSec,
+    /// Operations per second (I/O requests, hand-offs).
+    OpsPerSec,
+    /// Nanoseconds.
+    Nanos,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Hertz.
+    Hertz,
+    /// Degrees Celsius.
+    Celsius,
+    /// A share between 0 and 1.
+    Ratio,
+    /// A plain number.
+    Count,
+}
+
+impl Unit {
+    /// Short symbol without prefix, such as `B/s`.
+    #[must_use]
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::BytesPerSec => "B/s",
+            Self::FlopPerSec => "FLOP/s",
+            Self::OpsPerSec => "op/s",
+            Self::Nanos => "ns",
+            Self::Seconds => "s",
+            Self::Bytes => "B",
+            Self::Hertz => "Hz",
+            Self::Celsius => "°C",
+            Self::Ratio => "",
+            Self::Count => "",
+        }
+    }
+
+    /// `value` with an SI prefix and three to four significant digits, such as `41.2 GB/s`.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        let (scaled, prefix) = match self {
+            Self::Nanos => return show_seconds(value * 1e-9),
+            Self::Seconds => return show_seconds(value),
+            Self::Ratio => return format!("{:.1} %", value * 100.0),
+            Self::Celsius => (value, ""),
+            _ => si(value),
+        };
+        format!("{} {prefix}{}", significant(scaled), self.symbol()).trim_end().to_owned()
+    }
+}
+
+fn si(value: f64) -> (f64, &'static str) {
+    for (factor, prefix) in [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
+        if value.abs() >= factor {
+            return (value / factor, prefix);
+        }
+    }
+    (value, "")
+}
+
+fn show_seconds(seconds: f64) -> String {
+    let magnitude = seconds.abs();
+    let (scaled, unit) = if magnitude >= 1.0 {
+        (seconds, "s")
+    } else if magnitude >= 1e-3 {
+        (seconds * 1e3, "ms")
+    } else if magnitude >= 1e-6 {
+        (seconds * 1e6, "us")
+    } else {
+        (seconds * 1e9, "ns")
+    };
+    format!("{} {unit}", significant(scaled))
+}
+
+fn significant(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// Which way a metric is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Throughput and the like.
+    HigherIsBetter,
+    /// Latency and the like.
+    LowerIsBetter,
+}
+
+/// How much work a probe does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Profile {
+    /// A node in under 5 s; for CI and the demo.
+    Smoke,
+    /// Under a minute.
+    Quick,
+    /// Under ten minutes.
+    Standard,
+    /// As long as it takes.
+    Full,
+}
+
+impl Profile {
+    /// All profiles, shortest first.
+    pub const ALL: [Self; 4] = [Self::Smoke, Self::Quick, Self::Standard, Self::Full];
+
+    /// The word used in files and on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Smoke => "smoke",
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::Full => "full",
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::str::FromStr for Profile {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|p| p.name() == text)
+            .ok_or_else(|| format!("no profile '{text}': smoke, quick, standard or full"))
+    }
+}
+
+/// Identity of a metric. Two series are compared only when their identities are equal, so results of
+/// two engines never meet. Shown as `cpu-stream/triad@own`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct MetricId {
+    /// Benchmark name, such as `cpu-stream`.
+    pub benchmark: String,
+    /// What was measured, such as `triad`.
+    pub name: String,
+    /// What measured it: `own`, `io_uring`, `pread`, `fio`, …
+    pub engine: String,
+}
+
+impl MetricId {
+    /// Builds an identity from its three parts.
+    pub fn new(benchmark: impl Into<String>, name: impl Into<String>, engine: impl Into<String>) -> Self {
+        Self { benchmark: benchmark.into(), name: name.into(), engine: engine.into() }
+    }
+
+    /// `benchmark/name`, the identity without its engine.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("{}/{}", self.benchmark, self.name)
+    }
+}
+
+impl fmt::Display for MetricId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}@{}", self.benchmark, self.name, self.engine)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_with_a_prefix_and_few_digits() {
+        assert_eq!(Unit::BytesPerSec.show(41.23e9), "41.2 GB/s");
+        assert_eq!(Unit::Nanos.show(152.4), "152 ns");
+        assert_eq!(Unit::Nanos.show(2_500_000.0), "2.50 ms");
+        assert_eq!(Unit::Ratio.show(0.391), "39.1 %");
+        assert_eq!(Unit::Count.show(7.0), "7.00");
+    }
+}
