@@ -1,1 +1,14 @@
-//! Not written yet.
+//! Parses, checks and plans playbooks, and reports what came of a run. Pure: no I/O, no clock.
+
+mod builtin;
+mod error;
+mod parse;
+mod plan;
+mod playbook;
+mod resume;
+
+pub use builtin::{builtin, find_builtin};
+pub use error::{PlaybookError, Problem};
+pub use plan::{Phase, Plan, plan};
+pub use playbook::{Playbook, Step};
+pub use resume::{Todo, collector_work, resume};

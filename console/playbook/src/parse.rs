@@ -1,0 +1,357 @@
+//! Whether a text is a playbook: every problem in it, each with its place, or the playbook.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::Duration;
+
+use muster_wire::{BENCHMARKS, COLLECTORS, Profile};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::unknown;
+use crate::{Playbook, PlaybookError, Problem, Step};
+
+const PLAYBOOK_FIELDS: &[&str] = &["name", "title", "about", "profile", "steps"];
+const STEP_FIELDS: &[&str] = &["id", "about", "collect", "run", "profile", "drop_failed", "limit_s"];
+/// Longest limit a step may set: a week.
+const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
+
+impl Playbook {
+    /// Reads a playbook; `file` is only repeated in messages.
+    ///
+    /// # Errors
+    /// Everything wrong with it, in the order of the file: syntax (the first fault only), unknown or missing
+    /// fields, unknown benchmarks, collectors and profiles, duplicate ids, work named twice, empty steps.
+    pub fn parse(text: &str, file: &str) -> Result<Self, PlaybookError> {
+        let mut reader = Reader { text, problems: Vec::new(), ids: BTreeMap::new(), works: BTreeMap::new() };
+        let playbook = match DeTable::parse(text) {
+            Ok(root) => reader.playbook(root.get_ref(), &(0..0)),
+            Err(error) => {
+                let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
+                reader.problem(&error.span().unwrap_or(0..0), format!("not TOML: {message}"));
+                None
+            }
+        };
+        match playbook {
+            Some(playbook) if reader.problems.is_empty() => Ok(playbook),
+            _ => {
+                reader.problems.sort_by_key(|problem| (problem.line, problem.column));
+                Err(PlaybookError { file: file.to_owned(), problems: reader.problems })
+            }
+        }
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    problems: Vec<Problem>,
+    /// Step id to the line that used it first.
+    ids: BTreeMap<String, usize>,
+    /// Kind and name of work to the step and line that named it first.
+    works: BTreeMap<(&'static str, String), (String, usize)>,
+}
+
+impl Reader<'_> {
+    fn problem(&mut self, span: &Range<usize>, message: String) {
+        self.problems.push(Problem::at(self.text, span, message));
+    }
+
+    fn line(&self, span: &Range<usize>) -> usize {
+        Problem::at(self.text, span, String::new()).line
+    }
+
+    fn playbook(&mut self, table: &DeTable<'_>, span: &Range<usize>) -> Option<Playbook> {
+        self.known_fields(table, PLAYBOOK_FIELDS, "playbook");
+        let name = self.name(table, "name", span);
+        let title = self.required(table, "title", span);
+        let about = self.string(table, "about").unwrap_or_default();
+        let profile = self.profile(table);
+        if !table.contains_key("profile") {
+            self.problem(span, "the playbook has no 'profile': smoke, quick, standard or full".to_owned());
+        }
+        let steps = self.steps(table, span);
+        Some(Playbook { name: name?, title: title?, about, profile: profile?, steps })
+    }
+
+    fn steps(&mut self, table: &DeTable<'_>, span: &Range<usize>) -> Vec<Step> {
+        let Some(value) = table.get("steps") else {
+            self.problem(span, "the playbook has no [[steps]]".to_owned());
+            return Vec::new();
+        };
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong_type(value, "steps", "a list of tables, written [[steps]]");
+            return Vec::new();
+        };
+        if array.is_empty() {
+            self.problem(&value.span(), "the playbook has no [[steps]]".to_owned());
+        }
+        array
+            .iter()
+            .filter_map(|item| match item.get_ref() {
+                DeValue::Table(step) => self.step(step, &item.span()),
+                _ => {
+                    self.wrong_type(item, "steps", "a list of tables, written [[steps]]");
+                    None
+                }
+            })
+            .collect()
+    }
+
+    fn step(&mut self, table: &DeTable<'_>, span: &Range<usize>) -> Option<Step> {
+        self.known_fields(table, STEP_FIELDS, "step");
+        let id = self.name(table, "id", span);
+        if let (Some(id), Some(value)) = (&id, table.get("id")) {
+            let line = self.line(&value.span());
+            match self.ids.get(id) {
+                Some(first) => {
+                    let message = format!("step id '{id}' is already used in line {first}");
+                    self.problem(&value.span(), message);
+                }
+                None => drop(self.ids.insert(id.clone(), line)),
+            }
+        }
+        let shown = id.clone().unwrap_or_else(|| "?".to_owned());
+        let collect = self.works(table, "collect", &shown);
+        let run = self.works(table, "run", &shown);
+        if [&collect, &run].into_iter().all(|works| works.as_ref().is_some_and(Vec::is_empty)) {
+            self.problem(span, format!("step '{shown}' does nothing: give it 'collect' or 'run'"));
+        }
+        Some(Step {
+            about: self.string(table, "about").unwrap_or_default(),
+            profile: self.profile(table),
+            drop_failed: self.flag(table, "drop_failed"),
+            limit: self.limit(table),
+            line: self.line(span),
+            id: id?,
+            collect: collect?,
+            run: run?,
+        })
+    }
+
+    fn known_fields(&mut self, table: &DeTable<'_>, fields: &[&str], of: &str) {
+        for key in table.keys() {
+            let name = key.get_ref();
+            if !fields.contains(&name.as_ref()) {
+                self.problem(&key.span(), unknown(&format!("{of} field"), name, fields.iter().copied()));
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, value: &Spanned<DeValue<'_>>, field: &str, wanted: &str) {
+        let found = value.get_ref().type_str();
+        self.problem(&value.span(), format!("'{field}' must be {wanted}, not {found}"));
+    }
+
+    fn string(&mut self, table: &DeTable<'_>, field: &str) -> Option<String> {
+        let value = table.get(field)?;
+        match value.get_ref() {
+            DeValue::String(text) => Some(text.trim().to_owned()),
+            _ => {
+                self.wrong_type(value, field, "a string");
+                None
+            }
+        }
+    }
+
+    fn required(&mut self, table: &DeTable<'_>, field: &str, span: &Range<usize>) -> Option<String> {
+        let Some(value) = table.get(field) else {
+            let of = if span.is_empty() { "playbook" } else { "step" };
+            self.problem(span, format!("the {of} has no '{field}'"));
+            return None;
+        };
+        let text = self.string(table, field)?;
+        if text.is_empty() {
+            self.problem(&value.span(), format!("'{field}' is empty"));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A required string made of lower-case letters, digits and dashes: it ends up in commands and file names.
+    fn name(&mut self, table: &DeTable<'_>, field: &str, span: &Range<usize>) -> Option<String> {
+        let name = self.required(table, field, span)?;
+        if name.len() <= 64 && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
+            return Some(name);
+        }
+        let at = table.get(field)?.span();
+        self.problem(&at, format!("'{field}' must be at most 64 lower-case letters, digits and dashes"));
+        None
+    }
+
+    fn profile(&mut self, table: &DeTable<'_>) -> Option<Profile> {
+        let text = self.string(table, "profile")?;
+        let found = text.parse().ok();
+        if found.is_none() {
+            let at = table.get("profile")?.span();
+            self.problem(&at, unknown("profile", &text, Profile::ALL.iter().map(|profile| profile.name())));
+        }
+        found
+    }
+
+    fn flag(&mut self, table: &DeTable<'_>, field: &str) -> bool {
+        let Some(value) = table.get(field) else { return false };
+        value.get_ref().as_bool().unwrap_or_else(|| {
+            self.wrong_type(value, field, "true or false");
+            false
+        })
+    }
+
+    fn limit(&mut self, table: &DeTable<'_>) -> Option<Duration> {
+        let value = table.get("limit_s")?;
+        let seconds = value
+            .get_ref()
+            .as_integer()
+            .and_then(|integer| u64::from_str_radix(integer.as_str(), integer.radix()).ok())
+            .filter(|seconds| (1..=MAX_LIMIT_S).contains(seconds));
+        if seconds.is_none() {
+            self.problem(&value.span(), format!("'limit_s' must be whole seconds from 1 to {MAX_LIMIT_S}"));
+        }
+        seconds.map(Duration::from_secs)
+    }
+
+    /// The names in `collect` or `run`; `None` after a problem, so that one mistake is told once.
+    fn works(&mut self, table: &DeTable<'_>, field: &str, step: &str) -> Option<Vec<String>> {
+        let Some(value) = table.get(field) else { return Some(Vec::new()) };
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong_type(value, field, "a list of names");
+            return None;
+        };
+        let before = self.problems.len();
+        let names = array.iter().filter_map(|item| self.work(item, field, step)).collect();
+        (self.problems.len() == before).then_some(names)
+    }
+
+    fn work(&mut self, item: &Spanned<DeValue<'_>>, field: &str, step: &str) -> Option<String> {
+        let Some(name) = item.get_ref().as_str() else {
+            self.wrong_type(item, field, "a list of names");
+            return None;
+        };
+        let (kind, known): (_, Vec<&str>) = match field {
+            "collect" => ("collector", COLLECTORS.iter().map(|collector| collector.name).collect()),
+            _ => ("benchmark", BENCHMARKS.iter().map(|benchmark| benchmark.name).collect()),
+        };
+        if !known.contains(&name) {
+            self.problem(&item.span(), unknown(kind, name, known.into_iter()));
+            return None;
+        }
+        let key = (kind, name.to_owned());
+        if let Some((first, line)) = self.works.get(&key) {
+            // A run keeps one result per node and name: a second one could not be told from the first.
+            let message = format!("{kind} '{name}' is already part of step '{first}' (line {line})");
+            self.problem(&item.span(), message);
+            return None;
+        }
+        let line = self.line(&item.span());
+        self.works.insert(key, (step.to_owned(), line));
+        Some(name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "\
+name = \"mine\"
+title = \"Mine\"
+profile = \"quick\"
+
+[[steps]]
+id = \"look\"
+collect = [\"cpu\", \"disk\"]
+
+[[steps]]
+id = \"work\"
+about = \"Measure.\"
+run = [\"disk\", \"cpu-gemm\"]
+profile = \"smoke\"
+drop_failed = true
+limit_s = 90
+";
+
+    fn error(text: &str) -> String {
+        Playbook::parse(text, "p.toml").unwrap_err().to_string()
+    }
+
+    /// The messages alone, each with its line and column.
+    fn told(text: &str) -> Vec<String> {
+        let error = Playbook::parse(text, "p.toml").unwrap_err();
+        error.problems.iter().map(|p| format!("{}:{} {}", p.line, p.column, p.message)).collect()
+    }
+
+    #[test]
+    fn a_good_playbook_is_read_in_full() {
+        let playbook = Playbook::parse(GOOD, "p.toml").unwrap();
+        assert_eq!((playbook.name.as_str(), playbook.profile, playbook.steps.len()), ("mine", Profile::Quick, 2));
+        let step = &playbook.steps[1];
+        assert_eq!((step.id.as_str(), step.line, step.drop_failed), ("work", 9, true));
+        assert_eq!(step.run, ["disk", "cpu-gemm"]);
+        assert_eq!((step.profile, step.limit), (Some(Profile::Smoke), Some(Duration::from_secs(90))));
+        assert_eq!(playbook.steps[0].collect, ["cpu", "disk"]);
+    }
+
+    #[test]
+    fn an_unknown_benchmark_is_told_with_file_line_column_text_and_the_nearest_name() {
+        assert_eq!(
+            error(&GOOD.replace("\"cpu-gemm\"", "\"cpu-gem\"")),
+            "p.toml:12:16: no benchmark 'cpu-gem': did you mean 'cpu-gemm'?\n   \
+             12 | run = [\"disk\", \"cpu-gem\"]\n      |                ^"
+        );
+    }
+
+    #[test]
+    fn an_unknown_field_collector_or_profile_is_told_with_its_line() {
+        assert_eq!(told(&GOOD.replace("limit_s", "limit")), ["15:1 no step field 'limit': did you mean 'limit_s'?"]);
+        assert_eq!(
+            told(&GOOD.replace("title =", "titel =")),
+            ["1:1 the playbook has no 'title'", "2:1 no playbook field 'titel': did you mean 'title'?"]
+        );
+        let answers = told(&GOOD.replace("\"cpu\"", "\"infiniband\""));
+        assert!(answers[0].starts_with("7:12 no collector 'infiniband': there are identity, cpu, "), "{answers:?}");
+        assert_eq!(told(&GOOD.replace("smoke", "smok")), ["13:11 no profile 'smok': did you mean 'smoke'?"]);
+    }
+
+    #[test]
+    fn duplicate_ids_and_work_named_twice_point_at_the_first_use() {
+        assert_eq!(told(&GOOD.replace("\"work\"", "\"look\"")), ["10:6 step id 'look' is already used in line 6"]);
+        assert_eq!(
+            told(&GOOD.replace("[\"disk\", \"cpu-gemm\"]", "[\"disk\", \"disk\"]")),
+            ["12:16 benchmark 'disk' is already part of step 'work' (line 12)"]
+        );
+    }
+
+    #[test]
+    fn a_step_that_does_nothing_is_refused() {
+        assert_eq!(
+            told(&GOOD.replace("collect = [\"cpu\", \"disk\"]", "collect = []")),
+            ["5:1 step 'look' does nothing: give it 'collect' or 'run'"]
+        );
+        assert_eq!(told("name='a'\ntitle='A'\nprofile='full'\nsteps=[]"), ["4:7 the playbook has no [[steps]]"]);
+    }
+
+    #[test]
+    fn wrong_types_and_bad_values_are_told_all_at_once() {
+        let text = GOOD.replace("true", "\"yes\"").replace("= 90", "= 0").replace("\"mine\"", "\"My Own\"");
+        assert_eq!(
+            told(&text),
+            [
+                "1:8 'name' must be at most 64 lower-case letters, digits and dashes",
+                "14:15 'drop_failed' must be true or false, not string",
+                "15:11 'limit_s' must be whole seconds from 1 to 604800",
+            ]
+        );
+        assert_eq!(told(&GOOD.replace("\"cpu\",", "7,")), ["7:12 'collect' must be a list of names, not integer"]);
+    }
+
+    #[test]
+    fn an_empty_file_names_everything_that_is_missing() {
+        assert_eq!(told("").len(), 4);
+    }
+
+    #[test]
+    fn broken_toml_is_told_with_its_line() {
+        let error = Playbook::parse("name = \"a\"\ntitle = \n", "p.toml").unwrap_err();
+        assert_eq!(error.line(), 2);
+        assert!(error.to_string().starts_with("p.toml:2:"), "{error}");
+    }
+}

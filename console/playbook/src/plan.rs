@@ -1,0 +1,297 @@
+//! What a playbook comes to on given nodes: phases in order, how long each should and may take.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use muster_wire::{BENCHMARKS, Profile, benchmark};
+
+use crate::resume::collector_work;
+use crate::{Playbook, Step};
+
+/// Longest one collector may take on a node; it only reads a few files.
+const COLLECTOR_LIMIT: Duration = Duration::from_secs(10);
+/// What one collector is expected to take.
+const COLLECTOR_BUDGET: Duration = Duration::from_millis(100);
+
+/// A playbook spread over nodes. Nodes work independently; the phases of one node run one after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Name of the playbook.
+    pub playbook: String,
+    /// Title of the playbook.
+    pub title: String,
+    /// The playbook's own profile; phases may differ.
+    pub profile: Profile,
+    /// In the order they run.
+    pub phases: Vec<Phase>,
+}
+
+/// One step on its nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Id of the step.
+    pub step: String,
+    /// What the step is for. May be empty.
+    pub about: String,
+    /// Collector names, in order, before the benchmarks.
+    pub collectors: Vec<String>,
+    /// Benchmark names, in order.
+    pub benchmarks: Vec<String>,
+    /// How much work each benchmark does.
+    pub profile: Profile,
+    /// Longest the phase may take on one node.
+    pub limit: Duration,
+    /// Whether the step set `limit` itself, rather than its parts.
+    pub own_limit: bool,
+    /// Nodes that have failed by the end of this phase leave the later ones.
+    pub drop_failed: bool,
+    /// Node names, in the order given.
+    pub nodes: Vec<String>,
+}
+
+/// Spreads `playbook` over `nodes` (order kept, repeats dropped).
+#[must_use]
+pub fn plan(playbook: &Playbook, nodes: &[String]) -> Plan {
+    let mut seen = BTreeSet::new();
+    let nodes: Vec<String> = nodes.iter().filter(|node| seen.insert(*node)).cloned().collect();
+    Plan {
+        playbook: playbook.name.clone(),
+        title: playbook.title.clone(),
+        profile: playbook.profile,
+        phases: playbook.steps.iter().map(|step| phase(playbook, step, &nodes)).collect(),
+    }
+}
+
+fn phase(playbook: &Playbook, step: &Step, nodes: &[String]) -> Phase {
+    let profile = step.profile.unwrap_or(playbook.profile);
+    Phase {
+        step: step.id.clone(),
+        about: step.about.clone(),
+        limit: step.limit.unwrap_or_else(|| limit(&step.collect, &step.run, profile)),
+        own_limit: step.limit.is_some(),
+        collectors: step.collect.clone(),
+        benchmarks: step.run.clone(),
+        profile,
+        drop_failed: step.drop_failed,
+        nodes: nodes.to_vec(),
+    }
+}
+
+/// Longest these may take on one node: the sum of what each may take.
+pub(crate) fn limit(collectors: &[String], benchmarks: &[String], profile: Profile) -> Duration {
+    let measured: u64 = benchmarks.iter().filter_map(|name| benchmark(name)).map(|b| limit_s(b, profile)).sum();
+    times(COLLECTOR_LIMIT, collectors.len()) + Duration::from_secs(measured)
+}
+
+fn limit_s(benchmark: &muster_wire::Benchmark, profile: Profile) -> u64 {
+    u64::from(benchmark.limit_s[profile as usize])
+}
+
+fn times(each: Duration, count: usize) -> Duration {
+    each.saturating_mul(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+impl Phase {
+    /// What the phase is expected to take on one node: each benchmark its even share of what the profile
+    /// promises for all of them (5 s, 1 min, 10 min); `full` promises nothing, so there the limits count.
+    #[must_use]
+    pub fn budget(&self) -> Duration {
+        let promise = match self.profile {
+            Profile::Smoke => Duration::from_secs(5),
+            Profile::Quick => Duration::from_secs(60),
+            Profile::Standard => Duration::from_secs(600),
+            Profile::Full => {
+                return (times(COLLECTOR_BUDGET, self.collectors.len()) + limit(&[], &self.benchmarks, self.profile))
+                    .min(self.limit);
+            }
+        };
+        let share = promise / u32::try_from(BENCHMARKS.len()).unwrap_or(u32::MAX);
+        let expected = times(COLLECTOR_BUDGET, self.collectors.len()) + times(share, self.benchmarks.len());
+        expected.min(self.limit)
+    }
+
+    /// Names under which the store keeps this phase's results, in the order of the work.
+    #[must_use]
+    pub fn work_names(&self) -> Vec<String> {
+        self.collectors.iter().map(|name| collector_work(name)).chain(self.benchmarks.iter().cloned()).collect()
+    }
+}
+
+impl Plan {
+    /// Names under which the store keeps the results, in the order of the work, each once.
+    #[must_use]
+    pub fn work_names(&self) -> Vec<String> {
+        self.phases.iter().flat_map(Phase::work_names).collect()
+    }
+
+    /// What the whole plan is expected to take on one node.
+    #[must_use]
+    pub fn budget(&self) -> Duration {
+        self.phases.iter().map(Phase::budget).sum()
+    }
+
+    /// Longest the whole plan may take on one node.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.phases.iter().map(|phase| phase.limit).sum()
+    }
+
+    /// Every node of the plan once, in the order given.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let all = self.phases.iter().flat_map(|phase| &phase.nodes).map(String::as_str);
+        all.filter(|node| seen.insert(*node)).collect()
+    }
+
+    /// To be called when phase `index` has ended: where it says so, takes `failed` out of the later phases.
+    /// Returns the nodes that left, in order.
+    pub fn drop_failed(&mut self, index: usize, failed: &BTreeSet<String>) -> Vec<String> {
+        if !self.phases.get(index).is_some_and(|phase| phase.drop_failed) {
+            return Vec::new();
+        }
+        let later = &mut self.phases[index + 1..];
+        let mut left = BTreeSet::new();
+        for phase in later {
+            let (gone, stay) = std::mem::take(&mut phase.nodes).into_iter().partition(|node| failed.contains(node));
+            phase.nodes = stay;
+            left.extend::<Vec<String>>(gone);
+        }
+        left.into_iter().collect()
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (phases, nodes) = (self.phases.len(), self.nodes().len());
+        writeln!(f, "{}: {}", self.playbook, self.title)?;
+        writeln!(
+            f,
+            "{}, {}, profile {}; about {} on each node, at most {}",
+            counted(nodes, "node"),
+            counted(phases, "phase"),
+            self.profile,
+            span(self.budget()),
+            span(self.limit())
+        )?;
+        for (index, phase) in self.phases.iter().enumerate() {
+            writeln!(f)?;
+            write!(f, "{}. {}", index + 1, phase.step)?;
+            if !phase.about.is_empty() {
+                write!(f, ": {}", phase.about)?;
+            }
+            writeln!(f)?;
+            if !phase.collectors.is_empty() {
+                writeln!(f, "   collect  {}", phase.collectors.join(", "))?;
+            }
+            if !phase.benchmarks.is_empty() {
+                writeln!(f, "   run      {}", phase.benchmarks.join(", "))?;
+            }
+            write!(f, "   time     about {}, at most {}", span(phase.budget()), span(phase.limit))?;
+            writeln!(f, " ({}, profile {})", counted(phase.nodes.len(), "node"), phase.profile)?;
+            if phase.drop_failed {
+                writeln!(f, "   then     nodes that have failed leave the later phases")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// A duration in at most two units, rounded up to whole seconds: `9 s`, `1 min 30 s`, `2 h 5 min`.
+fn span(duration: Duration) -> String {
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes, rest) {
+        (0, 0, s) => format!("{s} s"),
+        (0, m, 0) => format!("{m} min"),
+        (0, m, s) => format!("{m} min {s} s"),
+        (h, 0, _) => format!("{h} h"),
+        (h, m, _) => format!("{h} h {m} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "\
+name = \"mine\"
+title = \"Mine alone\"
+profile = \"quick\"
+[[steps]]
+id = \"look\"
+about = \"What it is made of.\"
+collect = [\"cpu\", \"disk\"]
+drop_failed = true
+[[steps]]
+id = \"work\"
+run = [\"disk\", \"cpu-gemm\"]
+[[steps]]
+id = \"burn\"
+run = [\"cpu-stream\"]
+profile = \"full\"
+limit_s = 5400
+";
+
+    fn sample() -> Plan {
+        let nodes = ["n1", "n2", "n1", "n3"].map(str::to_owned);
+        plan(&Playbook::parse(TEXT, "p.toml").unwrap(), &nodes)
+    }
+
+    #[test]
+    fn the_text_form_tells_work_times_and_nodes() {
+        // `full` promises no time, so its budget is the benchmark's own limit; the step may take longer.
+        let golden = "\
+mine: Mine alone
+3 nodes, 3 phases, profile quick; about 10 min 21 s on each node, at most 1 h 32 min
+
+1. look: What it is made of.
+   collect  cpu, disk
+   time     about 1 s, at most 20 s (3 nodes, profile quick)
+   then     nodes that have failed leave the later phases
+
+2. work
+   run      disk, cpu-gemm
+   time     about 20 s, at most 2 min 30 s (3 nodes, profile quick)
+
+3. burn
+   run      cpu-stream
+   time     about 10 min, at most 1 h 30 min (3 nodes, profile full)
+";
+        assert_eq!(sample().to_string(), golden);
+    }
+
+    #[test]
+    fn the_disk_collector_and_the_disk_benchmark_have_different_work_names() {
+        assert_eq!(sample().work_names(), ["collect/cpu", "collect/disk", "disk", "cpu-gemm", "cpu-stream"]);
+    }
+
+    #[test]
+    fn a_node_named_twice_is_planned_once() {
+        assert_eq!(sample().nodes(), ["n1", "n2", "n3"]);
+    }
+
+    #[test]
+    fn failed_nodes_leave_only_after_a_phase_that_says_so() {
+        let mut plan = sample();
+        let failed = BTreeSet::from(["n2".to_owned()]);
+        assert!(plan.drop_failed(1, &failed).is_empty());
+        assert_eq!(plan, sample());
+        assert_eq!(plan.drop_failed(0, &failed), ["n2"]);
+        let sizes: Vec<usize> = plan.phases.iter().map(|phase| phase.nodes.len()).collect();
+        assert_eq!(sizes, [3, 2, 2]);
+        assert!(plan.drop_failed(9, &failed).is_empty());
+    }
+
+    #[test]
+    fn a_budget_never_exceeds_its_limit() {
+        let text = TEXT.replace("5400", "3");
+        let plan = plan(&Playbook::parse(&text, "p.toml").unwrap(), &[]);
+        assert_eq!(plan.phases[2].budget(), Duration::from_secs(3));
+    }
+}

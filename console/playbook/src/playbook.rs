@@ -1,0 +1,41 @@
+//! What a playbook says: which steps, in which order, how much work in each.
+
+use std::time::Duration;
+
+use muster_wire::Profile;
+
+/// A checked playbook: every name in it exists, every step does something, nothing is measured twice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Playbook {
+    /// Name used on the command line: lower-case letters, digits, dashes.
+    pub name: String,
+    /// A few words for lists.
+    pub title: String,
+    /// A sentence or two: when to use it. May be empty.
+    pub about: String,
+    /// How much work each benchmark does, unless its step says otherwise.
+    pub profile: Profile,
+    /// In the order they run; never empty.
+    pub steps: Vec<Step>,
+}
+
+/// One step: first its collectors, then its benchmarks, each in the order written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Unique within the playbook: lower-case letters, digits, dashes.
+    pub id: String,
+    /// A sentence for lists. May be empty.
+    pub about: String,
+    /// Collector names.
+    pub collect: Vec<String>,
+    /// Benchmark names.
+    pub run: Vec<String>,
+    /// Overrides the playbook's profile.
+    pub profile: Option<Profile>,
+    /// Nodes that have failed by the end of this step leave the later ones.
+    pub drop_failed: bool,
+    /// Longest the whole step may take on one node; without it, the sum of what its parts may take.
+    pub limit: Option<Duration>,
+    /// Line of the file where the step begins, from 1.
+    pub line: usize,
+}
