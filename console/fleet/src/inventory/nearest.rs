@@ -1,0 +1,53 @@
+//! Which of the known words did somebody probably mean?
+
+/// The candidate with the fewest edits to `word`, when it is near enough to be a likely slip.
+pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let word: Vec<char> = word.chars().collect();
+    let bound = (word.len() / 3).max(2);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let limit = best.map_or(bound, |(distance, _)| distance.saturating_sub(1));
+        if let Some(distance) = edits(&word, candidate, limit) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate.to_owned())
+}
+
+/// Levenshtein distance, `None` when it is above `limit` or the word is matched only by replacing all of it.
+fn edits(word: &[char], candidate: &str, limit: usize) -> Option<usize> {
+    let other: Vec<char> = candidate.chars().collect();
+    if word.len().abs_diff(other.len()) > limit {
+        return None;
+    }
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in word.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, b) in other.iter().enumerate() {
+            let replace = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
+        }
+        if row.iter().min().is_some_and(|least| *least > limit) {
+            return None;
+        }
+    }
+    let distance = row[other.len()];
+    (distance <= limit && distance < word.len().max(1)).then_some(distance)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn a_slip_finds_its_word_and_a_stranger_finds_none() {
+        let names = ["node001", "node128", "gpu-a"];
+        assert_eq!(nearest("nod001", names).as_deref(), Some("node001"));
+        assert_eq!(nearest("node129", names).as_deref(), Some("node128"));
+        assert_eq!(nearest("gpua", names).as_deref(), Some("gpu-a"));
+        assert_eq!(nearest("storage-server", names), None);
+        assert_eq!(nearest("x", names), None);
+    }
+}
