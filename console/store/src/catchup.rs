@@ -1,0 +1,246 @@
+//! Settles how the index learns what the log files hold: from where it stopped reading, or from the beginning.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use muster_wire::Profile;
+
+use crate::entry::{Entry, Packed};
+use crate::error::failed;
+use crate::frame::{Damage, Piece, Span, Start, scan, start};
+use crate::index::{Index, IndexError, ResultRow, RunRow};
+use crate::log::sync_dir;
+use crate::place;
+use crate::{Run, RunState, StoreError, Summary};
+
+/// Why catching up stopped.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The index cannot take it; the files are as they were.
+    Index(IndexError),
+    /// The files cannot be read.
+    Store(StoreError),
+}
+
+impl From<IndexError> for Trouble {
+    fn from(e: IndexError) -> Self {
+        Self::Index(e)
+    }
+}
+
+impl From<StoreError> for Trouble {
+    fn from(e: StoreError) -> Self {
+        Self::Store(e)
+    }
+}
+
+/// What to do with bytes behind the last whole frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tail {
+    /// A writer is opening: nobody else writes, so a crash left them. Keep a copy aside and cut them off.
+    Cut,
+    /// Nobody writes; say that they are there.
+    Tell,
+    /// A writer is alive and may be in the middle of them.
+    Ignore,
+}
+
+/// Reads what is new in every log file into `index`; says in `said` what it met.
+pub(crate) fn catch_up(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
+    let ids = place::run_ids(dir)?;
+    for row in index.run_rows()? {
+        if ids.binary_search(&row.run.id).is_err() {
+            said.push(format!("the file of run {} is gone: the run is no longer listed", row.run.id));
+            index.forget_run(&row.run.id)?;
+        }
+    }
+    for id in &ids {
+        run(index, dir, id, tail, said)?;
+    }
+    criteria(index, dir, tail, said)
+}
+
+fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
+    let path = place::run_file(dir, id);
+    let Some(len) = length(&path)? else { return Ok(()) };
+    let mut row = index.run_row(id)?;
+    if row.as_ref().is_some_and(|r| r.upto > len) {
+        said.push(format!("{} is shorter than it was: read again from its beginning", path.display()));
+        index.forget_run(id)?;
+        row = None;
+    }
+    let from = row.as_ref().map_or(0, |r| r.upto);
+    if from == len || newer(&path, from, said)? {
+        return Ok(());
+    }
+    let mut trouble = Ok(());
+    let end = scan(&path, from, &mut |piece| match piece {
+        Piece::Damage(damage) => tell(&path, &damage, tail, said),
+        Piece::Entry(span, entry) => {
+            if trouble.is_ok() {
+                trouble = take(index, id, &mut row, span, entry);
+            }
+        }
+    })
+    .map_err(failed("read", &path))?;
+    trouble?;
+    if let Some(mut row) = row {
+        row.upto = end;
+        // Counted, not added up: rows may be there from a time before a crash.
+        row.records = index.results(id, None)?.len() as u64;
+        index.put_run(&row)?;
+    }
+    settle(&path, dir, end, tail, said)
+}
+
+fn take(index: &mut Index, id: &str, row: &mut Option<RunRow>, span: Span, entry: Entry) -> Result<(), IndexError> {
+    match entry {
+        Entry::Begin(run) => *row = Some(begun(row.take(), Run { id: id.to_owned(), ..run })),
+        Entry::Record(packed) => {
+            let row = row.get_or_insert_with(|| headless(id, packed.at_ms));
+            if !row.run.nodes.contains(&packed.node) && row.run.playbook.is_empty() {
+                row.run.nodes.push(packed.node.clone());
+            }
+            index.put_result(id, &ResultRow::new(summary(&packed), span))?;
+        }
+        Entry::End { state, at_ms } => {
+            let row = row.get_or_insert_with(|| headless(id, at_ms));
+            row.run.state = state;
+            row.run.ended_ms = Some(at_ms);
+        }
+        Entry::Criterion { .. } => {}
+    }
+    Ok(())
+}
+
+/// The row after a `Begin`: the newest plan, the first start.
+pub(crate) fn begun(old: Option<RunRow>, run: Run) -> RunRow {
+    let started_ms = old.as_ref().map_or(run.started_ms, |r| r.run.started_ms);
+    let records = old.map_or(0, |r| r.records);
+    RunRow { run: Run { started_ms, ended_ms: None, state: RunState::Running, ..run }, upto: 0, records }
+}
+
+/// A run whose first frame is damaged: its records still count.
+fn headless(id: &str, at_ms: u64) -> RunRow {
+    let run = Run {
+        id: id.to_owned(),
+        playbook: String::new(),
+        profile: Profile::Smoke,
+        started_ms: at_ms,
+        ended_ms: None,
+        nodes: Vec::new(),
+        plan: Vec::new(),
+        state: RunState::Running,
+    };
+    RunRow { run, upto: 0, records: 0 }
+}
+
+fn summary(packed: &Packed) -> Summary {
+    Summary {
+        node: packed.node.clone(),
+        work: packed.work.clone(),
+        outcome: packed.outcome.clone(),
+        at_ms: packed.at_ms,
+        elapsed_ns: packed.elapsed_ns,
+        series: packed.series.len() as u64,
+        values: packed.values(),
+        facts: packed.facts.len() as u64,
+    }
+}
+
+fn criteria(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
+    let path = place::criteria_file(dir);
+    let len = length(&path)?.unwrap_or(0);
+    let mut from = index.criteria_upto()?;
+    if from > len {
+        said.push(format!("{} is shorter than it was: read again from its beginning", path.display()));
+        index.forget_criteria()?;
+        from = 0;
+    }
+    if from == len || newer(&path, from, said)? {
+        return Ok(());
+    }
+    let mut trouble = Ok(());
+    let end = scan(&path, from, &mut |piece| match piece {
+        Piece::Damage(damage) => tell(&path, &damage, tail, said),
+        Piece::Entry(span, Entry::Criterion { name, at_ms, .. }) if trouble.is_ok() => {
+            trouble = index.put_criterion(&name, at_ms, span);
+        }
+        Piece::Entry(..) => {}
+    })
+    .map_err(failed("read", &path))?;
+    trouble?;
+    index.set_criteria_upto(end)?;
+    settle(&path, dir, end, tail, said)
+}
+
+fn length(path: &Path) -> Result<Option<u64>, StoreError> {
+    match fs::metadata(path) {
+        Ok(meta) => Ok(Some(meta.len())),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(failed("look at", path)(e)),
+    }
+}
+
+/// Whether the file is of a format that only a newer muster reads.
+fn newer(path: &Path, from: u64, said: &mut Vec<String>) -> Result<bool, StoreError> {
+    if from > 0 {
+        return Ok(false);
+    }
+    let file = fs::File::open(path).map_err(failed("open", path))?;
+    let Start::Newer(format) = start(&file).map_err(failed("read", path))? else { return Ok(false) };
+    said.push(format!("{} was written by a newer muster (format {format}): left as it is, not listed", path.display()));
+    Ok(true)
+}
+
+fn tell(path: &Path, damage: &Damage, tail: Tail, said: &mut Vec<String>) {
+    if damage.tail && tail != Tail::Tell {
+        return;
+    }
+    said.push(format!("{}: {damage}", path.display()));
+}
+
+/// Cuts off what a crash left behind the last whole frame, keeping a copy.
+fn settle(path: &Path, dir: &Path, end: u64, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
+    let len = length(path)?.unwrap_or(0);
+    if tail != Tail::Cut || end >= len {
+        return Ok(());
+    }
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let copy = place::damaged(dir).join(format!("{name}.{end}"));
+    let kept = match keep(path, end, &copy) {
+        Ok(()) => format!("a copy is {}", copy.display()),
+        Err(e) => format!("no copy could be kept: {e}"),
+    };
+    cut(path, end).map_err(failed("cut back", path))?;
+    let lost = len - end;
+    let place = path.display();
+    said.push(format!(
+        "{place}: {lost} bytes at its end were no whole frame, as a crash leaves them: cut off ({kept})"
+    ));
+    Ok(())
+}
+
+fn keep(path: &Path, from: u64, copy: &Path) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom};
+    fs::create_dir_all(copy.parent().unwrap_or(copy))?;
+    let mut source = fs::File::open(path)?;
+    source.seek(SeekFrom::Start(from))?;
+    let done = fs::File::create(copy).and_then(|mut to| io::copy(&mut source, &mut to));
+    if done.is_err() {
+        // A half copy on a full disk helps nobody.
+        let _ = fs::remove_file(copy);
+    }
+    done.map(drop)
+}
+
+fn cut(path: &Path, end: u64) -> io::Result<()> {
+    if end == 0 {
+        fs::remove_file(path)?;
+        return path.parent().map_or(Ok(()), sync_dir);
+    }
+    let file = fs::OpenOptions::new().write(true).open(path)?;
+    file.set_len(end)?;
+    file.sync_all()
+}

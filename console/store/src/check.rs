@@ -1,0 +1,173 @@
+//! Settles what `db check` and `db rebuild` do: read every frame, compare the index, make it new.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::catchup::{Tail, Trouble, catch_up};
+use crate::entry::Entry;
+use crate::error::failed;
+use crate::frame::{Damage, Piece, Start, scan, start};
+use crate::index::Index;
+use crate::lock::{Lock, writer};
+use crate::{Db, Options, StoreError, place, repair, version};
+
+/// One log file, read to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Whole frames.
+    pub frames: u64,
+    /// Records among them.
+    pub records: u64,
+    /// Size, bytes.
+    pub bytes: u64,
+    /// What cannot be read.
+    pub damage: Vec<Damage>,
+}
+
+/// State of a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Every run file, by id, and the criteria file last where there is one.
+    pub files: Vec<FileReport>,
+    /// Where the index says something else than the log files, or cannot be read.
+    pub index: Vec<String>,
+    /// What else is worth knowing: a writer at work, a file of a newer format, repairs made.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing is damaged and the index agrees.
+    #[must_use]
+    pub fn sound(&self) -> bool {
+        self.index.is_empty() && self.files.iter().all(|f| f.damage.is_empty())
+    }
+}
+
+/// Reads every frame of every log file and compares the index. Changes nothing in the log files.
+///
+/// # Errors
+/// When there is no database or it cannot be read.
+pub fn check(dir: impl AsRef<Path>) -> Result<Report, StoreError> {
+    let dir = dir.as_ref();
+    drop(Db::open_read_only(dir)?);
+    let mut report = files(dir)?;
+    let lock = match Lock::take(dir) {
+        Ok(lock) => lock,
+        Err(StoreError::Locked { pid, .. }) => {
+            let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+            report.notes.push(format!("the index was not compared: {who} is writing"));
+            return Ok(report);
+        }
+        Err(e) => {
+            report.notes.push(format!("the index was not compared: {e}"));
+            return Ok(report);
+        }
+    };
+    compare(dir, &mut report)?;
+    drop(lock);
+    Ok(report)
+}
+
+/// Throws the index away, makes it new from the log files, and checks the result.
+///
+/// # Errors
+/// When another process writes to the database, or it cannot be read or written.
+pub fn rebuild(dir: impl AsRef<Path>) -> Result<Report, StoreError> {
+    let dir = dir.as_ref();
+    drop(Db::open_read_only(dir)?);
+    let lock = Lock::take(dir)?;
+    let path = place::index(dir);
+    repair::remove(&path).and_then(|()| repair::remove(&place::index_bad(dir))).map_err(failed("remove", &path))?;
+    drop(lock);
+    let db = Db::open(dir, &Options::default())?;
+    let notes = db.opened().repairs.clone();
+    drop(db);
+    let mut report = check(dir)?;
+    report.notes.splice(0..0, notes);
+    Ok(report)
+}
+
+fn files(dir: &Path) -> Result<Report, StoreError> {
+    version::read(dir, version::SCHEMA)?;
+    let mut report = Report::default();
+    let busy = writer(dir).is_some();
+    let mut paths: Vec<PathBuf> = place::run_ids(dir)?.iter().map(|id| place::run_file(dir, id)).collect();
+    paths.push(place::criteria_file(dir));
+    for path in paths.iter().filter(|p| p.exists()) {
+        let file = fs::File::open(path).map_err(failed("open", path))?;
+        if let Start::Newer(format) = start(&file).map_err(failed("read", path))? {
+            report.notes.push(format!("{} is of format {format}, which only a newer muster reads", path.display()));
+            continue;
+        }
+        let bytes = file.metadata().map_err(failed("look at", path))?.len();
+        let mut one = FileReport { path: path.clone(), frames: 0, records: 0, bytes, damage: Vec::new() };
+        scan(path, 0, &mut |piece| match piece {
+            Piece::Entry(_, entry) => {
+                one.frames += 1;
+                one.records += u64::from(matches!(entry, Entry::Record(_)));
+            }
+            Piece::Damage(damage) if damage.tail && busy => {}
+            Piece::Damage(damage) => one.damage.push(damage),
+        })
+        .map_err(failed("read", path))?;
+        report.files.push(one);
+    }
+    Ok(report)
+}
+
+/// Compares the index on disk with one made from the files. Needs the lock.
+fn compare(dir: &Path, report: &mut Report) -> Result<(), StoreError> {
+    if !place::index(dir).exists() {
+        report.index.push("there is no index: the next start makes it".to_owned());
+        return Ok(());
+    }
+    let mut fresh = Index::memory();
+    let mut said = Vec::new();
+    match catch_up(&mut fresh, dir, Tail::Ignore, &mut said) {
+        Err(Trouble::Store(e)) => return Err(e),
+        Err(Trouble::Index(e)) => report.index.push(e.to_string()),
+        Ok(()) => {}
+    }
+    let differ = Index::open(&place::index(dir), Options::default().cache_bytes)
+        .and_then(|old| differences(&old, &fresh))
+        .unwrap_or_else(|e| vec![format!("the index cannot be read: {e}")]);
+    report.index.extend(differ);
+    Ok(())
+}
+
+fn differences(old: &Index, fresh: &Index) -> Result<Vec<String>, crate::index::IndexError> {
+    let mut said = Vec::new();
+    for row in old.run_rows()? {
+        if fresh.run_row(&row.run.id)?.is_none() {
+            said.push(format!("run {} is in the index and has no file", row.run.id));
+        }
+    }
+    for want in fresh.run_rows()? {
+        let id = &want.run.id;
+        let Some(have) = old.run_row(id)? else {
+            said.push(format!("run {id} is not in the index"));
+            continue;
+        };
+        if have.upto < want.upto {
+            let behind = want.upto - have.upto;
+            said.push(format!("run {id}: the index is {behind} bytes behind its file; the next start catches up"));
+        } else if have != want {
+            said.push(format!("run {id}: the index describes it differently"));
+        }
+        let (have, want) = (old.results(id, None)?, fresh.results(id, None)?);
+        let wrong = want.iter().filter(|row| !have.contains(row)).count();
+        if wrong > 0 || have.len() != want.len() {
+            let n = want.len();
+            said.push(format!("run {id}: {wrong} of {n} results are missing or wrong, {} rows in all", have.len()));
+        }
+    }
+    if old.criteria()? != fresh.criteria()? {
+        said.push("the index lists other criteria than their file".to_owned());
+    }
+    if old.nodes()? != fresh.nodes()? {
+        said.push("the index lists other nodes than the run files".to_owned());
+    }
+    Ok(said)
+}

@@ -1,0 +1,203 @@
+//! Settles how a database is opened, and that every question is answered from the log files when the index fails.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::catchup::{Tail, Trouble, catch_up};
+use crate::entry::Encoder;
+use crate::error::failed;
+use crate::index::{Index, IndexError, RunRow};
+use crate::lock::{Lock, writer};
+use crate::log::Log;
+use crate::{Run, RunState, StoreError, place, repair, version};
+
+/// How to open.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Memory the index may use for its cache, bytes.
+    pub cache_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cache_bytes: 32 << 20 }
+    }
+}
+
+/// What opening had to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// Repairs made and damage met, in words. Empty when all was well.
+    pub repairs: Vec<String>,
+}
+
+/// A database in a directory of its own.
+pub struct Db {
+    pub(crate) dir: PathBuf,
+    opened: Opened,
+    state: Mutex<State>,
+    pub(crate) pen: Option<Pen>,
+    // Last, so that the lock outlives the index: fields are dropped in order.
+    lock: Option<Lock>,
+}
+
+struct State {
+    index: Index,
+    notices: Vec<String>,
+}
+
+/// What only a writer has.
+pub(crate) struct Pen {
+    pub(crate) encoder: Encoder,
+    pub(crate) logs: HashMap<PathBuf, Log>,
+    /// Runs begun by this handle and not ended.
+    pub(crate) live: BTreeSet<String>,
+}
+
+impl std::fmt::Debug for Db {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Db").field("dir", &self.dir).field("opened", &self.opened).finish_non_exhaustive()
+    }
+}
+
+impl Db {
+    /// Opens the database in `dir` for reading and writing, making it when there is none. Cuts off what a crash left
+    /// behind the last whole frame, and repairs or remakes the index; [`Db::opened`] says what was done.
+    ///
+    /// # Errors
+    /// When another process writes to it, a newer muster wrote it, or the system refuses.
+    pub fn open(dir: impl AsRef<Path>, options: &Options) -> Result<Self, StoreError> {
+        let dir = dir.as_ref();
+        version_first(dir)?;
+        place::claim(dir)?;
+        let lock = Lock::take(dir)?;
+        let mut repairs: Vec<String> = version::bring_up(dir, version::STEPS)?.into_iter().collect();
+        place::furnish(dir)?;
+        let index = repair::open(dir, options, &mut repairs)?;
+        let encoder = Encoder::new().map_err(failed("prepare compression for", dir))?;
+        let pen = Pen { encoder, logs: HashMap::new(), live: BTreeSet::new() };
+        Ok(Self {
+            dir: dir.to_owned(),
+            state: Mutex::new(State { index, notices: repairs.clone() }),
+            opened: Opened { repairs },
+            pen: Some(pen),
+            lock: Some(lock),
+        })
+    }
+
+    /// Opens the database in `dir` for reading only, also while another process writes to it. Reads the log files,
+    /// never the index, and changes nothing.
+    ///
+    /// # Errors
+    /// When there is no database, a newer muster wrote it, or the system refuses.
+    pub fn open_read_only(dir: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let dir = dir.as_ref();
+        version_first(dir)?;
+        if !dir.exists() {
+            return Err(StoreError::Missing { path: dir.to_owned() });
+        }
+        if !dir.is_dir() {
+            return Err(StoreError::NotADirectory { path: dir.to_owned() });
+        }
+        if !place::runs(dir).is_dir() {
+            std::fs::read_dir(dir).map_err(failed("read", dir))?;
+            return Err(StoreError::Missing { path: dir.to_owned() });
+        }
+        let state = Mutex::new(State { index: Index::memory(), notices: Vec::new() });
+        let mut db = Self { dir: dir.to_owned(), opened: Opened::default(), state, pen: None, lock: None };
+        db.ask(|_| Ok(()))?;
+        let repairs = db.state().notices.clone();
+        db.opened.repairs = repairs;
+        Ok(db)
+    }
+
+    /// What opening had to do.
+    #[must_use]
+    pub const fn opened(&self) -> &Opened {
+        &self.opened
+    }
+
+    /// Whether this handle may write.
+    #[must_use]
+    pub const fn writable(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().notices)
+    }
+
+    /// Asks the index; when it fails, makes one in memory from the log files and asks that.
+    pub(crate) fn ask<T>(
+        &self,
+        mut question: impl FnMut(&mut Index) -> Result<T, IndexError>,
+    ) -> Result<T, StoreError> {
+        let mut state = self.state();
+        let State { index, notices } = &mut *state;
+        let first = self.refresh(index, notices).and_then(|()| question(index).map_err(Trouble::from));
+        let why = match first {
+            Ok(answer) => return Ok(answer),
+            Err(Trouble::Store(e)) => return Err(e),
+            Err(Trouble::Index(e)) => e,
+        };
+        if index.on_disk() {
+            notices.push(format!("the index failed ({why}): reading the run files; the next start makes a new index"));
+            // Without the mark the next start meets the same failure and says so again; nothing is lost.
+            let _ = std::fs::write(place::index_bad(&self.dir), format!("{why}\n"));
+        }
+        *index = Index::memory();
+        let again = catch_up(index, &self.dir, self.tail(), notices).and_then(|()| Ok(question(index)?));
+        again.map_err(|trouble| match trouble {
+            Trouble::Store(e) => e,
+            Trouble::Index(e) => StoreError::Damaged { path: self.dir.clone(), why: e.to_string() },
+        })
+    }
+
+    /// A reader sees what was acknowledged until now.
+    fn refresh(&self, index: &mut Index, notices: &mut Vec<String>) -> Result<(), Trouble> {
+        if self.writable() { Ok(()) } else { catch_up(index, &self.dir, self.tail(), notices) }
+    }
+
+    fn tail(&self) -> Tail {
+        if self.writable() || writer(&self.dir).is_some() { Tail::Ignore } else { Tail::Tell }
+    }
+
+    /// The run as people should see it: without an end and without a console it was interrupted.
+    pub(crate) fn shown(&self, row: RunRow) -> Run {
+        let mut run = row.run;
+        if run.state == RunState::Running && !self.alive(&run.id) {
+            run.state = RunState::Interrupted;
+        }
+        run
+    }
+
+    fn alive(&self, id: &str) -> bool {
+        self.pen.as_ref().map_or_else(|| writer(&self.dir).is_some(), |pen| pen.live.contains(id))
+    }
+
+    /// Writes the index's memory to disk. The log files do not need it.
+    pub(crate) fn flush_index(&self) {
+        let _ = self.ask(|index| index.flush());
+    }
+}
+
+impl Drop for Db {
+    fn drop(&mut self) {
+        if self.writable() {
+            self.flush_index();
+        }
+    }
+}
+
+/// A directory of a newer layout is refused before anything in it is touched.
+fn version_first(dir: &Path) -> Result<(), StoreError> {
+    match version::read(dir, version::SCHEMA) {
+        Err(e @ StoreError::Newer { .. }) => Err(e),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,282 @@
+//! Settles what the index holds and how it is asked. It is a convenience: everything in it comes from the log files.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::frame::Span;
+use crate::{CriterionSeen, NodeSeen, Run, Summary};
+
+/// Changes whenever a row's layout does; another number means a new index, never a migration.
+const FORMAT: u64 = 1;
+const FORMAT_KEY: &[u8] = b"format";
+const CRITERIA_KEY: &[u8] = b"criteria";
+
+/// The index cannot answer. The caller goes back to the log files.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct IndexError(pub(crate) String);
+
+type Answer<T> = Result<T, IndexError>;
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+impl From<sled::Error> for IndexError {
+    fn from(e: sled::Error) -> Self {
+        Self(e.to_string())
+    }
+}
+
+/// An ordered map, in sled or in memory.
+enum Tree {
+    Sled(sled::Tree),
+    Memory(BTreeMap<Vec<u8>, Vec<u8>>),
+}
+
+impl Tree {
+    /// Whether the key is new.
+    fn put(&mut self, key: &[u8], value: Vec<u8>) -> Answer<bool> {
+        Ok(match self {
+            Self::Sled(tree) => tree.insert(key, value)?.is_none(),
+            Self::Memory(map) => map.insert(key.to_vec(), value).is_none(),
+        })
+    }
+
+    fn get(&self, key: &[u8]) -> Answer<Option<Vec<u8>>> {
+        Ok(match self {
+            Self::Sled(tree) => tree.get(key)?.map(|v| v.to_vec()),
+            Self::Memory(map) => map.get(key).cloned(),
+        })
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Answer<()> {
+        match self {
+            Self::Sled(tree) => drop(tree.remove(key)?),
+            Self::Memory(map) => drop(map.remove(key)),
+        }
+        Ok(())
+    }
+
+    fn scan(&self, prefix: &[u8]) -> Answer<Pairs> {
+        match self {
+            Self::Sled(tree) => {
+                let rows = tree.scan_prefix(prefix);
+                rows.map(|row| row.map(|(k, v)| (k.to_vec(), v.to_vec())).map_err(IndexError::from)).collect()
+            }
+            Self::Memory(map) => {
+                let rows = map.range(prefix.to_vec()..).take_while(|(k, _)| k.starts_with(prefix));
+                Ok(rows.map(|(k, v)| (k.clone(), v.clone())).collect())
+            }
+        }
+    }
+}
+
+/// A run, and how much of its file is in the index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RunRow {
+    pub(crate) run: Run,
+    /// Bytes of the file that were read into the index.
+    pub(crate) upto: u64,
+    /// Results the index must hold.
+    pub(crate) records: u64,
+}
+
+/// A record's summary and place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ResultRow {
+    pub(crate) summary: Summary,
+    offset: u64,
+    length: u64,
+}
+
+impl ResultRow {
+    pub(crate) const fn new(summary: Summary, span: Span) -> Self {
+        Self { summary, offset: span.offset, length: span.length }
+    }
+
+    pub(crate) const fn span(&self) -> Span {
+        Span { offset: self.offset, length: self.length }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct CriterionRow {
+    at_ms: u64,
+    offset: u64,
+    length: u64,
+}
+
+/// Rows of all kinds.
+pub(crate) struct Index {
+    sled: Option<sled::Db>,
+    runs: Tree,
+    results: Tree,
+    nodes: Tree,
+    criteria: Tree,
+    meta: Tree,
+}
+
+impl Index {
+    /// An empty index that dies with the process.
+    pub(crate) const fn memory() -> Self {
+        const fn tree() -> Tree {
+            Tree::Memory(BTreeMap::new())
+        }
+        Self { sled: None, runs: tree(), results: tree(), nodes: tree(), criteria: tree(), meta: tree() }
+    }
+
+    /// Opens or makes the index in `dir`. Damage that sled answers with a panic is an error like any other.
+    pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Answer<Self> {
+        let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None);
+        let open = move || -> Answer<Self> {
+            let db = config.open()?;
+            let tree = |name: &str| db.open_tree(name).map(Tree::Sled);
+            let mut index = Self {
+                runs: tree("runs")?,
+                results: tree("results")?,
+                nodes: tree("nodes")?,
+                criteria: tree("criteria")?,
+                meta: tree("meta")?,
+                sled: Some(db),
+            };
+            match index.number(FORMAT_KEY)? {
+                Some(FORMAT) => {}
+                None if index.run_rows()?.is_empty() => index.set_number(FORMAT_KEY, FORMAT)?,
+                other => return Err(IndexError(format!("its rows are of format {other:?}, not {FORMAT}"))),
+            }
+            Ok(index)
+        };
+        // Nothing of a half-opened index is used after a panic.
+        let opened = catch_unwind(AssertUnwindSafe(open));
+        opened.unwrap_or_else(|_| Err(IndexError("sled panicked while opening it".to_owned())))
+    }
+
+    /// Whether it is kept on disk.
+    pub(crate) const fn on_disk(&self) -> bool {
+        self.sled.is_some()
+    }
+
+    pub(crate) fn flush(&self) -> Answer<()> {
+        if let Some(db) = &self.sled {
+            db.flush()?;
+        }
+        Ok(())
+    }
+
+    fn number(&self, key: &[u8]) -> Answer<Option<u64>> {
+        self.meta.get(key)?.map(|bytes| unpack(&bytes)).transpose()
+    }
+
+    fn set_number(&mut self, key: &[u8], number: u64) -> Answer<()> {
+        self.meta.put(key, pack(&number)?).map(drop)
+    }
+
+    pub(crate) fn run_rows(&self) -> Answer<Vec<RunRow>> {
+        self.runs.scan(b"")?.iter().map(|(_, v)| unpack(v)).collect()
+    }
+
+    pub(crate) fn run_row(&self, id: &str) -> Answer<Option<RunRow>> {
+        self.runs.get(id.as_bytes())?.map(|v| unpack(&v)).transpose()
+    }
+
+    pub(crate) fn put_run(&mut self, row: &RunRow) -> Answer<()> {
+        self.runs.put(row.run.id.as_bytes(), pack(row)?).map(drop)
+    }
+
+    /// Removes a run and all its results.
+    pub(crate) fn forget_run(&mut self, id: &str) -> Answer<()> {
+        for (k, v) in self.results.scan(&key(&[id, ""]))? {
+            let row: ResultRow = unpack(&v)?;
+            self.nodes.remove(&key(&[&row.summary.node, id]))?;
+            self.results.remove(&k)?;
+        }
+        self.runs.remove(id.as_bytes())
+    }
+
+    /// Whether the result is the first of its node and work.
+    pub(crate) fn put_result(&mut self, run: &str, row: &ResultRow) -> Answer<bool> {
+        let s = &row.summary;
+        let seen = key(&[&s.node, run]);
+        let last = self.nodes.get(&seen)?.map(|v| unpack::<u64>(&v)).transpose()?;
+        if last.is_none_or(|last| last < s.at_ms) {
+            self.nodes.put(&seen, pack(&s.at_ms)?)?;
+        }
+        self.results.put(&key(&[run, &s.node, &s.work]), pack(row)?)
+    }
+
+    /// Results of a run, or of one of its nodes, by node and work.
+    pub(crate) fn results(&self, run: &str, node: Option<&str>) -> Answer<Vec<ResultRow>> {
+        let prefix = node.map_or_else(|| key(&[run, ""]), |node| key(&[run, node, ""]));
+        self.results.scan(&prefix)?.iter().map(|(_, v)| unpack(v)).collect()
+    }
+
+    pub(crate) fn nodes(&self) -> Answer<Vec<NodeSeen>> {
+        let mut nodes: Vec<NodeSeen> = Vec::new();
+        for (k, v) in self.nodes.scan(b"")? {
+            let name = k.split(|&b| b == 0).next().unwrap_or_default();
+            let name = String::from_utf8_lossy(name).into_owned();
+            let at: u64 = unpack(&v)?;
+            match nodes.last_mut() {
+                Some(node) if node.name == name => {
+                    node.last_ms = node.last_ms.max(at);
+                    node.runs += 1;
+                }
+                _ => nodes.push(NodeSeen { name, last_ms: at, runs: 1 }),
+            }
+        }
+        Ok(nodes)
+    }
+
+    pub(crate) fn put_criterion(&mut self, name: &str, at_ms: u64, span: Span) -> Answer<()> {
+        let row = CriterionRow { at_ms, offset: span.offset, length: span.length };
+        self.criteria.put(name.as_bytes(), pack(&row)?).map(drop)
+    }
+
+    pub(crate) fn criterion(&self, name: &str) -> Answer<Option<Span>> {
+        let row = self.criteria.get(name.as_bytes())?.map(|v| unpack::<CriterionRow>(&v)).transpose()?;
+        Ok(row.map(|r| Span { offset: r.offset, length: r.length }))
+    }
+
+    pub(crate) fn criteria(&self) -> Answer<Vec<CriterionSeen>> {
+        let rows = self.criteria.scan(b"")?;
+        rows.into_iter()
+            .map(|(k, v)| {
+                let row: CriterionRow = unpack(&v)?;
+                Ok(CriterionSeen { name: String::from_utf8_lossy(&k).into_owned(), at_ms: row.at_ms })
+            })
+            .collect()
+    }
+
+    pub(crate) fn forget_criteria(&mut self) -> Answer<()> {
+        for (k, _) in self.criteria.scan(b"")? {
+            self.criteria.remove(&k)?;
+        }
+        self.set_criteria_upto(0)
+    }
+
+    /// Bytes of the criteria file that were read into the index.
+    pub(crate) fn criteria_upto(&self) -> Answer<u64> {
+        Ok(self.number(CRITERIA_KEY)?.unwrap_or(0))
+    }
+
+    pub(crate) fn set_criteria_upto(&mut self, upto: u64) -> Answer<()> {
+        self.set_number(CRITERIA_KEY, upto)
+    }
+}
+
+/// Parts joined by a zero byte, which no name contains.
+fn key(parts: &[&str]) -> Vec<u8> {
+    parts.join("\0").into_bytes()
+}
+
+fn pack<T: Serialize>(value: &T) -> Answer<Vec<u8>> {
+    let mut bytes = Vec::new();
+    ciborium::into_writer(value, &mut bytes).map_err(|e| IndexError(e.to_string()))?;
+    Ok(bytes)
+}
+
+fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
+    ciborium::from_reader(bytes).map_err(|e| IndexError(format!("a row does not decode: {e}")))
+}

@@ -1,0 +1,265 @@
+//! Settles how records get in and out: the `Store` trait over log files and index.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::catchup::begun;
+use crate::db::{Db, Pen};
+use crate::entry::{Entry, EntryRef, Raw};
+use crate::error::failed;
+use crate::frame::{Span, frame, read_at};
+use crate::index::{IndexError, ResultRow, RunRow};
+use crate::log::{Log, sync_dir};
+use crate::{CriterionSeen, NodeSeen, Record, Run, RunState, Store, StoreError, Summary, limits, place};
+
+/// Frames are handed to the system in pieces of this size, so that a large batch needs little memory.
+const PIECE: usize = 4 << 20;
+
+impl Pen {
+    /// The log at `path`, open behind its first `upto` bytes.
+    fn log(&mut self, path: &Path, upto: u64) -> Result<&mut Log, StoreError> {
+        if !self.logs.contains_key(path) {
+            let log = Log::open(path, upto).map_err(failed("open", path))?;
+            if upto == 0 {
+                path.parent().map_or(Ok(()), sync_dir).map_err(failed("sync", path))?;
+            }
+            self.logs.insert(path.to_owned(), log);
+        }
+        self.logs.get_mut(path).ok_or_else(|| failed("open", path)(io::ErrorKind::NotFound.into()))
+    }
+
+    /// Writes `entries` and syncs once. On error the file is as it was.
+    fn write<'a>(
+        &mut self,
+        path: &Path,
+        (upto, kept): (u64, u64),
+        entries: impl Iterator<Item = EntryRef<'a>>,
+    ) -> Result<(Vec<Span>, u64), StoreError> {
+        self.log(path, upto)?;
+        let Self { encoder, logs, .. } = self;
+        let Some(log) = logs.get_mut(path) else { return Err(failed("open", path)(io::ErrorKind::NotFound.into())) };
+        let put = || -> io::Result<Vec<Span>> {
+            let (mut spans, mut piece) = (Vec::new(), Vec::new());
+            for entry in entries {
+                let span = frame(&encoder.encode(&entry)?, &mut piece)?;
+                spans.push(Span { offset: log.end() + span.offset, ..span });
+                if piece.len() >= PIECE {
+                    log.write(&piece)?;
+                    piece.clear();
+                }
+            }
+            log.write(&piece)?;
+            log.commit()?;
+            Ok(spans)
+        };
+        match put() {
+            Ok(spans) => Ok((spans, log.end())),
+            Err(e) => {
+                log.rollback();
+                Err(StoreError::io("append to", path, kept, e))
+            }
+        }
+    }
+}
+
+impl Db {
+    fn pen(&mut self, doing: &'static str) -> Result<&mut Pen, StoreError> {
+        let path = &self.dir;
+        self.pen.as_mut().ok_or_else(|| StoreError::ReadOnly { doing, path: path.clone() })
+    }
+
+    fn row(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
+        self.ask(|index| index.run_row(id))
+    }
+
+    fn known(&self, doing: &'static str, id: &str) -> Result<RunRow, StoreError> {
+        self.row(id)?.ok_or_else(|| StoreError::NoRun { doing, run: id.to_owned() })
+    }
+
+    fn append_to(&mut self, run: &str, records: &[&Record]) -> Result<(), StoreError> {
+        self.pen("append a record")?;
+        let row = self.known("append a record", run)?;
+        let path = place::run_file(&self.dir, run);
+        let entries = records.iter().map(|r| EntryRef::from(*r));
+        let (spans, upto) = self.pen("append a record")?.write(&path, (row.upto, row.records), entries)?;
+        // Durable from here on. If the index fails now, it is made anew from the file just written.
+        self.ask(|index| {
+            let mut row = RunRow { upto, ..row.clone() };
+            for (record, span) in records.iter().zip(&spans) {
+                row.records += u64::from(index.put_result(run, &ResultRow::new(summary(record), *span))?);
+            }
+            index.put_run(&row)
+        })
+    }
+
+    fn rows(&self, run: &str, node: Option<&str>) -> Result<Vec<ResultRow>, StoreError> {
+        let row = self.known("read the records", run)?;
+        self.ask(|index| whole(index.results(run, node)?, node.is_none().then_some(row.records)))
+    }
+
+    fn read(&self, run: &str, node: Option<&str>) -> Result<Vec<Record>, StoreError> {
+        let row = self.known("read the records", run)?;
+        let path = place::run_file(&self.dir, run);
+        let file = File::open(&path).map_err(failed("open", &path))?;
+        self.ask(|index| {
+            // An index made in memory a moment ago may hold fewer: what rotted is not in it, and was told.
+            let expected = (node.is_none() && index.on_disk()).then_some(row.records);
+            let rows = whole(index.results(run, node)?, expected)?;
+            rows.iter().map(|row| record(&file, run, row)).collect()
+        })
+    }
+}
+
+/// Refuses an answer with fewer rows than were put in.
+fn whole(rows: Vec<ResultRow>, expected: Option<u64>) -> Result<Vec<ResultRow>, IndexError> {
+    match expected {
+        Some(n) if (rows.len() as u64) < n => Err(IndexError(format!("it holds {} of {n} results", rows.len()))),
+        _ => Ok(rows),
+    }
+}
+
+fn record(file: &File, run: &str, row: &ResultRow) -> Result<Record, IndexError> {
+    let Summary { node, work, .. } = &row.summary;
+    let damaged = |why: String| IndexError(format!("the record of {work} on {node} in run {run} is damaged: {why}"));
+    match read_at(file, row.span()).map_err(damaged)? {
+        Entry::Record(packed) if packed.node == *node && packed.work == *work => packed.unpack(run).map_err(damaged),
+        _ => Err(damaged("another entry lies there".to_owned())),
+    }
+}
+
+fn summary(record: &Record) -> Summary {
+    Summary {
+        node: record.node.clone(),
+        work: record.work.clone(),
+        outcome: record.outcome.clone(),
+        at_ms: record.at_ms,
+        elapsed_ns: record.elapsed_ns,
+        series: record.series.len() as u64,
+        values: record.series.iter().map(|s| s.values.len() as u64).sum(),
+        facts: record.facts.len() as u64,
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}
+
+impl Store for Db {
+    fn begin(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.pen("begin a run")?;
+        limits::run(run)?;
+        let old = self.row(&run.id)?;
+        let (path, at) = (place::run_file(&self.dir, &run.id), old.as_ref().map_or((0, 0), |r| (r.upto, r.records)));
+        if old.is_none() && path.exists() {
+            let why = "it holds nothing this program can read, and is not overwritten".to_owned();
+            return Err(StoreError::Damaged { path, why });
+        }
+        let pen = self.pen("begin a run")?;
+        let written = pen.write(&path, at, std::iter::once(EntryRef::Begin(run)));
+        if written.is_err() && old.is_none() {
+            // Nothing was acknowledged: an empty file would only puzzle.
+            pen.logs.remove(&path);
+            let _ = std::fs::remove_file(&path);
+        }
+        let (_, upto) = written?;
+        pen.live.insert(run.id.clone());
+        let row = RunRow { upto, ..begun(old, run.clone()) };
+        self.ask(|index| index.put_run(&row))
+    }
+
+    fn append_many(&mut self, records: &[Record]) -> Result<(), StoreError> {
+        self.pen("append a record")?;
+        let mut by_run: BTreeMap<&str, Vec<&Record>> = BTreeMap::new();
+        for record in records {
+            limits::record(record)?;
+            by_run.entry(&record.run).or_default().push(record);
+        }
+        by_run.iter().try_for_each(|(run, records)| self.append_to(run, records))
+    }
+
+    fn end(&mut self, run: &str, state: RunState, at_ms: u64) -> Result<(), StoreError> {
+        self.pen("end a run")?;
+        let mut row = self.known("end a run", run)?;
+        let path = place::run_file(&self.dir, run);
+        let entry = std::iter::once(EntryRef::End { state, at_ms });
+        let pen = self.pen("end a run")?;
+        let (_, upto) = pen.write(&path, (row.upto, row.records), entry)?;
+        pen.live.remove(run);
+        pen.logs.remove(&path);
+        row.upto = upto;
+        (row.run.state, row.run.ended_ms) = (state, Some(at_ms));
+        self.ask(|index| index.put_run(&row))?;
+        self.flush_index();
+        Ok(())
+    }
+
+    fn runs(&self) -> Result<Vec<Run>, StoreError> {
+        let rows = self.ask(|index| index.run_rows())?;
+        let mut runs: Vec<Run> = rows.into_iter().map(|row| self.shown(row)).collect();
+        runs.sort_by(|a, b| (b.started_ms, &b.id).cmp(&(a.started_ms, &a.id)));
+        Ok(runs)
+    }
+
+    fn run(&self, id: &str) -> Result<Option<Run>, StoreError> {
+        Ok(self.row(id)?.map(|row| self.shown(row)))
+    }
+
+    fn records(&self, run: &str) -> Result<Vec<Record>, StoreError> {
+        self.read(run, None)
+    }
+
+    fn records_of(&self, run: &str, node: &str) -> Result<Vec<Record>, StoreError> {
+        self.read(run, Some(node))
+    }
+
+    fn summaries(&self, run: &str) -> Result<Vec<Summary>, StoreError> {
+        Ok(self.rows(run, None)?.into_iter().map(|row| row.summary).collect())
+    }
+
+    fn done(&self, run: &str) -> Result<BTreeSet<(String, String)>, StoreError> {
+        Ok(self.rows(run, None)?.into_iter().map(|row| (row.summary.node, row.summary.work)).collect())
+    }
+
+    fn nodes(&self) -> Result<Vec<NodeSeen>, StoreError> {
+        self.ask(|index| index.nodes())
+    }
+
+    fn put_criterion(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        place::name("criterion", name)?;
+        limits::criterion(name, bytes)?;
+        self.pen("keep a criterion")?;
+        let (upto, kept) = self.ask(|index| Ok((index.criteria_upto()?, index.criteria()?.len() as u64)))?;
+        let (path, at_ms) = (place::criteria_file(&self.dir), now_ms());
+        let entry = EntryRef::Criterion { name, at_ms, bytes: Raw(bytes) };
+        let (spans, upto) = self.pen("keep a criterion")?.write(&path, (upto, kept), std::iter::once(entry))?;
+        self.ask(|index| {
+            for span in &spans {
+                index.put_criterion(name, at_ms, *span)?;
+            }
+            index.set_criteria_upto(upto)
+        })
+    }
+
+    fn criterion(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = place::criteria_file(&self.dir);
+        self.ask(|index| {
+            let Some(span) = index.criterion(name)? else { return Ok(None) };
+            let file = File::open(&path).map_err(|e| IndexError(e.to_string()))?;
+            match read_at(&file, span).map_err(|why| IndexError(format!("criterion {name} is damaged: {why}")))? {
+                Entry::Criterion { name: found, bytes, .. } if found == name => Ok(Some(bytes.0)),
+                _ => Err(IndexError(format!("criterion {name} is not where the index says"))),
+            }
+        })
+    }
+
+    fn criteria(&self) -> Result<Vec<CriterionSeen>, StoreError> {
+        self.ask(|index| index.criteria())
+    }
+
+    fn notices(&self) -> Vec<String> {
+        self.take_notices()
+    }
+}

@@ -1,0 +1,69 @@
+//! Settles what is too large or too oddly named to be stored.
+
+use muster_wire::limits::{BENCHMARK_BYTES, FACTS, SERIES_VALUES};
+use muster_wire::{Datum, Fact, Outcome, Reading};
+
+use crate::{Record, Run, StoreError, place};
+
+/// Refuses a run whose names cannot be kept.
+pub(crate) fn run(run: &Run) -> Result<(), StoreError> {
+    place::run_id(&run.id)?;
+    run.nodes.iter().try_for_each(|node| place::name("node", node))?;
+    run.plan.iter().try_for_each(|work| place::name("work", work))
+}
+
+/// Refuses a record over the limits of the contract: nothing a node may say comes near them.
+pub(crate) fn record(record: &Record) -> Result<(), StoreError> {
+    place::run_id(&record.run)?;
+    place::name("node", &record.node)?;
+    place::name("work", &record.work)?;
+    let over = |what: String| Err(StoreError::TooLarge { node: record.node.clone(), work: record.work.clone(), what });
+    if let Some(series) = record.series.iter().find(|s| s.values.len() > SERIES_VALUES) {
+        return over(format!("{} has {} values, at most {SERIES_VALUES}", series.metric, series.values.len()));
+    }
+    // One benchmark or collector may send several frames of facts.
+    let (facts, most) = (record.facts.len(), FACTS * 16);
+    if facts > most {
+        return over(format!("{facts} facts, at most {most}"));
+    }
+    let bytes = size(record);
+    if bytes > BENCHMARK_BYTES {
+        return over(format!("{bytes} bytes, at most {BENCHMARK_BYTES}"));
+    }
+    Ok(())
+}
+
+/// Refuses a criterion that no reader would take back.
+pub(crate) fn criterion(name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    if bytes.len() > BENCHMARK_BYTES {
+        let what = format!("{} bytes, at most {BENCHMARK_BYTES}", bytes.len());
+        return Err(StoreError::TooLarge { node: "the fleet".to_owned(), work: format!("criterion {name}"), what });
+    }
+    Ok(())
+}
+
+/// At least the bytes of the record before compression.
+fn size(record: &Record) -> usize {
+    let series: usize = record.series.iter().map(|s| 256 + text(&s.metric.benchmark) + s.values.len() * 8).sum();
+    let facts: usize = record.facts.iter().map(fact).sum();
+    256 + series + facts + outcome(&record.outcome)
+}
+
+const fn text(text: &str) -> usize {
+    text.len() + 8
+}
+
+fn fact(fact: &Fact) -> usize {
+    let reading = match &fact.reading {
+        Reading::Value(Datum::Text(words)) | Reading::Failed(words) => words.len(),
+        _ => 16,
+    };
+    64 + text(&fact.key) + reading
+}
+
+fn outcome(outcome: &Outcome) -> usize {
+    match outcome {
+        Outcome::Done => 8,
+        Outcome::NotApplicable(w) | Outcome::Denied(w) | Outcome::NotRun(w) | Outcome::Failed(w) => text(w),
+    }
+}

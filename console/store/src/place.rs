@@ -1,0 +1,114 @@
+//! Settles the layout of the directory, and which names may stand in it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use muster_wire::clean;
+use muster_wire::limits::NAME_BYTES;
+
+use crate::StoreError;
+use crate::error::failed;
+use crate::log::sync_dir;
+
+/// Longest node, work or criterion name, bytes: a full host name fits.
+const LONG_NAME_BYTES: usize = 512;
+
+pub(crate) fn runs(dir: &Path) -> PathBuf {
+    dir.join("runs")
+}
+
+pub(crate) fn run_file(dir: &Path, id: &str) -> PathBuf {
+    runs(dir).join(format!("{id}.log"))
+}
+
+pub(crate) fn criteria_file(dir: &Path) -> PathBuf {
+    dir.join("criteria").join("criteria.log")
+}
+
+pub(crate) fn index(dir: &Path) -> PathBuf {
+    dir.join("index")
+}
+
+/// Stands where an index failed in the middle of its life; the next writer makes a new one.
+pub(crate) fn index_bad(dir: &Path) -> PathBuf {
+    dir.join("index.bad")
+}
+
+/// What repairs moved away: cut-off bytes, sled snapshots, whole indexes.
+pub(crate) fn damaged(dir: &Path) -> PathBuf {
+    dir.join("damaged")
+}
+
+/// Refuses what is no directory, and a directory that belongs to something else.
+pub(crate) fn claim(dir: &Path) -> Result<(), StoreError> {
+    match fs::metadata(dir) {
+        Ok(meta) if !meta.is_dir() => return Err(StoreError::NotADirectory { path: dir.to_owned() }),
+        Ok(_) => {}
+        Err(e) if e.kind() == io::ErrorKind::NotADirectory => {
+            return Err(StoreError::NotADirectory { path: dir.to_owned() });
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(dir).map_err(failed("create", dir))?;
+        }
+        Err(e) => return Err(failed("look at", dir)(e)),
+    }
+    if dir.join("version").exists() || runs(dir).exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(dir).map_err(failed("read", dir))? {
+        let name = entry.map_err(failed("read", dir))?.file_name();
+        if !["lock", "version.new", "lost+found"].iter().any(|ours| name == *ours) {
+            let why = format!("it holds {name:?} and no database of ours: give an empty or a new directory");
+            return Err(StoreError::Damaged { path: dir.to_owned(), why });
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folders inside the directory.
+pub(crate) fn furnish(dir: &Path) -> Result<(), StoreError> {
+    for folder in [runs(dir), dir.join("criteria")] {
+        if !folder.is_dir() {
+            fs::create_dir(&folder).map_err(failed("create", &folder))?;
+        }
+    }
+    sync_dir(dir).map_err(failed("sync", dir))
+}
+
+/// Ids of the runs that have a file, sorted.
+pub(crate) fn run_ids(dir: &Path) -> Result<Vec<String>, StoreError> {
+    let folder = runs(dir);
+    let entries = match fs::read_dir(&folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(failed("read", &folder))?,
+    };
+    let mut ids = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(failed("read", &folder))?.file_name();
+        let id = name.to_str().and_then(|n| n.strip_suffix(".log"));
+        ids.extend(id.filter(|id| run_id(id).is_ok()).map(str::to_owned));
+    }
+    ids.sort_unstable();
+    Ok(ids)
+}
+
+/// Whether `id` may name a file.
+pub(crate) fn run_id(id: &str) -> Result<(), StoreError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let why = "1 to 96 letters, digits, '-', '_' or '.', not beginning with '.'";
+    let good = !id.is_empty() && id.len() <= NAME_BYTES && !id.starts_with('.') && id.chars().all(plain);
+    if good { Ok(()) } else { Err(bad("run", id, why)) }
+}
+
+/// Whether `name` may stand in a key.
+pub(crate) fn name(what: &'static str, name: &str) -> Result<(), StoreError> {
+    if name.is_empty() || name.len() > LONG_NAME_BYTES || name.chars().any(char::is_control) {
+        return Err(bad(what, name, "1 to 512 bytes without control characters"));
+    }
+    Ok(())
+}
+
+fn bad(what: &'static str, name: &str, why: &'static str) -> StoreError {
+    StoreError::BadName { what, name: clean(name, 80), why }
+}
