@@ -1,1 +1,22 @@
-//! Not written yet.
+//! Criteria, similarity and verdicts: which nodes of a fleet are slow, by SuperBench's method (ATC'24) with its
+//! open ends closed. Pure: no clock, no files, no randomness; the same input gives the same verdict.
+
+mod algorithm2;
+mod cdf;
+mod criterion;
+mod distance;
+mod learn;
+pub mod medoid;
+mod repeatability;
+mod sample;
+mod spread;
+mod verdict;
+
+pub use cdf::cdf_points;
+pub use criterion::{Criterion, Params, Status};
+pub use distance::{Parts, one_sided, parts, similarity};
+pub use learn::{Evidence, Learned, criterion_of, learn};
+pub use repeatability::repeatability;
+pub use sample::{BadSample, Sample};
+pub use spread::Spread;
+pub use verdict::{NodeVerdict, Observation, State, fleet_state, judge};

@@ -1,0 +1,149 @@
+//! What a fleet's criterion is made of: the medoid's sample, the parameters it was found with, and how far it
+//! may be trusted.
+
+use muster_wire::{Direction, MetricId, Unit};
+use serde::{Deserialize, Serialize};
+
+use crate::{Sample, Spread};
+
+/// How criteria are found and applied. Stored with every criterion, so that a verdict can be repeated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Params {
+    /// A node whose one-sided similarity is below this is a defect (SuperBench's alpha).
+    pub alpha: f64,
+    /// Share of steps a regression must touch to count in full; 0 is the paper's formula, in which a single
+    /// slow step of a thousand costs half the similarity.
+    pub tau: f64,
+    /// Fewer valid nodes than this give a provisional criterion, which accuses nobody.
+    pub quorum: usize,
+    /// Slowdown (ratio of cost, 1.3 = 30 % slower) a node needs to fail where a metric is not repeatable.
+    pub wide_ratio: f64,
+    /// Robust spreads of the fleet it must lie beyond as well.
+    pub wide_spreads: f64,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self { alpha: 0.95, tau: 0.01, quorum: 5, wide_ratio: 1.3, wide_spreads: 8.0 }
+    }
+}
+
+/// How far a criterion may be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Enough nodes agree: the alpha rule holds.
+    Ok,
+    /// Too few nodes for a quorum: a doubt is a warning at most.
+    Provisional,
+    /// Fewer than half of the nodes agree with any one of them: give a reference or a specification.
+    NoConsensus,
+    /// Two groups, each in agreement with itself: probably two models, firmwares or racks.
+    Bimodal,
+    /// The healthy nodes differ among each other by more than alpha allows.
+    NotRepeatable,
+}
+
+impl Status {
+    /// The word used in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Provisional => "provisional",
+            Self::NoConsensus => "no_consensus",
+            Self::Bimodal => "bimodal",
+            Self::NotRepeatable => "not_repeatable",
+        }
+    }
+}
+
+/// What good nodes look like for one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Criterion {
+    /// Stable content identity: equal inputs give equal ids, on any machine.
+    pub id: String,
+    /// Metric it is for; never applied to another.
+    pub metric: MetricId,
+    /// Unit of the sample.
+    pub unit: Unit,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Threshold of the one-sided similarity.
+    pub alpha: f64,
+    /// Tail floor of the distance.
+    pub tau: f64,
+    /// Nodes with a valid sample.
+    pub n: usize,
+    /// Of those, the ones counted healthy: at or above alpha; where the metric is not repeatable, those not far
+    /// outside the fleet.
+    pub healthy: usize,
+    /// Trust.
+    pub status: Status,
+    /// Mean similarity over all pairs of healthy nodes; absent with fewer than two.
+    pub repeatability: Option<f64>,
+    /// The medoid's sample; absent when no node had a valid one.
+    pub sample: Option<Sample>,
+    /// The fleet's own spread; absent with fewer than two valid nodes.
+    pub spread: Option<Spread>,
+}
+
+impl Criterion {
+    /// Fills in [`Criterion::id`] from everything else that decides a verdict.
+    #[must_use]
+    pub(crate) fn identified(mut self) -> Self {
+        let mut hash = Fnv::default();
+        hash.text(&self.metric.to_string());
+        hash.text(&format!("{:?} {:?} {} {}", self.unit, self.direction, self.status.name(), self.n));
+        for number in [self.alpha, self.tau, self.healthy as f64] {
+            hash.number(number);
+        }
+        if let Some(spread) = &self.spread {
+            hash.number(spread.centre);
+            hash.number(spread.scale);
+        }
+        if let Some(sample) = &self.sample {
+            sample.values().iter().for_each(|&v| hash.number(v));
+        }
+        self.id = format!("{}#{:016x}", self.metric, hash.0);
+        self
+    }
+}
+
+/// FNV-1a, 64 bits: short and the same everywhere; identity, not security.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        self.bytes(text.as_bytes());
+        self.bytes(&[0xff]);
+    }
+
+    fn number(&mut self, number: f64) {
+        self.bytes(&number.to_bits().to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_fnv_1a() {
+        let mut hash = Fnv::default();
+        hash.bytes(b"foobar");
+        assert_eq!(hash.0, 0x8594_4171_f739_67e8);
+    }
+}

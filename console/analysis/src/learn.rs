@@ -1,0 +1,189 @@
+//! What a fleet says about one metric: its criterion, how far that may be trusted, and a verdict per node.
+
+use muster_wire::{Direction, MetricId, Unit};
+use serde::{Deserialize, Serialize};
+
+use crate::algorithm2::{Found, search};
+use crate::distance::one_sided;
+use crate::spread::{against_peers, log_cost, log_mean_cost};
+use crate::verdict::{Margin, judge_with};
+use crate::{Criterion, NodeVerdict, Observation, Params, Sample, Spread, Status, repeatability};
+
+/// Robust spreads beyond which a node's median is not part of the fleet whose repeatability is asked for.
+const OUTLIER_SPREADS: f64 = 6.0;
+/// Nodes that only their tails set apart may be left out of it up to this share; more of them are the fleet.
+const TAIL_SHARE: f64 = 0.1;
+
+/// Result of learning one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Learned {
+    /// The criterion.
+    pub criterion: Criterion,
+    /// One verdict per node given, in the order given.
+    pub verdicts: Vec<NodeVerdict>,
+    /// How far each of them lies from its peers, `None` without a valid sample; evidence for [`crate::convict`].
+    pub evidence: Vec<Option<Evidence>>,
+}
+
+/// How far a node lies from its peers in what its whole run took (mean cost of a step).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Natural logarithm of its cost over the peers' median cost: `ln 2` at half speed.
+    pub slowdown: f64,
+    /// The same in robust spreads of the peers.
+    pub spreads: f64,
+    /// Logarithm of its median cost over the peers' median.
+    pub median_slowdown: f64,
+    /// The same in robust spreads of the peers.
+    pub median_spreads: f64,
+}
+
+/// Finds the criterion of `metric` over `nodes` and judges every node by it.
+#[must_use]
+pub fn learn(
+    metric: &MetricId,
+    unit: Unit,
+    dir: Direction,
+    nodes: &[(String, Observation)],
+    params: &Params,
+) -> Learned {
+    let valid: Vec<usize> = (0..nodes.len()).filter(|&i| nodes[i].1.valid(dir).is_ok()).collect();
+    let samples: Vec<&Sample> = valid.iter().filter_map(|&i| nodes[i].1.valid(dir).ok()).collect();
+    let (criterion, near) = find(metric, unit, dir, &samples, params);
+    let mut evidence = vec![None; nodes.len()];
+    for (&i, found) in valid.iter().zip(near) {
+        evidence[i] = Some(found);
+    }
+    let peers = samples.len().saturating_sub(1);
+    let verdicts = nodes
+        .iter()
+        .zip(&evidence)
+        .map(|((node, observed), evidence)| {
+            let margin = evidence.map(|e| Margin { ratio: e.median_slowdown.exp(), spreads: e.median_spreads, peers });
+            judge_with(node, observed, &criterion, margin, params)
+        })
+        .collect();
+    Learned { criterion, verdicts, evidence }
+}
+
+/// The criterion alone, without a verdict per node: for large fleets and for speed.
+#[must_use]
+pub fn criterion_of(metric: &MetricId, unit: Unit, dir: Direction, samples: &[&Sample], params: &Params) -> Criterion {
+    find(metric, unit, dir, samples, params).0
+}
+
+fn find(
+    metric: &MetricId,
+    unit: Unit,
+    dir: Direction,
+    samples: &[&Sample],
+    params: &Params,
+) -> (Criterion, Vec<Evidence>) {
+    let near = evidence(samples, dir);
+    let medians: Vec<f64> = samples.iter().map(|s| s.median()).collect();
+    let mut criterion = Criterion {
+        id: String::new(),
+        metric: metric.clone(),
+        unit,
+        direction: dir,
+        alpha: params.alpha,
+        tau: params.tau,
+        n: samples.len(),
+        healthy: 0,
+        status: Status::Provisional,
+        repeatability: None,
+        sample: None,
+        spread: Spread::of(&medians),
+    };
+    if let Some(found) = search(samples, dir, params) {
+        let centre = samples[found.centre];
+        let trust = trust(samples, dir, &found, &near, params);
+        criterion.sample = Some(centre.clone());
+        criterion.status = trust.status;
+        criterion.healthy = trust.healthy;
+        criterion.repeatability = trust.repeatability;
+    }
+    (criterion.identified(), near)
+}
+
+fn evidence(samples: &[&Sample], dir: Direction) -> Vec<Evidence> {
+    let medians: Vec<f64> = samples.iter().map(|s| log_cost(s.median(), dir)).collect();
+    let by_median = against_peers(&medians);
+    // One value per node: its mean is its median.
+    let by_mean = if samples.iter().all(|s| s.len() == 1) {
+        by_median.clone()
+    } else {
+        against_peers(&samples.iter().map(|s| log_mean_cost(s, dir)).collect::<Vec<_>>())
+    };
+    by_mean
+        .into_iter()
+        .zip(by_median)
+        .map(|((slowdown, spreads), (median_slowdown, median_spreads))| Evidence {
+            slowdown,
+            spreads,
+            median_slowdown,
+            median_spreads,
+        })
+        .collect()
+}
+
+struct Trust {
+    status: Status,
+    healthy: usize,
+    repeatability: Option<f64>,
+}
+
+/// Decides how far the criterion may be trusted.
+///
+/// Repeatability over the nodes that passed the alpha test would be high by selection, however noisy the fleet.
+/// The question is therefore asked first of the *core*: all nodes but those whose median lies far outside.
+fn trust(samples: &[&Sample], dir: Direction, found: &Found, near: &[Evidence], params: &Params) -> Trust {
+    let n = samples.len();
+    let alike = found.similarity.iter().filter(|s| **s >= params.alpha).count();
+    let centre = samples[found.centre];
+    let passing: Vec<usize> =
+        (0..n).filter(|&i| one_sided(samples[i], centre, dir, params.tau) >= params.alpha).collect();
+    let over = |nodes: &[usize]| {
+        if nodes.len() == n && n > crate::repeatability::BY_PAIRS {
+            return found.overall;
+        }
+        repeatability(&nodes.iter().map(|&i| samples[i]).collect::<Vec<_>>(), dir, params.tau)
+    };
+    let trusted = |status| Trust { status, healthy: passing.len(), repeatability: over(&passing) };
+    if n < params.quorum {
+        return trusted(Status::Provisional);
+    }
+    if found.bimodal {
+        return trusted(Status::Bimodal);
+    }
+    let core = core(found, near, &passing, params);
+    if 2 * alike < n && !overlapping(samples, centre) {
+        return trusted(Status::NoConsensus);
+    }
+    let core_repeatability = over(&core);
+    if core_repeatability.is_none_or(|r| r < params.alpha) || 2 * alike < n {
+        return Trust { status: Status::NotRepeatable, healthy: core.len(), repeatability: core_repeatability };
+    }
+    trusted(Status::Ok)
+}
+
+/// Nodes whose median is not far outside the fleet. Defects by their tails are left out only where they are few:
+/// in a small fleet a burst on two nodes is the noise of the place, not their fault.
+fn core(found: &Found, near: &[Evidence], passing: &[usize], params: &Params) -> Vec<usize> {
+    let inlier = |i: usize| near[i].median_spreads.abs() <= OUTLIER_SPREADS || found.similarity[i] >= params.alpha;
+    let inliers: Vec<usize> = (0..near.len()).filter(|&i| inlier(i)).collect();
+    let passing: std::collections::BTreeSet<usize> = passing.iter().copied().collect();
+    let tails = inliers.iter().filter(|i| !passing.contains(i)).count();
+    if tails as f64 <= TAIL_SHARE * near.len() as f64 {
+        inliers.into_iter().filter(|i| passing.contains(i)).collect()
+    } else {
+        inliers
+    }
+}
+
+/// Whether the steps within nodes scatter as widely as the nodes among each other: noise, not disagreement.
+fn overlapping(samples: &[&Sample], centre: &Sample) -> bool {
+    let middle = centre.median();
+    let holding = samples.iter().filter(|s| s.quantile(0.1) <= middle && middle <= s.quantile(0.9)).count();
+    2 * holding >= samples.len()
+}

@@ -1,0 +1,157 @@
+//! How far the nodes of a fleet lie apart, measured so that a few bad nodes do not widen it.
+//!
+//! Levels are compared as logarithms of *cost* (time for the same work): a node at half speed is `ln 2` worse in
+//! both directions, and a spread is a relative one.
+
+use muster_wire::Direction;
+use serde::{Deserialize, Serialize};
+
+use crate::Sample;
+use crate::sample::{median_of_sorted, quantile_of_sorted};
+
+/// Makes the median absolute deviation of normal values their standard deviation.
+const MAD_TO_SIGMA: f64 = 1.4826;
+/// Fleets quieter than this are treated as this quiet: below half a percent, clocks and rounding decide.
+const SCALE_FLOOR: f64 = 0.005;
+/// From this size on a node hardly moves its own fleet's median, and leaving it out is not worth the sort.
+const LEAVE_OUT_BELOW: usize = 64;
+
+/// Robust summary of the node medians of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Median of the node medians, in the metric's unit.
+    pub centre: f64,
+    /// Robust relative standard deviation of the node medians (MAD of logarithms * 1.4826), at least 0.005.
+    pub scale: f64,
+    /// Lower quartile of the node medians, in the metric's unit.
+    pub low: f64,
+    /// Upper quartile of the node medians, in the metric's unit.
+    pub high: f64,
+}
+
+impl Spread {
+    /// Spread of the node medians, `None` for fewer than two nodes or a centre of zero.
+    #[must_use]
+    pub fn of(medians: &[f64]) -> Option<Self> {
+        let mut sorted = medians.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let centre = median_of_sorted(&sorted);
+        if sorted.len() < 2 || centre <= 0.0 {
+            return None;
+        }
+        let (low, high) = (quantile_of_sorted(&sorted, 0.25), quantile_of_sorted(&sorted, 0.75));
+        let logs: Vec<f64> = sorted.iter().map(|v| log_cost(*v, Direction::LowerIsBetter)).collect();
+        Some(Self { centre, scale: centre_and_scale(&logs).1, low, high })
+    }
+
+    /// How much worse `value` is than the centre: the ratio of costs (1.5 = takes 1.5 times as long), and how
+    /// many spreads that is.
+    #[must_use]
+    pub fn slowdown(&self, value: f64, dir: Direction) -> (f64, f64) {
+        let log = log_cost(value, dir) - log_cost(self.centre, dir);
+        (log.exp(), log / self.scale)
+    }
+}
+
+/// Logarithm of the cost a value stands for, kept finite at zero.
+pub(crate) fn log_cost(value: f64, dir: Direction) -> f64 {
+    let log = value.max(f64::MIN_POSITIVE).ln();
+    match dir {
+        Direction::HigherIsBetter => -log,
+        Direction::LowerIsBetter => log,
+    }
+}
+
+/// Logarithm of the mean cost of a step: what the whole run took. Sees a node that is stopped half the time,
+/// whose median step may be as quick as any.
+pub(crate) fn log_mean_cost(sample: &Sample, dir: Direction) -> f64 {
+    let n = sample.len() as f64;
+    match dir {
+        Direction::LowerIsBetter => log_cost(sample.values().iter().sum::<f64>() / n, dir),
+        // A step at a millionth of the median counts as that: one stall must not make the whole run infinite.
+        Direction::HigherIsBetter => {
+            let floor = (sample.median() * 1e-6).max(f64::MIN_POSITIVE);
+            (sample.values().iter().map(|v| v.max(floor).recip()).sum::<f64>() / n).ln()
+        }
+    }
+}
+
+/// Median and robust standard deviation of ascending values.
+fn centre_and_scale(sorted: &[f64]) -> (f64, f64) {
+    let centre = median_of_sorted(sorted);
+    let mut off: Vec<f64> = sorted.iter().map(|v| (v - centre).abs()).collect();
+    let middle = off.len() / 2;
+    let (_, mad, _) = off.select_nth_unstable_by(middle, f64::total_cmp);
+    (centre, (*mad * MAD_TO_SIGMA).max(SCALE_FLOOR))
+}
+
+/// How far every node lies from its peers, in the logarithms of cost given: `(worse by, spreads)`, the node
+/// itself left out of the fleet it is compared with.
+pub(crate) fn against_peers(logs: &[f64]) -> Vec<(f64, f64)> {
+    let mut sorted = logs.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    if logs.len() < 2 {
+        return vec![(0.0, 0.0); logs.len()];
+    }
+    if logs.len() >= LEAVE_OUT_BELOW {
+        let (centre, scale) = centre_and_scale(&sorted);
+        return logs.iter().map(|l| (l - centre, (l - centre) / scale)).collect();
+    }
+    let mut peers = Vec::with_capacity(sorted.len());
+    logs.iter()
+        .map(|own| {
+            peers.clone_from(&sorted);
+            let at = sorted.partition_point(|v| v < own);
+            peers.remove(at.min(sorted.len() - 1));
+            let (centre, scale) = centre_and_scale(&peers);
+            (own - centre, (own - centre) / scale)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_wire::Direction::{HigherIsBetter, LowerIsBetter};
+
+    #[test]
+    fn half_speed_is_a_factor_of_two_in_both_directions() {
+        let spread = Spread::of(&[100.0, 101.0, 99.0, 100.0, 100.0]).unwrap();
+        assert_eq!(spread.centre, 100.0);
+        assert!((spread.slowdown(50.0, HigherIsBetter).0 - 2.0).abs() < 1e-12);
+        assert!((spread.slowdown(200.0, LowerIsBetter).0 - 2.0).abs() < 1e-12);
+        assert!(spread.slowdown(200.0, HigherIsBetter).1 < 0.0);
+    }
+
+    #[test]
+    fn one_bad_node_does_not_widen_the_spread() {
+        let quiet = Spread::of(&[100.0, 101.0, 99.0, 100.0, 100.5, 99.5]).unwrap();
+        let with_bad = Spread::of(&[100.0, 101.0, 99.0, 100.0, 100.5, 99.5, 10.0]).unwrap();
+        assert!(with_bad.scale < 2.0 * quiet.scale);
+        assert_eq!(Spread::of(&[5.0]), None);
+        assert_eq!(Spread::of(&[0.0, 0.0, 0.0]), None);
+    }
+
+    #[test]
+    fn a_node_is_measured_against_the_others_only() {
+        // With itself included, the bad node of three would drag the spread with it.
+        let logs = [0.0, 0.0, 2.0_f64.ln()];
+        let off = against_peers(&logs);
+        assert!((off[2].0 - 2.0_f64.ln()).abs() < 1e-12);
+        assert!((off[2].1 - 2.0_f64.ln() / SCALE_FLOOR).abs() < 1e-9);
+        assert_eq!(against_peers(&[1.0]), [(0.0, 0.0)]);
+    }
+
+    #[test]
+    fn a_run_that_stands_still_half_the_time_costs_double_whatever_its_median() {
+        let steady = Sample::new(&[1.0; 20]).unwrap();
+        let mut stopped = vec![1.0; 18];
+        stopped.extend([11.0, 11.0]);
+        let stopped = Sample::new(&stopped).unwrap();
+        assert_eq!(stopped.median(), steady.median());
+        let ratio = (log_mean_cost(&stopped, LowerIsBetter) - log_mean_cost(&steady, LowerIsBetter)).exp();
+        assert!((ratio - 2.0).abs() < 1e-9);
+        let rates = Sample::new(&stopped.values().iter().map(|v| 1.0 / v).collect::<Vec<_>>()).unwrap();
+        assert!((log_mean_cost(&rates, HigherIsBetter).exp() - 2.0).abs() < 1e-9);
+    }
+}

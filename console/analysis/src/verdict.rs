@@ -1,0 +1,256 @@
+//! What is said about one node and one metric, and when a doubt becomes an accusation.
+
+use muster_wire::{Direction, MetricId};
+use serde::{Deserialize, Serialize};
+
+use crate::distance::one_sided;
+use crate::{BadSample, Criterion, Params, Sample, Status};
+
+/// What is known of a node or of one of its metrics. Ordered by severity: the worst of several is their maximum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Cannot apply to this node.
+    NotApplicable,
+    /// As good as its fleet.
+    Pass,
+    /// Not run, by choice or because the node was not reached.
+    NotRun,
+    /// Measured, and not decidable.
+    Unknown,
+    /// Worse than its fleet, without enough evidence to accuse.
+    Warn,
+    /// Worse than its fleet, or the benchmark failed.
+    Fail,
+}
+
+impl State {
+    /// The word used in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+            Self::Unknown => "unknown",
+            Self::NotRun => "not_run",
+            Self::NotApplicable => "not_applicable",
+        }
+    }
+}
+
+/// What a node delivered for a metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Observation {
+    /// Measured.
+    Sample(Sample),
+    /// Tried and failed, with the reason; counts against the node.
+    Failed(String),
+    /// Not there, with the reason; counts neither way.
+    Missing(String),
+}
+
+impl Observation {
+    /// Observation from raw values: a series that cannot be a measurement is a failed run.
+    #[must_use]
+    pub fn from_values(values: &[f64]) -> Self {
+        Sample::new(values).map_or_else(|why: BadSample| Self::Failed(why.to_string()), Self::Sample)
+    }
+
+    /// The sample, unless the run failed: a rate whose middle step is zero did no work.
+    pub(crate) fn valid(&self, dir: Direction) -> Result<&Sample, (State, String)> {
+        match self {
+            Self::Sample(s) if dir == Direction::HigherIsBetter && s.median() <= 0.0 => {
+                Err((State::Fail, "failed: it did no work, its median rate is zero".into()))
+            }
+            Self::Sample(s) => Ok(s),
+            Self::Failed(why) => Err((State::Fail, format!("failed: {why}"))),
+            Self::Missing(why) => Err((State::NotRun, format!("not measured: {why}"))),
+        }
+    }
+}
+
+/// The judgement on one node and metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeVerdict {
+    /// Node name.
+    pub node: String,
+    /// Metric.
+    pub metric: MetricId,
+    /// Judgement.
+    pub state: State,
+    /// One-sided similarity to the criterion, when both exist.
+    pub similarity: Option<f64>,
+    /// Median of the node's sample.
+    pub value: Option<f64>,
+    /// One sentence for a person.
+    pub reason: String,
+}
+
+/// Worst state among `verdicts`; [`State::NotRun`] when there are none.
+#[must_use]
+pub fn fleet_state(verdicts: &[NodeVerdict]) -> State {
+    verdicts.iter().map(|v| v.state).max().unwrap_or(State::NotRun)
+}
+
+/// Judges one node against a criterion found before. A node without a comparable criterion is undecided.
+#[must_use]
+pub fn judge(node: &str, observed: &Observation, criterion: &Criterion) -> NodeVerdict {
+    let margin = |sample: &Sample| {
+        let spread = criterion.spread?;
+        let (ratio, spreads) = spread.slowdown(sample.median(), criterion.direction);
+        Some(Margin { ratio, spreads, peers: criterion.healthy })
+    };
+    let margin = observed.valid(criterion.direction).ok().and_then(margin);
+    judge_with(node, observed, criterion, margin, &Params::default())
+}
+
+/// How far a node lies outside its peers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Margin {
+    /// Cost over the peers' median cost.
+    pub(crate) ratio: f64,
+    /// The same in robust spreads of the peers.
+    pub(crate) spreads: f64,
+    /// How many peers.
+    pub(crate) peers: usize,
+}
+
+pub(crate) fn judge_with(
+    node: &str,
+    observed: &Observation,
+    criterion: &Criterion,
+    margin: Option<Margin>,
+    params: &Params,
+) -> NodeVerdict {
+    let verdict = |state, similarity, value, reason| NodeVerdict {
+        node: node.to_owned(),
+        metric: criterion.metric.clone(),
+        state,
+        similarity,
+        value,
+        reason,
+    };
+    let sample = match observed.valid(criterion.direction) {
+        Ok(sample) => sample,
+        Err((state, why)) => {
+            let value = if let Observation::Sample(s) = observed { Some(s.median()) } else { None };
+            return verdict(state, None, value, format!("{node}: {} {why}", criterion.metric.path()));
+        }
+    };
+    let Some(reference) = &criterion.sample else {
+        let why = format!("{node}: nothing to compare {} with", criterion.metric.path());
+        return verdict(State::Unknown, None, Some(sample.median()), why);
+    };
+    let similarity = one_sided(sample, reference, criterion.direction, criterion.tau);
+    let case = Case { node, sample, reference, criterion, similarity, margin, params };
+    let (state, reason) = case.decide();
+    verdict(state, Some(similarity), Some(sample.median()), reason)
+}
+
+struct Case<'a> {
+    node: &'a str,
+    sample: &'a Sample,
+    reference: &'a Sample,
+    criterion: &'a Criterion,
+    similarity: f64,
+    margin: Option<Margin>,
+    params: &'a Params,
+}
+
+impl Case<'_> {
+    fn decide(&self) -> (State, String) {
+        let alpha = self.criterion.alpha;
+        let below = self.similarity < alpha;
+        match self.criterion.status {
+            Status::Ok if below => (State::Fail, self.sentence("")),
+            Status::Ok => (State::Pass, self.agreement()),
+            Status::Bimodal if below && self.in_large_group() => {
+                (State::Warn, self.sentence("; a large group is like it: another model, firmware or rack?"))
+            }
+            Status::Bimodal if below => (State::Fail, self.sentence("; the fleet falls into two groups")),
+            Status::Bimodal => (State::Pass, self.agreement()),
+            Status::Provisional if self.criterion.n < 2 => {
+                (State::Unknown, format!("{}: alone, nothing to compare {} with", self.node, self.path()))
+            }
+            Status::Provisional if below => {
+                let why = format!("; provisional, {} of {} nodes needed", self.criterion.n, self.params.quorum);
+                (State::Warn, self.sentence(&why))
+            }
+            Status::Provisional => (State::Pass, self.agreement()),
+            Status::NoConsensus => (State::Unknown, self.undecided("the nodes do not agree on what is normal")),
+            Status::NotRepeatable => match self.margin {
+                Some(m) if self.far_outside(m) => {
+                    (State::Fail, self.sentence(&format!("; beyond {:.1} spreads", m.spreads)))
+                }
+                _ => (State::Unknown, self.undecided("not repeatable here")),
+            },
+        }
+    }
+
+    /// Where a metric is not repeatable only a wide margin accuses: slow in the middle by ratio and by the
+    /// fleet's own spread, and slow as a distribution, so that even its better steps are worse than usual.
+    fn far_outside(&self, margin: Margin) -> bool {
+        let (own, usual) = match self.criterion.direction {
+            Direction::HigherIsBetter => (self.sample.quantile(0.75), self.reference.quantile(0.25)),
+            Direction::LowerIsBetter => (-self.sample.quantile(0.25), -self.reference.quantile(0.75)),
+        };
+        self.criterion.n >= self.params.quorum
+            && self.similarity < self.criterion.alpha
+            && margin.ratio >= self.params.wide_ratio
+            && margin.spreads >= self.params.wide_spreads
+            && own < usual
+    }
+
+    fn in_large_group(&self) -> bool {
+        4 * (self.criterion.n - self.criterion.healthy.min(self.criterion.n)) > self.criterion.n
+    }
+
+    fn path(&self) -> String {
+        self.criterion.metric.path()
+    }
+
+    fn agreement(&self) -> String {
+        format!("{}: {} similarity {:.2}", self.node, self.path(), self.similarity)
+    }
+
+    fn undecided(&self, why: &str) -> String {
+        let repeatability =
+            self.criterion.repeatability.map_or_else(String::new, |r| format!(", repeatability {r:.2}"));
+        format!(
+            "{}: {} similarity {:.2}, undecided: {why}{repeatability} < {:.2}",
+            self.node,
+            self.path(),
+            self.similarity,
+            self.criterion.alpha
+        )
+    }
+
+    /// `n3 is 48 % slower than 7 peers (cpu-gemm/fp32, similarity 0.51 < 0.95; beyond 9.2 spreads)`.
+    fn sentence(&self, more: &str) -> String {
+        let peers = self.margin.map_or(self.criterion.healthy, |m| m.peers);
+        format!(
+            "{} is {} than {peers} peers ({}, similarity {:.2} < {:.2}{more})",
+            self.node,
+            how_much(self.sample.median(), self.reference.median(), self.criterion.direction),
+            self.path(),
+            self.similarity,
+            self.criterion.alpha,
+        )
+    }
+}
+
+/// `48 % slower`: the loss of rate where higher is better, the extra time where lower is; a node whose median is
+/// fine and whose tail is not is said to be slower in its worst steps.
+fn how_much(own: f64, usual: f64, dir: Direction) -> String {
+    let percent = match dir {
+        Direction::HigherIsBetter => (usual - own) / usual * 100.0,
+        Direction::LowerIsBetter => (own - usual) / usual * 100.0,
+    };
+    if percent >= 1.0 && percent.is_finite() {
+        format!("{percent:.0} % slower")
+    } else {
+        "slower in its worst steps".to_owned()
+    }
+}
