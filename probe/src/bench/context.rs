@@ -1,0 +1,204 @@
+//! What a benchmark is given, and how a name becomes a run that always ends in an outcome.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use muster_wire::{Direction, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
+
+use super::{disk, dispatch, gemm, latency, net, stream};
+use crate::steps::{Halt, Plan, Taken};
+
+/// What a benchmark may use.
+pub(crate) struct Context<'a> {
+    /// How much work.
+    pub(crate) profile: Profile,
+    /// Where the disk benchmark must put its file; it chooses when absent.
+    pub(crate) scratch: Option<&'a Path>,
+    /// Set from outside: end at the next step.
+    pub(crate) stop: &'a AtomicBool,
+    /// Takes `Series`, `Progress` and `Log` frames, between steps.
+    pub(crate) emit: &'a mut dyn FnMut(Frame),
+}
+
+/// Identity, unit and direction of one metric.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Metric {
+    pub(super) benchmark: &'static str,
+    pub(super) name: &'static str,
+    pub(super) engine: &'static str,
+    pub(super) unit: Unit,
+    pub(super) direction: Direction,
+}
+
+impl Metric {
+    /// More is better.
+    pub(super) const fn rate(benchmark: &'static str, name: &'static str, unit: Unit) -> Self {
+        Self { benchmark, name, engine: "own", unit, direction: Direction::HigherIsBetter }
+    }
+
+    /// Nanoseconds, less is better.
+    pub(super) const fn latency(benchmark: &'static str, name: &'static str) -> Self {
+        Self { benchmark, name, engine: "own", unit: Unit::Nanos, direction: Direction::LowerIsBetter }
+    }
+}
+
+impl Context<'_> {
+    /// Takes warm-up and steps of one metric, with progress, and emits its series. `share` is the part of the
+    /// benchmark that is done when this metric starts and ends.
+    pub(super) fn measure(
+        &mut self,
+        metric: Metric,
+        plan: &Plan,
+        share: (f64, f64),
+        step: &mut dyn FnMut() -> Result<f64, Halt>,
+    ) -> Result<(), Halt> {
+        let emit = &mut *self.emit;
+        let taken = plan.take(self.stop, step, &mut |done, of| {
+            let part = done as f64 / of as f64;
+            emit(Frame::Progress(Progress {
+                benchmark: metric.benchmark.into(),
+                done: share.0 + (share.1 - share.0) * part,
+                note: format!("{}, step {done} of {of}", metric.name),
+            }));
+        })?;
+        self.series(metric, taken);
+        Ok(())
+    }
+
+    fn series(&mut self, metric: Metric, taken: Taken) {
+        (self.emit)(Frame::Series(Series {
+            metric: MetricId::new(metric.benchmark, metric.name, metric.engine),
+            unit: metric.unit,
+            direction: metric.direction,
+            values: taken.values,
+            warmup: taken.warmup,
+            started_ns: taken.started_ns,
+        }));
+    }
+
+    /// A line for the person who reads the results.
+    pub(super) fn log(&mut self, level: Level, text: String) {
+        (self.emit)(Frame::Log(LogLine { level, text }));
+    }
+}
+
+/// The part of a benchmark that is done when metric `at` of `of` starts, and when it ends.
+pub(super) fn share(at: usize, of: usize) -> (f64, f64) {
+    (at as f64 / of as f64, (at + 1) as f64 / of as f64)
+}
+
+/// Runs the benchmark called `name` and says how it ended. Never panics.
+pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
+    if context.stop.load(Ordering::Relaxed) {
+        return Halt::Stopped.into();
+    }
+    let ended = catch_unwind(AssertUnwindSafe(|| match name {
+        gemm::NAME => gemm::run(context),
+        stream::NAME => stream::run(context),
+        latency::NAME => latency::run(context),
+        dispatch::NAME => dispatch::run(context),
+        disk::NAME => disk::run(context),
+        net::NAME => net::run(context),
+        _ => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
+    }));
+    match ended {
+        Ok(Ok(())) => Outcome::Done,
+        Ok(Err(halt)) => halt.into(),
+        Err(_) => Outcome::Failed(format!("{name} came to an internal error")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn smoke(name: &str, stop: bool) -> (Outcome, Vec<Frame>) {
+        let mut frames = Vec::new();
+        let dir = tempfile::tempdir().unwrap();
+        let outcome = run(
+            name,
+            &mut Context {
+                profile: Profile::Smoke,
+                scratch: Some(dir.path()),
+                stop: &AtomicBool::new(stop),
+                emit: &mut |frame| frames.push(frame),
+            },
+        );
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{name} left a file");
+        (outcome, frames)
+    }
+
+    fn emits(name: &str, metrics: &[&str]) {
+        let (outcome, frames) = smoke(name, false);
+        assert_eq!(outcome, Outcome::Done);
+        let mut seen = BTreeMap::new();
+        let mut progress = 0;
+        for frame in frames {
+            match frame {
+                Frame::Series(series) => {
+                    assert_eq!(series.metric.benchmark, name);
+                    assert!(series.values.len() >= 32, "{}: {} values", series.metric, series.values.len());
+                    assert!(series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{}", series.metric);
+                    assert!(series.started_ns > 0);
+                    seen.insert(series.metric.name, series.direction);
+                }
+                Frame::Progress(p) => {
+                    assert!((0.0..=1.0).contains(&p.done), "{}", p.done);
+                    progress += 1;
+                }
+                Frame::Log(_) => {}
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+        assert!(progress > 0);
+        for metric in metrics {
+            assert!(seen.contains_key(*metric), "{name} has no {metric}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn smoke_gemm_emits_its_metrics() {
+        emits(gemm::NAME, &["fp32-1t", "fp64-1t"]);
+    }
+
+    #[test]
+    fn smoke_stream_emits_its_metrics() {
+        emits(stream::NAME, &["copy-1t", "scale-1t", "add-1t", "triad-1t"]);
+    }
+
+    #[test]
+    fn smoke_latency_emits_its_metrics() {
+        emits(latency::NAME, &["l1", "l2", "llc", "dram"]);
+    }
+
+    #[test]
+    fn smoke_dispatch_emits_its_metrics() {
+        emits(dispatch::NAME, &["syscall", "thread-handoff"]);
+    }
+
+    #[test]
+    fn smoke_disk_emits_its_metrics() {
+        emits(disk::NAME, &["seq-write", "seq-read", "rand-read", "rand-write", "rand-read-latency"]);
+    }
+
+    #[test]
+    fn smoke_net_emits_its_metrics() {
+        emits(net::NAME, &["throughput", "rtt"]);
+    }
+
+    #[test]
+    fn every_benchmark_of_the_catalogue_is_known_and_obeys_stop() {
+        for benchmark in muster_wire::BENCHMARKS {
+            let (outcome, frames) = smoke(benchmark.name, true);
+            assert_eq!(outcome, Outcome::NotRun("stopped".into()), "{}", benchmark.name);
+            assert!(frames.is_empty());
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_not_run() {
+        assert!(matches!(smoke("no-such-thing", false).0, Outcome::NotRun(_)));
+    }
+}
