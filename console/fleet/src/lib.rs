@@ -1,6 +1,33 @@
-//! Which nodes are there, how are they reached, and who are they: inventory, host lists, SSH configuration, host keys.
+//! How are nodes named, reached, trusted and worked on: inventory, SSH connections, upload, frame streams, and a
+//! fleet of real SSH servers on this machine for trying all of it.
 
+mod auth;
+mod clean;
+mod connect;
+mod context;
+mod event;
+mod exec;
+pub mod hostkey;
 pub mod hostlist;
 pub mod inventory;
+mod jump;
+mod link;
+mod pattern;
+mod probe;
+mod run;
+mod script;
+mod settings;
+mod stream;
+mod target;
+mod trust;
+mod upload;
+mod watched;
 
+pub use clean::{Cleaned, clean};
+pub use event::{Event, EventKind, Work};
+pub use exec::Output;
 pub use inventory::{Inventory, InventoryError, Node, SelectError, Selection};
+pub use link::{Failure, FailureKind, LinkState, Phase};
+pub use probe::Probe;
+pub use run::{command, push, run};
+pub use settings::{HostKeyPolicy, Settings};
