@@ -1,0 +1,262 @@
+//! Which processors there are, how they are set up, and how much of them this process may use.
+
+use std::collections::BTreeSet;
+
+use muster_wire::{Reading, Unit};
+
+use super::root::{number, reading};
+use super::{Facts, Root, Then};
+
+const CPUS: &str = "/sys/devices/system/cpu";
+const CGROUP: &str = "/sys/fs/cgroup";
+const KHZ: f64 = 1e3;
+/// Abilities that decide which code paths and isolation there are.
+const FLAGS: [&str; 17] = [
+    "sse4_2",
+    "avx",
+    "avx2",
+    "fma",
+    "f16c",
+    "avx512f",
+    "avx512bw",
+    "avx512_vnni",
+    "avx512_bf16",
+    "amx_tile",
+    "amx_bf16",
+    "aes",
+    "sha_ni",
+    "constant_tsc",
+    "nonstop_tsc",
+    "pdpe1gb",
+    "hypervisor",
+];
+
+pub(super) fn look(root: &Root, facts: &mut Facts) {
+    let info = root.text("/proc/cpuinfo");
+    for (key, name) in [("model", "model name"), ("vendor", "vendor_id"), ("microcode", "microcode")] {
+        facts.text(key, info.as_ref_reading().and_then(|text| line(text, name)));
+    }
+    let flags = info.as_ref_reading().and_then(|text| line(text, "flags")).map(|all| {
+        let all: BTreeSet<&str> = all.split_whitespace().collect();
+        FLAGS.into_iter().filter(|flag| all.contains(flag)).collect::<Vec<_>>().join(" ")
+    });
+    facts.text("flags", flags);
+    cores(root, facts);
+    frequencies(root, &info, facts);
+    throttling(root, facts);
+    for node in root.numbered("/sys/devices/system/node", "node") {
+        facts.text(&format!("{node}.cpus"), root.text(&format!("/sys/devices/system/node/{node}/cpulist")));
+    }
+    allowance(root, facts);
+}
+
+fn cores(root: &Root, facts: &mut Facts) {
+    let online = root.text(&format!("{CPUS}/online")).and_then(|list| expand(&list));
+    facts.count("cpus.online", online.as_ref_reading().map(|cpus| cpus.len() as f64));
+    let present = root.text(&format!("{CPUS}/present")).and_then(|list| expand(&list));
+    facts.count("cpus.present", present.map(|cpus| cpus.len() as f64));
+    let mut packages = BTreeSet::new();
+    let mut cores = BTreeSet::new();
+    for cpu in online.value().into_iter().flatten() {
+        let place = |file: &str| root.text(&format!("{CPUS}/cpu{cpu}/topology/{file}"));
+        if let (Reading::Value(package), Reading::Value(core)) = (place("physical_package_id"), place("core_id")) {
+            packages.insert(package.clone());
+            cores.insert((package, core));
+        }
+    }
+    let counted = |count: usize| if count == 0 { Reading::Absent } else { Reading::Value(count as f64) };
+    facts.count("sockets", counted(packages.len()));
+    facts.count("cores", counted(cores.len()));
+    facts.flag("smt", root.flag(&format!("{CPUS}/smt/active")));
+    facts.count("numa.nodes", counted(root.numbered("/sys/devices/system/node", "node").len()));
+}
+
+fn frequencies(root: &Root, info: &Reading<String>, facts: &mut Facts) {
+    let cpus = root.numbered(CPUS, "cpu");
+    let all =
+        |file: &str| cpus.iter().map(|cpu| root.text(&format!("{CPUS}/{cpu}/cpufreq/{file}"))).collect::<Vec<_>>();
+    let governors: BTreeSet<String> = all("scaling_governor").iter().filter_map(|g| g.value().cloned()).collect();
+    let governors: Vec<String> = governors.into_iter().collect();
+    facts.text("governor", if governors.is_empty() { Reading::Absent } else { Reading::Value(governors.join(" ")) });
+    let khz = |file: &str| {
+        let values = all(file).into_iter().filter_map(|text| text.and_then(|text| number(&text)).value().copied());
+        values.map(|value| value * KHZ).collect::<Vec<f64>>()
+    };
+    let max = khz("cpuinfo_max_freq").into_iter().reduce(f64::max);
+    facts.number("freq.max", max.map_or(Reading::Absent, Reading::Value), Some(Unit::Hertz));
+    let mut current = khz("scaling_cur_freq");
+    if current.is_empty() {
+        current = info.value().map(|text| megahertz(text)).unwrap_or_default();
+    }
+    let (least, most) = (current.iter().copied().reduce(f64::min), current.iter().copied().reduce(f64::max));
+    facts.number("freq.current.min", least.map_or(Reading::Absent, Reading::Value), Some(Unit::Hertz));
+    facts.number("freq.current.max", most.map_or(Reading::Absent, Reading::Value), Some(Unit::Hertz));
+}
+
+/// Times the hardware slowed itself down since boot: the most of any core or package.
+fn throttling(root: &Root, facts: &mut Facts) {
+    for (key, file) in [("throttled.core", "core_throttle_count"), ("throttled.package", "package_throttle_count")] {
+        let counts = root
+            .numbered(CPUS, "cpu")
+            .into_iter()
+            .filter_map(|cpu| root.counted(&format!("{CPUS}/{cpu}/thermal_throttle/{file}")).value().copied());
+        facts.count(key, counts.reduce(f64::max).map_or(Reading::Absent, Reading::Value));
+    }
+}
+
+/// CPUs and CPU time this process may use. What it may not use it cannot measure.
+fn allowance(root: &Root, facts: &mut Facts) {
+    let affinity = if root.is_system() {
+        reading(rustix::thread::sched_getaffinity(None).map_err(Into::into)).map(|set| f64::from(set.count()))
+    } else {
+        Reading::Absent
+    };
+    facts.count("affinity.cpus", affinity);
+    let groups = root.text("/proc/self/cgroup");
+    let (quota, throttled) = match unified(&groups) {
+        Some(path) => (quota_v2(root, path), counter(root, &format!("{CGROUP}{path}/cpu.stat"), "nr_throttled")),
+        None => (quota_v1(root), counter(root, &format!("{CGROUP}/cpu/cpu.stat"), "nr_throttled")),
+    };
+    facts.count("cgroup.quota_cpus", quota);
+    facts.count("cgroup.throttled", throttled);
+}
+
+/// The path in the one tree of cgroup v2, `0::/path`.
+fn unified(groups: &Reading<String>) -> Option<&str> {
+    groups
+        .value()?
+        .lines()
+        .find_map(|line| line.strip_prefix("0::"))
+        .filter(|path| *path != "/")
+        .or_else(|| groups.value()?.lines().any(|line| line == "0::/").then_some(""))
+}
+
+/// The smallest quota on the way up, in CPUs; absent where there is none.
+fn quota_v2(root: &Root, path: &str) -> Reading<f64> {
+    let mut least = Reading::Absent;
+    let mut path = path;
+    loop {
+        let quota = root.text(&format!("{CGROUP}{path}/cpu.max")).and_then(|text| match text.split_once(' ') {
+            Some(("max", _)) => Reading::Absent,
+            Some((quota, period)) => number(quota).and_then(|quota| number(period).map(|period| quota / period)),
+            None => Reading::Failed(format!("not a quota: {text}")),
+        });
+        least = match (least, quota) {
+            (Reading::Value(a), Reading::Value(b)) => Reading::Value(f64::min(a, b)),
+            (Reading::Absent, found) => found,
+            (found, _) => found,
+        };
+        match path.rfind('/') {
+            Some(at) => path = &path[..at],
+            None => return least,
+        }
+    }
+}
+
+fn quota_v1(root: &Root) -> Reading<f64> {
+    let period = root.number(&format!("{CGROUP}/cpu/cpu.cfs_period_us"));
+    root.counted(&format!("{CGROUP}/cpu/cpu.cfs_quota_us")).and_then(|quota| period.map(|period| quota / period))
+}
+
+fn counter(root: &Root, path: &str, name: &str) -> Reading<f64> {
+    root.text(path).and_then(|text| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.map_or(Reading::Absent, number)
+    })
+}
+
+/// The value of the first `name : value`.
+fn line(text: &str, name: &str) -> Reading<String> {
+    let value = text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    });
+    value.map_or(Reading::Absent, Reading::Value)
+}
+
+fn megahertz(info: &str) -> Vec<f64> {
+    let lines = info.lines().filter_map(|line| line.split_once(':'));
+    let values = lines.filter(|(key, _)| key.trim() == "cpu MHz").filter_map(|(_, value)| value.trim().parse().ok());
+    values.map(|mhz: f64| mhz * 1e6).filter(|hz| hz.is_finite()).collect()
+}
+
+/// `0-3,8` as numbers; more than 65,536 is not a list of CPUs.
+fn expand(list: &str) -> Reading<Vec<u32>> {
+    let mut cpus = Vec::new();
+    for part in list.split(',') {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        match (from.trim().parse::<u32>(), to.trim().parse::<u32>()) {
+            (Ok(from), Ok(to)) if from <= to && to < 65_536 => cpus.extend(from..=to),
+            _ => return Reading::Failed(format!("not a list of CPUs: {part}")),
+        }
+    }
+    Reading::Value(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::Datum;
+
+    use super::super::testing::{Tree, number, reading_of, text};
+    use super::*;
+
+    #[test]
+    fn processors_are_counted_from_the_topology() {
+        let tree = Tree::new(&[
+            (
+                "/proc/cpuinfo",
+                "processor\t: 0\nmodel name\t: EPYC 9654\nmicrocode\t: 0xa101148\ncpu MHz\t\t: 2400.000\n\
+                 flags\t\t: fpu avx2 sse4_2\nprocessor : 1\ncpu MHz : 3600.5\n",
+            ),
+            ("/sys/devices/system/cpu/online", "0-1\n"),
+            ("/sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n"),
+            ("/sys/devices/system/cpu/cpu0/topology/core_id", "0\n"),
+            ("/sys/devices/system/cpu/cpu1/topology/physical_package_id", "0\n"),
+            ("/sys/devices/system/cpu/cpu1/topology/core_id", "0\n"),
+            ("/sys/devices/system/cpu/smt/active", "1\n"),
+            ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "9\n"),
+            ("/sys/devices/system/node/node0/cpulist", "0-1\n"),
+            ("/proc/self/cgroup", "0::/a/b\n"),
+            ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n"),
+            ("/sys/fs/cgroup/a/b/cpu.stat", "usage_usec 5\nnr_throttled 12\n"),
+            ("/sys/fs/cgroup/a/cpu.max", "60000 100000\n"),
+        ]);
+        let facts = tree.look(look);
+        assert_eq!(text(&facts, "model"), "EPYC 9654");
+        assert_eq!(text(&facts, "flags"), "sse4_2 avx2");
+        assert_eq!(number(&facts, "cpus.online"), 2.0);
+        assert_eq!((number(&facts, "sockets"), number(&facts, "cores")), (1.0, 1.0));
+        assert_eq!(reading_of(&facts, "smt"), Reading::Value(Datum::Flag(true)));
+        assert_eq!(text(&facts, "governor"), "powersave");
+        assert_eq!(number(&facts, "freq.current.max"), 3_600_500_000.0);
+        assert_eq!(number(&facts, "throttled.core"), 9.0);
+        assert_eq!(text(&facts, "node0.cpus"), "0-1");
+        assert_eq!(number(&facts, "cgroup.quota_cpus"), 0.6);
+        assert_eq!(number(&facts, "cgroup.throttled"), 12.0);
+    }
+
+    #[test]
+    fn garbage_has_failed_and_is_never_zero() {
+        let tree = Tree::new(&[
+            ("/sys/devices/system/cpu/online", "0-4000000000\n"),
+            ("/proc/self/cgroup", "0::/\n"),
+            ("/sys/fs/cgroup/cpu.max", "plenty\n"),
+        ]);
+        let facts = tree.look(look);
+        assert!(matches!(reading_of(&facts, "cpus.online"), Reading::Failed(_)));
+        assert!(matches!(reading_of(&facts, "cgroup.quota_cpus"), Reading::Failed(_)));
+        assert_eq!(reading_of(&facts, "sockets"), Reading::Absent);
+        assert_eq!(reading_of(&facts, "model"), Reading::Absent);
+    }
+
+    #[test]
+    fn an_old_cgroup_has_its_own_files() {
+        let tree = Tree::new(&[
+            ("/proc/self/cgroup", "4:cpu,cpuacct:/\n"),
+            ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000\n"),
+            ("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ]);
+        assert_eq!(number(&tree.look(look), "cgroup.quota_cpus"), 1.5);
+    }
+}

@@ -1,0 +1,112 @@
+//! How much memory there is, how it is used, and whether it corrects or loses bits.
+
+use muster_wire::{Reading, Unit};
+
+use super::root::number;
+use super::{Facts, Root, Then};
+
+const KIB: f64 = 1024.0;
+const EDAC: &str = "/sys/devices/system/edac/mc";
+
+/// Fact, line of /proc/meminfo, and whether it is in kB.
+const LINES: [(&str, &str, bool); 11] = [
+    ("total", "MemTotal", true),
+    ("available", "MemAvailable", true),
+    ("free", "MemFree", true),
+    ("swap.total", "SwapTotal", true),
+    ("swap.free", "SwapFree", true),
+    ("hugepages.size", "Hugepagesize", true),
+    ("hugepages.total", "HugePages_Total", false),
+    ("hugepages.free", "HugePages_Free", false),
+    ("shared", "Shmem", true),
+    ("dirty", "Dirty", true),
+    ("corrupted", "HardwareCorrupted", true),
+];
+
+pub(super) fn look(root: &Root, facts: &mut Facts) {
+    let info = root.text("/proc/meminfo");
+    for (key, name, kib) in LINES {
+        let value = info.clone().and_then(|text| line(&text, name));
+        let value = value.map(|value| if kib { value * KIB } else { value });
+        facts.number(key, value, Some(if kib { Unit::Bytes } else { Unit::Count }));
+    }
+    facts.text("hugepages.transparent", root.text("/sys/kernel/mm/transparent_hugepage/enabled").map(chosen));
+    for node in root.numbered("/sys/devices/system/node", "node") {
+        let info = root.text(&format!("/sys/devices/system/node/{node}/meminfo"));
+        for (key, name) in [("total", "MemTotal"), ("free", "MemFree")] {
+            let value = info.clone().and_then(|text| line(&text, name)).map(|value| value * KIB);
+            facts.number(&format!("{node}.{key}"), value, Some(Unit::Bytes));
+        }
+    }
+    errors(root, facts);
+}
+
+/// Corrected and uncorrected errors per memory controller, and their sums. No controller: absent, not zero.
+fn errors(root: &Root, facts: &mut Facts) {
+    let controllers = root.numbered(EDAC, "mc");
+    for (key, file) in [("corrected", "ce_count"), ("uncorrected", "ue_count")] {
+        let mut sum = Reading::Absent;
+        for controller in &controllers {
+            let count = root.counted(&format!("{EDAC}/{controller}/{file}"));
+            facts.count(&format!("edac.{controller}.{key}"), count.clone());
+            sum = match (sum, count) {
+                (Reading::Value(sum), Reading::Value(count)) => Reading::Value(sum + count),
+                (Reading::Absent, count) => count,
+                (sum, Reading::Absent) => sum,
+                // A sum over some of the controllers would look healthier than it is.
+                (Reading::Value(_), failed) => failed,
+                (failed, _) => failed,
+            };
+        }
+        facts.count(&format!("edac.{key}"), sum);
+    }
+}
+
+/// The number in the line called `name`; per-node files put `Node 0` before the name.
+fn line(text: &str, name: &str) -> Reading<f64> {
+    let value = text.lines().find_map(|line| {
+        let (before, after) = line.split_once(':')?;
+        (before.split_whitespace().last() == Some(name)).then_some(after)
+    });
+    value.map_or(Reading::Absent, |value| number(value.split_whitespace().next().unwrap_or_default()))
+}
+
+/// `always [madvise] never` is `madvise`.
+fn chosen(text: String) -> String {
+    let inner = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(inner, _)| inner.to_owned());
+    inner.unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Tree, number, reading_of, text};
+    use super::*;
+
+    #[test]
+    fn sizes_are_bytes_and_errors_are_summed() {
+        let tree = Tree::new(&[
+            ("/proc/meminfo", "MemTotal:       1024 kB\nHugePages_Total:       3\nDirty: much kB\n"),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
+            ("/sys/devices/system/node/node0/meminfo", "Node 0 MemTotal:   512 kB\n"),
+            ("/sys/devices/system/edac/mc/mc0/ce_count", "3\n"),
+            ("/sys/devices/system/edac/mc/mc0/ue_count", "0\n"),
+            ("/sys/devices/system/edac/mc/mc1/ce_count", "4\n"),
+            ("/sys/devices/system/edac/mc/mc1/ue_count", "none\n"),
+        ]);
+        let facts = tree.look(look);
+        assert_eq!(number(&facts, "total"), 1_048_576.0);
+        assert_eq!(number(&facts, "hugepages.total"), 3.0);
+        assert_eq!(reading_of(&facts, "available"), Reading::Absent);
+        assert!(matches!(reading_of(&facts, "dirty"), Reading::Failed(_)));
+        assert_eq!(text(&facts, "hugepages.transparent"), "madvise");
+        assert_eq!(number(&facts, "node0.total"), 524_288.0);
+        assert_eq!(number(&facts, "edac.corrected"), 7.0);
+        assert!(matches!(reading_of(&facts, "edac.uncorrected"), Reading::Failed(_)));
+    }
+
+    #[test]
+    fn no_controller_is_no_clean_bill() {
+        let facts = Tree::new(&[("/proc/meminfo", "MemTotal: 1 kB")]).look(look);
+        assert_eq!(reading_of(&facts, "edac.corrected"), Reading::Absent);
+    }
+}

@@ -1,0 +1,20 @@
+//! Read-only looks at a node, one file per source. Every look takes the root of the tree it reads.
+
+mod cpu;
+mod disk;
+mod facts;
+mod identity;
+mod kernel_log;
+mod load;
+mod memory;
+mod nic;
+mod reading;
+mod root;
+mod source;
+#[cfg(test)]
+mod testing;
+
+pub(crate) use facts::Facts;
+pub(crate) use reading::Then;
+pub(crate) use root::Root;
+pub(crate) use source::{LOAD, collect};
