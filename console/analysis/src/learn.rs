@@ -11,7 +11,8 @@ use crate::{Criterion, NodeVerdict, Observation, Params, Sample, Spread, Status,
 
 /// Robust spreads beyond which a node's median is not part of the fleet whose repeatability is asked for.
 const OUTLIER_SPREADS: f64 = 6.0;
-/// Nodes that only their tails set apart may be left out of it up to this share; more of them are the fleet.
+/// Nodes that only their tails set apart may be left out of it up to this share, or one; more of them are the
+/// fleet.
 const TAIL_SHARE: f64 = 0.1;
 
 /// Result of learning one metric.
@@ -174,7 +175,7 @@ fn core(found: &Found, near: &[Evidence], passing: &[usize], params: &Params) ->
     let inliers: Vec<usize> = (0..near.len()).filter(|&i| inlier(i)).collect();
     let passing: std::collections::BTreeSet<usize> = passing.iter().copied().collect();
     let tails = inliers.iter().filter(|i| !passing.contains(i)).count();
-    if tails as f64 <= TAIL_SHARE * near.len() as f64 {
+    if tails <= ((TAIL_SHARE * near.len() as f64) as usize).max(1) {
         inliers.into_iter().filter(|i| passing.contains(i)).collect()
     } else {
         inliers

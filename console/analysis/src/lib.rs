@@ -3,6 +3,7 @@
 
 mod algorithm2;
 mod cdf;
+mod convict;
 mod criterion;
 mod distance;
 mod learn;
@@ -13,6 +14,7 @@ mod spread;
 mod verdict;
 
 pub use cdf::cdf_points;
+pub use convict::{NodeState, convict, resource_class};
 pub use criterion::{Criterion, Params, Status};
 pub use distance::{Parts, one_sided, parts, similarity};
 pub use learn::{Evidence, Learned, criterion_of, learn};

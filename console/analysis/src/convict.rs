@@ -1,0 +1,235 @@
+//! Which nodes are accused, once all metrics of a run are known: a doubt in one noisy place accuses nobody.
+//!
+//! Twenty metrics on every node of a fleet are hundreds of comparisons, and on a busy machine some of them fall
+//! far out by chance. Chance scatters them over nodes and metrics; a slow node is slow throughout a resource.
+//! Hence, in this order:
+//!
+//! 1. A failed benchmark stands as it is.
+//! 2. A node that is slow (`SLOW`: 30 % more cost and three spreads) in at least half of the metrics of a resource
+//!    class, three or more of them, is convicted, also where no single metric could decide. This is what finds a
+//!    half-speed node on a machine on which nothing is repeatable: its cost doubles everywhere at once.
+//! 3. On a quiet fleet (most metrics repeatable) the alpha rule convicts alone if the node's median lies beyond
+//!    eight spreads of its peers. With eight nodes a spread comes from seven values and is off by a factor of
+//!    two now and then; eight estimated spreads keep hundreds of comparisons below one false one in a thousand
+//!    runs (`tests/noise.rs`). Half the decided metrics of a class failing together do as well.
+//! 4. All other failures become warnings on a quiet fleet and undecided on a noisy one.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Evidence, Learned, NodeVerdict, State, Status};
+
+/// `ln 1.3`: cost over the peers' that counts as slow; node offsets on shared machines reach 15 %.
+const SLOW: f64 = 0.262_364_264_467_491_06;
+/// Spreads it must lie beyond as well, each metric taken alone.
+const SLOW_SPREADS: f64 = 3.0;
+/// `ln 1.7`, and twelve spreads: enough where a run holds too few metrics to confirm each other.
+const EXTREME: f64 = 0.530_628_251_062_170_4;
+/// See [`EXTREME`].
+const EXTREME_SPREADS: f64 = 12.0;
+/// Share of a class's metrics that must agree.
+const SHARE: f64 = 0.5;
+/// Metrics that must agree at least.
+const WITNESSES: usize = 3;
+/// Spreads beyond which the alpha rule needs no second metric.
+const ALONE_SPREADS: f64 = 8.0;
+/// Share of metrics without a trusted criterion from which on the whole run counts as noisy.
+const NOISY_SHARE: f64 = 0.25;
+/// Share of a node's metrics that must be decided before it can pass.
+const DECIDED_SHARE: f64 = 0.25;
+/// Fewer nodes accuse nobody.
+const QUORUM: usize = 5;
+
+/// What is said about a node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeState {
+    /// Node name.
+    pub node: String,
+    /// Judgement over all its metrics.
+    pub state: State,
+    /// Why, worst first; empty for a node that passes.
+    pub reasons: Vec<String>,
+    /// Its verdicts, revised: uncorroborated failures lowered, corroborated doubts raised.
+    pub verdicts: Vec<NodeVerdict>,
+}
+
+/// Resource class of a benchmark: the first word of its name, such as `cpu` or `disk`.
+#[must_use]
+pub fn resource_class(benchmark: &str) -> &str {
+    benchmark.split('-').next().unwrap_or(benchmark)
+}
+
+/// Judges every node over all metrics of a run, in the order of the nodes' names.
+#[must_use]
+pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
+    let mut cells: BTreeMap<&str, Vec<Cell<'_>>> = BTreeMap::new();
+    for learned in metrics {
+        for (verdict, evidence) in learned.verdicts.iter().zip(&learned.evidence) {
+            let usable = learned.criterion.n >= QUORUM;
+            cells.entry(&verdict.node).or_default().push(Cell {
+                verdict,
+                evidence: evidence.filter(|_| usable),
+                status: learned.criterion.status,
+                peers: learned.criterion.n.saturating_sub(1),
+            });
+        }
+    }
+    let noisy = is_noisy(metrics);
+    cells.into_iter().map(|(node, cells)| judge_node(node, &cells, noisy)).collect()
+}
+
+/// Whether too many metrics of the run have no criterion that decides.
+fn is_noisy(metrics: &[Learned]) -> bool {
+    let able = || metrics.iter().map(|l| &l.criterion).filter(|c| c.n >= QUORUM);
+    let undecided = able().filter(|c| !matches!(c.status, Status::Ok)).count();
+    undecided as f64 > NOISY_SHARE * able().count() as f64
+}
+
+struct Cell<'a> {
+    verdict: &'a NodeVerdict,
+    evidence: Option<Evidence>,
+    status: Status,
+    peers: usize,
+}
+
+impl Cell<'_> {
+    fn slow(&self) -> bool {
+        self.evidence.is_some_and(|e| e.slowdown >= SLOW && e.spreads >= SLOW_SPREADS)
+    }
+
+    fn extreme(&self) -> bool {
+        self.evidence.is_some_and(|e| {
+            e.median_slowdown >= EXTREME && e.median_spreads >= EXTREME_SPREADS && e.slowdown >= EXTREME
+        })
+    }
+
+    /// Fails by its criterion, not because the benchmark broke.
+    fn accused(&self) -> bool {
+        self.verdict.state == State::Fail && self.verdict.similarity.is_some()
+    }
+
+    fn decided(&self) -> bool {
+        matches!(self.verdict.state, State::Pass | State::Fail)
+    }
+}
+
+/// What the metrics of one class say together about one node.
+struct Class {
+    slow: usize,
+    of: usize,
+    convicted: bool,
+    agreed: bool,
+}
+
+fn weigh(cells: &[&Cell<'_>], alone: bool) -> Class {
+    let of = cells.iter().filter(|c| c.evidence.is_some()).count();
+    let slow = cells.iter().filter(|c| c.slow()).count();
+    let decided = cells.iter().filter(|c| c.decided() && c.status == Status::Ok).count();
+    let failing = cells.iter().filter(|c| c.accused() && c.status == Status::Ok).count();
+    let most = |some: usize, of: usize| some >= WITNESSES && some as f64 >= SHARE * of as f64;
+    // A run of one or two metrics has no witnesses to ask: then each must be extreme by itself.
+    let few = alone && of > 0 && of < WITNESSES && cells.iter().all(|c| c.evidence.is_none() || c.extreme());
+    Class { slow, of, convicted: most(slow, of) || few, agreed: most(failing, decided) }
+}
+
+fn judge_node(node: &str, cells: &[Cell<'_>], noisy: bool) -> NodeState {
+    let mut classes: BTreeMap<&str, Vec<&Cell<'_>>> = BTreeMap::new();
+    for cell in cells {
+        classes.entry(resource_class(&cell.verdict.metric.benchmark)).or_default().push(cell);
+    }
+    let alone = cells.iter().filter(|c| c.evidence.is_some()).count() < WITNESSES;
+    let weighed: BTreeMap<&str, Class> = classes.iter().map(|(&name, cells)| (name, weigh(cells, alone))).collect();
+    let verdicts: Vec<NodeVerdict> = cells
+        .iter()
+        .map(|cell| revise(cell, &weighed[resource_class(&cell.verdict.metric.benchmark)], noisy))
+        .collect();
+    let mut reasons = Vec::new();
+    for (name, class) in weighed.iter().filter(|(_, c)| c.convicted) {
+        reasons.push(summary(node, name, class, &classes[name]));
+    }
+    let state = settle(&verdicts);
+    for wanted in [State::Fail, State::Warn] {
+        reasons.extend(verdicts.iter().filter(|v| v.state == wanted).map(|v| v.reason.clone()));
+    }
+    if matches!(state, State::Unknown | State::NotRun) {
+        reasons.extend(gaps(node, &verdicts));
+    }
+    NodeState { node: node.to_owned(), state, reasons, verdicts }
+}
+
+fn revise(cell: &Cell<'_>, class: &Class, noisy: bool) -> NodeVerdict {
+    let mut verdict = cell.verdict.clone();
+    if cell.accused() && !stands(cell, class, noisy) {
+        let (state, why) = if noisy {
+            (State::Unknown, "undecided, the run is too noisy for one metric to accuse")
+        } else {
+            (State::Warn, "one metric alone and not far outside its peers: measure again")
+        };
+        verdict.state = state;
+        verdict.reason = format!("{}; {why}", verdict.reason);
+    } else if class.convicted && cell.slow() && verdict.state == State::Unknown {
+        verdict.state = State::Fail;
+        if let Some(evidence) = cell.evidence {
+            verdict.reason = format!(
+                "{} is {} than {} peers ({}, beyond {:.1} spreads, as in {} of {} metrics of its kind)",
+                verdict.node,
+                percent(evidence.slowdown),
+                cell.peers,
+                verdict.metric.path(),
+                evidence.spreads,
+                class.slow,
+                class.of
+            );
+        }
+    }
+    verdict
+}
+
+fn stands(cell: &Cell<'_>, class: &Class, noisy: bool) -> bool {
+    if class.convicted {
+        return true;
+    }
+    let far = cell.evidence.is_some_and(|e| e.median_spreads >= ALONE_SPREADS);
+    cell.status == Status::Ok && !noisy && (far || class.agreed)
+}
+
+fn settle(verdicts: &[NodeVerdict]) -> State {
+    let count = |state| verdicts.iter().filter(|v| v.state == state).count();
+    let applicable = verdicts.len() - count(State::NotApplicable);
+    let worst = verdicts.iter().map(|v| v.state).max().unwrap_or(State::NotRun);
+    match worst {
+        State::Fail | State::Warn | State::NotApplicable => worst,
+        _ if applicable == count(State::NotRun) => State::NotRun,
+        // Part of the work is missing: what was measured cannot vouch for the rest.
+        _ if count(State::NotRun) > 0 => State::Unknown,
+        _ if count(State::Pass) as f64 >= DECIDED_SHARE * applicable as f64 => State::Pass,
+        _ => State::Unknown,
+    }
+}
+
+/// `n3 is 52 % slower than 7 peers in 11 of 13 cpu metrics`.
+fn summary(node: &str, name: &str, class: &Class, cells: &[&Cell<'_>]) -> String {
+    let mut slowdowns: Vec<f64> =
+        cells.iter().filter(|c| c.slow()).filter_map(|c| c.evidence).map(|e| e.slowdown).collect();
+    slowdowns.sort_unstable_by(f64::total_cmp);
+    let typical = crate::sample::median_of_sorted(&slowdowns);
+    let peers = cells.iter().map(|c| c.peers).max().unwrap_or(0);
+    format!("{node} is {} than {peers} peers in {} of {} {name} metrics", percent(typical), class.slow, class.of)
+}
+
+/// Loss of speed: 50 % slower takes twice the time.
+fn percent(slowdown: f64) -> String {
+    format!("{:.0} % slower", -(-slowdown).exp_m1() * 100.0)
+}
+
+fn gaps(node: &str, verdicts: &[NodeVerdict]) -> Option<String> {
+    let absent = verdicts.iter().filter(|v| v.state == State::NotRun);
+    let unknown = verdicts.iter().filter(|v| v.state == State::Unknown).count();
+    let all = verdicts.len();
+    match absent.clone().count() {
+        0 if unknown == 0 => None,
+        0 => Some(format!("{node}: {unknown} of {all} metrics undecided; not repeatable enough here")),
+        n => absent.take(1).map(|v| format!("{node}: {n} of {all} metrics not measured ({})", v.reason)).next(),
+    }
+}
