@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope, scope};
 use std::time::{Duration, Instant};
 
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use crate::steps::Halt;
 use crate::topology;
@@ -47,12 +47,18 @@ impl Place {
 
     /// Binds the calling thread. Memory it touches first comes from its own NUMA node.
     pub(crate) fn bind(&self) -> Result<(), Halt> {
+        self.bind_thread(None)
+    }
+
+    /// Binds a thread of this process, the calling one if `None`.
+    pub(crate) fn bind_thread(&self, thread: Option<Pid>) -> Result<(), Halt> {
         let mut set = CpuSet::new();
         self.0.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
         if set.count() == 0 {
             return Ok(());
         }
-        sched_setaffinity(None, &set).map_err(|e| Halt::Failed(format!("cannot pin a thread to CPU {:?}: {e}", self.0)))
+        sched_setaffinity(thread, &set)
+            .map_err(|e| Halt::Failed(format!("cannot pin a thread to CPU {:?}: {e}", self.0)))
     }
 }
 
@@ -60,6 +66,14 @@ impl Place {
 pub(crate) trait Worker {
     /// Readies `job`, outside measured time.
     fn prepare(&mut self, _job: usize) -> Result<(), Halt> {
+        Ok(())
+    }
+    /// Called right before every step of `job`, outside measured time.
+    fn begin(&mut self, _job: usize) -> Result<(), Halt> {
+        Ok(())
+    }
+    /// Called right after every step of `job`, outside measured time.
+    fn end(&mut self, _job: usize) -> Result<(), Halt> {
         Ok(())
     }
     /// Does a little of `job` (far less than a step) and says how much that was. Allocates nothing.
@@ -182,18 +196,25 @@ fn obey<W: Worker>(worker: &mut W, order: Order) -> Result<f64, Halt> {
         Order::Prepare(job) => worker.prepare(job).map(|()| 0.0),
         Order::Verify(job) => worker.verify(job).map(|()| 0.0),
         Order::Step { job, start, length } => {
-            let start = start.unwrap_or_else(Instant::now);
-            while Instant::now() < start {
-                std::hint::spin_loop();
-            }
-            let mut done = 0.0;
-            loop {
-                done += worker.chunk(job)?;
-                let spent = start.elapsed();
-                if spent >= length {
-                    return Ok(done / spent.as_secs_f64());
-                }
-            }
+            worker.begin(job)?;
+            let rate = timed(worker, job, start, length);
+            worker.end(job)?;
+            rate
+        }
+    }
+}
+
+fn timed<W: Worker>(worker: &mut W, job: usize, start: Option<Instant>, length: Duration) -> Result<f64, Halt> {
+    let start = start.unwrap_or_else(Instant::now);
+    while Instant::now() < start {
+        std::hint::spin_loop();
+    }
+    let mut done = 0.0;
+    loop {
+        done += worker.chunk(job)?;
+        let spent = start.elapsed();
+        if spent >= length {
+            return Ok(done / spent.as_secs_f64());
         }
     }
 }

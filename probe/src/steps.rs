@@ -75,7 +75,7 @@ impl Plan {
         let (window, tolerance, most_warmup) = if smoke { (3, 0.05, 8) } else { (5, 0.02, values / 2) };
         let expected = metrics.max(1) * (values + window + 1);
         let step = budget.div_f64(expected as f64);
-        let patience = (budget * 6 / metrics.max(1) as u32).max(Duration::from_secs(2));
+        let patience = (budget * 6 / metrics.max(1) as u32).max(Duration::from_secs(4));
         Self { step, values, window, tolerance, most_warmup, patience }
     }
 

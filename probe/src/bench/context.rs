@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn smoke_net_emits_its_metrics() {
-        emits(net::NAME, &["throughput", "rtt"]);
+        emits(net::NAME, &["throughput-1t", "rtt-1t"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use muster_wire::{Direction, Level, Profile, Unit};
+use muster_wire::{Level, Profile, Unit};
 use rustix::fs::{Advice, fadvise, fdatasync, fsync};
 use rustix::io::{Errno, pread, pwrite};
 
@@ -17,7 +17,7 @@ use super::scratch::Scratch;
 use crate::steps::{Halt, Plan};
 
 pub(crate) const NAME: &str = "disk";
-const SMOKE: Duration = Duration::from_millis(750);
+const SMOKE: Duration = Duration::from_millis(650);
 const SEQUENTIAL: usize = 256 << 10;
 const RANDOM: usize = 4 << 10;
 /// Bytes of the largest set of requests in flight.
@@ -60,15 +60,37 @@ impl Position {
     }
 }
 
-/// Name, requests and meaning of a metric.
-type Row = (&'static str, Access, Unit);
+/// A metric: its name, its requests and what is said of them.
+struct Row {
+    name: &'static str,
+    access: Access,
+    unit: Unit,
+}
+
+impl Row {
+    fn metric(&self, engine: &'static str) -> Metric {
+        let metric = match self.unit {
+            Unit::Nanos => Metric::latency(NAME, self.name),
+            unit => Metric::rate(NAME, self.name, unit),
+        };
+        Metric { engine, ..metric }
+    }
+
+    fn value(&self, requests_per_second: f64) -> f64 {
+        match self.unit {
+            Unit::Nanos => 1e9 / requests_per_second,
+            Unit::BytesPerSec => requests_per_second * self.access.block as f64,
+            _ => requests_per_second,
+        }
+    }
+}
 
 const ROWS: [Row; 5] = [
-    ("seq-write", Access::sequential(true), Unit::BytesPerSec),
-    ("seq-read", Access::sequential(false), Unit::BytesPerSec),
-    ("rand-write", Access::random(true, 16), Unit::OpsPerSec),
-    ("rand-read", Access::random(false, 16), Unit::OpsPerSec),
-    ("rand-read-latency", Access::random(false, 1), Unit::Nanos),
+    Row { name: "seq-write", access: Access::sequential(true), unit: Unit::BytesPerSec },
+    Row { name: "seq-read", access: Access::sequential(false), unit: Unit::BytesPerSec },
+    Row { name: "rand-write", access: Access::random(true, 16), unit: Unit::OpsPerSec },
+    Row { name: "rand-read", access: Access::random(false, 16), unit: Unit::OpsPerSec },
+    Row { name: "rand-read-latency", access: Access::random(false, 1), unit: Unit::Nanos },
 ];
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
@@ -87,41 +109,41 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         context.log(Level::Warn, text);
     }
     let plan = Plan::new(context.profile, SMOKE, ROWS.len());
-    for (at, (name, access, unit)) in ROWS.into_iter().enumerate() {
+    for (at, row) in ROWS.iter().enumerate() {
+        let mut engine = match &mut ring {
+            // One request at a time needs no queue: the plain call is the shorter way.
+            Some(ring) if row.access.depth > 1 => Engine::Ring(ring),
+            _ => Engine::Calls(&mut buffer),
+        };
+        let metric = row.metric(engine.name(&scratch));
         let mut position = Position::default();
-        // One request at a time needs no queue: the plain call is the shorter way.
-        let queue = ring.as_mut().filter(|_| access.depth > 1);
-        let engine = match (scratch.direct, &queue) {
-            (false, _) => "buffered",
-            (true, None) => "pread",
-            (true, Some(_)) => "io_uring",
-        };
-        let direction = if unit == Unit::Nanos { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
-        let metric = Metric { benchmark: NAME, name, engine, unit, direction };
-        let mut requests = requests_per_second(&scratch, access, queue, &mut buffer);
-        let mut step = || {
-            let rate = requests(&mut position, plan.step)?;
-            Ok(match unit {
-                Unit::Nanos => 1e9 / rate,
-                Unit::BytesPerSec => rate * access.block as f64,
-                _ => rate,
-            })
-        };
+        let mut step = || Ok(row.value(engine.step(&scratch, row.access, (&mut position, plan.step))?));
         context.measure(metric, &plan, share(at, ROWS.len()), &mut step)?;
     }
     Ok(())
 }
 
-/// One step of one engine.
-fn requests_per_second<'a>(
-    scratch: &'a Scratch,
-    access: Access,
-    queue: Option<&'a mut Ring>,
-    buffer: &'a mut Aligned,
-) -> Box<dyn FnMut(&mut Position, Duration) -> Result<f64, Halt> + 'a> {
-    match queue {
-        Some(ring) => Box::new(move |position, length| ring.step(scratch, access, position, length)),
-        None => Box::new(move |position, length| one_by_one(scratch, access, buffer, (position, length))),
+/// How requests reach the kernel.
+enum Engine<'a> {
+    Ring(&'a mut Ring),
+    Calls(&'a mut Aligned),
+}
+
+impl Engine<'_> {
+    fn name(&self, scratch: &Scratch) -> &'static str {
+        match self {
+            _ if !scratch.direct => "buffered",
+            Self::Ring(_) => "io_uring",
+            Self::Calls(_) => "pread",
+        }
+    }
+
+    /// Requests per second in one step.
+    fn step(&mut self, scratch: &Scratch, access: Access, at: (&mut Position, Duration)) -> Result<f64, Halt> {
+        match self {
+            Self::Ring(ring) => ring.step(scratch, access, at),
+            Self::Calls(buffer) => one_by_one(scratch, access, buffer, at),
+        }
     }
 }
 
@@ -194,7 +216,7 @@ mod tests {
 
     #[test]
     fn positions_are_whole_blocks_inside_the_file_and_cover_it() {
-        for access in ROWS.map(|row| row.1) {
+        for access in ROWS.map(|row| row.access) {
             let mut position = Position::default();
             let blocks = 64;
             let size = blocks * access.block as u64;
@@ -230,7 +252,7 @@ mod tests {
             ring.fill_buffer(0x22);
             let mut position = Position::default();
             while position.0 < scratch.size / SEQUENTIAL as u64 {
-                ring.step(&scratch, access, &mut position, Duration::from_millis(1)).unwrap();
+                ring.step(&scratch, access, (&mut position, Duration::from_millis(1))).unwrap();
             }
             assert!(whole(&scratch, 0x22));
         }

@@ -15,7 +15,7 @@ use crate::steps::{Halt, Plan};
 use crate::topology::{self, Caches};
 
 pub(crate) const NAME: &str = "cpu-latency";
-const SMOKE: Duration = Duration::from_millis(680);
+const SMOKE: Duration = Duration::from_millis(600);
 const NAMES: [&str; 4] = ["l1", "l2", "llc", "dram"];
 const LINE: usize = 64;
 /// Machine words in a line.
@@ -55,7 +55,7 @@ fn cycle(lines: usize) -> Result<Vec<u32>, Halt> {
     next.iter_mut().zip(0..).for_each(|(next, line)| *next = line);
     for line in (1..lines).rev() {
         // The high half of a product maps 32 random bits to 0..line without division.
-        let other = (mixed(line as u64) >> 32) * line as u64 >> 32;
+        let other = ((mixed(line as u64) >> 32) * line as u64) >> 32;
         next.swap(line, other as usize);
     }
     Ok(next)
@@ -80,7 +80,7 @@ impl Worker for Levels {
 }
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
-    let place = Place::this_core();
+    let place = if context.profile == Profile::Smoke { Place::this_node() } else { Place::this_core() };
     let caches = topology::caches(place.cpu());
     let sizes = sizes(context.profile, caches, topology::available_memory())?;
     if sizes[3] < 2 * caches.llc {

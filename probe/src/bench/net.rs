@@ -1,25 +1,52 @@
 //! What the node's own network stack delivers over loopback, without any wire or peer.
 //!
-//! Only numeric addresses: a statically linked program must not ask the C library to resolve a name.
+//! In smoke one thread holds both ends: whatever it sends, the kernel delivers before the call returns, so nothing
+//! depends on where the scheduler puts a second thread (which changes the round trip from 4 to 80 us). Longer
+//! profiles use two threads on two cores. Only numeric addresses: a statically linked program must not ask the C
+//! library to resolve a name.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use muster_wire::Unit;
+use muster_wire::{Profile, Unit};
 
 use super::context::{Context, Metric, share};
 use crate::pin::{Place, Worker, filled, with_team};
 use crate::steps::{Halt, Plan};
 
 pub(crate) const NAME: &str = "net-loopback";
-const SMOKE: Duration = Duration::from_millis(420);
+const SMOKE: Duration = Duration::from_millis(380);
 /// Bytes sent before the receiver confirms that it has them: sent bytes alone would measure socket buffers.
 const TRANSFER: usize = 1 << 20;
 const PIECE: usize = 128 << 10;
 const PATIENCE: Duration = Duration::from_secs(10);
 const ROUNDS: usize = 16;
+/// What one thread sends itself at once: it must fit the smallest default socket buffers.
+const GULP: usize = 32 << 10;
+
+/// Both ends of a new connection over loopback.
+fn connect() -> Result<(TcpStream, TcpStream), Halt> {
+    let failed = |what: &'static str| move |e: io::Error| Halt::Failed(format!("cannot {what} on 127.0.0.1: {e}"));
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = TcpListener::bind(any).map_err(failed("listen"))?;
+    let at = listener.local_addr().map_err(failed("listen"))?;
+    let ours = TcpStream::connect_timeout(&at, PATIENCE).map_err(failed("connect"))?;
+    let us = ours.local_addr().map_err(failed("connect"))?;
+    let theirs = loop {
+        let (peer, from) = listener.accept().map_err(failed("accept"))?;
+        // Anybody on this machine may have connected first.
+        if from == us {
+            break peer;
+        }
+    };
+    for end in [&ours, &theirs] {
+        end.set_nodelay(true).and_then(|()| end.set_write_timeout(Some(PATIENCE))).map_err(failed("set options"))?;
+    }
+    ours.set_read_timeout(Some(PATIENCE)).map_err(failed("set options"))?;
+    Ok((ours, theirs))
+}
 
 /// A connection to a thread of our own that confirms every `size` bytes with one.
 struct Pair {
@@ -28,33 +55,17 @@ struct Pair {
 }
 
 impl Pair {
-    fn connect(size: usize) -> Result<Self, Halt> {
+    fn connect(size: usize, place: &Place) -> Result<Self, Halt> {
         let mut piece = filled(size.min(PIECE), 0u8)?;
-        let failed = |what: &str| {
-            let what = what.to_owned();
-            move |e: io::Error| Halt::Failed(format!("cannot {what} on 127.0.0.1: {e}"))
-        };
-        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let listener = TcpListener::bind(any).map_err(failed("listen"))?;
-        let at = listener.local_addr().map_err(failed("listen"))?;
-        let stream = TcpStream::connect_timeout(&at, PATIENCE).map_err(failed("connect"))?;
-        let us = stream.local_addr().map_err(failed("connect"))?;
-        let mut peer = loop {
-            let (peer, from) = listener.accept().map_err(failed("accept"))?;
-            // Anybody on this machine may have connected first.
-            if from == us {
-                break peer;
-            }
-        };
-        for end in [&stream, &peer] {
-            end.set_nodelay(true)
-                .and_then(|()| end.set_write_timeout(Some(PATIENCE)))
-                .map_err(failed("set options"))?;
-        }
-        stream.set_read_timeout(Some(PATIENCE)).map_err(failed("set options"))?;
+        let (stream, mut peer) = connect()?;
+        let place = place.clone();
         // Ends when the other side is closed.
-        let body = move || while confirm(&mut peer, &mut piece, size).is_ok() {};
-        let thread = Builder::new().name("receiver".into()).spawn(body).map_err(failed("start a receiver"))?;
+        let body = move || {
+            let bound = place.bind();
+            while bound.is_ok() && confirm(&mut peer, &mut piece, size).is_ok() {}
+        };
+        let thread = Builder::new().name("receiver".into()).spawn(body);
+        let thread = thread.map_err(|e| Halt::Failed(format!("cannot start a receiving thread: {e}")))?;
         Ok(Self { stream, thread: Some(thread) })
     }
 
@@ -90,6 +101,7 @@ fn confirm(peer: &mut TcpStream, piece: &mut [u8], size: usize) -> io::Result<()
     peer.write_all(&[1])
 }
 
+/// The sending thread of two.
 struct Client {
     bulk: Pair,
     echo: Pair,
@@ -113,15 +125,67 @@ impl Worker for Client {
     }
 }
 
+/// One thread with both ends.
+struct Alone {
+    ours: TcpStream,
+    theirs: TcpStream,
+    piece: Vec<u8>,
+}
+
+impl Alone {
+    fn new() -> Result<Self, Halt> {
+        let (ours, theirs) = connect()?;
+        theirs
+            .set_read_timeout(Some(PATIENCE))
+            .map_err(|e| Halt::Failed(format!("cannot set options on 127.0.0.1: {e}")))?;
+        Ok(Self { ours, theirs, piece: filled(GULP, 0x5au8)? })
+    }
+
+    fn carry(&mut self, job: usize) -> io::Result<f64> {
+        if job == 0 {
+            self.ours.write_all(&self.piece)?;
+            self.theirs.read_exact(&mut self.piece)?;
+            return Ok(self.piece.len() as f64);
+        }
+        for _ in 0..ROUNDS {
+            self.ours.write_all(&[0])?;
+            self.theirs.read_exact(&mut [0])?;
+            self.theirs.write_all(&[1])?;
+            self.ours.read_exact(&mut [0])?;
+        }
+        Ok(ROUNDS as f64)
+    }
+}
+
+impl Worker for Alone {
+    fn chunk(&mut self, job: usize) -> Result<f64, Halt> {
+        self.carry(job).map_err(|e| Halt::Failed(format!("cannot carry bytes over loopback: {e}")))
+    }
+}
+
 pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
-    let plan = Plan::new(context.profile, SMOKE, 2);
+    if context.profile == Profile::Smoke {
+        return teamed(context, Place::this_node(), &|_| Alone::new(), ["throughput-1t", "rtt-1t"]);
+    }
+    let (here, there) = Place::two_cores().unwrap_or((Place::this_node(), Place::this_node()));
     let make = |_: &Place| {
-        Ok(Client { bulk: Pair::connect(TRANSFER)?, echo: Pair::connect(1)?, piece: filled(PIECE, 0x5au8)? })
+        let (bulk, echo) = (Pair::connect(TRANSFER, &there)?, Pair::connect(1, &there)?);
+        Ok(Client { bulk, echo, piece: filled(PIECE, 0x5au8)? })
     };
-    with_team(&[Place::this_node()], &make, |team| {
-        let throughput = Metric::rate(NAME, "throughput", Unit::BytesPerSec);
+    teamed(context, here, &make, ["throughput", "rtt"])
+}
+
+fn teamed<W: Worker>(
+    context: &mut Context<'_>,
+    place: Place,
+    make: &(dyn Fn(&Place) -> Result<W, Halt> + Sync),
+    [throughput, rtt]: [&'static str; 2],
+) -> Result<(), Halt> {
+    let plan = Plan::new(context.profile, SMOKE, 2);
+    with_team(&[place], make, |team| {
+        let throughput = Metric::rate(NAME, throughput, Unit::BytesPerSec);
         context.measure(throughput, &plan, share(0, 2), &mut || team.step(0, plan.step))?;
-        let rtt = Metric::latency(NAME, "rtt");
+        let rtt = Metric::latency(NAME, rtt);
         context.measure(rtt, &plan, share(1, 2), &mut || team.step(1, plan.step).map(|rate| 1e9 / rate))
     })
 }
@@ -132,12 +196,23 @@ mod tests {
 
     #[test]
     fn a_confirmation_comes_after_the_last_byte_and_not_before() {
-        let mut pair = Pair::connect(1000).unwrap();
+        let mut pair = Pair::connect(1000, &Place::this_node()).unwrap();
         pair.stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
         pair.send(&[0; 999]).unwrap();
         assert!(pair.confirmed().is_err());
         pair.stream.set_read_timeout(Some(PATIENCE)).unwrap();
         pair.send(&[0; 1]).unwrap();
         pair.confirmed().unwrap();
+    }
+
+    #[test]
+    fn one_thread_with_both_ends_gets_back_what_it_sent() {
+        let mut alone = Alone::new().unwrap();
+        for byte in [1, 2, 3] {
+            alone.piece.fill(byte);
+            assert_eq!(alone.carry(0).unwrap(), GULP as f64);
+            assert!(alone.piece.iter().all(|b| *b == byte));
+        }
+        assert_eq!(alone.carry(1).unwrap(), ROUNDS as f64);
     }
 }

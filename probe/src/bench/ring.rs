@@ -48,7 +48,7 @@ impl Ring {
         let mut ring = Self { ring, buffer: ManuallyDrop::new(Aligned::new(buffer_len)?), in_flight: 0 };
         let trial = Access { write: false, random: false, block: 4096, depth: 1 };
         let mut start = Position::default();
-        Ok(ring.step(scratch, trial, &mut start, Duration::ZERO).is_ok().then_some(ring))
+        Ok(ring.step(scratch, trial, (&mut start, Duration::ZERO)).is_ok().then_some(ring))
     }
 
     /// Keeps `access.depth` requests in flight for `length`, then waits for the last. Requests per second.
@@ -56,8 +56,7 @@ impl Ring {
         &mut self,
         scratch: &Scratch,
         access: Access,
-        position: &mut Position,
-        length: Duration,
+        (position, length): (&mut Position, Duration),
     ) -> Result<f64, Halt> {
         let start = Instant::now();
         let mut done = 0usize;
