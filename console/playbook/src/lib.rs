@@ -5,6 +5,7 @@ mod error;
 mod parse;
 mod plan;
 mod playbook;
+pub mod report;
 mod resume;
 
 pub use builtin::{builtin, find_builtin};

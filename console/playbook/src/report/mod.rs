@@ -1,0 +1,17 @@
+//! What came of a run, in the forms that people and programs read.
+
+mod criteria;
+mod csv;
+mod exit;
+mod markdown;
+mod run;
+mod text;
+mod time;
+
+pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
+pub use csv::csv;
+pub use exit::{FailOn, Summary, exit_code};
+pub use markdown::markdown;
+pub use run::{CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport};
+pub use text::table;
+pub use time::rfc3339;

@@ -1,0 +1,298 @@
+//! What a run found, as the `muster.run` document (assets/schemas/muster.run.json).
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use muster_analysis::{Criterion, NodeVerdict, State, Status};
+use muster_wire::{MetricId, Profile, Unit, clean, limits};
+use serde::{Deserialize, Serialize};
+
+use super::{CriterionReport, Summary, rfc3339};
+
+/// Name of the document.
+pub const RUN_SCHEMA: &str = "muster.run";
+
+/// The `muster.run` document.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// [`RUN_SCHEMA`].
+    pub schema: String,
+    /// Version of the document; 1.
+    pub version: u32,
+    /// Which run.
+    pub run: RunInfo,
+    /// How many nodes ended how.
+    pub summary: Summary,
+    /// In the order given.
+    pub nodes: Vec<NodeReport>,
+    /// In the order given.
+    pub criteria: Vec<CriterionReport>,
+    /// Written by the demo fleet alone; the analysis never reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demo: Option<Demo>,
+}
+
+/// Which run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Run id.
+    pub id: String,
+    /// Name of the playbook.
+    pub playbook: String,
+    /// Its profile.
+    pub profile: Profile,
+    /// RFC 3339, UTC.
+    pub started: String,
+    /// RFC 3339, UTC; null while the run has not ended.
+    pub ended: Option<String>,
+}
+
+impl RunInfo {
+    /// Times are milliseconds since 1970 UTC.
+    pub fn new(id: &str, playbook: &str, profile: Profile, started_ms: u64, ended_ms: Option<u64>) -> Self {
+        Self {
+            id: id.to_owned(),
+            playbook: playbook.to_owned(),
+            profile,
+            started: rfc3339(started_ms),
+            ended: ended_ms.map(rfc3339),
+        }
+    }
+}
+
+/// What the demo did to its own nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Demo {
+    /// Nodes that were slowed down.
+    pub slowed: Vec<String>,
+}
+
+/// What is said about one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeReport {
+    /// Node name.
+    pub node: String,
+    /// The worst of its findings.
+    pub state: State,
+    /// Why it is not a pass, worst first: one sentence each. Empty for a pass.
+    pub reasons: Vec<String>,
+    /// One per metric.
+    pub verdicts: Vec<VerdictReport>,
+}
+
+/// What is said about one node and one metric.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VerdictReport {
+    /// `benchmark/name`.
+    pub metric: String,
+    /// Unit of `value`; null when there is no criterion to take it from.
+    pub unit: Option<Unit>,
+    /// What measured it.
+    pub engine: String,
+    /// Judgement.
+    pub state: State,
+    /// One-sided similarity to the criterion; null when either is missing.
+    pub similarity: Option<f64>,
+    /// The criterion's threshold.
+    pub alpha: Option<f64>,
+    /// The criterion's tail floor.
+    pub tau: Option<f64>,
+    /// What it was compared with; null when there is nothing.
+    pub criterion: Option<CriterionRef>,
+    /// Median of the node's sample; null without one.
+    pub value: Option<f64>,
+}
+
+/// The criterion behind a verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CriterionRef {
+    /// Content identity.
+    pub id: String,
+    /// Nodes it was learned from.
+    pub n: usize,
+    /// How far it may be trusted.
+    pub status: Status,
+}
+
+/// Everything found out about one node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NodeFindings {
+    /// Node name.
+    pub node: String,
+    /// What is not a metric's verdict: the link was lost, a benchmark could not run. With the state it amounts to.
+    pub troubles: Vec<(State, String)>,
+    /// One per metric.
+    pub verdicts: Vec<NodeVerdict>,
+}
+
+impl RunReport {
+    /// Puts the document together. A node's state is the worst of its findings; one without any is unknown.
+    /// Texts are cleaned of control characters here, since names and reasons may come from nodes.
+    #[must_use]
+    pub fn new(run: RunInfo, nodes: &[NodeFindings], criteria: &[Criterion]) -> Self {
+        let known: BTreeMap<&MetricId, &Criterion> = criteria.iter().map(|c| (&c.metric, c)).collect();
+        let mut judged: BTreeMap<&MetricId, Vec<&NodeVerdict>> = BTreeMap::new();
+        for verdict in nodes.iter().flat_map(|node| &node.verdicts) {
+            judged.entry(&verdict.metric).or_default().push(verdict);
+        }
+        let nodes: Vec<NodeReport> = nodes.iter().map(|node| node_report(node, &known)).collect();
+        Self {
+            schema: RUN_SCHEMA.to_owned(),
+            version: 1,
+            run,
+            summary: Summary::of(nodes.iter().map(|node| node.state)),
+            criteria: criteria
+                .iter()
+                .map(|c| CriterionReport::new(c, judged.remove(&c.metric).unwrap_or_default()))
+                .collect(),
+            nodes,
+            demo: None,
+        }
+    }
+}
+
+fn node_report(findings: &NodeFindings, known: &BTreeMap<&MetricId, &Criterion>) -> NodeReport {
+    let mut found: Vec<(State, f64, &str)> =
+        findings.troubles.iter().map(|(state, why)| (*state, f64::NEG_INFINITY, why.as_str())).collect();
+    for verdict in &findings.verdicts {
+        found.push((verdict.state, verdict.similarity.unwrap_or(f64::NEG_INFINITY), &verdict.reason));
+    }
+    // Stable, so troubles stay before verdicts that are as grave and as far off.
+    found.sort_by(|a, b| Reverse(a.0).cmp(&Reverse(b.0)).then(a.1.total_cmp(&b.1)));
+    let mut reasons: Vec<String> = found
+        .iter()
+        .filter(|(state, ..)| !matches!(state, State::Pass | State::NotApplicable))
+        .map(|(.., why)| clean(why, limits::TEXT_BYTES))
+        .filter(|why| !why.is_empty())
+        .collect();
+    let mut seen = std::collections::BTreeSet::new();
+    reasons.retain(|why| seen.insert(why.clone()));
+    let state = found.first().map_or(State::Unknown, |(state, ..)| *state);
+    let node = clean(&findings.node, limits::TEXT_BYTES);
+    if found.is_empty() {
+        reasons.push(format!("{node}: nothing was measured"));
+    } else if state == State::NotApplicable {
+        reasons.push(format!("{node}: nothing that was asked for applies to it"));
+    }
+    let verdicts = findings.verdicts.iter().map(|v| verdict_report(v, known.get(&v.metric).copied())).collect();
+    NodeReport { node, state, reasons, verdicts }
+}
+
+fn verdict_report(verdict: &NodeVerdict, criterion: Option<&Criterion>) -> VerdictReport {
+    VerdictReport {
+        metric: clean(&verdict.metric.path(), limits::TEXT_BYTES),
+        unit: criterion.map(|c| c.unit),
+        engine: clean(&verdict.metric.engine, limits::NAME_BYTES),
+        state: verdict.state,
+        similarity: verdict.similarity.filter(|value| value.is_finite()),
+        alpha: criterion.map(|c| c.alpha),
+        tau: criterion.map(|c| c.tau),
+        criterion: criterion.filter(|c| c.n > 0).map(|c| CriterionRef {
+            id: clean(&c.id, limits::TEXT_BYTES),
+            n: c.n,
+            status: c.status,
+        }),
+        value: verdict.value.filter(|value| value.is_finite()),
+    }
+}
+
+/// A report made by the real analysis: n3 at half speed, n8 unreachable, the others fine.
+#[cfg(test)]
+pub(crate) fn sample() -> RunReport {
+    use muster_analysis::{Observation, Params, learn};
+    use muster_wire::Direction;
+
+    let params = Params::default();
+    let mut nodes: Vec<NodeFindings> =
+        (1..=7).map(|n| NodeFindings { node: format!("n{n}"), ..NodeFindings::default() }).collect();
+    let mut criteria = Vec::new();
+    for (name, level) in [("triad", 40e9), ("copy", 50e9)] {
+        let observed: Vec<(String, Observation)> = (1..=7)
+            .map(|n| {
+                let level = if n == 3 { level / 2.0 } else { level };
+                let values: Vec<f64> = (0..64).map(|i| level * (1.0 + f64::from((i * 7 + n) % 13) * 1e-4)).collect();
+                (format!("n{n}"), Observation::from_values(&values))
+            })
+            .collect();
+        let id = MetricId::new("cpu-stream", name, "own");
+        let learned = learn(&id, Unit::BytesPerSec, Direction::HigherIsBetter, &observed, &params);
+        for (node, verdict) in nodes.iter_mut().zip(&learned.verdicts) {
+            node.verdicts.push(verdict.clone());
+        }
+        criteria.push(learned.criterion);
+    }
+    nodes.push(NodeFindings {
+        node: "n8".to_owned(),
+        troubles: vec![(State::Unknown, "n8: cannot connect to 10.0.0.8:22: no route to host".to_owned())],
+        verdicts: Vec::new(),
+    });
+    let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, Some(1_795_271_500_000));
+    RunReport::new(info, &nodes, &criteria)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(states: &[(State, &str)]) -> NodeFindings {
+        NodeFindings {
+            node: "n1".to_owned(),
+            troubles: states.iter().map(|(state, why)| (*state, (*why).to_owned())).collect(),
+            verdicts: Vec::new(),
+        }
+    }
+
+    fn one(findings: NodeFindings) -> NodeReport {
+        let info = RunInfo::new("r", "cbd", Profile::Quick, 0, None);
+        RunReport::new(info, &[findings], &[]).nodes.remove(0)
+    }
+
+    #[test]
+    fn the_slow_node_fails_with_its_evidence_and_the_silent_one_is_unknown() {
+        let report = sample();
+        assert_eq!(report.summary, Summary { pass: 6, warn: 0, fail: 1, unknown: 1 });
+        let slow = &report.nodes[2];
+        assert_eq!((slow.node.as_str(), slow.state), ("n3", State::Fail));
+        assert!(slow.reasons[0].starts_with("n3 is 50 % slower than 6 peers (cpu-stream/"), "{:?}", slow.reasons);
+        let verdict = &slow.verdicts[0];
+        assert_eq!((verdict.metric.as_str(), verdict.engine.as_str()), ("cpu-stream/triad", "own"));
+        assert!(verdict.similarity.is_some_and(|s| s < 0.95) && verdict.alpha == Some(0.95));
+        assert_eq!(verdict.criterion.as_ref().map(|c| (c.n, c.status)), Some((7, Status::Ok)));
+        assert!(report.nodes[0].reasons.is_empty());
+        assert_eq!(report.criteria[0].defects.iter().map(|d| d.node.as_str()).collect::<Vec<_>>(), ["n3"]);
+    }
+
+    #[test]
+    fn a_node_is_as_bad_as_its_worst_finding_and_says_that_first() {
+        let node = one(findings(&[(State::Pass, "fine"), (State::Warn, "doubt"), (State::Fail, "broken")]));
+        assert_eq!((node.state, node.reasons), (State::Fail, vec!["broken".to_owned(), "doubt".to_owned()]));
+    }
+
+    #[test]
+    fn a_node_of_which_nothing_is_known_never_passes() {
+        let node = one(findings(&[]));
+        assert_eq!((node.state, node.reasons), (State::Unknown, vec!["n1: nothing was measured".to_owned()]));
+        let node = one(findings(&[(State::NotApplicable, "no GPU")]));
+        assert_eq!((node.state, node.reasons.len()), (State::NotApplicable, 1));
+    }
+
+    #[test]
+    fn work_that_did_not_run_keeps_a_node_from_passing() {
+        assert_eq!(one(findings(&[(State::Pass, "fine"), (State::NotRun, "busy")])).state, State::NotRun);
+    }
+
+    #[test]
+    fn escapes_from_a_node_do_not_reach_the_report() {
+        let node = one(findings(&[(State::Fail, "n1: \u{1b}[2Jgone\u{7}")]));
+        assert_eq!(node.reasons, ["n1: gone"]);
+    }
+
+    #[test]
+    fn the_document_is_read_back_as_it_was_written() {
+        let mut report = sample();
+        report.demo = Some(Demo { slowed: vec!["n3".to_owned()] });
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<RunReport>(&text).unwrap(), report);
+        assert!(!serde_json::to_string(&sample()).unwrap().contains("\"demo\""));
+    }
+}
