@@ -116,7 +116,7 @@ fn run(names: &[&'static str], profile: Profile, scratch: Option<PathBuf>, forma
     watch_signals(&stop);
     let mut heard = |frame: Frame| {
         if let Frame::Log(line) = frame {
-            eprintln!("{:?}: {}", line.level, line.text);
+            eprintln!("{}", line.text);
         }
     };
     work::check_busy(&Root::system(), &mut heard);
@@ -136,7 +136,7 @@ fn measure(name: &str, profile: Profile, scratch: Option<&std::path::Path>, stop
     let finished = work::benchmark(name, profile, scratch, stop.flag(), &mut |frame| match frame {
         Frame::Series(one) => series.push(one),
         Frame::Progress(at) if show => eprint!("\r\x1b[K{name} {:3.0} % {}", at.done * 100.0, at.note),
-        Frame::Log(line) => eprintln!("{name}: {}", line.text),
+        Frame::Log(line) => eprintln!("{}", line.text),
         _ => {}
     });
     if show {

@@ -1,4 +1,5 @@
 //! The probe as a person meets it: words on the command line, text and exit codes back.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 use std::process::{Command, Output};
 

@@ -1,4 +1,5 @@
 //! The probe as a console meets it: a child process with frames on its pipes.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
@@ -234,6 +235,32 @@ fn a_closed_output_ends_the_probe() {
         Ok(code) => assert_eq!(code.unwrap(), Some(3)),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => panic!("the probe does not end"),
     }
+}
+
+#[test]
+fn a_console_that_does_not_read_cannot_hold_the_probe() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_muster-probe"))
+        .arg("serve")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut requests = MAGIC.to_vec();
+    let collectors = vec!["identity".to_owned(); 1000];
+    let run = Request::Run { collectors, benchmarks: Vec::new(), profile: Profile::Smoke, scratch: None };
+    requests.extend(encode_request(&run).unwrap());
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(&requests).unwrap();
+    // Long enough for the pipe and the queue to fill; the test holds as well when they are not full yet.
+    thread::sleep(Duration::from_secs(1));
+    input.write_all(&encode_request(&Request::Stop).unwrap()).unwrap();
+    let output = child.stdout.take().unwrap();
+    let (tell, told) = channel();
+    thread::spawn(move || tell.send(child.wait().map(|status| status.code())));
+    let code = told.recv_timeout(LIMIT).expect("the probe does not end").unwrap();
+    assert_eq!(code, Some(3), "the last frames were not taken");
+    drop((input, output));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn interface(root: &Root, name: &str, facts: &mut Facts) {
     facts.flag(&key("carrier"), while_up(root.text(&at("carrier"))).and_then(|_| root.flag(&at("carrier"))));
     facts.count(&key("speed_mbit"), while_up(root.text(&at("speed"))).and_then(|_| root.counted(&at("speed"))));
     facts.text(&key("duplex"), while_up(root.text(&at("duplex"))));
-    facts.number(&key("mtu"), root.number(&at("mtu")), Some(Unit::Bytes));
+    facts.count(&key("mtu"), root.counted(&at("mtu")));
     facts.count(&key("carrier_changes"), root.counted(&at("carrier_changes")));
     facts.text(&key("address"), root.text(&at("address")));
     facts.text(&key("driver"), root.link_name(&at("device/driver")));
