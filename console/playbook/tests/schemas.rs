@@ -1,4 +1,5 @@
 //! Do the documents that the console writes keep to the JSON Schemas that it publishes?
+#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is the failed test")]
 
 use std::path::Path;
 
@@ -144,7 +145,7 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
     }
     for state in STATES {
         let troubles = vec![(state, "a reason".to_owned())];
-        nodes.push(NodeFindings { node: format!("x{}", state.name()), troubles, verdicts: Vec::new() });
+        nodes.push(NodeFindings { node: format!("x{}", state.name()), troubles, ..NodeFindings::default() });
     }
     nodes.push(NodeFindings { node: "nothing".to_owned(), ..NodeFindings::default() });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, None);

@@ -1,9 +1,9 @@
 //! What a run found, as the `muster.run` document (assets/schemas/muster.run.json).
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use muster_analysis::{Criterion, NodeVerdict, State, Status};
+use muster_analysis::{Criterion, NodeState, NodeVerdict, State, Status};
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +123,37 @@ pub struct NodeFindings {
     pub troubles: Vec<(State, String)>,
     /// One per metric.
     pub verdicts: Vec<NodeVerdict>,
+    /// The judgement over all metrics and its reasons, worst first; without it every verdict counts for itself.
+    pub judged: Option<(State, Vec<String>)>,
+}
+
+impl From<NodeState> for NodeFindings {
+    fn from(judged: NodeState) -> Self {
+        Self {
+            node: judged.node,
+            troubles: Vec::new(),
+            verdicts: judged.verdicts,
+            judged: Some((judged.state, judged.reasons)),
+        }
+    }
+}
+
+impl NodeFindings {
+    /// What there is to say, worst first: state and sentence, which may be empty. Troubles come before the judgement
+    /// on metrics where they are as grave.
+    fn told(&self) -> Vec<(State, &str)> {
+        let mut told: Vec<(State, f64, &str)> =
+            self.troubles.iter().map(|(state, why)| (*state, f64::NEG_INFINITY, why.as_str())).collect();
+        match &self.judged {
+            Some((state, reasons)) if reasons.is_empty() => told.push((*state, 0.0, "")),
+            Some((state, reasons)) => told.extend(reasons.iter().map(|why| (*state, 0.0, why.as_str()))),
+            None => told.extend(
+                self.verdicts.iter().map(|v| (v.state, v.similarity.unwrap_or(f64::NEG_INFINITY), v.reason.as_str())),
+            ),
+        }
+        told.sort_by(|a, b| Reverse(a.0).cmp(&Reverse(b.0)).then(a.1.total_cmp(&b.1)));
+        told.into_iter().map(|(state, _, why)| (state, why)).collect()
+    }
 }
 
 impl RunReport {
@@ -152,22 +183,15 @@ impl RunReport {
 }
 
 fn node_report(findings: &NodeFindings, known: &BTreeMap<&MetricId, &Criterion>) -> NodeReport {
-    let mut found: Vec<(State, f64, &str)> =
-        findings.troubles.iter().map(|(state, why)| (*state, f64::NEG_INFINITY, why.as_str())).collect();
-    for verdict in &findings.verdicts {
-        found.push((verdict.state, verdict.similarity.unwrap_or(f64::NEG_INFINITY), &verdict.reason));
-    }
-    // Stable, so troubles stay before verdicts that are as grave and as far off.
-    found.sort_by(|a, b| Reverse(a.0).cmp(&Reverse(b.0)).then(a.1.total_cmp(&b.1)));
+    let found = findings.told();
+    let mut seen = BTreeSet::new();
     let mut reasons: Vec<String> = found
         .iter()
-        .filter(|(state, ..)| !matches!(state, State::Pass | State::NotApplicable))
-        .map(|(.., why)| clean(why, limits::TEXT_BYTES))
-        .filter(|why| !why.is_empty())
+        .filter(|(state, _)| !matches!(state, State::Pass | State::NotApplicable))
+        .map(|(_, why)| clean(why, limits::TEXT_BYTES))
+        .filter(|why| !why.is_empty() && seen.insert(why.clone()))
         .collect();
-    let mut seen = std::collections::BTreeSet::new();
-    reasons.retain(|why| seen.insert(why.clone()));
-    let state = found.first().map_or(State::Unknown, |(state, ..)| *state);
+    let state = found.first().map_or(State::Unknown, |(state, _)| *state);
     let node = clean(&findings.node, limits::TEXT_BYTES);
     if found.is_empty() {
         reasons.push(format!("{node}: nothing was measured"));
@@ -224,7 +248,7 @@ pub(crate) fn sample() -> RunReport {
     nodes.push(NodeFindings {
         node: "n8".to_owned(),
         troubles: vec![(State::Unknown, "n8: cannot connect to 10.0.0.8:22: no route to host".to_owned())],
-        verdicts: Vec::new(),
+        ..NodeFindings::default()
     });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, Some(1_795_271_500_000));
     RunReport::new(info, &nodes, &criteria)
@@ -238,7 +262,7 @@ mod tests {
         NodeFindings {
             node: "n1".to_owned(),
             troubles: states.iter().map(|(state, why)| (*state, (*why).to_owned())).collect(),
-            verdicts: Vec::new(),
+            ..NodeFindings::default()
         }
     }
 
@@ -279,6 +303,30 @@ mod tests {
     #[test]
     fn work_that_did_not_run_keeps_a_node_from_passing() {
         assert_eq!(one(findings(&[(State::Pass, "fine"), (State::NotRun, "busy")])).state, State::NotRun);
+    }
+
+    #[test]
+    fn the_judgement_over_all_metrics_stands_above_single_verdicts() {
+        let mut slow = findings(&[(State::Warn, "n1: disk is nearly full")]);
+        slow.judged = Some((State::Fail, vec!["n1 is slow".to_owned(), "n1 is slow".to_owned()]));
+        let node = one(slow);
+        assert_eq!(
+            (node.state, node.reasons.join("; ")),
+            (State::Fail, "n1 is slow; n1: disk is nearly full".to_owned())
+        );
+        // One undecided metric of many does not keep a node from passing, a lost link does.
+        let mut fine = NodeFindings { verdicts: sample_verdicts(State::Unknown), ..findings(&[]) };
+        fine.judged = Some((State::Pass, Vec::new()));
+        let node = one(fine.clone());
+        assert_eq!((node.state, node.reasons.len(), node.verdicts[0].state), (State::Pass, 0, State::Unknown));
+        fine.troubles.push((State::Unknown, "n1: link lost".to_owned()));
+        assert_eq!(one(fine).state, State::Unknown);
+    }
+
+    fn sample_verdicts(state: State) -> Vec<NodeVerdict> {
+        let metric = MetricId::new("disk", "read", "own");
+        let reason = "undecided".to_owned();
+        vec![NodeVerdict { node: "n1".to_owned(), metric, state, similarity: None, value: None, reason }]
     }
 
     #[test]

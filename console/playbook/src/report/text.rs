@@ -70,7 +70,7 @@ fn groups(report: &RunReport) -> Vec<Group<'_>> {
 }
 
 /// What is to be said about a node, each without its name. What cannot be decided for a reason that lies in the whole
-/// fleet is said in one sentence, so that a noisy fleet does not fill the screen.
+/// fleet is said in one sentence, and only where there is nothing else to say, so that a noisy fleet does not fill the screen.
 fn tails(node: &NodeReport) -> Vec<String> {
     if node.state == State::Pass {
         return Vec::new();
@@ -94,7 +94,7 @@ fn tails(node: &NodeReport) -> Vec<String> {
     if all.len() > SENTENCES {
         tails.push(format!(": and {} more", all.len() - SENTENCES));
     }
-    if matches!(node.state, State::Unknown | State::NotRun) {
+    if tails.is_empty() {
         for (of, metrics) in undecided.iter().filter(|(_, metrics)| !metrics.is_empty()) {
             tails.push(format!(": undecided, {}: {}", status(*of), some(metrics)));
         }
