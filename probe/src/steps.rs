@@ -67,7 +67,7 @@ impl Plan {
     pub(crate) fn new(profile: Profile, smoke: Duration, metrics: usize) -> Self {
         let (budget, values) = match profile {
             Profile::Smoke => (smoke, FEWEST),
-            Profile::Quick => (Duration::from_secs(8), 64),
+            Profile::Quick => (Duration::from_secs(6), 64),
             Profile::Standard => (Duration::from_secs(80), 256),
             Profile::Full => (Duration::from_secs(280), 512),
         };
