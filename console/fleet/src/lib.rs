@@ -17,6 +17,7 @@ mod probe;
 mod run;
 mod script;
 mod settings;
+pub mod sshconfig;
 mod stream;
 mod target;
 mod trust;

@@ -1,0 +1,65 @@
+//! What does one command on a node answer?
+
+use std::time::Duration;
+
+use russh::{Channel, ChannelMsg, client::Msg};
+use tokio::time::timeout;
+
+use crate::connect::Link;
+use crate::link::{Failure, FailureKind, Phase, spoken};
+
+/// Most bytes kept of each of standard output and standard error.
+const KEPT: usize = 64 * 1024;
+
+/// What a command said and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Output {
+    /// Standard output, its first 64 kB.
+    pub stdout: Vec<u8>,
+    /// Standard error, its first 64 kB.
+    pub stderr: Vec<u8>,
+    /// Exit status; absent when a signal ended it.
+    pub status: Option<u32>,
+}
+
+/// Opens a session channel.
+pub(crate) async fn session(link: &Link, node: &str, limit: Duration) -> Result<Channel<Msg>, Failure> {
+    let failed = |kind, what: String| Failure::new(node, Phase::Start, kind, what);
+    match timeout(limit, link.handle.channel_open_session()).await {
+        Ok(Ok(channel)) => Ok(channel),
+        Ok(Err(russh::Error::ChannelOpenFailure(why))) => {
+            Err(failed(FailureKind::NoSession, format!("the server opens no session ({why:?}; MaxSessions?)")))
+        }
+        Ok(Err(e)) => Err(failed(FailureKind::LinkLost, format!("the connection broke: {e}"))),
+        Err(_) => Err(failed(FailureKind::NoSession, format!("no session within {}", spoken(limit)))),
+    }
+}
+
+/// Runs `command` to its end.
+pub(crate) async fn run(link: &Link, node: &str, command: &str, limit: Duration) -> Result<Output, Failure> {
+    let failed = |kind, what: String| Failure::new(node, Phase::Run, kind, what);
+    let mut channel = session(link, node, limit).await?;
+    let broke = |e: russh::Error| failed(FailureKind::LinkLost, format!("the connection broke: {e}"));
+    channel.exec(true, command).await.map_err(broke)?;
+    channel.eof().await.map_err(broke)?;
+    let collected = timeout(limit, collect(&mut channel)).await;
+    collected.map_err(|_| failed(FailureKind::TimeLimit, format!("no end within {}", spoken(limit))))
+}
+
+async fn collect(channel: &mut Channel<Msg>) -> Output {
+    let mut output = Output::default();
+    let keep = |into: &mut Vec<u8>, data: &[u8]| {
+        let room = KEPT.saturating_sub(into.len()).min(data.len());
+        into.extend_from_slice(data.get(..room).unwrap_or_default());
+    };
+    while let Some(message) = channel.wait().await {
+        match message {
+            ChannelMsg::Data { data } => keep(&mut output.stdout, &data),
+            ChannelMsg::ExtendedData { data, .. } => keep(&mut output.stderr, &data),
+            ChannelMsg::ExitStatus { exit_status } => output.status = Some(exit_status),
+            ChannelMsg::Failure | ChannelMsg::Close => break,
+            _ => {}
+        }
+    }
+    output
+}

@@ -1,0 +1,66 @@
+//! How are nodes behind a jump host reached? Over one shared connection per jump host, a channel for each node.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use russh::ChannelStream;
+use russh::client::Msg;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+
+use crate::connect::Link;
+use crate::context::{Reporter, Shared};
+use crate::link::{Failure, FailureKind, Phase, spoken};
+use crate::target::Target;
+
+type Opened = Arc<OnceCell<Result<Arc<Link>, Failure>>>;
+
+/// The jump hosts of a run, connected at most once each; a failure is kept too, so that a thousand nodes
+/// behind a dead jump host do not wait for it one after another.
+#[derive(Default)]
+pub(crate) struct Bastions {
+    links: Mutex<HashMap<Vec<String>, Opened>>,
+}
+
+/// A stream to `target` through its jump hosts.
+pub(crate) async fn tunnel(target: &Target, shared: &Shared) -> Result<(ChannelStream<Msg>, Arc<Link>), Failure> {
+    let via = bastion(&target.jump, shared).await.map_err(|failure| Failure {
+        phase: Phase::Jump,
+        kind: failure.kind,
+        message: format!("{}: jump: {}", target.node, failure.message),
+    })?;
+    let limit = shared.settings.connect;
+    let opening = via.handle.channel_open_direct_tcpip(target.host.clone(), target.port.into(), "127.0.0.1", 0);
+    let name = target.jump.last().map(String::as_str).unwrap_or_default();
+    let failed = |kind, what: String| Failure::new(&target.node, Phase::Jump, kind, what);
+    match timeout(limit, opening).await {
+        Ok(Ok(channel)) => Ok((channel.into_stream(), via)),
+        Ok(Err(e)) => {
+            let what = format!("{name} cannot reach {}:{}: {e}", target.host, target.port);
+            Err(failed(FailureKind::Unreachable, what))
+        }
+        Err(_) => {
+            let what = format!("{name} did not reach {}:{} within {}", target.host, target.port, spoken(limit));
+            Err(failed(FailureKind::Unreachable, what))
+        }
+    }
+}
+
+async fn bastion(hops: &[String], shared: &Shared) -> Result<Arc<Link>, Failure> {
+    let cell = {
+        let mut links = shared.bastions.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.entry(hops.to_vec()).or_default().clone()
+    };
+    cell.get_or_init(|| open(hops, shared)).await.clone()
+}
+
+async fn open(hops: &[String], shared: &Shared) -> Result<Arc<Link>, Failure> {
+    let Some((last, before)) = hops.split_last() else {
+        return Err(Failure::new("jump", Phase::Jump, FailureKind::NoAddress, "no jump host is named"));
+    };
+    let mut target = Target::hop(last, &shared.settings);
+    target.jump = before.to_vec();
+    let report = Reporter::silent(last);
+    // Boxed because a jump host may itself be behind one.
+    Box::pin(Link::open(&target, shared, &report)).await.map(Arc::new)
+}

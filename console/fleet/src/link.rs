@@ -1,0 +1,192 @@
+//! What can be said about the connection to a node: its state, and why it failed.
+
+use std::time::Duration;
+
+/// Where the connection to a node stands. Shown as it is; nothing is derived from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// Not begun.
+    Idle,
+    /// Looking up the host name.
+    Resolving,
+    /// Waiting for TCP, then for the server's banner and keys.
+    TcpConnect,
+    /// Logging in.
+    Authenticating,
+    /// Sending the probe.
+    Uploading {
+        /// Bytes sent.
+        done: u64,
+        /// Bytes to send.
+        total: u64,
+    },
+    /// The probe was started and has not spoken yet.
+    Starting,
+    /// Frames arrive.
+    Live,
+    /// Waiting before another attempt.
+    Waiting {
+        /// Time until then, milliseconds.
+        retry_in_ms: u64,
+        /// Why the last attempt failed.
+        because: String,
+    },
+    /// Ended as planned.
+    Closed,
+    /// Ended otherwise.
+    Failed {
+        /// The failure's message.
+        why: String,
+    },
+}
+
+/// What was being done when it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Reading the configuration and looking up the name.
+    Resolve,
+    /// Reaching a jump host.
+    Jump,
+    /// TCP, banner and key exchange.
+    Connect,
+    /// Judging the host key.
+    HostKey,
+    /// Authentication.
+    Login,
+    /// Finding a directory for the probe and sending it.
+    Upload,
+    /// Starting the probe until its first frame.
+    Start,
+    /// Reading frames.
+    Run,
+}
+
+impl Phase {
+    /// The word in messages.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Jump => "jump",
+            Self::Connect => "connect",
+            Self::HostKey => "host key",
+            Self::Login => "login",
+            Self::Upload => "upload",
+            Self::Start => "start",
+            Self::Run => "run",
+        }
+    }
+}
+
+/// What kind of failure it was, for those who decide by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The name has no address.
+    NoAddress,
+    /// No route, or no answer to TCP in time.
+    Unreachable,
+    /// The port is closed.
+    Refused,
+    /// TCP connects and no banner comes.
+    NoBanner,
+    /// The connection was closed or reset before login, also after retries (`MaxStartups`).
+    Dropped,
+    /// The other side does not speak SSH, or no common algorithm.
+    NotSsh,
+    /// The host key differs from the recorded one.
+    HostKeyChanged,
+    /// The host key is marked as revoked.
+    HostKeyRevoked,
+    /// The host key is not recorded and the policy wants it to be.
+    HostKeyUnknown,
+    /// The known-hosts file cannot be used.
+    KnownHosts,
+    /// Every key was refused.
+    LoginRefused,
+    /// There was no usable key to try.
+    NoKey,
+    /// The login did not end in time.
+    LoginTimeout,
+    /// The server opens no session (`MaxSessions`, forced command, no shell).
+    NoSession,
+    /// Commands do not run: `nologin`, a broken shell.
+    NoShell,
+    /// Every directory for the probe is full.
+    DiskFull,
+    /// Every directory for the probe is read-only or may not be written.
+    NotWritable,
+    /// Every directory for the probe forbids execution.
+    NoExec,
+    /// The upload did not arrive as sent.
+    Upload,
+    /// The probe could not be started.
+    NotStarted,
+    /// The probe stopped speaking.
+    Hang,
+    /// The work took longer than allowed.
+    TimeLimit,
+    /// The probe ended without its last frame: killed, crashed.
+    Cut,
+    /// The connection was lost.
+    LinkLost,
+    /// The stream breaks the contract.
+    Protocol,
+    /// More bytes than a benchmark may send.
+    TooMuch,
+    /// Stopped by the user.
+    Cancelled,
+}
+
+/// Why a work did not end with `Bye`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What was being done.
+    pub phase: Phase,
+    /// What kind.
+    pub kind: FailureKind,
+    /// One line naming the node and the step.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure of `node` whose message begins with the node and the phase.
+    #[must_use]
+    pub fn new(node: &str, phase: Phase, kind: FailureKind, what: impl std::fmt::Display) -> Self {
+        Self { phase, kind, message: format!("{node}: {}: {what}", phase.name()) }
+    }
+
+    /// Whether another attempt a moment later may well succeed.
+    #[must_use]
+    pub const fn transient(&self) -> bool {
+        matches!(self.kind, FailureKind::Dropped)
+    }
+}
+
+/// A duration as people say it: `10 s`, `1.5 s`, `250 ms`.
+pub(crate) fn spoken(duration: Duration) -> String {
+    let ms = duration.as_millis();
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        _ if ms.is_multiple_of(1000) => format!("{} s", ms / 1000),
+        _ => format!("{:.1} s", duration.as_secs_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_node_and_the_step() {
+        let failure = Failure::new("n003", Phase::Connect, FailureKind::NoBanner, "no banner within 10 s");
+        assert_eq!(failure.to_string(), "n003: connect: no banner within 10 s");
+    }
+
+    #[test]
+    fn durations_are_spoken_without_useless_digits() {
+        assert_eq!(spoken(Duration::from_secs(10)), "10 s");
+        assert_eq!(spoken(Duration::from_millis(1500)), "1.5 s");
+        assert_eq!(spoken(Duration::from_millis(250)), "250 ms");
+    }
+}

@@ -1,0 +1,217 @@
+//! In which order do nodes get their turn? A window over the fleet; within a node one work after another.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::connect::Link;
+use crate::context::{Reporter, Shared};
+use crate::event::{Event, EventKind, Work};
+use crate::exec::{self, Output};
+use crate::inventory::Node;
+use crate::link::{Failure, FailureKind, LinkState, Phase};
+use crate::probe::Probe;
+use crate::script;
+use crate::settings::Settings;
+use crate::stream::Session;
+use crate::target::Target;
+use crate::upload::{self, Pipe};
+
+/// Does every work and tells `events` about it: states and frames as they come, and exactly one
+/// [`EventKind::Ended`] for every work. Works of one node share a connection and run in the order given.
+/// Returns when all have ended; after `cancel` within a few seconds, with the remote processes killed.
+/// A receiver that was dropped counts as cancelled.
+pub async fn run(
+    works: Vec<Work>,
+    probe: Arc<Probe>,
+    settings: Arc<Settings>,
+    events: mpsc::Sender<Event>,
+    cancel: CancellationToken,
+) {
+    let shared = Shared::new(settings);
+    let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
+    let mut tasks = JoinSet::new();
+    for works in by_node(works) {
+        let node = Worker {
+            report: Reporter::new(
+                works.first().map(|work| work.node.name.as_str()).unwrap_or_default(),
+                events.clone(),
+            ),
+            probe: probe.clone(),
+            shared: shared.clone(),
+            cancel: cancel.clone(),
+        };
+        let window = window.clone();
+        tasks.spawn(async move {
+            // The semaphore is never closed.
+            let _turn = window.acquire_owned().await;
+            node.all(works).await;
+        });
+    }
+    tasks.join_all().await;
+}
+
+/// Runs one shell command on every node, within the window; in the order of `nodes`.
+pub async fn command(
+    nodes: &[Node],
+    command: &str,
+    limit: Duration,
+    settings: Arc<Settings>,
+) -> Vec<(String, Result<Output, Failure>)> {
+    let command: Arc<str> = command.into();
+    each(nodes, settings, move |node, shared| {
+        let command = command.clone();
+        async move {
+            let link = open_again(&node, &shared).await?;
+            exec::run(&link, &node.name, &command, limit).await
+        }
+    })
+    .await
+}
+
+/// Installs `probe` on every node and starts it with one argument; gives what it wrote after that.
+pub async fn push(
+    nodes: &[Node],
+    probe: Arc<Probe>,
+    argument: &'static str,
+    settings: Arc<Settings>,
+) -> Vec<(String, Result<Output, Failure>)> {
+    each(nodes, settings, move |node, shared| {
+        let probe = probe.clone();
+        async move { push_one(&node, &probe, argument, &shared).await }
+    })
+    .await
+}
+
+async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Shared>) -> Result<Output, Failure> {
+    let link = open_again(node, shared).await?;
+    let channel = exec::session(&link, &node.name, shared.settings.start).await?;
+    let mut pipe = Pipe::new(&node.name, channel);
+    let word = script::word();
+    let line = script::install(&word, probe, &shared.settings.scratch, argument);
+    let broke = |e: russh::Error| {
+        Failure::new(&node.name, Phase::Start, FailureKind::LinkLost, format!("the connection broke: {e}"))
+    };
+    pipe.write.exec(true, line).await.map_err(broke)?;
+    let report = Reporter::silent(&node.name);
+    let started = upload::install(&mut pipe, &word, probe, &shared.settings, &report).await?;
+    pipe.write.eof().await.map_err(broke)?;
+    let mut output = Output { stdout: started.rest, ..Output::default() };
+    loop {
+        match pipe.hear().await {
+            upload::Heard::Data(data) => output.stdout.extend_from_slice(&data),
+            upload::Heard::Other => {}
+            upload::Heard::Closed => break,
+            upload::Heard::Lost => return Err(pipe.lost(Phase::Run)),
+        }
+    }
+    if let Some(upload::Exit::Status(status)) = pipe.exit {
+        output.status = Some(status);
+    }
+    Ok(output)
+}
+
+/// Does `task` on every node within the window.
+pub(crate) async fn each<T, F, D>(nodes: &[Node], settings: Arc<Settings>, task: D) -> Vec<(String, Result<T, Failure>)>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Failure>> + Send + 'static,
+    D: Fn(Node, Arc<Shared>) -> F,
+{
+    let shared = Shared::new(settings);
+    let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
+    let mut tasks = JoinSet::new();
+    for (place, node) in nodes.iter().enumerate() {
+        let window = window.clone();
+        let name = node.name.clone();
+        let work = task(node.clone(), shared.clone());
+        tasks.spawn(async move {
+            let _turn = window.acquire_owned().await;
+            (place, name, work.await)
+        });
+    }
+    let mut done = tasks.join_all().await;
+    done.sort_by_key(|(place, ..)| *place);
+    done.into_iter().map(|(_, name, result)| (name, result)).collect()
+}
+
+/// A connection outside the course of a run; tells nobody.
+pub(crate) async fn open_again(node: &Node, shared: &Shared) -> Result<Link, Failure> {
+    let target = Target::of(node, &shared.settings);
+    Link::open(&target, shared, &Reporter::silent(&node.name)).await
+}
+
+fn by_node(works: Vec<Work>) -> Vec<Vec<Work>> {
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut groups: Vec<Vec<Work>> = Vec::new();
+    for work in works {
+        let place = *places.entry(work.node.name.clone()).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
+        }
+        if let Some(group) = groups.get_mut(place) {
+            group.push(work);
+        }
+    }
+    groups
+}
+
+struct Worker {
+    report: Reporter,
+    probe: Arc<Probe>,
+    shared: Arc<Shared>,
+    cancel: CancellationToken,
+}
+
+impl Worker {
+    async fn all(&self, works: Vec<Work>) {
+        let mut link: Option<Link> = None;
+        for work in works {
+            let result = self.one(&work, &mut link).await;
+            if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::LinkLost) {
+                link = None;
+            }
+            let state = match &result {
+                Ok(_) => LinkState::Closed,
+                Err(failure) => LinkState::Failed { why: failure.message.clone() },
+            };
+            self.report.link(state).await;
+            self.report.tell(EventKind::Ended(result)).await;
+        }
+        if let Some(link) = link {
+            let _ = tokio::time::timeout(Duration::from_secs(1), link.goodbye()).await;
+        }
+    }
+
+    async fn one(&self, work: &Work, link: &mut Option<Link>) -> Result<muster_wire::Bye, Failure> {
+        let cancelled = |phase| Failure::new(&work.node.name, phase, FailureKind::Cancelled, "cancelled");
+        if self.cancel.is_cancelled() || !self.report.heard() {
+            return Err(cancelled(Phase::Resolve));
+        }
+        let open = match link.take() {
+            Some(open) => open,
+            None => {
+                let target = Target::of(&work.node, &self.shared.settings);
+                tokio::select! {
+                    opened = Link::open(&target, &self.shared, &self.report) => opened?,
+                    () = self.cancel.cancelled() => return Err(cancelled(Phase::Connect)),
+                }
+            }
+        };
+        let session = Session {
+            link: &open,
+            work,
+            probe: &self.probe,
+            shared: &self.shared,
+            report: &self.report,
+            cancel: &self.cancel,
+        };
+        let result = session.run().await;
+        *link = Some(open);
+        result
+    }
+}

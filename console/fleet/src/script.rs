@@ -1,0 +1,261 @@
+//! What does the node's shell do before the probe speaks? One command that finds a directory, takes the
+//! bytes if they are missing, and becomes the probe: one channel and one login shell per node.
+//!
+//! The text holds no single quote, no newline and no exclamation mark, so that it passes unchanged through
+//! sh, csh and fish inside single quotes. Every answer is a line that begins with a random word, so that
+//! banners and noisy shells cannot be taken for one.
+
+use crate::probe::Probe;
+
+/// Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed.
+const INSTALL: &str = r#"LC_ALL=C; export LC_ALL; umask 077; u=$(id -u); w=;
+say() { echo; echo "$n $*"; };
+same() { [ "$(wc -c < "$1")" -eq $s ] || return 1; command -v sha256sum >/dev/null 2>&1 || return 0; set -- $(sha256sum < "$1"); [ "$1" = $h ]; };
+for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
+[ -n "$b" ] || continue;
+case $b in "$HOME/.cache") [ -d "$HOME" ] && mkdir -p "$b" 2>/dev/null;; esac;
+[ -d "$b" ] || continue;
+d=$b/muster-$u;
+if [ -h "$d" ]; then say NOTE unsafe $d is a symbolic link; continue; fi;
+[ -d "$d" ] || e=$(mkdir "$d" 2>&1) || [ -d "$d" ] || { say NOTE denied $e; continue; };
+[ -O "$d" ] || { say NOTE unsafe $d belongs to another user; continue; };
+chmod 700 "$d" 2>/dev/null;
+t=$d/$n; e=$( { : > "$t"; } 2>&1 ) || { say NOTE denied $d: $e; continue; };
+chmod 700 "$t"; "$t" >/dev/null 2>&1 </dev/null; r=$?; rm -f "$t";
+[ $r -eq 126 ] && { say NOTE noexec $d; continue; };
+p=$d/$f;
+if [ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && same "$p"; then say READY $$ kept $p; exec "$p" @ARGUMENT@; fi;
+set -- $(df -Pk "$d" 2>/dev/null | tail -n 1); a=$4; [ "$a" -ge 0 ] 2>/dev/null || a=$k;
+[ "$a" -lt $k ] && { say NOTE full $d has $a kB free, $k kB needed; continue; };
+w=$d; break;
+done;
+[ -n "$w" ] || { say NONE; exit 3; };
+c=plain; [ $z -gt 0 ] && command -v gzip >/dev/null 2>&1 && c=gzip;
+trap "rm -f \"\$t\"" 0; trap "exit 5" 1 2 13 15;
+say SEND $c $d;
+if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( { head -c $s > "$t"; } 2>&1 ); fi;
+same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
+trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
+
+/// Removes every probe directory of ours that it may remove, and says which.
+const CLEAN: &str = r#"LC_ALL=C; export LC_ALL; u=$(id -u);
+for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
+d=$b/muster-$u; [ -n "$b" ] && [ -d "$d" ] && [ -O "$d" ] || continue;
+[ -h "$d" ] && continue;
+e=$(rm -rf "$d" 2>&1) && { echo; echo "$n GONE $d"; } || { echo; echo "$n KEPT $e"; };
+done; echo; echo "$n END""#;
+
+/// An answer of the node's shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A directory cannot be used: `denied`, `noexec`, `full` or `unsafe`, and the words for a person.
+    Note(String, String),
+    /// No directory can be used.
+    Nowhere,
+    /// Send the bytes; packed or not; into this directory.
+    Send { packed: bool, dir: String },
+    /// What arrived is not what was sent.
+    Bad(String),
+    /// The shell becomes the probe now.
+    Ready { pid: u32, kept: bool, path: String },
+    /// A directory was removed.
+    Gone(String),
+    /// A directory could not be removed.
+    Kept(String),
+    /// Cleaning is done.
+    End,
+}
+
+/// A command for the node's login shell that installs `probe` and becomes it.
+pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &str) -> String {
+    let packed = probe.packed().map_or(0, |packed| packed.len());
+    let kilobytes = probe.size().div_ceil(1024) + 64;
+    let values = format!(
+        "n={word}; f={}; s={}; h={}; z={packed}; k={kilobytes}; ",
+        probe.file_name(),
+        probe.size(),
+        probe.sha256()
+    );
+    wrap(&values, INSTALL, scratch, argument)
+}
+
+/// A command that removes our directories.
+pub(crate) fn clean(word: &str, scratch: &[String]) -> String {
+    wrap(&format!("n={word}; "), CLEAN, scratch, "")
+}
+
+/// A command that kills a process group and its leader.
+pub(crate) fn kill(pid: u32) -> String {
+    format!("sh -c 'kill -9 -{pid} 2>/dev/null; kill -9 {pid} 2>/dev/null; exit 0'")
+}
+
+/// A word no shell says by itself; also a file name.
+pub(crate) fn word() -> String {
+    format!("muster-{:016x}", rand::random::<u64>())
+}
+
+fn wrap(values: &str, script: &str, scratch: &[String], argument: &str) -> String {
+    let dirs: Vec<String> = scratch.iter().filter(|dir| plain(dir)).map(|dir| format!("\"{dir}\"")).collect();
+    let script = script.replace('\n', " ").replace("@SCRATCH@", &dirs.join(" ")).replace("@ARGUMENT@", argument);
+    format!("exec sh -c '{values}{script}'")
+}
+
+/// Whether a directory may stand in the script between double quotes.
+fn plain(dir: &str) -> bool {
+    dir.starts_with('/') && dir.chars().all(|c| c.is_alphanumeric() || " /._-+@=,:~".contains(c))
+}
+
+/// The answer in a line, if it is one.
+pub(crate) fn answer(line: &[u8], word: &str) -> Option<Answer> {
+    let line = String::from_utf8_lossy(line);
+    let rest = line.trim_end().strip_prefix(word)?.strip_prefix(' ')?;
+    let (verb, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let clean = |text: &str| muster_wire::clean(text, 400);
+    Some(match verb {
+        "NOTE" => {
+            let (kind, what) = rest.split_once(' ').unwrap_or((rest, ""));
+            Answer::Note(kind.to_owned(), clean(what))
+        }
+        "NONE" => Answer::Nowhere,
+        "SEND" => {
+            let (how, dir) = rest.split_once(' ')?;
+            Answer::Send { packed: how == "gzip", dir: clean(dir) }
+        }
+        "BAD" => Answer::Bad(clean(rest)),
+        "READY" => {
+            let mut words = rest.splitn(3, ' ');
+            let pid = words.next()?.parse().ok()?;
+            let kept = words.next()? == "kept";
+            Answer::Ready { pid, kept, path: clean(words.next()?) }
+        }
+        "GONE" => Answer::Gone(clean(rest)),
+        "KEPT" => Answer::Kept(clean(rest)),
+        "END" => Answer::End,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+    use std::sync::Arc;
+
+    fn probe() -> Probe {
+        let body = format!("#!/bin/sh\necho ran \"$1\"\n{}", "# padding\n".repeat(500));
+        Probe::new(Arc::from(body.into_bytes()))
+    }
+
+    fn sh(home: &std::path::Path, command: &str, input: &[u8]) -> String {
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input).ok();
+        let mut out = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        child.wait().unwrap();
+        out
+    }
+
+    fn answers(out: &str, word: &str) -> Vec<Answer> {
+        out.lines().filter_map(|line| answer(line.as_bytes(), word)).collect()
+    }
+
+    #[test]
+    fn nothing_in_the_scripts_upsets_a_login_shell() {
+        for script in [INSTALL, CLEAN] {
+            assert!(!script.contains(['\'', '!']));
+        }
+        assert!(!install("w", &probe(), &[], "serve").contains('\n'));
+    }
+
+    #[test]
+    fn the_probe_is_sent_once_and_kept_after_that() {
+        let home = tempfile::tempdir().unwrap();
+        let probe = probe();
+        let command = install("w", &probe, &[], "serve");
+        let packed = probe.packed().unwrap();
+        let first = sh(home.path(), &command, &packed);
+        assert!(first.contains("ran serve"), "{first}");
+        assert!(matches!(
+            answers(&first, "w").as_slice(),
+            [Answer::Send { packed: true, .. }, Answer::Ready { kept: false, .. }]
+        ));
+        let second = sh(home.path(), &command, b"");
+        assert!(matches!(answers(&second, "w").as_slice(), [Answer::Ready { kept: true, .. }]), "{second}");
+        let gone = sh(home.path(), &clean("w", &[]), b"");
+        assert!(answers(&gone, "w").iter().any(|a| matches!(a, Answer::Gone(_))), "{gone}");
+    }
+
+    #[test]
+    fn a_damaged_probe_on_the_node_is_sent_again() {
+        let home = tempfile::tempdir().unwrap();
+        let probe = probe();
+        let command = install("w", &probe, &[], "serve");
+        let first = sh(home.path(), &command, &probe.packed().unwrap());
+        let Some(Answer::Ready { path, .. }) = answers(&first, "w").pop() else { panic!("{first}") };
+        let mut bytes = std::fs::read(&path).unwrap();
+        let last = bytes.len() - 2;
+        bytes[last] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let second = sh(home.path(), &command, &probe.packed().unwrap());
+        assert!(matches!(answers(&second, "w").first(), Some(Answer::Send { .. })), "{second}");
+    }
+
+    #[test]
+    fn a_truncated_upload_is_bad_and_leaves_no_file() {
+        let home = tempfile::tempdir().unwrap();
+        let probe = probe();
+        let packed = probe.packed().unwrap();
+        let out = sh(home.path(), &install("w", &probe, &[], "serve"), &packed[..packed.len() / 2]);
+        assert!(matches!(answers(&out, "w").last(), Some(Answer::Bad(_))), "{out}");
+        let left = walk(home.path());
+        assert!(left.iter().all(|path| path.is_dir()), "{left:?}");
+    }
+
+    #[test]
+    fn a_planted_symbolic_link_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join(".cache")).unwrap();
+        let uid = rustix::process::getuid().as_raw();
+        std::os::unix::fs::symlink(elsewhere.path(), home.path().join(format!(".cache/muster-{uid}"))).unwrap();
+        let out = sh(home.path(), &install("w", &probe(), &[], "serve"), b"");
+        assert!(matches!(answers(&out, "w").first(), Some(Answer::Note(kind, _)) if kind == "unsafe"), "{out}");
+        assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn noise_is_no_answer() {
+        assert_eq!(answer(b"Welcome w NONE", "w"), None);
+        assert_eq!(answer(b"w NONE\r", "w"), Some(Answer::Nowhere));
+        assert_eq!(answer(b"w READY x kept /p", "w"), None);
+    }
+
+    #[test]
+    fn strange_scratch_directories_do_not_reach_the_shell() {
+        let dirs = ["/ok dir".to_owned(), "/a$(reboot)".to_owned(), "rel".to_owned(), "/q'x".to_owned()];
+        let command = clean("w", &dirs);
+        assert!(command.contains("\"/ok dir\"") && !command.contains("reboot") && !command.contains("/q"));
+    }
+
+    fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.extend(walk(&path));
+            }
+            found.push(path);
+        }
+        found
+    }
+}

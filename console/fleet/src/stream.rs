@@ -1,0 +1,237 @@
+//! Is the probe alive, and what does it say? Frames from its first to its last, with every way it can end.
+
+use std::time::Duration;
+
+use muster_wire::{Bye, Decoder, Frame, Request, encode_request, limits};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::connect::Link;
+use crate::context::{Reporter, Shared};
+use crate::event::{EventKind, Work};
+use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
+use crate::probe::Probe;
+use crate::upload::{Exit, Heard, Pipe, Started};
+use crate::{exec, script, upload};
+
+/// Longest wait for the goodbye of a probe that was told to stop.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// One work on one open connection.
+pub(crate) struct Session<'a> {
+    pub(crate) link: &'a Link,
+    pub(crate) work: &'a Work,
+    pub(crate) probe: &'a Probe,
+    pub(crate) shared: &'a Shared,
+    pub(crate) report: &'a Reporter,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// What the probe has told so far.
+struct Stream {
+    decoder: Decoder,
+    /// What it was doing, for the message when it stops doing it.
+    doing: String,
+    pid: u32,
+    bytes: usize,
+    deadline: Instant,
+    quiet_until: Instant,
+    live: bool,
+}
+
+impl Session<'_> {
+    /// Starts the probe and passes its frames on until it ends, or is ended.
+    pub(crate) async fn run(&self) -> Result<Bye, Failure> {
+        let node = &self.work.node.name;
+        let settings = &self.shared.settings;
+        let channel = exec::session(self.link, node, settings.start).await?;
+        let mut pipe = Pipe::new(node, channel);
+        let word = script::word();
+        let command = script::install(&word, self.probe, &settings.scratch, "serve");
+        if let Err(e) = pipe.write.exec(true, command).await {
+            return Err(Failure::new(node, Phase::Start, FailureKind::LinkLost, format!("the connection broke: {e}")));
+        }
+        let started = tokio::select! {
+            started = upload::install(&mut pipe, &word, self.probe, settings, self.report) => started?,
+            () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Upload)),
+        };
+        let mut stream = Stream::new(&started, settings.start, self.work.limit);
+        let result = self.frames(&mut pipe, &mut stream, started.rest).await;
+        if result.is_err() {
+            self.end(&mut pipe, &mut stream).await;
+        }
+        result
+    }
+
+    async fn frames(&self, pipe: &mut Pipe, stream: &mut Stream, rest: Vec<u8>) -> Result<Bye, Failure> {
+        let settings = &self.shared.settings;
+        pipe.write(opening(&self.work.request).map_err(|e| self.failed(FailureKind::Protocol, e))?).await;
+        if let Some(bye) = self.take(stream, &rest).await? {
+            return Ok(bye);
+        }
+        let mut ping = interval_at(Instant::now() + settings.ping, settings.ping);
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut nonce = 0;
+        loop {
+            tokio::select! {
+                heard = pipe.hear() => match heard {
+                    Heard::Data(data) => {
+                        if let Some(bye) = self.take(stream, &data).await? {
+                            return Ok(bye);
+                        }
+                    }
+                    Heard::Other => {}
+                    Heard::Closed => return Err(self.cut(pipe, stream)),
+                    Heard::Lost => return Err(pipe.lost(Phase::Run)),
+                },
+                _ = ping.tick() => {
+                    nonce += 1;
+                    if let Ok(bytes) = encode_request(&Request::Ping { nonce }) {
+                        pipe.write(bytes).await;
+                    }
+                    if !self.report.heard() {
+                        return Err(self.cancelled(Phase::Run));
+                    }
+                }
+                () = sleep_until(stream.quiet_until) => return Err(self.silent(stream)),
+                () = sleep_until(stream.deadline) => {
+                    let what = format!("{} took longer than {}; stopped", stream.doing, spoken(self.work.limit));
+                    return Err(self.failed(FailureKind::TimeLimit, what));
+                }
+                () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Run)),
+            }
+        }
+    }
+
+    /// Decodes and passes on; `Some` is the last frame.
+    async fn take(&self, stream: &mut Stream, data: &[u8]) -> Result<Option<Bye>, Failure> {
+        stream.bytes += data.len();
+        if stream.bytes > limits::BENCHMARK_BYTES {
+            let what = format!("{} sent more than {} MB; stopped", stream.doing, limits::BENCHMARK_BYTES >> 20);
+            return Err(self.failed(FailureKind::TooMuch, what));
+        }
+        stream.decoder.push(data);
+        let mut last = None;
+        while let Some(frame) = stream.decoder.frame().map_err(|e| self.failed(FailureKind::Protocol, e))? {
+            if !stream.live {
+                stream.live = true;
+                self.report.link(LinkState::Live).await;
+            }
+            stream.note(&frame);
+            match frame {
+                Frame::Bye(bye) => last = Some(bye),
+                frame => self.report.tell(EventKind::Frame(frame)).await,
+            }
+        }
+        // Counted from when we are ready to hear more, not from when a slow console took the last frame.
+        if stream.decoder.greeted() {
+            stream.quiet_until = Instant::now() + self.shared.settings.idle;
+        }
+        Ok(last)
+    }
+
+    /// Asks the probe to stop, closes its input, and kills what is left of it.
+    async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) {
+        if let Ok(bytes) = encode_request(&Request::Stop) {
+            pipe.write(bytes).await;
+        }
+        let _ = timeout(Duration::from_secs(1), pipe.write.eof()).await;
+        let closing = async { while !matches!(pipe.hear().await, Heard::Closed | Heard::Lost) {} };
+        // A group may outlive its leader, so only a probe that took its leave is left alone.
+        let said_goodbye = timeout(GRACE, closing).await.is_ok() && pipe.exit == Some(Exit::Status(0));
+        if !said_goodbye {
+            self.kill(stream.pid).await;
+        }
+        let _ = timeout(Duration::from_secs(1), pipe.write.close()).await;
+    }
+
+    /// Kills the remote process group; over a new connection when this one is gone or opens no more sessions.
+    async fn kill(&self, pid: u32) {
+        let node = &self.work.node.name;
+        let limit = Duration::from_secs(3);
+        let command = script::kill(pid);
+        if exec::run(self.link, node, &command, limit).await.is_ok() {
+            return;
+        }
+        let again = crate::run::open_again(&self.work.node, self.shared);
+        match timeout(Duration::from_secs(10), again).await {
+            Ok(Ok(link)) => {
+                let killed = exec::run(&link, node, &command, limit).await;
+                log::info!("{node}: killed process group {pid} over a new connection: {}", killed.is_ok());
+            }
+            _ => log::warn!("{node}: run: process group {pid} could not be killed; it ends itself without a console"),
+        }
+    }
+
+    fn failed(&self, kind: FailureKind, what: impl std::fmt::Display) -> Failure {
+        Failure::new(&self.work.node.name, Phase::Run, kind, what)
+    }
+
+    fn cancelled(&self, phase: Phase) -> Failure {
+        Failure::new(&self.work.node.name, phase, FailureKind::Cancelled, "cancelled")
+    }
+
+    fn silent(&self, stream: &Stream) -> Failure {
+        if stream.decoder.greeted() {
+            let idle = spoken(self.shared.settings.idle);
+            let what =
+                format!("hangs: no frame for {idle} during {} (stopped, swapping, or the node hangs)", stream.doing);
+            return self.failed(FailureKind::Hang, what);
+        }
+        let noise = stream.decoder.noise();
+        let said = if noise.is_empty() { "it said nothing".to_owned() } else { format!("it said '{noise}'") };
+        let what = format!("no probe answered within {}; {said}", spoken(self.shared.settings.start));
+        Failure::new(&self.work.node.name, Phase::Start, FailureKind::Hang, what)
+    }
+
+    fn cut(&self, pipe: &Pipe, stream: &Stream) -> Failure {
+        let errors = pipe.errors();
+        let how = match &pipe.exit {
+            Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
+            Some(Exit::Status(137)) => "was killed (status 137: by hand or for lack of memory)".to_owned(),
+            Some(Exit::Status(status)) => format!("ended with status {status}"),
+            None => "ended without a status".to_owned(),
+        };
+        if stream.live {
+            return self.failed(FailureKind::Cut, format!("the probe {how} during {}{errors}", stream.doing));
+        }
+        let what = format!("the probe {how} before its first frame{errors}");
+        Failure::new(&self.work.node.name, Phase::Start, FailureKind::NotStarted, what)
+    }
+}
+
+impl Stream {
+    fn new(started: &Started, start: Duration, limit: Duration) -> Self {
+        let now = Instant::now();
+        Self {
+            decoder: Decoder::new(),
+            doing: "its start".to_owned(),
+            pid: started.pid,
+            bytes: 0,
+            deadline: now + limit,
+            quiet_until: now + start,
+            live: false,
+        }
+    }
+
+    fn note(&mut self, frame: &Frame) {
+        match frame {
+            // A hostile number must not turn the kill into one of everything: 0 and 1 mean more than a group.
+            Frame::Hello(hello) if (2..=4_194_304).contains(&hello.pid) => self.pid = hello.pid,
+            Frame::Progress(progress) => self.doing = progress.benchmark.clone(),
+            Frame::Facts(facts) => self.doing = facts.collector.clone(),
+            Frame::Series(series) => self.doing = series.metric.benchmark.clone(),
+            Frame::Finished(finished) => {
+                self.doing = format!("the work after {}", finished.name);
+                self.bytes = 0;
+            }
+            _ => {}
+        }
+    }
+}
+
+fn opening(request: &Request) -> Result<Vec<u8>, muster_wire::CodecError> {
+    let mut bytes = muster_wire::MAGIC.to_vec();
+    bytes.extend(encode_request(request)?);
+    Ok(bytes)
+}

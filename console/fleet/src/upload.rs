@@ -1,0 +1,269 @@
+//! How does the probe get onto a node and start? Talks with the install script until the probe takes over.
+
+use bytes::Bytes;
+use russh::ChannelMsg;
+use russh::client::Msg;
+use russh::{ChannelReadHalf, ChannelWriteHalf};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::context::Reporter;
+use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
+use crate::probe::Probe;
+use crate::script::{Answer, answer};
+use crate::settings::Settings;
+
+/// Bytes handed to the connection at a time; slices of the one shared buffer.
+const CHUNK: usize = 128 * 1024;
+/// Most bytes of noise and answers before the probe speaks.
+const TALK: usize = 256 * 1024;
+/// Bytes kept of standard error.
+const TAIL: usize = 2 * 1024;
+
+/// A session channel on which a command runs.
+pub(crate) struct Pipe {
+    pub(crate) node: String,
+    pub(crate) read: ChannelReadHalf,
+    pub(crate) write: ChannelWriteHalf<Msg>,
+    /// How the command ended, once it did.
+    pub(crate) exit: Option<Exit>,
+    errors: Vec<u8>,
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Status(u32),
+    Signal(String),
+}
+
+/// What a channel had to say.
+pub(crate) enum Heard {
+    Data(Bytes),
+    Other,
+    Closed,
+    Lost,
+}
+
+impl Pipe {
+    pub(crate) fn new(node: &str, channel: russh::Channel<Msg>) -> Self {
+        let (read, write) = channel.split();
+        Self { node: node.to_owned(), read, write, exit: None, errors: Vec::new() }
+    }
+
+    /// The next message. Standard error and the exit are kept here.
+    pub(crate) async fn hear(&mut self) -> Heard {
+        let message = self.read.wait().await;
+        note(message, &mut self.exit, &mut self.errors)
+    }
+
+    /// The last of standard error, for a message; empty, or beginning with `; it said`.
+    pub(crate) fn errors(&self) -> String {
+        let text = muster_wire::clean(String::from_utf8_lossy(&self.errors).trim(), 300);
+        if text.is_empty() { text } else { format!("; it said '{text}'") }
+    }
+}
+
+fn note(message: Option<ChannelMsg>, exit: &mut Option<Exit>, errors: &mut Vec<u8>) -> Heard {
+    match message {
+        Some(ChannelMsg::Data { data }) => return Heard::Data(data),
+        Some(ChannelMsg::ExtendedData { data, .. }) => {
+            errors.extend_from_slice(&data);
+            let over = errors.len().saturating_sub(TAIL);
+            errors.drain(..over);
+        }
+        Some(ChannelMsg::ExitStatus { exit_status }) => *exit = Some(Exit::Status(exit_status)),
+        Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
+            *exit = Some(Exit::Signal(muster_wire::clean(&format!("{signal_name:?}"), 40)));
+        }
+        Some(ChannelMsg::Failure) => *exit = Some(Exit::Status(127)),
+        Some(ChannelMsg::Close) => return Heard::Closed,
+        None => return if exit.is_some() { Heard::Closed } else { Heard::Lost },
+        Some(_) => {}
+    }
+    Heard::Other
+}
+
+/// A probe that was started.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) pid: u32,
+    /// Bytes after the last answer: they are the probe's.
+    pub(crate) rest: Vec<u8>,
+}
+
+/// Answers the install script until it becomes the probe.
+pub(crate) async fn install(
+    pipe: &mut Pipe,
+    word: &str,
+    probe: &Probe,
+    settings: &Settings,
+    report: &Reporter,
+) -> Result<Started, Failure> {
+    let mut talk = Talk { word, buffer: Vec::new(), notes: Vec::new(), noise: Vec::new(), heard: 0 };
+    let mut dir = String::new();
+    loop {
+        match talk.answer(pipe, settings).await? {
+            Answer::Note(kind, what) => talk.notes.push((kind, what)),
+            Answer::Nowhere => return Err(nowhere(&pipe.node, &talk.notes)),
+            Answer::Send { packed, dir: into } => {
+                dir = into;
+                let packed = if packed { probe.packed() } else { None };
+                let early = send(pipe, packed.unwrap_or_else(|| probe.bytes()), settings, report).await?;
+                talk.buffer.extend(early);
+            }
+            Answer::Bad(why) => return Err(bad(&pipe.node, &dir, &why)),
+            Answer::Ready { pid, kept, path } => {
+                log::debug!("{}: probe {path} {}", pipe.node, if kept { "was there" } else { "sent" });
+                report.link(LinkState::Starting).await;
+                return Ok(Started { pid, rest: talk.buffer });
+            }
+            Answer::Gone(_) | Answer::Kept(_) | Answer::End => {}
+        }
+    }
+}
+
+/// Sends from the shared buffer while listening: the channel's own messages must not pile up. Gives back what
+/// was heard meanwhile; stops early when the other side closes, which then says why.
+async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Reporter) -> Result<Vec<u8>, Failure> {
+    let total = bytes.len() as u64;
+    let mut heard = Vec::new();
+    let mut done = 0;
+    while done < bytes.len() {
+        report.progress(LinkState::Uploading { done: done as u64, total });
+        let end = (done + CHUNK).min(bytes.len());
+        let chunk = bytes.slice(done..end);
+        match timeout(settings.upload, send_chunk(pipe, chunk, &mut heard)).await {
+            Ok(Ok(true)) => done = end,
+            Ok(Ok(false)) => return Ok(heard),
+            Ok(Err(e)) => {
+                let what = format!("the connection broke at {done} of {total} bytes: {e}");
+                return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::LinkLost, what));
+            }
+            Err(_) => {
+                let what = format!("stuck at {done} of {total} bytes for {}", spoken(settings.upload));
+                return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::Upload, what));
+            }
+        }
+    }
+    report.progress(LinkState::Uploading { done: total, total });
+    Ok(heard)
+}
+
+/// Whether the chunk was taken; false when the other side closed.
+async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Result<bool, russh::Error> {
+    let Pipe { write, read, exit, errors, .. } = pipe;
+    let sending = write.data_bytes(chunk);
+    tokio::pin!(sending);
+    loop {
+        tokio::select! {
+            sent = &mut sending => return sent.map(|()| true),
+            message = read.wait() => match note(message, exit, errors) {
+                Heard::Data(data) => heard.extend_from_slice(&data),
+                Heard::Closed | Heard::Lost => return Ok(false),
+                Heard::Other => {}
+            },
+        }
+    }
+}
+
+struct Talk<'a> {
+    word: &'a str,
+    buffer: Vec<u8>,
+    notes: Vec<(String, String)>,
+    noise: Vec<u8>,
+    heard: usize,
+}
+
+impl Talk<'_> {
+    async fn answer(&mut self, pipe: &mut Pipe, settings: &Settings) -> Result<Answer, Failure> {
+        let deadline = Instant::now() + settings.start;
+        loop {
+            while let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                if let Some(answer) = answer(&line, self.word) {
+                    return Ok(answer);
+                }
+                self.noise.extend(line);
+                self.noise.truncate(512);
+            }
+            match timeout_at(deadline, pipe.hear()).await {
+                Ok(Heard::Data(data)) => {
+                    self.heard += data.len();
+                    if self.heard > TALK {
+                        let what =
+                            format!("the login shell said {} bytes and ran nothing; {}", self.heard, self.said());
+                        return Err(Failure::new(&pipe.node, Phase::Start, FailureKind::NoShell, what));
+                    }
+                    self.buffer.extend_from_slice(&data);
+                }
+                Ok(Heard::Other) => {}
+                Ok(Heard::Closed) => return Err(self.no_shell(pipe)),
+                Ok(Heard::Lost) => return Err(pipe.lost(Phase::Start)),
+                Err(_) => {
+                    let what =
+                        format!("the login shell did not answer within {}; {}", spoken(settings.start), self.said());
+                    return Err(Failure::new(&pipe.node, Phase::Start, FailureKind::NoShell, what));
+                }
+            }
+        }
+    }
+
+    fn said(&self) -> String {
+        let noise = [self.noise.as_slice(), &self.buffer].concat();
+        let text = muster_wire::clean(String::from_utf8_lossy(&noise).trim(), 200);
+        if text.is_empty() { "it said nothing".to_owned() } else { format!("it said '{text}'") }
+    }
+
+    fn no_shell(&self, pipe: &Pipe) -> Failure {
+        let how = match &pipe.exit {
+            Some(Exit::Status(status)) => format!("status {status}"),
+            Some(Exit::Signal(signal)) => format!("signal {signal}"),
+            None => "no status".to_owned(),
+        };
+        let what = format!("commands do not run (nologin or a broken shell?), {how}; {}{}", self.said(), pipe.errors());
+        Failure::new(&pipe.node, Phase::Start, FailureKind::NoShell, what)
+    }
+}
+
+impl Pipe {
+    /// The connection is gone.
+    pub(crate) fn lost(&self, phase: Phase) -> Failure {
+        let what = format!("the connection was lost{}", self.errors());
+        Failure::new(&self.node, phase, FailureKind::LinkLost, what)
+    }
+
+    /// Writes a request; a connection that takes nothing for a second counts as written, silence will tell.
+    pub(crate) async fn write(&self, bytes: Vec<u8>) {
+        let _ = timeout(std::time::Duration::from_secs(1), self.write.data_bytes(bytes)).await;
+    }
+}
+
+fn nowhere(node: &str, notes: &[(String, String)]) -> Failure {
+    let kind_of = |(kind, what): &(String, String)| match kind.as_str() {
+        "full" => FailureKind::DiskFull,
+        "noexec" => FailureKind::NoExec,
+        _ if what.contains("No space left") => FailureKind::DiskFull,
+        _ => FailureKind::NotWritable,
+    };
+    let has = |kind| notes.iter().any(|note| kind_of(note) == kind);
+    let kind = [FailureKind::DiskFull, FailureKind::NoExec].into_iter().find(|kind| has(*kind));
+    let told: Vec<String> = notes
+        .iter()
+        .map(|(kind, what)| match kind.as_str() {
+            "noexec" => format!("{what} is mounted noexec"),
+            "full" => format!("disk full: {what}"),
+            _ => what.clone(),
+        })
+        .collect();
+    let told = if told.is_empty() { "none exists".to_owned() } else { told.join("; ") };
+    let what = format!("no directory for the probe: {told}");
+    Failure::new(node, Phase::Upload, kind.unwrap_or(FailureKind::NotWritable), what)
+}
+
+fn bad(node: &str, dir: &str, why: &str) -> Failure {
+    let why = muster_wire::clean(why, 300);
+    if why.contains("No space left") || why.contains("quota") {
+        return Failure::new(node, Phase::Upload, FailureKind::DiskFull, format!("disk full in {dir}: {why}"));
+    }
+    Failure::new(node, Phase::Upload, FailureKind::Upload, format!("the probe did not arrive whole: {why}"))
+}
