@@ -1,0 +1,180 @@
+//! The frame: status, tabs, body, message, hints.
+
+use muster_wire::Level;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+
+use crate::judgement::word;
+use crate::keymap::{Action, BINDINGS, Binding};
+use crate::popups::{self, Popup};
+use crate::screens::{Screen, bench, fleet, log, node, playbooks};
+use crate::snapshot::{Load, Mode, Snapshot};
+use crate::text::{age, counted, cut, width};
+use crate::theme::{Role, Theme};
+use crate::ui::Ui;
+use crate::widgets::{put, put_right, put_spans};
+
+/// How long a message stays under the body; errors stay four times as long.
+const MESSAGE_MS: u64 = 15_000;
+/// Hints shown at most.
+const HINTS: usize = 7;
+
+/// Draws `snapshot` as `ui` wants it seen. [`crate::update`] must have seen the snapshot and the frame's size before.
+pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    let buffer = frame.buffer_mut();
+    if area.width < 60 || area.height < 16 {
+        let text = format!("need 60x16, have {}x{}; q quits", area.width, area.height);
+        put(buffer, (0, 0), area.width, &text, ui.theme.style(Role::Text));
+        return;
+    }
+    let body = Rect { y: 2, height: area.height - 4, ..area };
+    status(ui, snapshot, buffer, Rect { height: 1, ..area });
+    tabs(ui, buffer, Rect { y: 1, height: 1, ..area });
+    match ui.screen {
+        Screen::Fleet => fleet::draw(ui, snapshot, buffer, body),
+        Screen::Node => node::draw(ui, snapshot, buffer, body),
+        Screen::Benchmarks => bench::draw(ui, snapshot, buffer, body),
+        Screen::Playbooks => playbooks::draw(ui, snapshot, buffer, body),
+        Screen::Log => log::draw(ui, buffer, body),
+    }
+    popups::draw(ui, snapshot, buffer, body);
+    message(ui, snapshot, buffer, Rect { y: area.height - 2, height: 1, ..area });
+    hints(ui, snapshot, buffer, Rect { y: area.height - 1, height: 1, ..area });
+}
+
+fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
+    let theme = &ui.theme;
+    let mut spans = vec![
+        Span::styled(format!(" {}", cut(&snapshot.title, 24, theme.is_ascii())), theme.style(Role::Head)),
+        Span::raw(format!("  {}", counted(snapshot.nodes.len(), "node", "nodes"))),
+    ];
+    for (state, n) in snapshot.counts.present() {
+        spans.push(Span::raw("  "));
+        let text = format!("{} {n} {}", theme.glyph(state), word(state));
+        spans.push(Span::styled(text, theme.style(Theme::state_role(state))));
+    }
+    if !ui.marks.is_empty() {
+        spans.push(Span::styled(format!("  {} marked", ui.marks.len()), theme.style(Role::Key)));
+    }
+    let right = mode(ui, snapshot);
+    let right_width: usize = right.iter().map(Span::width).sum();
+    let right_width = u16::try_from(right_width).unwrap_or(row.width).min(row.width);
+    put_spans(buffer, (row.x, row.y), row.width.saturating_sub(right_width + 1), &spans);
+    put_spans(buffer, (row.right() - right_width, row.y), right_width, &right);
+}
+
+/// LIVE, REPLAY or IDLE, what runs, and how old the picture is.
+fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
+    let theme = &ui.theme;
+    let now = ui.now_ms(snapshot);
+    let mut spans = Vec::new();
+    if let Some(run) = Ui::going(snapshot) {
+        let share = (run.done * 100).checked_div(run.total).unwrap_or(0);
+        let eta = run.eta_ms.map_or(String::new(), |eta| format!(", {} left", age(eta / 1000 * 1000)));
+        let wide = ui.size.width >= 100;
+        let text = if wide { format!("{} {share} %{eta}  ", run.playbook) } else { format!("{share} %  ") };
+        spans.push(Span::raw(text));
+    }
+    let frame_age = snapshot.last_frame_ms.map(|at| now.saturating_sub(at));
+    match snapshot.mode {
+        Mode::Live { .. } => {
+            let stale = frame_age.is_none_or(|a| a > snapshot.stale_after_ms);
+            spans.push(Span::styled("LIVE", theme.style(Role::Head)));
+            let text = frame_age.map_or("  no frame yet ".to_owned(), |a| format!("  frame {} ago ", age(a)));
+            spans.push(Span::styled(text, theme.style(if stale { Role::Attention } else { Role::Dim })));
+        }
+        Mode::Replay { at_ms } => {
+            let text = format!("REPLAY  {} before now ", age(now.saturating_sub(at_ms) / 1000 * 1000));
+            spans.push(Span::styled(text, theme.style(Role::Mode)));
+        }
+        Mode::Idle => spans.push(Span::styled("IDLE ", theme.style(Role::Mode))),
+    }
+    spans
+}
+
+fn tabs(ui: &Ui, buffer: &mut Buffer, row: Rect) {
+    let theme = &ui.theme;
+    let mut spans = Vec::new();
+    for (i, screen) in Screen::ALL.into_iter().enumerate() {
+        let here = screen == ui.screen;
+        spans.push(Span::styled(format!(" {}", i + 1), theme.style(Role::Key)));
+        let title =
+            if here && theme.is_ascii() { format!("[{}]", screen.title()) } else { format!(" {} ", screen.title()) };
+        spans.push(Span::styled(title, theme.style(if here { Role::Selected } else { Role::Text })));
+    }
+    let used = put_spans(buffer, (row.x, row.y), row.width, &spans);
+    let text = if ui.filter.is_empty() { String::new() } else { format!("filter: {} ", ui.filter.text()) };
+    let room = row.width.saturating_sub(used + 2);
+    let text = cut(&text, room.into(), theme.is_ascii());
+    put_right(buffer, (row.right() - room, row.y), room, &text, theme.style(Role::Key));
+}
+
+/// What is typed, else what we say, else what the engine says while it is fresh.
+fn message(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
+    let theme = &ui.theme;
+    let (text, role) = if let Some(Popup::Filter(filter)) = ui.popups.last() {
+        (format!("/{}{}  enter keeps, esc undoes", filter.input.text(), theme.pick("▏", "_")), Role::Key)
+    } else if let Some((notice, _)) = &ui.notice {
+        (notice.clone(), Role::Text)
+    } else if let Load::Failed { what, why, .. } = &snapshot.load
+        && !snapshot.nodes.is_empty()
+    {
+        (format!("{what} failed: {why}; what is shown is older"), Role::Act)
+    } else {
+        fresh(ui, snapshot)
+    };
+    let text = cut(&text, usize::from(row.width.saturating_sub(2)), theme.is_ascii());
+    put(buffer, (row.x + 1, row.y), row.width.saturating_sub(2), &text, theme.style(role));
+}
+
+fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
+    let Some(last) = snapshot.messages.last() else { return (String::new(), Role::Text) };
+    let (stays, role) = match last.level {
+        Level::Error => (4 * MESSAGE_MS, Role::Act),
+        Level::Warn => (MESSAGE_MS, Role::Attention),
+        Level::Info | Level::Debug => (MESSAGE_MS, Role::Text),
+    };
+    let text = if ui.now_ms(snapshot).saturating_sub(last.at_ms) < stays { last.text.clone() } else { String::new() };
+    (text, role)
+}
+
+fn hints(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
+    let mut shown: Vec<&Binding> = BINDINGS.iter().filter(|b| b.on(ui.screen) && !b.hint.is_empty()).collect();
+    shown.retain(|b| b.action != Action::Cancel || Ui::going(snapshot).is_some());
+    shown.sort_by_key(|b| b.rank);
+    shown.truncate(HINTS);
+    // Help has the best rank and stays, but stands at the end, where eyes look for it.
+    while shown.len() > 1 && total(&shown) > usize::from(row.width.saturating_sub(2)) {
+        shown.pop();
+    }
+    shown.rotate_left(1);
+    let mut spans = Vec::new();
+    for binding in shown {
+        let off = !ui.works(binding.action, snapshot);
+        let (key, word) = if off { (Role::Dim, Role::Dim) } else { (Role::Key, Role::Text) };
+        spans.push(Span::styled(binding.shown, ui.theme.style(key)));
+        spans.push(Span::styled(format!(" {}  ", binding.hint), ui.theme.style(word)));
+    }
+    put_spans(buffer, (row.x + 1, row.y), row.width.saturating_sub(1), &spans);
+}
+
+fn total(bindings: &[&Binding]) -> usize {
+    bindings.iter().map(|b| width(b.shown) + width(b.hint) + 3).sum()
+}
+
+impl Ui {
+    /// Whether `action` would do anything now; what would not is dim in the hints.
+    fn works(&self, action: Action, snapshot: &Snapshot) -> bool {
+        match action {
+            Action::Open | Action::Mark | Action::MarkAll | Action::Sort | Action::NextNode => match self.screen {
+                Screen::Playbooks => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
+                _ => !snapshot.nodes.is_empty(),
+            },
+            Action::Run => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
+            _ => true,
+        }
+    }
+}

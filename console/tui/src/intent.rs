@@ -1,0 +1,61 @@
+//! What the user wants done, for the engine to do. Drawing and keys never do it themselves.
+
+use muster_wire::MetricId;
+
+/// One wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Intent {
+    /// Run a playbook on these nodes; the user has confirmed.
+    RunPlaybook {
+        /// Its name.
+        playbook: String,
+        /// Names, in inventory order.
+        nodes: Vec<String>,
+    },
+    /// Stop the run that goes on; what was acknowledged stays.
+    Cancel,
+    /// Run again what failed in the latest run; the user has confirmed.
+    RerunFailed,
+    /// Write what is shown to a file and say where in a message.
+    Export(Export),
+    /// Remove probes from these nodes; the user has confirmed.
+    Clean {
+        /// Names, in inventory order.
+        nodes: Vec<String>,
+    },
+    /// Put this text on the clipboard. [`crate::run`] does it by OSC 52 and passes it on.
+    Copy(String),
+    /// Keep series and log of this node in [`crate::Snapshot::focus`] from now on.
+    Focus {
+        /// Its name.
+        node: String,
+    },
+    /// Draw the whole screen anew. [`crate::run`] does it and does not pass it on.
+    Redraw,
+    /// Leave the console. A run that goes on is cancelled first. [`crate::run`] passes it on and returns.
+    Quit,
+}
+
+/// What to write to a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Export {
+    /// Rows of these nodes, in this order.
+    Fleet {
+        /// Names as sorted and filtered on the screen.
+        nodes: Vec<String>,
+    },
+    /// One node with everything known about it.
+    Node {
+        /// Its name.
+        node: String,
+    },
+    /// One metric: criterion, similarities, curves.
+    Metric {
+        /// Its identity.
+        metric: MetricId,
+    },
+    /// The latest run as one document.
+    Run,
+    /// The log.
+    Log,
+}

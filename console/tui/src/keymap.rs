@@ -1,0 +1,187 @@
+//! Which key does what. The one table from which keys, the hint bar and help are made.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::screens::Screen;
+
+/// What a key asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Show(Screen),
+    Help,
+    Filter,
+    Palette,
+    Mark,
+    MarkAll,
+    Open,
+    Back,
+    Pane,
+    Sort,
+    Reverse,
+    NextNode,
+    PreviousNode,
+    More,
+    Less,
+    Run,
+    Rerun,
+    Cancel,
+    Clean,
+    Copy,
+    Export,
+    Redraw,
+    Quit,
+    Interrupt,
+    Move(Motion),
+}
+
+/// How the cursor moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Motion {
+    Up,
+    Down,
+    PageUp,
+    PageDown,
+    Home,
+    End,
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub(crate) struct Binding {
+    keys: &'static [(KeyModifiers, KeyCode)],
+    /// How the keys are written.
+    pub(crate) shown: &'static str,
+    pub(crate) action: Action,
+    /// Screens on which it works; empty means all.
+    on: &'static [Screen],
+    /// Word in the hint bar; empty keeps it out.
+    pub(crate) hint: &'static str,
+    /// Lower stays longer when the bar is narrow.
+    pub(crate) rank: u8,
+    /// Sentence in help.
+    pub(crate) help: &'static str,
+}
+
+const NONE: KeyModifiers = KeyModifiers::NONE;
+const CTRL: KeyModifiers = KeyModifiers::CONTROL;
+
+const fn key(c: char) -> (KeyModifiers, KeyCode) {
+    (NONE, KeyCode::Char(c))
+}
+
+macro_rules! bind {
+    ($keys:expr, $shown:literal, $action:expr, $on:expr, $hint:literal, $rank:literal, $help:literal) => {
+        Binding { keys: &$keys, shown: $shown, action: $action, on: &$on, hint: $hint, rank: $rank, help: $help }
+    };
+}
+
+use Action as A;
+use Motion as M;
+use Screen as S;
+
+/// The table, in the order of help: what belongs to single screens first.
+pub(crate) const BINDINGS: &[Binding] = &[
+    bind!([(NONE, KeyCode::Enter)], "enter", A::Open, [S::Fleet], "open", 1, "open the node under the cursor"),
+    bind!([(NONE, KeyCode::Enter)], "enter", A::Open, [S::Node], "its chart", 1, "open the metric under the cursor"),
+    bind!(
+        [(NONE, KeyCode::Enter)],
+        "enter",
+        A::Open,
+        [S::Benchmarks],
+        "nodes",
+        1,
+        "go to its nodes, then open the node"
+    ),
+    bind!([(NONE, KeyCode::Enter)], "enter", A::Open, [S::Playbooks], "run", 1, "run this playbook; asks first"),
+    bind!(
+        [key(' ')],
+        "space",
+        A::Mark,
+        [S::Fleet, S::Node, S::Benchmarks],
+        "mark",
+        2,
+        "mark the node for the next action"
+    ),
+    bind!([key('a')], "a", A::MarkAll, [S::Fleet], "mark all", 8, "mark every node shown, or none"),
+    bind!([key('s')], "s", A::Sort, [S::Fleet], "sort", 4, "sort by the next column"),
+    bind!([key('S')], "S", A::Reverse, [S::Fleet], "", 9, "reverse the order"),
+    bind!([(NONE, KeyCode::Tab)], "tab", A::Pane, [S::Benchmarks, S::Node], "pane", 3, "move to the other list"),
+    bind!([key('n')], "n", A::NextNode, [S::Node, S::Benchmarks], "next node", 4, "next node in the order of Fleet"),
+    bind!([key('p')], "p", A::PreviousNode, [S::Node, S::Benchmarks], "", 9, "previous node"),
+    bind!([key('+'), key('=')], "+", A::More, [S::Log], "more", 2, "show less important lines too"),
+    bind!([key('-')], "-", A::Less, [S::Log], "less", 3, "show only more important lines"),
+    bind!([key('R')], "R", A::Run, [], "run", 5, "run a playbook on the marked nodes, else on all; asks first"),
+    bind!([key('r')], "r", A::Rerun, [], "", 9, "run again what failed; asks first"),
+    bind!([key('c')], "c", A::Cancel, [], "cancel", 2, "cancel the run; asks first"),
+    bind!([key('X')], "X", A::Clean, [], "", 9, "remove probes from the marked nodes, else from all; asks first"),
+    bind!([key('/')], "/", A::Filter, [], "filter", 5, "keep nodes that match: text, state:fail, rack:, group:, link:"),
+    bind!([key(':')], ":", A::Palette, [], "", 9, "find a command by its name"),
+    bind!([key('y')], "y", A::Copy, [], "copy", 7, "copy what is under the cursor"),
+    bind!([key('e')], "e", A::Export, [], "export", 7, "export what is shown to a file"),
+    bind!([key('1')], "1", A::Show(S::Fleet), [], "", 9, "every node"),
+    bind!([key('2')], "2", A::Show(S::Node), [], "", 9, "one node"),
+    bind!([key('3')], "3", A::Show(S::Benchmarks), [], "", 9, "one metric over the fleet"),
+    bind!([key('4')], "4", A::Show(S::Playbooks), [], "", 9, "what can be run, and how far it is"),
+    bind!([key('5')], "5", A::Show(S::Log), [], "", 9, "what happened"),
+    bind!([key('k'), (NONE, KeyCode::Up)], "up k", A::Move(M::Up), [], "", 9, "up"),
+    bind!([key('j'), (NONE, KeyCode::Down)], "down j", A::Move(M::Down), [], "", 9, "down"),
+    bind!([(NONE, KeyCode::PageUp), (CTRL, KeyCode::Char('b'))], "pgup", A::Move(M::PageUp), [], "", 9, "a page up"),
+    bind!(
+        [(NONE, KeyCode::PageDown), (CTRL, KeyCode::Char('f'))],
+        "pgdn",
+        A::Move(M::PageDown),
+        [],
+        "",
+        9,
+        "a page down"
+    ),
+    bind!([(NONE, KeyCode::Home), key('g')], "home g", A::Move(M::Home), [], "", 9, "first row"),
+    bind!([(NONE, KeyCode::End), key('G')], "end G", A::Move(M::End), [], "", 9, "last row"),
+    bind!([(NONE, KeyCode::Esc)], "esc", A::Back, [], "", 9, "one step back: box, filter, marks, screen"),
+    bind!([(CTRL, KeyCode::Char('l'))], "ctrl-l", A::Redraw, [], "", 9, "draw the screen anew"),
+    bind!([(CTRL, KeyCode::Char('c'))], "ctrl-c", A::Interrupt, [], "", 9, "cancel the run; a second time quits"),
+    bind!([key('?'), (NONE, KeyCode::F(1))], "?", A::Help, [], "help", 0, "these keys"),
+    bind!([key('q')], "q", A::Quit, [], "quit", 6, "quit; asks when a run goes on"),
+];
+
+impl Binding {
+    /// Whether it works on `screen`.
+    pub(crate) fn on(&self, screen: Screen) -> bool {
+        self.on.is_empty() || self.on.contains(&screen)
+    }
+
+    /// Whether it works on some screens only.
+    pub(crate) const fn is_local(&self) -> bool {
+        !self.on.is_empty()
+    }
+}
+
+/// What `key` asks for on `screen`.
+pub(crate) fn action(key: KeyEvent, screen: Screen) -> Option<Action> {
+    // Shift is already in the character.
+    let modifiers = key.modifiers.difference(KeyModifiers::SHIFT);
+    BINDINGS.iter().find(|b| b.on(screen) && b.keys.contains(&(modifiers, key.code))).map(|b| b.action)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things_on_one_screen() {
+        for screen in Screen::ALL {
+            let mut seen = Vec::new();
+            for key in BINDINGS.iter().filter(|b| b.on(screen)).flat_map(|b| b.keys) {
+                assert!(!seen.contains(key), "{key:?} twice on {screen:?}");
+                seen.push(*key);
+            }
+        }
+    }
+
+    #[test]
+    fn shifted_letters_arrive_with_and_without_the_modifier() {
+        for modifiers in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
+            assert_eq!(action(KeyEvent::new(KeyCode::Char('R'), modifiers), Screen::Fleet), Some(Action::Run));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Asks before anything is done: the verb, the count, the names; No unless the user says otherwise.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use crate::intent::Intent;
+use crate::popups::{Input, Popup};
+use crate::text::counted;
+use crate::ui::Ui;
+
+/// Actions on more nodes than this need the count typed.
+const TYPED_PAST: usize = 10;
+/// Names shown before the rest is a number.
+const NAMES: usize = 5;
+
+/// A question.
+#[derive(Debug)]
+pub(crate) struct Confirm {
+    /// `Run build-out on 3 nodes`.
+    pub(crate) question: String,
+    /// What will and will not happen.
+    pub(crate) about: String,
+    /// First names and how many more.
+    pub(crate) names: String,
+    /// Count that must be typed.
+    pub(crate) needs: Option<usize>,
+    pub(crate) typed: Input,
+    /// Whether Yes is chosen.
+    pub(crate) yes: bool,
+    pub(crate) then: Vec<Intent>,
+}
+
+impl Confirm {
+    /// Asks whether to do `verb` to `nodes`.
+    pub(crate) fn on_nodes(verb: &str, about: impl Into<String>, nodes: &[String], then: Intent) -> Self {
+        let mut names = nodes.iter().take(NAMES).cloned().collect::<Vec<_>>().join(", ");
+        if nodes.len() > NAMES {
+            names += &format!(", +{}", nodes.len() - NAMES);
+        }
+        Self {
+            question: format!("{verb} {}?", counted(nodes.len(), "node", "nodes")),
+            about: about.into(),
+            names,
+            needs: (nodes.len() > TYPED_PAST).then_some(nodes.len()),
+            typed: Input::default(),
+            yes: false,
+            then: vec![then],
+        }
+    }
+
+    /// Asks something that names no nodes.
+    pub(crate) fn plain(question: impl Into<String>, about: impl Into<String>, then: Vec<Intent>) -> Self {
+        Self {
+            question: question.into(),
+            about: about.into(),
+            names: String::new(),
+            needs: None,
+            typed: Input::default(),
+            yes: false,
+            then,
+        }
+    }
+
+    fn is_typed(&self) -> bool {
+        self.needs.is_none_or(|n| self.typed.text().trim() == n.to_string())
+    }
+}
+
+/// Takes a key for the question on top of the stack.
+pub(crate) fn key(ui: &mut Ui, mut confirm: Confirm, key: KeyEvent) -> Vec<Intent> {
+    match (key.code, confirm.needs) {
+        (KeyCode::Esc | KeyCode::Char('n' | 'N'), _) => return Vec::new(),
+        (KeyCode::Enter, Some(_)) if confirm.is_typed() => return confirm.then,
+        // An empty line is the default answer, which is No; a wrong count asks again.
+        (KeyCode::Enter, Some(_)) if confirm.typed.text().is_empty() => return Vec::new(),
+        (KeyCode::Enter, None) if !confirm.yes => return Vec::new(),
+        (KeyCode::Enter | KeyCode::Char('y' | 'Y'), None) => return confirm.then,
+        (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, None) => confirm.yes = !confirm.yes,
+        (KeyCode::Char(c), Some(_)) if !c.is_ascii_digit() => {}
+        (_, Some(_)) => {
+            confirm.typed.key(key);
+        }
+        _ => {}
+    }
+    ui.popups.push(Popup::Confirm(confirm));
+    Vec::new()
+}

@@ -1,0 +1,174 @@
+//! The terminal: enters and leaves it, drains events, draws when something changed, and restores it whatever happens.
+
+use std::io::{self, Write, stdout};
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::execute;
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+
+use crate::clipboard;
+use crate::draw::draw;
+use crate::event::Event;
+use crate::intent::Intent;
+use crate::snapshot::{Load, Mode, Snapshot};
+use crate::theme::Theme;
+use crate::ui::Ui;
+use crate::update::update;
+
+/// Shortest time between two frames: 30 a second.
+const FRAME: Duration = Duration::from_millis(33);
+/// How long to wait for a key before looking for a newer snapshot.
+const POLL: Duration = Duration::from_millis(50);
+/// Ages are redrawn this often while something is live.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// How to draw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Only ASCII glyphs.
+    pub ascii: bool,
+    /// Colours; the caller has looked at `NO_COLOR` and `--color`.
+    pub color: bool,
+}
+
+/// Runs the console on this thread until the user quits. `source` gives the newest snapshot and must not wait;
+/// `intents` takes every wish but [`Intent::Redraw`], and must not wait either. It has had [`Intent::Quit`] when this
+/// returns.
+///
+/// # Errors
+/// When the terminal cannot be read or written; it is restored before.
+pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn Fn(Intent)) -> io::Result<()> {
+    restore_on_panic();
+    let _screen = Screen::enter()?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+    let size = terminal.size()?;
+    let mut ui = Ui::new(Theme::new(options.color, options.ascii), size.width, size.height);
+    let mut clock = Clock::new(source());
+    let first = update(&mut ui, Event::Snapshot, &clock.snapshot);
+    first.into_iter().for_each(intents);
+    let mut drawn: Option<Instant> = None;
+    let mut dirty = true;
+    loop {
+        if dirty && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
+            terminal.draw(|frame| draw(&ui, &clock.snapshot, frame))?;
+            drawn = Some(Instant::now());
+            dirty = false;
+        }
+        let mut happened = Vec::new();
+        // A frame that is due must not wait for the next key.
+        if event::poll(if dirty { FRAME } else { POLL })? {
+            while event::poll(Duration::ZERO)? {
+                happened.extend(translate(event::read()?));
+            }
+        }
+        happened.extend(clock.look(source, drawn));
+        for event in happened {
+            dirty = true;
+            for intent in update(&mut ui, event, &clock.snapshot) {
+                if obey(&mut terminal, &intent)? {
+                    continue;
+                }
+                let quits = intent == Intent::Quit;
+                intents(intent);
+                if quits {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Does what only the terminal can; gives whether nobody else needs to know.
+fn obey<W: Write>(terminal: &mut Terminal<CrosstermBackend<W>>, intent: &Intent) -> io::Result<bool> {
+    match intent {
+        Intent::Redraw => terminal.clear().map(|()| true),
+        Intent::Copy(text) => {
+            let mut out = stdout();
+            out.write_all(clipboard::osc52(text).as_bytes())?;
+            out.flush().map(|()| false)
+        }
+        _ => Ok(false),
+    }
+}
+
+fn translate(event: event::Event) -> Option<Event> {
+    match event {
+        event::Event::Key(key) => Some(Event::Key(key)),
+        event::Event::Paste(text) => Some(Event::Paste(text)),
+        event::Event::Resize(width, height) => Some(Event::Resize { width, height }),
+        _ => None,
+    }
+}
+
+/// The newest snapshot and when it came.
+struct Clock {
+    snapshot: Arc<Snapshot>,
+    came: Instant,
+    ticked: Instant,
+}
+
+impl Clock {
+    fn new(snapshot: Arc<Snapshot>) -> Self {
+        let now = Instant::now();
+        Self { snapshot, came: now, ticked: now }
+    }
+
+    /// What the passing of time brings: a newer snapshot, or an older one where ages are shown.
+    fn look(&mut self, source: &dyn Fn() -> Arc<Snapshot>, drawn: Option<Instant>) -> Option<Event> {
+        let newest = source();
+        if newest.generation != self.snapshot.generation {
+            *self = Self::new(newest);
+            return Some(Event::Snapshot);
+        }
+        let live = matches!(self.snapshot.mode, Mode::Live { .. });
+        let waiting = matches!(self.snapshot.load, Load::Loading { .. } | Load::Failed { .. });
+        let every = if waiting { SECOND / 4 } else { SECOND };
+        let due = self.ticked.elapsed() >= every && drawn.is_some();
+        if !due || !(live || waiting || self.came.elapsed() < Duration::from_secs(90)) {
+            return None;
+        }
+        self.ticked = Instant::now();
+        let age_ms = u64::try_from(self.came.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Some(Event::Tick { age_ms })
+    }
+}
+
+/// The alternate screen in raw mode; leaves both when dropped.
+struct Screen;
+
+impl Screen {
+    fn enter() -> io::Result<Self> {
+        enable_raw_mode()?;
+        let screen = Self;
+        execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        Ok(screen)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Best effort: the terminal may be gone already.
+fn restore() {
+    let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, crossterm::cursor::Show);
+    let _ = disable_raw_mode();
+}
+
+/// Panics are readable: the terminal is restored before the message is written.
+fn restore_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            restore();
+            before(info);
+        }));
+    });
+}

@@ -1,0 +1,129 @@
+//! Metrics on the left; on the right the criterion's words, the CDFs and the similarity of every node.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+use ratatui::widgets::Widget;
+
+use crate::judgement::{State, Status, status_about, status_word};
+use crate::screens::bench::{Pane, chart, scores};
+use crate::snapshot::{MetricRow, Snapshot};
+use crate::text::{cut, elide, similarity};
+use crate::theme::Role;
+use crate::ui::Ui;
+use crate::widgets::{Panel, block, failed, panel, put, put_right, put_spans, waiting};
+
+/// Draws the screen.
+pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
+    let none = || Panel::empty("No metric has been measured yet.", "R runs a playbook.");
+    let instead = waiting(ui, snapshot)
+        .or_else(|| if !snapshot.metrics.is_empty() { None } else { failed(ui, snapshot).or_else(|| Some(none())) });
+    if let Some(instead) = instead {
+        let block = block(&ui.theme, area, "Benchmarks", "");
+        let inner = block.inner(area);
+        block.render(area, buffer);
+        return panel(buffer, inner, &ui.theme, &instead);
+    }
+    let width = (area.width * 3 / 10).clamp(24, 44);
+    list(ui, snapshot, buffer, Rect { width, ..area });
+    if let Some((at, metric)) = ui.bench.metric(snapshot) {
+        let right = Rect { x: area.x + width, width: area.width - width, ..area };
+        chosen(ui, snapshot, (at, metric), buffer, right);
+    }
+}
+
+fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
+    let theme = &ui.theme;
+    let metrics = &snapshot.metrics;
+    let page = usize::from(area.height.saturating_sub(2));
+    let window = ui.bench.metrics.window(metrics.len(), page);
+    let note = format!("{}/{}", ui.bench.metrics.at + 1, metrics.len());
+    let block = block(theme, area, "Metrics", &note);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    for (y, row) in (inner.y..inner.bottom()).zip(window) {
+        let metric = &metrics[row];
+        let (mark, role) = mark(metric);
+        let room = inner.width.saturating_sub(6);
+        put(
+            buffer,
+            (inner.x, y),
+            room,
+            &elide(&metric.id.path(), room.into(), theme.is_ascii()),
+            theme.style(Role::Text),
+        );
+        put_right(buffer, (inner.right() - 5, y), 5, &mark, theme.style(role));
+        if row == ui.bench.metrics.at {
+            let role = if ui.bench.pane == Pane::Metrics { Role::Selected } else { Role::Head };
+            buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(role));
+        }
+    }
+}
+
+/// What is worth knowing of a metric in five cells: `2 ✗` defects, `~` not to be relied on, `ok`.
+fn mark(metric: &MetricRow) -> (String, Role) {
+    match (metric.counts.get(State::Fail), metric.status) {
+        (0, None) => ("...".to_owned(), Role::Dim),
+        (0, Some(Status::Ok)) => ("ok".to_owned(), Role::Dim),
+        (0, Some(Status::Provisional)) => ("prov".to_owned(), Role::Dim),
+        (0, Some(Status::NotRepeatable)) => ("noisy".to_owned(), Role::Attention),
+        (0, Some(Status::NoConsensus)) => ("split".to_owned(), Role::Attention),
+        (0, Some(Status::Bimodal)) => ("two".to_owned(), Role::Attention),
+        (n, _) => (format!("{n} bad"), Role::Act),
+    }
+}
+
+fn chosen(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRow), buffer: &mut Buffer, area: Rect) {
+    let theme = &ui.theme;
+    let room = usize::from(area.width.saturating_sub(4));
+    let title = elide(&metric.id.to_string(), room, theme.is_ascii());
+    let better = match metric.direction {
+        muster_wire::Direction::HigherIsBetter => "higher is better",
+        muster_wire::Direction::LowerIsBetter => "lower is better",
+    };
+    let block = block(theme, area, &title, better);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    words(ui, metric, buffer, inner);
+    let list = u16::try_from(scores::rows(ui.size)).unwrap_or(0) + 1;
+    let top = inner.y + 3;
+    let height = inner.bottom().saturating_sub(top + list);
+    chart::draw(ui, snapshot, (at, metric), buffer, Rect { y: top, height, ..inner });
+    scores::draw(ui, snapshot, metric, buffer, Rect { y: top + height, height: list, ..inner });
+}
+
+/// Two lines: what the criterion is worth, and its numbers.
+fn words(ui: &Ui, metric: &MetricRow, buffer: &mut Buffer, inner: Rect) {
+    let theme = &ui.theme;
+    let dim = theme.style(Role::Dim);
+    let (word, about) = metric
+        .status
+        .map_or(("learning", "too few samples for a criterion so far"), |s| (status_word(s), status_about(s)));
+    let role = if matches!(metric.status, None | Some(Status::Ok | Status::Provisional)) {
+        Role::Head
+    } else {
+        Role::Attention
+    };
+    let left = usize::from(inner.width).saturating_sub(word.len() + 2);
+    let line =
+        [Span::styled(word, theme.style(role)), Span::raw("  "), Span::styled(cut(about, left, theme.is_ascii()), dim)];
+    put_spans(buffer, (inner.x, inner.y), inner.width, &line);
+    let value = |v: Option<f64>, show: &dyn Fn(f64) -> String| v.map_or(theme.absent().to_owned(), show);
+    let mut line = Vec::new();
+    let numbers = [
+        ("healthy ", format!("{}/{}", metric.healthy, metric.n)),
+        ("repeatability ", value(metric.repeatability, &similarity)),
+        ("median ", value(metric.median, &|m| metric.unit.show(m))),
+        ("alpha ", format!("{}", metric.alpha)),
+        ("tau ", format!("{}", metric.tau)),
+        ("criterion ", metric.version.clone()),
+    ];
+    for (label, number) in numbers {
+        if !number.is_empty() {
+            line.push(Span::styled(label, dim));
+            line.push(Span::raw(format!("{number}  ")));
+        }
+    }
+    put_spans(buffer, (inner.x, inner.y + 1), inner.width, &line);
+}

@@ -1,0 +1,63 @@
+//! The similarity of every node, worst first, as bars against alpha.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Rect, Size};
+
+use crate::screens::bench::Pane;
+use crate::snapshot::{MetricRow, Score, Snapshot};
+use crate::text::{counted, elide, similarity};
+use crate::theme::{Role, Theme};
+use crate::ui::Ui;
+use crate::widgets::{put, put_right};
+
+/// Rows of the list on a terminal of this size.
+pub(crate) const fn rows(size: Size) -> usize {
+    match size.height {
+        0..30 => 4,
+        30..50 => 9,
+        _ => 16,
+    }
+}
+
+/// Draws the list under a line that says what it is.
+pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mut Buffer, area: Rect) {
+    let theme = &ui.theme;
+    let head = theme.style(Role::Head);
+    let below = metric.defects.len();
+    let text = format!(
+        "similarity to the criterion: {below} of {} below {}",
+        counted(metric.scores.len(), "node", "nodes"),
+        metric.alpha
+    );
+    put(buffer, (area.x, area.y), area.width, &text, head);
+    let window = ui.bench.nodes.window(metric.scores.len(), usize::from(area.height.saturating_sub(1)));
+    for (y, row) in (area.y + 1..area.bottom()).zip(window) {
+        let line = Rect { y, height: 1, ..area };
+        draw_score(ui, snapshot, metric.alpha, (buffer, line), &metric.scores[row]);
+        if row == ui.bench.nodes.at && ui.bench.pane == Pane::Nodes {
+            buffer.set_style(line, theme.style(Role::Selected));
+        }
+    }
+}
+
+fn draw_score(ui: &Ui, snapshot: &Snapshot, alpha: f64, (buffer, line): (&mut Buffer, Rect), score: &Score) {
+    let theme = &ui.theme;
+    let Some(node) = snapshot.nodes.get(score.node) else { return };
+    let name_room = (line.width / 3).min(26);
+    let style = theme.style(Theme::state_role(score.state));
+    put(buffer, (line.x, line.y), 1, theme.glyph(score.state), style);
+    let mark = if ui.marks.contains(&node.name) { "*" } else { " " };
+    put(buffer, (line.x + 1, line.y), 1, mark, theme.style(Role::Key));
+    let name = elide(&node.name, name_room.into(), theme.is_ascii());
+    put(buffer, (line.x + 2, line.y), name_room, &name, theme.style(Role::Text));
+    let number = score.similarity.map_or(theme.absent().to_owned(), similarity);
+    put_right(buffer, (line.right() - 6, line.y), 6, &number, style);
+    let start = line.x + 3 + name_room;
+    let room = line.right().saturating_sub(7 + start);
+    if let Some(value) = score.similarity {
+        put(buffer, (start, line.y), room, &theme.bar(value, room.into()), style);
+        // `alpha` is a similarity, so the mark lies within the bar.
+        let at = (alpha.clamp(0.0, 1.0) * f64::from(room.saturating_sub(1))).round() as u16;
+        put(buffer, (start + at, line.y), 1, theme.pick("┃", "|"), theme.style(Role::Head));
+    }
+}

@@ -1,0 +1,155 @@
+//! The columns of the fleet's table: what they show, how wide they are, how they sort, which go first when it is narrow.
+
+use std::cmp::Ordering;
+
+use crate::judgement::{severity, word};
+use crate::snapshot::{NodeRow, Snapshot};
+use crate::text::{natural, percent, similarity, whole_age};
+use crate::theme::{Role, Theme};
+use crate::ui::Ui;
+
+/// A column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Column {
+    Node,
+    State,
+    Worst,
+    Similarity,
+    Deviation,
+    Seen,
+    Work,
+    Done,
+    Rack,
+    Link,
+}
+
+/// How a column is drawn.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    pub(crate) column: Column,
+    pub(crate) title: &'static str,
+    min: u16,
+    max: u16,
+    /// Lower stays longer when the table is narrow.
+    rank: u8,
+    pub(crate) right: bool,
+}
+
+const fn spec(column: Column, title: &'static str, (min, max): (u16, u16), rank: u8, right: bool) -> Spec {
+    Spec { column, title, min, max, rank, right }
+}
+
+/// All, from left to right.
+pub(crate) const COLUMNS: &[Spec] = &[
+    spec(Column::Node, "node", (14, 32), 0, false),
+    spec(Column::Rack, "rack", (6, 12), 8, false),
+    spec(Column::State, "state", (9, 9), 1, false),
+    spec(Column::Worst, "worst metric", (20, 34), 2, false),
+    spec(Column::Similarity, "similar", (7, 7), 5, true),
+    spec(Column::Deviation, "vs peers", (8, 8), 3, true),
+    spec(Column::Work, "now", (12, 20), 7, false),
+    spec(Column::Done, "done", (5, 5), 6, true),
+    spec(Column::Link, "link", (10, 40), 9, false),
+    spec(Column::Seen, "seen", (6, 6), 4, true),
+];
+
+/// The columns that fit `room` cells, with their widths; one cell between any two.
+pub(crate) fn fit(room: u16) -> Vec<(&'static Spec, u16)> {
+    let mut by_rank: Vec<&Spec> = COLUMNS.iter().collect();
+    by_rank.sort_by_key(|s| s.rank);
+    let mut left = room + 1;
+    let mut kept = Vec::new();
+    for spec in by_rank {
+        if spec.min < left {
+            left -= spec.min + 1;
+            kept.push(spec.column);
+        }
+    }
+    let mut widths = Vec::new();
+    for spec in COLUMNS.iter().filter(|s| kept.contains(&s.column)) {
+        let more = left.min(spec.max - spec.min);
+        left -= more;
+        widths.push((spec, spec.min + more));
+    }
+    widths
+}
+
+/// What a cell shows.
+pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui) -> (String, Role) {
+    let absent = || (ui.theme.absent().to_owned(), Role::Dim);
+    let worst = node.worst.as_ref();
+    match column {
+        Column::Node => (node.name.clone(), Role::Text),
+        Column::Rack if node.rack.is_empty() => absent(),
+        Column::Rack => (node.rack.clone(), Role::Dim),
+        Column::State => {
+            (format!("{} {}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))
+        }
+        Column::Worst => worst
+            .and_then(|w| snapshot.metrics.get(w.metric))
+            .map_or_else(absent, |m| (m.id.path(), Theme::state_role(node.state))),
+        Column::Similarity => {
+            worst.and_then(|w| w.similarity).map_or_else(absent, |s| (similarity(s), Theme::state_role(node.state)))
+        }
+        Column::Deviation => {
+            worst.and_then(|w| w.deviation).map_or_else(absent, |d| (percent(d), Theme::state_role(node.state)))
+        }
+        Column::Work => node.work.as_ref().map_or_else(absent, |w| (w.name.clone(), Role::Text)),
+        Column::Done => (format!("{:.0} %", node.done * 100.0), Role::Dim),
+        Column::Link => (node.link.text.clone(), Theme::link_role(node.link.kind)),
+        Column::Seen => node.seen_ms.map_or_else(absent, |seen| {
+            let age = ui.now_ms(snapshot).saturating_sub(seen);
+            (whole_age(age), if age > snapshot.stale_after_ms { Role::Dim } else { Role::Text })
+        }),
+    }
+}
+
+/// Compares two nodes by a column, the one to look at first before the other.
+pub(crate) fn compare(column: Column, a: &NodeRow, b: &NodeRow) -> Ordering {
+    let worst = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.similarity);
+    let deviation = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.deviation).map(f64::abs);
+    match column {
+        Column::Node => natural(&a.name, &b.name),
+        Column::Rack => natural(&a.rack, &b.rack),
+        Column::State => severity(a.state).cmp(&severity(b.state)).then_with(|| present(worst(a), worst(b))),
+        Column::Worst => a.worst.as_ref().map(|w| w.metric).cmp(&b.worst.as_ref().map(|w| w.metric)),
+        Column::Similarity => present(worst(a), worst(b)),
+        Column::Deviation => present(deviation(a).map(|d| -d), deviation(b).map(|d| -d)),
+        Column::Work => a.work.as_ref().map(|w| &w.name).cmp(&b.work.as_ref().map(|w| &w.name)),
+        Column::Done => a.done.total_cmp(&b.done),
+        Column::Link => a.link.kind.cmp(&b.link.kind).then_with(|| a.link.text.cmp(&b.link.text)),
+        Column::Seen => a.seen_ms.cmp(&b.seen_ms),
+    }
+}
+
+/// Smallest first; what is missing comes last.
+fn present(a: Option<f64>, b: Option<f64>) -> Ordering {
+    match (a, b) {
+        (Some(a), Some(b)) => a.total_cmp(&b),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_tables_keep_what_names_and_judges() {
+        let shown = |room| fit(room).iter().map(|(s, _)| s.column).collect::<Vec<_>>();
+        use Column::*;
+        assert_eq!(shown(56), [Node, State, Worst, Deviation]);
+        assert_eq!(shown(76), [Node, State, Worst, Similarity, Deviation, Done, Seen]);
+        assert_eq!(shown(116).len(), COLUMNS.len());
+    }
+
+    #[test]
+    fn widths_never_exceed_the_room() {
+        for room in 20..250 {
+            let used: u16 = fit(room).iter().map(|(_, w)| w + 1).sum();
+            assert!(used <= room + 1, "{used} in {room}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The selected node beside the table, where there is room.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
+
+use crate::judgement::word;
+use crate::snapshot::{NodeRow, Snapshot};
+use crate::text::{elide, wrap};
+use crate::theme::{Role, Theme};
+use crate::ui::Ui;
+use crate::widgets::{block, put};
+
+/// Draws the pane.
+pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
+    let Some((_, node)) = ui.selected_row(snapshot) else { return };
+    let block = block(&ui.theme, area, &elide(&node.name, 40, ui.theme.is_ascii()), "");
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    for (y, (text, role)) in (inner.y..inner.bottom()).zip(lines(ui, node, usize::from(inner.width) - 2)) {
+        put(buffer, (inner.x + 1, y), inner.width - 2, &text, ui.theme.style(role));
+    }
+}
+
+fn lines(ui: &Ui, node: &NodeRow, room: usize) -> Vec<(String, Role)> {
+    let mut lines =
+        vec![(format!("{} {}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))];
+    for reason in node.reasons.iter() {
+        lines.extend(wrap(reason, room).into_iter().map(|l| (l, Role::Text)));
+    }
+    lines.push((String::new(), Role::Text));
+    for (label, value) in
+        [("rack", node.rack.clone()), ("groups", node.groups.join(", ")), ("link", node.link.text.clone())]
+    {
+        if !value.is_empty() {
+            lines.extend(wrap(&format!("{label}: {value}"), room).into_iter().map(|l| (l, Role::Dim)));
+        }
+    }
+    if let Some(work) = &node.work {
+        lines.push((format!("now: {} {}", work.name, work.note), Role::Text));
+    }
+    lines.push((String::new(), Role::Text));
+    for fact in node.facts.iter().filter(|f| f.known) {
+        lines.push((elide(&format!("{}  {}", fact.key, fact.value), room, ui.theme.is_ascii()), Role::Dim));
+    }
+    lines
+}

@@ -1,0 +1,153 @@
+//! The fleet's table.
+//!
+//! ```text
+//! ┌ Nodes 412 ─ sorted by state ──────────────── 1-17/412 ┐
+//!   node       state    worst metric       vs peers   seen
+//! ▸ rack3-17   ✗ fail   cpu-stream/triad      -39 %     2s
+//! └───────────────────────────────────────────────────────┘
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
+
+use crate::screens::fleet::columns::{Column, Spec, cell, fit};
+use crate::screens::fleet::detail;
+use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
+use crate::text::{cut, elide};
+use crate::theme::Role;
+use crate::ui::Ui;
+use crate::widgets::{Panel, block, failed, panel, put, put_right, waiting};
+
+/// From this width on the selected node is described beside the table.
+const WITH_DETAIL: u16 = 160;
+const DETAIL: u16 = 54;
+
+/// Draws the screen.
+pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
+    let instead = waiting(ui, snapshot)
+        .or_else(|| if snapshot.nodes.is_empty() { failed(ui, snapshot) } else { None })
+        .or_else(|| empty(ui, snapshot));
+    if let Some(instead) = instead {
+        let block = block(&ui.theme, area, "Nodes", "");
+        let inner = block.inner(area);
+        block.render(area, buffer);
+        return panel(buffer, inner, &ui.theme, &instead);
+    }
+    let mut left = area;
+    if area.width >= WITH_DETAIL {
+        left.width -= DETAIL;
+        detail::draw(ui, snapshot, buffer, Rect { x: left.right(), width: DETAIL, ..area });
+    }
+    table(ui, snapshot, buffer, left);
+}
+
+fn empty(ui: &Ui, snapshot: &Snapshot) -> Option<Panel> {
+    if snapshot.nodes.is_empty() {
+        return Some(Panel::empty(
+            "The inventory has no node.",
+            "Add nodes to it and start again, or start `muster demo` for a local fleet.",
+        ));
+    }
+    let why = || format!("No node matches `{}`.", ui.filter.text());
+    ui.fleet.rows().is_empty().then(|| Panel::empty(why(), "esc clears the filter, / changes it."))
+}
+
+fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
+    let rows = ui.fleet.rows();
+    let page = usize::from(area.height.saturating_sub(3));
+    let window = ui.fleet.cursor.window(rows.len(), page);
+    let block =
+        block(&ui.theme, area, &title(ui, snapshot), &format!("{}-{}/{}", window.start + 1, window.end, rows.len()));
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    let columns = fit(inner.width.saturating_sub(2));
+    header(ui, buffer, inner, &columns);
+    for (y, row) in (inner.y + 1..inner.bottom()).zip(window) {
+        if let Some(node) = snapshot.nodes.get(rows[row]) {
+            let line = Rect { y, height: 1, ..inner };
+            draw_row(ui, snapshot, (buffer, line), &columns, node);
+            if row == ui.fleet.cursor.at {
+                put(buffer, (inner.x, y), 1, ui.theme.pick("▸", ">"), ui.theme.style(Role::Head));
+                buffer
+                    .set_style(Rect { x: inner.x + 1, width: inner.width - 1, ..line }, ui.theme.style(Role::Selected));
+            }
+        }
+    }
+}
+
+fn title(ui: &Ui, snapshot: &Snapshot) -> String {
+    let sorted =
+        crate::screens::fleet::columns::COLUMNS.iter().find(|s| s.column == ui.fleet.sort).map_or("", |s| s.title);
+    let order = match (ui.fleet.held(), ui.fleet.reversed) {
+        (true, _) => ", held",
+        (false, true) => ", reversed",
+        (false, false) => "",
+    };
+    let line = ui.theme.pick("─", "-");
+    format!("Nodes {} {line} by {sorted}{order}", snapshot.nodes.len())
+}
+
+fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[(&Spec, u16)]) {
+    let mut x = inner.x + 2;
+    for (spec, width) in columns {
+        let sorted = spec.column == ui.fleet.sort;
+        let arrow = match (sorted, ui.fleet.reversed) {
+            (false, _) => "",
+            (true, false) => ui.theme.pick("▾", "v"),
+            (true, true) => ui.theme.pick("▴", "^"),
+        };
+        let style = ui.theme.style(if sorted { Role::Key } else { Role::Head });
+        let title =
+            format!("{}{arrow}", cut(spec.title, usize::from(*width) - arrow.chars().count(), ui.theme.is_ascii()));
+        if spec.right {
+            put_right(buffer, (x, inner.y), *width, &title, style);
+        } else {
+            put(buffer, (x, inner.y), *width, &title, style);
+        }
+        x += width + 1;
+    }
+}
+
+fn draw_row(
+    ui: &Ui,
+    snapshot: &Snapshot,
+    (buffer, line): (&mut Buffer, Rect),
+    columns: &[(&Spec, u16)],
+    node: &NodeRow,
+) {
+    let theme = &ui.theme;
+    let old = matches!(snapshot.load, Load::Failed { .. }) || node.link.kind == LinkKind::Failed;
+    let mut x = line.x + 2;
+    if ui.marks.contains(&node.name) {
+        put(buffer, (line.x + 1, line.y), 1, "*", theme.style(Role::Key));
+    }
+    for (spec, width) in columns {
+        let (text, role) = cell(spec.column, node, snapshot, ui);
+        // What is old is dim, except the judgement and the reason why it is old.
+        let keeps = matches!(spec.column, Column::State | Column::Link | Column::Node);
+        let style = theme.style(if old && !keeps { Role::Dim } else { role });
+        if spec.column == Column::Work {
+            draw_work(ui, buffer, (x, line.y, *width), node);
+        } else if spec.right {
+            put_right(buffer, (x, line.y), *width, &text, style);
+        } else {
+            let fitted = match spec.column {
+                Column::Link => cut(&text, usize::from(*width), theme.is_ascii()),
+                _ => elide(&text, usize::from(*width), theme.is_ascii()),
+            };
+            put(buffer, (x, line.y), *width, &fitted, style);
+        }
+        x += width + 1;
+    }
+}
+
+fn draw_work(ui: &Ui, buffer: &mut Buffer, (x, y, width): (u16, u16, u16), node: &NodeRow) {
+    let Some(work) = &node.work else {
+        return put(buffer, (x, y), width, ui.theme.absent(), ui.theme.style(Role::Dim));
+    };
+    let share = format!("{:.0} %", work.done * 100.0);
+    let room = usize::from(width).saturating_sub(share.len() + 1);
+    put(buffer, (x, y), width, &elide(&work.name, room, ui.theme.is_ascii()), ui.theme.style(Role::Text));
+    put_right(buffer, (x, y), width, &share, ui.theme.style(Role::Dim));
+}

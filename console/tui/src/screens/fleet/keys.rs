@@ -1,0 +1,78 @@
+//! What keys do on the fleet's screen.
+
+use crate::intent::{Export, Intent};
+use crate::judgement::word;
+use crate::keymap::Action;
+use crate::screens::Screen;
+use crate::screens::fleet::columns::COLUMNS;
+use crate::snapshot::{NodeRow, Snapshot};
+use crate::ui::Ui;
+
+/// Does `action`.
+pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
+    match action {
+        Action::Move(motion) => {
+            let (len, page) = (ui.fleet.rows().len(), ui.page());
+            ui.fleet.cursor.go(motion, len, page);
+            follow(ui, snapshot);
+        }
+        Action::Open if ui.selected.is_some() => ui.show(Screen::Node),
+        Action::Mark => mark(ui, snapshot),
+        Action::MarkAll => mark_all(ui, snapshot),
+        Action::Sort => {
+            let at = COLUMNS.iter().position(|s| s.column == ui.fleet.sort).unwrap_or(0);
+            ui.fleet.sort = COLUMNS[(at + 1) % COLUMNS.len()].column;
+            ui.fleet.reversed = false;
+        }
+        Action::Reverse => ui.fleet.reversed = !ui.fleet.reversed,
+        Action::Copy => return copy(ui, snapshot),
+        Action::Export => {
+            let name = |i: &usize| snapshot.nodes.get(*i).map(|n| n.name.clone());
+            return vec![Intent::Export(Export::Fleet { nodes: ui.fleet.rows().iter().filter_map(name).collect() })];
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Makes the row under the cursor the selected node.
+pub(crate) fn follow(ui: &mut Ui, snapshot: &Snapshot) {
+    if let Some(at) = ui.fleet.rows().get(ui.fleet.cursor.at).copied() {
+        ui.select(snapshot, at);
+    }
+}
+
+fn mark(ui: &mut Ui, snapshot: &Snapshot) {
+    let Some((name, _)) = ui.selected.clone() else { return };
+    if !ui.marks.remove(&name) {
+        ui.marks.insert(name);
+    }
+    let (len, page) = (ui.fleet.rows().len(), ui.page());
+    ui.fleet.cursor.go(crate::keymap::Motion::Down, len, page);
+    follow(ui, snapshot);
+}
+
+/// Marks every row shown; when all are marked, none.
+fn mark_all(ui: &mut Ui, snapshot: &Snapshot) {
+    let shown: Vec<String> =
+        ui.fleet.rows().iter().filter_map(|i| snapshot.nodes.get(*i)).map(|n| n.name.clone()).collect();
+    if shown.iter().all(|n| ui.marks.contains(n)) {
+        shown.iter().for_each(|n| {
+            ui.marks.remove(n);
+        });
+    } else {
+        ui.marks.extend(shown);
+    }
+}
+
+fn copy(ui: &Ui, snapshot: &Snapshot) -> Vec<Intent> {
+    if !ui.marks.is_empty() {
+        return vec![Intent::Copy(ui.targets(snapshot).join(","))];
+    }
+    ui.selected_row(snapshot).map(|(_, node)| Intent::Copy(sentence(node))).into_iter().collect()
+}
+
+fn sentence(node: &NodeRow) -> String {
+    let reason = node.reasons.first().or_else(|| node.worst.as_ref().map(|w| &w.sentence));
+    reason.map_or_else(|| format!("{}: {}", node.name, word(node.state)), |r| format!("{}: {r}", word(node.state)))
+}

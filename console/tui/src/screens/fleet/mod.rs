@@ -1,0 +1,11 @@
+//! Every node, one row each: who is not with its peers?
+
+mod columns;
+mod detail;
+mod draw;
+mod keys;
+mod state;
+
+pub(crate) use draw::draw;
+pub(crate) use keys::{act, follow};
+pub(crate) use state::State;

@@ -1,0 +1,94 @@
+//! The order of rows, and the cursor over it.
+
+use std::cmp::Ordering;
+
+use crate::filter::Filter;
+use crate::screens::fleet::columns::{Column, compare};
+use crate::snapshot::Snapshot;
+use crate::widgets::Cursor;
+
+/// State of the fleet's screen.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) sort: Column,
+    pub(crate) reversed: bool,
+    pub(crate) cursor: Cursor,
+    order: Order,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { sort: Column::State, reversed: false, cursor: Cursor::default(), order: Order::default() }
+    }
+}
+
+/// Sorted and filtered rows, and what they were made from.
+#[derive(Debug, Default)]
+struct Order {
+    made_from: Option<Source>,
+    rows: Vec<usize>,
+    nodes: usize,
+    held: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Source {
+    generation: u64,
+    filter: String,
+    sort: Column,
+    reversed: bool,
+}
+
+impl State {
+    /// Indices into [`Snapshot::nodes`] in the order shown.
+    pub(crate) fn rows(&self) -> &[usize] {
+        &self.order.rows
+    }
+
+    /// Whether rows keep an older order because the user is moving among them.
+    pub(crate) const fn held(&self) -> bool {
+        self.order.held
+    }
+
+    /// Makes the order anew if what it was made from has changed; gives whether it did. While `hold`, newer data alone
+    /// is no reason: rows must not move under the cursor.
+    pub(crate) fn refresh(&mut self, snapshot: &Snapshot, filter: &Filter, hold: bool) -> bool {
+        let source = Source {
+            generation: snapshot.generation,
+            filter: filter.text().to_owned(),
+            sort: self.sort,
+            reversed: self.reversed,
+        };
+        if self.order.made_from.as_ref() == Some(&source) {
+            self.order.held = false;
+            return false;
+        }
+        let only_newer = self
+            .order
+            .made_from
+            .as_ref()
+            .is_some_and(|s| (&s.filter, s.sort, s.reversed) == (&source.filter, source.sort, source.reversed));
+        if hold && only_newer && self.order.nodes == snapshot.nodes.len() {
+            self.order.held = true;
+            return false;
+        }
+        self.order = Order {
+            rows: rows(snapshot, filter, self.sort, self.reversed),
+            made_from: Some(source),
+            nodes: snapshot.nodes.len(),
+            held: false,
+        };
+        true
+    }
+}
+
+fn rows(snapshot: &Snapshot, filter: &Filter, sort: Column, reversed: bool) -> Vec<usize> {
+    let nodes = &snapshot.nodes;
+    let mut rows: Vec<usize> = (0..nodes.len()).filter(|i| filter.is_empty() || filter.keeps(&nodes[*i])).collect();
+    rows.sort_by(|a, b| {
+        let order = compare(sort, &nodes[*a], &nodes[*b]);
+        let order = if reversed { order.reverse() } else { order };
+        if order == Ordering::Equal { a.cmp(b) } else { order }
+    });
+    rows
+}

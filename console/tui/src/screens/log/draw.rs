@@ -1,0 +1,42 @@
+//! The log's lines, by tui-logger's widget.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
+use tui_logger::{TuiLoggerLevelOutput, TuiLoggerWidget};
+
+use crate::theme::Role;
+use crate::ui::Ui;
+use crate::widgets::{Panel, block, panel};
+
+/// Draws the screen.
+pub(crate) fn draw(ui: &Ui, buffer: &mut Buffer, area: Rect) {
+    let theme = &ui.theme;
+    let level = ui.log.level.as_str().to_lowercase();
+    let note = if ui.log.scrolled { "scrolled, esc follows" } else { "" };
+    let block = block(theme, area, &format!("Log {} {level} and worse", theme.pick("─", "-")), note);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    TuiLoggerWidget::default()
+        .state(&ui.log.widget)
+        .style(theme.style(Role::Text))
+        .style_error(theme.style(Role::Act))
+        .style_warn(theme.style(Role::Attention))
+        .style_debug(theme.style(Role::Dim))
+        .style_trace(theme.style(Role::Dim))
+        .output_level(Some(TuiLoggerLevelOutput::Long))
+        .output_separator(' ')
+        .output_file(false)
+        .output_line(false)
+        .output_timestamp(ui.log.timestamps.then(|| "%H:%M:%S".to_owned()))
+        .render(inner, buffer);
+    // The widget cannot say whether it has lines; blank cells can.
+    if inner.positions().all(|at| buffer[at].symbol() == " ") {
+        panel(
+            buffer,
+            inner,
+            theme,
+            &Panel::empty(format!("No line of level {level} or worse yet."), "+ shows less important lines too."),
+        );
+    }
+}

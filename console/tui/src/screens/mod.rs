@@ -1,0 +1,10 @@
+//! Which screens there are. Adding one is a folder and a line in each list here.
+
+pub(crate) mod bench;
+pub(crate) mod fleet;
+pub(crate) mod log;
+pub(crate) mod node;
+pub(crate) mod playbooks;
+mod screen;
+
+pub use screen::Screen;

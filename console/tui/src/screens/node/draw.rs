@@ -1,0 +1,106 @@
+//! The node's screen: who it is and why on top, its lists below; beside one another where there is room.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Span;
+use ratatui::widgets::Widget;
+
+use crate::judgement::word;
+use crate::screens::node::{Pane, panes};
+use crate::snapshot::{NodeRow, Snapshot};
+use crate::text::{cut, whole_age, wrap};
+use crate::theme::{Role, Theme};
+use crate::ui::Ui;
+use crate::widgets::{Panel, block, failed, panel, put, put_spans, waiting};
+
+/// From this width on facts and log stand beside the verdicts.
+const WIDE: u16 = 120;
+/// Lines of reasons shown at most on a terminal of 24 rows.
+const REASONS: usize = 4;
+
+/// Draws the screen.
+pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
+    let none = || Panel::empty("No node is chosen.", "1 shows the fleet, enter there opens a node.");
+    let node = ui.selected_row(snapshot).map(|(_, node)| node.as_ref());
+    let instead = waiting(ui, snapshot)
+        .or_else(|| if node.is_some() { None } else { failed(ui, snapshot).or_else(|| Some(none())) });
+    let (Some(node), None) = (node, &instead) else {
+        let block = block(&ui.theme, area, "Node", "");
+        let inner = block.inner(area);
+        block.render(area, buffer);
+        return panel(buffer, inner, &ui.theme, &instead.unwrap_or_else(none));
+    };
+    let head = head_height(ui, node);
+    summary(ui, snapshot, node, buffer, Rect { height: head, ..area });
+    let rest = Rect { y: area.y + head, height: area.height - head, ..area };
+    if area.width < WIDE {
+        panes::draw(ui, snapshot, node, ui.node.pane, (buffer, rest));
+        return;
+    }
+    let left = Rect { width: area.width * 3 / 5, ..rest };
+    let right = Rect { x: rest.x + left.width, width: rest.width - left.width, ..rest };
+    let facts = Rect { height: right.height / 2, ..right };
+    let log = Rect { y: right.y + facts.height, height: right.height - facts.height, ..right };
+    panes::draw(ui, snapshot, node, Pane::Verdicts, (buffer, left));
+    panes::draw(ui, snapshot, node, Pane::Facts, (buffer, facts));
+    panes::draw(ui, snapshot, node, Pane::Log, (buffer, log));
+}
+
+/// Rows in view of the pane that has the keys.
+pub(crate) fn page(ui: &Ui, node: &NodeRow) -> usize {
+    let rest = ui.size.height.saturating_sub(4 + head_height(ui, node));
+    let height = match (ui.node.pane, ui.size.width < WIDE) {
+        (Pane::Verdicts, _) | (_, true) => rest,
+        (Pane::Facts, false) => rest / 2,
+        (Pane::Log, false) => rest - rest / 2,
+    };
+    let extra = if ui.node.pane == Pane::Verdicts { panes::VERDICT_EXTRA } else { 0 };
+    usize::from(height.saturating_sub(2 + extra))
+}
+
+fn head_height(ui: &Ui, node: &NodeRow) -> u16 {
+    3 + u16::try_from(reasons(ui, node).len()).unwrap_or(0)
+}
+
+fn reasons(ui: &Ui, node: &NodeRow) -> Vec<String> {
+    let room = usize::from(ui.size.width.saturating_sub(4));
+    let mut lines: Vec<String> = node.reasons.iter().flat_map(|r| wrap(r, room)).collect();
+    let limit = if ui.size.height >= 40 { 2 * REASONS } else { REASONS };
+    if lines.len() > limit {
+        let more = lines.len() - limit + 1;
+        lines.truncate(limit - 1);
+        lines.push(format!("and {more} more lines; each verdict below has its own"));
+    }
+    lines
+}
+
+fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, area: Rect) {
+    let theme = &ui.theme;
+    let place = ui.fleet.cursor.at + 1;
+    let mark = if ui.marks.contains(&node.name) { "marked, " } else { "" };
+    let block = block(theme, area, &node.name, &format!("{mark}{place}/{}", ui.fleet.rows().len()));
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    let dim = theme.style(Role::Dim);
+    let state = format!("{} {}", theme.glyph(node.state), word(node.state));
+    let mut line = vec![Span::styled(state, theme.style(Theme::state_role(node.state))), Span::raw("  ")];
+    let link = cut(&node.link.text, 40, theme.is_ascii());
+    line.extend([Span::styled("link ", dim), Span::styled(link, theme.style(Theme::link_role(node.link.kind)))]);
+    for (label, value) in [("rack", node.rack.clone()), ("groups", node.groups.join(","))] {
+        if !value.is_empty() {
+            line.extend([Span::styled(format!("  {label} "), dim), Span::raw(value)]);
+        }
+    }
+    if let Some(seen) = node.seen_ms {
+        let age = whole_age(ui.now_ms(snapshot).saturating_sub(seen));
+        line.extend([Span::styled("  seen ", dim), Span::raw(format!("{age} ago"))]);
+    }
+    if let Some(work) = &node.work {
+        let text = format!("{} {:.0} % {}", work.name, work.done * 100.0, work.note);
+        line.extend([Span::styled("  now ", dim), Span::raw(text)]);
+    }
+    put_spans(buffer, (inner.x + 1, inner.y), inner.width.saturating_sub(2), &line);
+    for (y, reason) in (inner.y + 1..inner.bottom()).zip(reasons(ui, node)) {
+        put(buffer, (inner.x + 1, y), inner.width.saturating_sub(2), &reason, theme.style(Role::Text));
+    }
+}

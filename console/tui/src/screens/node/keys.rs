@@ -1,0 +1,57 @@
+//! What keys do on the node's screen.
+
+use crate::intent::{Export, Intent};
+use crate::keymap::{Action, Motion};
+use crate::screens::bench;
+use crate::screens::fleet;
+use crate::screens::node::{Pane, State, draw};
+use crate::snapshot::Snapshot;
+use crate::ui::Ui;
+
+/// Does `action`.
+pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
+    let Some((_, node)) = ui.selected_row(snapshot) else { return Vec::new() };
+    match action {
+        Action::Move(motion) => {
+            let log = snapshot.focus.as_deref().filter(|f| f.node == node.name).map_or(0, |f| f.log.len());
+            let len = match ui.node.pane {
+                Pane::Verdicts => node.verdicts.len(),
+                Pane::Facts => node.facts.len(),
+                Pane::Log => log,
+            };
+            let page = draw::page(ui, node);
+            ui.node.cursor().go(motion, len, page);
+        }
+        Action::Pane => ui.node.pane = ui.node.pane.next(),
+        Action::NextNode => step(ui, Motion::Down, snapshot),
+        Action::PreviousNode => step(ui, Motion::Up, snapshot),
+        Action::Open => {
+            if let Some(verdict) = node.verdicts.get(ui.node.verdicts.at) {
+                bench::open_metric(ui, snapshot, verdict.metric);
+            }
+        }
+        Action::Mark => {
+            let name = node.name.clone();
+            if !ui.marks.remove(&name) {
+                ui.marks.insert(name);
+            }
+        }
+        Action::Copy => {
+            let fact = node.facts.get(ui.node.facts.at).map(|f| format!("{} {}: {}", node.name, f.key, f.value));
+            let verdict = node.verdicts.get(ui.node.verdicts.at).map(|v| v.reason.clone());
+            let text = if ui.node.pane == Pane::Facts { fact } else { verdict };
+            return vec![Intent::Copy(text.unwrap_or_else(|| node.name.clone()))];
+        }
+        Action::Export => return vec![Intent::Export(Export::Node { node: node.name.clone() })],
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// The next node in the order of the fleet's screen.
+fn step(ui: &mut Ui, motion: Motion, snapshot: &Snapshot) {
+    let (len, page) = (ui.fleet.rows().len(), ui.page());
+    ui.fleet.cursor.go(motion, len, page);
+    fleet::follow(ui, snapshot);
+    ui.node = State { pane: ui.node.pane, ..State::default() };
+}

@@ -1,0 +1,10 @@
+//! One node: what it is, how it was judged, by which numbers, and what it said.
+
+mod draw;
+mod keys;
+mod panes;
+mod state;
+
+pub(crate) use draw::draw;
+pub(crate) use keys::act;
+pub(crate) use state::{Pane, State};

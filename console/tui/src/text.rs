@@ -1,0 +1,183 @@
+//! How names, ages and numbers are written so that they fit a cell and line up.
+
+use std::cmp::Ordering;
+
+use ratatui::text::Span;
+
+/// Cells that `text` takes.
+pub(crate) fn width(text: &str) -> usize {
+    Span::raw(text).width()
+}
+
+/// `text` in at most `room` cells, its middle replaced by an ellipsis: both ends of a host name tell.
+pub(crate) fn elide(text: &str, room: usize, ascii: bool) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let (mark, mark_width) = if ascii { ("~", 1) } else { ("…", 1) };
+    let keep = room.saturating_sub(mark_width);
+    let head = take(text.chars(), keep.div_ceil(2));
+    let tail: String = take(text.chars().rev(), keep / 2).chars().rev().collect();
+    if room == 0 { String::new() } else { format!("{head}{mark}{tail}") }
+}
+
+/// The beginning of `text` in at most `room` cells, with an ellipsis where it was cut.
+pub(crate) fn cut(text: &str, room: usize, ascii: bool) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let mark = if ascii { "~" } else { "…" };
+    if room == 0 { String::new() } else { take(text.chars(), room - 1) + mark }
+}
+
+fn take(chars: impl Iterator<Item = char>, room: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for c in chars {
+        used += width(c.encode_utf8(&mut [0; 4]));
+        if used > room {
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `text` in lines of at most `room` cells, broken at spaces where there are any.
+pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
+    let room = room.max(1);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let mut word = word.to_owned();
+        if used > 0 && used + 1 + width(&word) > room {
+            lines.push(String::new());
+            used = 0;
+        }
+        while width(&word) > room {
+            let head = take(word.chars(), room);
+            word = word.split_off(head.len());
+            if let Some(last) = lines.last_mut() {
+                last.push_str(&head);
+            }
+            lines.push(String::new());
+        }
+        if let Some(last) = lines.last_mut() {
+            if used > 0 {
+                last.push(' ');
+                used += 1;
+            }
+            last.push_str(&word);
+            used += width(&word);
+        }
+    }
+    lines
+}
+
+/// A duration in at most two units: `0.4s`, `42s`, `6m`, `2h04`, `3d04h`.
+pub(crate) fn age(ms: u64) -> String {
+    let s = ms / 1000;
+    match s {
+        0..10 => format!("{}.{}s", s, ms % 1000 / 100),
+        10..120 => format!("{s}s"),
+        120..7200 => format!("{}m", s / 60),
+        7200..172_800 => format!("{}h{:02}", s / 3600, s % 3600 / 60),
+        _ => format!("{}d{:02}h", s / 86_400, s % 86_400 / 3600),
+    }
+}
+
+/// An age without tenths, for columns.
+pub(crate) fn whole_age(ms: u64) -> String {
+    age(ms / 1000 * 1000).replace(".0s", "s")
+}
+
+/// A deviation with its sign: `-41 %`, `+0.3 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let p = share * 100.0;
+    if p.abs() < 9.95 { format!("{p:+.1} %") } else { format!("{p:+.0} %") }
+}
+
+/// A similarity: three decimals, and never rounded up to a one it is not.
+pub(crate) fn similarity(value: f64) -> String {
+    if value < 1.0 && value > 0.9994 { "0.999".to_owned() } else { format!("{value:.3}") }
+}
+
+/// `1 node`, `2 nodes`.
+pub(crate) fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+/// Compares names so that `node9` comes before `node10`.
+pub(crate) fn natural(a: &str, b: &str) -> Ordering {
+    let (mut a, mut b) = (a.as_bytes(), b.as_bytes());
+    loop {
+        match (a.first(), b.first()) {
+            (None, None) => return Ordering::Equal,
+            (None, _) => return Ordering::Less,
+            (_, None) => return Ordering::Greater,
+            (Some(x), Some(y)) if x.is_ascii_digit() && y.is_ascii_digit() => {
+                let (m, n) = (digits(a), digits(b));
+                let (x, y) = (trim(&a[..m]), trim(&b[..n]));
+                let order = x.len().cmp(&y.len()).then_with(|| x.cmp(y));
+                if order != Ordering::Equal {
+                    return order;
+                }
+                (a, b) = (&a[m..], &b[n..]);
+            }
+            (Some(x), Some(y)) if x == y => (a, b) = (&a[1..], &b[1..]),
+            (Some(x), Some(y)) => return x.cmp(y),
+        }
+    }
+}
+
+fn digits(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|c| c.is_ascii_digit()).count()
+}
+
+fn trim(digits: &[u8]) -> &[u8] {
+    let zeros = digits.iter().take_while(|c| **c == b'0').count();
+    &digits[zeros..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        assert_eq!(elide("rack3-gpu-node-0017", 11, false), "rack3…-0017");
+        assert_eq!(elide("rack3-gpu-node-0017", 11, true), "rack3~-0017");
+        assert_eq!(elide("short", 11, false), "short");
+        assert_eq!(elide("anything", 0, false), "");
+        assert_eq!(elide("日本語の名前", 5, false), "日…前");
+    }
+
+    #[test]
+    fn durations_have_at_most_two_units() {
+        assert_eq!(age(412), "0.4s");
+        assert_eq!(age(59_000), "59s");
+        assert_eq!(age(360_000), "6m");
+        assert_eq!(age(7_440_000), "2h04");
+        assert_eq!(age(273_600_000), "3d04h");
+        assert_eq!(whole_age(2_900), "2s");
+    }
+
+    #[test]
+    fn names_sort_by_their_numbers() {
+        let mut names = ["n10", "n9", "n009", "m11", "n"];
+        names.sort_by(|a, b| natural(a, b));
+        assert_eq!(names, ["m11", "n", "n9", "n009", "n10"]);
+    }
+
+    #[test]
+    fn a_similarity_below_one_is_not_shown_as_one() {
+        assert_eq!(similarity(0.99999), "0.999");
+        assert_eq!(similarity(1.0), "1.000");
+    }
+
+    #[test]
+    fn sentences_wrap_at_spaces_and_long_words_break() {
+        assert_eq!(wrap("n7 is 41 % slower", 8), ["n7 is 41", "% slower"]);
+        assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
+    }
+}

@@ -1,0 +1,254 @@
+//! What an event changes, and what the user wants by it. Touches no terminal, file or clock.
+
+use crossterm::event::{KeyEvent, KeyEventKind};
+use ratatui::layout::Size;
+
+use crate::event::Event;
+use crate::filter::Filter;
+use crate::intent::Intent;
+use crate::keymap::{self, Action};
+use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
+use crate::screens::{Screen, bench, fleet, log, node, playbooks};
+use crate::snapshot::Snapshot;
+use crate::ui::Ui;
+
+/// Rows keep their order this long after a key, so that nothing moves under the cursor.
+const HOLD_MS: u64 = 2_000;
+/// A second ctrl-c within this time quits.
+const INTERRUPT_MS: u64 = 3_000;
+
+/// Takes one event and gives what the user wants done, in order.
+///
+/// `snapshot` is the one that the next frame will be drawn from. Costs nothing that grows with the fleet, except on
+/// [`Event::Snapshot`] and where the filter or the sort order changes.
+pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
+    let mut intents = match event {
+        Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
+        Event::Key(key) => {
+            ui.last_key_ms = ui.now_ms(snapshot);
+            take_key(ui, key, snapshot)
+        }
+        Event::Paste(text) => {
+            paste(ui, &text);
+            Vec::new()
+        }
+        Event::Resize { width, height } => {
+            ui.size = Size { width, height };
+            Vec::new()
+        }
+        Event::Snapshot => {
+            ui.age_ms = 0;
+            Vec::new()
+        }
+        Event::Tick { age_ms } => {
+            ui.age_ms = age_ms;
+            Vec::new()
+        }
+    };
+    settle(ui, snapshot);
+    if let Some(name) = ui.selected().filter(|name| ui.focused.as_deref() != Some(*name)).map(str::to_owned) {
+        ui.focused = Some(name.clone());
+        intents.push(Intent::Focus { node: name });
+    }
+    intents
+}
+
+/// Brings what depends on the snapshot or the filter up to date.
+fn settle(ui: &mut Ui, snapshot: &Snapshot) {
+    let now = ui.now_ms(snapshot);
+    if ui.notice.as_ref().is_some_and(|(_, until)| *until <= now) {
+        ui.notice = None;
+    }
+    let hold = now.saturating_sub(ui.last_key_ms) < HOLD_MS && ui.last_key_ms > 0;
+    let page = ui.page();
+    if ui.fleet.refresh(snapshot, &ui.filter, hold) {
+        // The selection follows the node, not the row.
+        let selected = ui.selected_row(snapshot).map(|(at, _)| at);
+        let rows = ui.fleet.rows();
+        let row = selected.and_then(|at| rows.iter().position(|r| *r == at)).unwrap_or(ui.fleet.cursor.at);
+        let len = rows.len();
+        ui.fleet.cursor.put(row, len, page);
+        if selected.is_none() || ui.screen == Screen::Fleet {
+            fleet::follow(ui, snapshot);
+        }
+    }
+    bench::settle(ui, snapshot);
+    playbooks::settle(ui, snapshot);
+}
+
+fn paste(ui: &mut Ui, text: &str) {
+    match ui.popups.last_mut() {
+        Some(Popup::Palette(palette)) => palette.input.paste(text),
+        Some(Popup::Filter(filter)) => {
+            filter.input.paste(text);
+            ui.filter = Filter::new(filter.input.text());
+        }
+        _ => {}
+    }
+}
+
+fn take_key(ui: &mut Ui, key: KeyEvent, snapshot: &Snapshot) -> Vec<Intent> {
+    let action = keymap::action(key, ui.screen);
+    // These two work whatever is open, so that nobody is ever locked in.
+    if let Some(action @ (Action::Interrupt | Action::Redraw)) = action {
+        return act(ui, action, snapshot);
+    }
+    if ui.is_too_small() {
+        return if action == Some(Action::Quit) { quit(ui, snapshot) } else { Vec::new() };
+    }
+    match ui.popups.pop() {
+        None => action.map(|a| act(ui, a, snapshot)).unwrap_or_default(),
+        Some(Popup::Help(help)) => {
+            popups::help_key(ui, help, key);
+            Vec::new()
+        }
+        Some(Popup::Filter(filter)) => {
+            popups::filter_key(ui, filter, key);
+            Vec::new()
+        }
+        Some(Popup::Confirm(confirm)) => popups::confirm_key(ui, confirm, key),
+        Some(Popup::Palette(palette)) => match popups::palette_key(ui, palette, key, snapshot) {
+            Some(command) => obey(ui, command, snapshot),
+            None => Vec::new(),
+        },
+    }
+}
+
+fn obey(ui: &mut Ui, command: popups::Command, snapshot: &Snapshot) -> Vec<Intent> {
+    match command {
+        popups::Command::Act(action) => act(ui, action, snapshot),
+        popups::Command::Run(name) => {
+            ask_run(ui, &name, snapshot);
+            Vec::new()
+        }
+        popups::Command::Filter(text) => {
+            ui.filter = Filter::new(text);
+            ui.show(Screen::Fleet);
+            Vec::new()
+        }
+    }
+}
+
+fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
+    match action {
+        Action::Show(screen) => ui.show(screen),
+        Action::Help => ui.popups.push(Popup::Help(HelpBox::default())),
+        Action::Filter => {
+            ui.show(Screen::Fleet);
+            ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter)));
+        }
+        Action::Palette => ui.popups.push(Popup::Palette(Palette::default())),
+        Action::Back => back(ui, snapshot),
+        Action::Redraw => return vec![Intent::Redraw],
+        Action::Quit => return quit(ui, snapshot),
+        Action::Interrupt => return interrupt(ui, snapshot),
+        Action::Cancel => ask_cancel(ui, snapshot),
+        Action::Rerun => ask_rerun(ui, snapshot),
+        Action::Clean => ask_clean(ui, snapshot),
+        Action::Run if ui.screen == Screen::Playbooks => return playbooks::act(ui, Action::Open, snapshot),
+        Action::Run if snapshot.playbooks.is_empty() => ui.say(snapshot, "there is no playbook to run"),
+        Action::Run => ui.popups.push(Popup::Palette(Palette::new("run "))),
+        _ => return act_on_screen(ui, action, snapshot),
+    }
+    Vec::new()
+}
+
+fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
+    let intents = match ui.screen {
+        Screen::Fleet => fleet::act(ui, action, snapshot),
+        Screen::Node => node::act(ui, action, snapshot),
+        Screen::Benchmarks => bench::act(ui, action, snapshot),
+        Screen::Playbooks => playbooks::act(ui, action, snapshot),
+        Screen::Log => log::act(ui, action, snapshot),
+    };
+    match (action, intents.first()) {
+        (Action::Copy, Some(Intent::Copy(text))) => ui.say(snapshot, format!("copied: {text}")),
+        (Action::Copy | Action::Export, None) => ui.say(snapshot, "there is nothing here to take along"),
+        _ => {}
+    }
+    intents
+}
+
+/// One step back: the filter, the marks, the screen before.
+fn back(ui: &mut Ui, snapshot: &Snapshot) {
+    if ui.screen == Screen::Log && log::back(ui) {
+        return;
+    }
+    if ui.screen == Screen::Fleet && !ui.filter.is_empty() {
+        ui.filter = Filter::default();
+    } else if ui.screen == Screen::Fleet && !ui.marks.is_empty() {
+        ui.marks.clear();
+        ui.say(snapshot, "marks cleared");
+    } else if ui.screen != Screen::Fleet {
+        ui.screen = ui.trail.pop().unwrap_or(Screen::Fleet);
+    }
+}
+
+fn quit(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
+    let Some(run) = Ui::going(snapshot).filter(|_| !ui.is_too_small()) else { return vec![Intent::Quit] };
+    let about = format!("{} of {} work items are done; they stay, and the run can be resumed.", run.done, run.total);
+    let question = format!("Cancel {} and quit?", run.playbook);
+    ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::Cancel, Intent::Quit])));
+    Vec::new()
+}
+
+fn interrupt(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
+    let now = ui.now_ms(snapshot);
+    if ui.interrupted_ms.is_some_and(|at| now.saturating_sub(at) <= INTERRUPT_MS) {
+        return vec![Intent::Quit];
+    }
+    ui.interrupted_ms = Some(now);
+    if Ui::going(snapshot).is_some() {
+        ui.say(snapshot, "cancelling the run; ctrl-c again quits");
+        return vec![Intent::Cancel];
+    }
+    ui.say(snapshot, "nothing is running; ctrl-c again quits");
+    Vec::new()
+}
+
+/// Asks whether to run `playbook` on the marked nodes, else on all.
+pub(crate) fn ask_run(ui: &mut Ui, playbook: &str, snapshot: &Snapshot) {
+    if let Some(run) = Ui::going(snapshot) {
+        ui.say(snapshot, format!("{} is still {}; c cancels it", run.playbook, run.phase.word()));
+        return;
+    }
+    let nodes = ui.targets(snapshot);
+    if nodes.is_empty() {
+        ui.say(snapshot, "there is no node to run it on");
+        return;
+    }
+    let Some(found) = snapshot.playbooks.iter().find(|p| p.name == playbook) else { return };
+    let about = format!("{}. Profile {}, {} steps.", found.title, found.profile, found.steps.len());
+    let verb = format!("Run {playbook} on {}", if ui.marks.is_empty() { "all" } else { "the marked" });
+    let then = Intent::RunPlaybook { playbook: playbook.to_owned(), nodes: nodes.clone() };
+    ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, &nodes, then)));
+}
+
+fn ask_cancel(ui: &mut Ui, snapshot: &Snapshot) {
+    let Some(run) = Ui::going(snapshot) else { return ui.say(snapshot, "nothing is running") };
+    let about = format!("{} of {} work items are done; they stay, and the run can be resumed.", run.done, run.total);
+    let question = format!("Cancel {}?", run.playbook);
+    ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::Cancel])));
+}
+
+fn ask_rerun(ui: &mut Ui, snapshot: &Snapshot) {
+    if let Some(run) = Ui::going(snapshot) {
+        return ui.say(snapshot, format!("{} is still {}", run.playbook, run.phase.word()));
+    }
+    let Some(run) = snapshot.run.as_deref() else { return ui.say(snapshot, "nothing has run yet; R runs a playbook") };
+    let question = format!("Run again what failed in {}?", run.playbook);
+    let failed: usize = run.steps.iter().map(|s| s.failed).sum();
+    let about = format!("{failed} of {} work items failed.", run.total);
+    ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::RerunFailed])));
+}
+
+fn ask_clean(ui: &mut Ui, snapshot: &Snapshot) {
+    let nodes = ui.targets(snapshot);
+    if nodes.is_empty() {
+        return ui.say(snapshot, "there is no node to clean");
+    }
+    let verb = format!("Remove probes from {}", if ui.marks.is_empty() { "all" } else { "the marked" });
+    let then = Intent::Clean { nodes: nodes.clone() };
+    let about = "Only files that muster uploaded are removed; results stay.";
+    ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, &nodes, then)));
+}

@@ -1,0 +1,13 @@
+//! Pieces that several screens draw with.
+
+mod cursor;
+mod paint;
+mod panel;
+mod plot;
+mod spark;
+
+pub(crate) use cursor::Cursor;
+pub(crate) use paint::{block, put, put_right, put_spans};
+pub(crate) use panel::{Panel, failed, panel, waiting};
+pub(crate) use plot::{Line, Plot};
+pub(crate) use spark::spark;
