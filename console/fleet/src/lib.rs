@@ -5,6 +5,7 @@ mod auth;
 mod clean;
 mod connect;
 mod context;
+pub mod demo;
 mod event;
 mod exec;
 pub mod hostkey;
