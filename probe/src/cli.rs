@@ -100,13 +100,13 @@ fn chosen(names: &[String]) -> Result<Vec<&'static str>, String> {
 fn info(format: Format) -> ExitCode {
     let root = Root::system();
     let looks = muster_wire::COLLECTORS.iter().map(|entry| {
-        let mut look = Look::default();
+        let mut facts = Vec::new();
         let finished = work::collector(entry.name, &root, &mut |frame| {
-            if let Frame::Facts(facts) = frame {
-                look.facts.extend(facts.facts);
+            if let Frame::Facts(more) = frame {
+                facts.extend(more.facts);
             }
         });
-        Look { finished: Some(finished), ..look }
+        Look { collector: entry.name, facts, outcome: finished.outcome }
     });
     finish(&Report { profile: None, looks: looks.collect(), measured: Vec::new() }, format, ExitCode::SUCCESS)
 }

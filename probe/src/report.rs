@@ -1,15 +1,16 @@
 //! What `info` and `run` found, and the JSON document that says it.
 
-use muster_wire::{Fact, Finished, Profile, Series};
+use muster_wire::{Fact, Finished, Outcome, Profile, Series};
 use serde_json::{Value, json};
 
 /// One collector's facts.
-#[derive(Default)]
 pub(crate) struct Look {
+    /// Its name.
+    pub(crate) collector: &'static str,
     /// What it saw.
     pub(crate) facts: Vec<Fact>,
     /// How it ended.
-    pub(crate) finished: Option<Finished>,
+    pub(crate) outcome: Outcome,
 }
 
 /// One benchmark's series.
@@ -61,10 +62,7 @@ impl Report {
         let looks: Vec<Value> = self
             .looks
             .iter()
-            .map(|look| {
-                let (name, outcome) = look.finished.as_ref().map(|f| (f.name.as_str(), &f.outcome)).unzip();
-                json!({ "collector": name, "outcome": outcome, "facts": look.facts })
-            })
+            .map(|look| json!({ "collector": look.collector, "outcome": look.outcome, "facts": look.facts }))
             .collect();
         let document = json!({
             "schema": "muster.probe",

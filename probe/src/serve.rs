@@ -203,7 +203,11 @@ impl Session {
         let root = Root::system();
         let mut say = |frame: Frame| self.out.send(frame, &self.stop);
         for name in &job.collectors {
-            let finished = if self.stop.asked() { not_run(name) } else { work::collector(name, &root, &mut say) };
+            let finished = if self.stop.asked() {
+                not_run(&work::collected(name))
+            } else {
+                work::collector(name, &root, &mut say)
+            };
             say(Frame::Finished(finished));
         }
         let looked = job.collectors.iter().any(|name| name == LOAD);

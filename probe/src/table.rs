@@ -17,9 +17,7 @@ pub(crate) fn catalogue() -> String {
 pub(crate) fn show(report: &Report) -> String {
     let mut out = String::new();
     for look in &report.looks {
-        if let Some(finished) = &look.finished {
-            out += &format!("{}{}\n", finished.name, ended(&finished.outcome));
-        }
+        out += &format!("{}{}\n", look.collector, ended(&look.outcome));
         let rows: Vec<_> = look.facts.iter().map(|fact| [format!("  {}", fact.key), value(fact)]).collect();
         out += &columns(&rows, &[]);
     }

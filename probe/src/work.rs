@@ -32,7 +32,12 @@ pub(crate) fn collector(name: &str, root: &Root, say: &mut dyn FnMut(Frame)) -> 
             outcome
         }
     };
-    Finished { name: name.to_owned(), outcome, elapsed_ns: nanos(begin) }
+    Finished { name: collected(name), outcome, elapsed_ns: nanos(begin) }
+}
+
+/// The name under which a collector's work ends: `disk` is a benchmark too.
+pub(crate) fn collected(name: &str) -> String {
+    format!("collect/{name}")
 }
 
 /// Runs the benchmark called `name`, its progress thinned. Never panics.

@@ -30,6 +30,7 @@ fn info_is_one_document_with_every_collector() {
     assert_eq!((&document["schema"], &document["version"]), (&"muster.probe".into(), &1.into()));
     let collectors = document["collectors"].as_array().unwrap();
     assert_eq!(collectors.len(), muster_wire::COLLECTORS.len());
+    assert!(collectors.iter().any(|one| one["collector"] == "identity"));
     assert!(collectors.iter().all(|one| !one["facts"].as_array().unwrap().is_empty()));
 }
 

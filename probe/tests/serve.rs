@@ -151,7 +151,10 @@ fn a_smoke_run_ends_with_bye_and_right_counts() {
     };
     assert_eq!(bye, expected);
     let ended = outcomes(&frames);
-    assert_eq!(ended.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["cpu", "load", "aura", "cpu-dispatch"]);
+    assert_eq!(
+        ended.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+        ["collect/cpu", "collect/load", "collect/aura", "cpu-dispatch"]
+    );
     assert_eq!((ended[0].1, ended[3].1), (&Outcome::Done, &Outcome::Done));
     assert!(matches!(ended[2].1, Outcome::NotRun(_)), "{ended:?}");
     assert!(probe.end().success());
@@ -164,7 +167,7 @@ fn what_a_work_item_said_comes_before_its_end() {
     let (frames, _) = probe.bye();
     let at = |wanted: &dyn Fn(&Frame) -> bool| frames.iter().position(wanted).unwrap();
     let facts = at(&|f| matches!(f, Frame::Facts(facts) if facts.collector == "memory"));
-    let looked = at(&|f| matches!(f, Frame::Finished(finished) if finished.name == "memory"));
+    let looked = at(&|f| matches!(f, Frame::Finished(finished) if finished.name == "collect/memory"));
     let busy = at(&|f| matches!(f, Frame::Facts(facts) if facts.collector == "load"));
     let first = at(&|f| matches!(f, Frame::Series(_)));
     let measured = at(&|f| matches!(f, Frame::Finished(finished) if finished.name == "cpu-dispatch"));
