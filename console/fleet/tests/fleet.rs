@@ -1,0 +1,420 @@
+//! Runs on real SSH servers in this process: what works, and what is said when it does not.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use muster_fleet::demo::{LocalFleet, Options};
+use muster_fleet::{Event, EventKind, Failure, FailureKind, LinkState, Node, Phase, Probe, Settings, Work};
+use muster_wire::{Beat, Bye, Frame, Hello, MAGIC, Profile, Progress, Reading, Request, encode};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+fn fleet(nodes: usize) -> LocalFleet {
+    LocalFleet::start(&Options { nodes, slow: 0, ..Options::default() }).unwrap()
+}
+
+fn settings(fleet: &LocalFleet) -> Settings {
+    let short = Duration::from_secs(2);
+    Settings { idle: short, ping: Duration::from_millis(300), retries: 1, ..fleet.settings() }
+}
+
+fn work(node: &Node) -> Work {
+    let request = Request::Run {
+        collectors: vec![],
+        benchmarks: vec!["cpu-stream".into()],
+        profile: Profile::Smoke,
+        scratch: None,
+    };
+    Work { node: node.clone(), request, limit: Duration::from_secs(60) }
+}
+
+fn hello() -> Frame {
+    Frame::Hello(Hello {
+        protocol: 1,
+        build: "stub".into(),
+        boot_id: Reading::Absent,
+        hostname: Reading::Absent,
+        wall_ns: 0,
+        monotonic_ns: 0,
+        // The stub does not know its own; the console has it from the shell.
+        pid: 0,
+        capabilities: vec![],
+    })
+}
+
+fn progress() -> Frame {
+    Frame::Progress(Progress { benchmark: "cpu-stream".into(), done: 0.5, note: "triad".into() })
+}
+
+fn bye() -> Frame {
+    Frame::Bye(Bye { frames: 2, series: 0, dropped: 0, reason: "finished".into() })
+}
+
+/// Octal escapes of frames for the shell's printf.
+fn said(bytes: &[u8]) -> String {
+    let escapes: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
+    format!("printf '{escapes}'\n")
+}
+
+fn frames(frames: &[Frame]) -> Vec<u8> {
+    frames.iter().flat_map(|frame| encode(frame).unwrap()).collect()
+}
+
+/// A probe that is a shell script: it says `first` and then does `rest`.
+fn stub(first: &[Frame], rest: &str) -> Arc<Probe> {
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(frames(first));
+    Arc::new(Probe::new(format!("#!/bin/sh\n{}{rest}\n", said(&bytes)).into_bytes().into()))
+}
+
+async fn run(works: Vec<Work>, probe: Arc<Probe>, settings: Settings) -> Vec<Event> {
+    run_until(works, probe, settings, CancellationToken::new(), |_| false).await
+}
+
+async fn run_until(
+    works: Vec<Work>,
+    probe: Arc<Probe>,
+    settings: Settings,
+    cancel: CancellationToken,
+    stop: impl Fn(&EventKind) -> bool,
+) -> Vec<Event> {
+    let (sender, mut receiver) = mpsc::channel(64);
+    let running = tokio::spawn(muster_fleet::run(works, probe, Arc::new(settings), sender, cancel.clone()));
+    let mut events = Vec::new();
+    while let Some(event) = receiver.recv().await {
+        if stop(&event.kind) {
+            cancel.cancel();
+        }
+        events.push(event);
+    }
+    running.await.unwrap();
+    events
+}
+
+fn ends(events: &[Event]) -> Vec<Result<Bye, Failure>> {
+    let ended = |event: &Event| match &event.kind {
+        EventKind::Ended(result) => Some(result.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(ended).collect()
+}
+
+fn failure(events: &[Event]) -> Failure {
+    let mut ends = ends(events);
+    assert_eq!(ends.len(), 1, "{events:?}");
+    ends.remove(0).unwrap_err()
+}
+
+fn uploads(events: &[Event]) -> usize {
+    events.iter().filter(|e| matches!(e.kind, EventKind::Link(LinkState::Uploading { done: 0, .. }))).count()
+}
+
+/// Processes whose command line or environment names the fleet's directory.
+fn processes(fleet: &LocalFleet) -> Vec<String> {
+    let mark = fleet.dir().to_str().unwrap();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if String::from_utf8_lossy(&environ).contains(mark) && !line.is_empty() {
+            found.push(String::from_utf8_lossy(&line).replace('\0', " "));
+        }
+    }
+    found
+}
+
+/// Waits, without a fixed sleep, until no process of the fleet is left.
+async fn gone(fleet: &LocalFleet) -> Vec<String> {
+    let begin = Instant::now();
+    loop {
+        let left = processes(fleet);
+        if left.is_empty() || begin.elapsed() > Duration::from_secs(20) {
+            return left;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn frames_arrive_in_order_and_the_probe_is_sent_only_once() {
+    let fleet = fleet(2);
+    let probe = stub(&[hello(), progress(), bye()], "");
+    let works: Vec<Work> = fleet.inventory().nodes().iter().map(work).collect();
+    let first = run(works.clone(), probe.clone(), settings(&fleet)).await;
+    assert_eq!(ends(&first).iter().filter(|end| end.is_ok()).count(), 2, "{first:?}");
+    let told: Vec<&Frame> = first
+        .iter()
+        .filter(|event| event.node == "demo-01")
+        .filter_map(|event| if let EventKind::Frame(frame) = &event.kind { Some(frame) } else { None })
+        .collect();
+    assert_eq!(told, [&hello(), &progress()]);
+    assert_eq!(uploads(&first), 2);
+    let second = run(works, probe, settings(&fleet)).await;
+    assert!(ends(&second).iter().all(Result::is_ok), "{second:?}");
+    assert_eq!(uploads(&second), 0);
+}
+
+#[tokio::test]
+async fn works_of_one_node_share_a_connection_and_keep_their_order() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    let events = run(vec![work(node), work(node)], stub(&[hello(), bye()], ""), settings(&fleet)).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+    let logins = events.iter().filter(|e| matches!(e.kind, EventKind::Link(LinkState::Authenticating))).count();
+    assert_eq!(logins, 1);
+}
+
+#[tokio::test]
+async fn a_key_the_node_does_not_know_is_refused_and_said() {
+    let fleet = fleet(1);
+    let other = self::fleet(1);
+    let settings = Settings { identities: other.settings().identities, ..settings(&fleet) };
+    let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], stub(&[], ""), settings).await);
+    assert_eq!((failure.phase, failure.kind), (Phase::Login, FailureKind::LoginRefused));
+    assert!(failure.message.starts_with("demo-01: login: as demo: refused; tried "), "{failure}");
+    assert!(failure.message.contains("id_ed25519") && failure.message.contains("login shell"), "{failure}");
+}
+
+#[tokio::test]
+async fn without_any_key_the_missing_file_is_named() {
+    let fleet = fleet(1);
+    let mut node = fleet.inventory().nodes()[0].clone();
+    node.identity = Some("/nowhere/key".into());
+    let failure = failure(&run(vec![work(&node)], stub(&[], ""), settings(&fleet)).await);
+    assert_eq!(failure.kind, FailureKind::NoKey);
+    assert!(failure.message.contains("key /nowhere/key does not exist"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_changed_host_key_is_refused_with_file_line_and_both_fingerprints() {
+    let fleet = fleet(2);
+    let records = std::fs::read_to_string(fleet.dir().join("known_hosts")).unwrap();
+    let keys: Vec<&str> = records.lines().map(|line| line.split_once(' ').unwrap().1).collect();
+    let port = fleet.inventory().nodes()[0].port;
+    let changed = fleet.dir().join("changed");
+    std::fs::write(&changed, format!("# moved\n[127.0.0.1]:{port} {}\n", keys[1])).unwrap();
+    let settings = Settings { known_hosts: vec![changed.clone()], ..settings(&fleet) };
+    let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], stub(&[], ""), settings).await);
+    assert_eq!((failure.phase, failure.kind), (Phase::HostKey, FailureKind::HostKeyChanged));
+    assert!(failure.message.contains(&format!("{}:2 has", changed.display())), "{failure}");
+    assert_eq!(failure.message.matches("SHA256:").count(), 2, "{failure}");
+}
+
+#[tokio::test]
+async fn an_unknown_host_key_is_refused_or_recorded_as_the_policy_says() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    let records = fleet.dir().join("new/known_hosts");
+    let strict = Settings { known_hosts: vec![records.clone()], ..settings(&fleet) };
+    let accept = Settings { host_key_policy: muster_fleet::HostKeyPolicy::AcceptNew, ..strict.clone() };
+    let failure = failure(&run(vec![work(node)], stub(&[], ""), strict.clone()).await);
+    assert_eq!(failure.kind, FailureKind::HostKeyUnknown, "{failure}");
+    let probe = stub(&[hello(), bye()], "");
+    assert!(ends(&run(vec![work(node)], probe.clone(), accept).await)[0].is_ok());
+    assert!(ends(&run(vec![work(node)], probe, strict).await)[0].is_ok(), "recorded by the run before");
+}
+
+#[tokio::test]
+async fn a_server_that_never_sends_a_banner_is_told_from_one_that_is_not_there() {
+    let fleet = fleet(1);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut node = fleet.inventory().nodes()[0].clone();
+    node.port = silent.local_addr().unwrap().port();
+    let settings = Settings { banner: Duration::from_millis(300), ..settings(&fleet) };
+    let mute = failure(&run(vec![work(&node)], stub(&[], ""), settings.clone()).await);
+    assert_eq!(mute.kind, FailureKind::NoBanner);
+    let said = "demo-01: connect: no banner within 300 ms (TCP connected; is sshd stopped or the node hung?)";
+    assert_eq!(mute.message, said);
+    drop(silent);
+    let closed = failure(&run(vec![work(&node)], stub(&[], ""), settings).await);
+    assert_eq!(closed.kind, FailureKind::Refused, "{closed}");
+}
+
+#[tokio::test]
+async fn a_server_that_closes_before_the_banner_is_tried_again() {
+    let fleet = fleet(1);
+    let rude = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut node = fleet.inventory().nodes()[0].clone();
+    node.port = rude.local_addr().unwrap().port();
+    let closing = tokio::spawn(async move {
+        for visits in 1.. {
+            let Ok((stream, _)) = rude.accept().await else { return visits };
+            drop(stream);
+        }
+        0
+    });
+    let settings = Settings { retries: 2, back_off: Duration::from_millis(10), ..settings(&fleet) };
+    let events = run(vec![work(&node)], stub(&[], ""), settings).await;
+    closing.abort();
+    assert_eq!(failure(&events).kind, FailureKind::Dropped);
+    let waits = events.iter().filter(|e| matches!(e.kind, EventKind::Link(LinkState::Waiting { .. }))).count();
+    assert_eq!(waits, 2);
+}
+
+#[tokio::test]
+async fn garbage_instead_of_frames_ends_the_work_with_words() {
+    let fleet = fleet(1);
+    let rest = format!("{}exec sleep 60", said(&[0, 0, 0, 3, 0xff, 0xff, 0xff]));
+    let failure =
+        failure(&run(vec![work(&fleet.inventory().nodes()[0])], stub(&[hello()], &rest), settings(&fleet)).await);
+    assert_eq!(failure.kind, FailureKind::Protocol, "{failure}");
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_probe_that_never_greets_is_told_with_what_it_said() {
+    let fleet = fleet(1);
+    let probe = Arc::new(Probe::new(b"#!/bin/sh\necho hello there; exec sleep 60\n".to_vec().into()));
+    let settings = Settings { start: Duration::from_secs(2), ..settings(&fleet) };
+    let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], probe, settings).await);
+    assert_eq!((failure.phase, failure.kind), (Phase::Start, FailureKind::Hang));
+    assert!(failure.message.contains("hello there"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_probe_that_dies_is_named_with_its_signal_and_its_last_words() {
+    let fleet = fleet(1);
+    let probe = stub(&[hello(), progress()], "echo out of luck >&2; kill -9 $$");
+    let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], probe, settings(&fleet)).await);
+    assert_eq!((failure.phase, failure.kind), (Phase::Run, FailureKind::Cut));
+    assert!(failure.message.contains("was killed") && failure.message.contains("cpu-stream"), "{failure}");
+    assert!(failure.message.contains("out of luck"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_stopped_probe_hangs_is_named_and_is_killed() {
+    let fleet = fleet(1);
+    let probe = stub(&[hello(), progress()], "kill -STOP $$; sleep 60");
+    let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], probe, settings(&fleet)).await);
+    assert_eq!(failure.kind, FailureKind::Hang);
+    assert!(failure.message.contains("no frame for 2 s during cpu-stream"), "{failure}");
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_probe_that_beats_is_alive_until_its_time_is_up() {
+    let fleet = fleet(1);
+    let beat = said(&frames(&[Frame::Beat(Beat { wall_ns: 1, monotonic_ns: 1, nonce: 0 })]));
+    let probe = stub(&[hello(), progress()], &format!("while :; do {beat} sleep 0.2; done"));
+    let work = Work { limit: Duration::from_secs(4), ..work(&fleet.inventory().nodes()[0]) };
+    let failure = failure(&run(vec![work], probe, settings(&fleet)).await);
+    assert_eq!(failure.kind, FailureKind::TimeLimit, "{failure}");
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn cancelling_kills_the_remote_process_tree() {
+    let fleet = fleet(2);
+    let probe = stub(&[hello(), progress()], "trap '' TERM HUP INT; sleep 300 & sleep 301 & wait");
+    let works = fleet.inventory().nodes().iter().map(work).collect();
+    let patient = Settings { idle: Duration::from_secs(60), ..settings(&fleet) };
+    let live = |kind: &EventKind| matches!(kind, EventKind::Frame(Frame::Progress(_)));
+    let events = run_until(works, probe, patient, CancellationToken::new(), live).await;
+    let kinds: Vec<_> = ends(&events).into_iter().map(|end| end.unwrap_err().kind).collect();
+    assert_eq!(kinds, [FailureKind::Cancelled; 2]);
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn hostile_process_ids_are_not_killed() {
+    let fleet = fleet(1);
+    let Frame::Hello(mut liar) = hello() else { unreachable!() };
+    liar.pid = 1;
+    let probe = stub(&[Frame::Hello(liar), progress()], "exec sleep 60");
+    let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], probe, settings(&fleet)).await);
+    assert_eq!(failure.kind, FailureKind::Hang);
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn noise_of_the_login_shell_does_not_matter() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    let probe = Arc::new(Probe::new(
+        format!("#!/bin/sh\necho noise of a wrapper; {}", said(&[&MAGIC[..], &frames(&[hello(), bye()])].concat()))
+            .into_bytes()
+            .into(),
+    ));
+    assert!(ends(&run(vec![work(node)], probe, settings(&fleet)).await)[0].is_ok());
+}
+
+#[tokio::test]
+async fn cleaning_removes_the_probe_and_says_where_it_was() {
+    let fleet = fleet(1);
+    let node = fleet.inventory().nodes()[0].clone();
+    run(vec![work(&node)], stub(&[hello(), bye()], ""), settings(&fleet)).await;
+    let nodes = [node];
+    let cleaned = muster_fleet::clean(&nodes, Arc::new(settings(&fleet))).await.remove(0).1.unwrap();
+    let home = fleet.dir().join("demo-01");
+    assert!(cleaned.removed.iter().any(|dir| dir.starts_with(home.to_str().unwrap())), "{cleaned:?}");
+    assert_eq!(std::fs::read_dir(home.join(".cache")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn two_hundred_connections_work_at_once() {
+    let fleet = fleet(8);
+    let mut works = Vec::new();
+    for place in 0..200 {
+        let mut node = fleet.inventory().nodes()[place % 8].clone();
+        node.name = format!("many-{place:03}");
+        works.push(work(&node));
+    }
+    let patient = Settings {
+        fan_out: 200,
+        retries: 6,
+        idle: Duration::from_secs(60),
+        start: Duration::from_secs(60),
+        ..fleet.settings()
+    };
+    let events = run(works, stub(&[hello(), bye()], ""), patient).await;
+    let failed: Vec<String> = ends(&events).into_iter().filter_map(|end| end.err().map(|f| f.message)).collect();
+    assert_eq!(failed, Vec::<String>::new());
+    assert_eq!(ends(&events).len(), 200);
+}
+
+#[tokio::test]
+async fn slowed_nodes_follow_the_seed_and_leave_nothing_stopped() {
+    let options = Options { nodes: 4, slow: 2, seed: 7, ..Options::default() };
+    let fleet = LocalFleet::start(&options).unwrap();
+    let again = LocalFleet::start(&options).unwrap();
+    assert_eq!(fleet.slowed(), again.slowed());
+    assert_eq!(fleet.slowed().len(), 2);
+    let works = fleet.inventory().nodes().iter().map(work).collect();
+    let events = run(works, stub(&[hello(), bye()], ""), settings(&fleet)).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_fleet_leaves_no_process_and_no_directory() {
+    let fleet = fleet(1);
+    let dir = fleet.dir().to_path_buf();
+    let nodes = fleet.inventory().nodes().to_vec();
+    let settings = Arc::new(fleet.settings());
+    let limit = Duration::from_millis(500);
+    // Its own session, so that only the mark in its environment leads to it.
+    let results = muster_fleet::command(&nodes, "setsid sleep 300 >/dev/null 2>&1 & sleep 300", limit, settings).await;
+    assert_eq!(results[0].1.as_ref().unwrap_err().kind, FailureKind::TimeLimit);
+    drop(fleet);
+    assert!(!dir.exists());
+}
+
+#[tokio::test]
+async fn a_real_probe_runs_where_one_is_given() {
+    let Some(path) = std::env::var_os("MUSTER_TEST_PROBE") else { return };
+    let fleet = fleet(2);
+    let probe = Arc::new(Probe::new(std::fs::read(path).unwrap().into()));
+    let mut works: Vec<Work> = fleet.inventory().nodes().iter().map(work).collect();
+    for work in &mut works {
+        work.request = Request::Run {
+            collectors: vec!["identity".into()],
+            benchmarks: vec!["cpu-dispatch".into()],
+            profile: Profile::Smoke,
+            scratch: None,
+        };
+    }
+    let settings = Settings { idle: Duration::from_secs(15), ..settings(&fleet) };
+    let events = run(works, probe, settings).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+    assert!(events.iter().any(|event| matches!(event.kind, EventKind::Frame(Frame::Series(_)))));
+}
