@@ -5,13 +5,15 @@
 //! Hence, in this order:
 //!
 //! 1. A failed benchmark stands as it is.
-//! 2. A node that is slow (`SLOW`: 30 % more cost and three spreads) in at least half of the metrics of a resource
-//!    class, three or more of them, is convicted, also where no single metric could decide. This is what finds a
-//!    half-speed node on a machine on which nothing is repeatable: its cost doubles everywhere at once.
-//! 3. On a quiet fleet (most metrics repeatable) the alpha rule convicts alone if the node's median lies beyond
-//!    eight spreads of its peers. With eight nodes a spread comes from seven values and is off by a factor of
-//!    two now and then; eight estimated spreads keep hundreds of comparisons below one false one in a thousand
-//!    runs (`tests/noise.rs`). Half the decided metrics of a class failing together do as well.
+//! 2. A node that is slow ([`SLOW`]: 30 % more cost and three spreads) in at least half of the metrics of a resource
+//!    class, three or more of them, is convicted, also where no single metric could decide, if chance does not
+//!    explain it: the other nodes of the same run show how often a metric is slow by chance, and as many metrics
+//!    at that rate must be rarer than [`CHANCE`] over all nodes and classes. This is what finds a half-speed node
+//!    on a machine on which nothing is repeatable: its cost doubles everywhere at once. It is asked twice, of the
+//!    mean step (sees a node stopped now and then) and of the median step (deaf to bursts).
+//! 3. On a quiet fleet the alpha rule convicts alone if the node's median lies beyond eight spreads of its peers.
+//!    With eight nodes a spread comes from seven values and is off by a factor of two now and then; eight
+//!    estimated spreads keep hundreds of comparisons below one false one in a thousand runs (`tests/noise.rs`).
 //! 4. All other failures become warnings on a quiet fleet and undecided on a noisy one.
 
 use std::collections::BTreeMap;
@@ -34,6 +36,10 @@ const SHARE: f64 = 0.5;
 const WITNESSES: usize = 3;
 /// Spreads beyond which the alpha rule needs no second metric.
 const ALONE_SPREADS: f64 = 8.0;
+/// Chance left that an innocent node of a run is convicted by agreement.
+const CHANCE: f64 = 5e-4;
+/// Nodes with slow metrics, as a share, from which on the slow metrics are the place's and not the nodes'.
+const SCATTERED_SHARE: f64 = 0.2;
 /// Share of metrics without a trusted criterion from which on the whole run counts as noisy.
 const NOISY_SHARE: f64 = 0.25;
 /// Share of a node's metrics that must be decided before it can pass.
@@ -75,15 +81,41 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
             });
         }
     }
-    let noisy = is_noisy(metrics);
-    cells.into_iter().map(|(node, cells)| judge_node(node, &cells, noisy)).collect()
+    let run = Tally::of(cells.values().flatten());
+    let weighed: Vec<_> = cells.values().map(|own| weigh_classes(own, run, cells.len())).collect();
+    let scattered = cells
+        .values()
+        .zip(&weighed)
+        .filter(|(cells, classes)| classes.values().all(|c| !c.convicted) && cells.iter().any(|c| c.slow()[0]))
+        .count();
+    let noisy = undecidable(metrics) || scattered as f64 >= (SCATTERED_SHARE * cells.len() as f64).max(3.0);
+    cells.iter().zip(&weighed).map(|((node, cells), classes)| judge_node(node, cells, classes, noisy)).collect()
 }
 
 /// Whether too many metrics of the run have no criterion that decides.
-fn is_noisy(metrics: &[Learned]) -> bool {
+fn undecidable(metrics: &[Learned]) -> bool {
     let able = || metrics.iter().map(|l| &l.criterion).filter(|c| c.n >= QUORUM);
     let undecided = able().filter(|c| !matches!(c.status, Status::Ok)).count();
     undecided as f64 > NOISY_SHARE * able().count() as f64
+}
+
+/// Weighs the classes of one node against everyone else's metrics.
+fn weigh_classes<'a>(cells: &[Cell<'a>], run: Tally, nodes: usize) -> BTreeMap<&'a str, Class> {
+    let mut classes: BTreeMap<&str, Vec<&Cell<'_>>> = BTreeMap::new();
+    for cell in cells {
+        classes.entry(resource_class(&cell.verdict.metric.benchmark)).or_default().push(cell);
+    }
+    let all = Tally::of(cells);
+    let others = Tally { slow: [0, 1].map(|k| run.slow[k] - all.slow[k]), of: run.of - all.of };
+    let questions = nodes * classes.len();
+    let weigh = |cells: Vec<&Cell<'_>>| {
+        let own = Tally::of(cells.iter().copied());
+        // A run of one or two metrics has no witnesses to ask: then each must be extreme by itself.
+        let few = all.of > 0 && all.of < WITNESSES && cells.iter().all(|c| c.evidence.is_none() || c.extreme());
+        let slow = own.slow[0].max(own.slow[1]);
+        Class { slow, of: own.of, convicted: few || own.stands_out(others, questions) }
+    };
+    classes.into_iter().map(|(name, cells)| (name, weigh(cells))).collect()
 }
 
 struct Cell<'a> {
@@ -94,8 +126,18 @@ struct Cell<'a> {
 }
 
 impl Cell<'_> {
-    fn slow(&self) -> bool {
-        self.evidence.is_some_and(|e| e.slowdown >= SLOW && e.spreads >= SLOW_SPREADS)
+    /// Slow by its mean step, and by its median step.
+    fn slow(&self) -> [bool; 2] {
+        self.evidence.map_or([false; 2], |e| {
+            [
+                e.slowdown >= SLOW && e.spreads >= SLOW_SPREADS,
+                e.median_slowdown >= SLOW && e.median_spreads >= SLOW_SPREADS,
+            ]
+        })
+    }
+
+    fn is_slow(&self) -> bool {
+        self.slow().contains(&true)
     }
 
     fn extreme(&self) -> bool {
@@ -108,10 +150,6 @@ impl Cell<'_> {
     fn accused(&self) -> bool {
         self.verdict.state == State::Fail && self.verdict.similarity.is_some()
     }
-
-    fn decided(&self) -> bool {
-        matches!(self.verdict.state, State::Pass | State::Fail)
-    }
 }
 
 /// What the metrics of one class say together about one node.
@@ -119,34 +157,58 @@ struct Class {
     slow: usize,
     of: usize,
     convicted: bool,
-    agreed: bool,
 }
 
-fn weigh(cells: &[&Cell<'_>], alone: bool) -> Class {
-    let of = cells.iter().filter(|c| c.evidence.is_some()).count();
-    let slow = cells.iter().filter(|c| c.slow()).count();
-    let decided = cells.iter().filter(|c| c.decided() && c.status == Status::Ok).count();
-    let failing = cells.iter().filter(|c| c.accused() && c.status == Status::Ok).count();
-    let most = |some: usize, of: usize| some >= WITNESSES && some as f64 >= SHARE * of as f64;
-    // A run of one or two metrics has no witnesses to ask: then each must be extreme by itself.
-    let few = alone && of > 0 && of < WITNESSES && cells.iter().all(|c| c.evidence.is_none() || c.extreme());
-    Class { slow, of, convicted: most(slow, of) || few, agreed: most(failing, decided) }
+/// How often metrics are slow by chance: the totals of a run, by mean and by median step.
+#[derive(Clone, Copy, Default)]
+struct Tally {
+    slow: [usize; 2],
+    of: usize,
 }
 
-fn judge_node(node: &str, cells: &[Cell<'_>], noisy: bool) -> NodeState {
-    let mut classes: BTreeMap<&str, Vec<&Cell<'_>>> = BTreeMap::new();
-    for cell in cells {
-        classes.entry(resource_class(&cell.verdict.metric.benchmark)).or_default().push(cell);
+impl Tally {
+    fn of<'a>(cells: impl IntoIterator<Item = &'a Cell<'a>>) -> Self {
+        let mut tally = Self::default();
+        for cell in cells.into_iter().filter(|c| c.evidence.is_some()) {
+            let slow = cell.slow();
+            tally.of += 1;
+            (0..2).filter(|&k| slow[k]).for_each(|k| tally.slow[k] += 1);
+        }
+        tally
     }
-    let alone = cells.iter().filter(|c| c.evidence.is_some()).count() < WITNESSES;
-    let weighed: BTreeMap<&str, Class> = classes.iter().map(|(&name, cells)| (name, weigh(cells, alone))).collect();
-    let verdicts: Vec<NodeVerdict> = cells
-        .iter()
-        .map(|cell| revise(cell, &weighed[resource_class(&cell.verdict.metric.benchmark)], noisy))
-        .collect();
+
+    /// Whether `own` is more than chance at the rate of everyone else, asked `questions` times.
+    fn stands_out(self, others: Self, questions: usize) -> bool {
+        (0..2).any(|k| {
+            // One more slow metric than seen: a rate of zero would call anything significant.
+            let rate = (others.slow[k] + 1) as f64 / (others.of + 2) as f64;
+            let enough = self.slow[k] >= WITNESSES && self.slow[k] as f64 >= SHARE * self.of as f64;
+            enough && binomial_tail(self.slow[k], self.of, rate) * questions as f64 <= CHANCE
+        })
+    }
+}
+
+/// Chance of at least `k` successes of `n` at `rate` each.
+fn binomial_tail(k: usize, n: usize, rate: f64) -> f64 {
+    let mut term = (1.0 - rate).powi(n as i32);
+    let mut tail = 0.0;
+    for i in 0..=n {
+        if i >= k {
+            tail += term;
+        }
+        term *= (n - i) as f64 / (i + 1) as f64 * rate / (1.0 - rate);
+    }
+    tail
+}
+
+fn judge_node(node: &str, cells: &[Cell<'_>], classes: &BTreeMap<&str, Class>, noisy: bool) -> NodeState {
+    let class_of = |cell: &Cell<'_>| &classes[resource_class(&cell.verdict.metric.benchmark)];
+    let verdicts: Vec<NodeVerdict> = cells.iter().map(|cell| revise(cell, class_of(cell), noisy)).collect();
     let mut reasons = Vec::new();
-    for (name, class) in weighed.iter().filter(|(_, c)| c.convicted) {
-        reasons.push(summary(node, name, class, &classes[name]));
+    for (name, class) in classes.iter().filter(|(_, c)| c.convicted) {
+        let members: Vec<&Cell<'_>> =
+            cells.iter().filter(|c| resource_class(&c.verdict.metric.benchmark) == *name).collect();
+        reasons.push(summary(node, name, class, &members));
     }
     let state = settle(&verdicts);
     for wanted in [State::Fail, State::Warn] {
@@ -168,7 +230,7 @@ fn revise(cell: &Cell<'_>, class: &Class, noisy: bool) -> NodeVerdict {
         };
         verdict.state = state;
         verdict.reason = format!("{}; {why}", verdict.reason);
-    } else if class.convicted && cell.slow() && verdict.state == State::Unknown {
+    } else if class.convicted && cell.is_slow() && verdict.state == State::Unknown {
         verdict.state = State::Fail;
         if let Some(evidence) = cell.evidence {
             verdict.reason = format!(
@@ -190,8 +252,7 @@ fn stands(cell: &Cell<'_>, class: &Class, noisy: bool) -> bool {
     if class.convicted {
         return true;
     }
-    let far = cell.evidence.is_some_and(|e| e.median_spreads >= ALONE_SPREADS);
-    cell.status == Status::Ok && !noisy && (far || class.agreed)
+    cell.status == Status::Ok && !noisy && cell.evidence.is_some_and(|e| e.median_spreads >= ALONE_SPREADS)
 }
 
 fn settle(verdicts: &[NodeVerdict]) -> State {
@@ -211,7 +272,7 @@ fn settle(verdicts: &[NodeVerdict]) -> State {
 /// `n3 is 52 % slower than 7 peers in 11 of 13 cpu metrics`.
 fn summary(node: &str, name: &str, class: &Class, cells: &[&Cell<'_>]) -> String {
     let mut slowdowns: Vec<f64> =
-        cells.iter().filter(|c| c.slow()).filter_map(|c| c.evidence).map(|e| e.slowdown).collect();
+        cells.iter().filter(|c| c.is_slow()).filter_map(|c| c.evidence).map(|e| e.slowdown).collect();
     slowdowns.sort_unstable_by(f64::total_cmp);
     let typical = crate::sample::median_of_sorted(&slowdowns);
     let peers = cells.iter().map(|c| c.peers).max().unwrap_or(0);
