@@ -8,7 +8,7 @@ use muster_wire::Profile;
 
 use crate::entry::{Entry, Packed};
 use crate::error::failed;
-use crate::frame::{Damage, Piece, Span, Start, scan, start};
+use crate::frame::{Damage, HEADER, Piece, Span, Start, scan, start};
 use crate::index::{Index, IndexError, ResultRow, RunRow};
 use crate::log::sync_dir;
 use crate::place;
@@ -71,11 +71,15 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
         row = None;
     }
     let from = row.as_ref().map_or(0, |r| r.upto);
+    if len == 0 && tail == Tail::Cut {
+        cut(&path, 0).map_err(failed("remove", &path))?;
+        return Ok(());
+    }
     if from == len || newer(&path, from, said)? {
         return Ok(());
     }
     let mut trouble = Ok(());
-    let end = scan(&path, from, &mut |piece| match piece {
+    let mut end = scan(&path, from, &mut |piece| match piece {
         Piece::Damage(damage) => tell(&path, &damage, tail, said),
         Piece::Entry(span, entry) => {
             if trouble.is_ok() {
@@ -90,6 +94,9 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
         // Counted, not added up: rows may be there from a time before a crash.
         row.records = index.results(id, None)?.len() as u64;
         index.put_run(&row)?;
+    } else if end == HEADER {
+        // A crash came before the run was begun: the file goes, so that the run can be begun again.
+        end = 0;
     }
     settle(&path, dir, end, tail, said)
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,16 @@ const CRITERIA_KEY: &[u8] = b"criteria";
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct IndexError(pub(crate) String);
+
+impl IndexError {
+    /// Whether sled's own lock is held. sled gives it no kind of its own.
+    pub(crate) fn busy(&self) -> bool {
+        self.0.contains("could not acquire lock")
+    }
+}
+
+/// How long threads of a closed sled may hold its lock.
+const LINGER: Duration = Duration::from_secs(5);
 
 type Answer<T> = Result<T, IndexError>;
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
@@ -128,29 +139,36 @@ impl Index {
     }
 
     /// Opens or makes the index in `dir`. Damage that sled answers with a panic is an error like any other.
+    /// The caller holds the database's lock, so whoever holds sled's is a closed handle whose threads are ending.
     pub(crate) fn open(dir: &Path, cache_bytes: u64) -> Answer<Self> {
-        let config = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None);
-        let open = move || -> Answer<Self> {
-            let db = config.open()?;
-            let tree = |name: &str| db.open_tree(name).map(Tree::Sled);
-            let mut index = Self {
-                runs: tree("runs")?,
-                results: tree("results")?,
-                nodes: tree("nodes")?,
-                criteria: tree("criteria")?,
-                meta: tree("meta")?,
-                sled: Some(db),
-            };
-            match index.number(FORMAT_KEY)? {
-                Some(FORMAT) => {}
-                None if index.run_rows()?.is_empty() => index.set_number(FORMAT_KEY, FORMAT)?,
-                other => return Err(IndexError(format!("its rows are of format {other:?}, not {FORMAT}"))),
+        let start = Instant::now();
+        loop {
+            // Nothing of a half-opened index is used after a panic.
+            let opened = catch_unwind(AssertUnwindSafe(|| Self::open_once(dir, cache_bytes)));
+            match opened.unwrap_or_else(|_| Err(IndexError("sled panicked while opening it".to_owned()))) {
+                Err(e) if e.busy() && start.elapsed() < LINGER => std::thread::sleep(Duration::from_millis(5)),
+                other => return other,
             }
-            Ok(index)
+        }
+    }
+
+    fn open_once(dir: &Path, cache_bytes: u64) -> Answer<Self> {
+        let db = sled::Config::new().path(dir).cache_capacity(cache_bytes).flush_every_ms(None).open()?;
+        let tree = |name: &str| db.open_tree(name).map(Tree::Sled);
+        let mut index = Self {
+            runs: tree("runs")?,
+            results: tree("results")?,
+            nodes: tree("nodes")?,
+            criteria: tree("criteria")?,
+            meta: tree("meta")?,
+            sled: Some(db),
         };
-        // Nothing of a half-opened index is used after a panic.
-        let opened = catch_unwind(AssertUnwindSafe(open));
-        opened.unwrap_or_else(|_| Err(IndexError("sled panicked while opening it".to_owned())))
+        match index.number(FORMAT_KEY)? {
+            Some(FORMAT) => {}
+            None if index.run_rows()?.is_empty() => index.set_number(FORMAT_KEY, FORMAT)?,
+            other => return Err(IndexError(format!("its rows are of format {other:?}, not {FORMAT}"))),
+        }
+        Ok(index)
     }
 
     /// Whether it is kept on disk.

@@ -39,6 +39,10 @@ fn open_sled(dir: &Path, options: &Options, said: &mut Vec<String>) -> Index {
     let try_open = || Index::open(&path, options.cache_bytes);
     let first = match try_open() {
         Ok(index) => return index,
+        Err(e) if e.busy() => {
+            said.push(format!("the index is in use ({e}): working without one, which is slower"));
+            return Index::memory();
+        }
         Err(e) => e,
     };
     let second = match snapshots_aside(dir) {

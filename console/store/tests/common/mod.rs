@@ -5,11 +5,11 @@ use std::path::Path;
 use muster_store::{Db, Options, Record, Run, RunState};
 use muster_wire::{Direction, MetricId, Outcome, Profile, Series, Unit};
 
-pub fn db(dir: &Path) -> Db {
-    Db::open(dir, &Options::default()).unwrap()
+pub(crate) fn db(dir: &Path) -> Db {
+    Db::open(dir, &Options::default()).expect("the database opens")
 }
 
-pub fn run(id: &str, started_ms: u64) -> Run {
+pub(crate) fn run(id: &str, started_ms: u64) -> Run {
     Run {
         id: id.to_owned(),
         playbook: "cbd-light".to_owned(),
@@ -23,7 +23,7 @@ pub fn run(id: &str, started_ms: u64) -> Run {
 }
 
 /// A record of `values` samples that its names decide.
-pub fn record(run: &str, node: &str, work: &str, values: usize) -> Record {
+pub(crate) fn record(run: &str, node: &str, work: &str, values: usize) -> Record {
     let seed = crc(node) ^ crc(work);
     let series = Series {
         metric: MetricId::new(work, "copy", "own"),

@@ -1,0 +1,290 @@
+//! Whatever happens to the files, what was acknowledged and is still there comes back, and the rest is told.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{db, record, run};
+use muster_store::{Db, Options, Record, RunState, Store, StoreError, check, rebuild};
+
+/// A closed database with one finished run of `n` records.
+fn filled(dir: &Path, n: usize) -> Vec<Record> {
+    let records: Vec<Record> = (0..n).map(|i| record("r", &format!("n{i:04}"), "disk", 8)).collect();
+    let mut store = db(dir);
+    store.begin(&run("r", 1)).unwrap();
+    store.append_many(&records).unwrap();
+    store.put_criterion("disk", b"sample").unwrap();
+    store.end("r", RunState::Finished, 2).unwrap();
+    records
+}
+
+fn log(dir: &Path) -> PathBuf {
+    dir.join("runs/r.log")
+}
+
+/// Offset and length of every frame.
+fn frames(bytes: &[u8]) -> Vec<(usize, usize)> {
+    let (mut at, mut found) = (16, Vec::new());
+    while at < bytes.len() {
+        let length = 8 + u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+        found.push((at, length));
+        at += length;
+    }
+    found
+}
+
+/// The index's files, after sled wrote its snapshot: it does so when it opens.
+fn index_image(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    drop(db(dir));
+    let files = fs::read_dir(dir.join("index")).unwrap().map(|e| e.unwrap().path());
+    files.filter(|p| p.is_file()).map(|p| (p.clone(), fs::read(p).unwrap())).collect()
+}
+
+#[test]
+fn a_run_file_cut_at_any_byte_keeps_every_whole_record_and_takes_new_ones() {
+    let origin = tempfile::tempdir().unwrap();
+    let records = filled(origin.path(), 3);
+    let whole = fs::read(log(origin.path())).unwrap();
+    let ends: Vec<usize> = frames(&whole).iter().map(|(at, length)| at + length).collect();
+    for cut in 0..whole.len() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("runs")).unwrap();
+        fs::write(log(dir.path()), &whole[..cut]).unwrap();
+        let good = ends.iter().filter(|&&end| end <= cut).count();
+        let kept = good.saturating_sub(1).min(records.len());
+        let reader = Db::open_read_only(dir.path()).unwrap();
+        assert_eq!(reader.runs().unwrap().len(), usize::from(good > 0), "cut at {cut}");
+        drop(reader);
+
+        let mut store = db(dir.path());
+        let clean = ends.contains(&cut);
+        let said = store.opened().repairs.join("\n");
+        let last = ends.iter().rev().find(|&&end| end <= cut).copied().unwrap_or(0);
+        assert_eq!(said.contains(&format!("{} bytes at its end", cut - last)), !clean && cut > 0, "cut {cut}: {said}");
+        if !clean && cut > 0 {
+            let copy = dir.path().join(format!("damaged/r.log.{last}"));
+            assert_eq!(fs::read(copy).unwrap(), whole[last..cut], "what is cut off is kept aside");
+        }
+        store.begin(&run("r", 1)).unwrap();
+        assert_eq!(store.records("r").unwrap(), records[..kept], "cut at {cut}");
+        store.append(&record("r", "new", "disk", 2)).unwrap();
+        drop(store);
+        let report = check(dir.path()).unwrap();
+        assert!(report.sound(), "cut at {cut}: {report:?}");
+        assert_eq!(Db::open_read_only(dir.path()).unwrap().done("r").unwrap().len(), kept + 1);
+    }
+}
+
+#[test]
+fn a_flipped_byte_costs_one_frame_and_is_told_wherever_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 3);
+    let whole = fs::read(log(dir.path())).unwrap();
+    let frames = frames(&whole);
+    for at in 16..whole.len() {
+        let hit = frames.iter().position(|&(start, length)| (start..start + length).contains(&at)).unwrap();
+        let mut bad = whole.clone();
+        bad[at] ^= 0x40;
+        fs::write(log(dir.path()), &bad).unwrap();
+        let report = check(dir.path()).unwrap();
+        let damage = &report.files[0].damage;
+        assert_eq!(damage.len(), 1, "byte {at}");
+        assert_eq!((damage[0].offset, damage[0].bytes), (frames[hit].0 as u64, frames[hit].1 as u64), "byte {at}");
+        assert_eq!(damage[0].tail, hit == frames.len() - 1);
+
+        let store = Db::open_read_only(dir.path()).unwrap();
+        let mut left = records.clone();
+        if (1..=3).contains(&hit) {
+            left.remove(hit - 1);
+        }
+        assert_eq!(store.records("r").unwrap(), left, "byte {at}");
+        assert!(store.notices().join("\n").contains(&format!("offset {}", frames[hit].0)), "byte {at}");
+    }
+}
+
+#[test]
+fn a_record_that_rotted_after_it_was_indexed_is_left_out_and_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 5);
+    let mut bytes = fs::read(log(dir.path())).unwrap();
+    let (at, length) = frames(&bytes)[3];
+    bytes[at + length / 2] ^= 1;
+    fs::write(log(dir.path()), &bytes).unwrap();
+    let store = db(dir.path());
+    let left = [&records[..2], &records[3..]].concat();
+    assert_eq!(store.records("r").unwrap(), left);
+    let said = store.notices().join("\n");
+    assert!(said.contains("disk on n0002") && said.contains(&format!("offset {at}")), "{said}");
+    assert_eq!(store.records("r").unwrap(), left, "and the second look costs no more");
+    drop(store);
+    let store = db(dir.path());
+    assert_eq!(store.records("r").unwrap(), left);
+    assert_eq!(store.done("r").unwrap().len(), 4, "what is lost is measured again on resume");
+    drop(store);
+    assert_eq!(db(dir.path()).opened().repairs, Vec::<String>::new(), "told once by opening, always by check");
+    assert!(!check(dir.path()).unwrap().sound());
+}
+
+#[test]
+fn a_header_that_rotted_hides_no_record() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 3);
+    let mut bytes = fs::read(log(dir.path())).unwrap();
+    bytes[2] ^= 1;
+    fs::write(log(dir.path()), &bytes).unwrap();
+    rebuild(dir.path()).unwrap();
+    let store = db(dir.path());
+    assert_eq!(store.records("r").unwrap(), records);
+}
+
+#[test]
+fn a_run_whose_beginning_rotted_still_shows_its_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 3);
+    let mut bytes = fs::read(log(dir.path())).unwrap();
+    bytes[30] ^= 1;
+    fs::write(log(dir.path()), &bytes).unwrap();
+    rebuild(dir.path()).unwrap();
+    let store = db(dir.path());
+    let shown = store.run("r").unwrap().unwrap();
+    assert_eq!((shown.playbook.as_str(), shown.nodes.len(), shown.state), ("", 3, RunState::Finished));
+    assert_eq!(store.records("r").unwrap(), records);
+}
+
+#[test]
+fn an_emptied_snapshot_is_moved_away_and_the_index_opens_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 400);
+    let mut emptied = 0;
+    for (path, _) in index_image(dir.path()) {
+        if path.file_name().unwrap().to_str().unwrap().starts_with("snap.") {
+            fs::write(path, b"").unwrap();
+            emptied += 1;
+        }
+    }
+    assert!(emptied > 0, "sled leaves a snapshot behind");
+    let store = db(dir.path());
+    let said = store.opened().repairs.join("\n");
+    assert!(said.contains("snapshot files moved to damaged/"), "{said}");
+    assert_eq!(store.records("r").unwrap(), records);
+    drop(store);
+    assert!(check(dir.path()).unwrap().sound());
+}
+
+#[test]
+fn an_index_cut_anywhere_or_overwritten_never_loses_a_record() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path();
+    let records = filled(dir, 3_000);
+    let image = index_image(dir);
+    let mut told = 0;
+    for round in 0..16 {
+        fs::remove_dir_all(dir.join("index")).unwrap();
+        fs::create_dir(dir.join("index")).unwrap();
+        for (path, bytes) in &image {
+            let mut bytes = bytes.clone();
+            if path.ends_with("db") {
+                damage(&mut bytes, round);
+            }
+            fs::write(path, bytes).unwrap();
+        }
+        for look in ["first", "second"] {
+            let store = db(dir);
+            assert_eq!(store.records("r").unwrap(), records, "round {round}, {look} look");
+            assert_eq!(store.nodes().unwrap().len(), records.len(), "round {round}, {look} look");
+            assert_eq!(store.criterion("disk").unwrap().unwrap(), b"sample", "round {round}, {look} look");
+            told += store.notices().len();
+        }
+    }
+    assert!(told > 0, "some of this was damage that sled could not mend");
+}
+
+/// Even rounds cut the file, odd ones overwrite some of it, ever further back.
+fn damage(bytes: &mut Vec<u8>, round: usize) {
+    let used = bytes.iter().rposition(|&b| b != 0).unwrap();
+    let at = used * (round / 2) / 8;
+    if round.is_multiple_of(2) {
+        bytes.truncate(at);
+    } else {
+        bytes.iter_mut().skip(at).take(2_000).for_each(|b| *b ^= 0xa5);
+    }
+}
+
+#[test]
+fn an_index_that_is_gone_or_is_not_one_is_made_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 20);
+    fs::remove_dir_all(dir.path().join("index")).unwrap();
+    assert!(!check(dir.path()).unwrap().index.is_empty());
+    assert_eq!(db(dir.path()).records("r").unwrap(), records);
+    fs::remove_dir_all(dir.path().join("index")).unwrap();
+    fs::write(dir.path().join("index"), b"not a folder").unwrap();
+    let store = db(dir.path());
+    assert!(store.opened().repairs.join("\n").contains("made anew"), "{:?}", store.opened());
+    assert_eq!(store.records("r").unwrap(), records);
+    drop(store);
+    assert!(check(dir.path()).unwrap().sound());
+}
+
+#[test]
+fn rebuild_makes_an_index_that_agrees() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 50);
+    fs::write(dir.path().join("index/db"), b"rubbish").unwrap();
+    let report = rebuild(dir.path()).unwrap();
+    assert!(report.sound(), "{report:?}");
+    assert_eq!((report.files[0].records, report.files[0].frames), (50, 52));
+    assert_eq!(db(dir.path()).records("r").unwrap(), records);
+}
+
+#[test]
+fn an_index_of_another_history_is_seen_by_check_and_healed_by_opening() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let records = filled(one.path(), 10);
+    filled(two.path(), 30);
+    fs::copy(log(one.path()), log(two.path())).unwrap();
+    assert!(!check(two.path()).unwrap().index.is_empty());
+    let store = db(two.path());
+    assert_eq!(store.records("r").unwrap(), records);
+    assert_eq!(store.nodes().unwrap().len(), 10);
+    drop(store);
+    assert!(check(two.path()).unwrap().sound());
+}
+
+#[test]
+fn a_run_file_that_was_removed_is_no_longer_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path(), 3);
+    fs::remove_file(log(dir.path())).unwrap();
+    let store = db(dir.path());
+    assert!(store.opened().repairs.join("\n").contains("run r is gone"));
+    assert!(store.runs().unwrap().is_empty() && store.nodes().unwrap().is_empty());
+}
+
+#[test]
+fn a_newer_database_or_run_file_is_refused_in_words_and_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path(), 3);
+    let mut bytes = fs::read(log(dir.path())).unwrap();
+    bytes[12] = 9;
+    fs::write(dir.path().join("runs/new.log"), &bytes).unwrap();
+    let mut store = db(dir.path());
+    assert!(store.opened().repairs.join("\n").contains("new.log was written by a newer muster (format 9)"));
+    assert_eq!(store.runs().unwrap().len(), 1);
+    assert!(store.begin(&run("new", 1)).unwrap_err().to_string().contains("not overwritten"));
+    drop(store);
+    assert_eq!(fs::read(dir.path().join("runs/new.log")).unwrap(), bytes);
+
+    fs::write(dir.path().join("version"), "2\n").unwrap();
+    for said in [
+        Db::open(dir.path(), &Options::default()).unwrap_err(),
+        Db::open_read_only(dir.path()).unwrap_err(),
+        check(dir.path()).unwrap_err(),
+        rebuild(dir.path()).unwrap_err(),
+    ] {
+        assert!(matches!(said, StoreError::Newer { found: 2, known: 1, .. }), "{said}");
+    }
+}
