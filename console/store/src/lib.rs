@@ -1,5 +1,13 @@
 //! Keeps every raw sample: append-only log files are the truth, sled is an index that can be thrown away.
-//! (Crash story to follow.)
+//!
+//! A record is durable when `append` or `append_many` returns: its frame is behind the others in `runs/<id>.log` and
+//! synced. Only then does the index learn of it, so the index may lag and never leads. A crash leaves at most one
+//! unfinished write at the end of a file, which the next writer cuts off and tells. A rotten byte costs the frame it
+//! is in. Whatever happens to the index, questions are answered from the log files and the index is made anew.
+//! `CRASH.md` beside this package says what is durable when, and what is done about each kind of damage.
+//!
+//! One process writes ([`Db::open`]); any number may look ([`Db::open_read_only`]), also meanwhile. Verdicts are not
+//! kept: they are recomputed from the samples.
 
 mod catchup;
 mod check;
