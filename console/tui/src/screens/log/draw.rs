@@ -28,7 +28,6 @@ pub(crate) fn draw(ui: &Ui, buffer: &mut Buffer, area: Rect) {
         .output_separator(' ')
         .output_file(false)
         .output_line(false)
-        .output_timestamp(ui.log.timestamps.then(|| "%H:%M:%S".to_owned()))
         .render(inner, buffer);
     // The widget cannot say whether it has lines; blank cells can.
     if inner.positions().all(|at| buffer[at].symbol() == " ") {

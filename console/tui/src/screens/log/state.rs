@@ -8,8 +8,6 @@ pub(crate) struct State {
     pub(crate) level: LevelFilter,
     /// Whether the reader left the end of the log.
     pub(crate) scrolled: bool,
-    /// Whether lines carry the time of day.
-    pub(crate) timestamps: bool,
     /// Kept by the widget: it moves while lines arrive.
     pub(crate) widget: TuiWidgetState,
 }
@@ -18,7 +16,7 @@ impl Default for State {
     fn default() -> Self {
         let level = LevelFilter::Info;
         let widget = TuiWidgetState::new().set_default_display_level(level);
-        Self { level, scrolled: false, timestamps: true, widget }
+        Self { level, scrolled: false, widget }
     }
 }
 

@@ -1,0 +1,298 @@
+//! What keys do: a state, keys, and then the state and what is asked of the engine.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use muster_tui::{Event, Export, Intent, Screen, Snapshot, Theme, Ui, update};
+
+use crate::picture::{console, frame, glyphs};
+use crate::synthetic::{DATA, Fleet, NOW_MS, snapshot};
+
+const IDLE: Fleet = Fleet { running: false, ..DATA };
+const SIZE: (u16, u16) = (120, 40);
+
+/// Keys as text: letters are themselves, words in `<>` are named keys.
+fn keys(text: &str) -> Vec<KeyEvent> {
+    let mut events = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let named = (c == '<').then(|| rest.split_once('>')).flatten();
+        let (code, modifiers, after) = match named {
+            Some((name, after)) => (named_key(&name[1..]), after).into_parts(),
+            None => (KeyCode::Char(c), KeyModifiers::NONE, &rest[c.len_utf8()..]),
+        };
+        events.push(KeyEvent::new(code, modifiers));
+        rest = after;
+    }
+    events
+}
+
+trait IntoParts<'a> {
+    fn into_parts(self) -> (KeyCode, KeyModifiers, &'a str);
+}
+
+impl<'a> IntoParts<'a> for ((KeyCode, KeyModifiers), &'a str) {
+    fn into_parts(self) -> (KeyCode, KeyModifiers, &'a str) {
+        (self.0.0, self.0.1, self.1)
+    }
+}
+
+fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
+    let none = KeyModifiers::NONE;
+    match name {
+        "enter" => (KeyCode::Enter, none),
+        "esc" => (KeyCode::Esc, none),
+        "tab" => (KeyCode::Tab, none),
+        "down" => (KeyCode::Down, none),
+        "end" => (KeyCode::End, none),
+        "pgdn" => (KeyCode::PageDown, none),
+        "bs" => (KeyCode::Backspace, none),
+        "c-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
+        "c-l" => (KeyCode::Char('l'), KeyModifiers::CONTROL),
+        other => panic!("no key {other}"),
+    }
+}
+
+/// The console after `text` was typed, and what it asked for on the way, focus aside.
+fn after(snapshot: &Snapshot, text: &str) -> (Ui, Vec<Intent>) {
+    let mut ui = console(snapshot, Theme::new(true, false), SIZE);
+    let intents = press(&mut ui, snapshot, text);
+    (ui, intents)
+}
+
+fn press(ui: &mut Ui, snapshot: &Snapshot, text: &str) -> Vec<Intent> {
+    let all = keys(text).into_iter().flat_map(|key| update(ui, Event::Key(key), snapshot));
+    all.filter(|i| !matches!(i, Intent::Focus { .. })).collect()
+}
+
+fn shown(ui: &Ui, snapshot: &Snapshot) -> String {
+    glyphs(&frame(ui, snapshot, SIZE))
+}
+
+#[test]
+fn digits_and_enter_lead_to_screens_and_escape_leads_back() {
+    let snapshot = snapshot(IDLE);
+    for (typed, screen) in [
+        ("", Screen::Fleet),
+        ("3", Screen::Benchmarks),
+        ("<enter>", Screen::Node),
+        ("<enter><enter>", Screen::Benchmarks),
+        ("<enter><enter><enter><enter>", Screen::Node),
+        ("<enter><enter><esc>", Screen::Node),
+        ("<enter><enter><esc><esc>", Screen::Fleet),
+        ("54<esc>", Screen::Log),
+        ("<esc>", Screen::Fleet),
+    ] {
+        assert_eq!(after(&snapshot, typed).0.screen(), screen, "{typed}");
+    }
+}
+
+#[test]
+fn the_worst_node_is_selected_first_and_asked_for() {
+    let snapshot = snapshot(IDLE);
+    let mut ui = Ui::new(Theme::new(true, false), 120, 40);
+    let intents = update(&mut ui, Event::Snapshot, &snapshot);
+    assert_eq!(intents, [Intent::Focus { node: "rack1-04".to_owned() }]);
+    assert_eq!(update(&mut ui, Event::Snapshot, &snapshot), [], "asked for once");
+}
+
+#[test]
+fn the_selection_follows_the_node_when_rows_are_sorted_anew() {
+    let snapshot = snapshot(IDLE);
+    let (mut ui, _) = after(&snapshot, "jjj");
+    let name = ui.selected().unwrap().to_owned();
+    press(&mut ui, &snapshot, "ssS");
+    assert_eq!(ui.selected(), Some(name.as_str()));
+    assert!(shown(&ui, &snapshot).lines().any(|l| l.contains('▸') && l.contains(&name)));
+}
+
+#[test]
+fn rows_hold_still_for_two_seconds_after_a_key_and_then_follow() {
+    let old = snapshot(IDLE);
+    let mut new = snapshot(Fleet { slow: 4, ..IDLE });
+    new.generation += 1;
+    let (mut ui, _) = after(&old, "j");
+    let before = ui.selected().unwrap().to_owned();
+    update(&mut ui, Event::Snapshot, &new);
+    assert!(shown(&ui, &new).contains("held"));
+    assert_eq!(ui.selected(), Some(before.as_str()));
+    update(&mut ui, Event::Tick { age_ms: 2_500 }, &new);
+    assert!(!shown(&ui, &new).contains("held"));
+    assert_eq!(ui.selected(), Some(before.as_str()), "the row moved, the selection went with it");
+}
+
+#[test]
+fn a_filter_keeps_what_matches_and_escape_undoes_it() {
+    let snapshot = snapshot(IDLE);
+    for (typed, rows) in [
+        ("/state:fail<enter>", "1-1/1"),
+        ("/rack1-0<enter>", "1-10/10"),
+        ("/rack1-0 group:even<enter>", "1-5/5"),
+        ("/link:answer<enter>", "1-2/2"),
+        ("/state:fail<enter><esc>", "1-16/16"),
+        ("/state:fail<esc>", "1-16/16"),
+        ("/state:failx<bs><enter>", "1-1/1"),
+    ] {
+        let (ui, _) = after(&snapshot, typed);
+        assert!(shown(&ui, &snapshot).contains(rows), "{typed}: {}", shown(&ui, &snapshot));
+    }
+    let (ui, _) = after(&snapshot, "/gpu:h100<enter>");
+    assert!(shown(&ui, &snapshot).contains("No node matches `gpu:h100`."));
+}
+
+#[test]
+fn a_playbook_runs_on_the_marked_nodes_after_a_yes() {
+    let snapshot = snapshot(IDLE);
+    let (ui, intents) = after(&snapshot, "  4<down><enter>y");
+    let nodes: Vec<String> = ui.marks().map(str::to_owned).collect();
+    assert_eq!(nodes.len(), 2);
+    assert_eq!(intents, [Intent::RunPlaybook { playbook: "burn-in".to_owned(), nodes }]);
+}
+
+#[test]
+fn no_is_the_answer_unless_yes_is_given() {
+    let snapshot = snapshot(IDLE);
+    for typed in ["  4<enter><enter>", "  4<enter><esc>", "  4<enter>n", "r<enter>", " X<enter>"] {
+        assert_eq!(after(&snapshot, typed).1, [], "{typed}");
+    }
+    assert_eq!(after(&snapshot, "r<tab><enter>").1, [Intent::RerunFailed]);
+}
+
+#[test]
+fn more_than_ten_nodes_need_their_count_typed() {
+    let snapshot = snapshot(IDLE);
+    for typed in ["4<enter>y<enter>", "4<enter><enter>", "4<enter>15<enter>", "4<enter>15<enter><esc>"] {
+        assert_eq!(after(&snapshot, typed).1, [], "{typed}");
+    }
+    let (_, intents) = after(&snapshot, "4<enter>16<enter>");
+    assert!(
+        matches!(&intents[..], [Intent::RunPlaybook { playbook, nodes }] if playbook == "build-out" && nodes.len() == 16)
+    );
+}
+
+#[test]
+fn a_box_shows_the_first_five_names_and_how_many_more() {
+    let snapshot = snapshot(IDLE);
+    let (ui, _) = after(&snapshot, "X");
+    let text = shown(&ui, &snapshot);
+    assert!(text.contains("Remove probes from all 16 nodes?"), "{text}");
+    assert!(text.contains("rack1-00, rack1-01, rack1-02, rack1-03, rack1-04, +11"), "{text}");
+}
+
+#[test]
+fn quitting_asks_while_a_run_goes_on_and_only_then() {
+    let (idle, live) = (snapshot(IDLE), snapshot(DATA));
+    assert_eq!(after(&idle, "q").1, [Intent::Quit]);
+    assert_eq!(after(&live, "q").1, []);
+    assert_eq!(after(&live, "qn").1, []);
+    assert_eq!(after(&live, "qy").1, [Intent::Cancel, Intent::Quit]);
+}
+
+#[test]
+fn the_first_interrupt_cancels_and_the_second_quits() {
+    let (idle, live) = (snapshot(IDLE), snapshot(DATA));
+    assert_eq!(after(&live, "<c-c>").1, [Intent::Cancel]);
+    assert_eq!(after(&live, "<c-c><c-c>").1, [Intent::Cancel, Intent::Quit]);
+    assert_eq!(after(&live, ":run<c-c><c-c>").1, [Intent::Cancel, Intent::Quit], "a box does not lock anybody in");
+    assert_eq!(after(&idle, "<c-c><c-c>").1, [Intent::Quit]);
+}
+
+#[test]
+fn two_interrupts_far_apart_do_not_quit() {
+    let live = snapshot(DATA);
+    let (mut ui, _) = after(&live, "<c-c>");
+    update(&mut ui, Event::Tick { age_ms: 10_000 }, &live);
+    assert_eq!(press(&mut ui, &live, "<c-c>"), [Intent::Cancel]);
+}
+
+#[test]
+fn cancelling_and_running_wait_for_one_another() {
+    let (idle, live) = (snapshot(IDLE), snapshot(DATA));
+    assert_eq!(after(&live, "cy").1, [Intent::Cancel]);
+    let (ui, intents) = after(&idle, "c");
+    assert_eq!(intents, []);
+    assert!(shown(&ui, &idle).contains("nothing is running"));
+    let (ui, intents) = after(&live, "4<enter>16<enter>");
+    assert_eq!(intents, []);
+    assert!(shown(&ui, &live).contains("build-out is still running; c cancels it"));
+}
+
+#[test]
+fn copy_and_export_take_what_is_under_the_cursor() {
+    let snapshot = snapshot(IDLE);
+    let copied = |typed: &str| match after(&snapshot, typed).1.pop() {
+        Some(Intent::Copy(text)) => text,
+        other => panic!("{typed}: {other:?}"),
+    };
+    assert!(copied("y").starts_with("fail: rack1-04 is"));
+    assert!(copied("3y").starts_with("cpu-gemm/fp32@own: ok, 13 of 14 nodes healthy"));
+    assert_eq!(copied("4y"), "muster run build-out");
+    assert_eq!(copied("/rack1-00<enter> <esc>/rack1-03<enter> y"), "rack1-00,rack1-03");
+    assert_eq!(after(&snapshot, "2e").1, [Intent::Export(Export::Node { node: "rack1-04".to_owned() })]);
+    assert_eq!(
+        after(&snapshot, "/state:fail<enter>e").1,
+        [Intent::Export(Export::Fleet { nodes: vec!["rack1-04".to_owned()] })]
+    );
+    assert_eq!(after(&snapshot, "5e").1, [Intent::Export(Export::Log)]);
+}
+
+#[test]
+fn the_palette_finds_commands_by_any_word() {
+    let snapshot = snapshot(IDLE);
+    assert_eq!(after(&snapshot, ":go log<enter>").0.screen(), Screen::Log);
+    assert_eq!(after(&snapshot, ":redraw<enter>").1, [Intent::Redraw]);
+    assert!(matches!(&after(&snapshot, " R".to_owned().as_str()).1[..], []));
+    let (_, intents) = after(&snapshot, " :delivery, short<enter>y");
+    assert!(matches!(&intents[..], [Intent::RunPlaybook { playbook, .. }] if playbook == "cbd-light"), "{intents:?}");
+    assert_eq!(after(&snapshot, ":no such command<enter>").1, []);
+}
+
+#[test]
+fn a_metric_is_followed_while_metrics_arrive() {
+    let full = snapshot(IDLE);
+    let mut few = full.clone();
+    few.metrics = few.metrics[4..].to_vec().into();
+    let (mut ui, _) = after(&few, "3j");
+    let title = "cpu-latency/dram@own";
+    assert!(shown(&ui, &few).contains(title));
+    let mut full = full;
+    full.generation += 1;
+    update(&mut ui, Event::Snapshot, &full);
+    assert!(shown(&ui, &full).contains(title), "{}", shown(&ui, &full));
+}
+
+#[test]
+fn marks_are_for_nodes_that_are_shown_and_escape_clears_them() {
+    let snapshot = snapshot(IDLE);
+    assert_eq!(after(&snapshot, "/group:odd<enter>a").0.marks().count(), 8);
+    assert_eq!(after(&snapshot, "aa").0.marks().count(), 0);
+    assert_eq!(after(&snapshot, "   <esc>").0.marks().count(), 0);
+}
+
+#[test]
+fn help_lists_every_key_that_the_screen_takes() {
+    let snapshot = snapshot(IDLE);
+    for digit in ["1", "2", "3", "4", "5"] {
+        let (ui, _) = after(&snapshot, &format!("{digit}?"));
+        let text = glyphs(&frame(&ui, &snapshot, (120, 60)));
+        for sentence in ["draw the screen anew", "quit; asks when a run goes on", "On "] {
+            assert!(text.contains(sentence), "{digit}: {text}");
+        }
+    }
+}
+
+#[test]
+fn below_the_least_size_only_quitting_works() {
+    let live = snapshot(DATA);
+    let mut ui = console(&live, Theme::new(true, false), (50, 10));
+    assert_eq!(press(&mut ui, &live, "cy4<enter>"), []);
+    assert_eq!(press(&mut ui, &live, "q"), [Intent::Quit]);
+}
+
+#[test]
+fn ages_grow_with_the_clock_and_stale_ones_dim() {
+    let live = snapshot(DATA);
+    let (mut ui, _) = after(&live, "");
+    assert!(shown(&ui, &live).contains("frame 0.4s ago"));
+    update(&mut ui, Event::Tick { age_ms: 70_000 }, &live);
+    assert!(shown(&ui, &live).contains("frame 70s ago"), "{}", shown(&ui, &live));
+    assert_eq!(live.now_ms, NOW_MS);
+}

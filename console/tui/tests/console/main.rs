@@ -1,0 +1,6 @@
+//! What the console shows and what its keys do.
+
+mod keys;
+mod picture;
+mod screens;
+mod synthetic;

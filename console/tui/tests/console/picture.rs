@@ -1,0 +1,87 @@
+//! A frame as text: its glyphs and a map of its styles, compared with a stored one.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use muster_tui::{Event, Snapshot, Theme, Ui, draw, update};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier};
+
+/// Sizes at which every picture is taken.
+pub(crate) const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+
+/// A console that has seen `snapshot`.
+pub(crate) fn console(snapshot: &Snapshot, theme: Theme, (width, height): (u16, u16)) -> Ui {
+    let mut ui = Ui::new(theme, width, height);
+    update(&mut ui, Event::Snapshot, snapshot);
+    ui
+}
+
+/// The cells that `draw` fills.
+pub(crate) fn frame(ui: &Ui, snapshot: &Snapshot, (width, height): (u16, u16)) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(ui, snapshot, frame)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+/// The glyphs of a frame, a line each.
+pub(crate) fn glyphs(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for y in 0..buffer.area.height {
+        let line: String = (0..buffer.area.width).map(|x| buffer[(x, y)].symbol()).collect();
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// The glyphs, then a letter per cell for its style, then what the letters mean.
+pub(crate) fn picture(buffer: &Buffer) -> String {
+    let mut styles: Vec<(Color, Color, Modifier)> = vec![(Color::Reset, Color::Reset, Modifier::empty())];
+    let mut map = String::new();
+    for y in 0..buffer.area.height {
+        let line: String = (0..buffer.area.width)
+            .map(|x| {
+                let cell = &buffer[(x, y)];
+                let style = (cell.fg, cell.bg, cell.modifier);
+                let at = styles.iter().position(|s| *s == style).unwrap_or_else(|| {
+                    styles.push(style);
+                    styles.len() - 1
+                });
+                letter(at)
+            })
+            .collect();
+        let _ = writeln!(map, "{}", line.trim_end_matches('.'));
+    }
+    let mut legend = String::new();
+    for (at, (fg, bg, modifier)) in styles.iter().enumerate() {
+        let _ = writeln!(legend, "{} {fg} on {bg} {modifier:?}", letter(at));
+    }
+    format!("{}--- styles\n{map}--- legend\n{legend}", glyphs(buffer))
+}
+
+fn letter(at: usize) -> char {
+    ".abcdefghijklmnopqrstuvwxyz".chars().nth(at).unwrap_or('#')
+}
+
+/// Compares with `tests/snapshots/NAME.txt`; with `MUSTER_BLESS=1` writes it instead.
+pub(crate) fn compare(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/snapshots/{name}.txt"));
+    if std::env::var_os("MUSTER_BLESS").is_some() {
+        std::fs::write(&path, text).expect("tests/snapshots can be written");
+        return;
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    if stored == text {
+        return;
+    }
+    let line = stored.lines().zip(text.lines()).position(|(a, b)| a != b);
+    let at = line.unwrap_or_else(|| stored.lines().count().min(text.lines().count()));
+    panic!(
+        "{name} differs from line {}:\nstored: {:?}\ndrawn:  {:?}\nLook at it, then run with MUSTER_BLESS=1.\n{text}",
+        at + 1,
+        stored.lines().nth(at),
+        text.lines().nth(at)
+    );
+}

@@ -1,0 +1,167 @@
+//! How every screen looks in every state at three sizes, glyphs and styles.
+
+use crate::picture::{SIZES, compare, console, frame, glyphs, picture};
+use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use muster_tui::judgement::State;
+use muster_tui::snapshot::Load;
+use muster_tui::{Event, Snapshot, Theme, update};
+
+const COLOR: Theme = Theme::new(true, false);
+
+fn states() -> Vec<(&'static str, Snapshot)> {
+    let one = Fleet { nodes: 1, slow: 0, lost_each: 0, running: false };
+    let many = Fleet { nodes: 500, slow: 3, lost_each: 50, running: true };
+    let half = Fleet { nodes: 40, slow: 1, lost_each: 2, running: true };
+    vec![
+        ("loading", loading()),
+        ("empty", empty()),
+        ("error", error()),
+        ("one", snapshot(one)),
+        ("many", snapshot(many)),
+        ("half", snapshot(half)),
+        ("data", snapshot(DATA)),
+    ]
+}
+
+fn screen(name: &str, key: char, keys: &[KeyCode]) {
+    for (state, snapshot) in states() {
+        let mut text = String::new();
+        for size in SIZES {
+            let mut ui = console(&snapshot, COLOR, size);
+            for code in std::iter::once(&KeyCode::Char(key)).chain(keys) {
+                update(&mut ui, Event::Key(KeyEvent::new(*code, KeyModifiers::NONE)), &snapshot);
+            }
+            text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
+        }
+        compare(&format!("{name}-{state}"), &text);
+    }
+}
+
+#[test]
+fn fleet_looks_as_stored() {
+    screen("fleet", '1', &[]);
+}
+
+#[test]
+fn node_looks_as_stored() {
+    screen("node", '2', &[]);
+}
+
+#[test]
+fn benchmarks_look_as_stored() {
+    screen("benchmarks", '3', &[]);
+}
+
+#[test]
+fn playbooks_look_as_stored() {
+    screen("playbooks", '4', &[]);
+}
+
+// One test, because the log is one for the whole process.
+#[test]
+fn log_looks_as_stored() {
+    tui_logger::init_logger(log::LevelFilter::Debug).unwrap();
+    let snapshot = snapshot(DATA);
+    for state in ["empty", "data"] {
+        if state == "data" {
+            log::info!(target: "fleet", "rack1-00: connected, probe 0.1.0");
+            log::warn!(target: "fleet", "rack1-06: no answer on 10.3.1.17:22 within 5 s, again in 4 s");
+            log::error!(target: "store", "run r-1 cannot be written: no space left on /var/lib/muster");
+            log::debug!(target: "engine", "not shown at this level");
+            tui_logger::move_events();
+        }
+        let mut text = String::new();
+        for size in SIZES {
+            let mut ui = console(&snapshot, COLOR, size);
+            update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char('5'), KeyModifiers::NONE)), &snapshot);
+            text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
+        }
+        compare(&format!("log-{state}"), &without_clock(&text));
+    }
+}
+
+/// Times of day as `hh:mm:ss`.
+fn without_clock(text: &str) -> String {
+    let is_time =
+        |w: &[char]| w.iter().enumerate().all(|(i, c)| if i == 2 || i == 5 { *c == ':' } else { c.is_ascii_digit() });
+    let mut chars: Vec<char> = text.chars().collect();
+    for at in 0..chars.len().saturating_sub(7) {
+        if is_time(&chars[at..at + 8]) {
+            chars.splice(at..at + 8, "hh:mm:ss".chars());
+        }
+    }
+    chars.into_iter().collect()
+}
+
+#[test]
+fn boxes_look_as_stored() {
+    let snapshot = snapshot(Fleet { running: false, ..DATA });
+    let mut text = String::new();
+    for keys in ["?", ":", ":run", "Rcbd\n", "Rcbd\n1", " cX", " X", "/state:fail", "/nothing", "/nothing\n"] {
+        let mut ui = console(&snapshot, COLOR, (80, 24));
+        for c in keys.chars() {
+            let code = if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) };
+            update(&mut ui, Event::Key(KeyEvent::new(code, KeyModifiers::NONE)), &snapshot);
+        }
+        text += &format!("=== {keys:?}\n{}", picture(&frame(&ui, &snapshot, (80, 24))));
+    }
+    compare("boxes", &text);
+}
+
+#[test]
+fn a_failed_refresh_keeps_the_rows_and_says_so() {
+    let load = match error().load {
+        Load::Failed { what, why, since_ms, next } => Load::Failed { what, why, since_ms, next },
+        other => panic!("{other:?}"),
+    };
+    let snapshot = Snapshot { load, ..snapshot(DATA) };
+    let ui = console(&snapshot, COLOR, (120, 40));
+    compare("fleet-stale", &picture(&frame(&ui, &snapshot, (120, 40))));
+}
+
+#[test]
+fn ascii_without_colour_has_neither_and_still_a_word_for_every_state() {
+    let snapshot = snapshot(DATA);
+    let mut text = String::new();
+    for key in ['1', '2', '3', '4'] {
+        let mut ui = console(&snapshot, Theme::new(false, true), (120, 40));
+        update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE)), &snapshot);
+        let buffer = frame(&ui, &snapshot, (120, 40));
+        // The value `–` of an absent fact comes with the snapshot.
+        let foreign: String = glyphs(&buffer).chars().filter(|c| !c.is_ascii() && *c != '–').collect();
+        assert_eq!(foreign, "", "screen {key}");
+        assert!(buffer.content.iter().all(|c| c.fg == ratatui::style::Color::Reset), "screen {key}");
+        text += &picture(&buffer);
+    }
+    compare("ascii", &text);
+    for state in [State::Fail, State::Unknown, State::Pass] {
+        assert!(text.contains(muster_tui::judgement::word(state)), "{state:?}");
+    }
+}
+
+#[test]
+fn a_terminal_below_60_by_16_says_what_it_needs() {
+    let snapshot = snapshot(DATA);
+    for size in [(59, 40), (200, 15), (1, 1), (12, 3)] {
+        let ui = console(&snapshot, COLOR, size);
+        let text = glyphs(&frame(&ui, &snapshot, size));
+        assert!("need 60x16".starts_with(text.trim().get(..text.trim().len().min(10)).unwrap()), "{size:?}: {text}");
+    }
+}
+
+#[test]
+fn no_size_and_no_screen_makes_drawing_fail() {
+    let snapshots: Vec<Snapshot> = states().into_iter().map(|(_, s)| s).collect();
+    for snapshot in &snapshots {
+        for size in [(60, 16), (61, 17), (79, 23), (119, 39), (159, 16), (160, 50), (300, 16), (60, 100)] {
+            for key in ['1', '2', '3', '4', '5', '?', ':', 'R', 'X'] {
+                let mut ui = console(snapshot, COLOR, size);
+                for code in [KeyCode::Char(key), KeyCode::End, KeyCode::Tab, KeyCode::PageDown] {
+                    update(&mut ui, Event::Key(KeyEvent::new(code, KeyModifiers::NONE)), snapshot);
+                }
+                frame(&ui, snapshot, size);
+            }
+        }
+    }
+}

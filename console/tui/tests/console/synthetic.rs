@@ -1,0 +1,377 @@
+//! Snapshots made of nothing but a seed, for tests, speed and looking. Nothing here was measured.
+
+use std::sync::Arc;
+
+use muster_tui::judgement::{State, Status, severity};
+use muster_tui::snapshot::{
+    Band, Counts, Curve, FactRow, Focus, FocusSeries, Link, LinkKind, Load, Message, MetricRow, Mode, NodeCurve,
+    NodeLog, NodeRow, PlaybookRow, RunInfo, RunPhase, Score, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
+    Work, Worst,
+};
+use muster_wire::{Direction, Level, MetricId, Profile, Unit};
+
+/// 2026-11-21 14:00 UTC.
+pub(crate) const NOW_MS: u64 = 1_795_269_600_000;
+
+/// What kind of fleet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fleet {
+    /// Nodes.
+    pub(crate) nodes: usize,
+    /// How many of them run at about half speed.
+    pub(crate) slow: usize,
+    /// Every which one cannot be reached; 0 is none.
+    pub(crate) lost_each: usize,
+    /// Whether a run is going on.
+    pub(crate) running: bool,
+}
+
+/// A small fleet in the middle of a run, with one slow node.
+pub(crate) const DATA: Fleet = Fleet { nodes: 16, slow: 1, lost_each: 7, running: true };
+
+type MetricSpec = (&'static str, &'static str, Unit, Direction, f64, f64);
+
+const METRICS: &[MetricSpec] = &[
+    ("cpu-gemm", "fp32", Unit::FlopPerSec, Direction::HigherIsBetter, 1.41e12, 0.006),
+    ("cpu-gemm", "fp64", Unit::FlopPerSec, Direction::HigherIsBetter, 0.702e12, 0.006),
+    ("cpu-stream", "copy", Unit::BytesPerSec, Direction::HigherIsBetter, 186e9, 0.008),
+    ("cpu-stream", "triad", Unit::BytesPerSec, Direction::HigherIsBetter, 203e9, 0.008),
+    ("cpu-latency", "l1", Unit::Nanos, Direction::LowerIsBetter, 1.21, 0.004),
+    ("cpu-latency", "dram", Unit::Nanos, Direction::LowerIsBetter, 98.0, 0.02),
+    ("cpu-dispatch", "syscall", Unit::Nanos, Direction::LowerIsBetter, 152.0, 0.02),
+    ("cpu-dispatch", "futex-wake", Unit::Nanos, Direction::LowerIsBetter, 5_200.0, 0.09),
+    ("disk", "sequential-read", Unit::BytesPerSec, Direction::HigherIsBetter, 3.2e9, 0.03),
+    ("disk", "random-write", Unit::OpsPerSec, Direction::HigherIsBetter, 212_000.0, 0.03),
+    ("net-loopback", "throughput", Unit::BytesPerSec, Direction::HigherIsBetter, 6.1e9, 0.02),
+];
+
+/// A snapshot of such a fleet.
+pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
+    let mut rng = Rng(0x5eed);
+    let lost = |i: usize| fleet.lost_each > 0 && i % fleet.lost_each == fleet.lost_each - 1;
+    let slow = |i: usize| {
+        i % (fleet.nodes / fleet.slow.max(1)).max(1) == 4 && i / (fleet.nodes / fleet.slow.max(1)).max(1) < fleet.slow
+    };
+    let nodes: Arc<[Arc<NodeRow>]> =
+        (0..fleet.nodes).map(|i| Arc::new(node(i, slow(i), lost(i), fleet.running, &mut rng))).collect();
+    let metrics = (0..METRICS.len()).map(|m| Arc::new(metric(m, &nodes, &mut rng))).collect();
+    let counts = Counts::of(nodes.iter().map(|n| n.state));
+    Snapshot {
+        generation: 1,
+        now_ms: NOW_MS,
+        title: "prod-a".to_owned(),
+        mode: Mode::Live { since_ms: NOW_MS - 63_000 },
+        load: Load::Ready,
+        last_frame_ms: Some(NOW_MS - 412),
+        run: Some(Arc::new(run(fleet))),
+        focus: nodes
+            .iter()
+            .find(|n| n.state == State::Fail)
+            .or_else(|| nodes.first())
+            .map(|n| Arc::new(focus(n, &mut rng))),
+        nodes,
+        counts,
+        metrics,
+        playbooks: playbooks(),
+        messages: Arc::from([Message {
+            at_ms: NOW_MS - 2_000,
+            level: Level::Warn,
+            text: "rack1-04 is 41 % slower than its peers (cpu-gemm/fp32, similarity 0.588 below 0.95)".to_owned(),
+        }]),
+        ..Snapshot::default()
+    }
+}
+
+/// Before the first answer.
+pub(crate) fn loading() -> Snapshot {
+    Snapshot {
+        generation: 1,
+        now_ms: NOW_MS,
+        title: "prod-a".to_owned(),
+        load: Load::Loading {
+            what: "reading the inventory /etc/muster/prod-a.toml".to_owned(),
+            since_ms: NOW_MS - 1_400,
+        },
+        ..Snapshot::default()
+    }
+}
+
+/// Nothing in the inventory.
+pub(crate) fn empty() -> Snapshot {
+    Snapshot { generation: 1, now_ms: NOW_MS, title: "prod-a".to_owned(), ..Snapshot::default() }
+}
+
+/// Nothing could be read.
+pub(crate) fn error() -> Snapshot {
+    let load = Load::Failed {
+        what: "reading the inventory /etc/muster/prod-a.toml".to_owned(),
+        why: "line 14: unknown key `hots`, perhaps `host`".to_owned(),
+        since_ms: NOW_MS - 42_000,
+        next: "It is read again when the file changes.".to_owned(),
+    };
+    Snapshot { load, ..empty() }
+}
+
+fn name(i: usize) -> String {
+    format!("rack{}-{:02}", i / 40 + 1, i % 40)
+}
+
+fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeRow {
+    let verdicts: Arc<[VerdictRow]> =
+        if lost { Arc::from([]) } else { (0..METRICS.len()).map(|m| verdict(i, m, slow, rng)).collect() };
+    let worst = verdicts.iter().min_by(|a, b| a.similarity.unwrap_or(2.0).total_cmp(&b.similarity.unwrap_or(2.0)));
+    let state = verdicts.iter().map(|v| v.state).min_by_key(|s| severity(*s)).unwrap_or(State::Unknown);
+    let (kind, text) = match (lost, running) {
+        (true, _) => (LinkKind::Failed, "no answer on 10.3.1.17:22 within 5 s"),
+        (false, true) => (LinkKind::Live, "live"),
+        (false, false) => (LinkKind::Closed, "closed"),
+    };
+    let mut reasons: Vec<String> =
+        verdicts.iter().filter(|v| v.state == State::Fail).map(|v| v.reason.clone()).collect();
+    if lost {
+        reasons.push(format!("{} was not reached: no answer on 10.3.1.17:22 within 5 s", name(i)));
+    }
+    NodeRow {
+        name: name(i),
+        rack: format!("r{}", i / 40 + 1),
+        groups: vec!["gpu".to_owned(), if i.is_multiple_of(2) { "even".to_owned() } else { "odd".to_owned() }],
+        link: Link { kind, text: text.to_owned() },
+        state,
+        worst: worst.map(|v| Worst {
+            metric: v.metric,
+            similarity: v.similarity,
+            deviation: v.deviation,
+            sentence: v.reason.clone(),
+        }),
+        work: (running && !lost).then(|| Work {
+            name: METRICS[i % METRICS.len()].0.to_owned(),
+            done: (i * 37 % 100) as f64 / 100.0,
+            note: format!("{}, step {} of 40", METRICS[i % METRICS.len()].1, i * 37 % 40),
+        }),
+        done: if lost {
+            0.0
+        } else if running {
+            0.3 + (i % 5) as f64 / 10.0
+        } else {
+            1.0
+        },
+        seen_ms: if lost { None } else { Some(NOW_MS - (i as u64 % 5) * 300 - if i % 11 == 10 { 8_000 } else { 0 }) },
+        reasons: reasons.into(),
+        facts: if lost { Arc::from([]) } else { facts(i) },
+        verdicts,
+    }
+}
+
+/// How much of its speed a slow node keeps in a metric; disks are spared.
+fn factor(m: usize, slow: bool) -> f64 {
+    let (benchmark, _, _, direction, _, _) = METRICS[m];
+    match (slow && !matches!(benchmark, "disk" | "net-loopback"), direction) {
+        (false, _) => 1.0,
+        (true, Direction::HigherIsBetter) => 0.59,
+        (true, Direction::LowerIsBetter) => 1.7,
+    }
+}
+
+fn verdict(i: usize, m: usize, slow: bool, rng: &mut Rng) -> VerdictRow {
+    let (benchmark, metric, unit, direction, center, spread) = METRICS[m];
+    let value = center * factor(m, slow) * (1.0 + spread * rng.normal());
+    let bad = factor(m, slow) != 1.0;
+    let similarity = if bad { 0.588 + rng.next() * 0.02 } else { 1.0 - rng.next() * 0.02 };
+    let deviation = value / center - 1.0;
+    let word = if (deviation < 0.0) == (direction == Direction::HigherIsBetter) { "slower" } else { "faster" };
+    VerdictRow {
+        metric: m,
+        state: if bad { State::Fail } else { State::Pass },
+        similarity: Some(similarity),
+        value: Some(value),
+        deviation: Some(deviation),
+        reason: format!(
+            "{} is {:.1} % {word} than its peers ({benchmark}/{metric} {}, similarity {similarity:.3}, alpha 0.95, 64 values)",
+            name(i),
+            deviation.abs() * 100.0,
+            unit.show(value),
+        ),
+    }
+}
+
+fn facts(i: usize) -> Arc<[FactRow]> {
+    let rows = [
+        ("identity", "dmi.product", "PowerEdge XE9680", true),
+        ("identity", "dmi.serial", "denied", false),
+        ("identity", "kernel", "6.8.0-60-generic", true),
+        ("identity", "libc", "glibc 2.39", true),
+        ("cpu", "model", "Intel(R) Xeon(R) Platinum 8480C", true),
+        ("cpu", "cores", "112", true),
+        ("cpu", "governor", "performance", true),
+        ("memory", "total", "2.15 TB", true),
+        ("memory", "ecc.corrected", "0.00", true),
+        ("nic", "eth0.speed", "100 Gb/s", true),
+        ("nic", "eth1.speed", "–", false),
+        ("load", "load1", "0.31", true),
+    ];
+    let row = |(c, k, v, known): (&str, &str, &str, bool)| FactRow {
+        collector: c.to_owned(),
+        key: k.to_owned(),
+        value: if k == "load1" { format!("0.{:02}", i % 90 + 10) } else { v.to_owned() },
+        known,
+    };
+    rows.into_iter().map(row).collect()
+}
+
+fn metric(m: usize, nodes: &[Arc<NodeRow>], rng: &mut Rng) -> MetricRow {
+    let (benchmark, metric, unit, direction, center, spread) = METRICS[m];
+    let of = |n: &NodeRow| n.verdicts.get(m).cloned();
+    let mut scores: Vec<Score> = nodes
+        .iter()
+        .enumerate()
+        .filter_map(|(node, n)| of(n).map(|v| Score { node, similarity: v.similarity, state: v.state }))
+        .collect();
+    scores.sort_by(|a, b| a.similarity.unwrap_or(2.0).total_cmp(&b.similarity.unwrap_or(2.0)));
+    let defects: Arc<[NodeCurve]> = scores
+        .iter()
+        .filter(|s| s.state == State::Fail)
+        .take(8)
+        .map(|s| NodeCurve { node: nodes[s.node].name.clone(), curve: curve(center * factor(m, true), spread, rng) })
+        .collect();
+    let noisy = metric == "futex-wake";
+    let status = match (scores.len(), noisy) {
+        (0, _) => None,
+        (1..5, _) => Some(Status::Provisional),
+        (_, true) => Some(Status::NotRepeatable),
+        (_, false) => Some(Status::Ok),
+    };
+    let criterion = if scores.is_empty() { Arc::from([]) } else { curve(center, spread, rng) };
+    let band = |by: f64| -> Curve { criterion.iter().map(|(x, y)| (x * (1.0 + by * spread), *y)).collect() };
+    MetricRow {
+        id: MetricId::new(benchmark, metric, "own"),
+        unit,
+        direction,
+        status,
+        version: if scores.is_empty() { String::new() } else { format!("c-{:04x}", 0x4f2a + m) },
+        n: scores.len(),
+        healthy: scores.iter().filter(|s| s.state == State::Pass).count(),
+        repeatability: (scores.len() > 1).then_some(if noisy { 0.911 } else { 0.988 }),
+        alpha: 0.95,
+        tau: 0.01,
+        median: (!scores.is_empty()).then_some(center),
+        peers: (scores.len() > 2).then(|| Band { lower: band(1.1), upper: band(-1.1) }),
+        criterion,
+        defects,
+        counts: Counts::of(scores.iter().map(|s| s.state)),
+        scores: scores.into(),
+    }
+}
+
+fn curve(center: f64, spread: f64, rng: &mut Rng) -> Curve {
+    let mut values: Vec<f64> = (0..64).map(|_| center * (1.0 + spread * rng.normal())).collect();
+    values.sort_by(f64::total_cmp);
+    values.iter().enumerate().map(|(i, v)| (*v, (i + 1) as f64 / 64.0)).collect()
+}
+
+fn focus(node: &NodeRow, rng: &mut Rng) -> Focus {
+    let series = node.verdicts.iter().map(|v| {
+        let (_, _, _, _, usual, spread) = METRICS[v.metric];
+        let center = v.value.unwrap_or(usual);
+        FocusSeries {
+            metric: v.metric,
+            values: (0..96).map(|_| center * (1.0 + spread * rng.normal())).collect(),
+            curve: curve(center, spread, rng),
+        }
+    });
+    let line =
+        |ago: u64, level: Level, text: &str| NodeLog { at_ms: NOW_MS - ago * 1000, level, text: text.to_owned() };
+    Focus {
+        node: node.name.clone(),
+        series: series.collect(),
+        log: Arc::from([
+            line(62, Level::Info, "connected, probe 0.1.0, protocol 1"),
+            line(61, Level::Info, "identity finished in 12 ms"),
+            line(41, Level::Warn, "cpu governor is `performance`, turbo is off"),
+            line(3, Level::Info, "cpu-gemm finished in 3.41 s"),
+        ]),
+    }
+}
+
+fn playbooks() -> Arc<[PlaybookRow]> {
+    let step = |id: &str, about: &str, work: &[&str]| StepRow {
+        id: id.to_owned(),
+        about: about.to_owned(),
+        work: work.iter().map(|w| (*w).to_owned()).collect(),
+    };
+    let steps: Arc<[StepRow]> = Arc::from([
+        step("look", "read-only facts of every node", &["identity", "cpu", "memory", "disk", "nic", "load"]),
+        step("compute", "cores and memory", &["cpu-gemm", "cpu-stream", "cpu-latency", "cpu-dispatch"]),
+        step("storage", "the scratch disk", &["disk"]),
+    ]);
+    let row = |name: &str, title: &str, profile: Profile| PlaybookRow {
+        name: name.to_owned(),
+        title: title.to_owned(),
+        about: "Compares every node with its peers and names the one that is slower, with its evidence.".to_owned(),
+        profile,
+        steps: steps.clone(),
+    };
+    Arc::from([
+        row("build-out", "Full scan of new racks", Profile::Standard),
+        row("burn-in", "The same work again and again", Profile::Full),
+        row("cbd", "Check before delivery", Profile::Quick),
+        row("cbd-light", "Check before delivery, short", Profile::Smoke),
+    ])
+}
+
+fn run(fleet: Fleet) -> RunInfo {
+    let total = fleet.nodes * 11;
+    let group = |what: &str, count: usize, nodes: &str, done: f64| StepGroup {
+        what: what.to_owned(),
+        count,
+        nodes: nodes.to_owned(),
+        done,
+    };
+    let step = |id: &str, done: usize, failed: usize, total: usize, groups: Vec<StepGroup>| StepProgress {
+        id: id.to_owned(),
+        done,
+        failed,
+        total,
+        groups: groups.into(),
+    };
+    let n = fleet.nodes;
+    RunInfo {
+        id: "r-20261121-135857".to_owned(),
+        playbook: "build-out".to_owned(),
+        profile: Profile::Smoke,
+        started_ms: NOW_MS - 63_000,
+        ended_ms: (!fleet.running).then_some(NOW_MS - 4_000),
+        phase: if fleet.running { RunPhase::Running } else { RunPhase::Finished },
+        eta_ms: fleet.running.then_some(74_000),
+        done: if fleet.running { total * 6 / 11 } else { total },
+        total,
+        steps: Arc::from([
+            step("look", n * 6, 0, n * 6, vec![group("done", n, "rack1-[00-15]", 1.0)]),
+            step(
+                "compute",
+                n,
+                2,
+                n * 4,
+                vec![
+                    group("failed: no answer on 10.3.1.17:22 within 5 s", 2, "rack1-[06,13]", 0.0),
+                    group("cpu-gemm", n / 2, "rack1-[00-05,07]", 0.25),
+                    group("cpu-stream", n / 2, "rack1-[08-12,14-15]", 0.5),
+                ],
+            ),
+            step("storage", 0, 0, n, vec![group("waiting", n, "rack1-[00-15]", 0.0)]),
+        ]),
+    }
+}
+
+/// A small generator, so that pictures are the same everywhere.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
+    }
+}
