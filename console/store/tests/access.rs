@@ -80,7 +80,7 @@ fn as_nobody(test: &str, dir: &Path) -> Option<String> {
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"]).arg(&program);
     let out = command.args(["--exact", test, "--nocapture"]).env(AS_NOBODY, dir).output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
-    assert!(out.status.success(), "{text}");
+    assert!(out.status.success() && text.contains("1 passed"), "{text}");
     Some(text)
 }
 
