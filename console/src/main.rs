@@ -1,2 +1,64 @@
-//! Not written yet.
-fn main() {}
+//! The program people start: reads the command line, hands over, exits with a code that scripts can read.
+
+mod cli;
+mod config;
+mod engine;
+mod exit;
+mod out;
+mod samples;
+mod session;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use cli::{Cli, Command};
+use config::{Config, Raw};
+use exit::{CONFIG, Code, Ended, PASS, Problem, USAGE};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(why) => {
+            let asked = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            let _ = why.print();
+            return ExitCode::from(if asked { PASS } else { USAGE });
+        }
+    };
+    match start(&cli) {
+        Ok(code) => ExitCode::from(code),
+        Err(Problem { code, error }) => {
+            eprintln!("muster: {error:#}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn start(cli: &Cli) -> Ended {
+    let config = settings(cli)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().code(exit::IO)?;
+    match &cli.command {
+        None => runtime.block_on(cli::console::run(&config, &cli.common)),
+        Some(Command::Demo(options)) => runtime.block_on(cli::demo::run(options, &config, &cli.common)),
+        Some(Command::Run(options)) => runtime.block_on(cli::run::run(options, &config)),
+        Some(Command::Clean(options)) => runtime.block_on(cli::clean::run(options, &config, &cli.common)),
+        Some(Command::Playbook(action)) => cli::playbook::run(action, &config),
+        Some(Command::Nodes(options)) => cli::nodes::run(options, &config),
+        Some(Command::Results(options)) => cli::results::run(options, &config),
+        Some(Command::Runs(options)) => cli::runs::run(options, &config),
+        Some(Command::Criteria(action)) => cli::criteria::run(action, &config),
+        Some(Command::Export(options)) => cli::export::run(options, &config),
+        Some(Command::Doctor(_)) => cli::doctor::run(&config),
+        Some(Command::Config) => cli::config::run(&config),
+        Some(Command::Db(action)) => cli::db::run(action, &config),
+        Some(Command::Completions(options)) => cli::completions::run(options),
+    }
+}
+
+fn settings(cli: &Cli) -> Result<Config, Problem> {
+    let named = cli.common.config.is_some();
+    let path = cli.common.config.clone().or_else(config::default_file).unwrap_or_default();
+    let file = Raw::load(&path, named).code(CONFIG)?;
+    config::resolve(cli.common.raw(), file, &path).code(CONFIG)
+}

@@ -1,1 +1,16 @@
-//! Not written yet.
+//! Raises real OpenSSH nodes in namespaces of this machine, breaks them, and runs the console against them.
+//!
+//! A node is a set of network, mount, UTS, IPC and PID namespaces with its own root (an overlay of `/`), its own
+//! sshd as PID 1, its own host key, its own block device and its own cgroup. Needs root; tests that cannot have it
+//! say so with [`skip`].
+
+mod cgroup;
+mod console;
+mod disk;
+mod fleet;
+mod node;
+mod shell;
+
+pub use console::{Console, Ran, binary};
+pub use fleet::{Fleet, Options};
+pub use shell::{is_root, skip};

@@ -122,7 +122,7 @@ pub enum Outcome {
 /// A benchmark or collector ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
-    /// Benchmark or collector name.
+    /// Benchmark name, or `collect/` and the collector's: `disk` is both.
     pub name: String,
     /// How.
     pub outcome: Outcome,

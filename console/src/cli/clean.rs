@@ -1,0 +1,60 @@
+//! `muster clean`: remove probes from nodes.
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use clap::Args;
+use muster_fleet::hostlist;
+
+use super::{Common, Pick};
+use crate::config::Config;
+use crate::exit::{Ended, PASS, Problem, UNDECIDED, USAGE};
+use crate::{out, session};
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  muster clean -w 'node[001-128]' --yes")]
+pub struct Options {
+    /// Which.
+    #[command(flatten)]
+    pub pick: Pick,
+}
+
+/// Shows the list, asks, removes.
+pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    let refuse = |why: &str| Problem { code: USAGE, error: anyhow::anyhow!("{why}") };
+    if common.read_only {
+        return Err(refuse("--read-only forbids removing probes"));
+    }
+    let nodes = session::nodes(config, &options.pick)?;
+    let names = hostlist::fold(nodes.iter().map(|n| n.name.as_str()));
+    if !common.yes {
+        if !std::io::stdin().is_terminal() {
+            return Err(refuse("removing probes asks first; give --yes in scripts"));
+        }
+        eprint!("remove muster's probes from {} nodes: {names}? [y/N] ", nodes.len());
+        let _ = std::io::stderr().flush();
+        let mut answer = String::new();
+        let _ = std::io::stdin().lock().read_line(&mut answer);
+        if !answer.trim().eq_ignore_ascii_case("y") {
+            return Ok(PASS);
+        }
+    }
+    let mut worst = PASS;
+    for (node, result) in muster_fleet::clean(&nodes, session::settings(config)?).await {
+        match result {
+            Ok(cleaned) => {
+                let removed = if cleaned.removed.is_empty() { "nothing".into() } else { cleaned.removed.join(", ") };
+                out::line(&format!("{node}: removed {removed}"))?;
+                for why in cleaned.kept {
+                    eprintln!("{node}: kept {why}");
+                    worst = UNDECIDED;
+                }
+            }
+            Err(failure) => {
+                eprintln!("{}", failure.message);
+                worst = UNDECIDED;
+            }
+        }
+    }
+    Ok(worst)
+}

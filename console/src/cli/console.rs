@@ -1,0 +1,237 @@
+//! `muster` without a subcommand: the console.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use muster_fleet::hostlist;
+use muster_store::{Db, Run, RunState, Store};
+use muster_tui::snapshot::RunPhase;
+use muster_tui::{Export, Intent};
+use muster_wire::Level;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{Common, Pick};
+use crate::config::Config;
+use crate::engine::{self, Board, Observer};
+use crate::exit::{Code, Ended, IO, PASS};
+use crate::session::{self, Job};
+
+/// How often the screen may change.
+const TICK: Duration = Duration::from_millis(50);
+/// How often verdicts are recomputed while results arrive.
+const JUDGE: Duration = Duration::from_millis(700);
+
+/// The console on the configured inventory; shows the newest run.
+pub async fn run(config: &Config, common: &Common) -> Ended {
+    let nodes = session::nodes(config, &Pick::default())?;
+    let store = session::write_store(config)?;
+    let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
+    let settings = session::settings(config)?;
+    let job =
+        Job { playbook: session::playbook("cbd-light")?, nodes, settings, probe: engine::embedded(), fresh: false };
+    let mut desk = Desk::new(job, store, config.clone(), common, &title);
+    desk.show_newest()?;
+    desk.sit(None).await
+}
+
+/// The console with a job that begins at once.
+pub async fn with_job(job: Job, store: Db, config: Config, common: &Common) -> Ended {
+    let first = (job.playbook.name.clone(), job.nodes.iter().map(|n| n.name.clone()).collect());
+    let desk = Desk::new(job, store, config, common, "demo");
+    desk.sit(Some(first)).await
+}
+
+/// What the console holds while it is open.
+struct Desk {
+    job: Job,
+    store: Db,
+    config: Config,
+    read_only: bool,
+    ascii: bool,
+    board: Board,
+}
+
+impl Desk {
+    fn new(job: Job, store: Db, config: Config, common: &Common, title: &str) -> Self {
+        let board = Board::new(title, &job.nodes);
+        Self { job, store, config, read_only: common.read_only, ascii: common.ascii, board }
+    }
+
+    fn show_newest(&mut self) -> Result<(), crate::exit::Problem> {
+        let Some(run) = self.store.runs().code(IO)?.into_iter().next() else { return Ok(()) };
+        let Ok(playbook) = session::playbook(&run.playbook) else { return Ok(()) };
+        let plan = muster_playbook::plan(&playbook, &run.nodes);
+        let records = self.store.records(&run.id).code(IO)?;
+        self.board.begin(&run, &plan, records, shown(run.state));
+        self.judge(&run);
+        Ok(())
+    }
+
+    /// Serves the screen until the user leaves.
+    async fn sit(mut self, first: Option<(String, Vec<String>)>) -> Ended {
+        let (sender, mut intents) = mpsc::unbounded_channel();
+        let (board, options) = (self.board.clone(), self.screen_options());
+        let screen = std::thread::spawn(move || {
+            muster_tui::run(options, &|| board.snapshot(), &|intent| drop(sender.send(intent)))
+        });
+        let ticking = tokio::spawn(tick(self.board.clone()));
+        if let Some((playbook, nodes)) = first {
+            self.work(&playbook, &nodes, &mut intents).await;
+        }
+        while let Some(intent) = intents.recv().await {
+            match intent {
+                Intent::Quit => break,
+                Intent::RunPlaybook { playbook, nodes } => self.work(&playbook, &nodes, &mut intents).await,
+                Intent::RerunFailed => self.rerun(&mut intents).await,
+                Intent::Clean { nodes } => self.clean(&nodes).await,
+                other => self.small(other),
+            }
+        }
+        ticking.abort();
+        screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?.code(IO)?;
+        Ok(PASS)
+    }
+
+    fn screen_options(&self) -> muster_tui::Options {
+        let color = match self.config.color.value.as_str() {
+            "always" => true,
+            "never" => false,
+            _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        };
+        muster_tui::Options { ascii: self.ascii, color }
+    }
+
+    async fn rerun(&mut self, intents: &mut mpsc::UnboundedReceiver<Intent>) {
+        let snapshot = self.board.snapshot();
+        let bad = |state| matches!(state, muster_analysis::State::Fail | muster_analysis::State::Unknown);
+        let nodes: Vec<String> = snapshot.nodes.iter().filter(|n| bad(n.state)).map(|n| n.name.clone()).collect();
+        let Some(run) = snapshot.run.as_ref().filter(|_| !nodes.is_empty()) else {
+            self.board.say(Level::Info, "nothing failed, so there is nothing to run again");
+            return;
+        };
+        self.work(&run.playbook.clone(), &nodes, intents).await;
+    }
+
+    /// Carries a run through while the screen goes on, listening for a cancel.
+    async fn work(&mut self, playbook: &str, names: &[String], intents: &mut mpsc::UnboundedReceiver<Intent>) {
+        if let Err(problem) = self.try_work(playbook, names, intents).await {
+            self.board.phase(RunPhase::Interrupted);
+            self.board.say(Level::Error, format!("{:#}", problem.error));
+        }
+    }
+
+    async fn try_work(
+        &mut self,
+        playbook: &str,
+        names: &[String],
+        intents: &mut mpsc::UnboundedReceiver<Intent>,
+    ) -> Result<(), crate::exit::Problem> {
+        let nodes = self.job.nodes.iter().filter(|n| names.contains(&n.name)).cloned().collect();
+        let (settings, probe) = (self.job.settings.clone(), self.job.probe.clone());
+        let job = Job { playbook: session::playbook(playbook)?, nodes, settings, probe, fresh: self.job.fresh };
+        let (run, scan) = session::begin(&job, &mut self.store, &self.config)?;
+        let before = self.store.records(&run.id).code(IO)?;
+        self.board.begin(&run, &scan.plan, before, RunPhase::Running);
+        let cancel = CancellationToken::new();
+        let judging = tokio::spawn(judge_often(self.board.clone(), run.clone(), session::params(&self.config)));
+        let mut watcher = self.board.clone();
+        let mut watchers: [&mut dyn Observer; 1] = [&mut watcher];
+        let mut leave = false;
+        let state = {
+            let scanning = engine::scan(&scan, &mut self.store, &mut watchers, &cancel);
+            tokio::pin!(scanning);
+            loop {
+                tokio::select! {
+                    ended = &mut scanning => break ended,
+                    intent = intents.recv(), if !leave => match intent {
+                        Some(Intent::Cancel) => { self.board.phase(RunPhase::Cancelling); cancel.cancel(); }
+                        Some(Intent::Quit) | None => { leave = true; cancel.cancel(); }
+                        Some(_) => self.board.say(Level::Info, "a run is going on; cancel it first (c)"),
+                    },
+                }
+            }
+        };
+        judging.abort();
+        let state = state.code(IO)?;
+        self.store.end(&run.id, state, engine::now_ms()).code(IO)?;
+        self.board.phase(shown(state));
+        self.judge(&run);
+        let folded = hostlist::fold(names.iter().map(String::as_str));
+        self.board.say(Level::Info, format!("{playbook} on {folded}: {}", shown(state).word()));
+        if leave {
+            intents.close();
+        }
+        Ok(())
+    }
+
+    fn judge(&self, run: &Run) {
+        if let Some(records) = self.board.unjudged() {
+            let found = engine::assess(run, records.iter().map(Arc::as_ref), &session::params(&self.config));
+            self.board.judge(run, &found, &records);
+        }
+    }
+
+    async fn clean(&self, names: &[String]) {
+        if self.read_only {
+            return self.board.say(Level::Warn, "--read-only forbids removing probes");
+        }
+        let nodes: Vec<_> = self.job.nodes.iter().filter(|n| names.contains(&n.name)).cloned().collect();
+        let results = muster_fleet::clean(&nodes, self.job.settings.clone()).await;
+        let failed = results.iter().filter(|(_, r)| r.is_err()).count();
+        for failure in results.iter().filter_map(|(_, r)| r.as_ref().err()) {
+            self.board.say(Level::Warn, failure.message.clone());
+        }
+        self.board
+            .say(Level::Info, format!("probes removed from {} of {} nodes", results.len() - failed, results.len()));
+    }
+
+    fn small(&self, intent: Intent) {
+        match intent {
+            Intent::Export(what) => match self.export(&what) {
+                Ok(file) => self.board.say(Level::Info, format!("written to {file}")),
+                Err(problem) => self.board.say(Level::Error, format!("{:#}", problem.error)),
+            },
+            Intent::Cancel => self.board.say(Level::Info, "no run is going on"),
+            _ => {}
+        }
+    }
+
+    fn export(&self, _what: &Export) -> Result<String, crate::exit::Problem> {
+        let report = session::report_of(&self.store, None, &self.config)?;
+        let file = format!("muster-{}.json", report.run.id);
+        let text = serde_json::to_string_pretty(&report).code(IO)?;
+        std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{file}: {why}"))?;
+        Ok(file)
+    }
+}
+
+async fn tick(board: Board) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        board.publish();
+    }
+}
+
+async fn judge_often(board: Board, run: Run, params: muster_analysis::Params) {
+    loop {
+        tokio::time::sleep(JUDGE).await;
+        let Some(records) = board.unjudged() else { continue };
+        let (run, params, board) = (run.clone(), params.clone(), board.clone());
+        // On the blocking pool: a large fleet takes seconds, and the stream of frames must not wait.
+        let _ = tokio::task::spawn_blocking(move || {
+            let found = engine::assess(&run, records.iter().map(Arc::as_ref), &params);
+            board.judge(&run, &found, &records);
+        })
+        .await;
+    }
+}
+
+const fn shown(state: RunState) -> RunPhase {
+    match state {
+        RunState::Running => RunPhase::Running,
+        RunState::Finished => RunPhase::Finished,
+        RunState::Cancelled => RunPhase::Cancelled,
+        RunState::Interrupted => RunPhase::Interrupted,
+    }
+}

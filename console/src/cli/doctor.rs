@@ -1,0 +1,106 @@
+//! `muster doctor`: check this machine's own set-up before blaming the fleet.
+
+use std::path::Path;
+
+use clap::Args;
+
+use crate::config::Config;
+use crate::exit::{CONFIG, Ended, PASS};
+use crate::{engine, out, session};
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  muster doctor")]
+pub struct Options {}
+
+enum Finding {
+    Ok(String),
+    Advice(String),
+    Wrong(String),
+}
+
+/// Prints one line per check; exit code 78 when one is wrong.
+pub fn run(config: &Config) -> Ended {
+    let checks: [(&str, Finding); 6] = [
+        ("inventory", inventory(config)),
+        ("database", database(config)),
+        ("ssh agent", agent()),
+        ("ssh keys", keys()),
+        ("open files", open_files(config)),
+        ("probe", probe()),
+    ];
+    let mut code = PASS;
+    for (name, finding) in checks {
+        let (word, text) = match finding {
+            Finding::Ok(text) => ("ok", text),
+            Finding::Advice(text) => ("advice", text),
+            Finding::Wrong(text) => {
+                code = CONFIG;
+                ("wrong", text)
+            }
+        };
+        out::line(&format!("{name:<11} {word:<7} {text}"))?;
+    }
+    Ok(code)
+}
+
+fn inventory(config: &Config) -> Finding {
+    let file = &config.inventory.value;
+    if !file.exists() {
+        return Finding::Advice(format!("{} does not exist; `muster demo` needs none", file.display()));
+    }
+    match muster_fleet::Inventory::load(file) {
+        Ok(inventory) => Finding::Ok(format!("{}: {} nodes", file.display(), inventory.nodes().len())),
+        Err(why) => Finding::Wrong(why.to_string()),
+    }
+}
+
+fn database(config: &Config) -> Finding {
+    let dir = &config.db.value;
+    if !dir.exists() {
+        return Finding::Ok(format!("{} will be made by the first run", dir.display()));
+    }
+    match session::read_store(config) {
+        Ok(store) => Finding::Ok(format!("{}: {} runs", dir.display(), store.runs().map_or(0, |r| r.len()))),
+        Err(problem) => Finding::Wrong(format!("{:#}", problem.error)),
+    }
+}
+
+fn agent() -> Finding {
+    match std::env::var_os("SSH_AUTH_SOCK") {
+        Some(socket) if Path::new(&socket).exists() => Finding::Ok(format!("{}", Path::new(&socket).display())),
+        Some(socket) => Finding::Advice(format!("SSH_AUTH_SOCK is {}, which is gone", Path::new(&socket).display())),
+        None => Finding::Advice("none; encrypted keys cannot be used without one".into()),
+    }
+}
+
+fn keys() -> Finding {
+    let Some(home) = std::env::var_os("HOME") else { return Finding::Wrong("HOME is not set".into()) };
+    let names = ["id_ed25519", "id_ecdsa", "id_rsa"];
+    let found: Vec<_> = names.into_iter().filter(|n| Path::new(&home).join(".ssh").join(n).exists()).collect();
+    if found.is_empty() {
+        return Finding::Advice("no default key in ~/.ssh; the agent or the inventory must name one".into());
+    }
+    Finding::Ok(found.join(", "))
+}
+
+fn open_files(config: &Config) -> Finding {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let limit = limits
+        .lines()
+        .find(|line| line.starts_with("Max open files"))
+        .and_then(|line| line.split_whitespace().nth(3))
+        .and_then(|word| word.parse::<usize>().ok());
+    // A node takes a socket; a few more are for the database and the terminal.
+    let needed = config.fan_out.value + 64;
+    match limit {
+        Some(limit) if limit < needed => Finding::Wrong(format!("limit {limit}, {needed} needed: ulimit -n {needed}")),
+        Some(limit) => Finding::Ok(format!("limit {limit}, {needed} needed")),
+        None => Finding::Ok("unlimited".into()),
+    }
+}
+
+fn probe() -> Finding {
+    let probe = engine::embedded();
+    Finding::Ok(format!("{:.1} MB, sha256 {}", probe.size() as f64 / 1e6, &probe.sha256()[..16]))
+}

@@ -1,0 +1,149 @@
+//! What a person may type: one file per subcommand, each answering with an exit code.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::Raw;
+
+pub mod clean;
+pub mod completions;
+pub mod config;
+pub mod console;
+pub mod criteria;
+pub mod db;
+pub mod demo;
+pub mod doctor;
+pub mod export;
+pub mod nodes;
+pub mod playbook;
+pub mod results;
+pub mod run;
+pub mod runs;
+
+/// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
+#[derive(Debug, Parser)]
+#[command(version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
+pub struct Cli {
+    /// Settings for every subcommand.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to do; the console when left out.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  muster demo                               a local fleet with one slow node, then the console
+  muster -i hall7.toml                      the console on your inventory
+  muster -i hall7.toml run cbd -w 'node[001-128]' --json > verdicts.json
+  muster runs                               what was measured, newest first
+  muster criteria learn --from samples.csv --json
+
+Exit codes:
+  0 all passed   1 warnings   2 at least one node failed   3 could not decide
+  64 usage   74 database or file   78 configuration   130 interrupted";
+
+/// Settings for every subcommand.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Inventory file (TOML).
+    #[arg(short, long, global = true, env = "MUSTER_INVENTORY", value_name = "FILE")]
+    pub inventory: Option<PathBuf>,
+    /// Database directory.
+    #[arg(long, global = true, env = "MUSTER_DB", value_name = "DIR")]
+    pub db: Option<PathBuf>,
+    /// Configuration file.
+    #[arg(long, global = true, env = "MUSTER_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// SSH client configuration to follow.
+    #[arg(short = 'F', long, global = true, env = "MUSTER_SSH_CONFIG", value_name = "FILE")]
+    pub ssh_config: Option<PathBuf>,
+    /// New host keys: `yes` refuses them, `accept-new` records them. A changed key is always refused.
+    #[arg(long, global = true, env = "MUSTER_HOST_KEYS", value_name = "POLICY")]
+    pub host_keys: Option<String>,
+    /// Nodes worked on at once.
+    #[arg(long, global = true, env = "MUSTER_FAN_OUT", value_name = "N")]
+    pub fan_out: Option<usize>,
+    /// Similarity under which a node differs from its peers, 0 to 1.
+    #[arg(long, global = true, value_name = "SHARE")]
+    pub alpha: Option<f64>,
+    /// Share of steps a regression must touch to count in full, 0 to 1.
+    #[arg(long, global = true, value_name = "SHARE")]
+    pub tau: Option<f64>,
+    /// Colour: auto, always or never.
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub color: Option<String>,
+    /// Draw with plain ASCII.
+    #[arg(long, global = true)]
+    pub ascii: bool,
+    /// Forbid everything that changes a node.
+    #[arg(long, global = true)]
+    pub read_only: bool,
+    /// Answer yes to questions.
+    #[arg(short = 'y', long, global = true)]
+    pub yes: bool,
+}
+
+impl Common {
+    /// The flags as settings.
+    #[must_use]
+    pub fn raw(&self) -> Raw {
+        Raw {
+            inventory: self.inventory.clone(),
+            db: self.db.clone(),
+            fan_out: self.fan_out,
+            alpha: self.alpha,
+            tau: self.tau,
+            ssh_config: self.ssh_config.clone(),
+            host_keys: self.host_keys.clone(),
+            color: self.color.clone(),
+        }
+    }
+}
+
+/// Which nodes.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Pick {
+    /// Nodes: host lists, @groups, @label=value, ^files; commas combine.
+    #[arg(short = 'w', long = "nodes", value_name = "LIST")]
+    pub include: Vec<String>,
+    /// Nodes left out, in the same words.
+    #[arg(short = 'x', long = "exclude", value_name = "LIST")]
+    pub exclude: Vec<String>,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// A local fleet of real SSH nodes on loopback, one of them slow; then the console.
+    Demo(demo::Options),
+    /// Run a playbook without a screen; takes up an unfinished run.
+    Run(run::Options),
+    /// List, show or check playbooks.
+    #[command(subcommand)]
+    Playbook(playbook::Action),
+    /// Nodes of the inventory and when they were last seen.
+    Nodes(nodes::Options),
+    /// Values and verdicts of a run.
+    Results(results::Options),
+    /// Runs in the database, newest first.
+    Runs(runs::Options),
+    /// Learn what is normal, or show what was learned.
+    #[command(subcommand)]
+    Criteria(criteria::Action),
+    /// A run as JSON, Markdown or CSV, for a ticket.
+    Export(export::Options),
+    /// Remove probes from nodes.
+    Clean(clean::Options),
+    /// Check this machine's own set-up.
+    Doctor(doctor::Options),
+    /// Settings in force, and where each came from.
+    Config,
+    /// Check or rebuild the database.
+    #[command(subcommand)]
+    Db(db::Action),
+    /// Shell completions.
+    Completions(completions::Options),
+}

@@ -1,0 +1,52 @@
+//! `muster results`: values and verdicts of a run, recomputed from its samples.
+
+use clap::Args;
+
+use crate::config::Config;
+use crate::exit::{Ended, PASS};
+use crate::{out, session};
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  muster results\n  muster results 20261121T143000Z-cbd-1f2e --node node007 --json")]
+pub struct Options {
+    /// Run id; the newest when left out.
+    pub run: Option<String>,
+    /// Only this node.
+    #[arg(long, value_name = "NODE")]
+    pub node: Option<String>,
+    /// The whole report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Prints a report; always exits 0, since looking is not judging.
+pub fn run(options: &Options, config: &Config) -> Ended {
+    let store = session::read_store(config)?;
+    let mut report = session::report_of(&*store, options.run.as_deref(), config)?;
+    if let Some(node) = &options.node {
+        report.nodes.retain(|n| &n.node == node);
+    }
+    if options.json {
+        out::json(&report)?;
+        return Ok(PASS);
+    }
+    let mut rows = Vec::new();
+    for node in &report.nodes {
+        for verdict in &node.verdicts {
+            let value = match (verdict.value, verdict.unit) {
+                (Some(value), Some(unit)) => unit.show(value),
+                _ => "-".to_owned(),
+            };
+            rows.push(vec![
+                node.node.clone(),
+                verdict.metric.clone(),
+                value,
+                verdict.similarity.map_or("-".into(), |s| format!("{s:.3}")),
+                session::word(&verdict.state),
+            ]);
+        }
+    }
+    out::line(&out::table(&["node", "metric", "median", "similarity", "state"], &rows))?;
+    Ok(PASS)
+}

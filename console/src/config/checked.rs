@@ -1,0 +1,155 @@
+//! What the settings mean, checked, each with the place it came from.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+use super::Raw;
+
+/// Where a setting came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A command-line option or its environment variable.
+    Flag,
+    /// The configuration file.
+    File(PathBuf),
+    /// Nobody said; built in.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag => f.write_str("flag or environment"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Default => f.write_str("default"),
+        }
+    }
+}
+
+/// A setting and where it came from.
+#[derive(Clone, Debug)]
+pub struct Setting<T> {
+    /// What is in force.
+    pub value: T,
+    /// Who said so.
+    pub source: Source,
+}
+
+/// Everything in force.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Inventory file.
+    pub inventory: Setting<PathBuf>,
+    /// Database directory.
+    pub db: Setting<PathBuf>,
+    /// Nodes worked on at once.
+    pub fan_out: Setting<usize>,
+    /// Similarity limit.
+    pub alpha: Setting<f64>,
+    /// Tail floor.
+    pub tau: Setting<f64>,
+    /// SSH client configuration.
+    pub ssh_config: Setting<Option<PathBuf>>,
+    /// Whether a new host key is accepted.
+    pub accept_new_keys: Setting<bool>,
+    /// Colour wish: `auto`, `always`, `never`.
+    pub color: Setting<String>,
+}
+
+/// Merges flags over file over defaults.
+///
+/// # Errors
+/// When a value is out of its range; the message names the setting.
+pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> {
+    let from_file = Source::File(path.to_owned());
+    let places = Places::find()?;
+    let config = Config {
+        inventory: pick(flags.inventory, file.inventory, places.inventory, &from_file),
+        db: pick(flags.db, file.db, places.db, &from_file),
+        fan_out: pick(flags.fan_out, file.fan_out, 64, &from_file),
+        alpha: pick(flags.alpha, file.alpha, 0.95, &from_file),
+        tau: pick(flags.tau, file.tau, 0.01, &from_file),
+        ssh_config: pick(flags.ssh_config.map(Some), file.ssh_config.map(Some), None, &from_file),
+        accept_new_keys: host_keys(pick(flags.host_keys, file.host_keys, "accept-new".into(), &from_file))?,
+        color: pick(flags.color, file.color, "auto".into(), &from_file),
+    };
+    check(&config)?;
+    Ok(config)
+}
+
+fn check(config: &Config) -> Result<()> {
+    if !(config.alpha.value > 0.0 && config.alpha.value < 1.0) {
+        bail!("alpha is {} ({}); it lies between 0 and 1", config.alpha.value, config.alpha.source);
+    }
+    if !(0.0..=1.0).contains(&config.tau.value) {
+        bail!("tau is {} ({}); it lies between 0 and 1", config.tau.value, config.tau.source);
+    }
+    if config.fan_out.value == 0 {
+        bail!("fan_out is 0 ({}); at least one node must be worked on", config.fan_out.source);
+    }
+    if !["auto", "always", "never"].contains(&config.color.value.as_str()) {
+        bail!("color is '{}' ({}); auto, always or never", config.color.value, config.color.source);
+    }
+    Ok(())
+}
+
+fn pick<T>(flag: Option<T>, file: Option<T>, default: T, from_file: &Source) -> Setting<T> {
+    match (flag, file) {
+        (Some(value), _) => Setting { value, source: Source::Flag },
+        (None, Some(value)) => Setting { value, source: from_file.clone() },
+        (None, None) => Setting { value: default, source: Source::Default },
+    }
+}
+
+fn host_keys(word: Setting<String>) -> Result<Setting<bool>> {
+    let value = match word.value.as_str() {
+        "yes" => false,
+        "accept-new" => true,
+        other => bail!("host_keys is '{other}' ({}); yes or accept-new", word.source),
+    };
+    Ok(Setting { value, source: word.source })
+}
+
+struct Places {
+    inventory: PathBuf,
+    db: PathBuf,
+}
+
+impl Places {
+    fn find() -> Result<Self> {
+        let Some(dirs) = directories::ProjectDirs::from("", "", "muster") else {
+            bail!("no home directory: set HOME, or give --inventory and --db");
+        };
+        Ok(Self { inventory: dirs.config_dir().join("inventory.toml"), db: dirs.data_dir().join("db") })
+    }
+}
+
+/// The configuration file used when none is named.
+#[must_use]
+pub fn default_file() -> Option<PathBuf> {
+    directories::ProjectDirs::from("", "", "muster").map(|dirs| dirs.config_dir().join("config.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_beats_the_file_and_the_file_beats_the_default() {
+        let flags = Raw { alpha: Some(0.9), ..Raw::default() };
+        let file = Raw { alpha: Some(0.8), tau: Some(0.05), ..Raw::default() };
+        let config = resolve(flags, file, std::path::Path::new("/etc/muster.toml")).unwrap();
+        assert_eq!((config.alpha.value, &config.alpha.source), (0.9, &Source::Flag));
+        assert_eq!((config.tau.value, &config.tau.source), (0.05, &Source::File("/etc/muster.toml".into())));
+        assert_eq!(config.fan_out.source, Source::Default);
+    }
+
+    #[test]
+    fn a_value_out_of_range_is_named_with_its_place() {
+        let file = Raw { alpha: Some(1.5), ..Raw::default() };
+        let said = resolve(Raw::default(), file, std::path::Path::new("c.toml")).unwrap_err().to_string();
+        assert_eq!(said, "alpha is 1.5 (c.toml); it lies between 0 and 1");
+    }
+}

@@ -1,0 +1,7 @@
+//! Where settings come from: flag, then environment, then file, then default.
+
+mod checked;
+mod raw;
+
+pub use checked::{Config, default_file, resolve};
+pub use raw::Raw;

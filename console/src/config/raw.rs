@@ -1,0 +1,63 @@
+//! What the configuration file says, before it means anything.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// `config.toml`. Every entry is optional; unknown ones are errors.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Raw {
+    /// Inventory file.
+    pub inventory: Option<PathBuf>,
+    /// Database directory.
+    pub db: Option<PathBuf>,
+    /// Nodes worked on at once.
+    pub fan_out: Option<usize>,
+    /// Similarity under which a node differs from the criterion, between 0 and 1.
+    pub alpha: Option<f64>,
+    /// Tail floor of the distance, between 0 and 1.
+    pub tau: Option<f64>,
+    /// `~/.ssh/config` or another.
+    pub ssh_config: Option<PathBuf>,
+    /// `yes` or `accept-new`.
+    pub host_keys: Option<String>,
+    /// `auto`, `always` or `never`.
+    pub color: Option<String>,
+}
+
+/// Why a configuration file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RawError {
+    /// It cannot be read.
+    #[error("{file}: {why}")]
+    Read {
+        /// File.
+        file: PathBuf,
+        /// What the system said.
+        why: std::io::Error,
+    },
+    /// It is not what we expect; the message holds line and column.
+    #[error("{file}: {why}")]
+    Parse {
+        /// File.
+        file: PathBuf,
+        /// What the parser said.
+        why: Box<toml::de::Error>,
+    },
+}
+
+impl Raw {
+    /// Reads `file`; a file that does not exist is an empty one unless it was asked for by name.
+    ///
+    /// # Errors
+    /// When it cannot be read or parsed.
+    pub fn load(file: &Path, required: bool) -> Result<Self, RawError> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound && !required => return Ok(Self::default()),
+            Err(why) => return Err(RawError::Read { file: file.to_owned(), why }),
+        };
+        toml::from_str(&text).map_err(|why| RawError::Parse { file: file.to_owned(), why: Box::new(why) })
+    }
+}

@@ -1,0 +1,335 @@
+//! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use muster_fleet::{LinkState, Node};
+use muster_playbook::{Plan, Playbook, builtin};
+use muster_store::{Record, Run};
+use muster_tui::snapshot::{
+    Counts, Link, LinkKind, Message, Mode, NodeRow, PlaybookRow, RunInfo, RunPhase, Snapshot, StepProgress, StepRow,
+    Work,
+};
+use muster_wire::{Level, Outcome};
+
+use super::observe::{Observer, Update, failure_line};
+use super::{Assessment, LINK, now_ms, picture, report};
+
+/// Messages kept for the line under the body.
+const MESSAGES: usize = 50;
+
+/// A handle to the one board; clones share it.
+#[derive(Clone, Debug)]
+pub struct Board(Arc<Mutex<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    now: Snapshot,
+    published: Arc<Snapshot>,
+    nodes: Vec<Arc<NodeRow>>,
+    places: HashMap<String, usize>,
+    steps: Vec<StepProgress>,
+    step: usize,
+    records: Vec<Arc<Record>>,
+    judged: usize,
+    messages: VecDeque<Message>,
+    dirty: bool,
+}
+
+impl Board {
+    /// A board with these nodes and nothing running.
+    #[must_use]
+    pub fn new(title: &str, nodes: &[Node]) -> Self {
+        let rows: Vec<Arc<NodeRow>> = nodes.iter().map(|node| Arc::new(row(node))).collect();
+        let places = nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
+        let now = Snapshot { title: title.to_owned(), playbooks: playbooks(), now_ms: now_ms(), ..Snapshot::default() };
+        let inner = Inner {
+            published: Arc::new(now.clone()),
+            now,
+            nodes: rows,
+            places,
+            steps: Vec::new(),
+            step: 0,
+            records: Vec::new(),
+            judged: 0,
+            messages: VecDeque::new(),
+            dirty: true,
+        };
+        let board = Self(Arc::new(Mutex::new(inner)));
+        board.publish();
+        board
+    }
+
+    /// The latest snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.lock().published.clone()
+    }
+
+    /// A run begins, or one from the database is shown with `records`.
+    pub fn begin(&self, run: &Run, plan: &Plan, records: Vec<Record>, phase: RunPhase) {
+        let mut inner = self.lock();
+        inner.steps =
+            plan.phases.iter().map(|phase| step(&phase.step, phase.work_names().len() * phase.nodes.len())).collect();
+        inner.step = 0;
+        inner.judged = usize::MAX;
+        let total = inner.steps.iter().map(|s| s.total).sum();
+        let done = records.iter().filter(|r| r.work != LINK).count();
+        inner.records = records.into_iter().map(Arc::new).collect();
+        inner.now.mode = if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle };
+        inner.now.run = Some(Arc::new(RunInfo {
+            id: run.id.clone(),
+            playbook: run.playbook.clone(),
+            profile: run.profile,
+            started_ms: run.started_ms,
+            ended_ms: run.ended_ms,
+            phase,
+            eta_ms: None,
+            done,
+            total,
+            steps: Arc::from([]),
+        }));
+        inner.dirty = true;
+    }
+
+    /// The run changes its phase, such as from running to finished.
+    pub fn phase(&self, phase: RunPhase) {
+        let mut inner = self.lock();
+        if let Some(run) = &mut inner.now.run {
+            let run = Arc::make_mut(run);
+            run.phase = phase;
+            if !phase.is_going() {
+                run.ended_ms = Some(now_ms());
+                run.eta_ms = None;
+            }
+        }
+        if !phase.is_going() {
+            inner.now.mode = Mode::Idle;
+            inner.nodes.iter_mut().filter(|n| n.work.is_some()).for_each(|n| Arc::make_mut(n).work = None);
+        }
+        inner.dirty = true;
+    }
+
+    /// Tells the user something.
+    pub fn say(&self, level: Level, text: impl Into<String>) {
+        let mut inner = self.lock();
+        inner.messages.push_back(Message { at_ms: now_ms(), level, text: text.into() });
+        if inner.messages.len() > MESSAGES {
+            inner.messages.pop_front();
+        }
+        inner.dirty = true;
+    }
+
+    /// Records to judge, when there are new ones since the last call.
+    #[must_use]
+    pub fn unjudged(&self) -> Option<Vec<Arc<Record>>> {
+        let mut inner = self.lock();
+        let count = inner.records.len();
+        if count == inner.judged {
+            return None;
+        }
+        inner.judged = count;
+        Some(inner.records.clone())
+    }
+
+    /// Takes over what was found.
+    pub fn judge(&self, run: &Run, assessment: &Assessment, records: &[Arc<Record>]) {
+        let report = report(run, assessment);
+        let mut inner = self.lock();
+        let places = inner.places.clone();
+        inner.now.metrics = picture::metrics(assessment, records, &places);
+        for (node, finding) in report.nodes.iter().zip(&assessment.nodes) {
+            if let Some(&place) = places.get(&finding.node) {
+                let row = Arc::make_mut(&mut inner.nodes[place]);
+                picture::judged(row, node, finding, &assessment.learned);
+            }
+        }
+        inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));
+        inner.dirty = true;
+    }
+
+    /// Makes the state visible, when it changed.
+    pub fn publish(&self) {
+        let mut inner = self.lock();
+        let now = now_ms();
+        // A clock on the screen needs a new snapshot once a second even when nothing else happened.
+        if !inner.dirty && now < inner.published.now_ms + 1_000 {
+            return;
+        }
+        if inner.dirty {
+            inner.now.generation += 1;
+            inner.now.nodes = inner.nodes.iter().cloned().collect();
+            inner.now.messages = inner.messages.iter().cloned().collect();
+            inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));
+            inner.run_progress(now);
+        }
+        inner.now.now_ms = now;
+        inner.dirty = false;
+        inner.published = Arc::new(inner.now.clone());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic elsewhere leaves rows that are still rows; the screen must go on.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn run_progress(&mut self, now: u64) {
+        let steps: Arc<[StepProgress]> = self.steps.iter().cloned().collect();
+        if let Some(run) = &mut self.now.run {
+            let run = Arc::make_mut(run);
+            run.steps = steps;
+            let (done, left) = (run.done as u64, run.total.saturating_sub(run.done) as u64);
+            run.eta_ms = (run.phase.is_going() && done > 0).then(|| now.saturating_sub(run.started_ms) * left / done);
+        }
+    }
+
+    fn row(&mut self, node: &str) -> Option<&mut NodeRow> {
+        self.dirty = true;
+        let place = *self.places.get(node)?;
+        Some(Arc::make_mut(&mut self.nodes[place]))
+    }
+
+    fn recorded(&mut self, record: &Record) {
+        self.records.push(Arc::new(record.clone()));
+        if record.work == LINK {
+            return;
+        }
+        let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
+        let nodes = self.nodes.len().max(1);
+        if let Some(run) = &mut self.now.run {
+            Arc::make_mut(run).done += 1;
+        }
+        if let Some(step) = self.steps.get_mut(self.step) {
+            step.done += 1;
+            step.failed += usize::from(matches!(record.outcome, Outcome::Failed(_)));
+        }
+        let facts = picture::facts(record);
+        if let Some(row) = self.row(&record.node) {
+            row.seen_ms = Some(record.at_ms);
+            row.done = (row.done + nodes as f64 / total as f64).min(1.0);
+            row.work = None;
+            if let Some(collector) = facts.first().map(|fact| fact.collector.clone()) {
+                let others = row.facts.iter().filter(|f| f.collector != collector).cloned();
+                row.facts = others.chain(facts).collect();
+            }
+        }
+    }
+}
+
+impl Observer for Board {
+    fn see(&mut self, update: &Update<'_>) {
+        let mut inner = self.lock();
+        let now = now_ms();
+        match update {
+            Update::Phase { index, work, .. } => {
+                inner.step = *index;
+                if let Some(step) = inner.steps.get_mut(*index) {
+                    step.done = step.total.saturating_sub(*work);
+                }
+            }
+            Update::Link { node, state } => {
+                if let Some(row) = inner.row(node) {
+                    row.link = link(state);
+                }
+            }
+            Update::Working { node, progress } => {
+                inner.now.last_frame_ms = Some(now);
+                if let Some(row) = inner.row(node) {
+                    row.seen_ms = Some(now);
+                    let (name, note) = (progress.benchmark.clone(), progress.note.clone());
+                    row.work = Some(Work { name, done: progress.done, note });
+                }
+            }
+            Update::Said { node, line } => log_line(node, line.level, &line.text),
+            Update::Recorded(record) => {
+                inner.now.last_frame_ms = Some(now);
+                inner.recorded(record);
+            }
+            Update::Ended { node, failure } => {
+                if let Some(failure) = failure {
+                    let text = failure_line(node, failure);
+                    log_line(node, Level::Warn, &text);
+                    inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+                }
+                if let Some(row) = inner.row(node) {
+                    row.work = None;
+                }
+            }
+        }
+        inner.dirty = true;
+    }
+}
+
+fn log_line(node: &str, level: Level, text: &str) {
+    let level = match level {
+        Level::Debug => log::Level::Debug,
+        Level::Info => log::Level::Info,
+        Level::Warn => log::Level::Warn,
+        Level::Error => log::Level::Error,
+    };
+    log::log!(level, "{node}: {text}");
+}
+
+fn row(node: &Node) -> NodeRow {
+    NodeRow {
+        name: node.name.clone(),
+        rack: node.labels.get("rack").cloned().unwrap_or_default(),
+        groups: node.groups.clone(),
+        link: Link { kind: LinkKind::Idle, text: "idle".into() },
+        state: muster_analysis::State::NotRun,
+        worst: None,
+        work: None,
+        done: 0.0,
+        seen_ms: None,
+        reasons: Arc::from([]),
+        facts: Arc::from([]),
+        verdicts: Arc::from([]),
+    }
+}
+
+fn link(state: &LinkState) -> Link {
+    let (kind, text) = match state {
+        LinkState::Idle => (LinkKind::Idle, "idle".to_owned()),
+        LinkState::Resolving => (LinkKind::Connecting, "resolving".to_owned()),
+        LinkState::TcpConnect => (LinkKind::Connecting, "connecting".to_owned()),
+        LinkState::Authenticating => (LinkKind::Connecting, "authenticating".to_owned()),
+        LinkState::Uploading { done, total } => {
+            (LinkKind::Connecting, format!("uploading {} %", done * 100 / (*total).max(1)))
+        }
+        LinkState::Starting => (LinkKind::Connecting, "starting".to_owned()),
+        LinkState::Live => (LinkKind::Live, "live".to_owned()),
+        LinkState::Waiting { retry_in_ms, because } => {
+            (LinkKind::Waiting, format!("retry in {:.1} s: {because}", *retry_in_ms as f64 / 1e3))
+        }
+        LinkState::Closed => (LinkKind::Closed, "closed".to_owned()),
+        LinkState::Failed { why } => (LinkKind::Failed, why.clone()),
+    };
+    Link { kind, text }
+}
+
+fn step(id: &str, total: usize) -> StepProgress {
+    StepProgress { id: id.to_owned(), done: 0, failed: 0, total, groups: Arc::from([]) }
+}
+
+fn playbooks() -> Arc<[PlaybookRow]> {
+    let parsed = builtin().iter().filter_map(|(name, text)| Playbook::parse(text, name).ok());
+    parsed
+        .map(|book| PlaybookRow {
+            steps: book
+                .steps
+                .iter()
+                .map(|s| StepRow {
+                    id: s.id.clone(),
+                    about: s.about.clone(),
+                    work: s.collect.iter().chain(&s.run).cloned().collect(),
+                })
+                .collect(),
+            name: book.name,
+            title: book.title,
+            about: book.about,
+            profile: book.profile,
+        })
+        .collect()
+}

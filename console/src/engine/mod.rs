@@ -1,0 +1,17 @@
+//! The one place where fleet, store, analysis, playbook and screen meet. Carries values; computes nothing itself.
+
+mod assess;
+mod board;
+mod gather;
+mod observe;
+mod picture;
+mod probe;
+mod scan;
+mod shape;
+
+pub use assess::{Assessment, assess};
+pub use board::Board;
+pub use observe::{Observer, Progress};
+pub use probe::embedded;
+pub use scan::{LINK, Scan, now_ms, scan};
+pub use shape::report;

@@ -1,0 +1,188 @@
+//! Carries one plan through: works out to the fleet, records into the store, updates to the watchers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use muster_analysis::{Params, State};
+use muster_fleet::{Event, EventKind, Node, Probe, Settings, Work};
+use muster_playbook::{Phase, Plan, collector_work};
+use muster_store::{Record, Run, RunState, Store};
+use muster_wire::{Frame, Outcome, Request};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::gather::Gather;
+use super::observe::{Observer, Update};
+use super::{assess, report};
+
+/// Name of the record that says how a node's link ended.
+pub const LINK: &str = "link";
+
+/// What to carry through.
+#[derive(Debug)]
+pub struct Scan {
+    /// Already begun in the store.
+    pub run: Run,
+    /// Limits by which a node that fails a step is left out of later ones.
+    pub params: Params,
+    /// Phases and their work.
+    pub plan: Plan,
+    /// Nodes with their addresses.
+    pub nodes: Vec<Node>,
+    /// What to push.
+    pub probe: Arc<Probe>,
+    /// How to connect.
+    pub settings: Arc<Settings>,
+    /// Acknowledged earlier, not measured again.
+    pub done: BTreeSet<(String, String)>,
+}
+
+/// Runs every phase in turn. Returns how the run ended; nodes that failed are records, not errors.
+///
+/// # Errors
+/// When the store cannot keep a record: then the scan stops, because an unrecorded result is none.
+pub async fn scan(
+    scan: &Scan,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    cancel: &CancellationToken,
+) -> Result<RunState> {
+    let mut lost = BTreeSet::new();
+    let mut plan = scan.plan.clone();
+    for index in 0..plan.phases.len() {
+        let phase = &plan.phases[index];
+        if cancel.is_cancelled() {
+            return Ok(RunState::Cancelled);
+        }
+        let works = works_of(scan, phase, &lost);
+        let update = Update::Phase {
+            index,
+            total: plan.phases.len(),
+            step: &phase.step,
+            nodes: works.len(),
+            work: works.iter().map(work_count).sum(),
+        };
+        watchers.iter_mut().for_each(|w| w.see(&update));
+        if !works.is_empty() {
+            carry(scan, works, store, watchers, (&mut lost, cancel)).await?;
+        }
+        drop_failed(scan, &mut plan, index, store)?;
+    }
+    Ok(if cancel.is_cancelled() { RunState::Cancelled } else { RunState::Finished })
+}
+
+/// Nodes that fail what was measured so far leave the later phases that ask for it.
+fn drop_failed(scan: &Scan, plan: &mut Plan, index: usize, store: &dyn Store) -> Result<()> {
+    if !plan.phases.iter().skip(index + 1).any(|phase| phase.drop_failed) {
+        return Ok(());
+    }
+    let records = store.records(&scan.run.id).context("reading back the results of a step")?;
+    let report = report(&scan.run, &assess(&scan.run, &records, &scan.params));
+    let failed = report.nodes.into_iter().filter(|n| n.state == State::Fail).map(|n| n.node).collect();
+    for node in plan.drop_failed(index, &failed) {
+        log::warn!("{node}: failed so far and is left out of the later steps");
+    }
+    Ok(())
+}
+
+async fn carry(
+    scan: &Scan,
+    works: Vec<Work>,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (lost, cancel): (&mut BTreeSet<String>, &CancellationToken),
+) -> Result<()> {
+    let mut gathers: BTreeMap<String, Gather> =
+        works.iter().map(|w| (w.node.name.clone(), Gather::new(&scan.run.id, &w.node.name))).collect();
+    let (sender, mut events) = mpsc::channel(1024);
+    let stop = cancel.child_token();
+    let fleet = tokio::spawn(muster_fleet::run(works, scan.probe.clone(), scan.settings.clone(), sender, stop.clone()));
+    let mut batch = Vec::new();
+    while events.recv_many(&mut batch, 256).await > 0 {
+        let mut records = Vec::new();
+        for event in batch.drain(..) {
+            tell(&event, watchers);
+            if let EventKind::Ended(Err(_)) = &event.kind {
+                lost.insert(event.node.clone());
+            }
+            let Some(gather) = gathers.get_mut(&event.node) else { continue };
+            records.extend(record_of(event, gather, &scan.run.id));
+        }
+        if records.is_empty() {
+            continue;
+        }
+        // One sync for all that arrived meanwhile: the disk sets the pace, not the number of nodes.
+        if let Err(why) = tokio::task::block_in_place(|| store.append_many(&records)) {
+            stop.cancel();
+            drop(events);
+            let _ = fleet.await;
+            return Err(why).context("the scan was stopped because a result could not be kept");
+        }
+        for record in &records {
+            watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
+        }
+    }
+    fleet.await.context("the fleet task ended early")
+}
+
+fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
+    let mut works = Vec::new();
+    for node in scan.nodes.iter().filter(|n| !lost.contains(&n.name) && phase.nodes.contains(&n.name)) {
+        let left = |names: &[String], key: fn(&str) -> String| -> Vec<String> {
+            names.iter().filter(|name| !scan.done.contains(&(node.name.clone(), key(name)))).cloned().collect()
+        };
+        let (collectors, benchmarks) =
+            (left(&phase.collectors, collector_work), left(&phase.benchmarks, str::to_owned));
+        if collectors.is_empty() && benchmarks.is_empty() {
+            continue;
+        }
+        let request = Request::Run { collectors, benchmarks, profile: phase.profile, scratch: None };
+        works.push(Work { node: node.clone(), request, limit: phase.limit });
+    }
+    works
+}
+
+fn work_count(work: &Work) -> usize {
+    match &work.request {
+        Request::Run { collectors, benchmarks, .. } => collectors.len() + benchmarks.len(),
+        _ => 0,
+    }
+}
+
+fn tell(event: &Event, watchers: &mut [&mut dyn Observer]) {
+    let node = event.node.as_str();
+    let update = match &event.kind {
+        EventKind::Link(state) => Update::Link { node, state },
+        EventKind::Frame(Frame::Progress(progress)) => Update::Working { node, progress },
+        EventKind::Frame(Frame::Log(line)) => Update::Said { node, line },
+        EventKind::Frame(_) => return,
+        EventKind::Ended(result) => Update::Ended { node, failure: result.as_ref().err() },
+    };
+    watchers.iter_mut().for_each(|w| w.see(&update));
+}
+
+fn record_of(event: Event, gather: &mut Gather, run: &str) -> Option<Record> {
+    let at_ms = now_ms();
+    match event.kind {
+        EventKind::Frame(frame) => gather.take(frame, at_ms),
+        EventKind::Ended(Err(failure)) => Some(Record {
+            run: run.to_owned(),
+            work: LINK.to_owned(),
+            outcome: Outcome::Failed(super::observe::failure_line(&event.node, &failure)),
+            node: event.node,
+            at_ms,
+            elapsed_ns: 0,
+            series: Vec::new(),
+            facts: Vec::new(),
+        }),
+        EventKind::Ended(Ok(_)) | EventKind::Link(_) => None,
+    }
+}
+
+/// Milliseconds since 1970 UTC.
+#[must_use]
+pub fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,47 @@
+//! How the program ends: the codes that scripts read.
+
+/// All asked-for work ran and passed.
+pub const PASS: u8 = 0;
+/// Could not decide.
+pub const UNDECIDED: u8 = 3;
+/// The command line is wrong.
+pub const USAGE: u8 = 64;
+/// The database or a file cannot be read or written.
+pub const IO: u8 = 74;
+/// Configuration or inventory is wrong.
+pub const CONFIG: u8 = 78;
+/// Interrupted by the user.
+pub const INTERRUPTED: u8 = 130;
+
+/// An error that knows its exit code.
+#[derive(Debug)]
+pub struct Problem {
+    /// Exit code.
+    pub code: u8,
+    /// What to tell.
+    pub error: anyhow::Error,
+}
+
+/// Result of a subcommand: its exit code.
+pub type Ended = Result<u8, Problem>;
+
+/// Gives an error its exit code.
+pub trait Code<T> {
+    /// `self` with `code` for the error.
+    ///
+    /// # Errors
+    /// The same error, as a [`Problem`].
+    fn code(self, code: u8) -> Result<T, Problem>;
+}
+
+impl<T, E: Into<anyhow::Error>> Code<T> for Result<T, E> {
+    fn code(self, code: u8) -> Result<T, Problem> {
+        self.map_err(|error| Problem { code, error: error.into() })
+    }
+}
+
+impl From<anyhow::Error> for Problem {
+    fn from(error: anyhow::Error) -> Self {
+        Self { code: IO, error }
+    }
+}

@@ -1,0 +1,264 @@
+//! What subcommands share: opening the store, choosing nodes, beginning or taking up a run, judging it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Selection, Settings};
+use muster_playbook::report::{self, RunReport};
+use muster_playbook::{Plan, Playbook, builtin, plan};
+use muster_store::{Db, Run, RunState, Store};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Pick, run::Say};
+use crate::config::Config;
+use crate::engine::{self, Observer, Scan};
+use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
+use crate::out;
+
+/// Everything a run needs.
+#[derive(Debug)]
+pub struct Job {
+    /// What to do.
+    pub playbook: Playbook,
+    /// On which nodes.
+    pub nodes: Vec<Node>,
+    /// How to connect.
+    pub settings: Arc<Settings>,
+    /// What to push.
+    pub probe: Arc<Probe>,
+    /// Start anew even when an unfinished run of the same kind exists.
+    pub fresh: bool,
+}
+
+/// A run that ended.
+#[derive(Debug)]
+pub struct Done {
+    /// Verdicts.
+    pub report: RunReport,
+    /// How it ended.
+    pub state: RunState,
+}
+
+/// Opens the database for writing.
+///
+/// # Errors
+/// When another console holds it, or the disk refuses.
+pub fn write_store(config: &Config) -> Result<Db, Problem> {
+    let db = Db::open(&config.db.value, &muster_store::Options::default()).code(IO)?;
+    for repair in &db.opened().repairs {
+        eprintln!("database: {repair}");
+    }
+    Ok(db)
+}
+
+/// Opens the database for reading, beside a writer if there is one.
+///
+/// # Errors
+/// When there is none, or it cannot be read.
+pub fn read_store(config: &Config) -> Result<Box<dyn Store>, Problem> {
+    let db = Db::open_read_only(&config.db.value).code(IO)?;
+    Ok(Box::new(db))
+}
+
+/// Nodes named on the command line, or all of the inventory.
+///
+/// # Errors
+/// When the inventory is wrong or a name is unknown.
+pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
+    let file = &config.inventory.value;
+    let inventory = if file.exists() || pick.include.is_empty() {
+        Inventory::load(file)
+            .map_err(|why| anyhow!("{why}"))
+            .context("no usable inventory; `muster demo` needs none, and assets/inventory.sample.toml is a start")
+            .code(CONFIG)?
+    } else {
+        // Without an inventory the names on the command line are hosts for ~/.ssh/config to explain.
+        Inventory::from_names(&pick.include.join(",")).code(USAGE)?
+    };
+    let selection = Selection { include: pick.include.clone(), exclude: pick.exclude.clone() };
+    let nodes = inventory.select(&selection).code(USAGE)?;
+    if nodes.is_empty() {
+        return Err(Problem { code: USAGE, error: anyhow!("no node is left after -w and -x") });
+    }
+    Ok(nodes)
+}
+
+/// How to connect, from the configuration.
+///
+/// # Errors
+/// When the SSH configuration does not exist.
+pub fn settings(config: &Config) -> Result<Arc<Settings>, Problem> {
+    let mut settings = Settings { fan_out: config.fan_out.value, ..Settings::default() };
+    if let Some(file) = &config.ssh_config.value {
+        if !file.exists() {
+            return Err(Problem { code: CONFIG, error: anyhow!("{}: no such file", file.display()) });
+        }
+        settings.ssh_config = Some(file.clone());
+    }
+    if !config.accept_new_keys.value {
+        settings.host_key_policy = HostKeyPolicy::Strict;
+    }
+    Ok(Arc::new(settings))
+}
+
+/// A playbook by name or file.
+///
+/// # Errors
+/// When it does not exist or does not parse.
+pub fn playbook(name: &str) -> Result<Playbook, Problem> {
+    if let Some((_, text)) = builtin().iter().find(|(n, _)| *n == name) {
+        return Playbook::parse(text, name).code(CONFIG);
+    }
+    let known: Vec<&str> = builtin().iter().map(|b| b.0).collect();
+    let text = std::fs::read_to_string(name)
+        .with_context(|| format!("no playbook '{name}': one of {}, or a file", known.join(", ")))
+        .code(USAGE)?;
+    Playbook::parse(&text, name).code(CONFIG)
+}
+
+/// A run to carry through: begun anew, or an unfinished one taken up.
+///
+/// # Errors
+/// When the store cannot keep it.
+pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, Scan), Problem> {
+    let names: Vec<String> = job.nodes.iter().map(|n| n.name.clone()).collect();
+    let plan = plan(&job.playbook, &names);
+    let (run, done) = match unfinished(job, &names, &plan, store)? {
+        Some(run) => {
+            let done = acknowledged(store, &run)?;
+            eprintln!("taking up {}: {} results are there already (--new starts anew)", run.id, done.len());
+            store.begin(&run).code(IO)?;
+            (run, done)
+        }
+        None => {
+            let run = new_run(&job.playbook, names, &plan);
+            store.begin(&run).code(IO)?;
+            (run, BTreeSet::new())
+        }
+    };
+    let scan = Scan {
+        run: run.clone(),
+        params: params(config),
+        plan,
+        nodes: job.nodes.clone(),
+        probe: job.probe.clone(),
+        settings: job.settings.clone(),
+        done,
+    };
+    Ok((run, scan))
+}
+
+fn new_run(playbook: &Playbook, nodes: Vec<String>, plan: &Plan) -> Run {
+    let started_ms = engine::now_ms();
+    let stamp: String = report::rfc3339(started_ms).chars().filter(|c| c.is_ascii_alphanumeric()).take(15).collect();
+    Run {
+        id: format!("{stamp}-{}-{:04x}", playbook.name, rand::random::<u16>()),
+        playbook: playbook.name.clone(),
+        profile: playbook.profile,
+        started_ms,
+        ended_ms: None,
+        nodes,
+        plan: plan.work_names(),
+        state: RunState::Running,
+    }
+}
+
+fn unfinished(job: &Job, names: &[String], plan: &Plan, store: &dyn Store) -> Result<Option<Run>, Problem> {
+    if job.fresh {
+        return Ok(None);
+    }
+    let same = |run: &Run| {
+        run.playbook == job.playbook.name
+            && run.profile == job.playbook.profile
+            && run.nodes == names
+            && run.plan == plan.work_names()
+    };
+    let newest = store.runs().code(IO)?.into_iter().find(same);
+    Ok(newest.filter(|run| run.state != RunState::Finished))
+}
+
+fn acknowledged(store: &dyn Store, run: &Run) -> Result<BTreeSet<(String, String)>, Problem> {
+    Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| work != engine::LINK).collect())
+}
+
+/// Runs a job with progress on standard error and judges it. Ctrl-C once cancels, twice quits.
+///
+/// # Errors
+/// When the store fails.
+pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> Result<Done, Problem> {
+    let (run, scan) = begin(&job, store, config)?;
+    let cancel = CancellationToken::new();
+    let interrupts = tokio::spawn(interrupts(cancel.clone()));
+    let mut progress = engine::Progress::new(say.quiet);
+    let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
+    let state = engine::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
+    interrupts.abort();
+    store.end(&run.id, state, engine::now_ms()).code(IO)?;
+    let report = report_of(store, Some(&run.id), config)?;
+    Ok(Done { report, state })
+}
+
+async fn interrupts(cancel: CancellationToken) {
+    let _ = tokio::signal::ctrl_c().await;
+    eprintln!("\ncancelling: stopping probes; results so far are kept (Ctrl-C again quits at once)");
+    cancel.cancel();
+    let _ = tokio::signal::ctrl_c().await;
+    std::process::exit(i32::from(INTERRUPTED));
+}
+
+/// Judges a run from its samples; the newest when `id` is left out.
+///
+/// # Errors
+/// When there is no such run or it cannot be read.
+pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result<RunReport, Problem> {
+    let run = match id {
+        Some(id) => store.run(id).code(IO)?,
+        None => store.runs().code(IO)?.into_iter().next(),
+    };
+    let Some(run) = run else {
+        let what =
+            id.map_or("there is no run yet".to_owned(), |id| format!("there is no run '{id}'; see `muster runs`"));
+        return Err(Problem { code: USAGE, error: anyhow!(what) });
+    };
+    let records = store.records(&run.id).code(IO)?;
+    let assessment = engine::assess(&run, &records, &params(config));
+    Ok(engine::report(&run, &assessment))
+}
+
+/// Limits of the verdicts.
+#[must_use]
+pub fn params(config: &Config) -> muster_analysis::Params {
+    muster_analysis::Params { alpha: config.alpha.value, tau: config.tau.value, ..Default::default() }
+}
+
+/// Prints the verdicts and turns them into an exit code.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn finish(done: &Done, say: &Say) -> Ended {
+    if say.json {
+        out::json(&done.report)?;
+    } else {
+        let fold = |names: &[&str]| muster_fleet::hostlist::fold(names.iter().copied());
+        out::line(report::table(&done.report, width(), &fold).trim_end())?;
+    }
+    Ok(match done.state {
+        RunState::Finished => report::exit_code(&done.report.summary, say.fail_on.into()),
+        RunState::Cancelled => INTERRUPTED,
+        _ => UNDECIDED,
+    })
+}
+
+fn width() -> usize {
+    std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()).unwrap_or(100)
+}
+
+/// The word of a state as JSON has it.
+#[must_use]
+pub fn word(state: &impl serde::Serialize) -> String {
+    match serde_json::to_value(state) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => "?".to_owned(),
+    }
+}

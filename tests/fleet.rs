@@ -1,0 +1,104 @@
+//! The main job on real OpenSSH nodes with real faults, as root; skipped loudly elsewhere.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use muster_tests::{Fleet, Options, is_root, skip};
+use serde_json::Value;
+
+fn state_of(report: &Value, node: &str) -> (String, String) {
+    let nodes = report["nodes"].as_array().unwrap();
+    let found = nodes.iter().find(|n| n["node"] == node).unwrap_or_else(|| panic!("{node} is not in the report"));
+    (found["state"].as_str().unwrap().to_owned(), found["reasons"].to_string())
+}
+
+#[test]
+fn sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason() {
+    if !is_root() {
+        return skip("sixteen_nodes_with_five_faults", "needs root for namespaces and cgroups");
+    }
+    let mut fleet = Fleet::up(Options { nodes: 16 }).unwrap();
+    fleet.node("n003").limit_cpu(60).unwrap();
+    fleet.node("n005").limit_disk(20_000_000).unwrap();
+    fleet.node("n009").kill();
+    fleet.change_recorded_key("n011").unwrap();
+    let console = fleet.console();
+    // Few at once: the nodes share this machine's cores.
+    let running = console.start(&["run", "demo", "--fan-out", "1", "--json", "--new"]).unwrap();
+    wait_for_probe(&mut fleet, "n007");
+    std::thread::sleep(Duration::from_millis(1500));
+    fleet.node("n007").kill();
+    let ran: muster_tests::Ran = running.wait_with_output().unwrap().into();
+    let report = ran.json().unwrap();
+
+    for (node, state, words) in [
+        ("n003", "fail", "slower"),
+        ("n005", "fail", "disk"),
+        ("n007", "unknown", "n007"),
+        ("n009", "unknown", "n009"),
+        ("n011", "unknown", "host key"),
+    ] {
+        let (found, reasons) = state_of(&report, node);
+        assert_eq!(found, state, "{node}: {reasons}");
+        assert!(reasons.contains(words), "{node}: {reasons}");
+    }
+    let faulty = ["n003", "n005", "n007", "n009", "n011"];
+    for index in 1..=16 {
+        let node = format!("n{index:03}");
+        if !faulty.contains(&node.as_str()) {
+            let (found, reasons) = state_of(&report, &node);
+            assert!(["pass", "warn", "unknown"].contains(&found.as_str()), "{node} is accused: {reasons}");
+        }
+    }
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+}
+
+fn wait_for_probe(fleet: &mut Fleet, node: &str) {
+    let deadline = Instant::now() + Duration::from_secs(240);
+    while fleet.node(node).probes() == 0 {
+        assert!(Instant::now() < deadline, "no probe ever ran on {node}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn ten_kills_at_random_moments_lose_no_acknowledged_sample() {
+    if !is_root() {
+        return skip("ten_kills_at_random_moments", "needs root for namespaces");
+    }
+    let fleet = Fleet::up(Options { nodes: 4 }).unwrap();
+    let console = fleet.console();
+    let mut before = BTreeSet::new();
+    for round in 0..10_u64 {
+        let mut running = console.start(&["run", "cbd-light", "--fan-out", "2", "--json"]).unwrap();
+        // Different moments each round, from the handshake to the middle of a benchmark.
+        std::thread::sleep(Duration::from_millis(300 + (round * 1_237) % 2_900));
+        running.kill().unwrap();
+        running.wait().unwrap();
+        let now = kept(&console);
+        assert!(before.is_subset(&now), "round {round} lost {:?}", before.difference(&now));
+        before = now;
+    }
+    let last = console.run(&["run", "cbd-light", "--fan-out", "2", "--json"]).unwrap();
+    assert!(last.json().is_ok(), "{}", last.err);
+    assert!(before.is_subset(&kept(&console)));
+    let check = console.run(&["db", "check"]).unwrap();
+    assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
+    assert_eq!(
+        console.run(&["runs", "--json"]).unwrap().json().unwrap().as_array().unwrap().len(),
+        1,
+        "one run, resumed"
+    );
+}
+
+/// What a reader finds: node and metric of every stored series.
+fn kept(console: &muster_tests::Console) -> BTreeSet<(String, String)> {
+    let Ok(report) = console.run(&["results", "--json"]).unwrap().json() else { return BTreeSet::new() };
+    let mut kept = BTreeSet::new();
+    for node in report["nodes"].as_array().unwrap() {
+        for verdict in node["verdicts"].as_array().unwrap().iter().filter(|v| v["value"].is_number()) {
+            kept.insert((node["node"].to_string(), verdict["metric"].to_string()));
+        }
+    }
+    kept
+}

@@ -1,0 +1,59 @@
+//! Which package may use which: the arrows of DESIGN, read from cargo's own metadata.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn ours() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let name = |v: &Value| v["name"].as_str().unwrap().to_owned();
+    let packages = metadata["packages"].as_array().unwrap();
+    packages.iter().map(|p| (name(p), p["dependencies"].as_array().unwrap().iter().map(name).collect())).collect()
+}
+
+#[test]
+fn packages_use_only_what_their_layer_may() {
+    let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
+        ("muster-wire", [].as_slice()),
+        ("muster-probe", &["muster-wire"]),
+        ("muster-gpu", &["muster-wire"]),
+        ("muster-analysis", &["muster-wire"]),
+        ("muster-store", &["muster-wire"]),
+        ("muster-fleet", &["muster-wire"]),
+        ("muster-playbook", &["muster-wire", "muster-analysis"]),
+        ("muster-tui", &["muster-wire", "muster-analysis", "muster-playbook"]),
+    ]);
+    for (package, dependencies) in ours() {
+        if package == "muster" || package == "muster-tests" {
+            continue;
+        }
+        let allowed = allowed.get(package.as_str()).unwrap_or_else(|| panic!("{package} is not in the layout"));
+        for dependency in dependencies.iter().filter(|d| d.starts_with("muster")) {
+            assert!(allowed.contains(&dependency.as_str()), "{package} must not use {dependency}");
+        }
+    }
+}
+
+#[test]
+fn each_big_library_lives_in_one_package() {
+    let homes = [("sled", "muster-store"), ("russh", "muster-fleet"), ("ratatui", "muster-tui")];
+    for (library, home) in homes {
+        let users: Vec<String> =
+            ours().into_iter().filter(|(_, uses)| uses.contains(library)).map(|(package, _)| package).collect();
+        assert_eq!(users, [home], "users of {library}");
+    }
+}
+
+#[test]
+fn the_pure_layer_has_no_way_to_the_outside() {
+    for banned in ["tokio", "rustix", "libc", "russh", "sled"] {
+        assert!(!ours()["muster-analysis"].contains(banned), "muster-analysis uses {banned}");
+    }
+}

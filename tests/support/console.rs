@@ -1,0 +1,101 @@
+//! The console under test: the built binary, started in a namespace, with a database of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// Starts `muster` with this fleet's inventory.
+#[derive(Clone, Debug)]
+pub struct Console {
+    netns: String,
+    dir: PathBuf,
+}
+
+/// A run that ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// Exit code; `None` when killed.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub out: String,
+    /// Standard error.
+    pub err: String,
+}
+
+impl Ran {
+    /// Standard output as JSON.
+    ///
+    /// # Errors
+    /// When it is none; the message holds both streams.
+    pub fn json(&self) -> Result<Value> {
+        serde_json::from_str(&self.out).with_context(|| format!("no JSON: {} / {}", self.out, self.err))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Console {
+    pub(crate) fn new(netns: &str, dir: &Path) -> Self {
+        Self { netns: netns.to_owned(), dir: dir.to_owned() }
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// When it cannot start.
+    pub fn run(&self, arguments: &[&str]) -> Result<Ran> {
+        Ok(self.command(arguments).output().context("cannot start the console")?.into())
+    }
+
+    /// Starts and returns at once.
+    ///
+    /// # Errors
+    /// When it cannot start.
+    pub fn start(&self, arguments: &[&str]) -> Result<Child> {
+        self.command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start the console")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .arg(format!("--net=/run/netns/{}", self.netns))
+            .arg("--")
+            .arg(binary())
+            .args(["--inventory", &self.file("inventory.toml"), "--ssh-config", &self.file("ssh_config")])
+            .args(["--db", &self.file("db")])
+            .args(arguments)
+            .env_remove("SSH_AUTH_SOCK")
+            .env("HOME", &self.dir)
+            .stdin(Stdio::null());
+        command
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.dir.join(name).display().to_string()
+    }
+}
+
+/// The built console: beside the test's own binary.
+#[must_use]
+pub fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("MUSTER_BIN") {
+        return PathBuf::from(path);
+    }
+    let test = std::env::current_exe().unwrap_or_default();
+    // <target>/<profile>/deps/test-hash
+    test.ancestors().nth(2).unwrap_or(Path::new(".")).join("muster")
+}

@@ -1,0 +1,168 @@
+//! A fleet of nodes on one bridge, with a console's namespace beside them.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::console::Console;
+use crate::node::Node;
+use crate::shell::run;
+
+/// How the fleet is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Number of nodes, named `n001`, `n002`, …
+    pub nodes: u8,
+}
+
+/// Running nodes; everything ends when dropped.
+#[derive(Debug)]
+pub struct Fleet {
+    // Nodes are dropped before the folder that holds their disks.
+    nodes: Vec<Node>,
+    prefix: String,
+    dir: tempfile::TempDir,
+}
+
+impl Fleet {
+    /// Raises a fleet and waits until every sshd listens.
+    ///
+    /// # Errors
+    /// When the system refuses; what was made until then is removed.
+    pub fn up(options: Options) -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix("muster-fleet-").tempdir()?;
+        let prefix = format!("mt{}", std::process::id());
+        let mut fleet = Self { nodes: Vec::new(), prefix, dir };
+        let key = fleet.path("id");
+        run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &key])?;
+        fleet.network(options.nodes)?;
+        for index in 1..=options.nodes {
+            let node = Node::start(fleet.dir.path(), &name(index), &address(index), &fleet.netns(&name(index)))?;
+            fleet.nodes.push(node);
+        }
+        fleet.write_files()?;
+        for node in &fleet.nodes {
+            fleet.wait(node)?;
+        }
+        Ok(fleet)
+    }
+
+    /// The node called `name`.
+    ///
+    /// # Panics
+    /// When there is none: the test is wrong.
+    pub fn node(&mut self, name: &str) -> &mut Node {
+        self.nodes.iter_mut().find(|n| n.name == name).unwrap_or_else(|| panic!("no node {name}"))
+    }
+
+    /// Puts another key for `name` into known_hosts, as if the node had been replaced.
+    ///
+    /// # Errors
+    /// When the files cannot be written.
+    pub fn change_recorded_key(&self, name: &str) -> Result<()> {
+        let other = self.dir.path().join("other");
+        run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &other.display().to_string()])?;
+        let key = fs::read_to_string(other.with_extension("pub"))?;
+        let key = key.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+        let path = self.path("known_hosts");
+        let lines = fs::read_to_string(&path)?;
+        let address = &self.nodes.iter().find(|n| n.name == name).map(|n| n.address.clone()).unwrap_or_default();
+        let changed = lines
+            .lines()
+            .map(|line| {
+                if line.contains(&format!("{address} ")) {
+                    format!("{name},{address} {key}\n")
+                } else {
+                    format!("{line}\n")
+                }
+            })
+            .collect::<String>();
+        Ok(fs::write(path, changed)?)
+    }
+
+    /// A console on this fleet's network, with its own database.
+    #[must_use]
+    pub fn console(&self) -> Console {
+        Console::new(&self.netns("console"), self.dir.path())
+    }
+
+    /// A file of the fleet.
+    #[must_use]
+    pub fn path(&self, file: &str) -> String {
+        self.dir.path().join(file).display().to_string()
+    }
+
+    fn netns(&self, name: &str) -> String {
+        format!("{}-{name}", self.prefix)
+    }
+
+    fn network(&self, nodes: u8) -> Result<()> {
+        let (hub, console) = (self.netns("hub"), self.netns("console"));
+        run(&["ip", "netns", "add", &hub])?;
+        run(&["ip", "-n", &hub, "link", "add", "br0", "type", "bridge"])?;
+        run(&["ip", "-n", &hub, "link", "set", "br0", "up"])?;
+        self.plug(&hub, &console, "pc", "10.79.255.1")?;
+        for index in 1..=nodes {
+            self.plug(&hub, &self.netns(&name(index)), &format!("p{index}"), &address(index))?;
+        }
+        Ok(())
+    }
+
+    fn plug(&self, hub: &str, netns: &str, port: &str, address: &str) -> Result<()> {
+        run(&["ip", "netns", "add", netns])?;
+        run(&["ip", "-n", hub, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", netns])?;
+        run(&["ip", "-n", hub, "link", "set", port, "master", "br0", "up"])?;
+        run(&["ip", "-n", netns, "link", "set", "lo", "up"])?;
+        run(&["ip", "-n", netns, "addr", "add", &format!("{address}/16"), "dev", "eth0"])?;
+        run(&["ip", "-n", netns, "link", "set", "eth0", "up"])?;
+        Ok(())
+    }
+
+    fn write_files(&self) -> Result<()> {
+        let (mut hosts, mut inventory) = (String::new(), String::new());
+        let id = self.path("id");
+        let _ = writeln!(inventory, "[defaults]\nuser = \"root\"\nidentity = \"{id}\"");
+        for node in &self.nodes {
+            writeln!(hosts, "{},{} {}", node.name, node.address, node.host_key()?)?;
+            let _ = writeln!(inventory, "[[nodes]]\nname = \"{}\"\nhost = \"{}\"", node.name, node.address);
+        }
+        fs::write(self.path("known_hosts"), hosts)?;
+        fs::write(self.path("inventory.toml"), inventory)?;
+        let config =
+            format!("Host *\n  UserKnownHostsFile {}\n  GlobalKnownHostsFile /dev/null\n", self.path("known_hosts"));
+        Ok(fs::write(self.path("ssh_config"), config)?)
+    }
+
+    fn wait(&self, node: &Node) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while Instant::now() < deadline {
+            let table =
+                run(&["nsenter", &format!("--net=/run/netns/{}", node.netns), "--", "ss", "-Htln", "sport = :22"]);
+            if table.is_ok_and(|t| !t.trim().is_empty()) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        bail!("{} did not come up: {}", node.name, node.log())
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        let names: Vec<String> = self.nodes.drain(..).map(|node| node.netns.clone()).collect();
+        for netns in names.into_iter().chain([self.netns("hub"), self.netns("console")]) {
+            let _ = run(&["ip", "netns", "del", &netns]);
+        }
+    }
+}
+
+fn name(index: u8) -> String {
+    format!("n{index:03}")
+}
+
+fn address(index: u8) -> String {
+    format!("10.79.1.{index}")
+}

@@ -1,0 +1,151 @@
+//! One node: its namespaces, its sshd, its disk, its limits.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::cgroup::Group;
+use crate::disk::Disk;
+use crate::shell::run;
+
+const INIT: &str = include_str!("node-init.sh");
+
+/// A running node; ends when dropped.
+#[derive(Debug)]
+pub struct Node {
+    /// Its name, also its host name.
+    pub name: String,
+    /// Its address on the fleet's bridge.
+    pub address: String,
+    /// Its network namespace.
+    pub netns: String,
+    dir: PathBuf,
+    child: Option<Child>,
+    disk: Disk,
+    group: Group,
+}
+
+impl Node {
+    /// Starts sshd in new namespaces; the network namespace exists already.
+    ///
+    /// # Errors
+    /// When the system refuses a namespace, a mount or a device.
+    pub fn start(base: &Path, name: &str, address: &str, netns: &str) -> Result<Self> {
+        let dir = base.join(name);
+        fs::create_dir_all(dir.join("top"))?;
+        fs::copy(base.join("id.pub"), dir.join("authorized_keys"))?;
+        let key = dir.join("host_key").display().to_string();
+        run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", &key])?;
+        let disk = Disk::new(base, name, 256)?;
+        let group = Group::new(&format!("{netns}-group"))?;
+        let mut node = Self {
+            name: name.to_owned(),
+            address: address.to_owned(),
+            netns: netns.to_owned(),
+            dir,
+            child: None,
+            disk,
+            group,
+        };
+        node.boot()?;
+        Ok(node)
+    }
+
+    /// Starts the node's processes.
+    ///
+    /// # Errors
+    /// When they cannot start.
+    pub fn boot(&mut self) -> Result<()> {
+        let script = self.dir.join("init.sh");
+        fs::write(&script, INIT)?;
+        let log = fs::File::create(self.dir.join("log"))?;
+        let joins = self.group.joins().iter().map(|j| format!("echo $$ > {};", j.display())).collect::<String>();
+        let start = format!(
+            "{joins} exec nsenter --net=/run/netns/{} -- unshare --mount --uts --ipc --pid --fork --kill-child=KILL \
+             --propagation private -- sh {} {} {} {}",
+            self.netns,
+            script.display(),
+            self.dir.display(),
+            self.name,
+            self.disk.device()
+        );
+        let child = Command::new("sh")
+            .args(["-c", &start])
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .context("cannot start a node")?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Public half of its host key, as a known_hosts entry has it.
+    ///
+    /// # Errors
+    /// When the file is gone.
+    pub fn host_key(&self) -> Result<String> {
+        let text = fs::read_to_string(self.dir.join("host_key.pub"))?;
+        Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+    }
+
+    /// What its processes printed.
+    #[must_use]
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+
+    /// Kills the whole node at once, as a power cut would.
+    pub fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Limits it to `percent` of one CPU.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn limit_cpu(&self, percent: u32) -> Result<()> {
+        self.group.cpu(percent)
+    }
+
+    /// Limits its disk to `rate` bytes per second.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn limit_disk(&self, rate: u64) -> Result<()> {
+        self.group.disk(&self.disk.number()?, rate)
+    }
+
+    /// Stops or continues all its processes.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn freeze(&self, frozen: bool) -> Result<()> {
+        self.group.freeze(frozen)
+    }
+
+    /// Processes of the probe that run on it now.
+    #[must_use]
+    pub fn probes(&self) -> usize {
+        let pids = run(&["ip", "netns", "pids", &self.netns]).unwrap_or_default();
+        let is_probe = |pid: &&str| {
+            fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                .is_ok_and(|c| c.contains("probe-") && c.contains("serve"))
+        };
+        pids.split_whitespace().filter(is_probe).count()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.group.freeze(false);
+        self.kill();
+    }
+}
