@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Block;
 
@@ -39,10 +39,12 @@ pub(crate) fn block<'a>(theme: &Theme, area: Rect, title: &str, note: &str) -> B
     let room = usize::from(area.width.saturating_sub(6));
     let note_room = room.saturating_sub(width(title) + 2);
     let title = cut(title, room, ascii);
+    // The border is dim, its title is not.
+    let head = theme.style(Role::Head).remove_modifier(Modifier::DIM);
     let mut block = Block::bordered()
         .border_set(theme.border())
         .border_style(theme.style(Role::Dim))
-        .title_top(Line::from(Span::styled(format!(" {title} "), theme.style(Role::Head))));
+        .title_top(Line::from(Span::styled(format!(" {title} "), head)));
     if !note.is_empty() && note_room > 3 {
         let note = format!(" {} ", cut(note, note_room, ascii));
         block = block.title_top(Line::from(Span::styled(note, theme.style(Role::Dim))).right_aligned());

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use crate::judgement::{State, Status, status_about, status_word};
 use crate::screens::bench::{Pane, chart, scores};
 use crate::snapshot::{MetricRow, Snapshot};
-use crate::text::{cut, elide, similarity};
+use crate::text::{cut, elide, similarity, width};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, failed, panel, put, put_right, put_spans, waiting};
@@ -110,7 +110,7 @@ fn words(ui: &Ui, metric: &MetricRow, buffer: &mut Buffer, inner: Rect) {
         [Span::styled(word, theme.style(role)), Span::raw("  "), Span::styled(cut(about, left, theme.is_ascii()), dim)];
     put_spans(buffer, (inner.x, inner.y), inner.width, &line);
     let value = |v: Option<f64>, show: &dyn Fn(f64) -> String| v.map_or(theme.absent().to_owned(), show);
-    let mut line = Vec::new();
+    let mut line: Vec<Span<'_>> = Vec::new();
     let numbers = [
         ("healthy ", format!("{}/{}", metric.healthy, metric.n)),
         ("repeatability ", value(metric.repeatability, &similarity)),
@@ -120,7 +120,8 @@ fn words(ui: &Ui, metric: &MetricRow, buffer: &mut Buffer, inner: Rect) {
         ("criterion ", metric.version.clone()),
     ];
     for (label, number) in numbers {
-        if !number.is_empty() {
+        let used: usize = line.iter().map(Span::width).sum();
+        if !number.is_empty() && used + label.len() + width(&number) <= usize::from(inner.width) {
             line.push(Span::styled(label, dim));
             line.push(Span::raw(format!("{number}  ")));
         }

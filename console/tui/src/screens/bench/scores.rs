@@ -24,11 +24,8 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mu
     let theme = &ui.theme;
     let head = theme.style(Role::Head);
     let below = metric.defects.len();
-    let text = format!(
-        "similarity to the criterion: {below} of {} below {}",
-        counted(metric.scores.len(), "node", "nodes"),
-        metric.alpha
-    );
+    let text =
+        format!("similarity: {below} of {} below {}", counted(metric.scores.len(), "node", "nodes"), metric.alpha);
     put(buffer, (area.x, area.y), area.width, &text, head);
     let window = ui.bench.nodes.window(metric.scores.len(), usize::from(area.height.saturating_sub(1)));
     for (y, row) in (area.y + 1..area.bottom()).zip(window) {
@@ -46,8 +43,9 @@ fn draw_score(ui: &Ui, snapshot: &Snapshot, alpha: f64, (buffer, line): (&mut Bu
     let name_room = (line.width / 3).min(26);
     let style = theme.style(Theme::state_role(score.state));
     put(buffer, (line.x, line.y), 1, theme.glyph(score.state), style);
-    let mark = if ui.marks.contains(&node.name) { "*" } else { " " };
-    put(buffer, (line.x + 1, line.y), 1, mark, theme.style(Role::Key));
+    if ui.marks.contains(&node.name) {
+        put(buffer, (line.x + 1, line.y), 1, "*", theme.style(Role::Key));
+    }
     let name = elide(&node.name, name_room.into(), theme.is_ascii());
     put(buffer, (line.x + 2, line.y), name_room, &name, theme.style(Role::Text));
     let number = score.similarity.map_or(theme.absent().to_owned(), similarity);

@@ -30,13 +30,16 @@ pub(crate) struct Spec {
     pub(crate) title: &'static str,
     min: u16,
     max: u16,
+    /// Cells left free before the text, so that it does not touch a right-aligned neighbour.
+    indent: u16,
     /// Lower stays longer when the table is narrow.
     rank: u8,
     pub(crate) right: bool,
 }
 
 const fn spec(column: Column, title: &'static str, (min, max): (u16, u16), rank: u8, right: bool) -> Spec {
-    Spec { column, title, min, max, rank, right }
+    let indent = if matches!(column, Column::Work | Column::Link) { 1 } else { 0 };
+    Spec { column, title, min, max, indent, rank, right }
 }
 
 /// All, from left to right.
@@ -47,14 +50,22 @@ pub(crate) const COLUMNS: &[Spec] = &[
     spec(Column::Worst, "worst metric", (20, 34), 2, false),
     spec(Column::Similarity, "similar", (7, 7), 5, true),
     spec(Column::Deviation, "vs peers", (8, 8), 3, true),
-    spec(Column::Work, "now", (12, 20), 7, false),
+    spec(Column::Work, "now", (13, 20), 7, false),
     spec(Column::Done, "done", (5, 5), 6, true),
-    spec(Column::Link, "link", (10, 40), 9, false),
+    spec(Column::Link, "link", (10, 44), 9, false),
     spec(Column::Seen, "seen", (6, 6), 4, true),
 ];
 
-/// The columns that fit `room` cells, with their widths; one cell between any two.
-pub(crate) fn fit(room: u16) -> Vec<(&'static Spec, u16)> {
+/// A column in its place.
+pub(crate) struct Placed {
+    pub(crate) spec: &'static Spec,
+    /// Cells from the left edge of the table.
+    pub(crate) x: u16,
+    pub(crate) width: u16,
+}
+
+/// The columns that fit `room` cells, in their places; one cell between any two.
+pub(crate) fn fit(room: u16) -> Vec<Placed> {
     let mut by_rank: Vec<&Spec> = COLUMNS.iter().collect();
     by_rank.sort_by_key(|s| s.rank);
     let mut left = room + 1;
@@ -65,13 +76,24 @@ pub(crate) fn fit(room: u16) -> Vec<(&'static Spec, u16)> {
             kept.push(spec.column);
         }
     }
-    let mut widths = Vec::new();
-    for spec in COLUMNS.iter().filter(|s| kept.contains(&s.column)) {
-        let more = left.min(spec.max - spec.min);
-        left -= more;
-        widths.push((spec, spec.min + more));
+    let mut widths: Vec<(&Spec, u16)> =
+        COLUMNS.iter().filter(|s| kept.contains(&s.column)).map(|s| (s, s.min)).collect();
+    // What is left is dealt out cell by cell, so that no column is starved by the ones before it.
+    while left > 0 && widths.iter().any(|(s, w)| *w < s.max) {
+        for (spec, width) in &mut widths {
+            if *width < spec.max && left > 0 {
+                *width += 1;
+                left -= 1;
+            }
+        }
     }
-    widths
+    let mut next = 0;
+    let place = |(spec, width): (&'static Spec, u16)| {
+        let placed = Placed { spec, x: next + spec.indent, width: width - spec.indent };
+        next += width + 1;
+        placed
+    };
+    widths.into_iter().map(place).collect()
 }
 
 /// What a cell shows.
@@ -138,7 +160,7 @@ mod tests {
 
     #[test]
     fn narrow_tables_keep_what_names_and_judges() {
-        let shown = |room| fit(room).iter().map(|(s, _)| s.column).collect::<Vec<_>>();
+        let shown = |room| fit(room).iter().map(|p| p.spec.column).collect::<Vec<_>>();
         use Column::*;
         assert_eq!(shown(56), [Node, State, Worst, Deviation]);
         assert_eq!(shown(76), [Node, State, Worst, Similarity, Deviation, Done, Seen]);
@@ -148,8 +170,9 @@ mod tests {
     #[test]
     fn widths_never_exceed_the_room() {
         for room in 20..250 {
-            let used: u16 = fit(room).iter().map(|(_, w)| w + 1).sum();
-            assert!(used <= room + 1, "{used} in {room}");
+            let placed = fit(room);
+            assert!(placed.windows(2).all(|p| p[0].x + p[0].width < p[1].x), "{room}");
+            assert!(placed.last().is_none_or(|p| p.x + p.width <= room), "{room}");
         }
     }
 }

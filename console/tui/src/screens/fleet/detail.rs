@@ -41,7 +41,10 @@ fn lines(ui: &Ui, node: &NodeRow, room: usize) -> Vec<(String, Role)> {
     }
     lines.push((String::new(), Role::Text));
     for fact in node.facts.iter().filter(|f| f.known) {
-        lines.push((elide(&format!("{}  {}", fact.key, fact.value), room, ui.theme.is_ascii()), Role::Dim));
+        lines.push((
+            elide(&format!("{} {}: {}", fact.collector, fact.key, fact.value), room, ui.theme.is_ascii()),
+            Role::Dim,
+        ));
     }
     lines
 }

@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use crate::screens::fleet::columns::{Column, Spec, cell, fit};
+use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit};
 use crate::screens::fleet::detail;
 use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
 use crate::text::{cut, elide};
@@ -66,8 +66,9 @@ fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     for (y, row) in (inner.y + 1..inner.bottom()).zip(window) {
         if let Some(node) = snapshot.nodes.get(rows[row]) {
             let line = Rect { y, height: 1, ..inner };
-            draw_row(ui, snapshot, (buffer, line), &columns, node);
-            if row == ui.fleet.cursor.at {
+            let selected = row == ui.fleet.cursor.at;
+            draw_row(ui, snapshot, (buffer, line, selected), &columns, node);
+            if selected {
                 put(buffer, (inner.x, y), 1, ui.theme.pick("▸", ">"), ui.theme.style(Role::Head));
                 buffer
                     .set_style(Rect { x: inner.x + 1, width: inner.width - 1, ..line }, ui.theme.style(Role::Selected));
@@ -77,8 +78,7 @@ fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
 }
 
 fn title(ui: &Ui, snapshot: &Snapshot) -> String {
-    let sorted =
-        crate::screens::fleet::columns::COLUMNS.iter().find(|s| s.column == ui.fleet.sort).map_or("", |s| s.title);
+    let sorted = COLUMNS.iter().find(|s| s.column == ui.fleet.sort).map_or("", |s| s.title);
     let order = match (ui.fleet.held(), ui.fleet.reversed) {
         (true, _) => ", held",
         (false, true) => ", reversed",
@@ -88,9 +88,9 @@ fn title(ui: &Ui, snapshot: &Snapshot) -> String {
     format!("Nodes {} {line} by {sorted}{order}", snapshot.nodes.len())
 }
 
-fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[(&Spec, u16)]) {
-    let mut x = inner.x + 2;
-    for (spec, width) in columns {
+fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[Placed]) {
+    for Placed { spec, x, width } in columns {
+        let (at, width) = ((inner.x + 2 + x, inner.y), *width);
         let sorted = spec.column == ui.fleet.sort;
         let arrow = match (sorted, ui.fleet.reversed) {
             (false, _) => "",
@@ -99,55 +99,52 @@ fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[(&Spec, u16)]) {
         };
         let style = ui.theme.style(if sorted { Role::Key } else { Role::Head });
         let title =
-            format!("{}{arrow}", cut(spec.title, usize::from(*width) - arrow.chars().count(), ui.theme.is_ascii()));
+            format!("{}{arrow}", cut(spec.title, usize::from(width) - arrow.chars().count(), ui.theme.is_ascii()));
         if spec.right {
-            put_right(buffer, (x, inner.y), *width, &title, style);
+            put_right(buffer, at, width, &title, style);
         } else {
-            put(buffer, (x, inner.y), *width, &title, style);
+            put(buffer, at, width, &title, style);
         }
-        x += width + 1;
     }
 }
 
 fn draw_row(
     ui: &Ui,
     snapshot: &Snapshot,
-    (buffer, line): (&mut Buffer, Rect),
-    columns: &[(&Spec, u16)],
+    (buffer, line, selected): (&mut Buffer, Rect, bool),
+    columns: &[Placed],
     node: &NodeRow,
 ) {
     let theme = &ui.theme;
     let old = matches!(snapshot.load, Load::Failed { .. }) || node.link.kind == LinkKind::Failed;
-    let mut x = line.x + 2;
     if ui.marks.contains(&node.name) {
         put(buffer, (line.x + 1, line.y), 1, "*", theme.style(Role::Key));
     }
-    for (spec, width) in columns {
+    for Placed { spec, x, width } in columns {
         let (text, role) = cell(spec.column, node, snapshot, ui);
-        // What is old is dim, except the judgement and the reason why it is old.
-        let keeps = matches!(spec.column, Column::State | Column::Link | Column::Node);
-        let style = theme.style(if old && !keeps { Role::Dim } else { role });
-        if spec.column == Column::Work {
-            draw_work(ui, buffer, (x, line.y, *width), node);
-        } else if spec.right {
-            put_right(buffer, (x, line.y), *width, &text, style);
-        } else {
-            let fitted = match spec.column {
-                Column::Link => cut(&text, usize::from(*width), theme.is_ascii()),
-                _ => elide(&text, usize::from(*width), theme.is_ascii()),
-            };
-            put(buffer, (x, line.y), *width, &fitted, style);
+        let style = theme.style(match spec.column {
+            Column::State => role,
+            // One colour in the selected row is enough, and dim in reverse is hard to read.
+            _ if selected => Role::Text,
+            // What is old is dim, except who it is and the reason why it is old.
+            Column::Link | Column::Node => role,
+            _ if old => Role::Dim,
+            _ => role,
+        });
+        let (at, room) = ((line.x + 2 + x, line.y), usize::from(*width));
+        match spec.column {
+            Column::Work if node.work.is_some() => draw_work(ui, buffer, (at, *width), node),
+            _ if spec.right => put_right(buffer, at, *width, &text, style),
+            Column::Link => put(buffer, at, *width, &cut(&text, room, theme.is_ascii()), style),
+            _ => put(buffer, at, *width, &elide(&text, room, theme.is_ascii()), style),
         }
-        x += width + 1;
     }
 }
 
-fn draw_work(ui: &Ui, buffer: &mut Buffer, (x, y, width): (u16, u16, u16), node: &NodeRow) {
-    let Some(work) = &node.work else {
-        return put(buffer, (x, y), width, ui.theme.absent(), ui.theme.style(Role::Dim));
-    };
+fn draw_work(ui: &Ui, buffer: &mut Buffer, (at, width): ((u16, u16), u16), node: &NodeRow) {
+    let Some(work) = &node.work else { return };
     let share = format!("{:.0} %", work.done * 100.0);
     let room = usize::from(width).saturating_sub(share.len() + 1);
-    put(buffer, (x, y), width, &elide(&work.name, room, ui.theme.is_ascii()), ui.theme.style(Role::Text));
-    put_right(buffer, (x, y), width, &share, ui.theme.style(Role::Dim));
+    put(buffer, at, width, &elide(&work.name, room, ui.theme.is_ascii()), ui.theme.style(Role::Text));
+    put_right(buffer, at, width, &share, ui.theme.style(Role::Text));
 }

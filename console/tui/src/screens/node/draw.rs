@@ -97,7 +97,9 @@ fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, ar
     }
     if let Some(work) = &node.work {
         let text = format!("{} {:.0} % {}", work.name, work.done * 100.0, work.note);
-        line.extend([Span::styled("  now ", dim), Span::raw(text)]);
+        let used: usize = line.iter().map(Span::width).sum();
+        let room = usize::from(inner.width).saturating_sub(used + 8);
+        line.extend([Span::styled("  now ", dim), Span::raw(cut(&text, room, theme.is_ascii()))]);
     }
     put_spans(buffer, (inner.x + 1, inner.y), inner.width.saturating_sub(2), &line);
     for (y, reason) in (inner.y + 1..inner.bottom()).zip(reasons(ui, node)) {

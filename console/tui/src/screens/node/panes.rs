@@ -133,7 +133,7 @@ fn verdict_cells(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Opti
 
 fn facts(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let keys = (inner.width * 2 / 5).min(32);
+    let keys = (inner.width / 2).min(32);
     let window = ui.node.facts.window(node.facts.len(), inner.height.into());
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let fact = &node.facts[row];
