@@ -25,15 +25,18 @@ pub(crate) struct Found {
     pub(crate) similarity: Vec<f64>,
     /// Two tight groups hold nearly all nodes.
     pub(crate) bimodal: bool,
-    /// Mean similarity over all pairs of all nodes, from the first round.
-    pub(crate) overall: Option<f64>,
+    /// Sets whose centre was sought on the way, and their mean similarity over all pairs.
+    pub(crate) swept: Vec<Swept>,
 }
+
+/// A set of nodes and its mean similarity over all pairs.
+pub(crate) type Swept = (Vec<usize>, Option<f64>);
 
 /// Searches among valid samples; `None` when there are none.
 pub(crate) fn search(samples: &[&Sample], dir: Direction, params: &Params) -> Option<Found> {
     let fleet = Fleet { samples, dir, params };
     let everyone: Vec<usize> = (0..samples.len()).collect();
-    let (mut best, overall) = fleet.descend(&everyone)?;
+    let (mut best, swept) = fleet.descend(&everyone)?;
     let first = best.clone();
     let mut left: Vec<usize> = fleet.outside(&everyone, &best);
     let mut groups = vec![fleet.inside(&everyone, &best)];
@@ -55,7 +58,7 @@ pub(crate) fn search(samples: &[&Sample], dir: Direction, params: &Params) -> Op
         left = rest;
     }
     let bimodal = fleet.bimodal(groups);
-    Some(Found { centre: best.centre, similarity: best.similarity, bimodal, overall })
+    Some(Found { centre: best.centre, similarity: best.similarity, bimodal, swept })
 }
 
 #[derive(Clone)]
@@ -77,18 +80,16 @@ impl Fleet<'_> {
     }
 
     /// The printed loop from one start: medoid of the healthy, then the healthy anew among all.
-    fn descend(&self, start: &[usize]) -> Option<(Centre, Option<f64>)> {
+    fn descend(&self, start: &[usize]) -> Option<(Centre, Vec<Swept>)> {
         let everyone: Vec<usize> = (0..self.samples.len()).collect();
         let mut healthy = start.to_vec();
-        let mut overall = None;
+        let mut swept = Vec::new();
         let mut best: Option<Centre> = None;
         let mut seen = Vec::new();
-        for round in 0..=self.samples.len() {
+        for _ in 0..=self.samples.len() {
             let members: Vec<&Sample> = healthy.iter().map(|&i| self.samples[i]).collect();
             let Some(found) = medoid(&members, self.dir, self.params.tau) else { break };
-            if round == 0 {
-                overall = found.mean_similarity;
-            }
+            swept.push((healthy.clone(), found.mean_similarity));
             let centre = healthy[found.index];
             if seen.contains(&centre) {
                 break;
@@ -105,7 +106,7 @@ impl Fleet<'_> {
             }
             healthy = next;
         }
-        best.map(|b| (b, overall))
+        best.map(|b| (b, swept))
     }
 
     fn around(&self, centre: usize) -> Centre {

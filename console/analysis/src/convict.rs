@@ -12,8 +12,9 @@
 //!    on a machine on which nothing is repeatable: its cost doubles everywhere at once. It is asked twice, of the
 //!    mean step (sees a node stopped now and then) and of the median step (deaf to bursts).
 //! 3. On a quiet fleet the alpha rule convicts alone if the node's median lies beyond eight spreads of its peers.
-//!    With eight nodes a spread comes from seven values and is off by a factor of two now and then; eight
-//!    estimated spreads keep hundreds of comparisons below one false one in a thousand runs (`tests/noise.rs`).
+//!    Small fleets need more: a spread estimated from seven values is off by a factor of two now and then, so of
+//!    eight nodes one must lie beyond sixteen, which keeps hundreds of comparisons below one false one in a
+//!    thousand runs (`tests/noise.rs`).
 //! 4. All other failures become warnings on a quiet fleet and undecided on a noisy one.
 
 use std::collections::BTreeMap;
@@ -34,8 +35,10 @@ const EXTREME_SPREADS: f64 = 12.0;
 const SHARE: f64 = 0.5;
 /// Metrics that must agree at least.
 const WITNESSES: usize = 3;
-/// Spreads beyond which the alpha rule needs no second metric.
+/// Spreads beyond which the alpha rule needs no second metric, in a large fleet; see [`spreads_alone`].
 const ALONE_SPREADS: f64 = 8.0;
+/// Fleet size at which twice as many are needed.
+const ALONE_SMALL: f64 = 8.0;
 /// Chance left that an innocent node of a run is convicted by agreement.
 const CHANCE: f64 = 5e-4;
 /// Nodes with slow metrics, as a share, from which on the slow metrics are the place's and not the nodes'.
@@ -252,7 +255,14 @@ fn stands(cell: &Cell<'_>, class: &Class, noisy: bool) -> bool {
     if class.convicted {
         return true;
     }
-    cell.status == Status::Ok && !noisy && cell.evidence.is_some_and(|e| e.median_spreads >= ALONE_SPREADS)
+    cell.status == Status::Ok
+        && !noisy
+        && cell.evidence.is_some_and(|e| e.median_spreads >= spreads_alone(cell.peers + 1))
+}
+
+/// Spreads needed for one metric to accuse alone: the estimate of a spread gets poorer with fewer nodes.
+fn spreads_alone(nodes: usize) -> f64 {
+    ALONE_SPREADS * (1.0 + ALONE_SMALL / nodes as f64)
 }
 
 fn settle(verdicts: &[NodeVerdict]) -> State {

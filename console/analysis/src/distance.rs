@@ -55,6 +55,9 @@ fn normalised(distance: f64, a: &Sample, b: &Sample) -> f64 {
 /// Raw distance between two samples, split by which one is worse. O(len a + len b).
 #[must_use]
 pub fn parts(a: &Sample, b: &Sample, dir: Direction, tau: f64) -> Parts {
+    if let ([x], [y]) = (a.values(), b.values()) {
+        return two_values(*x, *y, dir, tau);
+    }
     match dir {
         Direction::HigherIsBetter => {
             let (a, b) = (a.values(), b.values());
@@ -65,6 +68,17 @@ pub fn parts(a: &Sample, b: &Sample, dir: Direction, tau: f64) -> Parts {
             let (a, b) = (a.values(), b.values());
             sweep(a.iter().rev().map(|v| -v), a.len(), b.iter().rev().map(|v| -v), b.len(), tau)
         }
+    }
+}
+
+/// Between two values one CDF is 1 and the other 0.
+fn two_values(x: f64, y: f64, dir: Direction, tau: f64) -> Parts {
+    let apart = (x - y).abs() / tau.max(1.0);
+    let first_worse = if dir == Direction::HigherIsBetter { x < y } else { x > y };
+    if first_worse {
+        Parts { first_worse: apart, second_worse: 0.0 }
+    } else {
+        Parts { first_worse: 0.0, second_worse: apart }
     }
 }
 

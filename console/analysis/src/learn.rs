@@ -22,7 +22,7 @@ pub struct Learned {
     pub criterion: Criterion,
     /// One verdict per node given, in the order given.
     pub verdicts: Vec<NodeVerdict>,
-    /// How far each of them lies from its peers, `None` without a valid sample; evidence for [`crate::convict`].
+    /// How far each of them lies from its peers, `None` without a valid sample or a quorum of peers; evidence for [`crate::convict`].
     pub evidence: Vec<Option<Evidence>>,
 }
 
@@ -48,14 +48,31 @@ pub fn learn(
     nodes: &[(String, Observation)],
     params: &Params,
 ) -> Learned {
-    let valid: Vec<usize> = (0..nodes.len()).filter(|&i| nodes[i].1.valid(dir).is_ok()).collect();
-    let samples: Vec<&Sample> = valid.iter().filter_map(|&i| nodes[i].1.valid(dir).ok()).collect();
-    let (criterion, near) = find(metric, unit, dir, &samples, params);
-    let mut evidence = vec![None; nodes.len()];
-    for (&i, found) in valid.iter().zip(near) {
-        evidence[i] = Some(found);
-    }
-    let peers = samples.len().saturating_sub(1);
+    let (criterion, near) = find(metric, unit, dir, &valid(nodes, dir), params);
+    verdicts(criterion, near, nodes, params)
+}
+
+/// Judges every node by a criterion found before, with the nodes given as its peers: for runs against a stored
+/// criterion that [`crate::convict`] is to weigh.
+#[must_use]
+pub fn compare(criterion: &Criterion, nodes: &[(String, Observation)], params: &Params) -> Learned {
+    let near = evidence(&valid(nodes, criterion.direction), criterion.direction);
+    verdicts(criterion.clone(), near, nodes, params)
+}
+
+fn valid(nodes: &[(String, Observation)], dir: Direction) -> Vec<&Sample> {
+    nodes.iter().filter_map(|(_, observed)| observed.valid(dir).ok()).collect()
+}
+
+/// `near` holds one entry per valid node, in their order.
+fn verdicts(criterion: Criterion, near: Vec<Evidence>, nodes: &[(String, Observation)], params: &Params) -> Learned {
+    let peers = near.len().saturating_sub(1);
+    // One or two peers say nothing about how far is far.
+    let mut near = near.into_iter().map(|e| (peers + 1 >= params.quorum).then_some(e));
+    let evidence: Vec<Option<Evidence>> = nodes
+        .iter()
+        .map(|(_, observed)| observed.valid(criterion.direction).ok().and_then(|_| near.next().flatten()))
+        .collect();
     let verdicts = nodes
         .iter()
         .zip(&evidence)
@@ -144,11 +161,11 @@ fn trust(samples: &[&Sample], dir: Direction, found: &Found, near: &[Evidence], 
     let centre = samples[found.centre];
     let passing: Vec<usize> =
         (0..n).filter(|&i| one_sided(samples[i], centre, dir, params.tau) >= params.alpha).collect();
-    let over = |nodes: &[usize]| {
-        if nodes.len() == n && n > crate::repeatability::BY_PAIRS {
-            return found.overall;
-        }
-        repeatability(&nodes.iter().map(|&i| samples[i]).collect::<Vec<_>>(), dir, params.tau)
+    let large = n > crate::repeatability::BY_PAIRS;
+    // The search swept large sets already; the sets asked for here are mostly among them.
+    let over = |nodes: &[usize]| match found.swept.iter().find(|(set, _)| large && set == nodes) {
+        Some((_, mean)) => *mean,
+        None => repeatability(&nodes.iter().map(|&i| samples[i]).collect::<Vec<_>>(), dir, params.tau),
     };
     let trusted = |status| Trust { status, healthy: passing.len(), repeatability: over(&passing) };
     if n < params.quorum {
@@ -165,6 +182,9 @@ fn trust(samples: &[&Sample], dir: Direction, found: &Found, near: &[Evidence], 
     if core_repeatability.is_none_or(|r| r < params.alpha) || 2 * alike < n {
         return Trust { status: Status::NotRepeatable, healthy: core.len(), repeatability: core_repeatability };
     }
+    if core == passing {
+        return Trust { status: Status::Ok, healthy: passing.len(), repeatability: core_repeatability };
+    }
     trusted(Status::Ok)
 }
 
@@ -173,10 +193,11 @@ fn trust(samples: &[&Sample], dir: Direction, found: &Found, near: &[Evidence], 
 fn core(found: &Found, near: &[Evidence], passing: &[usize], params: &Params) -> Vec<usize> {
     let inlier = |i: usize| near[i].median_spreads.abs() <= OUTLIER_SPREADS || found.similarity[i] >= params.alpha;
     let inliers: Vec<usize> = (0..near.len()).filter(|&i| inlier(i)).collect();
-    let passing: std::collections::BTreeSet<usize> = passing.iter().copied().collect();
-    let tails = inliers.iter().filter(|i| !passing.contains(i)).count();
+    let mut passes = vec![false; near.len()];
+    passing.iter().for_each(|&i| passes[i] = true);
+    let tails = inliers.iter().filter(|&&i| !passes[i]).count();
     if tails <= ((TAIL_SHARE * near.len() as f64) as usize).max(1) {
-        inliers.into_iter().filter(|i| passing.contains(i)).collect()
+        inliers.into_iter().filter(|&i| passes[i]).collect()
     } else {
         inliers
     }

@@ -17,7 +17,7 @@ pub use cdf::cdf_points;
 pub use convict::{NodeState, convict, resource_class};
 pub use criterion::{Criterion, Params, Status};
 pub use distance::{Parts, one_sided, parts, similarity};
-pub use learn::{Evidence, Learned, criterion_of, learn};
+pub use learn::{Evidence, Learned, compare, criterion_of, learn};
 pub use repeatability::repeatability;
 pub use sample::{BadSample, Sample};
 pub use spread::Spread;

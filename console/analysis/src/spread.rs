@@ -7,7 +7,6 @@ use muster_wire::Direction;
 use serde::{Deserialize, Serialize};
 
 use crate::Sample;
-use crate::sample::{median_of_sorted, quantile_of_sorted};
 
 /// Makes the median absolute deviation of normal values their standard deviation.
 const MAD_TO_SIGMA: f64 = 1.4826;
@@ -33,15 +32,14 @@ impl Spread {
     /// Spread of the node medians, `None` for fewer than two nodes or a centre of zero.
     #[must_use]
     pub fn of(medians: &[f64]) -> Option<Self> {
-        let mut sorted = medians.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let centre = median_of_sorted(&sorted);
-        if sorted.len() < 2 || centre <= 0.0 {
+        let mut values = medians.to_vec();
+        let centre = median_in_place(&mut values);
+        if values.len() < 2 || centre <= 0.0 {
             return None;
         }
-        let (low, high) = (quantile_of_sorted(&sorted, 0.25), quantile_of_sorted(&sorted, 0.75));
-        let logs: Vec<f64> = sorted.iter().map(|v| log_cost(*v, Direction::LowerIsBetter)).collect();
-        Some(Self { centre, scale: centre_and_scale(&logs).1, low, high })
+        let mut logs: Vec<f64> = values.iter().map(|v| log_cost(*v, Direction::LowerIsBetter)).collect();
+        let (low, high) = (quantile_in_place(&mut values, 0.25), quantile_in_place(&mut values, 0.75));
+        Some(Self { centre, scale: centre_and_scale(&mut logs).1, low, high })
     }
 
     /// How much worse `value` is than the centre: the ratio of costs (1.5 = takes 1.5 times as long), and how
@@ -76,35 +74,47 @@ pub(crate) fn log_mean_cost(sample: &Sample, dir: Direction) -> f64 {
     }
 }
 
-/// Median and robust standard deviation of ascending values.
-fn centre_and_scale(sorted: &[f64]) -> (f64, f64) {
-    let centre = median_of_sorted(sorted);
-    let mut off: Vec<f64> = sorted.iter().map(|v| (v - centre).abs()).collect();
-    let middle = off.len() / 2;
-    let (_, mad, _) = off.select_nth_unstable_by(middle, f64::total_cmp);
-    (centre, (*mad * MAD_TO_SIGMA).max(SCALE_FLOOR))
+/// Linear quantile without a full sort; reorders `values`, NaN when there are none.
+fn quantile_in_place(values: &mut [f64], q: f64) -> f64 {
+    let Some(last) = values.len().checked_sub(1) else {
+        return f64::NAN;
+    };
+    let at = q * last as f64;
+    let (_, low, above) = values.select_nth_unstable_by(at.floor() as usize, f64::total_cmp);
+    let low = *low;
+    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+    (high - low).mul_add(at.fract(), low)
+}
+
+fn median_in_place(values: &mut [f64]) -> f64 {
+    quantile_in_place(values, 0.5)
+}
+
+/// Median and robust standard deviation; leaves the deviations in `values`.
+fn centre_and_scale(values: &mut [f64]) -> (f64, f64) {
+    let centre = median_in_place(values);
+    values.iter_mut().for_each(|v| *v = (*v - centre).abs());
+    (centre, (median_in_place(values) * MAD_TO_SIGMA).max(SCALE_FLOOR))
 }
 
 /// How far every node lies from its peers, in the logarithms of cost given: `(worse by, spreads)`, the node
 /// itself left out of the fleet it is compared with.
 pub(crate) fn against_peers(logs: &[f64]) -> Vec<(f64, f64)> {
-    let mut sorted = logs.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
     if logs.len() < 2 {
         return vec![(0.0, 0.0); logs.len()];
     }
+    let mut peers = logs.to_vec();
     if logs.len() >= LEAVE_OUT_BELOW {
-        let (centre, scale) = centre_and_scale(&sorted);
+        let (centre, scale) = centre_and_scale(&mut peers);
         return logs.iter().map(|l| (l - centre, (l - centre) / scale)).collect();
     }
-    let mut peers = Vec::with_capacity(sorted.len());
-    logs.iter()
+    (0..logs.len())
         .map(|own| {
-            peers.clone_from(&sorted);
-            let at = sorted.partition_point(|v| v < own);
-            peers.remove(at.min(sorted.len() - 1));
-            let (centre, scale) = centre_and_scale(&peers);
-            (own - centre, (own - centre) / scale)
+            peers.clone_from_slice(logs);
+            peers.swap_remove(own);
+            let (centre, scale) = centre_and_scale(&mut peers);
+            peers.push(0.0);
+            (logs[own] - centre, (logs[own] - centre) / scale)
         })
         .collect()
 }

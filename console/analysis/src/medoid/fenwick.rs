@@ -32,27 +32,87 @@ impl TimeTree {
     pub(super) fn add(&mut self, rank: usize, mass: Pair, now: f64) {
         let mut at = rank;
         while at > 0 {
-            let entry = &mut self.entries[at];
-            entry.a += mass.a;
-            entry.a_since += mass.a * now;
-            entry.b += mass.b;
-            entry.b_since += mass.b * now;
+            self.entries[at].add(mass, now);
             at &= at - 1;
+        }
+    }
+
+    /// Moves mass from one rank to a higher one. The paths of neighbours soon meet and share their cache lines.
+    pub(super) fn lift(&mut self, from: (usize, Pair), to: (usize, Pair), now: f64) {
+        let (mut old, mut new) = (from.0, to.0);
+        let taken = Pair { a: -from.1.a, b: -from.1.b };
+        while old != new {
+            if new > old {
+                self.entries[new].add(to.1, now);
+                new &= new - 1;
+            } else {
+                self.entries[old].add(taken, now);
+                old &= old - 1;
+            }
+        }
+        while new > 0 {
+            // One after the other, not their difference: what leaves later must cancel exactly what came.
+            self.entries[new].add(to.1, now);
+            self.entries[new].add(taken, now);
+            new &= new - 1;
         }
     }
 
     /// Integral up to `now` of the mass at ranks above `rank`.
     pub(super) fn above(&self, rank: usize, now: f64) -> Pair {
         let mut sum = Entry::default();
-        let mut at = rank + 1;
+        self.collect(rank + 1, &mut sum);
+        sum.integral(now)
+    }
+
+    /// [`TimeTree::above`] of two ranks, the lower first, whose paths are walked together once they meet.
+    pub(super) fn above_both(&self, low: usize, high: usize, now: f64) -> (Pair, Pair) {
+        let (mut below, mut above) = (Entry::default(), Entry::default());
+        let (mut old, mut new) = (low + 1, high + 1);
+        let end = self.entries.len();
+        while old != new && old.min(new) < end {
+            if old < new {
+                below.join(&self.entries[old]);
+                old += old & old.wrapping_neg();
+            } else {
+                above.join(&self.entries[new]);
+                new += new & new.wrapping_neg();
+            }
+        }
+        if old == new {
+            let mut shared = Entry::default();
+            self.collect(old, &mut shared);
+            below.join(&shared);
+            above.join(&shared);
+        }
+        (below.integral(now), above.integral(now))
+    }
+
+    fn collect(&self, mut at: usize, sum: &mut Entry) {
         while let Some(entry) = self.entries.get(at) {
-            sum.a += entry.a;
-            sum.a_since += entry.a_since;
-            sum.b += entry.b;
-            sum.b_since += entry.b_since;
+            sum.join(entry);
             at += at & at.wrapping_neg();
         }
-        Pair { a: sum.a * now - sum.a_since, b: sum.b * now - sum.b_since }
+    }
+}
+
+impl Entry {
+    fn add(&mut self, mass: Pair, now: f64) {
+        self.a += mass.a;
+        self.a_since += mass.a * now;
+        self.b += mass.b;
+        self.b_since += mass.b * now;
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.a += other.a;
+        self.a_since += other.a_since;
+        self.b += other.b;
+        self.b_since += other.b_since;
+    }
+
+    fn integral(&self, now: f64) -> Pair {
+        Pair { a: self.a * now - self.a_since, b: self.b * now - self.b_since }
     }
 }
 
@@ -70,5 +130,23 @@ mod tests {
         assert_eq!(tree.above(2, 6.0), Pair { a: 13.0, b: 4.0 });
         assert_eq!(tree.above(3, 6.0), Pair { a: 5.0, b: 0.0 });
         assert_eq!(tree.above(5, 6.0), Pair { a: 0.0, b: 0.0 });
+    }
+
+    #[test]
+    fn moving_and_asking_together_equals_doing_it_one_by_one() {
+        let (mut fast, mut slow) = (TimeTree::new(37), TimeTree::new(37));
+        let mass = |rank: usize| Pair { a: rank as f64, b: 1.0 / rank as f64 };
+        for (step, (from, to)) in [(1, 2), (7, 8), (3, 30), (16, 32), (31, 37)].into_iter().enumerate() {
+            let now = step as f64;
+            fast.lift((from, mass(from)), (to, mass(to)), now);
+            slow.add(from, Pair { a: -mass(from).a, b: -mass(from).b }, now);
+            slow.add(to, mass(to), now);
+            for (low, high) in [(0, 1), (6, 7), (2, 29), (36, 37), (5, 5)] {
+                let (below, above) = fast.above_both(low, high, now + 0.5);
+                for (got, want) in [(below, slow.above(low, now + 0.5)), (above, slow.above(high, now + 0.5))] {
+                    assert!((got.a - want.a).abs() < 1e-9 && (got.b - want.b).abs() < 1e-9, "{got:?} {want:?}");
+                }
+            }
+        }
     }
 }

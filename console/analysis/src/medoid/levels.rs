@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 pub(super) struct Levels {
     /// Level of each rank; rank 0 is level zero.
     pub(super) level: Vec<f64>,
+    /// Its reciprocal; zero for rank 0.
+    pub(super) reciprocal: Vec<f64>,
     /// Rank of `k/m` at `table[start + k]`.
     table: Vec<u32>,
     /// Start in the table, per sample.
@@ -33,7 +35,8 @@ impl Levels {
             }
             table[starts[&m] + k] = (level.len() - 1) as u32;
         }
-        Self { level, table, start: lengths.iter().map(|m| starts[m]).collect() }
+        let reciprocal = level.iter().map(|&l| if l > 0.0 { l.recip() } else { 0.0 }).collect();
+        Self { level, reciprocal, table, start: lengths.iter().map(|m| starts[m]).collect() }
     }
 
     /// Rank of sample `i` after `k` of its steps.

@@ -80,14 +80,14 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Lifts `node` to `rank` at `now`.
+    /// Lifts `node` to `rank` at `now`. Mass moved now has no integral yet, so both are read before the move.
     fn step(&mut self, node: usize, rank: usize, now: f64) {
         self.advance(now);
         let old = self.nodes[node].rank as usize;
-        let gained = self.integral(old) - self.nodes[node].base;
-        self.weigh(old, -1.0);
-        self.weigh(rank, 1.0);
-        let base = self.integral(rank);
+        let (above_old, above_new) = self.tree.above_both(old, rank, self.now);
+        let gained = self.integral(old, above_old) - self.nodes[node].base;
+        let base = self.integral(rank, above_new);
+        self.lift(old, rank);
         let entry = &mut self.nodes[node];
         entry.sum += gained;
         entry.base = base;
@@ -97,7 +97,8 @@ impl<'a> Sweep<'a> {
     fn finish(mut self) -> Vec<f64> {
         for i in 0..self.nodes.len() {
             let node = self.nodes[i];
-            self.nodes[i].sum += self.integral(node.rank as usize) - node.base;
+            let rank = node.rank as usize;
+            self.nodes[i].sum += self.integral(rank, self.tree.above(rank, self.now)) - node.base;
         }
         self.nodes.into_iter().map(|n| n.sum.max(0.0)).collect()
     }
@@ -114,24 +115,27 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Adds (`sign` 1) or removes (-1) a node at `rank`.
-    fn weigh(&mut self, rank: usize, sign: f64) {
-        let level = self.levels.level[rank];
-        self.low.all += sign * level;
-        if rank > 0 {
-            self.tree.add(rank, Pair { a: sign * level, b: sign / level }, self.now);
-        }
-        if rank <= self.floor {
-            self.counts.add(rank, Pair { a: sign, b: 0.0 }, self.now);
-            self.low.count += sign;
-            self.low.level += sign * level;
-        } else {
-            self.low.high_reciprocal += sign / level;
+    fn lift(&mut self, old: usize, new: usize) {
+        let levels = self.levels;
+        let mass = |rank: usize| Pair { a: levels.level[rank], b: levels.reciprocal[rank] };
+        self.tree.lift((old, mass(old)), (new, mass(new)), self.now);
+        // Not by the difference: what was added must leave exactly as it came.
+        self.low.all -= levels.level[old];
+        self.low.all += levels.level[new];
+        for (rank, sign) in [(old, -1.0), (new, 1.0)] {
+            if rank <= self.floor {
+                self.counts.add(rank, Pair { a: sign, b: 0.0 }, self.now);
+                self.low.count += sign;
+                self.low.level += sign * levels.level[rank];
+            } else {
+                self.low.high_reciprocal += sign * levels.reciprocal[rank];
+            }
         }
     }
 
     /// Integral so far of the distance to the fleet that a node on `rank` would have had all along.
-    fn integral(&self, rank: usize) -> f64 {
+    /// `above` is the tree's answer for the rank.
+    fn integral(&self, rank: usize, above: Pair) -> f64 {
         let n = self.nodes.len() as f64;
         let low = &self.low;
         let high_count = n * self.now - low.count_time;
@@ -140,10 +144,9 @@ impl<'a> Sweep<'a> {
             return beside + high_count;
         }
         let level = self.levels.level[rank];
-        let above = self.tree.above(rank, self.now);
         let below = low.all_time - above.a;
         if rank > self.floor {
-            return n * self.now - below / level - level * above.b;
+            return n * self.now - below * self.levels.reciprocal[rank] - level * above.b;
         }
         // The level lies under the floor: differences count by 1/tau up to the floor, in full share above it.
         let between_count = self.counts.above(rank, self.now).a;
