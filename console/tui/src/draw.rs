@@ -59,7 +59,12 @@ fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     if !ui.marks.is_empty() {
         spans.push(Span::styled(format!("  {} marked", ui.marks.len()), theme.style(Role::Key)));
     }
-    let right = mode(ui, snapshot);
+    let left_width: usize = spans.iter().map(Span::width).sum();
+    let mut right = mode(ui, snapshot);
+    // Where both do not fit, counts are worth more than the age of the last frame; the rows have ages of their own.
+    if left_width + right.iter().map(Span::width).sum::<usize>() + 2 > usize::from(row.width) && right.len() > 1 {
+        right.pop();
+    }
     let right_width: usize = right.iter().map(Span::width).sum();
     let right_width = u16::try_from(right_width).unwrap_or(row.width).min(row.width);
     put_spans(buffer, (row.x, row.y), row.width.saturating_sub(right_width + 1), &spans);

@@ -63,7 +63,10 @@ impl Theme {
             Role::Text => plain,
             Role::Dim | Role::Peers => plain.add_modifier(Modifier::DIM),
             Role::Head => plain.add_modifier(Modifier::BOLD),
-            Role::Selected => plain.add_modifier(Modifier::BOLD).add_modifier(Modifier::REVERSED),
+            // Dim in reverse is hard to read.
+            Role::Selected => {
+                plain.add_modifier(Modifier::BOLD).add_modifier(Modifier::REVERSED).remove_modifier(Modifier::DIM)
+            }
             Role::Criterion => plain.add_modifier(Modifier::BOLD),
             Role::Attention => self.ink(Color::Yellow),
             Role::Act => self.ink(Color::Red).add_modifier(Modifier::BOLD),
@@ -92,8 +95,8 @@ impl Theme {
     #[must_use]
     pub const fn link_role(kind: LinkKind) -> Role {
         match kind {
-            LinkKind::Failed => Role::Act,
-            LinkKind::Waiting => Role::Attention,
+            // Not reached is not accused: red stays with verdicts.
+            LinkKind::Failed | LinkKind::Waiting => Role::Attention,
             LinkKind::Connecting | LinkKind::Live => Role::Text,
             LinkKind::Idle | LinkKind::Closed => Role::Dim,
         }

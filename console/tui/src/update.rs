@@ -219,9 +219,18 @@ pub(crate) fn ask_run(ui: &mut Ui, playbook: &str, snapshot: &Snapshot) {
     }
     let Some(found) = snapshot.playbooks.iter().find(|p| p.name == playbook) else { return };
     let about = format!("{}. Profile {}, {} steps.", found.title, found.profile, found.steps.len());
-    let verb = format!("Run {playbook} on {}", if ui.marks.is_empty() { "all" } else { "the marked" });
+    let verb = format!("Run {playbook} on{}", whose(ui, &nodes));
     let then = Intent::RunPlaybook { playbook: playbook.to_owned(), nodes: nodes.clone() };
     ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, &nodes, then)));
+}
+
+/// ` all` or ` the marked`, where the number of nodes does not say it.
+fn whose(ui: &Ui, nodes: &[String]) -> &'static str {
+    match (ui.marks.is_empty(), nodes.len()) {
+        (true, 1) => "",
+        (true, _) => " all",
+        (false, _) => " the marked",
+    }
 }
 
 fn ask_cancel(ui: &mut Ui, snapshot: &Snapshot) {
@@ -247,7 +256,7 @@ fn ask_clean(ui: &mut Ui, snapshot: &Snapshot) {
     if nodes.is_empty() {
         return ui.say(snapshot, "there is no node to clean");
     }
-    let verb = format!("Remove probes from {}", if ui.marks.is_empty() { "all" } else { "the marked" });
+    let verb = format!("Remove probes from{}", whose(ui, &nodes));
     let then = Intent::Clean { nodes: nodes.clone() };
     let about = "Only files that muster uploaded are removed; results stay.";
     ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, &nodes, then)));

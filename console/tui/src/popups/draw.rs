@@ -42,8 +42,13 @@ fn frame(
 
 fn draw_help(ui: &Ui, help: HelpBox, buffer: &mut Buffer, body: Rect) {
     let lines = help::lines(ui.screen);
-    let inner = frame(ui, (buffer, body), (74, lines.len()), ("Keys", "esc closes"));
-    let view = usize::from(inner.height);
+    let view = lines.len().min(usize::from(body.height.saturating_sub(2)));
+    let note = if view < lines.len() {
+        format!("{view} of {}, down for more, esc closes", lines.len())
+    } else {
+        "esc closes".to_owned()
+    };
+    let inner = frame(ui, (buffer, body), (74, lines.len()), ("Keys", &note));
     let top = help.top.min(lines.len().saturating_sub(view));
     for (y, (keys, text)) in (inner.y..inner.bottom()).zip(lines.iter().skip(top)) {
         if keys.is_empty() {

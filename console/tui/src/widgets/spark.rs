@@ -1,34 +1,42 @@
-//! A series in one line of cells.
+//! The shape of a series in one line of cells.
 
-/// `values` in at most `room` cells, from zero to the largest; two values to a cell in braille, one in ASCII. Where
-/// there are more values than room, each place shows the mean of its share of them.
+/// Half of the range shown, as a share of the middle value, when the series itself varies less: a calm series looks
+/// calm, whatever its noise.
+const LEAST_RANGE: f64 = 0.05;
+
+/// `values` around their middle in at most `room` cells; two values to a cell in braille, one in ASCII. Where there are
+/// more values than room, each place shows the mean of its share of them. The scale is the series' own, at least 5 %
+/// either way.
 pub(crate) fn spark(values: &[f64], room: usize, ascii: bool) -> String {
-    let places = if ascii { room } else { room * 2 };
-    let top = values.iter().copied().filter(|v| v.is_finite()).fold(0.0, f64::max);
-    if values.is_empty() || top <= 0.0 || places == 0 {
+    let places = (if ascii { room } else { room * 2 }).min(values.len());
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    if places == 0 || sorted.len() < values.len() {
         return String::new();
     }
-    let places = places.min(values.len());
-    let mean = |i: usize| {
-        let part =
-            &values[i * values.len() / places..((i + 1) * values.len() / places).max(i * values.len() / places + 1)];
-        part.iter().sum::<f64>() / part.len() as f64
-    };
-    let levels: Vec<f64> = (0..places).map(|i| (mean(i) / top).clamp(0.0, 1.0)).collect();
-    if ascii { levels.iter().map(|l| ascii_level(*l)).collect() } else { levels.chunks(2).map(braille).collect() }
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted[sorted.len() / 2];
+    let means: Vec<f64> = (0..places).map(|i| mean_of_part(values, i, places)).collect();
+    let range = means.iter().map(|m| (m - middle).abs()).fold(middle.abs() * LEAST_RANGE, f64::max);
+    // Three levels, the middle one for all within half the range; a series of zeros stays on the ground.
+    let level = |mean: &f64| if range > 0.0 { ((mean - middle) / range + 1.0).round() as usize } else { 0 };
+    let levels: Vec<usize> = means.iter().map(level).collect();
+    if ascii { levels.iter().map(|l| ASCII[*l]).collect() } else { levels.chunks(2).map(braille).collect() }
 }
 
-fn ascii_level(level: f64) -> char {
-    const LEVELS: [char; 5] = ['_', '.', '-', '=', '#'];
-    LEVELS[(level * 4.0).round() as usize % LEVELS.len()]
+const ASCII: [char; 3] = ['_', '-', '^'];
+
+fn mean_of_part(values: &[f64], i: usize, places: usize) -> f64 {
+    let start = i * values.len() / places;
+    let end = ((i + 1) * values.len() / places).max(start + 1);
+    let part = &values[start..end];
+    part.iter().sum::<f64>() / part.len() as f64
 }
 
-fn braille(pair: &[f64]) -> char {
-    const LEFT: [u32; 4] = [0x40, 0x04, 0x02, 0x01];
-    const RIGHT: [u32; 4] = [0x80, 0x20, 0x10, 0x08];
-    let dots = |level: f64, bits: [u32; 4]| -> u32 { bits[..((level * 4.0).ceil() as usize).clamp(1, 4)].iter().sum() };
-    let right = pair.get(1).map_or(0, |l| dots(*l, RIGHT));
-    char::from_u32(0x2800 + dots(pair[0], LEFT) + right).unwrap_or(' ')
+fn braille(pair: &[usize]) -> char {
+    const LEFT: [u32; 3] = [0x40, 0x04, 0x01];
+    const RIGHT: [u32; 3] = [0x80, 0x20, 0x08];
+    let right = pair.get(1).map_or(0, |l| RIGHT[*l]);
+    char::from_u32(0x2800 + LEFT[pair[0]] + right).unwrap_or(' ')
 }
 
 #[cfg(test)]
@@ -36,14 +44,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heights_grow_from_zero() {
-        assert_eq!(spark(&[0.0, 1.0, 2.0, 4.0], 8, true), "_.-#");
-        assert_eq!(spark(&[4.0, 4.0, 4.0, 1.0], 8, false), "⣿⣇");
+    fn a_calm_series_is_a_line_and_an_outlier_leaves_it() {
+        assert_eq!(spark(&[100.0, 100.1, 99.9, 100.0], 8, true), "----");
+        assert_eq!(spark(&[100.0, 100.0, 50.0, 100.0, 150.0], 8, true), "--_-^");
+        assert_eq!(spark(&[100.0, 100.0, 50.0, 100.0], 8, false), "⠤⡠");
     }
 
     #[test]
     fn many_values_are_averaged_into_the_room() {
-        assert_eq!(spark(&[1.0; 1000], 7, true), "#######");
+        assert_eq!(spark(&[1.0; 1000], 7, true), "-------");
+        assert_eq!(spark(&[0.0; 3], 7, true), "___");
         assert_eq!(spark(&[], 7, false), "");
+        assert_eq!(spark(&[1.0, f64::NAN], 7, false), "");
     }
 }

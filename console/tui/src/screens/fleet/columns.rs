@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::judgement::{severity, word};
-use crate::snapshot::{NodeRow, Snapshot};
+use crate::snapshot::{LinkKind, NodeRow, Snapshot};
 use crate::text::{natural, percent, similarity, whole_age};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -52,7 +52,7 @@ pub(crate) const COLUMNS: &[Spec] = &[
     spec(Column::Deviation, "vs peers", (8, 8), 3, true),
     spec(Column::Work, "now", (13, 20), 7, false),
     spec(Column::Done, "done", (5, 5), 6, true),
-    spec(Column::Link, "link", (10, 44), 9, false),
+    spec(Column::Link, "link", (10, 20), 9, false),
     spec(Column::Seen, "seen", (6, 6), 4, true),
 ];
 
@@ -118,7 +118,15 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
         }
         Column::Work => node.work.as_ref().map_or_else(absent, |w| (w.name.clone(), Role::Text)),
         Column::Done => (format!("{:.0} %", node.done * 100.0), Role::Dim),
-        Column::Link => (node.link.text.clone(), Theme::link_role(node.link.kind)),
+        Column::Link => {
+            // The reason itself has the room of the columns that are empty then.
+            let text = match node.link.kind {
+                LinkKind::Failed => "failed",
+                LinkKind::Waiting => "waiting",
+                _ => &node.link.text,
+            };
+            (text.to_owned(), Theme::link_role(node.link.kind))
+        }
         Column::Seen => node.seen_ms.map_or_else(absent, |seen| {
             let age = ui.now_ms(snapshot).saturating_sub(seen);
             (whole_age(age), if age > snapshot.stale_after_ms { Role::Dim } else { Role::Text })

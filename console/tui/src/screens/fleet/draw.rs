@@ -15,7 +15,7 @@ use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit};
 use crate::screens::fleet::detail;
 use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
 use crate::text::{cut, elide};
-use crate::theme::Role;
+use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, failed, panel, put, put_right, waiting};
 
@@ -68,6 +68,7 @@ fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
             let line = Rect { y, height: 1, ..inner };
             let selected = row == ui.fleet.cursor.at;
             draw_row(ui, snapshot, (buffer, line, selected), &columns, node);
+            draw_trouble(ui, (buffer, line, selected), &columns, node);
             if selected {
                 put(buffer, (inner.x, y), 1, ui.theme.pick("▸", ">"), ui.theme.style(Role::Head));
                 buffer
@@ -120,7 +121,11 @@ fn draw_row(
     if ui.marks.contains(&node.name) {
         put(buffer, (line.x + 1, line.y), 1, "*", theme.style(Role::Key));
     }
+    let trouble = trouble(node);
     for Placed { spec, x, width } in columns {
+        if trouble.is_some() && TROUBLE_SPANS.contains(&spec.column) {
+            continue;
+        }
         let (text, role) = cell(spec.column, node, snapshot, ui);
         let style = theme.style(match spec.column {
             Column::State => role,
@@ -139,6 +144,26 @@ fn draw_row(
             _ => put(buffer, at, *width, &elide(&text, room, theme.is_ascii()), style),
         }
     }
+}
+
+/// Columns that have nothing to say of a node that was not reached; the reason stands there instead.
+const TROUBLE_SPANS: [Column; 4] = [Column::Worst, Column::Similarity, Column::Deviation, Column::Work];
+
+/// Why there is no verdict, if the connection is the reason.
+fn trouble(node: &NodeRow) -> Option<&str> {
+    let troubled = matches!(node.link.kind, LinkKind::Failed | LinkKind::Waiting | LinkKind::Connecting);
+    (troubled && node.worst.is_none() && node.work.is_none()).then_some(node.link.text.as_str())
+}
+
+fn draw_trouble(ui: &Ui, (buffer, line, selected): (&mut Buffer, Rect, bool), columns: &[Placed], node: &NodeRow) {
+    let Some(text) = trouble(node) else { return };
+    let mut spanned = columns.iter().filter(|p| TROUBLE_SPANS.contains(&p.spec.column));
+    let Some(first) = spanned.next() else { return };
+    let last = spanned.next_back().unwrap_or(first);
+    let room = last.x + last.width - first.x;
+    let text = cut(text, room.into(), ui.theme.is_ascii());
+    let role = if selected { Role::Text } else { Theme::link_role(node.link.kind) };
+    put(buffer, (line.x + 2 + first.x, line.y), room, &text, ui.theme.style(role));
 }
 
 fn draw_work(ui: &Ui, buffer: &mut Buffer, (at, width): ((u16, u16), u16), node: &NodeRow) {

@@ -3,7 +3,7 @@
 use muster_wire::Level;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Color, Style};
 use ratatui::widgets::Widget;
 
 use crate::judgement::word;
@@ -54,6 +54,9 @@ const fn nothing(pane: Pane, focus: Option<&Focus>) -> &'static str {
 
 fn select(ui: &Ui, pane: Pane, cursor: Cursor, row: usize, (buffer, line): (&mut Buffer, Rect)) {
     if ui.node.pane == pane && row == cursor.at {
+        // One colour in the selected row is enough: the state's, in the first ten cells.
+        let rest = Rect { x: line.x + 10, width: line.width.saturating_sub(10), ..line };
+        buffer.set_style(rest, Style::new().fg(Color::Reset));
         buffer.set_style(line, ui.theme.style(Role::Selected));
     }
 }

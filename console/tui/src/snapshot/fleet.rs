@@ -1,0 +1,142 @@
+//! The whole picture: where it comes from, whether it can be shown, and what it holds.
+
+use std::sync::Arc;
+
+use muster_wire::Level;
+
+use crate::judgement::{BY_SEVERITY, State, severity};
+use crate::snapshot::{Focus, MetricRow, NodeRow, PlaybookRow, RunInfo};
+
+/// Everything a frame is drawn from.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Grows whenever anything below but `now_ms` differs from the snapshot before.
+    pub generation: u64,
+    /// Wall clock when it was made.
+    pub now_ms: u64,
+    /// Name of the inventory, the recording or the demo.
+    pub title: String,
+    /// Where frames come from.
+    pub mode: Mode,
+    /// Whether the data below can be shown.
+    pub load: Load,
+    /// When the last frame of any node came.
+    pub last_frame_ms: Option<u64>,
+    /// Age past which a live value is stale.
+    pub stale_after_ms: u64,
+    /// The running or the latest run.
+    pub run: Option<Arc<RunInfo>>,
+    /// The fleet in inventory order.
+    pub nodes: Arc<[Arc<NodeRow>]>,
+    /// How many nodes are in each state.
+    pub counts: Counts,
+    /// Metrics in catalogue order.
+    pub metrics: Arc<[Arc<MetricRow>]>,
+    /// Playbooks that can be run.
+    pub playbooks: Arc<[PlaybookRow]>,
+    /// What is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
+    pub focus: Option<Arc<Focus>>,
+    /// Oldest first; the last is shown under the body while it is fresh.
+    pub messages: Arc<[Message]>,
+}
+
+impl Default for Snapshot {
+    fn default() -> Self {
+        Self {
+            generation: 0,
+            now_ms: 0,
+            title: String::new(),
+            mode: Mode::Idle,
+            load: Load::Ready,
+            last_frame_ms: None,
+            stale_after_ms: 3_000,
+            run: None,
+            nodes: Arc::from([]),
+            counts: Counts::default(),
+            metrics: Arc::from([]),
+            playbooks: Arc::from([]),
+            focus: None,
+            messages: Arc::from([]),
+        }
+    }
+}
+
+/// Where frames come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// From nodes, since then.
+    Live {
+        /// Start of the run.
+        since_ms: u64,
+    },
+    /// From a recording, at that moment of it.
+    Replay {
+        /// Moment of the recording.
+        at_ms: u64,
+    },
+    /// From the database; nothing is running.
+    Idle,
+}
+
+/// Whether data can be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Nothing yet.
+    Loading {
+        /// What is waited for, such as `opening the database`.
+        what: String,
+        /// Since when.
+        since_ms: u64,
+    },
+    /// The last refresh failed; rows, if any, are of the time before.
+    Failed {
+        /// What failed, such as `reading /etc/muster/inventory.toml`.
+        what: String,
+        /// Why, one sentence.
+        why: String,
+        /// Since when.
+        since_ms: u64,
+        /// What is tried next or what the user can do.
+        next: String,
+    },
+    /// Rows are what there is.
+    Ready,
+}
+
+/// Number of nodes per state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts([usize; 6]);
+
+impl Counts {
+    /// Counts `states`.
+    #[must_use]
+    pub fn of(states: impl IntoIterator<Item = State>) -> Self {
+        let mut counts = Self::default();
+        for state in states {
+            counts.0[severity(state)] += 1;
+        }
+        counts
+    }
+
+    /// Nodes in `state`.
+    #[must_use]
+    pub const fn get(&self, state: State) -> usize {
+        self.0[severity(state)]
+    }
+
+    /// States that occur, worst first, with their count.
+    pub fn present(&self) -> impl Iterator<Item = (State, usize)> + '_ {
+        BY_SEVERITY.into_iter().zip(self.0).filter(|(_, n)| *n > 0)
+    }
+}
+
+/// Something to tell the user.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// When.
+    pub at_ms: u64,
+    /// Importance.
+    pub level: Level,
+    /// One sentence, subject first.
+    pub text: String,
+}

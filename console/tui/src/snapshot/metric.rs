@@ -1,0 +1,78 @@
+//! What is known of one metric over the fleet.
+
+use std::sync::Arc;
+
+use muster_wire::{Direction, MetricId, Unit};
+
+use crate::judgement::{State, Status};
+use crate::snapshot::Counts;
+
+/// Points `(x, share)` of an empirical CDF, x ascending in the metric's unit, share ascending to 1. A step function:
+/// the share is reached at x. Thinned to what a screen can show (a few hundred points).
+pub type Curve = Arc<[(f64, f64)]>;
+
+/// One metric over the fleet.
+#[derive(Clone, Debug)]
+pub struct MetricRow {
+    /// Identity.
+    pub id: MetricId,
+    /// Unit of values and of every curve's x.
+    pub unit: Unit,
+    /// Which way is better.
+    pub direction: Direction,
+    /// How far the criterion can be relied on; `None` before there is one.
+    pub status: Option<Status>,
+    /// Identity of the criterion, such as `c-4f2a`, empty before there is one.
+    pub version: String,
+    /// Nodes with a sample.
+    pub n: usize,
+    /// Nodes found healthy among them.
+    pub healthy: usize,
+    /// Mean similarity of the healthy nodes among themselves, 0 to 1.
+    pub repeatability: Option<f64>,
+    /// Similarity below which a node is a defect.
+    pub alpha: f64,
+    /// Relative distance that is not counted.
+    pub tau: f64,
+    /// Median of the criterion.
+    pub median: Option<f64>,
+    /// The criterion's CDF; empty before there is one.
+    pub criterion: Curve,
+    /// The healthy peers' CDFs; `None` before there are enough.
+    pub peers: Option<Band>,
+    /// Nodes below alpha, worst first, as many as are worth a line each.
+    pub defects: Arc<[NodeCurve]>,
+    /// Every node with a verdict, worst first.
+    pub scores: Arc<[Score]>,
+    /// How many nodes are in each state here.
+    pub counts: Counts,
+}
+
+/// Where the healthy peers lie.
+#[derive(Clone, Debug)]
+pub struct Band {
+    /// At each x the lowest share of any peer: the right edge.
+    pub lower: Curve,
+    /// At each x the highest share of any peer: the left edge.
+    pub upper: Curve,
+}
+
+/// A node's CDF.
+#[derive(Clone, Debug)]
+pub struct NodeCurve {
+    /// Name.
+    pub node: String,
+    /// Its CDF.
+    pub curve: Curve,
+}
+
+/// A node's place in a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score {
+    /// Index into [`crate::Snapshot::nodes`].
+    pub node: usize,
+    /// One-sided similarity to the criterion; `None` without a sample.
+    pub similarity: Option<f64>,
+    /// Judgement.
+    pub state: State,
+}

@@ -1,0 +1,14 @@
+//! What the console knows at one moment: plain data, made by the engine, never changed, shared as `Arc<Snapshot>`.
+//!
+//! Texts that came from a node are already cleaned. Times are milliseconds since 1970 UTC. Rows are behind their own
+//! `Arc`, so that a new snapshot copies only what changed.
+
+mod fleet;
+mod metric;
+mod node;
+mod run;
+
+pub use fleet::{Counts, Load, Message, Mode, Snapshot};
+pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
+pub use node::{FactRow, Focus, FocusSeries, Link, LinkKind, NodeLog, NodeRow, VerdictRow, Work, Worst};
+pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};

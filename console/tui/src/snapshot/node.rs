@@ -1,0 +1,150 @@
+//! What is known of one node, and what only of the focused one.
+
+use std::sync::Arc;
+
+use muster_wire::Level;
+
+use crate::judgement::State;
+use crate::snapshot::Curve;
+
+/// One node of the fleet.
+#[derive(Clone, Debug)]
+pub struct NodeRow {
+    /// Name in the inventory.
+    pub name: String,
+    /// Rack, empty when the inventory does not say.
+    pub rack: String,
+    /// Groups of the inventory.
+    pub groups: Vec<String>,
+    /// The connection.
+    pub link: Link,
+    /// Worst of the verdicts.
+    pub state: State,
+    /// The verdict furthest from its peers.
+    pub worst: Option<Worst>,
+    /// What it does now.
+    pub work: Option<Work>,
+    /// Share of its plan that is done, 0 to 1.
+    pub done: f64,
+    /// When it was last heard.
+    pub seen_ms: Option<u64>,
+    /// Why it is in its state: whole sentences, worst first.
+    pub reasons: Arc<[String]>,
+    /// What the collectors saw.
+    pub facts: Arc<[FactRow]>,
+    /// One per metric that applies.
+    pub verdicts: Arc<[VerdictRow]>,
+}
+
+/// The connection to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Which kind of state.
+    pub kind: LinkKind,
+    /// In words, such as `authenticating` or `retry in 4 s: connection refused`.
+    pub text: String,
+}
+
+/// Kinds of link state, as far as drawing tells them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkKind {
+    /// Gave up.
+    Failed,
+    /// Will try again.
+    Waiting,
+    /// On the way: resolving, connecting, authenticating, uploading, starting.
+    Connecting,
+    /// Frames flow.
+    Live,
+    /// Not asked for.
+    Idle,
+    /// Done and closed.
+    Closed,
+}
+
+/// The verdict that is furthest from its peers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Worst {
+    /// Index into [`crate::Snapshot::metrics`].
+    pub metric: usize,
+    /// One-sided similarity to the criterion, 0 to 1.
+    pub similarity: Option<f64>,
+    /// Median of the node over the criterion's median, minus one; negative is less.
+    pub deviation: Option<f64>,
+    /// `n7 is 41 % slower than 15 peers (cpu-gemm fp64, similarity 0.58 < 0.95, 64 values)`.
+    pub sentence: String,
+}
+
+/// What a node does now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Work {
+    /// Benchmark or collector.
+    pub name: String,
+    /// Share of it that is done, 0 to 1.
+    pub done: f64,
+    /// The probe's own words.
+    pub note: String,
+}
+
+/// One fact of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FactRow {
+    /// Collector.
+    pub collector: String,
+    /// Dotted key.
+    pub key: String,
+    /// The value with its unit; `–` when absent, `denied` or the reason otherwise.
+    pub value: String,
+    /// Whether there is a value.
+    pub known: bool,
+}
+
+/// One judged metric of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VerdictRow {
+    /// Index into [`crate::Snapshot::metrics`].
+    pub metric: usize,
+    /// Judgement.
+    pub state: State,
+    /// One-sided similarity to the criterion, 0 to 1.
+    pub similarity: Option<f64>,
+    /// Median of the node, in the metric's unit.
+    pub value: Option<f64>,
+    /// Median over the criterion's median, minus one.
+    pub deviation: Option<f64>,
+    /// Why, one sentence.
+    pub reason: String,
+}
+
+/// What is kept for one node only.
+#[derive(Clone, Debug, Default)]
+pub struct Focus {
+    /// Name.
+    pub node: String,
+    /// Its series.
+    pub series: Arc<[FocusSeries]>,
+    /// Its latest log lines, oldest first.
+    pub log: Arc<[NodeLog]>,
+}
+
+/// One series of the focused node.
+#[derive(Clone, Debug)]
+pub struct FocusSeries {
+    /// Index into [`crate::Snapshot::metrics`].
+    pub metric: usize,
+    /// In the order of measurement, thinned to a few hundred.
+    pub values: Arc<[f64]>,
+    /// Its CDF.
+    pub curve: Curve,
+}
+
+/// A log line of a node.
+#[derive(Clone, Debug)]
+pub struct NodeLog {
+    /// When the console got it.
+    pub at_ms: u64,
+    /// Importance.
+    pub level: Level,
+    /// One line.
+    pub text: String,
+}

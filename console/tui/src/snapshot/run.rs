@@ -1,0 +1,119 @@
+//! What can be run, and how far the run is.
+
+use std::sync::Arc;
+
+use muster_wire::Profile;
+
+/// A playbook that can be run.
+#[derive(Clone, Debug)]
+pub struct PlaybookRow {
+    /// Name on the command line.
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// A few sentences.
+    pub about: String,
+    /// How much work by default.
+    pub profile: Profile,
+    /// In order.
+    pub steps: Arc<[StepRow]>,
+}
+
+/// A step of a playbook.
+#[derive(Clone, Debug)]
+pub struct StepRow {
+    /// Identity in the file.
+    pub id: String,
+    /// One sentence.
+    pub about: String,
+    /// Collectors and benchmarks, in order.
+    pub work: Vec<String>,
+}
+
+/// A run and how far it is.
+#[derive(Clone, Debug)]
+pub struct RunInfo {
+    /// Identity in the database.
+    pub id: String,
+    /// Playbook.
+    pub playbook: String,
+    /// How much work.
+    pub profile: Profile,
+    /// Start.
+    pub started_ms: u64,
+    /// End, `None` while it goes on.
+    pub ended_ms: Option<u64>,
+    /// What it does.
+    pub phase: RunPhase,
+    /// Time to go, as far as known.
+    pub eta_ms: Option<u64>,
+    /// Work items done over all nodes.
+    pub done: usize,
+    /// Work items over all nodes.
+    pub total: usize,
+    /// In the playbook's order.
+    pub steps: Arc<[StepProgress]>,
+}
+
+/// What a run does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunPhase {
+    /// Goes on.
+    Running,
+    /// Was told to stop and waits for its nodes.
+    Cancelling,
+    /// Ran to its end.
+    Finished,
+    /// Stopped on request.
+    Cancelled,
+    /// Ended without saying so; can be resumed.
+    Interrupted,
+}
+
+impl RunPhase {
+    /// Whether nodes are still at work.
+    #[must_use]
+    pub const fn is_going(self) -> bool {
+        matches!(self, Self::Running | Self::Cancelling)
+    }
+
+    /// The word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Cancelling => "cancelling",
+            Self::Finished => "finished",
+            Self::Cancelled => "cancelled",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// How far one step is.
+#[derive(Clone, Debug)]
+pub struct StepProgress {
+    /// Identity in the file.
+    pub id: String,
+    /// Work items done.
+    pub done: usize,
+    /// Work items that failed.
+    pub failed: usize,
+    /// Work items in all.
+    pub total: usize,
+    /// Nodes in the same place of the step, folded.
+    pub groups: Arc<[StepGroup]>,
+}
+
+/// Nodes that are in the same place of a step.
+#[derive(Clone, Debug)]
+pub struct StepGroup {
+    /// `done`, `cpu-gemm`, `waiting`, `failed: no route to host`.
+    pub what: String,
+    /// How many.
+    pub count: usize,
+    /// Folded names, such as `node[001-004,007]`.
+    pub nodes: String,
+    /// Share of the step that they have done, 0 to 1.
+    pub done: f64,
+}
