@@ -223,8 +223,14 @@ impl Observer for Board {
         let mut inner = self.lock();
         let now = now_ms();
         match update {
-            Update::Phase { index, work, .. } => {
+            Update::Phase { index, step: name, work, .. } => {
                 inner.step = *index;
+                if *index == inner.steps.len() {
+                    inner.steps.push(step(name, *work));
+                    if let Some(run) = &mut inner.now.run {
+                        Arc::make_mut(run).total += work;
+                    }
+                }
                 if let Some(step) = inner.steps.get_mut(*index) {
                     step.done = step.total.saturating_sub(*work);
                 }

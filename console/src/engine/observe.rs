@@ -9,12 +9,10 @@ use muster_store::Record;
 /// Something happened.
 #[derive(Debug)]
 pub enum Update<'a> {
-    /// A phase begins: `index` of `total`, with this many nodes.
+    /// A phase begins; the one after the plan's last measures accused nodes again.
     Phase {
         /// From zero.
         index: usize,
-        /// Number of phases.
-        total: usize,
         /// Step id.
         step: &'a str,
         /// Nodes that take part.

@@ -7,9 +7,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use muster_analysis::{Params, State};
 use muster_fleet::{Event, EventKind, Node, Probe, Settings, Work};
+use muster_playbook::report::VerdictReport;
 use muster_playbook::{Phase, Plan, collector_work};
 use muster_store::{Record, Run, RunState, Store};
-use muster_wire::{Frame, Outcome, Request};
+use muster_wire::{Frame, Outcome, Profile, Request};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -57,20 +58,62 @@ pub async fn scan(
             return Ok(RunState::Cancelled);
         }
         let works = works_of(scan, phase, &lost);
-        let update = Update::Phase {
-            index,
-            total: plan.phases.len(),
-            step: &phase.step,
-            nodes: works.len(),
-            work: works.iter().map(work_count).sum(),
-        };
+        let update =
+            Update::Phase { index, step: &phase.step, nodes: works.len(), work: works.iter().map(work_count).sum() };
         watchers.iter_mut().for_each(|w| w.see(&update));
         if !works.is_empty() {
             carry(scan, works, store, watchers, (&mut lost, cancel)).await?;
         }
         drop_failed(scan, &mut plan, index, store)?;
     }
+    if !cancel.is_cancelled() {
+        confirm(scan, &lost, store, watchers, cancel).await?;
+    }
     Ok(if cancel.is_cancelled() { RunState::Cancelled } else { RunState::Finished })
+}
+
+/// Measures again what accuses a node, at another moment: a neighbour's burst has passed by then and a slow node is
+/// still slow. The newer record of a piece of work replaces the older one, so the verdict rests on the second look.
+async fn confirm(
+    scan: &Scan,
+    lost: &BTreeSet<String>,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    cancel: &CancellationToken,
+) -> Result<()> {
+    let records = store.records(&scan.run.id).context("reading back the results")?;
+    let found = report(&scan.run, &assess(&scan.run, &records, &scan.params));
+    let accused: BTreeMap<String, BTreeSet<String>> = found
+        .nodes
+        .into_iter()
+        .filter(|node| node.state == State::Fail && !lost.contains(&node.node))
+        .map(|node| (node.node, node.verdicts.into_iter().filter(|v| v.state == State::Fail).map(benchmark).collect()))
+        .collect();
+    // Half of the fleet does not have a bad moment at once; and a day-long burn-in is not run twice unasked.
+    if accused.is_empty() || accused.len() * 2 > scan.nodes.len() || scan.plan.profile == Profile::Full {
+        return Ok(());
+    }
+    let mut works = Vec::new();
+    for phase in &scan.plan.phases {
+        for node in scan.nodes.iter().filter(|n| phase.nodes.contains(&n.name)) {
+            let Some(failing) = accused.get(&node.name) else { continue };
+            let benchmarks: Vec<String> = phase.benchmarks.iter().filter(|b| failing.contains(*b)).cloned().collect();
+            if !benchmarks.is_empty() {
+                let request =
+                    Request::Run { collectors: Vec::new(), benchmarks, profile: phase.profile, scratch: None };
+                works.push(Work { node: node.clone(), request, limit: phase.limit });
+            }
+        }
+    }
+    let work = works.iter().map(work_count).sum();
+    let (index, step) = (scan.plan.phases.len(), "confirm");
+    let update = Update::Phase { index, step, nodes: works.len(), work };
+    watchers.iter_mut().for_each(|w| w.see(&update));
+    carry(scan, works, store, watchers, (&mut BTreeSet::new(), cancel)).await
+}
+
+fn benchmark(verdict: VerdictReport) -> String {
+    verdict.metric.split('/').next().unwrap_or_default().to_owned()
 }
 
 /// Nodes that fail what was measured so far leave the later phases that ask for it.

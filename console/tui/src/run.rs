@@ -43,6 +43,8 @@ pub struct Options {
 /// When the terminal cannot be read or written; it is restored before.
 pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn Fn(Intent)) -> io::Result<()> {
     restore_on_panic();
+    // A second console in one process keeps the first one's logger.
+    let _ = tui_logger::init_logger(log::LevelFilter::Info);
     let _screen = Screen::enter()?;
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     let size = terminal.size()?;
