@@ -20,7 +20,7 @@ const TRIES: usize = 5;
 /// A key file, read once for the whole fleet.
 #[derive(Clone)]
 enum KeyFile {
-    Usable(Arc<PrivateKey>, Option<Certificate>),
+    Usable(Arc<PrivateKey>, Option<Box<Certificate>>),
     /// Why not; and its public half, if known, by which the agent may have it.
     Unusable(String, Option<PublicKey>),
     Absent,
@@ -33,6 +33,15 @@ pub(crate) struct KeyRing {
 }
 
 impl KeyRing {
+    /// Certificates of a key: those that the configuration names, then the one beside it.
+    fn certificates(&self, target: &Target, key: &PublicKey, beside: Option<Box<Certificate>>) -> Vec<Certificate> {
+        let named = target.certificates.iter().filter_map(|path| russh::keys::load_openssh_certificate(path).ok());
+        named
+            .chain(beside.map(|certificate| *certificate))
+            .filter(|certificate| certificate.public_key() == key.key_data())
+            .collect()
+    }
+
     fn file(&self, path: &Path) -> KeyFile {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.entry(path.to_path_buf()).or_insert_with(|| read(path)).clone()
@@ -48,13 +57,19 @@ fn read(path: &Path) -> KeyFile {
     let shown = path.display();
     match russh::keys::load_secret_key(path, None) {
         Ok(key) => {
-            let certificate = russh::keys::load_openssh_certificate(beside("-cert.pub")).ok();
+            let certificate = russh::keys::load_openssh_certificate(beside("-cert.pub")).ok().map(Box::new);
             KeyFile::Usable(Arc::new(key), certificate)
         }
-        Err(russh::keys::Error::IO(e)) if e.kind() == std::io::ErrorKind::NotFound => KeyFile::Absent,
+        Err(russh::keys::Error::IO(e)) if e.kind() == std::io::ErrorKind::NotFound => {
+            match russh::keys::load_public_key(beside(".pub")) {
+                Ok(public) => KeyFile::Unusable(format!("of key {shown} only the public half is here"), Some(public)),
+                Err(_) => KeyFile::Absent,
+            }
+        }
         Err(russh::keys::Error::IO(e)) => KeyFile::Unusable(format!("key {shown} cannot be read: {e}"), None),
         Err(e) => {
-            let public = russh::keys::load_public_key(beside(".pub")).ok();
+            let public =
+                russh::keys::load_public_key(beside(".pub")).or_else(|_| russh::keys::load_public_key(path)).ok();
             let why = if encrypted(path, &e) {
                 format!("key {shown} is encrypted; add it to ssh-agent")
             } else {
@@ -107,7 +122,7 @@ pub(crate) async fn login(handle: &mut Handle<Peer>, target: &Target, shared: &S
     if named && with_files(handle, target, shared, &mut attempts, &mut wanted).await? {
         return Ok(());
     }
-    if shared.settings.agent && with_agent(handle, target, &mut attempts, &wanted).await? {
+    if with_agent(handle, target, &mut attempts, &wanted).await? {
         return Ok(());
     }
     if !named && with_files(handle, target, shared, &mut attempts, &mut wanted).await? {
@@ -132,7 +147,7 @@ async fn with_files(
         match shared.keys.file(path) {
             KeyFile::Usable(key, certificate) => {
                 let shown = format!("{} ({})", path.display(), key.algorithm());
-                if let Some(certificate) = certificate {
+                for certificate in shared.keys.certificates(target, key.public_key(), certificate) {
                     let sent = handle.authenticate_openssh_cert(&target.user, key.clone(), certificate).await;
                     let result = sent.map_err(|e| broken(target, &e))?;
                     if attempts.note(format!("certificate of {shown}"), &result) {
@@ -163,7 +178,14 @@ async fn with_agent(
     attempts: &mut Attempts,
     wanted: &[PublicKey],
 ) -> Result<bool, Failure> {
-    let Ok(mut agent) = AgentClient::connect_env().await else { return Ok(false) };
+    let Some(socket) = &target.agent else { return Ok(false) };
+    let mut agent = match AgentClient::connect_uds(socket).await {
+        Ok(agent) => agent,
+        Err(e) => {
+            attempts.skipped.push(format!("the agent at {} does not answer: {e}", socket.display()));
+            return Ok(false);
+        }
+    };
     if let Some(binding) = handle.agent_session_binding() {
         // Older agents do not know it and need it not.
         let _ = agent.bind_session(binding, false).await;
@@ -175,8 +197,12 @@ async fn with_agent(
             return Ok(false);
         }
     };
-    // Keys of the files that we could not read come first.
-    identities.sort_by_key(|identity| !wanted.iter().any(|key| key.key_data() == identity.public_key().key_data()));
+    let named = |identity: &AgentIdentity| wanted.iter().any(|key| key.key_data() == identity.public_key().key_data());
+    // Keys of files that we could not use come first.
+    identities.sort_by_key(|identity| !named(identity));
+    if target.identities_only {
+        identities.retain(named);
+    }
     for identity in identities {
         if attempts.spent() {
             attempts.skipped.push(format!("more keys in the agent than the {TRIES} tries a server allows"));

@@ -75,7 +75,7 @@ impl Link {
     async fn attempt(target: &Target, shared: &Shared, report: &Reporter) -> Result<Self, Failure> {
         let beginning = Beginning::default();
         let (mut handle, via) = if target.jump.is_empty() {
-            let stream = tcp(target, &shared.settings, report).await?;
+            let stream = tcp(target, report).await?;
             (handshake(Watched::new(stream, beginning.clone()), &beginning, target, shared).await?, None)
         } else {
             report.link(LinkState::TcpConnect).await;
@@ -93,15 +93,15 @@ impl Link {
     }
 }
 
-async fn tcp(target: &Target, settings: &Settings, report: &Reporter) -> Result<TcpStream, Failure> {
+async fn tcp(target: &Target, report: &Reporter) -> Result<TcpStream, Failure> {
     report.link(LinkState::Resolving).await;
-    let addresses = timeout(settings.connect, resolve(target)).await.unwrap_or_else(|_| {
-        let what = format!("no answer about the name '{}' within {}", target.host, spoken(settings.connect));
+    let addresses = timeout(target.connect, resolve(target)).await.unwrap_or_else(|_| {
+        let what = format!("no answer about the name '{}' within {}", target.host, spoken(target.connect));
         Err(Failure::new(&target.node, Phase::Resolve, FailureKind::NoAddress, what))
     })?;
     report.link(LinkState::TcpConnect).await;
     let failed = |kind, what: String| Failure::new(&target.node, Phase::Connect, kind, what);
-    let limit = settings.connect / u32::try_from(addresses.len()).unwrap_or(1).max(1);
+    let limit = target.connect / u32::try_from(addresses.len()).unwrap_or(1).max(1);
     let mut last = failed(FailureKind::NoAddress, format!("'{}' has no address", target.host));
     for address in addresses {
         match timeout(limit, TcpStream::connect(address)).await {
@@ -147,9 +147,10 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let refusal = Arc::new(Mutex::new(None));
-    let name = target.key_name.clone();
-    let config = config(&shared.settings, &shared.trust.wanted(&name, target.port));
-    let peer = Peer { trust: shared.trust.clone(), name, port: target.port, refusal: refusal.clone() };
+    let (name, port) = target.key_name.clone();
+    let trust = shared.trust(&target.records);
+    let config = config(&shared.settings, &trust.wanted(&name, port));
+    let peer = Peer { trust, name, port, refusal: refusal.clone() };
     let limit = shared.settings.banner;
     let result = timeout(limit, client::connect_stream(Arc::new(config), stream, peer)).await;
     if let Some(Refusal { kind, what }) = refusal.lock().unwrap_or_else(PoisonError::into_inner).take() {

@@ -1,6 +1,7 @@
 //! What do the connections of one run share? Settings, recorded keys, loaded keys, jump hosts.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc;
 
@@ -9,20 +10,29 @@ use crate::event::{Event, EventKind};
 use crate::jump::Bastions;
 use crate::link::LinkState;
 use crate::settings::Settings;
+use crate::target::{Records, Resolver};
 use crate::trust::Trust;
 
 /// Shared by every connection of a run.
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
-    pub(crate) trust: Arc<Trust>,
+    pub(crate) resolver: Resolver,
+    trusts: Mutex<HashMap<Records, Arc<Trust>>>,
     pub(crate) keys: KeyRing,
     pub(crate) bastions: Bastions,
 }
 
 impl Shared {
     pub(crate) fn new(settings: Arc<Settings>) -> Arc<Self> {
-        let trust = Arc::new(Trust::new(&settings));
-        Arc::new(Self { settings, trust, keys: KeyRing::default(), bastions: Bastions::default() })
+        let resolver = Resolver::new(&settings);
+        let trusts = Mutex::default();
+        Arc::new(Self { settings, resolver, trusts, keys: KeyRing::default(), bastions: Bastions::default() })
+    }
+
+    /// The judge over these records; read once for all nodes that share them.
+    pub(crate) fn trust(&self, records: &Records) -> Arc<Trust> {
+        let mut trusts = self.trusts.lock().unwrap_or_else(PoisonError::into_inner);
+        trusts.entry(records.clone()).or_insert_with(|| Arc::new(Trust::new(records))).clone()
     }
 }
 

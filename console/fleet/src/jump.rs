@@ -11,6 +11,7 @@ use tokio::time::timeout;
 use crate::connect::Link;
 use crate::context::{Reporter, Shared};
 use crate::link::{Failure, FailureKind, Phase, spoken};
+use crate::sshconfig::Jump;
 use crate::target::Target;
 
 type Opened = Arc<OnceCell<Result<Arc<Link>, Failure>>>;
@@ -19,19 +20,23 @@ type Opened = Arc<OnceCell<Result<Arc<Link>, Failure>>>;
 /// behind a dead jump host do not wait for it one after another.
 #[derive(Default)]
 pub(crate) struct Bastions {
-    links: Mutex<HashMap<Vec<String>, Opened>>,
+    links: Mutex<HashMap<Vec<Jump>, Opened>>,
 }
 
 /// A stream to `target` through its jump hosts.
 pub(crate) async fn tunnel(target: &Target, shared: &Shared) -> Result<(ChannelStream<Msg>, Arc<Link>), Failure> {
-    let via = bastion(&target.jump, shared).await.map_err(|failure| Failure {
+    let reached = match shared.resolver.way(&target.jump, &shared.settings) {
+        Ok(way) => bastion(&way, shared).await,
+        Err(failure) => Err(failure),
+    };
+    let via = reached.map_err(|failure| Failure {
         phase: Phase::Jump,
         kind: failure.kind,
         message: format!("{}: jump: {}", target.node, failure.message),
     })?;
     let limit = shared.settings.connect;
     let opening = via.handle.channel_open_direct_tcpip(target.host.clone(), target.port.into(), "127.0.0.1", 0);
-    let name = target.jump.last().map(String::as_str).unwrap_or_default();
+    let name = target.jump.last().map(|hop| hop.host.as_str()).unwrap_or_default();
     let failed = |kind, what: String| Failure::new(&target.node, Phase::Jump, kind, what);
     match timeout(limit, opening).await {
         Ok(Ok(channel)) => Ok((channel.into_stream(), via)),
@@ -46,7 +51,7 @@ pub(crate) async fn tunnel(target: &Target, shared: &Shared) -> Result<(ChannelS
     }
 }
 
-async fn bastion(hops: &[String], shared: &Shared) -> Result<Arc<Link>, Failure> {
+async fn bastion(hops: &[Jump], shared: &Shared) -> Result<Arc<Link>, Failure> {
     let cell = {
         let mut links = shared.bastions.links.lock().unwrap_or_else(PoisonError::into_inner);
         links.entry(hops.to_vec()).or_default().clone()
@@ -54,13 +59,9 @@ async fn bastion(hops: &[String], shared: &Shared) -> Result<Arc<Link>, Failure>
     cell.get_or_init(|| open(hops, shared)).await.clone()
 }
 
-async fn open(hops: &[String], shared: &Shared) -> Result<Arc<Link>, Failure> {
-    let Some((last, before)) = hops.split_last() else {
-        return Err(Failure::new("jump", Phase::Jump, FailureKind::NoAddress, "no jump host is named"));
-    };
-    let mut target = Target::hop(last, &shared.settings);
-    target.jump = before.to_vec();
-    let report = Reporter::silent(last);
+async fn open(hops: &[Jump], shared: &Shared) -> Result<Arc<Link>, Failure> {
+    let target = shared.resolver.hop(hops, &shared.settings)?;
+    let report = Reporter::silent(&target.node);
     // Boxed because a jump host may itself be behind one.
     Box::pin(Link::open(&target, shared, &report)).await.map(Arc::new)
 }

@@ -81,6 +81,8 @@ impl Phase {
 /// What kind of failure it was, for those who decide by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
+    /// The SSH configuration or the inventory cannot be followed.
+    BadConfig,
     /// The name has no address.
     NoAddress,
     /// No route, or no answer to TCP in time.

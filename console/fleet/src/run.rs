@@ -18,7 +18,6 @@ use crate::probe::Probe;
 use crate::script;
 use crate::settings::Settings;
 use crate::stream::Session;
-use crate::target::Target;
 use crate::upload::{self, Pipe};
 
 /// Does every work and tells `events` about it: states and frames as they come, and exactly one
@@ -141,7 +140,7 @@ where
 
 /// A connection outside the course of a run; tells nobody.
 pub(crate) async fn open_again(node: &Node, shared: &Shared) -> Result<Link, Failure> {
-    let target = Target::of(node, &shared.settings);
+    let target = shared.resolver.target(node, &shared.settings)?;
     Link::open(&target, shared, &Reporter::silent(&node.name)).await
 }
 
@@ -195,7 +194,7 @@ impl Worker {
         let open = match link.take() {
             Some(open) => open,
             None => {
-                let target = Target::of(&work.node, &self.shared.settings);
+                let target = self.shared.resolver.target(&work.node, &self.shared.settings)?;
                 tokio::select! {
                     opened = Link::open(&target, &self.shared, &self.report) => opened?,
                     () = self.cancel.cancelled() => return Err(cancelled(Phase::Connect)),

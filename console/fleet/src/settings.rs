@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// What to do with a host key that is not recorded. A changed or revoked key is always refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HostKeyPolicy {
     /// Refuse it.
     Strict,
@@ -36,9 +36,9 @@ pub struct Settings {
     pub retries: u32,
     /// First pause before another attempt; doubled each time, with jitter.
     pub back_off: Duration,
-    /// What to do with unrecorded host keys.
+    /// What to do with unrecorded host keys; the SSH configuration may only make it stricter.
     pub host_key_policy: HostKeyPolicy,
-    /// Known-hosts files; new keys go to the first.
+    /// Known-hosts files, the operator's first: new keys go there. The SSH configuration may name others.
     pub known_hosts: Vec<PathBuf>,
     /// OpenSSH client configuration, if any is to be read.
     pub ssh_config: Option<PathBuf>,

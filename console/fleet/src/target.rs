@@ -1,9 +1,22 @@
 //! Where exactly does a node's connection go? Inventory first, then the SSH configuration, then the defaults.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::inventory::Node;
-use crate::settings::{Settings, home};
+use crate::link::{Failure, FailureKind, Phase};
+use crate::settings::{HostKeyPolicy, Settings, home};
+use crate::sshconfig::{Config, Given, Jump, Local, Resolved, StrictHostKeyChecking};
+
+/// Longest way of jump hosts; a longer one goes round in a circle.
+const HOPS: usize = 8;
+
+/// Where a host's key is recorded, and what happens when it is not.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Records {
+    pub(crate) files: Vec<PathBuf>,
+    pub(crate) policy: HostKeyPolicy,
+}
 
 /// A connection's end, resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,88 +28,242 @@ pub(crate) struct Target {
     pub(crate) user: String,
     /// Keys named for this node; the defaults when empty.
     pub(crate) identities: Vec<PathBuf>,
+    /// Certificates named for this node, besides those that lie beside their keys.
+    pub(crate) certificates: Vec<PathBuf>,
+    /// Whether the agent may be used only for named keys.
+    pub(crate) identities_only: bool,
+    /// The agent's socket.
+    pub(crate) agent: Option<PathBuf>,
     /// Hops, outermost first; empty for a direct connection.
-    pub(crate) jump: Vec<String>,
-    /// The name under which the host key is recorded.
-    pub(crate) key_name: String,
+    pub(crate) jump: Vec<Jump>,
+    /// The name and port under which the host key is recorded.
+    pub(crate) key_name: (String, u16),
+    pub(crate) records: Records,
+    /// TCP must connect within this.
+    pub(crate) connect: Duration,
 }
 
-impl Target {
-    pub(crate) fn of(node: &Node, settings: &Settings) -> Self {
-        Self {
-            node: node.name.clone(),
-            host: node.host.clone(),
-            port: if node.port == 0 { 22 } else { node.port },
-            user: node.user.clone().unwrap_or_else(|| settings.user.clone()),
-            identities: node.identity.iter().map(|path| expand(path)).collect(),
-            jump: hops(node.jump.as_deref()),
-            key_name: node.host.clone(),
-        }
-    }
+/// The SSH configuration of a run, or why it cannot be used.
+pub(crate) struct Resolver {
+    config: Result<Config, String>,
+}
 
-    /// The target of one hop, `[user@]host[:port]`.
-    pub(crate) fn hop(hop: &str, settings: &Settings) -> Self {
-        let (user, rest) = match hop.rsplit_once('@') {
-            Some((user, rest)) => (Some(user.to_owned()), rest),
-            None => (None, hop),
+impl Resolver {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let Some(file) = &settings.ssh_config else {
+            return Self { config: Config::parse(Local::here(), "", Path::new("none")).map_err(|e| e.to_string()) };
         };
-        let (host, port) = split_port(rest);
-        let node = Node { name: hop.to_owned(), host, port, user, ..Node::default() };
-        Self::of(&node, settings)
+        let mut files = vec![file.clone()];
+        // As with OpenSSH, the machine's file counts only where no other than the usual one was named.
+        if home().is_some_and(|home| home.join(".ssh/config") == *file) {
+            files.push(PathBuf::from("/etc/ssh/ssh_config"));
+        }
+        let config = Config::load(&files).map_err(|e| e.to_string());
+        for ignored in config.iter().flat_map(Config::ignored) {
+            log::debug!("{}:{}: {}: {}", ignored.file.display(), ignored.line, ignored.keyword, ignored.reason);
+        }
+        Self { config }
+    }
+
+    pub(crate) fn target(&self, node: &Node, settings: &Settings) -> Result<Target, Failure> {
+        let failed = |what: String| Failure::new(&node.name, Phase::Resolve, FailureKind::BadConfig, what);
+        let config = self.config.as_ref().map_err(|why| failed(format!("the SSH configuration: {why}")))?;
+        let given = Given { user: node.user.as_deref(), port: (node.port != 0).then_some(node.port) };
+        let found = config.resolve(&node.host, given);
+        let jump = match &node.jump {
+            Some(jump) => Jump::parse_list(jump).map_err(failed)?,
+            None if found.proxy_command.is_some() => {
+                let what = "ProxyCommand is not supported; name the host in ProxyJump, or in the inventory's jump";
+                return Err(failed(what.to_owned()));
+            }
+            None if itself(&node.host, &found) => Vec::new(),
+            None => found.proxy_jump.clone(),
+        };
+        let port = found.port.unwrap_or(22);
+        let key_name = match &found.host_key_alias {
+            Some(alias) => (alias.clone(), 22),
+            None => (found.host_name.clone(), port),
+        };
+        Ok(Target {
+            node: node.name.clone(),
+            port,
+            user: found.user.clone().unwrap_or_else(|| settings.user.clone()),
+            identities: identities(node, &found),
+            certificates: found.certificate_files.clone(),
+            identities_only: found.identities_only,
+            agent: agent(&found, settings),
+            jump,
+            key_name,
+            records: records(&found, settings),
+            connect: found.connect_timeout.unwrap_or(settings.connect),
+            host: found.host_name,
+        })
+    }
+
+    /// The whole way to the last of `hops`: the first hop may have jump hosts of its own.
+    pub(crate) fn way(&self, hops: &[Jump], settings: &Settings) -> Result<Vec<Jump>, Failure> {
+        let mut way = hops.to_vec();
+        while let Some(first) = way.first() {
+            let before = self.target(&as_node(first), settings)?.jump;
+            if before.is_empty() {
+                break;
+            }
+            way.splice(0..0, before);
+            if way.len() > HOPS {
+                let last = hops.last().map(|hop| hop.host.as_str()).unwrap_or_default();
+                let what = format!("more than {HOPS} jump hosts; do they name each other?");
+                return Err(Failure::new(last, Phase::Resolve, FailureKind::BadConfig, what));
+            }
+        }
+        Ok(way)
+    }
+
+    /// The target of the last of a whole way.
+    pub(crate) fn hop(&self, way: &[Jump], settings: &Settings) -> Result<Target, Failure> {
+        let Some((last, before)) = way.split_last() else {
+            return Err(Failure::new("jump", Phase::Jump, FailureKind::BadConfig, "no jump host is named"));
+        };
+        let target = self.target(&as_node(last), settings)?;
+        Ok(Target { jump: before.to_vec(), ..target })
     }
 }
 
-/// `none` switches jumping off, as in OpenSSH.
-fn hops(jump: Option<&str>) -> Vec<String> {
-    let jump = jump.unwrap_or_default();
-    if jump.eq_ignore_ascii_case("none") {
-        return Vec::new();
+fn as_node(hop: &Jump) -> Node {
+    Node {
+        name: hop.host.clone(),
+        host: hop.host.clone(),
+        port: hop.port.unwrap_or(0),
+        user: hop.user.clone(),
+        ..Node::default()
     }
-    jump.split(',').map(str::trim).filter(|hop| !hop.is_empty()).map(str::to_owned).collect()
 }
 
-fn split_port(text: &str) -> (String, u16) {
-    if let Some(rest) = text.strip_prefix('[')
-        && let Some((host, after)) = rest.split_once(']')
-    {
-        let port = after.strip_prefix(':').and_then(|port| port.parse().ok()).unwrap_or(0);
-        return (host.to_owned(), port);
+/// `Host *` with a `ProxyJump` also speaks of the jump host itself, which is then reached directly.
+fn itself(alias: &str, found: &Resolved) -> bool {
+    let port = found.port.unwrap_or(22);
+    let same = |hop: &Jump| (hop.host == alias || hop.host == found.host_name) && hop.port.unwrap_or(port) == port;
+    found.proxy_jump.iter().any(same)
+}
+
+fn identities(node: &Node, found: &Resolved) -> Vec<PathBuf> {
+    match &node.identity {
+        Some(path) => vec![match (path.strip_prefix("~"), home()) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.clone(),
+        }],
+        None => found.identity_files.clone().unwrap_or_default(),
     }
-    match text.rsplit_once(':') {
-        // More than one colon without brackets is an IPv6 address.
-        Some((host, port)) if !host.contains(':') => match port.parse() {
-            Ok(port) => (host.to_owned(), port),
-            Err(_) => (text.to_owned(), 0),
+}
+
+fn agent(found: &Resolved, settings: &Settings) -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if !settings.agent {
+        return None;
+    }
+    match found.identity_agent.as_deref() {
+        None | Some("SSH_AUTH_SOCK") => variable("SSH_AUTH_SOCK"),
+        Some("none") => None,
+        Some(path) => match path.strip_prefix('$') {
+            Some(name) => variable(name),
+            None => Some(PathBuf::from(path)),
         },
-        _ => (text.to_owned(), 0),
     }
 }
 
-/// `~` and `~/…` under `$HOME`.
-fn expand(path: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), home()) {
-        (Ok(rest), Some(home)) => home.join(rest),
-        _ => path.to_path_buf(),
-    }
+fn records(found: &Resolved, settings: &Settings) -> Records {
+    let (own, machine) = settings.known_hosts.split_at(settings.known_hosts.len().min(1));
+    let mut files = found.user_known_hosts.clone().unwrap_or_else(|| own.to_vec());
+    files.extend(found.global_known_hosts.clone().unwrap_or_else(|| machine.to_vec()));
+    // Nobody is there to be asked, so that `ask` refuses. The stricter of configuration and settings holds.
+    let strict =
+        matches!(found.strict_host_key_checking, Some(StrictHostKeyChecking::Yes | StrictHostKeyChecking::Ask));
+    Records { files, policy: if strict { HostKeyPolicy::Strict } else { settings.host_key_policy } }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn hops_give_user_host_and_port() {
-        let settings = Settings { user: "me".into(), ..Settings::default() };
-        let hop = Target::hop("ops@bastion:2200", &settings);
-        assert_eq!((hop.user.as_str(), hop.host.as_str(), hop.port), ("ops", "bastion", 2200));
-        let hop = Target::hop("[fe80::1]:2200", &settings);
-        assert_eq!((hop.user.as_str(), hop.host.as_str(), hop.port), ("me", "fe80::1", 2200));
-        assert_eq!(Target::hop("fe80::1", &settings).host, "fe80::1");
+    fn resolver(text: &str) -> Resolver {
+        let local = Local { home: "/home/me".into(), user: "me".into(), host: "here".into() };
+        Resolver { config: Config::parse(local, text, Path::new("config")).map_err(|e| e.to_string()) }
+    }
+
+    fn node(host: &str) -> Node {
+        Node { name: "n1".into(), host: host.into(), ..Node::default() }
+    }
+
+    fn settings() -> Settings {
+        Settings {
+            user: "me".into(),
+            agent: false,
+            known_hosts: vec!["kh".into(), "etc".into()],
+            ..Settings::default()
+        }
     }
 
     #[test]
-    fn a_jump_of_none_is_no_jump() {
-        assert!(hops(Some("none")).is_empty());
-        assert_eq!(hops(Some("a, b@c:1")), ["a", "b@c:1"]);
+    fn the_inventory_wins_over_the_configuration_and_that_over_the_defaults() {
+        let config = resolver("Host web\n HostName 10.0.0.7\n User ops\n Port 2200\n IdentityFile ~/k\n");
+        let target = config.target(&node("web"), &settings()).unwrap();
+        assert_eq!((target.host.as_str(), target.port, target.user.as_str()), ("10.0.0.7", 2200, "ops"));
+        assert_eq!(target.identities, [PathBuf::from("/home/me/k")]);
+        assert_eq!(target.key_name, ("10.0.0.7".to_owned(), 2200));
+        let given = Node { user: Some("root".into()), port: 22, identity: Some("/k2".into()), ..node("web") };
+        let target = config.target(&given, &settings()).unwrap();
+        assert_eq!((target.port, target.user.as_str()), (22, "root"));
+        assert_eq!(target.identities, [PathBuf::from("/k2")]);
+        assert_eq!(config.target(&node("other"), &settings()).unwrap().port, 22);
+    }
+
+    #[test]
+    fn a_jump_host_of_all_hosts_is_itself_reached_directly() {
+        let config = resolver("Host *\n ProxyJump bastion\n");
+        let target = config.target(&node("n1"), &settings()).unwrap();
+        assert_eq!(target.jump.len(), 1);
+        assert!(config.hop(&target.jump, &settings()).unwrap().jump.is_empty());
+    }
+
+    #[test]
+    fn hops_are_reached_over_those_before_them() {
+        let hops = Jump::parse_list("a,ops@b:2200").unwrap();
+        let target = resolver("").hop(&hops, &settings()).unwrap();
+        assert_eq!((target.user.as_str(), target.host.as_str(), target.port), ("ops", "b", 2200));
+        assert_eq!(target.jump, hops[..1]);
+    }
+
+    #[test]
+    fn jump_hosts_of_jump_hosts_are_followed_and_circles_are_said() {
+        let config = resolver("Host b\n ProxyJump a\nHost x\n ProxyJump y\nHost y\n ProxyJump x\n");
+        let way = config.way(&Jump::parse_list("b,c").unwrap(), &settings()).unwrap();
+        assert_eq!(way, Jump::parse_list("a,b,c").unwrap());
+        let failure = config.way(&Jump::parse_list("x").unwrap(), &settings()).unwrap_err();
+        assert!(failure.message.contains("more than 8 jump hosts"), "{failure}");
+    }
+
+    #[test]
+    fn a_jump_of_none_and_a_proxy_command_are_understood() {
+        let config = resolver("Host a\n ProxyJump bastion\nHost b\n ProxyCommand nc %h %p\n");
+        let direct = Node { jump: Some("none".into()), ..node("a") };
+        assert!(config.target(&direct, &settings()).unwrap().jump.is_empty());
+        let failure = config.target(&node("b"), &settings()).unwrap_err();
+        assert!(failure.message.starts_with("n1: resolve: ProxyCommand is not supported"), "{failure}");
+    }
+
+    #[test]
+    fn records_follow_the_configuration_and_the_stricter_policy() {
+        let config = resolver("Host a\n UserKnownHostsFile /kh2\n StrictHostKeyChecking yes\n HostKeyAlias other\n");
+        let target = config.target(&node("a"), &settings()).unwrap();
+        let files = vec![PathBuf::from("/kh2"), PathBuf::from("etc")];
+        assert_eq!(target.records, Records { files, policy: HostKeyPolicy::Strict });
+        assert_eq!(target.key_name, ("other".to_owned(), 22));
+        let target = config.target(&node("b"), &settings()).unwrap();
+        assert_eq!(target.records.policy, HostKeyPolicy::AcceptNew);
+    }
+
+    #[test]
+    fn a_broken_configuration_is_said_for_every_node() {
+        let failure = resolver("Port many\n").target(&node("a"), &settings()).unwrap_err();
+        assert!(failure.message.contains("config:1"), "{failure}");
     }
 }

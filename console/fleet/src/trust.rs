@@ -7,7 +7,8 @@ use russh::keys::{Algorithm, HashAlg, PublicKey, PublicKeyOrCertificate};
 
 use crate::hostkey::{KnownHosts, Verdict};
 use crate::link::FailureKind;
-use crate::settings::{HostKeyPolicy, Settings};
+use crate::settings::HostKeyPolicy;
+use crate::target::Records;
 
 /// Why a host key was refused.
 #[derive(Clone, Debug)]
@@ -34,16 +35,16 @@ pub(crate) struct Trust {
 }
 
 impl Trust {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let (known, unusable) = match KnownHosts::load(&settings.known_hosts) {
+    pub(crate) fn new(records: &Records) -> Self {
+        let (known, unusable) = match KnownHosts::load(&records.files) {
             Ok(known) => (known, None),
             Err(e) => (KnownHosts::default(), Some(e.to_string())),
         };
         for skipped in known.skipped() {
             log::debug!("{}:{}: {}", skipped.file.display(), skipped.line, skipped.reason);
         }
-        let file = settings.known_hosts.first().cloned();
-        Self { known: RwLock::new(known), unusable, policy: settings.host_key_policy, file }
+        let file = records.files.first().cloned();
+        Self { known: RwLock::new(known), unusable, policy: records.policy, file }
     }
 
     pub(crate) fn wanted(&self, host: &str, port: u16) -> Wanted {

@@ -1,5 +1,7 @@
 //! Runs on real SSH servers in this process: what works, and what is said when it does not.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -183,6 +185,57 @@ async fn without_any_key_the_missing_file_is_named() {
     let failure = failure(&run(vec![work(&node)], stub(&[], ""), settings(&fleet)).await);
     assert_eq!(failure.kind, FailureKind::NoKey);
     assert!(failure.message.contains("key /nowhere/key does not exist"), "{failure}");
+}
+
+/// Made for this test; its passphrase is `secret`.
+const ENCRYPTED: &str = "-----BEGIN OPENSSH PRIVATE KEY-----\n\
+b3BlbnNzaC1rZXktdjEAAAAACmFlczI1Ni1jdHIAAAAGYmNyeXB0AAAAGAAAABD6YBSE1b\n\
+LI1Ky+7SH2O71dAAAAEAAAAAEAAAAzAAAAC3NzaC1lZDI1NTE5AAAAIIbBr5p2s7ByBKN2\n\
+2DG1tz40YkLv4c7TUrTGpXeuz3ngAAAAkLm6shGBrOSKqRKvqpzG4qNI1o3auvZd2WGOg9\n\
+0joJOAAiopJH+oA1FB0VXh/WVtl39ldTWDOXRbVmlAmgLKAz0g/bM/ItnRjzH/hc1B2j90\n\
+Bc3gwA1Y49luQ7SYAojcI/HV4p5smbZLl/svko2bQy6xd5ils1+e22cYefXO62sH0lKePo\n\
+Z3R2Hy5GlWAp19tg==\n\
+-----END OPENSSH PRIVATE KEY-----\n\
+";
+
+#[tokio::test]
+async fn an_encrypted_key_is_named_with_the_way_out() {
+    let fleet = fleet(1);
+    let key = fleet.dir().join("encrypted");
+    std::fs::write(&key, ENCRYPTED).unwrap();
+    let settings = Settings { identities: vec![key.clone()], ..settings(&fleet) };
+    let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], stub(&[], ""), settings).await);
+    assert_eq!(failure.kind, FailureKind::NoKey);
+    let words = format!("key {} is encrypted; add it to ssh-agent", key.display());
+    assert!(failure.message.contains(&words), "{failure}");
+}
+
+#[tokio::test]
+async fn nodes_behind_a_jump_host_are_reached_through_it() {
+    let fleet = fleet(4);
+    let (bastion, nodes) = fleet.inventory().nodes().split_first().unwrap();
+    let behind = |node: &Node| work(&Node { jump: Some(format!("127.0.0.1:{}", bastion.port)), ..node.clone() });
+    let events = run(nodes.iter().map(behind).collect(), stub(&[hello(), bye()], ""), settings(&fleet)).await;
+    assert_eq!(ends(&events).iter().filter(|end| end.is_ok()).count(), 3, "{events:?}");
+    // Only a direct connection looks up the node's name here.
+    assert!(!events.iter().any(|event| matches!(event.kind, EventKind::Link(LinkState::Resolving))));
+}
+
+#[tokio::test]
+async fn a_jump_host_that_is_down_is_named_for_every_node_behind_it() {
+    let fleet = fleet(2);
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let behind = |node: &Node| work(&Node { jump: Some(format!("127.0.0.1:{port}")), ..node.clone() });
+    let works = fleet.inventory().nodes().iter().map(behind).collect();
+    let events = run(works, stub(&[], ""), settings(&fleet)).await;
+    for end in ends(&events) {
+        let failure = end.unwrap_err();
+        assert_eq!((failure.phase, failure.kind), (Phase::Jump, FailureKind::Refused));
+        assert!(
+            failure.message.contains(&format!("jump: 127.0.0.1: connect: 127.0.0.1:{port} refuses TCP")),
+            "{failure}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What does one node of the local fleet do? Speaks SSH, lets in the fleet's key, runs commands as child processes.
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
@@ -9,10 +10,13 @@ use std::time::Duration;
 
 use russh::keys::{PrivateKey, PublicKey};
 use russh::server::{self, Auth, ChannelOpenHandle, Msg, Session, VerifiedPublicKey};
-use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf, MethodKind, MethodSet, Preferred};
+use russh::{
+    Channel, ChannelId, ChannelMsg, ChannelOpenFailure, ChannelReadHalf, ChannelWriteHalf, MethodKind, MethodSet,
+    Preferred,
+};
 use rustix::process::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
 
@@ -99,6 +103,31 @@ impl server::Handler for Login {
     ) -> Result<(), Self::Error> {
         self.channels.insert(channel.id(), channel);
         reply.accept().await;
+        Ok(())
+    }
+
+    async fn channel_open_direct_tcpip(
+        &mut self,
+        channel: Channel<Msg>,
+        host: &str,
+        port: u32,
+        _: &str,
+        _: u32,
+        reply: ChannelOpenHandle,
+        _: &mut Session,
+    ) -> Result<(), Self::Error> {
+        // A jump host to the other nodes of the fleet, and to nothing else.
+        let address = (Ipv4Addr::LOCALHOST, u16::try_from(port).unwrap_or(0));
+        let stream = if host == "127.0.0.1" { TcpStream::connect(address).await.ok() } else { None };
+        let Some(mut stream) = stream else {
+            reply.reject(ChannelOpenFailure::ConnectFailed).await;
+            return Ok(());
+        };
+        reply.accept().await;
+        tokio::spawn(async move {
+            // Either side may end it at any time.
+            let _ = tokio::io::copy_bidirectional(&mut channel.into_stream(), &mut stream).await;
+        });
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Over which hosts is a node reached: `ProxyJump`?
 
 /// One hop: `[user@]host[:port]` or `ssh://[user@]host[:port]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Jump {
     /// Login name, if given.
     pub user: Option<String>,
