@@ -1,5 +1,7 @@
 //! The demo names the slowed node and nobody else. Needs no root.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
 use std::process::Command;
 
 use muster_tests::binary;

@@ -1,5 +1,7 @@
 //! The main job on real OpenSSH nodes with real faults, as root; skipped loudly elsewhere.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 

@@ -47,7 +47,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
             let seen = seen.get(&node.name);
             Row {
                 last_seen: seen.map(|s| rfc3339(s.last_ms)),
-                runs: seen.map_or(0, |s| s.runs as u64),
+                runs: seen.map_or(0, |s| s.runs),
                 node: node.name,
                 host: node.host,
                 port: node.port,

@@ -42,7 +42,7 @@ fn metric(
         .collect();
     scores.sort_by(|a, b| order(a.0.similarity).total_cmp(&order(b.0.similarity)));
     let samples = samples(learned, records);
-    let curve_of = |node: &str| samples.get(node).map(|s| curve(s));
+    let curve_of = |node: &str| samples.get(node).map(curve);
     let defects = scores
         .iter()
         .filter(|(score, _)| score.state == State::Fail)
