@@ -196,6 +196,33 @@ mod tests {
     }
 
     #[test]
+    fn every_login_shell_that_is_here_runs_the_script() {
+        let probe = probe();
+        let mut ran = 0;
+        for shell in ["dash", "bash", "zsh", "tcsh", "fish", "ksh", "mksh"] {
+            let home = tempfile::tempdir().unwrap();
+            let command = install("w", &probe, &[], "serve");
+            let started = Command::new(shell)
+                .arg("-c")
+                .arg(&command)
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin")
+                .env("HOME", home.path())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn();
+            let Ok(mut child) = started else { continue };
+            child.stdin.take().unwrap().write_all(&probe.packed().unwrap()).unwrap();
+            let out = child.wait_with_output().unwrap();
+            let out = String::from_utf8_lossy(&out.stdout).into_owned();
+            assert!(out.contains("ran serve"), "{shell}: {out}");
+            ran += 1;
+        }
+        assert!(ran > 0);
+    }
+
+    #[test]
     fn a_damaged_probe_on_the_node_is_sent_again() {
         let home = tempfile::tempdir().unwrap();
         let probe = probe();
