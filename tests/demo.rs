@@ -21,11 +21,19 @@ fn failed(report: &Value) -> Vec<String> {
 
 #[test]
 fn the_slowed_node_alone_fails() {
-    let (code, report) = demo(&["--nodes", "6", "--slow", "1", "--seed", "11"]);
-    let slowed: Vec<String> = serde_json::from_value(report["demo"]["slowed"].clone()).unwrap();
-    assert_eq!(slowed.len(), 1);
-    assert_eq!(failed(&report), slowed);
-    assert_eq!(code, Some(2));
+    // A noisy moment may leave a run undecided, never wrong: then there is another try.
+    for _ in 0..3 {
+        let (code, report) = demo(&["--nodes", "6", "--slow", "1", "--seed", "11"]);
+        let slowed: Vec<String> = serde_json::from_value(report["demo"]["slowed"].clone()).unwrap();
+        assert_eq!(slowed.len(), 1);
+        let failed = failed(&report);
+        if failed.is_empty() && code == Some(3) {
+            continue;
+        }
+        assert_eq!((failed, code), (slowed, Some(2)));
+        return;
+    }
+    panic!("three runs in a row could not decide");
 }
 
 #[test]
