@@ -49,7 +49,7 @@ fn criteria_from_a_csv_name_the_slow_node_in_the_published_form() {
 fn a_lower_is_better_pattern_turns_the_verdict_round() {
     let mut rows = "node,metric,value\n".to_owned();
     for node in 0..20 {
-        rows += &format!("n{node},latency,{}\n", if node == 3 { 130.0 } else { 100.0 });
+        rows += &format!("n{node},latency,{}\n", if node == 3 { 130.0 } else { 100.0 + f64::from(node) * 0.01 });
     }
     let report = criteria(&rows, &["--lower-is-better", "lat*"]);
     assert_eq!(report["criteria"][0]["defects"][0]["node"], "n3");
