@@ -30,7 +30,8 @@ pub fn medoid(samples: &[&Sample], dir: Direction, tau: f64) -> Option<Medoid> {
     // Costs: smaller is more central.
     let costs: Vec<f64> = if scalar {
         let values: Vec<f64> = samples.iter().map(|s| s.values()[0]).collect();
-        similarity_sums(&values).into_iter().map(|s| n - s).collect()
+        // Rounding takes the cost of equal values below zero, and no node would be the least costly.
+        similarity_sums(&values).into_iter().map(|s| (n - s).max(0.0)).collect()
     } else {
         raw_sums(samples, dir, tau)
     };
