@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Datum, Fact, Facts, Finished, Frame, Level, LogLine, Outcome, Profile, Reading, clean};
+use muster_wire::{
+    BUSY, Datum, FOREIGN_CPU, Fact, Facts, Finished, Frame, Level, LogLine, Outcome, Profile, Reading, Unit, clean,
+};
 
 use crate::bench::{self, Context};
 use crate::collect::{self, Root};
@@ -13,9 +15,6 @@ use crate::{busy, fault};
 
 /// Progress frames of one benchmark are at least this far apart.
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
-
-/// Foreign load above which a measurement is not worth much, as a share of all CPUs.
-const BUSY: f64 = 0.2;
 
 /// Looks with the collector called `name` and says its facts. Never panics.
 pub(crate) fn collector(name: &str, root: &Root, say: &mut dyn FnMut(Frame)) -> Finished {
@@ -49,6 +48,8 @@ pub(crate) fn benchmark(
     say: &mut dyn FnMut(Frame),
 ) -> Finished {
     let begin = Instant::now();
+    let root = Root::system();
+    let others = busy::Watch::start(&root);
     let mut last: Option<Instant> = None;
     let mut thinned = |frame: Frame| {
         if matches!(frame, Frame::Progress(_)) {
@@ -65,7 +66,24 @@ pub(crate) fn benchmark(
         (Ok(Outcome::Failed(why)), Some(panic)) => Outcome::Failed(clean(&format!("{why}: {panic}"), TEXT_BYTES)),
         (Ok(outcome), _) => outcome,
     };
+    if let Some(share) = others.share(&root).filter(|_| outcome == Outcome::Done) {
+        say(Frame::Facts(Facts { collector: name.to_owned(), facts: company(share, &root) }));
+    }
     Finished { name: name.to_owned(), outcome, elapsed_ns: nanos(begin) }
+}
+
+/// How busy others kept the node during a benchmark, and where that was too much, who they are.
+fn company(share: f64, root: &Root) -> Vec<Fact> {
+    let mut facts = vec![Fact {
+        key: FOREIGN_CPU.to_owned(),
+        reading: Reading::Value(Datum::Number(share)),
+        unit: Some(Unit::Ratio),
+    }];
+    if share > BUSY {
+        let names = fault::caught(|| busy::look(root)).unwrap_or_default();
+        facts.extend(names.into_iter().filter(|fact| fact.key != FOREIGN_CPU));
+    }
+    facts
 }
 
 /// Says how much of the CPUs others take, as facts of the load collector. Called before benchmarks when the
@@ -78,7 +96,7 @@ pub(crate) fn check_busy(root: &Root, say: &mut dyn FnMut(Frame)) {
 }
 
 fn warn_if_busy(facts: &[Fact], say: &mut dyn FnMut(Frame)) {
-    let share = facts.iter().find(|fact| fact.key == busy::FOREIGN).and_then(|fact| match fact.reading {
+    let share = facts.iter().find(|fact| fact.key == FOREIGN_CPU).and_then(|fact| match fact.reading {
         Reading::Value(Datum::Number(share)) => Some(share),
         _ => None,
     });
@@ -132,7 +150,7 @@ mod tests {
     #[test]
     fn a_busy_node_is_said_to_be_busy() {
         let mut said = Vec::new();
-        let share = |n| Fact { key: busy::FOREIGN.into(), reading: Reading::Value(Datum::Number(n)), unit: None };
+        let share = |n| Fact { key: FOREIGN_CPU.into(), reading: Reading::Value(Datum::Number(n)), unit: None };
         warn_if_busy(&[share(0.1)], &mut |f| said.push(f));
         assert!(said.is_empty());
         warn_if_busy(&[share(0.3)], &mut |f| said.push(f));

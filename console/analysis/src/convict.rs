@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Evidence, Learned, NodeVerdict, State, Status};
+use crate::{Evidence, Grain, Learned, NodeVerdict, State, Status};
 
 /// `ln 1.3`: cost over the peers' that counts as slow; node offsets on shared machines reach 15 %.
 const SLOW: f64 = 0.262_364_264_467_491_06;
@@ -37,13 +37,15 @@ const SHARE: f64 = 0.5;
 const WITNESSES: usize = 3;
 /// Spreads beyond which the alpha rule needs no second metric, in a large fleet; see [`spreads_alone`].
 const ALONE_SPREADS: f64 = 8.0;
+/// Share of them from which on a metric compared by its mean is worth a warning.
+const DOUBT_SHARE: f64 = 0.5;
 /// Fleet size at which twice as many are needed.
 const ALONE_SMALL: f64 = 8.0;
 /// Chance left that an innocent node of a run is convicted by agreement.
 const CHANCE: f64 = 5e-4;
 /// Nodes with slow metrics, as a share, from which on the slow metrics are the place's and not the nodes'.
 const SCATTERED_SHARE: f64 = 0.2;
-/// Share of metrics without a trusted criterion from which on the whole run counts as noisy.
+/// Share of metrics that do not repeat step by step from which on the whole run counts as noisy.
 const NOISY_SHARE: f64 = 0.25;
 /// Share of a node's metrics that must be decided before it can pass.
 const DECIDED_SHARE: f64 = 0.25;
@@ -80,6 +82,7 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
                 verdict,
                 evidence: evidence.filter(|_| usable),
                 status: learned.criterion.status,
+                grain: learned.criterion.grain,
                 peers: learned.criterion.n.saturating_sub(1),
             });
         }
@@ -95,10 +98,10 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
     cells.iter().zip(&weighed).map(|((node, cells), classes)| judge_node(node, cells, classes, noisy)).collect()
 }
 
-/// Whether too many metrics of the run have no criterion that decides.
+/// Whether too many metrics of the run do not repeat step by step.
 fn undecidable(metrics: &[Learned]) -> bool {
     let able = || metrics.iter().map(|l| &l.criterion).filter(|c| c.n >= QUORUM);
-    let undecided = able().filter(|c| !matches!(c.status, Status::Ok)).count();
+    let undecided = able().filter(|c| c.status != Status::Ok || c.grain != Grain::Steps).count();
     undecided as f64 > NOISY_SHARE * able().count() as f64
 }
 
@@ -125,6 +128,7 @@ struct Cell<'a> {
     verdict: &'a NodeVerdict,
     evidence: Option<Evidence>,
     status: Status,
+    grain: Grain,
     peers: usize,
 }
 
@@ -141,6 +145,12 @@ impl Cell<'_> {
 
     fn is_slow(&self) -> bool {
         self.slow().contains(&true)
+    }
+
+    /// Worth a second look: by steps a tail alone may set a node apart, by means it has to leave the fleet's spread.
+    fn doubtful(&self) -> bool {
+        let spreads = self.evidence.map_or(0.0, |e| e.spreads);
+        self.grain == Grain::Steps || spreads >= DOUBT_SHARE * spreads_alone(self.peers + 1)
     }
 
     fn extreme(&self) -> bool {
@@ -228,6 +238,8 @@ fn revise(cell: &Cell<'_>, class: &Class, noisy: bool) -> NodeVerdict {
     if cell.accused() && !stands(cell, class, noisy) {
         let (state, why) = if noisy {
             (State::Unknown, "undecided, the run is too noisy for one metric to accuse")
+        } else if !cell.doubtful() {
+            (State::Unknown, "undecided, within the fleet's own spread")
         } else {
             (State::Warn, "one metric alone and not far outside its peers: measure again")
         };

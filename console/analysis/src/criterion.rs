@@ -58,6 +58,38 @@ impl Status {
     }
 }
 
+/// How finely the runs of two nodes are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Grain {
+    /// Step by step, as distributions: also sees a node that is slow now and then.
+    #[default]
+    Steps,
+    /// By the mean step: what is left where steps do not repeat and whole runs do. SuperBench's micro-benchmarks
+    /// are compared so throughout (ATC'24, section 3.2: one value per run).
+    Mean,
+}
+
+impl Grain {
+    /// The word used in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Steps => "steps",
+            Self::Mean => "mean",
+        }
+    }
+
+    /// `sample` as it is compared.
+    #[must_use]
+    pub fn of(self, sample: &Sample) -> Sample {
+        match self {
+            Self::Steps => sample.clone(),
+            Self::Mean => sample.to_mean(),
+        }
+    }
+}
+
 /// What good nodes look like for one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
@@ -73,6 +105,9 @@ pub struct Criterion {
     pub alpha: f64,
     /// Tail floor of the distance.
     pub tau: f64,
+    /// What of the samples is compared.
+    #[serde(default)]
+    pub grain: Grain,
     /// Nodes with a valid sample.
     pub n: usize,
     /// Of those, the ones counted healthy: at or above alpha; where the metric is not repeatable, those not far
@@ -95,6 +130,7 @@ impl Criterion {
         let mut hash = Fnv::default();
         hash.text(&self.metric.to_string());
         hash.text(&format!("{:?} {:?} {} {}", self.unit, self.direction, self.status.name(), self.n));
+        hash.text(self.grain.name());
         for number in [self.alpha, self.tau, self.healthy as f64] {
             hash.number(number);
         }

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::algorithm2::{Found, search};
 use crate::distance::one_sided;
+use crate::medoid::better;
 use crate::spread::{against_peers, log_cost, log_mean_cost};
 use crate::verdict::{Margin, judge_with};
-use crate::{Criterion, NodeVerdict, Observation, Params, Sample, Spread, Status, repeatability};
+use crate::{Criterion, Grain, NodeVerdict, Observation, Params, Sample, Spread, Status, repeatability};
 
 /// Robust spreads beyond which a node's median is not part of the fleet whose repeatability is asked for.
 const OUTLIER_SPREADS: f64 = 6.0;
@@ -106,6 +107,7 @@ fn find(
         direction: dir,
         alpha: params.alpha,
         tau: params.tau,
+        grain: Grain::Steps,
         n: samples.len(),
         healthy: 0,
         status: Status::Provisional,
@@ -113,15 +115,36 @@ fn find(
         sample: None,
         spread: Spread::of(&medians),
     };
-    if let Some(found) = search(samples, dir, params) {
-        let centre = samples[found.centre];
-        let trust = trust(samples, dir, &found, &near, params);
-        criterion.sample = Some(centre.clone());
+    if let Some((grain, centre, trust)) = settle(samples, dir, &near, params) {
+        criterion.grain = grain;
+        criterion.sample = Some(samples[centre].clone());
         criterion.status = trust.status;
         criterion.healthy = trust.healthy;
         criterion.repeatability = trust.repeatability;
     }
     (criterion.identified(), near)
+}
+
+/// The criterion's node at the finest grain at which the metric repeats; step by step where it does at none.
+fn settle(samples: &[&Sample], dir: Direction, near: &[Evidence], params: &Params) -> Option<(Grain, usize, Trust)> {
+    let at = |samples: &[&Sample]| {
+        let found = search(samples, dir, params)?;
+        let trust = trust(samples, dir, &found, near, params);
+        Some((found.centre, trust))
+    };
+    let (centre, fine) = at(samples)?;
+    if matches!(fine.status, Status::NotRepeatable | Status::NoConsensus) && samples.iter().any(|s| s.len() > 1) {
+        let means: Vec<Sample> = samples.iter().map(|s| s.to_mean()).collect();
+        if let Some((centre, coarse)) = at(&means.iter().collect::<Vec<_>>())
+            && coarse.status == Status::Ok
+        {
+            // Nodes of one mean are told apart by their steps, so that their order decides nothing.
+            let alike = (0..samples.len()).filter(|&i| means[i] == means[centre]);
+            let centre = alike.min_by(|&a, &b| better(samples[a], samples[b], dir)).unwrap_or(centre);
+            return Some((Grain::Mean, centre, coarse));
+        }
+    }
+    Some((Grain::Steps, centre, fine))
 }
 
 fn evidence(samples: &[&Sample], dir: Direction) -> Vec<Evidence> {

@@ -15,7 +15,7 @@ mod verdict;
 
 pub use cdf::cdf_points;
 pub use convict::{NodeState, convict, resource_class};
-pub use criterion::{Criterion, Params, Status};
+pub use criterion::{Criterion, Grain, Params, Status};
 pub use distance::{Parts, one_sided, parts, similarity};
 pub use learn::{Evidence, Learned, compare, criterion_of, learn};
 pub use repeatability::repeatability;

@@ -79,6 +79,18 @@ impl Sample {
         quantile_of_sorted(&self.values, q)
     }
 
+    /// Mean of the values.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    /// The mean alone, as a sample of one value.
+    #[must_use]
+    pub(crate) fn to_mean(&self) -> Self {
+        Self { values: Arc::from([self.mean()]) }
+    }
+
     /// How many values; never zero.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a sample is never empty")]

@@ -4,7 +4,7 @@ use muster_wire::{Direction, MetricId};
 use serde::{Deserialize, Serialize};
 
 use crate::distance::one_sided;
-use crate::{BadSample, Criterion, Params, Sample, Status};
+use crate::{BadSample, Criterion, Grain, Params, Sample, Status};
 
 /// What is known of a node or of one of its metrics. Ordered by severity: the worst of several is their maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,6 +49,8 @@ pub enum Observation {
     Failed(String),
     /// Not there, with the reason; counts neither way.
     Missing(String),
+    /// Measured while the node was not itself, with the reason; counts neither way.
+    Disturbed(Sample, String),
 }
 
 impl Observation {
@@ -56,6 +58,24 @@ impl Observation {
     #[must_use]
     pub fn from_values(values: &[f64]) -> Self {
         Sample::new(values).map_or_else(|why: BadSample| Self::Failed(why.to_string()), Self::Sample)
+    }
+
+    /// What was measured, judged or not.
+    #[must_use]
+    pub fn sample(&self) -> Option<&Sample> {
+        match self {
+            Self::Sample(s) | Self::Disturbed(s, _) => Some(s),
+            Self::Failed(_) | Self::Missing(_) => None,
+        }
+    }
+
+    /// The same, measured while something else disturbed the node.
+    #[must_use]
+    pub fn disturbed(self, why: &str) -> Self {
+        match self {
+            Self::Sample(s) => Self::Disturbed(s, why.to_owned()),
+            other => other,
+        }
     }
 
     /// The sample, unless the run failed: a rate whose middle step is zero did no work.
@@ -67,6 +87,7 @@ impl Observation {
             Self::Sample(s) => Ok(s),
             Self::Failed(why) => Err((State::Fail, format!("failed: {why}"))),
             Self::Missing(why) => Err((State::NotRun, format!("not measured: {why}"))),
+            Self::Disturbed(_, why) => Err((State::Unknown, format!("not judged: {why}"))),
         }
     }
 }
@@ -135,7 +156,7 @@ pub(crate) fn judge_with(
     let sample = match observed.valid(criterion.direction) {
         Ok(sample) => sample,
         Err((state, why)) => {
-            let value = if let Observation::Sample(s) = observed { Some(s.median()) } else { None };
+            let value = observed.sample().map(Sample::median);
             return verdict(state, None, value, format!("{node}: {} {why}", criterion.metric.path()));
         }
     };
@@ -143,7 +164,8 @@ pub(crate) fn judge_with(
         let why = format!("{node}: nothing to compare {} with", criterion.metric.path());
         return verdict(State::Unknown, None, Some(sample.median()), why);
     };
-    let similarity = one_sided(sample, reference, criterion.direction, criterion.tau);
+    let grain = criterion.grain;
+    let similarity = one_sided(&grain.of(sample), &grain.of(reference), criterion.direction, criterion.tau);
     let case = Case { node, sample, reference, criterion, similarity, margin, params };
     let (state, reason) = case.decide();
     verdict(state, Some(similarity), Some(sample.median()), reason)
@@ -207,12 +229,16 @@ impl Case<'_> {
         4 * (self.criterion.n - self.criterion.healthy.min(self.criterion.n)) > self.criterion.n
     }
 
+    fn level(&self, sample: &Sample) -> f64 {
+        self.criterion.grain.of(sample).median()
+    }
+
     fn path(&self) -> String {
         self.criterion.metric.path()
     }
 
     fn agreement(&self) -> String {
-        format!("{}: {} similarity {:.2}", self.node, self.path(), self.similarity)
+        format!("{}: {} similarity {:.2}{}", self.node, self.path(), self.similarity, self.by_mean())
     }
 
     fn undecided(&self, why: &str) -> String {
@@ -231,13 +257,21 @@ impl Case<'_> {
     fn sentence(&self, more: &str) -> String {
         let peers = self.margin.map_or(self.criterion.healthy, |m| m.peers);
         format!(
-            "{} is {} than {peers} peers ({}, similarity {:.2} < {:.2}{more})",
+            "{} is {} than {peers} peers ({}, similarity {:.2} < {:.2}{}{more})",
             self.node,
-            how_much(self.sample.median(), self.reference.median(), self.criterion.direction),
+            how_much(self.level(self.sample), self.level(self.reference), self.criterion.direction),
             self.path(),
             self.similarity,
             self.criterion.alpha,
+            self.by_mean(),
         )
+    }
+
+    fn by_mean(&self) -> &'static str {
+        match self.criterion.grain {
+            Grain::Steps => "",
+            Grain::Mean => " by the mean of its steps",
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use muster_analysis::{
-    Criterion, Learned, Observation, Params, State, Status, compare, convict, fleet_state, judge, learn, repeatability,
-    similarity,
+    Criterion, Grain, Learned, Observation, Params, State, Status, compare, convict, fleet_state, judge, learn,
+    repeatability, similarity,
 };
 use muster_wire::Direction::{self, HigherIsBetter, LowerIsBetter};
 use muster_wire::{MetricId, Unit};
@@ -136,14 +136,8 @@ fn a_repeatable_metric_fails_below_alpha_and_passes_above() {
 
 #[test]
 fn where_nothing_repeats_only_a_wide_margin_accuses() {
-    // Every second node has a long tail of its own: medians agree, distributions do not.
-    let noisy = |slow: f64| {
-        let mut fleet = fleet(0.02, slow);
-        for (node, values) in fleet.iter_mut().enumerate() {
-            values.iter_mut().take(2 + 2 * (node % 4)).for_each(|v| *v *= 0.4);
-        }
-        learn_all(&fleet, HigherIsBetter)
-    };
+    // Every node has a tail of its own, so long that not even the means agree.
+    let noisy = |slow: f64| tailed(slow, |node| 1 + 5 * (node % 4));
     let slightly = noisy(90.0);
     assert_eq!(slightly.criterion.status, Status::NotRepeatable);
     assert!(slightly.criterion.repeatability.unwrap() < 0.95);
@@ -153,6 +147,30 @@ fn where_nothing_repeats_only_a_wide_margin_accuses() {
     assert_eq!(states(&half)[8], State::Fail);
     assert!(states(&half)[..8].iter().all(|s| *s == State::Unknown));
     assert!(half.verdicts[8].reason.contains("; beyond "), "{}", half.verdicts[8].reason);
+}
+
+/// Nine nodes, the last at `slow`, with `tail(node)` of 40 steps at 0.4 of their rate.
+fn tailed(slow: f64, tail: impl Fn(usize) -> usize) -> Learned {
+    let mut fleet = fleet(0.02, slow);
+    for (node, values) in fleet.iter_mut().enumerate() {
+        values.iter_mut().take(tail(node)).for_each(|v| *v *= 0.4);
+    }
+    learn_all(&fleet, HigherIsBetter)
+}
+
+#[test]
+fn where_steps_do_not_repeat_and_means_do_the_means_are_compared() {
+    let learned = tailed(80.0, |node| 1 + 2 * (node % 3));
+    assert_eq!((learned.criterion.status, learned.criterion.grain), (Status::Ok, Grain::Mean));
+    assert!(learned.criterion.repeatability.unwrap() >= 0.95);
+    assert_eq!(states(&learned)[8], State::Fail);
+    assert!(states(&learned)[..8].iter().all(|s| *s == State::Pass), "{:?}", states(&learned));
+    assert!(learned.verdicts[8].reason.contains("by the mean of its steps"), "{}", learned.verdicts[8].reason);
+    // The chart still shows the whole sample.
+    assert_eq!(learned.criterion.sample.as_ref().unwrap().len(), 40);
+    let stored: Criterion = serde_json::from_str(&serde_json::to_string(&learned.criterion).unwrap()).unwrap();
+    let again = judge("n8", &Observation::from_values(&[75.0; 40]), &stored);
+    assert_eq!(again.state, State::Fail);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_analysis::{Learned, NodeState, Observation, Params, State, convict, learn};
 use muster_playbook::report::NodeFindings;
 use muster_store::{Record, Run};
-use muster_wire::{Direction, MetricId, Outcome, Unit};
+use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
 use super::LINK;
 
@@ -50,12 +50,32 @@ fn observation(latest: &Latest<'_>, node: &str, metric: &MetricId) -> Option<Obs
     };
     let mut values = record.series.iter().filter(|s| &s.metric == metric).flat_map(|s| &s.values).copied().peekable();
     if values.peek().is_some() {
-        return Some(Observation::from_values(&values.collect::<Vec<_>>()));
+        let observed = Observation::from_values(&values.collect::<Vec<_>>());
+        return Some(match company(record) {
+            Some(why) => observed.disturbed(&why),
+            None => observed,
+        });
     }
     match &record.outcome {
         Outcome::Done | Outcome::NotApplicable(_) => None,
         Outcome::Failed(why) | Outcome::Denied(why) | Outcome::NotRun(why) => Some(Observation::Missing(why.clone())),
     }
+}
+
+/// Who kept the node busy while this was measured: a busy node is not a slow one, and no peer either.
+#[must_use]
+pub fn company(record: &Record) -> Option<String> {
+    let fact = |key: &str| record.facts.iter().find(|f| f.key == key).and_then(|f| f.reading.value());
+    let number = |key: &str| match fact(key) {
+        Some(Datum::Number(share)) => Some(*share),
+        _ => None,
+    };
+    let share = number(FOREIGN_CPU).filter(|share| *share > BUSY)?;
+    let name = match fact("foreign.0.comm") {
+        Some(Datum::Text(comm)) => format!(", most of it '{}'", clean(comm, 32)),
+        _ => String::new(),
+    };
+    Some(format!("others used {:.0} % of its CPUs meanwhile{name}", share * 100.0))
 }
 
 /// Work that failed on at least half of the nodes that tried: then the work is suspect, not the nodes.
@@ -104,12 +124,77 @@ fn sentence(node: &str, record: &Record, widespread: &BTreeSet<&str>) -> Option<
     match &record.outcome {
         // A look that is denied or absent is no judgement on the node.
         _ if collected => None,
-        Outcome::Done | Outcome::NotApplicable(_) => None,
+        Outcome::Done => {
+            company(record).map(|why| (State::Unknown, format!("{node}: {work} is not judged, {why}: measure again")))
+        }
+        Outcome::NotApplicable(_) => None,
         Outcome::Failed(why) if widespread.contains(work) => {
             Some((State::Unknown, format!("{node}: {work} failed here and on most other nodes: {why}")))
         }
         Outcome::Failed(why) => Some((State::Fail, format!("{node}: {work} failed: {why}"))),
         Outcome::Denied(why) => Some((State::Unknown, format!("{node}: {work} is not permitted: {why}"))),
         Outcome::NotRun(why) => Some((State::Unknown, format!("{node}: {work} did not run: {why}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_store::RunState;
+    use muster_wire::{Fact, Profile, Reading, Series};
+
+    fn record(node: &str, level: f64, foreign: f64) -> Record {
+        let series = |name: &str| Series {
+            metric: MetricId::new("cpu-gemm", name, "own"),
+            unit: Unit::FlopPerSec,
+            direction: Direction::HigherIsBetter,
+            values: (0..32).map(|i| level * (1.0 + 0.001 * f64::from(i % 7))).collect(),
+            warmup: 0,
+            started_ns: 0,
+        };
+        let fact = |key: &str, datum| Fact { key: key.into(), reading: Reading::Value(datum), unit: None };
+        Record {
+            run: "r".into(),
+            node: node.into(),
+            work: "cpu-gemm".into(),
+            outcome: Outcome::Done,
+            at_ms: 1,
+            elapsed_ns: 1,
+            series: ["a", "b", "c", "d"].map(series).to_vec(),
+            facts: vec![
+                fact(FOREIGN_CPU, Datum::Number(foreign)),
+                fact("foreign.0.comm", Datum::Text("train\u{1b}[2J".into())),
+            ],
+        }
+    }
+
+    fn state_of_n6(foreign: f64) -> NodeFindings {
+        let nodes: Vec<String> = (1..=6).map(|n| format!("n{n}")).collect();
+        let records: Vec<Record> =
+            nodes.iter().map(|n| if n == "n6" { record(n, 40.0, foreign) } else { record(n, 100.0, 0.05) }).collect();
+        let run = Run {
+            id: "r".into(),
+            playbook: "demo".into(),
+            profile: Profile::Smoke,
+            started_ms: 0,
+            ended_ms: None,
+            nodes,
+            plan: vec!["cpu-gemm".into()],
+            state: RunState::Running,
+        };
+        assess(&run, &records, &Params::default()).nodes.remove(5)
+    }
+
+    #[test]
+    fn a_busy_node_is_not_a_slow_node() {
+        let (state, _) = state_of_n6(0.05).judged.unwrap();
+        assert_eq!(state, State::Fail);
+        let busy = state_of_n6(0.5);
+        assert_eq!(busy.judged.unwrap().0, State::Unknown);
+        assert!(busy.verdicts.iter().all(|v| v.state == State::Unknown && v.value.is_some()));
+        let (state, why) = &busy.troubles[0];
+        assert_eq!(*state, State::Unknown);
+        assert!(why.starts_with("n6: cpu-gemm is not judged, others used 50 % of its CPUs"), "{why}");
+        assert!(why.contains("'train") && !why.contains('\u{1b}'), "{why}");
     }
 }

@@ -47,7 +47,7 @@ impl Gather {
 
     fn close(&mut self, finished: Finished, at_ms: u64) -> Record {
         let series = self.series.remove(&finished.name).unwrap_or_default();
-        let collector = finished.name.strip_prefix("collect/").unwrap_or_default();
+        let collector = finished.name.strip_prefix("collect/").unwrap_or(&finished.name);
         let facts = self.facts.remove(collector).unwrap_or_default();
         let outcome = if self.bytes > BENCHMARK_BYTES {
             Outcome::Failed(format!("sent more than {} MB", BENCHMARK_BYTES >> 20))

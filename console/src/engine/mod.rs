@@ -9,7 +9,7 @@ mod probe;
 mod scan;
 mod shape;
 
-pub use assess::{Assessment, assess};
+pub use assess::{Assessment, assess, company};
 pub use board::Board;
 pub use observe::{Observer, Progress};
 pub use probe::embedded;

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gather::Gather;
 use super::observe::{Observer, Update};
-use super::{assess, report};
+use super::{assess, company, report};
 
 /// Name of the record that says how a node's link ended.
 pub const LINK: &str = "link";
@@ -72,8 +72,9 @@ pub async fn scan(
     Ok(if cancel.is_cancelled() { RunState::Cancelled } else { RunState::Finished })
 }
 
-/// Measures again what accuses a node, at another moment: a neighbour's burst has passed by then and a slow node is
-/// still slow. The newer record of a piece of work replaces the older one, so the verdict rests on the second look.
+/// Measures again what puts a node in doubt, at another moment: a neighbour's burst has passed by then and a slow
+/// node is still slow. The newer record of a piece of work replaces the older one, so the verdict rests on the second
+/// look.
 async fn confirm(
     scan: &Scan,
     lost: &BTreeSet<String>,
@@ -83,12 +84,15 @@ async fn confirm(
 ) -> Result<()> {
     let records = store.records(&scan.run.id).context("reading back the results")?;
     let found = report(&scan.run, &assess(&scan.run, &records, &scan.params));
-    let accused: BTreeMap<String, BTreeSet<String>> = found
-        .nodes
-        .into_iter()
-        .filter(|node| node.state == State::Fail && !lost.contains(&node.node))
-        .map(|node| (node.node, node.verdicts.into_iter().filter(|v| v.state == State::Fail).map(benchmark).collect()))
-        .collect();
+    let mut accused: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for node in found.nodes.into_iter().filter(|n| n.state >= State::Warn) {
+        let doubted = node.verdicts.into_iter().filter(|v| v.state >= State::Warn).map(benchmark);
+        accused.entry(node.node).or_default().extend(doubted);
+    }
+    for record in records.iter().filter(|r| company(r).is_some()) {
+        accused.entry(record.node.clone()).or_default().insert(record.work.clone());
+    }
+    accused.retain(|node, works| !works.is_empty() && !lost.contains(node));
     // Half of the fleet does not have a bad moment at once; and a day-long burn-in is not run twice unasked.
     if accused.is_empty() || accused.len() * 2 > scan.nodes.len() || scan.plan.profile == Profile::Full {
         return Ok(());

@@ -73,7 +73,7 @@ pub struct Record {
     pub elapsed_ns: u64,
     /// Raw samples, bit for bit as they arrived.
     pub series: Vec<Series>,
-    /// Facts of a collector.
+    /// Facts of a collector, or about the circumstances of a benchmark.
     pub facts: Vec<Fact>,
 }
 

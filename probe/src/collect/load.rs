@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(number(&facts, "pressure.io.some"), 0.125);
         assert!(matches!(reading_of(&facts, "pressure.io.full"), Reading::Failed(_)));
         assert_eq!(reading_of(&facts, "pressure.memory.some"), Reading::Absent);
-        assert!(matches!(reading_of(&facts, busy::FOREIGN), Reading::Failed(_)));
+        assert!(matches!(reading_of(&facts, muster_wire::FOREIGN_CPU), Reading::Failed(_)));
     }
 
     #[test]

@@ -53,6 +53,12 @@ pub const COLLECTORS: &[Collector] = &[
     Collector { name: "kernel-log", about: "tail of the kernel log" },
 ];
 
+/// Fact of a benchmark: the share of all CPUs that others used while it ran, 0 to 1.
+pub const FOREIGN_CPU: &str = "foreign.cpu";
+
+/// Foreign load from which on a measurement says more of the others than of the node, as a share of all CPUs.
+pub const BUSY: f64 = 0.2;
+
 /// The entry called `name`.
 #[must_use]
 pub fn benchmark(name: &str) -> Option<&'static Benchmark> {
