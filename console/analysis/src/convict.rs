@@ -5,10 +5,10 @@
 //! Hence, in this order:
 //!
 //! 1. A failed benchmark stands as it is.
-//! 2. A node that is slow ([`SLOW`]: 30 % more cost and three spreads) in at least half of the metrics of a resource
+//! 2. A node that is slow (30 % more cost and three spreads) in at least half of the metrics of a resource
 //!    class, three or more of them, is convicted, also where no single metric could decide, if chance does not
 //!    explain it: the other nodes of the same run show how often a metric is slow by chance, and as many metrics
-//!    at that rate must be rarer than [`CHANCE`] over all nodes and classes. This is what finds a half-speed node
+//!    at that rate must be rarer than one in 2,000 over all nodes and classes. This is what finds a half-speed node
 //!    on a machine on which nothing is repeatable: its cost doubles everywhere at once. It is asked twice, of the
 //!    mean step (sees a node stopped now and then) and of the median step (deaf to bursts).
 //! 3. On a quiet fleet the alpha rule convicts alone if the node's median lies beyond eight spreads of its peers.
@@ -16,39 +16,32 @@
 //!    eight nodes one must lie beyond sixteen, which keeps hundreds of comparisons below one false one in a
 //!    thousand runs (`tests/noise.rs`).
 //! 4. All other failures become warnings on a quiet fleet and undecided on a noisy one.
+//! 5. A node passes where nothing speaks against it and every class is vouched for: by a quarter of its metrics that
+//!    alpha could decide, or, on a noisy machine, by rule 2 itself, if that would have named a node half as fast. The
+//!    slowdown from which on it would have is said with the pass.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Evidence, Grain, Learned, NodeVerdict, State, Status};
+use crate::class::{Cell, Class, Tally, WITNESSES, resource_class, weigh};
+use crate::{Grain, Learned, NodeVerdict, State, Status};
 
-/// `ln 1.3`: cost over the peers' that counts as slow; node offsets on shared machines reach 15 %.
-const SLOW: f64 = 0.262_364_264_467_491_06;
-/// Spreads it must lie beyond as well, each metric taken alone.
-const SLOW_SPREADS: f64 = 3.0;
-/// `ln 1.7`, and twelve spreads: enough where a run holds too few metrics to confirm each other.
-const EXTREME: f64 = 0.530_628_251_062_170_4;
-/// See [`EXTREME`].
-const EXTREME_SPREADS: f64 = 12.0;
-/// Share of a class's metrics that must agree.
-const SHARE: f64 = 0.5;
-/// Metrics that must agree at least.
-const WITNESSES: usize = 3;
 /// Spreads beyond which the alpha rule needs no second metric, in a large fleet; see [`spreads_alone`].
 const ALONE_SPREADS: f64 = 8.0;
 /// Share of them from which on a metric compared by its mean is worth a warning.
 const DOUBT_SHARE: f64 = 0.5;
 /// Fleet size at which twice as many are needed.
 const ALONE_SMALL: f64 = 8.0;
-/// Chance left that an innocent node of a run is convicted by agreement.
-const CHANCE: f64 = 5e-4;
 /// Nodes with slow metrics, as a share, from which on the slow metrics are the place's and not the nodes'.
 const SCATTERED_SHARE: f64 = 0.2;
 /// Share of metrics that do not repeat step by step from which on the whole run counts as noisy.
 const NOISY_SHARE: f64 = 0.25;
-/// Share of a node's metrics that must be decided before it can pass.
+/// Share of a class's metrics that must be decided by alpha to vouch for it.
 const DECIDED_SHARE: f64 = 0.25;
+/// Where they are not, the mildest slowdown (ratio of cost) that may go unseen: a node half as fast is named on any
+/// machine, or nothing is said there.
+const COARSEST: f64 = 2.0;
 /// Fewer nodes accuse nobody.
 const QUORUM: usize = 5;
 
@@ -63,12 +56,6 @@ pub struct NodeState {
     pub reasons: Vec<String>,
     /// Its verdicts, revised: uncorroborated failures lowered, corroborated doubts raised.
     pub verdicts: Vec<NodeVerdict>,
-}
-
-/// Resource class of a benchmark: the first word of its name, such as `cpu` or `disk`.
-#[must_use]
-pub fn resource_class(benchmark: &str) -> &str {
-    benchmark.split('-').next().unwrap_or(benchmark)
 }
 
 /// Judges every node over all metrics of a run, in the order of the nodes' names.
@@ -88,7 +75,7 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
         }
     }
     let run = Tally::of(cells.values().flatten());
-    let weighed: Vec<_> = cells.values().map(|own| weigh_classes(own, run, cells.len())).collect();
+    let weighed: Vec<_> = cells.values().map(|own| weigh(own, run, cells.len())).collect();
     let scattered = cells
         .values()
         .zip(&weighed)
@@ -105,115 +92,6 @@ fn undecidable(metrics: &[Learned]) -> bool {
     undecided as f64 > NOISY_SHARE * able().count() as f64
 }
 
-/// Weighs the classes of one node against everyone else's metrics.
-fn weigh_classes<'a>(cells: &[Cell<'a>], run: Tally, nodes: usize) -> BTreeMap<&'a str, Class> {
-    let mut classes: BTreeMap<&str, Vec<&Cell<'_>>> = BTreeMap::new();
-    for cell in cells {
-        classes.entry(resource_class(&cell.verdict.metric.benchmark)).or_default().push(cell);
-    }
-    let all = Tally::of(cells);
-    let others = Tally { slow: [0, 1].map(|k| run.slow[k] - all.slow[k]), of: run.of - all.of };
-    let questions = nodes * classes.len();
-    let weigh = |cells: Vec<&Cell<'_>>| {
-        let own = Tally::of(cells.iter().copied());
-        // A run of one or two metrics has no witnesses to ask: then each must be extreme by itself.
-        let few = all.of > 0 && all.of < WITNESSES && cells.iter().all(|c| c.evidence.is_none() || c.extreme());
-        let slow = own.slow[0].max(own.slow[1]);
-        Class { slow, of: own.of, convicted: few || own.stands_out(others, questions) }
-    };
-    classes.into_iter().map(|(name, cells)| (name, weigh(cells))).collect()
-}
-
-struct Cell<'a> {
-    verdict: &'a NodeVerdict,
-    evidence: Option<Evidence>,
-    status: Status,
-    grain: Grain,
-    peers: usize,
-}
-
-impl Cell<'_> {
-    /// Slow by its mean step, and by its median step.
-    fn slow(&self) -> [bool; 2] {
-        self.evidence.map_or([false; 2], |e| {
-            [
-                e.slowdown >= SLOW && e.spreads >= SLOW_SPREADS,
-                e.median_slowdown >= SLOW && e.median_spreads >= SLOW_SPREADS,
-            ]
-        })
-    }
-
-    fn is_slow(&self) -> bool {
-        self.slow().contains(&true)
-    }
-
-    /// Worth a second look: by steps a tail alone may set a node apart, by means it has to leave the fleet's spread.
-    fn doubtful(&self) -> bool {
-        let spreads = self.evidence.map_or(0.0, |e| e.spreads);
-        self.grain == Grain::Steps || spreads >= DOUBT_SHARE * spreads_alone(self.peers + 1)
-    }
-
-    fn extreme(&self) -> bool {
-        self.evidence.is_some_and(|e| {
-            e.median_slowdown >= EXTREME && e.median_spreads >= EXTREME_SPREADS && e.slowdown >= EXTREME
-        })
-    }
-
-    /// Fails by its criterion, not because the benchmark broke.
-    fn accused(&self) -> bool {
-        self.verdict.state == State::Fail && self.verdict.similarity.is_some()
-    }
-}
-
-/// What the metrics of one class say together about one node.
-struct Class {
-    slow: usize,
-    of: usize,
-    convicted: bool,
-}
-
-/// How often metrics are slow by chance: the totals of a run, by mean and by median step.
-#[derive(Clone, Copy, Default)]
-struct Tally {
-    slow: [usize; 2],
-    of: usize,
-}
-
-impl Tally {
-    fn of<'a>(cells: impl IntoIterator<Item = &'a Cell<'a>>) -> Self {
-        let mut tally = Self::default();
-        for cell in cells.into_iter().filter(|c| c.evidence.is_some()) {
-            let slow = cell.slow();
-            tally.of += 1;
-            (0..2).filter(|&k| slow[k]).for_each(|k| tally.slow[k] += 1);
-        }
-        tally
-    }
-
-    /// Whether `own` is more than chance at the rate of everyone else, asked `questions` times.
-    fn stands_out(self, others: Self, questions: usize) -> bool {
-        (0..2).any(|k| {
-            // One more slow metric than seen: a rate of zero would call anything significant.
-            let rate = (others.slow[k] + 1) as f64 / (others.of + 2) as f64;
-            let enough = self.slow[k] >= WITNESSES && self.slow[k] as f64 >= SHARE * self.of as f64;
-            enough && binomial_tail(self.slow[k], self.of, rate) * questions as f64 <= CHANCE
-        })
-    }
-}
-
-/// Chance of at least `k` successes of `n` at `rate` each.
-fn binomial_tail(k: usize, n: usize, rate: f64) -> f64 {
-    let mut term = (1.0 - rate).powi(n as i32);
-    let mut tail = 0.0;
-    for i in 0..=n {
-        if i >= k {
-            tail += term;
-        }
-        term *= (n - i) as f64 / (i + 1) as f64 * rate / (1.0 - rate);
-    }
-    tail
-}
-
 fn judge_node(node: &str, cells: &[Cell<'_>], classes: &BTreeMap<&str, Class>, noisy: bool) -> NodeState {
     let class_of = |cell: &Cell<'_>| &classes[resource_class(&cell.verdict.metric.benchmark)];
     let verdicts: Vec<NodeVerdict> = cells.iter().map(|cell| revise(cell, class_of(cell), noisy)).collect();
@@ -223,12 +101,14 @@ fn judge_node(node: &str, cells: &[Cell<'_>], classes: &BTreeMap<&str, Class>, n
             cells.iter().filter(|c| resource_class(&c.verdict.metric.benchmark) == *name).collect();
         reasons.push(summary(node, name, class, &members));
     }
-    let state = settle(&verdicts);
+    let (state, coarse) = settle(&verdicts, classes);
     for wanted in [State::Fail, State::Warn] {
         reasons.extend(verdicts.iter().filter(|v| v.state == wanted).map(|v| v.reason.clone()));
     }
-    if matches!(state, State::Unknown | State::NotRun) {
-        reasons.extend(gaps(node, &verdicts));
+    match state {
+        State::Unknown | State::NotRun => reasons.extend(gaps(node, &verdicts)),
+        State::Pass if !coarse.is_empty() => reasons.push(resolution(node, &coarse)),
+        _ => {}
     }
     NodeState { node: node.to_owned(), state, reasons, verdicts }
 }
@@ -238,23 +118,23 @@ fn revise(cell: &Cell<'_>, class: &Class, noisy: bool) -> NodeVerdict {
     if cell.accused() && !stands(cell, class, noisy) {
         let (state, why) = if noisy {
             (State::Unknown, "undecided, the run is too noisy for one metric to accuse")
-        } else if !cell.doubtful() {
+        } else if !doubtful(cell) {
             (State::Unknown, "undecided, within the fleet's own spread")
         } else {
             (State::Warn, "one metric alone and not far outside its peers: measure again")
         };
         verdict.state = state;
         verdict.reason = format!("{}; {why}", verdict.reason);
-    } else if class.convicted && cell.is_slow() && verdict.state == State::Unknown {
-        verdict.state = State::Fail;
+    } else if (class.convicted || class.doubted) && cell.is_slow() && verdict.state == State::Unknown {
+        verdict.state = if class.convicted { State::Fail } else { State::Warn };
         if let Some(evidence) = cell.evidence {
             verdict.reason = format!(
                 "{} is {} than {} peers ({}, beyond {:.1} spreads, as in {} of {} metrics of its kind)",
                 verdict.node,
-                percent(evidence.slowdown),
+                percent(evidence.mean.slowdown),
                 cell.peers,
                 verdict.metric.path(),
-                evidence.spreads,
+                evidence.mean.spreads(),
                 class.slow,
                 class.of
             );
@@ -263,13 +143,19 @@ fn revise(cell: &Cell<'_>, class: &Class, noisy: bool) -> NodeVerdict {
     verdict
 }
 
+/// Worth a second look: by steps a tail alone may set a node apart, by its middle it has to leave the fleet's spread.
+fn doubtful(cell: &Cell<'_>) -> bool {
+    let spreads = cell.evidence.map_or(0.0, |e| if cell.grain == Grain::Mean { e.mean } else { e.median }.spreads());
+    cell.grain == Grain::Steps || spreads >= DOUBT_SHARE * spreads_alone(cell.peers + 1)
+}
+
 fn stands(cell: &Cell<'_>, class: &Class, noisy: bool) -> bool {
     if class.convicted {
         return true;
     }
     cell.status == Status::Ok
         && !noisy
-        && cell.evidence.is_some_and(|e| e.median_spreads >= spreads_alone(cell.peers + 1))
+        && cell.evidence.is_some_and(|e| e.median.spreads() >= spreads_alone(cell.peers + 1))
 }
 
 /// Spreads needed for one metric to accuse alone: the estimate of a spread gets poorer with fewer nodes.
@@ -277,24 +163,46 @@ fn spreads_alone(nodes: usize) -> f64 {
     ALONE_SPREADS * (1.0 + ALONE_SMALL / nodes as f64)
 }
 
-fn settle(verdicts: &[NodeVerdict]) -> State {
+/// State of a node over all its verdicts, and the classes that only their resolution vouches for, with it.
+fn settle<'a>(verdicts: &[NodeVerdict], classes: &BTreeMap<&'a str, Class>) -> (State, Vec<(&'a str, f64)>) {
     let count = |state| verdicts.iter().filter(|v| v.state == state).count();
-    let applicable = verdicts.len() - count(State::NotApplicable);
     let worst = verdicts.iter().map(|v| v.state).max().unwrap_or(State::NotRun);
-    match worst {
-        State::Fail | State::Warn | State::NotApplicable => worst,
-        _ if applicable == count(State::NotRun) => State::NotRun,
-        // Part of the work is missing: what was measured cannot vouch for the rest.
-        _ if count(State::NotRun) > 0 => State::Unknown,
-        _ if count(State::Pass) as f64 >= DECIDED_SHARE * applicable as f64 => State::Pass,
-        _ => State::Unknown,
+    if matches!(worst, State::Fail | State::Warn | State::NotApplicable) {
+        return (worst, Vec::new());
     }
+    if count(State::NotRun) > 0 {
+        // Part of the work is missing: what was measured cannot vouch for the rest.
+        let nothing = count(State::NotRun) + count(State::NotApplicable) == verdicts.len();
+        return (if nothing { State::NotRun } else { State::Unknown }, Vec::new());
+    }
+    let (mut fine, mut coarse, mut unvouched) = (0, Vec::new(), false);
+    for (name, class) in classes {
+        let own = verdicts.iter().filter(|v| resource_class(&v.metric.benchmark) == *name);
+        let applicable = own.clone().filter(|v| v.state != State::NotApplicable).count();
+        let passed = own.filter(|v| v.state == State::Pass).count();
+        match class.resolution.filter(|ratio| *ratio <= COARSEST) {
+            _ if passed as f64 >= DECIDED_SHARE * applicable as f64 => fine += 1,
+            Some(ratio) => coarse.push((*name, ratio)),
+            // Two metrics cannot witness for each other; where the others vouch for the node they may stay undecided.
+            None => unvouched |= applicable >= WITNESSES,
+        }
+    }
+    if unvouched || fine + coarse.len() == 0 { (State::Unknown, Vec::new()) } else { (State::Pass, coarse) }
+}
+
+/// `n3: too noisy here for alpha; a node 1.4 times as slow in cpu, 1.9 times in disk would have been named`.
+fn resolution(node: &str, coarse: &[(&str, f64)]) -> String {
+    let limits: Vec<String> = coarse
+        .iter()
+        .map(|(name, ratio)| format!("{:.1} times as slow in {name}", (ratio * 10.0).ceil() / 10.0))
+        .collect();
+    format!("{node}: too noisy here for alpha; a node {} would have been named", limits.join(", "))
 }
 
 /// `n3 is 52 % slower than 7 peers in 11 of 13 cpu metrics`.
 fn summary(node: &str, name: &str, class: &Class, cells: &[&Cell<'_>]) -> String {
     let mut slowdowns: Vec<f64> =
-        cells.iter().filter(|c| c.is_slow()).filter_map(|c| c.evidence).map(|e| e.slowdown).collect();
+        cells.iter().filter(|c| c.is_slow()).filter_map(|c| c.evidence).map(|e| e.mean.slowdown).collect();
     slowdowns.sort_unstable_by(f64::total_cmp);
     let typical = crate::sample::median_of_sorted(&slowdowns);
     let peers = cells.iter().map(|c| c.peers).max().unwrap_or(0);

@@ -68,15 +68,21 @@ pub enum Grain {
     /// By the mean step: what is left where steps do not repeat and whole runs do. SuperBench's micro-benchmarks
     /// are compared so throughout (ATC'24, section 3.2: one value per run).
     Mean,
+    /// By the median step, where single stalls spoil even the mean.
+    Median,
 }
 
 impl Grain {
+    /// From the finest to the coarsest.
+    pub(crate) const ALL: [Self; 3] = [Self::Steps, Self::Mean, Self::Median];
+
     /// The word used in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Steps => "steps",
             Self::Mean => "mean",
+            Self::Median => "median",
         }
     }
 
@@ -85,7 +91,8 @@ impl Grain {
     pub fn of(self, sample: &Sample) -> Sample {
         match self {
             Self::Steps => sample.clone(),
-            Self::Mean => sample.to_mean(),
+            Self::Mean => Sample::single(sample.mean()),
+            Self::Median => Sample::single(sample.median()),
         }
     }
 }

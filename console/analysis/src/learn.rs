@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::algorithm2::{Found, search};
 use crate::distance::one_sided;
 use crate::medoid::better;
-use crate::spread::{against_peers, log_cost, log_mean_cost};
+use crate::spread::{Offset, against_peers, log_cost, log_mean_cost};
 use crate::verdict::{Margin, judge_with};
 use crate::{Criterion, Grain, NodeVerdict, Observation, Params, Sample, Spread, Status, repeatability};
 
@@ -27,17 +27,13 @@ pub struct Learned {
     pub evidence: Vec<Option<Evidence>>,
 }
 
-/// How far a node lies from its peers in what its whole run took (mean cost of a step).
+/// How far a node lies from its peers, seen twice.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// Natural logarithm of its cost over the peers' median cost: `ln 2` at half speed.
-    pub slowdown: f64,
-    /// The same in robust spreads of the peers.
-    pub spreads: f64,
-    /// Logarithm of its median cost over the peers' median.
-    pub median_slowdown: f64,
-    /// The same in robust spreads of the peers.
-    pub median_spreads: f64,
+    /// By what its whole run took (mean cost of a step): sees a node stopped now and then.
+    pub mean: Offset,
+    /// By its median step: deaf to bursts.
+    pub median: Offset,
 }
 
 /// Finds the criterion of `metric` over `nodes` and judges every node by it.
@@ -78,7 +74,8 @@ fn verdicts(criterion: Criterion, near: Vec<Evidence>, nodes: &[(String, Observa
         .iter()
         .zip(&evidence)
         .map(|((node, observed), evidence)| {
-            let margin = evidence.map(|e| Margin { ratio: e.median_slowdown.exp(), spreads: e.median_spreads, peers });
+            let margin =
+                evidence.map(|e| Margin { ratio: e.median.slowdown.exp(), spreads: e.median.spreads(), peers });
             judge_with(node, observed, &criterion, margin, params)
         })
         .collect();
@@ -127,24 +124,25 @@ fn find(
 
 /// The criterion's node at the finest grain at which the metric repeats; step by step where it does at none.
 fn settle(samples: &[&Sample], dir: Direction, near: &[Evidence], params: &Params) -> Option<(Grain, usize, Trust)> {
-    let at = |samples: &[&Sample]| {
-        let found = search(samples, dir, params)?;
-        let trust = trust(samples, dir, &found, near, params);
-        Some((found.centre, trust))
-    };
-    let (centre, fine) = at(samples)?;
-    if matches!(fine.status, Status::NotRepeatable | Status::NoConsensus) && samples.iter().any(|s| s.len() > 1) {
-        let means: Vec<Sample> = samples.iter().map(|s| s.to_mean()).collect();
-        if let Some((centre, coarse)) = at(&means.iter().collect::<Vec<_>>())
-            && coarse.status == Status::Ok
-        {
-            // Nodes of one mean are told apart by their steps, so that their order decides nothing.
-            let alike = (0..samples.len()).filter(|&i| means[i] == means[centre]);
-            let centre = alike.min_by(|&a, &b| better(samples[a], samples[b], dir)).unwrap_or(centre);
-            return Some((Grain::Mean, centre, coarse));
+    let mut settled = None;
+    let single = samples.iter().all(|s| s.len() == 1);
+    for grain in Grain::ALL.into_iter().take(if single { 1 } else { 3 }) {
+        let seen: Vec<Sample> = samples.iter().map(|s| grain.of(s)).collect();
+        let seen: Vec<&Sample> = seen.iter().collect();
+        let found = search(&seen, dir, params)?;
+        let trust = trust(&seen, dir, &found, near, params);
+        let repeats = !matches!(trust.status, Status::NotRepeatable | Status::NoConsensus);
+        // Nodes alike at a coarse grain are told apart by their steps, so that their order decides nothing.
+        let alike = (0..samples.len()).filter(|&i| seen[i] == seen[found.centre]);
+        let centre = alike.min_by(|&a, &b| better(samples[a], samples[b], dir)).unwrap_or(found.centre);
+        if grain == Grain::Steps || trust.status == Status::Ok {
+            settled = Some((grain, centre, trust));
+        }
+        if repeats {
+            break;
         }
     }
-    Some((Grain::Steps, centre, fine))
+    settled
 }
 
 fn evidence(samples: &[&Sample], dir: Direction) -> Vec<Evidence> {
@@ -156,16 +154,7 @@ fn evidence(samples: &[&Sample], dir: Direction) -> Vec<Evidence> {
     } else {
         against_peers(&samples.iter().map(|s| log_mean_cost(s, dir)).collect::<Vec<_>>())
     };
-    by_mean
-        .into_iter()
-        .zip(by_median)
-        .map(|((slowdown, spreads), (median_slowdown, median_spreads))| Evidence {
-            slowdown,
-            spreads,
-            median_slowdown,
-            median_spreads,
-        })
-        .collect()
+    by_mean.into_iter().zip(by_median).map(|(mean, median)| Evidence { mean, median }).collect()
 }
 
 struct Trust {
@@ -214,7 +203,7 @@ fn trust(samples: &[&Sample], dir: Direction, found: &Found, near: &[Evidence], 
 /// Nodes whose median is not far outside the fleet. Defects by their tails are left out only where they are few:
 /// in a small fleet a burst on two nodes is the noise of the place, not their fault.
 fn core(found: &Found, near: &[Evidence], passing: &[usize], params: &Params) -> Vec<usize> {
-    let inlier = |i: usize| near[i].median_spreads.abs() <= OUTLIER_SPREADS || found.similarity[i] >= params.alpha;
+    let inlier = |i: usize| near[i].median.spreads().abs() <= OUTLIER_SPREADS || found.similarity[i] >= params.alpha;
     let inliers: Vec<usize> = (0..near.len()).filter(|&i| inlier(i)).collect();
     let mut passes = vec![false; near.len()];
     passing.iter().for_each(|&i| passes[i] = true);

@@ -3,6 +3,7 @@
 
 mod algorithm2;
 mod cdf;
+mod class;
 mod convict;
 mod criterion;
 mod distance;
@@ -14,11 +15,12 @@ mod spread;
 mod verdict;
 
 pub use cdf::cdf_points;
-pub use convict::{NodeState, convict, resource_class};
+pub use class::resource_class;
+pub use convict::{NodeState, convict};
 pub use criterion::{Criterion, Grain, Params, Status};
 pub use distance::{Parts, one_sided, parts, similarity};
 pub use learn::{Evidence, Learned, compare, criterion_of, learn};
 pub use repeatability::repeatability;
 pub use sample::{BadSample, Sample};
-pub use spread::Spread;
+pub use spread::{Offset, Spread};
 pub use verdict::{NodeVerdict, Observation, State, fleet_state, judge};

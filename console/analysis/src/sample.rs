@@ -85,10 +85,9 @@ impl Sample {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
-    /// The mean alone, as a sample of one value.
-    #[must_use]
-    pub(crate) fn to_mean(&self) -> Self {
-        Self { values: Arc::from([self.mean()]) }
+    /// A sample of one value that another sample gave.
+    pub(crate) fn single(value: f64) -> Self {
+        Self { values: Arc::from([value]) }
     }
 
     /// How many values; never zero.

@@ -97,16 +97,33 @@ fn centre_and_scale(values: &mut [f64]) -> (f64, f64) {
     (centre, (median_in_place(values) * MAD_TO_SIGMA).max(SCALE_FLOOR))
 }
 
-/// How far every node lies from its peers, in the logarithms of cost given: `(worse by, spreads)`, the node
-/// itself left out of the fleet it is compared with.
-pub(crate) fn against_peers(logs: &[f64]) -> Vec<(f64, f64)> {
+/// How far a node lies from its peers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Offset {
+    /// Natural logarithm of its cost over the peers' median cost: `ln 2` at half speed.
+    pub slowdown: f64,
+    /// Robust standard deviation of the peers' own logarithms, at least 0.005.
+    pub scale: f64,
+}
+
+impl Offset {
+    /// The slowdown in spreads of the peers.
+    #[must_use]
+    pub fn spreads(&self) -> f64 {
+        self.slowdown / self.scale
+    }
+}
+
+/// How far every node lies from its peers, in the logarithms of cost given, the node itself left out of the fleet it
+/// is compared with.
+pub(crate) fn against_peers(logs: &[f64]) -> Vec<Offset> {
     if logs.len() < 2 {
-        return vec![(0.0, 0.0); logs.len()];
+        return vec![Offset { slowdown: 0.0, scale: SCALE_FLOOR }; logs.len()];
     }
     let mut peers = logs.to_vec();
     if logs.len() >= LEAVE_OUT_BELOW {
         let (centre, scale) = centre_and_scale(&mut peers);
-        return logs.iter().map(|l| (l - centre, (l - centre) / scale)).collect();
+        return logs.iter().map(|l| Offset { slowdown: l - centre, scale }).collect();
     }
     (0..logs.len())
         .map(|own| {
@@ -114,7 +131,7 @@ pub(crate) fn against_peers(logs: &[f64]) -> Vec<(f64, f64)> {
             peers.swap_remove(own);
             let (centre, scale) = centre_and_scale(&mut peers);
             peers.push(0.0);
-            (logs[own] - centre, (logs[own] - centre) / scale)
+            Offset { slowdown: logs[own] - centre, scale }
         })
         .collect()
 }
@@ -147,9 +164,9 @@ mod tests {
         // With itself included, the bad node of three would drag the spread with it.
         let logs = [0.0, 0.0, 2.0_f64.ln()];
         let off = against_peers(&logs);
-        assert!((off[2].0 - 2.0_f64.ln()).abs() < 1e-12);
-        assert!((off[2].1 - 2.0_f64.ln() / SCALE_FLOOR).abs() < 1e-9);
-        assert_eq!(against_peers(&[1.0]), [(0.0, 0.0)]);
+        assert!((off[2].slowdown - 2.0_f64.ln()).abs() < 1e-12);
+        assert!((off[2].spreads() - 2.0_f64.ln() / SCALE_FLOOR).abs() < 1e-9);
+        assert_eq!(against_peers(&[1.0])[0].slowdown, 0.0);
     }
 
     #[test]

@@ -238,7 +238,7 @@ impl Case<'_> {
     }
 
     fn agreement(&self) -> String {
-        format!("{}: {} similarity {:.2}{}", self.node, self.path(), self.similarity, self.by_mean())
+        format!("{}: {} similarity {:.2}{}", self.node, self.path(), self.similarity, self.by())
     }
 
     fn undecided(&self, why: &str) -> String {
@@ -263,14 +263,15 @@ impl Case<'_> {
             self.path(),
             self.similarity,
             self.criterion.alpha,
-            self.by_mean(),
+            self.by(),
         )
     }
 
-    fn by_mean(&self) -> &'static str {
+    fn by(&self) -> &'static str {
         match self.criterion.grain {
             Grain::Steps => "",
             Grain::Mean => " by the mean of its steps",
+            Grain::Median => " by its median step",
         }
     }
 }
