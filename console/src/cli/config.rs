@@ -21,5 +21,10 @@ pub fn run(config: &Config) -> Ended {
     for (name, value, source) in rows {
         out::line(&format!("{name:<11} {value:<48} # {source}"))?;
     }
+    for (name, given) in config.deadlines.value.named() {
+        if let Some(seconds) = given {
+            out::line(&format!("deadlines.{name} = {seconds} s # {}", config.deadlines.source))?;
+        }
+    }
     Ok(PASS)
 }
