@@ -21,8 +21,8 @@ use crate::stream::Session;
 use crate::upload::{self, Pipe};
 
 /// Does every work and tells `events` about it: states and frames as they come, and exactly one
-/// [`EventKind::Ended`] for every work. Works of one node share a connection and run in the order given.
-/// Returns when all have ended; after `cancel` within a few seconds, with the remote processes killed.
+/// [`EventKind::Ended`] for every work. Nodes get their turn, and works of one node run over one connection, in the
+/// order given. Returns when all have ended; after `cancel` within a few seconds, with the remote processes killed.
 /// A receiver that was dropped counts as cancelled.
 pub async fn run(
     works: Vec<Work>,
@@ -44,10 +44,10 @@ pub async fn run(
             shared: shared.clone(),
             cancel: cancel.clone(),
         };
-        let window = window.clone();
+        // Waiting here keeps the order given. The semaphore is never closed.
+        let turn = window.clone().acquire_owned().await;
         tasks.spawn(async move {
-            // The semaphore is never closed.
-            let _turn = window.acquire_owned().await;
+            let _turn = turn;
             node.all(works).await;
         });
     }
@@ -125,11 +125,11 @@ where
     let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
     let mut tasks = JoinSet::new();
     for (place, node) in nodes.iter().enumerate() {
-        let window = window.clone();
+        let turn = window.clone().acquire_owned().await;
         let name = node.name.clone();
         let work = task(node.clone(), shared.clone());
         tasks.spawn(async move {
-            let _turn = window.acquire_owned().await;
+            let _turn = turn;
             (place, name, work.await)
         });
     }

@@ -32,6 +32,8 @@ struct Stream {
     decoder: Decoder,
     /// What it was doing, for the message when it stops doing it.
     doing: String,
+    /// Work not finished, in the probe's order.
+    left: Vec<String>,
     pid: u32,
     bytes: usize,
     deadline: Instant,
@@ -55,10 +57,14 @@ impl Session<'_> {
             started = upload::install(&mut pipe, &word, self.probe, settings, self.report) => started?,
             () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Upload)),
         };
-        let mut stream = Stream::new(&started, settings.start, self.work.limit);
-        let result = self.frames(&mut pipe, &mut stream, started.rest).await;
-        if result.is_err() {
-            self.end(&mut pipe, &mut stream).await;
+        let mut stream = Stream::new(&started, settings.start, self.work);
+        let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
+        if let Err(failure) = &mut result {
+            let silence = self.end(&mut pipe, &mut stream).await;
+            if failure.kind == FailureKind::Hang && failure.phase == Phase::Run {
+                let why = silence.unwrap_or("the node answers, so the probe is stopped or starved".to_owned());
+                failure.message.push_str(&format!("; {why}"));
+            }
         }
         result
     }
@@ -130,8 +136,9 @@ impl Session<'_> {
         Ok(last)
     }
 
-    /// Asks the probe to stop, closes its input, and kills what is left of it.
-    async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) {
+    /// Asks the probe to stop, closes its input, and kills what is left of it. Tells why the node does not even
+    /// answer a new connection, if so.
+    async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) -> Option<String> {
         if let Ok(bytes) = encode_request(&Request::Stop) {
             pipe.write(bytes).await;
         }
@@ -139,28 +146,31 @@ impl Session<'_> {
         let closing = async { while !matches!(pipe.hear().await, Heard::Closed | Heard::Lost) {} };
         // A group may outlive its leader, so only a probe that took its leave is left alone.
         let said_goodbye = timeout(GRACE, closing).await.is_ok() && pipe.exit == Some(Exit::Status(0));
-        if !said_goodbye {
-            self.kill(stream.pid).await;
-        }
+        let silence = if said_goodbye { None } else { self.kill(stream.pid).await.err() };
         let _ = timeout(Duration::from_secs(1), pipe.write.close()).await;
+        silence.map(|why| format!("a new connection: {why}"))
     }
 
     /// Kills the remote process group; over a new connection when this one is gone or opens no more sessions.
-    async fn kill(&self, pid: u32) {
+    async fn kill(&self, pid: u32) -> Result<(), String> {
         let node = &self.work.node.name;
         let limit = Duration::from_secs(3);
         let command = script::kill(pid);
         if exec::run(self.link, node, &command, limit).await.is_ok() {
-            return;
+            return Ok(());
         }
-        let again = crate::run::open_again(&self.work.node, self.shared);
-        match timeout(Duration::from_secs(10), again).await {
+        let again = timeout(Duration::from_secs(10), crate::run::open_again(&self.work.node, self.shared)).await;
+        let killed = match again {
             Ok(Ok(link)) => {
-                let killed = exec::run(&link, node, &command, limit).await;
-                log::info!("{node}: killed process group {pid} over a new connection: {}", killed.is_ok());
+                exec::run(&link, node, &command, limit).await.map(drop).map_err(|failure| failure.what(node))
             }
-            _ => log::warn!("{node}: run: process group {pid} could not be killed; it ends itself without a console"),
+            Ok(Err(failure)) => Err(failure.what(node)),
+            Err(_) => Err("not open within 10 s".to_owned()),
+        };
+        if let Err(why) = &killed {
+            log::warn!("{node}: process group {pid} could not be killed ({why}); it ends itself without a console");
         }
+        killed
     }
 
     fn failed(&self, kind: FailureKind, what: impl std::fmt::Display) -> Failure {
@@ -174,9 +184,7 @@ impl Session<'_> {
     fn silent(&self, stream: &Stream) -> Failure {
         if stream.decoder.greeted() {
             let idle = spoken(self.shared.settings.idle);
-            let what =
-                format!("hangs: no frame for {idle} during {} (stopped, swapping, or the node hangs)", stream.doing);
-            return self.failed(FailureKind::Hang, what);
+            return self.failed(FailureKind::Hang, format!("no frame for {idle} during {}", stream.doing));
         }
         let noise = stream.decoder.noise();
         let said = if noise.is_empty() { "it said nothing".to_owned() } else { format!("it said '{noise}'") };
@@ -201,14 +209,16 @@ impl Session<'_> {
 }
 
 impl Stream {
-    fn new(started: &Started, start: Duration, limit: Duration) -> Self {
+    fn new(started: &Started, start: Duration, work: &Work) -> Self {
         let now = Instant::now();
+        let left = names(&work.request);
         Self {
             decoder: Decoder::new(),
-            doing: "its start".to_owned(),
+            doing: left.first().cloned().unwrap_or_else(|| "its start".to_owned()),
+            left,
             pid: started.pid,
             bytes: 0,
-            deadline: now + limit,
+            deadline: now + work.limit,
             quiet_until: now + start,
             live: false,
         }
@@ -219,14 +229,23 @@ impl Stream {
             // A hostile number must not turn the kill into one of everything: 0 and 1 mean more than a group.
             Frame::Hello(hello) if (2..=4_194_304).contains(&hello.pid) => self.pid = hello.pid,
             Frame::Progress(progress) => self.doing = progress.benchmark.clone(),
-            Frame::Facts(facts) => self.doing = facts.collector.clone(),
-            Frame::Series(series) => self.doing = series.metric.benchmark.clone(),
             Frame::Finished(finished) => {
-                self.doing = format!("the work after {}", finished.name);
+                self.left.retain(|work| *work != finished.name);
+                self.doing = self.left.first().cloned().unwrap_or_else(|| "its goodbye".to_owned());
                 self.bytes = 0;
             }
             _ => {}
         }
+    }
+}
+
+/// What a request asks for, by the names under which the probe finishes it.
+fn names(request: &Request) -> Vec<String> {
+    match request {
+        Request::Run { collectors, benchmarks, .. } => {
+            collectors.iter().map(|name| format!("collect/{name}")).chain(benchmarks.iter().cloned()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 
