@@ -15,6 +15,7 @@ mod jump;
 mod link;
 mod pattern;
 mod probe;
+mod proxy;
 mod run;
 mod script;
 mod settings;

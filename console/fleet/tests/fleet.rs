@@ -238,6 +238,51 @@ async fn a_jump_host_that_is_down_is_named_for_every_node_behind_it() {
     }
 }
 
+/// The fleet's settings with an SSH configuration of one `ProxyCommand` for all hosts.
+fn over(fleet: &LocalFleet, command: &str) -> Settings {
+    let file = fleet.dir().join("ssh_config");
+    std::fs::write(&file, format!("Host *\n  ProxyCommand {command}\n")).unwrap();
+    Settings { ssh_config: Some(file), ..settings(fleet) }
+}
+
+/// Joins standard input and output with a TCP connection, as nc and socat do.
+const RELAY: &str = "bash -c 'exec 3<>/dev/tcp/%h/%p; cat <&3 & cat >&3; kill %%1'";
+
+#[tokio::test]
+async fn a_proxy_command_carries_the_connection_and_ends_with_it() {
+    let fleet = fleet(1);
+    let mark = fleet.dir().display().to_string();
+    let settings = over(&fleet, &format!("env MARK={mark} {RELAY}"));
+    let node = &fleet.inventory().nodes()[0];
+    let events = run(vec![work(node), work(node)], stub(&[hello(), bye()], ""), settings).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn openssh_itself_carries_the_connection_through_a_node() {
+    let fleet = fleet(2);
+    let (bastion, node) = (&fleet.inventory().nodes()[0], &fleet.inventory().nodes()[1]);
+    let settings = settings(&fleet);
+    let (key, known) = (settings.identities[0].display(), settings.known_hosts[0].display());
+    let options = format!("-F none -i {key} -o UserKnownHostsFile={known} -o BatchMode=yes -l {}", settings.user);
+    let settings = over(&fleet, &format!("ssh {options} -p {} -W %h:%p 127.0.0.1", bastion.port));
+    let events = run(vec![work(node)], stub(&[hello(), bye()], ""), settings).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+}
+
+#[tokio::test]
+async fn a_proxy_command_that_fails_is_quoted_with_its_last_words() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    let broken = over(&fleet, "sh -c 'echo no such tunnel >&2; exit 7'");
+    let failure = failure(&run(vec![work(node)], stub(&[], ""), broken).await);
+    assert_eq!(failure.kind, FailureKind::Unreachable, "{failure}");
+    let words = "closed before the banner; ProxyCommand 'sh -c 'echo no such tunnel >&2; exit 7'' ended";
+    assert!(failure.message.contains("exit status: 7; it said 'no such tunnel'"), "{failure}");
+    assert!(failure.message.contains(words), "{failure}");
+}
+
 #[tokio::test]
 async fn a_changed_host_key_is_refused_with_file_line_and_both_fingerprints() {
     let fleet = fleet(2);
