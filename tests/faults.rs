@@ -18,8 +18,9 @@ collect = ["identity"]
 run = ["cpu-stream"]
 "#;
 
-/// Short enough for a test, long enough for twenty nodes on two cores.
-const DEADLINES: &str = "[deadlines]\nconnect = 2\nbanner = 4\nlogin = 15\nupload = 8\nstart = 8\nidle = 5\n";
+/// Short enough for a test, long enough for twenty nodes on two cores. Neither a slow login shell nor an upload over
+/// a slow link takes from the time in which the probe must start.
+const DEADLINES: &str = "[deadlines]\nconnect = 2\nbanner = 4\nlogin = 15\nupload = 8\nstart = 4\nidle = 5\n";
 
 /// The fault, the node that has it, and what must be said of it; nothing where the scan must work all the same.
 const NODES: [(&str, &str, &[&str]); 22] = [
@@ -68,8 +69,8 @@ fn break_nodes(fleet: &mut Fleet) {
         fleet.node(node).sshd("MaxStartups 1:100:1").unwrap();
     }
     fleet.change_recorded_key("n017").unwrap();
-    fleet.node("n021").slow_login(3).unwrap();
-    fleet.slow_link("n022", "1500kbit").unwrap();
+    fleet.node("n021").slow_login(5).unwrap();
+    fleet.slow_link("n022", "1mbit").unwrap();
     fleet.node("n003").mute().unwrap();
     fleet.hold_login("n015", 4).unwrap();
     fleet.hold_login("n016", 90).unwrap();

@@ -103,7 +103,7 @@ async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Share
     loop {
         match pipe.hear().await {
             upload::Heard::Data(data) => output.stdout.extend_from_slice(&data),
-            upload::Heard::Other => {}
+            upload::Heard::Taken | upload::Heard::Other => {}
             upload::Heard::Closed => break,
             upload::Heard::Lost => return Err(pipe.lost(Phase::Run)),
         }

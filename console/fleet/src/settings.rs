@@ -22,11 +22,11 @@ pub struct Settings {
     pub connect: Duration,
     /// Then the banner and the key exchange must be done within this.
     pub banner: Duration,
-    /// Login must be done within this.
+    /// Login must be done within this; then the login shell must run a command within this.
     pub login: Duration,
     /// An upload that makes no progress for this long has failed.
     pub upload: Duration,
-    /// The probe must speak within this after it was started.
+    /// The probe must speak within this after it arrived.
     pub start: Duration,
     /// A probe that sends nothing for this long hangs.
     pub idle: Duration,

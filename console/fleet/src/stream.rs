@@ -86,7 +86,7 @@ impl Session<'_> {
                             return Ok(bye);
                         }
                     }
-                    Heard::Other => {}
+                    Heard::Taken | Heard::Other => {}
                     Heard::Closed => return Err(self.cut(pipe, stream)),
                     Heard::Lost => return Err(pipe.lost(Phase::Run)),
                 },

@@ -1,5 +1,7 @@
 //! How does the probe get onto a node and start? Talks with the install script until the probe takes over.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use russh::ChannelMsg;
 use russh::client::Msg;
@@ -39,6 +41,8 @@ pub(crate) enum Exit {
 /// What a channel had to say.
 pub(crate) enum Heard {
     Data(Bytes),
+    /// The other side took bytes of ours.
+    Taken,
     Other,
     Closed,
     Lost,
@@ -76,6 +80,7 @@ fn note(message: Option<ChannelMsg>, exit: &mut Option<Exit>, errors: &mut Vec<u
             *exit = Some(Exit::Signal(muster_wire::clean(&format!("{signal_name:?}"), 40)));
         }
         Some(ChannelMsg::Failure) => *exit = Some(Exit::Status(127)),
+        Some(ChannelMsg::WindowAdjusted { .. }) => return Heard::Taken,
         Some(ChannelMsg::Close) => return Heard::Closed,
         None => return if exit.is_some() { Heard::Closed } else { Heard::Lost },
         Some(_) => {}
@@ -99,10 +104,12 @@ pub(crate) async fn install(
     settings: &Settings,
     report: &Reporter,
 ) -> Result<Started, Failure> {
-    let mut talk = Talk { word, buffer: Vec::new(), notes: Vec::new(), noise: Vec::new(), heard: 0 };
+    // The login shell reads its files before it answers, which is a part of the login.
+    let patience = settings.login;
+    let mut talk = Talk { word, patience, buffer: Vec::new(), notes: Vec::new(), noise: Vec::new(), heard: 0 };
     let mut dir = String::new();
     loop {
-        match talk.answer(pipe, settings).await? {
+        match talk.answer(pipe).await? {
             Answer::Note(kind, what) => talk.notes.push((kind, what)),
             Answer::Nowhere => return Err(nowhere(&pipe.node, &talk.notes)),
             Answer::Send { packed, dir: into } => {
@@ -110,6 +117,7 @@ pub(crate) async fn install(
                 let packed = if packed { probe.packed() } else { None };
                 let early = send(pipe, packed.unwrap_or_else(|| probe.bytes()), settings, report).await?;
                 talk.buffer.extend(early);
+                talk.patience = settings.start;
             }
             Answer::Bad(why) => return Err(bad(&pipe.node, &dir, &why)),
             Answer::Ready { pid, kept, path } => {
@@ -160,7 +168,7 @@ async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Resul
             message = read.wait() => match note(message, exit, errors) {
                 Heard::Data(data) => heard.extend_from_slice(&data),
                 Heard::Closed | Heard::Lost => return Ok(false),
-                Heard::Other => {}
+                Heard::Taken | Heard::Other => {}
             },
         }
     }
@@ -168,6 +176,8 @@ async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Resul
 
 struct Talk<'a> {
     word: &'a str,
+    /// Longest silence before an answer.
+    patience: Duration,
     buffer: Vec<u8>,
     notes: Vec<(String, String)>,
     noise: Vec<u8>,
@@ -175,8 +185,9 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    async fn answer(&mut self, pipe: &mut Pipe, settings: &Settings) -> Result<Answer, Failure> {
-        let deadline = Instant::now() + settings.start;
+    /// The next answer. What was sent may lie in buffers for long: while the node takes it, the clock starts anew.
+    async fn answer(&mut self, pipe: &mut Pipe) -> Result<Answer, Failure> {
+        let mut deadline = Instant::now() + self.patience;
         loop {
             while let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
@@ -196,12 +207,13 @@ impl Talk<'_> {
                     }
                     self.buffer.extend_from_slice(&data);
                 }
+                Ok(Heard::Taken) => deadline = Instant::now() + self.patience,
                 Ok(Heard::Other) => {}
                 Ok(Heard::Closed) => return Err(self.no_shell(pipe)),
                 Ok(Heard::Lost) => return Err(pipe.lost(Phase::Start)),
                 Err(_) => {
                     let what =
-                        format!("the login shell did not answer within {}; {}", spoken(settings.start), self.said());
+                        format!("the login shell did not answer within {}; {}", spoken(self.patience), self.said());
                     return Err(Failure::new(&pipe.node, Phase::Start, FailureKind::NoShell, what));
                 }
             }
@@ -234,7 +246,7 @@ impl Pipe {
 
     /// Writes a request; a connection that takes nothing for a second counts as written, silence will tell.
     pub(crate) async fn write(&self, bytes: Vec<u8>) {
-        let _ = timeout(std::time::Duration::from_secs(1), self.write.data_bytes(bytes)).await;
+        let _ = timeout(Duration::from_secs(1), self.write.data_bytes(bytes)).await;
     }
 }
 
