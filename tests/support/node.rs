@@ -146,7 +146,7 @@ impl Node {
             let fields: Vec<i64> = stat.rsplit(')').next()?.split(' ').filter_map(|f| f.parse().ok()).collect();
             Some(fields.get(10)? + fields.get(11)?)
         };
-        self.probe_pids().iter().filter_map(ticks).any(|ticks| ticks > 15)
+        self.probe_pids().iter().filter_map(ticks).any(|ticks| ticks > 12)
     }
 
     pub(crate) fn probe_pids(&self) -> Vec<String> {
