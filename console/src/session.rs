@@ -100,6 +100,7 @@ pub fn settings(config: &Config) -> Result<Arc<Settings>, Problem> {
     if !config.accept_new_keys.value {
         settings.host_key_policy = HostKeyPolicy::Strict;
     }
+    settings.transport = config.transport.value;
     wait_as_told(&mut settings, &config.deadlines.value);
     Ok(Arc::new(settings))
 }

@@ -6,11 +6,11 @@ use muster_wire::{Bye, Decoder, Frame, Request, encode_request, limits};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::connect::Link;
 use crate::context::{Reporter, Shared};
 use crate::event::{EventKind, Work};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
 use crate::probe::Probe;
+use crate::route::Route;
 use crate::upload::{Exit, Heard, Pipe, Started};
 use crate::{exec, script, upload};
 
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// One work on one open connection.
 pub(crate) struct Session<'a> {
-    pub(crate) link: &'a Link,
+    pub(crate) link: &'a Route,
     pub(crate) work: &'a Work,
     pub(crate) probe: &'a Probe,
     pub(crate) shared: &'a Shared,
@@ -46,13 +46,9 @@ impl Session<'_> {
     pub(crate) async fn run(&self) -> Result<Bye, Failure> {
         let node = &self.work.node.name;
         let settings = &self.shared.settings;
-        let channel = exec::session(self.link, node, settings.start).await?;
-        let mut pipe = Pipe::new(node, channel);
         let word = script::word();
         let command = script::install(&word, self.probe, &settings.scratch, "serve");
-        if let Err(e) = pipe.write.exec(true, command).await {
-            return Err(Failure::new(node, Phase::Start, FailureKind::LinkLost, format!("the connection broke: {e}")));
-        }
+        let mut pipe = self.link.exec(node, &command, settings.start).await?;
         let started = tokio::select! {
             started = upload::install(&mut pipe, &word, self.probe, settings, self.report) => started?,
             () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Upload)),
@@ -194,6 +190,10 @@ impl Session<'_> {
 
     fn cut(&self, pipe: &Pipe, stream: &Stream) -> Failure {
         let errors = pipe.errors();
+        if pipe.ssh_failed() {
+            let what = format!("the system's ssh failed during {}{errors}", stream.doing);
+            return self.failed(FailureKind::LinkLost, what);
+        }
         let how = match &pipe.exit {
             Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
             Some(Exit::Status(137)) => "was killed (status 137: by hand or for lack of memory)".to_owned(),

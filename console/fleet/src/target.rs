@@ -23,6 +23,8 @@ pub(crate) struct Records {
 pub(crate) struct Target {
     /// The name used in messages.
     pub(crate) node: String,
+    /// The name that the SSH configuration knows.
+    pub(crate) alias: String,
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) user: String,
@@ -89,6 +91,7 @@ impl Resolver {
         };
         Ok(Target {
             node: node.name.clone(),
+            alias: node.host.clone(),
             port,
             user,
             identities: identities(node, &found),

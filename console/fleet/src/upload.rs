@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use russh::ChannelMsg;
-use russh::client::Msg;
-use russh::{ChannelReadHalf, ChannelWriteHalf};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::context::Reporter;
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
+use crate::openssh;
 use crate::probe::Probe;
+use crate::route::{Reading, Writing};
 use crate::script::{Answer, answer};
 use crate::settings::Settings;
 
@@ -21,11 +21,11 @@ const TALK: usize = 256 * 1024;
 /// Bytes kept of standard error.
 const TAIL: usize = 2 * 1024;
 
-/// A session channel on which a command runs.
+/// A command that runs on a node.
 pub(crate) struct Pipe {
     pub(crate) node: String,
-    pub(crate) read: ChannelReadHalf,
-    pub(crate) write: ChannelWriteHalf<Msg>,
+    pub(crate) read: Reading,
+    pub(crate) write: Writing,
     /// How the command ended, once it did.
     pub(crate) exit: Option<Exit>,
     errors: Vec<u8>,
@@ -49,8 +49,7 @@ pub(crate) enum Heard {
 }
 
 impl Pipe {
-    pub(crate) fn new(node: &str, channel: russh::Channel<Msg>) -> Self {
-        let (read, write) = channel.split();
+    pub(crate) fn new(node: &str, read: Reading, write: Writing) -> Self {
         Self { node: node.to_owned(), read, write, exit: None, errors: Vec::new() }
     }
 
@@ -58,6 +57,11 @@ impl Pipe {
     pub(crate) async fn hear(&mut self) -> Heard {
         let message = self.read.wait().await;
         note(message, &mut self.exit, &mut self.errors)
+    }
+
+    /// Whether the system's `ssh` failed by itself, and not the command.
+    pub(crate) fn ssh_failed(&self) -> bool {
+        matches!(self.read, Reading::OpenSsh(_)) && self.exit == Some(Exit::Status(openssh::OWN_FAILURE))
     }
 
     /// The last of standard error, for a message; empty, or beginning with `; it said`.
@@ -160,7 +164,7 @@ async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Repor
 /// Whether the chunk was taken; false when the other side closed.
 async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Result<bool, russh::Error> {
     let Pipe { write, read, exit, errors, .. } = pipe;
-    let sending = write.data_bytes(chunk);
+    let sending = write.data(chunk);
     tokio::pin!(sending);
     loop {
         tokio::select! {
@@ -227,6 +231,10 @@ impl Talk<'_> {
     }
 
     fn no_shell(&self, pipe: &Pipe) -> Failure {
+        if pipe.ssh_failed() {
+            let what = format!("the system's ssh failed{}", pipe.errors());
+            return Failure::new(&pipe.node, Phase::Login, FailureKind::LoginRefused, what);
+        }
         let how = match &pipe.exit {
             Some(Exit::Status(status)) => format!("status {status}"),
             Some(Exit::Signal(signal)) => format!("signal {signal}"),
@@ -245,8 +253,8 @@ impl Pipe {
     }
 
     /// Writes a request; a connection that takes nothing for a second counts as written, silence will tell.
-    pub(crate) async fn write(&self, bytes: Vec<u8>) {
-        let _ = timeout(Duration::from_secs(1), self.write.data_bytes(bytes)).await;
+    pub(crate) async fn write(&mut self, bytes: Vec<u8>) {
+        let _ = timeout(Duration::from_secs(1), self.write.data(bytes.into())).await;
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use muster_fleet::Transport;
 
 use super::{Deadlines, Raw};
 
@@ -56,6 +57,8 @@ pub struct Config {
     pub accept_new_keys: Setting<bool>,
     /// Colour wish: `auto`, `always`, `never`.
     pub color: Setting<String>,
+    /// Which SSH is spoken.
+    pub transport: Setting<Transport>,
     /// Patience with nodes, where the file speaks of it.
     pub deadlines: Setting<Deadlines>,
 }
@@ -76,6 +79,7 @@ pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> 
         ssh_config: pick(flags.ssh_config.map(Some), file.ssh_config.map(Some), None, &from_file),
         accept_new_keys: host_keys(pick(flags.host_keys, file.host_keys, "accept-new".into(), &from_file))?,
         color: pick(flags.color, file.color, "auto".into(), &from_file),
+        transport: transport(pick(flags.transport, file.transport, "auto".into(), &from_file))?,
         deadlines: Setting { value: file.deadlines, source: from_file },
     };
     check(&config)?;
@@ -116,6 +120,16 @@ fn host_keys(word: Setting<String>) -> Result<Setting<bool>> {
         "yes" => false,
         "accept-new" => true,
         other => bail!("host_keys is '{other}' ({}); yes or accept-new", word.source),
+    };
+    Ok(Setting { value, source: word.source })
+}
+
+fn transport(word: Setting<String>) -> Result<Setting<Transport>> {
+    let value = match word.value.as_str() {
+        "auto" => Transport::Auto,
+        "own" => Transport::Own,
+        "openssh" => Transport::OpenSsh,
+        other => bail!("transport is '{other}' ({}); auto, own or openssh", word.source),
     };
     Ok(Setting { value, source: word.source })
 }

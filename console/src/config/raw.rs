@@ -24,6 +24,8 @@ pub struct Raw {
     pub host_keys: Option<String>,
     /// `auto`, `always` or `never`.
     pub color: Option<String>,
+    /// `auto`, `own` or `openssh`.
+    pub transport: Option<String>,
     /// How long to wait for a node.
     #[serde(default)]
     pub deadlines: Deadlines,
