@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Selection, Settings};
@@ -11,7 +12,7 @@ use muster_store::{Db, Run, RunState, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Pick, run::Say};
-use crate::config::Config;
+use crate::config::{Config, Deadlines};
 use crate::engine::{self, Observer, Scan};
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
 use crate::out;
@@ -99,7 +100,27 @@ pub fn settings(config: &Config) -> Result<Arc<Settings>, Problem> {
     if !config.accept_new_keys.value {
         settings.host_key_policy = HostKeyPolicy::Strict;
     }
+    settings.transport = config.transport.value;
+    wait_as_told(&mut settings, &config.deadlines.value);
     Ok(Arc::new(settings))
+}
+
+fn wait_as_told(settings: &mut Settings, deadlines: &Deadlines) {
+    let mut places = [
+        &mut settings.connect,
+        &mut settings.banner,
+        &mut settings.login,
+        &mut settings.upload,
+        &mut settings.start,
+        &mut settings.idle,
+    ];
+    for (place, (_, given)) in places.iter_mut().zip(deadlines.named()) {
+        if let Some(seconds) = given {
+            **place = Duration::from_secs_f64(seconds);
+        }
+    }
+    // A probe that is asked less often than it must speak would hang by definition.
+    settings.ping = settings.ping.min(settings.idle / 3);
 }
 
 /// A playbook by name or file.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
-
+use std::process::Child;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -23,6 +24,7 @@ pub struct Options {
 pub struct Fleet {
     // Nodes are dropped before the folder that holds their disks.
     nodes: Vec<Node>,
+    held: Vec<Child>,
     prefix: String,
     dir: tempfile::TempDir,
 }
@@ -34,8 +36,10 @@ impl Fleet {
     /// When the system refuses; what was made until then is removed.
     pub fn up(options: Options) -> Result<Self> {
         let dir = tempfile::Builder::new().prefix("muster-fleet-").tempdir()?;
-        let prefix = format!("mt{}", std::process::id());
-        let mut fleet = Self { nodes: Vec::new(), prefix, dir };
+        // Two fleets of one test program must not meet.
+        static FLEETS: AtomicU32 = AtomicU32::new(0);
+        let prefix = format!("mt{}x{}", std::process::id(), FLEETS.fetch_add(1, Ordering::Relaxed));
+        let mut fleet = Self { nodes: Vec::new(), held: Vec::new(), prefix, dir };
         let key = fleet.path("id");
         run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &key])?;
         fleet.network(options.nodes)?;
@@ -81,6 +85,48 @@ impl Fleet {
             })
             .collect::<String>();
         Ok(fs::write(path, changed)?)
+    }
+
+    /// Takes `name` off the network.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn unplug(&self, name: &str) -> Result<()> {
+        let port = format!("p{}", name.trim_start_matches(['n', '0']));
+        run(&["ip", "-n", &self.netns("hub"), "link", "set", &port, "down"]).map(drop)
+    }
+
+    /// Limits what `name` receives to `rate`, such as `8mbit`.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn slow_link(&self, name: &str, rate: &str) -> Result<()> {
+        let (hub, port) = (self.netns("hub"), format!("p{}", name.trim_start_matches(['n', '0'])));
+        let qdisc = ["tc", "-n", &hub, "qdisc", "add", "dev", &port, "root"];
+        run(&[&qdisc[..], &["tbf", "rate", rate, "burst", "16kb", "latency", "400ms"]].concat()).map(drop)
+    }
+
+    /// Gives `name` in the inventory the key `file`, which needs a passphrase.
+    ///
+    /// # Errors
+    /// When the key or the inventory cannot be written.
+    pub fn encrypt_key(&self, name: &str, file: &str) -> Result<()> {
+        run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", &self.path(file)])?;
+        let text = fs::read_to_string(self.path("inventory.toml"))?;
+        let line = format!("name = \"{name}\"\n");
+        let with_key = format!("{line}identity = \"{}\"\n", self.path(file));
+        Ok(fs::write(self.path("inventory.toml"), text.replace(&line, &with_key))?)
+    }
+
+    /// Opens a connection to `name` that says nothing for `seconds`: for its sshd, a login under way.
+    ///
+    /// # Errors
+    /// When the connection cannot be made.
+    pub fn hold_login(&mut self, name: &str, seconds: u32) -> Result<()> {
+        let netns = self.netns("console");
+        let held = self.node(name).hold_login(&netns, seconds)?;
+        self.held.push(held);
+        Ok(())
     }
 
     /// A console on this fleet's network, with its own database.
@@ -152,6 +198,10 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
+        for held in &mut self.held {
+            let _ = held.kill();
+            let _ = held.wait();
+        }
         let names: Vec<String> = self.nodes.drain(..).map(|node| node.netns.clone()).collect();
         for netns in names.into_iter().chain([self.netns("hub"), self.netns("console")]) {
             let _ = run(&["ip", "netns", "del", &netns]);

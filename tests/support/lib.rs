@@ -7,10 +7,12 @@
 mod cgroup;
 mod console;
 mod disk;
+mod fault;
 mod fleet;
 mod node;
 mod shell;
 
 pub use console::{Console, Ran, binary};
 pub use fleet::{Fleet, Options};
-pub use shell::{is_root, skip};
+pub use node::Node;
+pub use shell::{is_root, run, skip};

@@ -131,15 +131,31 @@ impl Node {
         self.group.freeze(frozen)
     }
 
-    /// Processes of the probe that run on it now.
+    /// Number of probes that run on it now.
     #[must_use]
     pub fn probes(&self) -> usize {
+        self.probe_pids().len()
+    }
+
+    /// Whether a probe on it has used CPU time worth the name, which looking does not.
+    #[must_use]
+    pub fn measures(&self) -> bool {
+        let ticks = |pid: &String| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // User and system time, the 14th and 15th field; the name before them may hold spaces.
+            let fields: Vec<i64> = stat.rsplit(')').next()?.split(' ').filter_map(|f| f.parse().ok()).collect();
+            Some(fields.get(10)? + fields.get(11)?)
+        };
+        self.probe_pids().iter().filter_map(ticks).any(|ticks| ticks > 12)
+    }
+
+    pub(crate) fn probe_pids(&self) -> Vec<String> {
         let pids = run(&["ip", "netns", "pids", &self.netns]).unwrap_or_default();
         let is_probe = |pid: &&str| {
             fs::read_to_string(format!("/proc/{pid}/cmdline"))
                 .is_ok_and(|c| c.contains("probe-") && c.contains("serve"))
         };
-        pids.split_whitespace().filter(is_probe).count()
+        pids.split_whitespace().filter(is_probe).map(str::to_owned).collect()
     }
 }
 

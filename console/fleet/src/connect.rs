@@ -12,17 +12,24 @@ use tokio::time::timeout;
 
 use crate::context::{Reporter, Shared};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
+use crate::proxy::Proxy;
 use crate::settings::Settings;
 use crate::target::Target;
 use crate::trust::{Refusal, Trust, Wanted};
 use crate::watched::{Beginning, Watched};
-use crate::{auth, jump};
+use crate::{auth, jump, proxy};
 
 /// An authenticated connection.
 pub(crate) struct Link {
     pub(crate) handle: Handle<Peer>,
-    /// Kept so that the jump host's connection outlives this one.
-    _via: Option<Arc<Link>>,
+    _via: Via,
+}
+
+/// What carries a connection; kept so that it outlives it.
+enum Via {
+    Tcp,
+    Host(#[expect(dead_code, reason = "only held")] Arc<Link>),
+    Command(#[expect(dead_code, reason = "only held")] Proxy),
 }
 
 /// The other side, as russh asks about it.
@@ -73,15 +80,7 @@ impl Link {
     }
 
     async fn attempt(target: &Target, shared: &Shared, report: &Reporter) -> Result<Self, Failure> {
-        let beginning = Beginning::default();
-        let (mut handle, via) = if target.jump.is_empty() {
-            let stream = tcp(target, report).await?;
-            (handshake(Watched::new(stream, beginning.clone()), &beginning, target, shared).await?, None)
-        } else {
-            report.link(LinkState::TcpConnect).await;
-            let (stream, via) = jump::tunnel(target, shared).await?;
-            (handshake(Watched::new(stream, beginning.clone()), &beginning, target, shared).await?, Some(via))
-        };
+        let (mut handle, via) = Self::reach(target, shared, report).await?;
         report.link(LinkState::Authenticating).await;
         let limit = shared.settings.login;
         timeout(limit, auth::login(&mut handle, target, shared)).await.unwrap_or_else(|_| {
@@ -90,6 +89,29 @@ impl Link {
             Err(Failure::new(&target.node, Phase::Login, FailureKind::LoginTimeout, what))
         })?;
         Ok(Self { handle, _via: via })
+    }
+
+    /// Up to the key exchange, over whatever leads there.
+    async fn reach(target: &Target, shared: &Shared, report: &Reporter) -> Result<(Handle<Peer>, Via), Failure> {
+        let beginning = Beginning::default();
+        if !target.jump.is_empty() {
+            report.link(LinkState::TcpConnect).await;
+            let (stream, via) = jump::tunnel(target, shared).await?;
+            let stream = Watched::new(stream, beginning.clone());
+            return Ok((handshake(stream, &beginning, target, shared).await?, Via::Host(via)));
+        }
+        if let Some(command) = &target.proxy {
+            report.link(LinkState::TcpConnect).await;
+            let (stream, proxy) = proxy::start(command, target)?;
+            let stream = Watched::new(stream, beginning.clone());
+            return match handshake(stream, &beginning, target, shared).await {
+                Ok(handle) => Ok((handle, Via::Command(proxy))),
+                Err(failure) if failure.phase == Phase::HostKey => Err(failure),
+                Err(failure) => Err(proxy.explain(failure, command).await),
+            };
+        }
+        let stream = Watched::new(tcp(target, report).await?, beginning.clone());
+        Ok((handshake(stream, &beginning, target, shared).await?, Via::Tcp))
     }
 }
 
@@ -160,10 +182,10 @@ where
     match result {
         Ok(Ok(handle)) => Ok(handle),
         Ok(Err(e)) => Err(explain(&e, beginning, target)),
-        Err(_) if beginning.silent() => Err(failed(
-            FailureKind::NoBanner,
-            format!("no banner within {} (TCP connected; is sshd stopped or the node hung?)", spoken(limit)),
-        )),
+        Err(_) if beginning.silent() => {
+            let hint = if target.proxy.is_none() { " (TCP connected; is sshd stopped or the node hung?)" } else { "" };
+            Err(failed(FailureKind::NoBanner, format!("no banner within {}{hint}", spoken(limit))))
+        }
         Err(_) => Err(failed(
             FailureKind::NoBanner,
             format!("said '{}' and then nothing; no key exchange within {}", beginning.line(), spoken(limit)),
@@ -181,7 +203,10 @@ fn explain(error: &russh::Error, beginning: &Beginning, target: &Target) -> Fail
         }
         _ if dropped && beginning.silent() => failed(
             FailureKind::Dropped,
-            "closed before the banner (MaxStartups, a firewall, or sshd restarting)".to_owned(),
+            match target.proxy {
+                None => "closed before the banner (MaxStartups, a firewall, or sshd restarting)".to_owned(),
+                Some(_) => "closed before the banner".to_owned(),
+            },
         ),
         _ if dropped && !beginning.banner() => {
             failed(FailureKind::Dropped, format!("closed before the banner; it said '{}'", beginning.line()))

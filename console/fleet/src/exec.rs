@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use crate::connect::Link;
 use crate::link::{Failure, FailureKind, Phase, spoken};
+use crate::route::{Reading, Route};
 
 /// Most bytes kept of each of standard output and standard error.
 const KEPT: usize = 64 * 1024;
@@ -36,17 +37,16 @@ pub(crate) async fn session(link: &Link, node: &str, limit: Duration) -> Result<
 }
 
 /// Runs `command` to its end.
-pub(crate) async fn run(link: &Link, node: &str, command: &str, limit: Duration) -> Result<Output, Failure> {
+pub(crate) async fn run(route: &Route, node: &str, command: &str, limit: Duration) -> Result<Output, Failure> {
     let failed = |kind, what: String| Failure::new(node, Phase::Run, kind, what);
-    let mut channel = session(link, node, limit).await?;
+    let mut pipe = route.exec(node, command, limit).await?;
     let broke = |e: russh::Error| failed(FailureKind::LinkLost, format!("the connection broke: {e}"));
-    channel.exec(true, command).await.map_err(broke)?;
-    channel.eof().await.map_err(broke)?;
-    let collected = timeout(limit, collect(&mut channel)).await;
+    pipe.write.eof().await.map_err(broke)?;
+    let collected = timeout(limit, collect(&mut pipe.read)).await;
     collected.map_err(|_| failed(FailureKind::TimeLimit, format!("no end within {}", spoken(limit))))
 }
 
-async fn collect(channel: &mut Channel<Msg>) -> Output {
+async fn collect(channel: &mut Reading) -> Output {
     let mut output = Output::default();
     let keep = |into: &mut Vec<u8>, data: &[u8]| {
         let room = KEPT.saturating_sub(into.len()).min(data.len());

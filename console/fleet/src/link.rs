@@ -158,6 +158,12 @@ impl Failure {
         Self { phase, kind, message: format!("{node}: {}: {what}", phase.name()) }
     }
 
+    /// The message without the node and the phase.
+    pub(crate) fn what(&self, node: &str) -> String {
+        let start = format!("{node}: {}: ", self.phase.name());
+        self.message.strip_prefix(&start).unwrap_or(&self.message).to_owned()
+    }
+
     /// Whether another attempt a moment later may well succeed.
     #[must_use]
     pub const fn transient(&self) -> bool {

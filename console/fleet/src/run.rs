@@ -8,21 +8,21 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::connect::Link;
 use crate::context::{Reporter, Shared};
 use crate::event::{Event, EventKind, Work};
 use crate::exec::{self, Output};
 use crate::inventory::Node;
 use crate::link::{Failure, FailureKind, LinkState, Phase};
 use crate::probe::Probe;
+use crate::route::Route;
 use crate::script;
 use crate::settings::Settings;
 use crate::stream::Session;
-use crate::upload::{self, Pipe};
+use crate::upload;
 
 /// Does every work and tells `events` about it: states and frames as they come, and exactly one
-/// [`EventKind::Ended`] for every work. Works of one node share a connection and run in the order given.
-/// Returns when all have ended; after `cancel` within a few seconds, with the remote processes killed.
+/// [`EventKind::Ended`] for every work. Nodes get their turn, and works of one node run over one connection, in the
+/// order given. Returns when all have ended; after `cancel` within a few seconds, with the remote processes killed.
 /// A receiver that was dropped counts as cancelled.
 pub async fn run(
     works: Vec<Work>,
@@ -44,10 +44,10 @@ pub async fn run(
             shared: shared.clone(),
             cancel: cancel.clone(),
         };
-        let window = window.clone();
+        // Waiting here keeps the order given. The semaphore is never closed.
+        let turn = window.clone().acquire_owned().await;
         tasks.spawn(async move {
-            // The semaphore is never closed.
-            let _turn = window.acquire_owned().await;
+            let _turn = turn;
             node.all(works).await;
         });
     }
@@ -88,14 +88,12 @@ pub async fn push(
 
 async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Shared>) -> Result<Output, Failure> {
     let link = open_again(node, shared).await?;
-    let channel = exec::session(&link, &node.name, shared.settings.start).await?;
-    let mut pipe = Pipe::new(&node.name, channel);
     let word = script::word();
     let line = script::install(&word, probe, &shared.settings.scratch, argument);
+    let mut pipe = link.exec(&node.name, &line, shared.settings.start).await?;
     let broke = |e: russh::Error| {
         Failure::new(&node.name, Phase::Start, FailureKind::LinkLost, format!("the connection broke: {e}"))
     };
-    pipe.write.exec(true, line).await.map_err(broke)?;
     let report = Reporter::silent(&node.name);
     let started = upload::install(&mut pipe, &word, probe, &shared.settings, &report).await?;
     pipe.write.eof().await.map_err(broke)?;
@@ -103,7 +101,7 @@ async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Share
     loop {
         match pipe.hear().await {
             upload::Heard::Data(data) => output.stdout.extend_from_slice(&data),
-            upload::Heard::Other => {}
+            upload::Heard::Taken | upload::Heard::Other => {}
             upload::Heard::Closed => break,
             upload::Heard::Lost => return Err(pipe.lost(Phase::Run)),
         }
@@ -125,11 +123,11 @@ where
     let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
     let mut tasks = JoinSet::new();
     for (place, node) in nodes.iter().enumerate() {
-        let window = window.clone();
+        let turn = window.clone().acquire_owned().await;
         let name = node.name.clone();
         let work = task(node.clone(), shared.clone());
         tasks.spawn(async move {
-            let _turn = window.acquire_owned().await;
+            let _turn = turn;
             (place, name, work.await)
         });
     }
@@ -139,9 +137,9 @@ where
 }
 
 /// A connection outside the course of a run; tells nobody.
-pub(crate) async fn open_again(node: &Node, shared: &Shared) -> Result<Link, Failure> {
+pub(crate) async fn open_again(node: &Node, shared: &Shared) -> Result<Route, Failure> {
     let target = shared.resolver.target(node, &shared.settings)?;
-    Link::open(&target, shared, &Reporter::silent(&node.name)).await
+    Route::open(&target, shared, &Reporter::silent(&node.name)).await
 }
 
 fn by_node(works: Vec<Work>) -> Vec<Vec<Work>> {
@@ -168,7 +166,7 @@ struct Worker {
 
 impl Worker {
     async fn all(&self, works: Vec<Work>) {
-        let mut link: Option<Link> = None;
+        let mut link: Option<Route> = None;
         for work in works {
             let result = self.one(&work, &mut link).await;
             if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::LinkLost) {
@@ -186,7 +184,7 @@ impl Worker {
         }
     }
 
-    async fn one(&self, work: &Work, link: &mut Option<Link>) -> Result<muster_wire::Bye, Failure> {
+    async fn one(&self, work: &Work, link: &mut Option<Route>) -> Result<muster_wire::Bye, Failure> {
         let cancelled = |phase| Failure::new(&work.node.name, phase, FailureKind::Cancelled, "cancelled");
         if self.cancel.is_cancelled() || !self.report.heard() {
             return Err(cancelled(Phase::Resolve));
@@ -196,7 +194,7 @@ impl Worker {
             None => {
                 let target = self.shared.resolver.target(&work.node, &self.shared.settings)?;
                 tokio::select! {
-                    opened = Link::open(&target, &self.shared, &self.report) => opened?,
+                    opened = Route::open(&target, &self.shared, &self.report) => opened?,
                     () = self.cancel.cancelled() => return Err(cancelled(Phase::Connect)),
                 }
             }

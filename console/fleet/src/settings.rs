@@ -13,6 +13,18 @@ pub enum HostKeyPolicy {
     AcceptNew,
 }
 
+/// Which SSH is spoken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transport {
+    /// Our own; the system's `ssh` where we have no usable key.
+    #[default]
+    Auto,
+    /// Only our own.
+    Own,
+    /// Only the system's `ssh`, one process for each node.
+    OpenSsh,
+}
+
 /// Everything `run` and `clean` need to know besides the nodes. Every limit is per node.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -22,11 +34,11 @@ pub struct Settings {
     pub connect: Duration,
     /// Then the banner and the key exchange must be done within this.
     pub banner: Duration,
-    /// Login must be done within this.
+    /// Login must be done within this; then the login shell must run a command within this.
     pub login: Duration,
     /// An upload that makes no progress for this long has failed.
     pub upload: Duration,
-    /// The probe must speak within this after it was started.
+    /// The probe must speak within this after it arrived.
     pub start: Duration,
     /// A probe that sends nothing for this long hangs.
     pub idle: Duration,
@@ -36,6 +48,8 @@ pub struct Settings {
     pub retries: u32,
     /// First pause before another attempt; doubled each time, with jitter.
     pub back_off: Duration,
+    /// Which SSH is spoken.
+    pub transport: Transport,
     /// What to do with unrecorded host keys; the SSH configuration may only make it stricter.
     pub host_key_policy: HostKeyPolicy,
     /// Known-hosts files, the operator's first: new keys go there. The SSH configuration may name others.
@@ -68,6 +82,7 @@ impl Default for Settings {
             ping: Duration::from_secs(5),
             retries: 6,
             back_off: Duration::from_millis(250),
+            transport: Transport::default(),
             host_key_policy: HostKeyPolicy::default(),
             known_hosts: under("known_hosts").into_iter().chain([PathBuf::from("/etc/ssh/ssh_known_hosts")]).collect(),
             ssh_config: under("config"),

@@ -6,11 +6,11 @@ use muster_wire::{Bye, Decoder, Frame, Request, encode_request, limits};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::connect::Link;
 use crate::context::{Reporter, Shared};
 use crate::event::{EventKind, Work};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
 use crate::probe::Probe;
+use crate::route::Route;
 use crate::upload::{Exit, Heard, Pipe, Started};
 use crate::{exec, script, upload};
 
@@ -19,7 +19,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// One work on one open connection.
 pub(crate) struct Session<'a> {
-    pub(crate) link: &'a Link,
+    pub(crate) link: &'a Route,
     pub(crate) work: &'a Work,
     pub(crate) probe: &'a Probe,
     pub(crate) shared: &'a Shared,
@@ -32,6 +32,8 @@ struct Stream {
     decoder: Decoder,
     /// What it was doing, for the message when it stops doing it.
     doing: String,
+    /// Work not finished, in the probe's order.
+    left: Vec<String>,
     pid: u32,
     bytes: usize,
     deadline: Instant,
@@ -44,21 +46,21 @@ impl Session<'_> {
     pub(crate) async fn run(&self) -> Result<Bye, Failure> {
         let node = &self.work.node.name;
         let settings = &self.shared.settings;
-        let channel = exec::session(self.link, node, settings.start).await?;
-        let mut pipe = Pipe::new(node, channel);
         let word = script::word();
         let command = script::install(&word, self.probe, &settings.scratch, "serve");
-        if let Err(e) = pipe.write.exec(true, command).await {
-            return Err(Failure::new(node, Phase::Start, FailureKind::LinkLost, format!("the connection broke: {e}")));
-        }
+        let mut pipe = self.link.exec(node, &command, settings.start).await?;
         let started = tokio::select! {
             started = upload::install(&mut pipe, &word, self.probe, settings, self.report) => started?,
             () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Upload)),
         };
-        let mut stream = Stream::new(&started, settings.start, self.work.limit);
-        let result = self.frames(&mut pipe, &mut stream, started.rest).await;
-        if result.is_err() {
-            self.end(&mut pipe, &mut stream).await;
+        let mut stream = Stream::new(&started, settings.start, self.work);
+        let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
+        if let Err(failure) = &mut result {
+            let silence = self.end(&mut pipe, &mut stream).await;
+            if failure.kind == FailureKind::Hang && failure.phase == Phase::Run {
+                let why = silence.unwrap_or("the node answers, so the probe is stopped or starved".to_owned());
+                failure.message.push_str(&format!("; {why}"));
+            }
         }
         result
     }
@@ -80,7 +82,7 @@ impl Session<'_> {
                             return Ok(bye);
                         }
                     }
-                    Heard::Other => {}
+                    Heard::Taken | Heard::Other => {}
                     Heard::Closed => return Err(self.cut(pipe, stream)),
                     Heard::Lost => return Err(pipe.lost(Phase::Run)),
                 },
@@ -130,8 +132,9 @@ impl Session<'_> {
         Ok(last)
     }
 
-    /// Asks the probe to stop, closes its input, and kills what is left of it.
-    async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) {
+    /// Asks the probe to stop, closes its input, and kills what is left of it. Tells why the node does not even
+    /// answer a new connection, if so.
+    async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) -> Option<String> {
         if let Ok(bytes) = encode_request(&Request::Stop) {
             pipe.write(bytes).await;
         }
@@ -139,28 +142,31 @@ impl Session<'_> {
         let closing = async { while !matches!(pipe.hear().await, Heard::Closed | Heard::Lost) {} };
         // A group may outlive its leader, so only a probe that took its leave is left alone.
         let said_goodbye = timeout(GRACE, closing).await.is_ok() && pipe.exit == Some(Exit::Status(0));
-        if !said_goodbye {
-            self.kill(stream.pid).await;
-        }
+        let silence = if said_goodbye { None } else { self.kill(stream.pid).await.err() };
         let _ = timeout(Duration::from_secs(1), pipe.write.close()).await;
+        silence.map(|why| format!("a new connection: {why}"))
     }
 
     /// Kills the remote process group; over a new connection when this one is gone or opens no more sessions.
-    async fn kill(&self, pid: u32) {
+    async fn kill(&self, pid: u32) -> Result<(), String> {
         let node = &self.work.node.name;
         let limit = Duration::from_secs(3);
         let command = script::kill(pid);
         if exec::run(self.link, node, &command, limit).await.is_ok() {
-            return;
+            return Ok(());
         }
-        let again = crate::run::open_again(&self.work.node, self.shared);
-        match timeout(Duration::from_secs(10), again).await {
+        let again = timeout(Duration::from_secs(10), crate::run::open_again(&self.work.node, self.shared)).await;
+        let killed = match again {
             Ok(Ok(link)) => {
-                let killed = exec::run(&link, node, &command, limit).await;
-                log::info!("{node}: killed process group {pid} over a new connection: {}", killed.is_ok());
+                exec::run(&link, node, &command, limit).await.map(drop).map_err(|failure| failure.what(node))
             }
-            _ => log::warn!("{node}: run: process group {pid} could not be killed; it ends itself without a console"),
+            Ok(Err(failure)) => Err(failure.what(node)),
+            Err(_) => Err("not open within 10 s".to_owned()),
+        };
+        if let Err(why) = &killed {
+            log::warn!("{node}: process group {pid} could not be killed ({why}); it ends itself without a console");
         }
+        killed
     }
 
     fn failed(&self, kind: FailureKind, what: impl std::fmt::Display) -> Failure {
@@ -174,9 +180,7 @@ impl Session<'_> {
     fn silent(&self, stream: &Stream) -> Failure {
         if stream.decoder.greeted() {
             let idle = spoken(self.shared.settings.idle);
-            let what =
-                format!("hangs: no frame for {idle} during {} (stopped, swapping, or the node hangs)", stream.doing);
-            return self.failed(FailureKind::Hang, what);
+            return self.failed(FailureKind::Hang, format!("no frame for {idle} during {}", stream.doing));
         }
         let noise = stream.decoder.noise();
         let said = if noise.is_empty() { "it said nothing".to_owned() } else { format!("it said '{noise}'") };
@@ -186,6 +190,10 @@ impl Session<'_> {
 
     fn cut(&self, pipe: &Pipe, stream: &Stream) -> Failure {
         let errors = pipe.errors();
+        if pipe.ssh_failed() {
+            let what = format!("the system's ssh failed during {}{errors}", stream.doing);
+            return self.failed(FailureKind::LinkLost, what);
+        }
         let how = match &pipe.exit {
             Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
             Some(Exit::Status(137)) => "was killed (status 137: by hand or for lack of memory)".to_owned(),
@@ -201,14 +209,16 @@ impl Session<'_> {
 }
 
 impl Stream {
-    fn new(started: &Started, start: Duration, limit: Duration) -> Self {
+    fn new(started: &Started, start: Duration, work: &Work) -> Self {
         let now = Instant::now();
+        let left = names(&work.request);
         Self {
             decoder: Decoder::new(),
-            doing: "its start".to_owned(),
+            doing: left.first().cloned().unwrap_or_else(|| "its start".to_owned()),
+            left,
             pid: started.pid,
             bytes: 0,
-            deadline: now + limit,
+            deadline: now + work.limit,
             quiet_until: now + start,
             live: false,
         }
@@ -219,14 +229,23 @@ impl Stream {
             // A hostile number must not turn the kill into one of everything: 0 and 1 mean more than a group.
             Frame::Hello(hello) if (2..=4_194_304).contains(&hello.pid) => self.pid = hello.pid,
             Frame::Progress(progress) => self.doing = progress.benchmark.clone(),
-            Frame::Facts(facts) => self.doing = facts.collector.clone(),
-            Frame::Series(series) => self.doing = series.metric.benchmark.clone(),
             Frame::Finished(finished) => {
-                self.doing = format!("the work after {}", finished.name);
+                self.left.retain(|work| *work != finished.name);
+                self.doing = self.left.first().cloned().unwrap_or_else(|| "its goodbye".to_owned());
                 self.bytes = 0;
             }
             _ => {}
         }
+    }
+}
+
+/// What a request asks for, by the names under which the probe finishes it.
+fn names(request: &Request) -> Vec<String> {
+    match request {
+        Request::Run { collectors, benchmarks, .. } => {
+            collectors.iter().map(|name| format!("collect/{name}")).chain(benchmarks.iter().cloned()).collect()
+        }
+        _ => Vec::new(),
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct Records {
 pub(crate) struct Target {
     /// The name used in messages.
     pub(crate) node: String,
+    /// The name that the SSH configuration knows.
+    pub(crate) alias: String,
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) user: String,
@@ -36,6 +38,8 @@ pub(crate) struct Target {
     pub(crate) agent: Option<PathBuf>,
     /// Hops, outermost first; empty for a direct connection.
     pub(crate) jump: Vec<Jump>,
+    /// The command whose input and output are the connection, where there are no hops.
+    pub(crate) proxy: Option<String>,
     /// The name and port under which the host key is recorded.
     pub(crate) key_name: (String, u16),
     pub(crate) records: Records,
@@ -72,13 +76,14 @@ impl Resolver {
         let found = config.resolve(&node.host, given);
         let jump = match &node.jump {
             Some(jump) => Jump::parse_list(jump).map_err(failed)?,
-            None if found.proxy_command.is_some() => {
-                let what = "ProxyCommand is not supported; name the host in ProxyJump, or in the inventory's jump";
-                return Err(failed(what.to_owned()));
-            }
             None if itself(&node.host, &found) => Vec::new(),
             None => found.proxy_jump.clone(),
         };
+        let proxy = found.proxy_command.clone().filter(|_| node.jump.is_none());
+        let user = found.user.clone().unwrap_or_else(|| settings.user.clone());
+        if let Some(odd) = [&node.host, &found.host_name, &user].into_iter().find(|w| proxy.is_some() && !plain(w)) {
+            return Err(failed(format!("'{odd}' may mean more to a shell than a name, so no ProxyCommand is run")));
+        }
         let port = found.port.unwrap_or(22);
         let key_name = match &found.host_key_alias {
             Some(alias) => (alias.clone(), 22),
@@ -86,13 +91,15 @@ impl Resolver {
         };
         Ok(Target {
             node: node.name.clone(),
+            alias: node.host.clone(),
             port,
-            user: found.user.clone().unwrap_or_else(|| settings.user.clone()),
+            user,
             identities: identities(node, &found),
             certificates: found.certificate_files.clone(),
             identities_only: found.identities_only,
             agent: agent(&found, settings),
             jump,
+            proxy,
             key_name,
             records: records(&found, settings),
             connect: found.connect_timeout.unwrap_or(settings.connect),
@@ -126,6 +133,11 @@ impl Resolver {
         let target = self.target(&as_node(last), settings)?;
         Ok(Target { jump: before.to_vec(), ..target })
     }
+}
+
+/// Whether a shell takes a word as it stands.
+fn plain(word: &str) -> bool {
+    !word.starts_with('-') && word.chars().all(|c| c.is_alphanumeric() || "._-:@%+=,".contains(c))
 }
 
 fn as_node(hop: &Jump) -> Node {
@@ -246,8 +258,18 @@ mod tests {
         let config = resolver("Host a\n ProxyJump bastion\nHost b\n ProxyCommand nc %h %p\n");
         let direct = Node { jump: Some("none".into()), ..node("a") };
         assert!(config.target(&direct, &settings()).unwrap().jump.is_empty());
-        let failure = config.target(&node("b"), &settings()).unwrap_err();
-        assert!(failure.message.starts_with("n1: resolve: ProxyCommand is not supported"), "{failure}");
+        assert_eq!(config.target(&node("b"), &settings()).unwrap().proxy.as_deref(), Some("nc b 22"));
+        let direct = Node { jump: Some("none".into()), ..node("b") };
+        assert_eq!(config.target(&direct, &settings()).unwrap().proxy, None);
+    }
+
+    #[test]
+    fn a_name_that_a_shell_would_obey_runs_no_proxy_command() {
+        let config = resolver("Host *\n ProxyCommand nc %h %p\n");
+        for host in ["a;reboot", "$(x)", "-oX=y", "a b"] {
+            let failure = config.target(&node(host), &settings()).unwrap_err();
+            assert!(failure.message.contains("no ProxyCommand is run"), "{failure}");
+        }
     }
 
     #[test]

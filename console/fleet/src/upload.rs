@@ -1,14 +1,16 @@
 //! How does the probe get onto a node and start? Talks with the install script until the probe takes over.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use russh::ChannelMsg;
-use russh::client::Msg;
-use russh::{ChannelReadHalf, ChannelWriteHalf};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::context::Reporter;
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
+use crate::openssh;
 use crate::probe::Probe;
+use crate::route::{Reading, Writing};
 use crate::script::{Answer, answer};
 use crate::settings::Settings;
 
@@ -19,11 +21,11 @@ const TALK: usize = 256 * 1024;
 /// Bytes kept of standard error.
 const TAIL: usize = 2 * 1024;
 
-/// A session channel on which a command runs.
+/// A command that runs on a node.
 pub(crate) struct Pipe {
     pub(crate) node: String,
-    pub(crate) read: ChannelReadHalf,
-    pub(crate) write: ChannelWriteHalf<Msg>,
+    pub(crate) read: Reading,
+    pub(crate) write: Writing,
     /// How the command ended, once it did.
     pub(crate) exit: Option<Exit>,
     errors: Vec<u8>,
@@ -39,14 +41,15 @@ pub(crate) enum Exit {
 /// What a channel had to say.
 pub(crate) enum Heard {
     Data(Bytes),
+    /// The other side took bytes of ours.
+    Taken,
     Other,
     Closed,
     Lost,
 }
 
 impl Pipe {
-    pub(crate) fn new(node: &str, channel: russh::Channel<Msg>) -> Self {
-        let (read, write) = channel.split();
+    pub(crate) fn new(node: &str, read: Reading, write: Writing) -> Self {
         Self { node: node.to_owned(), read, write, exit: None, errors: Vec::new() }
     }
 
@@ -54,6 +57,11 @@ impl Pipe {
     pub(crate) async fn hear(&mut self) -> Heard {
         let message = self.read.wait().await;
         note(message, &mut self.exit, &mut self.errors)
+    }
+
+    /// Whether the system's `ssh` failed by itself, and not the command.
+    pub(crate) fn ssh_failed(&self) -> bool {
+        matches!(self.read, Reading::OpenSsh(_)) && self.exit == Some(Exit::Status(openssh::OWN_FAILURE))
     }
 
     /// The last of standard error, for a message; empty, or beginning with `; it said`.
@@ -76,6 +84,7 @@ fn note(message: Option<ChannelMsg>, exit: &mut Option<Exit>, errors: &mut Vec<u
             *exit = Some(Exit::Signal(muster_wire::clean(&format!("{signal_name:?}"), 40)));
         }
         Some(ChannelMsg::Failure) => *exit = Some(Exit::Status(127)),
+        Some(ChannelMsg::WindowAdjusted { .. }) => return Heard::Taken,
         Some(ChannelMsg::Close) => return Heard::Closed,
         None => return if exit.is_some() { Heard::Closed } else { Heard::Lost },
         Some(_) => {}
@@ -99,10 +108,12 @@ pub(crate) async fn install(
     settings: &Settings,
     report: &Reporter,
 ) -> Result<Started, Failure> {
-    let mut talk = Talk { word, buffer: Vec::new(), notes: Vec::new(), noise: Vec::new(), heard: 0 };
+    // The login shell reads its files before it answers, which is a part of the login.
+    let patience = settings.login;
+    let mut talk = Talk { word, patience, buffer: Vec::new(), notes: Vec::new(), noise: Vec::new(), heard: 0 };
     let mut dir = String::new();
     loop {
-        match talk.answer(pipe, settings).await? {
+        match talk.answer(pipe).await? {
             Answer::Note(kind, what) => talk.notes.push((kind, what)),
             Answer::Nowhere => return Err(nowhere(&pipe.node, &talk.notes)),
             Answer::Send { packed, dir: into } => {
@@ -110,6 +121,7 @@ pub(crate) async fn install(
                 let packed = if packed { probe.packed() } else { None };
                 let early = send(pipe, packed.unwrap_or_else(|| probe.bytes()), settings, report).await?;
                 talk.buffer.extend(early);
+                talk.patience = settings.start;
             }
             Answer::Bad(why) => return Err(bad(&pipe.node, &dir, &why)),
             Answer::Ready { pid, kept, path } => {
@@ -152,7 +164,7 @@ async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Repor
 /// Whether the chunk was taken; false when the other side closed.
 async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Result<bool, russh::Error> {
     let Pipe { write, read, exit, errors, .. } = pipe;
-    let sending = write.data_bytes(chunk);
+    let sending = write.data(chunk);
     tokio::pin!(sending);
     loop {
         tokio::select! {
@@ -160,7 +172,7 @@ async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Resul
             message = read.wait() => match note(message, exit, errors) {
                 Heard::Data(data) => heard.extend_from_slice(&data),
                 Heard::Closed | Heard::Lost => return Ok(false),
-                Heard::Other => {}
+                Heard::Taken | Heard::Other => {}
             },
         }
     }
@@ -168,6 +180,8 @@ async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Resul
 
 struct Talk<'a> {
     word: &'a str,
+    /// Longest silence before an answer.
+    patience: Duration,
     buffer: Vec<u8>,
     notes: Vec<(String, String)>,
     noise: Vec<u8>,
@@ -175,8 +189,9 @@ struct Talk<'a> {
 }
 
 impl Talk<'_> {
-    async fn answer(&mut self, pipe: &mut Pipe, settings: &Settings) -> Result<Answer, Failure> {
-        let deadline = Instant::now() + settings.start;
+    /// The next answer. What was sent may lie in buffers for long: while the node takes it, the clock starts anew.
+    async fn answer(&mut self, pipe: &mut Pipe) -> Result<Answer, Failure> {
+        let mut deadline = Instant::now() + self.patience;
         loop {
             while let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
                 let line: Vec<u8> = self.buffer.drain(..=end).collect();
@@ -196,12 +211,13 @@ impl Talk<'_> {
                     }
                     self.buffer.extend_from_slice(&data);
                 }
+                Ok(Heard::Taken) => deadline = Instant::now() + self.patience,
                 Ok(Heard::Other) => {}
                 Ok(Heard::Closed) => return Err(self.no_shell(pipe)),
                 Ok(Heard::Lost) => return Err(pipe.lost(Phase::Start)),
                 Err(_) => {
                     let what =
-                        format!("the login shell did not answer within {}; {}", spoken(settings.start), self.said());
+                        format!("the login shell did not answer within {}; {}", spoken(self.patience), self.said());
                     return Err(Failure::new(&pipe.node, Phase::Start, FailureKind::NoShell, what));
                 }
             }
@@ -215,6 +231,10 @@ impl Talk<'_> {
     }
 
     fn no_shell(&self, pipe: &Pipe) -> Failure {
+        if pipe.ssh_failed() {
+            let what = format!("the system's ssh failed{}", pipe.errors());
+            return Failure::new(&pipe.node, Phase::Login, FailureKind::LoginRefused, what);
+        }
         let how = match &pipe.exit {
             Some(Exit::Status(status)) => format!("status {status}"),
             Some(Exit::Signal(signal)) => format!("signal {signal}"),
@@ -233,8 +253,8 @@ impl Pipe {
     }
 
     /// Writes a request; a connection that takes nothing for a second counts as written, silence will tell.
-    pub(crate) async fn write(&self, bytes: Vec<u8>) {
-        let _ = timeout(std::time::Duration::from_secs(1), self.write.data_bytes(bytes)).await;
+    pub(crate) async fn write(&mut self, bytes: Vec<u8>) {
+        let _ = timeout(Duration::from_secs(1), self.write.data(bytes.into())).await;
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_fleet::demo::{LocalFleet, Options};
-use muster_fleet::{Event, EventKind, Failure, FailureKind, LinkState, Node, Phase, Probe, Settings, Work};
+use muster_fleet::{Event, EventKind, Failure, FailureKind, LinkState, Node, Phase, Probe, Settings, Transport, Work};
 use muster_wire::{Beat, Bye, Frame, Hello, MAGIC, Profile, Progress, Reading, Request, encode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -238,6 +238,110 @@ async fn a_jump_host_that_is_down_is_named_for_every_node_behind_it() {
     }
 }
 
+/// The fleet's settings with an SSH configuration of one `ProxyCommand` for all hosts.
+fn over(fleet: &LocalFleet, command: &str) -> Settings {
+    let file = fleet.dir().join("ssh_config");
+    std::fs::write(&file, format!("Host *\n  ProxyCommand {command}\n")).unwrap();
+    Settings { ssh_config: Some(file), ..settings(fleet) }
+}
+
+/// Joins standard input and output with a TCP connection, as nc and socat do.
+const RELAY: &str = "bash -c 'exec 3<>/dev/tcp/%h/%p; cat <&3 & cat >&3; kill %%1'";
+
+#[tokio::test]
+async fn a_proxy_command_carries_the_connection_and_ends_with_it() {
+    let fleet = fleet(1);
+    let mark = fleet.dir().display().to_string();
+    let settings = over(&fleet, &format!("env MARK={mark} {RELAY}"));
+    let node = &fleet.inventory().nodes()[0];
+    let events = run(vec![work(node), work(node)], stub(&[hello(), bye()], ""), settings).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn openssh_itself_carries_the_connection_through_a_node() {
+    let fleet = fleet(2);
+    let (bastion, node) = (&fleet.inventory().nodes()[0], &fleet.inventory().nodes()[1]);
+    let settings = settings(&fleet);
+    let (key, known) = (settings.identities[0].display(), settings.known_hosts[0].display());
+    let options = format!("-F none -i {key} -o UserKnownHostsFile={known} -o BatchMode=yes -l {}", settings.user);
+    let settings = over(&fleet, &format!("ssh {options} -p {} -W %h:%p 127.0.0.1", bastion.port));
+    let events = run(vec![work(node)], stub(&[hello(), bye()], ""), settings).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+}
+
+/// Settings with which the system's `ssh` finds the fleet's keys and records.
+fn with_openssh(fleet: &LocalFleet, transport: Transport) -> Settings {
+    let settings = settings(fleet);
+    let (key, known) = (settings.identities[0].display(), settings.known_hosts[0].display());
+    let file = fleet.dir().join("ssh_config");
+    std::fs::write(&file, format!("IdentityFile {key}\nUserKnownHostsFile {known}\nUser {}\n", settings.user)).unwrap();
+    Settings { ssh_config: Some(file), transport, ..settings }
+}
+
+#[tokio::test]
+async fn the_systems_ssh_carries_upload_and_frames() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    let settings = with_openssh(&fleet, Transport::OpenSsh);
+    let events = run(vec![work(node), work(node)], stub(&[hello(), progress(), bye()], ""), settings.clone()).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+    assert_eq!(uploads(&events), 1);
+    let stopped = stub(&[hello(), progress()], "kill -STOP $$; sleep 60");
+    let failure = failure(&run(vec![work(node)], stopped, settings).await);
+    assert!(failure.message.contains("the probe is stopped or starved"), "{failure}");
+    assert_eq!(gone(&fleet).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn the_systems_ssh_is_asked_where_we_have_no_usable_key() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    // An encrypted key for us; the system's ssh finds the right one beside it.
+    let key = fleet.dir().join("encrypted");
+    std::fs::write(&key, ENCRYPTED).unwrap();
+    let settings = with_openssh(&fleet, Transport::Auto);
+    let config = settings.ssh_config.clone().unwrap();
+    let text = std::fs::read_to_string(&config).unwrap();
+    let ours = fleet.dir().join("ours");
+    let known = settings.known_hosts[0].display();
+    std::fs::write(&ours, format!("IdentityFile {}\nUserKnownHostsFile {known}\n", key.display())).unwrap();
+    let own = Settings { ssh_config: Some(ours.clone()), ..settings.clone() };
+    let refused = failure(&run(vec![work(node)], stub(&[], ""), own).await);
+    assert_eq!(refused.kind, FailureKind::NoKey);
+    assert!(refused.message.contains("is encrypted; add it to ssh-agent"), "{refused}");
+    assert!(refused.message.contains("; the system's ssh said '"), "{refused}");
+    // `Match exec` holds for the system's ssh only.
+    std::fs::write(&ours, format!("Match exec true\n{text}\nMatch all\n IdentityFile {}\n", key.display())).unwrap();
+    let events =
+        run(vec![work(node)], stub(&[hello(), bye()], ""), Settings { ssh_config: Some(ours), ..settings }).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+}
+
+#[tokio::test]
+async fn what_the_systems_ssh_says_is_quoted() {
+    let fleet = fleet(1);
+    let mut node = fleet.inventory().nodes()[0].clone();
+    let settings = with_openssh(&fleet, Transport::OpenSsh);
+    node.port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let failure = failure(&run(vec![work(&node)], stub(&[], ""), settings).await);
+    assert!(failure.message.contains("the system's ssh failed; it said 'ssh: connect to host"), "{failure}");
+    assert!(failure.message.contains("Connection refused"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_proxy_command_that_fails_is_quoted_with_its_last_words() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    let broken = over(&fleet, "sh -c 'echo no such tunnel >&2; exit 7'");
+    let failure = failure(&run(vec![work(node)], stub(&[], ""), broken).await);
+    assert_eq!(failure.kind, FailureKind::Unreachable, "{failure}");
+    let words = "closed before the banner; ProxyCommand 'sh -c 'echo no such tunnel >&2; exit 7'' ended";
+    assert!(failure.message.contains("exit status: 7; it said 'no such tunnel'"), "{failure}");
+    assert!(failure.message.contains(words), "{failure}");
+}
+
 #[tokio::test]
 async fn a_changed_host_key_is_refused_with_file_line_and_both_fingerprints() {
     let fleet = fleet(2);
@@ -340,7 +444,8 @@ async fn a_stopped_probe_hangs_is_named_and_is_killed() {
     let probe = stub(&[hello(), progress()], "kill -STOP $$; sleep 60");
     let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], probe, settings(&fleet)).await);
     assert_eq!(failure.kind, FailureKind::Hang);
-    assert!(failure.message.contains("no frame for 2 s during cpu-stream"), "{failure}");
+    let words = "no frame for 2 s during cpu-stream; the node answers, so the probe is stopped or starved";
+    assert!(failure.message.contains(words), "{failure}");
     assert_eq!(gone(&fleet).await, Vec::<String>::new());
 }
 

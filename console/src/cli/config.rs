@@ -1,5 +1,7 @@
 //! `muster config`: settings in force, and where each came from.
 
+use muster_fleet::Transport;
+
 use crate::config::Config;
 use crate::exit::{Ended, PASS};
 use crate::out;
@@ -8,6 +10,11 @@ use crate::out;
 pub fn run(config: &Config) -> Ended {
     let ssh = config.ssh_config.value.as_ref().map_or("~/.ssh/config".to_owned(), |p| p.display().to_string());
     let keys = if config.accept_new_keys.value { "accept-new" } else { "yes" };
+    let transport = match config.transport.value {
+        Transport::Auto => "auto",
+        Transport::Own => "own",
+        Transport::OpenSsh => "openssh",
+    };
     let rows = [
         ("inventory", config.inventory.value.display().to_string(), &config.inventory.source),
         ("db", config.db.value.display().to_string(), &config.db.source),
@@ -16,10 +23,16 @@ pub fn run(config: &Config) -> Ended {
         ("tau", config.tau.value.to_string(), &config.tau.source),
         ("ssh_config", ssh, &config.ssh_config.source),
         ("host_keys", keys.to_owned(), &config.accept_new_keys.source),
+        ("transport", transport.to_owned(), &config.transport.source),
         ("color", config.color.value.clone(), &config.color.source),
     ];
     for (name, value, source) in rows {
         out::line(&format!("{name:<11} {value:<48} # {source}"))?;
+    }
+    for (name, given) in config.deadlines.value.named() {
+        if let Some(seconds) = given {
+            out::line(&format!("deadlines.{name} = {seconds} s # {}", config.deadlines.source))?;
+        }
     }
     Ok(PASS)
 }

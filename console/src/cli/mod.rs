@@ -99,6 +99,7 @@ impl Common {
             ssh_config: self.ssh_config.clone(),
             host_keys: self.host_keys.clone(),
             color: self.color.clone(),
+            ..Raw::default()
         }
     }
 }

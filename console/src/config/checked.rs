@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use muster_fleet::Transport;
 
-use super::Raw;
+use super::{Deadlines, Raw};
 
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,10 @@ pub struct Config {
     pub accept_new_keys: Setting<bool>,
     /// Colour wish: `auto`, `always`, `never`.
     pub color: Setting<String>,
+    /// Which SSH is spoken.
+    pub transport: Setting<Transport>,
+    /// Patience with nodes, where the file speaks of it.
+    pub deadlines: Setting<Deadlines>,
 }
 
 /// Merges flags over file over defaults.
@@ -74,6 +79,8 @@ pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> 
         ssh_config: pick(flags.ssh_config.map(Some), file.ssh_config.map(Some), None, &from_file),
         accept_new_keys: host_keys(pick(flags.host_keys, file.host_keys, "accept-new".into(), &from_file))?,
         color: pick(flags.color, file.color, "auto".into(), &from_file),
+        transport: transport(pick(flags.transport, file.transport, "auto".into(), &from_file))?,
+        deadlines: Setting { value: file.deadlines, source: from_file },
     };
     check(&config)?;
     Ok(config)
@@ -92,6 +99,11 @@ fn check(config: &Config) -> Result<()> {
     if !["auto", "always", "never"].contains(&config.color.value.as_str()) {
         bail!("color is '{}' ({}); auto, always or never", config.color.value, config.color.source);
     }
+    for (name, given) in config.deadlines.value.named() {
+        if let Some(seconds) = given.filter(|s| !(0.1..=3600.0).contains(s)) {
+            bail!("deadlines.{name} is {seconds} ({}); 0.1 to 3600 seconds", config.deadlines.source);
+        }
+    }
     Ok(())
 }
 
@@ -108,6 +120,16 @@ fn host_keys(word: Setting<String>) -> Result<Setting<bool>> {
         "yes" => false,
         "accept-new" => true,
         other => bail!("host_keys is '{other}' ({}); yes or accept-new", word.source),
+    };
+    Ok(Setting { value, source: word.source })
+}
+
+fn transport(word: Setting<String>) -> Result<Setting<Transport>> {
+    let value = match word.value.as_str() {
+        "auto" => Transport::Auto,
+        "own" => Transport::Own,
+        "openssh" => Transport::OpenSsh,
+        other => bail!("transport is '{other}' ({}); auto, own or openssh", word.source),
     };
     Ok(Setting { value, source: word.source })
 }
@@ -144,6 +166,13 @@ mod tests {
         assert_eq!((config.alpha.value, &config.alpha.source), (0.9, &Source::Flag));
         assert_eq!((config.tau.value, &config.tau.source), (0.05, &Source::File("/etc/muster.toml".into())));
         assert_eq!(config.fan_out.source, Source::Default);
+    }
+
+    #[test]
+    fn a_deadline_out_of_range_is_named_with_its_place() {
+        let file = Raw { deadlines: Deadlines { idle: Some(0.0), ..Deadlines::default() }, ..Raw::default() };
+        let said = resolve(Raw::default(), file, std::path::Path::new("c.toml")).unwrap_err().to_string();
+        assert_eq!(said, "deadlines.idle is 0 (c.toml); 0.1 to 3600 seconds");
     }
 
     #[test]

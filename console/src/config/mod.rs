@@ -4,4 +4,4 @@ mod checked;
 mod raw;
 
 pub use checked::{Config, default_file, resolve};
-pub use raw::Raw;
+pub use raw::{Deadlines, Raw};

@@ -24,6 +24,43 @@ pub struct Raw {
     pub host_keys: Option<String>,
     /// `auto`, `always` or `never`.
     pub color: Option<String>,
+    /// `auto`, `own` or `openssh`.
+    pub transport: Option<String>,
+    /// How long to wait for a node.
+    #[serde(default)]
+    pub deadlines: Deadlines,
+}
+
+/// How long to wait for one node, in seconds; what is left out keeps its default.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Deadlines {
+    /// For TCP to connect.
+    pub connect: Option<f64>,
+    /// Then for the banner and the key exchange.
+    pub banner: Option<f64>,
+    /// For the login, and then for the login shell to run a command.
+    pub login: Option<f64>,
+    /// For an upload to make progress.
+    pub upload: Option<f64>,
+    /// For the probe to speak once it is there.
+    pub start: Option<f64>,
+    /// For the next word of a probe at work.
+    pub idle: Option<f64>,
+}
+
+impl Deadlines {
+    /// Each with its name.
+    pub fn named(&self) -> [(&'static str, Option<f64>); 6] {
+        [
+            ("connect", self.connect),
+            ("banner", self.banner),
+            ("login", self.login),
+            ("upload", self.upload),
+            ("start", self.start),
+            ("idle", self.idle),
+        ]
+    }
 }
 
 /// Why a configuration file cannot be used.

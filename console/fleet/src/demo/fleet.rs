@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Guard;
 use super::server::{Host, serve};
 use crate::inventory::{Inventory, InventoryError};
-use crate::settings::{HostKeyPolicy, Settings};
+use crate::settings::{HostKeyPolicy, Settings, Transport};
 
 /// What fleet to raise.
 #[derive(Clone, Debug)]
@@ -153,6 +153,8 @@ impl LocalFleet {
     #[must_use]
     pub fn settings(&self) -> Settings {
         Settings {
+            // The operator's own ssh knows nothing of these nodes.
+            transport: Transport::Own,
             known_hosts: vec![self.dir.join("known_hosts")],
             identities: vec![self.dir.join("id_ed25519")],
             host_key_policy: HostKeyPolicy::Strict,

@@ -37,7 +37,7 @@ pub struct Resolved {
     pub identity_agent: Option<String>,
     /// Hops, the first to be reached first; empty for a direct connection.
     pub proxy_jump: Vec<Jump>,
-    /// A command that makes the connection, tokens not filled in. Never set together with hops.
+    /// A command that makes the connection, tokens filled in. Never set together with hops.
     pub proxy_command: Option<String>,
     /// The operator's `known_hosts` files.
     pub user_known_hosts: Option<Vec<PathBuf>>,
@@ -185,7 +185,8 @@ impl Walk<'_> {
         let (proxy_jump, proxy_command) = match found.proxy {
             Some(Proxy::Jump(hops)) => (hops, None),
             Some(Proxy::Command(command)) => {
-                (Vec::new(), Some(command).filter(|text| !text.eq_ignore_ascii_case("none")))
+                let command = Some(command).filter(|text| !text.eq_ignore_ascii_case("none"));
+                (Vec::new(), command.map(|text| tokens.text(&text)))
             }
             None => (Vec::new(), None),
         };

@@ -56,7 +56,7 @@ fn whichever_of_proxy_jump_and_proxy_command_comes_first_holds() {
     let found = resolve("ProxyJump a,root@b:23\nProxyCommand nc %h %p\n", "x");
     assert_eq!((found.proxy_jump.len(), found.proxy_command), (2, None));
     let found = resolve("ProxyCommand nc %h %p # x\nProxyJump a\n", "x");
-    assert_eq!((found.proxy_jump.len(), found.proxy_command.as_deref()), (0, Some("nc %h %p # x")));
+    assert_eq!((found.proxy_jump.len(), found.proxy_command.as_deref()), (0, Some("nc x 22 # x")));
     assert!(resolve("Host x\n ProxyJump none\nHost *\n ProxyJump a\n", "x").proxy_jump.is_empty());
 }
 

@@ -21,10 +21,17 @@ pub(super) struct Tokens<'a> {
 
 /// Tokens that stand for something in file names.
 const IN_FILES: &str = "%dhikLlnpru";
+/// Tokens that stand for something in a `ProxyCommand`.
+const IN_COMMANDS: &str = "%hnpr";
 
 impl Tokens<'_> {
     /// A file name filled in; checked before by [`check_file`].
     pub(super) fn file(&self, value: &str) -> PathBuf {
+        self.local.expand_tilde(&self.text(value))
+    }
+
+    /// A text filled in.
+    pub(super) fn text(&self, value: &str) -> String {
         let mut text = String::new();
         let mut rest = value.chars();
         while let Some(c) = rest.next() {
@@ -43,7 +50,7 @@ impl Tokens<'_> {
                 Some(other) => text.push(other),
             }
         }
-        self.local.expand_tilde(&text)
+        text
     }
 }
 
@@ -67,6 +74,10 @@ pub(super) fn check_host_name(value: &str) -> Result<(), String> {
 
 pub(super) fn check_file(value: &str) -> Result<(), String> {
     check(value, IN_FILES)
+}
+
+pub(super) fn check_command(value: &str) -> Result<(), String> {
+    check(value, IN_COMMANDS)
 }
 
 fn check(value: &str, known: &str) -> Result<(), String> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::token::{check_file, check_host_name, environment};
+use super::token::{check_command, check_file, check_host_name, environment};
 use super::{Jump, words};
 
 /// A checked setting. File names still have their `~` and `%h`.
@@ -40,6 +40,7 @@ pub enum StrictHostKeyChecking {
 /// Reads the value of `keyword`, which is in lower case; `None` for keywords that are not followed.
 pub(super) fn setting(keyword: &str, rest: &str) -> Result<Option<Setting>, String> {
     if keyword == "proxycommand" {
+        check_command(rest)?;
         return if rest.is_empty() { missing(keyword) } else { Ok(Some(Setting::ProxyCommand(rest.to_owned()))) };
     }
     if !FOLLOWED.contains(&keyword) {
