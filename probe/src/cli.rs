@@ -8,9 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use muster_wire::{BENCHMARKS, Frame, Outcome, Profile, benchmark};
+use muster_wire::{BENCHMARKS, Finished, Frame, Outcome, Profile, benchmark};
 
 use crate::exit::{FAILED, USAGE};
+use crate::passes::{self, How};
 use crate::report::{Look, Measured, Report};
 use crate::stop::{self, Cause, Stop};
 use crate::{collect::Root, fault, serve, table, work};
@@ -133,12 +134,17 @@ fn run(names: &[&'static str], profile: Profile, scratch: Option<PathBuf>, forma
 fn measure(name: &str, profile: Profile, scratch: Option<&std::path::Path>, stop: &Stop) -> Measured {
     let show = io::stderr().is_terminal();
     let mut series = Vec::new();
-    let finished = work::benchmark(name, profile, scratch, stop.flag(), &mut |frame| match frame {
+    let mut ended = None;
+    let how = How { profile, scratch, stop: stop.flag() };
+    passes::benchmarks(&[name.to_owned()], how, &mut |frame| match frame {
         Frame::Series(one) => series.push(one),
         Frame::Progress(at) if show => eprint!("\r\x1b[K{name} {:3.0} % {}", at.done * 100.0, at.note),
         Frame::Log(line) => eprintln!("{}", line.text),
+        Frame::Finished(end) => ended = Some(end),
         _ => {}
     });
+    let outcome = Outcome::Failed("it did not say how it ended".to_owned());
+    let finished = ended.unwrap_or_else(|| Finished { name: name.to_owned(), outcome, elapsed_ns: 0 });
     if show {
         eprint!("\r\x1b[K");
     }

@@ -11,6 +11,7 @@ mod collect;
 mod exit;
 mod fault;
 mod out;
+mod passes;
 mod pin;
 mod report;
 mod serve;

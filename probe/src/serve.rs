@@ -19,6 +19,7 @@ use muster_wire::{Decoder, Finished, Frame, Hello, Level, Outcome, PROTOCOL, Pro
 use crate::collect::{LOAD, Root};
 use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
+use crate::passes::{self, How};
 use crate::stop::{self, Cause, Stop};
 use crate::{clock, work};
 
@@ -214,14 +215,8 @@ impl Session {
         if !job.benchmarks.is_empty() && !looked && !self.stop.asked() {
             work::check_busy(&root, &mut say);
         }
-        for name in &job.benchmarks {
-            let finished = if self.stop.asked() {
-                not_run(name)
-            } else {
-                work::benchmark(name, job.profile, job.scratch.as_deref(), self.stop.flag(), &mut say)
-            };
-            say(Frame::Finished(finished));
-        }
+        let how = How { profile: job.profile, scratch: job.scratch.as_deref(), stop: self.stop.flag() };
+        passes::benchmarks(&job.benchmarks, how, &mut say);
     }
 
     fn leave(&self, done: &Done) -> ExitCode {

@@ -29,13 +29,22 @@ impl From<Halt> for Outcome {
     }
 }
 
-/// Fewest values of a series.
-const FEWEST: usize = 32;
+/// Passes of the smoke profile, and values of each: 33 in all.
+const PASSES: usize = 3;
+const PER_PASS: usize = 11;
 
 /// Values without which there is no series, however slow the node.
 const ENOUGH: usize = 5;
 
-/// Length and number of steps. Steps are bounded by time, not by work: a slow node takes as long as a fast one
+/// In how many passes over all benchmarks a profile takes its values: the longer ones outlast any neighbour's mood.
+pub(crate) const fn passes(profile: Profile) -> usize {
+    match profile {
+        Profile::Smoke => PASSES,
+        Profile::Quick | Profile::Standard | Profile::Full => 1,
+    }
+}
+
+/// Length and number of steps of one pass. Steps are bounded by time, not by work: a slow node takes as long as a fast one
 /// and shows fewer operations.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
@@ -62,17 +71,17 @@ impl Plan {
     /// others give every benchmark the same.
     ///
     /// A value should cover whole periods of whatever takes the CPU away from a node (quotas and duty cycles have
-    /// periods of 10 to 100 ms), so longer profiles lengthen steps first. In smoke, 32 values of each of some
-    /// twenty metrics in under five seconds leave 5 to 12 ms a step.
+    /// periods of 10 to 100 ms), so longer profiles lengthen steps first. In smoke, 33 values of each of some
+    /// twenty metrics in under five seconds leave 4 to 10 ms a step.
     pub(crate) fn new(profile: Profile, smoke: Duration, metrics: usize) -> Self {
         let (budget, values) = match profile {
-            Profile::Smoke => (smoke, FEWEST),
+            Profile::Smoke => (smoke / PASSES as u32, PER_PASS),
             Profile::Quick => (Duration::from_secs(6), 64),
             Profile::Standard => (Duration::from_secs(80), 256),
             Profile::Full => (Duration::from_secs(280), 512),
         };
         let smoke = profile == Profile::Smoke;
-        let (window, tolerance, most_warmup) = if smoke { (3, 0.05, 8) } else { (5, 0.02, values / 2) };
+        let (window, tolerance, most_warmup) = if smoke { (2, 0.05, 5) } else { (5, 0.02, values / 2) };
         let expected = metrics.max(1) * (values + window + 1);
         let step = budget.div_f64(expected as f64);
         let patience = (budget * 6 / metrics.max(1) as u32).max(Duration::from_secs(4));
@@ -168,14 +177,14 @@ mod tests {
     #[test]
     fn warm_up_is_capped_where_nothing_is_ever_steady() {
         let taken = take(|n| 1.5f64.powi(n as i32), Profile::Smoke).unwrap();
-        assert_eq!(taken.warmup, 8);
-        assert_eq!(taken.values.len(), FEWEST);
+        assert_eq!(taken.warmup, 5);
+        assert_eq!(taken.values.len(), PER_PASS);
     }
 
     #[test]
     fn a_value_that_cannot_be_is_a_failure() {
         assert!(matches!(take(|_| 0.0, Profile::Smoke), Err(Halt::Failed(_))));
-        assert!(matches!(take(|n| if n == 20 { f64::NAN } else { 1.0 }, Profile::Smoke), Err(Halt::Failed(_))));
+        assert!(matches!(take(|n| if n == 10 { f64::NAN } else { 1.0 }, Profile::Smoke), Err(Halt::Failed(_))));
     }
 
     #[test]

@@ -1,16 +1,13 @@
 //! One piece of work: a collector or a benchmark by name, the frames it says, and how it ended.
 
-use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{
-    BUSY, Datum, FOREIGN_CPU, Fact, Facts, Finished, Frame, Level, LogLine, Outcome, Profile, Reading, Unit, clean,
-};
+use muster_wire::{BUSY, Datum, FOREIGN_CPU, Fact, Facts, Finished, Frame, Level, LogLine, Outcome, Reading, clean};
 
 use crate::bench::{self, Context};
 use crate::collect::{self, Root};
+use crate::passes::How;
 use crate::{busy, fault};
 
 /// Progress frames of one benchmark are at least this far apart.
@@ -39,17 +36,10 @@ pub(crate) fn collected(name: &str) -> String {
     format!("collect/{name}")
 }
 
-/// Runs the benchmark called `name`, its progress thinned. Never panics.
-pub(crate) fn benchmark(
-    name: &str,
-    profile: Profile,
-    scratch: Option<&Path>,
-    stop: &AtomicBool,
-    say: &mut dyn FnMut(Frame),
-) -> Finished {
+/// Runs one pass of the benchmark called `name`, its progress thinned. Never panics.
+pub(crate) fn benchmark(name: &str, how: How<'_>, say: &mut dyn FnMut(Frame)) -> Finished {
     let begin = Instant::now();
-    let root = Root::system();
-    let others = busy::Watch::start(&root);
+    let How { profile, scratch, stop } = how;
     let mut last: Option<Instant> = None;
     let mut thinned = |frame: Frame| {
         if matches!(frame, Frame::Progress(_)) {
@@ -66,24 +56,7 @@ pub(crate) fn benchmark(
         (Ok(Outcome::Failed(why)), Some(panic)) => Outcome::Failed(clean(&format!("{why}: {panic}"), TEXT_BYTES)),
         (Ok(outcome), _) => outcome,
     };
-    if let Some(share) = others.share(&root).filter(|_| outcome == Outcome::Done) {
-        say(Frame::Facts(Facts { collector: name.to_owned(), facts: company(share, &root) }));
-    }
     Finished { name: name.to_owned(), outcome, elapsed_ns: nanos(begin) }
-}
-
-/// How busy others kept the node during a benchmark, and where that was too much, who they are.
-fn company(share: f64, root: &Root) -> Vec<Fact> {
-    let mut facts = vec![Fact {
-        key: FOREIGN_CPU.to_owned(),
-        reading: Reading::Value(Datum::Number(share)),
-        unit: Some(Unit::Ratio),
-    }];
-    if share > BUSY {
-        let names = fault::caught(|| busy::look(root)).unwrap_or_default();
-        facts.extend(names.into_iter().filter(|fact| fact.key != FOREIGN_CPU));
-    }
-    facts
 }
 
 /// Says how much of the CPUs others take, as facts of the load collector. Called before benchmarks when the
@@ -123,6 +96,8 @@ fn nanos(begin: Instant) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     fn fact(reading: Reading<Datum>) -> Fact {
@@ -138,10 +113,10 @@ mod tests {
 
     #[test]
     fn names_this_probe_does_not_know_are_not_run() {
-        let stop = AtomicBool::new(false);
+        let how = How { profile: muster_wire::Profile::Smoke, scratch: None, stop: &AtomicBool::new(false) };
         let mut frames = Vec::new();
         let looked = collector("aura", &Root::system(), &mut |f| frames.push(f));
-        let measured = benchmark("aura", Profile::Smoke, None, &stop, &mut |f| frames.push(f));
+        let measured = benchmark("aura", how, &mut |f| frames.push(f));
         assert!(matches!(looked.outcome, Outcome::NotRun(_)), "{looked:?}");
         assert!(matches!(measured.outcome, Outcome::NotRun(_)), "{measured:?}");
         assert!(frames.is_empty());

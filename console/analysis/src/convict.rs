@@ -74,15 +74,24 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
             });
         }
     }
-    let run = Tally::of(cells.values().flatten());
-    let weighed: Vec<_> = cells.values().map(|own| weigh(own, run, cells.len())).collect();
+    let everyone = Tally::of(cells.values().flatten());
+    let mut weighed: Vec<_> = cells.values().map(|own| weigh(own, everyone, cells.len())).collect();
+    // What chance does is learned from the innocent: the slow metrics of the convicted are no chance.
+    let innocent = Tally::of(cells.values().zip(&weighed).filter(|(_, c)| !convicted(c)).flat_map(|(own, _)| own));
+    for (own, classes) in cells.values().zip(&mut weighed).filter(|(_, classes)| !convicted(classes)) {
+        *classes = weigh(own, innocent, cells.len());
+    }
     let scattered = cells
         .values()
         .zip(&weighed)
-        .filter(|(cells, classes)| classes.values().all(|c| !c.convicted) && cells.iter().any(|c| c.slow()[0]))
+        .filter(|(cells, classes)| !convicted(classes) && cells.iter().any(|c| c.slow()[0]))
         .count();
     let noisy = undecidable(metrics) || scattered as f64 >= (SCATTERED_SHARE * cells.len() as f64).max(3.0);
     cells.iter().zip(&weighed).map(|((node, cells), classes)| judge_node(node, cells, classes, noisy)).collect()
+}
+
+fn convicted(classes: &BTreeMap<&str, Class>) -> bool {
+    classes.values().any(|class| class.convicted)
 }
 
 /// Whether too many metrics of the run do not repeat step by step.
