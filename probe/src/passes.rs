@@ -1,8 +1,8 @@
 //! Spreads short benchmarks over a whole visit.
 //!
 //! A neighbour on the same hardware disturbs for tenths of a second to seconds. Values taken side by side share its
-//! mood; taken in three passes over all benchmarks they see three of them, and the middle of a node's series moves
-//! about half as much from visit to visit.
+//! mood; taken in passes over all benchmarks they see several of them, and the middle of a node's series moves
+//! less from visit to visit.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -16,6 +16,9 @@ const EXTREME_SPREADS: f64 = 12.0;
 const SHARE: f64 = 0.5;
 /// Metrics that must agree at least.
 pub(crate) const WITNESSES: usize = 3;
+/// Where alpha decides nothing, the mildest slowdown (ratio of cost) that may go unseen: a node half as fast is named on any
+/// machine, or nothing is said there.
+const COARSEST: f64 = 2.0;
 /// Chance left that an innocent node of a run is convicted by agreement.
 const CHANCE: f64 = 5e-4;
 /// Chance above which slow metrics are what a noisy run brings anyway.
@@ -99,6 +102,13 @@ pub(crate) struct Class {
     /// Cost, as a multiple of the peers', from which on a node slowed evenly would have been convicted; `None` where
     /// the class holds too few metrics.
     pub(crate) resolution: Option<f64>,
+}
+
+impl Class {
+    /// Its resolution, where that is fine enough to vouch for a node.
+    pub(crate) fn coarse(&self) -> Option<f64> {
+        self.resolution.filter(|ratio| *ratio <= COARSEST)
+    }
 }
 
 /// How often metrics are slow: by mean and by median step.

@@ -39,9 +39,6 @@ const SCATTERED_SHARE: f64 = 0.2;
 const NOISY_SHARE: f64 = 0.25;
 /// Share of a class's metrics that must be decided by alpha to vouch for it.
 const DECIDED_SHARE: f64 = 0.25;
-/// Where they are not, the mildest slowdown (ratio of cost) that may go unseen: a node half as fast is named on any
-/// machine, or nothing is said there.
-const COARSEST: f64 = 2.0;
 /// Fewer nodes accuse nobody.
 const QUORUM: usize = 5;
 
@@ -87,7 +84,21 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
         .filter(|(cells, classes)| !convicted(classes) && cells.iter().any(|c| c.slow()[0]))
         .count();
     let noisy = undecidable(metrics) || scattered as f64 >= (SCATTERED_SHARE * cells.len() as f64).max(3.0);
-    cells.iter().zip(&weighed).map(|((node, cells), classes)| judge_node(node, cells, classes, noisy)).collect()
+    let mut unseen: BTreeMap<&str, f64> = BTreeMap::new();
+    for (name, ratio) in weighed.iter().flatten().filter_map(|(name, class)| Some((*name, class.coarse()?))) {
+        let worst = unseen.entry(name).or_insert(ratio);
+        *worst = worst.max(ratio);
+    }
+    let place = Place { noisy, unseen };
+    cells.iter().zip(&weighed).map(|((node, cells), classes)| judge_node(node, cells, classes, &place)).collect()
+}
+
+/// What is true of the whole run.
+struct Place<'a> {
+    /// One metric alone accuses nobody.
+    noisy: bool,
+    /// Mildest slowdown that would have been named on every node, per class.
+    unseen: BTreeMap<&'a str, f64>,
 }
 
 fn convicted(classes: &BTreeMap<&str, Class>) -> bool {
@@ -101,9 +112,9 @@ fn undecidable(metrics: &[Learned]) -> bool {
     undecided as f64 > NOISY_SHARE * able().count() as f64
 }
 
-fn judge_node(node: &str, cells: &[Cell<'_>], classes: &BTreeMap<&str, Class>, noisy: bool) -> NodeState {
+fn judge_node(node: &str, cells: &[Cell<'_>], classes: &BTreeMap<&str, Class>, place: &Place<'_>) -> NodeState {
     let class_of = |cell: &Cell<'_>| &classes[resource_class(&cell.verdict.metric.benchmark)];
-    let verdicts: Vec<NodeVerdict> = cells.iter().map(|cell| revise(cell, class_of(cell), noisy)).collect();
+    let verdicts: Vec<NodeVerdict> = cells.iter().map(|cell| revise(cell, class_of(cell), place.noisy)).collect();
     let mut reasons = Vec::new();
     for (name, class) in classes.iter().filter(|(_, c)| c.convicted) {
         let members: Vec<&Cell<'_>> =
@@ -116,7 +127,7 @@ fn judge_node(node: &str, cells: &[Cell<'_>], classes: &BTreeMap<&str, Class>, n
     }
     match state {
         State::Unknown | State::NotRun => reasons.extend(gaps(node, &verdicts)),
-        State::Pass if !coarse.is_empty() => reasons.push(resolution(node, &coarse)),
+        State::Pass if !coarse.is_empty() => reasons.push(resolution(node, &coarse, place)),
         _ => {}
     }
     NodeState { node: node.to_owned(), state, reasons, verdicts }
@@ -172,8 +183,8 @@ fn spreads_alone(nodes: usize) -> f64 {
     ALONE_SPREADS * (1.0 + ALONE_SMALL / nodes as f64)
 }
 
-/// State of a node over all its verdicts, and the classes that only their resolution vouches for, with it.
-fn settle<'a>(verdicts: &[NodeVerdict], classes: &BTreeMap<&'a str, Class>) -> (State, Vec<(&'a str, f64)>) {
+/// State of a node over all its verdicts, and the classes that only their resolution vouches for.
+fn settle<'a>(verdicts: &[NodeVerdict], classes: &BTreeMap<&'a str, Class>) -> (State, Vec<&'a str>) {
     let count = |state| verdicts.iter().filter(|v| v.state == state).count();
     let worst = verdicts.iter().map(|v| v.state).max().unwrap_or(State::NotRun);
     if matches!(worst, State::Fail | State::Warn | State::NotApplicable) {
@@ -189,22 +200,23 @@ fn settle<'a>(verdicts: &[NodeVerdict], classes: &BTreeMap<&'a str, Class>) -> (
         let own = verdicts.iter().filter(|v| resource_class(&v.metric.benchmark) == *name);
         let applicable = own.clone().filter(|v| v.state != State::NotApplicable).count();
         let passed = own.filter(|v| v.state == State::Pass).count();
-        match class.resolution.filter(|ratio| *ratio <= COARSEST) {
-            _ if passed as f64 >= DECIDED_SHARE * applicable as f64 => fine += 1,
-            Some(ratio) => coarse.push((*name, ratio)),
+        if passed as f64 >= DECIDED_SHARE * applicable as f64 {
+            fine += 1;
+        } else if class.coarse().is_some() {
+            coarse.push(*name);
+        } else {
             // Two metrics cannot witness for each other; where the others vouch for the node they may stay undecided.
-            None => unvouched |= applicable >= WITNESSES,
+            unvouched |= applicable >= WITNESSES;
         }
     }
     if unvouched || fine + coarse.len() == 0 { (State::Unknown, Vec::new()) } else { (State::Pass, coarse) }
 }
 
 /// `n3: too noisy here for alpha; a node 1.4 times as slow in cpu, 1.9 times in disk would have been named`.
-fn resolution(node: &str, coarse: &[(&str, f64)]) -> String {
-    let limits: Vec<String> = coarse
-        .iter()
-        .map(|(name, ratio)| format!("{:.1} times as slow in {name}", (ratio * 10.0).ceil() / 10.0))
-        .collect();
+fn resolution(node: &str, coarse: &[&str], place: &Place<'_>) -> String {
+    let limit =
+        |name: &&str| Some(format!("{:.1} times as slow in {name}", (place.unseen.get(*name)? * 10.0).ceil() / 10.0));
+    let limits: Vec<String> = coarse.iter().filter_map(limit).collect();
     format!("{node}: too noisy here for alpha; a node {} would have been named", limits.join(", "))
 }
 

@@ -139,7 +139,7 @@ mod tests {
             match frame {
                 Frame::Series(series) => {
                     assert_eq!(series.metric.benchmark, name);
-                    assert!(series.values.len() >= 11, "{}: {} values", series.metric, series.values.len());
+                    assert!(series.values.len() >= 16, "{}: {} values", series.metric, series.values.len());
                     assert!(series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{}", series.metric);
                     assert!(series.started_ns > 0);
                     seen.insert(series.metric.name, series.direction);

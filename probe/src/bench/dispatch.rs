@@ -14,7 +14,7 @@ use crate::pin::{Place, Worker, with_team};
 use crate::steps::{Halt, Plan};
 
 pub(crate) const NAME: &str = "cpu-dispatch";
-const SMOKE: Duration = Duration::from_millis(420);
+const SMOKE: Duration = Duration::from_millis(350);
 const SYSCALL: usize = 0;
 const HANDOFF: usize = 1;
 const WAKE: usize = 2;

@@ -16,7 +16,7 @@ use crate::steps::{Halt, Plan};
 
 pub(crate) const NAME: &str = "cpu-gemm";
 /// Time in the smoke profile: 72 steps of 11 ms, so that each covers a whole period of a 10 ms CPU quota.
-const SMOKE: Duration = Duration::from_millis(800);
+const SMOKE: Duration = Duration::from_millis(650);
 
 struct Cores {
     single: Product<f32>,

@@ -15,7 +15,7 @@ use crate::steps::{Halt, Plan};
 use crate::topology::{self, Caches};
 
 pub(crate) const NAME: &str = "cpu-latency";
-const SMOKE: Duration = Duration::from_millis(600);
+const SMOKE: Duration = Duration::from_millis(500);
 const NAMES: [&str; 4] = ["l1", "l2", "llc", "dram"];
 const LINE: usize = 64;
 /// Machine words in a line.

@@ -17,7 +17,7 @@ use crate::pin::{Place, Worker, filled, with_team};
 use crate::steps::{Halt, Plan};
 
 pub(crate) const NAME: &str = "net-loopback";
-const SMOKE: Duration = Duration::from_millis(380);
+const SMOKE: Duration = Duration::from_millis(320);
 /// Bytes sent before the receiver confirms that it has them: sent bytes alone would measure socket buffers.
 const TRANSFER: usize = 1 << 20;
 const PIECE: usize = 128 << 10;

@@ -1,6 +1,6 @@
 //! What was learned, as the `muster.criteria` document (assets/schemas/muster.criteria.json).
 
-use muster_analysis::{Criterion, Learned, NodeVerdict, State, Status};
+use muster_analysis::{Criterion, Grain, Learned, NodeVerdict, State, Status};
 use muster_wire::{Direction, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +34,8 @@ pub struct CriterionReport {
     pub alpha: f64,
     /// Tail floor of the distance.
     pub tau: f64,
+    /// What of the samples is compared: every step, their mean, or their median.
+    pub grain: Grain,
     /// Nodes with a valid sample.
     pub n: usize,
     /// Of those, the healthy ones.
@@ -97,6 +99,7 @@ impl CriterionReport {
             direction: criterion.direction,
             alpha: criterion.alpha,
             tau: criterion.tau,
+            grain: criterion.grain,
             n: criterion.n,
             healthy: criterion.healthy,
             status: criterion.status,

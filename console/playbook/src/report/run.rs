@@ -185,13 +185,18 @@ impl RunReport {
 fn node_report(findings: &NodeFindings, known: &BTreeMap<&MetricId, &Criterion>) -> NodeReport {
     let found = findings.told();
     let mut seen = BTreeSet::new();
+    let state = found.first().map_or(State::Unknown, |(state, _)| *state);
+    // A judgement may say what its pass is worth; the verdicts of single metrics need not.
+    let telling = |of: State| match of {
+        State::Pass => state == State::Pass && findings.judged.is_some(),
+        other => other != State::NotApplicable,
+    };
     let mut reasons: Vec<String> = found
         .iter()
-        .filter(|(state, _)| !matches!(state, State::Pass | State::NotApplicable))
+        .filter(|(state, _)| telling(*state))
         .map(|(_, why)| clean(why, limits::TEXT_BYTES))
         .filter(|why| !why.is_empty() && seen.insert(why.clone()))
         .collect();
-    let state = found.first().map_or(State::Unknown, |(state, _)| *state);
     let node = clean(&findings.node, limits::TEXT_BYTES);
     if found.is_empty() {
         reasons.push(format!("{node}: nothing was measured"));

@@ -73,7 +73,7 @@ fn groups(report: &RunReport) -> Vec<Group<'_>> {
 /// fleet is said in one sentence, and only where there is nothing else to say, so that a noisy fleet does not fill the screen.
 fn tails(node: &NodeReport) -> Vec<String> {
     if node.state == State::Pass {
-        return Vec::new();
+        return node.reasons.iter().map(|reason| tail(&node.node, reason).to_owned()).collect();
     }
     let mut undecided: [(Status, Vec<&str>); 2] = [(Status::NotRepeatable, vec![]), (Status::NoConsensus, vec![])];
     for verdict in node.verdicts.iter().filter(|verdict| verdict.state == State::Unknown) {
