@@ -32,7 +32,6 @@ fn sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason() {
     fleet.node("n007").kill();
     let ran: muster_tests::Ran = running.wait_with_output().unwrap().into();
     let report = ran.json().unwrap();
-    std::fs::write("/tmp/fleet.json", &ran.out).unwrap();
 
     names_exactly_the_faulty(&report);
     assert_eq!(ran.code, Some(2), "{}", ran.err);

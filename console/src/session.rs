@@ -233,18 +233,26 @@ async fn interrupts(cancel: CancellationToken) {
 /// # Errors
 /// When there is no such run or it cannot be read.
 pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result<RunReport, Problem> {
+    let run = run_of(store, id)?;
+    let records = store.records(&run.id).code(IO)?;
+    let assessment = engine::assess(&run, &records, &params(config));
+    Ok(engine::report(&run, &assessment))
+}
+
+/// The run called `id`, or the newest.
+///
+/// # Errors
+/// When there is no such run or it cannot be read.
+pub fn run_of(store: &dyn Store, id: Option<&str>) -> Result<Run, Problem> {
     let run = match id {
         Some(id) => store.run(id).code(IO)?,
         None => store.runs().code(IO)?.into_iter().next(),
     };
-    let Some(run) = run else {
+    run.ok_or_else(|| {
         let what =
             id.map_or("there is no run yet".to_owned(), |id| format!("there is no run '{id}'; see `muster runs`"));
-        return Err(Problem { code: USAGE, error: anyhow!(what) });
-    };
-    let records = store.records(&run.id).code(IO)?;
-    let assessment = engine::assess(&run, &records, &params(config));
-    Ok(engine::report(&run, &assessment))
+        Problem { code: USAGE, error: anyhow!(what) }
+    })
 }
 
 /// Limits of the verdicts.

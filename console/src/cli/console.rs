@@ -1,9 +1,11 @@
 //! `muster` without a subcommand: the console.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use muster_fleet::hostlist;
+use muster_playbook::report::Summary;
 use muster_store::{Db, Run, RunState, Store};
 use muster_tui::snapshot::RunPhase;
 use muster_tui::{Export, Intent};
@@ -85,6 +87,7 @@ impl Desk {
                 Intent::RunPlaybook { playbook, nodes } => self.work(&playbook, &nodes, &mut intents).await,
                 Intent::RerunFailed => self.rerun(&mut intents).await,
                 Intent::Clean { nodes } => self.clean(&nodes).await,
+                Intent::Focus { node } => self.board.focus(&node),
                 other => self.small(other),
             }
         }
@@ -147,6 +150,7 @@ impl Desk {
                     intent = intents.recv(), if !leave => match intent {
                         Some(Intent::Cancel) => { self.board.phase(RunPhase::Cancelling); cancel.cancel(); }
                         Some(Intent::Quit) | None => { leave = true; cancel.cancel(); }
+                        Some(Intent::Focus { node }) => self.board.focus(&node),
                         Some(_) => self.board.say(Level::Info, "a run is going on; cancel it first (c)"),
                     },
                 }
@@ -197,13 +201,55 @@ impl Desk {
         }
     }
 
-    fn export(&self, _what: &Export) -> Result<String, crate::exit::Problem> {
-        let report = session::report_of(&self.store, None, &self.config)?;
-        let file = format!("muster-{}.json", report.run.id);
+    /// Writes the part of the latest run that is asked for, as a document of the same form.
+    fn export(&self, what: &Export) -> Result<String, crate::exit::Problem> {
+        if let Export::Log = what {
+            return self.export_log();
+        }
+        let mut report = session::report_of(&self.store, None, &self.config)?;
+        let part = match what {
+            Export::Run | Export::Log => String::new(),
+            Export::Fleet { nodes } => {
+                let place: HashMap<&str, usize> = nodes.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+                report.nodes.retain(|n| place.contains_key(n.node.as_str()));
+                report.nodes.sort_by_key(|n| place.get(n.node.as_str()).copied());
+                "-fleet".to_owned()
+            }
+            Export::Node { node } => {
+                report.nodes.retain(|n| &n.node == node);
+                format!("-{}", plain(node))
+            }
+            Export::Metric { metric } => {
+                let path = metric.path();
+                report.criteria.retain(|c| c.metric == path && c.engine == metric.engine);
+                report
+                    .nodes
+                    .iter_mut()
+                    .for_each(|n| n.verdicts.retain(|v| v.metric == path && v.engine == metric.engine));
+                format!("-{}", plain(&path))
+            }
+        };
+        report.summary = Summary::of(report.nodes.iter().map(|n| n.state));
         let text = serde_json::to_string_pretty(&report).code(IO)?;
-        std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{file}: {why}"))?;
-        Ok(file)
+        write(format!("muster-{}{part}.json", report.run.id), &text)
     }
+
+    fn export_log(&self) -> Result<String, crate::exit::Problem> {
+        let snapshot = self.board.snapshot();
+        let lines: Vec<String> =
+            snapshot.messages.iter().map(|m| format!("{} {:?} {}", m.at_ms, m.level, m.text)).collect();
+        write(format!("muster-log-{}.txt", snapshot.now_ms), &(lines.join("\n") + "\n"))
+    }
+}
+
+fn write(file: String, text: &str) -> Result<String, crate::exit::Problem> {
+    std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{file}: {why}"))?;
+    Ok(file)
+}
+
+/// `name` as part of a file name.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).collect()
 }
 
 async fn tick(board: Board) {

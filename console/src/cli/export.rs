@@ -1,15 +1,20 @@
 //! `muster export`: a run for a ticket.
 
+use std::collections::{BTreeMap, HashMap};
+
 use clap::{Args, ValueEnum};
 use muster_playbook::report;
+use muster_store::Store;
+use muster_wire::MetricId;
 
 use crate::config::Config;
-use crate::exit::{Ended, PASS};
+use crate::exit::{Code, Ended, IO, PASS};
 use crate::{out, session};
 
 /// Options.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  muster export --json > run.json\n  muster export --format markdown")]
+#[command(after_help = "Examples:\n  muster export --json > run.json\n  muster export --format markdown\n  \
+                  muster export --format samples > samples.csv && muster criteria learn --from samples.csv")]
 pub struct Options {
     /// Run id; the newest when left out.
     pub run: Option<String>,
@@ -30,16 +35,46 @@ pub enum Format {
     Markdown,
     /// One row per verdict.
     Csv,
+    /// Every raw value: `node,metric,value,step`, as `criteria learn --from` reads it.
+    Samples,
 }
 
 /// Prints the run.
 pub fn run(options: &Options, config: &Config) -> Ended {
     let store = session::read_store(config)?;
+    if options.format == Format::Samples && !options.json {
+        return samples(&*store, options.run.as_deref());
+    }
     let report = session::report_of(&*store, options.run.as_deref(), config)?;
     match options.format {
         Format::Markdown if !options.json => out::line(report::markdown(&report).trim_end())?,
         Format::Csv if !options.json => out::line(report::csv(&report).trim_end())?,
         _ => out::json(&report)?,
     }
+    Ok(PASS)
+}
+
+/// The newest values of each piece of work, in the order measured.
+fn samples(store: &dyn Store, run: Option<&str>) -> Ended {
+    let run = session::run_of(store, run)?;
+    let mut latest = BTreeMap::new();
+    for record in store.records(&run.id).code(IO)? {
+        latest.insert((record.node.clone(), record.work.clone()), record);
+    }
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(["node", "metric", "value", "step"]).code(IO)?;
+    for record in latest.values() {
+        let mut steps: HashMap<&MetricId, usize> = HashMap::new();
+        for series in &record.series {
+            for value in &series.values {
+                let step = steps.entry(&series.metric).or_default();
+                let row = [record.node.clone(), series.metric.to_string(), value.to_string(), step.to_string()];
+                csv.write_record(row).code(IO)?;
+                *step += 1;
+            }
+        }
+    }
+    let bytes = csv.into_inner().map_err(|why| anyhow::anyhow!("{why}")).code(IO)?;
+    out::line(String::from_utf8_lossy(&bytes).trim_end())?;
     Ok(PASS)
 }

@@ -7,16 +7,20 @@ use muster_fleet::{LinkState, Node};
 use muster_playbook::{Plan, Playbook, builtin};
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeRow, PlaybookRow, RunInfo, RunPhase, Snapshot, StepProgress, StepRow,
-    Work,
+    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, PlaybookRow, RunInfo, RunPhase, Snapshot, StepProgress,
+    StepRow, Work,
 };
 use muster_wire::{Level, Outcome};
 
 use super::observe::{Observer, Update, failure_line};
-use super::{Assessment, LINK, now_ms, picture, report};
+use super::{Assessment, LINK, focus, now_ms, picture, places, report};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
+/// Log lines kept of all nodes together.
+const LINES: usize = 4_000;
+/// Groups of the running step are folded at most this often.
+const GROUP_MS: u64 = 500;
 
 /// A handle to the one board; clones share it.
 #[derive(Clone, Debug)]
@@ -33,6 +37,12 @@ struct Inner {
     records: Vec<Arc<Record>>,
     judged: usize,
     messages: VecDeque<Message>,
+    plan: Vec<places::Step>,
+    grouped_ms: u64,
+    log: VecDeque<(String, NodeLog)>,
+    focus: Option<String>,
+    /// Whether what is shown of the focused node has changed.
+    refocus: bool,
     dirty: bool,
 }
 
@@ -53,6 +63,11 @@ impl Board {
             records: Vec::new(),
             judged: 0,
             messages: VecDeque::new(),
+            plan: Vec::new(),
+            grouped_ms: 0,
+            log: VecDeque::new(),
+            focus: None,
+            refocus: false,
             dirty: true,
         };
         let board = Self(Arc::new(Mutex::new(inner)));
@@ -71,6 +86,7 @@ impl Board {
         let mut inner = self.lock();
         inner.steps =
             plan.phases.iter().map(|phase| step(&phase.step, phase.work_names().len() * phase.nodes.len())).collect();
+        inner.plan = plan.phases.iter().map(places::Step::from).collect();
         inner.step = 0;
         inner.judged = usize::MAX;
         let total = inner.steps.iter().map(|s| s.total).sum();
@@ -110,6 +126,13 @@ impl Board {
         inner.dirty = true;
     }
 
+    /// The screen looks at this node.
+    pub fn focus(&self, node: &str) {
+        let mut inner = self.lock();
+        inner.focus = Some(node.to_owned());
+        (inner.refocus, inner.dirty) = (true, true);
+    }
+
     /// Tells the user something.
     pub fn say(&self, level: Level, text: impl Into<String>) {
         let mut inner = self.lock();
@@ -145,7 +168,7 @@ impl Board {
             }
         }
         inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));
-        inner.dirty = true;
+        (inner.refocus, inner.dirty) = (true, true);
     }
 
     /// Makes the state visible, when it changed.
@@ -161,7 +184,9 @@ impl Board {
             inner.now.nodes = inner.nodes.iter().cloned().collect();
             inner.now.messages = inner.messages.iter().cloned().collect();
             inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));
+            inner.group(now);
             inner.run_progress(now);
+            inner.look();
         }
         inner.now.now_ms = now;
         inner.dirty = false;
@@ -175,6 +200,38 @@ impl Board {
 }
 
 impl Inner {
+    fn group(&mut self, now: u64) {
+        let going = self.now.run.as_ref().is_some_and(|run| run.phase.is_going());
+        if going && now < self.grouped_ms + GROUP_MS {
+            return;
+        }
+        self.grouped_ms = now;
+        let rows: HashMap<&str, &NodeRow> = self.nodes.iter().map(|row| (row.name.as_str(), row.as_ref())).collect();
+        // Steps that are over change only once more, when the run ends.
+        let first = if going { self.step } else { 0 };
+        for (step, progress) in
+            self.plan.iter().zip(&mut self.steps).skip(first).take(if going { 1 } else { usize::MAX })
+        {
+            progress.groups = places::groups(step, &rows, &self.records);
+        }
+    }
+
+    fn look(&mut self) {
+        let Some(node) = self.focus.as_ref().filter(|_| self.refocus) else { return };
+        let log = self.log.iter().filter(|(of, _)| of == node).map(|(_, line)| line.clone()).collect();
+        self.now.focus = Some(Arc::new(focus::focus(node, &self.now.metrics, &self.records, log)));
+        self.refocus = false;
+    }
+
+    fn line(&mut self, node: &str, level: Level, text: &str) {
+        log_line(node, level, text);
+        self.log.push_back((node.to_owned(), NodeLog { at_ms: now_ms(), level, text: text.to_owned() }));
+        if self.log.len() > LINES {
+            self.log.pop_front();
+        }
+        self.refocus |= self.focus.as_deref() == Some(node);
+    }
+
     fn run_progress(&mut self, now: u64) {
         let steps: Arc<[StepProgress]> = self.steps.iter().cloned().collect();
         if let Some(run) = &mut self.now.run {
@@ -193,6 +250,7 @@ impl Inner {
 
     fn recorded(&mut self, record: &Record) {
         self.records.push(Arc::new(record.clone()));
+        self.refocus |= self.focus.as_deref() == Some(record.node.as_str());
         if record.work == LINK {
             return;
         }
@@ -248,7 +306,7 @@ impl Observer for Board {
                     row.work = Some(Work { name, done: progress.done, note });
                 }
             }
-            Update::Said { node, line } => log_line(node, line.level, &line.text),
+            Update::Said { node, line } => inner.line(node, line.level, &line.text),
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);
                 inner.recorded(record);
@@ -256,7 +314,7 @@ impl Observer for Board {
             Update::Ended { node, failure } => {
                 if let Some(failure) = failure {
                     let text = failure_line(node, failure);
-                    log_line(node, Level::Warn, &text);
+                    inner.line(node, Level::Warn, &text);
                     inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
                 }
                 if let Some(row) = inner.row(node) {

@@ -2,9 +2,11 @@
 
 mod assess;
 mod board;
+mod focus;
 mod gather;
 mod observe;
 mod picture;
+mod places;
 mod probe;
 mod scan;
 mod shape;

@@ -12,7 +12,7 @@ use muster_wire::{Datum, Reading};
 use super::Assessment;
 
 /// Points of a curve: more than a wide terminal's braille columns.
-const POINTS: usize = 240;
+pub const POINTS: usize = 240;
 /// Defects that get a line of their own.
 const DEFECTS: usize = 6;
 

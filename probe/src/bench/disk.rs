@@ -17,7 +17,7 @@ use super::scratch::Scratch;
 use crate::steps::{Halt, Plan};
 
 pub(crate) const NAME: &str = "disk";
-const SMOKE: Duration = Duration::from_millis(550);
+const SMOKE: Duration = Duration::from_millis(500);
 const SEQUENTIAL: usize = 256 << 10;
 const RANDOM: usize = 4 << 10;
 /// Bytes of the largest set of requests in flight.

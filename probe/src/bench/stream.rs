@@ -13,7 +13,7 @@ use crate::steps::{Halt, Plan};
 use crate::topology;
 
 pub(crate) const NAME: &str = "cpu-stream";
-const SMOKE: Duration = Duration::from_millis(800);
+const SMOKE: Duration = Duration::from_millis(720);
 /// Bytes of the three arrays together in the smoke profile: 24 MiB each.
 const SMOKE_BYTES: usize = 72 << 20;
 const SCALAR: f64 = 3.0;
