@@ -3,10 +3,16 @@
 //! Flow: a [`Topology`] from text or measured latency → rounds of [`schedule`] → a [`Matrix`] of what the pairs
 //! delivered → [`localise`], whose open questions feed the next rounds ([`schedule::Bisection`]).
 
+pub mod localise;
+mod matrix;
+mod read;
 mod rows;
 pub mod schedule;
 pub mod topology;
 
+pub use localise::{Localisation, localise};
+pub use matrix::{Cell, Matrix};
+pub use read::{direction_of, read_matrix};
 pub use topology::Topology;
 
 /// Text that does not say what it should, with the place.

@@ -11,6 +11,7 @@ mod sample;
 pub use circle::{FullScan, Round};
 pub use quick::{Tier, quick_scan};
 pub use rails::{Endpoint, RailRound, Rails};
+pub(crate) use sample::SplitMix;
 pub use sample::{Coverage, SampledScan};
 
 /// Two nodes, by number; the first one sends first.
