@@ -36,7 +36,7 @@ pub fn read_matrix(text: &str, direction: impl Fn(&str) -> Direction) -> Result<
             columns = Columns::named(&fields).map_err(at_line)?;
             continue;
         }
-        let [src, dst, metric, up] = [columns.src, columns.dst, columns.metric, columns.up].map(|c| field(c));
+        let [src, dst, metric, up] = [columns.src, columns.dst, columns.metric, columns.up].map(field);
         if src.is_empty() || dst.is_empty() || metric.is_empty() || fields.len() <= columns.value {
             return Err(at_line("expected src,dst,metric,value[,up]".to_owned()));
         }

@@ -40,15 +40,18 @@ pub(super) struct Element {
     pub(super) gate: f32,
 }
 
-/// Sum of clipped, standardised residuals of a group.
+/// Sum of clipped, standardised residuals of a group, and how many visits lost more than the least fault.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Tally {
     n: u32,
+    over: u32,
     sum: f32,
 }
 
 /// Residuals are clipped at this many spreads, so that no single visit makes a group bad.
 const CLIP: f32 = 3.0;
+/// Half of a bad element's visits lose more than the least fault; a little less, for the estimate's error.
+const HALF: f64 = 0.42;
 /// Prior cost of any fault: about one element in twenty.
 const RARE: f64 = 3.0;
 
@@ -59,15 +62,18 @@ impl Tally {
 }
 
 /// One pass over all visits.
-pub(super) fn tally(matrix: &Matrix, places: &Places, residuals: &Residuals) -> Vec<Tally> {
+pub(super) fn tally(matrix: &Matrix, places: &Places, residuals: &Residuals, least: f32) -> Vec<Tally> {
     let mut tallies = vec![Tally::default(); places.base.count as usize];
     let scale: Vec<f32> = residuals.tiers.iter().map(|t| t.as_ref().map_or(0.0, |t| t.spread.recip() as f32)).collect();
     for (at, cell) in matrix.cells().iter().enumerate() {
-        let z = (residuals.worse[at] * scale[usize::from(residuals.tier_of[at])]).clamp(-CLIP, CLIP);
+        let worse = residuals.worse[at];
+        let z = (worse * scale[usize::from(residuals.tier_of[at])]).clamp(-CLIP, CLIP);
+        let over = u32::from(worse > least);
         for group in places.groups(cell.src, cell.dst, cell.up) {
             if group != NONE {
                 let tally = &mut tallies[group as usize];
                 tally.n += 1;
+                tally.over += over;
                 tally.sum += z;
             }
         }
@@ -125,16 +131,17 @@ impl<'a> Suspicion<'a> {
         (deviation * deviation - noise).max(0.0).sqrt() * self.spread
     }
 
-    fn suspicious(&self, group: u32, gate: f64) -> bool {
+    /// Whether its median may lie beyond the least fault: half of its visits do, less what few visits leave to chance.
+    fn suspicious(&self, group: u32) -> bool {
         let tally = self.tallies[group as usize];
-        let least = 0.3 * (gate / self.spread).min(f64::from(CLIP));
-        tally.mean() >= least && tally.mean() * f64::from(tally.n).sqrt() >= 2.9
+        let n = f64::from(tally.n);
+        tally.over > 0 && f64::from(tally.over) >= n * (HALF - 0.5 / n.sqrt())
     }
 
     /// Adds all views of one thing if any of its groups looks bad.
     fn consider(&mut self, name: &str, among: usize, natural: f64, views: Vec<View>) {
         let gate = self.least.max(5.0 * natural);
-        if !views.iter().flat_map(|v| &v.2).any(|g| self.suspicious(*g, gate)) {
+        if !views.iter().flat_map(|v| &v.2).any(|g| self.suspicious(*g)) {
             return;
         }
         let rare = RARE + (among.max(1) as f64).ln();

@@ -34,35 +34,36 @@ const MOST: usize = 512;
 pub(super) struct Visits {
     pub(super) worse: Vec<f32>,
     pub(super) spread: Vec<f32>,
-    /// How many values each holds.
-    pub(super) values: Vec<u8>,
     /// Label of the element that explains it, or [`NONE`].
     pub(super) owner: Vec<u32>,
+    /// Log-density of it as usual, and of an outlier.
+    usual: Vec<(f32, f32)>,
 }
 
 impl Visits {
     pub(super) fn push(&mut self, worse: f32, spread: f32, values: usize) {
+        let values = values.clamp(1, 5) as f32;
+        let floor = (OUTLIERS * OUTLIER_DENSITY / (values * values)).ln();
+        // Better than usual is never evidence for a fault.
+        let usual = normal(worse.max(0.0), spread, spread.ln()).max(floor);
         self.worse.push(worse);
         self.spread.push(spread);
-        self.values.push(values.clamp(1, 5) as u8);
         self.owner.push(NONE);
+        self.usual.push((usual, floor));
     }
 
-    /// How much more likely a visit is under `effect` than as usual.
-    fn ratio(&self, visit: u32, effect: f32) -> f32 {
+    /// How much more likely a visit is under `effect` than as usual; `wide` is the spread there and its logarithm.
+    fn ratio(&self, visit: u32, effect: f32, wide: (f32, f32)) -> f32 {
         let at = visit as usize;
-        let (worse, spread) = (self.worse[at], self.spread[at]);
-        let values = f32::from(self.values[at]);
-        let floor = (OUTLIERS * OUTLIER_DENSITY / (values * values)).ln();
-        let log = |from: f32, spread: f32| {
-            let z = (worse - from) / spread;
-            (NORMAL - spread.ln() - 0.5 * z * z).max(floor)
-        };
-        // Better than usual is never evidence for a fault.
-        let usual = log(worse.min(0.0), spread).max(log(0.0, spread));
-        let wide = (spread * spread + UNEVEN * UNEVEN * effect * effect).sqrt();
-        log(effect, wide) - usual
+        let (usual, floor) = self.usual[at];
+        normal(self.worse[at] - effect, wide.0, wide.1).max(floor) - usual
     }
+}
+
+/// Logarithm of a normal density.
+fn normal(from_centre: f32, spread: f32, log_spread: f32) -> f32 {
+    let z = from_centre / spread;
+    NORMAL - log_spread - 0.5 * z * z
 }
 
 /// What speaks for one element.
@@ -194,8 +195,10 @@ impl Search<'_> {
             return None;
         }
         let (mut sum, mut against) = (0.0, 0_usize);
+        let wide = (spread * spread + UNEVEN * UNEVEN * effect * effect).sqrt();
+        let wide = (wide, wide.ln());
         for &visit in &free {
-            let ratio = self.visits.ratio(visit, effect);
+            let ratio = self.visits.ratio(visit, effect, wide);
             sum += f64::from(ratio);
             against += usize::from(ratio < AGAINST);
         }

@@ -107,8 +107,8 @@ pub(super) fn shared_uplinks(case: &Case<'_>, explained: &mut [bool], out: &mut 
     };
     let mut count = vec![(0_usize, 0_usize); leaves];
     let (mut slow, mut all) = (Vec::new(), 0_usize);
-    for at in 0..case.matrix.len() {
-        let Some((a, b)) = ends(at).filter(|_| !explained[at]) else { continue };
+    for (at, explained) in explained.iter().enumerate() {
+        let Some((a, b)) = ends(at).filter(|_| !explained) else { continue };
         all += 1;
         let bad = usize::from(case.is_slow(at));
         for leaf in [a, b] {

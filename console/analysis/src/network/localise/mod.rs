@@ -108,7 +108,13 @@ impl Case<'_> {
     }
 
     fn is_extreme(&self, visit: usize) -> bool {
-        self.residuals.worse[visit] > (2.0 * self.least).max(EXTREME_SPREADS * self.spread(visit))
+        let tier = self.residuals.tiers[usize::from(self.residuals.tier_of[visit])].as_ref();
+        self.residuals.worse[visit] > self.extreme(tier)
+    }
+
+    /// Residual beyond which a visit of a tier is extreme.
+    fn extreme(&self, tier: Option<&Tier>) -> f32 {
+        (2.0 * self.least).max(EXTREME_SPREADS * tier.map_or(1.0, |t| t.spread as f32))
     }
 }
 
@@ -122,8 +128,8 @@ pub fn localise(matrix: &Matrix, topology: &Topology, params: &Params) -> Locali
     }
     let places = Places::of(matrix, topology);
     let residuals = residuals(matrix, &places, params);
-    let tallies = tally(matrix, &places, &residuals);
     let least = -params.alpha.ln();
+    let tallies = tally(matrix, &places, &residuals, least as f32);
     let main = residuals.tiers.iter().flatten().max_by_key(|t| t.pairs);
     let spread = main.map_or(1.0, |t| t.spread);
     let suspicion = Suspicion::new(&places, &tallies, least, spread);
@@ -145,16 +151,20 @@ fn gather(case: &Case<'_>, elements: &[Element]) -> (Visits, Vec<u32>, Vec<Vec<u
             groups.push(Vec::new());
         }
     }
+    let (sends, receives) = case.places.touched(&wanted);
+    let extreme: Vec<f32> = case.residuals.tiers.iter().map(|t| case.extreme(t.as_ref())).collect();
     let (mut visits, mut global) = (Visits::default(), Vec::new());
     for (at, cell) in case.matrix.cells().iter().enumerate() {
-        let mut known = false;
-        for group in case.places.groups(cell.src, cell.dst, cell.up) {
-            if group != NONE && wanted[group as usize] != NONE {
-                groups[wanted[group as usize] as usize].push(global.len() as u32);
-                known = true;
+        let mut known = case.residuals.worse[at] > extreme[usize::from(case.residuals.tier_of[at])];
+        if sends[cell.src as usize] || receives[cell.dst as usize] {
+            for group in case.places.groups(cell.src, cell.dst, cell.up) {
+                if group != NONE && wanted[group as usize] != NONE {
+                    groups[wanted[group as usize] as usize].push(global.len() as u32);
+                    known = true;
+                }
             }
         }
-        if known || case.is_extreme(at) {
+        if known {
             visits.push(case.residuals.worse[at], case.spread(at), case.matrix.values(at).len());
             global.push(at as u32);
         }

@@ -130,6 +130,31 @@ impl Places {
     }
 }
 
+impl Places {
+    /// Endpoints whose sent or received pairs may belong to a wanted group; all where a group is wanted that belongs to
+    /// no endpoint's leaf.
+    pub(super) fn touched(&self, wanted: &[u32]) -> (Vec<bool>, Vec<bool>) {
+        let base = &self.base;
+        let is = |group: u32| wanted[group as usize] != NONE;
+        let links = |first: u32, leaf: u32| {
+            (0..self.routes.spines().len() as u32).any(|s| is(first + s * self.leaves.len() as u32 + leaf))
+        };
+        let all = (base.spine..base.spine + self.routes.spines().len() as u32)
+            .chain(base.opaque..base.opaque + self.routes.opaque().len() as u32)
+            .chain(base.pod_out..base.count)
+            .chain(if base.leaf_pair == NONE { 0..0 } else { base.leaf_pair..base.pod_out })
+            .any(is);
+        let sends = |leaf: u32| is(base.out + leaf) || is(base.within + leaf) || links(base.up, leaf);
+        let receives = |leaf: u32| is(base.into + leaf) || is(base.within + leaf) || links(base.down, leaf);
+        let (sending, receiving): (Vec<bool>, Vec<bool>) =
+            (0..self.leaves.len() as u32).map(|leaf| (sends(leaf), receives(leaf))).unzip();
+        let of = |leaves: &[bool], leaf: u32| leaf != NONE && leaves[leaf as usize];
+        let ends = self.leaf_of.iter().enumerate().map(|(at, &leaf)| (at as u32, leaf));
+        ends.map(|(at, leaf)| (all || is(at) || of(&sending, leaf), all || is(base.rx + at) || of(&receiving, leaf)))
+            .unzip()
+    }
+}
+
 /// `node` of `node:nic`; names with several colons are addresses.
 pub(super) fn node_name(endpoint: &str) -> &str {
     match endpoint.split_once(':') {

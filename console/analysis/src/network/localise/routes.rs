@@ -42,7 +42,7 @@ struct Use {
 
 impl Routes {
     pub(super) fn of(matrix: &Matrix, leaf_of: &[u32], leaves: &[String]) -> Self {
-        let uses = uses(matrix, leaf_of);
+        let uses = uses(matrix, leaf_of, leaves);
         let suffixes = shared_suffixes(matrix.ups(), &uses);
         let mut out = Self { by_up: Vec::new(), spines: Vec::new(), opaque: Vec::new(), given: HashMap::new() };
         let mut known: BTreeMap<String, u32> = BTreeMap::new();
@@ -92,17 +92,28 @@ impl Routes {
     }
 }
 
-fn uses(matrix: &Matrix, leaf_of: &[u32]) -> Vec<Use> {
+fn uses(matrix: &Matrix, leaf_of: &[u32], leaves: &[String]) -> Vec<Use> {
     let mut uses = vec![Use::default(); matrix.ups().len()];
+    // Names that contain a leaf's name are understood from any one cell; only others need them all.
+    let mut clear = vec![false; uses.len()];
+    let mut open = uses.len();
     for cell in matrix.cells().iter().filter(|cell| cell.up != NO_UP) {
+        if open == 0 {
+            break;
+        }
+        if clear[cell.up as usize] {
+            continue;
+        }
         let ends = (leaf_of[cell.src as usize], leaf_of[cell.dst as usize]);
-        let used = &mut uses[cell.up as usize];
         if ends.0 == ends.1 {
             continue;
         }
+        let used = &mut uses[cell.up as usize];
         if used.first.is_none() {
             used.first = Some(ends);
             used.common = vec![ends.0, ends.1];
+            clear[cell.up as usize] = spine_between(&matrix.ups()[cell.up as usize], ends, leaves).is_some();
+            open -= usize::from(clear[cell.up as usize]);
         } else if !used.common.is_empty() {
             used.common.retain(|leaf| *leaf == ends.0 || *leaf == ends.1);
         }
@@ -125,10 +136,8 @@ fn meaning(name: &str, used: &Use, leaves: &[String], suffixes: &HashMap<&str, u
     if a == NONE || b == NONE {
         return Meaning::Link;
     }
-    for (near, far) in [(a, b), (b, a)] {
-        if let Some(spine) = between(name, &leaves[near as usize], &leaves[far as usize]) {
-            return Meaning::Spine(spine.0.to_owned(), spine.1.then_some(near));
-        }
+    if let Some((spine, leaf)) = spine_between(name, (a, b), leaves) {
+        return Meaning::Spine(spine.to_owned(), leaf);
     }
     match used.common.as_slice() {
         [] => Meaning::Spine(name.to_owned(), None),
@@ -138,6 +147,17 @@ fn meaning(name: &str, used: &Use, leaves: &[String], suffixes: &HashMap<&str, u
         },
         _ => Meaning::Link,
     }
+}
+
+/// The spine in a name that contains one of two leaves, and that leaf if the name is that of its link alone.
+fn spine_between<'a>(name: &'a str, (a, b): (u32, u32), leaves: &[String]) -> Option<(&'a str, Option<u32>)> {
+    if a == NONE || b == NONE {
+        return None;
+    }
+    [(a, b), (b, a)].into_iter().find_map(|(near, far)| {
+        let (spine, alone) = between(name, &leaves[near as usize], &leaves[far as usize])?;
+        Some((spine, alone.then_some(near)))
+    })
 }
 
 /// The spine of `near-spine` or `near-spine-far`, and whether only the near leaf was named.
