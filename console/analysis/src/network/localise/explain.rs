@@ -24,6 +24,8 @@ const AGAINST: f32 = -2.0;
 const CONTRADICTIONS: f64 = 0.1;
 /// Standard errors between an effect and the least that is a fault.
 const SURE: f32 = 3.0;
+/// Spreads beyond an element's effect from which on a visit must be slow for another reason.
+const FAR: f32 = 3.0;
 /// Passes of taking out and putting back.
 const PASSES: usize = 3;
 /// Most faults looked for.
@@ -71,6 +73,8 @@ fn normal(from_centre: f32, spread: f32, log_spread: f32) -> f32 {
 pub(super) struct Weight {
     /// Log-likelihood ratio less the element's penalty.
     pub(super) gain: f64,
+    /// Median residual.
+    effect: f32,
 }
 
 /// An element chosen, with the visits it explains.
@@ -78,6 +82,7 @@ pub(super) struct Weight {
 pub(super) struct Pick {
     pub(super) element: usize,
     pub(super) gain: f64,
+    effect: f32,
     /// Gain over the best other explanation.
     pub(super) lead: f64,
     /// That explanation; empty where it is chance.
@@ -112,7 +117,9 @@ impl Search<'_> {
             let out = self.picks[at].element;
             let label = self.elements[out].label;
             let own = self.release(label);
-            let gain = self.weigh(out).map_or(0.0, |w| w.gain);
+            self.absorb(at);
+            let weight = self.weigh(out);
+            let gain = weight.map_or(0.0, |w| w.gain);
             let near = self.near(&own, label);
             let others = self.fill(&near, label);
             let rival: f64 = others.iter().map(|o| o.gain).sum();
@@ -127,10 +134,27 @@ impl Search<'_> {
             }
             self.take(out);
             let rivals = others.iter().map(|o| o.element).collect();
-            self.picks[at] = Pick { element: out, gain, lead: gain - rival, rivals };
+            let effect = weight.map_or(self.picks[at].effect, |w| w.effect);
+            self.picks[at] = Pick { element: out, gain, effect, lead: gain - rival, rivals };
             at += 1;
         }
         changed
+    }
+
+    /// Lets all picks but one explain the free visits that cross them, unless these are far worse than they are: a visit
+    /// over two bad elements must not decide for either.
+    fn absorb(&mut self, except: usize) {
+        for (_, pick) in self.picks.iter().enumerate().filter(|(at, _)| *at != except) {
+            let label = self.elements[pick.element].label;
+            for &visit in &self.cells[pick.element] {
+                let visit = visit as usize;
+                let spread = self.visits.spread[visit];
+                let most = pick.effect + FAR * (spread * spread + UNEVEN * UNEVEN * pick.effect * pick.effect).sqrt();
+                if self.visits.owner[visit] == NONE && self.visits.worse[visit] <= most {
+                    self.visits.owner[visit] = label;
+                }
+            }
+        }
     }
 
     /// Drops picks whose visits others explain by now.
@@ -158,7 +182,7 @@ impl Search<'_> {
             let Some(best) = (0..open.len()).max_by(|&a, &b| open[a].1.total_cmp(&open[b].1)) else { break };
             let (element, before) = open[best];
             // Gains only fall as visits are masked, so a gain that holds is the best one.
-            let gain = self.weigh(element).map_or(0.0, |w| w.gain);
+            let (gain, effect) = self.weigh(element).map_or((0.0, 0.0), |w| (w.gain, w.effect));
             if gain < before - 1e-9 {
                 if gain > 0.0 {
                     open[best].1 = gain;
@@ -170,7 +194,7 @@ impl Search<'_> {
             self.take(element);
             let label = self.elements[element].label;
             open.retain(|(e, _)| self.elements[*e].label != label);
-            picks.push(Pick { element, gain, lead: gain, rivals: Vec::new() });
+            picks.push(Pick { element, gain, effect, lead: gain, rivals: Vec::new() });
         }
         picks
     }
@@ -203,7 +227,7 @@ impl Search<'_> {
             against += usize::from(ratio < AGAINST);
         }
         let allowed = CONTRADICTIONS * free.len() as f64;
-        (against as f64 <= allowed).then_some(Weight { gain: sum - self.elements[element].penalty })
+        (against as f64 <= allowed).then_some(Weight { gain: sum - self.elements[element].penalty, effect })
     }
 
     fn take(&mut self, element: usize) {
@@ -253,6 +277,9 @@ impl Search<'_> {
     pub(super) fn views(&mut self, pick: &Pick) -> Vec<(usize, f64)> {
         let label = self.elements[pick.element].label;
         self.release(label);
+        if let Some(at) = self.picks.iter().position(|p| p.element == pick.element) {
+            self.absorb(at);
+        }
         let views = (0..self.elements.len())
             .filter(|&e| self.elements[e].label == label)
             .filter_map(|e| self.weigh(e).map(|w| (e, w.gain)))

@@ -123,8 +123,13 @@ impl Case<'_> {
 /// the visits; a full matrix of 3,000 nodes takes less than a second.
 #[must_use]
 pub fn localise(matrix: &Matrix, topology: &Topology, params: &Params) -> Localisation {
+    localise_with_open(matrix, topology, params).0
+}
+
+/// The same, and the visits that are slow and explained by no suspect.
+pub(super) fn localise_with_open(matrix: &Matrix, topology: &Topology, params: &Params) -> (Localisation, Vec<usize>) {
     if matrix.is_empty() {
-        return Localisation::default();
+        return (Localisation::default(), Vec::new());
     }
     let places = Places::of(matrix, topology);
     let residuals = residuals(matrix, &places, params);

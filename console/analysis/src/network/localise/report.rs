@@ -18,7 +18,8 @@ const MIXED_FLEET: usize = 8;
 /// Pairs proposed at most.
 const NEXT_PAIRS: usize = 64;
 
-pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) -> Localisation {
+/// The answer, and the visits that are slow and explained by no suspect.
+pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) -> (Localisation, Vec<usize>) {
     let mut out =
         Localisation { tiers: case.residuals.tiers.iter().flatten().cloned().collect(), ..Default::default() };
     search.picks.sort_by(|a, b| b.lead.total_cmp(&a.lead));
@@ -48,6 +49,13 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
     for (local, &at) in global.iter().enumerate() {
         explained[at as usize] = search.visits.owner[local] != super::NONE;
     }
+    let sure = |label: u32| picks.iter().any(|p| p.lead >= LEAD && search.elements[p.element].label == label);
+    let mut open: Vec<usize> = (0..case.matrix.len()).filter(|&at| !explained[at] && case.is_slow(at)).collect();
+    let doubtful = |(local, _): &(usize, &u32)| {
+        let owner = search.visits.owner[*local];
+        owner != super::NONE && !sure(owner)
+    };
+    open.extend(global.iter().enumerate().filter(doubtful).map(|(_, &at)| at as usize).filter(|&at| case.is_slow(at)));
     next.extend(lonely::shared_uplinks(case, &mut explained, &mut out));
     next.extend(lonely::pairs(case, global, &explained, &mut out));
     let names = case.matrix.endpoints();
@@ -55,7 +63,7 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
     next.retain(|pair| seen.insert(*pair));
     next.truncate(NEXT_PAIRS);
     out.next_pairs = next.into_iter().map(|(a, b)| [names[a as usize].clone(), names[b as usize].clone()]).collect();
-    out
+    (out, open)
 }
 
 fn is_node(kind: Kind) -> bool {
