@@ -9,6 +9,7 @@ mod criterion;
 mod distance;
 mod learn;
 pub mod medoid;
+pub mod network;
 mod repeatability;
 mod sample;
 mod spread;

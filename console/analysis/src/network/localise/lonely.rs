@@ -1,0 +1,167 @@
+//! What is said about slow pairs that no element explains?
+
+use std::collections::BTreeMap;
+
+use super::places::NONE;
+use super::report::effect;
+use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided};
+use crate::network::schedule::Pair;
+
+/// Lonely pairs beyond this share of visits (and beyond [`FEW`]) are noise.
+const NOISE_SHARE: f64 = 2e-4;
+/// So many lonely pairs are never noise by number alone.
+const FEW: usize = 2;
+/// Most pairs asked for again.
+const AGAIN: usize = 16;
+/// Evidence that a leaf's pairs are slow more often than others': `ln 3000` and the number of leaves.
+const SHARED: f64 = 8.0;
+/// Most leaves with such a share.
+const MOST_LEAVES: usize = 8;
+
+/// Visits of one unordered pair.
+#[derive(Default)]
+struct Lonely {
+    extreme: Vec<usize>,
+    visits: usize,
+    values: usize,
+}
+
+/// Pairs that are slow alone. Two visits or three values make a suspect; a single value may be a hiccup, and is one for
+/// certain where there are many such.
+pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &mut Localisation) -> Vec<Pair> {
+    let cells = case.matrix.cells();
+    let key = |at: usize| (cells[at].src.min(cells[at].dst), cells[at].src.max(cells[at].dst));
+    let mut found: BTreeMap<Pair, Lonely> = BTreeMap::new();
+    for at in global.iter().map(|&at| at as usize).filter(|&at| !explained[at] && case.is_extreme(at)) {
+        let lonely = found.entry(key(at)).or_default();
+        lonely.extreme.push(at);
+        lonely.values += case.matrix.values(at).len().max(1);
+    }
+    if found.is_empty() {
+        return Vec::new();
+    }
+    for at in 0..cells.len() {
+        if let Some(lonely) = found.get_mut(&key(at)) {
+            lonely.visits += 1;
+        }
+    }
+    let many = found.len() > FEW.max((NOISE_SHARE * cells.len() as f64) as usize);
+    let mut again = Vec::new();
+    for lonely in found.values() {
+        let first = cells[lonely.extreme[0]];
+        let strong = lonely.extreme.len() > 1 || lonely.values > 2;
+        let suspect = suspect(case, lonely, strong);
+        if many || !strong {
+            again.extend(
+                [(first.src, first.dst), (first.dst, first.src)]
+                    .into_iter()
+                    .take(2 * AGAIN - again.len().min(2 * AGAIN)),
+            );
+        }
+        if many {
+            continue;
+        }
+        out.suspects.push(suspect);
+    }
+    if many {
+        out.undecided.push(Undecided {
+            candidates: Vec::new(),
+            reason: format!("{} pairs are slow alone, too many to be faults of their own: measure again", found.len()),
+            pairs: found.values().map(|l| l.visits).sum(),
+            slow: found.values().map(|l| l.extreme.len()).sum(),
+        });
+    }
+    again
+}
+
+fn suspect(case: &Case<'_>, lonely: &Lonely, strong: bool) -> Suspect {
+    let first = case.matrix.cells()[lonely.extreme[0]];
+    let names = case.matrix.endpoints();
+    let worse: Vec<f64> = lonely.extreme.iter().map(|&at| f64::from(case.residuals.worse[at])).collect();
+    let middle = worse.iter().sum::<f64>() / worse.len() as f64;
+    let spread = f64::from(case.spread(lonely.extreme[0])) * 2.0 / (worse.len() as f64).sqrt();
+    let (effect, interval) = effect(case.matrix.direction(), middle, [middle - spread, middle + spread]);
+    Suspect {
+        kind: Kind::Pair,
+        element: format!("{}-{}", names[first.src as usize], names[first.dst as usize]),
+        effect,
+        interval,
+        pairs: lonely.visits,
+        slow: lonely.extreme.len(),
+        confidence: if strong { 0.95 } else { 0.6 },
+    }
+}
+
+/// Leaves of whose pairs a share is slow, at no node and to no other leaf alone: one of several uplinks, and without
+/// known routes nobody can say which. Marks their slow pairs as explained.
+pub(super) fn shared_uplinks(case: &Case<'_>, explained: &mut [bool], out: &mut Localisation) -> Vec<Pair> {
+    let places = case.places;
+    let leaves = places.leaves.len();
+    if !places.routes.is_empty() || leaves < 3 {
+        return Vec::new();
+    }
+    let ends = |at: usize| {
+        let cell = case.matrix.cells()[at];
+        let (a, b) = (places.leaf_of[cell.src as usize], places.leaf_of[cell.dst as usize]);
+        (a != b && a != NONE && b != NONE).then_some((a as usize, b as usize))
+    };
+    let mut count = vec![(0_usize, 0_usize); leaves];
+    let (mut slow, mut all) = (Vec::new(), 0_usize);
+    for (at, explained) in explained.iter().enumerate() {
+        let Some((a, b)) = ends(at).filter(|_| !explained) else { continue };
+        all += 1;
+        let bad = usize::from(case.is_slow(at));
+        for leaf in [a, b] {
+            count[leaf].0 += bad;
+            count[leaf].1 += 1;
+        }
+        if bad > 0 {
+            slow.push(at);
+        }
+    }
+    let mut again = Vec::new();
+    for _ in 0..MOST_LEAVES {
+        let weight = |leaf: usize| binomial(count[leaf], (slow.len(), all));
+        let Some(leaf) = (0..leaves).max_by(|&a, &b| weight(a).total_cmp(&weight(b))) else { break };
+        if weight(leaf) < SHARED + (leaves as f64).ln() {
+            break;
+        }
+        let (own, rest): (Vec<usize>, Vec<usize>) =
+            slow.into_iter().partition(|&at| ends(at).is_some_and(|(a, b)| a == leaf || b == leaf));
+        out.undecided.push(Undecided {
+            candidates: vec![Candidate { kind: Kind::Uplink, element: format!("{}-?", places.leaves[leaf]) }],
+            reason: format!(
+                "{} of {} pairs of {} are slow, by no node: one of its uplinks, but routes are not known; name them in \
+                 column `up`, or measure the same pairs again to see whether they stay slow",
+                own.len(),
+                count[leaf].1,
+                places.leaves[leaf],
+            ),
+            pairs: count[leaf].1,
+            slow: own.len(),
+        });
+        let step = (own.len() / 4).max(1);
+        again.extend(own.iter().step_by(step).take(4).map(|&at| case.matrix.cells()[at]).map(|c| (c.src, c.dst)));
+        for at in own {
+            explained[at] = true;
+            if let Some((a, b)) = ends(at) {
+                count[a].0 -= 1;
+                count[b].0 -= 1;
+            }
+        }
+        slow = rest;
+    }
+    again
+}
+
+/// Log-likelihood ratio of a leaf having its own rate of slow pairs against that of all others.
+fn binomial((slow, of): (usize, usize), (all_slow, all): (usize, usize)) -> f64 {
+    let rest = all.saturating_sub(of).max(1) as f64;
+    let usual = (all_slow.saturating_sub(slow) as f64 / rest).clamp(0.005, 0.995);
+    let own = slow as f64 / of.max(1) as f64;
+    if slow < 3 || own <= usual {
+        return 0.0;
+    }
+    let own = own.min(0.995);
+    slow as f64 * (own / usual).ln() + (of - slow) as f64 * ((1.0 - own) / (1.0 - usual)).ln()
+}

@@ -1,0 +1,127 @@
+//! Whether localisation names exactly the planted faults, over many seeds, and nobody where nothing is planted.
+
+mod network_sim;
+
+use muster_analysis::Params;
+use muster_analysis::network::{Localisation, localise};
+use muster_wire::Direction;
+use network_sim::{Fault, Fleet, Routing, named};
+
+/// Fewer where the compiler does not optimise.
+const SEEDS: u64 = if cfg!(debug_assertions) { 30 } else { 300 };
+
+fn run(fleet: &Fleet, faults: &[Fault], seed: u64) -> Localisation {
+    localise(&fleet.matrix(faults, seed), &fleet.topology(), &Params::default())
+}
+
+/// Runs of which the verdict is exactly the planted faults.
+fn exact(fleet: &Fleet, faults: impl Fn(u64) -> Vec<Fault>) -> u64 {
+    let mut right = 0;
+    let mut shown = 0;
+    for seed in 0..SEEDS {
+        let faults = faults(seed);
+        let found = run(fleet, &faults, seed);
+        let ok = named(&found) == fleet.expected(&faults);
+        right += u64::from(ok);
+        if !ok && shown < 3 {
+            shown += 1;
+            println!(
+                "seed {seed} planted {faults:?}\n  suspects {:?}\n  undecided {:?}",
+                found.suspects, found.undecided
+            );
+        }
+    }
+    println!("{right} of {SEEDS} exact");
+    right
+}
+
+fn assert_all(right: u64) {
+    assert_eq!(right, SEEDS);
+}
+
+/// A different element for every seed.
+fn at(seed: u64, of: u32) -> u32 {
+    (seed * 7 % u64::from(of)) as u32
+}
+
+#[test]
+fn nobody_is_accused_without_a_fault() {
+    for noise in [0.0, 0.01, 0.05, 0.2] {
+        for routing in [Routing::DestinationMod, Routing::EcmpUnknown] {
+            let fleet = Fleet { noise, routing, missing: 0.1, ..Fleet::default() };
+            assert_all(exact(&fleet, |_| Vec::new()));
+        }
+    }
+}
+
+#[test]
+fn a_bad_uplink_is_named_and_no_node_behind_it() {
+    for routing in [Routing::DestinationMod, Routing::Ecmp] {
+        for missing in [0.0, 0.3] {
+            let fleet = Fleet { routing, missing, ..Fleet::default() };
+            assert_all(exact(&fleet, |s| vec![Fault::Uplink(at(s, 4), at(s / 4, 2), 0.3)]));
+        }
+    }
+}
+
+#[test]
+fn bad_nodes_are_named_by_direction() {
+    let fleet = Fleet::default();
+    assert_all(exact(&fleet, |s| vec![Fault::Node(at(s, 16), 0.5)]));
+    assert_all(exact(&fleet, |s| vec![Fault::Rx(at(s, 16), 0.5)]));
+    assert_all(exact(&fleet, |s| vec![Fault::Tx(at(s, 16), 0.5)]));
+    assert_all(exact(&fleet, |s| vec![Fault::Dead(at(s, 16))]));
+}
+
+#[test]
+fn leaves_and_lonely_pairs_are_named() {
+    let fleet = Fleet { racks: 6, ..Fleet::default() };
+    assert_all(exact(&fleet, |s| vec![Fault::Leaf(at(s, 6), 0.6)]));
+    assert_all(exact(&fleet, |s| vec![Fault::Pair(at(s, 12), 12 + at(s, 12), 0.3)]));
+}
+
+#[test]
+fn two_and_three_faults_at_once_are_named() {
+    let fleet = Fleet { racks: 6, per_rack: 4, spines: 3, missing: 0.1, ..Fleet::default() };
+    assert_all(exact(&fleet, |s| vec![Fault::Uplink(at(s, 6), at(s, 3), 0.3), Fault::Node(at(s, 24), 0.5)]));
+    assert_all(exact(&fleet, |s| vec![Fault::Uplink(0, at(s, 3), 0.3), Fault::Uplink(4, at(s / 2, 3), 0.5)]));
+    assert_all(exact(&fleet, |s| vec![Fault::Dead(at(s, 24)), Fault::Rx((at(s, 24) + 5) % 24, 0.4)]));
+    assert_all(exact(&fleet, |s| {
+        vec![Fault::Tx(at(s, 8), 0.5), Fault::Uplink(3, at(s, 3), 0.4), Fault::Node(16 + at(s, 8), 0.6)]
+    }));
+}
+
+#[test]
+fn latencies_are_read_the_other_way() {
+    let fleet = Fleet { direction: Direction::LowerIsBetter, ..Fleet::default() };
+    assert_all(exact(&fleet, |s| vec![Fault::Uplink(at(s, 4), at(s / 4, 2), 0.5)]));
+    assert_all(exact(&fleet, |s| vec![Fault::Rx(at(s, 16), 0.5)]));
+    let found = run(&fleet, &[Fault::Rx(3, 0.5)], 1);
+    let suspect = &found.suspects[0];
+    assert!(
+        (1.9..2.1).contains(&suspect.effect) && suspect.interval[0] < 2.0 && suspect.interval[1] > 2.0,
+        "{suspect:?}"
+    );
+}
+
+#[test]
+fn unknown_routes_leave_the_uplink_open_but_not_the_leaf() {
+    let fleet = Fleet { routing: Routing::EcmpUnknown, racks: 6, ..Fleet::default() };
+    for seed in 0..SEEDS {
+        let found = run(&fleet, &[Fault::Uplink(at(seed, 6), 0, 0.3)], seed);
+        assert!(found.suspects.is_empty(), "{:?}", found.suspects);
+        let open: Vec<&str> = found.undecided.iter().flat_map(|u| &u.candidates).map(|c| c.element.as_str()).collect();
+        assert_eq!(open, [format!("leaf{}-?", at(seed, 6))], "{:?}", found.undecided);
+        assert!(!found.next_pairs.is_empty());
+    }
+}
+
+#[test]
+fn the_effect_and_its_pairs_are_told() {
+    let fleet = Fleet::default();
+    let found = run(&fleet, &[Fault::Uplink(3, 1, 0.31)], 5);
+    let suspect = &found.suspects[0];
+    assert_eq!((suspect.pairs, suspect.slow), (48, 48));
+    assert!(suspect.interval[0] < 0.31 && 0.31 < suspect.interval[1], "{suspect:?}");
+    assert!(suspect.confidence > 0.95);
+}
