@@ -29,7 +29,10 @@ fn sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason() {
         }
         eprintln!("undecided, measured again: {undecided:?}");
     }
-    skip("sixteen_nodes_with_five_faults", "the faults were named, but this machine is too noisy for the others to pass");
+    skip(
+        "sixteen_nodes_with_five_faults",
+        "the faults were named, but this machine is too noisy for the others to pass",
+    );
 }
 
 fn scan_with_five_faults() -> (Value, Option<i32>) {

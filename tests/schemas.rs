@@ -56,3 +56,34 @@ fn a_lower_is_better_pattern_turns_the_verdict_round() {
     let report = criteria(&rows, &["--higher-is-better", "lat*"]);
     assert_eq!(report["criteria"][0]["defects"].as_array().unwrap().len(), 0);
 }
+
+#[test]
+fn a_matrix_names_the_bad_uplink_in_the_published_form() {
+    let dir = tempfile::tempdir().unwrap();
+    let (matrix, topology) = (dir.path().join("matrix.csv"), dir.path().join("topology.csv"));
+    let leaf = |node: usize| node / 4;
+    let mut rows = "src,dst,metric,value,up\n".to_owned();
+    for (src, dst) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let up = if leaf(src) == leaf(dst) { String::new() } else { format!("leaf{}-spine{}", leaf(src), dst % 2) };
+        let base = if up == "leaf2-spine1" { 30.0 } else { 100.0 };
+        rows += &format!("n{src},n{dst},bandwidth,{},{up}\n", base * (1.0 + 0.01 * ((src * 7 + dst * 3) % 5) as f64));
+    }
+    std::fs::write(&matrix, rows).unwrap();
+    let lines: Vec<String> = (0..16).map(|node| format!("n{node},leaf{}", leaf(node))).collect();
+    std::fs::write(&topology, format!("node,leaf\n{}\n", lines.join("\n"))).unwrap();
+    let output = Command::new(binary())
+        .args(["pairs", "--json", "--from"])
+        .arg(&matrix)
+        .arg("--topology")
+        .arg(&topology)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let errors: Vec<String> = validator("muster.pairs.json").iter_errors(&report).map(|e| e.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    let suspects = report["suspects"].as_array().unwrap();
+    assert_eq!(suspects.len(), 1, "{suspects:?}");
+    assert_eq!((suspects[0]["kind"].as_str(), suspects[0]["element"].as_str()), (Some("uplink"), Some("leaf2-spine1")));
+    assert!((suspects[0]["effect"].as_f64().unwrap() - 0.3).abs() < 0.03, "{suspects:?}");
+}

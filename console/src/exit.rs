@@ -2,6 +2,8 @@
 
 /// All asked-for work ran and passed.
 pub const PASS: u8 = 0;
+/// At least one failed.
+pub const FAIL: u8 = 2;
 /// Could not decide.
 pub const UNDECIDED: u8 = 3;
 /// The command line is wrong.

@@ -16,6 +16,7 @@ pub mod demo;
 pub mod doctor;
 pub mod export;
 pub mod nodes;
+pub mod pairs;
 pub mod playbook;
 pub mod results;
 pub mod run;
@@ -134,6 +135,8 @@ pub enum Command {
     /// Learn what is normal, or show what was learned.
     #[command(subcommand)]
     Criteria(criteria::Action),
+    /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
+    Pairs(pairs::Options),
     /// A run as JSON, Markdown or CSV, for a ticket.
     Export(export::Options),
     /// Remove probes from nodes.
