@@ -2,6 +2,7 @@
 //! open ends closed. Pure: no clock, no files, no randomness; the same input gives the same verdict.
 
 mod algorithm2;
+pub mod alternatives;
 mod cdf;
 mod convict;
 mod criterion;
@@ -10,6 +11,7 @@ mod learn;
 pub mod medoid;
 mod repeatability;
 mod sample;
+mod seeded;
 mod spread;
 mod verdict;
 
