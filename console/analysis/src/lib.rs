@@ -13,6 +13,7 @@ mod repeatability;
 mod sample;
 mod seeded;
 mod spread;
+pub mod tune;
 mod verdict;
 
 pub use cdf::cdf_points;
