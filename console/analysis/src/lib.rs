@@ -10,9 +10,11 @@ mod distance;
 mod learn;
 pub mod medoid;
 mod repeatability;
+pub mod rules;
 mod sample;
 mod seeded;
 mod spread;
+mod table;
 pub mod tune;
 mod verdict;
 
@@ -24,4 +26,5 @@ pub use learn::{Evidence, Learned, compare, criterion_of, learn};
 pub use repeatability::repeatability;
 pub use sample::{BadSample, Sample};
 pub use spread::Spread;
+pub use table::Table;
 pub use verdict::{NodeVerdict, Observation, State, fleet_state, judge};
