@@ -17,6 +17,7 @@ mod spread;
 mod table;
 pub mod tune;
 mod verdict;
+pub mod what_if;
 
 pub use cdf::cdf_points;
 pub use convict::{NodeState, convict, resource_class};
