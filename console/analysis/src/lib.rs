@@ -7,6 +7,7 @@ mod cdf;
 mod convict;
 mod criterion;
 mod distance;
+pub mod history;
 mod learn;
 pub mod medoid;
 mod repeatability;
