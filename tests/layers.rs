@@ -27,6 +27,7 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-probe", &["muster-wire"]),
         ("muster-gpu", &["muster-wire"]),
         ("muster-analysis", &["muster-wire"]),
+        ("muster-import", &["muster-wire", "muster-analysis"]),
         ("muster-store", &["muster-wire"]),
         ("muster-fleet", &["muster-wire"]),
         ("muster-playbook", &["muster-wire", "muster-analysis"]),

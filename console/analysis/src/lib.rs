@@ -2,18 +2,25 @@
 //! open ends closed. Pure: no clock, no files, no randomness; the same input gives the same verdict.
 
 mod algorithm2;
+pub mod alternatives;
 mod cdf;
 mod class;
 mod convict;
 mod criterion;
 mod distance;
+pub mod history;
 mod learn;
 pub mod medoid;
 pub mod network;
 mod repeatability;
+pub mod rules;
 mod sample;
+mod seeded;
 mod spread;
+mod table;
+pub mod tune;
 mod verdict;
+pub mod what_if;
 
 pub use cdf::cdf_points;
 pub use class::resource_class;
@@ -24,4 +31,5 @@ pub use learn::{Evidence, Learned, compare, criterion_of, learn};
 pub use repeatability::repeatability;
 pub use sample::{BadSample, Sample};
 pub use spread::{Offset, Spread};
+pub use table::Table;
 pub use verdict::{NodeVerdict, Observation, State, fleet_state, judge};
