@@ -1,5 +1,6 @@
 //! Criteria, similarity and verdicts: which nodes of a fleet are slow, by SuperBench's method (ATC'24) with its
-//! open ends closed. Pure: no clock, no files, no randomness; the same input gives the same verdict.
+//! open ends closed; and which nodes will fail, and what to run on them. Pure: no clock, no files, no chance
+//! without a seed; the same input gives the same verdict.
 
 mod algorithm2;
 mod cdf;
@@ -9,6 +10,7 @@ mod distance;
 mod learn;
 pub mod medoid;
 mod repeatability;
+pub mod risk;
 mod sample;
 mod spread;
 mod verdict;
