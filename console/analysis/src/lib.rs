@@ -12,6 +12,8 @@ pub mod medoid;
 mod repeatability;
 pub mod risk;
 mod sample;
+pub mod selector;
+pub mod simulate;
 mod spread;
 mod verdict;
 

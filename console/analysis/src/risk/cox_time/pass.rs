@@ -135,9 +135,11 @@ impl Layer {
         let mut variance = [0.0; WIDTH];
         for row in &self.rectified {
             for u in 0..WIDTH {
-                variance[u] += (row[u] - mean[u]).powi(2) / n;
+                let off = row[u] - mean[u];
+                variance[u] += off * off;
             }
         }
+        let variance = variance.map(|v| v / n);
         let unbiased = n / (n - 1.0).max(1.0);
         for u in 0..WIDTH {
             self.inverse[u] = 1.0 / (variance[u] + EPSILON).sqrt();
