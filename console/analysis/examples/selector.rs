@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use muster_analysis::risk::{Category, Chance, CoxTimeSettings, Settings, Survival, Table, fit};
+use muster_analysis::risk::{Category, Chance, CoxTimeSettings, Fitted, Kind, Settings, Survival, Table, fit};
 use muster_analysis::selector::{
     Benchmark, Coverage, CoverageSettings, Defect, Effort, Goal, Instance, Mode, Request, Set, algorithm1, joint_risk,
     nodes_to_validate, reverse_delete, select, solve,
@@ -89,7 +89,7 @@ fn without_coverage() {
     println!("no coverage      {:?}: {}", s.outcome, s.reason);
 }
 
-fn model(chance: &mut Chance) -> Result<impl Survival, Box<dyn std::error::Error>> {
+fn model(chance: &mut Chance) -> Result<Fitted, Box<dyn std::error::Error>> {
     let mut table = |n: usize| {
         let values: Vec<f64> = (0..n * 35).map(|_| chance.normal()).collect();
         let duration: Vec<f64> =
@@ -100,7 +100,7 @@ fn model(chance: &mut Chance) -> Result<impl Survival, Box<dyn std::error::Error
     let (train, held_out) = (table(3000)?, table(1000)?);
     let settings =
         Settings { cox_time: CoxTimeSettings { epochs: 10, ..CoxTimeSettings::default() }, ..Settings::default() };
-    Ok(fit(muster_analysis::risk::Kind::CoxTime, &train, &held_out, &settings)?)
+    Ok(fit(Kind::CoxTime, &train, &held_out, &settings)?)
 }
 
 fn large() -> Result<(), Box<dyn std::error::Error>> {

@@ -10,8 +10,9 @@ use std::time::Instant;
 
 use muster_analysis::risk::import::{Limits, csv_incidents};
 use muster_analysis::risk::{History, Window};
+use muster_analysis::selector::EXPECTATION_P0;
 use muster_analysis::simulate::{
-    CountLaw, Interval, JobLaw, Jobs, Law, Policy, Repair, Replay, Settings, ValidationPlan, compare, philly_jobs, run,
+    Interval, JobLaw, Jobs, Law, Policy, Replay, Settings, ValidationPlan, World, compare, philly_jobs, run,
 };
 
 fn table(title: &str, settings: &Settings, world: (&Law, &Jobs, &ValidationPlan)) {
@@ -41,15 +42,12 @@ fn table(title: &str, settings: &Settings, world: (&Law, &Jobs, &ValidationPlan)
 }
 
 fn fitted() {
-    let law = Law::Count(CountLaw::default());
-    let resample = Settings::default();
-    let jobs = Jobs::Law(JobLaw::default());
-    table("fitted, nodes replaced", &resample, (&law, &jobs, &ValidationPlan::like_published(1.34)));
-    let by_rule = Settings { p0: muster_analysis::selector::EXPECTATION_P0, ..resample };
-    table("the same with p0 = 1 - 1/e", &by_rule, (&law, &jobs, &ValidationPlan::like_published(1.34)));
-    let same = Settings { repair: Repair::Same, p0: 0.18, ..Settings::default() };
-    let jobs = Jobs::Law(JobLaw { load: 0.945, mean_h: 4.0, ..JobLaw::default() });
-    table("fitted, nodes repaired", &same, (&law, &jobs, &ValidationPlan::like_published(0.37)));
+    let replaced = World::replaced();
+    table("fitted, nodes replaced", &replaced.settings, replaced.parts());
+    let by_rule = Settings { p0: EXPECTATION_P0, ..replaced.settings.clone() };
+    table("the same with p0 = 1 - 1/e", &by_rule, replaced.parts());
+    let repaired = World::repaired();
+    table("fitted, nodes repaired", &repaired.settings, repaired.parts());
 }
 
 fn unpacked(path: &str) -> Result<String, Box<dyn Error>> {
@@ -79,6 +77,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let plan = ValidationPlan::like_published(1.34);
     table("incidents replayed, generated jobs", &settings, (&law, &Jobs::Law(JobLaw::default()), &plan));
     if let Some(path) = args.next() {
+        let settings = Settings { nodes: 40, ..settings };
         let jobs = Jobs::Trace(philly_jobs(&unpacked(&path)?, Limits::default())?);
         table("incidents replayed, jobs of the trace", &settings, (&law, &jobs, &plan));
     }

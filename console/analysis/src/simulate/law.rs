@@ -16,8 +16,9 @@ pub struct CountLaw {
     pub floor_h: f64,
     /// Mean number of incidents a node has had when the simulation starts (negative binomial).
     pub past: f64,
-    /// Variance of that number over its squared mean, less the Poisson part.
-    pub dispersion: f64,
+    /// Shape of that law: the variance is `past + past^2 / shape`, so a small shape gives most incidents to few
+    /// nodes.
+    pub shape: f64,
     /// Variance of each node's own factor on its hazard, of mean 1 (gamma); 0: all alike.
     pub frailty: f64,
 }
@@ -25,7 +26,7 @@ pub struct CountLaw {
 impl Default for CountLaw {
     /// The means of SuperBench's figure; the rest fitted to its Table 4, not evidence.
     fn default() -> Self {
-        Self { first_h: 719.4, twentieth_h: 151.7, floor_h: 48.0, past: 43.0, dispersion: 0.35, frailty: 0.11 }
+        Self { first_h: 719.4, twentieth_h: 151.7, floor_h: 48.0, past: 43.0, shape: 0.35, frailty: 0.11 }
     }
 }
 
@@ -108,9 +109,9 @@ impl Law {
     pub(super) fn fresh(&self, chance: &mut Chance) -> Fate {
         match self {
             Self::Count(law) => {
-                let spread = law.dispersion.max(1e-9);
-                let count = chance.gamma(1.0 / spread) * spread * law.past;
-                let count = chance.poisson(count);
+                let shape = law.shape.max(1e-3);
+                let expected = chance.gamma(shape) / shape * law.past;
+                let count = chance.poisson(expected);
                 let frailty = if law.frailty > 0.0 { chance.gamma(1.0 / law.frailty) * law.frailty } else { 1.0 };
                 let mut fate = Fate { count, frailty, source: 0, left: 0.0 };
                 fate.left = law.mean(count, frailty) * chance.exponential();
@@ -185,8 +186,8 @@ mod tests {
         let fates: Vec<Fate> = (0..n).map(|_| fleet.fresh(&mut chance)).collect();
         let mean = fates.iter().map(|f| f.count as f64).sum::<f64>() / f64::from(n);
         let var = fates.iter().map(|f| (f.count as f64 - mean).powi(2)).sum::<f64>() / f64::from(n);
-        assert!((mean - 43.0).abs() < 0.6, "{mean}");
-        assert!((var / (43.0 + 0.35 * 43.0 * 43.0) - 1.0).abs() < 0.06, "{var}");
+        assert!((mean - 43.0).abs() < 2.0, "{mean}");
+        assert!((var / (43.0 + 43.0 * 43.0 / 0.35) - 1.0).abs() < 0.1, "{var}");
     }
 
     #[test]

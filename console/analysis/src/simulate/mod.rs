@@ -3,12 +3,14 @@
 
 mod cluster;
 mod events;
+mod fitted;
 mod jobs;
 mod law;
 mod policy;
 mod report;
 mod settings;
 
+pub use fitted::World;
 pub use jobs::{Job, JobLaw, Jobs, philly_jobs};
 pub use law::{CountLaw, Law, Replay};
 pub use policy::{Policy, ValidationPlan};

@@ -57,14 +57,14 @@ impl ValidationPlan {
     #[must_use]
     pub fn like_published(full_h: f64) -> Self {
         let rows = [
-            (3.0, 0.40),
-            (3.0, 0.28),
-            (8.0, 0.10),
-            (10.0, 0.07),
-            (13.0, 0.05),
-            (20.0, 0.04),
-            (40.0, 0.04),
-            (23.0, 0.02),
+            (3.0, 0.45),
+            (3.0, 0.30),
+            (5.0, 0.08),
+            (12.0, 0.03),
+            (14.0, 0.032),
+            (25.0, 0.045),
+            (35.0, 0.042),
+            (23.0, 0.021),
         ];
         let sum: f64 = rows.iter().map(|r| r.0).sum();
         let minutes: Vec<f64> = rows.iter().map(|r| r.0 / sum * full_h * 60.0).collect();

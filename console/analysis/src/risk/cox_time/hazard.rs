@@ -20,6 +20,7 @@ pub(super) struct Baseline {
 }
 
 impl Baseline {
+    #[inline(always)]
     pub(super) fn of(table: &Table, rows: &Pairs, clock: Clock, net: &Folded, settings: &Settings) -> Self {
         let duration: Vec<f64> = table.by_duration().iter().map(|&i| table.duration()[i]).collect();
         let events: Vec<f64> = rows.cases.iter().map(|case| duration[case.0]).collect();
@@ -41,28 +42,54 @@ impl Baseline {
             counted = until;
             let first = chosen.partition_point(|&k| duration[k] < middle);
             let t = clock.scaled(knot);
-            let at_risk: f64 = entered[first..].iter().map(|row| relative(net.ask(row, t))).sum();
+            let mut at_risk = 0.0;
+            for row in &entered[first..] {
+                at_risk += relative(net.ask(row, t));
+            }
             times.push(knot);
             steps.push(if at_risk > 0.0 { inside / (at_risk * share) } else { 0.0 });
         }
         Self { times, steps }
     }
 
-    /// Cumulative hazard at each knot up to the first one past `until`, of a row with log relative hazard `g`.
-    pub(super) fn cumulative(&self, clock: Clock, until: f64, g: impl Fn(f32) -> f32) -> Vec<f64> {
+    /// The knots up to the first one past `until`, merged so that there are at most `limit`.
+    pub(super) fn grid(&self, clock: Clock, until: f64, limit: usize) -> Grid {
         let knots = (self.times.partition_point(|t| *t < until) + 1).min(self.times.len());
+        let size = knots.div_ceil(limit.max(1)).max(1);
+        let groups = self.times[..knots].chunks(size).zip(self.steps[..knots].chunks(size));
+        let mut grid = Grid { times: Vec::new(), asked: Vec::new(), steps: Vec::new() };
+        for (times, steps) in groups {
+            grid.times.push(times[times.len() - 1]);
+            grid.asked.push(clock.scaled(times[times.len() / 2]));
+            grid.steps.push(steps.iter().sum());
+        }
+        grid
+    }
+}
+
+/// Where the hazard of one row is asked for.
+pub(super) struct Grid {
+    times: Vec<f64>,
+    asked: Vec<f32>,
+    steps: Vec<f64>,
+}
+
+impl Grid {
+    /// Cumulative hazard of an entered row at each time of the grid, into `into`.
+    #[inline(always)]
+    pub(super) fn cumulate(&self, net: &Folded, entered: &Units, into: &mut Vec<f64>) {
+        into.clear();
         let mut total = 0.0;
-        let step = |(time, step): (&f64, &f64)| {
-            total += step * relative(g(clock.scaled(*time)));
-            total
-        };
-        self.times[..knots].iter().zip(&self.steps).map(step).collect()
+        for (t, step) in self.asked.iter().zip(&self.steps) {
+            total += step * relative(net.ask(entered, *t));
+            into.push(total);
+        }
     }
 
-    /// Survival at `times` (rising) from a cumulative hazard at the first knots.
-    pub(super) fn survival<'a>(&'a self, cumulative: &'a [f64], times: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+    /// Survival at `times` (rising) from a cumulative hazard: linear between times of the grid.
+    pub(super) fn survival(&self, cumulative: &[f64], times: &[f64], into: &mut Vec<f64>) {
         let mut knot = 0;
-        times.iter().map(move |&time| {
+        for &time in times {
             while knot < cumulative.len() && self.times[knot] <= time {
                 knot += 1;
             }
@@ -71,11 +98,12 @@ impl Baseline {
                 Some(h1) if self.times[knot] > t0 => h0 + (h1 - h0) * ((time - t0) / (self.times[knot] - t0)).max(0.0),
                 _ => h0,
             };
-            (-hazard).exp()
-        })
+            into.push((-hazard).exp());
+        }
     }
 }
 
+#[inline(always)]
 fn relative(g: f32) -> f64 {
     f64::from(g.clamp(-30.0, 30.0)).exp()
 }

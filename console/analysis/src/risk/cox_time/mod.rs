@@ -7,6 +7,7 @@ mod net;
 mod pairs;
 mod pass;
 mod train;
+mod wide;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ use crate::risk::{Curves, FitError, Scale, Survival, Table};
 use hazard::Baseline;
 use net::Net;
 use pairs::{Clock, Pairs};
+use train::Training;
+use wide::{Work, widely};
 
 /// How a Cox-Time network is trained. The default is that of pycox's benchmark: 2 x 32 units, Adam 0.01.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,8 +84,9 @@ impl CoxTime {
         }
         let (scale, clock) = (Scale::of(table), Clock::of(table));
         let rows = Pairs::of(table, &scale, clock);
-        let (net, epochs) = train::train(&rows, &Pairs::of(held_out, &scale, clock), settings);
-        let baseline = Baseline::of(table, &rows, clock, &net.folded(), settings);
+        let held_out = Pairs::of(held_out, &scale, clock);
+        let (net, epochs) = widely(Training { rows: &rows, held_out: &held_out, settings });
+        let baseline = widely(Averaging { table, rows: &rows, clock, net: &net, settings });
         Ok(Self { scale, clock, net, baseline, epochs })
     }
 
@@ -93,21 +97,64 @@ impl CoxTime {
     }
 }
 
-impl Survival for CoxTime {
-    /// Costs rows x knots up to the last time asked, about 0.1 microseconds each.
-    fn survive(&self, rows: &[f64], times: &[f64]) -> Curves {
-        let net = self.net.folded();
-        let mut values = Vec::with_capacity(self.count(rows) * times.len());
+/// The estimate of the baseline hazard, as work for wide vectors.
+struct Averaging<'a> {
+    table: &'a Table,
+    rows: &'a Pairs,
+    clock: Clock,
+    net: &'a Net,
+    settings: &'a Settings,
+}
+
+impl Work for Averaging<'_> {
+    type Output = Baseline;
+
+    #[inline(always)]
+    fn run(self) -> Baseline {
+        Baseline::of(self.table, self.rows, self.clock, &self.net.folded(), self.settings)
+    }
+}
+
+/// A prediction, as work for wide vectors.
+struct Asking<'a> {
+    model: &'a CoxTime,
+    rows: &'a [f64],
+    times: &'a [f64],
+}
+
+impl Work for Asking<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<f64> {
+        let Self { model, rows, times } = self;
+        let net = model.net.folded();
         let until = times.last().copied().unwrap_or(0.0);
-        let mut scaled = Vec::with_capacity(self.width());
-        for row in rows.chunks_exact(self.width()) {
+        let limit = if times.len() <= CoxTime::FEW_TIMES { CoxTime::FEW_KNOTS } else { usize::MAX };
+        let grid = model.baseline.grid(model.clock, until, limit);
+        let mut values = Vec::with_capacity(rows.len() / model.width() * times.len());
+        let (mut scaled, mut cumulative) = (Vec::with_capacity(model.width()), Vec::new());
+        for row in rows.chunks_exact(model.width()) {
             scaled.clear();
-            scaled.extend(self.scale.apply(row).map(|v| v as f32));
-            let entered = net.enter(&scaled);
-            let cumulative = self.baseline.cumulative(self.clock, until, |t| net.ask(&entered, t));
-            values.extend(self.baseline.survival(&cumulative, times));
+            scaled.extend(model.scale.apply(row).map(|v| v as f32));
+            grid.cumulate(&net, &net.enter(&scaled), &mut cumulative);
+            grid.survival(&cumulative, times, &mut values);
         }
-        Curves::new(times.to_vec(), values)
+        values
+    }
+}
+
+impl CoxTime {
+    /// A decision asks for few times and many nodes: the knots are then merged.
+    const FEW_TIMES: usize = 4;
+    const FEW_KNOTS: usize = 48;
+}
+
+impl Survival for CoxTime {
+    /// Costs rows x knots up to the last time asked, about 0.1 microseconds each; for up to four times the knots
+    /// are merged to 48, which moves probabilities by a few thousandths at most places.
+    fn survive(&self, rows: &[f64], times: &[f64]) -> Curves {
+        Curves::new(times.to_vec(), widely(Asking { model: self, rows, times }))
     }
 
     fn width(&self) -> usize {
@@ -156,6 +203,21 @@ mod tests {
                 let (got, want) = (curves.at(i, t), truth(x0, t));
                 assert!((got - want).abs() < 0.09, "x0 {x0} t {t}: {got} {want}");
             }
+        }
+    }
+
+    #[test]
+    fn few_times_are_asked_cheaply_and_nearly_as_well() {
+        let model = CoxTime::fit(&crossing(1, 3000), &crossing(2, 1000), &Settings::default()).unwrap();
+        let rows = crossing(3, 300);
+        let fine: Vec<f64> = (1..=100).map(f64::from).collect();
+        let all = model.survive(rows.values(), &fine);
+        for time in [10.0, 55.0, 100.0] {
+            let one = model.survive(rows.values(), &[time]);
+            let errors: Vec<f64> = (0..300).map(|i| (one.row(i)[0] - all.at(i, time)).abs()).collect();
+            let worst = errors.iter().copied().fold(0.0, f64::max);
+            let mean = errors.iter().sum::<f64>() / 300.0;
+            assert!(worst < 0.03 && mean < 0.005, "{time}: mean {mean}, worst {worst}");
         }
     }
 

@@ -154,6 +154,7 @@ pub(super) struct Folded {
 
 impl Folded {
     /// What a row contributes to the first layer; the time comes on top.
+    #[inline(always)]
     pub(super) fn enter(&self, row: &[f32]) -> Units {
         let mut units = self.bias1;
         for (x, weights) in row.iter().zip(&self.first) {
@@ -163,7 +164,7 @@ impl Folded {
     }
 
     /// Log of the relative hazard of an entered row at scaled time `t`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn ask(&self, entered: &Units, t: f32) -> f32 {
         let time = &self.first[self.first.len() - 1];
         let mut sum = self.bias2;

@@ -31,17 +31,20 @@ pub(super) struct Pass {
 
 impl Pass {
     /// Empties the batch.
+    #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.inputs.clear();
     }
 
     /// Adds a scaled row and its scaled time.
+    #[inline(always)]
     pub(super) fn push(&mut self, row: &[f32], time: f32) {
         self.inputs.extend_from_slice(row);
         self.inputs.push(time);
     }
 
     /// Runs the batch through `net`, updates the running moments, and leaves the outputs in [`Pass::out`].
+    #[inline(always)]
     pub(super) fn forward(&mut self, net: &mut Net, dropout: f64, chance: &mut Chance) {
         let layout = net.layout();
         let rows = self.inputs.len() / net.inputs;
@@ -71,6 +74,7 @@ impl Pass {
     }
 
     /// Adds to `gradient` the derivative of a loss whose derivative by each output is `by_output`.
+    #[inline(always)]
     pub(super) fn backward(&mut self, net: &Net, by_output: &[f32], gradient: &mut [Units]) {
         let layout = net.layout();
         let w = &net.weights;
@@ -109,6 +113,7 @@ impl Pass {
 
 impl Layer {
     /// Each unit stays with probability `1 - dropout` and is then enlarged to keep the mean.
+    #[inline(always)]
     fn draw_mask(&mut self, rows: usize, dropout: f64, chance: &mut Chance) {
         let limit = (dropout * 65_536.0) as u64;
         let keep = 1.0 / (1.0 - limit as f32 / 65_536.0);
@@ -128,6 +133,7 @@ impl Layer {
     }
 
     /// Moments of the batch, the normalised rows, and the layer's output.
+    #[inline(always)]
     fn normalise(&mut self, scale: &Units, shift: &Units, running: (&mut Units, &mut Units)) {
         let n = self.rectified.len() as f32;
         let mut mean = [0.0; WIDTH];
@@ -156,6 +162,7 @@ impl Layer {
     }
 
     /// Turns derivatives by the layer's output into those by its input sums, and returns those by scale and shift.
+    #[inline(always)]
     fn back(&self, slope: &mut [Units], scale: &Units) -> (Units, Units) {
         let (mut by_scale, mut by_shift) = ([0.0; WIDTH], [0.0; WIDTH]);
         for ((s, mask), normal) in slope.iter_mut().zip(&self.mask).zip(&self.normal) {
@@ -178,6 +185,7 @@ impl Layer {
     }
 }
 
+#[inline(always)]
 fn transpose(rows: &[Units], into: &mut Vec<Units>) {
     into.clear();
     into.extend((0..WIDTH).map(|u| std::array::from_fn::<f32, WIDTH, _>(|i| rows[i][u])));
