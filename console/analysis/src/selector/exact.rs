@@ -3,6 +3,8 @@
 //! Gains only shrink as a set grows (coverage is submodular), so the gains at a node of the search, taken as if
 //! they added up and could be bought in fractions, bound everything below it.
 
+use std::cmp::Ordering;
+
 use super::instance::better;
 use super::{Instance, Set};
 
@@ -18,7 +20,7 @@ pub enum Goal {
 /// How long to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Nodes of the search tree, about 2 microseconds each.
+    /// Nodes of the search tree, about a microsecond each.
     pub nodes: usize,
 }
 
@@ -42,9 +44,10 @@ pub struct Solved {
 /// Searches from `seed`, which must meet the goal, keeping `keep` in every set.
 #[must_use]
 pub fn solve(instance: &Instance, goal: Goal, seed: Set, keep: Set, effort: Effort) -> Solved {
-    let mut search = Search { instance, goal, best: seed, best_value: value(instance, goal, seed), gains: vec![] };
+    let best_value = value(instance, goal, seed);
+    let mut search = Search { instance, goal, best: seed, best_value, gains: Vec::new(), useful: Vec::new() };
     let all = Set::first(instance.len());
-    let root = Node { set: keep, open: Set(all.0 & !keep.0), bound: f64::NEG_INFINITY };
+    let root = Node { set: keep, open: Set(all.0 & !keep.0), bound: f64::NEG_INFINITY, next: 0 };
     let mut stack = Vec::from_iter(search.bounded(root));
     for _ in 0..effort.nodes {
         let Some(node) = stack.pop() else { break };
@@ -73,6 +76,8 @@ struct Node {
     set: Set,
     open: Set,
     bound: f64,
+    /// The benchmark of `open` that is worth most per minute.
+    next: usize,
 }
 
 struct Search<'a> {
@@ -80,36 +85,39 @@ struct Search<'a> {
     goal: Goal,
     best: Set,
     best_value: f64,
+    /// Gain of each benchmark at the node looked at.
     gains: Vec<f64>,
+    /// Gain, minutes and position of those that gain, the best per minute first.
+    useful: Vec<(f64, f64, usize)>,
 }
 
 impl Search<'_> {
-    /// Takes note of the node's own set and gives the node with its bound, unless nothing better can lie below.
-    fn bounded(&mut self, mut node: Node) -> Option<Node> {
+    /// Ranks what `node` may still add, and gives those that gain anything.
+    fn rank(&mut self, node: Node) -> Set {
         self.gains.clear();
         self.gains.resize(self.instance.len(), 0.0);
         self.instance.add_gains(node.set, &mut self.gains);
-        let mut useful: Vec<(f64, f64)> = Vec::new();
-        for b in node.open.iter() {
-            if self.gains[b] > 0.0 {
-                useful.push((self.gains[b], self.instance.minutes(b)));
-            } else {
-                node.open = node.open.without(b);
-            }
+        self.useful.clear();
+        for b in node.open.iter().filter(|&b| self.gains[b] > 0.0) {
+            self.useful.push((self.gains[b], self.instance.minutes(b), b));
         }
-        useful.sort_by(|a, b| {
-            if better(*a, *b) {
-                std::cmp::Ordering::Less
-            } else if better(*b, *a) {
-                std::cmp::Ordering::Greater
-            } else {
-                std::cmp::Ordering::Equal
-            }
+        self.useful.sort_by(|a, b| match (better((a.0, a.1), (b.0, b.1)), better((b.0, b.1), (a.0, a.1))) {
+            (true, _) => Ordering::Less,
+            (_, true) => Ordering::Greater,
+            _ => a.2.cmp(&b.2),
         });
+        self.useful.iter().map(|u| u.2).collect()
+    }
+
+    /// Takes note of the node's own set and gives the node with its bound, unless nothing better can lie below.
+    fn bounded(&mut self, mut node: Node) -> Option<Node> {
+        node.open = self.rank(node);
+        node.next = self.useful.first().map_or(0, |u| u.2);
+        let useful = &self.useful;
         let (cost, found) = (self.instance.cost(node.set), self.instance.found(node.set));
         let bound = match self.goal {
-            Goal::Find(need) => cost + fewest_minutes(&useful, need - found)?,
-            Goal::Within(room) if cost <= room + 1e-9 => -(found + most_weight(&useful, room - cost)),
+            Goal::Find(need) => cost + fewest_minutes(useful, need - found)?,
+            Goal::Within(room) if cost <= room + 1e-9 => -(found + most_weight(useful, room - cost)),
             Goal::Within(_) => return None,
         };
         let meets = match self.goal {
@@ -128,10 +136,10 @@ impl Search<'_> {
 
     /// Splits by the benchmark worth most per minute; the side that holds it is searched first.
     fn branch(&mut self, node: Node, stack: &mut Vec<Node>) {
-        let gains = self.instance.gains(node.set);
-        let worth = |b: usize| (gains[b], self.instance.minutes(b));
-        let best = node.open.iter().reduce(|best, b| if better(worth(b), worth(best)) { b } else { best });
-        let Some(b) = best else { return };
+        if node.open.is_empty() {
+            return;
+        }
+        let b = node.next;
         let open = node.open.without(b);
         stack.extend(self.bounded(Node { open, ..node }));
         stack.extend(self.bounded(Node { set: node.set.with(b), open, ..node }));
@@ -139,9 +147,9 @@ impl Search<'_> {
 }
 
 /// Minutes that buy `need` at the best rates, the last in part; none when all together do not reach it.
-fn fewest_minutes(useful: &[(f64, f64)], mut need: f64) -> Option<f64> {
+fn fewest_minutes(useful: &[(f64, f64, usize)], mut need: f64) -> Option<f64> {
     let mut minutes = 0.0;
-    for (gain, cost) in useful {
+    for (gain, cost, _) in useful {
         if need <= 1e-12 {
             break;
         }
@@ -153,9 +161,9 @@ fn fewest_minutes(useful: &[(f64, f64)], mut need: f64) -> Option<f64> {
 }
 
 /// Weight that `room` minutes buy at the best rates, the last in part.
-fn most_weight(useful: &[(f64, f64)], mut room: f64) -> f64 {
+fn most_weight(useful: &[(f64, f64, usize)], mut room: f64) -> f64 {
     let mut weight = 0.0;
-    for (gain, cost) in useful {
+    for (gain, cost, _) in useful {
         let part = if *cost > 0.0 { (room / cost).clamp(0.0, 1.0) } else { 1.0 };
         weight += part * gain;
         room -= part * cost;

@@ -243,7 +243,7 @@ mod tests {
             let mut gradient = vec![[0.0; WIDTH]; layout.len()];
             pass.backward(&net, &by_output, &mut gradient);
             let mut chance = Chance::new(4);
-            for group in 0..layout.len() {
+            for (group, exact) in gradient.iter().enumerate() {
                 // Along a random direction within each row of weights.
                 let direction: Units = std::array::from_fn(|_| chance.normal() as f32);
                 let step = 1e-2_f32;
@@ -253,8 +253,8 @@ mod tests {
                     loss(&n, dropout)
                 };
                 let numeric = (moved(step) - moved(-step)) / (2.0 * f64::from(step));
-                let exact = f64::from(dot(&gradient[group], &direction));
-                let size = f64::from(dot(&gradient[group], &gradient[group])).sqrt() + 1.0;
+                let size = f64::from(dot(exact, exact)).sqrt() + 1.0;
+                let exact = f64::from(dot(exact, &direction));
                 assert!((numeric - exact).abs() < 0.01 * size, "row {group}: {numeric} {exact} of {size}");
             }
             for at in layout.rows1().chain([layout.bias1()]).chain(layout.rows2()).chain([layout.bias2()]) {

@@ -106,7 +106,7 @@ impl Rows {
             None => self.duration.len() % 5,
             Some(at) => {
                 let fold = number(at)?;
-                if fold < 0.0 || fold > 1000.0 || fold.fract() != 0.0 {
+                if !(0.0..=1000.0).contains(&fold) || fold.fract() != 0.0 {
                     return Err(LineError::new(line, "a fold is a whole number from 0 to 1000"));
                 }
                 fold as usize

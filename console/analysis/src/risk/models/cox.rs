@@ -236,8 +236,8 @@ impl Derivatives {
     fn finish(mut self, beta: &[f64], ridge: f64, n: f64) -> Self {
         let width = beta.len();
         self.value = self.value / n - 0.5 * ridge * beta.iter().map(|b| b * b).sum::<f64>();
-        for i in 0..width {
-            self.gradient[i] = self.gradient[i] / n - ridge * beta[i];
+        for (i, b) in beta.iter().enumerate() {
+            self.gradient[i] = self.gradient[i] / n - ridge * b;
             for j in 0..=i {
                 let value = self.hessian[i * width + j] / n;
                 self.hessian[i * width + j] = value;
