@@ -1,5 +1,6 @@
 //! Criteria, similarity and verdicts: which nodes of a fleet are slow, by SuperBench's method (ATC'24) with its
-//! open ends closed. Pure: no clock, no files, no randomness; the same input gives the same verdict.
+//! open ends closed; and which nodes will fail, and what to run on them. Pure: no clock, no files, no chance
+//! without a seed; the same input gives the same verdict.
 
 mod algorithm2;
 pub mod alternatives;
@@ -13,9 +14,12 @@ mod learn;
 pub mod medoid;
 pub mod network;
 mod repeatability;
+pub mod risk;
 pub mod rules;
 mod sample;
 mod seeded;
+pub mod selector;
+pub mod simulate;
 mod spread;
 mod table;
 pub mod tune;

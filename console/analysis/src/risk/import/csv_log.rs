@@ -1,0 +1,149 @@
+//! Which incidents does a CSV file tell? One per line; its header says in which unit its times are.
+
+use super::line::{Limits, LineError, Parsed};
+use super::stamp;
+use crate::risk::{Category, Incident};
+
+/// Incidents of a CSV text with a header. Needed: `node` and a start (`start_h` in hours, `start_day` in days, or
+/// `start` as `2024-03-30T07:00:00`). Read where present: the end in the same spelling (empty: still open),
+/// `category` or `class`, `reason` or `desc`, `source`, `who`. Written times become hours since 1970.
+///
+/// # Errors
+/// When the text is too long or its header lacks a needed column. Single unreadable lines are listed in
+/// [`Parsed::errors`] instead.
+pub fn csv_incidents(text: &str, limits: Limits) -> Result<Parsed, LineError> {
+    limits.check(text)?;
+    let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
+    let header = reader.headers().map_err(|e| LineError::new(1, e.to_string()))?;
+    let columns = Header::of(header)?;
+    let mut parsed = Parsed::default();
+    for record in reader.records() {
+        let found = match record {
+            Ok(record) => columns.incident(&record),
+            Err(e) => Err(LineError::new(e.position().map_or(0, |p| p.line() as usize), e.to_string())),
+        };
+        if !parsed.take(found, limits) {
+            break;
+        }
+    }
+    Ok(parsed)
+}
+
+#[derive(Clone, Copy)]
+enum Unit {
+    Hours,
+    Days,
+    Written,
+}
+
+struct Header {
+    node: usize,
+    unit: Unit,
+    start: usize,
+    end: Option<usize>,
+    category: Option<usize>,
+    reason: Option<usize>,
+    source: Option<usize>,
+    who: Option<usize>,
+}
+
+impl Header {
+    fn of(header: &csv::StringRecord) -> Result<Self, LineError> {
+        let at = |names: &[&str]| {
+            names.iter().find_map(|name| header.iter().position(|h| h.trim_start_matches('\u{feff}') == *name))
+        };
+        let node = at(&["node", "node_id", "hostname"]).ok_or_else(|| LineError::new(1, "there is no column node"))?;
+        let units =
+            [("start_h", "end_h", Unit::Hours), ("start_day", "end_day", Unit::Days), ("start", "end", Unit::Written)];
+        let times =
+            units.into_iter().find_map(|(start, end, unit)| at(&[start]).map(|start| (start, at(&[end]), unit)));
+        let (start, end, unit) =
+            times.ok_or_else(|| LineError::new(1, "there is no column start_h, start_day or start"))?;
+        Ok(Self {
+            node,
+            unit,
+            start,
+            end,
+            category: at(&["category", "class"]),
+            reason: at(&["reason", "desc"]),
+            source: at(&["source"]),
+            who: at(&["who", "user"]),
+        })
+    }
+
+    fn incident(&self, record: &csv::StringRecord) -> Result<Incident, LineError> {
+        let line = record.position().map_or(0, |p| p.line() as usize);
+        let fail = |why: String| LineError::new(line, why);
+        let field = |at: usize| record.get(at).unwrap_or_default();
+        let text = |at: Option<usize>| at.map(field).unwrap_or_default();
+        let time = |at: usize| self.time(field(at)).ok_or_else(|| fail(format!("{:?} is not a time", field(at))));
+        let end = match text(self.end) {
+            "" => None,
+            _ => self.end.map(time).transpose()?,
+        };
+        let category = Category::guess(text(self.category));
+        let incident = Incident {
+            node: field(self.node).to_owned(),
+            start_h: time(self.start)?,
+            end_h: end,
+            category: if self.category.is_none() { Category::guess(text(self.reason)) } else { category },
+            reason: text(self.reason).to_owned(),
+            source: if text(self.source).is_empty() { "csv" } else { text(self.source) }.to_owned(),
+            who: text(self.who).to_owned(),
+        };
+        incident.check().map_err(|why| fail(why.to_string()))?;
+        Ok(incident)
+    }
+
+    fn time(&self, text: &str) -> Option<f64> {
+        match self.unit {
+            Unit::Hours => text.parse().ok(),
+            Unit::Days => text.parse::<f64>().ok().map(|d| d * 24.0),
+            Unit::Written => stamp::hours(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_lines_are_read_and_bad_ones_named() {
+        let text = "node,start_h,end_h,category,reason\n\
+                    n1,10,12.5,gpu,\"Xid 79, fell off\"\n\
+                    n2,x,3,gpu,\n\
+                    n3,5,4,gpu,\n\
+                    n4,7,,Cable,\n\
+                    ,7,8,gpu,\n";
+        let parsed = csv_incidents(text, Limits::default()).unwrap();
+        assert_eq!(parsed.incidents.len(), 2);
+        assert_eq!(parsed.incidents[0].reason, "Xid 79, fell off");
+        assert_eq!((parsed.incidents[0].end_h, parsed.incidents[1].end_h), (Some(12.5), None));
+        assert_eq!(parsed.incidents[1].category, Category::Network);
+        assert_eq!(parsed.errors.iter().map(|e| e.line).collect::<Vec<_>>(), [3, 4, 6]);
+        assert_eq!(parsed.refused, 3);
+    }
+
+    #[test]
+    fn days_and_written_times_become_hours() {
+        let days = csv_incidents("node,start_day,end_day,class\n0,1.5,2,GPU\n", Limits::default()).unwrap();
+        assert_eq!((days.incidents[0].start_h, days.incidents[0].end_h), (36.0, Some(48.0)));
+        let written =
+            csv_incidents("node,start,end\na,1970-01-02T00:00:00,1970-01-02 06:00\n", Limits::default()).unwrap();
+        assert_eq!((written.incidents[0].start_h, written.incidents[0].end_h), (24.0, Some(30.0)));
+    }
+
+    #[test]
+    fn reading_is_bounded() {
+        let text = "node,start_h\n".to_owned() + &"n,1\n".repeat(50) + &"n,?\n".repeat(50);
+        let limits = Limits { errors: 3, ..Limits::default() };
+        let parsed = csv_incidents(&text, limits).unwrap();
+        assert_eq!((parsed.incidents.len(), parsed.errors.len(), parsed.refused), (50, 3, 50));
+        let parsed = csv_incidents(&text, Limits { rows: 10, ..limits }).unwrap();
+        assert_eq!((parsed.incidents.len(), parsed.refused), (10, 1));
+        assert!(csv_incidents(&text, Limits { bytes: 10, ..limits }).is_err());
+        assert!(csv_incidents("a,b\n1,2\n", limits).is_err());
+        assert!(csv_incidents("", limits).is_err());
+    }
+}

@@ -1,0 +1,115 @@
+//! What is an incident? A time during which a node could not be used, with what broke and who says so.
+
+use serde::{Deserialize, Serialize};
+
+/// What broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// GPU or its memory.
+    #[serde(alias = "gpu_hbm", alias = "hbm")]
+    Gpu,
+    /// Link between GPUs of a node.
+    #[serde(rename = "nvlink")]
+    NvLink,
+    /// PCI Express.
+    Pcie,
+    /// Network card, cable, switch port.
+    Network,
+    /// CPU or main memory.
+    CpuMemory,
+    /// Local storage.
+    Disk,
+    /// Power supply, cooling.
+    PowerThermal,
+    /// Driver, kernel, service.
+    Software,
+    /// Not said.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Category {
+    /// All, in the order of features.
+    pub const ALL: [Self; 9] = [
+        Self::Gpu,
+        Self::NvLink,
+        Self::Pcie,
+        Self::Network,
+        Self::CpuMemory,
+        Self::Disk,
+        Self::PowerThermal,
+        Self::Software,
+        Self::Unknown,
+    ];
+
+    /// Name in files and features.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu",
+            Self::NvLink => "nvlink",
+            Self::Pcie => "pcie",
+            Self::Network => "network",
+            Self::CpuMemory => "cpu_memory",
+            Self::Disk => "disk",
+            Self::PowerThermal => "power_thermal",
+            Self::Software => "software",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Why an incident is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadIncident {
+    /// No node.
+    #[error("an incident needs a node")]
+    NoNode,
+    /// A time is NaN or infinite.
+    #[error("a time is not a finite number")]
+    NotFinite,
+    /// It ends before it starts.
+    #[error("it ends before it starts")]
+    Backwards,
+}
+
+/// One line of the incident log. Times are hours since an origin the caller chooses, the same for the whole log
+/// (since 1970 for imported written times).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Name of the node.
+    pub node: String,
+    /// When it began, in hours.
+    pub start_h: f64,
+    /// When the node was usable again, in hours; none while it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_h: Option<f64>,
+    /// What broke.
+    pub category: Category,
+    /// In words.
+    #[serde(default)]
+    pub reason: String,
+    /// Where it was learnt: `muster` for a failed verdict, `csv`, `sacctmgr`, `operator`.
+    #[serde(default)]
+    pub source: String,
+    /// Who recorded it.
+    #[serde(default)]
+    pub who: String,
+}
+
+impl Incident {
+    /// Whether it can be part of a history.
+    ///
+    /// # Errors
+    /// Without a node, with a time that is no number, or an end before the start.
+    pub fn check(&self) -> Result<(), BadIncident> {
+        if self.node.trim().is_empty() {
+            return Err(BadIncident::NoNode);
+        }
+        if !self.start_h.is_finite() || self.end_h.is_some_and(|end| !end.is_finite()) {
+            return Err(BadIncident::NotFinite);
+        }
+        if self.end_h.is_some_and(|end| end < self.start_h) { Err(BadIncident::Backwards) } else { Ok(()) }
+    }
+}
