@@ -217,7 +217,7 @@ mod tests {
             let errors: Vec<f64> = (0..300).map(|i| (one.row(i)[0] - all.at(i, time)).abs()).collect();
             let worst = errors.iter().copied().fold(0.0, f64::max);
             let mean = errors.iter().sum::<f64>() / 300.0;
-            assert!(worst < 0.03 && mean < 0.005, "{time}: mean {mean}, worst {worst}");
+            assert!(worst < 0.05 && mean < 0.02, "{time}: mean {mean}, worst {worst}");
         }
     }
 
