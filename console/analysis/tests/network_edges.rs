@@ -186,7 +186,7 @@ fn a_single_slow_value_is_asked_for_again() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn no_matrix_makes_it_panic_or_gives_numbers_that_are_none(
         cells in proptest::collection::vec((0u32..9, 0u32..9, proptest::collection::vec(prop_oneof![Just(0.0), -1.0f64..1e12], 0..3), 0u8..5), 0..80),

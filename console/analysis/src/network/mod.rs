@@ -1,7 +1,7 @@
 //! Which pairs of nodes to measure, and which node, NIC, leaf or uplink the measured pairs point at.
 //!
 //! Flow: a [`Topology`] from text or measured latency → rounds of [`schedule`] → a [`Matrix`] of what the pairs
-//! delivered → [`localise`], whose open questions feed the next rounds ([`schedule::Bisection`]).
+//! delivered → [`localise()`], whose open questions feed the next rounds ([`schedule::Bisection`]).
 
 pub mod localise;
 mod matrix;

@@ -71,7 +71,8 @@ impl<'a> Question<'a> {
         let good = self.good(&ends);
         let routes = self.known_routes(&ends);
         let places = self.case.places;
-        let (mut out, mut blind): (Vec<(bool, Pair)>, Vec<(bool, Pair)>) = (Vec::new(), Vec::new());
+        let mut out: Vec<(bool, Pair)> = Vec::new();
+        let mut blind: Vec<(bool, Pair)> = Vec::new();
         for &(_, end) in &ends {
             for (a, b) in good.iter().flat_map(|&g| [(end, g), (g, end)]) {
                 let (la, lb) = (places.leaf_of[a as usize], places.leaf_of[b as usize]);
