@@ -5,6 +5,7 @@
 
 pub mod localise;
 mod matrix;
+mod otsu;
 mod read;
 mod rows;
 pub mod schedule;

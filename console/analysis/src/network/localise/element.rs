@@ -187,8 +187,8 @@ impl<'a> Suspicion<'a> {
             let views = vec![
                 (Kind::Leaf, 1.0, vec![out, into]),
                 (Kind::Leaf, 1.0, vec![out, into, within]),
-                (Kind::Leaf, 2.0, vec![out]),
-                (Kind::Leaf, 2.0, vec![into]),
+                (Kind::Leaf, 3.0, vec![out]),
+                (Kind::Leaf, 3.0, vec![into]),
             ];
             self.consider(&places.leaves[leaf as usize], count, natural, views);
         }
@@ -220,7 +220,7 @@ impl<'a> Suspicion<'a> {
         let (places, base) = (self.places, &self.places.base);
         let leaves = places.leaves.len();
         for (spine, name) in places.routes.spines().iter().enumerate() {
-            let views = vec![(Kind::Uplink, 2.0, vec![base.spine + spine as u32])];
+            let views = vec![(Kind::Uplink, 4.0, vec![base.spine + spine as u32])];
             self.consider(name, places.routes.spines().len(), 0.0, views);
         }
         for (pod, name) in places.pods.iter().enumerate() {

@@ -101,29 +101,49 @@ impl Search<'_> {
     pub(super) fn run(&mut self) {
         let everyone: Vec<usize> = (0..self.elements.len()).collect();
         self.picks = self.fill(&everyone, NONE);
-        for _ in 0..PASSES {
-            if !self.improve() {
-                break;
-            }
+        self.settle();
+        // Two picks that explain the same visits leave nothing to each other: the weaker one goes, the other stays.
+        let most = 2 * self.picks.len() + 4;
+        for _ in 0..most {
+            let Some(weakest) = self.weakest() else { break };
+            let pick = self.picks.swap_remove(weakest);
+            self.release(self.elements[pick.element].label);
+            self.settle();
         }
-        self.prune();
     }
 
-    /// Takes every pick out once; `true` if something else fitted better.
-    fn improve(&mut self) -> bool {
+    fn settle(&mut self) {
+        for _ in 0..PASSES {
+            // Explanations may replace each other in circles.
+            if !self.improve(2 * self.picks.len() + 4) {
+                return;
+            }
+        }
+        // Leads found before the last replacement are stale.
+        self.improve(0);
+    }
+
+    /// The pick with the least to say, if that is nothing.
+    fn weakest(&self) -> Option<usize> {
+        let least = (0..self.picks.len()).min_by(|&a, &b| self.picks[a].gain.total_cmp(&self.picks[b].gain))?;
+        (self.picks[least].gain <= 0.0).then_some(least)
+    }
+
+    /// Takes every pick out once, and puts what fits better in its place `budget` times at most; `true` if it did.
+    fn improve(&mut self, mut budget: usize) -> bool {
         let mut changed = false;
         let mut at = 0;
         while at < self.picks.len() {
-            let out = self.picks[at].element;
-            let label = self.elements[out].label;
+            let label = self.elements[self.picks[at].element].label;
             let own = self.release(label);
             self.absorb(at);
-            let weight = self.weigh(out);
+            let (out, weight) = self.best_view(self.picks[at].element);
             let gain = weight.map_or(0.0, |w| w.gain);
             let near = self.near(&own, label);
             let others = self.fill(&near, label);
             let rival: f64 = others.iter().map(|o| o.gain).sum();
-            if rival > gain + 1e-6 {
+            if rival > gain + 1e-6 && budget > 0 {
+                budget -= 1;
                 self.picks.swap_remove(at);
                 self.picks.extend(others);
                 changed = true;
@@ -141,6 +161,14 @@ impl Search<'_> {
         changed
     }
 
+    /// The view of an element's label that fits the free visits best.
+    fn best_view(&self, element: usize) -> (usize, Option<Weight>) {
+        let label = self.elements[element].label;
+        let views = (0..self.elements.len()).filter(|&e| self.elements[e].label == label);
+        let weighed = views.filter_map(|e| self.weigh(e).map(|w| (e, w)));
+        weighed.max_by(|a, b| a.1.gain.total_cmp(&b.1.gain)).map_or((element, None), |(e, w)| (e, Some(w)))
+    }
+
     /// Lets all picks but one explain the free visits that cross them, unless these are far worse than they are: a visit
     /// over two bad elements must not decide for either.
     fn absorb(&mut self, except: usize) {
@@ -153,18 +181,6 @@ impl Search<'_> {
                 if self.visits.owner[visit] == NONE && self.visits.worse[visit] <= most {
                     self.visits.owner[visit] = label;
                 }
-            }
-        }
-    }
-
-    /// Drops picks whose visits others explain by now.
-    fn prune(&mut self) {
-        let picks = std::mem::take(&mut self.picks);
-        for pick in picks {
-            if pick.gain > 0.0 {
-                self.picks.push(pick);
-            } else {
-                self.release(self.elements[pick.element].label);
             }
         }
     }
@@ -269,7 +285,9 @@ impl Search<'_> {
             // Parts of it, or wholes of which it is a tenth.
             hit * 10 >= of && hit > 0
         };
-        (0..self.elements.len()).filter(|&e| self.elements[e].label != label && overlaps(&self.cells[e])).collect()
+        let picked: Vec<u32> = self.picks.iter().map(|p| self.elements[p.element].label).collect();
+        let other = |e: &usize| self.elements[*e].label != label && !picked.contains(&self.elements[*e].label);
+        (0..self.elements.len()).filter(|e| other(e) && overlaps(&self.cells[*e])).collect()
     }
 
     /// Other views of a pick's element whose visits fit nearly as well, the widest first, with their gain; the pick's

@@ -72,16 +72,24 @@ impl<'a> Question<'a> {
         let routes = self.known_routes(&ends);
         let places = self.case.places;
         let mut out: Vec<(bool, Pair)> = Vec::new();
+        let mut blind: Vec<(bool, Pair)> = Vec::new();
         for &(_, end) in &ends {
             for (a, b) in good.iter().flat_map(|&g| [(end, g), (g, end)]) {
                 let (la, lb) = (places.leaf_of[a as usize], places.leaf_of[b as usize]);
                 let up = if la == lb { Some(NO_UP) } else { routes.get(&(la, b)).copied() };
-                // Without its route, nobody knows what such a pair would say about uplinks.
-                let Some(up) = up.or(places.routes.is_empty().then_some(NO_UP)) else { continue };
+                let measured = self.measured.contains(&(a, b));
+                let Some(up) = up.or(places.routes.is_empty().then_some(NO_UP)) else {
+                    // Nobody knows its route, so what it would say about uplinks is only known afterwards.
+                    blind.extend((a != b && !measured).then_some((false, (a, b))));
+                    continue;
+                };
                 if a != b && decides(&places.groups(a, b, up)) {
-                    out.push((self.measured.contains(&(a, b)), (a, b)));
+                    out.push((measured, (a, b)));
                 }
             }
+        }
+        if out.iter().all(|(measured, _)| *measured) {
+            out.append(&mut blind);
         }
         out.sort_by_key(|(measured, _)| *measured);
         let mut times: HashMap<u32, usize> = HashMap::new();

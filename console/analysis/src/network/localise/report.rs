@@ -15,6 +15,8 @@ const FAILED: f64 = 6.9;
 const MIXED_SHARE: f64 = 1.0 / 3.0;
 /// Smallest fleet to which that applies.
 const MIXED_FLEET: usize = 8;
+/// Share of pairs far better than usual from which on the usual is in doubt.
+const BETTER_SHARE: f64 = 0.05;
 /// Pairs proposed at most.
 const NEXT_PAIRS: usize = 64;
 
@@ -58,6 +60,7 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
     open.extend(global.iter().enumerate().filter(doubtful).map(|(_, &at)| at as usize).filter(|&at| case.is_slow(at)));
     next.extend(lonely::shared_uplinks(case, &mut explained, &mut out));
     next.extend(lonely::pairs(case, global, &explained, &mut out));
+    out.undecided.extend(two_groups(case));
     let names = case.matrix.endpoints();
     let mut seen = std::collections::HashSet::new();
     next.retain(|pair| seen.insert(*pair));
@@ -164,6 +167,28 @@ fn withdraw(out: &mut Localisation, nodes: usize, fleet: usize) {
         candidates: accused.into_iter().map(|s| Candidate { kind: s.kind, element: s.element }).collect(),
         reason: format!("{nodes} of {fleet} nodes differ from the others: two models or link speeds in one scan?"),
     });
+}
+
+/// Distances at which many pairs are far better than usual: what is usual there may itself be the fault.
+fn two_groups(case: &Case<'_>) -> Vec<Undecided> {
+    let tiers = &case.residuals.tiers;
+    let limits: Vec<f32> = tiers.iter().map(|t| -case.extreme(t.as_ref())).collect();
+    let mut better = vec![0_usize; tiers.len()];
+    for (worse, tier) in case.residuals.worse.iter().zip(&case.residuals.tier_of) {
+        better[usize::from(*tier)] += usize::from(*worse < limits[usize::from(*tier)]);
+    }
+    let apart = tiers.iter().zip(better).filter_map(|(tier, better)| Some((tier.as_ref()?, better)));
+    apart
+        .filter(|(tier, better)| *better as f64 > BETTER_SHARE * tier.pairs as f64)
+        .map(|(tier, better)| {
+            let place = tier.hops.map_or_else(String::new, |hops| format!(" of {hops} hops"));
+            let reason = format!(
+                "{better} of {} pairs{place} are far better than the others: most are slow, or there are two link speeds",
+                tier.pairs
+            );
+            Undecided { candidates: Vec::new(), reason, pairs: tier.pairs, slow: tier.pairs - better }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::places::Places;
 use crate::network::Matrix;
+use crate::network::otsu::split;
 use crate::network::schedule::SplitMix;
 use crate::sample::median_of_sorted;
 use crate::{Criterion, Params, Sample, criterion_of};
@@ -19,6 +20,10 @@ pub(super) const WORST: f32 = 6.907_755;
 const COMPARED: usize = 1_500;
 /// Pairs that the centre and spread are taken from.
 const CENTRED: usize = 20_000;
+/// Spreads within two groups of pairs that their means must lie apart: halves of one normal group lie 2.6 apart.
+const CLEAR_GAP: f64 = 4.0;
+/// Spreads around the centre within which a pair is usual.
+const NEAR: f64 = 4.0;
 /// Pairs' worth of weight that the common spread has at every distance.
 const LENT: f64 = 200.0;
 /// Least relative spread of pairs; see [`crate::Spread`].
@@ -177,23 +182,41 @@ fn learn_tier(
     (cost, least): (Cost, f64),
     params: &Params,
 ) -> Option<(Criterion, f64, f64)> {
-    let step = picked.len().div_ceil(COMPARED).max(1);
-    let compared: Vec<Sample> = picked
-        .iter()
-        .step_by(step)
-        .filter_map(|&at| {
+    let mut finite: Vec<f64> =
+        picked.iter().map(|&at| f64::from(logs[at as usize])).filter(|l| l.is_finite()).collect();
+    finite.sort_unstable_by(f64::total_cmp);
+    let (centre, spread) = centre_and_spread(&finite, best_mode(&finite)?, least);
+    let metric = MetricId::new("pairs", matrix.metric(), "own");
+    let learn = |visits: &[u32]| {
+        let step = visits.len().div_ceil(COMPARED).max(1);
+        let sample = |&at: &u32| {
             let values: Vec<f64> = matrix.values(at as usize).iter().map(|v| f64::from(v + cost.offset)).collect();
             Sample::new(&values).ok().filter(|s| s.median() > 0.0)
-        })
-        .collect();
-    let references: Vec<&Sample> = compared.iter().collect();
-    let metric = MetricId::new("pairs", matrix.metric(), "own");
-    let criterion = criterion_of(&metric, Unit::Count, matrix.direction(), &references, params);
-    let finite: Vec<f64> = picked.iter().map(|&at| f64::from(logs[at as usize])).filter(|l| l.is_finite()).collect();
-    let medoid = criterion.sample.as_ref().map(Sample::median).filter(|m| *m > 0.0)?;
-    let start = f64::from(cost.sign) * medoid.ln();
-    let (centre, spread) = centre_and_spread(&finite, start, least);
-    Some((criterion, centre, spread))
+        };
+        let compared: Vec<Sample> = visits.iter().step_by(step).filter_map(sample).collect();
+        let compared: Vec<&Sample> = compared.iter().collect();
+        criterion_of(&metric, Unit::Count, matrix.direction(), &compared, params)
+    };
+    let usual = |log: f64| (log - centre).abs() <= NEAR * spread;
+    let criterion = learn(picked);
+    let medoid = criterion.sample.as_ref().map(|s| f64::from(cost.sign) * s.median().ln());
+    if medoid.is_some_and(usual) {
+        return Some((criterion, centre, spread));
+    }
+    // So many pairs are slow that they agree with each other best: what they agree on is not what is usual.
+    let near: Vec<u32> = picked.iter().copied().filter(|&at| usual(f64::from(logs[at as usize]))).collect();
+    Some((learn(&near), centre, spread))
+}
+
+/// Middle of the best-performing clearly separate group that holds a quarter of the costs: slow pairs may be the majority
+/// of a small scan, and what is usual is what an undisturbed pair does. Ascending costs; `None` without any.
+fn best_mode(sorted: &[f64]) -> Option<f64> {
+    let least = sorted.len().div_ceil(4).max(3);
+    let mut group = sorted;
+    while let Some(found) = split(group).filter(|s| s.cut >= least && s.apart >= CLEAR_GAP * s.within) {
+        group = &group[..found.cut];
+    }
+    (!group.is_empty()).then(|| median_of_sorted(group))
 }
 
 /// Median of the costs near `start`, and their spread on the better side, which faults do not widen.

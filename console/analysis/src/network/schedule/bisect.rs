@@ -170,11 +170,22 @@ impl Bisection {
         }
         let weak = |s: &&crate::network::localise::Suspect| s.pairs < 2 * ENOUGH && s.kind != Kind::Pair;
         for suspect in found.suspects.iter().filter(weak) {
-            if let Some(node) = self.topology.find(&suspect.element) {
-                asked.entry(node).or_default();
+            match self.topology.find(&suspect.element) {
+                Some(node) => {
+                    asked.entry(node).or_default();
+                }
+                None => self.under(&suspect.element).for_each(|node| {
+                    asked.entry(node).or_default();
+                }),
             }
         }
         asked
+    }
+
+    /// Some nodes under the leaf that an element is, or that its name starts with.
+    fn under<'a>(&'a self, element: &'a str) -> impl Iterator<Item = u32> + 'a {
+        let of = |node: &u32| element.starts_with(&self.topology.leaves()[self.topology.leaf(*node) as usize]);
+        (0..self.topology.len() as u32).filter(of).take(ENOUGH)
     }
 
     fn visits_of(&self, pair: Pair) -> usize {

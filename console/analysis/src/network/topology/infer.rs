@@ -1,13 +1,14 @@
 //! Which nodes seem to share a leaf, where nothing is known but how long messages take between them?
 //!
 //! Latencies through one switch and through several form separate groups. The split that leaves the least variance
-//! within two groups (Otsu, IEEE Trans. SMC 9(1), 1979, on logarithms) must be a clear gap, and nearly all pairs must
+//! within two groups (Otsu 1979, on logarithms) must be a clear gap, and nearly all pairs must
 //! agree with the leaves it implies; else nothing is claimed. The same once more between leaves gives aggregates.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::tree::Builder;
 use super::{Source, Topology};
+use crate::network::otsu::split;
 
 /// `ln 1.1`: groups whose latencies lie closer are one group.
 const LEAST_GAP: f64 = 0.095;
@@ -102,28 +103,9 @@ fn clusters(n: usize, pairs: &BTreeMap<(u32, u32), f64>) -> Option<Vec<u32>> {
 /// Value between two clearly separate groups.
 fn gap(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
-    let n = values.len();
-    let total: f64 = values.iter().sum();
-    let (mut low, mut best) = (0.0, (0.0, 0));
-    for cut in 1..n {
-        low += values[cut - 1];
-        let (below, above) = (cut as f64, (n - cut) as f64);
-        let apart = (total - low) / above - low / below;
-        let variance = below * above * apart * apart;
-        if variance > best.0 {
-            best = (variance, cut);
-        }
-    }
-    let cut = best.1;
-    if cut == 0 {
-        return None;
-    }
-    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
-    let squares = |part: &[f64], m: f64| part.iter().map(|v| (v - m) * (v - m)).sum::<f64>();
-    let (below, above) = values.split_at(cut);
-    let (m0, m1) = (mean(below), mean(above));
-    let spread = ((squares(below, m0) + squares(above, m1)) / n as f64).sqrt();
-    (m1 - m0 >= LEAST_GAP.max(GAP_SPREADS * spread)).then(|| f64::midpoint(values[cut - 1], values[cut]))
+    let found = split(&values)?;
+    let clear = found.apart >= LEAST_GAP.max(GAP_SPREADS * found.within);
+    clear.then(|| f64::midpoint(values[found.cut - 1], values[found.cut]))
 }
 
 #[cfg(test)]
