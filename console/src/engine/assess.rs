@@ -96,6 +96,7 @@ fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widesprea
         let overtaken = record.work == LINK && of_node(latest, node).any(|r| r.work != LINK && r.at_ms > record.at_ms);
         troubles.extend(sentence(node, record, widespread).filter(|_| !overtaken));
     }
+    troubles.extend(disturbance(node, latest));
     let Some(mut judged) = judged else {
         return NodeFindings { node: node.to_owned(), troubles, ..NodeFindings::default() };
     };
@@ -105,6 +106,16 @@ fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widesprea
     }
     let (state, reasons) = (judged.state, judged.reasons);
     NodeFindings { node: node.to_owned(), troubles, judged: Some((state, reasons)), verdicts: judged.verdicts }
+}
+
+/// One sentence for all benchmarks during which others kept the node busy.
+fn disturbance(node: &str, latest: &Latest<'_>) -> Option<(State, String)> {
+    let busy: Vec<(&str, String)> =
+        of_node(latest, node).filter_map(|record| Some((record.work.as_str(), company(record)?))).collect();
+    let (first, why) = busy.first()?;
+    let (what, verb) =
+        if busy.len() == 1 { ((*first).to_owned(), "is") } else { (format!("{} benchmarks", busy.len()), "are") };
+    Some((State::Unknown, format!("{node}: {what} {verb} not judged, {why}: measure again")))
 }
 
 fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
@@ -124,10 +135,7 @@ fn sentence(node: &str, record: &Record, widespread: &BTreeSet<&str>) -> Option<
     match &record.outcome {
         // A look that is denied or absent is no judgement on the node.
         _ if collected => None,
-        Outcome::Done => {
-            company(record).map(|why| (State::Unknown, format!("{node}: {work} is not judged, {why}: measure again")))
-        }
-        Outcome::NotApplicable(_) => None,
+        Outcome::Done | Outcome::NotApplicable(_) => None,
         Outcome::Failed(why) if widespread.contains(work) => {
             Some((State::Unknown, format!("{node}: {work} failed here and on most other nodes: {why}")))
         }

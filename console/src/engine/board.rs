@@ -207,11 +207,9 @@ impl Inner {
         }
         self.grouped_ms = now;
         let rows: HashMap<&str, &NodeRow> = self.nodes.iter().map(|row| (row.name.as_str(), row.as_ref())).collect();
-        // Steps that are over change only once more, when the run ends.
-        let first = if going { self.step } else { 0 };
-        for (step, progress) in
-            self.plan.iter().zip(&mut self.steps).skip(first).take(if going { 1 } else { usize::MAX })
-        {
+        // A step just over changes once more, with its last record; all of them when the run ends.
+        let (first, last) = if going { (self.step.saturating_sub(1), self.step) } else { (0, self.plan.len()) };
+        for (step, progress) in self.plan.iter().zip(&mut self.steps).take(last + 1).skip(first) {
             progress.groups = places::groups(step, &rows, &self.records);
         }
     }
