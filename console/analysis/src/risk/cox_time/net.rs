@@ -143,8 +143,8 @@ pub(super) fn multiply(sum: &mut Units, inputs: &[f32], rows: &[Units]) {
 /// The rectifier.
 #[inline(always)]
 pub(super) fn rectify(units: &mut Units) {
-    for u in 0..WIDTH {
-        units[u] = if units[u] > 0.0 { units[u] } else { 0.0 };
+    for unit in units {
+        *unit = if *unit > 0.0 { *unit } else { 0.0 };
     }
 }
 
