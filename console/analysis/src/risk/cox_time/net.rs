@@ -108,6 +108,7 @@ impl Net {
         let out = w[layout.out()];
         Folded {
             first: w[layout.rows1()].to_vec(),
+            time: w[self.inputs - 1],
             bias1: w[layout.bias1()],
             second,
             bias2,
@@ -124,18 +125,36 @@ fn fill(rows: &mut [Units], mut draw: impl FnMut() -> f64) {
 /// `sum += row * factor`.
 #[inline(always)]
 pub(super) fn add_scaled(sum: &mut Units, row: &Units, factor: f32) {
-    for (s, r) in sum.iter_mut().zip(row) {
-        *s += r * factor;
+    for u in 0..WIDTH {
+        sum[u] += row[u] * factor;
+    }
+}
+
+/// `sum += inputs * rows`: plain loops, since closures would not be compiled for wide vectors.
+#[inline(always)]
+pub(super) fn multiply(sum: &mut Units, inputs: &[f32], rows: &[Units]) {
+    let mut own = *sum;
+    for (x, row) in inputs.iter().zip(rows) {
+        add_scaled(&mut own, row, *x);
+    }
+    *sum = own;
+}
+
+/// The rectifier.
+#[inline(always)]
+pub(super) fn rectify(units: &mut Units) {
+    for unit in units {
+        *unit = if *unit > 0.0 { *unit } else { 0.0 };
     }
 }
 
 #[inline(always)]
 pub(super) fn dot(a: &Units, b: &Units) -> f32 {
-    // Eight running sums let the compiler use vectors without changing the order of additions between builds.
+    // Eight running sums let the compiler use vectors, and fix the order of additions.
     let mut sums = [0.0_f32; 8];
-    for (x, y) in a.chunks_exact(8).zip(b.chunks_exact(8)) {
-        for (s, (p, q)) in sums.iter_mut().zip(x.iter().zip(y)) {
-            *s += p * q;
+    for k in 0..WIDTH / 8 {
+        for lane in 0..8 {
+            sums[lane] += a[8 * k + lane] * b[8 * k + lane];
         }
     }
     ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]))
@@ -144,7 +163,9 @@ pub(super) fn dot(a: &Units, b: &Units) -> f32 {
 /// A trained network, ready to be asked often.
 #[derive(Clone, Debug)]
 pub(super) struct Folded {
+    /// Weights of the features; those of the time stand apart.
     first: Vec<Units>,
+    time: Units,
     bias1: Units,
     second: [Units; WIDTH],
     bias2: Units,
@@ -157,23 +178,19 @@ impl Folded {
     #[inline(always)]
     pub(super) fn enter(&self, row: &[f32]) -> Units {
         let mut units = self.bias1;
-        for (x, weights) in row.iter().zip(&self.first) {
-            add_scaled(&mut units, weights, *x);
-        }
+        multiply(&mut units, row, &self.first);
         units
     }
 
     /// Log of the relative hazard of an entered row at scaled time `t`.
     #[inline(always)]
     pub(super) fn ask(&self, entered: &Units, t: f32) -> f32 {
-        let time = &self.first[self.first.len() - 1];
+        let mut hidden = *entered;
+        add_scaled(&mut hidden, &self.time, t);
+        rectify(&mut hidden);
         let mut sum = self.bias2;
-        for i in 0..WIDTH {
-            add_scaled(&mut sum, &self.second[i], (entered[i] + t * time[i]).max(0.0));
-        }
-        for s in &mut sum {
-            *s = s.max(0.0);
-        }
+        multiply(&mut sum, &hidden, &self.second);
+        rectify(&mut sum);
         self.constant + dot(&sum, &self.out)
     }
 }

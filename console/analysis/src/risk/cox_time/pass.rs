@@ -1,7 +1,7 @@
 //! How does the loss of a batch change with each weight? Forward and backward through the network in training:
 //! batch normalisation by the batch's own moments, dropout by a seeded mask.
 
-use super::net::{Net, Units, WIDTH, add_scaled, dot};
+use super::net::{Net, Units, WIDTH, add_scaled, dot, multiply, rectify};
 use crate::risk::Chance;
 
 const EPSILON: f32 = 1e-5;
@@ -50,27 +50,26 @@ impl Pass {
         let rows = self.inputs.len() / net.inputs;
         let w = &net.weights;
         let [one, two] = &mut self.layers;
-        one.rectified.clear();
-        for row in self.inputs.chunks_exact(net.inputs) {
-            let mut sum = w[layout.bias1()];
-            row.iter().zip(&w[layout.rows1()]).for_each(|(x, weights)| add_scaled(&mut sum, weights, *x));
-            one.rectified.push(sum.map(|v| v.max(0.0)));
+        one.resize(rows);
+        two.resize(rows);
+        for (sum, row) in one.rectified.iter_mut().zip(self.inputs.chunks_exact(net.inputs)) {
+            *sum = w[layout.bias1()];
+            multiply(sum, row, &w[layout.rows1()]);
+            rectify(sum);
         }
-        one.draw_mask(rows, dropout, chance);
+        one.draw_mask(dropout, chance);
         one.normalise(&w[layout.scale1()], &w[layout.shift1()], (&mut net.mean[0], &mut net.variance[0]));
-        two.rectified.clear();
-        let second: &[Units] = &w[layout.rows2()];
-        for row in &one.output {
-            let mut sum = w[layout.bias2()];
-            for i in 0..WIDTH {
-                add_scaled(&mut sum, &second[i], row[i]);
-            }
-            two.rectified.push(sum.map(|v| v.max(0.0)));
+        for (sum, row) in two.rectified.iter_mut().zip(&one.output) {
+            *sum = w[layout.bias2()];
+            multiply(sum, row, &w[layout.rows2()]);
+            rectify(sum);
         }
-        two.draw_mask(rows, dropout, chance);
+        two.draw_mask(dropout, chance);
         two.normalise(&w[layout.scale2()], &w[layout.shift2()], (&mut net.mean[1], &mut net.variance[1]));
-        self.out.clear();
-        self.out.extend(two.output.iter().map(|row| dot(row, &w[layout.out()])));
+        self.out.resize(rows, 0.0);
+        for (out, row) in self.out.iter_mut().zip(&two.output) {
+            *out = dot(row, &w[layout.out()]);
+        }
     }
 
     /// Adds to `gradient` the derivative of a loss whose derivative by each output is `by_output`.
@@ -79,45 +78,61 @@ impl Pass {
         let layout = net.layout();
         let w = &net.weights;
         let [one, two] = &mut self.layers;
-        self.slope.clear();
-        for (d, row) in by_output.iter().zip(&two.output) {
-            add_scaled(&mut gradient[layout.out()], row, *d);
-            self.slope.push(w[layout.out()].map(|v| v * d));
+        self.slope.resize(by_output.len(), ZERO);
+        let mut by_out = gradient[layout.out()];
+        for ((d, row), slope) in by_output.iter().zip(&two.output).zip(&mut self.slope) {
+            add_scaled(&mut by_out, row, *d);
+            *slope = ZERO;
+            add_scaled(slope, &w[layout.out()], *d);
         }
+        gradient[layout.out()] = by_out;
         let (scale, shift) = two.back(&mut self.slope, &w[layout.scale2()]);
         gradient[layout.scale2()] = scale;
         gradient[layout.shift2()] = shift;
         transpose(&w[layout.rows2()], &mut self.transposed);
-        let back: &[Units] = &self.transposed;
-        for (slope, row) in self.slope.iter_mut().zip(&one.output) {
+        for (slope, row) in self.slope.iter().zip(&one.output) {
             add_scaled(&mut gradient[layout.bias2()], slope, 1.0);
-            let rows2 = &mut gradient[layout.rows2()];
-            for i in 0..WIDTH {
-                add_scaled(&mut rows2[i], slope, row[i]);
-            }
-            let mut below = [0.0; WIDTH];
-            for u in 0..WIDTH {
-                add_scaled(&mut below, &back[u], slope[u]);
-            }
-            *slope = below;
+            spread(&mut gradient[layout.rows2()], slope, row);
+        }
+        for slope in &mut self.slope {
+            let above = *slope;
+            *slope = ZERO;
+            multiply(slope, &above, &self.transposed);
         }
         let (scale, shift) = one.back(&mut self.slope, &w[layout.scale1()]);
         gradient[layout.scale1()] = scale;
         gradient[layout.shift1()] = shift;
         for (slope, row) in self.slope.iter().zip(self.inputs.chunks_exact(net.inputs)) {
             add_scaled(&mut gradient[layout.bias1()], slope, 1.0);
-            row.iter().zip(&mut gradient[layout.rows1()]).for_each(|(x, g)| add_scaled(g, slope, *x));
+            spread(&mut gradient[layout.rows1()], slope, row);
         }
     }
 }
 
+const ZERO: Units = [0.0; WIDTH];
+
+/// `rows += inputs x slope`, the outer product.
+#[inline(always)]
+fn spread(rows: &mut [Units], slope: &Units, inputs: &[f32]) {
+    let slope = *slope;
+    for (row, x) in rows.iter_mut().zip(inputs) {
+        add_scaled(row, &slope, *x);
+    }
+}
+
 impl Layer {
+    #[inline(always)]
+    fn resize(&mut self, rows: usize) {
+        for part in [&mut self.rectified, &mut self.normal, &mut self.mask, &mut self.output] {
+            part.resize(rows, ZERO);
+        }
+    }
+
     /// Each unit stays with probability `1 - dropout` and is then enlarged to keep the mean.
     #[inline(always)]
-    fn draw_mask(&mut self, rows: usize, dropout: f64, chance: &mut Chance) {
+    fn draw_mask(&mut self, dropout: f64, chance: &mut Chance) {
         let limit = (dropout * 65_536.0) as u64;
         let keep = 1.0 / (1.0 - limit as f32 / 65_536.0);
-        self.mask.resize(rows, [keep; WIDTH]);
         if limit == 0 {
             self.mask.fill([1.0; WIDTH]);
             return;
@@ -136,35 +151,39 @@ impl Layer {
     #[inline(always)]
     fn normalise(&mut self, scale: &Units, shift: &Units, running: (&mut Units, &mut Units)) {
         let n = self.rectified.len() as f32;
-        let mut mean = [0.0; WIDTH];
-        self.rectified.iter().for_each(|row| add_scaled(&mut mean, row, 1.0 / n));
-        let mut variance = [0.0; WIDTH];
+        let (mut mean, mut variance) = (ZERO, ZERO);
+        for row in &self.rectified {
+            add_scaled(&mut mean, row, 1.0 / n);
+        }
         for row in &self.rectified {
             for u in 0..WIDTH {
                 let off = row[u] - mean[u];
                 variance[u] += off * off;
             }
         }
-        let variance = variance.map(|v| v / n);
         let unbiased = n / (n - 1.0).max(1.0);
+        let mut inverse = ZERO;
         for u in 0..WIDTH {
-            self.inverse[u] = 1.0 / (variance[u] + EPSILON).sqrt();
+            variance[u] /= n;
+            inverse[u] = 1.0 / (variance[u] + EPSILON).sqrt();
             running.0[u] += MOMENTUM * (mean[u] - running.0[u]);
             running.1[u] += MOMENTUM * (variance[u] * unbiased - running.1[u]);
         }
-        self.normal.clear();
-        self.output.clear();
-        for (row, mask) in self.rectified.iter().zip(&self.mask) {
-            let normal: Units = std::array::from_fn(|u| (row[u] - mean[u]) * self.inverse[u]);
-            self.normal.push(normal);
-            self.output.push(std::array::from_fn(|u| (normal[u] * scale[u] + shift[u]) * mask[u]));
+        self.inverse = inverse;
+        for k in 0..self.rectified.len() {
+            let (row, mask) = (&self.rectified[k], &self.mask[k]);
+            let (normal, output) = (&mut self.normal[k], &mut self.output[k]);
+            for u in 0..WIDTH {
+                normal[u] = (row[u] - mean[u]) * inverse[u];
+                output[u] = (normal[u] * scale[u] + shift[u]) * mask[u];
+            }
         }
     }
 
     /// Turns derivatives by the layer's output into those by its input sums, and returns those by scale and shift.
     #[inline(always)]
     fn back(&self, slope: &mut [Units], scale: &Units) -> (Units, Units) {
-        let (mut by_scale, mut by_shift) = ([0.0; WIDTH], [0.0; WIDTH]);
+        let (mut by_scale, mut by_shift) = (ZERO, ZERO);
         for ((s, mask), normal) in slope.iter_mut().zip(&self.mask).zip(&self.normal) {
             for u in 0..WIDTH {
                 s[u] *= mask[u];
@@ -173,8 +192,12 @@ impl Layer {
             }
         }
         let n = slope.len() as f32;
-        let factor: Units = std::array::from_fn(|u| scale[u] * self.inverse[u]);
-        let (mean, tilt) = (by_shift.map(|v| v / n), by_scale.map(|v| v / n));
+        let (mut factor, mut mean, mut tilt) = (ZERO, ZERO, ZERO);
+        for u in 0..WIDTH {
+            factor[u] = scale[u] * self.inverse[u];
+            mean[u] = by_shift[u] / n;
+            tilt[u] = by_scale[u] / n;
+        }
         for ((s, normal), row) in slope.iter_mut().zip(&self.normal).zip(&self.rectified) {
             for u in 0..WIDTH {
                 let open = if row[u] > 0.0 { factor[u] } else { 0.0 };
@@ -187,8 +210,12 @@ impl Layer {
 
 #[inline(always)]
 fn transpose(rows: &[Units], into: &mut Vec<Units>) {
-    into.clear();
-    into.extend((0..WIDTH).map(|u| std::array::from_fn::<f32, WIDTH, _>(|i| rows[i][u])));
+    into.resize(WIDTH, ZERO);
+    for (i, row) in rows.iter().enumerate() {
+        for u in 0..WIDTH {
+            into[u][i] = row[u];
+        }
+    }
 }
 
 #[cfg(test)]
