@@ -6,7 +6,8 @@
 
 #![expect(clippy::disallowed_methods, reason = "measures time, which the library never does")]
 
-use muster_analysis::risk::{Category, Chance, CoxTimeSettings, Fitted, Kind, Settings, Survival, Table, fit};
+use muster_analysis::Chance;
+use muster_analysis::risk::{Category, CoxTimeSettings, Fitted, Kind, Settings, Survival, Table, fit};
 use muster_analysis::selector::{
     Benchmark, Coverage, CoverageSettings, Defect, Effort, Goal, Instance, Mode, Request, Set, algorithm1, joint_risk,
     nodes_to_validate, reverse_delete, select, solve,

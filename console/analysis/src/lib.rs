@@ -5,6 +5,7 @@
 mod algorithm2;
 pub mod alternatives;
 mod cdf;
+mod chance;
 mod class;
 mod convict;
 mod criterion;
@@ -17,7 +18,6 @@ mod repeatability;
 pub mod risk;
 pub mod rules;
 mod sample;
-mod seeded;
 pub mod selector;
 pub mod simulate;
 mod spread;
@@ -27,6 +27,7 @@ mod verdict;
 pub mod what_if;
 
 pub use cdf::cdf_points;
+pub use chance::Chance;
 pub use class::resource_class;
 pub use convict::{NodeState, convict};
 pub use criterion::{Criterion, Grain, Params, Status};

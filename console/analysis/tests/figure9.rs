@@ -5,7 +5,7 @@
 use muster_analysis::Params;
 use muster_analysis::alternatives::{Method, Scenario, compare, score};
 
-const SEEDS: u64 = 8;
+const SEEDS: u64 = 32;
 
 /// Mean margin ratio, healthy nodes flagged and defects missed per fleet, one row per method.
 fn mean(scenario: Scenario) -> Vec<(f64, f64, f64)> {

@@ -4,8 +4,8 @@
 use muster_wire::Direction;
 
 use super::{Fleet, NotComparable};
+use crate::Chance;
 use crate::Sample;
-use crate::seeded::Seeded;
 
 /// Starts by k-means++ (Arthur and Vassilvitskii, SODA'07); the tightest result wins.
 const RESTARTS: usize = 10;
@@ -18,7 +18,7 @@ pub(super) fn split(fleet: &Fleet, seed: u64) -> Result<(Sample, Vec<usize>), No
     if let Some(node) = points.iter().position(|p| p.len() != first) {
         return Err(NotComparable::Unaligned { node, len: points[node].len(), first });
     }
-    let mut chance = Seeded::new(seed);
+    let mut chance = Chance::new(seed);
     let mut best: Option<Clusters> = None;
     for _ in 0..RESTARTS {
         let found = lloyd(points, start(points, &mut chance));
@@ -41,10 +41,10 @@ struct Clusters {
 }
 
 /// The second centre is drawn in proportion to the squared distance from the first.
-fn start(points: &[Vec<f64>], chance: &mut Seeded) -> [Vec<f64>; 2] {
+fn start(points: &[Vec<f64>], chance: &mut Chance) -> [Vec<f64>; 2] {
     let first = &points[chance.below(points.len())];
     let weights: Vec<f64> = points.iter().map(|p| squared(p, first)).collect();
-    let mut left = chance.uniform() * weights.iter().sum::<f64>();
+    let mut left = chance.unit() * weights.iter().sum::<f64>();
     let drawn = weights.iter().position(|w| {
         left -= w;
         left < 0.0

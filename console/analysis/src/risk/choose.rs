@@ -80,7 +80,8 @@ pub fn refit(kind: Kind, samples: &Samples, settings: &Settings) -> Result<Fitte
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::{Chance, Table};
+    use crate::Chance;
+    use crate::risk::Table;
 
     /// Rows whose hazard does, or does not, follow the first feature.
     fn rows(strength: f64) -> Samples {

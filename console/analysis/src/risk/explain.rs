@@ -69,7 +69,8 @@ pub fn reasons(model: &dyn Survival, table: &Table, row: &[f64], horizon: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::{Chance, Cox, Ties};
+    use crate::Chance;
+    use crate::risk::{Cox, Ties};
 
     #[test]
     fn the_feature_that_matters_stands_first() {

@@ -5,7 +5,6 @@
 //! import ─► Incident ─► History ─► features ─► Table ─► fit ─► Survival ─► evaluate, choose, explain, save
 //! ```
 
-mod chance;
 mod choose;
 mod cox_time;
 pub mod evaluate;
@@ -24,7 +23,6 @@ pub(crate) mod sets;
 mod survival;
 mod table;
 
-pub use chance::Chance;
 pub use choose::{Candidate, Choice, choose, refit};
 pub use cox_time::{CoxTime, Settings as CoxTimeSettings};
 pub use explain::{Effect, effects, reasons};

@@ -177,7 +177,7 @@ fn most_weight(useful: &[(f64, f64, usize)], mut room: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::Chance;
+    use crate::Chance;
     use crate::selector::{algorithm1, best_within, reverse_delete};
 
     fn random(seed: u64, n: usize) -> Instance {

@@ -7,7 +7,7 @@ use super::jobs::{Arrivals, Job, Jobs};
 use super::law::{Fate, Law};
 use super::policy::{Policy, ValidationPlan};
 use super::settings::{Repair, Settings};
-use crate::risk::Chance;
+use crate::Chance;
 use crate::selector::joint_risk;
 
 /// What one node did, in hours.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::risk::Chance;
+use crate::Chance;
 use crate::risk::import::{Limits, LineError};
 
 /// A request for nodes. Times in hours.

@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::risk::{Chance, History};
+use crate::Chance;
+use crate::risk::History;
 
 /// Mean times between incidents that shrink with each incident, as SuperBench's figure 3 shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

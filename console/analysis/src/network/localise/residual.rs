@@ -10,9 +10,8 @@ use serde::Serialize;
 use super::places::Places;
 use crate::network::Matrix;
 use crate::network::otsu::split;
-use crate::network::schedule::SplitMix;
 use crate::sample::median_of_sorted;
-use crate::{Criterion, Params, Sample, criterion_of};
+use crate::{Chance, Criterion, Params, Sample, criterion_of};
 
 /// `ln 1000`: worse is not told apart from failed.
 pub(super) const WORST: f32 = 6.907_755;
@@ -161,13 +160,13 @@ fn cost(matrix: &Matrix) -> (Cost, bool) {
 /// Up to [`CENTRED`] visits of each tier, spread over the matrix by a fixed generator so that no pattern in the order of
 /// visits can bias them.
 fn pick(tier_of: &[u8], members: &[usize]) -> Vec<Vec<u32>> {
-    let mut chance = SplitMix(0x6d75_7374_6572);
+    let mut chance = Chance::plain(0x6d75_7374_6572);
     let mut picked: Vec<Vec<u32>> = vec![Vec::new(); members.len()];
     let keep: Vec<u64> =
         members.iter().map(|&n| if n <= CENTRED { u64::MAX } else { (u64::MAX / n as u64) * CENTRED as u64 }).collect();
     for (at, &tier) in tier_of.iter().enumerate() {
         let tier = usize::from(tier);
-        if keep[tier] == u64::MAX || chance.next() < keep[tier] {
+        if keep[tier] == u64::MAX || chance.bits() < keep[tier] {
             picked[tier].push(at as u32);
         }
     }

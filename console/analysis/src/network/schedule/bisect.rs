@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::{Pair, SplitMix, quick_scan};
-use crate::Params;
+use super::sample::shuffled;
+use super::{Pair, quick_scan};
 use crate::network::Topology;
 use crate::network::localise::{Kind, Localisation, localise_with_open};
 use crate::network::matrix::{Matrix, NO_UP};
+use crate::{Chance, Params};
 use muster_wire::Direction;
 
 /// Rounds beyond the quick scan and `2 log2 n`.
@@ -32,7 +33,7 @@ pub struct Bisection {
     rounds: u32,
     limit: u32,
     covering: u32,
-    chance: SplitMix,
+    chance: Chance,
 }
 
 /// What to do next.
@@ -77,7 +78,7 @@ impl Bisection {
             met: HashSet::new(),
             rounds: 0,
             covering: 0,
-            chance: SplitMix(seed),
+            chance: Chance::plain(seed),
         }
     }
 
@@ -147,8 +148,10 @@ impl Bisection {
             }
         }
         let bad: BTreeSet<u32> = self.accused(found).chain(asked.keys().copied()).collect();
-        let good: Vec<u32> =
-            self.chance.shuffled(self.topology.len() as u32).into_iter().filter(|node| !bad.contains(node)).collect();
+        let good: Vec<u32> = shuffled(&mut self.chance, self.topology.len() as u32)
+            .into_iter()
+            .filter(|node| !bad.contains(node))
+            .collect();
         for (node, peers) in asked {
             if let Some(partner) = self.partner(node, &peers, &good, &round) {
                 round.add(node, partner);
@@ -230,7 +233,7 @@ impl Bisection {
             seen.insert((self.topology.leaf(cell.dst), spine, false));
         }
         let mut round = Round::default();
-        let order = self.chance.shuffled(self.topology.len() as u32);
+        let order = shuffled(&mut self.chance, self.topology.len() as u32);
         for leaf in 0..self.topology.leaves().len() as u32 {
             let missing = spines.iter().any(|&s| !seen.contains(&(leaf, s, true)) || !seen.contains(&(leaf, s, false)));
             let own = order.iter().copied().filter(|&node| self.topology.leaf(node) == leaf);

@@ -13,7 +13,6 @@ pub use bisect::{Bisection, Step, Visit};
 pub use circle::{FullScan, Round};
 pub use quick::{Tier, quick_scan};
 pub use rails::{Endpoint, RailRound, Rails};
-pub(crate) use sample::SplitMix;
 pub use sample::{Coverage, SampledScan};
 
 /// Two nodes, by number; the first one sends first.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{FullScan, Pair};
+use crate::Chance;
 use crate::network::Topology;
 
 /// Some rounds of a full scan over nodes in random order: no pair comes twice, and every node is measured in every
@@ -20,9 +21,9 @@ impl SampledScan {
     #[must_use]
     pub fn new(nodes: u32, rounds: u32, seed: u64) -> Self {
         let scan = FullScan::new(nodes);
-        let mut chance = SplitMix(seed);
-        let seats = chance.shuffled(nodes);
-        let mut chosen = chance.shuffled(scan.len());
+        let mut chance = Chance::plain(seed);
+        let seats = shuffled(&mut chance, nodes);
+        let mut chosen = shuffled(&mut chance, scan.len());
         chosen.truncate(rounds as usize);
         Self { seats, chosen, scan }
     }
@@ -85,33 +86,11 @@ impl Coverage {
     }
 }
 
-/// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): a stored seed must mean the same plan in every later version, which
-/// the generators of `rand` do not promise.
-#[derive(Clone, Debug)]
-pub(crate) struct SplitMix(pub(crate) u64);
-
-impl SplitMix {
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Less than `bound`, which is not zero.
-    pub(crate) fn below(&mut self, bound: u32) -> u32 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
-    }
-
-    /// `0..n` in random order (Fisher and Yates).
-    pub(crate) fn shuffled(&mut self, n: u32) -> Vec<u32> {
-        let mut all: Vec<u32> = (0..n).collect();
-        for last in (1..n).rev() {
-            all.swap(last as usize, self.below(last + 1) as usize);
-        }
-        all
-    }
+/// `0..n` in random order.
+pub(super) fn shuffled(chance: &mut Chance, n: u32) -> Vec<u32> {
+    let mut all: Vec<u32> = (0..n).collect();
+    chance.shuffle(&mut all);
+    all
 }
 
 #[cfg(test)]
@@ -119,12 +98,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
-
-    #[test]
-    fn the_generator_is_splitmix64() {
-        let mut chance = SplitMix(1_234_567);
-        assert_eq!([chance.next(), chance.next()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
-    }
 
     #[test]
     fn coverage_by_hops_counts_each_pair_once() {

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::Settings;
 use super::net::{Folded, Units};
 use super::pairs::{Clock, Pairs};
-use crate::risk::{Chance, Table};
+use crate::Chance;
+use crate::risk::Table;
 
 /// Knots (rising) and the baseline's increment up to each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,7 +21,6 @@ pub(super) struct Baseline {
 }
 
 impl Baseline {
-    #[inline(always)]
     pub(super) fn of(table: &Table, rows: &Pairs, clock: Clock, net: &Folded, settings: &Settings) -> Self {
         let duration: Vec<f64> = table.by_duration().iter().map(|&i| table.duration()[i]).collect();
         let events: Vec<f64> = rows.cases.iter().map(|case| duration[case.0]).collect();
@@ -76,7 +76,6 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Cumulative hazard of an entered row at each time of the grid, into `into`.
-    #[inline(always)]
     pub(super) fn cumulate(&self, net: &Folded, entered: &Units, into: &mut Vec<f64>) {
         into.clear();
         let mut total = 0.0;
@@ -103,7 +102,6 @@ impl Grid {
     }
 }
 
-#[inline(always)]
 fn relative(g: f32) -> f64 {
     f64::from(g.clamp(-30.0, 30.0)).exp()
 }

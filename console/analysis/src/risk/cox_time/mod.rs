@@ -7,7 +7,6 @@ mod net;
 mod pairs;
 mod pass;
 mod train;
-mod wide;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,8 +14,7 @@ use crate::risk::{Curves, FitError, Scale, Survival, Table};
 use hazard::Baseline;
 use net::Net;
 use pairs::{Clock, Pairs};
-use train::Training;
-use wide::{Work, widely};
+use train::train;
 
 /// How a Cox-Time network is trained. The default is that of pycox's benchmark: 2 x 32 units, Adam 0.01.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,8 +83,8 @@ impl CoxTime {
         let (scale, clock) = (Scale::of(table), Clock::of(table));
         let rows = Pairs::of(table, &scale, clock);
         let held_out = Pairs::of(held_out, &scale, clock);
-        let (net, epochs) = widely(Training { rows: &rows, held_out: &held_out, settings });
-        let baseline = widely(Averaging { table, rows: &rows, clock, net: &net, settings });
+        let (net, epochs) = train(&rows, &held_out, settings);
+        let baseline = Baseline::of(table, &rows, clock, &net.folded(), settings);
         Ok(Self { scale, clock, net, baseline, epochs })
     }
 
@@ -94,53 +92,6 @@ impl CoxTime {
     #[must_use]
     pub fn epochs(&self) -> usize {
         self.epochs
-    }
-}
-
-/// The estimate of the baseline hazard, as work for wide vectors.
-struct Averaging<'a> {
-    table: &'a Table,
-    rows: &'a Pairs,
-    clock: Clock,
-    net: &'a Net,
-    settings: &'a Settings,
-}
-
-impl Work for Averaging<'_> {
-    type Output = Baseline;
-
-    #[inline(always)]
-    fn run(self) -> Baseline {
-        Baseline::of(self.table, self.rows, self.clock, &self.net.folded(), self.settings)
-    }
-}
-
-/// A prediction, as work for wide vectors.
-struct Asking<'a> {
-    model: &'a CoxTime,
-    rows: &'a [f64],
-    times: &'a [f64],
-}
-
-impl Work for Asking<'_> {
-    type Output = Vec<f64>;
-
-    #[inline(always)]
-    fn run(self) -> Vec<f64> {
-        let Self { model, rows, times } = self;
-        let net = model.net.folded();
-        let until = times.last().copied().unwrap_or(0.0);
-        let limit = if times.len() <= CoxTime::FEW_TIMES { CoxTime::FEW_KNOTS } else { usize::MAX };
-        let grid = model.baseline.grid(model.clock, until, limit);
-        let mut values = Vec::with_capacity(rows.len() / model.width() * times.len());
-        let (mut scaled, mut cumulative) = (Vec::with_capacity(model.width()), Vec::new());
-        for row in rows.chunks_exact(model.width()) {
-            scaled.clear();
-            scaled.extend(model.scale.apply(row).map(|v| v as f32));
-            grid.cumulate(&net, &net.enter(&scaled), &mut cumulative);
-            grid.survival(&cumulative, times, &mut values);
-        }
-        values
     }
 }
 
@@ -155,7 +106,19 @@ impl Survival for CoxTime {
     /// are merged to 48, which moves probabilities by thousandths, at the sparse far
     /// end by a hundredth.
     fn survive(&self, rows: &[f64], times: &[f64]) -> Curves {
-        Curves::new(times.to_vec(), widely(Asking { model: self, rows, times }))
+        let net = self.net.folded();
+        let until = times.last().copied().unwrap_or(0.0);
+        let limit = if times.len() <= Self::FEW_TIMES { Self::FEW_KNOTS } else { usize::MAX };
+        let grid = self.baseline.grid(self.clock, until, limit);
+        let mut values = Vec::with_capacity(rows.len() / self.width() * times.len());
+        let (mut scaled, mut cumulative) = (Vec::with_capacity(self.width()), Vec::new());
+        for row in rows.chunks_exact(self.width()) {
+            scaled.clear();
+            scaled.extend(self.scale.apply(row).map(|v| v as f32));
+            grid.cumulate(&net, &net.enter(&scaled), &mut cumulative);
+            grid.survival(&cumulative, times, &mut values);
+        }
+        Curves::new(times.to_vec(), values)
     }
 
     fn width(&self) -> usize {
@@ -166,7 +129,7 @@ impl Survival for CoxTime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::Chance;
+    use crate::Chance;
 
     /// Hazard `0.02 exp(x0)` for the first half, `0.02 exp(-x0)` after time 30: crossing hazards, which a linear
     /// Cox model cannot see.

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::risk::Chance;
+use crate::Chance;
 
 /// Units per layer.
 pub(super) const WIDTH: usize = 32;
@@ -123,7 +123,6 @@ fn fill(rows: &mut [Units], mut draw: impl FnMut() -> f64) {
 }
 
 /// `sum += row * factor`.
-#[inline(always)]
 pub(super) fn add_scaled(sum: &mut Units, row: &Units, factor: f32) {
     for u in 0..WIDTH {
         sum[u] += row[u] * factor;
@@ -131,7 +130,6 @@ pub(super) fn add_scaled(sum: &mut Units, row: &Units, factor: f32) {
 }
 
 /// `sum += inputs * rows`: plain loops, since closures would not be compiled for wide vectors.
-#[inline(always)]
 pub(super) fn multiply(sum: &mut Units, inputs: &[f32], rows: &[Units]) {
     let mut own = *sum;
     for (x, row) in inputs.iter().zip(rows) {
@@ -141,14 +139,12 @@ pub(super) fn multiply(sum: &mut Units, inputs: &[f32], rows: &[Units]) {
 }
 
 /// The rectifier.
-#[inline(always)]
 pub(super) fn rectify(units: &mut Units) {
     for unit in units {
         *unit = if *unit > 0.0 { *unit } else { 0.0 };
     }
 }
 
-#[inline(always)]
 pub(super) fn dot(a: &Units, b: &Units) -> f32 {
     // Eight running sums let the compiler use vectors, and fix the order of additions.
     let mut sums = [0.0_f32; 8];
@@ -175,7 +171,6 @@ pub(super) struct Folded {
 
 impl Folded {
     /// What a row contributes to the first layer; the time comes on top.
-    #[inline(always)]
     pub(super) fn enter(&self, row: &[f32]) -> Units {
         let mut units = self.bias1;
         multiply(&mut units, row, &self.first);
@@ -183,7 +178,6 @@ impl Folded {
     }
 
     /// Log of the relative hazard of an entered row at scaled time `t`.
-    #[inline(always)]
     pub(super) fn ask(&self, entered: &Units, t: f32) -> f32 {
         let mut hidden = *entered;
         add_scaled(&mut hidden, &self.time, t);

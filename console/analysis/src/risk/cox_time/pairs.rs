@@ -1,6 +1,7 @@
 //! Who is compared with whom? Each event with nodes drawn from those still watched at its time.
 
-use crate::risk::{Chance, Scale, Table};
+use crate::Chance;
+use crate::risk::{Scale, Table};
 
 /// Scaled rows in order of duration.
 pub(super) struct Pairs {

@@ -6,31 +6,10 @@ use super::adam::Adam;
 use super::net::{Folded, Net, Units, WIDTH};
 use super::pairs::Pairs;
 use super::pass::Pass;
-use super::wide::Work;
-use crate::risk::Chance;
+use crate::Chance;
 
-/// One training.
-pub(super) struct Training<'a> {
-    /// Rows that teach.
-    pub(super) rows: &'a Pairs,
-    /// Rows that say when to stop.
-    pub(super) held_out: &'a Pairs,
-    /// How.
-    pub(super) settings: &'a Settings,
-}
-
-impl Work for Training<'_> {
-    /// Trained network and the number of passes over the events it took.
-    type Output = (Net, usize);
-
-    #[inline(always)]
-    fn run(self) -> (Net, usize) {
-        train(self.rows, self.held_out, self.settings)
-    }
-}
-
-#[inline(always)]
-fn train(rows: &Pairs, held_out: &Pairs, settings: &Settings) -> (Net, usize) {
+/// Trains on `rows`, stops by `held_out`; the network and the number of passes over the events it took.
+pub(super) fn train(rows: &Pairs, held_out: &Pairs, settings: &Settings) -> (Net, usize) {
     let mut chance = Chance::new(settings.seed);
     let judge = Judge::new(held_out, settings.seed);
     let mut net = Net::new(rows.row(0).len() + 1, &mut chance);
@@ -78,7 +57,6 @@ impl Trainer {
     }
 
     /// One move on the cases `batch`: row 2k is the k-th case, row 2k + 1 its control, both at the case's time.
-    #[inline(always)]
     fn step(&mut self, net: &mut Net, rows: &Pairs, batch: &[usize], chance: &mut Chance) {
         self.pass.clear();
         for &case in batch {
@@ -118,7 +96,6 @@ impl<'a> Judge<'a> {
         Self { rows, controls: each.map(|case| rows.control(case, &mut chance)).collect() }
     }
 
-    #[inline(always)]
     fn loss(&self, net: &Folded) -> f64 {
         let entered: Vec<Units> = (0..self.rows.len()).map(|k| net.enter(self.rows.row(k))).collect();
         let mut sum = 0.0;

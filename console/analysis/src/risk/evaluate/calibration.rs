@@ -50,7 +50,7 @@ pub fn calibration_error(bins: &[Bin]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::Chance;
+    use crate::Chance;
 
     #[test]
     fn the_true_law_is_calibrated_and_a_doubled_one_is_not() {

@@ -39,7 +39,7 @@ pub fn concordance(table: &Table, curves: &Curves) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::Chance;
+    use crate::Chance;
 
     /// The definition, pair by pair.
     fn by_definition(t: &Table, c: &Curves) -> Option<f64> {

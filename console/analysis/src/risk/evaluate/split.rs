@@ -1,7 +1,8 @@
 //! Which rows teach and which judge? By node and by time, since rows of one node are near copies: a random split
 //! lets a model recognise nodes (C^td 0.60 by row, 0.54 by node on the same log).
 
-use crate::risk::{Chance, Table};
+use crate::Chance;
+use crate::risk::Table;
 
 /// Rows to train on, to stop by, and to judge on.
 #[derive(Clone, Debug, PartialEq)]

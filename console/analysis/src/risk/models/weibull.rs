@@ -73,8 +73,9 @@ impl Survival for Weibull {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Chance;
+    use crate::risk::Table;
     use crate::risk::sets::{LEUKAEMIA_TREATED, survival_set};
-    use crate::risk::{Chance, Table};
 
     /// Log likelihood of a Weibull law.
     fn likelihood(table: &Table, shape: f64, scale: f64) -> f64 {

@@ -18,6 +18,11 @@ impl Chance {
         chance
     }
 
+    /// The published generator as it is, for plans that a stored seed must give again.
+    pub(crate) fn plain(seed: u64) -> Self {
+        Self { state: seed, spare: None }
+    }
+
     /// Independent stream for the part `tag` of a larger computation.
     #[must_use]
     pub fn branch(seed: u64, tag: u64) -> Self {
@@ -36,6 +41,11 @@ impl Chance {
     /// Uniform in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// Uniform in `[low, high)`.
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        (high - low).mul_add(self.unit(), low)
     }
 
     /// Uniform integer below `n`; 0 when `n` is 0. Bias under `n / 2^64`.
@@ -123,6 +133,13 @@ mod tests {
             assert!((mean - m).abs() < 0.02 * m.max(1.0), "{name}: mean {mean}");
             assert!((var - v).abs() < 0.03 * v.max(0.1), "{name}: variance {var}");
         }
+    }
+
+    #[test]
+    fn the_stream_is_the_published_one() {
+        // First outputs of the reference program.
+        let mut c = Chance::plain(1_234_567);
+        assert_eq!([c.bits(), c.bits()], [6_457_827_717_110_365_317, 3_203_168_211_198_807_973]);
     }
 
     #[test]
