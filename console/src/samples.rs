@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use muster_fleet::pattern::matches;
-use muster_wire::Direction;
 
 /// Values by metric, then node, in step order (file order where no step is given).
 pub type Samples = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
@@ -51,18 +49,6 @@ fn ordered(rows: BTreeMap<(String, String), Vec<(f64, f64)>>) -> Samples {
 
 fn join(header: &csv::StringRecord) -> String {
     header.iter().collect::<Vec<_>>().join(",")
-}
-
-/// Which way a metric is better, by patterns with `*` and `?`; `None` when no pattern speaks of it.
-#[must_use]
-pub fn direction(metric: &str, higher: &[String], lower: &[String]) -> Option<Direction> {
-    if lower.iter().any(|p| matches(p, metric)) {
-        Some(Direction::LowerIsBetter)
-    } else if higher.iter().any(|p| matches(p, metric)) {
-        Some(Direction::HigherIsBetter)
-    } else {
-        None
-    }
 }
 
 #[cfg(test)]
