@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use muster_wire::{Fact, Outcome, Profile, Series};
+use muster_wire::{Fact, MetricId, Outcome, Profile, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
@@ -75,6 +75,14 @@ pub struct Record {
     pub series: Vec<Series>,
     /// Facts of a collector, or about the circumstances of a benchmark.
     pub facts: Vec<Fact>,
+}
+
+impl Record {
+    /// Values of `metric` in the order measured, also where they came as several series; empty when there are none.
+    #[must_use]
+    pub fn values_of(&self, metric: &MetricId) -> Vec<f64> {
+        self.series.iter().filter(|s| &s.metric == metric).flat_map(|s| &s.values).copied().collect()
+    }
 }
 
 /// A record without its samples and facts; costs no look into the run file.
