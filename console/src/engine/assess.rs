@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use muster_analysis::network::localise::{Kind, Suspect};
 use muster_analysis::{Learned, NodeState, Observation, Params, State, convict, learn};
-use muster_playbook::report::NodeFindings;
+use muster_playbook::PAIRS;
+use muster_playbook::report::{NodeFindings, PairsReport, accusation};
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
-use super::LINK;
+use super::{LINK, is_pair, network};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -16,6 +18,8 @@ pub struct Assessment {
     pub learned: Vec<Learned>,
     /// One per node, in the run's order.
     pub nodes: Vec<NodeFindings>,
+    /// What the pairs of nodes point at, once all were measured.
+    pub network: Option<PairsReport>,
 }
 
 /// The last record of each piece of work of each node.
@@ -24,6 +28,7 @@ type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 /// Judges a run from its records.
 #[must_use]
 pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, params: &Params) -> Assessment {
+    let (pairs, records): (Vec<&Record>, Vec<&Record>) = records.into_iter().partition(|record| is_pair(record));
     let latest: Latest<'_> = records.into_iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
     let mut learned = Vec::new();
     for (metric, (unit, direction)) in metrics(&latest) {
@@ -34,8 +39,40 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, para
     let mut judged: BTreeMap<String, NodeState> =
         convict(&learned).into_iter().map(|state| (state.node.clone(), state)).collect();
     let widespread = widespread(run, &latest);
-    let nodes = run.nodes.iter().map(|node| finding(node, judged.remove(node), &latest, &widespread)).collect();
-    Assessment { learned, nodes }
+    let nodes = run.nodes.iter().map(|node| finding(node, judged.remove(node), &latest, &widespread));
+    let mut assessment = Assessment { learned, nodes: nodes.collect(), network: None };
+    if pairs.iter().any(|record| record.work == PAIRS) {
+        assessment.network = network(run, pairs.iter().copied(), None, params).map(|found| found.report);
+        tell_network(&mut assessment, &pairs);
+    }
+    assessment
+}
+
+/// Adds to each node what its pairs say of it.
+fn tell_network(assessment: &mut Assessment, pairs: &[&Record]) {
+    let Some(report) = &assessment.network else { return };
+    for findings in &mut assessment.nodes {
+        let node = findings.node.as_str();
+        let accused = report.suspects.iter().filter(|suspect| of_node_alone(&suspect.found, node));
+        findings.troubles.extend(accused.map(|suspect| (State::Fail, format!("{node}: {}", accusation(suspect)))));
+        let own = pairs.iter().find(|record| record.work == PAIRS && record.node == node);
+        match own.map(|record| &record.outcome) {
+            Some(Outcome::Done) => findings.troubles.push((State::Pass, String::new())),
+            Some(Outcome::Failed(why)) => {
+                findings.troubles.push((State::Unknown, format!("{node}: left out of the pairs: {why}")));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a suspect is `node` or a part of it.
+fn of_node_alone(suspect: &Suspect, node: &str) -> bool {
+    match suspect.kind {
+        Kind::Node | Kind::NodeRx | Kind::NodeTx => suspect.element == node,
+        Kind::Nic => suspect.element.rsplit_once(':').is_some_and(|(owner, _)| owner == node),
+        Kind::Leaf | Kind::Uplink | Kind::Pair => false,
+    }
 }
 
 fn metrics(latest: &Latest<'_>) -> BTreeMap<MetricId, (Unit, Direction)> {

@@ -11,5 +11,5 @@ use super::Assessment;
 pub fn report(run: &Run, assessment: &Assessment) -> RunReport {
     let info = RunInfo::new(&run.id, &run.playbook, run.profile, run.started_ms, run.ended_ms);
     let criteria: Vec<Criterion> = assessment.learned.iter().map(|learned| learned.criterion.clone()).collect();
-    RunReport::new(info, &assessment.nodes, &criteria)
+    RunReport { network: assessment.network.clone(), ..RunReport::new(info, &assessment.nodes, &criteria) }
 }

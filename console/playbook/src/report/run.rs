@@ -7,7 +7,7 @@ use muster_analysis::{Criterion, NodeState, NodeVerdict, State, Status};
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
-use super::{CriterionReport, Summary, rfc3339};
+use super::{CriterionReport, PairsReport, Summary, rfc3339};
 
 /// Name of the document.
 pub const RUN_SCHEMA: &str = "muster.run";
@@ -27,6 +27,9 @@ pub struct RunReport {
     pub nodes: Vec<NodeReport>,
     /// In the order given.
     pub criteria: Vec<CriterionReport>,
+    /// What the pairs of nodes point at; absent where none were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<PairsReport>,
     /// Written by the demo fleet alone; the analysis never reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
@@ -177,6 +180,7 @@ impl RunReport {
                 .map(|c| CriterionReport::new(c, judged.remove(&c.metric).unwrap_or_default()))
                 .collect(),
             nodes,
+            network: None,
             demo: None,
         }
     }
