@@ -14,7 +14,7 @@ mod shape;
 
 pub use assess::{Assessment, assess, company};
 pub use board::Board;
-pub use network::{Fabric, is_pair, network};
+pub use network::{Fabric, is_pair, network, visits};
 pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};

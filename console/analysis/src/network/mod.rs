@@ -14,7 +14,7 @@ pub mod topology;
 
 pub use localise::{Localisation, localise};
 pub use matrix::{Cell, Matrix};
-pub use measured::{LOSS_FLOOR, guess, health, judged, matrix_values};
+pub use measured::{guess, health, judged};
 pub use read::{direction_of, read_matrix};
 pub use topology::Topology;
 

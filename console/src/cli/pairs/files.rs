@@ -76,6 +76,18 @@ pub(super) fn csv_text(matrices: &BTreeMap<String, Matrix>) -> Result<String, Pr
             }
         }
     }
+    text(writer)
+}
+
+/// When each pair was measured.
+pub(super) fn visits_text(visits: &[[String; 7]]) -> Result<String, Problem> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(["src", "dst", "round", "begin_ms", "end_ms", "clock_error_ms", "outcome"]).code(IO)?;
+    visits.iter().try_for_each(|visit| writer.write_record(visit)).code(IO)?;
+    text(writer)
+}
+
+fn text(writer: csv::Writer<Vec<u8>>) -> Result<String, Problem> {
     let bytes = writer.into_inner().map_err(|e| anyhow!("{e}")).code(IO)?;
     String::from_utf8(bytes).code(IO)
 }

@@ -15,6 +15,7 @@ use crate::cli::{Better, Pick};
   muster pairs --scan bisect -w @hall7 --topology /etc/slurm/topology.conf --json
   muster pairs --scan sample --rounds 20 -w @hall7 --png hall7.png
   muster pairs --run --csv > matrix.csv
+  muster pairs --run --visits
   muster pairs --from matrix.csv --topology topo.csv
 
 A scan measures pairs of nodes over TCP, all pairs of a round at the same time, and takes up an unfinished scan of the
@@ -66,6 +67,9 @@ pub struct Options {
     /// No progress on standard error.
     #[arg(short, long)]
     pub quiet: bool,
+    /// When every pair of a scan was measured, as CSV on standard output.
+    #[arg(long, conflicts_with_all = ["csv", "json", "from"])]
+    pub visits: bool,
     /// JSON on standard output.
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

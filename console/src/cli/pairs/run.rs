@@ -21,6 +21,7 @@ struct Seen {
     matrices: BTreeMap<String, Matrix>,
     topology: Topology,
     report: PairsReport,
+    visits: Vec<[String; 7]>,
 }
 
 /// Measures or reads, localises, prints.
@@ -77,7 +78,7 @@ fn stored(store: &dyn Store, id: Option<&str>, options: &Options, config: &Confi
     let found = engine::network(&run, &records, given, &session::params(config)).with_context(none).code(CONFIG)?;
     let mut matrices = found.matrices;
     only(&mut matrices, options);
-    Ok(Seen { matrices, topology: found.topology, report: found.report })
+    Ok(Seen { matrices, topology: found.topology, report: found.report, visits: engine::visits(&records) })
 }
 
 /// The pairs in a file.
@@ -97,7 +98,7 @@ fn read(file: &std::path::Path, options: &Options, config: &Config) -> Result<Se
     for (metric, matrix) in &matrices {
         report.add(metric, localise(matrix, &topology, &session::params(config)));
     }
-    Ok(Seen { matrices, topology, report })
+    Ok(Seen { matrices, topology, report, visits: Vec::new() })
 }
 
 fn only(matrices: &mut BTreeMap<String, Matrix>, options: &Options) {
@@ -116,6 +117,8 @@ fn show(seen: &Seen, options: &Options, config: &Config) -> Result<(), Problem> 
     }
     if options.json {
         out::json(&seen.report)
+    } else if options.visits {
+        out::line(files::visits_text(&seen.visits)?.trim_end())
     } else if options.csv {
         out::line(files::csv_text(&seen.matrices)?.trim_end())
     } else {

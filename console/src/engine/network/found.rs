@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_analysis::Params;
 use muster_analysis::network::topology::from_labels;
-use muster_analysis::network::{Matrix, Topology, direction_of, guess, judged, localise, matrix_values};
+use muster_analysis::network::{Matrix, Topology, direction_of, guess, judged, localise};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{LeftOut, PairsReport, PairsRun};
 use muster_store::{Record, Run};
@@ -23,7 +23,7 @@ fn matrices(records: &[&Record]) -> BTreeMap<String, Matrix> {
         let up = keep::told(record, keep::UP);
         let mut push = |metric: &str, values: &[f64]| {
             let matrix = out.entry(metric.to_owned()).or_insert_with(|| Matrix::new(metric, direction_of(metric)));
-            matrix.push_named(&record.node, dst, &matrix_values(metric, values), up);
+            matrix.push_named(&record.node, dst, values, up);
         };
         if matches!(record.outcome, Outcome::Failed(_)) {
             push(FAILS, &[]);
@@ -80,6 +80,25 @@ pub fn network<'a>(
         left_out: left_out.collect(),
     });
     Some(Found { matrices, topology, report })
+}
+
+/// When each direction of each pair was measured: `src,dst,round,begin_ms,end_ms,clock_error_ms,outcome`, times in
+/// milliseconds since 1970 UTC on the console's clock.
+#[must_use]
+pub fn visits<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<[String; 7]> {
+    let row = |record: &'a Record| {
+        let number = |key: &str| keep::count(record, key).map_or_else(String::new, |number| format!("{number:.3}"));
+        let outcome = match &record.outcome {
+            Outcome::Done => "done".to_owned(),
+            Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => {
+                why.clone()
+            }
+        };
+        let round = keep::count(record, keep::ROUND).map_or_else(String::new, |round| format!("{round}"));
+        let [begin, end, error] = keep::INSTANTS.map(number);
+        Some([record.node.clone(), keep::receiver(record)?.to_owned(), round, begin, end, error, outcome])
+    };
+    records.into_iter().filter_map(row).collect()
 }
 
 fn rounds(records: &[&Record]) -> usize {

@@ -20,6 +20,8 @@ const AGAIN: char = '~';
 pub(super) const UP: &str = "pair.up";
 /// Fact of a visit: its round, from 1.
 pub(super) const ROUND: &str = "pair.round";
+/// Facts of a visit: when it began and ended on our clock, and how wrong that may be.
+pub(super) const INSTANTS: [&str; 3] = ["pair.begin_ms", "pair.end_ms", "pair.clock_error_ms"];
 /// Fact of a node: its leaf and the switches above, nearest first, separated by slashes.
 pub(super) const PLACE: &str = "place";
 
@@ -83,10 +85,11 @@ fn series(visited: &Visited, from: usize) -> Vec<Series> {
 fn instants(mesh: &Mesh, node: &str, end: &Paired) -> Vec<Fact> {
     let at = |ns: u64| mesh.wall_ms(node, ns).filter(|_| ns > 0);
     let mut facts = Vec::new();
-    for (key, ns) in [("pair.begin_ms", end.started_ns), ("pair.end_ms", end.ended_ns)] {
+    let [begin, over, wrong] = INSTANTS;
+    for (key, ns) in [(begin, end.started_ns), (over, end.ended_ns)] {
         facts.extend(at(ns).map(|(ms, _)| number(key, ms)));
     }
-    facts.extend(at(end.ended_ns).map(|(_, error)| number("pair.clock_error_ms", error)));
+    facts.extend(at(end.ended_ns).map(|(_, error)| number(wrong, error)));
     facts
 }
 

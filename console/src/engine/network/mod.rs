@@ -16,7 +16,7 @@ use muster_store::{Record, Store};
 use muster_wire::{Load, Outcome, Profile};
 use tokio_util::sync::CancellationToken;
 
-pub use found::network;
+pub use found::{network, visits};
 pub use place::Fabric;
 
 use super::observe::{Observer, Update, failure_line};
