@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use muster_wire::Direction;
 
 /// Values by metric, then node, in step order (file order where no step is given).
 pub type Samples = BTreeMap<String, BTreeMap<String, Vec<f64>>>;
@@ -52,41 +51,6 @@ fn join(header: &csv::StringRecord) -> String {
     header.iter().collect::<Vec<_>>().join(",")
 }
 
-/// Which way a metric is better, by patterns with `*` and `?`; `None` when no pattern speaks of it.
-#[must_use]
-pub fn direction(metric: &str, higher: &[String], lower: &[String]) -> Option<Direction> {
-    if lower.iter().any(|p| matches(p, metric)) {
-        Some(Direction::LowerIsBetter)
-    } else if higher.iter().any(|p| matches(p, metric)) {
-        Some(Direction::HigherIsBetter)
-    } else {
-        None
-    }
-}
-
-fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    // The usual two-pointer walk: on a mismatch the last star takes one more character.
-    let (mut p, mut t, mut star) = (0, 0, None);
-    while t < text.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(&c) if c == '?' || c == text[t] => (p, t) = (p + 1, t + 1),
-            _ => match star {
-                Some((at, from)) => {
-                    star = Some((at, from + 1));
-                    (p, t) = (at + 1, from + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|&c| c == '*')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,19 +67,5 @@ mod tests {
     fn a_missing_column_is_named_with_the_file() {
         let said = read("node,value\na,1\n".as_bytes(), "f.csv").unwrap_err().to_string();
         assert!(said.starts_with("f.csv:1: the columns are"), "{said}");
-    }
-
-    #[test]
-    fn patterns_match_as_a_shell_would() {
-        for (pattern, text, expected) in [
-            ("*latency*", "dram-latency_ns", true),
-            ("lat?", "lata", true),
-            ("lat?", "latab", false),
-            ("*", "", true),
-            ("a*b*c", "aXbYc", true),
-            ("a*b*c", "aXbY", false),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
-        }
     }
 }

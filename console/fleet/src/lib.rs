@@ -14,7 +14,7 @@ pub mod inventory;
 mod jump;
 mod link;
 mod openssh;
-mod pattern;
+pub mod pattern;
 mod probe;
 mod proxy;
 mod route;

@@ -10,8 +10,9 @@ use muster_playbook::report::CriteriaReport;
 use muster_store::Store;
 use muster_wire::{Direction, MetricId, Unit};
 
+use super::Better;
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem};
 use crate::{engine, out, samples, session};
 
 /// What to do.
@@ -39,12 +40,9 @@ pub struct Learn {
     /// Run id; the newest when left out.
     #[arg(long, conflicts_with = "from")]
     pub run: Option<String>,
-    /// Metrics of the CSV where more is better: names with * and ?; commas combine.
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub higher_is_better: Vec<String>,
-    /// Metrics of the CSV where less is better.
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub lower_is_better: Vec<String>,
+    /// Which way the metrics are better.
+    #[command(flatten)]
+    pub better: Better,
     /// JSON on standard output.
     #[arg(long)]
     pub json: bool,
@@ -71,8 +69,7 @@ fn from_csv(file: &PathBuf, options: &Learn, config: &Config) -> Ended {
     let params = session::params(config);
     let mut report = CriteriaReport::default();
     for (metric, nodes) in samples {
-        let direction = samples::direction(&metric, &options.higher_is_better, &options.lower_is_better)
-            .unwrap_or_else(|| assumed(&metric));
+        let direction = options.better.direction(&metric).unwrap_or_else(|| assumed(&metric));
         let observed: Vec<_> = nodes.into_iter().map(|(node, values)| (node, observation(&values))).collect();
         let id = MetricId::new("csv", metric.clone(), "imported");
         let learned = learn(&id, Unit::Count, direction, &observed, &params);
@@ -95,13 +92,7 @@ fn assumed(metric: &str) -> Direction {
 
 fn from_run(options: &Learn, config: &Config) -> Ended {
     let mut store = session::write_store(config)?;
-    let run = match &options.run {
-        Some(id) => store.run(id).code(IO)?,
-        None => store.runs().code(IO)?.into_iter().next(),
-    };
-    let Some(run) = run else {
-        return Err(Problem { code: USAGE, error: anyhow::anyhow!("no such run; see `muster runs`") });
-    };
+    let run = session::run_of(&store, options.run.as_deref())?;
     let records = store.records(&run.id).code(IO)?;
     let assessment = engine::assess(&run, &records, &session::params(config));
     let mut report = CriteriaReport::default();

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use muster_fleet::pattern::matches;
+use muster_wire::Direction;
 
 use crate::config::Raw;
 
@@ -103,6 +105,37 @@ impl Common {
             ..Raw::default()
         }
     }
+}
+
+/// Which way the metrics of a file are better.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Better {
+    /// Metrics of the file where more is better: names with * and ?; commas combine.
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub higher_is_better: Vec<String>,
+    /// Metrics of the file where less is better.
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub lower_is_better: Vec<String>,
+}
+
+impl Better {
+    /// Which way `metric` is better; `None` when no pattern speaks of it.
+    #[must_use]
+    pub fn direction(&self, metric: &str) -> Option<Direction> {
+        if matches_any(&self.lower_is_better, metric) {
+            Some(Direction::LowerIsBetter)
+        } else if matches_any(&self.higher_is_better, metric) {
+            Some(Direction::HigherIsBetter)
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether `name` matches one of `patterns`.
+#[must_use]
+pub fn matches_any(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, name))
 }
 
 /// Which nodes.
