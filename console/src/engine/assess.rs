@@ -48,9 +48,9 @@ fn observation(latest: &Latest<'_>, node: &str, metric: &MetricId) -> Option<Obs
     let Some(record) = latest.get(&(node, metric.benchmark.as_str())) else {
         return Some(Observation::Missing("it did not get that far".into()));
     };
-    let mut values = record.series.iter().filter(|s| &s.metric == metric).flat_map(|s| &s.values).copied().peekable();
-    if values.peek().is_some() {
-        let observed = Observation::from_values(&values.collect::<Vec<_>>());
+    let values = record.values_of(metric);
+    if !values.is_empty() {
+        let observed = Observation::from_values(&values);
         return Some(match company(record) {
             Some(why) => observed.disturbed(&why),
             None => observed,

@@ -82,9 +82,7 @@ fn samples<'a>(learned: &Learned, records: &'a [Arc<Record>]) -> HashMap<&'a str
     let metric = &learned.criterion.metric;
     let mut samples = HashMap::new();
     for record in records.iter().filter(|r| r.work == metric.benchmark) {
-        let values: Vec<f64> =
-            record.series.iter().filter(|s| &s.metric == metric).flat_map(|s| &s.values).copied().collect();
-        if let Ok(sample) = Sample::new(&values) {
+        if let Ok(sample) = Sample::new(&record.values_of(metric)) {
             samples.insert(record.node.as_str(), sample);
         }
     }
