@@ -18,12 +18,7 @@ use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// Draws the screen.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
-    let none = || {
-        Panel::empty(
-            "No pair has been measured yet.",
-            "R runs a network playbook; `muster console --pairs FILE` shows a stored matrix.",
-        )
-    };
+    let none = || Panel::empty("No pair has been measured yet.", "R runs a playbook that measures pairs.");
     let part = &snapshot.network;
     let has = part.data.as_ref().is_some_and(|n| !n.endpoints.is_empty());
     let instead = instead(ui, snapshot, (&part.load, has), none);

@@ -184,12 +184,25 @@ fn columns(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
         let x = map.x + (column * view.columns.scale + view.columns.scale / 2) as u16;
         put(buffer, (x, y), 1, theme.pick("▾", "v"), theme.style(Role::Focus));
     }
-    put_right(buffer, (map.right(), y), BARS + 1, "recv", theme.style(Role::Dim));
+    put_right(buffer, (right(ui, map), y), BARS + 1, "recv", theme.style(Role::Dim));
+}
+
+/// The column right of the last block.
+fn right(ui: &Ui, map: Rect) -> u16 {
+    let columns = ui.network.view.columns;
+    map.x + ((columns.count * columns.scale) as u16).min(map.width)
+}
+
+/// The line below the last block.
+fn bottom(ui: &Ui, map: Rect) -> u16 {
+    let (rows, halves) = (ui.network.view.rows, if ui.theme.has_half_cells() { 2 } else { 1 });
+    map.y + ((rows.count * rows.scale).div_ceil(halves) as u16).min(map.height)
 }
 
 /// What the cursor's column receives, in per cent, right of the map; what its row sends, as bars, below it.
 fn profiles(ui: &Ui, buffer: &mut Buffer, layout: &Layout) {
     let (view, theme, map) = (&ui.network.view, &ui.theme, layout.map);
+    let (right, bottom) = (right(ui, map), bottom(ui, map));
     let halves = if theme.has_half_cells() { 2 } else { 1 };
     for y in 0..map.height {
         let rows = (0..halves).filter_map(|h| place(usize::from(y) * halves + h, view.rows.scale, view.rows.count));
@@ -199,15 +212,15 @@ fn profiles(ui: &Ui, buffer: &mut Buffer, layout: &Layout) {
         if share.is_finite() && (view.rows.scale <= halves || middle) {
             let text = format!("{:.0}", share * 100.0);
             let role = if judged(share) == Role::Text { Role::Dim } else { judged(share) };
-            put_right(buffer, (map.right(), map.y + y), BARS + 1, &text, theme.style(role));
+            put_right(buffer, (right, map.y + y), BARS + 1, &text, theme.style(role));
         }
     }
-    put(buffer, (layout.gutter.x, map.bottom()), layout.gutter.width, "sends", theme.style(Role::Dim));
+    put(buffer, (layout.gutter.x, bottom), layout.gutter.width, "sends", theme.style(Role::Dim));
     for x in 0..map.width {
         let Some(column) = place(x.into(), view.columns.scale, view.columns.count) else { continue };
         let Some(share) = view.sends.get(column).filter(|s| !s.is_nan()) else { continue };
         let role = if judged(*share) == Role::Text { Role::Dim } else { judged(*share) };
-        put(buffer, (map.x + x, map.bottom()), 1, bar(theme, *share), theme.style(role));
+        put(buffer, (map.x + x, bottom), 1, bar(theme, *share), theme.style(role));
     }
 }
 

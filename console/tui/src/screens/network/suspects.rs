@@ -87,12 +87,8 @@ fn undecided_rows(ui: &Ui, undecided: &Undecided, room: usize) -> Vec<Row> {
     let theme = &ui.theme;
     let names: Vec<String> = undecided.candidates.iter().map(|c| format!("{} {}", word(c.kind), c.element)).collect();
     let head = if names.is_empty() { "? undecided".to_owned() } else { format!("? {}", names.join(" or ")) };
-    let text = format!(
-        "{} ({} of {} slow)",
-        undecided.reason,
-        undecided.slow,
-        counted(undecided.pairs, "pair slow", "pairs slow")
-    );
+    let text =
+        format!("{} ({} of {} slow)", undecided.reason, undecided.slow, counted(undecided.pairs, "pair", "pairs"));
     let head = wrap(&head, room).into_iter().map(|l| (l, theme.style(Role::Attention)));
     head.chain(wrap(&text, room).into_iter().map(|l| (l, theme.style(Role::Text)))).collect()
 }
