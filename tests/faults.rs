@@ -105,15 +105,6 @@ fn ended(child: Child) -> Ran {
     child.wait_with_output().unwrap().into()
 }
 
-/// Waits until `node` is in its benchmark.
-fn wait_for_benchmark(fleet: &mut Fleet, node: &str) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !fleet.node(node).measures() {
-        assert!(Instant::now() < deadline, "no probe ever measured on {node}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 #[test]
 fn every_fault_is_named_with_its_node_and_cause_and_nobody_else_is_blamed() {
     if !is_root() {
@@ -126,11 +117,11 @@ fn every_fault_is_named_with_its_node_and_cause_and_nobody_else_is_blamed() {
     told(ended(start(&fleet, &console, "faults.toml", &beside)), &NODES);
 
     let running = start(&fleet, &console, "longer.toml", &["-w", "n001,n018,n019,n020"]);
-    wait_for_benchmark(&mut fleet, "n018");
+    fleet.wait_until_measuring("n018").unwrap();
     fleet.node("n018").freeze(true).unwrap();
-    wait_for_benchmark(&mut fleet, "n019");
+    fleet.wait_until_measuring("n019").unwrap();
     fleet.unplug("n019").unwrap();
-    wait_for_benchmark(&mut fleet, "n020");
+    fleet.wait_until_measuring("n020").unwrap();
     fleet.node("n020").kill_probe().unwrap();
     told(ended(running), &AT_WORK);
 }
@@ -168,7 +159,7 @@ fn the_second_console_and_the_full_disk_say_what_to_do() {
     let mut fleet = Fleet::up(Options { nodes: 4 }).unwrap();
     let console = prepare(&fleet);
     let first = start(&fleet, &console, "longer.toml", &["-w", "n001"]);
-    wait_for_benchmark(&mut fleet, "n001");
+    fleet.wait_until_measuring("n001").unwrap();
     let second = ended(start(&fleet, &console, "faults.toml", &["-w", "n002"]));
     assert_eq!(second.code, Some(74), "{}", second.err);
     let said = format!("is in use by process {}: only one muster may write to it at a time", first.id());
@@ -224,7 +215,7 @@ fn one_interrupt_cancels_and_keeps_the_records_and_two_quit_at_once() {
     let console = prepare(&fleet);
     // One after the other, so that the first node's records are there when the second is at work.
     let running = start(&fleet, &console, "faults.toml", &["--fan-out", "1"]);
-    wait_for_benchmark(&mut fleet, "n002");
+    fleet.wait_until_measuring("n002").unwrap();
     interrupt(&running);
     let ran = ended(running);
     assert_eq!(ran.code, Some(130), "{}", ran.err);
@@ -234,7 +225,7 @@ fn one_interrupt_cancels_and_keeps_the_records_and_two_quit_at_once() {
     assert_eq!(fleet.node("n002").probes(), 0, "the cancelled probe is still there");
 
     let running = start(&fleet, &console, "longer.toml", &["--new"]);
-    wait_for_benchmark(&mut fleet, "n001");
+    fleet.wait_until_measuring("n001").unwrap();
     // A node that hangs keeps the polite end waiting.
     fleet.node("n001").freeze(true).unwrap();
     interrupt(&running);

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use muster_tests::{Fleet, Options, is_root, skip};
 use serde_json::Value;
@@ -44,7 +44,7 @@ fn scan_with_five_faults() -> (Value, Option<i32>) {
     let console = fleet.console();
     // One at a time: the nodes share this machine's cores.
     let running = console.start(&["run", "demo", "--fan-out", "1", "--json", "--new"]).unwrap();
-    wait_for_benchmark(&mut fleet, "n007");
+    fleet.wait_until_measuring("n007").unwrap();
     fleet.node("n007").kill();
     let ran: muster_tests::Ran = running.wait_with_output().unwrap().into();
     (ran.json().unwrap(), ran.code)
@@ -74,17 +74,6 @@ fn check(report: &Value) -> Vec<String> {
         }
     }
     undecided
-}
-
-/// Waits until a probe stays: the look before the benchmarks is over in a moment.
-fn wait_for_benchmark(fleet: &mut Fleet, node: &str) {
-    let deadline = Instant::now() + Duration::from_secs(240);
-    let mut since: Option<Instant> = None;
-    while since.is_none_or(|at| at.elapsed() < Duration::from_millis(1500)) {
-        assert!(Instant::now() < deadline, "no benchmark ever ran on {node}");
-        since = if fleet.node(node).probes() > 0 { since.or_else(|| Some(Instant::now())) } else { None };
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 #[test]

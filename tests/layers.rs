@@ -27,6 +27,7 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-tape", &[]),
         ("muster-probe", &["muster-wire", "muster-tape"]),
         ("muster-gpu", &["muster-wire", "muster-tape"]),
+        ("muster-ptxsim", &["muster-gpu"]),
         ("muster-analysis", &["muster-wire"]),
         ("muster-import", &["muster-wire", "muster-analysis"]),
         ("muster-store", &["muster-wire"]),

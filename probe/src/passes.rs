@@ -1,8 +1,7 @@
 //! Spreads short benchmarks over a whole visit.
 //!
 //! A neighbour on the same hardware disturbs for tenths of a second to seconds. Values taken side by side share its
-//! mood; taken in passes over all benchmarks they see several of them, and the middle of a node's series moves
-//! less from visit to visit.
+//! mood; taken in passes over all benchmarks they see several of them.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -54,6 +54,21 @@ impl Fleet {
         Ok(fleet)
     }
 
+    /// Waits until a probe measures on `node`.
+    ///
+    /// # Errors
+    /// When none does within four minutes.
+    pub fn wait_until_measuring(&mut self, node: &str) -> Result<()> {
+        let deadline = Instant::now() + Duration::from_secs(240);
+        while !self.node(node).measures() {
+            if Instant::now() > deadline {
+                bail!("no probe ever measured on {node}");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
     /// The node called `name`.
     ///
     /// # Panics

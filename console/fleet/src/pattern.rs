@@ -3,7 +3,8 @@
 /// Matches one pattern of `*` (any run) and `?` (one character); letters are compared as they are.
 ///
 /// Never backtracks further than the last `*`, so no pattern takes more than quadratic time.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+#[must_use]
+pub fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     let mut star = None;

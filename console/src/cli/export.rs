@@ -1,6 +1,6 @@
 //! `muster export`: a run for a ticket.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeSet;
 
 use clap::{Args, ValueEnum};
 use muster_playbook::report;
@@ -57,20 +57,14 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 /// The newest values of each piece of work, in the order measured.
 fn samples(store: &dyn Store, run: Option<&str>) -> Ended {
     let run = session::run_of(store, run)?;
-    let mut latest = BTreeMap::new();
-    for record in store.records(&run.id).code(IO)? {
-        latest.insert((record.node.clone(), record.work.clone()), record);
-    }
     let mut csv = csv::Writer::from_writer(Vec::new());
     csv.write_record(["node", "metric", "value", "step"]).code(IO)?;
-    for record in latest.values() {
-        let mut steps: HashMap<&MetricId, usize> = HashMap::new();
-        for series in &record.series {
-            for value in &series.values {
-                let step = steps.entry(&series.metric).or_default();
-                let row = [record.node.clone(), series.metric.to_string(), value.to_string(), step.to_string()];
-                csv.write_record(row).code(IO)?;
-                *step += 1;
+    for record in store.records(&run.id).code(IO)? {
+        let metrics: BTreeSet<&MetricId> = record.series.iter().map(|s| &s.metric).collect();
+        for metric in metrics {
+            for (step, value) in record.values_of(metric).into_iter().enumerate() {
+                csv.write_record([&record.node, &metric.to_string(), &value.to_string(), &step.to_string()])
+                    .code(IO)?;
             }
         }
     }

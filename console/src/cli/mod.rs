@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use muster_fleet::pattern::matches;
+use muster_wire::Direction;
 
 use crate::config::Raw;
 
@@ -15,6 +17,7 @@ pub mod db;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+pub mod import;
 pub mod nodes;
 pub mod pairs;
 pub mod playbook;
@@ -105,6 +108,37 @@ impl Common {
     }
 }
 
+/// Which way the metrics of a file are better.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Better {
+    /// Metrics of the file where more is better: names with * and ?; commas combine.
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub higher_is_better: Vec<String>,
+    /// Metrics of the file where less is better.
+    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
+    pub lower_is_better: Vec<String>,
+}
+
+impl Better {
+    /// Which way `metric` is better; `None` when no pattern speaks of it.
+    #[must_use]
+    pub fn direction(&self, metric: &str) -> Option<Direction> {
+        if matches_any(&self.lower_is_better, metric) {
+            Some(Direction::LowerIsBetter)
+        } else if matches_any(&self.higher_is_better, metric) {
+            Some(Direction::HigherIsBetter)
+        } else {
+            None
+        }
+    }
+}
+
+/// Whether `name` matches one of `patterns`.
+#[must_use]
+pub fn matches_any(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| matches(pattern, name))
+}
+
 /// Which nodes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Pick {
@@ -137,6 +171,8 @@ pub enum Command {
     Criteria(criteria::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
+    /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
+    Import(import::Options),
     /// A run as JSON, Markdown or CSV, for a ticket.
     Export(export::Options),
     /// Remove probes from nodes.

@@ -12,9 +12,10 @@ use muster_fleet::hostlist;
 use muster_wire::Direction;
 use serde::Serialize;
 
+use super::{Better, matches_any};
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, FAIL, PASS, Problem, UNDECIDED};
-use crate::{out, samples, session};
+use crate::{out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -35,12 +36,9 @@ pub struct Options {
     /// Only metrics whose name matches, with * and ?.
     #[arg(long, value_name = "PATTERN")]
     pub metric: Vec<String>,
-    /// Metrics where more is better: names with * and ?; commas combine.
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub higher_is_better: Vec<String>,
-    /// Metrics where less is better.
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub lower_is_better: Vec<String>,
+    /// Which way the metrics are better.
+    #[command(flatten)]
+    pub better: Better,
     /// JSON on standard output.
     #[arg(long)]
     pub json: bool,
@@ -70,13 +68,10 @@ struct Of<T> {
 pub fn run(options: &Options, config: &Config) -> Ended {
     let name = options.from.display().to_string();
     let text = read(&options.from)?;
-    let direction = |metric: &str| {
-        let said = samples::direction(metric, &options.higher_is_better, &options.lower_is_better);
-        said.unwrap_or_else(|| direction_of(metric))
-    };
+    let direction = |metric: &str| options.better.direction(metric).unwrap_or_else(|| direction_of(metric));
     let mut matrices = read_matrix(&text, direction).with_context(|| name.clone()).code(CONFIG)?;
     if !options.metric.is_empty() {
-        matrices.retain(|metric, _| samples::direction(metric, &options.metric, &[]).is_some());
+        matrices.retain(|metric, _| matches_any(&options.metric, metric));
     }
     if matrices.is_empty() {
         return Err(Problem { code: CONFIG, error: anyhow!("{name}: no row of the metrics asked for") });

@@ -1,12 +1,10 @@
 //! What is too large to keep for every node, for the one that the screen looks at.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use muster_analysis::{Sample, cdf_points};
 use muster_store::Record;
 use muster_tui::snapshot::{Focus, FocusSeries, MetricRow, NodeLog};
-use muster_wire::MetricId;
 
 use super::picture::POINTS;
 
@@ -15,18 +13,11 @@ const VALUES: usize = 400;
 
 /// Series and log of `node`, of its newest records.
 pub fn focus(node: &str, metrics: &[Arc<MetricRow>], records: &[Arc<Record>], log: Vec<NodeLog>) -> Focus {
-    let mut newest: HashMap<&MetricId, Vec<f64>> = HashMap::new();
-    for record in records.iter().filter(|r| r.node == node) {
-        let mut own: HashMap<&MetricId, Vec<f64>> = HashMap::new();
-        for series in &record.series {
-            own.entry(&series.metric).or_default().extend(&series.values);
-        }
-        newest.extend(own);
-    }
+    let own: Vec<&Arc<Record>> = records.iter().rev().filter(|r| r.node == node).collect();
     let series = metrics.iter().enumerate().filter_map(|(metric, row)| {
-        let values = newest.get(&row.id)?;
-        let curve = cdf_points(&Sample::new(values).ok()?, POINTS).into();
-        Some(FocusSeries { metric, values: thinned(values).into(), curve })
+        let values = own.iter().map(|record| record.values_of(&row.id)).find(|values| !values.is_empty())?;
+        let curve = cdf_points(&Sample::new(&values).ok()?, POINTS).into();
+        Some(FocusSeries { metric, values: thinned(&values).into(), curve })
     });
     Focus { node: node.to_owned(), series: series.collect(), log: log.into() }
 }

@@ -2,8 +2,10 @@
 
 use muster_wire::MetricId;
 
+use crate::snapshot::Ask;
+
 /// One wish.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Intent {
     /// Run a playbook on these nodes; the user has confirmed.
     RunPlaybook {
@@ -29,6 +31,24 @@ pub enum Intent {
     Focus {
         /// Its name.
         node: String,
+    },
+    /// Keep the samples of this pair in [`crate::snapshot::Network::pair`] from now on.
+    Pair {
+        /// Name of one endpoint.
+        src: String,
+        /// Name of the other one.
+        dst: String,
+    },
+    /// Show this metric of the pairs from now on.
+    PairMetric(String),
+    /// Ask the Selector this from now on.
+    Ask(Ask),
+    /// Run these benchmarks on these nodes; the user has confirmed.
+    RunSelection {
+        /// Benchmarks, in the order to run them.
+        benchmarks: Vec<String>,
+        /// Names, the riskiest first.
+        nodes: Vec<String>,
     },
     /// Draw the whole screen anew. [`crate::run`] does it and does not pass it on.
     Redraw,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
-use crate::snapshot::{Focus, MetricRow, NodeRow, PlaybookRow, RunInfo};
+use crate::snapshot::{Focus, Load, MetricRow, Network, NodeRow, Part, PlaybookRow, RunInfo, Selector};
 
 /// Everything a frame is drawn from.
 #[derive(Clone, Debug)]
@@ -36,6 +36,10 @@ pub struct Snapshot {
     pub playbooks: Arc<[PlaybookRow]>,
     /// What is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
     pub focus: Option<Arc<Focus>>,
+    /// What is known of the pairs.
+    pub network: Part<Network>,
+    /// What the Selector says.
+    pub selector: Part<Selector>,
     /// Oldest first; the last is shown under the body while it is fresh.
     pub messages: Arc<[Message]>,
 }
@@ -56,6 +60,8 @@ impl Default for Snapshot {
             metrics: Arc::from([]),
             playbooks: Arc::from([]),
             focus: None,
+            network: Part::default(),
+            selector: Part::default(),
             messages: Arc::from([]),
         }
     }
@@ -76,31 +82,6 @@ pub enum Mode {
     },
     /// From the database; nothing is running.
     Idle,
-}
-
-/// Whether data can be shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// Nothing yet.
-    Loading {
-        /// What is waited for, such as `opening the database`.
-        what: String,
-        /// Since when.
-        since_ms: u64,
-    },
-    /// The last refresh failed; rows, if any, are of the time before.
-    Failed {
-        /// What failed, such as `reading /etc/muster/inventory.toml`.
-        what: String,
-        /// Why, one sentence.
-        why: String,
-        /// Since when.
-        since_ms: u64,
-        /// What is tried next or what the user can do.
-        next: String,
-    },
-    /// Rows are what there is.
-    Ready,
 }
 
 /// Number of nodes per state.

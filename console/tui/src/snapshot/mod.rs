@@ -5,10 +5,16 @@
 
 mod fleet;
 mod metric;
+mod network;
 mod node;
+mod part;
 mod run;
+mod selector;
 
-pub use fleet::{Counts, Load, Message, Mode, Snapshot};
+pub use fleet::{Counts, Message, Mode, Snapshot};
 pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
+pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};
 pub use node::{FactRow, Focus, FocusSeries, Link, LinkKind, NodeLog, NodeRow, VerdictRow, Work, Worst};
+pub use part::{Load, Part};
 pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};
+pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
