@@ -2,24 +2,36 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_analysis::network::localise::{Kind, Suspect};
-use muster_analysis::{Learned, NodeState, Observation, Params, State, convict, learn};
-use muster_playbook::PAIRS;
-use muster_playbook::report::{NodeFindings, PairsReport, accusation};
+use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, learn};
+use muster_playbook::report::{NodeFindings, PairsReport};
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
-use super::{LINK, is_pair, network};
+use super::cores::{WORK, odd_cores};
+use super::{Judging, LINK, is_pair, judge_pairs};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
 pub struct Assessment {
-    /// One per metric, in metric order.
+    /// One per metric and group of nodes, in metric order.
     pub learned: Vec<Learned>,
+    /// What each of them was judged by.
+    pub basis: Vec<Basis>,
     /// One per node, in the run's order.
     pub nodes: Vec<NodeFindings>,
     /// What the pairs of nodes point at, once all were measured.
     pub network: Option<PairsReport>,
+    /// By what else than at its time the run is judged; `None` where it is the same.
+    pub rejudged: Option<String>,
+}
+
+/// What a metric of some nodes was judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Basis {
+    /// Which nodes.
+    pub group: String,
+    /// By a frozen criterion, not by what these nodes show themselves.
+    pub frozen: bool,
 }
 
 /// The last record of each piece of work of each node.
@@ -27,52 +39,65 @@ type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 
 /// Judges a run from its records.
 #[must_use]
-pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, params: &Params) -> Assessment {
+pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judging: &Judging) -> Assessment {
     let (pairs, records): (Vec<&Record>, Vec<&Record>) = records.into_iter().partition(|record| is_pair(record));
     let latest: Latest<'_> = records.into_iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-    let mut learned = Vec::new();
+    let groups: Vec<String> = run.nodes.iter().map(|node| judging.group(run.profile, node)).collect();
+    let params = &judging.terms.params;
+    let (mut learned, mut basis) = (Vec::new(), Vec::new());
     for (metric, (unit, direction)) in metrics(&latest) {
-        let observed: Vec<(String, Observation)> =
-            run.nodes.iter().filter_map(|node| Some((node.clone(), observation(&latest, node, &metric)?))).collect();
-        learned.push(learn(&metric, unit, direction, &observed, params));
+        let mut by_group: BTreeMap<&String, Vec<(String, Observation)>> = BTreeMap::new();
+        for (node, group) in run.nodes.iter().zip(&groups) {
+            let Some(observed) = observation(&latest, node, &metric) else { continue };
+            by_group.entry(group).or_default().push((node.clone(), observed));
+        }
+        for (group, observed) in by_group {
+            let frozen = judging.criterion(group, &metric);
+            learned.push(match frozen {
+                Some(criterion) => compare(criterion, &observed, params),
+                None => learn(&metric, unit, direction, &observed, params),
+            });
+            basis.push(Basis { group: group.clone(), frozen: frozen.is_some() });
+        }
     }
     let mut judged: BTreeMap<String, NodeState> =
         convict(&learned).into_iter().map(|state| (state.node.clone(), state)).collect();
-    let widespread = widespread(run, &latest);
-    let nodes = run.nodes.iter().map(|node| finding(node, judged.remove(node), &latest, &widespread));
-    let mut assessment = Assessment { learned, nodes: nodes.collect(), network: None };
-    if pairs.iter().any(|record| record.work == PAIRS) {
-        assessment.network = network(run, pairs.iter().copied(), None, params).map(|found| found.report);
-        tell_network(&mut assessment, &pairs);
+    for learned in learned.iter().zip(&basis).filter(|(_, basis)| basis.frozen).map(|(learned, _)| learned) {
+        uphold(learned, &mut judged);
     }
-    assessment
+    let widespread = widespread(run, &latest);
+    let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
+    let mut cores = odd_cores(&by_core);
+    let finding = |node: &String| {
+        let own = cores.remove(node.as_str()).unwrap_or_default();
+        finding(node, (judged.remove(node), own), &latest, &widespread)
+    };
+    let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(finding).collect();
+    let network = judge_pairs(run, &pairs, &mut nodes, params);
+    Assessment { learned, basis, nodes, network, rejudged: judging.rejudged.clone() }
 }
 
-/// Adds to each node what its pairs say of it.
-fn tell_network(assessment: &mut Assessment, pairs: &[&Record]) {
-    let Some(report) = &assessment.network else { return };
-    for findings in &mut assessment.nodes {
-        let node = findings.node.as_str();
-        let accused = report.suspects.iter().filter(|suspect| of_node_alone(&suspect.found, node));
-        findings.troubles.extend(accused.map(|suspect| (State::Fail, format!("{node}: {}", accusation(suspect)))));
-        let own = pairs.iter().find(|record| record.work == PAIRS && record.node == node);
-        match own.map(|record| &record.outcome) {
-            Some(Outcome::Done) => findings.troubles.push((State::Pass, String::new())),
-            Some(Outcome::Failed(why)) => {
-                findings.troubles.push((State::Unknown, format!("{node}: left out of the pairs: {why}")));
+/// What a frozen criterion accuses of stays accused: peers that are as bad are no excuse.
+fn uphold(learned: &Learned, judged: &mut BTreeMap<String, NodeState>) {
+    for verdict in learned.verdicts.iter().filter(|v| v.state == State::Fail && v.similarity.is_some()) {
+        let Some(node) = judged.get_mut(&verdict.node) else { continue };
+        let own = node.verdicts.iter_mut().filter(|v| v.metric == verdict.metric && v.state != State::Fail);
+        for softened in own {
+            *softened = verdict.clone();
+            softened.reason = format!("{}; by the frozen criterion {}", verdict.reason, learned.criterion.id);
+            if node.state != State::Fail {
+                (node.state, node.reasons) = (State::Fail, Vec::new());
             }
-            _ => {}
+            node.reasons.push(softened.reason.clone());
         }
     }
 }
 
-/// Whether a suspect is `node` or a part of it.
-fn of_node_alone(suspect: &Suspect, node: &str) -> bool {
-    match suspect.kind {
-        Kind::Node | Kind::NodeRx | Kind::NodeTx => suspect.element == node,
-        Kind::Nic => suspect.element.rsplit_once(':').is_some_and(|(owner, _)| owner == node),
-        Kind::Leaf | Kind::Uplink | Kind::Pair => false,
-    }
+/// What every node of `run` has for `metric`, in the run's order.
+#[must_use]
+pub fn observations(run: &Run, records: &[Record], metric: &MetricId) -> Vec<(String, Observation)> {
+    let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
+    run.nodes.iter().filter_map(|node| Some((node.clone(), observation(&latest, node, metric)?))).collect()
 }
 
 fn metrics(latest: &Latest<'_>) -> BTreeMap<MetricId, (Unit, Direction)> {
@@ -126,8 +151,13 @@ fn widespread<'a>(run: &Run, latest: &Latest<'a>) -> BTreeSet<&'a str> {
     tried.into_iter().filter(|(_, (all, failed))| *failed > 1 && failed * 2 >= *all).map(|(work, _)| work).collect()
 }
 
-fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widespread: &BTreeSet<&str>) -> NodeFindings {
-    let mut troubles: Vec<(State, String)> = Vec::new();
+/// What is said of a node, given what its metrics and its cores said.
+fn finding(
+    node: &str,
+    (judged, mut troubles): (Option<NodeState>, Vec<(State, String)>),
+    latest: &Latest<'_>,
+    widespread: &BTreeSet<&str>,
+) -> NodeFindings {
     for record in of_node(latest, node) {
         // A link that failed and later carried results is history.
         let overtaken = record.work == LINK && of_node(latest, node).any(|r| r.work != LINK && r.at_ms > record.at_ms);
@@ -227,7 +257,7 @@ mod tests {
             plan: vec!["cpu-gemm".into()],
             state: RunState::Running,
         };
-        assess(&run, &records, &Params::default()).nodes.remove(5)
+        assess(&run, &records, &Judging::default()).nodes.remove(5)
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod assess;
 mod board;
+mod cores;
 mod focus;
 mod gather;
 mod network;
@@ -11,11 +12,15 @@ mod places;
 mod probe;
 mod scan;
 mod shape;
+mod terms;
+mod versions;
 
-pub use assess::{Assessment, assess, company};
+pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
-pub use network::{Fabric, is_pair, network, visits};
+pub use network::{Fabric, is_pair, judge_pairs, network, visits};
 pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};
 pub use shape::report;
+pub use terms::Judging;
+pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};

@@ -14,6 +14,6 @@ pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
 pub use pairs::{LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word};
-pub use run::{CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport};
+pub use run::{Basis, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport};
 pub use text::table;
 pub use time::rfc3339;

@@ -1,6 +1,7 @@
 //! Carries the pair phase of a plan through: rounds to the nodes, visits into the store, and who is left out.
 
 mod found;
+mod judge;
 mod keep;
 mod mesh;
 mod place;
@@ -17,6 +18,7 @@ use muster_wire::{Load, Outcome, Profile};
 use tokio_util::sync::CancellationToken;
 
 pub use found::{network, visits};
+pub use judge::judge_pairs;
 pub use place::Fabric;
 
 use super::observe::{Observer, Update, failure_line};
@@ -107,7 +109,7 @@ pub(super) async fn phase(
         .filter(|record| keep::receiver(record).is_some())
         .map(|record| ((record.node.clone(), record.work.clone()), record))
         .collect();
-    let mut rounds = Rounds::new(method, &topology, &scan.params, seed(&scan.run.id));
+    let mut rounds = Rounds::new(method, &topology, &scan.judging.terms.params, seed(&scan.run.id));
     let work = names.len() + rounds.planned().map_or(0, |(_, pairs)| 2 * pairs as usize);
     let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work };
     watchers.iter_mut().for_each(|watcher| watcher.see(&update));
