@@ -203,7 +203,7 @@ fn shape(netns: &str, port: &str, rate: u32) -> Result<()> {
 
 fn lose(netns: &str, port: &str) -> Result<()> {
     let chain = format!("type filter hook ingress device \"{port}\" priority 0; numgen random mod 100 < 1 drop;");
-    inside(netns, &format!("nft 'table netdev loss_{port} {{ chain i {{ {chain} }} }}'"))
+    inside(netns, &format!("nft 'table netdev loss_{port} {{ chain i {{ {chain} }}; }}'"))
 }
 
 /// Runs a script in a network namespace.
