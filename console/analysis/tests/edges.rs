@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_analysis::{
     Criterion, Grain, Learned, Observation, Params, State, Status, compare, convict, fleet_state, judge, learn,
-    repeatability, similarity,
+    learn_below, repeatability, similarity,
 };
 use muster_wire::Direction::{self, HigherIsBetter, LowerIsBetter};
 use muster_wire::{MetricId, Unit};
