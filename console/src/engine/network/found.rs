@@ -29,9 +29,16 @@ fn matrices(records: &[&Record]) -> BTreeMap<String, Matrix> {
             push(FAILS, &[]);
             continue;
         }
-        record.series.iter().for_each(|series| push(&series.metric.name, &series.values));
+        // The windows of one visit are no independent values: one hiccup touches many of them.
+        record.series.iter().for_each(|series| push(&series.metric.name, median(&series.values).as_slice()));
     }
     out
+}
+
+fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
 }
 
 /// Everything known of the pairs of a run.
