@@ -4,6 +4,7 @@ mod cpu;
 mod disk;
 mod facts;
 mod identity;
+mod kernel;
 mod kernel_log;
 mod load;
 mod memory;
@@ -13,6 +14,7 @@ mod root;
 mod source;
 #[cfg(test)]
 mod testing;
+mod time;
 
 pub(crate) use facts::Facts;
 pub(crate) use reading::Then;

@@ -2,7 +2,7 @@
 
 use muster_wire::Fact;
 
-use super::{Facts, Root, cpu, disk, identity, kernel_log, load, memory, nic};
+use super::{Facts, Root, cpu, disk, identity, kernel, kernel_log, load, memory, nic, time};
 
 /// Name of the collector whose facts a busy check also says.
 pub(crate) const LOAD: &str = "load";
@@ -16,6 +16,8 @@ pub(crate) fn collect(name: &str, root: &Root) -> Option<Vec<Fact>> {
         "memory" => memory::look(root, &mut facts),
         "disk" => disk::look(root, &mut facts),
         "nic" => nic::look(root, &mut facts),
+        "kernel" => kernel::look(root, &mut facts),
+        "time" => time::look(root, &mut facts),
         LOAD => load::look(root, &mut facts),
         "kernel-log" => kernel_log::look(root, &mut facts),
         _ => return None,

@@ -49,6 +49,8 @@ pub const COLLECTORS: &[Collector] = &[
     Collector { name: "memory", about: "sizes, huge pages, ECC counters" },
     Collector { name: "disk", about: "disks, mounts, free space" },
     Collector { name: "nic", about: "network interfaces, link state, speed, errors" },
+    Collector { name: "kernel", about: "command line, parameters, driver versions, mitigations" },
+    Collector { name: "time", about: "whether and how well the clock is kept" },
     Collector { name: "load", about: "load average, foreign processes, pressure" },
     Collector { name: "kernel-log", about: "tail of the kernel log" },
 ];
