@@ -116,7 +116,7 @@ fn take(index: &mut Index, id: &str, row: &mut Option<RunRow>, span: Span, entry
             row.run.state = state;
             row.run.ended_ms = Some(at_ms);
         }
-        Entry::Criterion { .. } => {}
+        Entry::Criterion { .. } | Entry::Incidents(_) | Entry::Model { .. } => {}
     }
     Ok(())
 }
@@ -201,7 +201,7 @@ fn newer(path: &Path, from: u64, said: &mut Vec<String>) -> Result<bool, StoreEr
     Ok(true)
 }
 
-fn tell(path: &Path, damage: &Damage, tail: Tail, said: &mut Vec<String>) {
+pub(crate) fn tell(path: &Path, damage: &Damage, tail: Tail, said: &mut Vec<String>) {
     if damage.tail && tail != Tail::Tell {
         return;
     }
@@ -209,7 +209,7 @@ fn tell(path: &Path, damage: &Damage, tail: Tail, said: &mut Vec<String>) {
 }
 
 /// Cuts off what a crash left behind the last whole frame, keeping a copy.
-fn settle(path: &Path, dir: &Path, end: u64, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
+pub(crate) fn settle(path: &Path, dir: &Path, end: u64, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
     let len = length(path)?.unwrap_or(0);
     if tail != Tail::Cut || end >= len {
         return Ok(());

@@ -29,7 +29,7 @@ pub struct FileReport {
 /// State of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Every run file, by id, and the criteria file last where there is one.
+    /// Every run file, by id, and then those of criteria, incidents and models where they exist.
     pub files: Vec<FileReport>,
     /// Where the index says something else than the log files, or cannot be read.
     pub index: Vec<String>,
@@ -94,7 +94,7 @@ fn files(dir: &Path) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let busy = writer(dir).is_some();
     let mut paths: Vec<PathBuf> = place::run_ids(dir)?.iter().map(|id| place::run_file(dir, id)).collect();
-    paths.push(place::criteria_file(dir));
+    paths.extend([place::criteria_file(dir), place::incidents_file(dir), place::models_file(dir)]);
     for path in paths.iter().filter(|p| p.exists()) {
         let file = fs::File::open(path).map_err(failed("open", path))?;
         if let Start::Newer(format) = start(&file).map_err(failed("read", path))? {

@@ -10,7 +10,7 @@ use crate::error::failed;
 use crate::index::{Index, IndexError, RunRow};
 use crate::lock::{Lock, writer};
 use crate::log::Log;
-use crate::{Run, RunState, StoreError, place, repair, version};
+use crate::{Run, RunState, StoreError, ledger, place, repair, version};
 
 /// How to open.
 #[derive(Clone, Debug)]
@@ -75,6 +75,7 @@ impl Db {
         let mut repairs: Vec<String> = version::bring_up(dir, version::STEPS)?.into_iter().collect();
         place::furnish(dir)?;
         let index = repair::open(dir, options, &mut repairs)?;
+        ledger::repair(dir, &mut repairs)?;
         let encoder = Encoder::new().map_err(failed("prepare compression for", dir))?;
         let pen = Pen { encoder, logs: HashMap::new(), live: BTreeSet::new() };
         Ok(Self {
@@ -128,6 +129,10 @@ impl Db {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn notice(&self, said: Vec<String>) {
+        self.state().notices.extend(said);
+    }
+
     pub(crate) fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.state().notices)
     }
@@ -163,7 +168,7 @@ impl Db {
         if self.writable() { Ok(()) } else { catch_up(index, &self.dir, self.tail(), notices) }
     }
 
-    fn tail(&self) -> Tail {
+    pub(crate) fn tail(&self) -> Tail {
         if self.writable() || writer(&self.dir).is_some() { Tail::Ignore } else { Tail::Tell }
     }
 

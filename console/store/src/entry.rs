@@ -9,13 +9,13 @@ use muster_wire::{Direction, Fact, MetricId, Outcome, Series, Unit};
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Record, Run, RunState};
+use crate::{Incident, Record, Run, RunState};
 
 /// Largest entry before compression, bytes: one benchmark's share and room for names.
 pub(crate) const ENTRY_BYTES: usize = BENCHMARK_BYTES + (1 << 20);
 const LEVEL: i32 = 3;
 
-/// What a run file or the criteria file is made of.
+/// What a log file is made of.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Entry {
@@ -23,6 +23,8 @@ pub(crate) enum Entry {
     Record(Packed),
     End { state: RunState, at_ms: u64 },
     Criterion { name: String, at_ms: u64, bytes: Bytes },
+    Incidents(Vec<Incident>),
+    Model { version: u64, at_ms: u64, bytes: Bytes },
 }
 
 /// The same, borrowed, for writing.
@@ -33,6 +35,8 @@ pub(crate) enum EntryRef<'a> {
     Record(PackedRef<'a>),
     End { state: RunState, at_ms: u64 },
     Criterion { name: &'a str, at_ms: u64, bytes: Raw<'a> },
+    Incidents(&'a [&'a Incident]),
+    Model { version: u64, at_ms: u64, bytes: Raw<'a> },
 }
 
 /// A record as it lies in the file; its run is the file's.

@@ -104,6 +104,14 @@ pub enum StoreError {
         /// Which limit.
         what: String,
     },
+    /// An incident that cannot be one.
+    #[error("the incident of {node} is not recorded: {why}")]
+    BadIncident {
+        /// Its node.
+        node: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A file does not hold what it should.
     #[error("{} is damaged: {why}", path.display())]
     Damaged {

@@ -13,7 +13,9 @@ use crate::error::failed;
 use crate::frame::{Span, frame, read_at};
 use crate::index::{IndexError, ResultRow, RunRow};
 use crate::log::{Log, sync_dir};
-use crate::{CriterionSeen, NodeSeen, Record, Run, RunState, Store, StoreError, Summary, limits, place};
+use crate::{
+    CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, StoreError, Summary, limits, place,
+};
 
 /// Frames are handed to the system in pieces of this size, so that a large batch needs little memory.
 const PIECE: usize = 4 << 20;
@@ -32,7 +34,7 @@ impl Pen {
     }
 
     /// Writes `entries` and syncs once. On error the file is as it was.
-    fn write<'a>(
+    pub(crate) fn write<'a>(
         &mut self,
         path: &Path,
         (upto, kept): (u64, u64),
@@ -66,7 +68,7 @@ impl Pen {
 }
 
 impl Db {
-    fn pen(&mut self, doing: &'static str) -> Result<&mut Pen, StoreError> {
+    pub(crate) fn pen(&mut self, doing: &'static str) -> Result<&mut Pen, StoreError> {
         let path = &self.dir;
         self.pen.as_mut().ok_or_else(|| StoreError::ReadOnly { doing, path: path.clone() })
     }
@@ -143,7 +145,7 @@ fn summary(record: &Record) -> Summary {
     }
 }
 
-fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| u64::try_from(d.as_millis()).unwrap_or(u64::MAX))
 }
 
@@ -257,6 +259,27 @@ impl Store for Db {
 
     fn criteria(&self) -> Result<Vec<CriterionSeen>, StoreError> {
         self.ask(|index| index.criteria())
+    }
+
+    fn record_incidents(&mut self, incidents: &[Incident]) -> Result<usize, StoreError> {
+        self.write_incidents(incidents)
+    }
+
+    fn incidents(&self) -> Result<Vec<Incident>, StoreError> {
+        self.read_incidents()
+    }
+
+    fn put_model(&mut self, bytes: &[u8]) -> Result<u64, StoreError> {
+        self.write_model(bytes)
+    }
+
+    fn model(&self, version: Option<u64>) -> Result<Option<Vec<u8>>, StoreError> {
+        let wanted = |seen: &ModelSeen| version.is_none_or(|v| v == seen.version);
+        Ok(self.read_models()?.into_iter().rfind(|(seen, _)| wanted(seen)).map(|(_, bytes)| bytes))
+    }
+
+    fn models(&self) -> Result<Vec<ModelSeen>, StoreError> {
+        Ok(self.read_models()?.into_iter().map(|(seen, _)| seen).collect())
     }
 
     fn notices(&self) -> Vec<String> {

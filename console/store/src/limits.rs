@@ -3,7 +3,10 @@
 use muster_wire::limits::{BENCHMARK_BYTES, FACTS, SERIES_VALUES};
 use muster_wire::{Datum, Fact, Outcome, Reading};
 
-use crate::{Record, Run, StoreError, place};
+use crate::{Incident, Record, Run, StoreError, place};
+
+/// Text of one incident, bytes.
+const INCIDENT_BYTES: usize = 16 << 10;
 
 /// Refuses a run whose names cannot be kept.
 pub(crate) fn run(run: &Run) -> Result<(), StoreError> {
@@ -40,6 +43,24 @@ pub(crate) fn criterion(name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         return Err(StoreError::TooLarge { node: "the fleet".to_owned(), work: format!("criterion {name}"), what });
     }
     Ok(())
+}
+
+/// Refuses an incident without a node, that ends before it starts, or with words no log needs.
+pub(crate) fn incident(incident: &Incident) -> Result<(), StoreError> {
+    place::name("node", &incident.node)?;
+    let bad = |why: String| Err(StoreError::BadIncident { node: incident.node.clone(), why });
+    if incident.end_ms.is_some_and(|end| end < incident.start_ms) {
+        return bad("it ends before it starts".to_owned());
+    }
+    let words = [&incident.category, &incident.reason, &incident.source, &incident.who];
+    let found = incident.found_by.iter().flatten();
+    let bytes: usize = words.into_iter().chain(found).map(|w| w.len()).sum();
+    if bytes > INCIDENT_BYTES { bad(format!("{bytes} bytes of text, at most {INCIDENT_BYTES}")) } else { Ok(()) }
+}
+
+/// Refuses a model that no reader would take back.
+pub(crate) fn model(bytes: &[u8]) -> Result<(), StoreError> {
+    criterion("of the incident model", bytes)
 }
 
 /// At least the bytes of the record before compression.

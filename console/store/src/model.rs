@@ -126,6 +126,41 @@ pub struct CriterionSeen {
     pub at_ms: u64,
 }
 
+/// One line of the incident log: a time during which a node could not be used. A later line of the same node, start
+/// and source replaces it, which is how an incident ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Name of the node.
+    pub node: String,
+    /// When it began, milliseconds since 1970 UTC.
+    pub start_ms: u64,
+    /// When the node was usable again; none while it is not.
+    #[serde(default)]
+    pub end_ms: Option<u64>,
+    /// What broke, by the analysis' name of it.
+    pub category: String,
+    /// In words.
+    pub reason: String,
+    /// Where it was learnt: `muster <run>` for a failed verdict, `csv`, `sacctmgr`, `operator`.
+    pub source: String,
+    /// Who recorded it.
+    pub who: String,
+    /// Benchmarks that show the defect; empty when they ran and none did, none when nobody looked.
+    #[serde(default)]
+    pub found_by: Option<Vec<String>>,
+}
+
+/// A stored incident model, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelSeen {
+    /// Counts from 1.
+    pub version: u64,
+    /// When it was stored, milliseconds since 1970 UTC.
+    pub at_ms: u64,
+    /// Its size.
+    pub bytes: usize,
+}
+
 /// What the console needs of a database. `Db` is the one implementation; the trait is the way out of sled.
 pub trait Store: Send {
     /// Starts `run`, or goes on with the run of that id. Durable on return.
@@ -214,6 +249,37 @@ pub trait Store: Send {
     /// # Errors
     /// [`StoreError`].
     fn criteria(&self) -> Result<Vec<CriterionSeen>, StoreError>;
+
+    /// Adds to the incident log what it does not hold already; returns how many lines that were. Durable on return,
+    /// all of them or none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn record_incidents(&mut self, incidents: &[Incident]) -> Result<usize, StoreError>;
+
+    /// Every incident as last told, by node and start.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn incidents(&self) -> Result<Vec<Incident>, StoreError>;
+
+    /// Keeps an incident model and returns its version. Durable on return.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn put_model(&mut self, bytes: &[u8]) -> Result<u64, StoreError>;
+
+    /// The model of that version, or the newest.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn model(&self, version: Option<u64>) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Every stored model, the oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn models(&self) -> Result<Vec<ModelSeen>, StoreError>;
 
     /// Damage met and repairs made since the last call, in words for the log.
     fn notices(&self) -> Vec<String>;

@@ -26,6 +26,14 @@ pub(crate) fn criteria_file(dir: &Path) -> PathBuf {
     dir.join("criteria").join("criteria.log")
 }
 
+pub(crate) fn incidents_file(dir: &Path) -> PathBuf {
+    dir.join("incidents.log")
+}
+
+pub(crate) fn models_file(dir: &Path) -> PathBuf {
+    dir.join("models.log")
+}
+
 pub(crate) fn index(dir: &Path) -> PathBuf {
     dir.join("index")
 }

@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod common;
+#[path = "common/incidents.rs"]
+mod incidents;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{db, record, run};
+use incidents::incident;
 use muster_store::{Db, Record, RunState, Store, check};
 use muster_wire::{Datum, Direction, Fact, MetricId, Outcome, Reading, Series, Unit};
 
@@ -57,6 +60,9 @@ fn from_golden(format: u32) -> tempfile::TempDir {
     }
     fs::copy(golden(&format!("run-v{format}.log")), dir.path().join("runs/v1.log")).unwrap();
     fs::copy(golden(&format!("criteria-v{format}.log")), dir.path().join("criteria/criteria.log")).unwrap();
+    for ledger in ["incidents", "models"] {
+        fs::copy(golden(&format!("{ledger}-v{format}.log")), dir.path().join(format!("{ledger}.log"))).unwrap();
+    }
     dir
 }
 
@@ -67,6 +73,8 @@ fn holds_the_contents(store: &Db) {
     (want.state, want.ended_ms) = (RunState::Cancelled, Some(1_700_000_009_000));
     assert_eq!(shown, want);
     assert_eq!(store.criterion("disk/latency@io_uring").unwrap().unwrap(), (0..=255).collect::<Vec<u8>>());
+    assert_eq!(store.incidents().unwrap(), [incident(1), incident(2), incident(3)]);
+    assert_eq!(store.model(None).unwrap().unwrap(), b"a model");
 }
 
 #[test]
@@ -99,15 +107,22 @@ fn what_is_written_today_is_what_the_newest_golden_file_holds() {
     store.append_many(&contents()).unwrap();
     store.end("v1", RunState::Cancelled, 1_700_000_009_000).unwrap();
     store.put_criterion("disk/latency@io_uring", &(0..=255).collect::<Vec<u8>>()).unwrap();
+    store.record_incidents(&[incident(1), incident(2), incident(3)]).unwrap();
+    store.put_model(b"a model").unwrap();
     holds_the_contents(&store);
     drop(store);
     if std::env::var_os("MUSTER_STORE_BLESS").is_some() {
         fs::copy(dir.path().join("runs/v1.log"), golden("run-v1.log")).unwrap();
         fs::copy(dir.path().join("criteria/criteria.log"), golden("criteria-v1.log")).unwrap();
+        for ledger in ["incidents", "models"] {
+            fs::copy(dir.path().join(format!("{ledger}.log")), golden(&format!("{ledger}-v1.log"))).unwrap();
+        }
     }
     let today = plain(&dir.path().join("runs/v1.log"));
     assert!(!today.is_empty());
     assert_eq!(today, plain(&golden("run-v1.log")), "another layout needs another format number");
+    let incidents = dir.path().join("incidents.log");
+    assert_eq!(plain(&incidents), plain(&golden("incidents-v1.log")), "another layout needs another format number");
 }
 
 /// The decompressed payloads: another version of zstd may compress them differently.

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
 mod common;
+#[path = "common/incidents.rs"]
+mod incidents;
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
@@ -11,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{db, record, run};
+use incidents::incident;
 use muster_store::{Db, Store, check};
 use rand::{Rng, SeedableRng};
 
@@ -31,6 +34,11 @@ fn child(dir: &Path) -> ! {
         }
         out.flush().unwrap();
         next += batch.len();
+        if next.is_multiple_of(7) {
+            store.record_incidents(&[incident(next)]).unwrap();
+            writeln!(out, "\ninc {next}").unwrap();
+            out.flush().unwrap();
+        }
         if next.is_multiple_of(17) {
             store.put_criterion("disk", &next.to_le_bytes()).unwrap();
         }
@@ -52,7 +60,7 @@ fn every_acknowledged_record_survives_ten_kills_each_followed_by_a_resume() {
     }
     let dir = tempfile::tempdir().unwrap();
     let mut random = rand::rngs::StdRng::seed_from_u64(14);
-    let mut acknowledged = BTreeSet::new();
+    let (mut acknowledged, mut incidents) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..10 {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", NAME, "--nocapture"]).env(CHILD, dir.path());
@@ -60,6 +68,9 @@ fn every_acknowledged_record_survives_ten_kills_each_followed_by_a_resume() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut hear = |acknowledged: &mut BTreeSet<String>| {
             let line = lines.next()?.unwrap();
+            if let Some(number) = line.strip_prefix("inc ") {
+                incidents.insert(number.parse::<usize>().unwrap());
+            }
             if let Some(name) = line.strip_prefix("ack ") {
                 acknowledged.insert(name.to_owned());
             }
@@ -77,7 +88,11 @@ fn every_acknowledged_record_survives_ten_kills_each_followed_by_a_resume() {
         let reader = Db::open_read_only(dir.path()).unwrap();
         let done: BTreeSet<String> = reader.done("r").unwrap().into_iter().map(|(node, _)| node).collect();
         assert_eq!(acknowledged.difference(&done).collect::<Vec<_>>(), Vec::<&String>::new(), "round {round}");
+        let told = reader.incidents().unwrap();
+        let lost: Vec<_> = incidents.iter().filter(|&&i| !told.contains(&incident(i))).collect();
+        assert_eq!(lost, Vec::<&usize>::new(), "round {round}");
         let store = db(dir.path());
+        assert_eq!(store.incidents().unwrap(), told, "round {round}: a repair takes nothing");
         assert_eq!(store.done("r").unwrap(), reader.done("r").unwrap(), "round {round}: index and file agree");
         for (i, kept) in store.records("r").unwrap().iter().enumerate() {
             assert_eq!(*kept, record("r", &node(i), "disk", size(i)), "round {round}: no gap, nothing half");
