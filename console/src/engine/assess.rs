@@ -7,7 +7,7 @@ use muster_playbook::report::NodeFindings;
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
-use super::LINK;
+use super::{LINK, health};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct Assessment {
 }
 
 /// The last record of each piece of work of each node.
-type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
+pub(super) type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 
 /// Judges a run from its records.
 #[must_use]
@@ -34,7 +34,15 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, para
     let mut judged: BTreeMap<String, NodeState> =
         convict(&learned).into_iter().map(|state| (state.node.clone(), state)).collect();
     let widespread = widespread(run, &latest);
-    let nodes = run.nodes.iter().map(|node| finding(node, judged.remove(node), &latest, &widespread)).collect();
+    let mut checked = health::examine(&run.nodes, &latest);
+    let nodes = run
+        .nodes
+        .iter()
+        .map(|node| NodeFindings {
+            checks: checked.remove(node.as_str()).unwrap_or_default(),
+            ..finding(node, judged.remove(node), &latest, &widespread)
+        })
+        .collect();
     Assessment { learned, nodes }
 }
 
@@ -81,7 +89,7 @@ pub fn company(record: &Record) -> Option<String> {
 /// Work that failed on at least half of the nodes that tried: then the work is suspect, not the nodes.
 fn widespread<'a>(run: &Run, latest: &Latest<'a>) -> BTreeSet<&'a str> {
     let mut tried: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for record in latest.values().filter(|r| r.work != LINK && run.nodes.contains(&r.node)) {
+    for record in latest.values().filter(|r| health::is_work(&r.work) && run.nodes.contains(&r.node)) {
         let count = tried.entry(record.work.as_str()).or_default();
         count.0 += 1;
         count.1 += usize::from(matches!(record.outcome, Outcome::Failed(_)));
@@ -93,7 +101,7 @@ fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widesprea
     let mut troubles: Vec<(State, String)> = Vec::new();
     for record in of_node(latest, node) {
         // A link that failed and later carried results is history.
-        let overtaken = record.work == LINK && of_node(latest, node).any(|r| r.work != LINK && r.at_ms > record.at_ms);
+        let overtaken = record.work == LINK && of_node(latest, node).any(|r| health::is_work(&r.work) && r.at_ms > record.at_ms);
         troubles.extend(sentence(node, record, widespread).filter(|_| !overtaken));
     }
     troubles.extend(disturbance(node, latest));
@@ -105,7 +113,13 @@ fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widesprea
         judged.reasons.clear();
     }
     let (state, reasons) = (judged.state, judged.reasons);
-    NodeFindings { node: node.to_owned(), troubles, judged: Some((state, reasons)), verdicts: judged.verdicts }
+    NodeFindings {
+        node: node.to_owned(),
+        troubles,
+        judged: Some((state, reasons)),
+        verdicts: judged.verdicts,
+        ..NodeFindings::default()
+    }
 }
 
 /// One sentence for all benchmarks during which others kept the node busy.
@@ -118,7 +132,7 @@ fn disturbance(node: &str, latest: &Latest<'_>) -> Option<(State, String)> {
     Some((State::Unknown, format!("{node}: {what} {verb} not judged, {why}: measure again")))
 }
 
-fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
+pub(super) fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
     let of_this = latest.range((node, "")..).take_while(|((n, _), _)| *n == node).map(|(_, record)| *record);
     of_this.collect::<Vec<_>>().into_iter()
 }

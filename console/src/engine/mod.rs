@@ -4,6 +4,7 @@ mod assess;
 mod board;
 mod focus;
 mod gather;
+mod health;
 mod observe;
 mod picture;
 mod places;
@@ -13,6 +14,7 @@ mod shape;
 
 pub use assess::{Assessment, assess, company};
 pub use board::Board;
+pub use health::is_work;
 pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};

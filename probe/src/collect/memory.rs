@@ -133,6 +133,25 @@ mod tests {
     }
 
     #[test]
+    fn free_memory_is_shared_out_by_the_size_of_its_blocks_and_modules_are_counted() {
+        let tree = Tree::new(&[
+            (
+                "/proc/buddyinfo",
+                "Node 0, zone      DMA      0      0      0      0      0      0      0      0      1      1      3\n\
+                 Node 0, zone   Normal    512      0      0      0      0      0      0      0      0      1      0\n",
+            ),
+            ("/sys/devices/system/edac/mc/mc0/dimm0/size", "32768\n"),
+            ("/sys/devices/system/edac/mc/mc0/dimm1/size", "32768\n"),
+        ]);
+        let facts = tree.look(look);
+        assert_eq!(number(&facts, "free.huge_share"), 0.5);
+        assert_eq!(number(&facts, "edac.dimms"), 2.0);
+        assert!(matches!(huge_share("garbage"), Reading::Failed(_)));
+        assert!(matches!(huge_share("Node 0, zone Normal x"), Reading::Failed(_)));
+        assert_eq!(huge_share("Node 0, zone DMA 4 4"), Reading::Absent);
+    }
+
+    #[test]
     fn no_controller_is_no_clean_bill() {
         let facts = Tree::new(&[("/proc/meminfo", "MemTotal: 1 kB")]).look(look);
         assert_eq!(reading_of(&facts, "edac.corrected"), Reading::Absent);
