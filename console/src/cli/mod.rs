@@ -18,6 +18,7 @@ pub mod db;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+pub mod import;
 pub mod nodes;
 pub mod pairs;
 pub mod playbook;
@@ -174,6 +175,8 @@ pub enum Command {
     Checks(checks::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
+    /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
+    Import(import::Options),
     /// A run as JSON, Markdown or CSV, for a ticket.
     Export(export::Options),
     /// Remove probes from nodes.

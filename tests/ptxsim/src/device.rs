@@ -70,16 +70,18 @@ impl Device {
         }
         let each = (THREADS / threads).min((SHARED / (bytes + RESERVED)) as u32).clamp(1, 32);
         let order = self.order();
-        let mut busy = vec![0_u64; self.sms as usize];
+        let mut busy = vec![(0_u64, 0_u64); self.sms as usize];
         self.memory.moved = 0;
         for (index, block) in blocks(launch.grid).enumerate() {
             // Round after round over all multiprocessors, in an order that changes from launch to launch.
             let sm = order[index % order.len()];
-            let place = Place { block, sm, sms: self.sms, begin: busy[sm as usize] };
+            let place = Place { block, sm, sms: self.sms, begin: done(busy[sm as usize], each) };
             let cycles = block::run(launch, place, &mut self.memory, &self.faults, &mut self.rng)?;
-            busy[sm as usize] += cycles.div_ceil(u64::from(each));
+            let (longest, all) = busy[sm as usize];
+            busy[sm as usize] = (longest.max(cycles), all + cycles);
         }
-        Ok(Ran { cycles: busy.into_iter().max().unwrap_or(0), moved: self.memory.moved })
+        let cycles = busy.into_iter().map(|sm| done(sm, each)).max().unwrap_or(0);
+        Ok(Ran { cycles, moved: self.memory.moved })
     }
 
     fn order(&mut self) -> Vec<u32> {
@@ -89,6 +91,11 @@ impl Device {
         }
         order
     }
+}
+
+/// When a multiprocessor is done that runs `each` blocks at a time: the longest of them, or all side by side.
+fn done((longest, all): (u64, u64), each: u32) -> u64 {
+    longest.max(all / u64::from(each))
 }
 
 fn blocks(grid: [u32; 3]) -> impl Iterator<Item = [u32; 3]> {

@@ -31,7 +31,7 @@ type Statement = (usize, String);
 /// With the line of the first thing that is not understood.
 pub fn parse(text: &str) -> Result<Vec<Kernel>, ParseError> {
     let mut kernels = Vec::new();
-    let mut dynamic = Vec::new();
+    let mut outer = Vec::new();
     let text = without_comments(text);
     let mut rest = text.as_str();
     let mut line = 1;
@@ -44,9 +44,9 @@ pub fn parse(text: &str) -> Result<Vec<Kernel>, ParseError> {
             _ => at,
         };
         if entry {
-            kernels.push(kernel(head, line, &rest[at + 1..end], &dynamic)?);
-        } else if head.contains(".shared") && head.contains(".extern") {
-            dynamic.push(declared(head).0);
+            kernels.push(kernel(head, line, &rest[at + 1..end], &outer)?);
+        } else if head.contains(".shared") {
+            outer.push(head);
         }
         line += rest[..=end].matches('\n').count();
         rest = &rest[end + 1..];
@@ -106,7 +106,7 @@ struct Names {
     labels: HashMap<String, usize>,
 }
 
-fn kernel(head: &str, line: usize, body: &str, dynamic: &[String]) -> Result<Kernel, ParseError> {
+fn kernel(head: &str, line: usize, body: &str, outer: &[&str]) -> Result<Kernel, ParseError> {
     let (before, after) = head.split_once('(').unwrap_or((head, ""));
     let name = before.split_whitespace().last().unwrap_or_default().to_owned();
     let mut names = Names::default();
@@ -119,30 +119,24 @@ fn kernel(head: &str, line: usize, body: &str, dynamic: &[String]) -> Result<Ker
         params.push((at, size));
     }
     let statements = statements(body, line + head.matches('\n').count());
-    let mut shared = 0;
+    let mut shared = outer.iter().filter(|text| !text.contains(".extern")).fold(0, |at, text| names.share(text, at));
     let mut code: Vec<Statement> = Vec::new();
     for (line, text) in statements {
         if let Some(label) = text.strip_suffix(':') {
             names.labels.insert(label.to_owned(), code.len());
         } else if text.starts_with(".shared") {
-            let (name, size) = declared(&text);
-            shared = shared_at(shared, alignment(&text));
-            names.shared.insert(name, shared);
-            shared += size;
+            shared = names.share(&text, shared);
         } else if !text.starts_with('.') {
             code.push((line, text));
         }
     }
     shared = shared.next_multiple_of(128);
-    for name in dynamic {
-        names.shared.insert(name.clone(), shared);
+    // Dynamic memory begins where the static ends.
+    for text in outer.iter().filter(|text| text.contains(".extern")) {
+        names.share(text, shared);
     }
     let code = code.iter().map(|(line, text)| instruction(*line, text, &mut names)).collect::<Result<_, _>>()?;
     Ok(Kernel { name, code, params, registers: names.registers.len(), shared })
-}
-
-const fn shared_at(at: usize, align: usize) -> usize {
-    at.next_multiple_of(align)
 }
 
 /// Cuts a body at semicolons and labels; braces that open a scope vanish, braces of operands stay.
@@ -159,7 +153,7 @@ fn statements(body: &str, mut line: usize) -> Vec<Statement> {
                 text.push(' ');
             }
             ';' => out.push((begun, std::mem::take(&mut text))),
-            ':' => {
+            ':' if text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'$' || b == b'_') => {
                 text.push(':');
                 out.push((begun, std::mem::take(&mut text)));
             }
@@ -217,6 +211,14 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Names {
+    /// Gives a declared variable its place in shared memory, at `at` or a little later; where the next may begin.
+    fn share(&mut self, text: &str, at: usize) -> usize {
+        let (name, size) = declared(text);
+        let at = at.next_multiple_of(alignment(text));
+        self.shared.insert(name, at);
+        at + size
+    }
+
     fn register(&mut self, name: &str) -> Reg {
         let next = self.registers.len();
         *self.registers.entry(name.to_owned()).or_insert(next)

@@ -46,18 +46,25 @@ pub struct Trap {
     pub why: Why,
 }
 
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outside { space, at, size } => {
+                write!(f, "{size} bytes of {space} memory at {at:#x} belong to nobody")
+            }
+            Self::Misaligned { at, size } => write!(f, "{size} bytes at {at:#x} are not aligned"),
+            Self::Deadlock => write!(f, "threads wait for others that do not come"),
+            Self::Endless => write!(f, "it does not end"),
+            Self::Operands => write!(f, "operands that this interpreter does not know"),
+            Self::Shape(what) => write!(f, "no device takes this launch: {what}"),
+        }
+    }
+}
+
 impl fmt::Display for Trap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kernel, line, block, thread, why } = self;
-        write!(f, "{kernel} line {line}, block {block:?}, warp of thread {thread}: ")?;
-        match why {
-            Why::Outside { space, at, size } => write!(f, "{size} bytes of {space} memory at {at:#x} belong to nobody"),
-            Why::Misaligned { at, size } => write!(f, "{size} bytes at {at:#x} are not aligned"),
-            Why::Deadlock => write!(f, "threads wait for others that do not come"),
-            Why::Endless => write!(f, "it does not end"),
-            Why::Operands => write!(f, "operands that this interpreter does not know"),
-            Why::Shape(what) => write!(f, "no device takes this launch: {what}"),
-        }
+        write!(f, "{kernel} line {line}, block {block:?}, warp of thread {thread}: {why}")
     }
 }
 
