@@ -101,7 +101,8 @@ fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widesprea
     let mut troubles: Vec<(State, String)> = Vec::new();
     for record in of_node(latest, node) {
         // A link that failed and later carried results is history.
-        let overtaken = record.work == LINK && of_node(latest, node).any(|r| health::is_work(&r.work) && r.at_ms > record.at_ms);
+        let overtaken =
+            record.work == LINK && of_node(latest, node).any(|r| health::is_work(&r.work) && r.at_ms > record.at_ms);
         troubles.extend(sentence(node, record, widespread).filter(|_| !overtaken));
     }
     troubles.extend(disturbance(node, latest));

@@ -64,7 +64,8 @@ pub fn asked(run: &str, plan: &Plan, nodes: &[Node], at_ms: u64) -> Vec<Record> 
 /// A measured offset as a record.
 #[must_use]
 pub fn offset(run: &str, node: &str, clock: &Clock, at_ms: u64) -> Record {
-    let seconds = |key: &str, value: f64| Fact { unit: Some(Unit::Seconds), ..fact(key.to_owned(), Datum::Number(value)) };
+    let seconds =
+        |key: &str, value: f64| Fact { unit: Some(Unit::Seconds), ..fact(key.to_owned(), Datum::Number(value)) };
     let facts = vec![
         seconds("offset", clock.offset_ns as f64 * 1e-9),
         seconds("uncertainty", clock.uncertainty_ns as f64 * 1e-9),

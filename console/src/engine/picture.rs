@@ -7,7 +7,9 @@ use muster_analysis::checks::CheckResult;
 use muster_analysis::{Learned, Sample, State, cdf_points};
 use muster_playbook::report::{NodeFindings, NodeReport};
 use muster_store::Record;
-use muster_tui::snapshot::{Band, CheckRow, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, Score, VerdictRow, Worst};
+use muster_tui::snapshot::{
+    Band, CheckRow, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, Score, VerdictRow, Worst,
+};
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Datum, Reading, clean};
 

@@ -2,13 +2,18 @@
 
 mod cpu;
 mod disk;
+mod events;
 mod facts;
+mod gpu;
 mod identity;
+mod infiniband;
 mod kernel;
 mod kernel_log;
 mod load;
 mod memory;
 mod nic;
+mod pcie;
+mod process;
 mod reading;
 mod root;
 mod source;

@@ -1,6 +1,6 @@
 //! Which checks there are.
 
-use super::{Check, cpu, host, memory, nic, time};
+use super::{Check, cpu, disk, gpu, host, infiniband, kernel_log, memory, nic, pcie, process, time};
 
 /// Areas in the order of lists, each with its checks.
 const ALL: &[(&str, &[Check])] = &[
@@ -9,10 +9,17 @@ const ALL: &[(&str, &[Check])] = &[
     ("memory", memory::CHECKS),
     ("nic", nic::CHECKS),
     ("time", time::CHECKS),
+    ("disk", disk::CHECKS),
+    ("process", process::CHECKS),
+    ("kernel-log", kernel_log::CHECKS),
+    ("infiniband", infiniband::CHECKS),
+    ("pcie", pcie::CHECKS),
+    ("gpu", gpu::CHECKS),
 ];
 
 /// Names of the areas; each names all its checks.
-pub const AREAS: &[&str] = &["host", "cpu", "memory", "nic", "time"];
+pub const AREAS: &[&str] =
+    &["host", "cpu", "memory", "nic", "time", "disk", "process", "kernel-log", "infiniband", "pcie", "gpu"];
 
 /// Every check, by area.
 pub fn checks() -> impl Iterator<Item = &'static Check> {

@@ -101,8 +101,18 @@ fn value(node: &NodeFacts<'_>, same: &Same, key: &str) -> Value {
 
 /// Words of a kernel command line that differ from node to node by their nature.
 const OWN: [&str; 12] = [
-    "BOOT_IMAGE", "BOOTIF", "boot_server", "hostname", "initrd", "ip", "ks", "rd.luks.uuid", "rd.md.uuid", "resume",
-    "root", "systemd.machine_id",
+    "BOOT_IMAGE",
+    "BOOTIF",
+    "boot_server",
+    "hostname",
+    "initrd",
+    "ip",
+    "ks",
+    "rd.luks.uuid",
+    "rd.md.uuid",
+    "resume",
+    "root",
+    "systemd.machine_id",
 ];
 
 /// The keys to compare. Of a pattern, all of them where lacking one differs; else those that more than half of the
@@ -229,12 +239,9 @@ fn against_usual(what: &str, value: f64, usual: Usual, tolerance: f64) -> Found 
         Usual::Clear(median, most, n) if near(value, median, tolerance) => {
             Found::pass(format!("{what}: {}, as on {most} of {}", number(value), counted(n, "node")))
         }
-        Usual::Clear(median, most, n) => Found::fail(format!(
-            "{what}: {}, {most} of {} have {}",
-            number(value),
-            counted(n, "node"),
-            number(median)
-        )),
+        Usual::Clear(median, most, n) => {
+            Found::fail(format!("{what}: {}, {most} of {} have {}", number(value), counted(n, "node"), number(median)))
+        }
         Usual::Unclear(n) => {
             Found::unknown(format!("{what}: {}, and the {n} nodes do not agree on a usual value", number(value)))
         }

@@ -35,13 +35,7 @@ pub(super) const CHECKS: &[Check] = &[
         source: "GCM --dimms",
         next: "look for a disabled module in the BMC's log; have it reseated or replaced",
         needs: &["memory"],
-        ask: Ask::Count(Count {
-            collector: "memory",
-            key: "edac.dimms",
-            expect: "dimms",
-            per: 1.0,
-            tolerance: None,
-        }),
+        ask: Ask::Count(Count { collector: "memory", key: "edac.dimms", expect: "dimms", per: 1.0, tolerance: None }),
     },
     Check {
         id: "memory-uncorrected",
@@ -128,11 +122,7 @@ fn swap(node: &NodeFacts<'_>, _: &Policy) -> Result<Found, Gap> {
 fn fragmentation(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
     let (share, least) = (node.number("memory", "free.huge_share")?, policy.limit("free_huge_share"));
     let said = format!("{:.0} % of free memory lies in blocks of 2 MiB and more", share * 100.0);
-    Ok(if share < least {
-        Found::warn(format!("{said}, at least {:.0} %", least * 100.0))
-    } else {
-        Found::pass(said)
-    })
+    Ok(if share < least { Found::warn(format!("{said}, at least {:.0} %", least * 100.0)) } else { Found::pass(said) })
 }
 
 #[cfg(test)]
@@ -161,8 +151,7 @@ mod tests {
 
     #[test]
     fn lost_bits_fail_the_node_and_corrected_ones_warn() {
-        let fleet =
-            Fleet::new(1, "memory", &[("edac.uncorrected", number(1.0)), ("edac.corrected", number(11.0))]);
+        let fleet = Fleet::new(1, "memory", &[("edac.uncorrected", number(1.0)), ("edac.corrected", number(11.0))]);
         assert_eq!(fleet.ask("memory-uncorrected")[0].state, State::Fail);
         assert_eq!(fleet.ask("memory-corrected")[0].said, "11 corrected errors since boot, at most 10");
         let taken = Fleet::new(1, "memory", &[("edac.uncorrected", absent()), ("corrupted", number(4096.0))]);

@@ -5,12 +5,18 @@ mod catalog;
 mod check;
 mod compare;
 mod cpu;
+mod disk;
 mod evaluate;
 mod facts;
+mod gpu;
 mod host;
+mod infiniband;
+mod kernel_log;
 mod memory;
 mod nic;
+mod pcie;
 mod policy;
+mod process;
 #[cfg(test)]
 mod testing;
 mod time;
@@ -18,6 +24,6 @@ mod time;
 pub use catalog::{AREAS, check, checks, named};
 pub use check::{Check, CheckResult, Found, Severity};
 
-pub use facts::{Gap, Look, NodeFacts};
 pub use evaluate::{CLOCK, evaluate};
+pub use facts::{Gap, Look, NodeFacts};
 pub use policy::{EXPECTATIONS, LIMITS, Limit, Policy};

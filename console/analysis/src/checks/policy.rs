@@ -22,6 +22,14 @@ pub const LIMITS: &[Limit] = &[
     limit("memory_tolerance", 0.03, "share by which memory may differ from what is expected (AzNHC)"),
     limit("edac_corrected", 10.0, "corrected memory errors since boot"),
     limit("free_huge_share", 0.10, "share of free memory in blocks of 2 MB and more, at least"),
+    limit("filesystem_warn", 0.85, "share of a file system in use before it is a warning (GCM: 0.80)"),
+    limit("filesystem_fail", 0.95, "share of a file system in use before the node fails (GCM: 0.85; imbue: 0.95)"),
+    limit("zombies", 10.0, "zombies"),
+    limit("memlock_gib", 16.0, "GiB that a login may lock in memory, at least (AWS)"),
+    limit("kernel_log_s", 86_400.0, "seconds for which an event of the kernel's log counts (AzNHC: 2 h)"),
+    limit("ib_link_downed", 10.0, "times an InfiniBand port may lose its link before the node fails (soperator#481)"),
+    limit("ib_errors", 100.0, "errors of an InfiniBand port before the node fails (GCM)"),
+    limit("pcie_corrected", 1000.0, "corrected PCIe errors of one device since boot"),
     limit("nic_error_share", 1e-6, "errors per packet of an interface since boot"),
     limit("nic_errors", 100.0, "errors of an interface below which their share says nothing"),
     limit("carrier_changes", 10.0, "times a link may have come and gone since boot (soperator#481)"),
@@ -39,6 +47,10 @@ pub const EXPECTATIONS: &[(&str, &str)] = &[
     ("numa_nodes", "NUMA nodes"),
     ("memory_gib", "memory, GiB"),
     ("dimms", "memory modules"),
+    ("nvme", "NVMe disks"),
+    ("hcas", "InfiniBand or RoCE adapters"),
+    ("ib_rate_gbit", "rate of every InfiniBand port, Gb/s"),
+    ("gpus", "GPUs"),
 ];
 
 /// The limits and expectations in force.

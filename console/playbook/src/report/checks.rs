@@ -65,10 +65,8 @@ mod tests {
     use crate::report::{NodeReport, RunInfo, RunReport};
 
     fn node(results: &[(&str, Found)], troubles: &[(State, &str)]) -> NodeReport {
-        let checks = results
-            .iter()
-            .map(|(id, found)| CheckResult { check: check(id).unwrap(), found: found.clone() })
-            .collect();
+        let checks =
+            results.iter().map(|(id, found)| CheckResult { check: check(id).unwrap(), found: found.clone() }).collect();
         let troubles = troubles.iter().map(|(state, why)| (*state, (*why).to_owned())).collect();
         let findings = NodeFindings { node: "n1".to_owned(), checks, troubles, ..NodeFindings::default() };
         RunReport::new(RunInfo::new("r", "cbd", Profile::Quick, 0, None), &[findings], &[]).nodes.remove(0)

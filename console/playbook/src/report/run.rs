@@ -172,7 +172,9 @@ impl NodeFindings {
             Some((state, reasons)) if reasons.is_empty() => told.push((*state, 0.0, "".into())),
             Some((state, reasons)) => told.extend(reasons.iter().map(|why| (*state, 0.0, why.into()))),
             None => told.extend(
-                self.verdicts.iter().map(|v| (v.state, v.similarity.unwrap_or(f64::NEG_INFINITY), v.reason.as_str().into())),
+                self.verdicts
+                    .iter()
+                    .map(|v| (v.state, v.similarity.unwrap_or(f64::NEG_INFINITY), v.reason.as_str().into())),
             ),
         }
         told.sort_by(|a, b| Reverse(a.0).cmp(&Reverse(b.0)).then(a.1.total_cmp(&b.1)));
