@@ -11,11 +11,15 @@ mod places;
 mod probe;
 mod scan;
 mod shape;
+mod terms;
+mod versions;
 
-pub use assess::{Assessment, assess, company};
+pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
 pub use health::is_work;
 pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};
 pub use shape::report;
+pub use terms::Judging;
+pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};
