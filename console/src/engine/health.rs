@@ -106,11 +106,7 @@ pub fn examine<'a>(nodes: &'a [String], latest: &Latest<'a>) -> BTreeMap<&'a str
 fn read<'a>(record: &'a Record, node: &mut NodeFacts<'a>, policy: &mut Policy, ids: &mut Vec<&'a str>) {
     for Fact { key, reading, .. } in &record.facts {
         match (key.split_once('.'), reading.value()) {
-            (None, Some(Datum::Text(checks))) if key == "checks" => {
-                if ids.is_empty() {
-                    ids.extend(checks.split(' '));
-                }
-            }
+            (None, Some(Datum::Text(checks))) if key == "checks" && ids.is_empty() => ids.extend(checks.split(' ')),
             (Some(("limit", name)), Some(Datum::Number(value))) => policy.set_limit(name, *value),
             (Some(("expect", name)), Some(Datum::Number(value))) => policy.expect(name, *value),
             (Some(("label", name)), Some(Datum::Text(value))) => drop(node.labels.insert(name, value)),

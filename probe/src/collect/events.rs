@@ -59,7 +59,7 @@ pub(super) fn kinds() -> impl Iterator<Item = &'static str> {
 pub(super) fn event(line: &str) -> Option<Event> {
     let lower = line.to_lowercase();
     let fits = |parts: &&[&str]| parts.iter().all(|part| lower.contains(part));
-    let (kind, _) = KINDS.iter().find(|(_, alternatives)| alternatives.iter().any(|parts| fits(parts)))?;
+    let (kind, _) = KINDS.iter().find(|(_, alternatives)| alternatives.iter().any(fits))?;
     let (device, code) = match *kind {
         "xid" | "sxid" => addressed(line),
         _ => (None, None),

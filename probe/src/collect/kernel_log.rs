@@ -71,7 +71,7 @@ pub(super) fn look(root: &Root, facts: &mut Facts) {
     facts.count("errors", level(3));
     facts.count("warnings", level(4));
     facts.count("lines", level(usize::MAX));
-    for (at, line) in lines.value().into_iter().flatten().enumerate() {
+    for (at, line) in lines.value().into_iter().copied().flatten().enumerate() {
         let name = LEVELS.get(line.level).copied().unwrap_or("info");
         let text = format!("[{}.{:06}] {name}: {}", line.micros / 1_000_000, line.micros % 1_000_000, line.text);
         facts.text(&format!("line.{at:03}"), Reading::Value(text));
