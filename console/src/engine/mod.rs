@@ -5,6 +5,7 @@ mod board;
 mod cores;
 mod focus;
 mod gather;
+mod health;
 mod observe;
 mod picture;
 mod places;
@@ -17,6 +18,7 @@ mod versions;
 
 pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
+pub use health::is_work;
 pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};
