@@ -18,7 +18,7 @@ pub(crate) fn network(names: &[String], going: bool) -> Network {
     let mut rng = Rng(0xfab);
     let leaf = |i: usize| i / per_leaf;
     let leaves = n.div_ceil(per_leaf);
-    let bad_leaf = (leaves > 1).then(|| leaves / 2);
+    let bad_leaf = (leaves > 1).then_some(leaves / 2);
     let deaf = n / 3;
     let mut grid = Grid::new(n);
     for src in 0..n {
