@@ -8,7 +8,7 @@ use crate::filter::Filter;
 use crate::intent::Intent;
 use crate::keymap::{self, Action};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
-use crate::screens::{Screen, bench, fleet, log, network, node, playbooks};
+use crate::screens::{Screen, bench, fleet, log, network, node, playbooks, selector};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -50,9 +50,11 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
         ui.focused = Some(name.clone());
         intents.push(Intent::Focus { node: name });
     }
-    if ui.screen == Screen::Network {
-        intents.extend(network::ask(ui, snapshot));
-    }
+    intents.extend(match ui.screen {
+        Screen::Network => network::ask(ui, snapshot),
+        Screen::Selector => selector::ask(ui, snapshot),
+        _ => None,
+    });
     intents
 }
 
@@ -76,6 +78,7 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
         }
     }
     bench::settle(ui, snapshot);
+    selector::settle(ui, snapshot);
     network::settle(ui, snapshot);
     playbooks::settle(ui, snapshot);
 }
@@ -149,6 +152,7 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
         Action::Cancel => ask_cancel(ui, snapshot),
         Action::Rerun => ask_rerun(ui, snapshot),
         Action::Clean => ask_clean(ui, snapshot),
+        Action::Run if ui.screen == Screen::Selector => return selector::act(ui, action, snapshot),
         Action::Run if ui.screen == Screen::Playbooks => return playbooks::act(ui, Action::Open, snapshot),
         Action::Run if snapshot.playbooks.is_empty() => ui.say(snapshot, "there is no playbook to run"),
         Action::Run => ui.popups.push(Popup::Palette(Palette::new("run "))),
@@ -162,6 +166,7 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
         Screen::Fleet => fleet::act(ui, action, snapshot),
         Screen::Node => node::act(ui, action, snapshot),
         Screen::Benchmarks => bench::act(ui, action, snapshot),
+        Screen::Selector => selector::act(ui, action, snapshot),
         Screen::Network => network::act(ui, action, snapshot),
         Screen::Playbooks => playbooks::act(ui, action, snapshot),
         Screen::Log => log::act(ui, action, snapshot),
