@@ -245,6 +245,53 @@ fn copy_and_export_take_what_is_under_the_cursor() {
 }
 
 #[test]
+fn sliders_ask_the_selector_anew_and_its_answer_can_be_run() {
+    let snapshot = snapshot(IDLE);
+    let asked = |typed: &str| match after(&snapshot, typed).1.pop() {
+        Some(Intent::Ask(ask)) => (ask.job_hours, ask.budget_minutes, ask.p0),
+        other => panic!("{typed}: {other:?}"),
+    };
+    assert_eq!(asked("<selector>]"), (48.0, Some(30.0), Some(0.2)));
+    assert_eq!(asked("<selector>]]--"), (72.0, Some(15.0), Some(0.2)));
+    assert_eq!(asked("<selector>>>>>"), (24.0, Some(30.0), None));
+    let (_, intents) = after(&snapshot, "<selector>Ry");
+    assert!(
+        matches!(&intents[..], [Intent::RunSelection { benchmarks, nodes }] if benchmarks.len() == 3 && !nodes.is_empty())
+    );
+    assert_eq!(after(&snapshot, "<selector>R<enter>").1, []);
+}
+
+#[test]
+fn the_selector_is_asked_once_when_nothing_is_known() {
+    let nothing = crate::synthetic::empty();
+    let (_, intents) = after(&nothing, "<selector>jj");
+    assert!(matches!(&intents[..], [Intent::Ask(_)]), "{intents:?}");
+}
+
+#[test]
+fn the_pair_under_the_cursor_is_asked_for_once() {
+    let snapshot = snapshot(IDLE);
+    let mut ui = console(&snapshot, Theme::new(true, false), SIZE);
+    let all: Vec<Intent> =
+        keys("<network>lhh").into_iter().flat_map(|key| update(&mut ui, Event::Key(key), &snapshot)).collect();
+    let pairs: Vec<&Intent> = all.iter().filter(|i| matches!(i, Intent::Pair { .. })).collect();
+    assert_eq!(pairs.len(), 4, "where it stands, one right, back, one left: {pairs:?}");
+}
+
+#[test]
+fn enter_goes_into_a_block_and_minus_leads_out() {
+    let many = snapshot(Fleet { nodes: 500, slow: 3, lost_each: 50, running: false });
+    let (ui, _) = after(&many, "<network>");
+    assert!(shown(&ui, &many).contains("worst of"));
+    let (ui, _) = after(&many, "<network>b");
+    assert!(shown(&ui, &many).contains("median of"));
+    let (ui, _) = after(&many, "<network><enter><enter>");
+    assert!(shown(&ui, &many).contains("500 x 500, part"), "{}", shown(&ui, &many));
+    let (ui, _) = after(&many, "<network><enter><enter>--------");
+    assert!(shown(&ui, &many).contains("worst of"));
+}
+
+#[test]
 fn the_palette_finds_commands_by_any_word() {
     let snapshot = snapshot(IDLE);
     assert_eq!(after(&snapshot, ":go log<enter>").0.screen(), Screen::Log);

@@ -58,7 +58,10 @@ fn devices(facts: &[FactRow], collector: &str, before: &str, after: &str) -> Vec
 fn device(facts: &[FactRow], collector: &str, name: &str, keys: &[String]) -> Field {
     let own = |key: &String| facts.iter().find(|f| f.collector == collector && f.key == *key && f.known);
     let found: Vec<&FactRow> = keys.iter().filter_map(own).collect();
-    let word = |f: &&FactRow| if f.key.ends_with("speed_mbit") { format!("{} Mb/s", f.value) } else { f.value.clone() };
+    let word = |f: &&FactRow| match f.value.parse::<f64>().ok().filter(|_| f.key.ends_with("speed_mbit")) {
+        Some(mbit) => format!("{} Gb/s", mbit / 1e3),
+        None => f.value.clone(),
+    };
     let value: Vec<String> = found.iter().map(word).collect();
     Field { label: format!("{collector} {name}"), known: !value.is_empty(), value: value.join(", ") }
 }
@@ -86,7 +89,7 @@ mod tests {
         let lines = |facts: &[FactRow]| -> Vec<String> {
             fields_of(facts).into_iter().map(|f| format!("{}: {} {}", f.label, f.value, f.known)).collect()
         };
-        assert_eq!(lines(&rows), ["serial: B-7 true", "disk nvme0n1: 1.92 TB true", "nic eth0: 100000 Mb/s, up true"]);
+        assert_eq!(lines(&rows), ["serial: B-7 true", "disk nvme0n1: 1.92 TB true", "nic eth0: 100 Gb/s, up true"]);
         assert_eq!(lines(&rows[..1]), ["serial: denied false"]);
         assert!(lines(&[]).is_empty());
     }

@@ -39,7 +39,7 @@ impl Pane {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) pane: Pane,
-    cursors: [Cursor; 6],
+    pub(super) cursors: [Cursor; 6],
 }
 
 impl State {

@@ -62,7 +62,8 @@ fn at_risk(ui: &Ui, selector: &Selector, (buffer, line): (&mut Buffer, Rect), en
     let dim = ui.theme.style(Role::Dim);
     let last = selector.fleet.iter().map(|s| s.hours).filter(|h| *h <= end).fold(0.0, f64::max);
     let end = if end.is_finite() { end } else { last };
-    let watched = |at: f64| selector.fleet.iter().find(|s| s.hours >= at).map_or(0, |s| s.at_risk);
+    let watched =
+        |at: f64| selector.fleet.iter().find(|s| s.hours >= at).or(selector.fleet.last()).map_or(0, |s| s.at_risk);
     let inside = Rect { x: line.x + LABELS, width: line.width.saturating_sub(LABELS), ..line };
     put(buffer, (line.x, line.y), LABELS, "n", dim);
     let middle = watched(end / 2.0).to_string();

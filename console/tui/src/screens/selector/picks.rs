@@ -15,7 +15,11 @@ use crate::widgets::{block, put, put_right};
 pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
     let selection = &selector.selection;
-    let gap = selection.gap.map_or(String::new(), |g| format!(", within {:.0} % of the best", g * 100.0));
+    let gap = match selection.gap {
+        None => String::new(),
+        Some(0.0) => ", the best".to_owned(),
+        Some(g) => format!(", within {:.0} % of the best", (g * 100.0).ceil()),
+    };
     let note = format!("{:.0} min, covers {:.0} %{gap}", selection.minutes, selection.coverage * 100.0);
     let title = format!("Run {}", counted(selection.picks.len(), "benchmark", "benchmarks"));
     let block = block(theme, area, &title, &note);
