@@ -26,6 +26,8 @@ pub(crate) enum Action {
     Metric,
     /// Move a slider; up if true.
     Slide(Slider, bool),
+    /// Try another term of judgement.
+    Try(Term),
     Run,
     Rerun,
     Cancel,
@@ -49,6 +51,15 @@ pub(crate) enum Motion {
     PageDown,
     Home,
     End,
+}
+
+/// A term of judgement; up if true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Term {
+    Alpha(bool),
+    Tau(bool),
+    /// The next group of nodes.
+    Group,
 }
 
 /// What the sliders of the Selector's screen set.
@@ -149,6 +160,19 @@ pub(crate) const BINDINGS: &[Binding] = &[
         3,
         "suspects, the pair's samples, hop distances"
     ),
+    bind!(
+        [key('+'), key('=')],
+        "+ -",
+        A::Try(Term::Alpha(true)),
+        [S::Benchmarks],
+        "what-if",
+        2,
+        "what if alpha were higher"
+    ),
+    bind!([key('-')], "-", A::Try(Term::Alpha(false)), [S::Benchmarks], "", 9, "what if alpha were lower"),
+    bind!([key('>')], ">", A::Try(Term::Tau(true)), [S::Benchmarks], "", 9, "what if tau were higher"),
+    bind!([key('<')], "<", A::Try(Term::Tau(false)), [S::Benchmarks], "", 9, "what if tau were lower"),
+    bind!([key('o')], "o", A::Try(Term::Group), [S::Benchmarks], "", 9, "what if only the next group were judged"),
     bind!([(NONE, KeyCode::Enter)], "enter", A::Open, [S::Selector], "open", 3, "open the node under the cursor"),
     bind!([key(']')], "[ ]", A::Slide(Slider::Hours, true), [S::Selector], "job", 1, "a longer job"),
     bind!([key('[')], "[", A::Slide(Slider::Hours, false), [S::Selector], "", 9, "a shorter job"),

@@ -145,7 +145,7 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
             ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter)));
         }
         Action::Palette => ui.popups.push(Popup::Palette(Palette::default())),
-        Action::Back => back(ui, snapshot),
+        Action::Back => return back(ui, snapshot),
         Action::Redraw => return vec![Intent::Redraw],
         Action::Quit => return quit(ui, snapshot),
         Action::Interrupt => return interrupt(ui, snapshot),
@@ -179,10 +179,15 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
     intents
 }
 
-/// One step back: the filter, the marks, the screen before.
-fn back(ui: &mut Ui, snapshot: &Snapshot) {
+/// One step back: the terms tried, the filter, the marks, the screen before.
+fn back(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     if ui.screen == Screen::Log && log::back(ui) {
-        return;
+        return Vec::new();
+    }
+    if ui.screen == Screen::Benchmarks
+        && let Some(restored) = bench::restore(ui)
+    {
+        return vec![restored];
     }
     if ui.screen == Screen::Fleet && !ui.filter.is_empty() {
         ui.filter = Filter::default();
@@ -192,6 +197,7 @@ fn back(ui: &mut Ui, snapshot: &Snapshot) {
     } else if ui.screen != Screen::Fleet {
         ui.screen = ui.trail.pop().unwrap_or(Screen::Fleet);
     }
+    Vec::new()
 }
 
 fn quit(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {

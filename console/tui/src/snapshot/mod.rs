@@ -10,6 +10,7 @@ mod node;
 mod part;
 mod run;
 mod selector;
+mod what_if;
 
 pub use fleet::{Counts, Message, Mode, Snapshot};
 pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
@@ -21,3 +22,4 @@ pub use node::{
 pub use part::{Load, Part};
 pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
+pub use what_if::{Flip, Terms, WhatIf};

@@ -125,8 +125,8 @@ pub struct Focus {
     pub series: Arc<[FocusSeries]>,
     /// Its latest log lines, oldest first.
     pub log: Arc<[NodeLog]>,
-    /// What the database knows of it.
-    pub past: Arc<Past>,
+    /// What the database knows of it; `None` while it is read.
+    pub past: Option<Arc<Past>>,
 }
 
 /// What was known of a node before the run that is shown.

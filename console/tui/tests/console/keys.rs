@@ -262,6 +262,24 @@ fn sliders_ask_the_selector_anew_and_its_answer_can_be_run() {
 }
 
 #[test]
+fn other_terms_are_tried_and_escape_restores_those_in_force() {
+    let snapshot = snapshot(IDLE);
+    let terms = |typed: &str| match after(&snapshot, typed).1.pop() {
+        Some(Intent::WhatIf(terms)) => terms.map(|t| ((t.alpha * 1e3).round(), (t.tau * 1e3).round(), t.group)),
+        other => panic!("{typed}: {other:?}"),
+    };
+    assert_eq!(terms("<benchmarks>+"), Some((955.0, 10.0, None)));
+    assert_eq!(terms("<benchmarks>++-"), Some((955.0, 10.0, None)));
+    assert_eq!(terms("<benchmarks>>>"), Some((950.0, 20.0, None)));
+    assert_eq!(terms("<benchmarks>oo"), Some((950.0, 10.0, Some("gpu".to_owned()))));
+    assert_eq!(terms("<benchmarks>+<esc>"), None);
+    let (ui, _) = after(&snapshot, "<benchmarks>+");
+    let text = shown(&ui, &snapshot);
+    assert!(text.contains("WHAT IF alpha 0.955 (0.95)"), "{text}");
+    assert_eq!(after(&snapshot, "<benchmarks>+<esc>").0.screen(), Screen::Benchmarks);
+}
+
+#[test]
 fn the_selector_is_asked_once_when_nothing_is_known() {
     let nothing = crate::synthetic::empty();
     let (_, intents) = after(&nothing, "<selector>jj");

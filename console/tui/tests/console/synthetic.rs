@@ -312,7 +312,7 @@ fn focus(node: &NodeRow, rng: &mut Rng) -> Focus {
             line(41, Level::Warn, "cpu governor is `performance`, turbo is off"),
             line(3, Level::Info, "cpu-gemm finished in 3.41 s"),
         ]),
-        past: Arc::new(past(node, rng)),
+        past: Some(Arc::new(past(node, rng))),
     }
 }
 

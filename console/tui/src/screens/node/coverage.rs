@@ -37,7 +37,7 @@ impl Covered {
 
 /// Every benchmark, then every collector, in the order of the catalogue.
 pub(crate) fn rows(snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>) -> Vec<Covered> {
-    let seen = |work: &str| focus.and_then(|f| f.past.works.iter().find(|w| w.work == work));
+    let seen = |work: &str| focus.and_then(|f| f.past.as_deref()?.works.iter().find(|w| w.work == work));
     let judged = |benchmark: &str| {
         let own = node
             .verdicts

@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 
 use crate::judgement::word;
 use crate::screens::node::{Pane, more, passport};
-use crate::snapshot::{Focus, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
+use crate::snapshot::{Focus, IncidentRow, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
 use crate::text::{counted, cut, elide, percent, similarity, whole_age, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -38,7 +38,7 @@ pub(crate) fn len(snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> usize {
         Pane::Verdicts => node.verdicts.len(),
         Pane::Passport => passport::fields(node).len(),
         Pane::Coverage => more::covered(snapshot, node, focus).len(),
-        Pane::Incidents => focus.map_or(0, |f| f.past.incidents.len()),
+        Pane::Incidents => incidents(focus).len(),
         Pane::Facts => node.facts.len(),
         Pane::Log => focus.map_or(0, |f| f.log.len()),
     }
@@ -72,8 +72,8 @@ const fn nothing(pane: Pane, focus: Option<&Focus>) -> &'static str {
         (Pane::Verdicts, _) => "Nothing was measured here yet; R runs a playbook.",
         (Pane::Facts | Pane::Passport, _) => "No collector has reported yet; R runs a playbook.",
         (Pane::Coverage, _) => "There is nothing to cover.",
-        (Pane::Incidents, Some(_)) => "It has had no incident that is known.",
-        (Pane::Incidents, None) => "Reading its past.",
+        (Pane::Incidents, Some(focus)) if focus.past.is_some() => "It has had no incident that is known.",
+        (Pane::Incidents, _) => "Reading its past.",
         (Pane::Log, Some(_)) => "It has said nothing yet.",
         (Pane::Log, None) => "Reading its log.",
     }
@@ -139,15 +139,19 @@ fn past_of(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Fo
     text + &spark(&medians, left, ui.theme.is_ascii())
 }
 
+fn incidents(focus: Option<&Focus>) -> &[IncidentRow] {
+    focus.and_then(|f| f.past.as_deref()).map_or(&[], |p| &p.incidents)
+}
+
 fn history<'f>(focus: &'f Focus, metric: &MetricRow) -> Option<&'f MetricPast> {
-    focus.past.metrics.iter().find(|m| m.metric == metric.id)
+    focus.past.as_deref()?.metrics.iter().find(|m| m.metric == metric.id)
 }
 
 /// The lists that have one kind of line each.
 fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, inner): (&mut Buffer, Rect)) {
     let focus = focus_of(snapshot, node);
     let (fields, covered) = (passport::fields(node), more::covered(snapshot, node, focus));
-    let incidents = focus.map_or(&[][..], |f| &f.past.incidents);
+    let incidents = incidents(focus);
     let cursor = ui.node.cursor(pane);
     let height = inner.height.saturating_sub(extra(pane));
     for (y, row) in (inner.y..inner.y + height).zip(cursor.window(len(snapshot, node, pane), height.into())) {
