@@ -16,8 +16,8 @@ pub use fleet::{Counts, Message, Mode, Snapshot};
 pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
 pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};
 pub use node::{
-    FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, MetricPast, NodeLog, NodeRow, Past, VerdictRow, Work,
-    WorkSeen, Worst,
+    CheckRow, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, MetricPast, NodeLog, NodeRow, Past, VerdictRow,
+    Work, WorkSeen, Worst,
 };
 pub use part::{Load, Part};
 pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};

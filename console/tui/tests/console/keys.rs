@@ -1,6 +1,10 @@
 //! What keys do: a state, keys, and then the state and what is asked of the engine.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use muster_tui::judgement::State;
+use muster_tui::snapshot::{Flip, WhatIf};
 use muster_tui::{Event, Export, Intent, Screen, Snapshot, Theme, Ui, update};
 
 use crate::picture::{console, digit, frame, glyphs};
@@ -277,6 +281,25 @@ fn other_terms_are_tried_and_escape_restores_those_in_force() {
     let text = shown(&ui, &snapshot);
     assert!(text.contains("WHAT IF alpha 0.955 (0.95)"), "{text}");
     assert_eq!(after(&snapshot, "<benchmarks>+<esc>").0.screen(), Screen::Benchmarks);
+}
+
+#[test]
+fn nodes_that_other_terms_flip_are_named() {
+    let mut snapshot = snapshot(IDLE);
+    let flip = |node, from, to| Flip { node, from, to, because: "similarity 0.986".to_owned() };
+    let flips = Arc::from([flip(3, State::Pass, State::Fail), flip(4, State::Fail, State::Pass)]);
+    let (ui, _) = after(&snapshot, "<benchmarks>++++++++");
+    assert!(shown(&ui, &snapshot).contains("what if: asking"));
+    let Some(Intent::WhatIf(Some(terms))) = after(&snapshot, "<benchmarks>++++++++").1.pop() else {
+        panic!("no terms")
+    };
+    snapshot.what_if = Some(Arc::new(WhatIf { terms, nodes: 14, flips, took_ms: 7 }));
+    let (ui, _) = after(&snapshot, "<benchmarks>++++++++");
+    let text = shown(&ui, &snapshot);
+    assert!(text.contains("what if: 2 of 14 nodes flip"), "{text}");
+    assert!(text.lines().any(|l| l.contains("rack1-03") && l.contains("✓ pass → ✗ fail")), "{text}");
+    let (ui, _) = after(&snapshot, "<benchmarks>++++++++<esc>");
+    assert!(!shown(&ui, &snapshot).to_lowercase().contains("what if"));
 }
 
 #[test]

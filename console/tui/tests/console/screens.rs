@@ -4,9 +4,8 @@ use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, pre
 use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot};
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
-use muster_tui::snapshot::{Flip, Load, Terms, WhatIf};
+use muster_tui::snapshot::Load;
 use muster_tui::{Screen, Snapshot, Theme};
-use std::sync::Arc;
 
 const COLOR: Theme = Theme::new(true, false);
 
@@ -60,26 +59,6 @@ fn playbooks_look_as_stored() {
 #[test]
 fn selector_looks_as_stored() {
     look("selector", Screen::Selector, &[]);
-}
-
-#[test]
-fn what_if_looks_as_stored() {
-    let flip = |node, from, to, because: &str| Flip { node, from, to, because: because.to_owned() };
-    let mut snapshot = snapshot(Fleet { running: false, ..DATA });
-    let terms = Terms { alpha: 0.99, tau: 0.01, group: None };
-    let flips = [
-        flip(3, State::Pass, State::Fail, "rack1-03 is 1.4 % slower than its peers (cpu-gemm/fp32, similarity 0.986)"),
-        flip(4, State::Fail, State::Pass, ""),
-    ];
-    snapshot.what_if = Some(WhatIf { terms, nodes: 14, flips: Arc::from(flips), took_ms: 7 }.into());
-    let mut text = String::new();
-    for size in SIZES {
-        let mut ui = console(&snapshot, COLOR, size);
-        press(&mut ui, digit(Screen::Benchmarks), &snapshot);
-        (0..8).for_each(|_| press(&mut ui, KeyCode::Char('+'), &snapshot));
-        text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
-    }
-    compare("benchmarks-what-if", &text);
 }
 
 #[test]
