@@ -48,6 +48,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Results(options)) => cli::results::run(options, &config),
         Some(Command::Runs(options)) => cli::runs::run(options, &config),
         Some(Command::Criteria(action)) => cli::criteria::run(action, &config),
+        Some(Command::Checks(action)) => cli::checks::run(action),
         Some(Command::Pairs(options)) => runtime.block_on(cli::pairs::run(options, &config)),
         Some(Command::Tune(options)) => cli::tune::run(options, &config),
         Some(Command::Import(options)) => cli::import::run(options, &config),

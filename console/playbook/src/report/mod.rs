@@ -1,5 +1,6 @@
 //! What came of a run, in the forms that people and programs read.
 
+mod checks;
 mod criteria;
 mod csv;
 mod exit;
@@ -14,6 +15,8 @@ pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
 pub use pairs::{LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word};
-pub use run::{Basis, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport};
+pub use run::{
+    Basis, CheckReport, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
+};
 pub use text::table;
 pub use time::rfc3339;
