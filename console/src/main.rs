@@ -4,6 +4,7 @@ mod cli;
 mod config;
 mod engine;
 mod exit;
+mod files;
 mod out;
 mod samples;
 mod session;
@@ -48,6 +49,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Results(options)) => cli::results::run(options, &config),
         Some(Command::Runs(options)) => cli::runs::run(options, &config),
         Some(Command::Criteria(action)) => cli::criteria::run(action, &config),
+        Some(Command::Incidents(action)) => cli::incidents::run(action, &config),
         Some(Command::Pairs(options)) => cli::pairs::run(options, &config),
         Some(Command::Export(options)) => cli::export::run(options, &config),
         Some(Command::Doctor(_)) => cli::doctor::run(&config),

@@ -158,7 +158,7 @@ impl Desk {
         };
         judging.abort();
         let state = state.code(IO)?;
-        self.store.end(&run.id, state, engine::now_ms()).code(IO)?;
+        session::conclude(&mut self.store, &run.id, state, &self.config)?;
         self.board.phase(shown(state));
         self.judge(&run);
         let folded = hostlist::fold(names.iter().map(String::as_str));

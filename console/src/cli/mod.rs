@@ -17,6 +17,7 @@ pub mod db;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+pub mod incidents;
 pub mod nodes;
 pub mod pairs;
 pub mod playbook;
@@ -170,6 +171,9 @@ pub enum Command {
     Criteria(criteria::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
+    /// When nodes could not be used, and why.
+    #[command(subcommand)]
+    Incidents(incidents::Action),
     /// A run as JSON, Markdown or CSV, for a ticket.
     Export(export::Options),
     /// Remove probes from nodes.

@@ -4,6 +4,7 @@ mod assess;
 mod board;
 mod focus;
 mod gather;
+pub mod incidents;
 mod observe;
 mod picture;
 mod places;

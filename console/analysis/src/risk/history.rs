@@ -145,16 +145,7 @@ mod tests {
     use super::*;
 
     fn incident(node: &str, start_h: f64, end_h: Option<f64>) -> Incident {
-        let text = String::new;
-        Incident {
-            node: node.into(),
-            start_h,
-            end_h,
-            category: Category::Gpu,
-            reason: text(),
-            source: text(),
-            who: text(),
-        }
+        Incident::new(node, start_h, end_h, Category::Gpu)
     }
 
     #[test]
