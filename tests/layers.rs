@@ -26,6 +26,7 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-wire", [].as_slice()),
         ("muster-probe", &["muster-wire"]),
         ("muster-gpu", &["muster-wire"]),
+        ("muster-ptxsim", &["muster-gpu"]),
         ("muster-analysis", &["muster-wire"]),
         ("muster-import", &["muster-wire", "muster-analysis"]),
         ("muster-store", &["muster-wire"]),

@@ -4,9 +4,8 @@ mod cli;
 mod config;
 mod engine;
 mod exit;
-mod files;
+mod input;
 mod out;
-mod samples;
 mod session;
 
 use std::process::ExitCode;
@@ -51,6 +50,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Criteria(action)) => cli::criteria::run(action, &config),
         Some(Command::Incidents(action)) => cli::incidents::run(action, &config),
         Some(Command::Pairs(options)) => cli::pairs::run(options, &config),
+        Some(Command::Import(options)) => cli::import::run(options, &config),
         Some(Command::Export(options)) => cli::export::run(options, &config),
         Some(Command::Doctor(_)) => cli::doctor::run(&config),
         Some(Command::Config) => cli::config::run(&config),

@@ -11,6 +11,7 @@ mod collect;
 mod exit;
 mod fault;
 mod out;
+mod pair;
 mod passes;
 mod pin;
 mod report;

@@ -1,5 +1,6 @@
 //! Who does the work of a step: threads at fixed places, that start together and count what they did until the end.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Builder, Scope, scope};
@@ -108,14 +109,20 @@ impl Team {
     /// Work per second of all threads together in one step of `job`. All count from one moment, so a thread that
     /// comes late to its core loses the time it was late.
     pub(crate) fn step(&self, job: usize, length: Duration) -> Result<f64, Halt> {
-        let lead = Duration::from_micros(50 + 10 * self.0.len() as u64);
-        let start = (self.0.len() > 1).then(|| Instant::now() + lead);
-        self.all(Order::Step { job, start, length })
+        Ok(self.rates(0..self.0.len(), job, length)?.into_iter().sum())
     }
 
     /// The same for the first thread while the others rest.
     pub(crate) fn first(&self, job: usize, length: Duration) -> Result<f64, Halt> {
-        obeyed(&self.0[..self.0.len().min(1)], Order::Step { job, start: None, length })
+        Ok(self.rates(0..1, job, length)?.into_iter().sum())
+    }
+
+    /// Work per second of each of some threads in one step of `job`, while the others rest.
+    pub(crate) fn rates(&self, members: Range<usize>, job: usize, length: Duration) -> Result<Vec<f64>, Halt> {
+        let members = self.0.get(members).unwrap_or_default();
+        let lead = Duration::from_micros(50 + 10 * members.len() as u64);
+        let start = (members.len() > 1).then(|| Instant::now() + lead);
+        obeyed(members, Order::Step { job, start, length })
     }
 
     /// Checks `job` everywhere.
@@ -123,27 +130,27 @@ impl Team {
         self.all(Order::Verify(job)).map(drop)
     }
 
-    fn all(&self, order: Order) -> Result<f64, Halt> {
+    fn all(&self, order: Order) -> Result<Vec<f64>, Halt> {
         obeyed(&self.0, order)
     }
 }
 
-/// Gives an order and adds up the answers.
-fn obeyed(members: &[Member], order: Order) -> Result<f64, Halt> {
+/// Gives an order and collects the answers.
+fn obeyed(members: &[Member], order: Order) -> Result<Vec<f64>, Halt> {
     let lost = || Halt::Failed("a benchmark thread ended unexpectedly".into());
     for member in members {
         member.orders.send(order).map_err(|_| lost())?;
     }
-    let mut sum = 0.0;
+    let mut rates = Vec::with_capacity(members.len());
     let mut first_halt = None;
     // Every answer is awaited, also after a failure: the next order must not meet an old answer.
     for member in members {
         match member.answers.recv().unwrap_or_else(|_| Err(lost())) {
-            Ok(rate) => sum += rate,
+            Ok(rate) => rates.push(rate),
             Err(halt) => first_halt = first_halt.or(Some(halt)),
         }
     }
-    first_halt.map_or(Ok(sum), Err)
+    first_halt.map_or(Ok(rates), Err)
 }
 
 /// Starts one thread per place, lets each `make` its worker there (so that its memory is local), and gives the

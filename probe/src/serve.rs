@@ -14,14 +14,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use muster_wire::{Decoder, Finished, Frame, Hello, Level, Outcome, PROTOCOL, Profile, Request};
+use muster_wire::{Decoder, Finished, Frame, Hello, Level, Outcome, PROTOCOL, PairOrder, Profile, Request};
 
 use crate::collect::{LOAD, Root};
 use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
 use crate::passes::{self, How};
 use crate::stop::{self, Cause, Stop};
-use crate::{clock, work};
+use crate::{clock, pair, work};
 
 /// The watch looks this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -37,7 +37,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Time for the last frames to leave.
 const FAREWELL: Duration = Duration::from_millis(700);
 
-struct Job {
+enum Job {
+    /// The one run, after which the probe leaves.
+    Run(Run),
+    /// One of many visits.
+    Pair(Box<PairOrder>),
+}
+
+struct Run {
     collectors: Vec<String>,
     benchmarks: Vec<String>,
     profile: Profile,
@@ -68,8 +75,16 @@ pub(crate) fn serve() -> ExitCode {
             return ExitCode::from(EARLY);
         }
     };
-    if let Some(job) = wait_for(&jobs, &session.stop) {
-        session.work(&job);
+    while let Some(job) = wait_for(&jobs, &session.stop) {
+        match job {
+            Job::Pair(order) => {
+                pair::run(&order, session.stop.flag(), &mut |frame| session.out.send(frame, &session.stop));
+            }
+            Job::Run(run) => {
+                session.work(&run);
+                break;
+            }
+        }
     }
     session.leave(&done)
 }
@@ -165,7 +180,10 @@ impl Session {
             Request::Run { collectors, benchmarks, profile, scratch } => {
                 let scratch = scratch.map(PathBuf::from);
                 // The main thread ends only with the process.
-                let _ = jobs.send(Job { collectors, benchmarks, profile, scratch });
+                let _ = jobs.send(Job::Run(Run { collectors, benchmarks, profile, scratch }));
+            }
+            Request::Pair(order) => {
+                let _ = jobs.send(Job::Pair(Box::new(order)));
             }
             _ => self.out.log(Level::Warn, "a request this probe does not know is ignored", &self.stop),
         }
@@ -200,7 +218,7 @@ impl Session {
         std::process::exit(i32::from(EARLY));
     }
 
-    fn work(&self, job: &Job) {
+    fn work(&self, job: &Run) {
         let root = Root::system();
         let mut say = |frame: Frame| self.out.send(frame, &self.stop);
         for name in &job.collectors {

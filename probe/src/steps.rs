@@ -36,6 +36,10 @@ const PER_PASS: usize = 16;
 /// Values without which there is no series, however slow the node.
 const ENOUGH: usize = 5;
 
+/// Values and length of a step below which turns over many metrics are not cut.
+const FEWEST: usize = 16;
+const SHORTEST: Duration = Duration::from_micros(800);
+
 /// In how many passes over all benchmarks a profile takes its values: the longer ones outlast any neighbour's mood.
 pub(crate) const fn passes(profile: Profile) -> usize {
     match profile {
@@ -76,11 +80,26 @@ impl Plan {
     pub(crate) fn new(profile: Profile, smoke: Duration, metrics: usize) -> Self {
         let (budget, values) = match profile {
             Profile::Smoke => (smoke / PASSES as u32, PER_PASS),
-            Profile::Quick => (Duration::from_secs(6), 64),
-            Profile::Standard => (Duration::from_secs(80), 256),
+            Profile::Quick => (Duration::from_millis(3500), 64),
+            Profile::Standard => (Duration::from_secs(40), 256),
             Profile::Full => (Duration::from_secs(280), 512),
         };
-        let smoke = profile == Profile::Smoke;
+        Self::within(budget, values, metrics, profile == Profile::Smoke)
+    }
+
+    /// The same for `metrics` that take turns, as the cores of a node do: there may be hundreds, so that values get
+    /// fewer, down to [`FEWEST`], before steps get shorter than [`SHORTEST`].
+    pub(crate) fn in_turns(profile: Profile, smoke: Duration, metrics: usize) -> Self {
+        let whole = Self::new(profile, smoke, metrics);
+        let fit = whole.step.as_secs_f64() / SHORTEST.as_secs_f64() * whole.values as f64;
+        let values = (fit as usize).clamp(FEWEST, whole.values);
+        let budget = whole.step.mul_f64((metrics.max(1) * (whole.values + whole.window + 1)) as f64);
+        let plan = Self::within(budget, values, metrics, profile == Profile::Smoke);
+        // All metrics of a turn are timed together.
+        Self { step: plan.step.max(SHORTEST), patience: plan.patience * metrics.max(1) as u32, ..plan }
+    }
+
+    fn within(budget: Duration, values: usize, metrics: usize, smoke: bool) -> Self {
         let (window, tolerance, most_warmup) = if smoke { (2, 0.05, 5) } else { (5, 0.02, values / 2) };
         let expected = metrics.max(1) * (values + window + 1);
         let step = budget.div_f64(expected as f64);
@@ -88,14 +107,15 @@ impl Plan {
         Self { step, values, window, tolerance, most_warmup, patience }
     }
 
-    /// Runs `step` until its running median is steady (or the cap of warm-up is reached), then for every value.
-    /// `progress` hears the values done and their number, a few times.
+    /// Runs `step`, which gives one value each of one or more metrics, until the running median of their geometric
+    /// mean is steady (or the cap of warm-up is reached), then for every value. Values with one position belong to
+    /// one moment, and may be compared in pairs. `progress` hears the values done and their number, a few times.
     pub(crate) fn take(
         &self,
         stop: &AtomicBool,
-        step: &mut dyn FnMut() -> Result<f64, Halt>,
+        step: &mut dyn FnMut() -> Result<Vec<f64>, Halt>,
         progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Taken, Halt> {
+    ) -> Result<Vec<Taken>, Halt> {
         let mut next = || {
             if stop.load(Ordering::Relaxed) {
                 return Err(Halt::Stopped);
@@ -107,25 +127,30 @@ impl Plan {
         let begun = Instant::now();
         let late = |share| begun.elapsed() > self.patience / share;
         while dropped.len() < self.most_warmup && !self.steady(&dropped) && !late(4) {
-            dropped.push(next()?);
+            dropped.push(geometric_mean(&next()?));
         }
-        let mut values = Vec::with_capacity(self.values);
+        let mut series: Vec<Vec<f64>> = Vec::new();
         let started_ns = monotonic_ns();
         let mut told = Instant::now();
         for done in 0..self.values {
             if done >= ENOUGH && late(1) {
                 break;
             }
-            values.push(next()?);
+            let values = next()?;
+            series.resize_with(values.len(), || Vec::with_capacity(self.values));
+            series.iter_mut().zip(values).for_each(|(series, value)| series.push(value));
             if told.elapsed() > Duration::from_millis(200) {
                 progress(done + 1, self.values);
                 told = Instant::now();
             }
         }
         progress(self.values, self.values);
-        match values.iter().find(|v| !v.is_finite() || **v <= 0.0) {
+        match series.iter().flatten().find(|v| !v.is_finite() || **v <= 0.0) {
             Some(bad) => Err(Halt::Failed(format!("a step gave {bad}, which cannot be"))),
-            None => Ok(Taken { values, warmup: dropped.len() as u32, started_ns }),
+            None => {
+                let warmup = dropped.len() as u32;
+                Ok(series.into_iter().map(|values| Taken { values, warmup, started_ns }).collect())
+            }
         }
     }
 
@@ -136,6 +161,10 @@ impl Plan {
         let now = median(&seen[start + 1..]);
         (now - before).abs() <= self.tolerance * before.abs()
     }
+}
+
+fn geometric_mean(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len().max(1) as f64).exp()
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -156,14 +185,15 @@ mod tests {
 
     fn take(values: impl Fn(usize) -> f64, profile: Profile) -> Result<Taken, Halt> {
         let mut n = 0;
-        Plan::new(profile, Duration::from_secs(1), 1).take(
+        let taken = Plan::new(profile, Duration::from_secs(1), 1).take(
             &AtomicBool::new(false),
             &mut || {
                 n += 1;
-                Ok(values(n - 1))
+                Ok(vec![values(n - 1)])
             },
             &mut |_, _| {},
-        )
+        );
+        taken.map(|mut all| all.remove(0))
     }
 
     #[test]
@@ -182,6 +212,29 @@ mod tests {
     }
 
     #[test]
+    fn hundreds_of_metrics_in_turns_get_fewer_values_and_never_none() {
+        let plan = |metrics| Plan::in_turns(Profile::Quick, Duration::from_secs(1), metrics);
+        assert_eq!(plan(4).values, 64);
+        assert!(plan(4).step > Duration::from_millis(10));
+        let wide = plan(384);
+        assert_eq!((wide.values, wide.step), (FEWEST, SHORTEST));
+        assert!(wide.patience > wide.step * 384 * 64);
+    }
+
+    #[test]
+    fn values_of_one_step_keep_one_position_in_every_series() {
+        let mut n = 0.0;
+        let mut step = || {
+            n += 1.0;
+            Ok(vec![n, 10.0 * n])
+        };
+        let plan = Plan::new(Profile::Smoke, Duration::from_secs(1), 2);
+        let taken = plan.take(&AtomicBool::new(false), &mut step, &mut |_, _| {}).unwrap();
+        assert_eq!((taken.len(), taken[0].values.len()), (2, PER_PASS));
+        assert!(taken[0].values.iter().zip(&taken[1].values).all(|(a, b)| 10.0 * a == *b));
+    }
+
+    #[test]
     fn a_value_that_cannot_be_is_a_failure() {
         assert!(matches!(take(|_| 0.0, Profile::Smoke), Err(Halt::Failed(_))));
         assert!(matches!(take(|n| if n == 12 { f64::NAN } else { 1.0 }, Profile::Smoke), Err(Halt::Failed(_))));
@@ -196,7 +249,7 @@ mod tests {
             &mut || {
                 steps += 1;
                 stop.store(steps == 10, Ordering::Relaxed);
-                Ok(1.0)
+                Ok(vec![1.0])
             },
             &mut |_, _| {},
         );

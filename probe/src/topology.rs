@@ -41,6 +41,53 @@ fn neighbours_in(system: &Path, cpu: usize, cpus: &[usize]) -> Vec<usize> {
     if shared.is_empty() { cpus.to_vec() } else { shared }
 }
 
+/// A NUMA node with memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NumaNode {
+    /// The kernel's number of it; `None` where the kernel knows no nodes.
+    pub(crate) id: Option<usize>,
+    /// One allowed CPU of each of its cores; empty for memory without cores.
+    pub(crate) cores: Vec<usize>,
+}
+
+/// All NUMA nodes with memory that we may use, ascending.
+pub(crate) fn numa_nodes() -> Vec<NumaNode> {
+    let mut nodes = numa_nodes_in(Path::new(SYSTEM), &cores(&allowed()));
+    let status = read(Path::new("/proc/self/status"));
+    if let Some(mems) = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:")).map(cpu_list) {
+        nodes.retain(|node| node.id.is_none_or(|id| mems.contains(&id)));
+    }
+    nodes
+}
+
+fn numa_nodes_in(system: &Path, cores: &[usize]) -> Vec<NumaNode> {
+    let node = |id: usize| {
+        let cpus = cpu_list(&read(&system.join(format!("node/node{id}/cpulist"))));
+        NumaNode { id: Some(id), cores: cores.iter().copied().filter(|core| cpus.contains(core)).collect() }
+    };
+    let nodes: Vec<NumaNode> = cpu_list(&read(&system.join("node/has_memory"))).into_iter().map(node).collect();
+    if nodes.iter().any(|node| !node.cores.is_empty()) {
+        nodes
+    } else {
+        vec![NumaNode { id: None, cores: cores.to_vec() }]
+    }
+}
+
+/// How often a core, and its package, were slowed down by heat since boot; `None` where the kernel does not count.
+pub(crate) fn throttled(cpu: usize) -> Option<[u64; 2]> {
+    let count = |what: &str| {
+        let path = format!("{SYSTEM}/cpu/cpu{cpu}/thermal_throttle/{what}_throttle_count");
+        read(Path::new(&path)).trim().parse().ok()
+    };
+    Some([count("core")?, count("package")?])
+}
+
+/// Free huge pages of 2 MiB that the administrator has set aside on a node.
+pub(crate) fn reserved_huge_pages(node: usize) -> usize {
+    let path = format!("{SYSTEM}/node/node{node}/hugepages/hugepages-2048kB/free_hugepages");
+    read(Path::new(&path)).trim().parse().unwrap_or(0)
+}
+
 /// Data cache sizes as one CPU sees them, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Caches {
@@ -183,6 +230,19 @@ mod tests {
         put(dir.path(), "node/node1/cpulist", "2-3\n");
         assert_eq!(neighbours_in(dir.path(), 4, &[1, 2, 3, 4]), [1, 4]);
         assert_eq!(neighbours_in(Path::new("/nowhere"), 0, &[0, 1]), [0, 1]);
+    }
+
+    #[test]
+    fn nodes_without_memory_are_left_out_and_memory_without_cores_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let node = |id, cores: &[usize]| NumaNode { id, cores: cores.to_vec() };
+        assert_eq!(numa_nodes_in(dir.path(), &[0, 1]), [node(None, &[0, 1])]);
+        put(dir.path(), "node/has_memory", "0-1,3\n");
+        for (id, cpus) in [(0, "0-1,8-9"), (1, "2-3"), (2, "4-5"), (3, "")] {
+            put(dir.path(), &format!("node/node{id}/cpulist"), cpus);
+        }
+        let nodes = numa_nodes_in(dir.path(), &[0, 1, 2, 4]);
+        assert_eq!(nodes, [node(Some(0), &[0, 1]), node(Some(1), &[2]), node(Some(3), &[])]);
     }
 
     #[test]

@@ -281,3 +281,42 @@ fn garbage_is_refused_with_the_code_for_usage() {
         assert_eq!(probe.end().code(), Some(64), "{bye:?}");
     }
 }
+
+#[test]
+fn two_probes_measure_between_them_visit_after_visit_until_told_to_stop() {
+    use muster_wire::{Load, PairOrder, Role, Secret};
+
+    let (mut listener, mut connector) = (Probe::start(), Probe::start());
+    listener.send(&MAGIC);
+    connector.send(&MAGIC);
+    for visit in 1..=2 {
+        let load = Load { streams: 2, duration_ms: 40, sizes: vec![64], round_trips: 10 };
+        let here = "127.0.0.1".parse().unwrap();
+        let order = PairOrder {
+            visit,
+            peer: "other".into(),
+            local: here,
+            remote: here,
+            secret: Secret([5; 32]),
+            role: Role::Listen,
+            load,
+            meet_ms: 20_000,
+            limit_ms: 60_000,
+        };
+        listener.ask(&Request::Pair(order.clone()));
+        let said = listener.until(|frame| matches!(frame, Frame::Listening(_)));
+        let Some(Frame::Listening(listening)) = said.last() else { panic!("{said:?}") };
+        let role = Role::Connect { port: listening.port, start_ns: 0 };
+        connector.ask(&Request::Pair(PairOrder { role, ..order }));
+        for probe in [&listener, &connector] {
+            let said = probe.until(|frame| matches!(frame, Frame::Paired(_)));
+            let Some(Frame::Paired(paired)) = said.last() else { panic!("{said:?}") };
+            assert_eq!((paired.visit, &paired.outcome), (visit, &Outcome::Done));
+        }
+    }
+    for mut probe in [listener, connector] {
+        probe.ask(&Request::Stop);
+        assert_eq!(probe.bye().1.reason, "stopped");
+        assert!(probe.end().success());
+    }
+}

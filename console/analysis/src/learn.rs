@@ -16,6 +16,9 @@ const OUTLIER_SPREADS: f64 = 6.0;
 /// fleet.
 const TAIL_SHARE: f64 = 0.1;
 
+/// Robust spreads of the nodes' single values that alpha must leave room for: 0.6 % of healthy nodes lie beyond them.
+const CLEAR_SPREADS: f64 = 2.5;
+
 /// Result of learning one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Learned {
@@ -135,14 +138,22 @@ fn settle(samples: &[&Sample], dir: Direction, near: &[Evidence], params: &Param
         // Nodes alike at a coarse grain are told apart by their steps, so that their order decides nothing.
         let alike = (0..samples.len()).filter(|&i| seen[i] == seen[found.centre]);
         let centre = alike.min_by(|&a, &b| better(samples[a], samples[b], dir)).unwrap_or(found.centre);
-        if grain == Grain::Steps || trust.status == Status::Ok {
+        // One value a node tells slow from unlucky only where alpha lies outside what the fleet scatters by itself.
+        let clear = grain == Grain::Steps || clear(&seen, params);
+        if grain == Grain::Steps || (trust.status == Status::Ok && clear) {
             settled = Some((grain, centre, trust));
         }
-        if repeats {
+        if repeats && clear {
             break;
         }
     }
     settled
+}
+
+/// Whether a node at alpha lies beyond the scatter of the nodes' single values.
+fn clear(seen: &[&Sample], params: &Params) -> bool {
+    let values: Vec<f64> = seen.iter().map(|s| s.median()).collect();
+    Spread::of(&values).is_none_or(|spread| -params.alpha.ln() >= CLEAR_SPREADS * spread.scale)
 }
 
 fn evidence(samples: &[&Sample], dir: Direction) -> Vec<Evidence> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use muster_wire::{Bye, Frame, Request};
+use tokio::sync::mpsc;
 
 use crate::inventory::Node;
 use crate::link::{Failure, LinkState};
@@ -14,6 +15,17 @@ pub struct Work {
     pub node: Node,
     /// What, always a `Run`.
     pub request: Request,
+    /// Longest time from the first frame to the last.
+    pub limit: Duration,
+}
+
+/// A probe that stays on one node and does what it is asked until `orders` has no sender left.
+#[derive(Debug)]
+pub struct Talk {
+    /// Where.
+    pub node: Node,
+    /// What it is asked, in turn.
+    pub orders: mpsc::Receiver<Request>,
     /// Longest time from the first frame to the last.
     pub limit: Duration,
 }

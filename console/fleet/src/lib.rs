@@ -29,10 +29,11 @@ mod upload;
 mod watched;
 
 pub use clean::{Cleaned, clean};
-pub use event::{Event, EventKind, Work};
+pub use event::{Event, EventKind, Talk, Work};
 pub use exec::Output;
 pub use inventory::{Inventory, InventoryError, Node, SelectError, Selection};
 pub use link::{Failure, FailureKind, LinkState, Phase};
 pub use probe::Probe;
-pub use run::{command, push, run};
+pub use run::{command, push, run, talk};
 pub use settings::{HostKeyPolicy, Settings, Transport};
+pub use target::hosts;

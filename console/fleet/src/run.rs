@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use muster_wire::Request;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Reporter, Shared};
-use crate::event::{Event, EventKind, Work};
+use crate::event::{Event, EventKind, Talk, Work};
 use crate::exec::{self, Output};
 use crate::inventory::Node;
 use crate::link::{Failure, FailureKind, LinkState, Phase};
@@ -17,7 +18,7 @@ use crate::probe::Probe;
 use crate::route::Route;
 use crate::script;
 use crate::settings::Settings;
-use crate::stream::Session;
+use crate::stream::{Orders, Session};
 use crate::upload;
 
 /// Does every work and tells `events` about it: states and frames as they come, and exactly one
@@ -49,6 +50,32 @@ pub async fn run(
         tasks.spawn(async move {
             let _turn = turn;
             node.all(works).await;
+        });
+    }
+    tasks.join_all().await;
+}
+
+/// Opens every talk, at most a window of them at the same time, and passes orders on until their senders are gone, which
+/// ends the probe. Tells `events` what [`run`] tells; returns when all have ended.
+pub async fn talk(
+    talks: Vec<Talk>,
+    probe: Arc<Probe>,
+    settings: Arc<Settings>,
+    events: mpsc::Sender<Event>,
+    cancel: CancellationToken,
+) {
+    let shared = Shared::new(settings);
+    let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
+    let mut tasks = JoinSet::new();
+    for Talk { node, orders, limit } in talks {
+        let report = Reporter::new(&node.name, events.clone());
+        let worker = Worker { report, probe: probe.clone(), shared: shared.clone(), cancel: cancel.clone() };
+        let turn = window.clone().acquire_owned().await.ok();
+        let work = Work { node, request: Request::Ping { nonce: 0 }, limit };
+        tasks.spawn(async move {
+            let mut link = None;
+            worker.finish(&work, &mut link, Some(Orders { requests: orders, turn })).await;
+            leave(link).await;
         });
     }
     tasks.join_all().await;
@@ -142,6 +169,12 @@ pub(crate) async fn open_again(node: &Node, shared: &Shared) -> Result<Route, Fa
     Route::open(&target, shared, &Reporter::silent(&node.name)).await
 }
 
+async fn leave(link: Option<Route>) {
+    if let Some(link) = link {
+        let _ = tokio::time::timeout(Duration::from_secs(1), link.goodbye()).await;
+    }
+}
+
 fn by_node(works: Vec<Work>) -> Vec<Vec<Work>> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Vec<Work>> = Vec::new();
@@ -168,23 +201,31 @@ impl Worker {
     async fn all(&self, works: Vec<Work>) {
         let mut link: Option<Route> = None;
         for work in works {
-            let result = self.one(&work, &mut link).await;
-            if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::LinkLost) {
-                link = None;
-            }
-            let state = match &result {
-                Ok(_) => LinkState::Closed,
-                Err(failure) => LinkState::Failed { why: failure.message.clone() },
-            };
-            self.report.link(state).await;
-            self.report.tell(EventKind::Ended(result)).await;
+            self.finish(&work, &mut link, None).await;
         }
-        if let Some(link) = link {
-            let _ = tokio::time::timeout(Duration::from_secs(1), link.goodbye()).await;
-        }
+        leave(link).await;
     }
 
-    async fn one(&self, work: &Work, link: &mut Option<Route>) -> Result<muster_wire::Bye, Failure> {
+    /// One work from connection to its end, told.
+    async fn finish(&self, work: &Work, link: &mut Option<Route>, orders: Option<Orders>) {
+        let result = self.one(work, link, orders).await;
+        if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::LinkLost) {
+            *link = None;
+        }
+        let state = match &result {
+            Ok(_) => LinkState::Closed,
+            Err(failure) => LinkState::Failed { why: failure.message.clone() },
+        };
+        self.report.link(state).await;
+        self.report.tell(EventKind::Ended(result)).await;
+    }
+
+    async fn one(
+        &self,
+        work: &Work,
+        link: &mut Option<Route>,
+        orders: Option<Orders>,
+    ) -> Result<muster_wire::Bye, Failure> {
         let cancelled = |phase| Failure::new(&work.node.name, phase, FailureKind::Cancelled, "cancelled");
         if self.cancel.is_cancelled() || !self.report.heard() {
             return Err(cancelled(Phase::Resolve));
@@ -207,7 +248,7 @@ impl Worker {
             report: &self.report,
             cancel: &self.cancel,
         };
-        let result = session.run().await;
+        let result = session.run(orders).await;
         *link = Some(open);
         result
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use muster_wire::{Bye, Decoder, Frame, Request, encode_request, limits};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,25 @@ pub(crate) struct Session<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
+/// What a probe that stays is asked.
+pub(crate) struct Orders {
+    pub(crate) requests: mpsc::Receiver<Request>,
+    /// Held until the probe speaks.
+    pub(crate) turn: Option<OwnedSemaphorePermit>,
+}
+
+impl Orders {
+    /// The next request; `Stop` after the last, then none for ever.
+    async fn next(orders: &mut Option<Self>) -> Request {
+        let Some(open) = orders else { return std::future::pending().await };
+        if let Some(request) = open.requests.recv().await {
+            return request;
+        }
+        *orders = None;
+        Request::Stop
+    }
+}
+
 /// What the probe has told so far.
 struct Stream {
     decoder: Decoder,
@@ -39,11 +59,12 @@ struct Stream {
     deadline: Instant,
     quiet_until: Instant,
     live: bool,
+    orders: Option<Orders>,
 }
 
 impl Session<'_> {
     /// Starts the probe and passes its frames on until it ends, or is ended.
-    pub(crate) async fn run(&self) -> Result<Bye, Failure> {
+    pub(crate) async fn run(&self, orders: Option<Orders>) -> Result<Bye, Failure> {
         let node = &self.work.node.name;
         let settings = &self.shared.settings;
         let word = script::word();
@@ -54,6 +75,7 @@ impl Session<'_> {
             () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Upload)),
         };
         let mut stream = Stream::new(&started, settings.start, self.work);
+        stream.orders = orders;
         let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
         if let Err(failure) = &mut result {
             let silence = self.end(&mut pipe, &mut stream).await;
@@ -86,6 +108,10 @@ impl Session<'_> {
                     Heard::Closed => return Err(self.cut(pipe, stream)),
                     Heard::Lost => return Err(pipe.lost(Phase::Run)),
                 },
+                request = Orders::next(&mut stream.orders) => {
+                    stream.asked(&request);
+                    pipe.write(encode_request(&request).map_err(|e| self.failed(FailureKind::Protocol, e))?).await;
+                }
                 _ = ping.tick() => {
                     nonce += 1;
                     if let Ok(bytes) = encode_request(&Request::Ping { nonce }) {
@@ -117,6 +143,7 @@ impl Session<'_> {
         while let Some(frame) = stream.decoder.frame().map_err(|e| self.failed(FailureKind::Protocol, e))? {
             if !stream.live {
                 stream.live = true;
+                stream.orders.as_mut().and_then(|orders| orders.turn.take());
                 self.report.link(LinkState::Live).await;
             }
             stream.note(&frame);
@@ -221,6 +248,7 @@ impl Stream {
             deadline: now + work.limit,
             quiet_until: now + start,
             live: false,
+            orders: None,
         }
     }
 
@@ -234,7 +262,17 @@ impl Stream {
                 self.doing = self.left.first().cloned().unwrap_or_else(|| "its goodbye".to_owned());
                 self.bytes = 0;
             }
+            Frame::Paired(_) => {
+                self.doing = "a wait for orders".to_owned();
+                self.bytes = 0;
+            }
             _ => {}
+        }
+    }
+
+    fn asked(&mut self, request: &Request) {
+        if let Request::Pair(order) = request {
+            self.doing = format!("a pair with {}", order.peer);
         }
     }
 }

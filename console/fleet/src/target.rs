@@ -47,6 +47,13 @@ pub(crate) struct Target {
     pub(crate) connect: Duration,
 }
 
+/// The hosts behind `nodes` as the SSH configuration has them, names or addresses, or why it cannot be followed.
+#[must_use]
+pub fn hosts(nodes: &[Node], settings: &Settings) -> Vec<Result<String, Failure>> {
+    let resolver = Resolver::new(settings);
+    nodes.iter().map(|node| resolver.target(node, settings).map(|target| target.host)).collect()
+}
+
 /// The SSH configuration of a run, or why it cannot be used.
 pub(crate) struct Resolver {
     config: Result<Config, String>,

@@ -576,3 +576,43 @@ async fn a_real_probe_runs_where_one_is_given() {
     assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
     assert!(events.iter().any(|event| matches!(event.kind, EventKind::Frame(Frame::Series(_)))));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn probes_that_stay_are_all_open_at_once_and_leave_when_nobody_orders_any_more() {
+    let fleet = fleet(2);
+    let settings =
+        Settings { fan_out: 1, ping: Duration::from_secs(60), idle: Duration::from_secs(20), ..settings(&fleet) };
+    let opening = MAGIC.len() + muster_wire::encode_request(&Request::Ping { nonce: 0 }).unwrap().len();
+    let order = Request::Ping { nonce: 1 << 40 };
+    let asked = opening
+        + muster_wire::encode_request(&order).unwrap().len()
+        + muster_wire::encode_request(&Request::Stop).unwrap().len();
+    let probe = stub(&[hello()], &format!("head -c {asked} >/dev/null\n{}", said(&frames(&[bye()]))));
+    let (senders, talks): (Vec<_>, Vec<_>) = fleet
+        .inventory()
+        .nodes()
+        .iter()
+        .map(|node| {
+            let (sender, orders) = mpsc::channel(4);
+            (sender, muster_fleet::Talk { node: node.clone(), orders, limit: Duration::from_secs(60) })
+        })
+        .unzip();
+    let (events, mut heard) = mpsc::channel(64);
+    let running = tokio::spawn(muster_fleet::talk(talks, probe, Arc::new(settings), events, CancellationToken::new()));
+    let mut live = 0;
+    // With a window of one the second only opens because the first, which goes on, gave its place back.
+    while live < 2 {
+        live += usize::from(matches!(heard.recv().await.unwrap().kind, EventKind::Frame(Frame::Hello(_))));
+    }
+    for sender in &senders {
+        sender.send(order.clone()).await.unwrap();
+    }
+    drop(senders);
+    let mut ended = Vec::new();
+    while let Some(event) = heard.recv().await {
+        ended.extend(ends(&[event]));
+    }
+    running.await.unwrap();
+    assert_eq!(ended, [Ok(Bye { frames: 2, series: 0, dropped: 0, reason: "finished".into() }), ended[1].clone()]);
+    assert!(ended[1].is_ok());
+}

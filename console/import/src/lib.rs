@@ -14,11 +14,12 @@
 //! | [`nvbandwidth`] | nvbandwidth's text |
 //! | [`dcgm`] | `dcgmi diag -j`, as checks |
 //!
-//! SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.
+//! [`format`] tells the files apart. SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.
 
 pub mod dcgm;
 mod error;
 pub mod fio;
+pub mod format;
 mod lines;
 pub mod meaning;
 pub mod nccl;
@@ -28,6 +29,7 @@ mod series;
 pub mod superbench;
 
 pub use error::Bad;
+pub use format::Format;
 pub use lines::Limits;
 pub use meaning::Meaning;
 pub use series::Series;

@@ -1,19 +1,16 @@
 //! `muster criteria`: learn what is normal, or show what was learned.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use muster_analysis::{Criterion, Learned, Observation, Sample, learn};
+use muster_analysis::{Criterion, Learned, learn};
 use muster_playbook::report::CriteriaReport;
 use muster_store::Store;
-use muster_wire::{Direction, MetricId, Unit};
 
-use super::Better;
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem};
-use crate::{engine, out, samples, session};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS};
+use crate::{engine, input, out, session};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -31,18 +28,20 @@ pub enum Action {
 /// Options of `learn`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  muster criteria learn\n  muster criteria learn --from samples.csv --lower-is-better '*latency*' --json"
+    after_help = "Examples:\n  muster criteria learn\n  muster criteria learn --from samples.csv --lower-is-better '*latency*' --json\n  \
+                  muster criteria learn --from results-summary.jsonl\n  \
+                  muster criteria learn --from gpus.csv --columns node=uuid,value=perf --lower-is-better perf"
 )]
 pub struct Learn {
-    /// CSV with the columns node,metric,value and optionally step; nothing is stored then.
-    #[arg(long, value_name = "FILE")]
-    pub from: Option<PathBuf>,
+    /// Files of any format that `muster import` reads; nothing is stored then.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub from: Vec<PathBuf>,
     /// Run id; the newest when left out.
     #[arg(long, conflicts_with = "from")]
     pub run: Option<String>,
-    /// Which way the metrics are better.
+    /// How the files are read.
     #[command(flatten)]
-    pub better: Better,
+    pub reading: input::Reading,
     /// JSON on standard output.
     #[arg(long)]
     pub json: bool,
@@ -51,43 +50,25 @@ pub struct Learn {
 /// Does it.
 pub fn run(action: &Action, config: &Config) -> Ended {
     match action {
-        Action::Learn(options) => match &options.from {
-            Some(file) => from_csv(file, options, config),
-            None => from_run(options, config),
-        },
+        Action::Learn(options) if options.from.is_empty() => from_run(options, config),
+        Action::Learn(options) => from_files(options, config),
         Action::Show { json } => show(*json, config),
     }
 }
 
-fn from_csv(file: &PathBuf, options: &Learn, config: &Config) -> Ended {
-    let name = file.display().to_string();
-    let input = File::open(file).with_context(|| name.clone()).code(CONFIG)?;
-    let samples = samples::read(input, &name).code(CONFIG)?;
-    if samples.is_empty() {
-        return Err(Problem { code: CONFIG, error: anyhow::anyhow!("{name}: no rows") });
-    }
+fn from_files(options: &Learn, config: &Config) -> Ended {
+    let fleet = input::fleet(&options.from, &options.reading).code(CONFIG)?;
+    fleet.notes.iter().for_each(|note| eprintln!("{note}"));
     let params = session::params(config);
     let mut report = CriteriaReport::default();
-    for (metric, nodes) in samples {
-        let direction = options.better.direction(&metric).unwrap_or_else(|| assumed(&metric));
-        let observed: Vec<_> = nodes.into_iter().map(|(node, values)| (node, observation(&values))).collect();
-        let id = MetricId::new("csv", metric.clone(), "imported");
-        let learned = learn(&id, Unit::Count, direction, &observed, &params);
-        report.push_named(metric, &learned);
+    for metric in &fleet.metrics {
+        let learned = learn(&metric.id, metric.unit, metric.direction, &fleet.observations(metric), &params);
+        match &metric.shown {
+            Some(name) => report.push_named(name, &learned),
+            None => report.push(&learned),
+        }
     }
     print(&report, options.json)
-}
-
-fn observation(values: &[f64]) -> Observation {
-    match Sample::new(values) {
-        Ok(sample) => Observation::Sample(sample),
-        Err(why) => Observation::Failed(why.to_string()),
-    }
-}
-
-fn assumed(metric: &str) -> Direction {
-    eprintln!("{metric}: taken as higher-is-better; say --higher-is-better or --lower-is-better with a pattern");
-    Direction::HigherIsBetter
 }
 
 fn from_run(options: &Learn, config: &Config) -> Ended {

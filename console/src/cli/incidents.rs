@@ -16,7 +16,7 @@ use super::Pick;
 use crate::config::Config;
 use crate::engine::{self, incidents};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
-use crate::{files, out, session};
+use crate::{input, out, session};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -316,7 +316,7 @@ fn parse(options: &Import, name: &str) -> Result<Parsed, Problem> {
         std::io::stdin().lock().take(Limits::default().bytes as u64).read_to_string(&mut text).code(IO)?;
         text
     } else {
-        files::text(&options.file).code(CONFIG)?
+        input::text(&options.file).code(CONFIG)?
     };
     let extension = options.file.extension().and_then(|e| e.to_str());
     let format = options.format.unwrap_or(match extension {

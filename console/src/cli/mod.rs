@@ -17,6 +17,7 @@ pub mod db;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+pub mod import;
 pub mod incidents;
 pub mod nodes;
 pub mod pairs;
@@ -171,6 +172,8 @@ pub enum Command {
     Criteria(criteria::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
+    /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
+    Import(import::Options),
     /// When nodes could not be used, and why.
     #[command(subcommand)]
     Incidents(incidents::Action),

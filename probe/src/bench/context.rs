@@ -1,12 +1,13 @@
 //! What a benchmark is given, and how a name becomes a run that always ends in an outcome.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use muster_wire::{Direction, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
+use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
 
-use super::{disk, dispatch, gemm, latency, net, stream};
+use super::{burn, cores, disk, dispatch, gemm, latency, net, stream};
 use crate::steps::{Halt, Plan, Taken};
 
 /// What a benchmark may use.
@@ -22,10 +23,10 @@ pub(crate) struct Context<'a> {
 }
 
 /// Identity, unit and direction of one metric.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Metric {
     pub(super) benchmark: &'static str,
-    pub(super) name: &'static str,
+    pub(super) name: Cow<'static, str>,
     pub(super) engine: &'static str,
     pub(super) unit: Unit,
     pub(super) direction: Direction,
@@ -33,13 +34,19 @@ pub(super) struct Metric {
 
 impl Metric {
     /// More is better.
-    pub(super) const fn rate(benchmark: &'static str, name: &'static str, unit: Unit) -> Self {
-        Self { benchmark, name, engine: "own", unit, direction: Direction::HigherIsBetter }
+    pub(super) fn rate(benchmark: &'static str, name: impl Into<Cow<'static, str>>, unit: Unit) -> Self {
+        Self { benchmark, name: name.into(), engine: "own", unit, direction: Direction::HigherIsBetter }
     }
 
     /// Nanoseconds, less is better.
-    pub(super) const fn latency(benchmark: &'static str, name: &'static str) -> Self {
-        Self { benchmark, name, engine: "own", unit: Unit::Nanos, direction: Direction::LowerIsBetter }
+    pub(super) fn latency(benchmark: &'static str, name: impl Into<Cow<'static, str>>) -> Self {
+        let (unit, direction) = (Unit::Nanos, Direction::LowerIsBetter);
+        Self { benchmark, name: name.into(), engine: "own", unit, direction }
+    }
+
+    /// The same, measured by `engine`.
+    pub(super) fn by(self, engine: &'static str) -> Self {
+        Self { engine, ..self }
     }
 }
 
@@ -53,20 +60,34 @@ impl Context<'_> {
         share: (f64, f64),
         step: &mut dyn FnMut() -> Result<f64, Halt>,
     ) -> Result<(), Halt> {
+        self.measure_all(vec![metric], plan, share, &mut || Ok(vec![step()?]))
+    }
+
+    /// The same for several metrics, of each of which a step gives one value, in their order.
+    pub(super) fn measure_all(
+        &mut self,
+        metrics: Vec<Metric>,
+        plan: &Plan,
+        share: (f64, f64),
+        step: &mut dyn FnMut() -> Result<Vec<f64>, Halt>,
+    ) -> Result<(), Halt> {
+        let Some(first) = metrics.first() else { return Ok(()) };
         let emit = &mut *self.emit;
+        let more = if metrics.len() > 1 { format!(" and {} more", metrics.len() - 1) } else { String::new() };
         let taken = plan.take(self.stop, step, &mut |done, of| {
             let part = done as f64 / of as f64;
             emit(Frame::Progress(Progress {
-                benchmark: metric.benchmark.into(),
+                benchmark: first.benchmark.into(),
                 done: share.0 + (share.1 - share.0) * part,
-                note: format!("{}, step {done} of {of}", metric.name),
+                note: format!("{}{more}, step {done} of {of}", first.name),
             }));
         })?;
-        self.series(metric, taken);
+        metrics.into_iter().zip(taken).for_each(|(metric, taken)| self.series(metric, taken));
         Ok(())
     }
 
-    fn series(&mut self, metric: Metric, taken: Taken) {
+    /// Emits a series that was taken otherwise.
+    pub(super) fn series(&mut self, metric: Metric, taken: Taken) {
         (self.emit)(Frame::Series(Series {
             metric: MetricId::new(metric.benchmark, metric.name, metric.engine),
             unit: metric.unit,
@@ -75,6 +96,11 @@ impl Context<'_> {
             warmup: taken.warmup,
             started_ns: taken.started_ns,
         }));
+    }
+
+    /// What a benchmark found beside its series.
+    pub(super) fn facts(&mut self, facts: Facts) {
+        (self.emit)(Frame::Facts(facts));
     }
 
     /// A line for the person who reads the results.
@@ -98,6 +124,8 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
         stream::NAME => stream::run(context),
         latency::NAME => latency::run(context),
         dispatch::NAME => dispatch::run(context),
+        cores::NAME => cores::run(context),
+        burn::NAME => burn::run(context),
         disk::NAME => disk::run(context),
         net::NAME => net::run(context),
         _ => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
@@ -139,7 +167,9 @@ mod tests {
             match frame {
                 Frame::Series(series) => {
                     assert_eq!(series.metric.benchmark, name);
-                    assert!(series.values.len() >= 16, "{}: {} values", series.metric, series.values.len());
+                    // A step that completes no product says nothing of its bits.
+                    let least = if series.metric.name.ends_with("_pass") { 1 } else { 16 };
+                    assert!(series.values.len() >= least, "{}: {} values", series.metric, series.values.len());
                     assert!(series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{}", series.metric);
                     assert!(series.started_ns > 0);
                     seen.insert(series.metric.name, series.direction);
@@ -148,7 +178,7 @@ mod tests {
                     assert!((0.0..=1.0).contains(&p.done), "{}", p.done);
                     progress += 1;
                 }
-                Frame::Log(_) => {}
+                Frame::Log(_) | Frame::Facts(_) => {}
                 other => panic!("unexpected {other:?}"),
             }
         }
@@ -176,6 +206,13 @@ mod tests {
     #[test]
     fn smoke_dispatch_emits_its_metrics() {
         emits(dispatch::NAME, &["syscall", "thread-handoff"]);
+    }
+
+    #[test]
+    fn smoke_cores_and_burn_emit_metrics_per_core() {
+        let core = crate::pin::Place::every_core()[0].cpu();
+        emits(cores::NAME, &[&format!("speed:core{core}"), &format!("latency:core{core}")]);
+        emits(burn::NAME, &["flops", &format!("core_{core}_flops"), &format!("core_{core}_pass")]);
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Row {
             Unit::Nanos => Metric::latency(NAME, self.name),
             unit => Metric::rate(NAME, self.name, unit),
         };
-        Metric { engine, ..metric }
+        metric.by(engine)
     }
 
     fn value(&self, requests_per_second: f64) -> f64 {

@@ -150,7 +150,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         for (job, name) in names.iter().enumerate() {
             team.prepare(job)?;
             let mut step = || team.step(job, plan.step).map(|rate| 1e9 / rate);
-            context.measure(Metric::latency(NAME, name), &plan, share(job, names.len()), &mut step)?;
+            context.measure(Metric::latency(NAME, *name), &plan, share(job, names.len()), &mut step)?;
         }
         Ok(())
     })

@@ -209,6 +209,16 @@ impl<T: Number> Product<T> {
         worst
     }
 
+    /// Whether the last tile product completed a whole one.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.at == 0
+    }
+
+    /// The product's elements, in tiles.
+    pub(super) fn elements(&mut self) -> &mut [T] {
+        &mut self.c
+    }
+
     fn element(&self, row: usize, column: usize) -> f64 {
         let (tile, r, c) = place(row, column);
         self.c[tile + r * TILE + c].to_f64()

@@ -21,7 +21,7 @@ const LINE: usize = 64;
 /// Machine words in a line.
 const WORDS: usize = LINE / size_of::<usize>();
 /// Loads per chunk: some 10 us in L1, some 300 us in DRAM.
-const HOPS: usize = 2_048;
+pub(super) const HOPS: usize = 2_048;
 
 /// A buffer whose lines form one cycle.
 struct Chase {
@@ -31,22 +31,30 @@ struct Chase {
 
 impl Chase {
     fn new(bytes: usize) -> Result<Self, Halt> {
-        let lines = bytes / LINE;
-        let mut words = filled(lines * WORDS, 0)?;
-        for (line, next) in cycle(lines)?.into_iter().enumerate() {
-            words[line * WORDS] = next as usize * WORDS;
-        }
+        let mut words = filled(bytes / LINE * WORDS, 0)?;
+        link(&mut words)?;
         Ok(Self { words, at: 0 })
     }
 
     fn hop(&mut self, hops: usize) {
-        let words = self.words.as_slice();
-        let mut at = self.at;
-        for _ in 0..hops {
-            at = words[at];
-        }
-        self.at = black_box(at);
+        self.at = hop(&self.words, self.at, hops);
     }
+}
+
+/// Makes one random cycle of all lines of `words`: the first word of each becomes the position of the next.
+pub(super) fn link(words: &mut [usize]) -> Result<(), Halt> {
+    for (line, next) in cycle(words.len() / WORDS)?.into_iter().enumerate() {
+        words[line * WORDS] = next as usize * WORDS;
+    }
+    Ok(())
+}
+
+/// Where `hops` dependent loads from `at` on lead.
+pub(super) fn hop(words: &[usize], mut at: usize, hops: usize) -> usize {
+    for _ in 0..hops {
+        at = words[at];
+    }
+    black_box(at)
 }
 
 /// For every line its successor, so that all lines form one cycle (Sattolo 1986).

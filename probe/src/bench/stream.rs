@@ -115,7 +115,7 @@ fn teamed(context: &mut Context<'_>, places: &[Place], bytes: usize, names: &[&'
             let alone = at > TRIAD;
             team.prepare(job)?;
             let mut step = || if alone { team.first(job, plan.step) } else { team.step(job, plan.step) };
-            let metric = Metric::rate(NAME, name, Unit::BytesPerSec);
+            let metric = Metric::rate(NAME, *name, Unit::BytesPerSec);
             context.measure(metric, &plan, share(at, names.len()), &mut step)?;
             team.verify(job)?;
         }

@@ -35,6 +35,16 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [20, 60, 180, 600],
     },
     Benchmark {
+        name: "cpu-core",
+        about: "speed and memory latency of every core by itself",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
+        name: "cpu-burn",
+        about: "all cores at full load; every core must compute the same bits",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
         name: "disk",
         about: "sequential and random read and write with direct I/O on a file of its own",
         limit_s: [30, 90, 300, 900],

@@ -5,8 +5,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::limits::{FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, SERIES_VALUES, TEXT_BYTES};
-use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, clean};
+use crate::limits::{FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, SERIES_VALUES, TEXT_BYTES};
+use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, Series, clean};
 
 /// Begins every stream in either direction; banners and shell noise before it are skipped.
 pub const MAGIC: [u8; 16] = *b"\0\xffmuster-wire\x01\r\n";
@@ -183,7 +183,8 @@ fn unpack<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 
 /// Whether the body is a one-entry map whose key this version knows: then it is malformed, not new.
 fn known_kind(body: &[u8]) -> bool {
-    const KINDS: [&str; 8] = ["hello", "facts", "progress", "series", "finished", "log", "beat", "bye"];
+    const KINDS: [&str; 10] =
+        ["hello", "facts", "progress", "series", "finished", "log", "beat", "listening", "paired", "bye"];
     let Ok(value) = unpack::<ciborium::Value>(body) else { return true };
     match value {
         ciborium::Value::Map(entries) => {
@@ -216,21 +217,20 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
             tidy(&mut progress.note, 256);
             progress.done = if progress.done.is_finite() { progress.done.clamp(0.0, 1.0) } else { 0.0 };
         }
-        Frame::Series(series) => {
-            bounded("series values", series.values.len(), SERIES_VALUES)?;
-            tidy_metric(&mut series.metric);
-        }
+        Frame::Series(series) => tidy_series(series)?,
         Frame::Finished(finished) => {
             tidy(&mut finished.name, NAME_BYTES);
-            match &mut finished.outcome {
-                Outcome::Done => {}
-                Outcome::NotApplicable(why) | Outcome::Denied(why) | Outcome::NotRun(why) | Outcome::Failed(why) => {
-                    tidy(why, TEXT_BYTES);
-                }
-            }
+            tidy_outcome(&mut finished.outcome);
         }
         Frame::Log(line) => tidy(&mut line.text, TEXT_BYTES),
-        Frame::Beat(_) => {}
+        Frame::Beat(_) | Frame::Listening(_) => {}
+        Frame::Paired(paired) => {
+            tidy_outcome(&mut paired.outcome);
+            bounded("series of a pair", paired.series.len(), PAIR_SERIES)?;
+            bounded("facts of a pair", paired.facts.len(), PAIR_FACTS)?;
+            paired.series.iter_mut().try_for_each(tidy_series)?;
+            paired.facts.iter_mut().for_each(tidy_fact);
+        }
         Frame::Bye(bye) => tidy(&mut bye.reason, TEXT_BYTES),
     }
     Ok(frame)
@@ -238,6 +238,21 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
 
 fn tidy(text: &mut String, limit: usize) {
     *text = clean(text, limit);
+}
+
+fn tidy_series(series: &mut Series) -> Result<(), CodecError> {
+    bounded("series values", series.values.len(), SERIES_VALUES)?;
+    tidy_metric(&mut series.metric);
+    Ok(())
+}
+
+fn tidy_outcome(outcome: &mut Outcome) {
+    match outcome {
+        Outcome::Done => {}
+        Outcome::NotApplicable(why) | Outcome::Denied(why) | Outcome::NotRun(why) | Outcome::Failed(why) => {
+            tidy(why, TEXT_BYTES);
+        }
+    }
 }
 
 fn tidy_metric(metric: &mut MetricId) {
@@ -264,7 +279,7 @@ fn bounded(what: &str, have: usize, limit: usize) -> Result<(), CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Beat, Direction, Series, Unit};
+    use crate::{Beat, Direction, Load, PairOrder, Paired, Role, Secret, Unit};
     use proptest::prelude::*;
 
     fn stream(frames: &[Frame]) -> Vec<u8> {
@@ -345,6 +360,43 @@ mod tests {
         }
         decoder.push(&stream(&[hostile]));
         assert_eq!(decoder.frame(), Ok(Some(series(vec![1.0]))));
+    }
+
+    #[test]
+    fn an_order_for_a_pair_arrives_as_it_was_given() {
+        let order = Request::Pair(PairOrder {
+            visit: 9,
+            peer: "n2".into(),
+            local: "10.0.0.1".parse().unwrap(),
+            remote: "fd00::2".parse().unwrap(),
+            secret: Secret([3; 32]),
+            role: Role::Connect { port: 4711, start_ns: u64::MAX },
+            load: Load { streams: 4, duration_ms: 200, sizes: vec![64, 1 << 20], round_trips: 40 },
+            meet_ms: 2000,
+            limit_ms: 9000,
+        });
+        let mut decoder = Decoder::new();
+        decoder.push(&MAGIC);
+        decoder.push(&encode_request(&order).unwrap());
+        assert_eq!(decoder.request(), Ok(Some(order)));
+    }
+
+    #[test]
+    fn a_node_cannot_flood_the_console_through_a_pair() {
+        let Frame::Series(one) = series(vec![1.0]) else { unreachable!() };
+        let paired = |count| {
+            let outcome = Outcome::Failed("\u{1b}[2Jgone".into());
+            let series = vec![one.clone(); count];
+            Frame::Paired(Paired { visit: 1, outcome, started_ns: 0, ended_ns: 0, series, facts: Vec::new() })
+        };
+        let read = |frame: &Frame| {
+            let mut decoder = Decoder::new();
+            decoder.push(&stream(std::slice::from_ref(frame)));
+            decoder.frame()
+        };
+        let Ok(Some(Frame::Paired(seen))) = read(&paired(2)) else { panic!("not read") };
+        assert_eq!((seen.outcome, seen.series.len()), (Outcome::Failed("gone".into()), 2));
+        assert!(matches!(read(&paired(PAIR_SERIES + 1)), Err(CodecError::Limit { .. })));
     }
 
     #[test]

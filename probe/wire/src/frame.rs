@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Datum, Direction, MetricId, Profile, Reading, Unit};
+use crate::{Datum, Direction, Listening, MetricId, PairOrder, Paired, Profile, Reading, Unit};
 
 /// Version of this contract. A console reads every version up to its own.
 pub const PROTOCOL: u16 = 1;
@@ -26,6 +26,10 @@ pub enum Frame {
     Log(LogLine),
     /// Sign of life, at least every second while the probe works.
     Beat(Beat),
+    /// The listening end of a pair is ready.
+    Listening(Listening),
+    /// One end of a pair is done.
+    Paired(Paired),
     /// Last frame; a stream without it was cut.
     Bye(Bye),
 }
@@ -195,6 +199,9 @@ pub enum Request {
         /// Directory for the disk benchmark's file; the probe chooses when absent.
         scratch: Option<String>,
     },
+    /// Measure with another node, after the pairs asked for before; ends with [`Paired`]. The probe stays for more until
+    /// it is told to stop.
+    Pair(PairOrder),
     /// Answer with a [`Beat`]. Sent every few seconds; silence for 30 s means the console is gone.
     Ping {
         /// Returned in the answer.

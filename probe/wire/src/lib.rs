@@ -7,6 +7,7 @@ mod catalog;
 mod codec;
 mod frame;
 pub mod limits;
+mod pair;
 mod reading;
 mod text;
 mod unit;
@@ -16,6 +17,7 @@ pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series,
 };
+pub use pair::{Listening, Load, PairOrder, Paired, Role, Secret};
 pub use reading::{Datum, Reading};
 pub use text::clean;
 pub use unit::{Direction, MetricId, Profile, Unit};

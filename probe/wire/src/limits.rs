@@ -14,3 +14,7 @@ pub const FACTS: usize = 8_192;
 pub const NOISE_BYTES: usize = 256 * 1024;
 /// Bytes one benchmark of one node may send in all.
 pub const BENCHMARK_BYTES: usize = 64 << 20;
+/// Most series that one end of a pair may send.
+pub const PAIR_SERIES: usize = 64;
+/// Most facts that one end of a pair may send.
+pub const PAIR_FACTS: usize = 64;

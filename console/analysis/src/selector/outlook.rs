@@ -31,7 +31,7 @@ pub struct NodeOutlook {
 #[derive(Clone, Debug)]
 pub struct Outlook {
     nodes: Vec<NodeOutlook>,
-    curves: Curves,
+    curves: Option<Curves>,
     benchmarks: Vec<Benchmark>,
     coverage: Coverage,
 }
@@ -87,10 +87,7 @@ impl Outlook {
             });
             rows.extend(row.unwrap_or_else(|| vec![0.0; width]));
         }
-        let curves = match model {
-            Some(model) => model.survive(&rows, &times),
-            None => Curves::new(times.clone(), vec![0.0; times.len() * nodes.len()]),
-        };
+        let curves = model.map(|model| model.survive(&rows, &times));
         let mut outlook =
             Self { nodes: known, curves, benchmarks: Vec::new(), coverage: Coverage::new(&[], &Default::default()) };
         if let Some(model) = model {
@@ -122,10 +119,10 @@ impl Outlook {
         &self.nodes
     }
 
-    /// Survival of each node from now on.
+    /// Survival of each node from now on; none without a model.
     #[must_use]
-    pub fn curves(&self) -> &Curves {
-        &self.curves
+    pub fn curves(&self) -> Option<&Curves> {
+        self.curves.as_ref()
     }
 
     /// What may be run.
@@ -141,7 +138,11 @@ impl Outlook {
     }
 
     fn risks(&self, hours: f64) -> Vec<f64> {
-        let risk = |i: usize| if self.nodes[i].down { 1.0 } else { 1.0 - self.curves.at(i, hours) };
+        let survives = |i: usize| match &self.curves {
+            Some(curves) if !self.nodes[i].down => curves.at(i, hours),
+            _ => 0.0,
+        };
+        let risk = |i: usize| 1.0 - survives(i);
         (0..self.nodes.len()).map(risk).collect()
     }
 

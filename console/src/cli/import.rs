@@ -1,0 +1,224 @@
+//! `muster import`: other tools' results as a run, so that everything that works on runs works on them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use muster_import::Format;
+use muster_import::format::Content;
+use muster_playbook::report::rfc3339;
+use muster_store::{Record, Run, RunState, Store};
+use muster_wire::{Datum, Fact, Outcome, Profile, Reading, clean, limits};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::exit::{CONFIG, Code, Ended, FAIL, IO, PASS, Problem};
+use crate::input::{self, Fleet, Metric};
+use crate::{engine, out, session};
+
+/// Work under which every node of an imported run says which files it came from.
+const ORIGIN: &str = "collect/import";
+/// Nodes whose records are kept with one sync.
+const BATCH: usize = 256;
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  muster import results-summary.jsonl && muster results
+  muster import outputs/2026-11-20_10-00-00          a SuperBench output folder: the step series of every rank
+  muster import nccl_allreduce.log --node node007
+  muster import samples.csv --lower-is-better '*latency*' --json
+  muster import rules.yaml                           which rules can be applied; `criteria judge` applies them
+
+The format is told by the file's beginning; --format overrides that. A fleet's values keep their order: a node that
+comes twice has one sample of two values. Nothing in a file is run.")]
+pub struct Options {
+    /// Files, or SuperBench output folders.
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// How they are read.
+    #[command(flatten)]
+    pub reading: input::Reading,
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    /// Run id.
+    run: String,
+    formats: Vec<&'static str>,
+    files: Vec<Source>,
+    nodes: usize,
+    metrics: usize,
+    values: usize,
+    /// Benchmarks that failed on a node.
+    failed: Vec<Failed>,
+    /// What was not taken over and why.
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Source {
+    file: String,
+    sha256: String,
+}
+
+#[derive(Serialize)]
+struct Failed {
+    node: String,
+    benchmark: String,
+    why: String,
+}
+
+/// Reads, stores, tells.
+pub fn run(options: &Options, config: &Config) -> Ended {
+    let mut formats = BTreeSet::new();
+    for file in options.files.iter().filter(|f| !f.is_dir()) {
+        let format = input::open(file, options.reading.format).code(CONFIG)?;
+        if format == Format::SuperbenchRules {
+            return rules(file, options);
+        }
+        formats.insert(format.name());
+    }
+    if options.files.iter().any(|f| f.is_dir()) {
+        formats.insert(Format::SuperbenchRaw.name());
+    }
+    let fleet = input::fleet(&options.files, &options.reading).code(CONFIG)?;
+    let sources: Vec<Source> = options.files.iter().map(|f| source(f)).collect::<Result<_, _>>()?;
+    let run = keep(&fleet, &formats, &sources, config)?;
+    let values = fleet.metrics.iter().map(|m| (0..fleet.nodes.len()).map(|n| m.values(n).len()).sum::<usize>()).sum();
+    let failed = fleet.failures().into_iter();
+    let report = Report {
+        schema: "muster.import",
+        version: 1,
+        run,
+        formats: formats.into_iter().collect(),
+        files: sources,
+        nodes: fleet.nodes.len(),
+        metrics: fleet.metrics.len(),
+        values,
+        failed: failed
+            .map(|(node, work, why)| Failed { node: node.into(), benchmark: work.into(), why: why.into() })
+            .collect(),
+        notes: fleet.notes,
+    };
+    tell(&report, options.json)
+}
+
+fn tell(report: &Report, json: bool) -> Ended {
+    if json {
+        out::json(report)?;
+        return Ok(PASS);
+    }
+    for note in &report.notes {
+        eprintln!("{note}");
+    }
+    out::line(&format!(
+        "{} nodes, {} metrics, {} values as run {}",
+        report.nodes, report.metrics, report.values, report.run
+    ))?;
+    for failed in &report.failed {
+        out::line(&format!("{}: {} failed: {}", failed.node, failed.benchmark, failed.why))?;
+    }
+    Ok(PASS)
+}
+
+/// A rule file is not a result: what of it can be applied is said, and nothing is stored.
+fn rules(file: &Path, options: &Options) -> Ended {
+    let content = input::content(file, Format::SuperbenchRules, &options.reading).code(CONFIG)?;
+    let Content::Rules(rules) = content else { return Ok(PASS) };
+    let name = file.display();
+    out::line(&format!(
+        "{name}: {} rules can be applied, {} cannot; nothing was stored",
+        rules.rules.len(),
+        rules.refused.len()
+    ))?;
+    for refused in &rules.refused {
+        out::line(&format!("{name}:{}: rule {}: {}", refused.line, refused.rule, refused.why))?;
+    }
+    Ok(if rules.refused.is_empty() { PASS } else { FAIL })
+}
+
+fn source(file: &Path) -> Result<Source, Problem> {
+    // A folder is known by its name: its files are many and each rank's own.
+    let sha256 = if file.is_dir() { String::new() } else { input::sha256(file).code(CONFIG)? };
+    Ok(Source { file: clean(&file.display().to_string(), limits::TEXT_BYTES), sha256 })
+}
+
+fn keep(
+    fleet: &Fleet,
+    formats: &BTreeSet<&'static str>,
+    sources: &[Source],
+    config: &Config,
+) -> Result<String, Problem> {
+    let formats = formats.iter().copied().collect::<Vec<_>>().join("+");
+    let started_ms = engine::now_ms();
+    let stamp: String = rfc3339(started_ms).chars().filter(char::is_ascii_alphanumeric).take(15).collect();
+    let run = Run {
+        id: format!("{stamp}-import-{}-{:04x}", formats.replace('+', "-"), rand::random::<u16>()),
+        playbook: format!("import/{formats}"),
+        profile: Profile::Standard,
+        started_ms,
+        ended_ms: None,
+        nodes: fleet.nodes.clone(),
+        plan: fleet.works(),
+        state: RunState::Running,
+    };
+    let mut by_work: HashMap<&str, Vec<&Metric>> = HashMap::new();
+    fleet.metrics.iter().for_each(|m| by_work.entry(&m.id.benchmark).or_default().push(m));
+    let mut store = session::write_store(config)?;
+    store.begin(&run).code(IO)?;
+    for nodes in (0..fleet.nodes.len()).collect::<Vec<_>>().chunks(BATCH) {
+        let records = nodes.iter().flat_map(|&node| {
+            std::iter::once(origin(&run, &fleet.nodes[node], sources)).chain(fleet.records(&run, node, &by_work))
+        });
+        store.append_many(&records.collect::<Vec<_>>()).code(IO)?;
+    }
+    store.end(&run.id, RunState::Finished, engine::now_ms()).code(IO)?;
+    Ok(run.id)
+}
+
+fn origin(run: &Run, node: &str, sources: &[Source]) -> Record {
+    let fact =
+        |key: String, text: &str| Fact { key, reading: Reading::Value(Datum::Text(text.to_owned())), unit: None };
+    let both = |(at, source): (usize, &Source)| {
+        [fact(format!("import.{at}.file"), &source.file), fact(format!("import.{at}.sha256"), &source.sha256)]
+    };
+    Record {
+        run: run.id.clone(),
+        node: node.to_owned(),
+        work: ORIGIN.to_owned(),
+        outcome: Outcome::Done,
+        at_ms: run.started_ms,
+        elapsed_ns: 0,
+        series: Vec::new(),
+        facts: sources.iter().take(limits::FACTS / 2).enumerate().flat_map(both).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_node_says_which_file_it_came_from() {
+        let run = Run {
+            id: "r".into(),
+            playbook: "import/csv".into(),
+            profile: Profile::Standard,
+            started_ms: 7,
+            ended_ms: None,
+            nodes: vec!["a".into()],
+            plan: Vec::new(),
+            state: RunState::Running,
+        };
+        let record = origin(&run, "a", &[Source { file: "x.csv".into(), sha256: "ab".into() }]);
+        let keys: Vec<&str> = record.facts.iter().map(|f| f.key.as_str()).collect();
+        assert_eq!((record.work.as_str(), keys), (ORIGIN, vec!["import.0.file", "import.0.sha256"]));
+    }
+}

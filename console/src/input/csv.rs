@@ -1,0 +1,163 @@
+//! Reads plain sample files: `node,metric,value[,step]`, one value a row.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use anyhow::{Context, Result, bail};
+use muster_import::Series;
+use muster_wire::{Direction, MetricId, Unit, clean};
+
+use super::fleet::{Fleet, some};
+use crate::cli::Better;
+
+/// Columns under the names that a file gives them.
+#[derive(Clone, Debug)]
+pub struct Columns {
+    node: String,
+    metric: Option<String>,
+    value: String,
+    step: String,
+}
+
+impl Columns {
+    /// From `ours=theirs` pairs.
+    ///
+    /// # Errors
+    /// When a pair names no column of ours.
+    pub fn of(pairs: &[String]) -> Result<Self> {
+        let mut columns =
+            Self { node: "node".into(), metric: Some("metric".into()), value: "value".into(), step: "step".into() };
+        let mut metric = false;
+        for pair in pairs {
+            match pair.split_once('=') {
+                Some(("node", name)) => columns.node = name.to_owned(),
+                Some(("metric", name)) => (columns.metric, metric) = (Some(name.to_owned()), true),
+                Some(("value", name)) => columns.value = name.to_owned(),
+                Some(("step", name)) => columns.step = name.to_owned(),
+                _ => bail!("--columns '{pair}': node=…, metric=…, value=… or step=…"),
+            }
+        }
+        // A value under a name of its own is a metric of that name.
+        if columns.value != "value" && !metric {
+            columns.metric = None;
+        }
+        Ok(columns)
+    }
+}
+
+/// Reads a CSV into `fleet`. A value that is not a number is kept as NaN, so that the node fails instead of vanishing.
+/// Metrics called `benchmark/name@engine`, as we export them, keep their identity.
+///
+/// # Errors
+/// When a column is missing or a row is broken; the message names file and line.
+pub fn read(input: impl Read, file: &str, names: &Columns, fleet: &mut Fleet, better: &Better) -> Result<()> {
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
+    let header = reader.headers().with_context(|| format!("{file}: no header"))?.clone();
+    let column = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
+    let metric = names.metric.as_deref().map(column);
+    let (Some(node), Some(value), None | Some(Some(_))) = (column(&names.node), column(&names.value), metric) else {
+        let wanted: Vec<&str> = [Some(names.node.as_str()), names.metric.as_deref(), Some(names.value.as_str())]
+            .into_iter()
+            .flatten()
+            .collect();
+        let found: Vec<&str> = header.iter().collect();
+        bail!(
+            "{file}:1: the columns are {} and optionally {}; found '{}' (--columns gives other names)",
+            wanted.join(","),
+            names.step,
+            found.join(",")
+        );
+    };
+    let step = column(&names.step);
+    let mut rows: BTreeMap<(String, String), Vec<(f64, f64)>> = BTreeMap::new();
+    for (index, row) in reader.records().enumerate() {
+        let row = row.with_context(|| format!("{file}: row {}", index + 1))?;
+        let line = row.position().map_or(0, csv::Position::line);
+        let get = |at: usize| row.get(at).unwrap_or_default();
+        let metric = metric.flatten().map_or(names.value.as_str(), get);
+        if get(node).is_empty() || metric.is_empty() {
+            bail!("{file}:{line}: node and metric must not be empty");
+        }
+        let order = match step.map(get) {
+            None | Some("") => index as f64,
+            Some(text) => text.parse().with_context(|| format!("{file}:{line}: step '{text}' is not a number"))?,
+        };
+        let number = get(value).parse().unwrap_or(f64::NAN);
+        rows.entry((metric.to_owned(), clean(get(node), 255))).or_default().push((order, number));
+    }
+    if rows.is_empty() {
+        bail!("{file}: no rows");
+    }
+    take(rows, fleet, better)
+}
+
+fn take(rows: BTreeMap<(String, String), Vec<(f64, f64)>>, fleet: &mut Fleet, better: &Better) -> Result<()> {
+    let mut assumed: Vec<String> = Vec::new();
+    for ((name, node), mut values) in rows {
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let direction = better.direction(&name).unwrap_or_else(|| {
+            if assumed.last() != Some(&name) {
+                assumed.push(name.clone());
+            }
+            Direction::HigherIsBetter
+        });
+        let (metric, shown) = match identity(&name) {
+            Some(metric) => (metric, None),
+            None => (MetricId::new("csv", clean(&name, 255), "imported"), Some(clean(&name, 255))),
+        };
+        let values = values.into_iter().map(|v| v.1).collect();
+        fleet.add(&Series { node, metric, unit: Unit::Count, direction, values }, shown.as_deref())?;
+    }
+    if !assumed.is_empty() {
+        let names: Vec<&str> = assumed.iter().map(String::as_str).collect();
+        let which = some(&names);
+        fleet.notes.push(format!(
+            "{which}: taken as higher-is-better; say --higher-is-better or --lower-is-better with a pattern"
+        ));
+    }
+    Ok(())
+}
+
+/// `benchmark/name@engine` taken apart; the name may hold slashes, as ours and SuperBench's do.
+fn identity(name: &str) -> Option<MetricId> {
+    let (path, engine) = name.rsplit_once('@')?;
+    let (benchmark, metric) = path.rsplit_once('/')?;
+    let whole = !benchmark.is_empty() && !metric.is_empty() && !engine.is_empty();
+    whole.then(|| MetricId::new(clean(benchmark, 96), clean(metric, 96), clean(engine, 96)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fleet(text: &str, columns: &[&str]) -> Result<Fleet> {
+        let mut fleet = Fleet::default();
+        let columns: Vec<String> = columns.iter().map(|c| (*c).to_owned()).collect();
+        read(text.as_bytes(), "f.csv", &Columns::of(&columns)?, &mut fleet, &Better::default())?;
+        Ok(fleet)
+    }
+
+    #[test]
+    fn steps_set_the_order_and_bad_values_stay_visible() {
+        let fleet = fleet("node,metric,value,step\na,m,2,2\na,m,1,1\nb,m,oops,1\n", &[]).unwrap();
+        assert_eq!(fleet.metrics[0].values(0), [1.0, 2.0]);
+        assert!(fleet.metrics[0].values(1)[0].is_nan());
+        assert_eq!(fleet.metrics[0].shown.as_deref(), Some("m"));
+    }
+
+    #[test]
+    fn a_missing_column_is_named_with_the_file() {
+        let said = fleet("node,value\na,1\n", &[]).unwrap_err().to_string();
+        assert!(said.starts_with("f.csv:1: the columns are node,metric,value"), "{said}");
+    }
+
+    #[test]
+    fn columns_may_have_other_names_and_our_own_names_keep_their_identity() {
+        let fleet = fleet("gpu,perf\na,1\na,2\nb,3\n", &["node=gpu", "value=perf"]).unwrap();
+        assert_eq!((fleet.metrics[0].id.name.as_str(), fleet.metrics[0].values(0)), ("perf", &[1.0, 2.0][..]));
+        let own = super::identity("model:x/gpt/step@own").unwrap();
+        assert_eq!((own.benchmark.as_str(), own.name.as_str(), own.engine.as_str()), ("model:x/gpt", "step", "own"));
+        assert_eq!(super::identity("throughput"), None);
+        assert!(Columns::of(&["colour=red".to_owned()]).is_err());
+    }
+}

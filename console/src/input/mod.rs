@@ -1,0 +1,10 @@
+//! What files say: any known format becomes one fleet of metrics and nodes.
+
+mod csv;
+mod file;
+mod fleet;
+mod text;
+
+pub use file::{Reading, content, fleet, open, sha256};
+pub use fleet::{Fleet, Metric};
+pub use text::text;

@@ -1,0 +1,173 @@
+// Matrix products. bf16: C = A * B^T with both operands stored along k, on tensor cores, f32 sums. f32 and f64:
+// C = A * B, row-major, on the ordinary units. No edges: the launcher gives whole tiles.
+#include "common.cuh"
+
+#define TILE 128
+#define TILE_K 32
+#define STAGES 4
+#define STAGE_BYTES (TILE * TILE_K * 2)
+
+// Two bf16 values in (-2, 2) with random mantissas; exponents over four octaves.
+extern "C" __global__ void __launch_bounds__(512) fill_bf16(u32 *to, u64 words, u32 seed)
+{
+    u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += step)
+        to[i] = (pattern(seed, i) & 0x81ff81ffu) | 0x3e003e00u;
+}
+
+// A 16-byte piece of a tile row lies at its column xor the row: eight rows of ldmatrix then meet eight bank groups.
+__device__ __forceinline__ u32 place(u32 row, u32 piece)
+{
+    return row * (TILE_K * 2) + ((piece ^ ((row >> 1) & 3)) << 4);
+}
+
+__device__ __forceinline__ void fetch(u32 to, const unsigned short *from)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
+}
+
+__device__ __forceinline__ void stage(u32 shared, const unsigned short *a, const unsigned short *b, u32 k, u32 tile)
+{
+    u32 base = shared + (tile % STAGES) * 2 * STAGE_BYTES;
+#pragma unroll
+    for (u32 half = 0; half < 2; half++) {
+        u32 row = threadIdx.x / 4 + half * 64, piece = threadIdx.x % 4;
+        u64 at = (u64)row * k + tile * TILE_K + piece * 8;
+        fetch(base + place(row, piece), a + at);
+        fetch(base + STAGE_BYTES + place(row, piece), b + at);
+    }
+}
+
+__device__ __forceinline__ void four(u32 (&r)[4], u32 from)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(from)
+                 : "memory");
+}
+
+// 256 threads, tiles of 128x128, warps of 64x32 (two down, four across), four stages in 64 KiB of shared memory.
+extern "C" __global__ void __launch_bounds__(256, 2)
+    gemm_bf16(float *c, const unsigned short *a, const unsigned short *b, u32 n, u32 k)
+{
+    extern __shared__ __align__(128) unsigned char memory[];
+    u32 shared = (u32)__cvta_generic_to_shared(memory);
+    u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u32 down = (warp % 2) * 64, across = (warp / 2) * 32;
+    a += (u64)blockIdx.y * TILE * k;
+    b += (u64)blockIdx.x * TILE * k;
+    u32 tiles = k / TILE_K;
+    float sum[4][4][4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+#pragma unroll
+            for (int e = 0; e < 4; e++) sum[i][j][e] = 0.0f;
+#pragma unroll
+    for (u32 t = 0; t < STAGES - 1; t++) {
+        if (t < tiles) stage(shared, a, b, k, t);
+        asm volatile("cp.async.commit_group;" : : : "memory");
+    }
+#pragma unroll 1
+    for (u32 t = 0; t < tiles; t++) {
+        asm volatile("cp.async.wait_group %0;" : : "n"(STAGES - 2) : "memory");
+        __syncthreads();
+        if (t + STAGES - 1 < tiles) stage(shared, a, b, k, t + STAGES - 1);
+        asm volatile("cp.async.commit_group;" : : : "memory");
+        u32 base = shared + (t % STAGES) * 2 * STAGE_BYTES;
+#pragma unroll
+        for (u32 slice = 0; slice < 2; slice++) {
+            u32 x[4][4], y[2][4];
+            u32 piece = slice * 2 + lane / 16;
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) four(x[i], base + place(down + i * 16 + lane % 16, piece));
+#pragma unroll
+            for (u32 j = 0; j < 2; j++) four(y[j], base + STAGE_BYTES + place(across + j * 16 + lane % 16, piece));
+#pragma unroll
+            for (u32 i = 0; i < 4; i++)
+#pragma unroll
+                for (u32 j = 0; j < 4; j++)
+                    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
+                                 "{%8,%9}, {%0,%1,%2,%3};"
+                                 : "+f"(sum[i][j][0]), "+f"(sum[i][j][1]), "+f"(sum[i][j][2]), "+f"(sum[i][j][3])
+                                 : "r"(x[i][0]), "r"(x[i][1]), "r"(x[i][2]), "r"(x[i][3]), "r"(y[j / 2][j % 2]),
+                                   "r"(y[j / 2][j % 2 + 2]));
+        }
+    }
+#pragma unroll
+    for (u32 i = 0; i < 4; i++)
+#pragma unroll
+        for (u32 j = 0; j < 4; j++) {
+            u64 row = (u64)blockIdx.y * TILE + down + i * 16 + lane / 4;
+            u64 column = (u64)blockIdx.x * TILE + across + j * 8 + lane % 4 * 2;
+            *(float2 *)(c + row * n + column) = make_float2(sum[i][j][0], sum[i][j][1]);
+            *(float2 *)(c + (row + 8) * n + column) = make_float2(sum[i][j][2], sum[i][j][3]);
+        }
+}
+
+// Tiles of SIDE x SIDE with 256 threads, each EDGE x EDGE sums; the next slice is fetched while this one is used.
+template <typename T, int SIDE, int DEEP> __device__ __forceinline__ void simt(T *c, const T *a, const T *b, u32 n, u32 k)
+{
+    const int EDGE = SIDE / 16, LOADS = SIDE * DEEP / 256;
+    __shared__ T left[2][DEEP][SIDE + 4], right[2][DEEP][SIDE];
+    u32 tx = threadIdx.x % 16, ty = threadIdx.x / 16;
+    a += (u64)blockIdx.y * SIDE * k;
+    b += (u64)blockIdx.x * SIDE;
+    T sum[EDGE][EDGE], next_a[LOADS], next_b[LOADS];
+#pragma unroll
+    for (int i = 0; i < EDGE; i++)
+#pragma unroll
+        for (int j = 0; j < EDGE; j++) sum[i][j] = T(0);
+    u32 slices = k / DEEP;
+#pragma unroll 1
+    for (u32 s = 0; s <= slices; s++) {
+        if (s < slices) {
+#pragma unroll
+            for (int l = 0; l < LOADS; l++) {
+                u32 at = threadIdx.x + l * 256;
+                next_a[l] = a[(u64)(at / DEEP) * k + s * DEEP + at % DEEP];
+                next_b[l] = b[(u64)(s * DEEP + at / SIDE) * n + at % SIDE];
+            }
+        }
+        if (s > 0) {
+            u32 now = (s - 1) & 1;
+#pragma unroll
+            for (int d = 0; d < DEEP; d++) {
+                T x[EDGE], y[EDGE];
+#pragma unroll
+                for (int i = 0; i < EDGE; i++) x[i] = left[now][d][ty * EDGE + i];
+#pragma unroll
+                for (int j = 0; j < EDGE; j++) y[j] = right[now][d][tx + j * 16];
+#pragma unroll
+                for (int i = 0; i < EDGE; i++)
+#pragma unroll
+                    for (int j = 0; j < EDGE; j++) sum[i][j] += x[i] * y[j];
+            }
+        }
+        if (s < slices) {
+#pragma unroll
+            for (int l = 0; l < LOADS; l++) {
+                u32 at = threadIdx.x + l * 256;
+                left[s & 1][at % DEEP][at / DEEP] = next_a[l];
+                right[s & 1][at / SIDE][at % SIDE] = next_b[l];
+            }
+        }
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < EDGE; i++)
+#pragma unroll
+        for (int j = 0; j < EDGE; j++)
+            c[((u64)blockIdx.y * SIDE + ty * EDGE + i) * n + (u64)blockIdx.x * SIDE + tx + j * 16] = sum[i][j];
+}
+
+extern "C" __global__ void __launch_bounds__(256) gemm_f32(float *c, const float *a, const float *b, u32 n, u32 k)
+{
+    simt<float, 128, 8>(c, a, b, n, k);
+}
+
+extern "C" __global__ void __launch_bounds__(256) gemm_f64(double *c, const double *a, const double *b, u32 n, u32 k)
+{
+    simt<double, 64, 16>(c, a, b, n, k);
+}

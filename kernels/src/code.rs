@@ -1,0 +1,59 @@
+//! Which compiled kernels are shipped, and which of them a device loads.
+//!
+//! The files under `prebuilt` are outputs of `build.py`, which also holds them to their sources.
+
+/// Compiled kernels of one source file.
+#[derive(Clone, Copy, Debug)]
+pub struct Module {
+    /// `memory`, `burn`, `gemm`.
+    pub name: &'static str,
+    /// Machine code, or PTX with the NUL that the driver expects.
+    pub image: &'static [u8],
+}
+
+/// Modules that one kind of device loads.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Engine in the identity of every metric: results of machine code and of just-in-time code are never compared.
+    pub engine: &'static str,
+    /// All modules.
+    pub modules: [Module; 3],
+}
+
+macro_rules! target {
+    ($engine:literal, $suffix:literal) => {
+        Target {
+            engine: $engine,
+            modules: [target!(@ "memory", $suffix), target!(@ "burn", $suffix), target!(@ "gemm", $suffix)],
+        }
+    };
+    (@ $name:literal, $suffix:literal) => {
+        Module { name: $name, image: include_bytes!(concat!("../prebuilt/", $name, ".", $suffix)) }
+    };
+}
+
+macro_rules! text {
+    ($name:literal) => {
+        Module {
+            name: $name,
+            image: concat!(include_str!(concat!("../prebuilt/", $name, ".compute_80.ptx")), "\0").as_bytes(),
+        }
+    };
+}
+
+const SM_80: Target = target!("own", "sm_80.cubin");
+const SM_90: Target = target!("own", "sm_90a.cubin");
+const SM_100: Target = target!("own", "sm_100a.cubin");
+/// What every device from sm_80 on can compile for itself.
+pub const PTX: Target = Target { engine: "own-ptx", modules: [text!("memory"), text!("burn"), text!("gemm")] };
+
+/// Machine code for a compute capability, if any is shipped.
+#[must_use]
+pub const fn machine_code(capability: (i32, i32)) -> Option<Target> {
+    match capability {
+        (8, _) => Some(SM_80),
+        (9, 0) => Some(SM_90),
+        (10, 0) => Some(SM_100),
+        _ => None,
+    }
+}

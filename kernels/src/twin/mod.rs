@@ -1,0 +1,9 @@
+//! What every kernel must compute, on the CPU. Plain loops: these are read to be believed, not to be fast.
+
+mod burn;
+mod gemm;
+mod memory;
+
+pub use burn::{Burn, digest};
+pub use gemm::{bf16_word, bf16_words, error, product, transposed_product};
+pub use memory::{Page, chain, fold, mix, page, pattern, sum, triad};

@@ -1,0 +1,155 @@
+//! Arithmetic on 32 lanes at once. Values lie in 64 bits, cut to their width; floats as their bits.
+
+use crate::code::{Compare, Two, Ty};
+
+pub(crate) type Lanes = [u64; 32];
+
+fn map(a: &Lanes, b: &Lanes, f: impl Fn(u64, u64) -> u64) -> Lanes {
+    std::array::from_fn(|lane| f(a[lane], b[lane]))
+}
+
+fn f32_of(bits: u64) -> f32 {
+    f32::from_bits(bits as u32)
+}
+
+fn with_f32(a: &Lanes, b: &Lanes, f: impl Fn(f32, f32) -> f32) -> Lanes {
+    map(a, b, |a, b| u64::from(f(f32_of(a), f32_of(b)).to_bits()))
+}
+
+fn with_f64(a: &Lanes, b: &Lanes, f: impl Fn(f64, f64) -> f64) -> Lanes {
+    map(a, b, |a, b| f(f64::from_bits(a), f64::from_bits(b)).to_bits())
+}
+
+/// Two operands, one result.
+pub(crate) fn two(op: Two, ty: Ty, a: &Lanes, b: &Lanes) -> Option<Lanes> {
+    Some(match (ty, op) {
+        (Ty::F32, Two::Add) => with_f32(a, b, |a, b| a + b),
+        (Ty::F32, Two::Sub) => with_f32(a, b, |a, b| a - b),
+        (Ty::F32, Two::Mul) => with_f32(a, b, |a, b| a * b),
+        (Ty::F32, Two::Div) => with_f32(a, b, |a, b| a / b),
+        (Ty::F64, Two::Add) => with_f64(a, b, |a, b| a + b),
+        (Ty::F64, Two::Sub) => with_f64(a, b, |a, b| a - b),
+        (Ty::F64, Two::Mul) => with_f64(a, b, |a, b| a * b),
+        (Ty::F64, Two::Div) => with_f64(a, b, |a, b| a / b),
+        (Ty::F32 | Ty::F64, _) => return None,
+        _ => whole(op, ty, a, b),
+    })
+}
+
+fn whole(op: Two, ty: Ty, a: &Lanes, b: &Lanes) -> Lanes {
+    let bits = 8 * ty.size() as u64;
+    let signed = matches!(ty, Ty::S(_));
+    let cut = |f: &dyn Fn(u64, u64) -> u64| map(a, b, |a, b| ty.cut(f(a, b)));
+    let wide = |a, b| {
+        if signed { i128::from(ty.signed(a)) * i128::from(ty.signed(b)) } else { i128::from(a) * i128::from(b) }
+    };
+    match op {
+        Two::Add => map(a, b, |a, b| ty.cut(a.wrapping_add(b))),
+        Two::Sub => map(a, b, |a, b| ty.cut(a.wrapping_sub(b))),
+        Two::Mul => map(a, b, |a, b| ty.cut(a.wrapping_mul(b))),
+        Two::MulWide => map(a, b, |a, b| wide(ty.cut(a), ty.cut(b)) as u64),
+        Two::MulHi => map(a, b, |a, b| ty.cut((wide(ty.cut(a), ty.cut(b)) >> bits) as u64)),
+        Two::And => map(a, b, |a, b| a & b),
+        Two::Or => map(a, b, |a, b| a | b),
+        Two::Xor => map(a, b, |a, b| ty.cut(a ^ b)),
+        // Shifts take a 32-bit count and give nothing past the width.
+        Two::Shl => map(a, b, |a, b| if b & 0xffff_ffff >= bits { 0 } else { ty.cut(a << (b & 63)) }),
+        Two::Shr if signed => map(a, b, |a, b| ty.cut((ty.signed(a) >> (b & 0xffff_ffff).min(63)).cast_unsigned())),
+        Two::Shr => map(a, b, |a, b| if b & 0xffff_ffff >= bits { 0 } else { a >> (b & 63) }),
+        Two::Div if signed => cut(&|a, b| ty.signed(a).checked_div(ty.signed(b)).unwrap_or(-1).cast_unsigned()),
+        Two::Div => cut(&|a, b| a.checked_div(b).unwrap_or(u64::MAX)),
+        Two::Rem if signed => cut(&|a, b| ty.signed(a).checked_rem(ty.signed(b)).unwrap_or(-1).cast_unsigned()),
+        Two::Rem => cut(&|a, b| a.checked_rem(b).unwrap_or(a)),
+        Two::Min if signed => cut(&|a, b| ty.signed(a).min(ty.signed(b)).cast_unsigned()),
+        Two::Max if signed => cut(&|a, b| ty.signed(a).max(ty.signed(b)).cast_unsigned()),
+        Two::Min => cut(&|a, b| a.min(b)),
+        Two::Max => cut(&|a, b| a.max(b)),
+    }
+}
+
+/// One value, for atomics.
+pub(crate) fn one(op: Two, ty: Ty, a: u64, b: u64) -> Option<u64> {
+    two(op, ty, &[a; 32], &[ty.cut(b); 32]).map(|lanes| lanes[0])
+}
+
+/// `a * b + c` in integers.
+pub(crate) fn mad(ty: Ty, wide: bool, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    if wide {
+        return map(&whole(Two::MulWide, ty, a, b), c, u64::wrapping_add);
+    }
+    map(&whole(Two::Mul, ty, a, b), c, |ab, c| ty.cut(ab.wrapping_add(c)))
+}
+
+/// `a * b + c` rounded once.
+pub(crate) fn fma(ty: Ty, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
+    std::array::from_fn(|l| match ty {
+        Ty::F32 => u64::from(f32_of(a[l]).mul_add(f32_of(b[l]), f32_of(c[l])).to_bits()),
+        _ => f64::from_bits(a[l]).mul_add(f64::from_bits(b[l]), f64::from_bits(c[l])).to_bits(),
+    })
+}
+
+/// One per lane where the comparison holds.
+pub(crate) fn compare(op: Compare, ty: Ty, a: &Lanes, b: &Lanes) -> Lanes {
+    let holds = |order: Option<std::cmp::Ordering>| {
+        u64::from(match (op, order) {
+            // Unordered: not a number is equal to nothing; `ne` of PTX is false then as well.
+            (_, None) => false,
+            (Compare::Eq, Some(o)) => o.is_eq(),
+            (Compare::Ne, Some(o)) => o.is_ne(),
+            (Compare::Lt, Some(o)) => o.is_lt(),
+            (Compare::Le, Some(o)) => o.is_le(),
+            (Compare::Gt, Some(o)) => o.is_gt(),
+            (Compare::Ge, Some(o)) => o.is_ge(),
+        })
+    };
+    match ty {
+        Ty::F32 => map(a, b, |a, b| holds(f32_of(a).partial_cmp(&f32_of(b)))),
+        Ty::F64 => map(a, b, |a, b| holds(f64::from_bits(a).partial_cmp(&f64::from_bits(b)))),
+        Ty::S(_) => map(a, b, |a, b| holds(Some(ty.signed(a).cmp(&ty.signed(b))))),
+        _ => map(a, b, |a, b| holds(Some(ty.cut(a).cmp(&ty.cut(b))))),
+    }
+}
+
+/// Conversion between widths and kinds, rounding to nearest; `None` for what the kernels do not use.
+pub(crate) fn convert(to: Ty, from: Ty, a: &Lanes) -> Option<Lanes> {
+    let each = |f: &dyn Fn(u64) -> u64| a.map(f);
+    Some(match (to, from) {
+        (Ty::U(_) | Ty::S(_), Ty::U(_)) => each(&|v| to.cut(from.cut(v))),
+        (Ty::U(_) | Ty::S(_), Ty::S(_)) => each(&|v| to.cut(from.signed(v).cast_unsigned())),
+        (Ty::F32, Ty::U(_)) => each(&|v| u64::from((from.cut(v) as f32).to_bits())),
+        (Ty::F32, Ty::S(_)) => each(&|v| u64::from((from.signed(v) as f32).to_bits())),
+        (Ty::F64, Ty::U(_)) => each(&|v| (from.cut(v) as f64).to_bits()),
+        (Ty::F64, Ty::S(_)) => each(&|v| (from.signed(v) as f64).to_bits()),
+        (Ty::F64, Ty::F32) => each(&|v| f64::from(f32_of(v)).to_bits()),
+        (Ty::F32, Ty::F64) => each(&|v| u64::from((f64::from_bits(v) as f32).to_bits())),
+        _ => return None,
+    })
+}
+
+/// `b` with the low `length` bits of `a` at `start`.
+pub(crate) fn insert(a: &Lanes, b: &Lanes, start: &Lanes, length: &Lanes) -> Lanes {
+    std::array::from_fn(|l| {
+        let field = ((1_u64 << (length[l] & 63)) - 1) << (start[l] & 31) & 0xffff_ffff;
+        (b[l] & !field) | (a[l] << (start[l] & 31) & field)
+    })
+}
+
+/// What a warp's product of 16x16 and 16x8 bf16 matrices adds to its f32 sums.
+///
+/// Products are exact, summed in f64 in the order of k, then the old sum is added and the result rounded once.
+/// Hardware rounds in its own ways; digests of real devices are compared with each other, never with this.
+pub(crate) fn mma(a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec<Lanes> {
+    let bf16 = |word: u64, half: usize| f64::from(f32::from_bits((word as u32 >> (16 * half)) << 16));
+    // Element (row, k) of A lies in register (row / 8) + 2 * (k / 8) of lane (row % 8) * 4 + (k % 8) / 2.
+    let left = |row: usize, k: usize| bf16(a[row / 8 + 2 * (k / 8)][(row % 8) * 4 + k % 8 / 2], k % 2);
+    let right = |k: usize, column: usize| bf16(b[k / 8][column * 4 + k % 8 / 2], k % 2);
+    let mut out = vec![[0; 32]; 4];
+    for (register, lanes) in out.iter_mut().enumerate() {
+        for (lane, value) in lanes.iter_mut().enumerate() {
+            let (row, column) = (lane / 4 + 8 * (register / 2), lane % 4 * 2 + register % 2);
+            let sum: f64 = (0..16).map(|k| left(row, k) * right(k, column)).sum();
+            *value = u64::from(((sum + f64::from(f32_of(c[register][lane]))) as f32).to_bits());
+        }
+    }
+    out
+}

@@ -1,0 +1,88 @@
+//! One block: its shared memory, its warps in random turns, and its barrier.
+
+use crate::device::Launch;
+use crate::fault::Faults;
+use crate::memory::Memory;
+use crate::rng::Rng;
+use crate::step::{Env, Turn};
+use crate::trap::{Trap, Why};
+use crate::warp::Warp;
+
+/// Shared memory that nobody wrote reads as not-a-number.
+const POISON: u8 = 0xff;
+/// Instructions of one block after which it is taken for endless.
+const ENOUGH: u64 = 2_000_000_000;
+/// Longest turn of a warp, instructions.
+const TURN: u64 = 48;
+/// Warps that a multiprocessor serves at the same time.
+const SCHEDULERS: u64 = 4;
+
+/// Where and when a block runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) block: [u32; 3],
+    pub(crate) sm: u32,
+    pub(crate) sms: u32,
+    /// Cycles of the multiprocessor before this block.
+    pub(crate) begin: u64,
+}
+
+/// Runs a block to its end; the cycles it took.
+pub(crate) fn run(
+    launch: &Launch<'_>,
+    place: Place,
+    memory: &mut Memory,
+    faults: &Faults,
+    rng: &mut Rng,
+) -> Result<u64, Trap> {
+    let threads = launch.block.iter().product::<u32>();
+    let mut warps: Vec<Warp> = (0..threads.div_ceil(32)).map(|w| Warp::new(launch, w, threads)).collect();
+    let slow = faults.slowness(place.sm);
+    let shared = vec![POISON; launch.kernel.shared + launch.shared];
+    let flips = faults.flips.iter().filter(|f| f.sm == place.sm).map(|f| (*f, 0)).collect();
+    let mut env = Env { launch, place, memory, shared, slow, flips, rng };
+    let mut ready: Vec<usize> = (0..warps.len()).collect();
+    let mut steps = 0;
+    while !ready.is_empty() {
+        let pick = env.rng.below(ready.len() as u64) as usize;
+        let index = ready[pick];
+        let mut turn = 1 + env.rng.below(TURN);
+        steps += turn;
+        while turn > 0 {
+            let line = warps[index].line(launch.kernel);
+            let went = warps[index].step(&mut env).map_err(|why| trap(launch, place, (index, line), why))?;
+            if went != Turn::Went {
+                ready.swap_remove(pick);
+                break;
+            }
+            turn -= 1;
+        }
+        if steps > ENOUGH {
+            let line = warps[index].line(launch.kernel);
+            return Err(trap(launch, place, (index, line), Why::Endless));
+        }
+        if ready.is_empty() && warps.iter().any(Warp::waits) {
+            meet(&mut warps).map_err(|i| trap(launch, place, (i, warps[i].line(launch.kernel)), Why::Deadlock))?;
+            ready = (0..warps.len()).filter(|i| !warps[*i].done()).collect();
+        }
+    }
+    let longest = warps.iter().map(|w| w.cycles).max().unwrap_or(0);
+    let together = warps.iter().map(|w| w.cycles).sum::<u64>() / SCHEDULERS;
+    Ok((longest.max(together) as f64 * slow) as u64)
+}
+
+/// Lets everybody pass the barrier, at the time of the last; the warp that can never come, if there is one.
+fn meet(warps: &mut [Warp]) -> Result<(), usize> {
+    if let Some(index) = warps.iter().position(|w| !w.arrived()) {
+        return Err(index);
+    }
+    let last = warps.iter().map(|w| w.cycles).max().unwrap_or(0);
+    for warp in warps.iter_mut().filter(|w| !w.done()) {
+        warp.pass(last);
+    }
+    Ok(())
+}
+
+fn trap(launch: &Launch<'_>, place: Place, (warp, line): (usize, usize), why: Why) -> Trap {
+    Trap { kernel: launch.kernel.name.clone(), line, block: place.block, thread: warp as u32 * 32, why }
+}

@@ -1,0 +1,116 @@
+//! Device memory: which bytes belong to whom, what an access outside does, and which cells keep a wrong bit.
+
+use crate::trap::Why;
+
+/// First address that is handed out.
+pub const BASE: u64 = 0x7000_0000_0000;
+const ALIGN: u64 = 512;
+/// What nobody wrote yet.
+const FRESH: u8 = 0xa5;
+
+#[derive(Debug)]
+struct Allocation {
+    at: u64,
+    bytes: Vec<u8>,
+}
+
+/// A bit of one byte that reads the same whatever was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Bytes from [`BASE`].
+    pub offset: u64,
+    /// 0 to 7.
+    pub bit: u8,
+    /// What it reads.
+    pub one: bool,
+}
+
+/// Memory of one device.
+#[derive(Debug)]
+pub struct Memory {
+    /// In address order, with a gap of at least [`ALIGN`] after each.
+    allocations: Vec<Allocation>,
+    capacity: u64,
+    stuck: Vec<Stuck>,
+    last: usize,
+    /// Bytes that kernels moved since the last look.
+    pub(crate) moved: u64,
+}
+
+impl Memory {
+    /// Empty memory of `capacity` bytes.
+    #[must_use]
+    pub fn new(capacity: u64, stuck: Vec<Stuck>) -> Self {
+        Self { allocations: Vec::new(), capacity, stuck, last: 0, moved: 0 }
+    }
+
+    /// Bytes free and in all.
+    #[must_use]
+    pub fn room(&self) -> (u64, u64) {
+        let used: u64 = self.allocations.iter().map(|a| a.bytes.len() as u64).sum();
+        (self.capacity.saturating_sub(used), self.capacity)
+    }
+
+    /// Address of `size` fresh bytes, in the first gap that holds them; nothing when memory is short.
+    pub fn allocate(&mut self, size: u64) -> Option<u64> {
+        if size == 0 || size > self.room().0 {
+            return None;
+        }
+        let (mut at, mut slot) = (BASE, 0);
+        for (next, held) in self.allocations.iter().enumerate() {
+            if held.at >= at + size + ALIGN {
+                break;
+            }
+            at = (held.at + held.bytes.len() as u64 + ALIGN).next_multiple_of(ALIGN);
+            slot = next + 1;
+        }
+        self.allocations.insert(slot, Allocation { at, bytes: vec![FRESH; usize::try_from(size).ok()?] });
+        Some(at)
+    }
+
+    /// Gives an allocation back; false when none begins there.
+    pub fn free(&mut self, at: u64) -> bool {
+        let found = self.allocations.iter().position(|a| a.at == at);
+        found.map(|index| self.allocations.remove(index)).is_some()
+    }
+
+    fn find(&mut self, at: u64, size: usize) -> Result<(usize, usize), Why> {
+        let fits = |a: &Allocation| a.at <= at && at + size as u64 <= a.at + a.bytes.len() as u64;
+        if !self.allocations.get(self.last).is_some_and(fits) {
+            let found = self.allocations.iter().position(fits);
+            self.last = found.ok_or(Why::Outside { space: "global", at, size })?;
+        }
+        Ok((self.last, (at - self.allocations[self.last].at) as usize))
+    }
+
+    /// The bytes at `at`.
+    ///
+    /// # Errors
+    /// When they do not lie in one allocation.
+    pub fn read(&mut self, at: u64, size: usize) -> Result<&[u8], Why> {
+        let (index, from) = self.find(at, size)?;
+        let bytes = &mut self.allocations[index].bytes[from..from + size];
+        for stuck in &self.stuck {
+            let cell = (BASE + stuck.offset).checked_sub(at).and_then(|i| bytes.get_mut(i as usize));
+            if let Some(cell) = cell {
+                *cell = if stuck.one { *cell | 1 << stuck.bit } else { *cell & !(1 << stuck.bit) };
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Writes `bytes` at `at`.
+    ///
+    /// # Errors
+    /// When they do not lie in one allocation.
+    pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Why> {
+        let (index, from) = self.find(at, bytes.len())?;
+        self.allocations[index].bytes[from..from + bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Little-endian bytes as a number; at most eight.
+pub(crate) fn number(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte))
+}

@@ -1,0 +1,93 @@
+//! Opcode words to operations.
+
+use crate::code::{Compare, Op, Shuffle, Space, Two, Ty};
+
+/// Operation and type of `word`, such as `add.s32`; `None` for what the kernels do not use.
+pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
+    let parts: Vec<&str> = word.split('.').collect();
+    let has = |part: &str| parts.contains(&part);
+    let types: Vec<Ty> = parts.iter().filter_map(|p| Ty::parse(p)).collect();
+    let ty = types.last().copied().unwrap_or(Ty::U(4));
+    let whole = has("f32") || has("f64");
+    // Other roundings, flushes and saturation would be other instructions.
+    if whole && parts.iter().any(|p| matches!(*p, "ftz" | "sat" | "rz" | "rm" | "rp" | "approx")) {
+        return None;
+    }
+    let op = match parts[0] {
+        "mov" | "cvta" => Op::Mov,
+        "ld" => Op::Load { space: space(&parts)?, past_l1: has("cg") },
+        "st" => Op::Store(space(&parts)?),
+        "not" => Op::Not,
+        "neg" => Op::Neg,
+        "mad" if has("lo") || has("wide") => Op::Mad { wide: has("wide") },
+        "fma" if has("rn") => Op::Fma,
+        "cvt" => return Some((Op::Convert { from: ty }, *types.first()?)),
+        "setp" if parts.len() == 3 => Op::Set(compare(parts.get(1)?)?),
+        "selp" => Op::Select,
+        "bfi" => Op::Bfi,
+        "bra" => Op::Branch,
+        "ret" | "exit" => Op::Leave,
+        "bar" | "barrier" if has("warp") => Op::WarpBarrier,
+        "bar" | "barrier" if has("sync") => Op::Barrier,
+        "shfl" if has("sync") => Op::Shuffle(shuffle(&parts)?),
+        "atom" | "red" => Op::Atomic(space(&parts)?, parts.iter().find_map(|p| two(p))?),
+        "mma" if word.ends_with("m16n8k16.row.col.f32.bf16.bf16.f32") => Op::Mma,
+        "ldmatrix" if has("m8n8") && has("b16") => Op::LdMatrix { transposed: has("trans") },
+        "cp" if has("commit_group") => Op::Commit,
+        "cp" if has("wait_group") => Op::Wait,
+        "cp" if has("async") && has("shared") && has("global") => Op::CopyAsync,
+        "mul" if has("wide") => Op::Two(Two::MulWide),
+        "mul" if has("hi") => Op::Two(Two::MulHi),
+        base => Op::Two(two(base)?),
+    };
+    Some((op, ty))
+}
+
+fn space(parts: &[&str]) -> Option<Space> {
+    parts.iter().find_map(|part| match *part {
+        "global" => Some(Space::Global),
+        "shared" => Some(Space::Shared),
+        "param" => Some(Space::Param),
+        _ => None,
+    })
+}
+
+fn two(word: &str) -> Option<Two> {
+    Some(match word {
+        "add" => Two::Add,
+        "sub" => Two::Sub,
+        "mul" => Two::Mul,
+        "div" => Two::Div,
+        "rem" => Two::Rem,
+        "and" => Two::And,
+        "or" => Two::Or,
+        "xor" => Two::Xor,
+        "shl" => Two::Shl,
+        "shr" => Two::Shr,
+        "min" => Two::Min,
+        "max" => Two::Max,
+        _ => return None,
+    })
+}
+
+fn compare(word: &str) -> Option<Compare> {
+    Some(match word {
+        "eq" => Compare::Eq,
+        "ne" => Compare::Ne,
+        "lt" | "lo" => Compare::Lt,
+        "le" | "ls" => Compare::Le,
+        "gt" | "hi" => Compare::Gt,
+        "ge" | "hs" => Compare::Ge,
+        _ => return None,
+    })
+}
+
+fn shuffle(parts: &[&str]) -> Option<Shuffle> {
+    parts.iter().find_map(|part| match *part {
+        "bfly" => Some(Shuffle::Xor),
+        "down" => Some(Shuffle::Down),
+        "up" => Some(Shuffle::Up),
+        "idx" => Some(Shuffle::Index),
+        _ => None,
+    })
+}
