@@ -12,7 +12,7 @@ use crate::error::unknown;
 use crate::{Playbook, PlaybookError, Problem, Step};
 
 const PLAYBOOK_FIELDS: &[&str] = &["name", "title", "about", "profile", "steps"];
-const STEP_FIELDS: &[&str] = &["id", "about", "collect", "run", "profile", "drop_failed", "limit_s"];
+const STEP_FIELDS: &[&str] = &["id", "about", "collect", "run", "profile", "drop_failed", "select", "limit_s"];
 /// Longest limit a step may set: a week.
 const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
 
@@ -120,6 +120,7 @@ impl Reader<'_> {
             about: self.string(table, "about").unwrap_or_default(),
             profile: self.profile(table),
             drop_failed: self.flag(table, "drop_failed"),
+            select: self.flag(table, "select"),
             limit: self.limit(table),
             line: self.line(span),
             id: id?,

@@ -1,10 +1,12 @@
 //! The one place where fleet, store, analysis, playbook and screen meet. Carries values; computes nothing itself.
 
+mod advice;
 mod assess;
 mod board;
 mod focus;
 mod gather;
 pub mod incidents;
+mod knowledge;
 mod observe;
 mod picture;
 mod places;
@@ -12,8 +14,10 @@ mod probe;
 mod scan;
 mod shape;
 
+pub use advice::{Advice, Basis, CAP_H, incident_settings, picture, saved};
 pub use assess::{Assessment, assess, company};
 pub use board::Board;
+pub use knowledge::{Log, Measured};
 pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};

@@ -164,11 +164,8 @@ impl Outlook {
             mode,
             exploration: question.exploration,
         });
-        let chosen = if selection.picks.is_empty() {
-            Vec::new()
-        } else {
-            nodes_to_validate(&of_up, selection.coverage, p0)
-        };
+        let chosen =
+            if selection.picks.is_empty() { Vec::new() } else { nodes_to_validate(&of_up, selection.coverage, p0) };
         Answer { risks, joint, p0, validate: chosen.into_iter().map(|k| up[k]).collect(), selection }
     }
 }
