@@ -4,11 +4,11 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use muster_fleet::{LinkState, Node};
-use muster_playbook::{Plan, Playbook, builtin};
+use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, PlaybookRow, RunInfo, RunPhase, Snapshot, StepProgress,
-    StepRow, Work,
+    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Part, RunInfo, RunPhase, Selector, Snapshot, StepProgress,
+    Work,
 };
 use muster_wire::{Level, Outcome};
 
@@ -52,7 +52,12 @@ impl Board {
     pub fn new(title: &str, nodes: &[Node]) -> Self {
         let rows: Vec<Arc<NodeRow>> = nodes.iter().map(|node| Arc::new(row(node))).collect();
         let places = nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
-        let now = Snapshot { title: title.to_owned(), playbooks: playbooks(), now_ms: now_ms(), ..Snapshot::default() };
+        let now = Snapshot {
+            title: title.to_owned(),
+            playbooks: picture::playbooks(),
+            now_ms: now_ms(),
+            ..Snapshot::default()
+        };
         let inner = Inner {
             published: Arc::new(now.clone()),
             now,
@@ -131,6 +136,13 @@ impl Board {
         let mut inner = self.lock();
         inner.focus = Some(node.to_owned());
         (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// What the Selector says from now on.
+    pub fn advise(&self, part: Part<Selector>) {
+        let mut inner = self.lock();
+        inner.now.selector = part;
+        inner.dirty = true;
     }
 
     /// Tells the user something.
@@ -373,25 +385,4 @@ fn link(state: &LinkState) -> Link {
 
 fn step(id: &str, total: usize) -> StepProgress {
     StepProgress { id: id.to_owned(), done: 0, failed: 0, total, groups: Arc::from([]) }
-}
-
-fn playbooks() -> Arc<[PlaybookRow]> {
-    let parsed = builtin().iter().filter_map(|(name, text)| Playbook::parse(text, name).ok());
-    parsed
-        .map(|book| PlaybookRow {
-            steps: book
-                .steps
-                .iter()
-                .map(|s| StepRow {
-                    id: s.id.clone(),
-                    about: s.about.clone(),
-                    work: s.collect.iter().chain(&s.run).cloned().collect(),
-                })
-                .collect(),
-            name: book.name,
-            title: book.title,
-            about: book.about,
-            profile: book.profile,
-        })
-        .collect()
 }
