@@ -6,5 +6,5 @@ mod fleet;
 mod text;
 
 pub use file::{Reading, content, fleet, open, sha256};
-pub use fleet::{Fleet, Metric};
+pub use fleet::{Fleet, Metric, some};
 pub use text::text;

@@ -217,7 +217,8 @@ mod tests {
         let a = ask(&o, 48.0, 0.6, None);
         assert!(a.joint > 0.6 && a.selection.outcome == Outcome::Reached, "{:?}", a.selection);
         assert_eq!(a.selection.picks.len(), 1);
-        assert!(!a.validate.is_empty() && a.validate.iter().all(|&i| i < 10 && i != 5), "{:?}", a.validate);
+        assert!(a.validate.len() >= 9 && a.validate[..9].iter().all(|&i| i < 10), "{:?}", a.validate);
+        assert!(!a.validate.contains(&5));
         assert!(a.validate.windows(2).all(|w| a.risks[w[0]] >= a.risks[w[1]]));
         assert_eq!(a.risks[5], 1.0);
     }
