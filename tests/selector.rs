@@ -100,14 +100,14 @@ fn bad_incidents_are_refused_with_their_file_and_line() {
     assert!(said.code == Some(64) && said.err.contains("n1") && said.err.contains("ends before"), "{}", said.err);
 }
 
-/// Thirty nodes for 2,000 hours: a and b break every 60 hours, mostly of what the disk benchmark shows, the others never.
+/// Thirty nodes for 2,000 hours: a and b break every 60 hours, mostly of what cpu-dispatch shows, the others never.
 fn history() -> String {
     let mut rows = "node,start_h,end_h,category,found_by\n".to_owned();
     for (name, shift) in [("a", 0), ("b", 30)] {
         for k in 0..32 {
-            let found = if k % 8 == 7 { "cpu-gemm" } else { "disk" };
+            let found = if k % 8 == 7 { "cpu-gemm" } else { "cpu-dispatch" };
             let start = 60 * k + shift;
-            rows += &format!("{name},{start},{},disk,{found}\n", start + 4);
+            rows += &format!("{name},{start},{},cpu_memory,{found}\n", start + 4);
         }
     }
     (0..28).fold(rows, |rows, k| rows + &format!("c{k},0,0,software,\n"))
@@ -130,7 +130,7 @@ fn a_history_names_the_risky_nodes_and_the_cheapest_benchmark_that_finds_their_d
     };
     let advice = select(&[]);
     assert_eq!(advice["selection"]["outcome"], "reached", "{advice}");
-    assert_eq!(advice["selection"]["picks"][0]["benchmark"], "disk");
+    assert_eq!(advice["selection"]["picks"][0]["benchmark"], "cpu-dispatch");
     let mut asked: Vec<&str> = advice["validate"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect();
     asked.sort_unstable();
     assert!(!asked.is_empty() && asked.iter().all(|n| ["a", "b"].contains(n)), "{asked:?}");
@@ -256,7 +256,7 @@ fn a_regular_run_executes_exactly_the_picked_benchmarks_on_exactly_the_risky_nod
     assert!(!validate.is_empty() && validate.iter().all(|n| n == "n001" || n == "n002"), "{advice}");
     let picks = advice["selection"]["picks"].as_array().unwrap().iter().map(|p| p["benchmark"].clone()).collect();
     let picks = names(&Value::Array(picks));
-    assert!(picks.contains(&"disk".to_owned()) && picks.len() < 6, "{picks:?}");
+    assert!(picks.contains(&"cpu-dispatch".to_owned()) && picks.len() < 6, "{picks:?}");
 
     let ran = console.run(&[&["run", "regular", "--fan-out", "1"], &ask[..]].concat()).unwrap();
     let report = ran.json().unwrap();
