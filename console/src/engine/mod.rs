@@ -3,6 +3,7 @@
 mod advice;
 mod assess;
 mod board;
+mod cores;
 mod focus;
 mod gather;
 pub mod incidents;
