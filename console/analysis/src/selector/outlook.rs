@@ -82,7 +82,7 @@ impl Outlook {
                 node: node.clone(),
                 down: row.is_none(),
                 incidents: past.outages().len(),
-                quiet_h: (last_end.is_finite() && last_end <= now).then(|| now - last_end),
+                quiet_h: (last_end.is_finite() && last_end <= now).then_some(now - last_end),
                 reasons: Vec::new(),
             });
             rows.extend(row.unwrap_or_else(|| vec![0.0; width]));
