@@ -29,6 +29,7 @@ pub mod run;
 pub mod runs;
 pub mod select;
 pub mod simulate;
+pub mod tune;
 
 /// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
 #[derive(Debug, Parser)]
@@ -176,6 +177,8 @@ pub enum Command {
     Criteria(criteria::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
+    /// How few steps a benchmark needs on this fleet.
+    Tune(tune::Options),
     /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
     Import(import::Options),
     /// Which benchmarks should run on which nodes before a job, and why.
