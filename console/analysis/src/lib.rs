@@ -6,6 +6,7 @@ mod algorithm2;
 pub mod alternatives;
 mod cdf;
 mod chance;
+pub mod checks;
 mod class;
 mod convict;
 mod criterion;

@@ -8,6 +8,7 @@ use muster_wire::Direction;
 
 use crate::config::Raw;
 
+pub mod checks;
 pub mod clean;
 pub mod completions;
 pub mod config;
@@ -175,6 +176,9 @@ pub enum Command {
     /// Learn what is normal, or show what was learned.
     #[command(subcommand)]
     Criteria(criteria::Action),
+    /// Health and consistency checks that playbooks may ask for.
+    #[command(subcommand)]
+    Checks(checks::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
     /// How few steps a benchmark needs on this fleet.

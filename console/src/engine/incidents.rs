@@ -6,7 +6,7 @@ use muster_analysis::risk::{Category, Incident};
 use muster_analysis::{State, resource_class};
 use muster_playbook::report::{NodeReport, RunReport};
 use muster_store::{Incident as Kept, Run, Summary};
-use muster_wire::Outcome;
+use muster_wire::{Outcome, benchmark};
 
 /// First word of the source of incidents that muster recorded itself; the run's id follows.
 pub const OWN: &str = "muster";
@@ -59,7 +59,8 @@ fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
         let verdicts = node.verdicts.iter().filter(move |v| v.state == state);
         verdicts.filter_map(|v| v.metric.split('/').next().map(str::to_owned))
     };
-    let broken = works.iter().filter(|w| w.node == node.node && matches!(w.outcome, Outcome::Failed(_)));
+    let of_node = works.iter().filter(|w| w.node == node.node && benchmark(&w.work).is_some());
+    let broken = of_node.filter(|w| matches!(w.outcome, Outcome::Failed(_)));
     let found: BTreeSet<String> = with(State::Fail).chain(broken.map(|w| w.work.clone())).collect();
     if found.is_empty() { with(State::Warn).collect() } else { found }
 }
@@ -151,7 +152,7 @@ mod tests {
             };
             let verdicts = vec![verdict("cpu-gemm/fp64", State::Warn), verdict("disk/seq-read", state)];
             let reasons = vec!["it is slow".to_owned()];
-            report.nodes.push(NodeReport { node: node.clone(), state, reasons, verdicts });
+            report.nodes.push(NodeReport { node: node.clone(), state, reasons, verdicts, checks: Vec::new() });
         }
         report
     }
