@@ -1,5 +1,7 @@
 //! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
 
+mod extra;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,8 +9,8 @@ use muster_fleet::{LinkState, Node};
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Part, RunInfo, RunPhase, Selector, Snapshot, StepProgress,
-    Work,
+    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot,
+    StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 
@@ -41,6 +43,8 @@ struct Inner {
     grouped_ms: u64,
     log: VecDeque<(String, NodeLog)>,
     focus: Option<String>,
+    /// What the database knows of the focused node.
+    past: Option<Arc<Past>>,
     /// Whether what is shown of the focused node has changed.
     refocus: bool,
     dirty: bool,
@@ -54,7 +58,7 @@ impl Board {
         let places = nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
         let now = Snapshot {
             title: title.to_owned(),
-            playbooks: picture::playbooks(),
+            playbooks: extra::playbooks(),
             now_ms: now_ms(),
             ..Snapshot::default()
         };
@@ -72,6 +76,7 @@ impl Board {
             grouped_ms: 0,
             log: VecDeque::new(),
             focus: None,
+            past: None,
             refocus: false,
             dirty: true,
         };
@@ -134,7 +139,7 @@ impl Board {
     /// The screen looks at this node.
     pub fn focus(&self, node: &str) {
         let mut inner = self.lock();
-        inner.focus = Some(node.to_owned());
+        (inner.focus, inner.past) = (Some(node.to_owned()), None);
         (inner.refocus, inner.dirty) = (true, true);
     }
 
@@ -229,7 +234,9 @@ impl Inner {
     fn look(&mut self) {
         let Some(node) = self.focus.as_ref().filter(|_| self.refocus) else { return };
         let log = self.log.iter().filter(|(of, _)| of == node).map(|(_, line)| line.clone()).collect();
-        self.now.focus = Some(Arc::new(focus::focus(node, &self.now.metrics, &self.records, log)));
+        let mut focus = focus::focus(node, &self.now.metrics, &self.records, log);
+        focus.past.clone_from(&self.past);
+        self.now.focus = Some(Arc::new(focus));
         self.refocus = false;
     }
 

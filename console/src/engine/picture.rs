@@ -6,11 +6,9 @@ use std::sync::Arc;
 use muster_analysis::checks::CheckResult;
 use muster_analysis::{Learned, Sample, State, cdf_points};
 use muster_playbook::report::{NodeFindings, NodeReport};
-use muster_playbook::{Playbook, builtin};
 use muster_store::Record;
 use muster_tui::snapshot::{
-    Band, CheckRow, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, PlaybookRow, Score, StepRow, VerdictRow,
-    Worst,
+    Band, CheckRow, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, Score, VerdictRow, Worst,
 };
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Datum, Reading, clean};
@@ -172,27 +170,4 @@ pub fn facts(record: &Record) -> Vec<FactRow> {
         FactRow { collector: collector.to_owned(), key: fact.key.clone(), value, known }
     };
     record.facts.iter().map(row).collect()
-}
-
-/// Every built-in playbook, for the list.
-#[must_use]
-pub fn playbooks() -> Arc<[PlaybookRow]> {
-    let parsed = builtin().iter().filter_map(|(name, text)| Playbook::parse(text, name).ok());
-    parsed
-        .map(|book| PlaybookRow {
-            steps: book
-                .steps
-                .iter()
-                .map(|s| StepRow {
-                    id: s.id.clone(),
-                    about: s.about.clone(),
-                    work: s.collect.iter().chain(&s.run).cloned().collect(),
-                })
-                .collect(),
-            name: book.name,
-            title: book.title,
-            about: book.about,
-            profile: book.profile,
-        })
-        .collect()
 }
