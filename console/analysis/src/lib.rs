@@ -9,6 +9,7 @@ mod chance;
 mod class;
 mod convict;
 mod criterion;
+pub mod digests;
 mod distance;
 pub mod history;
 mod learn;

@@ -2,6 +2,7 @@
 
 mod assess;
 mod board;
+mod digests;
 mod focus;
 mod gather;
 mod observe;

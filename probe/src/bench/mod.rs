@@ -14,5 +14,6 @@ mod region;
 mod ring;
 mod scratch;
 mod stream;
+mod train;
 
 pub(crate) use context::{Context, run};
