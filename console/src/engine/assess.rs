@@ -7,6 +7,7 @@ use muster_playbook::report::NodeFindings;
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
+use super::cores::{WORK, odd_cores};
 use super::{Judging, LINK, digests};
 
 /// What is said of a run.
@@ -64,12 +65,15 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let widespread = widespread(run, &latest);
     let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
     let mut wrong = digests::findings(latest.values().copied(), &of_node);
-    let nodes = run.nodes.iter().map(|node| {
-        let mut finding = finding(node, judged.remove(node), &latest, &widespread);
+    let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
+    let mut cores = odd_cores(&by_core);
+    let finding = |node: &String| {
+        let own = cores.remove(node.as_str()).unwrap_or_default();
+        let mut finding = finding(node, (judged.remove(node), own), &latest, &widespread);
         finding.troubles.extend(wrong.remove(node).unwrap_or_default());
         finding
-    });
-    let nodes = nodes.collect();
+    };
+    let nodes = run.nodes.iter().map(finding).collect();
     Assessment { learned, basis, nodes, rejudged: judging.rejudged.clone() }
 }
 
@@ -147,8 +151,13 @@ fn widespread<'a>(run: &Run, latest: &Latest<'a>) -> BTreeSet<&'a str> {
     tried.into_iter().filter(|(_, (all, failed))| *failed > 1 && failed * 2 >= *all).map(|(work, _)| work).collect()
 }
 
-fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widespread: &BTreeSet<&str>) -> NodeFindings {
-    let mut troubles: Vec<(State, String)> = Vec::new();
+/// What is said of a node, given what its metrics and its cores said.
+fn finding(
+    node: &str,
+    (judged, mut troubles): (Option<NodeState>, Vec<(State, String)>),
+    latest: &Latest<'_>,
+    widespread: &BTreeSet<&str>,
+) -> NodeFindings {
     for record in of_node(latest, node) {
         // A link that failed and later carried results is history.
         let overtaken = record.work == LINK && of_node(latest, node).any(|r| r.work != LINK && r.at_ms > record.at_ms);
@@ -263,6 +272,7 @@ mod tests {
         assert!(why.starts_with("n6: cpu-gemm is not judged, others used 50 % of its CPUs"), "{why}");
         assert!(why.contains("'train") && !why.contains('\u{1b}'), "{why}");
     }
+
     /// Nodes of a training, each with the words of its digest facts.
     fn trained(nodes: &[(&str, &[&str])]) -> Vec<NodeFindings> {
         let records: Vec<Record> = nodes

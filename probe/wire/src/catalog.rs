@@ -45,6 +45,27 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [20, 60, 180, 600],
     },
     Benchmark {
+        name: "cpu-memory-bw-latency",
+        about: "bandwidth and latency between all NUMA nodes, latency under load",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
+        name: "disk",
+        about: "sequential and random read and write with direct I/O on a file of its own",
+        limit_s: [30, 90, 300, 900],
+    },
+    Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
+    Benchmark {
+        name: "overlap",
+        about: "what computing and TCP over loopback cost each other",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
+        name: "sharding-matmul",
+        about: "one matrix product split among cores that talk over loopback TCP",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
         name: "train-gpt2",
         about: "training steps of a nano GPT-2, from standard on of GPT-2 small (1.7 GB); every loss has one right value",
         limit_s: [30, 60, 240, 700],
@@ -64,12 +85,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "training steps of a nano ResNet, from standard on of ResNet-50 (0.8 GB); every loss has one right value",
         limit_s: [30, 60, 240, 700],
     },
-    Benchmark {
-        name: "disk",
-        about: "sequential and random read and write with direct I/O on a file of its own",
-        limit_s: [30, 90, 300, 900],
-    },
-    Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
 ];
 
 /// Every collector.
@@ -85,6 +100,9 @@ pub const COLLECTORS: &[Collector] = &[
 
 /// Fact of a benchmark: the share of all CPUs that others used while it ran, 0 to 1.
 pub const FOREIGN_CPU: &str = "foreign.cpu";
+
+/// Fact of `cpu-core`, with the core's number behind it: the share of the core's measured time for which others held it.
+pub const HELD_CPU: &str = "held.core";
 
 /// Facts of a benchmark that begin so hold digests of its steps: hexadecimal words, one a step, the same on every node
 /// that computes rightly.
