@@ -203,7 +203,7 @@ fn unfinished(job: &Job, names: &[String], plan: &Plan, store: &dyn Store) -> Re
 }
 
 fn acknowledged(store: &dyn Store, run: &Run) -> Result<BTreeSet<(String, String)>, Problem> {
-    Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| work != engine::LINK).collect())
+    Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| engine::is_work(work)).collect())
 }
 
 /// Runs a job with progress on standard error and judges it. Ctrl-C once cancels, twice quits.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use muster_wire::Profile;
 
 /// A checked playbook: every name in it exists, every step does something, nothing is measured twice.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Playbook {
     /// Name used on the command line: lower-case letters, digits, dashes.
     pub name: String,
@@ -19,8 +19,9 @@ pub struct Playbook {
     pub steps: Vec<Step>,
 }
 
-/// One step: first its collectors, then its benchmarks, each in the order written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One step: first its collectors, then its benchmarks, each in the order written; its checks are answered from what
+/// the collectors saw.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Unique within the playbook: lower-case letters, digits, dashes.
     pub id: String,
@@ -30,6 +31,12 @@ pub struct Step {
     pub collect: Vec<String>,
     /// Benchmark names.
     pub run: Vec<String>,
+    /// Ids of its checks, areas spelt out, each once.
+    pub check: Vec<String>,
+    /// Limits of checks that the step moves, by name.
+    pub limits: Vec<(String, f64)>,
+    /// What the step expects of every node, by name.
+    pub expect: Vec<(String, f64)>,
     /// Overrides the playbook's profile.
     pub profile: Option<Profile>,
     /// Nodes that have failed by the end of this step leave the later ones.

@@ -8,6 +8,7 @@ use muster_wire::Direction;
 
 use crate::config::Raw;
 
+pub mod checks;
 pub mod clean;
 pub mod completions;
 pub mod config;
@@ -24,6 +25,7 @@ pub mod playbook;
 pub mod results;
 pub mod run;
 pub mod runs;
+pub mod tune;
 
 /// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
 #[derive(Debug, Parser)]
@@ -169,8 +171,13 @@ pub enum Command {
     /// Learn what is normal, or show what was learned.
     #[command(subcommand)]
     Criteria(criteria::Action),
+    /// Health and consistency checks that playbooks may ask for.
+    #[command(subcommand)]
+    Checks(checks::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
+    /// How few steps a benchmark needs on this fleet.
+    Tune(tune::Options),
     /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
     Import(import::Options),
     /// A run as JSON, Markdown or CSV, for a ticket.

@@ -8,7 +8,7 @@ use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
 use super::cores::{WORK, odd_cores};
-use super::{Judging, LINK, digests};
+use super::{Judging, LINK, digests, health};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub struct Basis {
 }
 
 /// The last record of each piece of work of each node.
-type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
+pub(super) type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 
 /// Judges a run from its records.
 #[must_use]
@@ -65,11 +65,13 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let widespread = widespread(run, &latest);
     let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
     let mut wrong = digests::findings(latest.values().copied(), &of_node);
+    let mut checked = health::examine(&run.nodes, &latest);
     let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
     let mut cores = odd_cores(&by_core);
     let finding = |node: &String| {
         let own = cores.remove(node.as_str()).unwrap_or_default();
-        let mut finding = finding(node, (judged.remove(node), own), &latest, &widespread);
+        let checks = checked.remove(node.as_str()).unwrap_or_default();
+        let mut finding = NodeFindings { checks, ..finding(node, (judged.remove(node), own), &latest, &widespread) };
         finding.troubles.extend(wrong.remove(node).unwrap_or_default());
         finding
     };
@@ -143,7 +145,7 @@ pub fn company(record: &Record) -> Option<String> {
 /// Work that failed on at least half of the nodes that tried: then the work is suspect, not the nodes.
 fn widespread<'a>(run: &Run, latest: &Latest<'a>) -> BTreeSet<&'a str> {
     let mut tried: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for record in latest.values().filter(|r| r.work != LINK && run.nodes.contains(&r.node)) {
+    for record in latest.values().filter(|r| health::is_work(&r.work) && run.nodes.contains(&r.node)) {
         let count = tried.entry(record.work.as_str()).or_default();
         count.0 += 1;
         count.1 += usize::from(matches!(record.outcome, Outcome::Failed(_)));
@@ -160,7 +162,8 @@ fn finding(
 ) -> NodeFindings {
     for record in of_node(latest, node) {
         // A link that failed and later carried results is history.
-        let overtaken = record.work == LINK && of_node(latest, node).any(|r| r.work != LINK && r.at_ms > record.at_ms);
+        let overtaken =
+            record.work == LINK && of_node(latest, node).any(|r| health::is_work(&r.work) && r.at_ms > record.at_ms);
         troubles.extend(sentence(node, record, widespread).filter(|_| !overtaken));
     }
     troubles.extend(disturbance(node, latest));
@@ -172,7 +175,13 @@ fn finding(
         judged.reasons.clear();
     }
     let (state, reasons) = (judged.state, judged.reasons);
-    NodeFindings { node: node.to_owned(), troubles, judged: Some((state, reasons)), verdicts: judged.verdicts }
+    NodeFindings {
+        node: node.to_owned(),
+        troubles,
+        judged: Some((state, reasons)),
+        verdicts: judged.verdicts,
+        ..NodeFindings::default()
+    }
 }
 
 /// One sentence for all benchmarks during which others kept the node busy.
@@ -185,7 +194,7 @@ fn disturbance(node: &str, latest: &Latest<'_>) -> Option<(State, String)> {
     Some((State::Unknown, format!("{node}: {what} {verb} not judged, {why}: measure again")))
 }
 
-fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
+pub(super) fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
     let of_this = latest.range((node, "")..).take_while(|((n, _), _)| *n == node).map(|(_, record)| *record);
     of_this.collect::<Vec<_>>().into_iter()
 }

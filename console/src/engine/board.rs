@@ -13,7 +13,7 @@ use muster_tui::snapshot::{
 use muster_wire::{Level, Outcome};
 
 use super::observe::{Observer, Update, failure_line};
-use super::{Assessment, LINK, focus, now_ms, picture, places, report};
+use super::{Assessment, focus, is_work, now_ms, picture, places, report};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
@@ -90,7 +90,7 @@ impl Board {
         inner.step = 0;
         inner.judged = usize::MAX;
         let total = inner.steps.iter().map(|s| s.total).sum();
-        let done = records.iter().filter(|r| r.work != LINK).count();
+        let done = records.iter().filter(|r| is_work(&r.work)).count();
         inner.records = records.into_iter().map(Arc::new).collect();
         inner.now.mode = if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle };
         inner.now.run = Some(Arc::new(RunInfo {
@@ -249,7 +249,7 @@ impl Inner {
     fn recorded(&mut self, record: &Record) {
         self.records.push(Arc::new(record.clone()));
         self.refocus |= self.focus.as_deref() == Some(record.node.as_str());
-        if record.work == LINK {
+        if !is_work(&record.work) {
             return;
         }
         let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
@@ -348,6 +348,7 @@ fn row(node: &Node) -> NodeRow {
         reasons: Arc::from([]),
         facts: Arc::from([]),
         verdicts: Arc::from([]),
+        checks: Arc::from([]),
     }
 }
 

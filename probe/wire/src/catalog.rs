@@ -94,6 +94,12 @@ pub const COLLECTORS: &[Collector] = &[
     Collector { name: "memory", about: "sizes, huge pages, ECC counters" },
     Collector { name: "disk", about: "disks, mounts, free space" },
     Collector { name: "nic", about: "network interfaces, link state, speed, errors" },
+    Collector { name: "kernel", about: "command line, parameters, driver versions, mitigations" },
+    Collector { name: "time", about: "whether and how well the clock is kept" },
+    Collector { name: "process", about: "services, zombies, stuck processes, limits of the login" },
+    Collector { name: "infiniband", about: "adapters, ports, rates, error counters, firmware" },
+    Collector { name: "pcie", about: "links of GPUs, adapters and disks, their errors, address translation" },
+    Collector { name: "gpu", about: "GPUs on the bus, in the driver and as device files" },
     Collector { name: "load", about: "load average, foreign processes, pressure" },
     Collector { name: "kernel-log", about: "tail of the kernel log" },
 ];

@@ -14,7 +14,7 @@ mod selector;
 pub use fleet::{Counts, Message, Mode, Snapshot};
 pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
 pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};
-pub use node::{FactRow, Focus, FocusSeries, Link, LinkKind, NodeLog, NodeRow, VerdictRow, Work, Worst};
+pub use node::{CheckRow, FactRow, Focus, FocusSeries, Link, LinkKind, NodeLog, NodeRow, VerdictRow, Work, Worst};
 pub use part::{Load, Part};
 pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};

@@ -34,6 +34,21 @@ pub struct NodeRow {
     pub facts: Arc<[FactRow]>,
     /// One per metric that applies.
     pub verdicts: Arc<[VerdictRow]>,
+    /// One per check that was asked for, in the order of the checks.
+    pub checks: Arc<[CheckRow]>,
+}
+
+/// What one check says about a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckRow {
+    /// Check.
+    pub id: &'static str,
+    /// Answer.
+    pub state: State,
+    /// The evidence in one sentence.
+    pub said: String,
+    /// What to do when it does not pass.
+    pub next: &'static str,
 }
 
 /// The connection to a node.

@@ -167,6 +167,7 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
         reasons: reasons.into(),
         facts: if lost { Arc::from([]) } else { facts(i) },
         verdicts,
+        checks: Arc::from([]),
     }
 }
 
