@@ -4,6 +4,7 @@ mod advice;
 mod assess;
 mod board;
 mod cores;
+mod digests;
 mod focus;
 mod gather;
 mod health;
