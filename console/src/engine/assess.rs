@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, learn};
-use muster_playbook::report::NodeFindings;
+use muster_playbook::report::{Dropped, NodeFindings};
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
@@ -20,6 +20,8 @@ pub struct Assessment {
     pub nodes: Vec<NodeFindings>,
     /// By what else than at its time the run is judged; `None` where it is the same.
     pub rejudged: Option<String>,
+    /// Nodes that were left out of later steps.
+    pub dropped: Vec<Dropped>,
 }
 
 /// What a metric of some nodes was judged by.
@@ -62,6 +64,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         uphold(learned, &mut judged);
     }
     let widespread = widespread(run, &latest);
+    let dropped = health::left(&latest);
     let mut checked = health::examine(&run.nodes, &latest);
     let nodes = run
         .nodes
@@ -71,7 +74,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
             ..finding(node, judged.remove(node), &latest, &widespread)
         })
         .collect();
-    Assessment { learned, basis, nodes, rejudged: judging.rejudged.clone() }
+    Assessment { learned, basis, nodes, dropped, rejudged: judging.rejudged.clone() }
 }
 
 /// What a frozen criterion accuses of stays accused: peers that are as bad are no excuse.

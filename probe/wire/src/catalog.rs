@@ -72,6 +72,9 @@ pub const COLLECTORS: &[Collector] = &[
 /// Fact of a benchmark: the share of all CPUs that others used while it ran, 0 to 1.
 pub const FOREIGN_CPU: &str = "foreign.cpu";
 
+/// Begins the name of an idle gate, a collector that waits: `idle@30` until others leave the CPUs alone, at most 30 s.
+pub const IDLE: &str = "idle@";
+
 /// Foreign load from which on a measurement says more of the others than of the node, as a share of all CPUs.
 pub const BUSY: f64 = 0.2;
 
