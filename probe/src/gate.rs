@@ -3,7 +3,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use muster_wire::{BUSY, Datum, FOREIGN_CPU, Fact, Facts, Finished, Frame, IDLE, Level, LogLine, Outcome, Progress, Reading};
+use muster_wire::{
+    BUSY, Datum, FOREIGN_CPU, Fact, Facts, Finished, Frame, IDLE, Level, LogLine, Outcome, Progress, Reading,
+};
 
 use crate::busy;
 use crate::collect::Root;
@@ -95,7 +97,10 @@ mod tests {
     #[test]
     fn what_is_said_names_share_and_time() {
         let busy = said(Some(0.42), Duration::from_secs(30));
-        assert_eq!((busy.level, busy.text.as_str()), (Level::Warn, "idle gate: others still use 42 % of the CPUs after 30 s"));
+        assert_eq!(
+            (busy.level, busy.text.as_str()),
+            (Level::Warn, "idle gate: others still use 42 % of the CPUs after 30 s")
+        );
         let open = said(Some(0.05), Duration::from_millis(300));
         assert_eq!((open.level, open.text.as_str()), (Level::Info, "idle gate: open after 0.3 s, others use 5 %"));
     }

@@ -26,6 +26,7 @@ mod table;
 pub mod tune;
 mod verdict;
 pub mod what_if;
+pub mod within;
 
 pub use cdf::cdf_points;
 pub use chance::Chance;

@@ -71,12 +71,15 @@ mod tests {
 
     #[test]
     fn bandwidth_after_burn_is_remarked_on_unless_a_gate_stands_between() {
-        let (burn, stream) = ("[[steps]]\nid = \"b\"\nrun = [\"cpu-gemm\"]\n", "[[steps]]\nid = \"s\"\nrun = [\"cpu-stream\"]\n");
+        let (burn, stream) =
+            ("[[steps]]\nid = \"b\"\nrun = [\"cpu-gemm\"]\n", "[[steps]]\nid = \"s\"\nrun = [\"cpu-stream\"]\n");
         assert_eq!(of(&format!("{stream}{burn}")), [""; 0]);
         assert_eq!(
             of(&format!("{burn}{stream}")),
-            ["cpu-stream (one part at a time) runs after cpu-gemm (a load that heats the node up): put it before, or an \
-              `idle_s` between them"]
+            [
+                "cpu-stream (one part at a time) runs after cpu-gemm (a load that heats the node up): put it before, or an \
+              `idle_s` between them"
+            ]
         );
         assert_eq!(of(&format!("{burn}{stream}idle_s = 5\n")), [""; 0]);
     }

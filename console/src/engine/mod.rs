@@ -2,6 +2,7 @@
 
 mod assess;
 mod board;
+mod cores;
 mod focus;
 mod gather;
 mod health;

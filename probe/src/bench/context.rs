@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
 
-use super::{burn, cores, disk, dispatch, gemm, latency, net, stream};
+use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream};
 use crate::steps::{Halt, Plan, Taken};
 
 /// What a benchmark may use.
@@ -126,6 +126,9 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
         dispatch::NAME => dispatch::run(context),
         cores::NAME => cores::run(context),
         burn::NAME => burn::run(context),
+        numa::NAME => numa::run(context),
+        overlap::NAME => overlap::run(context),
+        sharding::NAME => sharding::run(context),
         disk::NAME => disk::run(context),
         net::NAME => net::run(context),
         _ => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
@@ -168,7 +171,7 @@ mod tests {
                 Frame::Series(series) => {
                     assert_eq!(series.metric.benchmark, name);
                     // A step that completes no product says nothing of its bits.
-                    let least = if series.metric.name.ends_with("_pass") { 1 } else { 16 };
+                    let least = if series.metric.name.ends_with("_pass") { 1 } else { crate::steps::ENOUGH };
                     assert!(series.values.len() >= least, "{}: {} values", series.metric, series.values.len());
                     assert!(series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{}", series.metric);
                     assert!(series.started_ns > 0);
@@ -213,6 +216,15 @@ mod tests {
         let core = crate::pin::Place::every_core()[0].cpu();
         emits(cores::NAME, &[&format!("speed:core{core}"), &format!("latency:core{core}")]);
         emits(burn::NAME, &["flops", &format!("core_{core}_flops"), &format!("core_{core}_pass")]);
+    }
+
+    #[test]
+    fn smoke_numa_overlap_and_sharding_emit_their_metrics() {
+        let node = crate::topology::numa_nodes()[0].id.unwrap_or(0);
+        let pair = |what: &str| format!("mem_bandwidth_matrix_numa_{node}_{node}_{what}");
+        emits(numa::NAME, &[&pair("bw"), &pair("lat"), "mem_loaded_latency_0_lat"]);
+        emits(overlap::NAME, &["compute_alone", "comm_together", "overlap_efficiency", "comm_slowdown"]);
+        emits(sharding::NAME, &["nosharding_time", "allreduce_time", "allgather_time"]);
     }
 
     #[test]

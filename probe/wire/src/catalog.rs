@@ -45,11 +45,26 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [20, 60, 180, 600],
     },
     Benchmark {
+        name: "cpu-memory-bw-latency",
+        about: "bandwidth and latency between all NUMA nodes, latency under load",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
         name: "disk",
         about: "sequential and random read and write with direct I/O on a file of its own",
         limit_s: [30, 90, 300, 900],
     },
     Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
+    Benchmark {
+        name: "overlap",
+        about: "what computing and TCP over loopback cost each other",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
+        name: "sharding-matmul",
+        about: "one matrix product split among cores that talk over loopback TCP",
+        limit_s: [20, 60, 180, 600],
+    },
 ];
 
 /// Every collector.
@@ -74,6 +89,9 @@ pub const FOREIGN_CPU: &str = "foreign.cpu";
 
 /// Begins the name of an idle gate, a collector that waits: `idle@30` until others leave the CPUs alone, at most 30 s.
 pub const IDLE: &str = "idle@";
+
+/// Fact of `cpu-core`, with the core's number behind it: the share of the core's measured time for which others held it.
+pub const HELD_CPU: &str = "held.core";
 
 /// Foreign load from which on a measurement says more of the others than of the node, as a share of all CPUs.
 pub const BUSY: f64 = 0.2;
