@@ -365,7 +365,7 @@ limit_s = 90
 
     #[test]
     fn an_unknown_field_collector_or_profile_is_told_with_its_line() {
-        assert_eq!(told(&GOOD.replace("limit_s", "limit")), ["15:1 no step field 'limit': did you mean 'limit_s'?"]);
+        assert_eq!(told(&GOOD.replace("limit_s", "limt_s")), ["15:1 no step field 'limt_s': did you mean 'limit_s'?"]);
         assert_eq!(
             told(&GOOD.replace("title =", "titel =")),
             ["1:1 the playbook has no 'title'", "2:1 no playbook field 'titel': did you mean 'title'?"]
