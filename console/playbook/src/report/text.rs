@@ -38,7 +38,7 @@ pub fn table(report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String)
             wrap(&mut out, head, text, width);
         }
     }
-    dropped(&mut out, report, (width, fold));
+    dropped(&mut out, report, width, fold);
     steps(&mut out, report, width);
     criteria(&mut out, report, width);
     if let Some(demo) = &report.demo {
@@ -210,7 +210,7 @@ pub(super) fn next_steps(report: &RunReport) -> Vec<(&str, &str)> {
 }
 
 /// Who did not get to the end, after which step and why: one line for those that left for the same reason.
-fn dropped(out: &mut String, report: &RunReport, (width, fold): (usize, &dyn Fn(&[&str]) -> String)) {
+fn dropped(out: &mut String, report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String) {
     let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
     for left in &report.dropped {
         let why = tail(&left.node, &left.reason);
