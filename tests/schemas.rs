@@ -103,11 +103,3 @@ fn the_list_of_checks_keeps_to_its_published_form() {
     let ids: Vec<&str> = some["checks"].as_array().unwrap().iter().map(|check| check["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["swap", "time-offset", "time-synchronised", "clocksource"]);
 }
-
-#[test]
-fn the_document_of_checks_is_what_the_program_prints() {
-    let output = Command::new(binary()).args(["checks", "list", "--markdown"]).output().unwrap();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/CHECKS.md");
-    let written = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(written, String::from_utf8(output.stdout).unwrap(), "muster checks list --markdown > docs/CHECKS.md");
-}

@@ -16,9 +16,6 @@ pub enum Action {
         /// One JSON document with limits and expectations.
         #[arg(long)]
         json: bool,
-        /// As the Markdown of docs/CHECKS.md.
-        #[arg(long, conflicts_with = "json")]
-        markdown: bool,
         /// Only checks of these names or areas.
         names: Vec<String>,
     },
@@ -74,15 +71,11 @@ struct Expectation {
 
 /// Does it.
 pub fn run(action: &Action) -> Ended {
-    let Action::List { json, markdown, names } = action;
+    let Action::List { json, names } = action;
     let wanted = |check: &checks::Check| names.is_empty() || names.iter().any(|n| n == check.id || n == check.area);
     let chosen: Vec<&checks::Check> = checks::checks().filter(|check| wanted(check)).collect();
     if *json {
         out::json(&catalogue(&chosen))?;
-        return Ok(PASS);
-    }
-    if *markdown {
-        out::line(self::markdown(&chosen).trim_end())?;
         return Ok(PASS);
     }
     let rows: Vec<Vec<String>> = chosen
@@ -110,24 +103,4 @@ fn catalogue(chosen: &[&checks::Check]) -> Catalogue {
         limits: LIMITS.iter().map(|l| Limit { name: l.name, default: l.default, about: l.about }).collect(),
         expectations: EXPECTATIONS.iter().map(|(name, about)| Expectation { name, about }).collect(),
     }
-}
-
-fn markdown(chosen: &[&checks::Check]) -> String {
-    let mut out = "# Checks\n\n\
-        What `muster checks list --markdown` prints. A playbook asks for checks by name or area: `check = [\"nic\", \"swap\"]`.\n\
-        A bad answer to a critical check fails the node, and no answer leaves it undecided; a warn check warns at worst; an\n\
-        info check never changes the node's state. Other tools' limits are their defaults and were not validated here.\n\n\
-        | check | severity | passes when | source | next step |\n|---|---|---|---|---|\n"
-        .to_owned();
-    let cell = |text: &str| text.replace('|', "\\|").replace('<', "&lt;");
-    for c in chosen {
-        let cells = [c.id, c.severity.name(), c.title, c.source, c.next].map(cell);
-        out += &format!("| {} |\n", cells.join(" | "));
-    }
-    out += "\n## Limits\n\nSet in the step: `limits = { clock_fail_s = 5 }`.\n\n| limit | default | meaning |\n|---|---|---|\n";
-    out += &LIMITS.iter().map(|l| format!("| {} | {} | {} |\n", l.name, l.default, cell(l.about))).collect::<String>();
-    out += "\n## Expectations\n\nSet by a label of the inventory (`labels = { gpus = \"8\" }`) or in the step: `expect = { gpus = 8 }`.\n\
-        Nodes are compared with those that have the same label `sku`.\n\n| name | of each node |\n|---|---|\n";
-    out += &EXPECTATIONS.iter().map(|(name, about)| format!("| {name} | {} |\n", cell(about))).collect::<String>();
-    out
 }
