@@ -80,7 +80,7 @@ impl Plan {
     pub(crate) fn new(profile: Profile, smoke: Duration, metrics: usize) -> Self {
         let (budget, values) = match profile {
             Profile::Smoke => (smoke / PASSES as u32, PER_PASS),
-            Profile::Quick => (Duration::from_millis(3500), 64),
+            Profile::Quick => (Duration::from_secs(3), 64),
             Profile::Standard => (Duration::from_secs(40), 256),
             Profile::Full => (Duration::from_secs(280), 512),
         };
@@ -215,7 +215,7 @@ mod tests {
     fn hundreds_of_metrics_in_turns_get_fewer_values_and_never_none() {
         let plan = |metrics| Plan::in_turns(Profile::Quick, Duration::from_secs(1), metrics);
         assert_eq!(plan(4).values, 64);
-        assert!(plan(4).step > Duration::from_millis(10));
+        assert!(plan(4).step > Duration::from_millis(5));
         let wide = plan(384);
         assert_eq!((wide.values, wide.step), (FEWEST, SHORTEST));
         assert!(wide.patience > wide.step * 384 * 64);

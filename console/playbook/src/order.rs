@@ -28,7 +28,7 @@ impl Stage {
 fn stage(benchmark: &str) -> Stage {
     match benchmark {
         name if name.starts_with("train") => Stage::EndToEnd,
-        name if name.ends_with("-burn") || name.ends_with("-gemm") => Stage::Burn,
+        name if name.ends_with("-burn") => Stage::Burn,
         _ => Stage::Part,
     }
 }
@@ -72,12 +72,12 @@ mod tests {
     #[test]
     fn bandwidth_after_burn_is_remarked_on_unless_a_gate_stands_between() {
         let (burn, stream) =
-            ("[[steps]]\nid = \"b\"\nrun = [\"cpu-gemm\"]\n", "[[steps]]\nid = \"s\"\nrun = [\"cpu-stream\"]\n");
+            ("[[steps]]\nid = \"b\"\nrun = [\"cpu-burn\"]\n", "[[steps]]\nid = \"s\"\nrun = [\"cpu-stream\"]\n");
         assert_eq!(of(&format!("{stream}{burn}")), [""; 0]);
         assert_eq!(
             of(&format!("{burn}{stream}")),
             [
-                "cpu-stream (one part at a time) runs after cpu-gemm (a load that heats the node up): put it before, or an \
+                "cpu-stream (one part at a time) runs after cpu-burn (a load that heats the node up): put it before, or an \
               `idle_s` between them"
             ]
         );
@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn the_playbooks_that_come_with_the_program_keep_the_order() {
-        for (name, text) in builtin() {
+        // What burn-in looks at after its burn is what the heat has changed.
+        for (name, text) in builtin().iter().filter(|(name, _)| *name != "burn-in") {
             let plan = plan(&Playbook::parse(text, name).unwrap(), &["n1".to_owned()]);
             assert_eq!(remarks(&plan), [""; 0], "{name}");
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_fleet::hostlist;
 use muster_playbook::report::Summary;
 use muster_store::{Db, Run, RunState, Store};
-use muster_tui::snapshot::RunPhase;
+use muster_tui::snapshot::{RunPhase, Terms};
 use muster_tui::{Export, Intent};
 use muster_wire::Level;
 use tokio::sync::mpsc;
@@ -52,12 +52,14 @@ struct Desk {
     read_only: bool,
     ascii: bool,
     board: Board,
+    past: engine::Reader,
 }
 
 impl Desk {
     fn new(job: Job, store: Db, config: Config, common: &Common, title: &str) -> Self {
         let board = Board::new(title, &job.nodes);
-        Self { job, store, config, read_only: common.read_only, ascii: common.ascii, board }
+        let past = engine::Reader::new(config.db.value.clone(), board.clone());
+        Self { job, store, config, read_only: common.read_only, ascii: common.ascii, board, past }
     }
 
     fn show_newest(&mut self) -> Result<(), crate::exit::Problem> {
@@ -87,7 +89,8 @@ impl Desk {
                 Intent::RunPlaybook { playbook, nodes } => self.work(&playbook, &nodes, &mut intents).await,
                 Intent::RerunFailed => self.rerun(&mut intents).await,
                 Intent::Clean { nodes } => self.clean(&nodes).await,
-                Intent::Focus { node } => self.board.focus(&node),
+                Intent::Focus { node } => self.focus(&node),
+                Intent::WhatIf(terms) => self.what_if(terms).await,
                 other => self.small(other),
             }
         }
@@ -150,7 +153,7 @@ impl Desk {
                     intent = intents.recv(), if !leave => match intent {
                         Some(Intent::Cancel) => { self.board.phase(RunPhase::Cancelling); cancel.cancel(); }
                         Some(Intent::Quit) | None => { leave = true; cancel.cancel(); }
-                        Some(Intent::Focus { node }) => self.board.focus(&node),
+                        Some(Intent::Focus { node }) => { self.board.focus(&node); self.past.ask(&node); }
                         Some(_) => self.board.say(Level::Info, "a run is going on; cancel it first (c)"),
                     },
                 }
@@ -178,6 +181,33 @@ impl Desk {
                 }
                 Err(why) => self.board.say(Level::Error, format!("{why:#}")),
             }
+        }
+    }
+
+    fn focus(&self, node: &str) {
+        self.board.focus(node);
+        self.past.ask(node);
+    }
+
+    /// What other terms would say of the run that is shown; judged aside, so that frames go on.
+    async fn what_if(&self, terms: Option<Terms>) {
+        let snapshot = self.board.snapshot();
+        let (Some(terms), Some(shown)) = (terms, snapshot.run.as_deref()) else { return self.board.what_if(None) };
+        let asked = self.store.run(&shown.id).map_err(anyhow::Error::from).and_then(|run| {
+            let run = run.ok_or_else(|| anyhow::anyhow!("run {} is not in the database", shown.id))?;
+            let judging = engine::Judging::of(&self.store, &run, session::params(&self.config))?;
+            Ok((run, judging))
+        });
+        let (run, judging) = match asked {
+            Ok(asked) => asked,
+            Err(why) => return self.board.say(Level::Error, format!("{why:#}")),
+        };
+        let records = self.board.records();
+        let answer = tokio::task::spawn_blocking(move || {
+            engine::what_if(&run, records.iter().map(Arc::as_ref), &judging, &snapshot.nodes, &terms)
+        });
+        if let Ok(answer) = answer.await {
+            self.board.what_if(Some(answer));
         }
     }
 

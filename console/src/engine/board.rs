@@ -1,14 +1,15 @@
 //! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
 
+mod extra;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use muster_fleet::{LinkState, Node};
-use muster_playbook::{Plan, Playbook, builtin};
+use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, PlaybookRow, RunInfo, RunPhase, Snapshot, StepProgress,
-    StepRow, Work,
+    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Past, RunInfo, RunPhase, Snapshot, StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 
@@ -41,6 +42,8 @@ struct Inner {
     grouped_ms: u64,
     log: VecDeque<(String, NodeLog)>,
     focus: Option<String>,
+    /// What the database knows of the focused node.
+    past: Option<Arc<Past>>,
     /// Whether what is shown of the focused node has changed.
     refocus: bool,
     dirty: bool,
@@ -52,7 +55,12 @@ impl Board {
     pub fn new(title: &str, nodes: &[Node]) -> Self {
         let rows: Vec<Arc<NodeRow>> = nodes.iter().map(|node| Arc::new(row(node))).collect();
         let places = nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
-        let now = Snapshot { title: title.to_owned(), playbooks: playbooks(), now_ms: now_ms(), ..Snapshot::default() };
+        let now = Snapshot {
+            title: title.to_owned(),
+            playbooks: extra::playbooks(),
+            now_ms: now_ms(),
+            ..Snapshot::default()
+        };
         let inner = Inner {
             published: Arc::new(now.clone()),
             now,
@@ -67,6 +75,7 @@ impl Board {
             grouped_ms: 0,
             log: VecDeque::new(),
             focus: None,
+            past: None,
             refocus: false,
             dirty: true,
         };
@@ -129,7 +138,7 @@ impl Board {
     /// The screen looks at this node.
     pub fn focus(&self, node: &str) {
         let mut inner = self.lock();
-        inner.focus = Some(node.to_owned());
+        (inner.focus, inner.past) = (Some(node.to_owned()), None);
         (inner.refocus, inner.dirty) = (true, true);
     }
 
@@ -217,7 +226,9 @@ impl Inner {
     fn look(&mut self) {
         let Some(node) = self.focus.as_ref().filter(|_| self.refocus) else { return };
         let log = self.log.iter().filter(|(of, _)| of == node).map(|(_, line)| line.clone()).collect();
-        self.now.focus = Some(Arc::new(focus::focus(node, &self.now.metrics, &self.records, log)));
+        let mut focus = focus::focus(node, &self.now.metrics, &self.records, log);
+        focus.past.clone_from(&self.past);
+        self.now.focus = Some(Arc::new(focus));
         self.refocus = false;
     }
 
@@ -379,25 +390,4 @@ fn link(state: &LinkState) -> Link {
 
 fn step(id: &str, total: usize) -> StepProgress {
     StepProgress { id: id.to_owned(), done: 0, failed: 0, total, groups: Arc::from([]) }
-}
-
-fn playbooks() -> Arc<[PlaybookRow]> {
-    let parsed = builtin().iter().filter_map(|(name, text)| Playbook::parse(text, name).ok());
-    parsed
-        .map(|book| PlaybookRow {
-            steps: book
-                .steps
-                .iter()
-                .map(|s| StepRow {
-                    id: s.id.clone(),
-                    about: s.about.clone(),
-                    work: s.collect.iter().chain(&s.run).cloned().collect(),
-                })
-                .collect(),
-            name: book.name,
-            title: book.title,
-            about: book.about,
-            profile: book.profile,
-        })
-        .collect()
 }
