@@ -3,6 +3,7 @@
 mod assess;
 mod board;
 mod cores;
+mod digests;
 mod focus;
 mod gather;
 mod health;
