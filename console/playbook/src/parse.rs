@@ -13,8 +13,20 @@ use crate::error::unknown;
 use crate::{Playbook, PlaybookError, Problem, Step};
 
 const PLAYBOOK_FIELDS: &[&str] = &["name", "title", "about", "profile", "steps"];
-const STEP_FIELDS: &[&str] =
-    &["id", "about", "collect", "run", "check", "limits", "expect", "profile", "idle_s", "drop_failed", "limit_s"];
+const STEP_FIELDS: &[&str] = &[
+    "id",
+    "about",
+    "collect",
+    "run",
+    "check",
+    "limits",
+    "expect",
+    "profile",
+    "idle_s",
+    "drop_failed",
+    "select",
+    "limit_s",
+];
 /// Longest limit a step may set: a week.
 const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
 /// Longest wait for an idle node: an hour.
@@ -127,6 +139,7 @@ impl Reader<'_> {
             about: self.string(table, "about").unwrap_or_default(),
             profile: self.profile(table),
             drop_failed: self.flag(table, "drop_failed"),
+            select: self.flag(table, "select"),
             limit: self.seconds(table, "limit_s", MAX_LIMIT_S),
             idle: self.seconds(table, "idle_s", MAX_IDLE_S),
             line: self.line(span),

@@ -9,7 +9,8 @@ use muster_fleet::{LinkState, Node};
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Past, RunInfo, RunPhase, Snapshot, StepProgress, Work,
+    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot,
+    StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 
@@ -140,6 +141,13 @@ impl Board {
         let mut inner = self.lock();
         (inner.focus, inner.past) = (Some(node.to_owned()), None);
         (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// What the Selector says from now on.
+    pub fn advise(&self, part: Part<Selector>) {
+        let mut inner = self.lock();
+        inner.now.selector = part;
+        inner.dirty = true;
     }
 
     /// Tells the user something.

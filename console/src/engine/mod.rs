@@ -1,5 +1,6 @@
 //! The one place where fleet, store, analysis, playbook and screen meet. Carries values; computes nothing itself.
 
+mod advice;
 mod assess;
 mod board;
 mod cores;
@@ -7,6 +8,8 @@ mod digests;
 mod focus;
 mod gather;
 mod health;
+pub mod incidents;
+mod knowledge;
 mod observe;
 mod past;
 mod picture;
@@ -19,9 +22,11 @@ mod terms;
 mod versions;
 mod what_if;
 
+pub use advice::{Advice, Basis, CAP_H, incident_settings, picture, saved};
 pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
 pub use health::is_work;
+pub use knowledge::{Log, Measured};
 pub use observe::{Observer, Progress};
 pub use past::Reader;
 pub use probe::embedded;
