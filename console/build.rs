@@ -16,7 +16,15 @@ fn main() {
 
 fn build() -> PathBuf {
     let root = PathBuf::from(env("CARGO_MANIFEST_DIR")).join("..");
-    for watched in ["probe/src", "probe/Cargo.toml", "probe/wire/src", "probe/wire/Cargo.toml", "Cargo.lock"] {
+    for watched in [
+        "probe/src",
+        "probe/Cargo.toml",
+        "probe/wire/src",
+        "probe/wire/Cargo.toml",
+        "probe/tape/src",
+        "probe/tape/Cargo.toml",
+        "Cargo.lock",
+    ] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     let target_dir = shared_target_dir(Path::new(&env("OUT_DIR")));

@@ -99,6 +99,11 @@ impl Plan {
         Self { step: plan.step.max(SHORTEST), patience: plan.patience * metrics.max(1) as u32, ..plan }
     }
 
+    /// For steps that are as long as they are: `values` of them, fewer on a node that would need more than `patience`.
+    pub(crate) const fn of_steps(values: usize, patience: Duration) -> Self {
+        Self { step: Duration::ZERO, values, window: 2, tolerance: 0.05, most_warmup: 4, patience }
+    }
+
     fn within(budget: Duration, values: usize, metrics: usize, smoke: bool) -> Self {
         let (window, tolerance, most_warmup) = if smoke { (2, 0.05, 5) } else { (5, 0.02, values / 2) };
         let expected = metrics.max(1) * (values + window + 1);

@@ -10,6 +10,7 @@ pub mod checks;
 mod class;
 mod convict;
 mod criterion;
+pub mod digests;
 mod distance;
 pub mod history;
 mod learn;

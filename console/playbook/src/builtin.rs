@@ -7,6 +7,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("build-out", include_str!("../../../playbooks/build-out.toml")),
     ("cbd", include_str!("../../../playbooks/cbd.toml")),
     ("cbd-light", include_str!("../../../playbooks/cbd-light.toml")),
+    ("regular", include_str!("../../../playbooks/regular.toml")),
     ("burn-in", include_str!("../../../playbooks/burn-in.toml")),
     ("network-full", include_str!("../../../playbooks/network-full.toml")),
     ("network-quick", include_str!("../../../playbooks/network-quick.toml")),
@@ -74,7 +75,8 @@ mod tests {
         let error = find_builtin("zzz").unwrap_err();
         assert_eq!(
             error,
-            "no playbook 'zzz': there are build-out, cbd, cbd-light, burn-in, network-full, network-quick, network-bisect, demo"
+            "no playbook 'zzz': there are build-out, cbd, cbd-light, regular, burn-in, network-full, network-quick, \
+             network-bisect, demo"
         );
     }
 }

@@ -24,11 +24,15 @@ const STEP_FIELDS: &[&str] = &[
     "pairs",
     "rounds",
     "profile",
+    "idle_s",
     "drop_failed",
+    "select",
     "limit_s",
 ];
 /// Longest limit a step may set: a week.
 const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
+/// Longest wait for an idle node: an hour.
+const MAX_IDLE_S: u64 = 3600;
 
 impl Playbook {
     /// Reads a playbook; `file` is only repeated in messages.
@@ -141,7 +145,9 @@ impl Reader<'_> {
             about: self.string(table, "about").unwrap_or_default(),
             profile: self.profile(table),
             drop_failed: self.flag(table, "drop_failed"),
-            limit: self.limit(table),
+            select: self.flag(table, "select"),
+            limit: self.seconds(table, "limit_s", MAX_LIMIT_S),
+            idle: self.seconds(table, "idle_s", MAX_IDLE_S),
             line: self.line(span),
             id: id?,
             collect: collect?,
@@ -241,8 +247,8 @@ impl Reader<'_> {
         })
     }
 
-    fn limit(&mut self, table: &DeTable<'_>) -> Option<Duration> {
-        self.whole(table, "limit_s", MAX_LIMIT_S).map(Duration::from_secs)
+    fn seconds(&mut self, table: &DeTable<'_>, field: &str, most: u64) -> Option<Duration> {
+        self.whole(table, field, most).map(Duration::from_secs)
     }
 
     /// A whole number from 1 to `most`.

@@ -41,8 +41,12 @@ pub struct Step {
     pub expect: Vec<(String, f64)>,
     /// Overrides the playbook's profile.
     pub profile: Option<Profile>,
+    /// Longest wait before the benchmarks until others leave the CPUs alone; no gate without it.
+    pub idle: Option<Duration>,
     /// Nodes that have failed by the end of this step leave the later ones.
     pub drop_failed: bool,
+    /// Runs only the benchmarks that the Selector picks.
+    pub select: bool,
     /// Longest the whole step may take on one node; without it, the sum of what its parts may take.
     pub limit: Option<Duration>,
     /// Line of the file where the step begins, from 1.
@@ -112,5 +116,42 @@ impl Pairs {
             Self::Quick => 8,
             Self::Bisect => 48,
         }
+    }
+}
+
+impl Playbook {
+    /// Whether a step leaves its benchmarks to the Selector: then it also says which nodes take part.
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        self.steps.iter().any(|step| step.select)
+    }
+
+    /// The playbook with only `picked` benchmarks in the steps that leave them to the Selector; steps that have nothing
+    /// left to do are gone.
+    #[must_use]
+    pub fn picked(mut self, picked: &[String]) -> Self {
+        for step in self.steps.iter_mut().filter(|step| step.select) {
+            step.run.retain(|name| picked.contains(name));
+        }
+        self.steps.retain(|step| {
+            !step.run.is_empty() || !step.collect.is_empty() || !step.check.is_empty() || step.pairs.is_some()
+        });
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::find_builtin;
+
+    #[test]
+    fn a_selection_leaves_what_was_picked_and_every_look() {
+        let regular = find_builtin("regular").expect("it is built in");
+        assert!(regular.selects() && !find_builtin("cbd").expect("it is built in").selects());
+        let picked = regular.clone().picked(&["disk".to_owned()]);
+        let run: Vec<&String> = picked.steps.iter().flat_map(|step| &step.run).collect();
+        assert_eq!(run, ["disk"]);
+        let looks = |steps: &[crate::Step]| steps.iter().flat_map(|step| step.collect.clone()).count();
+        assert_eq!(looks(&picked.steps), looks(&regular.steps));
     }
 }

@@ -9,7 +9,8 @@ use muster_fleet::{LinkState, Node};
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Past, RunInfo, RunPhase, Snapshot, StepProgress, Work,
+    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot,
+    StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 
@@ -140,6 +141,13 @@ impl Board {
         let mut inner = self.lock();
         (inner.focus, inner.past) = (Some(node.to_owned()), None);
         (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// What the Selector says from now on.
+    pub fn advise(&self, part: Part<Selector>) {
+        let mut inner = self.lock();
+        inner.now.selector = part;
+        inner.dirty = true;
     }
 
     /// Tells the user something.
@@ -318,6 +326,11 @@ impl Observer for Board {
             // The Network screen makes its own picture of the records.
             Update::Round { .. } => {}
             Update::Said { node, line } => inner.line(node, line.level, &line.text),
+            Update::Dropped { node, step, reason } => {
+                let text = format!("left out after {step}: {reason}");
+                inner.line(node, Level::Warn, &text);
+                inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+            }
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);
                 inner.recorded(record);

@@ -1,11 +1,15 @@
 //! The one place where fleet, store, analysis, playbook and screen meet. Carries values; computes nothing itself.
 
+mod advice;
 mod assess;
 mod board;
 mod cores;
+mod digests;
 mod focus;
 mod gather;
 mod health;
+pub mod incidents;
+mod knowledge;
 mod network;
 mod observe;
 mod past;
@@ -19,9 +23,11 @@ mod terms;
 mod versions;
 mod what_if;
 
+pub use advice::{Advice, Basis, CAP_H, incident_settings, picture, saved};
 pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
 pub use health::is_work;
+pub use knowledge::{Log, Measured};
 pub use network::{Fabric, is_pair, judge_pairs, network, visits};
 pub use observe::{Observer, Progress};
 pub use past::Reader;

@@ -65,6 +65,26 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "one matrix product split among cores that talk over loopback TCP",
         limit_s: [20, 60, 180, 600],
     },
+    Benchmark {
+        name: "train-gpt2",
+        about: "training steps of a nano GPT-2, from standard on of GPT-2 small (1.7 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
+    Benchmark {
+        name: "train-bert",
+        about: "training steps of a nano BERT, from standard on of BERT base (1.4 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
+    Benchmark {
+        name: "train-lstm",
+        about: "training steps of a nano LSTM, from standard on of 8 layers of 1000 (0.8 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
+    Benchmark {
+        name: "train-resnet",
+        about: "training steps of a nano ResNet, from standard on of ResNet-50 (0.8 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
 ];
 
 /// Every collector.
@@ -87,8 +107,15 @@ pub const COLLECTORS: &[Collector] = &[
 /// Fact of a benchmark: the share of all CPUs that others used while it ran, 0 to 1.
 pub const FOREIGN_CPU: &str = "foreign.cpu";
 
+/// Begins the name of an idle gate, a collector that waits: `idle@30` until others leave the CPUs alone, at most 30 s.
+pub const IDLE: &str = "idle@";
+
 /// Fact of `cpu-core`, with the core's number behind it: the share of the core's measured time for which others held it.
 pub const HELD_CPU: &str = "held.core";
+
+/// Facts of a benchmark that begin so hold digests of its steps: hexadecimal words, one a step, the same on every node
+/// that computes rightly.
+pub const DIGEST: &str = "digest.";
 
 /// Foreign load from which on a measurement says more of the others than of the node, as a share of all CPUs.
 pub const BUSY: f64 = 0.2;

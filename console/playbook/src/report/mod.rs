@@ -16,7 +16,8 @@ pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
 pub use pairs::{LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word};
 pub use run::{
-    Basis, CheckReport, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
+    Basis, CheckReport, CriterionRef, Demo, Dropped, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport,
+    VerdictReport,
 };
 pub use text::table;
 pub use time::rfc3339;
