@@ -10,6 +10,7 @@ mod clock;
 mod collect;
 mod exit;
 mod fault;
+mod gpu;
 mod out;
 mod pair;
 mod passes;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
 
 use super::{burn, cores, disk, dispatch, gemm, latency, net, stream};
+use crate::gpu;
 use crate::steps::{Halt, Plan, Taken};
 
 /// What a benchmark may use.
@@ -128,6 +129,7 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
         burn::NAME => burn::run(context),
         disk::NAME => disk::run(context),
         net::NAME => net::run(context),
+        name if gpu::knows(name) => gpu::run(name, context),
         _ => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
     }));
     match ended {
