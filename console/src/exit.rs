@@ -2,6 +2,8 @@
 
 /// All asked-for work ran and passed.
 pub const PASS: u8 = 0;
+/// Warnings only.
+pub const WARN: u8 = 1;
 /// At least one failed.
 pub const FAIL: u8 = 2;
 /// Could not decide.

@@ -1,6 +1,10 @@
 //! Standard output, which is data: a closed pipe ends the program quietly.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use anyhow::Context;
 
 use crate::exit::{Code, IO, Problem};
 
@@ -21,6 +25,23 @@ pub fn line(text: &str) -> Result<(), Problem> {
 /// When standard output cannot be written.
 pub fn json(value: &impl serde::Serialize) -> Result<(), Problem> {
     line(&serde_json::to_string_pretty(value).code(IO)?)
+}
+
+/// Replaces `file` as a whole or not at all: readers see the old content or the new one, never a part.
+///
+/// # Errors
+/// When it cannot be written; the old file is then as it was.
+pub fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || {
+        let mut new = tempfile::Builder::new().prefix(".muster-").tempfile_in(dir)?;
+        new.write_all(bytes)?;
+        new.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        new.as_file().sync_all()?;
+        new.persist(file)?;
+        anyhow::Ok(())
+    };
+    write().with_context(|| file.display().to_string())
 }
 
 /// A table with left-aligned columns; the last one is not padded.

@@ -1,6 +1,6 @@
 //! What subcommands share: opening the store, choosing nodes, beginning or taking up a run, judging it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Pick, run::Say};
 use crate::config::{Config, Deadlines};
-use crate::engine::{self, Observer, Scan};
+use crate::engine::{self, Judging, Observer, Scan};
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
 use crate::out;
 
@@ -155,12 +155,15 @@ pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, 
         None => {
             let run = new_run(&job.playbook, names, &plan);
             store.begin(&run).code(IO)?;
+            let groups = labels(&job.nodes, &config.group_by.value);
+            Judging::now(store, params(config), groups).and_then(|judging| judging.keep(store, &run.id)).code(IO)?;
             (run, BTreeSet::new())
         }
     };
+    let judging = Judging::of(store, &run, params(config)).code(IO)?;
     let scan = Scan {
         run: run.clone(),
-        params: params(config),
+        judging,
         plan,
         nodes: job.nodes.clone(),
         probe: job.probe.clone(),
@@ -235,8 +238,54 @@ async fn interrupts(cancel: CancellationToken) {
 pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result<RunReport, Problem> {
     let run = run_of(store, id)?;
     let records = store.records(&run.id).code(IO)?;
-    let assessment = engine::assess(&run, &records, &params(config));
-    Ok(engine::report(&run, &assessment))
+    let judging = Judging::of(store, &run, params(config)).code(IO)?;
+    Ok(engine::report(&run, &engine::assess(&run, &records, &judging)))
+}
+
+/// Groups of nodes by their labels, such as `rack=r1,sku=h100`; empty where nothing is grouped by.
+fn labels(nodes: &[Node], by: &[String]) -> BTreeMap<String, String> {
+    let of = |node: &Node| {
+        let label = |label: &String| format!("{label}={}", node.labels.get(label).map_or("?", String::as_str));
+        (node.name.clone(), by.iter().map(label).collect::<Vec<_>>().join(","))
+    };
+    if by.is_empty() { BTreeMap::new() } else { nodes.iter().map(of).collect() }
+}
+
+/// Groups of `names` by the labels that the configuration compares apart; a node that the inventory lacks has none.
+#[must_use]
+pub fn groups_in_force(config: &Config, names: &[String]) -> BTreeMap<String, String> {
+    groups(config, &config.group_by.value, names, &BTreeMap::new()).unwrap_or_default()
+}
+
+/// Groups of `names` by labels of the inventory and, where it has none, by `facts` (node and key).
+///
+/// # Errors
+/// When nothing knows a label of any node, or the inventory is wrong.
+pub fn groups(
+    config: &Config,
+    by: &[String],
+    names: &[String],
+    facts: &BTreeMap<(String, String), String>,
+) -> Result<BTreeMap<String, String>, Problem> {
+    if by.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let file = &config.inventory.value;
+    let known = if file.exists() { nodes(config, &Pick::default())? } else { Vec::new() };
+    let known: BTreeMap<&str, &Node> = known.iter().map(|n| (n.name.as_str(), n)).collect();
+    let value = |name: &String, label: &String| {
+        let labelled = known.get(name.as_str()).and_then(|node| node.labels.get(label));
+        labelled.or_else(|| facts.get(&(name.clone(), label.clone())))
+    };
+    if let Some(label) = by.iter().find(|label| names.iter().all(|name| value(name, label).is_none())) {
+        let why = anyhow!("no node has a label or fact '{label}' (inventory {})", file.display());
+        return Err(Problem { code: USAGE, error: why });
+    }
+    let group = |name: &String| {
+        let part = |label: &String| format!("{label}={}", value(name, label).map_or("?", String::as_str));
+        (name.clone(), by.iter().map(part).collect::<Vec<_>>().join(","))
+    };
+    Ok(names.iter().map(group).collect())
 }
 
 /// The run called `id`, or the newest.

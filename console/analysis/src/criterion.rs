@@ -4,7 +4,7 @@
 use muster_wire::{Direction, MetricId, Unit};
 use serde::{Deserialize, Serialize};
 
-use crate::{Sample, Spread};
+use crate::{BadSample, Sample, Spread};
 
 /// How criteria are found and applied. Stored with every criterion, so that a verdict can be repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +131,36 @@ pub struct Criterion {
 }
 
 impl Criterion {
+    /// A criterion of one value that is taken on trust, such as a published baseline: no fleet was asked.
+    ///
+    /// # Errors
+    /// When the value cannot be measured.
+    pub fn reference(metric: MetricId, unit: Unit, direction: Direction, value: f64) -> Result<Self, BadSample> {
+        let Params { alpha, tau, .. } = Params::default();
+        let criterion = Self {
+            id: String::new(),
+            metric,
+            unit,
+            direction,
+            alpha,
+            tau,
+            grain: Grain::Median,
+            n: 1,
+            healthy: 1,
+            status: Status::Ok,
+            repeatability: None,
+            sample: Some(Sample::new(&[value])?),
+            spread: None,
+        };
+        Ok(criterion.identified())
+    }
+
+    /// Whether the id is that of the content: a criterion changed by hand keeps its name and loses this.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.clone().identified().id == self.id
+    }
+
     /// Fills in [`Criterion::id`] from everything else that decides a verdict.
     #[must_use]
     pub(crate) fn identified(mut self) -> Self {
@@ -182,6 +212,15 @@ impl Fnv {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_criterion_changed_by_hand_is_no_longer_whole() {
+        let id = MetricId::new("mem-bw", "h2d_bw", "superbench");
+        let mut criterion = Criterion::reference(id, Unit::BytesPerSec, Direction::HigherIsBetter, 26e9).unwrap();
+        assert!(criterion.is_whole());
+        criterion.alpha = 0.5;
+        assert!(!criterion.is_whole());
+    }
 
     #[test]
     fn the_hash_is_fnv_1a() {

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use muster_analysis::{Observation, Params, State, learn};
-use muster_playbook::report::{CriteriaReport, Demo, NodeFindings, RunInfo, RunReport};
+use muster_playbook::report::{Basis, CriteriaReport, Demo, NodeFindings, RunInfo, RunReport};
 use muster_wire::{Direction, MetricId, Profile, Unit};
 use serde_json::{Value, json};
 
@@ -99,6 +99,7 @@ fn is_type(name: &str, value: &Value) -> bool {
         "string" => value.is_string(),
         "null" => value.is_null(),
         "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
         "integer" => value.is_u64() || value.is_i64(),
         other => panic!("the schema uses type {other}, which this validator does not know"),
     }
@@ -140,8 +141,10 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
             node.verdicts.push(verdict.clone());
         }
         report.push(&learned);
-        report.push_named(format!("csv {name}"), &learned);
-        criteria.push(learned.criterion);
+        report.push_in(Some(&format!("csv {name}")), "sku=a", &learned);
+        let outside = [("n3", Some(0.5)), ("n7", None)].into_iter();
+        report.push_version(&learned.criterion, outside, ("profile=quick", 1_795_271_408_000, "r1"), true);
+        criteria.push(learned);
     }
     for state in STATES {
         let troubles = vec![(state, "a reason".to_owned())];
@@ -149,7 +152,11 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
     }
     nodes.push(NodeFindings { node: "nothing".to_owned(), ..NodeFindings::default() });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, None);
-    let mut run = RunReport::new(info, &nodes, &criteria);
+    let basis: Vec<Basis<'_>> =
+        criteria.iter().map(|learned| Basis { learned, group: "profile=quick", frozen: true }).collect();
+    let mut run = RunReport::new(info, &nodes, &basis);
+    run.alarms = vec!["bench fails on most nodes".to_owned()];
+    run.rejudged = Some("alpha 0.9 instead of 0.95".to_owned());
     run.demo = Some(Demo { slowed: vec!["n3".to_owned()] });
     (run, report)
 }
@@ -217,7 +224,7 @@ fn both_schemas_mean_the_same_by_a_criterion() {
 fn the_document_has_exactly_the_published_keys() {
     let run = serde_json::to_value(documents(FLEETS[0]).0).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    assert_eq!(keys(&run), "criteria demo nodes run schema summary version");
+    assert_eq!(keys(&run), "alarms criteria demo nodes rejudged run schema summary version");
     assert_eq!(keys(&run["nodes"][0]), "node reasons state verdicts");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]), "alpha criterion engine metric similarity state tau unit value");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]["criterion"]), "id n status");

@@ -21,6 +21,7 @@ pub fn run(config: &Config) -> Ended {
         ("fan_out", config.fan_out.value.to_string(), &config.fan_out.source),
         ("alpha", config.alpha.value.to_string(), &config.alpha.source),
         ("tau", config.tau.value.to_string(), &config.tau.source),
+        ("group_by", config.group_by.value.join(","), &config.group_by.source),
         ("ssh_config", ssh, &config.ssh_config.source),
         ("host_keys", keys.to_owned(), &config.accept_new_keys.source),
         ("transport", transport.to_owned(), &config.transport.source),

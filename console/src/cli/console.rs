@@ -137,7 +137,7 @@ impl Desk {
         let before = self.store.records(&run.id).code(IO)?;
         self.board.begin(&run, &scan.plan, before, RunPhase::Running);
         let cancel = CancellationToken::new();
-        let judging = tokio::spawn(judge_often(self.board.clone(), run.clone(), session::params(&self.config)));
+        let judging = tokio::spawn(judge_often(self.board.clone(), run.clone(), scan.judging.clone()));
         let mut watcher = self.board.clone();
         let mut watchers: [&mut dyn Observer; 1] = [&mut watcher];
         let mut leave = false;
@@ -171,8 +171,13 @@ impl Desk {
 
     fn judge(&self, run: &Run) {
         if let Some(records) = self.board.unjudged() {
-            let found = engine::assess(run, records.iter().map(Arc::as_ref), &session::params(&self.config));
-            self.board.judge(run, &found, &records);
+            match engine::Judging::of(&self.store, run, session::params(&self.config)) {
+                Ok(judging) => {
+                    let found = engine::assess(run, records.iter().map(Arc::as_ref), &judging);
+                    self.board.judge(run, &found, &records);
+                }
+                Err(why) => self.board.say(Level::Error, format!("{why:#}")),
+            }
         }
     }
 
@@ -259,14 +264,14 @@ async fn tick(board: Board) {
     }
 }
 
-async fn judge_often(board: Board, run: Run, params: muster_analysis::Params) {
+async fn judge_often(board: Board, run: Run, judging: engine::Judging) {
     loop {
         tokio::time::sleep(JUDGE).await;
         let Some(records) = board.unjudged() else { continue };
-        let (run, params, board) = (run.clone(), params.clone(), board.clone());
+        let (run, judging, board) = (run.clone(), judging.clone(), board.clone());
         // On the blocking pool: a large fleet takes seconds, and the stream of frames must not wait.
         let _ = tokio::task::spawn_blocking(move || {
-            let found = engine::assess(&run, records.iter().map(Arc::as_ref), &params);
+            let found = engine::assess(&run, records.iter().map(Arc::as_ref), &judging);
             board.judge(&run, &found, &records);
         })
         .await;

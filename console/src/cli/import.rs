@@ -12,6 +12,7 @@ use muster_wire::{Datum, Fact, Outcome, Profile, Reading, clean, limits};
 use serde::Serialize;
 
 use crate::config::Config;
+use crate::engine::Judging;
 use crate::exit::{CONFIG, Code, Ended, FAIL, IO, PASS, Problem};
 use crate::input::{self, Fleet, Metric};
 use crate::{engine, out, session};
@@ -173,6 +174,9 @@ fn keep(
     fleet.metrics.iter().for_each(|m| by_work.entry(&m.id.benchmark).or_default().push(m));
     let mut store = session::write_store(config)?;
     store.begin(&run).code(IO)?;
+    let groups = session::groups_in_force(config, &run.nodes);
+    let judging = Judging::now(&store, session::params(config), groups).code(IO)?;
+    judging.keep(&mut store, &run.id).code(IO)?;
     for nodes in (0..fleet.nodes.len()).collect::<Vec<_>>().chunks(BATCH) {
         let records = nodes.iter().flat_map(|&node| {
             std::iter::once(origin(&run, &fleet.nodes[node], sources)).chain(fleet.records(&run, node, &by_work))

@@ -2,20 +2,33 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_analysis::{Learned, NodeState, Observation, Params, State, convict, learn};
+use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, learn};
 use muster_playbook::report::NodeFindings;
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
-use super::LINK;
+use super::{Judging, LINK};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
 pub struct Assessment {
-    /// One per metric, in metric order.
+    /// One per metric and group of nodes, in metric order.
     pub learned: Vec<Learned>,
+    /// What each of them was judged by.
+    pub basis: Vec<Basis>,
     /// One per node, in the run's order.
     pub nodes: Vec<NodeFindings>,
+    /// By what else than at its time the run is judged; `None` where it is the same.
+    pub rejudged: Option<String>,
+}
+
+/// What a metric of some nodes was judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Basis {
+    /// Which nodes.
+    pub group: String,
+    /// By a frozen criterion, not by what these nodes show themselves.
+    pub frozen: bool,
 }
 
 /// The last record of each piece of work of each node.
@@ -23,19 +36,57 @@ type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 
 /// Judges a run from its records.
 #[must_use]
-pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, params: &Params) -> Assessment {
+pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judging: &Judging) -> Assessment {
     let latest: Latest<'_> = records.into_iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-    let mut learned = Vec::new();
+    let groups: Vec<String> = run.nodes.iter().map(|node| judging.group(run.profile, node)).collect();
+    let params = &judging.terms.params;
+    let (mut learned, mut basis) = (Vec::new(), Vec::new());
     for (metric, (unit, direction)) in metrics(&latest) {
-        let observed: Vec<(String, Observation)> =
-            run.nodes.iter().filter_map(|node| Some((node.clone(), observation(&latest, node, &metric)?))).collect();
-        learned.push(learn(&metric, unit, direction, &observed, params));
+        let mut by_group: BTreeMap<&String, Vec<(String, Observation)>> = BTreeMap::new();
+        for (node, group) in run.nodes.iter().zip(&groups) {
+            let Some(observed) = observation(&latest, node, &metric) else { continue };
+            by_group.entry(group).or_default().push((node.clone(), observed));
+        }
+        for (group, observed) in by_group {
+            let frozen = judging.criterion(group, &metric);
+            learned.push(match frozen {
+                Some(criterion) => compare(criterion, &observed, params),
+                None => learn(&metric, unit, direction, &observed, params),
+            });
+            basis.push(Basis { group: group.clone(), frozen: frozen.is_some() });
+        }
     }
     let mut judged: BTreeMap<String, NodeState> =
         convict(&learned).into_iter().map(|state| (state.node.clone(), state)).collect();
+    for learned in learned.iter().zip(&basis).filter(|(_, basis)| basis.frozen).map(|(learned, _)| learned) {
+        uphold(learned, &mut judged);
+    }
     let widespread = widespread(run, &latest);
     let nodes = run.nodes.iter().map(|node| finding(node, judged.remove(node), &latest, &widespread)).collect();
-    Assessment { learned, nodes }
+    Assessment { learned, basis, nodes, rejudged: judging.rejudged.clone() }
+}
+
+/// What a frozen criterion accuses of stays accused: peers that are as bad are no excuse.
+fn uphold(learned: &Learned, judged: &mut BTreeMap<String, NodeState>) {
+    for verdict in learned.verdicts.iter().filter(|v| v.state == State::Fail && v.similarity.is_some()) {
+        let Some(node) = judged.get_mut(&verdict.node) else { continue };
+        let own = node.verdicts.iter_mut().filter(|v| v.metric == verdict.metric && v.state != State::Fail);
+        for softened in own {
+            *softened = verdict.clone();
+            softened.reason = format!("{}; by the frozen criterion {}", verdict.reason, learned.criterion.id);
+            if node.state != State::Fail {
+                (node.state, node.reasons) = (State::Fail, Vec::new());
+            }
+            node.reasons.push(softened.reason.clone());
+        }
+    }
+}
+
+/// What every node of `run` has for `metric`, in the run's order.
+#[must_use]
+pub fn observations(run: &Run, records: &[Record], metric: &MetricId) -> Vec<(String, Observation)> {
+    let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
+    run.nodes.iter().filter_map(|node| Some((node.clone(), observation(&latest, node, metric)?))).collect()
 }
 
 fn metrics(latest: &Latest<'_>) -> BTreeMap<MetricId, (Unit, Direction)> {
@@ -190,7 +241,7 @@ mod tests {
             plan: vec!["cpu-gemm".into()],
             state: RunState::Running,
         };
-        assess(&run, &records, &Params::default()).nodes.remove(5)
+        assess(&run, &records, &Judging::default()).nodes.remove(5)
     }
 
     #[test]

@@ -10,10 +10,14 @@ mod places;
 mod probe;
 mod scan;
 mod shape;
+mod terms;
+mod versions;
 
-pub use assess::{Assessment, assess, company};
+pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
 pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};
 pub use shape::report;
+pub use terms::Judging;
+pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};

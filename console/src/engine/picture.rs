@@ -1,6 +1,6 @@
 //! Turns findings into the rows and curves that a screen can draw.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_analysis::{Learned, Sample, State, cdf_points};
@@ -33,7 +33,9 @@ fn metric(
 ) -> MetricRow {
     let criterion = &learned.criterion;
     // The node's final verdicts, which may differ from the metric's own after weighing all evidence.
-    let verdicts = assessment.nodes.iter().flat_map(|f| &f.verdicts).filter(|v| v.metric == criterion.metric);
+    let own: HashSet<&str> = learned.verdicts.iter().map(|v| v.node.as_str()).collect();
+    let findings = assessment.nodes.iter().filter(|f| own.contains(f.node.as_str()));
+    let verdicts = findings.flat_map(|f| &f.verdicts).filter(|v| v.metric == criterion.metric);
     let mut scores: Vec<(Score, &str)> = verdicts
         .filter_map(|v| {
             let node = *places.get(&v.node)?;
@@ -115,7 +117,8 @@ fn band(samples: &[&Sample]) -> Band {
 pub fn judged(row: &mut NodeRow, report: &NodeReport, finding: &NodeFindings, learned: &[Learned]) {
     row.state = report.state;
     row.reasons = report.reasons.iter().cloned().collect();
-    let place: HashMap<_, _> = learned.iter().enumerate().map(|(i, l)| (&l.criterion.metric, (i, l))).collect();
+    let own = learned.iter().enumerate().filter(|(_, l)| l.verdicts.iter().any(|v| v.node == finding.node));
+    let place: HashMap<_, _> = own.map(|(i, l)| (&l.criterion.metric, (i, l))).collect();
     let verdicts: Vec<VerdictRow> = finding
         .verdicts
         .iter()

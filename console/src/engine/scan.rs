@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use muster_analysis::{Params, State};
+use muster_analysis::State;
 use muster_fleet::{Event, EventKind, Node, Probe, Settings, Work};
 use muster_playbook::report::VerdictReport;
 use muster_playbook::{Phase, Plan, collector_work};
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gather::Gather;
 use super::observe::{Observer, Update};
-use super::{assess, company, report};
+use super::{Judging, assess, company, report};
 
 /// Name of the record that says how a node's link ended.
 pub const LINK: &str = "link";
@@ -26,8 +26,8 @@ pub const LINK: &str = "link";
 pub struct Scan {
     /// Already begun in the store.
     pub run: Run,
-    /// Limits by which a node that fails a step is left out of later ones.
-    pub params: Params,
+    /// By what a node that fails a step is left out of later ones.
+    pub judging: Judging,
     /// Phases and their work.
     pub plan: Plan,
     /// Nodes with their addresses.
@@ -83,7 +83,7 @@ async fn confirm(
     cancel: &CancellationToken,
 ) -> Result<()> {
     let records = store.records(&scan.run.id).context("reading back the results")?;
-    let found = report(&scan.run, &assess(&scan.run, &records, &scan.params));
+    let found = report(&scan.run, &assess(&scan.run, &records, &scan.judging));
     let mut accused: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for node in found.nodes.into_iter().filter(|n| n.state >= State::Warn) {
         let doubted = node.verdicts.into_iter().filter(|v| v.state >= State::Warn).map(benchmark);
@@ -126,7 +126,7 @@ fn drop_failed(scan: &Scan, plan: &mut Plan, index: usize, store: &dyn Store) ->
         return Ok(());
     }
     let records = store.records(&scan.run.id).context("reading back the results of a step")?;
-    let report = report(&scan.run, &assess(&scan.run, &records, &scan.params));
+    let report = report(&scan.run, &assess(&scan.run, &records, &scan.judging));
     let failed = report.nodes.into_iter().filter(|n| n.state == State::Fail).map(|n| n.node).collect();
     for node in plan.drop_failed(index, &failed) {
         log::warn!("{node}: failed so far and is left out of the later steps");

@@ -1,7 +1,6 @@
 //! The document that a run becomes.
 
-use muster_analysis::Criterion;
-use muster_playbook::report::{RunInfo, RunReport};
+use muster_playbook::report::{Basis, RunInfo, RunReport};
 use muster_store::Run;
 
 use super::Assessment;
@@ -10,6 +9,10 @@ use super::Assessment;
 #[must_use]
 pub fn report(run: &Run, assessment: &Assessment) -> RunReport {
     let info = RunInfo::new(&run.id, &run.playbook, run.profile, run.started_ms, run.ended_ms);
-    let criteria: Vec<Criterion> = assessment.learned.iter().map(|learned| learned.criterion.clone()).collect();
-    RunReport::new(info, &assessment.nodes, &criteria)
+    let basis = assessment.learned.iter().zip(&assessment.basis);
+    let basis: Vec<Basis<'_>> =
+        basis.map(|(learned, basis)| Basis { learned, group: &basis.group, frozen: basis.frozen }).collect();
+    let mut report = RunReport::new(info, &assessment.nodes, &basis);
+    report.rejudged.clone_from(&assessment.rejudged);
+    report
 }

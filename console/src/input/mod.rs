@@ -5,4 +5,4 @@ mod file;
 mod fleet;
 
 pub use file::{Reading, content, fleet, open, sha256};
-pub use fleet::{Fleet, Metric};
+pub use fleet::{Fleet, Metric, some};

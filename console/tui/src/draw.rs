@@ -9,7 +9,7 @@ use ratatui::text::Span;
 use crate::judgement::word;
 use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
-use crate::screens::{Screen, bench, fleet, log, node, playbooks};
+use crate::screens::{Screen, bench, fleet, log, network, node, playbooks};
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::text::{age, counted, cut, width};
 use crate::theme::{Role, Theme};
@@ -37,6 +37,7 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
         Screen::Fleet => fleet::draw(ui, snapshot, buffer, body),
         Screen::Node => node::draw(ui, snapshot, buffer, body),
         Screen::Benchmarks => bench::draw(ui, snapshot, buffer, body),
+        Screen::Network => network::draw(ui, snapshot, buffer, body),
         Screen::Playbooks => playbooks::draw(ui, snapshot, buffer, body),
         Screen::Log => log::draw(ui, buffer, body),
     }
@@ -175,6 +176,7 @@ impl Ui {
     fn works(&self, action: Action, snapshot: &Snapshot) -> bool {
         match action {
             Action::Open | Action::Mark | Action::MarkAll | Action::Sort | Action::NextNode => match self.screen {
+                Screen::Network => snapshot.network.data.is_some(),
                 Screen::Playbooks => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
                 _ => !snapshot.nodes.is_empty(),
             },

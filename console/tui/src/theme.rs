@@ -118,6 +118,36 @@ impl Theme {
         }
     }
 
+    /// Whether a cell may be two places of a map, one above the other, told apart by colour.
+    #[must_use]
+    pub const fn has_half_cells(&self) -> bool {
+        self.color && !self.ascii
+    }
+
+    /// Ink of a place of a map by its rank, 0 the worst of seven. After cividis (Nuñez et al. 2018): lightness rises
+    /// from usual to bad, so that it reads with any colour vision, and in grey.
+    #[must_use]
+    pub const fn heat(&self, rank: usize) -> Color {
+        // xterm's 256 colours.
+        const INKS: [u8; 7] = [231, 226, 185, 143, 103, 61, 18];
+        if !self.color || rank >= INKS.len() { Color::Reset } else { Color::Indexed(INKS[rank]) }
+    }
+
+    /// One-cell glyph of a place of a map by its rank; more ink is worse.
+    #[must_use]
+    pub const fn heat_glyph(&self, rank: usize) -> &'static str {
+        match rank {
+            0 => "X",
+            1 => "@",
+            2 => "#",
+            3 => "*",
+            4 => "+",
+            5 => "-",
+            6 => ".",
+            _ => " ",
+        }
+    }
+
     /// The first of two texts where Unicode may be drawn, else the second.
     #[must_use]
     pub const fn pick(&self, unicode: &'static str, ascii: &'static str) -> &'static str {

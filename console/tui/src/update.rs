@@ -8,7 +8,7 @@ use crate::filter::Filter;
 use crate::intent::Intent;
 use crate::keymap::{self, Action};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
-use crate::screens::{Screen, bench, fleet, log, node, playbooks};
+use crate::screens::{Screen, bench, fleet, log, network, node, playbooks};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -50,6 +50,9 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
         ui.focused = Some(name.clone());
         intents.push(Intent::Focus { node: name });
     }
+    if ui.screen == Screen::Network {
+        intents.extend(network::ask(ui, snapshot));
+    }
     intents
 }
 
@@ -73,6 +76,7 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
         }
     }
     bench::settle(ui, snapshot);
+    network::settle(ui, snapshot);
     playbooks::settle(ui, snapshot);
 }
 
@@ -158,6 +162,7 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
         Screen::Fleet => fleet::act(ui, action, snapshot),
         Screen::Node => node::act(ui, action, snapshot),
         Screen::Benchmarks => bench::act(ui, action, snapshot),
+        Screen::Network => network::act(ui, action, snapshot),
         Screen::Playbooks => playbooks::act(ui, action, snapshot),
         Screen::Log => log::act(ui, action, snapshot),
     };

@@ -4,6 +4,8 @@ use muster_analysis::{Criterion, Grain, Learned, NodeVerdict, State, Status};
 use muster_wire::{Direction, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
+use super::rfc3339;
+
 /// Name of the document.
 pub const CRITERIA_SCHEMA: &str = "muster.criteria";
 
@@ -21,6 +23,20 @@ pub struct CriteriaReport {
 /// One metric's criterion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CriterionReport {
+    /// Version: the identity of its content.
+    pub id: String,
+    /// Nodes it is for, such as `profile=quick,sku=h100`; left out where it is for all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Judges every run until it is thawed; left out where it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub frozen: bool,
+    /// When it was learned, RFC 3339, UTC; left out where it was learned just now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learned: Option<String>,
+    /// Run or file it was learned from; left out as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// `benchmark/name`, or the name an imported file gives it.
     pub metric: String,
     /// What measured it; left out where an imported file does not say.
@@ -64,16 +80,40 @@ impl Default for CriteriaReport {
 }
 
 impl CriteriaReport {
-    /// Adds what was learned about one metric.
+    /// Adds what was learned about one metric on all nodes.
     pub fn push(&mut self, learned: &Learned) {
-        self.criteria.push(CriterionReport::new(&learned.criterion, &learned.verdicts));
+        self.push_in(None, "", learned);
     }
 
-    /// Adds what was learned about a metric of an imported file, under the name the file gives it.
-    pub fn push_named(&mut self, metric: impl Into<String>, learned: &Learned) {
-        let report = CriterionReport::new(&learned.criterion, &learned.verdicts);
-        let metric = clean(&metric.into(), limits::TEXT_BYTES);
-        self.criteria.push(CriterionReport { metric, engine: String::new(), ..report });
+    /// Adds what was learned about one metric on a group of nodes, under the name that a file gives the metric, if any.
+    pub fn push_in(&mut self, shown: Option<&str>, group: &str, learned: &Learned) {
+        let mut report = CriterionReport::new(&learned.criterion, &learned.verdicts);
+        report.group = clean(group, limits::TEXT_BYTES);
+        if let Some(name) = shown {
+            (report.metric, report.engine) = (clean(name, limits::TEXT_BYTES), String::new());
+        }
+        self.criteria.push(report);
+    }
+
+    /// Adds a version that is kept: the nodes that were outside it, its group, when (milliseconds since 1970 UTC) and
+    /// from what it was learned, and whether it is frozen.
+    pub fn push_version<'a>(
+        &mut self,
+        criterion: &Criterion,
+        outside: impl Iterator<Item = (&'a str, Option<f64>)>,
+        (group, learned_ms, source): (&str, u64, &str),
+        frozen: bool,
+    ) {
+        let defect =
+            |(node, similarity): (&str, Option<f64>)| Defect { node: clean(node, limits::TEXT_BYTES), similarity };
+        self.criteria.push(CriterionReport {
+            defects: outside.map(defect).collect(),
+            group: clean(group, limits::TEXT_BYTES),
+            frozen,
+            learned: Some(rfc3339(learned_ms)),
+            source: Some(clean(source, limits::TEXT_BYTES)),
+            ..CriterionReport::new(criterion, [])
+        });
     }
 }
 
@@ -93,6 +133,11 @@ impl CriterionReport {
             order(a).total_cmp(&order(b)).then_with(|| a.node.cmp(&b.node))
         });
         Self {
+            id: clean(&criterion.id, limits::TEXT_BYTES),
+            group: String::new(),
+            frozen: false,
+            learned: None,
+            source: None,
             metric: clean(&criterion.metric.path(), limits::TEXT_BYTES),
             engine: clean(&criterion.metric.engine, limits::NAME_BYTES),
             unit: criterion.unit,

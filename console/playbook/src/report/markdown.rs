@@ -24,6 +24,12 @@ pub fn markdown(report: &RunReport) -> String {
         run.ended.as_deref().unwrap_or("not ended"),
         text::counts(report)
     );
+    if let Some(how) = &report.rejudged {
+        let _ = writeln!(out, "\nJudged again, with {}: these are not the verdicts of its time.", escape(how));
+    }
+    for alarm in &report.alarms {
+        let _ = writeln!(out, "\n**{}**", escape(alarm));
+    }
     let bad: Vec<_> = text::worst_first(report).into_iter().filter(|node| node.state != State::Pass).collect();
     if !bad.is_empty() {
         out.push_str("\n| node | state | why |\n|---|---|---|\n");

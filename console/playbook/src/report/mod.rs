@@ -12,6 +12,6 @@ pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
-pub use run::{CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport};
+pub use run::{Basis, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport};
 pub use text::table;
 pub use time::rfc3339;

@@ -1,9 +1,10 @@
 //! What a run found, as the `muster.run` document (assets/schemas/muster.run.json).
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use muster_analysis::{Criterion, NodeState, NodeVerdict, State, Status};
+use muster_analysis::history::{Breaker, Outcomes, Suspicion};
+use muster_analysis::{Criterion, Learned, NodeState, NodeVerdict, State, Status};
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +28,26 @@ pub struct RunReport {
     pub nodes: Vec<NodeReport>,
     /// In the order given.
     pub criteria: Vec<CriterionReport>,
+    /// Checks that so many nodes fail that the check or the last roll-out is to be suspected first: one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alarms: Vec<String>,
+    /// By what else than at its time the run is judged here; left out where the verdicts are those of its time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rejudged: Option<String>,
     /// Written by the demo fleet alone; the analysis never reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
+}
+
+/// What a metric of some nodes was judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct Basis<'a> {
+    /// Its criterion, and the nodes that were judged by it.
+    pub learned: &'a Learned,
+    /// Which nodes, such as `profile=quick,sku=h100`; empty for all.
+    pub group: &'a str,
+    /// By a frozen criterion, not by what these nodes show themselves.
+    pub frozen: bool,
 }
 
 /// Which run.
@@ -160,29 +178,62 @@ impl RunReport {
     /// Puts the document together. A node's state is the worst of its findings; one without any is unknown.
     /// Texts are cleaned of control characters here, since names and reasons may come from nodes.
     #[must_use]
-    pub fn new(run: RunInfo, nodes: &[NodeFindings], criteria: &[Criterion]) -> Self {
-        let known: BTreeMap<&MetricId, &Criterion> = criteria.iter().map(|c| (&c.metric, c)).collect();
-        let mut judged: BTreeMap<&MetricId, Vec<&NodeVerdict>> = BTreeMap::new();
-        for verdict in nodes.iter().flat_map(|node| &node.verdicts) {
-            judged.entry(&verdict.metric).or_default().push(verdict);
+    pub fn new(run: RunInfo, nodes: &[NodeFindings], basis: &[Basis<'_>]) -> Self {
+        let mut known: Known<'_> = HashMap::new();
+        for basis in basis {
+            let criterion = &basis.learned.criterion;
+            known.extend(basis.learned.verdicts.iter().map(|v| ((v.node.as_str(), &criterion.metric), criterion)));
         }
+        let final_verdicts: HashMap<(&str, &MetricId), &NodeVerdict> =
+            nodes.iter().flat_map(|n| &n.verdicts).map(|v| ((v.node.as_str(), &v.metric), v)).collect();
+        let criterion = |basis: &Basis<'_>| {
+            let of = |v: &NodeVerdict| final_verdicts.get(&(v.node.as_str(), &v.metric)).copied();
+            let (group, frozen) = (clean(basis.group, limits::TEXT_BYTES), basis.frozen);
+            let verdicts = basis.learned.verdicts.iter().filter_map(of);
+            CriterionReport { group, frozen, ..CriterionReport::new(&basis.learned.criterion, verdicts) }
+        };
         let nodes: Vec<NodeReport> = nodes.iter().map(|node| node_report(node, &known)).collect();
         Self {
             schema: RUN_SCHEMA.to_owned(),
             version: 1,
             run,
             summary: Summary::of(nodes.iter().map(|node| node.state)),
-            criteria: criteria
-                .iter()
-                .map(|c| CriterionReport::new(c, judged.remove(&c.metric).unwrap_or_default()))
-                .collect(),
+            criteria: basis.iter().map(criterion).collect(),
+            alarms: alarms(&nodes),
             nodes,
+            rejudged: None,
             demo: None,
         }
     }
 }
 
-fn node_report(findings: &NodeFindings, known: &BTreeMap<&MetricId, &Criterion>) -> NodeReport {
+/// What a node's metric was judged by.
+type Known<'a> = HashMap<(&'a str, &'a MetricId), &'a Criterion>;
+
+/// Benchmarks that so many nodes fail that they are suspected before the nodes.
+fn alarms(nodes: &[NodeReport]) -> Vec<String> {
+    let mut outcomes: BTreeMap<&str, Outcomes> = BTreeMap::new();
+    for node in nodes {
+        let mut worst: BTreeMap<&str, State> = BTreeMap::new();
+        for verdict in &node.verdicts {
+            let benchmark = verdict.metric.rsplit_once('/').map_or(verdict.metric.as_str(), |(benchmark, _)| benchmark);
+            let state = worst.entry(benchmark).or_insert(verdict.state);
+            *state = (*state).max(verdict.state);
+        }
+        for (benchmark, state) in worst {
+            let outcomes = outcomes.entry(benchmark).or_default();
+            *match state {
+                State::Fail => &mut outcomes.failed,
+                State::Pass | State::Warn => &mut outcomes.passed,
+                State::Unknown | State::NotRun | State::NotApplicable => &mut outcomes.silent,
+            } += 1;
+        }
+    }
+    let weighed = outcomes.into_iter().map(|(benchmark, now)| Breaker::default().weigh(benchmark, now, None));
+    weighed.filter(|alarm| alarm.suspicion == Suspicion::Check).map(|alarm| alarm.reason).collect()
+}
+
+fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
     let found = findings.told();
     let mut seen = BTreeSet::new();
     let state = found.first().map_or(State::Unknown, |(state, _)| *state);
@@ -203,7 +254,11 @@ fn node_report(findings: &NodeFindings, known: &BTreeMap<&MetricId, &Criterion>)
     } else if state == State::NotApplicable {
         reasons.push(format!("{node}: nothing that was asked for applies to it"));
     }
-    let verdicts = findings.verdicts.iter().map(|v| verdict_report(v, known.get(&v.metric).copied())).collect();
+    let verdicts = findings
+        .verdicts
+        .iter()
+        .map(|v| verdict_report(v, known.get(&(v.node.as_str(), &v.metric)).copied()))
+        .collect();
     NodeReport { node, state, reasons, verdicts }
 }
 
@@ -248,7 +303,7 @@ pub(crate) fn sample() -> RunReport {
         for (node, verdict) in nodes.iter_mut().zip(&learned.verdicts) {
             node.verdicts.push(verdict.clone());
         }
-        criteria.push(learned.criterion);
+        criteria.push(learned);
     }
     nodes.push(NodeFindings {
         node: "n8".to_owned(),
@@ -256,7 +311,8 @@ pub(crate) fn sample() -> RunReport {
         ..NodeFindings::default()
     });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, Some(1_795_271_500_000));
-    RunReport::new(info, &nodes, &criteria)
+    let basis: Vec<Basis<'_>> = criteria.iter().map(|learned| Basis { learned, group: "", frozen: false }).collect();
+    RunReport::new(info, &nodes, &basis)
 }
 
 #[cfg(test)]
@@ -332,6 +388,15 @@ mod tests {
         let metric = MetricId::new("disk", "read", "own");
         let reason = "undecided".to_owned();
         vec![NodeVerdict { node: "n1".to_owned(), metric, state, similarity: None, value: None, reason }]
+    }
+
+    #[test]
+    fn a_benchmark_that_many_nodes_fail_is_suspected_before_the_nodes() {
+        let mut nodes = sample().nodes;
+        assert_eq!(alarms(&nodes), [""; 0]);
+        nodes[..3].iter_mut().for_each(|node| node.verdicts[0].state = State::Fail);
+        let said = alarms(&nodes);
+        assert!(said[0].starts_with("cpu-stream fails on 3 of 7 nodes (43 %): suspect the check or"), "{said:?}");
     }
 
     #[test]

@@ -23,6 +23,12 @@ pub fn table(report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String)
     let _ = writeln!(out, "{}, profile {}, run {}", run.playbook, run.profile, run.id);
     let _ = writeln!(out, "{} to {} UTC", run.started, run.ended.as_deref().unwrap_or("now, not ended,"));
     let _ = writeln!(out, "{}: {}\n", nodes(report.summary.nodes()), counts(report));
+    if let Some(how) = &report.rejudged {
+        wrap(&mut out, "JUDGED", &format!("again, with {how}: these are not the verdicts of its time"), width);
+    }
+    for alarm in &report.alarms {
+        wrap(&mut out, "CHECK", alarm, width);
+    }
     for group in groups(report) {
         let names = fold(&group.names);
         let sentences: Vec<String> = group.tails.iter().map(|tail| sentence(&names, tail, group.names.len())).collect();

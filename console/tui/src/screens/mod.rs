@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod fleet;
 pub(crate) mod log;
+pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod playbooks;
 mod screen;

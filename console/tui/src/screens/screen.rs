@@ -9,6 +9,8 @@ pub enum Screen {
     Node,
     /// One metric over the fleet.
     Benchmarks,
+    /// The pairs of the fleet.
+    Network,
     /// What can be run, and how far it is.
     Playbooks,
     /// What happened.
@@ -17,7 +19,7 @@ pub enum Screen {
 
 impl Screen {
     /// All, in the order of their digits.
-    pub const ALL: [Self; 5] = [Self::Fleet, Self::Node, Self::Benchmarks, Self::Playbooks, Self::Log];
+    pub const ALL: [Self; 6] = [Self::Fleet, Self::Node, Self::Benchmarks, Self::Network, Self::Playbooks, Self::Log];
 
     /// The word in the tab.
     #[must_use]
@@ -26,6 +28,7 @@ impl Screen {
             Self::Fleet => "Fleet",
             Self::Node => "Node",
             Self::Benchmarks => "Benchmarks",
+            Self::Network => "Network",
             Self::Playbooks => "Playbooks",
             Self::Log => "Log",
         }

@@ -23,6 +23,7 @@ impl Cursor {
             Motion::PageDown => self.at + page,
             Motion::Home => 0,
             Motion::End => len,
+            Motion::Left | Motion::Right => self.at,
         };
         self.put(self.at, len, page);
     }

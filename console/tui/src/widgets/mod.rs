@@ -8,6 +8,6 @@ mod spark;
 
 pub(crate) use cursor::Cursor;
 pub(crate) use paint::{block, put, put_right, put_spans};
-pub(crate) use panel::{Panel, failed, panel, waiting};
+pub(crate) use panel::{Panel, framed_panel, instead, panel};
 pub(crate) use plot::{Line, Plot};
 pub(crate) use spark::spark;

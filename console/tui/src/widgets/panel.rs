@@ -2,12 +2,13 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
 
 use crate::snapshot::{Load, Snapshot};
 use crate::text::{age, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
-use crate::widgets::put;
+use crate::widgets::{block, put};
 
 /// A few sentences in place of data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,21 +27,31 @@ impl Panel {
     }
 }
 
-/// The panel while nothing is known, if that is so.
-pub(crate) fn waiting(ui: &Ui, snapshot: &Snapshot) -> Option<Panel> {
-    let Load::Loading { what, since_ms } = &snapshot.load else { return None };
-    let waited = ui.now_ms(snapshot).saturating_sub(*since_ms);
+/// What stands in place of data, if anything has to: what is waited for, what failed while there is no data, or `none`.
+pub(crate) fn instead(
+    ui: &Ui,
+    snapshot: &Snapshot,
+    (load, has_data): (&Load, bool),
+    none: impl FnOnce() -> Panel,
+) -> Option<Panel> {
+    let now = ui.now_ms(snapshot);
+    match load {
+        Load::Loading { what, since_ms } => Some(waiting(ui, what, now.saturating_sub(*since_ms))),
+        _ if has_data => None,
+        Load::Failed { what, why, since_ms, next } => {
+            let since = age(now.saturating_sub(*since_ms));
+            let (head, lines) = (format!("{what} failed {since} ago"), vec![why.clone(), next.clone()]);
+            Some(Panel { head, role: Role::Act, lines })
+        }
+        Load::Ready => Some(none()),
+    }
+}
+
+fn waiting(ui: &Ui, what: &str, waited: u64) -> Panel {
     let frames: [&str; 4] = if ui.theme.is_ascii() { ["|", "/", "-", "\\"] } else { ["⠋", "⠙", "⠴", "⠦"] };
     // No spinner in the first 300 ms: what is quick should not flicker.
     let spinner = if waited < 300 { " " } else { frames[(waited / 250 % 4) as usize] };
-    Some(Panel { head: format!("{spinner} {what}"), role: Role::Text, lines: vec![format!("for {}", age(waited))] })
-}
-
-/// The panel of a failure, if there was one.
-pub(crate) fn failed(ui: &Ui, snapshot: &Snapshot) -> Option<Panel> {
-    let Load::Failed { what, why, since_ms, next } = &snapshot.load else { return None };
-    let since = age(ui.now_ms(snapshot).saturating_sub(*since_ms));
-    Some(Panel { head: format!("{what} failed {since} ago"), role: Role::Act, lines: vec![why.clone(), next.clone()] })
+    Panel { head: format!("{spinner} {what}"), role: Role::Text, lines: vec![format!("for {}", age(waited))] }
 }
 
 /// Draws a panel in the upper third of `area`.
@@ -57,6 +68,14 @@ pub(crate) fn panel(buffer: &mut Buffer, area: Rect, theme: &Theme, panel: &Pane
             y += 1;
         }
     }
+}
+
+/// Draws a panel inside the border of a body called `title`.
+pub(crate) fn framed_panel(buffer: &mut Buffer, area: Rect, theme: &Theme, (title, text): (&str, &Panel)) {
+    let block = block(theme, area, title, "");
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    panel(buffer, inner, theme, text);
 }
 
 fn wrap_keeping_indent(text: &str, room: usize) -> Vec<String> {

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use muster_tui::{Event, Export, Intent, Screen, Snapshot, Theme, Ui, update};
 
-use crate::picture::{console, frame, glyphs};
+use crate::picture::{console, digit, frame, glyphs};
 use crate::synthetic::{DATA, Fleet, NOW_MS, snapshot};
 
 const IDLE: Fleet = Fleet { running: false, ..DATA };
@@ -47,11 +47,14 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         "bs" => (KeyCode::Backspace, none),
         "c-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
         "c-l" => (KeyCode::Char('l'), KeyModifiers::CONTROL),
-        other => panic!("no key {other}"),
+        other => {
+            let screen = Screen::ALL.into_iter().find(|s| s.title().eq_ignore_ascii_case(other));
+            (digit(screen.unwrap_or_else(|| panic!("no key {other}"))), none)
+        }
     }
 }
 
-/// The console after `text` was typed, and what it asked for on the way, focus aside.
+/// The console after `text` was typed, and what it asked for on the way, but for what it looks at.
 fn after(snapshot: &Snapshot, text: &str) -> (Ui, Vec<Intent>) {
     let mut ui = console(snapshot, Theme::new(true, false), SIZE);
     let intents = press(&mut ui, snapshot, text);
@@ -60,7 +63,7 @@ fn after(snapshot: &Snapshot, text: &str) -> (Ui, Vec<Intent>) {
 
 fn press(ui: &mut Ui, snapshot: &Snapshot, text: &str) -> Vec<Intent> {
     let all = keys(text).into_iter().flat_map(|key| update(ui, Event::Key(key), snapshot));
-    all.filter(|i| !matches!(i, Intent::Focus { .. })).collect()
+    all.filter(|i| !matches!(i, Intent::Focus { .. } | Intent::Pair { .. })).collect()
 }
 
 fn shown(ui: &Ui, snapshot: &Snapshot) -> String {
@@ -78,7 +81,7 @@ fn digits_and_enter_lead_to_screens_and_escape_leads_back() {
         ("<enter><enter><enter><enter>", Screen::Node),
         ("<enter><enter><esc>", Screen::Node),
         ("<enter><enter><esc><esc>", Screen::Fleet),
-        ("54<esc>", Screen::Log),
+        ("<log><playbooks><esc>", Screen::Log),
         ("<esc>", Screen::Fleet),
     ] {
         assert_eq!(after(&snapshot, typed).0.screen(), screen, "{typed}");
@@ -141,7 +144,7 @@ fn a_filter_keeps_what_matches_and_escape_undoes_it() {
 #[test]
 fn a_playbook_runs_on_the_marked_nodes_after_a_yes() {
     let snapshot = snapshot(IDLE);
-    let (ui, intents) = after(&snapshot, "  4<down><enter>y");
+    let (ui, intents) = after(&snapshot, "  <playbooks><down><enter>y");
     let nodes: Vec<String> = ui.marks().map(str::to_owned).collect();
     assert_eq!(nodes.len(), 2);
     assert_eq!(intents, [Intent::RunPlaybook { playbook: "burn-in".to_owned(), nodes }]);
@@ -150,7 +153,9 @@ fn a_playbook_runs_on_the_marked_nodes_after_a_yes() {
 #[test]
 fn no_is_the_answer_unless_yes_is_given() {
     let snapshot = snapshot(IDLE);
-    for typed in ["  4<enter><enter>", "  4<enter><esc>", "  4<enter>n", "r<enter>", " X<enter>"] {
+    for typed in
+        ["  <playbooks><enter><enter>", "  <playbooks><enter><esc>", "  <playbooks><enter>n", "r<enter>", " X<enter>"]
+    {
         assert_eq!(after(&snapshot, typed).1, [], "{typed}");
     }
     assert_eq!(after(&snapshot, "r<tab><enter>").1, [Intent::RerunFailed]);
@@ -159,10 +164,15 @@ fn no_is_the_answer_unless_yes_is_given() {
 #[test]
 fn more_than_ten_nodes_need_their_count_typed() {
     let snapshot = snapshot(IDLE);
-    for typed in ["4<enter>y<enter>", "4<enter><enter>", "4<enter>15<enter>", "4<enter>15<enter><esc>"] {
+    for typed in [
+        "<playbooks><enter>y<enter>",
+        "<playbooks><enter><enter>",
+        "<playbooks><enter>15<enter>",
+        "<playbooks><enter>15<enter><esc>",
+    ] {
         assert_eq!(after(&snapshot, typed).1, [], "{typed}");
     }
-    let (_, intents) = after(&snapshot, "4<enter>16<enter>");
+    let (_, intents) = after(&snapshot, "<playbooks><enter>16<enter>");
     assert!(
         matches!(&intents[..], [Intent::RunPlaybook { playbook, nodes }] if playbook == "build-out" && nodes.len() == 16)
     );
@@ -210,7 +220,7 @@ fn cancelling_and_running_wait_for_one_another() {
     let (ui, intents) = after(&idle, "c");
     assert_eq!(intents, []);
     assert!(shown(&ui, &idle).contains("nothing is running"));
-    let (ui, intents) = after(&live, "4<enter>16<enter>");
+    let (ui, intents) = after(&live, "<playbooks><enter>16<enter>");
     assert_eq!(intents, []);
     assert!(shown(&ui, &live).contains("build-out is still running; c cancels it"));
 }
@@ -224,14 +234,14 @@ fn copy_and_export_take_what_is_under_the_cursor() {
     };
     assert!(copied("y").starts_with("fail: rack1-04 is"));
     assert!(copied("3y").starts_with("cpu-gemm/fp32@own: ok, 13 of 14 nodes healthy"));
-    assert_eq!(copied("4y"), "muster run build-out");
+    assert_eq!(copied("<playbooks>y"), "muster run build-out");
     assert_eq!(copied("/rack1-00<enter> <esc>/rack1-03<enter> y"), "rack1-00,rack1-03");
     assert_eq!(after(&snapshot, "2e").1, [Intent::Export(Export::Node { node: "rack1-04".to_owned() })]);
     assert_eq!(
         after(&snapshot, "/state:fail<enter>e").1,
         [Intent::Export(Export::Fleet { nodes: vec!["rack1-04".to_owned()] })]
     );
-    assert_eq!(after(&snapshot, "5e").1, [Intent::Export(Export::Log)]);
+    assert_eq!(after(&snapshot, "<log>e").1, [Intent::Export(Export::Log)]);
 }
 
 #[test]
@@ -270,11 +280,11 @@ fn marks_are_for_nodes_that_are_shown_and_escape_clears_them() {
 #[test]
 fn help_lists_every_key_that_the_screen_takes() {
     let snapshot = snapshot(IDLE);
-    for digit in ["1", "2", "3", "4", "5"] {
-        let (ui, _) = after(&snapshot, &format!("{digit}?"));
+    for screen in Screen::ALL {
+        let (ui, _) = after(&snapshot, &format!("<{}>?", screen.title()));
         let text = glyphs(&frame(&ui, &snapshot, (120, 60)));
         for sentence in ["draw the screen anew", "quit; asks when a run goes on", "On "] {
-            assert!(text.contains(sentence), "{digit}: {text}");
+            assert!(text.contains(sentence), "{screen:?}: {text}");
         }
     }
 }
@@ -283,7 +293,7 @@ fn help_lists_every_key_that_the_screen_takes() {
 fn below_the_least_size_only_quitting_works() {
     let live = snapshot(DATA);
     let mut ui = console(&live, Theme::new(true, false), (50, 10));
-    assert_eq!(press(&mut ui, &live, "cy4<enter>"), []);
+    assert_eq!(press(&mut ui, &live, "cy<playbooks><enter>"), []);
     assert_eq!(press(&mut ui, &live, "q"), [Intent::Quit]);
 }
 

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use muster_tui::{Event, Snapshot, Theme, Ui, draw, update};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use muster_tui::{Event, Screen, Snapshot, Theme, Ui, draw, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -17,6 +18,17 @@ pub(crate) fn console(snapshot: &Snapshot, theme: Theme, (width, height): (u16, 
     let mut ui = Ui::new(theme, width, height);
     update(&mut ui, Event::Snapshot, snapshot);
     ui
+}
+
+/// The key that shows `screen`.
+pub(crate) fn digit(screen: Screen) -> KeyCode {
+    let place = Screen::ALL.iter().position(|s| *s == screen).expect("every screen has a place");
+    KeyCode::Char(char::from_digit(place as u32 + 1, 10).expect("at most nine screens"))
+}
+
+/// Presses `code`.
+pub(crate) fn press(ui: &mut Ui, code: KeyCode, snapshot: &Snapshot) {
+    update(ui, Event::Key(KeyEvent::new(code, KeyModifiers::NONE)), snapshot);
 }
 
 /// The cells that `draw` fills.

@@ -1,11 +1,11 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
-use crate::picture::{SIZES, compare, console, frame, glyphs, picture};
+use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
 use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot};
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
 use muster_tui::snapshot::Load;
-use muster_tui::{Event, Snapshot, Theme, update};
+use muster_tui::{Screen, Snapshot, Theme};
 
 const COLOR: Theme = Theme::new(true, false);
 
@@ -24,14 +24,12 @@ fn states() -> Vec<(&'static str, Snapshot)> {
     ]
 }
 
-fn screen(name: &str, key: char, keys: &[KeyCode]) {
+fn look(name: &str, screen: Screen, keys: &[KeyCode]) {
     for (state, snapshot) in states() {
         let mut text = String::new();
         for size in SIZES {
             let mut ui = console(&snapshot, COLOR, size);
-            for code in std::iter::once(&KeyCode::Char(key)).chain(keys) {
-                update(&mut ui, Event::Key(KeyEvent::new(*code, KeyModifiers::NONE)), &snapshot);
-            }
+            std::iter::once(&digit(screen)).chain(keys).for_each(|code| press(&mut ui, *code, &snapshot));
             text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
         }
         compare(&format!("{name}-{state}"), &text);
@@ -40,22 +38,27 @@ fn screen(name: &str, key: char, keys: &[KeyCode]) {
 
 #[test]
 fn fleet_looks_as_stored() {
-    screen("fleet", '1', &[]);
+    look("fleet", Screen::Fleet, &[]);
 }
 
 #[test]
 fn node_looks_as_stored() {
-    screen("node", '2', &[]);
+    look("node", Screen::Node, &[]);
 }
 
 #[test]
 fn benchmarks_look_as_stored() {
-    screen("benchmarks", '3', &[]);
+    look("benchmarks", Screen::Benchmarks, &[]);
 }
 
 #[test]
 fn playbooks_look_as_stored() {
-    screen("playbooks", '4', &[]);
+    look("playbooks", Screen::Playbooks, &[]);
+}
+
+#[test]
+fn network_looks_as_stored() {
+    look("network", Screen::Network, &[]);
 }
 
 // One test, because the log is one for the whole process.
@@ -74,7 +77,7 @@ fn log_looks_as_stored() {
         let mut text = String::new();
         for size in SIZES {
             let mut ui = console(&snapshot, COLOR, size);
-            update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char('5'), KeyModifiers::NONE)), &snapshot);
+            press(&mut ui, digit(Screen::Log), &snapshot);
             text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
         }
         compare(&format!("log-{state}"), &without_clock(&text));
@@ -102,7 +105,7 @@ fn boxes_look_as_stored() {
         let mut ui = console(&snapshot, COLOR, (80, 24));
         for c in keys.chars() {
             let code = if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) };
-            update(&mut ui, Event::Key(KeyEvent::new(code, KeyModifiers::NONE)), &snapshot);
+            press(&mut ui, code, &snapshot);
         }
         text += &format!("=== {keys:?}\n{}", picture(&frame(&ui, &snapshot, (80, 24))));
     }
@@ -124,14 +127,14 @@ fn a_failed_refresh_keeps_the_rows_and_says_so() {
 fn ascii_without_colour_has_neither_and_still_a_word_for_every_state() {
     let snapshot = snapshot(DATA);
     let mut text = String::new();
-    for key in ['1', '2', '3', '4'] {
+    for screen in Screen::ALL.into_iter().filter(|s| *s != Screen::Log) {
         let mut ui = console(&snapshot, Theme::new(false, true), (120, 40));
-        update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE)), &snapshot);
+        press(&mut ui, digit(screen), &snapshot);
         let buffer = frame(&ui, &snapshot, (120, 40));
         // The value `–` of an absent fact comes with the snapshot.
         let foreign: String = glyphs(&buffer).chars().filter(|c| !c.is_ascii() && *c != '–').collect();
-        assert_eq!(foreign, "", "screen {key}");
-        assert!(buffer.content.iter().all(|c| c.fg == ratatui::style::Color::Reset), "screen {key}");
+        assert_eq!(foreign, "", "{screen:?}");
+        assert!(buffer.content.iter().all(|c| c.fg == ratatui::style::Color::Reset), "{screen:?}");
         text += &picture(&buffer);
     }
     compare("ascii", &text);
@@ -155,10 +158,11 @@ fn no_size_and_no_screen_makes_drawing_fail() {
     let snapshots: Vec<Snapshot> = states().into_iter().map(|(_, s)| s).collect();
     for snapshot in &snapshots {
         for size in [(60, 16), (61, 17), (79, 23), (119, 39), (159, 16), (160, 50), (300, 16), (60, 100)] {
-            for key in ['1', '2', '3', '4', '5', '?', ':', 'R', 'X'] {
+            let others = ['?', ':', 'R', 'X'].map(KeyCode::Char);
+            for key in Screen::ALL.map(digit).into_iter().chain(others) {
                 let mut ui = console(snapshot, COLOR, size);
-                for code in [KeyCode::Char(key), KeyCode::End, KeyCode::Tab, KeyCode::PageDown] {
-                    update(&mut ui, Event::Key(KeyEvent::new(code, KeyModifiers::NONE)), snapshot);
+                for code in [key, KeyCode::End, KeyCode::Tab, KeyCode::PageDown] {
+                    press(&mut ui, code, snapshot);
                 }
                 frame(&ui, snapshot, size);
             }

@@ -1,12 +1,15 @@
 //! Snapshots made of nothing but a seed, for tests, speed and looking. Nothing here was measured.
 
+#[path = "synthetic/network.rs"]
+pub(crate) mod network;
+
 use std::sync::Arc;
 
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
     Band, Counts, Curve, FactRow, Focus, FocusSeries, Link, LinkKind, Load, Message, MetricRow, Mode, NodeCurve,
-    NodeLog, NodeRow, PlaybookRow, RunInfo, RunPhase, Score, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
-    Work, Worst,
+    NodeLog, NodeRow, Part, PlaybookRow, RunInfo, RunPhase, Score, Snapshot, StepGroup, StepProgress, StepRow,
+    VerdictRow, Work, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -56,7 +59,10 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
         (0..fleet.nodes).map(|i| Arc::new(node(i, slow(i), lost(i), fleet.running, &mut rng))).collect();
     let metrics = (0..METRICS.len()).map(|m| Arc::new(metric(m, &nodes, &mut rng))).collect();
     let counts = Counts::of(nodes.iter().map(|n| n.state));
+    // Pairs grow with the square.
+    let names: Vec<String> = nodes.iter().take(3_000).map(|n| n.name.clone()).collect();
     Snapshot {
+        network: Part::ready(network::network(&names, fleet.running)),
         generation: 1,
         now_ms: NOW_MS,
         title: "prod-a".to_owned(),
@@ -84,15 +90,11 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
 
 /// Before the first answer.
 pub(crate) fn loading() -> Snapshot {
+    let loading = |what: &str| Load::Loading { what: what.to_owned(), since_ms: NOW_MS - 1_400 };
     Snapshot {
-        generation: 1,
-        now_ms: NOW_MS,
-        title: "prod-a".to_owned(),
-        load: Load::Loading {
-            what: "reading the inventory /etc/muster/prod-a.toml".to_owned(),
-            since_ms: NOW_MS - 1_400,
-        },
-        ..Snapshot::default()
+        load: loading("reading the inventory /etc/muster/prod-a.toml"),
+        network: Part { load: loading("reading matrix.csv"), data: None },
+        ..empty()
     }
 }
 
@@ -109,7 +111,13 @@ pub(crate) fn error() -> Snapshot {
         since_ms: NOW_MS - 42_000,
         next: "It is read again when the file changes.".to_owned(),
     };
-    Snapshot { load, ..empty() }
+    let network = Load::Failed {
+        what: "reading matrix.csv".to_owned(),
+        why: "line 812: `4.1.2` is no number".to_owned(),
+        since_ms: NOW_MS - 42_000,
+        next: "Start again with a whole file.".to_owned(),
+    };
+    Snapshot { load, network: Part { load: network, data: None }, ..empty() }
 }
 
 fn name(i: usize) -> String {

@@ -11,18 +11,13 @@ use crate::snapshot::{MetricRow, Snapshot};
 use crate::text::{cut, elide, similarity, width};
 use crate::theme::Role;
 use crate::ui::Ui;
-use crate::widgets::{Panel, block, failed, panel, put, put_right, put_spans, waiting};
+use crate::widgets::{Panel, block, framed_panel, instead, put, put_right, put_spans};
 
 /// Draws the screen.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let none = || Panel::empty("No metric has been measured yet.", "R runs a playbook.");
-    let instead = waiting(ui, snapshot)
-        .or_else(|| if !snapshot.metrics.is_empty() { None } else { failed(ui, snapshot).or_else(|| Some(none())) });
-    if let Some(instead) = instead {
-        let block = block(&ui.theme, area, "Benchmarks", "");
-        let inner = block.inner(area);
-        block.render(area, buffer);
-        return panel(buffer, inner, &ui.theme, &instead);
+    if let Some(instead) = instead(ui, snapshot, (&snapshot.load, !snapshot.metrics.is_empty()), none) {
+        return framed_panel(buffer, area, &ui.theme, ("Benchmarks", &instead));
     }
     let width = (area.width * 3 / 10).clamp(24, 44);
     list(ui, snapshot, buffer, Rect { width, ..area });

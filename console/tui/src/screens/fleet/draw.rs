@@ -17,7 +17,7 @@ use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
 use crate::text::{cut, elide};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
-use crate::widgets::{Panel, block, failed, panel, put, put_right, waiting};
+use crate::widgets::{Panel, block, framed_panel, instead, put, put_right};
 
 /// From this width on the selected node is described beside the table.
 const WITH_DETAIL: u16 = 160;
@@ -25,14 +25,10 @@ const DETAIL: u16 = 54;
 
 /// Draws the screen.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
-    let instead = waiting(ui, snapshot)
-        .or_else(|| if snapshot.nodes.is_empty() { failed(ui, snapshot) } else { None })
-        .or_else(|| empty(ui, snapshot));
+    let has = !snapshot.nodes.is_empty();
+    let instead = instead(ui, snapshot, (&snapshot.load, has), empty).or_else(|| nothing_kept(ui));
     if let Some(instead) = instead {
-        let block = block(&ui.theme, area, "Nodes", "");
-        let inner = block.inner(area);
-        block.render(area, buffer);
-        return panel(buffer, inner, &ui.theme, &instead);
+        return framed_panel(buffer, area, &ui.theme, ("Nodes", &instead));
     }
     let mut left = area;
     if area.width >= WITH_DETAIL {
@@ -42,13 +38,14 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     table(ui, snapshot, buffer, left);
 }
 
-fn empty(ui: &Ui, snapshot: &Snapshot) -> Option<Panel> {
-    if snapshot.nodes.is_empty() {
-        return Some(Panel::empty(
-            "The inventory has no node.",
-            "Add nodes to it and start again, or start `muster demo` for a local fleet.",
-        ));
-    }
+fn empty() -> Panel {
+    Panel::empty(
+        "The inventory has no node.",
+        "Add nodes to it and start again, or start `muster demo` for a local fleet.",
+    )
+}
+
+fn nothing_kept(ui: &Ui) -> Option<Panel> {
     let why = || format!("No node matches `{}`.", ui.filter.text());
     ui.fleet.rows().is_empty().then(|| Panel::empty(why(), "esc clears the filter, / changes it."))
 }

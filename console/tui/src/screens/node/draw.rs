@@ -11,7 +11,7 @@ use crate::snapshot::{NodeRow, Snapshot};
 use crate::text::{cut, whole_age, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
-use crate::widgets::{Panel, block, failed, panel, put, put_spans, waiting};
+use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// From this width on facts and log stand beside the verdicts.
 const WIDE: u16 = 120;
@@ -22,13 +22,9 @@ const REASONS: usize = 4;
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let none = || Panel::empty("No node is chosen.", "1 shows the fleet, enter there opens a node.");
     let node = ui.selected_row(snapshot).map(|(_, node)| node.as_ref());
-    let instead = waiting(ui, snapshot)
-        .or_else(|| if node.is_some() { None } else { failed(ui, snapshot).or_else(|| Some(none())) });
+    let instead = instead(ui, snapshot, (&snapshot.load, node.is_some()), none);
     let (Some(node), None) = (node, &instead) else {
-        let block = block(&ui.theme, area, "Node", "");
-        let inner = block.inner(area);
-        block.render(area, buffer);
-        return panel(buffer, inner, &ui.theme, &instead.unwrap_or_else(none));
+        return framed_panel(buffer, area, &ui.theme, ("Node", &instead.unwrap_or_else(none)));
     };
     let head = head_height(ui, node);
     summary(ui, snapshot, node, buffer, Rect { height: head, ..area });

@@ -9,7 +9,7 @@ use crate::snapshot::{PlaybookRow, RunInfo, Snapshot, StepProgress, StepRow};
 use crate::text::{age, counted, cut, elide, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
-use crate::widgets::{Panel, block, failed, panel, put, put_spans, waiting};
+use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// Draws the screen.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
@@ -19,13 +19,8 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
             "Start muster where its playbooks are, or name a file: `muster run FILE`.",
         )
     };
-    let instead = waiting(ui, snapshot)
-        .or_else(|| if !snapshot.playbooks.is_empty() { None } else { failed(ui, snapshot).or_else(|| Some(none())) });
-    if let Some(instead) = instead {
-        let block = block(&ui.theme, area, "Playbooks", "");
-        let inner = block.inner(area);
-        block.render(area, buffer);
-        return panel(buffer, inner, &ui.theme, &instead);
+    if let Some(instead) = instead(ui, snapshot, (&snapshot.load, !snapshot.playbooks.is_empty()), none) {
+        return framed_panel(buffer, area, &ui.theme, ("Playbooks", &instead));
     }
     let width = (area.width / 4).clamp(20, 36);
     list(ui, snapshot, buffer, Rect { width, ..area });

@@ -1,0 +1,174 @@
+//! `muster criteria learn`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::Args;
+use muster_analysis::{Learned, learn};
+use muster_playbook::report::CriteriaReport;
+use muster_store::Record;
+use muster_wire::Datum;
+
+use super::print;
+use crate::config::Config;
+use crate::engine::{self, Judging, Version, now_ms};
+use crate::exit::{CONFIG, Code, Ended, IO, Problem};
+use crate::{input, session};
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  muster criteria learn                                        from the newest run; kept as versions
+  muster criteria learn --group-by sku,firmware                one criterion per group of nodes
+  muster criteria learn --from samples.csv --lower-is-better '*latency*' --json
+  muster criteria learn --from results-summary.jsonl --alpha 0.97 --store
+  muster criteria learn --from gpus.csv --columns node=uuid,value=perf --lower-is-better perf
+
+Groups are labels of the inventory or facts of the run, such as rack or cpu.model. A criterion of fewer than five nodes
+is provisional; two groups in disagreement are called bimodal; neither accuses anybody nor is frozen unasked.")]
+pub struct Learn {
+    /// Files of any format that `muster import` reads.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub from: Vec<PathBuf>,
+    /// Run id; the newest when left out.
+    #[arg(long, conflicts_with = "from")]
+    pub run: Option<String>,
+    /// How the files are read.
+    #[command(flatten)]
+    pub reading: input::Reading,
+    /// Learn apart for nodes that differ in these labels or facts.
+    #[arg(long, value_name = "LABEL", value_delimiter = ',')]
+    pub group_by: Vec<String>,
+    /// Only the group with these labels, such as sku=h100.
+    #[arg(long, value_name = "LABEL=VALUE")]
+    pub group: Option<String>,
+    /// Keep what was learned from files as versions; of a run it is kept anyway.
+    #[arg(long, requires = "from")]
+    pub store: bool,
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Learns, keeps, prints.
+pub fn run(options: &Learn, config: &Config) -> Ended {
+    let (run, reading) = (options.run.as_deref(), &options.reading);
+    let found = Source { from: &options.from, run, reading, labels: labels(options) }.learn(config)?;
+    let mut report = CriteriaReport::default();
+    for one in found.iter().filter(|one| wanted(options, &one.group)) {
+        report.push_in(one.shown.as_deref(), &one.group, &one.learned);
+    }
+    if options.from.is_empty() || options.store {
+        let mut store = session::write_store(config)?;
+        let at_ms = now_ms();
+        for one in &found {
+            engine::keep(&mut store, &Version::of(&one.learned, &one.group, &one.source, at_ms)).code(IO)?;
+        }
+    }
+    print(&report, options.json)
+}
+
+/// One metric of one group.
+pub struct Found {
+    /// What was learned.
+    pub learned: Learned,
+    /// Name that a plain file gives the metric.
+    pub shown: Option<String>,
+    /// Which nodes.
+    pub group: String,
+    source: String,
+}
+
+/// Where the samples are.
+pub struct Source<'a> {
+    /// Files; a run when there are none.
+    pub from: &'a [PathBuf],
+    /// Run id; the newest when left out.
+    pub run: Option<&'a str>,
+    /// How the files are read.
+    pub reading: &'a input::Reading,
+    /// Labels by which nodes are learned from apart.
+    pub labels: Vec<String>,
+}
+
+impl Source<'_> {
+    /// Learns every metric of every group.
+    ///
+    /// # Errors
+    /// When the files or the run cannot be read, or a label is unknown.
+    pub fn learn(&self, config: &Config) -> Result<Vec<Found>, Problem> {
+        if self.from.is_empty() { self.of_run(config) } else { self.of_files(config) }
+    }
+
+    fn of_files(&self, config: &Config) -> Result<Vec<Found>, Problem> {
+        let fleet = input::fleet(self.from, self.reading).code(CONFIG)?;
+        fleet.notes.iter().for_each(|note| eprintln!("{note}"));
+        let groups = session::groups(config, &self.labels, &fleet.nodes, &BTreeMap::new())?;
+        let source = self.from.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
+        let params = session::params(config);
+        let mut found = Vec::new();
+        for metric in &fleet.metrics {
+            let mut by_group: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+            for (node, observed) in fleet.observations(metric) {
+                by_group.entry(groups.get(&node).map_or("", String::as_str)).or_default().push((node, observed));
+            }
+            for (group, nodes) in by_group {
+                let learned = learn(&metric.id, metric.unit, metric.direction, &nodes, &params);
+                let (shown, group) = (metric.shown.clone(), group.to_owned());
+                found.push(Found { learned, shown, group, source: source.clone() });
+            }
+        }
+        Ok(found)
+    }
+
+    fn of_run(&self, config: &Config) -> Result<Vec<Found>, Problem> {
+        let store = session::read_store(config)?;
+        let run = session::run_of(&*store, self.run)?;
+        let records = store.records(&run.id).code(IO)?;
+        let mut judging = Judging::own(session::params(config));
+        judging.terms.groups = session::groups(config, &self.labels, &run.nodes, &facts(&records))?;
+        let found = engine::assess(&run, &records, &judging);
+        let found = found.learned.into_iter().zip(found.basis).map(|(learned, basis)| Found {
+            learned,
+            shown: None,
+            group: basis.group,
+            source: run.id.clone(),
+        });
+        Ok(found.collect())
+    }
+}
+
+fn wanted(options: &Learn, group: &str) -> bool {
+    options.group.as_ref().is_none_or(|wanted| wanted.split(',').all(|part| group.split(',').any(|g| g == part)))
+}
+
+/// Labels that `--group` names are grouped by, whether asked for or not.
+fn labels(options: &Learn) -> Vec<String> {
+    let named = options.group.iter().flat_map(|g| g.split(',')).filter_map(|part| part.split_once('='));
+    let mut all = options.group_by.clone();
+    for (label, _) in named.filter(|(label, _)| *label != "profile") {
+        if !all.iter().any(|l| l == label) {
+            all.push(label.to_owned());
+        }
+    }
+    all
+}
+
+/// What collectors saw of each node, by `collector.key` and by key.
+fn facts(records: &[Record]) -> BTreeMap<(String, String), String> {
+    let mut found = BTreeMap::new();
+    for record in records {
+        let collector = record.work.strip_prefix("collect/").unwrap_or(&record.work);
+        for fact in &record.facts {
+            let value = match fact.reading.value() {
+                Some(Datum::Text(text)) => text.clone(),
+                Some(Datum::Number(number)) => number.to_string(),
+                Some(Datum::Flag(flag)) => flag.to_string(),
+                None => continue,
+            };
+            found.insert((record.node.clone(), format!("{collector}.{}", fact.key)), value.clone());
+            found.entry((record.node.clone(), fact.key.clone())).or_insert(value);
+        }
+    }
+    found
+}

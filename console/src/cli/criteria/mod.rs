@@ -1,0 +1,89 @@
+//! `muster criteria`: learn what is normal, keep it in versions, and see what it says.
+
+use clap::Subcommand;
+use muster_playbook::report::{CriteriaReport, CriterionReport};
+
+use crate::config::Config;
+use crate::exit::{Ended, PASS};
+use crate::{out, session};
+
+mod compare;
+mod diff;
+mod drift;
+mod exchange;
+mod judge;
+mod learn;
+mod versions;
+mod what_if;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Learn criteria from a run, which keeps them as versions, or from files.
+    Learn(learn::Learn),
+    /// Versions that are kept, and which of them are frozen.
+    List(versions::List),
+    /// One version with its evidence, or the newest of every metric.
+    Show(versions::Show),
+    /// What one version says otherwise than another.
+    Diff(diff::Diff),
+    /// Judge runs by these versions from now on.
+    Freeze(versions::Freeze),
+    /// Judge runs by what they show themselves again.
+    Thaw(versions::Thaw),
+    /// Write versions to a file.
+    Export(exchange::Export),
+    /// Take over versions from a file, or criteria from a SuperBench baseline.
+    Import(exchange::Import),
+    /// Nodes against their own past, and the fleet against what is frozen.
+    Drift(drift::Drift),
+    /// Which nodes flip when alpha moves.
+    WhatIf(what_if::WhatIf),
+    /// Algorithm 2 beside interquartile range, k-means and local outlier factor.
+    Compare(compare::Compare),
+    /// Judge a SuperBench file by SuperBench's rules.
+    Judge(judge::Judge),
+}
+
+/// Does it.
+pub fn run(action: &Action, config: &Config) -> Ended {
+    match action {
+        Action::Learn(options) => learn::run(options, config),
+        Action::List(options) => versions::list(options, config),
+        Action::Show(options) => versions::show(options, config),
+        Action::Diff(options) => diff::run(options, config),
+        Action::Freeze(options) => versions::freeze(options, config),
+        Action::Thaw(options) => versions::thaw(options, config),
+        Action::Export(options) => exchange::export(options, config),
+        Action::Import(options) => exchange::import(options, config),
+        Action::Drift(options) => drift::run(options, config),
+        Action::WhatIf(options) => what_if::run(options, config),
+        Action::Compare(options) => compare::run(options, config),
+        Action::Judge(options) => judge::run(options),
+    }
+}
+
+/// Prints criteria as the `muster.criteria` document or as a table.
+fn print(report: &CriteriaReport, json: bool) -> Ended {
+    if json {
+        out::json(report)?;
+        return Ok(PASS);
+    }
+    let header = ["metric", "group", "status", "n", "healthy", "repeatability", "outside"];
+    out::line(&out::table(&header, &report.criteria.iter().map(row).collect::<Vec<_>>()))?;
+    Ok(PASS)
+}
+
+fn row(c: &CriterionReport) -> Vec<String> {
+    let one = |node: &str, similarity: Option<f64>| similarity.map_or(node.to_owned(), |s| format!("{node} ({s:.3})"));
+    let outside: Vec<String> = c.defects.iter().map(|d| one(&d.node, d.similarity)).collect();
+    vec![
+        c.metric.clone(),
+        c.group.clone(),
+        session::word(&c.status),
+        c.n.to_string(),
+        c.healthy.to_string(),
+        c.repeatability.map_or("-".into(), |r| format!("{r:.4}")),
+        outside.join(", "),
+    ]
+}
