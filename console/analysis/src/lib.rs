@@ -10,6 +10,7 @@ mod class;
 mod convict;
 mod criterion;
 mod distance;
+pub mod gpu;
 pub mod history;
 mod learn;
 pub mod medoid;

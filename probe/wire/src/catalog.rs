@@ -49,6 +49,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "sequential and random read and write with direct I/O on a file of its own",
         limit_s: [30, 90, 300, 900],
     },
+    Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
     Benchmark { name: "kernel-launch", about: "GPU: time to start an empty kernel", limit_s: [60, 120, 180, 600] },
     Benchmark {
         name: "gpu-stream",
@@ -80,7 +81,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "GPU: which pages keep what is written, and how long each takes",
         limit_s: [120, 120, 300, 900],
     },
-    Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
 ];
 
 /// Every collector.
