@@ -21,6 +21,9 @@ fn majority(values: impl Iterator<Item = u32>) -> Option<u32> {
     counts.into_iter().find(|(_, count)| all >= COMPANY && 2 * count > all).map(|(value, _)| value)
 }
 
+/// What each GPU as a whole says of the same work: by unit, rounds and seed, pairs of GPU and digest.
+type Works<'a> = BTreeMap<(&'a str, u32, u32), Vec<(u32, u32)>>;
+
 #[derive(Default)]
 struct Wrong {
     units: BTreeSet<String>,
@@ -34,8 +37,7 @@ struct Wrong {
 pub fn wrong(rows: &[Row]) -> Vec<Finding> {
     let mut sms: BTreeMap<(u32, u32), Wrong> = BTreeMap::new();
     let mut torn = BTreeSet::new();
-    // What each GPU as a whole says of the same work.
-    let mut works: BTreeMap<(&str, u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
+    let mut works = Works::new();
     for row in rows {
         let Some(right) = majority(row.shares.iter().map(|share| share.digest)) else {
             if row.shares.iter().any(|share| share.digest != row.shares[0].digest) {
@@ -66,7 +68,7 @@ pub fn wrong(rows: &[Row]) -> Vec<Finding> {
 }
 
 /// GPUs on which everything is wrong alike.
-fn whole(works: &BTreeMap<(&str, u32, u32), Vec<(u32, u32)>>) -> Vec<Finding> {
+fn whole(works: &Works<'_>) -> Vec<Finding> {
     let mut found: BTreeMap<(u32, &str), usize> = BTreeMap::new();
     for ((unit, ..), said) in works {
         let Some(right) = majority(said.iter().map(|(_, digest)| *digest)) else { continue };

@@ -1,8 +1,6 @@
 //! The exported calls. Signatures are those of `cuda.h`; handles are numbers, never addresses of ours.
 
 #![expect(unsafe_code, reason = "a C interface: pointers come from the caller, who promises what cuda.h says")]
-#![expect(clippy::missing_safety_doc, reason = "the contract of each call is the one of cuda.h")]
-#![expect(clippy::too_many_arguments, reason = "the signature of cuda.h")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
