@@ -21,6 +21,11 @@ impl Place {
         topology::cores(&topology::allowed()).into_iter().map(|cpu| Self(vec![cpu])).collect()
     }
 
+    /// One CPU.
+    pub(crate) fn core(cpu: usize) -> Self {
+        Self(vec![cpu])
+    }
+
     /// The core we run on now: the scheduler has just found it to be a free one.
     pub(crate) fn this_core() -> Self {
         Self(vec![rustix::thread::sched_getcpu()])

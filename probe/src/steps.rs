@@ -37,7 +37,7 @@ const PASSES: usize = 2;
 const PER_PASS: usize = 16;
 
 /// Values without which there is no series, however slow the node.
-const ENOUGH: usize = 5;
+pub(crate) const ENOUGH: usize = 5;
 
 /// Values and length of a step below which turns over many metrics are not cut.
 const FEWEST: usize = 16;

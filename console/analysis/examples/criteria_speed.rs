@@ -5,10 +5,11 @@
 
 #![expect(clippy::disallowed_methods, reason = "measures time and reads it from /proc, which the library never does")]
 
+use std::hint::black_box;
 use std::time::Duration;
 
 use muster_analysis::medoid::raw_sums;
-use muster_analysis::{Params, Sample, criterion_of, parts};
+use muster_analysis::{Observation, Params, Sample, criterion_of, judge, parts};
 use muster_wire::{Direction, MetricId, Unit};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -55,6 +56,13 @@ fn main() {
     let whole = since(start);
     println!("series 3000 x 3072: criterion, status and repeatability {whole:.3} s");
     println!("  status {}, healthy {}, repeatability {:?}", found.status.name(), found.healthy, found.repeatability);
+
+    let new = fleet(&mut rng, 200, 3072);
+    let start = now();
+    for sample in new {
+        black_box(judge("new", &Observation::Sample(sample), &found));
+    }
+    println!("series 3000 x 3072: a new sample judged                 {:.3} ms", since(start) / 200.0 * 1e3);
 
     let rows = 10;
     let start = now();

@@ -24,9 +24,13 @@ const CHANCE: f64 = 5e-4;
 /// Chance above which slow metrics are what a noisy run brings anyway.
 const LIKELY: f64 = 0.05;
 
-/// Resource class of a benchmark: the first word of its name, such as `cpu` or `disk`.
+/// Resource class of a benchmark: the first word of its name, such as `cpu` or `disk`. Benchmarks with a metric per core
+/// are a class of their own: hundreds of cores would outvote what all of them together say of `cpu`.
 #[must_use]
 pub fn resource_class(benchmark: &str) -> &str {
+    if matches!(benchmark, "cpu-core" | "cpu-burn") {
+        return "core";
+    }
     benchmark.split('-').next().unwrap_or(benchmark)
 }
 

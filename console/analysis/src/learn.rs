@@ -48,8 +48,20 @@ pub fn learn(
     nodes: &[(String, Observation)],
     params: &Params,
 ) -> Learned {
+    learn_below((metric, unit, dir), nodes, params, f64::INFINITY)
+}
+
+/// [`learn`] for files of millions of values: verdicts and evidence of those nodes only of which there is something to
+/// say, because they do not pass or because their similarity is below `below`.
+#[must_use]
+pub fn learn_below(
+    (metric, unit, dir): (&MetricId, Unit, Direction),
+    nodes: &[(String, Observation)],
+    params: &Params,
+    below: f64,
+) -> Learned {
     let (criterion, near) = find(metric, unit, dir, &valid(nodes, dir), params);
-    verdicts(criterion, near, nodes, params)
+    verdicts(criterion, near, nodes, (params, below))
 }
 
 /// Judges every node by a criterion found before, with the nodes given as its peers: for runs against a stored
@@ -57,32 +69,48 @@ pub fn learn(
 #[must_use]
 pub fn compare(criterion: &Criterion, nodes: &[(String, Observation)], params: &Params) -> Learned {
     let near = evidence(&valid(nodes, criterion.direction), criterion.direction);
-    verdicts(criterion.clone(), near, nodes, params)
+    verdicts(criterion.clone(), near, nodes, (params, f64::INFINITY))
 }
 
 fn valid(nodes: &[(String, Observation)], dir: Direction) -> Vec<&Sample> {
     nodes.iter().filter_map(|(_, observed)| observed.valid(dir).ok()).collect()
 }
 
-/// `near` holds one entry per valid node, in their order.
-fn verdicts(criterion: Criterion, near: Vec<Evidence>, nodes: &[(String, Observation)], params: &Params) -> Learned {
+/// `near` holds one entry per valid node, in their order. Nodes that pass with a similarity of at least `below` are
+/// left out.
+fn verdicts(
+    criterion: Criterion,
+    near: Vec<Evidence>,
+    nodes: &[(String, Observation)],
+    (params, below): (&Params, f64),
+) -> Learned {
     let peers = near.len().saturating_sub(1);
     // One or two peers say nothing about how far is far.
     let mut near = near.into_iter().map(|e| (peers + 1 >= params.quorum).then_some(e));
-    let evidence: Vec<Option<Evidence>> = nodes
-        .iter()
-        .map(|(_, observed)| observed.valid(criterion.direction).ok().and_then(|_| near.next().flatten()))
-        .collect();
-    let verdicts = nodes
-        .iter()
-        .zip(&evidence)
-        .map(|((node, observed), evidence)| {
-            let margin =
-                evidence.map(|e| Margin { ratio: e.median.slowdown.exp(), spreads: e.median.spreads(), peers });
-            judge_with(node, observed, &criterion, margin, params)
-        })
-        .collect();
-    Learned { criterion, verdicts, evidence }
+    let mut learned = Learned { criterion, verdicts: Vec::new(), evidence: Vec::new() };
+    for (node, observed) in nodes {
+        let criterion = &learned.criterion;
+        let evidence = observed.valid(criterion.direction).ok().and_then(|_| near.next().flatten());
+        if fine(observed, criterion, below) {
+            continue;
+        }
+        let margin = evidence.map(|e| Margin { ratio: e.median.slowdown.exp(), spreads: e.median.spreads(), peers });
+        let verdict = judge_with(node, observed, criterion, margin, params);
+        learned.verdicts.push(verdict);
+        learned.evidence.push(evidence);
+    }
+    learned
+}
+
+/// Whether nothing is to be said of a node.
+fn fine(observed: &Observation, criterion: &Criterion, below: f64) -> bool {
+    let (Ok(sample), Some(centre)) = (observed.valid(criterion.direction), &criterion.sample) else { return false };
+    if below > 1.0 || criterion.status != Status::Ok {
+        return false;
+    }
+    let grain = criterion.grain;
+    let similarity = one_sided(&grain.of(sample), &grain.of(centre), criterion.direction, criterion.tau);
+    similarity >= below.max(criterion.alpha)
 }
 
 /// The criterion alone, without a verdict per node: for large fleets and for speed.

@@ -26,6 +26,7 @@ mod table;
 pub mod tune;
 mod verdict;
 pub mod what_if;
+pub mod within;
 
 pub use cdf::cdf_points;
 pub use chance::Chance;
@@ -33,7 +34,7 @@ pub use class::resource_class;
 pub use convict::{NodeState, convict};
 pub use criterion::{Criterion, Grain, Params, Status};
 pub use distance::{Parts, one_sided, parts, similarity};
-pub use learn::{Evidence, Learned, compare, criterion_of, learn};
+pub use learn::{Evidence, Learned, compare, criterion_of, learn, learn_below};
 pub use repeatability::repeatability;
 pub use sample::{BadSample, Sample};
 pub use spread::{Offset, Spread};

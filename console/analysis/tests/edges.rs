@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_analysis::{
     Criterion, Grain, Learned, Observation, Params, State, Status, compare, convict, fleet_state, judge, learn,
-    repeatability, similarity,
+    learn_below, repeatability, similarity,
 };
 use muster_wire::Direction::{self, HigherIsBetter, LowerIsBetter};
 use muster_wire::{MetricId, Unit};
@@ -172,6 +172,22 @@ fn where_steps_do_not_repeat_and_means_do_the_means_are_compared() {
     let stored: Criterion = serde_json::from_str(&serde_json::to_string(&learned.criterion).unwrap()).unwrap();
     let again = judge("n8", &Observation::from_values(&[75.0; 40]), &stored);
     assert_eq!(again.state, State::Fail);
+}
+
+#[test]
+fn learning_briefly_says_the_same_of_those_it_speaks_of() {
+    let nodes: Vec<(String, Observation)> = [100.0, 101.0, 99.0, 100.5, 98.0, 80.0, -1.0]
+        .iter()
+        .enumerate()
+        .map(|(n, v)| (format!("n{n}"), Observation::from_values(&[*v])))
+        .collect();
+    let what = (&metric(), Unit::Count, HigherIsBetter);
+    let whole = learn(what.0, what.1, what.2, &nodes, &Params::default());
+    let brief = learn_below(what, &nodes, &Params::default(), 0.985);
+    let said: Vec<_> =
+        whole.verdicts.iter().zip(&whole.evidence).filter(|(v, _)| ["n4", "n5", "n6"].contains(&&*v.node)).collect();
+    assert_eq!(brief.criterion, whole.criterion);
+    assert_eq!(brief.verdicts.iter().zip(&brief.evidence).collect::<Vec<_>>(), said);
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub mod playbook;
 pub mod results;
 pub mod run;
 pub mod runs;
+pub mod tune;
 
 /// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
 #[derive(Debug, Parser)]
@@ -171,6 +172,8 @@ pub enum Command {
     Criteria(criteria::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
+    /// How few steps a benchmark needs on this fleet.
+    Tune(tune::Options),
     /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
     Import(import::Options),
     /// A run as JSON, Markdown or CSV, for a ticket.

@@ -7,6 +7,7 @@ use muster_playbook::report::NodeFindings;
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
+use super::cores::{WORK, odd_cores};
 use super::{Judging, LINK};
 
 /// What is said of a run.
@@ -62,7 +63,13 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         uphold(learned, &mut judged);
     }
     let widespread = widespread(run, &latest);
-    let nodes = run.nodes.iter().map(|node| finding(node, judged.remove(node), &latest, &widespread)).collect();
+    let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
+    let mut cores = odd_cores(&by_core);
+    let finding = |node: &String| {
+        let own = cores.remove(node.as_str()).unwrap_or_default();
+        finding(node, (judged.remove(node), own), &latest, &widespread)
+    };
+    let nodes = run.nodes.iter().map(finding).collect();
     Assessment { learned, basis, nodes, rejudged: judging.rejudged.clone() }
 }
 
@@ -140,8 +147,13 @@ fn widespread<'a>(run: &Run, latest: &Latest<'a>) -> BTreeSet<&'a str> {
     tried.into_iter().filter(|(_, (all, failed))| *failed > 1 && failed * 2 >= *all).map(|(work, _)| work).collect()
 }
 
-fn finding(node: &str, judged: Option<NodeState>, latest: &Latest<'_>, widespread: &BTreeSet<&str>) -> NodeFindings {
-    let mut troubles: Vec<(State, String)> = Vec::new();
+/// What is said of a node, given what its metrics and its cores said.
+fn finding(
+    node: &str,
+    (judged, mut troubles): (Option<NodeState>, Vec<(State, String)>),
+    latest: &Latest<'_>,
+    widespread: &BTreeSet<&str>,
+) -> NodeFindings {
     for record in of_node(latest, node) {
         // A link that failed and later carried results is history.
         let overtaken = record.work == LINK && of_node(latest, node).any(|r| r.work != LINK && r.at_ms > record.at_ms);

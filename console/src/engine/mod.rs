@@ -2,6 +2,7 @@
 
 mod assess;
 mod board;
+mod cores;
 mod focus;
 mod gather;
 mod observe;
@@ -10,6 +11,7 @@ mod places;
 mod probe;
 mod scan;
 mod shape;
+mod steps;
 mod terms;
 mod versions;
 
@@ -19,5 +21,6 @@ pub use observe::{Observer, Progress};
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};
 pub use shape::report;
+pub use steps::{Profiled, keep_steps, kept_steps};
 pub use terms::Judging;
 pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};

@@ -11,6 +11,8 @@ use muster_store::Store;
 use muster_wire::clean;
 use serde::{Deserialize, Serialize};
 
+use super::steps::TUNED;
+
 /// Names of pointers begin so; no identity of a metric does.
 const FROZEN: &str = "frozen ";
 /// Names of what a run was judged by begin so.
@@ -92,7 +94,7 @@ struct Pointer {
 pub fn versions(store: &dyn Store) -> Result<Vec<Version>> {
     let mut found = Vec::new();
     for name in store.criteria()?.into_iter().map(|seen| seen.name) {
-        if name.starts_with(FROZEN) || name.starts_with(TERMS) {
+        if [FROZEN, TERMS, TUNED].iter().any(|kind| name.starts_with(kind)) {
             continue;
         }
         let Some(bytes) = store.criterion(&name)? else { continue };

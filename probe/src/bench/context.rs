@@ -7,8 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
 
+<<<<<<< HEAD
 use super::{burn, cores, disk, dispatch, gemm, latency, net, stream};
 use crate::gpu;
+=======
+use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream};
+>>>>>>> main
 use crate::steps::{Halt, Plan, Taken};
 
 /// What a benchmark may use.
@@ -127,6 +131,9 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
         dispatch::NAME => dispatch::run(context),
         cores::NAME => cores::run(context),
         burn::NAME => burn::run(context),
+        numa::NAME => numa::run(context),
+        overlap::NAME => overlap::run(context),
+        sharding::NAME => sharding::run(context),
         disk::NAME => disk::run(context),
         net::NAME => net::run(context),
         name if gpu::knows(name) => gpu::run(name, context),
@@ -170,7 +177,7 @@ mod tests {
                 Frame::Series(series) => {
                     assert_eq!(series.metric.benchmark, name);
                     // A step that completes no product says nothing of its bits.
-                    let least = if series.metric.name.ends_with("_pass") { 1 } else { 16 };
+                    let least = if series.metric.name.ends_with("_pass") { 1 } else { crate::steps::ENOUGH };
                     assert!(series.values.len() >= least, "{}: {} values", series.metric, series.values.len());
                     assert!(series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{}", series.metric);
                     assert!(series.started_ns > 0);
@@ -215,6 +222,15 @@ mod tests {
         let core = crate::pin::Place::every_core()[0].cpu();
         emits(cores::NAME, &[&format!("speed:core{core}"), &format!("latency:core{core}")]);
         emits(burn::NAME, &["flops", &format!("core_{core}_flops"), &format!("core_{core}_pass")]);
+    }
+
+    #[test]
+    fn smoke_numa_overlap_and_sharding_emit_their_metrics() {
+        let node = crate::topology::numa_nodes()[0].id.unwrap_or(0);
+        let pair = |what: &str| format!("mem_bandwidth_matrix_numa_{node}_{node}_{what}");
+        emits(numa::NAME, &[&pair("bw"), &pair("lat"), "mem_loaded_latency_0_lat"]);
+        emits(overlap::NAME, &["compute_alone", "comm_together", "overlap_efficiency", "comm_slowdown"]);
+        emits(sharding::NAME, &["nosharding_time", "allreduce_time", "allgather_time"]);
     }
 
     #[test]

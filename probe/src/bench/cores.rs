@@ -3,9 +3,10 @@
 //! The cores take turns, again and again, so that whatever disturbs the node disturbs all of them alike: values with
 //! one position in the series of a node's cores belong to one moment and may be compared in pairs.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-use muster_wire::{Profile, Unit};
+use muster_wire::{Datum, Fact, Facts, HELD_CPU, Profile, Reading, Unit};
 
 use super::context::{Context, Metric};
 use super::kernel::{Isa, N, Number, Product};
@@ -27,6 +28,30 @@ struct Core<'a> {
     product: Product<f64>,
     words: &'a [usize],
     at: usize,
+    /// What the kernel said before the step: when, and nanoseconds that this thread had waited for its core.
+    before: (Instant, u64),
+    kept: &'a Kept,
+}
+
+/// How long a core's thread was at work, and how long of that somebody else held the core, nanoseconds.
+#[derive(Default)]
+struct Kept {
+    of: AtomicU64,
+    waited: AtomicU64,
+}
+
+impl Kept {
+    /// Share of the time that others held the core, where it is worth a word.
+    fn share(&self) -> Option<f64> {
+        let share = self.waited.load(Relaxed) as f64 / self.of.load(Relaxed).max(1) as f64;
+        (share > 0.01).then_some(share)
+    }
+}
+
+/// Nanoseconds for which the calling thread was ready and not run; 0 where the kernel does not count.
+fn waited() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|nanos| nanos.parse().ok()).unwrap_or(0)
 }
 
 impl Worker for Core<'_> {
@@ -36,6 +61,14 @@ impl Worker for Core<'_> {
                 self.product.advance();
             }
         }
+        self.before = (Instant::now(), waited());
+        Ok(())
+    }
+
+    fn end(&mut self, _job: usize) -> Result<(), Halt> {
+        let (start, before) = self.before;
+        self.kept.of.fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
+        self.kept.waited.fetch_add(waited().saturating_sub(before), Relaxed);
         Ok(())
     }
 
@@ -62,10 +95,12 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
     let chases = chases(context.profile)?;
     let pages = chases.first().map_or("own", |(_, region)| region.pages.engine());
     let isa = Isa::best();
+    let kept: Vec<Kept> = places.iter().map(|_| Kept::default()).collect();
     let make = |place: &Place| {
         let mine = chases.iter().find(|(node, _)| node.cores.contains(&place.cpu())).or(chases.first());
         let words = mine.map(|(_, region)| region.words()).unwrap_or_default();
-        Ok(Core { product: Product::new(isa)?, words, at: 0 })
+        let kept = &kept[places.iter().position(|one| std::ptr::eq(one, place)).unwrap_or(0)];
+        Ok(Core { product: Product::new(isa)?, words, at: 0, before: (Instant::now(), 0), kept })
     };
     let metrics: Vec<Metric> = places
         .iter()
@@ -88,7 +123,16 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         };
         context.measure_all(metrics.clone(), &plan, (0.0, 1.0), &mut turn)?;
         team.verify(SPEED)
-    })
+    })?;
+    let fact = |(place, kept): (&Place, &Kept)| {
+        let reading = Reading::Value(Datum::Number(kept.share()?));
+        Some(Fact { key: format!("{HELD_CPU}{}", place.cpu()), reading, unit: Some(Unit::Ratio) })
+    };
+    let facts: Vec<Fact> = places.iter().zip(&kept).filter_map(fact).collect();
+    if !facts.is_empty() {
+        context.facts(Facts { collector: NAME.into(), facts });
+    }
+    Ok(())
 }
 
 /// A chase in the memory of every NUMA node that has cores, larger than the caches where time and memory allow.
@@ -111,4 +155,40 @@ fn chases(profile: Profile) -> Result<Vec<(NumaNode, Region)>, Halt> {
         Ok((node, region))
     };
     nodes.into_iter().map(chase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use muster_wire::Frame;
+
+    use super::*;
+
+    #[test]
+    fn a_core_that_somebody_holds_is_named() {
+        let core = Place::every_core().remove(0);
+        let over = AtomicBool::new(false);
+        let mut facts = Vec::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                core.bind().unwrap();
+                while !over.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let mut emit = |frame| {
+                if let Frame::Facts(more) = frame {
+                    facts.extend(more.facts);
+                }
+            };
+            let stop = AtomicBool::new(false);
+            let ended = run(&mut Context { profile: Profile::Smoke, scratch: None, stop: &stop, emit: &mut emit });
+            over.store(true, Relaxed);
+            ended.unwrap();
+        });
+        let key = format!("{HELD_CPU}{}", core.cpu());
+        let held = facts.iter().find(|fact| fact.key == key).unwrap();
+        assert!(matches!(held.reading, Reading::Value(Datum::Number(share)) if share > 0.1), "{facts:?}");
+    }
 }

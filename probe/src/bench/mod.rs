@@ -1,5 +1,6 @@
 //! Measured work: which benchmarks there are, and what each of them runs.
 
+mod aio;
 mod aligned;
 mod burn;
 mod context;
@@ -8,11 +9,16 @@ mod disk;
 mod dispatch;
 mod gemm;
 mod kernel;
+mod latencies;
 mod latency;
 mod net;
+mod numa;
+mod overlap;
+mod queue;
 mod region;
 mod ring;
 mod scratch;
+mod sharding;
 mod stream;
 
 pub(crate) use context::{Context, run};

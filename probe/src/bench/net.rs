@@ -21,13 +21,13 @@ const SMOKE: Duration = Duration::from_millis(320);
 /// Bytes sent before the receiver confirms that it has them: sent bytes alone would measure socket buffers.
 const TRANSFER: usize = 1 << 20;
 const PIECE: usize = 128 << 10;
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 const ROUNDS: usize = 16;
 /// What one thread sends itself at once: it must fit the smallest default socket buffers.
-const GULP: usize = 32 << 10;
+pub(super) const GULP: usize = 32 << 10;
 
 /// Both ends of a new connection over loopback.
-fn connect() -> Result<(TcpStream, TcpStream), Halt> {
+pub(super) fn connect() -> Result<(TcpStream, TcpStream), Halt> {
     let failed = |what: &'static str| move |e: io::Error| Halt::Failed(format!("cannot {what} on 127.0.0.1: {e}"));
     let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let listener = TcpListener::bind(any).map_err(failed("listen"))?;
@@ -126,14 +126,14 @@ impl Worker for Client {
 }
 
 /// One thread with both ends.
-struct Alone {
+pub(super) struct Alone {
     ours: TcpStream,
     theirs: TcpStream,
     piece: Vec<u8>,
 }
 
 impl Alone {
-    fn new() -> Result<Self, Halt> {
+    pub(super) fn new() -> Result<Self, Halt> {
         let (ours, theirs) = connect()?;
         theirs
             .set_read_timeout(Some(PATIENCE))

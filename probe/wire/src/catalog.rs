@@ -45,11 +45,17 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [20, 60, 180, 600],
     },
     Benchmark {
+        name: "cpu-memory-bw-latency",
+        about: "bandwidth and latency between all NUMA nodes, latency under load",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
         name: "disk",
         about: "sequential and random read and write with direct I/O on a file of its own",
         limit_s: [30, 90, 300, 900],
     },
     Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
+<<<<<<< HEAD
     Benchmark { name: "kernel-launch", about: "GPU: time to start an empty kernel", limit_s: [60, 120, 180, 600] },
     Benchmark {
         name: "gpu-stream",
@@ -80,6 +86,17 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "gpu-memory-map",
         about: "GPU: which pages keep what is written, and how long each takes",
         limit_s: [120, 120, 300, 900],
+=======
+    Benchmark {
+        name: "overlap",
+        about: "what computing and TCP over loopback cost each other",
+        limit_s: [20, 60, 180, 600],
+    },
+    Benchmark {
+        name: "sharding-matmul",
+        about: "one matrix product split among cores that talk over loopback TCP",
+        limit_s: [20, 60, 180, 600],
+>>>>>>> main
     },
 ];
 
@@ -96,6 +113,9 @@ pub const COLLECTORS: &[Collector] = &[
 
 /// Fact of a benchmark: the share of all CPUs that others used while it ran, 0 to 1.
 pub const FOREIGN_CPU: &str = "foreign.cpu";
+
+/// Fact of `cpu-core`, with the core's number behind it: the share of the core's measured time for which others held it.
+pub const HELD_CPU: &str = "held.core";
 
 /// Foreign load from which on a measurement says more of the others than of the node, as a share of all CPUs.
 pub const BUSY: f64 = 0.2;

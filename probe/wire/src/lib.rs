@@ -12,7 +12,7 @@ mod reading;
 mod text;
 mod unit;
 
-pub use catalog::{BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, FOREIGN_CPU, benchmark, collector};
+pub use catalog::{BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, FOREIGN_CPU, HELD_CPU, benchmark, collector};
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series,

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
-use muster_analysis::{Learned, learn};
+use muster_analysis::{Learned, learn_below};
 use muster_playbook::report::CriteriaReport;
 use muster_store::Record;
 use muster_wire::Datum;
@@ -53,7 +54,7 @@ pub struct Learn {
 /// Learns, keeps, prints.
 pub fn run(options: &Learn, config: &Config) -> Ended {
     let (run, reading) = (options.run.as_deref(), &options.reading);
-    let found = Source { from: &options.from, run, reading, labels: labels(options) }.learn(config)?;
+    let found = Source { from: &options.from, run, reading, labels: labels(options), below: 0.0 }.learn(config)?;
     let mut report = CriteriaReport::default();
     for one in found.iter().filter(|one| wanted(options, &one.group)) {
         report.push_in(one.shown.as_deref(), &one.group, &one.learned);
@@ -89,6 +90,8 @@ pub struct Source<'a> {
     pub reading: &'a input::Reading,
     /// Labels by which nodes are learned from apart.
     pub labels: Vec<String>,
+    /// Nodes of a file that pass are told of where their similarity is below this.
+    pub below: f64,
 }
 
 impl Source<'_> {
@@ -106,19 +109,20 @@ impl Source<'_> {
         let groups = session::groups(config, &self.labels, &fleet.nodes, &BTreeMap::new())?;
         let source = self.from.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
         let params = session::params(config);
-        let mut found = Vec::new();
-        for metric in &fleet.metrics {
+        let one = |metric: &input::Metric| {
             let mut by_group: BTreeMap<&str, Vec<_>> = BTreeMap::new();
             for (node, observed) in fleet.observations(metric) {
                 by_group.entry(groups.get(&node).map_or("", String::as_str)).or_default().push((node, observed));
             }
-            for (group, nodes) in by_group {
-                let learned = learn(&metric.id, metric.unit, metric.direction, &nodes, &params);
-                let (shown, group) = (metric.shown.clone(), group.to_owned());
-                found.push(Found { learned, shown, group, source: source.clone() });
-            }
-        }
-        Ok(found)
+            let learned = |(group, nodes): (&str, Vec<_>)| Found {
+                learned: learn_below((&metric.id, metric.unit, metric.direction), &nodes, &params, self.below),
+                shown: metric.shown.clone(),
+                group: group.to_owned(),
+                source: source.clone(),
+            };
+            by_group.into_iter().map(learned).collect::<Vec<_>>()
+        };
+        Ok(on_all_cores(&fleet.metrics, one).into_iter().flatten().collect())
     }
 
     fn of_run(&self, config: &Config) -> Result<Vec<Found>, Problem> {
@@ -136,6 +140,30 @@ impl Source<'_> {
         });
         Ok(found.collect())
     }
+}
+
+/// `work` of every item, in their order, on all cores.
+fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        let mut done = Vec::new();
+        while let Some((at, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
+        {
+            done.push((at, work(item)));
+        }
+        done
+    };
+    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        handles
+            .into_iter()
+            .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    done.sort_unstable_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn wanted(options: &Learn, group: &str) -> bool {

@@ -69,8 +69,13 @@ pub fn run(options: &WhatIf, config: &Config) -> Ended {
     if !(to > 0.0 && to < 1.0) {
         return Err(anyhow::anyhow!("--to is {to}; it lies between 0 and 1")).code(USAGE);
     }
-    let source =
-        Source { from: &options.from, run: options.run.as_deref(), reading: &options.reading, labels: Vec::new() };
+    let source = Source {
+        from: &options.from,
+        run: options.run.as_deref(),
+        reading: &options.reading,
+        labels: Vec::new(),
+        below: from.max(to),
+    };
     let found = source.learn(config)?;
     let standings: Vec<Standing> = found.iter().map(|f| Standing::of(&f.learned)).collect();
     let flips = flips(&standings, from, to).into_iter().map(|flip| {

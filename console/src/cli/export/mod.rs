@@ -1,0 +1,131 @@
+//! `muster export`: a run for a ticket, a spreadsheet, a warehouse or a monitoring system.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
+use muster_playbook::report::{self, RunReport};
+use muster_store::Record;
+use muster_wire::MetricId;
+
+use crate::config::Config;
+use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
+use crate::{out, session};
+use redact::{Redact, Redaction};
+
+mod openmetrics;
+mod parquet;
+mod redact;
+mod ticket;
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  muster export --json > run.json
+  muster export --ticket > ticket.json                     raw values of what failed; names, addresses, serials replaced
+  muster export --ticket --redact addresses,serials        the same with host names
+  muster export --format markdown
+  muster export --format samples > samples.csv && muster criteria learn --from samples.csv
+  muster export --format parquet --output samples.parquet
+  muster export --format openmetrics --output /var/lib/node_exporter/muster.prom
+
+A file is replaced as a whole or not at all. JSON, Markdown and CSV say neither addresses nor serial numbers unless
+--redact none; the same name has the same stand-in throughout one document.")]
+pub struct Options {
+    /// Run id; the newest when left out.
+    pub run: Option<String>,
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t = Format::Json)]
+    pub format: Format,
+    /// The same as `--format json`.
+    #[arg(long)]
+    pub json: bool,
+    /// JSON with the raw values behind every accusation, and all names replaced.
+    #[arg(long, conflicts_with = "format")]
+    pub ticket: bool,
+    /// What is replaced by stand-ins.
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
+    pub redact: Vec<Redact>,
+    /// File instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The `muster.run` document.
+    Json,
+    /// A summary to paste into a ticket.
+    Markdown,
+    /// One row per verdict.
+    Csv,
+    /// Every raw value: `node,metric,value,step`, as `criteria learn --from` reads it.
+    Samples,
+    /// Every raw value as Parquet, for a warehouse.
+    Parquet,
+    /// States, medians and similarities, for node_exporter's textfile directory.
+    Openmetrics,
+}
+
+/// Writes the run.
+pub fn run(options: &Options, config: &Config) -> Ended {
+    let store = session::read_store(config)?;
+    let run = session::run_of(&*store, options.run.as_deref())?;
+    let records = || store.records(&run.id).code(IO);
+    let report = || session::report_of(&*store, Some(&run.id), config);
+    let format = if options.json || options.ticket { Format::Json } else { options.format };
+    let bytes = match format {
+        Format::Samples => samples(&records()?)?,
+        Format::Parquet if options.output.is_none() => {
+            return Err(anyhow!("Parquet is no text: --output names its file")).code(USAGE);
+        }
+        Format::Parquet => parquet::encode(&records()?).code(IO)?,
+        Format::Openmetrics => openmetrics::text(&report()?).into_bytes(),
+        Format::Json | Format::Markdown | Format::Csv => {
+            let records = records()?;
+            let mut redaction = Redaction::of(&chosen(options), &run, &records);
+            if options.ticket {
+                let ticket = ticket::Ticket::of(report()?, &*store, &records).code(IO)?;
+                serde_json::to_vec_pretty(&redaction.document(&ticket).code(IO)?).code(IO)?
+            } else {
+                let report: RunReport = redaction.report(&report()?).code(IO)?;
+                match format {
+                    Format::Markdown => report::markdown(&report).into_bytes(),
+                    Format::Csv => report::csv(&report).into_bytes(),
+                    _ => serde_json::to_vec_pretty(&report).code(IO)?,
+                }
+            }
+        }
+    };
+    match &options.output {
+        Some(file) => out::replace(file, &bytes).code(IO)?,
+        None => out::line(String::from_utf8_lossy(&bytes).trim_end())?,
+    }
+    Ok(PASS)
+}
+
+fn chosen(options: &Options) -> Vec<Redact> {
+    match options.redact.as_slice() {
+        [] if options.ticket => vec![Redact::Names, Redact::Addresses, Redact::Serials],
+        [] => vec![Redact::Addresses, Redact::Serials],
+        some => some.to_vec(),
+    }
+}
+
+/// The newest values of each piece of work, in the order measured.
+fn samples(records: &[Record]) -> Result<Vec<u8>, Problem> {
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(["node", "metric", "value", "step"]).code(IO)?;
+    for record in records {
+        let metrics: BTreeSet<&MetricId> = record.series.iter().map(|s| &s.metric).collect();
+        for metric in metrics {
+            for (step, value) in record.values_of(metric).into_iter().enumerate() {
+                csv.write_record([&record.node, &metric.to_string(), &value.to_string(), &step.to_string()])
+                    .code(IO)?;
+            }
+        }
+    }
+    csv.into_inner().map_err(|why| anyhow!("{why}")).code(IO)
+}

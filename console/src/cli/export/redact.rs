@@ -1,0 +1,194 @@
+//! What an export does not say: host names, addresses and serial numbers become stand-ins, the same throughout one
+//! document.
+
+use std::collections::{BTreeSet, HashMap};
+use std::net::Ipv6Addr;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use muster_store::{Record, Run};
+use muster_wire::Datum;
+use regex::{Captures, Regex};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A kind of name that is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Redact {
+    /// Nothing at all.
+    None,
+    /// Host names.
+    Names,
+    /// IP, MAC and InfiniBand addresses.
+    Addresses,
+    /// Serial numbers and UUIDs.
+    Serials,
+}
+
+/// Addresses of version 4, MAC and port addresses, and what may be one of version 6.
+const ADDRESSES: &str = r"(?i)\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{2}:){5,19}[0-9a-f]{2}\b|\b0x[0-9a-f]{16}\b|[0-9a-f]*(?::[0-9a-f]*){2,8}";
+/// UUIDs, such as NVIDIA's of a GPU.
+const SERIALS: &str = r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b";
+
+/// Replaces names in one document.
+#[derive(Debug)]
+pub struct Redaction {
+    addresses: Option<Regex>,
+    serials: Option<Regex>,
+    /// Words that are replaced wherever they stand.
+    words: Option<Regex>,
+    kinds: HashMap<String, &'static str>,
+    given: HashMap<String, String>,
+    counts: HashMap<&'static str, usize>,
+}
+
+impl Redaction {
+    /// Of the kinds `chosen`; the names are those of `run`, the serial numbers those that its nodes told.
+    #[must_use]
+    pub fn of(chosen: &[Redact], run: &Run, records: &[Record]) -> Self {
+        let wanted = |what| !chosen.contains(&Redact::None) && chosen.contains(&what);
+        let mut kinds: HashMap<String, &'static str> = HashMap::new();
+        if wanted(Redact::Serials) {
+            kinds.extend(serials(records).into_iter().map(|serial| (serial, "serial")));
+        }
+        if wanted(Redact::Names) {
+            kinds.extend(run.nodes.iter().map(|node| (node.clone(), "node")));
+        }
+        let regex = |text: &str, what| wanted(what).then(|| Regex::new(text).ok()).flatten();
+        let mut redaction = Self {
+            addresses: regex(ADDRESSES, Redact::Addresses),
+            serials: regex(SERIALS, Redact::Serials),
+            words: words(kinds.keys()),
+            kinds,
+            given: HashMap::new(),
+            counts: HashMap::new(),
+        };
+        // In the run's order, so that stand-ins sort as the nodes do.
+        for node in run.nodes.iter().filter(|_| wanted(Redact::Names)) {
+            redaction.stand_in("node", node);
+        }
+        redaction
+    }
+
+    /// A document with every text in it replaced.
+    ///
+    /// # Errors
+    /// When it has no JSON.
+    pub fn document(&mut self, document: &impl Serialize) -> Result<Value> {
+        let mut value = serde_json::to_value(document)?;
+        self.walk(&mut value);
+        Ok(value)
+    }
+
+    /// The same as the type it was.
+    ///
+    /// # Errors
+    /// When it does not read back.
+    pub fn report<T: Serialize + DeserializeOwned>(&mut self, report: &T) -> Result<T> {
+        Ok(serde_json::from_value(self.document(report)?)?)
+    }
+
+    fn walk(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.walk(item)),
+            Value::Object(members) => members.values_mut().for_each(|member| self.walk(member)),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (regex, kind) in
+            [(self.words.clone(), ""), (self.serials.clone(), "serial"), (self.addresses.clone(), "address")]
+        {
+            let Some(regex) = regex else { continue };
+            let replaced = regex.replace_all(&text, |found: &Captures<'_>| {
+                let word = &found[0];
+                // A time of day is no address.
+                let address =
+                    kind != "address" || !word.contains(':') || word.len() >= 17 || word.parse::<Ipv6Addr>().is_ok();
+                let kind = if kind.is_empty() { self.kinds.get(word).copied().unwrap_or("node") } else { kind };
+                if address { self.stand_in(kind, word) } else { word.to_owned() }
+            });
+            text = replaced.into_owned();
+        }
+        text
+    }
+
+    fn stand_in(&mut self, kind: &'static str, word: &str) -> String {
+        if let Some(given) = self.given.get(word) {
+            return given.clone();
+        }
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        let given = format!("{kind}-{count:03}");
+        self.given.insert(word.to_owned(), given.clone());
+        given
+    }
+}
+
+/// Whole words only, the longest first, so that `n1` is not found in `n10`.
+fn words<'a>(all: impl Iterator<Item = &'a String>) -> Option<Regex> {
+    let mut all: Vec<&String> = all.filter(|word| !word.is_empty()).collect();
+    all.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    let escaped: Vec<String> = all.iter().map(|word| regex::escape(word)).collect();
+    let text = format!(r"\b(?:{})\b", escaped.join("|"));
+    if escaped.is_empty() { None } else { regex::RegexBuilder::new(&text).size_limit(256 << 20).build().ok() }
+}
+
+/// Facts whose key says that they are a serial number or an identity.
+fn serials(records: &[Record]) -> BTreeSet<String> {
+    let facts = records.iter().flat_map(|r| &r.facts);
+    let named = facts.filter(|f| {
+        let key = f.key.to_ascii_lowercase();
+        key.contains("serial") || key.contains("uuid")
+    });
+    let texts =
+        named.filter_map(|f| if let Some(Datum::Text(text)) = f.reading.value() { Some(text.clone()) } else { None });
+    // Short words are "none" and "0" more often than they are serial numbers.
+    texts.filter(|text| text.len() >= 5).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_store::RunState;
+    use muster_wire::Profile;
+
+    fn run() -> Run {
+        Run {
+            id: "r".into(),
+            playbook: "cbd".into(),
+            profile: Profile::Quick,
+            started_ms: 0,
+            ended_ms: None,
+            nodes: vec!["n10".into(), "n1".into(), "a-b".into()],
+            plan: Vec::new(),
+            state: RunState::Finished,
+        }
+    }
+
+    #[test]
+    fn names_addresses_and_serials_have_the_same_stand_in_throughout() {
+        let all = [Redact::Names, Redact::Addresses, Redact::Serials];
+        let mut redaction = Redaction::of(&all, &run(), &[]);
+        let said =
+            redaction.text("n1 is slower than n10; n1: cannot connect to 10.0.0.8:22, not 10.0.0.9:22 nor 10.0.0.8");
+        assert_eq!(
+            said,
+            "node-002 is slower than node-001; node-002: cannot connect to address-001:22, not address-002:22 nor address-001"
+        );
+        assert_eq!(redaction.text("GPU-b876c63f-396c-f826-5cd0-6b8409990352 of a-b"), "GPU-serial-001 of node-003");
+        assert_eq!(redaction.text("fe80::1 and 0c:42:a1:00:11:22"), "address-003 and address-004");
+    }
+
+    #[test]
+    fn times_metrics_and_versions_stay_and_none_replaces_nothing() {
+        let mut redaction = Redaction::of(&[Redact::Names, Redact::Addresses], &run(), &[]);
+        let text = "2026-11-21T14:30:08Z nccl-bw:nvlink/allreduce_8_busbw:0 at 0.95";
+        assert_eq!(redaction.text(text), text);
+        assert_eq!(Redaction::of(&[Redact::None], &run(), &[]).text("n1 at 10.0.0.8"), "n1 at 10.0.0.8");
+    }
+}

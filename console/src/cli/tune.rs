@@ -1,0 +1,225 @@
+//! `muster tune`: how few steps a benchmark needs on this fleet.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+use muster_analysis::Sample;
+use muster_analysis::tune::{Outcome, Settings, Tuned, search};
+use muster_playbook::report::rfc3339;
+use muster_wire::{Direction, MetricId};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::engine::{self, Profiled};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED};
+use crate::{input, out, session};
+
+/// Steps that a series needs before a search makes sense: eight cycles of 64.
+const SHORTEST: usize = 512;
+/// Warm-up steps of SuperBench's fixed setting (72 + 3,072).
+const WARMUP: usize = 72;
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  muster tune --from outputs/2026-11-20_10-00-00           step series of every rank of a SuperBench output folder
+  muster tune --from steps.csv --lower-is-better '*time*' --store
+  muster tune --run 20261121T143000Z-burn-in-1f2e --json
+
+Per benchmark, the shortest warm-up and measurement that keep the repeatability of the whole series; a loss of more than
+1 % is refused. A tuned setting is kept and shown; probes do not take it yet, their profiles set the steps.")]
+pub struct Options {
+    /// Files of any format that `muster import` reads, with their steps.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub from: Vec<PathBuf>,
+    /// Run id; the newest when left out.
+    #[arg(long, conflicts_with = "from")]
+    pub run: Option<String>,
+    /// How the files are read.
+    #[command(flatten)]
+    pub reading: input::Reading,
+    /// Steps at the start of a series that the fixed setting leaves out: 72 for files, none for runs, whose probe left them
+    /// out itself.
+    #[arg(long, value_name = "STEPS")]
+    pub warmup: Option<usize>,
+    /// Largest loss of repeatability, as a share.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub max_loss: f64,
+    /// Show what is kept, and search nothing.
+    #[arg(long, conflicts_with_all = ["from", "run", "store", "json"])]
+    pub show: bool,
+    /// Keep what was found.
+    #[arg(long)]
+    pub store: bool,
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    benchmarks: Vec<Benchmark>,
+    /// Metrics that were not searched, and why.
+    skipped: Vec<String>,
+}
+
+/// One benchmark: what all its metrics can do with.
+#[derive(Serialize)]
+struct Benchmark {
+    benchmark: String,
+    /// Null where the fixed setting stays.
+    setting: Option<Setting>,
+    metrics: Vec<Metric>,
+}
+
+/// Steps to leave out and to measure.
+#[derive(Clone, Copy, Serialize)]
+struct Setting {
+    warmup: usize,
+    measured: usize,
+}
+
+#[derive(Serialize)]
+struct Metric {
+    metric: String,
+    nodes: usize,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+/// Step series of one metric, one per node.
+struct Traces {
+    metric: MetricId,
+    direction: Direction,
+    steps: Vec<Vec<f64>>,
+}
+
+/// Searches, keeps, prints. Exit code 3 where nothing could be tuned.
+pub fn run(options: &Options, config: &Config) -> Ended {
+    if options.show {
+        return show(config);
+    }
+    let traces = if options.from.is_empty() { of_run(options, config)? } else { of_files(options)? };
+    let fixed_warmup = options.warmup.unwrap_or(if options.from.is_empty() { 0 } else { WARMUP });
+    let (alpha, tau) = (config.alpha.value, config.tau.value);
+    let settings = Settings { alpha, tau, fixed_warmup, max_loss: options.max_loss, ..Settings::default() };
+    let mut skipped = Vec::new();
+    let mut found: BTreeMap<String, Vec<Metric>> = BTreeMap::new();
+    for trace in traces {
+        let steps = trace.steps.iter().map(Vec::len).min().unwrap_or(0);
+        if steps < SHORTEST {
+            skipped.push(format!("{}: {steps} steps are too few, {SHORTEST} are needed", trace.metric));
+            continue;
+        }
+        let outcome = search(&trace.steps, trace.direction, &settings)
+            .map_err(|(node, why)| anyhow!("{}: series {node}: {why}", trace.metric))
+            .code(CONFIG)?;
+        let metric = Metric { metric: trace.metric.to_string(), nodes: trace.steps.len(), outcome };
+        found.entry(trace.metric.benchmark).or_default().push(metric);
+    }
+    let benchmarks: Vec<Benchmark> = found.into_iter().map(|(benchmark, metrics)| of(benchmark, metrics)).collect();
+    if options.store {
+        keep(&benchmarks, config)?;
+    }
+    let tuned = benchmarks.iter().any(|b| b.setting.is_some());
+    let report = Report { schema: "muster.tune", version: 1, benchmarks, skipped };
+    if options.json {
+        out::json(&report)?;
+    } else {
+        text(&report, options.store)?;
+    }
+    Ok(if tuned { PASS } else { UNDECIDED })
+}
+
+fn show(config: &Config) -> Ended {
+    let kept = engine::kept_steps(&*session::read_store(config)?).code(IO)?;
+    let row = |(benchmark, steps): (&String, &Profiled)| {
+        vec![benchmark.clone(), steps.warmup.to_string(), steps.measured.to_string(), rfc3339(steps.at_ms)]
+    };
+    out::line(&out::table(&["benchmark", "warm-up", "measured", "found"], &kept.iter().map(row).collect::<Vec<_>>()))?;
+    Ok(PASS)
+}
+
+/// What every metric of a benchmark can do with, where all of them can do with less.
+fn of(benchmark: String, metrics: Vec<Metric>) -> Benchmark {
+    let tuned: Option<Vec<&Tuned>> =
+        metrics.iter().map(|m| if let Outcome::Tuned(tuned) = &m.outcome { Some(tuned) } else { None }).collect();
+    let setting = tuned.filter(|all| !all.is_empty()).map(|all| {
+        let warmup = all.iter().map(|t| t.warmup).max().unwrap_or(0);
+        let end = all.iter().map(|t| t.warmup + t.measured).max().unwrap_or(0);
+        Setting { warmup, measured: end - warmup }
+    });
+    Benchmark { benchmark, setting, metrics }
+}
+
+fn keep(benchmarks: &[Benchmark], config: &Config) -> Result<(), Problem> {
+    let mut store = session::write_store(config)?;
+    for b in benchmarks {
+        let Some(Setting { warmup, measured }) = b.setting else { continue };
+        let profiled = Profiled { warmup, measured, at_ms: engine::now_ms() };
+        engine::keep_steps(&mut store, &b.benchmark, &profiled).code(IO)?;
+    }
+    Ok(())
+}
+
+fn text(report: &Report, stored: bool) -> Result<(), Problem> {
+    for skipped in &report.skipped {
+        eprintln!("{skipped}");
+    }
+    let mut rows = Vec::new();
+    for metric in report.benchmarks.iter().flat_map(|b| &b.metrics) {
+        let numbers = |t: &Tuned| {
+            let period = t.period.map_or("none".to_owned(), |p| p.to_string());
+            let percent = |share: f64| format!("{:.2} %", share * 100.0);
+            [t.warmup.to_string(), t.measured.to_string(), period, percent(t.saving), percent(t.loss)].to_vec()
+        };
+        let (word, cells) = match &metric.outcome {
+            Outcome::Tuned(t) => ("tuned".to_owned(), numbers(t)),
+            Outcome::Refused(t) => ("refused: loses too much".to_owned(), numbers(t)),
+            Outcome::Kept(why) => (format!("stays: {why}"), vec!["-".to_owned(); 5]),
+        };
+        rows.push([vec![metric.metric.clone(), metric.nodes.to_string()], cells, vec![word]].concat());
+    }
+    let header = ["metric", "nodes", "warm-up", "measured", "period", "saving", "loss", ""];
+    out::line(&out::table(&header, &rows))?;
+    for b in &report.benchmarks {
+        if let Some(Setting { warmup, measured }) = b.setting {
+            let kept = if stored { "; kept" } else { "; --store keeps it" };
+            out::line(&format!("{}: {warmup} + {measured} steps{kept}", b.benchmark))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_files(options: &Options) -> Result<Vec<Traces>, Problem> {
+    let fleet = input::fleet(&options.from, &options.reading).code(CONFIG)?;
+    fleet.notes.iter().for_each(|note| eprintln!("{note}"));
+    let traces = |metric: &input::Metric| Traces {
+        metric: metric.id.clone(),
+        direction: metric.direction,
+        steps: (0..fleet.nodes.len()).map(|n| metric.values(n).to_vec()).filter(|v| Sample::new(v).is_ok()).collect(),
+    };
+    Ok(fleet.metrics.iter().map(traces).collect())
+}
+
+fn of_run(options: &Options, config: &Config) -> Result<Vec<Traces>, Problem> {
+    let store = session::read_store(config)?;
+    let run = session::run_of(&*store, options.run.as_deref())?;
+    let mut found: BTreeMap<MetricId, Traces> = BTreeMap::new();
+    for record in store.records(&run.id).code(IO)?.iter().filter(|r| engine::company(r).is_none()) {
+        let metrics: BTreeMap<&MetricId, Direction> = record.series.iter().map(|s| (&s.metric, s.direction)).collect();
+        for (metric, direction) in metrics {
+            let steps = record.values_of(metric);
+            if Sample::new(&steps).is_ok() {
+                let new = || Traces { metric: metric.clone(), direction, steps: Vec::new() };
+                found.entry(metric.clone()).or_insert_with(new).steps.push(steps);
+            }
+        }
+    }
+    Ok(found.into_values().collect())
+}

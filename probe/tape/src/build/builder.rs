@@ -1,0 +1,228 @@
+//! Records operations and how to go backward, then orders updates and places buffers.
+
+use std::collections::BTreeMap;
+
+use crate::op::{Kind, Op, Span};
+use crate::plan::{Life, Request, place};
+use crate::random::Fill;
+use crate::tape::{State, Tape};
+
+/// A part of a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tensor {
+    buffer: usize,
+    offset: usize,
+    pub(crate) len: usize,
+}
+
+impl Tensor {
+    /// `len` elements from `offset` on.
+    pub(crate) fn part(self, offset: usize, len: usize) -> Self {
+        assert!(offset + len <= self.len, "{offset} + {len} of {}", self.len);
+        Self { buffer: self.buffer, offset: self.offset + offset, len }
+    }
+}
+
+/// How weights follow their gradients.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Optimiser {
+    AdamW {
+        rate: f64,
+        decay: f64,
+    },
+    Nesterov {
+        rate: f64,
+        decay: f64,
+    },
+    /// Weights stay and gradients can be read after the step: for checking them.
+    Keep,
+}
+
+struct Draft {
+    kind: Kind,
+    reads: Vec<Tensor>,
+    writes: Vec<Tensor>,
+}
+
+struct Kept {
+    name: String,
+    tensor: Tensor,
+    fill: Fill,
+    trained: bool,
+}
+
+type Back = Box<dyn FnOnce(&mut Builder)>;
+
+/// A tape that grows.
+pub(crate) struct Builder {
+    lengths: Vec<usize>,
+    drafts: Vec<Draft>,
+    kept: Vec<Kept>,
+    gradients: BTreeMap<Tensor, Tensor>,
+    backward: Vec<Back>,
+    /// Number of samples or tokens of a step.
+    items: usize,
+}
+
+impl Builder {
+    pub(crate) fn new(items: usize) -> Self {
+        Self {
+            lengths: Vec::new(),
+            drafts: Vec::new(),
+            kept: Vec::new(),
+            gradients: BTreeMap::new(),
+            backward: Vec::new(),
+            items,
+        }
+    }
+
+    /// A buffer that lives as long as it is needed within a step.
+    pub(crate) fn buffer(&mut self, len: usize) -> Tensor {
+        self.lengths.push(len);
+        Tensor { buffer: self.lengths.len() - 1, offset: 0, len }
+    }
+
+    /// A buffer that is filled before the first step.
+    pub(crate) fn data(&mut self, name: impl Into<String>, len: usize, fill: Fill) -> Tensor {
+        let tensor = self.buffer(len);
+        self.kept.push(Kept { name: name.into(), tensor, fill, trained: false });
+        tensor
+    }
+
+    /// A buffer that the optimiser trains.
+    pub(crate) fn weight(&mut self, name: impl Into<String>, len: usize, fill: Fill) -> Tensor {
+        let tensor = self.buffer(len);
+        self.kept.push(Kept { name: name.into(), tensor, fill, trained: true });
+        tensor
+    }
+
+    pub(crate) fn op(&mut self, kind: Kind, reads: &[Tensor], writes: &[Tensor]) {
+        self.drafts.push(Draft { kind, reads: reads.to_vec(), writes: writes.to_vec() });
+    }
+
+    /// `f` is called on the way back, last come first.
+    pub(crate) fn on_the_way_back(&mut self, f: impl FnOnce(&mut Self) + 'static) {
+        self.backward.push(Box::new(f));
+    }
+
+    /// The gradient that has gathered for `tensor`; a result that nobody used has none.
+    pub(crate) fn gradient(&self, tensor: Tensor) -> Option<Tensor> {
+        self.gradients.get(&tensor).copied()
+    }
+
+    /// Whether `tensor` is data, which needs no gradient.
+    pub(crate) fn is_data(&self, tensor: Tensor) -> bool {
+        self.kept.iter().any(|kept| kept.tensor.buffer == tensor.buffer && !kept.trained)
+    }
+
+    /// The gradient of `tensor` to be added to in place, zeros if there was none.
+    pub(crate) fn gathered(&mut self, tensor: Tensor) -> Tensor {
+        if let Some(gradient) = self.gradient(tensor) {
+            let owners = self.gradients.values().filter(|g| g.buffer == gradient.buffer).count();
+            assert_eq!(owners, 1, "a gradient that others use cannot be added to in place");
+            return gradient;
+        }
+        let zeros = self.buffer(tensor.len);
+        self.op(Kind::Zero, &[], &[zeros]);
+        self.gradients.insert(tensor, zeros);
+        zeros
+    }
+
+    /// Gives `tensor` one more gradient.
+    pub(crate) fn give(&mut self, tensor: Tensor, gradient: Tensor) {
+        assert_eq!(tensor.len, gradient.len);
+        let total = match self.gradient(tensor) {
+            None => gradient,
+            Some(known) => {
+                let sum = self.buffer(tensor.len);
+                self.op(Kind::Add, &[known, gradient], &[sum]);
+                sum
+            }
+        };
+        self.gradients.insert(tensor, total);
+    }
+
+    /// Goes all the way back from the loss, adds the updates and places the buffers.
+    pub(crate) fn finish(mut self, loss: Tensor, optimiser: Optimiser) -> Tape {
+        while let Some(back) = self.backward.pop() {
+            back(&mut self);
+        }
+        let keep = optimiser == Optimiser::Keep;
+        if !keep {
+            self.add_updates(optimiser);
+        }
+        let mut lives = self.lives();
+        let always = self.kept.iter().map(|kept| kept.tensor).chain([loss]);
+        let gradients = self.kept.iter().filter_map(|kept| self.gradient(kept.tensor)).filter(|_| keep);
+        for tensor in always.chain(gradients) {
+            lives[tensor.buffer] = Some(Life::ALWAYS);
+        }
+        let requests: Vec<Request> =
+            self.lengths.iter().zip(lives).map(|(len, life)| Request { len: *len, life }).collect();
+        let (places, memory) = place(&requests);
+        let span = |t: &Tensor| Span { offset: places[t.buffer].offset + t.offset, len: t.len };
+        let state = |kept: &Kept| State {
+            name: kept.name.clone(),
+            span: span(&kept.tensor),
+            fill: kept.fill,
+            gradient: self.gradient(kept.tensor).filter(|_| keep && kept.trained).map(|g| span(&g)),
+        };
+        let op = |draft: &Draft| Op {
+            kind: draft.kind,
+            reads: draft.reads.iter().map(span).collect(),
+            writes: draft.writes.iter().map(span).collect(),
+        };
+        Tape {
+            ops: self.drafts.iter().map(op).collect(),
+            memory,
+            state: self.kept.iter().map(state).collect(),
+            loss: span(&loss),
+            parameters: self.kept.iter().filter(|kept| kept.trained).map(|kept| kept.tensor.len).sum(),
+            items: self.items,
+        }
+    }
+
+    /// Each weight is updated right after the last operation that touches it or its gradient, so that gradients do
+    /// not wait in memory for the end of the step.
+    fn add_updates(&mut self, optimiser: Optimiser) {
+        let mut updates: Vec<(usize, Draft)> = Vec::new();
+        let trained: Vec<(Tensor, String)> =
+            self.kept.iter().filter(|kept| kept.trained).map(|kept| (kept.tensor, kept.name.clone())).collect();
+        for (weight, name) in trained {
+            let Some(gradient) = self.gradient(weight) else { continue };
+            let touches = |draft: &Draft| {
+                draft.reads.iter().chain(&draft.writes).any(|t| [weight.buffer, gradient.buffer].contains(&t.buffer))
+            };
+            let after = self.drafts.iter().rposition(touches).unwrap_or(0);
+            let mut moment = |what: &str| self.data(format!("{name}, {what}"), weight.len, Fill::Zero);
+            let (kind, writes) = match optimiser {
+                Optimiser::AdamW { rate, decay } => {
+                    let moments = [moment("first moment"), moment("second moment")];
+                    (Kind::AdamW { rate, decay }, vec![weight, moments[0], moments[1]])
+                }
+                Optimiser::Nesterov { rate, decay } => {
+                    (Kind::Nesterov { rate, decay }, vec![weight, moment("velocity")])
+                }
+                Optimiser::Keep => continue,
+            };
+            updates.push((after, Draft { kind, reads: vec![gradient], writes }));
+        }
+        // Last places first: the others stay where they are.
+        updates.sort_by_key(|(after, _)| std::cmp::Reverse(*after));
+        for (after, draft) in updates {
+            self.drafts.insert(after + 1, draft);
+        }
+    }
+
+    /// From the first to the last operation that touches a buffer.
+    fn lives(&self) -> Vec<Option<Life>> {
+        let mut lives: Vec<Option<Life>> = vec![None; self.lengths.len()];
+        for (at, draft) in self.drafts.iter().enumerate() {
+            for tensor in draft.reads.iter().chain(&draft.writes) {
+                let life = lives[tensor.buffer].get_or_insert(Life { first: at, last: at });
+                life.last = at;
+            }
+        }
+        lives
+    }
+}

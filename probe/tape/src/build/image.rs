@@ -1,0 +1,92 @@
+//! Layers of convolutional networks. Images lie as N x H x W x C.
+
+use crate::op::{Kind, Window};
+use crate::random::Fill;
+
+use super::builder::{Builder, Tensor};
+use super::layers::{product, spread};
+
+impl Builder {
+    /// Convolution without a bias, batch norm behind it.
+    pub(crate) fn conv_norm(&mut self, name: &str, x: Tensor, window: Window, outputs: usize) -> Tensor {
+        let inputs = window.size * window.size * window.channels;
+        let deviation = (2.0 / (window.size * window.size * outputs) as f64).sqrt();
+        let weight = self.weight(format!("{name} weights"), inputs * outputs, spread(deviation));
+        let columns = if window.size == 1 && window.stride == 1 { x } else { self.windows(x, window) };
+        let rows = window.windows();
+        let y = self.buffer(rows * outputs);
+        self.op(Kind::Gemm(product(rows, outputs, inputs)), &[columns, weight], &[y]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y) else { return };
+            b.product_backward((columns, weight), dy, (rows, outputs, inputs));
+        });
+        self.batch_norm(name, y, outputs)
+    }
+
+    fn windows(&mut self, x: Tensor, window: Window) -> Tensor {
+        let y = self.buffer(window.windows() * window.size * window.size * window.channels);
+        self.op(Kind::Im2col(window), &[x], &[y]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y).filter(|_| !b.is_data(x)) else { return };
+            let dx = b.buffer(x.len);
+            b.op(Kind::Col2im(window), &[dy], &[dx]);
+            b.give(x, dx);
+        });
+        y
+    }
+
+    fn batch_norm(&mut self, name: &str, x: Tensor, columns: usize) -> Tensor {
+        let rows = x.len / columns;
+        let scale = self.weight(format!("{name} norm scale"), columns, Fill::One);
+        let shift = self.weight(format!("{name} norm shift"), columns, Fill::Zero);
+        let (y, mean, r) = (self.buffer(x.len), self.buffer(columns), self.buffer(columns));
+        self.op(Kind::BatchNorm { rows, columns }, &[x, scale, shift], &[y, mean, r]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y) else { return };
+            let (dx, ds, dt) = (b.buffer(x.len), b.buffer(columns), b.buffer(columns));
+            b.op(Kind::BatchNormBackward { rows, columns }, &[x, scale, mean, r, dy], &[dx, ds, dt]);
+            b.give(scale, ds);
+            b.give(shift, dt);
+            b.give(x, dx);
+        });
+        y
+    }
+
+    pub(crate) fn relu(&mut self, x: Tensor) -> Tensor {
+        let y = self.buffer(x.len);
+        self.op(Kind::Relu, &[x], &[y]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y) else { return };
+            let dx = b.buffer(x.len);
+            b.op(Kind::ReluBackward, &[y, dy], &[dx]);
+            b.give(x, dx);
+        });
+        y
+    }
+
+    pub(crate) fn max_pool(&mut self, x: Tensor, window: Window) -> Tensor {
+        let len = window.windows() * window.channels;
+        let (y, which) = (self.buffer(len), self.buffer(len));
+        self.op(Kind::MaxPool(window), &[x], &[y, which]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y) else { return };
+            let dx = b.buffer(x.len);
+            b.op(Kind::MaxPoolBackward(window), &[dy, which], &[dx]);
+            b.give(x, dx);
+        });
+        y
+    }
+
+    /// Mean of each channel over `area` pixels.
+    pub(crate) fn global_pool(&mut self, x: Tensor, area: usize, channels: usize) -> Tensor {
+        let y = self.buffer(x.len / area);
+        self.op(Kind::GlobalPool { area, channels }, &[x], &[y]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y) else { return };
+            let dx = b.buffer(x.len);
+            b.op(Kind::GlobalPoolBackward { area, channels }, &[dy], &[dx]);
+            b.give(x, dx);
+        });
+        y
+    }
+}
