@@ -7,12 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
 
-<<<<<<< HEAD
-use super::{burn, cores, disk, dispatch, gemm, latency, net, stream};
-use crate::gpu;
-=======
 use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream};
->>>>>>> main
+use crate::gpu;
 use crate::steps::{Halt, Plan, Taken};
 
 /// What a benchmark may use.

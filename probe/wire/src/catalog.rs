@@ -55,7 +55,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [30, 90, 300, 900],
     },
     Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
-<<<<<<< HEAD
     Benchmark { name: "kernel-launch", about: "GPU: time to start an empty kernel", limit_s: [60, 120, 180, 600] },
     Benchmark {
         name: "gpu-stream",
@@ -86,7 +85,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "gpu-memory-map",
         about: "GPU: which pages keep what is written, and how long each takes",
         limit_s: [120, 120, 300, 900],
-=======
+    },
     Benchmark {
         name: "overlap",
         about: "what computing and TCP over loopback cost each other",
@@ -96,7 +95,6 @@ pub const BENCHMARKS: &[Benchmark] = &[
         name: "sharding-matmul",
         about: "one matrix product split among cores that talk over loopback TCP",
         limit_s: [20, 60, 180, 600],
->>>>>>> main
     },
 ];
 
