@@ -16,9 +16,19 @@ fn main() {
 
 fn build() -> PathBuf {
     let root = PathBuf::from(env("CARGO_MANIFEST_DIR")).join("..");
-    let sources = ["probe/src", "probe/build.rs", "probe/Cargo.toml", "probe/wire/src", "probe/wire/Cargo.toml"];
-    let kernels = ["kernels/src", "kernels/prebuilt", "kernels/Cargo.toml"];
-    for watched in sources.iter().chain(&kernels).chain(&["Cargo.lock"]) {
+    for watched in [
+        "probe/src",
+        "probe/build.rs",
+        "probe/Cargo.toml",
+        "probe/wire/src",
+        "probe/wire/Cargo.toml",
+        "probe/tape/src",
+        "probe/tape/Cargo.toml",
+        "kernels/src",
+        "kernels/prebuilt",
+        "kernels/Cargo.toml",
+        "Cargo.lock",
+    ] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     // The GPU worker must load the driver's library, so it alone is linked dynamically; the probe carries it.

@@ -346,3 +346,40 @@ fn slow_gpus_of_two_clusters_are_named_and_noise_names_nobody() {
     assert!((6..12).contains(&slow.len()) && status == "ok" && slow.contains(&"c317-12-1".to_owned()), "{slow:?}");
     assert_eq!(learned("resnet-longhorn-agg.csv"), (Vec::new(), "not_repeatable".to_owned()));
 }
+
+#[test]
+fn a_mixed_fleet_is_learned_and_judged_apart_by_its_labels() {
+    let place = Place::new();
+    let inventory = place.file(
+        "fleet.toml",
+        "[[nodes]]\nnames = \"a[01-10]\"\nlabels = { sku = \"old\" }\n[[nodes]]\nnames = \"b[01-10]\"\nlabels = { sku = \"new\" }\n",
+    );
+    let mut rows = "node,metric,value\n".to_owned();
+    for n in 1..=10 {
+        let slow = if n == 4 { 0.8 } else { 1.0 };
+        rows += &format!("a{n:02},net/bandwidth@own,{}\n", 100.0 * slow + 0.01 * f64::from(n));
+        rows += &format!("b{n:02},net/bandwidth@own,{}\n", 200.0 + 0.01 * f64::from(n));
+    }
+    let samples = place.file("mixed.csv", &rows);
+    let learn = ["criteria", "learn", "--json", "-i", &inventory, "--from", &samples, "--higher-is-better", "*"];
+    let together = place.json(0, "muster.criteria.json", &learn);
+    assert_ne!(together["criteria"][0]["status"], "ok");
+    let apart = place.json(0, "muster.criteria.json", &[&learn[..], &["--group-by", "sku"]].concat());
+    let groups: Vec<_> = apart["criteria"].as_array().unwrap().iter().map(|c| (&c["group"], &c["status"])).collect();
+    assert_eq!(groups, [(&Value::from("sku=new"), &Value::from("ok")), (&Value::from("sku=old"), &Value::from("ok"))]);
+    assert_eq!(defects(&apart), ["a04"]);
+    let one = place.json(0, "muster.criteria.json", &[&learn[..], &["--group", "sku=old"]].concat());
+    assert_eq!((one["criteria"].as_array().unwrap().len(), one["criteria"][0]["n"].as_u64()), (1, Some(10)));
+    assert!(
+        place
+            .text(64, &[&learn[..], &["--group-by", "colour"]].concat())
+            .contains("no node has a label or fact 'colour'")
+    );
+
+    // Where the configuration compares apart, so do runs, and they remember it.
+    let config = place.file("config.toml", "group_by = [\"sku\"]\n");
+    place.text(0, &["import", "-i", &inventory, "--config", &config, "--higher-is-better", "*", &samples]);
+    let report = place.json(0, "muster.run.json", &["results", "--json"]);
+    assert_eq!(failed(&report), ["a04"]);
+    assert_eq!(report["criteria"][0]["group"], "profile=standard,sku=new");
+}

@@ -2,7 +2,7 @@
 
 /// All asked-for work ran and passed.
 pub const PASS: u8 = 0;
-/// Warnings only.
+/// Warnings only, or not without a validation.
 pub const WARN: u8 = 1;
 /// At least one failed.
 pub const FAIL: u8 = 2;

@@ -203,7 +203,7 @@ fn unfinished(job: &Job, names: &[String], plan: &Plan, store: &dyn Store) -> Re
 }
 
 fn acknowledged(store: &dyn Store, run: &Run) -> Result<BTreeSet<(String, String)>, Problem> {
-    Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| work != engine::LINK).collect())
+    Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| engine::is_work(work)).collect())
 }
 
 /// Runs a job with progress on standard error and judges it. Ctrl-C once cancels, twice quits.
@@ -218,9 +218,23 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
     let state = engine::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
     interrupts.abort();
-    store.end(&run.id, state, engine::now_ms()).code(IO)?;
-    let report = report_of(store, Some(&run.id), config)?;
+    let report = conclude(store, &run.id, state, config)?;
     Ok(Done { report, state })
+}
+
+/// Ends a run, judges it, and tells the incident log what a finished one found.
+///
+/// # Errors
+/// When the store fails.
+pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> Result<RunReport, Problem> {
+    store.end(id, state, engine::now_ms()).code(IO)?;
+    let report = report_of(store, Some(id), config)?;
+    if state == RunState::Finished {
+        let (run, known) = (run_of(store, Some(id))?, store.incidents().code(IO)?);
+        let works = store.summaries(id).code(IO)?;
+        store.record_incidents(&engine::incidents::incidents_of(&run, &report, &works, &known)).code(IO)?;
+    }
+    Ok(report)
 }
 
 async fn interrupts(cancel: CancellationToken) {

@@ -83,7 +83,7 @@ impl Plan {
     pub(crate) fn new(profile: Profile, smoke: Duration, metrics: usize) -> Self {
         let (budget, values) = match profile {
             Profile::Smoke => (smoke / PASSES as u32, PER_PASS),
-            Profile::Quick => (Duration::from_millis(3500), 64),
+            Profile::Quick => (Duration::from_secs(3), 64),
             Profile::Standard => (Duration::from_secs(40), 256),
             Profile::Full => (Duration::from_secs(280), 512),
         };
@@ -100,6 +100,11 @@ impl Plan {
         let plan = Self::within(budget, values, metrics, profile == Profile::Smoke);
         // All metrics of a turn are timed together.
         Self { step: plan.step.max(SHORTEST), patience: plan.patience * metrics.max(1) as u32, ..plan }
+    }
+
+    /// For steps that are as long as they are: `values` of them, fewer on a node that would need more than `patience`.
+    pub(crate) const fn of_steps(values: usize, patience: Duration) -> Self {
+        Self { step: Duration::ZERO, values, window: 2, tolerance: 0.05, most_warmup: 4, patience }
     }
 
     fn within(budget: Duration, values: usize, metrics: usize, smoke: bool) -> Self {
@@ -218,7 +223,7 @@ mod tests {
     fn hundreds_of_metrics_in_turns_get_fewer_values_and_never_none() {
         let plan = |metrics| Plan::in_turns(Profile::Quick, Duration::from_secs(1), metrics);
         assert_eq!(plan(4).values, 64);
-        assert!(plan(4).step > Duration::from_millis(10));
+        assert!(plan(4).step > Duration::from_millis(5));
         let wide = plan(384);
         assert_eq!((wide.values, wide.step), (FEWEST, SHORTEST));
         assert!(wide.patience > wide.step * 384 * 64);

@@ -76,7 +76,7 @@ fn report(title: &str, splits: &[Split]) -> Result<(), Box<dyn Error>> {
 }
 
 fn chosen(samples: &Samples, cut: f64) -> Result<(), Box<dyn Error>> {
-    let choice = choose(samples, cut, &Plan::hours(2400.0), &settings())?;
+    let choice = choose(&Kind::ALL, samples, cut, &Plan::hours(2400.0), &settings())?;
     println!("  choice: {}", choice.reason);
     let model = refit(choice.kind, samples, &settings())?;
     for e in effects(&model, &samples.table, 720.0).iter().take(3) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use muster_wire::{Bye, Frame, Request};
 use tokio::sync::mpsc;
 
+use crate::clock::Clock;
 use crate::inventory::Node;
 use crate::link::{Failure, LinkState};
 
@@ -46,6 +47,8 @@ pub enum EventKind {
     Link(LinkState),
     /// A frame arrived; the last one, `Bye`, comes in `Ended` instead.
     Frame(Frame),
+    /// How far the node's clock is from ours; at most once for every [`Work`], before its end.
+    Clock(Clock),
     /// The work is over. Comes exactly once for every [`Work`].
     Ended(Result<Bye, Failure>),
 }

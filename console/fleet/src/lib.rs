@@ -3,6 +3,7 @@
 
 mod auth;
 mod clean;
+mod clock;
 mod connect;
 mod context;
 pub mod demo;
@@ -29,6 +30,7 @@ mod upload;
 mod watched;
 
 pub use clean::{Cleaned, clean};
+pub use clock::Clock;
 pub use event::{Event, EventKind, Talk, Work};
 pub use exec::Output;
 pub use inventory::{Inventory, InventoryError, Node, SelectError, Selection};

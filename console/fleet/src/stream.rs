@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::clock::Exchange;
 use crate::context::{Reporter, Shared};
 use crate::event::{EventKind, Work};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
@@ -59,6 +60,7 @@ struct Stream {
     deadline: Instant,
     quiet_until: Instant,
     live: bool,
+    clock: Exchange,
     orders: Option<Orders>,
 }
 
@@ -69,14 +71,18 @@ impl Session<'_> {
         let settings = &self.shared.settings;
         let word = script::word();
         let command = script::install(&word, self.probe, &settings.scratch, "serve");
+        let clock = Exchange::new();
         let mut pipe = self.link.exec(node, &command, settings.start).await?;
         let started = tokio::select! {
             started = upload::install(&mut pipe, &word, self.probe, settings, self.report) => started?,
             () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Upload)),
         };
         let mut stream = Stream::new(&started, settings.start, self.work);
-        stream.orders = orders;
+        (stream.orders, stream.clock) = (orders, clock);
         let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
+        if let Some(clock) = stream.clock.clock() {
+            self.report.tell(EventKind::Clock(clock)).await;
+        }
         if let Err(failure) = &mut result {
             let silence = self.end(&mut pipe, &mut stream).await;
             if failure.kind == FailureKind::Hang && failure.phase == Phase::Run {
@@ -97,6 +103,10 @@ impl Session<'_> {
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut nonce = 0;
         loop {
+            if stream.clock.wants() {
+                nonce += 1;
+                Self::ping(pipe, stream, nonce).await;
+            }
             tokio::select! {
                 heard = pipe.hear() => match heard {
                     Heard::Data(data) => {
@@ -114,9 +124,7 @@ impl Session<'_> {
                 }
                 _ = ping.tick() => {
                     nonce += 1;
-                    if let Ok(bytes) = encode_request(&Request::Ping { nonce }) {
-                        pipe.write(bytes).await;
-                    }
+                    Self::ping(pipe, stream, nonce).await;
                     if !self.report.heard() {
                         return Err(self.cancelled(Phase::Run));
                     }
@@ -128,6 +136,13 @@ impl Session<'_> {
                 }
                 () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Run)),
             }
+        }
+    }
+
+    async fn ping(pipe: &mut Pipe, stream: &mut Stream, nonce: u64) {
+        if let Ok(bytes) = encode_request(&Request::Ping { nonce }) {
+            stream.clock.asked(nonce);
+            pipe.write(bytes).await;
         }
     }
 
@@ -147,6 +162,7 @@ impl Session<'_> {
                 self.report.link(LinkState::Live).await;
             }
             stream.note(&frame);
+            stream.clock.heard(&frame);
             match frame {
                 Frame::Bye(bye) => last = Some(bye),
                 frame => self.report.tell(EventKind::Frame(frame)).await,
@@ -248,6 +264,7 @@ impl Stream {
             deadline: now + work.limit,
             quiet_until: now + start,
             live: false,
+            clock: Exchange::new(),
             orders: None,
         }
     }

@@ -7,6 +7,7 @@ const BUILTIN: &[(&str, &str)] = &[
     ("build-out", include_str!("../../../playbooks/build-out.toml")),
     ("cbd", include_str!("../../../playbooks/cbd.toml")),
     ("cbd-light", include_str!("../../../playbooks/cbd-light.toml")),
+    ("regular", include_str!("../../../playbooks/regular.toml")),
     ("burn-in", include_str!("../../../playbooks/burn-in.toml")),
     ("demo", include_str!("../../../playbooks/demo.toml")),
 ];
@@ -69,6 +70,6 @@ mod tests {
         let error = find_builtin("build_out").unwrap_err();
         assert_eq!(error, "no playbook 'build_out': did you mean 'build-out'?");
         let error = find_builtin("zzz").unwrap_err();
-        assert_eq!(error, "no playbook 'zzz': there are build-out, cbd, cbd-light, burn-in, demo");
+        assert_eq!(error, "no playbook 'zzz': there are build-out, cbd, cbd-light, regular, burn-in, demo");
     }
 }

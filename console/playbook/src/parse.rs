@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
+use muster_analysis::checks::{self, AREAS, EXPECTATIONS, LIMITS};
 use muster_wire::{BENCHMARKS, COLLECTORS, Profile};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -12,7 +13,8 @@ use crate::error::unknown;
 use crate::{Playbook, PlaybookError, Problem, Step};
 
 const PLAYBOOK_FIELDS: &[&str] = &["name", "title", "about", "profile", "steps"];
-const STEP_FIELDS: &[&str] = &["id", "about", "collect", "run", "profile", "drop_failed", "limit_s"];
+const STEP_FIELDS: &[&str] =
+    &["id", "about", "collect", "run", "check", "limits", "expect", "profile", "drop_failed", "select", "limit_s"];
 /// Longest limit a step may set: a week.
 const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
 
@@ -113,18 +115,25 @@ impl Reader<'_> {
         let shown = id.clone().unwrap_or_else(|| "?".to_owned());
         let collect = self.works(table, "collect", &shown);
         let run = self.works(table, "run", &shown);
-        if [&collect, &run].into_iter().all(|works| works.as_ref().is_some_and(Vec::is_empty)) {
-            self.problem(span, format!("step '{shown}' does nothing: give it 'collect' or 'run'"));
+        let check = self.checks(table);
+        if [&collect, &run, &check].into_iter().all(|works| works.as_ref().is_some_and(Vec::is_empty)) {
+            self.problem(span, format!("step '{shown}' does nothing: give it 'collect', 'check' or 'run'"));
         }
+        let limits = self.numbers(table, "limits", &LIMITS.iter().map(|limit| limit.name).collect::<Vec<_>>());
+        let expect = self.numbers(table, "expect", &EXPECTATIONS.iter().map(|known| known.0).collect::<Vec<_>>());
         Some(Step {
             about: self.string(table, "about").unwrap_or_default(),
             profile: self.profile(table),
             drop_failed: self.flag(table, "drop_failed"),
+            select: self.flag(table, "select"),
             limit: self.limit(table),
             line: self.line(span),
             id: id?,
             collect: collect?,
             run: run?,
+            check: check?,
+            limits,
+            expect,
         })
     }
 
@@ -221,6 +230,59 @@ impl Reader<'_> {
         (self.problems.len() == before).then_some(names)
     }
 
+    /// The checks in `check`, areas spelt out; `None` after a problem.
+    fn checks(&mut self, table: &DeTable<'_>) -> Option<Vec<String>> {
+        let Some(value) = table.get("check") else { return Some(Vec::new()) };
+        let Some(array) = value.get_ref().as_array() else {
+            self.wrong_type(value, "check", "a list of names");
+            return None;
+        };
+        let (mut ids, before) = (Vec::new(), self.problems.len());
+        for item in array {
+            let Some(name) = item.get_ref().as_str() else {
+                self.wrong_type(item, "check", "a list of names");
+                continue;
+            };
+            let named = checks::named(name);
+            if named.is_empty() {
+                let known = AREAS.iter().copied().chain(checks::checks().map(|check| check.id));
+                self.problem(&item.span(), unknown("check", name, known));
+            }
+            for check in named.into_iter().filter(|check| !ids.iter().any(|id| id == check.id)).collect::<Vec<_>>() {
+                ids.push(check.id.to_owned());
+            }
+        }
+        (self.problems.len() == before).then_some(ids)
+    }
+
+    /// The table `field`: names of `known` with a number of 0 or more each.
+    fn numbers(&mut self, table: &DeTable<'_>, field: &str, known: &[&str]) -> Vec<(String, f64)> {
+        let Some(value) = table.get(field) else { return Vec::new() };
+        let DeValue::Table(inner) = value.get_ref() else {
+            self.wrong_type(value, field, "a table of numbers");
+            return Vec::new();
+        };
+        let mut numbers = Vec::new();
+        for (name, value) in inner {
+            if !known.contains(&name.get_ref().as_ref()) {
+                self.problem(&name.span(), unknown(field.trim_end_matches('s'), name.get_ref(), known.iter().copied()));
+                continue;
+            }
+            let text = match value.get_ref() {
+                DeValue::Integer(integer) if integer.radix() == 10 => integer.as_str(),
+                DeValue::Float(float) => float.as_str(),
+                _ => "",
+            };
+            match text.parse::<f64>() {
+                Ok(number) if number.is_finite() && number >= 0.0 => {
+                    numbers.push((name.get_ref().to_string(), number));
+                }
+                _ => self.problem(&value.span(), format!("'{}' must be a number of 0 or more", name.get_ref())),
+            }
+        }
+        numbers
+    }
+
     fn work(&mut self, item: &Spanned<DeValue<'_>>, field: &str, step: &str) -> Option<String> {
         let Some(name) = item.get_ref().as_str() else {
             self.wrong_type(item, field, "a list of names");
@@ -301,14 +363,33 @@ limit_s = 90
 
     #[test]
     fn an_unknown_field_collector_or_profile_is_told_with_its_line() {
-        assert_eq!(told(&GOOD.replace("limit_s", "limit")), ["15:1 no step field 'limit': did you mean 'limit_s'?"]);
+        assert_eq!(told(&GOOD.replace("limit_s", "limt_s")), ["15:1 no step field 'limt_s': did you mean 'limit_s'?"]);
         assert_eq!(
             told(&GOOD.replace("title =", "titel =")),
             ["1:1 the playbook has no 'title'", "2:1 no playbook field 'titel': did you mean 'title'?"]
         );
-        let answers = told(&GOOD.replace("\"cpu\"", "\"infiniband\""));
-        assert!(answers[0].starts_with("7:12 no collector 'infiniband': there are identity, cpu, "), "{answers:?}");
+        let answers = told(&GOOD.replace("\"cpu\"", "\"aura-reader\""));
+        assert!(answers[0].starts_with("7:12 no collector 'aura-reader': there are identity, cpu, "), "{answers:?}");
         assert_eq!(told(&GOOD.replace("smoke", "smok")), ["13:11 no profile 'smok': did you mean 'smoke'?"]);
+    }
+
+    #[test]
+    fn checks_are_named_by_id_or_area_and_their_limits_and_expectations_by_name() {
+        let text = GOOD.replace("limit_s = 90", "check = [\"swap\", \"memory\"]\nexpect = { cpus = 192 }");
+        let step = Playbook::parse(&text, "p.toml").unwrap().steps.remove(1);
+        assert_eq!(step.check[0], "swap");
+        assert_eq!(step.check.iter().filter(|id| *id == "swap").count(), 1);
+        assert!(step.check.contains(&"memory-size".to_owned()) && !step.check.contains(&"nic-mtu".to_owned()));
+        assert_eq!(step.expect, [("cpus".to_owned(), 192.0)]);
+        let text = GOOD.replace("limit_s = 90", "check = [\"nic-mtus\"]\nlimits = { majorty = 0.9, booted_s = -1 }");
+        assert_eq!(
+            told(&text),
+            [
+                "15:10 no check 'nic-mtus': did you mean 'nic-mtu'?",
+                "16:12 no limit 'majorty': did you mean 'majority'?",
+                "16:38 'booted_s' must be a number of 0 or more"
+            ]
+        );
     }
 
     #[test]
@@ -324,7 +405,7 @@ limit_s = 90
     fn a_step_that_does_nothing_is_refused() {
         assert_eq!(
             told(&GOOD.replace("collect = [\"cpu\", \"disk\"]", "collect = []")),
-            ["5:1 step 'look' does nothing: give it 'collect' or 'run'"]
+            ["5:1 step 'look' does nothing: give it 'collect', 'check' or 'run'"]
         );
         assert_eq!(told("name='a'\ntitle='A'\nprofile='full'\nsteps=[]"), ["4:7 the playbook has no [[steps]]"]);
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use muster_analysis::checks::{self, Policy};
 use muster_wire::{BENCHMARKS, Profile, benchmark};
 
 use crate::resume::collector_work;
@@ -15,7 +16,7 @@ const COLLECTOR_LIMIT: Duration = Duration::from_secs(10);
 const COLLECTOR_BUDGET: Duration = Duration::from_millis(100);
 
 /// A playbook spread over nodes. Nodes work independently; the phases of one node run one after another.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Name of the playbook.
     pub playbook: String,
@@ -23,6 +24,8 @@ pub struct Plan {
     pub title: String,
     /// The playbook's own profile; phases may differ.
     pub profile: Profile,
+    /// What the checks of all phases hold nodes to.
+    pub policy: Policy,
     /// In the order they run.
     pub phases: Vec<Phase>,
 }
@@ -38,6 +41,8 @@ pub struct Phase {
     pub collectors: Vec<String>,
     /// Benchmark names, in order.
     pub benchmarks: Vec<String>,
+    /// Ids of the checks that this phase's look is for.
+    pub checks: Vec<String>,
     /// How much work each benchmark does.
     pub profile: Profile,
     /// Longest the phase may take on one node.
@@ -55,23 +60,44 @@ pub struct Phase {
 pub fn plan(playbook: &Playbook, nodes: &[String]) -> Plan {
     let mut seen = BTreeSet::new();
     let nodes: Vec<String> = nodes.iter().filter(|node| seen.insert(*node)).cloned().collect();
+    let mut looked = BTreeSet::new();
     Plan {
+        policy: policy(playbook),
         playbook: playbook.name.clone(),
         title: playbook.title.clone(),
         profile: playbook.profile,
-        phases: playbook.steps.iter().map(|step| phase(playbook, step, &nodes)).collect(),
+        phases: playbook.steps.iter().map(|step| phase(playbook, step, &nodes, &mut looked)).collect(),
     }
 }
 
-fn phase(playbook: &Playbook, step: &Step, nodes: &[String]) -> Phase {
+fn policy(playbook: &Playbook) -> Policy {
+    let mut policy = Policy::default();
+    for step in &playbook.steps {
+        step.limits.iter().for_each(|(name, value)| policy.set_limit(name, *value));
+        step.expect.iter().for_each(|(name, value)| policy.expect(name, *value));
+    }
+    policy
+}
+
+/// `looked`: collectors of the phases before, which checks need not run again.
+fn phase(playbook: &Playbook, step: &Step, nodes: &[String], looked: &mut BTreeSet<String>) -> Phase {
     let profile = step.profile.unwrap_or(playbook.profile);
+    let mut collectors = step.collect.clone();
+    looked.extend(collectors.iter().cloned());
+    for need in step.check.iter().filter_map(|id| checks::check(id)).flat_map(|check| check.needs) {
+        // What the console measures itself is no collector of the probe.
+        if muster_wire::collector(need).is_some() && looked.insert((*need).to_owned()) {
+            collectors.push((*need).to_owned());
+        }
+    }
     Phase {
         step: step.id.clone(),
         about: step.about.clone(),
-        limit: step.limit.unwrap_or_else(|| limit(&step.collect, &step.run, profile)),
+        limit: step.limit.unwrap_or_else(|| limit(&collectors, &step.run, profile)),
         own_limit: step.limit.is_some(),
-        collectors: step.collect.clone(),
+        collectors,
         benchmarks: step.run.clone(),
+        checks: step.check.clone(),
         profile,
         drop_failed: step.drop_failed,
         nodes: nodes.to_vec(),
@@ -123,6 +149,14 @@ impl Plan {
     #[must_use]
     pub fn work_names(&self) -> Vec<String> {
         self.phases.iter().flat_map(Phase::work_names).collect()
+    }
+
+    /// Ids of the checks of all phases, each once.
+    #[must_use]
+    pub fn checks(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let all = self.phases.iter().flat_map(|phase| &phase.checks).map(String::as_str);
+        all.filter(|id| seen.insert(*id)).collect()
     }
 
     /// What the whole plan is expected to take on one node.
@@ -188,6 +222,9 @@ impl fmt::Display for Plan {
             if !phase.benchmarks.is_empty() {
                 writeln!(f, "   run      {}", phase.benchmarks.join(", "))?;
             }
+            if !phase.checks.is_empty() {
+                writeln!(f, "   check    {}", phase.checks.join(", "))?;
+            }
             write!(f, "   time     about {}, at most {}", span(phase.budget()), span(phase.limit))?;
             writeln!(f, " ({}, profile {})", counted(phase.nodes.len(), "node"), phase.profile)?;
             if phase.drop_failed {
@@ -246,9 +283,12 @@ limit_s = 5400
     #[test]
     fn the_text_form_tells_work_times_and_nodes() {
         // `full` promises no time, so its budget is the benchmark's own limit; the step may take longer.
-        let golden = "\
+        // How long the benchmarks take depends on how many there are.
+        let (all, work) = (span(sample().budget()), span(sample().phases[1].budget()));
+        let golden = format!(
+            "\
 mine: Mine alone
-3 nodes, 3 phases, profile quick; about 10 min 21 s on each node, at most 1 h 32 min
+3 nodes, 3 phases, profile quick; about {all} on each node, at most 1 h 32 min
 
 1. look: What it is made of.
    collect  cpu, disk
@@ -257,18 +297,31 @@ mine: Mine alone
 
 2. work
    run      disk, cpu-gemm
-   time     about 20 s, at most 2 min 30 s (3 nodes, profile quick)
+   time     about {work}, at most 2 min 30 s (3 nodes, profile quick)
 
 3. burn
    run      cpu-stream
    time     about 10 min, at most 1 h 30 min (3 nodes, profile full)
-";
+"
+        );
         assert_eq!(sample().to_string(), golden);
     }
 
     #[test]
     fn the_disk_collector_and_the_disk_benchmark_have_different_work_names() {
         assert_eq!(sample().work_names(), ["collect/cpu", "collect/disk", "disk", "cpu-gemm", "cpu-stream"]);
+    }
+
+    #[test]
+    fn a_check_brings_the_collectors_it_reads_unless_they_ran_before() {
+        let text = TEXT.replace("drop_failed = true", "check = [\"swap\", \"time-offset\", \"cpu-governor\"]");
+        let text = text.replace("limit_s = 5400", "check = [\"memory-size\"]\nlimits = { memory_tolerance = 0.5 }");
+        let plan = plan(&Playbook::parse(&text, "p.toml").unwrap(), &["n1".to_owned()]);
+        assert_eq!(plan.phases[0].collectors, ["cpu", "disk", "memory"]);
+        assert!(plan.phases[2].collectors.is_empty());
+        assert_eq!(plan.checks(), ["swap", "time-offset", "cpu-governor", "memory-size"]);
+        assert_eq!(plan.policy.limit("memory_tolerance"), 0.5);
+        assert!(plan.to_string().contains("   check    swap, time-offset, cpu-governor\n"), "{plan}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use muster_wire::Profile;
 
 /// A checked playbook: every name in it exists, every step does something, nothing is measured twice.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Playbook {
     /// Name used on the command line: lower-case letters, digits, dashes.
     pub name: String,
@@ -19,8 +19,9 @@ pub struct Playbook {
     pub steps: Vec<Step>,
 }
 
-/// One step: first its collectors, then its benchmarks, each in the order written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One step: first its collectors, then its benchmarks, each in the order written; its checks are answered from what
+/// the collectors saw.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Unique within the playbook: lower-case letters, digits, dashes.
     pub id: String,
@@ -30,12 +31,55 @@ pub struct Step {
     pub collect: Vec<String>,
     /// Benchmark names.
     pub run: Vec<String>,
+    /// Ids of its checks, areas spelt out, each once.
+    pub check: Vec<String>,
+    /// Limits of checks that the step moves, by name.
+    pub limits: Vec<(String, f64)>,
+    /// What the step expects of every node, by name.
+    pub expect: Vec<(String, f64)>,
     /// Overrides the playbook's profile.
     pub profile: Option<Profile>,
     /// Nodes that have failed by the end of this step leave the later ones.
     pub drop_failed: bool,
+    /// Runs only the benchmarks that the Selector picks.
+    pub select: bool,
     /// Longest the whole step may take on one node; without it, the sum of what its parts may take.
     pub limit: Option<Duration>,
     /// Line of the file where the step begins, from 1.
     pub line: usize,
+}
+
+impl Playbook {
+    /// Whether a step leaves its benchmarks to the Selector: then it also says which nodes take part.
+    #[must_use]
+    pub fn selects(&self) -> bool {
+        self.steps.iter().any(|step| step.select)
+    }
+
+    /// The playbook with only `picked` benchmarks in the steps that leave them to the Selector; steps that have nothing
+    /// left to do are gone.
+    #[must_use]
+    pub fn picked(mut self, picked: &[String]) -> Self {
+        for step in self.steps.iter_mut().filter(|step| step.select) {
+            step.run.retain(|name| picked.contains(name));
+        }
+        self.steps.retain(|step| !step.run.is_empty() || !step.collect.is_empty() || !step.check.is_empty());
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::find_builtin;
+
+    #[test]
+    fn a_selection_leaves_what_was_picked_and_every_look() {
+        let regular = find_builtin("regular").expect("it is built in");
+        assert!(regular.selects() && !find_builtin("cbd").expect("it is built in").selects());
+        let picked = regular.clone().picked(&["disk".to_owned()]);
+        let run: Vec<&String> = picked.steps.iter().flat_map(|step| &step.run).collect();
+        assert_eq!(run, ["disk"]);
+        let looks = |steps: &[crate::Step]| steps.iter().flat_map(|step| step.collect.clone()).count();
+        assert_eq!(looks(&picked.steps), looks(&regular.steps));
+    }
 }

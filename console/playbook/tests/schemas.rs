@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use muster_analysis::checks::{self, CheckResult, Found};
 use muster_analysis::{Observation, Params, State, learn};
 use muster_playbook::report::{Basis, CriteriaReport, Demo, NodeFindings, RunInfo, RunReport};
 use muster_wire::{Direction, MetricId, Profile, Unit};
@@ -151,6 +152,12 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
         nodes.push(NodeFindings { node: format!("x{}", state.name()), troubles, ..NodeFindings::default() });
     }
     nodes.push(NodeFindings { node: "nothing".to_owned(), ..NodeFindings::default() });
+    // Nobody looked, so that every check answers "not run"; and one that failed.
+    let all: Vec<_> = checks::checks().collect();
+    let looked = checks::evaluate(&all, &[checks::NodeFacts::new("unseen")], &checks::Policy::default()).remove(0);
+    nodes.push(NodeFindings { node: "unseen".to_owned(), checks: looked, ..NodeFindings::default() });
+    let failed = CheckResult { check: all[0], found: Found::fail("a reason") };
+    nodes.push(NodeFindings { node: "bad".to_owned(), checks: vec![failed], ..NodeFindings::default() });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, None);
     let basis: Vec<Basis<'_>> =
         criteria.iter().map(|learned| Basis { learned, group: "profile=quick", frozen: true }).collect();
@@ -188,6 +195,7 @@ fn documents_that_break_the_schema_are_refused() {
         ("/nodes/0/verdicts/0/similarity", json!(1.5)),
         ("/nodes/0/verdicts/0/unit", json!("furlongs")),
         ("/nodes/0/verdicts/0/criterion", json!({"id": "x", "n": 1})),
+        ("/nodes/0/checks", json!([{"id": "x", "severity": "bad", "state": "pass", "said": "y"}])),
         ("/criteria/0/status", json!("fine")),
         ("/demo", json!({"slowed": ["n1"], "secret": 1})),
     ] {
@@ -225,7 +233,7 @@ fn the_document_has_exactly_the_published_keys() {
     let run = serde_json::to_value(documents(FLEETS[0]).0).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(keys(&run), "alarms criteria demo nodes rejudged run schema summary version");
-    assert_eq!(keys(&run["nodes"][0]), "node reasons state verdicts");
+    assert_eq!(keys(&run["nodes"][0]), "checks node reasons state verdicts");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]), "alpha criterion engine metric similarity state tau unit value");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]["criterion"]), "id n status");
     let failed = run["criteria"][0]["defects"].as_array().unwrap();

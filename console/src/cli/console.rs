@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use muster_fleet::hostlist;
+use muster_playbook::Playbook;
 use muster_playbook::report::Summary;
 use muster_store::{Db, Run, RunState, Store};
-use muster_tui::snapshot::RunPhase;
+use muster_tui::snapshot::{Ask, Load, Part, RunPhase, Terms};
 use muster_tui::{Export, Intent};
 use muster_wire::Level;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Common, Pick};
+use super::{Common, Pick, select};
 use crate::config::Config;
-use crate::engine::{self, Board, Observer};
-use crate::exit::{Code, Ended, IO, PASS};
+use crate::engine::{self, Basis, Board, Observer};
+use crate::exit::{Code, Ended, IO, PASS, Problem};
 use crate::session::{self, Job};
 
 /// How often the screen may change.
@@ -52,15 +53,22 @@ struct Desk {
     read_only: bool,
     ascii: bool,
     board: Board,
+    past: engine::Reader,
+    /// What the Selector's answers rest on; read when first asked, and again after a run.
+    basis: Option<Basis>,
+    ask: Ask,
 }
 
 impl Desk {
     fn new(job: Job, store: Db, config: Config, common: &Common, title: &str) -> Self {
         let board = Board::new(title, &job.nodes);
-        Self { job, store, config, read_only: common.read_only, ascii: common.ascii, board }
+        let past = engine::Reader::new(config.db.value.clone(), board.clone());
+        let (read_only, ascii) = (common.read_only, common.ascii);
+        let ask = select::Ask::default().question();
+        Self { job, store, config, read_only, ascii, board, past, basis: None, ask }
     }
 
-    fn show_newest(&mut self) -> Result<(), crate::exit::Problem> {
+    fn show_newest(&mut self) -> Result<(), Problem> {
         let Some(run) = self.store.runs().code(IO)?.into_iter().next() else { return Ok(()) };
         let Ok(playbook) = session::playbook(&run.playbook) else { return Ok(()) };
         let plan = muster_playbook::plan(&playbook, &run.nodes);
@@ -78,6 +86,7 @@ impl Desk {
             muster_tui::run(options, &|| board.snapshot(), &|intent| drop(sender.send(intent)))
         });
         let ticking = tokio::spawn(tick(self.board.clone()));
+        self.advise();
         if let Some((playbook, nodes)) = first {
             self.work(&playbook, &nodes, &mut intents).await;
         }
@@ -85,9 +94,15 @@ impl Desk {
             match intent {
                 Intent::Quit => break,
                 Intent::RunPlaybook { playbook, nodes } => self.work(&playbook, &nodes, &mut intents).await,
+                Intent::RunSelection { benchmarks, nodes } => self.validate(&benchmarks, &nodes, &mut intents).await,
+                Intent::Ask(ask) => {
+                    self.ask = ask;
+                    self.advise();
+                }
                 Intent::RerunFailed => self.rerun(&mut intents).await,
                 Intent::Clean { nodes } => self.clean(&nodes).await,
-                Intent::Focus { node } => self.board.focus(&node),
+                Intent::Focus { node } => self.focus(&node),
+                Intent::WhatIf(terms) => self.what_if(terms).await,
                 other => self.small(other),
             }
         }
@@ -116,23 +131,91 @@ impl Desk {
         self.work(&run.playbook.clone(), &nodes, intents).await;
     }
 
-    /// Carries a run through while the screen goes on, listening for a cancel.
-    async fn work(&mut self, playbook: &str, names: &[String], intents: &mut mpsc::UnboundedReceiver<Intent>) {
-        if let Err(problem) = self.try_work(playbook, names, intents).await {
-            self.board.phase(RunPhase::Interrupted);
-            self.board.say(Level::Error, format!("{:#}", problem.error));
+    /// Answers the screen's question to the Selector.
+    fn advise(&mut self) {
+        let names: Vec<String> = self.job.nodes.iter().map(|n| n.name.clone()).collect();
+        let basis = match self.basis.take() {
+            Some(basis) => Ok(basis),
+            None => tokio::task::block_in_place(|| self.basis_of(&names)),
+        };
+        match basis {
+            Ok(basis) => {
+                self.board.advise(Part::ready(engine::picture(&basis, &self.ask)));
+                self.basis = Some(basis);
+            }
+            Err(problem) => self.board.advise(Part {
+                load: Load::Failed {
+                    what: "reading the incident history".to_owned(),
+                    why: format!("{:#}", problem.error),
+                    since_ms: engine::now_ms(),
+                    next: "muster incidents list and muster model show say more".to_owned(),
+                },
+                data: None,
+            }),
         }
     }
 
-    async fn try_work(
+    fn basis_of(&self, names: &[String]) -> Result<Basis, Problem> {
+        // Closer together where jobs are short: from an hour to the cap in equal ratios.
+        let times = (0..=40).map(|k| engine::CAP_H.powf(f64::from(k) / 40.0)).collect();
+        select::stored_basis(&self.store, (names, &session::playbook(select::REGULAR)?), None, times)
+    }
+
+    /// Carries a playbook through; one that leaves its benchmarks to the Selector runs what the Selector picks.
+    async fn work(&mut self, playbook: &str, names: &[String], intents: &mut mpsc::UnboundedReceiver<Intent>) {
+        let playbook = match session::playbook(playbook) {
+            Ok(playbook) => playbook,
+            Err(problem) => return self.board.say(Level::Error, format!("{:#}", problem.error)),
+        };
+        if !playbook.selects() {
+            return self.carry(playbook, names, intents).await;
+        }
+        let basis = match self.basis_of(names) {
+            Ok(basis) => basis,
+            Err(problem) => return self.board.say(Level::Error, format!("{:#}", problem.error)),
+        };
+        let answer = basis.answer(&self.ask);
+        self.board.say(Level::Info, answer.selection.reason.clone());
+        let picks: Vec<String> = answer.selection.picks.iter().map(|p| p.benchmark.clone()).collect();
+        self.validate(&picks, &basis.validate(&answer), intents).await;
+    }
+
+    /// Runs what the Selector picked.
+    async fn validate(
         &mut self,
-        playbook: &str,
+        benchmarks: &[String],
         names: &[String],
         intents: &mut mpsc::UnboundedReceiver<Intent>,
-    ) -> Result<(), crate::exit::Problem> {
+    ) {
+        if benchmarks.is_empty() || names.is_empty() {
+            return;
+        }
+        match session::playbook(select::REGULAR) {
+            Ok(playbook) => self.carry(playbook.picked(benchmarks), names, intents).await,
+            Err(problem) => self.board.say(Level::Error, format!("{:#}", problem.error)),
+        }
+    }
+
+    /// Carries a run through while the screen goes on, listening for a cancel.
+    async fn carry(&mut self, playbook: Playbook, names: &[String], intents: &mut mpsc::UnboundedReceiver<Intent>) {
+        if let Err(problem) = self.try_carry(playbook, names, intents).await {
+            self.board.phase(RunPhase::Interrupted);
+            self.board.say(Level::Error, format!("{:#}", problem.error));
+        }
+        self.basis = None;
+        self.advise();
+    }
+
+    async fn try_carry(
+        &mut self,
+        playbook: Playbook,
+        names: &[String],
+        intents: &mut mpsc::UnboundedReceiver<Intent>,
+    ) -> Result<(), Problem> {
         let nodes = self.job.nodes.iter().filter(|n| names.contains(&n.name)).cloned().collect();
         let (settings, probe) = (self.job.settings.clone(), self.job.probe.clone());
-        let job = Job { playbook: session::playbook(playbook)?, nodes, settings, probe, fresh: self.job.fresh };
+        let name = playbook.name.clone();
+        let job = Job { playbook, nodes, settings, probe, fresh: self.job.fresh };
         let (run, scan) = session::begin(&job, &mut self.store, &self.config)?;
         let before = self.store.records(&run.id).code(IO)?;
         self.board.begin(&run, &scan.plan, before, RunPhase::Running);
@@ -150,7 +233,7 @@ impl Desk {
                     intent = intents.recv(), if !leave => match intent {
                         Some(Intent::Cancel) => { self.board.phase(RunPhase::Cancelling); cancel.cancel(); }
                         Some(Intent::Quit) | None => { leave = true; cancel.cancel(); }
-                        Some(Intent::Focus { node }) => self.board.focus(&node),
+                        Some(Intent::Focus { node }) => { self.board.focus(&node); self.past.ask(&node); }
                         Some(_) => self.board.say(Level::Info, "a run is going on; cancel it first (c)"),
                     },
                 }
@@ -158,11 +241,11 @@ impl Desk {
         };
         judging.abort();
         let state = state.code(IO)?;
-        self.store.end(&run.id, state, engine::now_ms()).code(IO)?;
+        session::conclude(&mut self.store, &run.id, state, &self.config)?;
         self.board.phase(shown(state));
         self.judge(&run);
         let folded = hostlist::fold(names.iter().map(String::as_str));
-        self.board.say(Level::Info, format!("{playbook} on {folded}: {}", shown(state).word()));
+        self.board.say(Level::Info, format!("{name} on {folded}: {}", shown(state).word()));
         if leave {
             intents.close();
         }
@@ -178,6 +261,33 @@ impl Desk {
                 }
                 Err(why) => self.board.say(Level::Error, format!("{why:#}")),
             }
+        }
+    }
+
+    fn focus(&self, node: &str) {
+        self.board.focus(node);
+        self.past.ask(node);
+    }
+
+    /// What other terms would say of the run that is shown; judged aside, so that frames go on.
+    async fn what_if(&self, terms: Option<Terms>) {
+        let snapshot = self.board.snapshot();
+        let (Some(terms), Some(shown)) = (terms, snapshot.run.as_deref()) else { return self.board.what_if(None) };
+        let asked = self.store.run(&shown.id).map_err(anyhow::Error::from).and_then(|run| {
+            let run = run.ok_or_else(|| anyhow::anyhow!("run {} is not in the database", shown.id))?;
+            let judging = engine::Judging::of(&self.store, &run, session::params(&self.config))?;
+            Ok((run, judging))
+        });
+        let (run, judging) = match asked {
+            Ok(asked) => asked,
+            Err(why) => return self.board.say(Level::Error, format!("{why:#}")),
+        };
+        let records = self.board.records();
+        let answer = tokio::task::spawn_blocking(move || {
+            engine::what_if(&run, records.iter().map(Arc::as_ref), &judging, &snapshot.nodes, &terms)
+        });
+        if let Ok(answer) = answer.await {
+            self.board.what_if(Some(answer));
         }
     }
 
@@ -207,7 +317,7 @@ impl Desk {
     }
 
     /// Writes the part of the latest run that is asked for, as a document of the same form.
-    fn export(&self, what: &Export) -> Result<String, crate::exit::Problem> {
+    fn export(&self, what: &Export) -> Result<String, Problem> {
         if let Export::Log = what {
             return self.export_log();
         }
@@ -239,7 +349,7 @@ impl Desk {
         write(format!("muster-{}{part}.json", report.run.id), &text)
     }
 
-    fn export_log(&self) -> Result<String, crate::exit::Problem> {
+    fn export_log(&self) -> Result<String, Problem> {
         let snapshot = self.board.snapshot();
         let lines: Vec<String> =
             snapshot.messages.iter().map(|m| format!("{} {:?} {}", m.at_ms, m.level, m.text)).collect();
@@ -247,7 +357,7 @@ impl Desk {
     }
 }
 
-fn write(file: String, text: &str) -> Result<String, crate::exit::Problem> {
+fn write(file: String, text: &str) -> Result<String, Problem> {
     std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{file}: {why}"))?;
     Ok(file)
 }

@@ -8,6 +8,7 @@ use muster_wire::Direction;
 
 use crate::config::Raw;
 
+pub mod checks;
 pub mod clean;
 pub mod completions;
 pub mod config;
@@ -17,13 +18,18 @@ pub mod db;
 pub mod demo;
 pub mod doctor;
 pub mod export;
+pub mod gate;
 pub mod import;
+pub mod incidents;
+pub mod model;
 pub mod nodes;
 pub mod pairs;
 pub mod playbook;
 pub mod results;
 pub mod run;
 pub mod runs;
+pub mod select;
+pub mod simulate;
 pub mod tune;
 
 /// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
@@ -170,12 +176,27 @@ pub enum Command {
     /// Learn what is normal, or show what was learned.
     #[command(subcommand)]
     Criteria(criteria::Action),
+    /// Health and consistency checks that playbooks may ask for.
+    #[command(subcommand)]
+    Checks(checks::Action),
     /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
     Pairs(pairs::Options),
     /// How few steps a benchmark needs on this fleet.
     Tune(tune::Options),
     /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
     Import(import::Options),
+    /// Which benchmarks should run on which nodes before a job, and why.
+    Select(select::Options),
+    /// May a job start on these nodes? For a scheduler's prolog.
+    Gate(gate::Options),
+    /// Train, show and judge models of incident risk.
+    #[command(subcommand)]
+    Model(model::Action),
+    /// A month of a cluster under each validation policy.
+    Simulate(simulate::Options),
+    /// When nodes could not be used, and why.
+    #[command(subcommand)]
+    Incidents(incidents::Action),
     /// A run as JSON, Markdown or CSV, for a ticket.
     Export(export::Options),
     /// Remove probes from nodes.

@@ -1,6 +1,7 @@
 //! `muster results`: values and verdicts of a run, recomputed from its samples.
 
 use clap::Args;
+use muster_playbook::report::{CheckReport, NodeReport, RunReport};
 
 use crate::config::Config;
 use crate::exit::{Ended, PASS};
@@ -15,6 +16,9 @@ pub struct Options {
     /// Only this node.
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
+    /// Answers of the checks instead of metrics.
+    #[arg(long)]
+    pub checks: bool,
     /// The whole report as JSON.
     #[arg(long)]
     pub json: bool,
@@ -30,6 +34,9 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     if options.json {
         out::json(&report)?;
         return Ok(PASS);
+    }
+    if options.checks {
+        return answers(&report);
     }
     let mut rows = Vec::new();
     for node in &report.nodes {
@@ -48,5 +55,17 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         }
     }
     out::line(&out::table(&["node", "metric", "median", "similarity", "state"], &rows))?;
+    Ok(PASS)
+}
+
+fn answers(report: &RunReport) -> Ended {
+    let of_node = |node: &NodeReport| {
+        let row = |check: &CheckReport| {
+            vec![node.node.clone(), check.id.clone(), session::word(&check.state), check.said.clone()]
+        };
+        node.checks.iter().map(row).collect::<Vec<_>>()
+    };
+    let rows: Vec<Vec<String>> = report.nodes.iter().flat_map(of_node).collect();
+    out::line(&out::table(&["node", "check", "state", "evidence"], &rows))?;
     Ok(PASS)
 }

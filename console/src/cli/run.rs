@@ -1,12 +1,17 @@
 //! `muster run`: a playbook without a screen.
 
+use anyhow::anyhow;
 use clap::{Args, ValueEnum};
+use muster_fleet::Node;
+use muster_playbook::Playbook;
 use muster_playbook::report::FailOn;
 
 use super::Pick;
+use super::select::{Ask, stored_basis};
 use crate::config::Config;
-use crate::exit::{Ended, PASS};
-use crate::{engine, out, session};
+use crate::engine::{self, Advice};
+use crate::exit::{Ended, PASS, Problem, USAGE};
+use crate::{out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -23,6 +28,9 @@ pub struct Options {
     /// Start anew instead of taking up an unfinished run.
     #[arg(long)]
     pub new: bool,
+    /// For a playbook that leaves its benchmarks to the Selector: about which job.
+    #[command(flatten)]
+    pub ask: Ask,
     /// Show the plan and do nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -32,6 +40,7 @@ const EXAMPLES: &str = "\
 Examples:
   muster run cbd -w 'node[001-128]'
   muster run cbd-light -w @canary --json --fail-on warn
+  muster run regular -w @rack7 --job-hours 72      only what muster select picks, on the nodes it names
   muster run build-out --dry-run";
 
 /// What a run says, and which findings are failures.
@@ -71,8 +80,20 @@ impl From<Line> for FailOn {
 
 /// Runs it.
 pub async fn run(options: &Options, config: &Config) -> Ended {
-    let playbook = session::playbook(&options.playbook)?;
-    let nodes = session::nodes(config, &options.pick)?;
+    let mut playbook = session::playbook(&options.playbook)?;
+    let mut nodes = session::nodes(config, &options.pick)?;
+    if playbook.selects() {
+        let advice = selected(&mut playbook, &mut nodes, options, config)?;
+        if nodes.is_empty() {
+            return nothing(&advice, &options.say);
+        }
+    } else if options.ask.given() {
+        let why = anyhow!(
+            "{} leaves nothing to the Selector: --job-hours, --p0 and --budget mean nothing to it",
+            playbook.name
+        );
+        return Err(Problem { code: USAGE, error: why });
+    }
     if options.dry_run {
         let names: Vec<String> = nodes.into_iter().map(|n| n.name).collect();
         out::line(muster_playbook::plan(&playbook, &names).to_string().trim_end())?;
@@ -83,4 +104,35 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
     let job = session::Job { playbook, nodes, settings, probe: engine::embedded(), fresh: options.new };
     let done = session::headless(job, &mut store, config, &options.say).await?;
     session::finish(&done, &options.say)
+}
+
+/// Keeps the benchmarks and the nodes that the Selector asks for.
+fn selected(
+    playbook: &mut Playbook,
+    nodes: &mut Vec<Node>,
+    options: &Options,
+    config: &Config,
+) -> Result<Advice, Problem> {
+    let names: Vec<String> = nodes.iter().map(|n| n.name.clone()).collect();
+    let ask = options.ask.question();
+    let store = session::write_store(config)?;
+    let basis = stored_basis(&store, (&names, playbook), None, vec![ask.job_hours])?;
+    let advice = Advice::new(&basis, &ask);
+    if !options.say.quiet {
+        eprintln!("{}", advice.selection.reason);
+    }
+    let picks: Vec<String> = advice.selection.picks.iter().map(|pick| pick.benchmark.clone()).collect();
+    *playbook = playbook.clone().picked(&picks);
+    nodes.retain(|node| advice.validate.contains(&node.name));
+    Ok(advice)
+}
+
+/// No run begins where nothing has to run; what there is to say is why.
+fn nothing(advice: &Advice, say: &Say) -> Ended {
+    if say.json {
+        out::json(advice)?;
+    } else {
+        out::line(&advice.selection.reason)?;
+    }
+    Ok(PASS)
 }

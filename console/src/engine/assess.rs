@@ -8,7 +8,7 @@ use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
 use super::cores::{WORK, odd_cores};
-use super::{Judging, LINK};
+use super::{Judging, LINK, digests, health};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub struct Basis {
 }
 
 /// The last record of each piece of work of each node.
-type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
+pub(super) type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 
 /// Judges a run from its records.
 #[must_use]
@@ -63,11 +63,17 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         uphold(learned, &mut judged);
     }
     let widespread = widespread(run, &latest);
+    let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
+    let mut wrong = digests::findings(latest.values().copied(), &of_node);
+    let mut checked = health::examine(&run.nodes, &latest);
     let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
     let mut cores = odd_cores(&by_core);
     let finding = |node: &String| {
         let own = cores.remove(node.as_str()).unwrap_or_default();
-        finding(node, (judged.remove(node), own), &latest, &widespread)
+        let checks = checked.remove(node.as_str()).unwrap_or_default();
+        let mut finding = NodeFindings { checks, ..finding(node, (judged.remove(node), own), &latest, &widespread) };
+        finding.troubles.extend(wrong.remove(node).unwrap_or_default());
+        finding
     };
     let nodes = run.nodes.iter().map(finding).collect();
     Assessment { learned, basis, nodes, rejudged: judging.rejudged.clone() }
@@ -139,7 +145,7 @@ pub fn company(record: &Record) -> Option<String> {
 /// Work that failed on at least half of the nodes that tried: then the work is suspect, not the nodes.
 fn widespread<'a>(run: &Run, latest: &Latest<'a>) -> BTreeSet<&'a str> {
     let mut tried: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for record in latest.values().filter(|r| r.work != LINK && run.nodes.contains(&r.node)) {
+    for record in latest.values().filter(|r| health::is_work(&r.work) && run.nodes.contains(&r.node)) {
         let count = tried.entry(record.work.as_str()).or_default();
         count.0 += 1;
         count.1 += usize::from(matches!(record.outcome, Outcome::Failed(_)));
@@ -156,7 +162,8 @@ fn finding(
 ) -> NodeFindings {
     for record in of_node(latest, node) {
         // A link that failed and later carried results is history.
-        let overtaken = record.work == LINK && of_node(latest, node).any(|r| r.work != LINK && r.at_ms > record.at_ms);
+        let overtaken =
+            record.work == LINK && of_node(latest, node).any(|r| health::is_work(&r.work) && r.at_ms > record.at_ms);
         troubles.extend(sentence(node, record, widespread).filter(|_| !overtaken));
         troubles.extend(gpu_parts(node, record));
     }
@@ -169,7 +176,13 @@ fn finding(
         judged.reasons.clear();
     }
     let (state, reasons) = (judged.state, judged.reasons);
-    NodeFindings { node: node.to_owned(), troubles, judged: Some((state, reasons)), verdicts: judged.verdicts }
+    NodeFindings {
+        node: node.to_owned(),
+        troubles,
+        judged: Some((state, reasons)),
+        verdicts: judged.verdicts,
+        ..NodeFindings::default()
+    }
 }
 
 /// Parts of GPUs that a record proves faulty.
@@ -192,7 +205,7 @@ fn disturbance(node: &str, latest: &Latest<'_>) -> Option<(State, String)> {
     Some((State::Unknown, format!("{node}: {what} {verb} not judged, {why}: measure again")))
 }
 
-fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
+pub(super) fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
     let of_this = latest.range((node, "")..).take_while(|((n, _), _)| *n == node).map(|(_, record)| *record);
     of_this.collect::<Vec<_>>().into_iter()
 }
@@ -278,5 +291,61 @@ mod tests {
         assert_eq!(*state, State::Unknown);
         assert!(why.starts_with("n6: cpu-gemm is not judged, others used 50 % of its CPUs"), "{why}");
         assert!(why.contains("'train") && !why.contains('\u{1b}'), "{why}");
+    }
+
+    /// Nodes of a training, each with the words of its digest facts.
+    fn trained(nodes: &[(&str, &[&str])]) -> Vec<NodeFindings> {
+        let records: Vec<Record> = nodes
+            .iter()
+            .map(|(node, digests)| {
+                let fact = |text: &&str| Fact {
+                    key: "digest.gpt2-nano_fp32_train_loss".into(),
+                    reading: Reading::Value(Datum::Text((*text).into())),
+                    unit: None,
+                };
+                let facts = digests.iter().map(fact).collect();
+                Record { work: "train-gpt2".into(), facts, series: Vec::new(), ..record(node, 1.0, 0.0) }
+            })
+            .collect();
+        let run = Run {
+            id: "r".into(),
+            playbook: "training".into(),
+            profile: Profile::Smoke,
+            started_ms: 0,
+            ended_ms: None,
+            nodes: nodes.iter().map(|(node, _)| (*node).to_owned()).collect(),
+            plan: vec!["train-gpt2".into()],
+            state: RunState::Running,
+        };
+        assess(&run, &records, &Judging::default()).nodes
+    }
+
+    fn accused(nodes: &[NodeFindings]) -> Vec<(&str, State, &str)> {
+        let said = |node: &'_ NodeFindings| node.troubles.clone();
+        assert!(nodes.iter().all(|node| said(node).len() <= 1));
+        nodes.iter().flat_map(|n| n.troubles.iter().map(|(s, why)| (n.node.as_str(), *s, why.as_str()))).collect()
+    }
+
+    #[test]
+    fn a_node_that_trains_to_other_losses_fails_with_the_first_step_that_differs() {
+        let right = &["40a00000 40900000 40800000"][..];
+        let mut nodes: Vec<(&str, &[&str])> = vec![("n1", right), ("n2", right), ("n3", right)];
+        assert_eq!(accused(&trained(&nodes)), []);
+        nodes.push(("n4", &["40a00000 40900000 40800001"]));
+        let why = "n4: train-gpt2 computes wrongly: gpt2-nano_fp32_train_loss differs from 3 of 4 nodes from step 3 on";
+        assert_eq!(accused(&trained(&nodes)), [("n4", State::Fail, why)]);
+        let both: &[&str] = &["40a00000", "40a00001"];
+        let own = "n4: train-gpt2 does not repeat: gpt2-nano_fp32_train_loss gives other bits each time";
+        nodes[3] = ("n4", both);
+        assert_eq!(accused(&trained(&nodes)), [("n4", State::Fail, own)]);
+    }
+
+    #[test]
+    fn two_nodes_that_differ_are_both_undecided_and_words_that_are_no_digest_accuse_nobody() {
+        let two = trained(&[("n1", &["a b"]), ("n2", &["a c"])]);
+        assert!(accused(&two).iter().all(|(_, state, why)| *state == State::Unknown && why.contains("from step 2 on")));
+        assert_eq!(accused(&two).len(), 2);
+        let noise = trained(&[("n1", &["a"]), ("n2", &["a"]), ("n3", &["\u{1b}[2J"]), ("n4", &[""])]);
+        assert_eq!(accused(&noise), []);
     }
 }

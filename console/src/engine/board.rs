@@ -1,19 +1,21 @@
 //! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
 
+mod extra;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use muster_fleet::{LinkState, Node};
-use muster_playbook::{Plan, Playbook, builtin};
+use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, PlaybookRow, RunInfo, RunPhase, Snapshot, StepProgress,
-    StepRow, Work,
+    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot,
+    StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 
 use super::observe::{Observer, Update, failure_line};
-use super::{Assessment, LINK, focus, now_ms, picture, places, report};
+use super::{Assessment, focus, is_work, now_ms, picture, places, report};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
@@ -41,6 +43,8 @@ struct Inner {
     grouped_ms: u64,
     log: VecDeque<(String, NodeLog)>,
     focus: Option<String>,
+    /// What the database knows of the focused node.
+    past: Option<Arc<Past>>,
     /// Whether what is shown of the focused node has changed.
     refocus: bool,
     dirty: bool,
@@ -52,7 +56,12 @@ impl Board {
     pub fn new(title: &str, nodes: &[Node]) -> Self {
         let rows: Vec<Arc<NodeRow>> = nodes.iter().map(|node| Arc::new(row(node))).collect();
         let places = nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
-        let now = Snapshot { title: title.to_owned(), playbooks: playbooks(), now_ms: now_ms(), ..Snapshot::default() };
+        let now = Snapshot {
+            title: title.to_owned(),
+            playbooks: extra::playbooks(),
+            now_ms: now_ms(),
+            ..Snapshot::default()
+        };
         let inner = Inner {
             published: Arc::new(now.clone()),
             now,
@@ -67,6 +76,7 @@ impl Board {
             grouped_ms: 0,
             log: VecDeque::new(),
             focus: None,
+            past: None,
             refocus: false,
             dirty: true,
         };
@@ -90,7 +100,7 @@ impl Board {
         inner.step = 0;
         inner.judged = usize::MAX;
         let total = inner.steps.iter().map(|s| s.total).sum();
-        let done = records.iter().filter(|r| r.work != LINK).count();
+        let done = records.iter().filter(|r| is_work(&r.work)).count();
         inner.records = records.into_iter().map(Arc::new).collect();
         inner.now.mode = if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle };
         inner.now.run = Some(Arc::new(RunInfo {
@@ -129,8 +139,15 @@ impl Board {
     /// The screen looks at this node.
     pub fn focus(&self, node: &str) {
         let mut inner = self.lock();
-        inner.focus = Some(node.to_owned());
+        (inner.focus, inner.past) = (Some(node.to_owned()), None);
         (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// What the Selector says from now on.
+    pub fn advise(&self, part: Part<Selector>) {
+        let mut inner = self.lock();
+        inner.now.selector = part;
+        inner.dirty = true;
     }
 
     /// Tells the user something.
@@ -217,7 +234,9 @@ impl Inner {
     fn look(&mut self) {
         let Some(node) = self.focus.as_ref().filter(|_| self.refocus) else { return };
         let log = self.log.iter().filter(|(of, _)| of == node).map(|(_, line)| line.clone()).collect();
-        self.now.focus = Some(Arc::new(focus::focus(node, &self.now.metrics, &self.records, log)));
+        let mut focus = focus::focus(node, &self.now.metrics, &self.records, log);
+        focus.past.clone_from(&self.past);
+        self.now.focus = Some(Arc::new(focus));
         self.refocus = false;
     }
 
@@ -249,7 +268,7 @@ impl Inner {
     fn recorded(&mut self, record: &Record) {
         self.records.push(Arc::new(record.clone()));
         self.refocus |= self.focus.as_deref() == Some(record.node.as_str());
-        if record.work == LINK {
+        if !is_work(&record.work) {
             return;
         }
         let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
@@ -348,6 +367,7 @@ fn row(node: &Node) -> NodeRow {
         reasons: Arc::from([]),
         facts: Arc::from([]),
         verdicts: Arc::from([]),
+        checks: Arc::from([]),
     }
 }
 
@@ -373,25 +393,4 @@ fn link(state: &LinkState) -> Link {
 
 fn step(id: &str, total: usize) -> StepProgress {
     StepProgress { id: id.to_owned(), done: 0, failed: 0, total, groups: Arc::from([]) }
-}
-
-fn playbooks() -> Arc<[PlaybookRow]> {
-    let parsed = builtin().iter().filter_map(|(name, text)| Playbook::parse(text, name).ok());
-    parsed
-        .map(|book| PlaybookRow {
-            steps: book
-                .steps
-                .iter()
-                .map(|s| StepRow {
-                    id: s.id.clone(),
-                    about: s.about.clone(),
-                    work: s.collect.iter().chain(&s.run).cloned().collect(),
-                })
-                .collect(),
-            name: book.name,
-            title: book.title,
-            about: book.about,
-            profile: book.profile,
-        })
-        .collect()
 }

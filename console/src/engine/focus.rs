@@ -19,7 +19,7 @@ pub fn focus(node: &str, metrics: &[Arc<MetricRow>], records: &[Arc<Record>], lo
         let curve = cdf_points(&Sample::new(&values).ok()?, POINTS).into();
         Some(FocusSeries { metric, values: thinned(&values).into(), curve })
     });
-    Focus { node: node.to_owned(), series: series.collect(), log: log.into() }
+    Focus { node: node.to_owned(), series: series.collect(), log: log.into(), past: None }
 }
 
 /// Every k-th value, so that at most [`VALUES`] are left.

@@ -132,7 +132,7 @@ impl Observer for Progress {
                 self.started = Instant::now();
                 self.show(false);
             }
-            Update::Recorded(_) => {
+            Update::Recorded(record) if super::is_work(&record.work) => {
                 self.recorded += 1;
                 self.show(false);
             }

@@ -3,11 +3,15 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use muster_analysis::checks::CheckResult;
 use muster_analysis::{Learned, Sample, State, cdf_points};
 use muster_playbook::report::{NodeFindings, NodeReport};
 use muster_store::Record;
-use muster_tui::snapshot::{Band, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, Score, VerdictRow, Worst};
-use muster_wire::{Datum, Reading};
+use muster_tui::snapshot::{
+    Band, CheckRow, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, Score, VerdictRow, Worst,
+};
+use muster_wire::limits::TEXT_BYTES;
+use muster_wire::{Datum, Reading, clean};
 
 use super::Assessment;
 
@@ -142,6 +146,13 @@ pub fn judged(row: &mut NodeRow, report: &NodeReport, finding: &NodeFindings, le
         sentence: v.reason.clone(),
     });
     row.verdicts = verdicts.into();
+    let check = |result: &CheckResult| CheckRow {
+        id: result.check.id,
+        state: result.found.state,
+        said: clean(&result.found.said, TEXT_BYTES),
+        next: result.check.next,
+    };
+    row.checks = finding.checks.iter().map(check).collect();
 }
 
 /// What a collector saw, as rows.

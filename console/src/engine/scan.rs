@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use muster_analysis::State;
-use muster_fleet::{Event, EventKind, Node, Probe, Settings, Work};
+use muster_fleet::{Clock, Event, EventKind, Node, Probe, Settings, Work};
 use muster_playbook::report::VerdictReport;
 use muster_playbook::{Phase, Plan, collector_work};
 use muster_store::{Record, Run, RunState, Store};
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::gather::Gather;
 use super::observe::{Observer, Update};
-use super::{Judging, assess, company, report};
+use super::{Judging, assess, company, health, report};
 
 /// Name of the record that says how a node's link ended.
 pub const LINK: &str = "link";
@@ -40,6 +40,27 @@ pub struct Scan {
     pub done: BTreeSet<(String, String)>,
 }
 
+/// What the phases of a scan learn about nodes on the way.
+#[derive(Debug, Default)]
+struct Seen {
+    /// Nodes whose link failed: not tried again.
+    lost: BTreeSet<String>,
+    /// Uncertainty of the best offset of each node's clock, nanoseconds.
+    clocks: BTreeMap<String, u64>,
+}
+
+impl Seen {
+    /// A record of `clock`, unless the node's clock is known better already.
+    fn clock(&mut self, run: &str, node: &str, clock: &Clock) -> Option<Record> {
+        let best = self.clocks.entry(node.to_owned()).or_insert(u64::MAX);
+        if clock.uncertainty_ns >= *best {
+            return None;
+        }
+        *best = clock.uncertainty_ns;
+        Some(health::offset(run, node, clock, now_ms()))
+    }
+}
+
 /// Runs every phase in turn. Returns how the run ended; nodes that failed are records, not errors.
 ///
 /// # Errors
@@ -50,24 +71,29 @@ pub async fn scan(
     watchers: &mut [&mut dyn Observer],
     cancel: &CancellationToken,
 ) -> Result<RunState> {
-    let mut lost = BTreeSet::new();
+    let mut seen = Seen::default();
     let mut plan = scan.plan.clone();
+    let asked = health::asked(&scan.run.id, &plan, &scan.nodes, now_ms());
+    store.append_many(&asked).context("the scan was stopped because what it asks could not be kept")?;
+    for record in &asked {
+        watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
+    }
     for index in 0..plan.phases.len() {
         let phase = &plan.phases[index];
         if cancel.is_cancelled() {
             return Ok(RunState::Cancelled);
         }
-        let works = works_of(scan, phase, &lost);
+        let works = works_of(scan, phase, &seen.lost);
         let update =
             Update::Phase { index, step: &phase.step, nodes: works.len(), work: works.iter().map(work_count).sum() };
         watchers.iter_mut().for_each(|w| w.see(&update));
         if !works.is_empty() {
-            carry(scan, works, store, watchers, (&mut lost, cancel)).await?;
+            carry(scan, works, store, watchers, (&mut seen, cancel)).await?;
         }
         drop_failed(scan, &mut plan, index, store)?;
     }
     if !cancel.is_cancelled() {
-        confirm(scan, &lost, store, watchers, cancel).await?;
+        confirm(scan, &mut seen, store, watchers, cancel).await?;
     }
     Ok(if cancel.is_cancelled() { RunState::Cancelled } else { RunState::Finished })
 }
@@ -77,7 +103,7 @@ pub async fn scan(
 /// look.
 async fn confirm(
     scan: &Scan,
-    lost: &BTreeSet<String>,
+    seen: &mut Seen,
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
     cancel: &CancellationToken,
@@ -92,7 +118,7 @@ async fn confirm(
     for record in records.iter().filter(|r| company(r).is_some()) {
         accused.entry(record.node.clone()).or_default().insert(record.work.clone());
     }
-    accused.retain(|node, works| !works.is_empty() && !lost.contains(node));
+    accused.retain(|node, works| !works.is_empty() && !seen.lost.contains(node));
     // Half of the fleet does not have a bad moment at once; and a day-long burn-in is not run twice unasked.
     if accused.is_empty() || accused.len() * 2 > scan.nodes.len() || scan.plan.profile == Profile::Full {
         return Ok(());
@@ -113,7 +139,7 @@ async fn confirm(
     let (index, step) = (scan.plan.phases.len(), "confirm");
     let update = Update::Phase { index, step, nodes: works.len(), work };
     watchers.iter_mut().for_each(|w| w.see(&update));
-    carry(scan, works, store, watchers, (&mut BTreeSet::new(), cancel)).await
+    carry(scan, works, store, watchers, (seen, cancel)).await
 }
 
 fn benchmark(verdict: VerdictReport) -> String {
@@ -139,7 +165,7 @@ async fn carry(
     works: Vec<Work>,
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
-    (lost, cancel): (&mut BTreeSet<String>, &CancellationToken),
+    (seen, cancel): (&mut Seen, &CancellationToken),
 ) -> Result<()> {
     let mut gathers: BTreeMap<String, Gather> =
         works.iter().map(|w| (w.node.name.clone(), Gather::new(&scan.run.id, &w.node.name))).collect();
@@ -152,7 +178,10 @@ async fn carry(
         for event in batch.drain(..) {
             tell(&event, watchers);
             if let EventKind::Ended(Err(_)) = &event.kind {
-                lost.insert(event.node.clone());
+                seen.lost.insert(event.node.clone());
+            }
+            if let EventKind::Clock(clock) = &event.kind {
+                records.extend(seen.clock(&scan.run.id, &event.node, clock));
             }
             let Some(gather) = gathers.get_mut(&event.node) else { continue };
             records.extend(record_of(event, gather, &scan.run.id));
@@ -204,7 +233,7 @@ fn tell(event: &Event, watchers: &mut [&mut dyn Observer]) {
         EventKind::Link(state) => Update::Link { node, state },
         EventKind::Frame(Frame::Progress(progress)) => Update::Working { node, progress },
         EventKind::Frame(Frame::Log(line)) => Update::Said { node, line },
-        EventKind::Frame(_) => return,
+        EventKind::Frame(_) | EventKind::Clock(_) => return,
         EventKind::Ended(result) => Update::Ended { node, failure: result.as_ref().err() },
     };
     watchers.iter_mut().for_each(|w| w.see(&update));
@@ -224,7 +253,7 @@ fn record_of(event: Event, gather: &mut Gather, run: &str) -> Option<Record> {
             series: Vec::new(),
             facts: Vec::new(),
         }),
-        EventKind::Ended(Ok(_)) | EventKind::Link(_) => None,
+        EventKind::Ended(Ok(_)) | EventKind::Link(_) | EventKind::Clock(_) => None,
     }
 }
 

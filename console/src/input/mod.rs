@@ -3,6 +3,8 @@
 mod csv;
 mod file;
 mod fleet;
+mod text;
 
 pub use file::{Reading, content, fleet, open, sha256};
 pub use fleet::{Fleet, Metric, some};
+pub use text::text;

@@ -9,7 +9,7 @@ use ratatui::text::Span;
 use crate::judgement::word;
 use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
-use crate::screens::{Screen, bench, fleet, log, network, node, playbooks};
+use crate::screens::{Screen, bench, fleet, log, network, node, playbooks, selector};
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::text::{age, counted, cut, width};
 use crate::theme::{Role, Theme};
@@ -37,6 +37,7 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
         Screen::Fleet => fleet::draw(ui, snapshot, buffer, body),
         Screen::Node => node::draw(ui, snapshot, buffer, body),
         Screen::Benchmarks => bench::draw(ui, snapshot, buffer, body),
+        Screen::Selector => selector::draw(ui, snapshot, buffer, body),
         Screen::Network => network::draw(ui, snapshot, buffer, body),
         Screen::Playbooks => playbooks::draw(ui, snapshot, buffer, body),
         Screen::Log => log::draw(ui, buffer, body),
@@ -104,11 +105,12 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
 fn tabs(ui: &Ui, buffer: &mut Buffer, row: Rect) {
     let theme = &ui.theme;
     let mut spans = Vec::new();
+    let long: usize = Screen::ALL.iter().map(|s| s.title().len() + 4).sum();
     for (i, screen) in Screen::ALL.into_iter().enumerate() {
         let here = screen == ui.screen;
         spans.push(Span::styled(format!(" {}", i + 1), theme.style(Role::Key)));
-        let title =
-            if here && theme.is_ascii() { format!("[{}]", screen.title()) } else { format!(" {} ", screen.title()) };
+        let name = if here || long < row.width.into() { screen.title() } else { screen.short_title() };
+        let title = if here && theme.is_ascii() { format!("[{name}]") } else { format!(" {name} ") };
         spans.push(Span::styled(title, theme.style(if here { Role::Selected } else { Role::Text })));
     }
     let used = put_spans(buffer, (row.x, row.y), row.width, &spans);
@@ -176,6 +178,7 @@ impl Ui {
     fn works(&self, action: Action, snapshot: &Snapshot) -> bool {
         match action {
             Action::Open | Action::Mark | Action::MarkAll | Action::Sort | Action::NextNode => match self.screen {
+                Screen::Selector => snapshot.selector.data.is_some(),
                 Screen::Network => snapshot.network.data.is_some(),
                 Screen::Playbooks => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
                 _ => !snapshot.nodes.is_empty(),

@@ -2,7 +2,7 @@
 
 use muster_wire::MetricId;
 
-use crate::snapshot::Ask;
+use crate::snapshot::{Ask, Terms};
 
 /// One wish.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,6 +41,8 @@ pub enum Intent {
     },
     /// Show this metric of the pairs from now on.
     PairMetric(String),
+    /// Say what these terms would say, from now on; `None` goes back to those in force.
+    WhatIf(Option<Terms>),
     /// Ask the Selector this from now on.
     Ask(Ask),
     /// Run these benchmarks on these nodes; the user has confirmed.

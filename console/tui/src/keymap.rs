@@ -24,6 +24,10 @@ pub(crate) enum Action {
     Less,
     Gather,
     Metric,
+    /// Move a slider; up if true.
+    Slide(Slider, bool),
+    /// Try another term of judgement.
+    Try(Term),
     Run,
     Rerun,
     Cancel,
@@ -47,6 +51,26 @@ pub(crate) enum Motion {
     PageDown,
     Home,
     End,
+}
+
+/// A term of judgement; up if true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Term {
+    Alpha(bool),
+    Tau(bool),
+    /// The next group of nodes.
+    Group,
+}
+
+/// What the sliders of the Selector's screen set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Slider {
+    /// The job's length.
+    Hours,
+    /// Minutes that may be spent.
+    Budget,
+    /// The risk that may remain.
+    Risk,
 }
 
 /// One line of the table.
@@ -136,6 +160,35 @@ pub(crate) const BINDINGS: &[Binding] = &[
         3,
         "suspects, the pair's samples, hop distances"
     ),
+    bind!(
+        [key('+'), key('=')],
+        "+ -",
+        A::Try(Term::Alpha(true)),
+        [S::Benchmarks],
+        "what-if",
+        2,
+        "what if alpha were higher"
+    ),
+    bind!([key('-')], "-", A::Try(Term::Alpha(false)), [S::Benchmarks], "", 9, "what if alpha were lower"),
+    bind!([key('>')], ">", A::Try(Term::Tau(true)), [S::Benchmarks], "", 9, "what if tau were higher"),
+    bind!([key('<')], "<", A::Try(Term::Tau(false)), [S::Benchmarks], "", 9, "what if tau were lower"),
+    bind!([key('o')], "o", A::Try(Term::Group), [S::Benchmarks], "", 9, "what if only the next group were judged"),
+    bind!([(NONE, KeyCode::Enter)], "enter", A::Open, [S::Selector], "open", 3, "open the node under the cursor"),
+    bind!([key(']')], "[ ]", A::Slide(Slider::Hours, true), [S::Selector], "job", 1, "a longer job"),
+    bind!([key('[')], "[", A::Slide(Slider::Hours, false), [S::Selector], "", 9, "a shorter job"),
+    bind!(
+        [key('+'), key('=')],
+        "+",
+        A::Slide(Slider::Budget, true),
+        [S::Selector],
+        "budget",
+        2,
+        "more minutes to spend"
+    ),
+    bind!([key('-')], "-", A::Slide(Slider::Budget, false), [S::Selector], "", 9, "fewer minutes to spend"),
+    bind!([key('>')], "< >", A::Slide(Slider::Risk, true), [S::Selector], "p0", 2, "let more risk remain"),
+    bind!([key('<')], "<", A::Slide(Slider::Risk, false), [S::Selector], "", 9, "let less risk remain"),
+    bind!([(NONE, KeyCode::Tab)], "tab", A::Pane, [S::Selector], "pane", 4, "picks, survival, coverage"),
     bind!([key('+'), key('=')], "+", A::More, [S::Log], "more", 2, "show less important lines too"),
     bind!([key('-')], "-", A::Less, [S::Log], "less", 3, "show only more important lines"),
     bind!([key('R')], "R", A::Run, [], "run", 5, "run a playbook on the marked nodes, else on all; asks first"),
@@ -149,9 +202,10 @@ pub(crate) const BINDINGS: &[Binding] = &[
     bind!([key('1')], "1", A::Show(S::Fleet), [], "", 9, "every node"),
     bind!([key('2')], "2", A::Show(S::Node), [], "", 9, "one node"),
     bind!([key('3')], "3", A::Show(S::Benchmarks), [], "", 9, "one metric over the fleet"),
-    bind!([key('4')], "4", A::Show(S::Network), [], "", 9, "the pairs of the fleet, and what they point at"),
-    bind!([key('5')], "5", A::Show(S::Playbooks), [], "", 9, "what can be run, and how far it is"),
-    bind!([key('6')], "6", A::Show(S::Log), [], "", 9, "what happened"),
+    bind!([key('4')], "4", A::Show(S::Selector), [], "", 9, "which nodes are risky before a job, and what to run"),
+    bind!([key('5')], "5", A::Show(S::Network), [], "", 9, "the pairs of the fleet, and what they point at"),
+    bind!([key('6')], "6", A::Show(S::Playbooks), [], "", 9, "what can be run, and how far it is"),
+    bind!([key('7')], "7", A::Show(S::Log), [], "", 9, "what happened"),
     bind!([key('k'), (NONE, KeyCode::Up)], "up k", A::Move(M::Up), [], "", 9, "up"),
     bind!([key('j'), (NONE, KeyCode::Down)], "down j", A::Move(M::Down), [], "", 9, "down"),
     bind!([key('h'), (NONE, KeyCode::Left)], "left h", A::Move(M::Left), [S::Network], "", 9, "left"),

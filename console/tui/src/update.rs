@@ -8,7 +8,7 @@ use crate::filter::Filter;
 use crate::intent::Intent;
 use crate::keymap::{self, Action};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
-use crate::screens::{Screen, bench, fleet, log, network, node, playbooks};
+use crate::screens::{Screen, bench, fleet, log, network, node, playbooks, selector};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -50,9 +50,11 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
         ui.focused = Some(name.clone());
         intents.push(Intent::Focus { node: name });
     }
-    if ui.screen == Screen::Network {
-        intents.extend(network::ask(ui, snapshot));
-    }
+    intents.extend(match ui.screen {
+        Screen::Network => network::ask(ui, snapshot),
+        Screen::Selector => selector::ask(ui, snapshot),
+        _ => None,
+    });
     intents
 }
 
@@ -76,6 +78,7 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
         }
     }
     bench::settle(ui, snapshot);
+    selector::settle(ui, snapshot);
     network::settle(ui, snapshot);
     playbooks::settle(ui, snapshot);
 }
@@ -142,13 +145,14 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
             ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter)));
         }
         Action::Palette => ui.popups.push(Popup::Palette(Palette::default())),
-        Action::Back => back(ui, snapshot),
+        Action::Back => return back(ui, snapshot),
         Action::Redraw => return vec![Intent::Redraw],
         Action::Quit => return quit(ui, snapshot),
         Action::Interrupt => return interrupt(ui, snapshot),
         Action::Cancel => ask_cancel(ui, snapshot),
         Action::Rerun => ask_rerun(ui, snapshot),
         Action::Clean => ask_clean(ui, snapshot),
+        Action::Run if ui.screen == Screen::Selector => return selector::act(ui, action, snapshot),
         Action::Run if ui.screen == Screen::Playbooks => return playbooks::act(ui, Action::Open, snapshot),
         Action::Run if snapshot.playbooks.is_empty() => ui.say(snapshot, "there is no playbook to run"),
         Action::Run => ui.popups.push(Popup::Palette(Palette::new("run "))),
@@ -162,6 +166,7 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
         Screen::Fleet => fleet::act(ui, action, snapshot),
         Screen::Node => node::act(ui, action, snapshot),
         Screen::Benchmarks => bench::act(ui, action, snapshot),
+        Screen::Selector => selector::act(ui, action, snapshot),
         Screen::Network => network::act(ui, action, snapshot),
         Screen::Playbooks => playbooks::act(ui, action, snapshot),
         Screen::Log => log::act(ui, action, snapshot),
@@ -174,10 +179,15 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
     intents
 }
 
-/// One step back: the filter, the marks, the screen before.
-fn back(ui: &mut Ui, snapshot: &Snapshot) {
+/// One step back: the terms tried, the filter, the marks, the screen before.
+fn back(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     if ui.screen == Screen::Log && log::back(ui) {
-        return;
+        return Vec::new();
+    }
+    if ui.screen == Screen::Benchmarks
+        && let Some(restored) = bench::restore(ui)
+    {
+        return vec![restored];
     }
     if ui.screen == Screen::Fleet && !ui.filter.is_empty() {
         ui.filter = Filter::default();
@@ -187,6 +197,7 @@ fn back(ui: &mut Ui, snapshot: &Snapshot) {
     } else if ui.screen != Screen::Fleet {
         ui.screen = ui.trail.pop().unwrap_or(Screen::Fleet);
     }
+    Vec::new()
 }
 
 fn quit(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {

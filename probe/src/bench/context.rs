@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
 
-use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream};
+use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream, train};
 use crate::gpu;
 use crate::steps::{Halt, Plan, Taken};
 
@@ -133,7 +133,10 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
         disk::NAME => disk::run(context),
         net::NAME => net::run(context),
         name if gpu::knows(name) => gpu::run(name, context),
-        _ => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
+        _ => match train::Family::called(name) {
+            Some(family) => family.run(context),
+            None => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
+        },
     }));
     match ended {
         Ok(Ok(())) => Outcome::Done,
@@ -232,6 +235,28 @@ mod tests {
     #[test]
     fn smoke_disk_emits_its_metrics() {
         emits(disk::NAME, &["seq-write", "seq-read", "rand-read", "rand-write", "rand-read-latency"]);
+    }
+
+    #[test]
+    fn smoke_training_emits_its_metrics_and_the_same_losses_every_time() {
+        for (name, model) in
+            [("train-gpt2", "gpt2"), ("train-bert", "bert"), ("train-lstm", "lstm"), ("train-resnet", "resnet")]
+        {
+            emits(name, &[&format!("{model}-nano_fp32_train_step_time")]);
+            let digest = || {
+                let facts = smoke(name, false).1.into_iter().filter_map(|frame| match frame {
+                    Frame::Facts(facts) => Some(facts.facts),
+                    _ => None,
+                });
+                let key = format!("digest.{model}-nano_fp32_train_loss");
+                facts.flatten().find(|fact| fact.key == key).unwrap().reading
+            };
+            let first = digest();
+            assert!(
+                matches!(&first, muster_wire::Reading::Value(muster_wire::Datum::Text(t)) if t.len() == 16 * 9 - 1)
+            );
+            assert_eq!(digest(), first, "{name}");
+        }
     }
 
     #[test]

@@ -20,5 +20,6 @@ mod ring;
 mod scratch;
 mod sharding;
 mod stream;
+mod train;
 
 pub(crate) use context::{Context, run};

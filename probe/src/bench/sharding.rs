@@ -175,13 +175,12 @@ fn blocks<const WIDE: usize>((a, inner): (&[f32], Range<usize>), (b, columns): (
     const ROWS: usize = 4;
     let width = columns.len();
     for column in (0..width).step_by(WIDE) {
-        for (a, c) in a.chunks_exact(ROWS * N).zip(c.chunks_exact_mut(ROWS * width)) {
+        for (a, c) in a.as_chunks::<N>().0.as_chunks::<ROWS>().0.iter().zip(c.chunks_exact_mut(ROWS * width)) {
             let mut sums = [[0f32; WIDE]; ROWS];
-            let b = b[inner.start * N..inner.end * N].chunks_exact(N);
-            for (k, b) in inner.clone().zip(b) {
-                let b = &b[columns.start + column..][..WIDE];
+            for (k, b) in inner.clone().zip(b[inner.start * N..].as_chunks::<N>().0) {
+                let Some(b) = b[columns.start + column..].first_chunk::<WIDE>() else { continue };
                 for row in 0..ROWS {
-                    let a = a[row * N + k];
+                    let a = a[row][k];
                     for lane in 0..WIDE {
                         sums[row][lane] += a * b[lane];
                     }

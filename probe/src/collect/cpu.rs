@@ -84,6 +84,8 @@ fn frequencies(root: &Root, info: &Reading<String>, facts: &mut Facts) {
     };
     let max = khz("cpuinfo_max_freq").into_iter().reduce(f64::max);
     facts.number("freq.max", max.map_or(Reading::Absent, Reading::Value), Some(Unit::Hertz));
+    let limit = khz("scaling_max_freq").into_iter().reduce(f64::min);
+    facts.number("freq.limit", limit.map_or(Reading::Absent, Reading::Value), Some(Unit::Hertz));
     let mut current = khz("scaling_cur_freq");
     if current.is_empty() {
         current = info.value().map(|text| megahertz(text)).unwrap_or_default();
@@ -215,6 +217,7 @@ mod tests {
             ("/sys/devices/system/cpu/cpu1/topology/core_id", "0\n"),
             ("/sys/devices/system/cpu/smt/active", "1\n"),
             ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+            ("/sys/devices/system/cpu/cpu0/cpufreq/scaling_max_freq", "2100000\n"),
             ("/sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count", "9\n"),
             ("/sys/devices/system/node/node0/cpulist", "0-1\n"),
             ("/proc/self/cgroup", "0::/a/b\n"),
@@ -229,6 +232,7 @@ mod tests {
         assert_eq!((number(&facts, "sockets"), number(&facts, "cores")), (1.0, 1.0));
         assert_eq!(reading_of(&facts, "smt"), Reading::Value(Datum::Flag(true)));
         assert_eq!(text(&facts, "governor"), "powersave");
+        assert_eq!(number(&facts, "freq.limit"), 2.1e9);
         assert_eq!(number(&facts, "freq.current.max"), 3_600_500_000.0);
         assert_eq!(number(&facts, "throttled.core"), 9.0);
         assert_eq!(text(&facts, "node0.cpus"), "0-1");

@@ -39,6 +39,33 @@ pub(super) fn look(root: &Root, facts: &mut Facts) {
         Reading::Value(text) => mounts(root, &text, facts),
         other => facts.text("mounts", other),
     }
+    let drives = root.numbered("/sys/class/nvme", "nvme").len();
+    facts.count("nvme", if drives == 0 { Reading::Absent } else { Reading::Value(drives as f64) });
+    if let Reading::Value(table) = root.text("/etc/fstab") {
+        let mounted = root.text("/proc/self/mounts").value().map_or_else(HashSet::new, |text| mount_points(text));
+        fstab(&table, &mounted, facts);
+    }
+}
+
+fn mount_points(text: &str) -> HashSet<String> {
+    text.lines().filter_map(|line| line.split_whitespace().nth(1)).map(unescape).collect()
+}
+
+/// What is to be mounted at boot, and whether it is.
+fn fstab(table: &str, mounted: &HashSet<String>, facts: &mut Facts) {
+    let mut seen = HashSet::new();
+    for line in table.lines().filter(|line| !line.trim_start().starts_with('#')).take(MOUNTS) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [_, path, kind, rest @ ..] = &words[..] else { continue };
+        let options = rest.first().copied().unwrap_or("defaults");
+        let asked = options.split(',').any(|option| matches!(option, "noauto" | "x-systemd.automount"));
+        let path = unescape(path);
+        if asked || !path.starts_with('/') || *kind == "swap" || path.len() > PATH || !seen.insert(path.clone()) {
+            continue;
+        }
+        facts.flag(&format!("fstab.{path}.mounted"), Reading::Value(mounted.contains(&path)));
+        facts.text(&format!("fstab.{path}.options"), Reading::Value(options));
+    }
 }
 
 fn device(root: &Root, name: &str, facts: &mut Facts) {
@@ -94,6 +121,7 @@ fn room(root: &Root, path: &str, key: &dyn Fn(&str) -> String, facts: &mut Facts
     };
     facts.number(&key("size"), bytes(|stat| stat.f_blocks), Some(Unit::Bytes));
     facts.number(&key("free"), bytes(|stat| stat.f_bavail), Some(Unit::Bytes));
+    facts.count(&key("inodes"), asked.as_ref_reading().map(|stat| stat.f_files as f64));
     facts.count(&key("inodes_free"), asked.as_ref_reading().map(|stat| stat.f_favail as f64));
 }
 
@@ -147,6 +175,25 @@ mod tests {
         assert_eq!(reading_of(&facts, "mount./gone.free"), Reading::Absent);
         assert_eq!(number(&facts, "mounts.skipped"), 1.0);
         assert!(!facts.iter().any(|fact| fact.key.contains("loop0") || fact.key.contains("/run/user")));
+    }
+
+    #[test]
+    fn what_should_be_mounted_and_is_not_is_told() {
+        let tree = Tree::new(&[
+            ("/proc/self/mounts", "/dev/sda1 / ext4 rw 0 0\n"),
+            (
+                "/etc/fstab",
+                "# comment\nUUID=1 / ext4 defaults 0 1\nnas:/data /data\\040set nfs4 rw 0 0\nUUID=2 none swap sw 0 0\n\
+                 UUID=3 /backup xfs noauto 0 0\nshort\nUUID=4 /usb vfat user,noauto 0 0\n",
+            ),
+            ("/sys/class/nvme/nvme0/model", "x"),
+            ("/sys/class/nvme/nvme1/model", "x"),
+        ]);
+        let facts = tree.look(look);
+        assert_eq!(reading_of(&facts, "fstab./.mounted"), Reading::Value(Datum::Flag(true)));
+        assert_eq!(reading_of(&facts, "fstab./data set.mounted"), Reading::Value(Datum::Flag(false)));
+        assert_eq!(facts.iter().filter(|fact| fact.key.starts_with("fstab.")).count(), 4);
+        assert_eq!(number(&facts, "nvme"), 2.0);
     }
 
     #[test]

@@ -39,6 +39,34 @@ pub(super) fn look(root: &Root, facts: &mut Facts) {
         }
     }
     errors(root, facts);
+    let modules: usize =
+        root.numbered(EDAC, "mc").iter().map(|mc| root.numbered(&format!("{EDAC}/{mc}"), "dimm").len()).sum();
+    facts.count("edac.dimms", if modules == 0 { Reading::Absent } else { Reading::Value(modules as f64) });
+    let free = root.text("/proc/buddyinfo").and_then(|text| huge_share(&text));
+    facts.number("free.huge_share", free, Some(Unit::Ratio));
+}
+
+/// Share of the free memory of the ordinary zones that lies in blocks of at least 2 MiB: order 9 of 4 KiB pages.
+fn huge_share(text: &str) -> Reading<f64> {
+    const HUGE: usize = 9;
+    let (mut all, mut huge) = (0.0, 0.0);
+    for line in text.lines() {
+        let Some((zone, counts)) = line.split_once(", zone ").and_then(|(_, rest)| rest.trim().split_once(' ')) else {
+            return Reading::Failed("a line that is no zone".to_owned());
+        };
+        if zone.starts_with("DMA") {
+            continue;
+        }
+        for (order, count) in counts.split_whitespace().take(64).enumerate() {
+            let Ok(blocks) = count.parse::<u32>() else {
+                return Reading::Failed("a count that is no number".to_owned());
+            };
+            let pages = f64::from(blocks) * 2.0_f64.powi(i32::try_from(order).unwrap_or(i32::MAX));
+            all += pages;
+            huge += if order >= HUGE { pages } else { 0.0 };
+        }
+    }
+    if all > 0.0 { Reading::Value(huge / all) } else { Reading::Absent }
 }
 
 /// Corrected and uncorrected errors per memory controller, and their sums. No controller: absent, not zero.
@@ -102,6 +130,25 @@ mod tests {
         assert_eq!(number(&facts, "node0.total"), 524_288.0);
         assert_eq!(number(&facts, "edac.corrected"), 7.0);
         assert!(matches!(reading_of(&facts, "edac.uncorrected"), Reading::Failed(_)));
+    }
+
+    #[test]
+    fn free_memory_is_shared_out_by_the_size_of_its_blocks_and_modules_are_counted() {
+        let tree = Tree::new(&[
+            (
+                "/proc/buddyinfo",
+                "Node 0, zone      DMA      0      0      0      0      0      0      0      0      1      1      3\n\
+                 Node 0, zone   Normal    512      0      0      0      0      0      0      0      0      1      0\n",
+            ),
+            ("/sys/devices/system/edac/mc/mc0/dimm0/size", "32768\n"),
+            ("/sys/devices/system/edac/mc/mc0/dimm1/size", "32768\n"),
+        ]);
+        let facts = tree.look(look);
+        assert_eq!(number(&facts, "free.huge_share"), 0.5);
+        assert_eq!(number(&facts, "edac.dimms"), 2.0);
+        assert!(matches!(huge_share("garbage"), Reading::Failed(_)));
+        assert!(matches!(huge_share("Node 0, zone Normal x"), Reading::Failed(_)));
+        assert_eq!(huge_share("Node 0, zone DMA 4 4"), Reading::Absent);
     }
 
     #[test]

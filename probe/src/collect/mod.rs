@@ -2,17 +2,24 @@
 
 mod cpu;
 mod disk;
+mod events;
 mod facts;
+mod gpu;
 mod identity;
+mod infiniband;
+mod kernel;
 mod kernel_log;
 mod load;
 mod memory;
 mod nic;
+mod pcie;
+mod process;
 mod reading;
 mod root;
 mod source;
 #[cfg(test)]
 mod testing;
+mod time;
 
 pub(crate) use facts::Facts;
 pub(crate) use reading::Then;

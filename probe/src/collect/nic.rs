@@ -7,7 +7,9 @@ use super::{Facts, Root, Then};
 const NET: &str = "/sys/class/net";
 /// Interfaces without hardware that are listed; a container host can have thousands.
 const VIRTUAL: usize = 64;
-const COUNTERS: [&str; 9] = [
+const COUNTERS: [&str; 11] = [
+    "rx_packets",
+    "tx_packets",
     "rx_errors",
     "tx_errors",
     "rx_dropped",

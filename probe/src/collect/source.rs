@@ -2,7 +2,9 @@
 
 use muster_wire::Fact;
 
-use super::{Facts, Root, cpu, disk, identity, kernel_log, load, memory, nic};
+use super::{
+    Facts, Root, cpu, disk, gpu, identity, infiniband, kernel, kernel_log, load, memory, nic, pcie, process, time,
+};
 
 /// Name of the collector whose facts a busy check also says.
 pub(crate) const LOAD: &str = "load";
@@ -16,6 +18,12 @@ pub(crate) fn collect(name: &str, root: &Root) -> Option<Vec<Fact>> {
         "memory" => memory::look(root, &mut facts),
         "disk" => disk::look(root, &mut facts),
         "nic" => nic::look(root, &mut facts),
+        "kernel" => kernel::look(root, &mut facts),
+        "process" => process::look(root, &mut facts),
+        "infiniband" => infiniband::look(root, &mut facts),
+        "pcie" => pcie::look(root, &mut facts),
+        "gpu" => gpu::look(root, &mut facts),
+        "time" => time::look(root, &mut facts),
         LOAD => load::look(root, &mut facts),
         "kernel-log" => kernel_log::look(root, &mut facts),
         _ => return None,

@@ -96,6 +96,26 @@ pub const BENCHMARKS: &[Benchmark] = &[
         about: "one matrix product split among cores that talk over loopback TCP",
         limit_s: [20, 60, 180, 600],
     },
+    Benchmark {
+        name: "train-gpt2",
+        about: "training steps of a nano GPT-2, from standard on of GPT-2 small (1.7 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
+    Benchmark {
+        name: "train-bert",
+        about: "training steps of a nano BERT, from standard on of BERT base (1.4 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
+    Benchmark {
+        name: "train-lstm",
+        about: "training steps of a nano LSTM, from standard on of 8 layers of 1000 (0.8 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
+    Benchmark {
+        name: "train-resnet",
+        about: "training steps of a nano ResNet, from standard on of ResNet-50 (0.8 GB); every loss has one right value",
+        limit_s: [30, 60, 240, 700],
+    },
 ];
 
 /// Every collector.
@@ -105,6 +125,12 @@ pub const COLLECTORS: &[Collector] = &[
     Collector { name: "memory", about: "sizes, huge pages, ECC counters" },
     Collector { name: "disk", about: "disks, mounts, free space" },
     Collector { name: "nic", about: "network interfaces, link state, speed, errors" },
+    Collector { name: "kernel", about: "command line, parameters, driver versions, mitigations" },
+    Collector { name: "time", about: "whether and how well the clock is kept" },
+    Collector { name: "process", about: "services, zombies, stuck processes, limits of the login" },
+    Collector { name: "infiniband", about: "adapters, ports, rates, error counters, firmware" },
+    Collector { name: "pcie", about: "links of GPUs, adapters and disks, their errors, address translation" },
+    Collector { name: "gpu", about: "GPUs on the bus, in the driver and as device files" },
     Collector { name: "load", about: "load average, foreign processes, pressure" },
     Collector { name: "kernel-log", about: "tail of the kernel log" },
 ];
@@ -114,6 +140,10 @@ pub const FOREIGN_CPU: &str = "foreign.cpu";
 
 /// Fact of `cpu-core`, with the core's number behind it: the share of the core's measured time for which others held it.
 pub const HELD_CPU: &str = "held.core";
+
+/// Facts of a benchmark that begin so hold digests of its steps: hexadecimal words, one a step, the same on every node
+/// that computes rightly.
+pub const DIGEST: &str = "digest.";
 
 /// Foreign load from which on a measurement says more of the others than of the node, as a share of all CPUs.
 pub const BUSY: f64 = 0.2;

@@ -12,7 +12,9 @@ mod reading;
 mod text;
 mod unit;
 
-pub use catalog::{BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, FOREIGN_CPU, HELD_CPU, benchmark, collector};
+pub use catalog::{
+    BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, DIGEST, FOREIGN_CPU, HELD_CPU, benchmark, collector,
+};
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series,

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evaluate::{Plan, Split, by_time, integrated, node_folds};
-use super::{FitError, Fitted, Kind, Samples, Settings, Survival, fit};
+use super::{FitError, Fitted, Kind, SCHEMA, Samples, Saved, Settings, Survival, VERSION, Window, effects, fit};
 
 /// How one model did on held-out time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,15 +30,21 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Fits every kind on the rows observed before `cut_h` and compares integrated Brier scores, at the times of
+/// Fits each of `kinds` (the simplest first) on the rows observed before `cut_h` and compares integrated Brier scores, at the times of
 /// `plan`, on those after it. Equal scores go to the simpler model. Without a single incident on either side there
 /// is no comparison, and the constant rate is chosen.
 ///
 /// # Errors
 /// When not even a constant rate can be fitted.
-pub fn choose(samples: &Samples, cut_h: f64, plan: &Plan, settings: &Settings) -> Result<Choice, FitError> {
+pub fn choose(
+    kinds: &[Kind],
+    samples: &Samples,
+    cut_h: f64,
+    plan: &Plan,
+    settings: &Settings,
+) -> Result<Choice, FitError> {
     let split = by_time(&samples.table, &samples.node, &samples.at_h, cut_h, settings.cox_time.seed);
-    let candidates: Vec<Candidate> = Kind::ALL.into_iter().map(|kind| judge(kind, &split, plan, settings)).collect();
+    let candidates: Vec<Candidate> = kinds.iter().map(|&kind| judge(kind, &split, plan, settings)).collect();
     let rows = (split.train.len() + split.held_out.len(), split.test.len());
     if split.test.events() == 0 {
         fit(Kind::Exponential, &split.train, &split.held_out, settings)?;
@@ -77,6 +83,40 @@ pub fn refit(kind: Kind, samples: &Samples, settings: &Settings) -> Result<Fitte
     fit(kind, &samples.table.select(&rows(false)), &samples.table.select(&rows(true)), settings)
 }
 
+/// A model of `samples` ready to be kept: `kind`, or the one that [`choose`] finds among `kinds` by the last 30 %
+/// of `window`. Durations are told apart up to `cap_h`.
+///
+/// # Errors
+/// As [`choose`] and [`refit`].
+pub fn trained(
+    kinds: &[Kind],
+    samples: &Samples,
+    window: Window,
+    cap_h: f64,
+    settings: &Settings,
+) -> Result<Saved, FitError> {
+    let (kind, choice) = match kinds {
+        [only] => (*only, None),
+        _ => {
+            let cut = window.start_h + 0.7 * (window.end_h - window.start_h);
+            let choice = choose(kinds, samples, cut, &Plan::hours(cap_h), settings)?;
+            (choice.kind, Some(choice))
+        }
+    };
+    let model = refit(kind, samples, settings)?;
+    Ok(Saved {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        features: samples.table.names().to_vec(),
+        cap_h,
+        hours: window.end_h - window.start_h,
+        trained_on: (samples.table.len(), samples.table.events()),
+        choice,
+        effects: effects(&model, &samples.table, cap_h.min(720.0)),
+        model,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,9 +145,9 @@ mod tests {
         let plan = Plan { grid: (1..20).map(|k| 24.0 * f64::from(k)).collect(), horizons: vec![], cap: None };
         let mut settings = Settings::default();
         settings.cox_time.epochs = 20;
-        let with = choose(&rows(1.0), 1000.0, &plan, &settings).unwrap();
+        let with = choose(&Kind::ALL, &rows(1.0), 1000.0, &plan, &settings).unwrap();
         assert!(matches!(with.kind, Kind::Cox | Kind::CoxTime), "{with:?}");
-        let without = choose(&rows(0.0), 1000.0, &plan, &settings).unwrap();
+        let without = choose(&Kind::ALL, &rows(0.0), 1000.0, &plan, &settings).unwrap();
         assert!(!matches!(without.kind, Kind::CoxTime), "{without:?}");
         assert!(without.reason.contains("the simpler model is used"), "{}", without.reason);
         let best = without.candidates.iter().filter_map(|c| c.ibs).fold(f64::INFINITY, f64::min);
@@ -118,7 +158,7 @@ mod tests {
     #[test]
     fn without_incidents_after_the_cut_a_constant_rate_is_all_there_is() {
         let plan = Plan::hours(480.0);
-        let c = choose(&rows(0.0), 99_999.0, &plan, &Settings::default());
+        let c = choose(&Kind::ALL, &rows(0.0), 99_999.0, &plan, &Settings::default());
         assert_eq!(c.unwrap().kind, Kind::Exponential);
     }
 }

@@ -47,21 +47,28 @@ fn effect(model: &dyn Survival, table: &Table, rows: &[&[f64]], j: usize, horizo
     Effect { name: table.names()[j].clone(), range, risk }
 }
 
-/// What sets one row apart: for each feature the change of its probability of an incident by `horizon` when the
-/// feature takes the fleet's median instead; positive raises the row's risk. The strongest first.
+/// The median of each feature over `rows`, `width` values each.
 #[must_use]
-pub fn reasons(model: &dyn Survival, table: &Table, row: &[f64], horizon: f64) -> Vec<(String, f64)> {
-    let own = 1.0 - model.survive(row, &[horizon]).row(0)[0];
-    let mut found: Vec<(String, f64)> = (0..table.width())
-        .map(|j| {
-            let mut column: Vec<f64> = (0..table.len()).map(|i| table.row(i)[j]).collect();
-            column.sort_by(f64::total_cmp);
-            let mut usual = row.to_vec();
-            usual[j] = column.get(column.len() / 2).copied().unwrap_or(row[j]);
-            let without = 1.0 - model.survive(&usual, &[horizon]).row(0)[0];
-            (table.names()[j].clone(), own - without)
-        })
-        .collect();
+pub fn usual(rows: &[f64], width: usize) -> Vec<f64> {
+    let median = |j: usize| {
+        let mut column: Vec<f64> = rows.iter().skip(j).step_by(width.max(1)).copied().collect();
+        column.sort_by(f64::total_cmp);
+        column.get(column.len() / 2).copied().unwrap_or(0.0)
+    };
+    (0..width).map(median).collect()
+}
+
+/// What sets `row` apart: for each feature, by its place, the change of the row's probability of an incident by
+/// `horizon` when the feature takes its value in `usual` instead; positive raises the row's risk. The strongest first,
+/// those without effect left out.
+#[must_use]
+pub fn reasons(model: &dyn Survival, row: &[f64], usual: &[f64], horizon: f64) -> Vec<(usize, f64)> {
+    let moved = (0..row.len()).flat_map(|j| (0..row.len()).map(move |k| if j == k { usual[k] } else { row[k] }));
+    let asked: Vec<f64> = row.iter().copied().chain(moved).collect();
+    let curves = model.survive(&asked, &[horizon]);
+    let own = curves.row(0)[0];
+    let mut found: Vec<(usize, f64)> = (0..row.len()).map(|j| (j, curves.row(j + 1)[0] - own)).collect();
+    found.retain(|(_, effect)| effect.abs() > 1e-6);
     found.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     found
 }
@@ -86,7 +93,7 @@ mod tests {
         let found = effects(&model, &table, 50.0);
         assert_eq!(found[0].name, "strong");
         assert!(found[0].risk.1 > found[0].risk.0 + 0.3, "{found:?}");
-        let why = reasons(&model, &table, &[0.0, 2.0], 50.0);
-        assert!(why[0].0 == "strong" && why[0].1 > 0.2, "{why:?}");
+        let why = reasons(&model, &[0.0, 2.0], &usual(table.values(), 2), 50.0);
+        assert!(why[0].0 == 1 && why[0].1 > 0.2, "{why:?}");
     }
 }

@@ -186,16 +186,7 @@ mod tests {
     }
 
     fn incident(node: &str, start_h: f64, end_h: f64, category: Category) -> Incident {
-        let text = String::new;
-        Incident {
-            node: node.into(),
-            start_h,
-            end_h: Some(end_h),
-            category,
-            reason: text(),
-            source: text(),
-            who: text(),
-        }
+        Incident::new(node, start_h, Some(end_h), category)
     }
 
     #[test]

@@ -88,11 +88,11 @@ impl Kind {
         }
     }
 
-    /// Kind of that name; `-` counts as `_`.
+    /// Kind of that name; case, `-` and `_` do not count.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let name = name.replace('-', "_");
-        Self::ALL.into_iter().find(|k| k.name() == name)
+        let plain = |text: &str| text.to_lowercase().replace(['-', '_'], "");
+        Self::ALL.into_iter().find(|k| plain(k.name()) == plain(name))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Category, Incident};
+use super::{Category, Incident, KaplanMeier};
 
 /// Hours during which the fleet was watched; incidents outside are cut to it or left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,6 +133,28 @@ impl History {
         self.nodes.get(node)
     }
 
+    /// How long nodes went without an incident, since the last one or since the window began: Kaplan-Meier over
+    /// all nodes' gaps.
+    #[must_use]
+    pub fn gaps(&self) -> KaplanMeier {
+        let (mut duration, mut event) = (Vec::new(), Vec::new());
+        for past in self.nodes.values() {
+            let mut from = self.window.start_h;
+            for outage in &past.outages {
+                if outage.start_h > from {
+                    duration.push(outage.start_h - from);
+                    event.push(true);
+                }
+                from = from.max(outage.end_h);
+            }
+            if self.window.end_h > from {
+                duration.push(self.window.end_h - from);
+                event.push(false);
+            }
+        }
+        KaplanMeier::of(&duration, &event)
+    }
+
     /// Whether any validation is known.
     #[must_use]
     pub fn has_checks(&self) -> bool {
@@ -145,16 +167,7 @@ mod tests {
     use super::*;
 
     fn incident(node: &str, start_h: f64, end_h: Option<f64>) -> Incident {
-        let text = String::new;
-        Incident {
-            node: node.into(),
-            start_h,
-            end_h,
-            category: Category::Gpu,
-            reason: text(),
-            source: text(),
-            who: text(),
-        }
+        Incident::new(node, start_h, end_h, Category::Gpu)
     }
 
     #[test]
@@ -174,6 +187,9 @@ mod tests {
         assert!(a.down(0.0) && a.down(25.0) && !a.down(30.0) && !a.down(40.0));
         assert_eq!((a.next(25.0), a.next(50.0)), (Some(50.0), None));
         assert_eq!(h.past("b").unwrap().outages().len(), 1);
+        // Gaps of a: 17 and 20 to incidents, 40 to the end; of b: 90; the other four nodes: 100 to the end.
+        let steps: Vec<_> = h.gaps().steps().map(|(t, _, n)| (t, n)).collect();
+        assert_eq!(steps, [(17.0, 8), (20.0, 7), (90.0, 5)]);
         assert!(h.past("b").unwrap().down(95.0));
     }
 }

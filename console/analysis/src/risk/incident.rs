@@ -96,9 +96,19 @@ pub struct Incident {
     /// Who recorded it.
     #[serde(default)]
     pub who: String,
+    /// Benchmarks that show the defect; empty when they ran and none did, none when nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found_by: Option<Vec<String>>,
 }
 
 impl Incident {
+    /// An incident without words.
+    #[must_use]
+    pub fn new(node: &str, start_h: f64, end_h: Option<f64>, category: Category) -> Self {
+        let (reason, source, who) = <(String, String, String)>::default();
+        Self { node: node.to_owned(), start_h, end_h, category, reason, source, who, found_by: None }
+    }
+
     /// Whether it can be part of a history.
     ///
     /// # Errors

@@ -23,9 +23,9 @@ pub(crate) mod sets;
 mod survival;
 mod table;
 
-pub use choose::{Candidate, Choice, choose, refit};
+pub use choose::{Candidate, Choice, choose, refit, trained};
 pub use cox_time::{CoxTime, Settings as CoxTimeSettings};
-pub use explain::{Effect, effects, reasons};
+pub use explain::{Effect, effects, reasons, usual};
 pub use features::{Samples, Sampling, feature_names, samples, status};
 pub use fit::{FitError, Fitted, Kind, Settings, fit};
 pub use history::{Check, History, Outage, Past, Window};

@@ -21,7 +21,9 @@ pub struct Saved {
     pub features: Vec<String>,
     /// Longest time to an incident the training rows tell apart, in hours.
     pub cap_h: f64,
-    /// Rows and incidents it was trained on.
+    /// Length of the log it was trained on, in hours.
+    pub hours: f64,
+    /// Rows it was trained on, and how many of them saw an incident come.
     pub trained_on: (usize, usize),
     /// How it was chosen, unless a person named it.
     pub choice: Option<Choice>,
@@ -97,6 +99,7 @@ mod tests {
             version: VERSION,
             features: vec!["x".into()],
             cap_h: 2400.0,
+            hours: 1000.0,
             trained_on: (21, 9),
             choice: None,
             effects: vec![],

@@ -193,16 +193,7 @@ mod tests {
 
     #[test]
     fn a_record_is_followed_and_its_rates_counted() {
-        let text = String::new;
-        let incident = |node: &str, start_h, end_h| Incident {
-            node: node.into(),
-            start_h,
-            end_h: Some(end_h),
-            category: Category::Gpu,
-            reason: text(),
-            source: text(),
-            who: text(),
-        };
+        let incident = |node: &str, start_h, end_h| Incident::new(node, start_h, Some(end_h), Category::Gpu);
         let log = [incident("a", 100.0, 120.0), incident("a", 150.0, 160.0)];
         let h = History::new(&log, &["b".into()], Window { start_h: 0.0, end_h: 400.0 });
         let r = Replay::new(&h).unwrap();

@@ -99,7 +99,7 @@ mod tests {
             assert!(matches!(known.check("n2", 2222, &key(1)), Verdict::Changed { line: 2, .. }));
         }
         let text = std::fs::read_to_string(&file).unwrap();
-        assert!(text.starts_with("n1 ssh-ed25519 ") && !text.contains("n2"), "{text}");
+        assert!(text.starts_with("n1 ssh-ed25519 ") && !text.contains("[n2]"), "{text}");
     }
 
     #[test]

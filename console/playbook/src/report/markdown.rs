@@ -9,8 +9,8 @@ use super::{RunReport, text};
 /// Most reasons told per node.
 const REASONS: usize = 5;
 
-/// Heading, counts, one table of the nodes that did not pass (worst first), one of the criteria that may not be fully
-/// trusted. Pipes, angle brackets and the like are escaped.
+/// Heading, counts, one table of the nodes that did not pass (worst first), one of what to do about failed checks, one
+/// of the criteria that may not be fully trusted. Pipes, angle brackets and the like are escaped.
 #[must_use]
 pub fn markdown(report: &RunReport) -> String {
     let run = &report.run;
@@ -40,6 +40,12 @@ pub fn markdown(report: &RunReport) -> String {
             reasons.push(format!("and {} more", node.reasons.len() - REASONS));
         }
         let _ = writeln!(out, "| {} | {} | {} |", escape(&node.node), text::word(node.state), reasons.join("<br>"));
+    }
+    for (index, (id, next)) in text::next_steps(report).into_iter().enumerate() {
+        if index == 0 {
+            out.push_str("\n| check | next step |\n|---|---|\n");
+        }
+        let _ = writeln!(out, "| {} | {} |", escape(id), escape(next));
     }
     let doubtful: Vec<_> = report.criteria.iter().filter(|criterion| criterion.status != Status::Ok).collect();
     if !doubtful.is_empty() {

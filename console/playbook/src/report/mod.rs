@@ -1,5 +1,6 @@
 //! What came of a run, in the forms that people and programs read.
 
+mod checks;
 mod criteria;
 mod csv;
 mod exit;
@@ -12,6 +13,8 @@ pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
-pub use run::{Basis, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport};
+pub use run::{
+    Basis, CheckReport, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
+};
 pub use text::table;
 pub use time::rfc3339;

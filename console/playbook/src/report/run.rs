@@ -1,8 +1,10 @@
 //! What a run found, as the `muster.run` document (assets/schemas/muster.run.json).
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use muster_analysis::checks::{CheckResult, Severity};
 use muster_analysis::history::{Breaker, Outcomes, Suspicion};
 use muster_analysis::{Criterion, Learned, NodeState, NodeVerdict, State, Status};
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
@@ -96,6 +98,25 @@ pub struct NodeReport {
     pub reasons: Vec<String>,
     /// One per metric.
     pub verdicts: Vec<VerdictReport>,
+    /// One per check that was asked for.
+    #[serde(default)]
+    pub checks: Vec<CheckReport>,
+}
+
+/// What one check says about one node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// Check.
+    pub id: String,
+    /// How much a bad answer weighs.
+    pub severity: Severity,
+    /// Answer.
+    pub state: State,
+    /// The evidence in one sentence.
+    pub said: String,
+    /// What to do; left out where there is nothing to do.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub next: String,
 }
 
 /// What is said about one node and one metric.
@@ -133,7 +154,7 @@ pub struct CriterionRef {
 }
 
 /// Everything found out about one node.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct NodeFindings {
     /// Node name.
     pub node: String,
@@ -141,6 +162,8 @@ pub struct NodeFindings {
     pub troubles: Vec<(State, String)>,
     /// One per metric.
     pub verdicts: Vec<NodeVerdict>,
+    /// One per check that was asked for.
+    pub checks: Vec<CheckResult>,
     /// The judgement over all metrics and its reasons, worst first; without it every verdict counts for itself.
     pub judged: Option<(State, Vec<String>)>,
 }
@@ -149,9 +172,9 @@ impl From<NodeState> for NodeFindings {
     fn from(judged: NodeState) -> Self {
         Self {
             node: judged.node,
-            troubles: Vec::new(),
             verdicts: judged.verdicts,
             judged: Some((judged.state, judged.reasons)),
+            ..Self::default()
         }
     }
 }
@@ -159,14 +182,17 @@ impl From<NodeState> for NodeFindings {
 impl NodeFindings {
     /// What there is to say, worst first: state and sentence, which may be empty. Troubles come before the judgement
     /// on metrics where they are as grave.
-    fn told(&self) -> Vec<(State, &str)> {
-        let mut told: Vec<(State, f64, &str)> =
-            self.troubles.iter().map(|(state, why)| (*state, f64::NEG_INFINITY, why.as_str())).collect();
+    fn told(&self) -> Vec<(State, Cow<'_, str>)> {
+        let mut told: Vec<(State, f64, Cow<'_, str>)> =
+            self.troubles.iter().map(|(state, why)| (*state, f64::NEG_INFINITY, why.into())).collect();
+        told.extend(super::checks::told(self).into_iter().map(|(state, why)| (state, f64::NEG_INFINITY, why.into())));
         match &self.judged {
-            Some((state, reasons)) if reasons.is_empty() => told.push((*state, 0.0, "")),
-            Some((state, reasons)) => told.extend(reasons.iter().map(|why| (*state, 0.0, why.as_str()))),
+            Some((state, reasons)) if reasons.is_empty() => told.push((*state, 0.0, "".into())),
+            Some((state, reasons)) => told.extend(reasons.iter().map(|why| (*state, 0.0, why.into()))),
             None => told.extend(
-                self.verdicts.iter().map(|v| (v.state, v.similarity.unwrap_or(f64::NEG_INFINITY), v.reason.as_str())),
+                self.verdicts
+                    .iter()
+                    .map(|v| (v.state, v.similarity.unwrap_or(f64::NEG_INFINITY), v.reason.as_str().into())),
             ),
         }
         told.sort_by(|a, b| Reverse(a.0).cmp(&Reverse(b.0)).then(a.1.total_cmp(&b.1)));
@@ -259,7 +285,8 @@ fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
         .iter()
         .map(|v| verdict_report(v, known.get(&(v.node.as_str(), &v.metric)).copied()))
         .collect();
-    NodeReport { node, state, reasons, verdicts }
+    let checks = findings.checks.iter().map(super::checks::report).collect();
+    NodeReport { node, state, reasons, verdicts, checks }
 }
 
 fn verdict_report(verdict: &NodeVerdict, criterion: Option<&Criterion>) -> VerdictReport {

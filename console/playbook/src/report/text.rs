@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use muster_analysis::{State, Status};
 
-use super::{NodeReport, RunReport};
+use super::{CheckReport, NodeReport, RunReport};
 
 /// Most sentences told per node; the rest is in the JSON.
 const SENTENCES: usize = 3;
@@ -38,6 +38,7 @@ pub fn table(report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String)
             wrap(&mut out, head, text, width);
         }
     }
+    steps(&mut out, report, width);
     criteria(&mut out, report, width);
     if let Some(demo) = &report.demo {
         let slowed: Vec<&str> = demo.slowed.iter().map(String::as_str).collect();
@@ -197,6 +198,25 @@ pub(super) const fn status(status: Status) -> &'static str {
     }
 }
 
+/// What to do about each check that some node did not pass, each once, gravest first.
+pub(super) fn next_steps(report: &RunReport) -> Vec<(&str, &str)> {
+    let bad = |check: &&CheckReport| matches!(check.state, State::Fail | State::Warn) && !check.next.is_empty();
+    let mut open: Vec<&CheckReport> = report.nodes.iter().flat_map(|node| &node.checks).filter(bad).collect();
+    open.sort_by_key(|check| std::cmp::Reverse(check.state));
+    let mut seen = BTreeSet::new();
+    open.retain(|check| seen.insert(&check.id));
+    open.into_iter().map(|check| (check.id.as_str(), check.next.as_str())).collect()
+}
+
+fn steps(out: &mut String, report: &RunReport, width: usize) {
+    for (index, (id, next)) in next_steps(report).into_iter().enumerate() {
+        if index == 0 {
+            out.push('\n');
+        }
+        wrap(out, if index == 0 { "next" } else { "" }, &format!("{id}: {next}"), width);
+    }
+}
+
 fn criteria(out: &mut String, report: &RunReport, width: usize) {
     if report.criteria.is_empty() {
         return;
@@ -330,6 +350,26 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_to_do_about_a_failed_check_is_told_once() {
+        let mut report = sample();
+        let failed = CheckReport {
+            id: "nic-mtu".to_owned(),
+            severity: muster_analysis::checks::Severity::Critical,
+            state: State::Fail,
+            said: "eth0.mtu is 1400".to_owned(),
+            next: "set the MTU".to_owned(),
+        };
+        let passed = CheckReport { id: "swap".to_owned(), state: State::Pass, next: String::new(), ..failed.clone() };
+        for node in &mut report.nodes {
+            node.checks = vec![passed.clone(), failed.clone()];
+        }
+        let text = table(&report, 0, &join);
+        assert_eq!(text.matches("\nnext     nic-mtu: set the MTU\n").count(), 1, "{text}");
+        assert!(!text.contains("swap"));
+        assert!(crate::report::markdown(&report).contains("\n| nic-mtu | set the MTU |\n"));
     }
 
     #[test]

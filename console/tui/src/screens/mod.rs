@@ -7,5 +7,6 @@ pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod playbooks;
 mod screen;
+pub(crate) mod selector;
 
 pub use screen::Screen;

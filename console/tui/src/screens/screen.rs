@@ -9,6 +9,8 @@ pub enum Screen {
     Node,
     /// One metric over the fleet.
     Benchmarks,
+    /// Which nodes are risky before a job, and what to run on them.
+    Selector,
     /// The pairs of the fleet.
     Network,
     /// What can be run, and how far it is.
@@ -19,7 +21,20 @@ pub enum Screen {
 
 impl Screen {
     /// All, in the order of their digits.
-    pub const ALL: [Self; 6] = [Self::Fleet, Self::Node, Self::Benchmarks, Self::Network, Self::Playbooks, Self::Log];
+    pub const ALL: [Self; 7] =
+        [Self::Fleet, Self::Node, Self::Benchmarks, Self::Selector, Self::Network, Self::Playbooks, Self::Log];
+
+    /// The word in the tab where all do not fit.
+    #[must_use]
+    pub const fn short_title(self) -> &'static str {
+        match self {
+            Self::Benchmarks => "Bench",
+            Self::Selector => "Select",
+            Self::Network => "Net",
+            Self::Playbooks => "Plays",
+            _ => self.title(),
+        }
+    }
 
     /// The word in the tab.
     #[must_use]
@@ -28,6 +43,7 @@ impl Screen {
             Self::Fleet => "Fleet",
             Self::Node => "Node",
             Self::Benchmarks => "Benchmarks",
+            Self::Selector => "Selector",
             Self::Network => "Network",
             Self::Playbooks => "Playbooks",
             Self::Log => "Log",

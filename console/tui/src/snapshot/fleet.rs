@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
-use crate::snapshot::{Focus, Load, MetricRow, Network, NodeRow, Part, PlaybookRow, RunInfo, Selector};
+use crate::snapshot::{Focus, Load, MetricRow, Network, NodeRow, Part, PlaybookRow, RunInfo, Selector, WhatIf};
 
 /// Everything a frame is drawn from.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct Snapshot {
     pub playbooks: Arc<[PlaybookRow]>,
     /// What is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
     pub focus: Option<Arc<Focus>>,
+    /// What the terms that [`crate::Intent::WhatIf`] named would say.
+    pub what_if: Option<Arc<WhatIf>>,
     /// What is known of the pairs.
     pub network: Part<Network>,
     /// What the Selector says.
@@ -60,6 +62,7 @@ impl Default for Snapshot {
             metrics: Arc::from([]),
             playbooks: Arc::from([]),
             focus: None,
+            what_if: None,
             network: Part::default(),
             selector: Part::default(),
             messages: Arc::from([]),

@@ -10,11 +10,16 @@ mod node;
 mod part;
 mod run;
 mod selector;
+mod what_if;
 
 pub use fleet::{Counts, Message, Mode, Snapshot};
 pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
 pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};
-pub use node::{FactRow, Focus, FocusSeries, Link, LinkKind, NodeLog, NodeRow, VerdictRow, Work, Worst};
+pub use node::{
+    CheckRow, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, MetricPast, NodeLog, NodeRow, Past, VerdictRow,
+    Work, WorkSeen, Worst,
+};
 pub use part::{Load, Part};
 pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
+pub use what_if::{Flip, Terms, WhatIf};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_wire::Level;
+use muster_wire::{Level, MetricId};
 
 use crate::judgement::State;
 use crate::snapshot::Curve;
@@ -34,6 +34,21 @@ pub struct NodeRow {
     pub facts: Arc<[FactRow]>,
     /// One per metric that applies.
     pub verdicts: Arc<[VerdictRow]>,
+    /// One per check that was asked for, in the order of the checks.
+    pub checks: Arc<[CheckRow]>,
+}
+
+/// What one check says about a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckRow {
+    /// Check.
+    pub id: &'static str,
+    /// Answer.
+    pub state: State,
+    /// The evidence in one sentence.
+    pub said: String,
+    /// What to do when it does not pass.
+    pub next: &'static str,
 }
 
 /// The connection to a node.
@@ -125,6 +140,54 @@ pub struct Focus {
     pub series: Arc<[FocusSeries]>,
     /// Its latest log lines, oldest first.
     pub log: Arc<[NodeLog]>,
+    /// What the database knows of it; `None` while it is read.
+    pub past: Option<Arc<Past>>,
+}
+
+/// What was known of a node before the run that is shown.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    /// When each benchmark and collector last ran on it, by name.
+    pub works: Arc<[WorkSeen]>,
+    /// Medians of its metrics by run, oldest run first.
+    pub metrics: Arc<[MetricPast]>,
+    /// Its incidents, newest first.
+    pub incidents: Arc<[IncidentRow]>,
+}
+
+/// When a benchmark or collector last ran on a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkSeen {
+    /// Its name.
+    pub work: String,
+    /// When it ended.
+    pub at_ms: u64,
+    /// Whether it gave a result.
+    pub succeeded: bool,
+}
+
+/// One metric of a node over stored runs.
+#[derive(Clone, Debug)]
+pub struct MetricPast {
+    /// Identity.
+    pub metric: MetricId,
+    /// When, and the median of that run in the metric's unit; oldest first.
+    pub medians: Arc<[(u64, f64)]>,
+}
+
+/// A time during which a node could not be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncidentRow {
+    /// Begin.
+    pub start_ms: u64,
+    /// End; `None` while it lasts.
+    pub end_ms: Option<u64>,
+    /// What broke.
+    pub category: String,
+    /// In words.
+    pub reason: String,
+    /// Where it was learnt.
+    pub source: String,
 }
 
 /// One series of the focused node.

@@ -1,6 +1,5 @@
-//! Empirical CDFs in cells: braille where Unicode may be drawn, letters otherwise.
+//! Empirical CDFs and survival curves in cells: braille where Unicode may be drawn, letters otherwise.
 
-use muster_wire::Unit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -12,7 +11,7 @@ use crate::widgets::{put, put_right};
 /// Cells left of the plot for the labels of the share.
 const LABELS: u16 = 5;
 
-/// One CDF.
+/// One step function.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a> {
     /// Steps, x ascending.
@@ -23,10 +22,12 @@ pub(crate) struct Line<'a> {
 }
 
 /// What to plot.
-#[derive(Clone, Debug)]
 pub(crate) struct Plot<'a> {
     pub(crate) theme: &'a Theme,
-    pub(crate) unit: Unit,
+    /// How x is written.
+    pub(crate) show: &'a dyn Fn(f64) -> String,
+    /// Share before the first step: 0 for a CDF, 1 for survival.
+    pub(crate) start: f64,
     pub(crate) band: Option<&'a Band>,
     /// Later lines are drawn over earlier ones.
     pub(crate) lines: Vec<Line<'a>>,
@@ -46,7 +47,7 @@ impl Plot<'_> {
             self.trace(buffer, &scale, line);
         }
         for line in &self.lines {
-            scale.tag(buffer, line);
+            scale.tag(buffer, line, self.start);
         }
     }
 
@@ -74,11 +75,11 @@ impl Plot<'_> {
         }
         let y = area.bottom() - 1;
         let third = inside.width / 3;
-        put(buffer, (inside.x, y), third, &self.unit.show(low), dim);
-        let middle = self.unit.show(f64::midpoint(low, high));
+        put(buffer, (inside.x, y), third, &(self.show)(low), dim);
+        let middle = (self.show)(f64::midpoint(low, high));
         let start = inside.x + (inside.width - u16::try_from(middle.len()).unwrap_or(0).min(inside.width)) / 2;
         put(buffer, (start, y), third, &middle, dim);
-        put_right(buffer, (inside.right() - third, y), third, &self.unit.show(high), dim);
+        put_right(buffer, (inside.right() - third, y), third, &(self.show)(high), dim);
     }
 
     fn fill(&self, buffer: &mut Buffer, scale: &Scale, band: &Band) {
@@ -100,10 +101,10 @@ impl Plot<'_> {
     }
 
     fn trace(&self, buffer: &mut Buffer, scale: &Scale, line: &Line<'_>) {
-        let mut before = 0.0;
+        let mut before = self.start;
         for (i, (x, share)) in line.points.iter().enumerate() {
             let (column, bottom, top) = (scale.column(*x), scale.row(before), scale.row(*share));
-            for row in top..=bottom {
+            for row in top.min(bottom)..=top.max(bottom) {
                 self.dot(buffer, scale, (column, row), line);
             }
             if let Some((next, _)) = line.points.get(i + 1) {
@@ -157,9 +158,11 @@ impl Scale {
         ((1.0 - share) * last).round().clamp(0.0, last) as u16
     }
 
-    fn tag(&self, buffer: &mut Buffer, line: &Line<'_>) {
-        let Some((x, _)) = line.points.iter().find(|(_, share)| *share >= 0.5) else { return };
-        let at = (self.inside.x + self.column(*x) / 2, self.inside.y + self.row(0.5) / 4);
+    /// The line's letter where it passes one half, else at its end.
+    fn tag(&self, buffer: &mut Buffer, line: &Line<'_>, start: f64) {
+        let passed = line.points.iter().find(|(_, share)| (*share >= 0.5) != (start >= 0.5));
+        let Some((x, share)) = passed.map(|(x, _)| (*x, 0.5)).or_else(|| line.points.last().copied()) else { return };
+        let at = (self.inside.x + self.column(x) / 2, self.inside.y + self.row(share) / 4);
         put(buffer, at, 1, line.tag.encode_utf8(&mut [0; 4]), line.style);
     }
 }
@@ -178,7 +181,8 @@ mod tests {
         let area = Rect::new(0, 0, 25, 5);
         let mut buffer = Buffer::empty(area);
         let line = Line { points, style: Style::new(), tag: 'C' };
-        Plot { theme, unit: Unit::Count, band: None, lines: vec![line] }.draw(&mut buffer, area);
+        let show = |x: f64| x.to_string();
+        Plot { theme, show: &show, start: 0.0, band: None, lines: vec![line] }.draw(&mut buffer, area);
         (0..5).map(|y| (0..25).map(|x| buffer[(x, y)].symbol()).collect()).collect()
     }
 

@@ -1,6 +1,10 @@
 //! What keys do: a state, keys, and then the state and what is asked of the engine.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use muster_tui::judgement::State;
+use muster_tui::snapshot::{Flip, WhatIf};
 use muster_tui::{Event, Export, Intent, Screen, Snapshot, Theme, Ui, update};
 
 use crate::picture::{console, digit, frame, glyphs};
@@ -242,6 +246,90 @@ fn copy_and_export_take_what_is_under_the_cursor() {
         [Intent::Export(Export::Fleet { nodes: vec!["rack1-04".to_owned()] })]
     );
     assert_eq!(after(&snapshot, "<log>e").1, [Intent::Export(Export::Log)]);
+}
+
+#[test]
+fn sliders_ask_the_selector_anew_and_its_answer_can_be_run() {
+    let snapshot = snapshot(IDLE);
+    let asked = |typed: &str| match after(&snapshot, typed).1.pop() {
+        Some(Intent::Ask(ask)) => (ask.job_hours, ask.budget_minutes, ask.p0),
+        other => panic!("{typed}: {other:?}"),
+    };
+    assert_eq!(asked("<selector>]"), (48.0, Some(30.0), Some(0.2)));
+    assert_eq!(asked("<selector>]]--"), (72.0, Some(15.0), Some(0.2)));
+    assert_eq!(asked("<selector>>>>>"), (24.0, Some(30.0), None));
+    let (_, intents) = after(&snapshot, "<selector>Ry");
+    assert!(
+        matches!(&intents[..], [Intent::RunSelection { benchmarks, nodes }] if benchmarks.len() == 3 && !nodes.is_empty())
+    );
+    assert_eq!(after(&snapshot, "<selector>R<enter>").1, []);
+}
+
+#[test]
+fn other_terms_are_tried_and_escape_restores_those_in_force() {
+    let snapshot = snapshot(IDLE);
+    let terms = |typed: &str| match after(&snapshot, typed).1.pop() {
+        Some(Intent::WhatIf(terms)) => terms.map(|t| ((t.alpha * 1e3).round(), (t.tau * 1e3).round(), t.group)),
+        other => panic!("{typed}: {other:?}"),
+    };
+    assert_eq!(terms("<benchmarks>+"), Some((955.0, 10.0, None)));
+    assert_eq!(terms("<benchmarks>++-"), Some((955.0, 10.0, None)));
+    assert_eq!(terms("<benchmarks>>>"), Some((950.0, 20.0, None)));
+    assert_eq!(terms("<benchmarks>oo"), Some((950.0, 10.0, Some("gpu".to_owned()))));
+    assert_eq!(terms("<benchmarks>+<esc>"), None);
+    let (ui, _) = after(&snapshot, "<benchmarks>+");
+    let text = shown(&ui, &snapshot);
+    assert!(text.contains("WHAT IF alpha 0.955 (0.95)"), "{text}");
+    assert_eq!(after(&snapshot, "<benchmarks>+<esc>").0.screen(), Screen::Benchmarks);
+}
+
+#[test]
+fn nodes_that_other_terms_flip_are_named() {
+    let mut snapshot = snapshot(IDLE);
+    let flip = |node, from, to| Flip { node, from, to, because: "similarity 0.986".to_owned() };
+    let flips = Arc::from([flip(3, State::Pass, State::Fail), flip(4, State::Fail, State::Pass)]);
+    let (ui, _) = after(&snapshot, "<benchmarks>++++++++");
+    assert!(shown(&ui, &snapshot).contains("what if: asking"));
+    let Some(Intent::WhatIf(Some(terms))) = after(&snapshot, "<benchmarks>++++++++").1.pop() else {
+        panic!("no terms")
+    };
+    snapshot.what_if = Some(Arc::new(WhatIf { terms, nodes: 14, flips, took_ms: 7 }));
+    let (ui, _) = after(&snapshot, "<benchmarks>++++++++");
+    let text = shown(&ui, &snapshot);
+    assert!(text.contains("what if: 2 of 14 nodes flip"), "{text}");
+    assert!(text.lines().any(|l| l.contains("rack1-03") && l.contains("✓ pass → ✗ fail")), "{text}");
+    let (ui, _) = after(&snapshot, "<benchmarks>++++++++<esc>");
+    assert!(!shown(&ui, &snapshot).to_lowercase().contains("what if"));
+}
+
+#[test]
+fn the_selector_is_asked_once_when_nothing_is_known() {
+    let nothing = crate::synthetic::empty();
+    let (_, intents) = after(&nothing, "<selector>jj");
+    assert!(matches!(&intents[..], [Intent::Ask(_)]), "{intents:?}");
+}
+
+#[test]
+fn the_pair_under_the_cursor_is_asked_for_once() {
+    let snapshot = snapshot(IDLE);
+    let mut ui = console(&snapshot, Theme::new(true, false), SIZE);
+    let all: Vec<Intent> =
+        keys("<network>lhh").into_iter().flat_map(|key| update(&mut ui, Event::Key(key), &snapshot)).collect();
+    let pairs: Vec<&Intent> = all.iter().filter(|i| matches!(i, Intent::Pair { .. })).collect();
+    assert_eq!(pairs.len(), 4, "where it stands, one right, back, one left: {pairs:?}");
+}
+
+#[test]
+fn enter_goes_into_a_block_and_minus_leads_out() {
+    let many = snapshot(Fleet { nodes: 500, slow: 3, lost_each: 50, running: false });
+    let (ui, _) = after(&many, "<network>");
+    assert!(shown(&ui, &many).contains("worst of"));
+    let (ui, _) = after(&many, "<network>b");
+    assert!(shown(&ui, &many).contains("median of"));
+    let (ui, _) = after(&many, "<network><enter><enter>");
+    assert!(shown(&ui, &many).contains("500 x 500, part"), "{}", shown(&ui, &many));
+    let (ui, _) = after(&many, "<network><enter><enter>--------");
+    assert!(shown(&ui, &many).contains("worst of"));
 }
 
 #[test]

@@ -57,6 +57,26 @@ fn playbooks_look_as_stored() {
 }
 
 #[test]
+fn selector_looks_as_stored() {
+    look("selector", Screen::Selector, &[]);
+}
+
+#[test]
+fn every_pane_of_a_narrow_terminal_looks_as_stored() {
+    let snapshot = snapshot(DATA);
+    let mut text = String::new();
+    for (screen, panes) in [(Screen::Node, 6), (Screen::Selector, 3), (Screen::Network, 3)] {
+        let mut ui = console(&snapshot, COLOR, (80, 24));
+        press(&mut ui, digit(screen), &snapshot);
+        for pane in 1..panes {
+            press(&mut ui, KeyCode::Tab, &snapshot);
+            text += &format!("=== {} {pane}\n{}", screen.title(), glyphs(&frame(&ui, &snapshot, (80, 24))));
+        }
+    }
+    compare("panes", &text);
+}
+
+#[test]
 fn network_looks_as_stored() {
     look("network", Screen::Network, &[]);
 }

@@ -3,13 +3,16 @@
 #[path = "synthetic/network.rs"]
 pub(crate) mod network;
 
+#[path = "synthetic/selector.rs"]
+pub(crate) mod selector;
+
 use std::sync::Arc;
 
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
-    Band, Counts, Curve, FactRow, Focus, FocusSeries, Link, LinkKind, Load, Message, MetricRow, Mode, NodeCurve,
-    NodeLog, NodeRow, Part, PlaybookRow, RunInfo, RunPhase, Score, Snapshot, StepGroup, StepProgress, StepRow,
-    VerdictRow, Work, Worst,
+    Band, Counts, Curve, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, Load, Message, MetricPast,
+    MetricRow, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo, RunPhase, Score, Snapshot,
+    StepGroup, StepProgress, StepRow, VerdictRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -62,6 +65,7 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
     // Pairs grow with the square.
     let names: Vec<String> = nodes.iter().take(3_000).map(|n| n.name.clone()).collect();
     Snapshot {
+        selector: Part::ready(selector::selector(&names)),
         network: Part::ready(network::network(&names, fleet.running)),
         generation: 1,
         now_ms: NOW_MS,
@@ -93,6 +97,7 @@ pub(crate) fn loading() -> Snapshot {
     let loading = |what: &str| Load::Loading { what: what.to_owned(), since_ms: NOW_MS - 1_400 };
     Snapshot {
         load: loading("reading the inventory /etc/muster/prod-a.toml"),
+        selector: Part { load: loading("fitting a model to 214 incidents"), data: None },
         network: Part { load: loading("reading matrix.csv"), data: None },
         ..empty()
     }
@@ -117,7 +122,14 @@ pub(crate) fn error() -> Snapshot {
         since_ms: NOW_MS - 42_000,
         next: "Start again with a whole file.".to_owned(),
     };
-    Snapshot { load, network: Part { load: network, data: None }, ..empty() }
+    let selector = Load::Failed {
+        what: "fitting a model".to_owned(),
+        why: "the incident log has no incident".to_owned(),
+        since_ms: NOW_MS - 42_000,
+        next: "`muster incidents import FILE` reads one.".to_owned(),
+    };
+    let (network, selector) = (Part { load: network, data: None }, Part { load: selector, data: None });
+    Snapshot { load, network, selector, ..empty() }
 }
 
 fn name(i: usize) -> String {
@@ -167,6 +179,7 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
         reasons: reasons.into(),
         facts: if lost { Arc::from([]) } else { facts(i) },
         verdicts,
+        checks: Arc::from([]),
     }
 }
 
@@ -206,15 +219,18 @@ fn facts(i: usize) -> Arc<[FactRow]> {
     let rows = [
         ("identity", "dmi.product", "PowerEdge XE9680", true),
         ("identity", "dmi.serial", "denied", false),
-        ("identity", "kernel", "6.8.0-60-generic", true),
+        ("identity", "kernel.release", "6.8.0-60-generic", true),
         ("identity", "libc", "glibc 2.39", true),
         ("cpu", "model", "Intel(R) Xeon(R) Platinum 8480C", true),
         ("cpu", "cores", "112", true),
         ("cpu", "governor", "performance", true),
         ("memory", "total", "2.15 TB", true),
         ("memory", "ecc.corrected", "0.00", true),
-        ("nic", "eth0.speed", "100 Gb/s", true),
-        ("nic", "eth1.speed", "–", false),
+        ("disk", "device.nvme0n1.size", "3.84 TB", true),
+        ("disk", "device.nvme0n1.model", "SAMSUNG MZQL23T8", true),
+        ("nic", "eth0.speed_mbit", "100000", true),
+        ("nic", "eth0.state", "up", true),
+        ("nic", "eth1.speed_mbit", "–", false),
         ("load", "load1", "0.31", true),
     ];
     let row = |(c, k, v, known): (&str, &str, &str, bool)| FactRow {
@@ -296,6 +312,45 @@ fn focus(node: &NodeRow, rng: &mut Rng) -> Focus {
             line(61, Level::Info, "identity finished in 12 ms"),
             line(41, Level::Warn, "cpu governor is `performance`, turbo is off"),
             line(3, Level::Info, "cpu-gemm finished in 3.41 s"),
+        ]),
+        past: Some(Arc::new(past(node, rng))),
+    }
+}
+
+fn past(node: &NodeRow, rng: &mut Rng) -> Past {
+    const DAY: u64 = 86_400_000;
+    let seen =
+        |work: &str, days: u64, succeeded| WorkSeen { work: work.to_owned(), at_ms: NOW_MS - days * DAY, succeeded };
+    let metric = |v: &VerdictRow| {
+        let (benchmark, name, _, _, usual, spread) = METRICS[v.metric];
+        let at = |run: u64, rng: &mut Rng| (NOW_MS - run * 9 * DAY, usual * (1.0 + spread * rng.normal()));
+        MetricPast {
+            metric: MetricId::new(benchmark, name, "own"),
+            medians: (1..9).rev().map(|run| at(run, &mut *rng)).chain(v.value.map(|now| (NOW_MS, now))).collect(),
+        }
+    };
+    let incident = |days: u64, hours: Option<u64>, category: &str, reason: &str| IncidentRow {
+        start_ms: NOW_MS - days * DAY,
+        end_ms: hours.map(|h| NOW_MS - days * DAY + h * 3_600_000),
+        category: category.to_owned(),
+        reason: reason.to_owned(),
+        source: "sacctmgr".to_owned(),
+    };
+    Past {
+        works: Arc::from([
+            seen("cpu-gemm", 0, true),
+            seen("cpu-stream", 0, true),
+            seen("cpu-burn", 6, true),
+            seen("disk", 41, true),
+            seen("net-loopback", 2, false),
+            seen("collect/identity", 0, true),
+            seen("collect/cpu", 0, true),
+        ]),
+        metrics: node.verdicts.iter().map(metric).collect(),
+        incidents: Arc::from([
+            incident(3, None, "network", "link down on eth1"),
+            incident(31, Some(16), "cpu_memory", "uncorrectable memory error"),
+            incident(77, Some(210), "power_thermal", "PSU 2 replaced"),
         ]),
     }
 }

@@ -6,7 +6,8 @@ use crate::risk::{Category, Incident};
 
 /// Incidents of a CSV text with a header. Needed: `node` and a start (`start_h` in hours, `start_day` in days, or
 /// `start` as `2024-03-30T07:00:00`). Read where present: the end in the same spelling (empty: still open),
-/// `category` or `class`, `reason` or `desc`, `source`, `who`. Written times become hours since 1970.
+/// `category` or `class`, `reason` or `desc`, `source`, `who`, `found_by` (benchmarks by `;`, `none` when they ran and
+/// none showed it). Written times become hours since 1970.
 ///
 /// # Errors
 /// When the text is too long or its header lacks a needed column. Single unreadable lines are listed in
@@ -45,6 +46,7 @@ struct Header {
     reason: Option<usize>,
     source: Option<usize>,
     who: Option<usize>,
+    found_by: Option<usize>,
 }
 
 impl Header {
@@ -68,6 +70,7 @@ impl Header {
             reason: at(&["reason", "desc"]),
             source: at(&["source"]),
             who: at(&["who", "user"]),
+            found_by: at(&["found_by"]),
         })
     }
 
@@ -90,6 +93,7 @@ impl Header {
             reason: text(self.reason).to_owned(),
             source: if text(self.source).is_empty() { "csv" } else { text(self.source) }.to_owned(),
             who: text(self.who).to_owned(),
+            found_by: finders(text(self.found_by)),
         };
         incident.check().map_err(|why| fail(why.to_string()))?;
         Ok(incident)
@@ -101,6 +105,15 @@ impl Header {
             Unit::Days => text.parse::<f64>().ok().map(|d| d * 24.0),
             Unit::Written => stamp::hours(text),
         }
+    }
+}
+
+fn finders(text: &str) -> Option<Vec<String>> {
+    let names = || text.split(';').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+    match text {
+        "" => None,
+        "none" => Some(Vec::new()),
+        _ => Some(names().collect()),
     }
 }
 
@@ -123,6 +136,14 @@ mod tests {
         assert_eq!(parsed.incidents[1].category, Category::Network);
         assert_eq!(parsed.errors.iter().map(|e| e.line).collect::<Vec<_>>(), [3, 4, 6]);
         assert_eq!(parsed.refused, 3);
+    }
+
+    #[test]
+    fn who_found_it_is_told_apart_from_nobody_looked() {
+        let text = "node,start_h,found_by\na,1,disk; cpu-gemm\nb,2,none\nc,3,\n";
+        let found: Vec<_> = csv_incidents(text, Limits::default()).unwrap().incidents;
+        let found: Vec<_> = found.into_iter().map(|i| i.found_by).collect();
+        assert_eq!(found, [Some(vec!["disk".to_owned(), "cpu-gemm".to_owned()]), Some(vec![]), None]);
     }
 
     #[test]

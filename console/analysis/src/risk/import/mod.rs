@@ -13,4 +13,5 @@ pub use csv_log::csv_incidents;
 pub use json_log::json_incidents;
 pub use line::{Limits, LineError, Parsed};
 pub use sacctmgr::sacctmgr_events;
+pub use stamp::hours;
 pub use survival_file::{Columns, SurvivalFile, survival_file};

@@ -73,6 +73,7 @@ impl Columns {
             reason: text(self.reason).to_owned(),
             source: "sacctmgr".to_owned(),
             who: text(self.user).to_owned(),
+            found_by: None,
         };
         incident.check().map_err(|why| why.to_string())?;
         Ok(Some(incident))

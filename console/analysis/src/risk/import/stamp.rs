@@ -2,7 +2,8 @@
 
 /// Hours since the Unix epoch of `2024-03-30T07:05:09`, also with a blank for the `T`, without seconds, and with
 /// `Z` or an offset such as `+02:00`; without either the text is taken as UTC. None when it is no such time.
-pub(super) fn hours(text: &str) -> Option<f64> {
+#[must_use]
+pub fn hours(text: &str) -> Option<f64> {
     let text = text.trim();
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let mut date = date.splitn(3, '-').map(str::parse::<i64>);

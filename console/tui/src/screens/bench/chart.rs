@@ -29,7 +29,8 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRo
     }
     legend(ui, metric, &entries, buffer, area);
     let lines = entries.iter().map(|e| Line { points: e.points, style: ui.theme.style(e.role), tag: e.tag }).collect();
-    let plot = Plot { theme: &ui.theme, unit: metric.unit, band: metric.peers.as_ref(), lines };
+    let show = |x: f64| metric.unit.show(x);
+    let plot = Plot { theme: &ui.theme, show: &show, start: 0.0, band: metric.peers.as_ref(), lines };
     plot.draw(buffer, Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area });
 }
 

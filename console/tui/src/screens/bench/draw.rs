@@ -6,7 +6,7 @@ use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
 use crate::judgement::{State, Status, status_about, status_word};
-use crate::screens::bench::{Pane, chart, scores};
+use crate::screens::bench::{Pane, chart, scores, what_if};
 use crate::snapshot::{MetricRow, Snapshot};
 use crate::text::{cut, elide, similarity, width};
 use crate::theme::Role;
@@ -85,7 +85,14 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRow), buffe
     let top = inner.y + 3;
     let height = inner.bottom().saturating_sub(top + list);
     chart::draw(ui, snapshot, (at, metric), buffer, Rect { y: top, height, ..inner });
-    scores::draw(ui, snapshot, metric, buffer, Rect { y: top + height, height: list, ..inner });
+    let below = Rect { y: top + height, height: list, ..inner };
+    match &ui.bench.terms {
+        None => scores::draw(ui, snapshot, metric, buffer, below),
+        Some(terms) => {
+            what_if::banner(ui, metric, terms, buffer, Rect { y: inner.y + 2, height: 1, ..inner });
+            what_if::flips(ui, snapshot, terms, buffer, below);
+        }
+    }
 }
 
 /// Two lines: what the criterion is worth, and its numbers.

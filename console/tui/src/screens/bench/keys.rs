@@ -4,7 +4,7 @@ use crate::intent::{Export, Intent};
 use crate::judgement::status_word;
 use crate::keymap::{Action, Motion};
 use crate::screens::Screen;
-use crate::screens::bench::Pane;
+use crate::screens::bench::{Pane, what_if};
 use crate::snapshot::{MetricRow, Snapshot};
 use crate::ui::Ui;
 use crate::widgets::Cursor;
@@ -26,6 +26,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
         }
         (Action::Pane, Pane::Nodes) => ui.bench.pane = Pane::Metrics,
         (Action::Open, Pane::Nodes) if ui.selected.is_some() => ui.show(Screen::Node),
+        (Action::Try(term), _) => return what_if::turn(ui, snapshot, term),
         (Action::Mark, _) => {
             if let Some((name, _)) = ui.selected.clone()
                 && !ui.marks.remove(&name)

@@ -5,7 +5,9 @@ mod draw;
 mod keys;
 mod scores;
 mod state;
+mod what_if;
 
 pub(crate) use draw::draw;
 pub(crate) use keys::{act, open_metric};
 pub(crate) use state::{Pane, State, settle};
+pub(crate) use what_if::restore;

@@ -2,7 +2,7 @@
 
 use muster_wire::MetricId;
 
-use crate::snapshot::{MetricRow, Snapshot};
+use crate::snapshot::{MetricRow, Snapshot, Terms};
 use crate::ui::Ui;
 use crate::widgets::Cursor;
 
@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) pane: Pane,
     pub(crate) metrics: Cursor,
     pub(crate) nodes: Cursor,
+    /// Terms that are tried instead of those in force.
+    pub(crate) terms: Option<Terms>,
     /// The cursor follows the metric, not the row.
     pub(crate) chosen: Option<MetricId>,
 }

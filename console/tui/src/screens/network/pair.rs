@@ -100,16 +100,12 @@ fn plot(ui: &Ui, network: &Network, pair: &Pair, (buffer, area): (&mut Buffer, R
     let text = "CDF: A there, B back, U usual at this distance";
     put(buffer, (area.x, area.y), area.width, text, ui.theme.style(Role::Dim));
     let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    Plot { theme: &ui.theme, unit: unit(network), band: None, lines }.draw(buffer, area);
+    Plot { theme: &ui.theme, show: &|x| show(network, x), start: 0.0, band: None, lines }.draw(buffer, area);
 }
 
 /// A value with its unit; bare where the unit is not known.
 pub(crate) fn show(network: &Network, value: f64) -> String {
-    unit(network).show(value)
-}
-
-pub(crate) fn unit(network: &Network) -> Unit {
-    network.unit.unwrap_or(Unit::Count)
+    network.unit.unwrap_or(Unit::Count).show(value)
 }
 
 /// The middle value, of an even number the mean of the two.

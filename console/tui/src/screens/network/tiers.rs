@@ -44,6 +44,6 @@ pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) 
     let rest = Rect { y: inner.y + used, height: inner.height.saturating_sub(used), ..inner };
     let lines = tiers.map(|((t, tag), role)| Line { points: &t.curve, style: theme.style(role), tag }).collect();
     if rest.height >= 5 {
-        Plot { theme, unit: pair::unit(network), band: None, lines }.draw(buffer, rest);
+        Plot { theme, show: &|x| pair::show(network, x), start: 0.0, band: None, lines }.draw(buffer, rest);
     }
 }

@@ -15,6 +15,8 @@ use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// From this width on facts and log stand beside the verdicts.
 const WIDE: u16 = 120;
+/// Rows that a pane beside the verdicts has at least.
+const LEAST: u16 = 9;
 /// Lines of reasons shown at most on a terminal of 24 rows.
 const REASONS: usize = 4;
 
@@ -35,23 +37,30 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     }
     let left = Rect { width: area.width * 3 / 5, ..rest };
     let right = Rect { x: rest.x + left.width, width: rest.width - left.width, ..rest };
-    let facts = Rect { height: right.height / 2, ..right };
-    let log = Rect { y: right.y + facts.height, height: right.height - facts.height, ..right };
     panes::draw(ui, snapshot, node, Pane::Verdicts, (buffer, left));
-    panes::draw(ui, snapshot, node, Pane::Facts, (buffer, facts));
-    panes::draw(ui, snapshot, node, Pane::Log, (buffer, log));
+    for (pane, area) in beside(ui.node.pane, right) {
+        panes::draw(ui, snapshot, node, pane, (buffer, area));
+    }
+}
+
+/// As many panes as `right` has room for, among them `chosen`.
+fn beside(chosen: Pane, right: Rect) -> Vec<(Pane, Rect)> {
+    let count = (right.height / LEAST).clamp(1, Pane::BESIDE.len() as u16);
+    let at = Pane::BESIDE.iter().position(|p| *p == chosen).unwrap_or(0);
+    let first = (at + 1).saturating_sub(count.into());
+    let shown = Pane::BESIDE[first..first + usize::from(count)].iter().zip(0..count);
+    let edge = |i: u16| right.height * i / count;
+    shown.map(|(pane, i)| (*pane, Rect { y: right.y + edge(i), height: edge(i + 1) - edge(i), ..right })).collect()
 }
 
 /// Rows in view of the pane that has the keys.
 pub(crate) fn page(ui: &Ui, node: &NodeRow) -> usize {
     let rest = ui.size.height.saturating_sub(4 + head_height(ui, node));
-    let height = match (ui.node.pane, ui.size.width < WIDE) {
-        (Pane::Verdicts, _) | (_, true) => rest,
-        (Pane::Facts, false) => rest / 2,
-        (Pane::Log, false) => rest - rest / 2,
-    };
-    let extra = if ui.node.pane == Pane::Verdicts { panes::VERDICT_EXTRA } else { 0 };
-    usize::from(height.saturating_sub(2 + extra))
+    let pane = ui.node.pane;
+    let column = Rect { height: rest, ..Rect::default() };
+    let own = beside(pane, column).into_iter().find(|(p, _)| *p == pane).filter(|_| ui.size.width >= WIDE);
+    let height = own.map_or(rest, |(_, area)| area.height);
+    usize::from(height.saturating_sub(2 + panes::extra(pane)))
 }
 
 fn head_height(ui: &Ui, node: &NodeRow) -> u16 {

@@ -4,7 +4,7 @@ use crate::intent::{Export, Intent};
 use crate::keymap::{Action, Motion};
 use crate::screens::bench;
 use crate::screens::fleet;
-use crate::screens::node::{Pane, State, draw};
+use crate::screens::node::{Pane, State, draw, panes};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -13,20 +13,15 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
     let Some((_, node)) = ui.selected_row(snapshot) else { return Vec::new() };
     match action {
         Action::Move(motion) => {
-            let log = snapshot.focus.as_deref().filter(|f| f.node == node.name).map_or(0, |f| f.log.len());
-            let len = match ui.node.pane {
-                Pane::Verdicts => node.verdicts.len(),
-                Pane::Facts => node.facts.len(),
-                Pane::Log => log,
-            };
+            let len = panes::len(snapshot, node, ui.node.pane);
             let page = draw::page(ui, node);
-            ui.node.cursor().go(motion, len, page);
+            ui.node.cursor_mut().go(motion, len, page);
         }
         Action::Pane => ui.node.pane = ui.node.pane.next(),
         Action::NextNode => step(ui, Motion::Down, snapshot),
         Action::PreviousNode => step(ui, Motion::Up, snapshot),
         Action::Open => {
-            if let Some(verdict) = node.verdicts.get(ui.node.verdicts.at) {
+            if let Some(verdict) = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at) {
                 bench::open_metric(ui, snapshot, verdict.metric);
             }
         }
@@ -37,8 +32,9 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             }
         }
         Action::Copy => {
-            let fact = node.facts.get(ui.node.facts.at).map(|f| format!("{} {}: {}", node.name, f.key, f.value));
-            let verdict = node.verdicts.get(ui.node.verdicts.at).map(|v| v.reason.clone());
+            let fact =
+                node.facts.get(ui.node.cursor(Pane::Facts).at).map(|f| format!("{} {}: {}", node.name, f.key, f.value));
+            let verdict = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at).map(|v| v.reason.clone());
             let text = if ui.node.pane == Pane::Facts { fact } else { verdict };
             return vec![Intent::Copy(text.unwrap_or_else(|| node.name.clone()))];
         }

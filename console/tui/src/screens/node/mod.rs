@@ -1,8 +1,11 @@
 //! One node: what it is, how it was judged, by which numbers, and what it said.
 
+mod coverage;
 mod draw;
 mod keys;
+mod more;
 mod panes;
+mod passport;
 mod state;
 
 pub(crate) use draw::draw;

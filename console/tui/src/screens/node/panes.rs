@@ -1,4 +1,4 @@
-//! The node's lists: verdicts against its peers, facts, its log.
+//! The node's lists in their borders: verdicts against its peers, facts, its log, and those of `more`.
 
 use muster_wire::Level;
 use ratatui::buffer::Buffer;
@@ -7,26 +7,49 @@ use ratatui::style::{Color, Style};
 use ratatui::widgets::Widget;
 
 use crate::judgement::word;
-use crate::screens::node::Pane;
-use crate::snapshot::{Focus, NodeRow, Snapshot, VerdictRow};
-use crate::text::{cut, elide, percent, similarity, whole_age, wrap};
+use crate::screens::node::{Pane, more, passport};
+use crate::snapshot::{Focus, IncidentRow, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
+use crate::text::{counted, cut, elide, percent, similarity, whole_age, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{Cursor, block, put, put_right, spark};
 
-/// Rows of the verdicts' pane that are not verdicts: the column header and the chosen verdict's reason.
-pub(crate) const VERDICT_EXTRA: u16 = 3;
+/// Rows of the verdicts' pane that are not verdicts: the column header, the chosen verdict's reason and its past.
+const VERDICT_EXTRA: u16 = 4;
+
+/// Rows of a pane that are not lines of its list.
+pub(crate) const fn extra(pane: Pane) -> u16 {
+    match pane {
+        Pane::Verdicts => VERDICT_EXTRA,
+        // The timeline.
+        Pane::Incidents => 1,
+        _ => 0,
+    }
+}
+
+fn focus_of<'s>(snapshot: &'s Snapshot, node: &NodeRow) -> Option<&'s Focus> {
+    snapshot.focus.as_deref().filter(|f| f.node == node.name)
+}
+
+/// Lines of a pane's list.
+pub(crate) fn len(snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> usize {
+    let focus = focus_of(snapshot, node);
+    match pane {
+        Pane::Verdicts => node.verdicts.len(),
+        Pane::Passport => passport::fields(node).len(),
+        Pane::Coverage => more::covered(snapshot, node, focus).len(),
+        Pane::Incidents => incidents(focus).len(),
+        Pane::Facts => node.facts.len(),
+        Pane::Log => focus.map_or(0, |f| f.log.len()),
+    }
+}
 
 /// Draws one pane.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, area): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
     let here = ui.node.pane == pane;
-    let focus = snapshot.focus.as_deref().filter(|f| f.node == node.name);
-    let (cursor, len) = match pane {
-        Pane::Verdicts => (ui.node.verdicts, node.verdicts.len()),
-        Pane::Facts => (ui.node.facts, node.facts.len()),
-        Pane::Log => (ui.node.log, focus.map_or(0, |f| f.log.len())),
-    };
+    let focus = focus_of(snapshot, node);
+    let (cursor, len) = (ui.node.cursor(pane), len(snapshot, node, pane));
     let note = if len == 0 { String::new() } else { format!("{}/{len}", cursor.at.min(len - 1) + 1) };
     let title = if here { format!("{} {}", theme.pick("▸", ">"), pane.title()) } else { pane.title().to_owned() };
     let block = block(theme, area, &title, &note);
@@ -39,6 +62,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
     match pane {
         Pane::Verdicts => verdicts(ui, snapshot, node, focus, (buffer, inner)),
         Pane::Facts => facts(ui, node, (buffer, inner)),
+        Pane::Passport | Pane::Coverage | Pane::Incidents => lines(ui, snapshot, node, pane, (buffer, inner)),
         Pane::Log => log(ui, snapshot, focus, (buffer, inner)),
     }
 }
@@ -46,7 +70,10 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
 const fn nothing(pane: Pane, focus: Option<&Focus>) -> &'static str {
     match (pane, focus) {
         (Pane::Verdicts, _) => "Nothing was measured here yet; R runs a playbook.",
-        (Pane::Facts, _) => "No collector has reported yet.",
+        (Pane::Facts | Pane::Passport, _) => "No collector has reported yet; R runs a playbook.",
+        (Pane::Coverage, _) => "There is nothing to cover.",
+        (Pane::Incidents, Some(focus)) if focus.past.is_some() => "It has had no incident that is known.",
+        (Pane::Incidents, _) => "Reading its past.",
         (Pane::Log, Some(_)) => "It has said nothing yet.",
         (Pane::Log, None) => "Reading its log.",
     }
@@ -82,17 +109,63 @@ fn verdicts(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>,
     let titles = ["state", "metric", "value", "vs peers", "similar", if at.spark > 8 { "its series" } else { "" }];
     columns(buffer, inner, inner.y, &at, &titles.map(|t| (t.to_owned(), head)));
     let height = inner.height.saturating_sub(VERDICT_EXTRA);
-    let window = ui.node.verdicts.window(node.verdicts.len(), height.into());
+    let window = ui.node.cursor(Pane::Verdicts).window(node.verdicts.len(), height.into());
     for (y, row) in (inner.y + 1..inner.y + 1 + height).zip(window) {
         let verdict = &node.verdicts[row];
         columns(buffer, inner, y, &at, &verdict_cells(ui, snapshot, verdict, focus, &at));
-        select(ui, Pane::Verdicts, ui.node.verdicts, row, (buffer, Rect { y, height: 1, ..inner }));
+        select(ui, Pane::Verdicts, ui.node.cursor(Pane::Verdicts), row, (buffer, Rect { y, height: 1, ..inner }));
     }
-    if let Some(verdict) = node.verdicts.get(ui.node.verdicts.at) {
+    if let Some(verdict) = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at) {
         let reason = wrap(&verdict.reason, inner.width.into());
-        for (y, line) in (inner.bottom() - 2..inner.bottom()).zip(reason) {
+        for (y, line) in (inner.bottom() - 3..inner.bottom() - 1).zip(reason) {
             put(buffer, (inner.x, y), inner.width, &line, theme.style(Role::Text));
         }
+        let past = past_of(ui, snapshot, verdict, focus, inner.width.into());
+        put(buffer, (inner.x, inner.bottom() - 1), inner.width, &past, theme.style(Role::Dim));
+    }
+}
+
+/// The chosen metric over stored runs, in one line.
+fn past_of(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Focus>, room: usize) -> String {
+    let found = snapshot.metrics.get(verdict.metric).and_then(|m| Some((m, history(focus?, m)?)));
+    let Some((metric, past)) = found else { return "no older run has it".to_owned() };
+    let medians: Vec<f64> = past.medians.iter().map(|(_, v)| *v).collect();
+    let ends = medians
+        .first()
+        .zip(medians.last())
+        .map_or(String::new(), |(first, last)| format!("{} to {}", metric.unit.show(*first), metric.unit.show(*last)));
+    let text = format!("{}: {ends} ", counted(medians.len(), "stored run", "stored runs"));
+    let left = room.saturating_sub(text.len()).min(48);
+    text + &spark(&medians, left, ui.theme.is_ascii())
+}
+
+fn incidents(focus: Option<&Focus>) -> &[IncidentRow] {
+    focus.and_then(|f| f.past.as_deref()).map_or(&[], |p| &p.incidents)
+}
+
+fn history<'f>(focus: &'f Focus, metric: &MetricRow) -> Option<&'f MetricPast> {
+    focus.past.as_deref()?.metrics.iter().find(|m| m.metric == metric.id)
+}
+
+/// The lists that have one kind of line each.
+fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, inner): (&mut Buffer, Rect)) {
+    let focus = focus_of(snapshot, node);
+    let (fields, covered) = (passport::fields(node), more::covered(snapshot, node, focus));
+    let incidents = incidents(focus);
+    let cursor = ui.node.cursor(pane);
+    let height = inner.height.saturating_sub(extra(pane));
+    for (y, row) in (inner.y..inner.y + height).zip(cursor.window(len(snapshot, node, pane), height.into())) {
+        let line = Rect { y, height: 1, ..inner };
+        match pane {
+            Pane::Passport => more::passport(ui, &fields, row, (buffer, line)),
+            Pane::Coverage => more::coverage(ui, snapshot, &covered[row], (buffer, line)),
+            _ => more::incident(ui, snapshot, &incidents[row], (buffer, line)),
+        }
+        select(ui, pane, cursor, row, (buffer, line));
+    }
+    if pane == Pane::Incidents {
+        let bars = more::timeline(ui, snapshot, incidents, usize::from(inner.width).saturating_sub(9));
+        put(buffer, (inner.x, inner.bottom() - 1), inner.width, &format!("90 days {bars}"), ui.theme.style(Role::Dim));
     }
 }
 
@@ -137,7 +210,7 @@ fn verdict_cells(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Opti
 fn facts(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
     let keys = (inner.width / 2).min(32);
-    let window = ui.node.facts.window(node.facts.len(), inner.height.into());
+    let window = ui.node.cursor(Pane::Facts).window(node.facts.len(), inner.height.into());
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let fact = &node.facts[row];
         let key = elide(&format!("{} {}", fact.collector, fact.key), keys.into(), theme.is_ascii());
@@ -145,7 +218,7 @@ fn facts(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
         let room = inner.width.saturating_sub(keys + 1);
         let role = if fact.known { Role::Text } else { Role::Dim };
         put(buffer, (inner.x + keys + 1, y), room, &cut(&fact.value, room.into(), theme.is_ascii()), theme.style(role));
-        select(ui, Pane::Facts, ui.node.facts, row, (buffer, Rect { y, height: 1, ..inner }));
+        select(ui, Pane::Facts, ui.node.cursor(Pane::Facts), row, (buffer, Rect { y, height: 1, ..inner }));
     }
 }
 
@@ -153,7 +226,7 @@ fn log(ui: &Ui, snapshot: &Snapshot, focus: Option<&Focus>, (buffer, inner): (&m
     let Some(focus) = focus else { return };
     let theme = &ui.theme;
     // Newest first: what a node said last is what one asks for.
-    let window = ui.node.log.window(focus.log.len(), inner.height.into());
+    let window = ui.node.cursor(Pane::Log).window(focus.log.len(), inner.height.into());
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let line = &focus.log[focus.log.len() - 1 - row];
         let (word, role) = match line.level {
@@ -167,6 +240,6 @@ fn log(ui: &Ui, snapshot: &Snapshot, focus: Option<&Focus>, (buffer, inner): (&m
         put(buffer, (inner.x + 7, y), 5, word, theme.style(role));
         let room = inner.width.saturating_sub(13);
         put(buffer, (inner.x + 13, y), room, &cut(&line.text, room.into(), theme.is_ascii()), theme.style(Role::Text));
-        select(ui, Pane::Log, ui.node.log, row, (buffer, Rect { y, height: 1, ..inner }));
+        select(ui, Pane::Log, ui.node.cursor(Pane::Log), row, (buffer, Rect { y, height: 1, ..inner }));
     }
 }

@@ -7,22 +7,28 @@ use crate::widgets::Cursor;
 pub(crate) enum Pane {
     #[default]
     Verdicts,
+    Passport,
+    Coverage,
+    Incidents,
     Facts,
     Log,
 }
 
 impl Pane {
-    pub(crate) const fn next(self) -> Self {
-        match self {
-            Self::Verdicts => Self::Facts,
-            Self::Facts => Self::Log,
-            Self::Log => Self::Verdicts,
-        }
+    /// Those that stand beside the verdicts where there is room, in the order of importance.
+    pub(crate) const BESIDE: [Self; 5] = [Self::Passport, Self::Coverage, Self::Incidents, Self::Facts, Self::Log];
+
+    pub(crate) fn next(self) -> Self {
+        let at = Self::BESIDE.iter().position(|p| *p == self).map_or(0, |at| at + 1);
+        Self::BESIDE.get(at).copied().unwrap_or(Self::Verdicts)
     }
 
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Verdicts => "Verdicts",
+            Self::Passport => "Passport",
+            Self::Coverage => "Coverage",
+            Self::Incidents => "Incidents",
             Self::Facts => "Facts",
             Self::Log => "Its log",
         }
@@ -33,17 +39,17 @@ impl Pane {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) pane: Pane,
-    pub(crate) verdicts: Cursor,
-    pub(crate) facts: Cursor,
-    pub(crate) log: Cursor,
+    pub(super) cursors: [Cursor; 6],
 }
 
 impl State {
-    pub(crate) const fn cursor(&mut self) -> &mut Cursor {
-        match self.pane {
-            Pane::Verdicts => &mut self.verdicts,
-            Pane::Facts => &mut self.facts,
-            Pane::Log => &mut self.log,
-        }
+    /// The cursor of a pane.
+    pub(crate) const fn cursor(&self, pane: Pane) -> Cursor {
+        self.cursors[pane as usize]
+    }
+
+    /// The cursor of the pane that has the keys.
+    pub(crate) const fn cursor_mut(&mut self) -> &mut Cursor {
+        &mut self.cursors[self.pane as usize]
     }
 }

@@ -1,0 +1,114 @@
+//! What the checks of one node come to: sentences about it, and its part of the document.
+
+use std::collections::BTreeMap;
+
+use muster_analysis::State;
+use muster_analysis::checks::{CheckResult, Severity};
+use muster_wire::{clean, limits};
+
+use super::{CheckReport, NodeFindings};
+
+/// Ids named in one sentence about checks without an answer.
+const NAMED: usize = 4;
+
+/// States and sentences: one for every bad answer, one for all checks that have none for the same reason.
+pub(super) fn told(findings: &NodeFindings) -> Vec<(State, String)> {
+    let node = &findings.node;
+    let mut told: Vec<(State, String)> = Vec::new();
+    let mut silent: BTreeMap<(State, &str), Vec<&str>> = BTreeMap::new();
+    for result in &findings.checks {
+        match result.weight() {
+            State::Fail | State::Warn => told.push((result.found.state, result.sentence(node))),
+            state @ (State::Unknown | State::NotRun) => {
+                silent.entry((state, &result.found.said)).or_default().push(result.check.id);
+            }
+            State::Pass | State::NotApplicable => {}
+        }
+    }
+    // Critical ones come first, whatever the order they were asked in: a warning must not hide a failure.
+    told.sort_by_key(|(state, _)| std::cmp::Reverse(*state));
+    let lost = findings.troubles.iter().any(|(state, _)| *state >= State::Unknown);
+    for ((state, why), ids) in silent {
+        // A node that was not reached says why itself.
+        let sentence = if state == State::NotRun && lost { String::new() } else { undecided(node, &ids, why) };
+        told.push((state, sentence));
+    }
+    let best = findings.checks.iter().map(|result| result.found.state).filter(|state| *state <= State::Pass).max();
+    told.extend(best.map(|state| (state, String::new())));
+    told
+}
+
+fn undecided(node: &str, ids: &[&str], why: &str) -> String {
+    let more = if ids.len() > NAMED { format!(" and {} more", ids.len() - NAMED) } else { String::new() };
+    let (what, verb) = (ids[..ids.len().min(NAMED)].join(", "), if ids.len() == 1 { "has" } else { "have" });
+    format!("{node}: {what}{more} {verb} no answer: {why}")
+}
+
+/// Its part of the document. Texts are cleaned, since they may come from the node.
+pub(super) fn report(result: &CheckResult) -> CheckReport {
+    let open = result.check.severity != Severity::Info && result.found.state >= State::Unknown;
+    CheckReport {
+        id: result.check.id.to_owned(),
+        severity: result.check.severity,
+        state: result.found.state,
+        said: clean(&result.found.said, limits::TEXT_BYTES),
+        next: if open { result.check.next.to_owned() } else { String::new() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::checks::{Found, check};
+    use muster_wire::Profile;
+
+    use super::*;
+    use crate::report::{NodeReport, RunInfo, RunReport};
+
+    fn node(results: &[(&str, Found)], troubles: &[(State, &str)]) -> NodeReport {
+        let checks =
+            results.iter().map(|(id, found)| CheckResult { check: check(id).unwrap(), found: found.clone() }).collect();
+        let troubles = troubles.iter().map(|(state, why)| (*state, (*why).to_owned())).collect();
+        let findings = NodeFindings { node: "n1".to_owned(), checks, troubles, ..NodeFindings::default() };
+        RunReport::new(RunInfo::new("r", "cbd", Profile::Quick, 0, None), &[findings], &[]).nodes.remove(0)
+    }
+
+    #[test]
+    fn a_failing_critical_check_fails_the_node_with_its_sentence() {
+        let node = node(
+            &[
+                ("swap", Found::warn("1.0 GiB of swap")),
+                ("nic-mtu", Found::fail("eth0.mtu is 1400, 5 of 6 nodes have 1500")),
+            ],
+            &[],
+        );
+        assert_eq!(node.state, State::Fail);
+        assert_eq!(
+            node.reasons,
+            ["n1: nic-mtu: eth0.mtu is 1400, 5 of 6 nodes have 1500", "n1: swap: 1.0 GiB of swap"]
+        );
+        assert!(node.checks[1].next.starts_with("set the MTU"));
+    }
+
+    #[test]
+    fn checks_that_passed_or_do_not_apply_make_a_pass_and_checks_alone_can_do_so() {
+        let passed = node(&[("swap", Found::pass("no swap")), ("dimm-count", Found::not_applicable("none"))], &[]);
+        assert_eq!((passed.state, passed.reasons.len(), passed.checks[0].next.as_str()), (State::Pass, 0, ""));
+        assert_eq!(node(&[("dimm-count", Found::not_applicable("none"))], &[]).state, State::NotApplicable);
+    }
+
+    #[test]
+    fn a_critical_check_without_an_answer_keeps_the_node_from_passing_and_a_warning_does_not() {
+        let critical = node(&[("nic-mtu", Found::unknown("denied")), ("nic-speed", Found::unknown("denied"))], &[]);
+        assert_eq!(critical.state, State::Unknown);
+        assert_eq!(critical.reasons, ["n1: nic-mtu, nic-speed have no answer: denied"]);
+        let mild = node(&[("swap", Found::unknown("denied")), ("nic-mtu", Found::pass("same"))], &[]);
+        assert_eq!((mild.state, mild.reasons.len()), (State::Pass, 0));
+    }
+
+    #[test]
+    fn a_node_that_was_not_reached_says_so_and_not_which_checks_did_not_run() {
+        let not_run = Found { state: State::NotRun, said: "the nic collector did not run".to_owned() };
+        let lost = node(&[("nic-mtu", not_run)], &[(State::Unknown, "n1: link lost")]);
+        assert_eq!((lost.state, lost.reasons.as_slice()), (State::Unknown, &["n1: link lost".to_owned()][..]));
+    }
+}

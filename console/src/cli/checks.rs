@@ -1,0 +1,106 @@
+//! `muster checks`: which health and consistency checks there are.
+
+use clap::Subcommand;
+use muster_analysis::checks::{self, EXPECTATIONS, LIMITS, Severity};
+use serde::Serialize;
+
+use crate::exit::{Ended, PASS};
+use crate::out;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Every check: weight, what holds when it passes, where it comes from, what to do when it does not.
+    #[command(after_help = LIST)]
+    List {
+        /// One JSON document with limits and expectations.
+        #[arg(long)]
+        json: bool,
+        /// Only checks of these names or areas.
+        names: Vec<String>,
+    },
+}
+
+const LIST: &str = "\
+Examples:
+  muster checks list
+  muster checks list nic memory
+  muster checks list --json | jq '.checks[] | select(.severity == \"critical\") | .id'
+
+A playbook asks for checks by id or by area:
+  [[steps]]
+  id = \"look\"
+  check = [\"cpu\", \"nic-mtu\"]
+  limits = { clock_fail_s = 5 }
+  expect = { cpus = 192 }
+Labels of the inventory named as an expectation come before the playbook: labels = { cpus = \"192\" }";
+
+/// The `muster.checks` document.
+#[derive(Serialize)]
+struct Catalogue {
+    schema: &'static str,
+    version: u32,
+    checks: Vec<Entry>,
+    limits: Vec<Limit>,
+    expectations: Vec<Expectation>,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    id: &'static str,
+    area: &'static str,
+    title: &'static str,
+    severity: Severity,
+    source: &'static str,
+    next: &'static str,
+    needs: &'static [&'static str],
+}
+
+#[derive(Serialize)]
+struct Limit {
+    name: &'static str,
+    default: f64,
+    about: &'static str,
+}
+
+#[derive(Serialize)]
+struct Expectation {
+    name: &'static str,
+    about: &'static str,
+}
+
+/// Does it.
+pub fn run(action: &Action) -> Ended {
+    let Action::List { json, names } = action;
+    let wanted = |check: &checks::Check| names.is_empty() || names.iter().any(|n| n == check.id || n == check.area);
+    let chosen: Vec<&checks::Check> = checks::checks().filter(|check| wanted(check)).collect();
+    if *json {
+        out::json(&catalogue(&chosen))?;
+        return Ok(PASS);
+    }
+    let rows: Vec<Vec<String>> = chosen
+        .iter()
+        .map(|c| [c.id, c.severity.name(), c.area, c.title, c.source, c.next].map(str::to_owned).to_vec())
+        .collect();
+    out::line(&out::table(&["check", "severity", "area", "passes when", "source", "next step"], &rows))?;
+    Ok(PASS)
+}
+
+fn catalogue(chosen: &[&checks::Check]) -> Catalogue {
+    let entry = |c: &&checks::Check| Entry {
+        id: c.id,
+        area: c.area,
+        title: c.title,
+        severity: c.severity,
+        source: c.source,
+        next: c.next,
+        needs: c.needs,
+    };
+    Catalogue {
+        schema: "muster.checks",
+        version: 1,
+        checks: chosen.iter().map(entry).collect(),
+        limits: LIMITS.iter().map(|l| Limit { name: l.name, default: l.default, about: l.about }).collect(),
+        expectations: EXPECTATIONS.iter().map(|(name, about)| Expectation { name, about }).collect(),
+    }
+}

@@ -1,0 +1,83 @@
+//! `muster gate`: may a job start on these nodes? For a scheduler's prolog: decides without measuring anything.
+
+use clap::Args;
+use muster_analysis::selector::{Decision, Gate, Outcome, gate};
+use serde::Serialize;
+
+use super::Pick;
+use super::select::{Ask, From, basis};
+use crate::config::Config;
+use crate::exit::{Ended, FAIL, PASS, UNDECIDED, WARN};
+use crate::out;
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  muster gate -w \"$SLURM_JOB_NODELIST\" --job-hours 72
+  muster gate -w 'node[001-064]' --job-hours 24 --p0 0.3 --budget 10 --json
+
+Exit codes: 0 they may run, 1 they may after the named benchmarks (muster run regular runs them), 2 they must not,
+3 too little is known to say. With --budget a validation that takes longer is a 2.")]
+pub struct Options {
+    /// Which nodes.
+    #[command(flatten)]
+    pub pick: Pick,
+    /// About which job.
+    #[command(flatten)]
+    pub ask: Ask,
+    /// Where the history comes from.
+    #[command(flatten)]
+    pub from: From,
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    job_hours: f64,
+    p0: f64,
+    joint_risk: f64,
+    /// Nodes to validate first, the riskiest first.
+    validate: Vec<String>,
+    #[serde(flatten)]
+    decision: Decision,
+}
+
+/// Decides.
+pub fn run(options: &Options, config: &Config) -> Ended {
+    // The minutes a prolog has bound the decision, not the choice: a cheap half-validation would let a job through.
+    let ask = Ask { budget: None, ..options.ask.clone() }.question();
+    let basis = basis(&options.pick, &options.from, config, ask.job_hours)?;
+    let answer = basis.answer(&ask);
+    let out = basis.outlook.nodes().iter().filter(|n| n.down).map(|n| n.node.clone());
+    let (failed, down): (Vec<String>, Vec<String>) = out.partition(|node| basis.failed.contains(node));
+    let minutes = options.ask.budget.unwrap_or(f64::INFINITY);
+    let decision = gate(&Gate { failed: &failed, down: &down, selection: &answer.selection, minutes });
+    let code = match &decision {
+        Decision::Run { .. } => PASS,
+        Decision::Refuse { .. } => FAIL,
+        Decision::Validate { .. } if answer.selection.outcome == Outcome::LowConfidence => UNDECIDED,
+        Decision::Validate { .. } => WARN,
+    };
+    let (p0, joint_risk, validate) = (answer.p0, answer.joint, basis.validate(&answer));
+    let report =
+        Report { schema: "muster.gate", version: 1, job_hours: ask.job_hours, p0, joint_risk, validate, decision };
+    if options.json {
+        out::json(&report)?;
+    } else {
+        out::line(&sentence(&report.decision))?;
+    }
+    Ok(code)
+}
+
+fn sentence(decision: &Decision) -> String {
+    match decision {
+        Decision::Run { reason } => format!("run: {reason}"),
+        Decision::Validate { benchmarks, reason, .. } => format!("validate first: {}; {reason}", benchmarks.join(", ")),
+        Decision::Refuse { reason, .. } => format!("do not run: {reason}"),
+    }
+}

@@ -1,0 +1,339 @@
+//! `muster incidents`: when nodes could not be used, and why.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::{Args, Subcommand, ValueEnum};
+use muster_analysis::risk::Category;
+use muster_analysis::risk::import::{self, Limits, Parsed};
+use muster_playbook::report::rfc3339;
+use muster_store::{Incident, Store};
+use muster_wire::clean;
+use serde::Serialize;
+
+use super::Pick;
+use crate::config::Config;
+use crate::engine::{self, incidents};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
+use crate::{input, out, session};
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  muster incidents list -w 'n[001-016]' --open
+  muster incidents add -w n007 --category network --reason 'cable replaced' --start 2026-11-20T08:00 --end 2026-11-20T09:30
+  muster incidents close -w n007
+  sacctmgr show event -P start=2026-01-01 > events.txt && muster incidents import events.txt --format sacctmgr
+  muster incidents export --format csv > incidents.csv")]
+pub enum Action {
+    /// What is in the log.
+    List(List),
+    /// Record one incident per named node.
+    Add(Add),
+    /// End the open incidents of the named nodes.
+    Close(Close),
+    /// Take over a file; what the log knows already is not added again.
+    Import(Import),
+    /// The whole log, as import reads it.
+    Export {
+        /// Form of the output.
+        #[arg(long, value_enum, default_value_t = Form::Csv)]
+        format: Form,
+    },
+}
+
+/// Options of `list`.
+#[derive(Args, Debug)]
+pub struct List {
+    /// Which nodes; all when left out.
+    #[command(flatten)]
+    pub pick: Pick,
+    /// Only those that last.
+    #[arg(long)]
+    pub open: bool,
+    /// Only those that lasted or began after this time (UTC), such as 2026-11-01.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub since: Option<u64>,
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `add`.
+#[derive(Args, Debug)]
+pub struct Add {
+    /// On which nodes.
+    #[command(flatten)]
+    pub pick: Pick,
+    /// When it began (UTC unless it says otherwise); now when left out.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub start: Option<u64>,
+    /// When the node was usable again; it lasts when left out.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub end: Option<u64>,
+    /// What broke: gpu, nvlink, pcie, network, cpu_memory, disk, power_thermal, software; read from the reason when
+    /// left out.
+    #[arg(long, value_parser = category)]
+    pub category: Option<Category>,
+    /// In words.
+    #[arg(long, default_value = "")]
+    pub reason: String,
+    /// Benchmarks that show the defect; commas combine.
+    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',')]
+    pub found_by: Option<Vec<String>>,
+}
+
+/// Options of `close`.
+#[derive(Args, Debug)]
+pub struct Close {
+    /// Of which nodes.
+    #[command(flatten)]
+    pub pick: Pick,
+    /// When they ended; now when left out.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    pub at: Option<u64>,
+}
+
+/// Options of `import`.
+#[derive(Args, Debug)]
+pub struct Import {
+    /// File, or - for standard input.
+    pub file: PathBuf,
+    /// What the file is; by its name when left out (.csv, .json), else sacctmgr.
+    #[arg(long, value_enum)]
+    pub format: Option<Source>,
+    /// What hour 0 means in a file that counts hours or days.
+    #[arg(long, value_name = "TIME", value_parser = moment, default_value = "1970-01-01")]
+    pub origin: u64,
+    /// Hours by which the Slurm controller's clock lies east of UTC.
+    #[arg(long, value_name = "HOURS", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub zone: f64,
+}
+
+/// What a file of incidents is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Source {
+    /// Columns node, start and perhaps end, category, reason, source, who, found_by.
+    Csv,
+    /// An array, an object with `incidents`, or one object per line.
+    Json,
+    /// Output of `sacctmgr show event -P`.
+    Sacctmgr,
+}
+
+/// Form of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// One row per incident.
+    Csv,
+    /// The `muster.incidents` document.
+    Json,
+}
+
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    incidents: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    node: String,
+    /// Hours since 1970, as import reads them.
+    start_h: f64,
+    end_h: Option<f64>,
+    start: String,
+    end: Option<String>,
+    category: String,
+    reason: String,
+    source: String,
+    who: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    found_by: Option<Vec<String>>,
+}
+
+/// Does it.
+pub fn run(action: &Action, config: &Config) -> Ended {
+    match action {
+        Action::List(options) => list(options, config),
+        Action::Add(options) => add(options, config),
+        Action::Close(options) => close(options, config),
+        Action::Import(options) => import(options, config),
+        Action::Export { format } => {
+            let all = session::read_store(config)?.incidents().code(IO)?;
+            match format {
+                Form::Csv => out::line(csv(&all)?.trim_end())?,
+                Form::Json => out::json(&report(&all))?,
+            }
+            Ok(PASS)
+        }
+    }
+}
+
+fn moment(text: &str) -> Result<u64, String> {
+    let hours = import::hours(text).filter(|h| *h >= 0.0);
+    hours.map(|h| (h * 3.6e6).round() as u64).ok_or_else(|| format!("'{text}' is not a time; 2026-11-20T08:00 is one"))
+}
+
+fn category(text: &str) -> Result<Category, String> {
+    let known = Category::ALL.into_iter().find(|c| c.name() == text);
+    known.ok_or_else(|| format!("one of {}", Category::ALL.map(Category::name).join(", ")))
+}
+
+fn named(pick: &Pick, config: &Config) -> Result<Vec<String>, Problem> {
+    if pick.include.is_empty() {
+        return Err(Problem { code: USAGE, error: anyhow!("say which nodes: -w LIST") });
+    }
+    Ok(session::nodes(config, pick)?.into_iter().map(|n| n.name).collect())
+}
+
+fn list(options: &List, config: &Config) -> Ended {
+    let names = if options.pick.include.is_empty() { None } else { Some(named(&options.pick, config)?) };
+    let mut all = session::read_store(config)?.incidents().code(IO)?;
+    all.retain(|i| names.as_ref().is_none_or(|names| names.contains(&i.node)));
+    all.retain(|i| !options.open || i.end_ms.is_none());
+    all.retain(|i| options.since.is_none_or(|since| i.end_ms.is_none_or(|end| end >= since)));
+    if options.json {
+        out::json(&report(&all))?;
+        return Ok(PASS);
+    }
+    let rows: Vec<Vec<String>> = all
+        .iter()
+        .map(|i| {
+            let end = i.end_ms.map_or("lasts".to_owned(), rfc3339);
+            let found = i.found_by.as_ref().map_or(String::new(), |f| f.join(","));
+            vec![
+                i.node.clone(),
+                rfc3339(i.start_ms),
+                end,
+                i.category.clone(),
+                i.source.clone(),
+                found,
+                i.reason.clone(),
+            ]
+        })
+        .collect();
+    out::line(&out::table(&["node", "start", "end", "category", "source", "found by", "reason"], &rows))?;
+    Ok(PASS)
+}
+
+fn report(all: &[Incident]) -> Report {
+    let row = |i: &Incident| Row {
+        node: i.node.clone(),
+        start_h: incidents::hours(i.start_ms),
+        end_h: i.end_ms.map(incidents::hours),
+        start: rfc3339(i.start_ms),
+        end: i.end_ms.map(rfc3339),
+        category: i.category.clone(),
+        reason: i.reason.clone(),
+        source: i.source.clone(),
+        who: i.who.clone(),
+        found_by: i.found_by.clone(),
+    };
+    Report { schema: "muster.incidents", version: 1, incidents: all.iter().map(row).collect() }
+}
+
+fn csv(all: &[Incident]) -> Result<String, Problem> {
+    // Whole seconds would make another incident of one that began within a second.
+    let time = |ms: u64| rfc3339(ms).replace('Z', &format!(".{:03}Z", ms % 1000));
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(["node", "start", "end", "category", "reason", "source", "who", "found_by"]).code(IO)?;
+    for i in all {
+        let found = match i.found_by.as_deref() {
+            None => String::new(),
+            Some([]) => "none".to_owned(),
+            Some(names) => names.join(";"),
+        };
+        let end = i.end_ms.map_or(String::new(), time);
+        let start = time(i.start_ms);
+        csv.write_record([&i.node, &start, &end, &i.category, &i.reason, &i.source, &i.who, &found]).code(IO)?;
+    }
+    let bytes = csv.into_inner().map_err(|why| anyhow!("{why}")).code(IO)?;
+    String::from_utf8(bytes).code(IO)
+}
+
+fn add(options: &Add, config: &Config) -> Ended {
+    let start_ms = options.start.unwrap_or_else(engine::now_ms);
+    let reason = clean(&options.reason, 4096);
+    let category = options.category.unwrap_or_else(|| Category::guess(&reason));
+    let lines: Vec<Incident> = named(&options.pick, config)?
+        .into_iter()
+        .map(|node| Incident {
+            node,
+            start_ms,
+            end_ms: options.end,
+            category: category.name().to_owned(),
+            reason: reason.clone(),
+            source: "operator".to_owned(),
+            who: user(),
+            found_by: options.found_by.clone(),
+        })
+        .collect();
+    let added = session::write_store(config)?.record_incidents(&lines).code(USAGE)?;
+    out::line(&format!("{added} recorded"))?;
+    Ok(PASS)
+}
+
+fn close(options: &Close, config: &Config) -> Ended {
+    let names = named(&options.pick, config)?;
+    let at = options.at.unwrap_or_else(engine::now_ms);
+    let mut store = session::write_store(config)?;
+    let open = store.incidents().code(IO)?.into_iter().filter(|i| i.end_ms.is_none() && names.contains(&i.node));
+    let ended: Vec<Incident> = open.map(|i| Incident { end_ms: Some(at), ..i }).collect();
+    let closed = store.record_incidents(&ended).code(USAGE)?;
+    out::line(&format!("{closed} ended"))?;
+    Ok(PASS)
+}
+
+fn import(options: &Import, config: &Config) -> Ended {
+    let name = options.file.display().to_string();
+    let parsed = parse(options, &name)?;
+    for error in &parsed.errors {
+        eprintln!("{name}: {}", clean(&error.to_string(), 300));
+    }
+    let read = parsed.incidents.len();
+    let lines: Option<Vec<Incident>> = parsed.incidents.into_iter().map(|i| tidy(i, options)).collect();
+    let lines = lines.ok_or_else(|| anyhow!("{name}: a time lies before 1970; --origin says what hour 0 means"));
+    let added = session::write_store(config)?.record_incidents(&lines.code(CONFIG)?).code(CONFIG)?;
+    out::line(&format!("{read} incidents read, {added} new or changed, {} lines left out", parsed.refused))?;
+    Ok(PASS)
+}
+
+fn tidy(incident: muster_analysis::risk::Incident, options: &Import) -> Option<Incident> {
+    let mut line = incidents::kept(incident, incidents::hours(options.origin))?;
+    for text in [&mut line.node, &mut line.reason, &mut line.source, &mut line.who] {
+        *text = clean(text, 4096).trim().to_owned();
+    }
+    Some(line)
+}
+
+fn parse(options: &Import, name: &str) -> Result<Parsed, Problem> {
+    let text = if name == "-" {
+        let mut text = String::new();
+        std::io::stdin().lock().take(Limits::default().bytes as u64).read_to_string(&mut text).code(IO)?;
+        text
+    } else {
+        input::text(&options.file).code(CONFIG)?
+    };
+    let extension = options.file.extension().and_then(|e| e.to_str());
+    let format = options.format.unwrap_or(match extension {
+        Some("csv") => Source::Csv,
+        Some("json" | "jsonl" | "ndjson") => Source::Json,
+        _ => Source::Sacctmgr,
+    });
+    let limits = Limits::default();
+    match format {
+        Source::Csv => import::csv_incidents(&text, limits),
+        Source::Json => import::json_incidents(&text, limits),
+        Source::Sacctmgr => import::sacctmgr_events(&text, options.zone, limits),
+    }
+    .with_context(|| name.to_owned())
+    .code(CONFIG)
+}
+
+fn user() -> String {
+    clean(&std::env::var("USER").unwrap_or_default(), 64)
+}

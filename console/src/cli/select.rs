@@ -1,0 +1,212 @@
+//! `muster select`: which benchmarks should run on which nodes before a job, and why.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::Args;
+use muster_analysis::risk::Saved;
+use muster_analysis::risk::import::{Limits, csv_incidents};
+use muster_fleet::hostlist;
+use muster_playbook::Playbook;
+use muster_store::Store;
+use muster_tui::snapshot;
+
+use super::Pick;
+use crate::config::Config;
+use crate::engine::{self, Advice, Basis, Log, Measured};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
+use crate::{input, out, session};
+
+/// Playbook whose benchmarks the Selector chooses from.
+pub const REGULAR: &str = "regular";
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  muster select -w 'node[001-064]' --job-hours 72
+  muster select -w @rack7 --job-hours 24 --budget 10 --json
+  muster select --incidents log.csv --job-hours 168 --p0 0.2
+  muster run regular -w @rack7 --job-hours 24      runs what select picks
+
+Without --p0 the rule of expectations holds: a validation pays where an incident is expected before the job ends, that
+is above a joint risk of 0.63.")]
+pub struct Options {
+    /// Which nodes.
+    #[command(flatten)]
+    pub pick: Pick,
+    /// About which job.
+    #[command(flatten)]
+    pub ask: Ask,
+    /// Where the history comes from.
+    #[command(flatten)]
+    pub from: From,
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// About which job.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Ask {
+    /// Length of the job; 24 when left out.
+    #[arg(long, value_name = "HOURS", value_parser = positive)]
+    pub job_hours: Option<f64>,
+    /// Joint risk that may remain, 0 to 1; the rule of expectations when left out.
+    #[arg(long, value_name = "RISK", value_parser = share)]
+    pub p0: Option<f64>,
+    /// Minutes there are: the best coverage within them instead of the shortest time that reaches p0.
+    #[arg(long, value_name = "MINUTES", value_parser = positive)]
+    pub budget: Option<f64>,
+}
+
+impl Ask {
+    /// Whether any of it was given.
+    #[must_use]
+    pub const fn given(&self) -> bool {
+        self.job_hours.is_some() || self.p0.is_some() || self.budget.is_some()
+    }
+
+    /// The question.
+    #[must_use]
+    pub fn question(&self) -> snapshot::Ask {
+        snapshot::Ask { job_hours: self.job_hours.unwrap_or(24.0), budget_minutes: self.budget, p0: self.p0 }
+    }
+}
+
+/// Where the history comes from.
+#[derive(Args, Clone, Debug, Default)]
+pub struct From {
+    /// Incidents of this CSV instead of the database's.
+    #[arg(long, value_name = "FILE")]
+    pub incidents: Option<PathBuf>,
+    /// This saved model instead of the database's newest.
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+}
+
+pub(super) fn positive(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|v: &f64| *v > 0.0 && *v < 1e6).ok_or_else(|| "a number above 0".to_owned())
+}
+
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|v| (0.0..=1.0).contains(v)).ok_or_else(|| "a number from 0 to 1".to_owned())
+}
+
+/// Answers.
+pub fn run(options: &Options, config: &Config) -> Ended {
+    let ask = options.ask.question();
+    let basis = basis(&options.pick, &options.from, config, ask.job_hours)?;
+    let advice = Advice::new(&basis, &ask);
+    if options.json {
+        out::json(&advice)?;
+    } else {
+        print(&advice)?;
+    }
+    Ok(PASS)
+}
+
+/// What answers about a job of `hours` rest on.
+///
+/// # Errors
+/// When the nodes, the files or the database cannot be read.
+pub fn basis(pick: &Pick, from: &From, config: &Config, hours: f64) -> Result<Basis, Problem> {
+    let playbook = session::playbook(REGULAR)?;
+    let read = |file: &PathBuf| Ok::<_, Problem>((model_of(file)?, file.display().to_string()));
+    let given = from.model.as_ref().map(read).transpose()?;
+    let named = || Ok::<_, Problem>(session::nodes(config, pick)?.into_iter().map(|n| n.name).collect::<Vec<_>>());
+    let Some(file) = &from.incidents else {
+        return stored_basis(&*session::read_store(config)?, (&named()?, &playbook), given, vec![hours]);
+    };
+    let log = log_of(file, None, None)?;
+    let all = || log.history(&[]).nodes().map(|(name, _)| name.to_owned()).collect();
+    let names = if pick.include.is_empty() { all() } else { named()? };
+    if names.is_empty() {
+        return Err(Problem { code: USAGE, error: anyhow!("no node is named and the log has none") });
+    }
+    Basis::new(&log, &Measured::default(), given, (&names, &playbook), vec![hours]).code(CONFIG)
+}
+
+/// The same from the database alone: its log, its runs, and `given` or its newest model. Curves are kept at `times`.
+///
+/// # Errors
+/// When the database cannot be read.
+pub fn stored_basis(
+    store: &dyn Store,
+    (names, playbook): (&[String], &Playbook),
+    given: Option<(Saved, String)>,
+    times: Vec<f64>,
+) -> Result<Basis, Problem> {
+    let kept = || engine::saved(store).map(|kept| kept.map(|(model, version)| (model, format!("model {version}"))));
+    let saved = given.map_or_else(kept, |given| Ok(Some(given))).code(IO)?;
+    let measured = Measured::stored(store, playbook.profile).code(IO)?;
+    let log = Log::stored(store, engine::now_ms()).code(IO)?;
+    Basis::new(&log, &measured, saved, (names, playbook), times).code(CONFIG)
+}
+
+/// The incident log of a CSV file.
+///
+/// # Errors
+/// When it cannot be read; the message names file and line.
+pub fn log_of(file: &std::path::Path, nodes: Option<usize>, hours: Option<f64>) -> Result<Log, Problem> {
+    let name = file.display().to_string();
+    let parsed =
+        csv_incidents(&input::text(file).code(CONFIG)?, Limits::default()).context(name.clone()).code(CONFIG)?;
+    for error in &parsed.errors {
+        eprintln!("{name}: {}", muster_wire::clean(&error.to_string(), 300));
+    }
+    Ok(Log::of_file(parsed.incidents, nodes.unwrap_or(0), hours))
+}
+
+/// A model saved in a file.
+///
+/// # Errors
+/// When it cannot be read or is none.
+pub fn model_of(file: &std::path::Path) -> Result<Saved, Problem> {
+    let text = input::text(file).code(CONFIG)?;
+    Saved::from_json(&text).with_context(|| file.display().to_string()).code(CONFIG)
+}
+
+fn print(advice: &Advice) -> Result<(), Problem> {
+    let model = advice.model.name.unwrap_or("no model");
+    out::line(&format!(
+        "job of {} h on {} nodes: joint risk {:.2}, {:.2} may remain ({model}; {})",
+        advice.job_hours,
+        advice.nodes.len(),
+        advice.joint_risk,
+        advice.p0,
+        advice.model.reason
+    ))?;
+    out::line(&advice.selection.reason)?;
+    let picks: Vec<Vec<String>> = advice
+        .selection
+        .picks
+        .iter()
+        .map(|p| {
+            vec![p.benchmark.clone(), format!("{:.1}", p.minutes), format!("{:.3}", p.risk_after), p.reason.clone()]
+        })
+        .collect();
+    if !picks.is_empty() {
+        out::line(&format!("\n{}", out::table(&["benchmark", "minutes", "risk after", "why"], &picks)))?;
+        out::line(&format!("\non {}", hostlist::fold(advice.validate.iter().map(String::as_str))))?;
+    }
+    let rows: Vec<Vec<String>> = advice
+        .nodes
+        .iter()
+        .take(20)
+        .map(|n| {
+            let state = match (n.down, n.validate) {
+                (true, _) => "down",
+                (false, true) => "validate",
+                (false, false) => "",
+            };
+            let quiet = n.quiet_hours.map_or("-".to_owned(), |h| format!("{h:.0}"));
+            vec![n.node.clone(), format!("{:.3}", n.risk), n.incidents.to_string(), quiet, state.to_owned()]
+        })
+        .collect();
+    out::line(&format!("\n{}", out::table(&["node", "risk", "incidents", "quiet h", ""], &rows)))?;
+    let left = advice.nodes.len().saturating_sub(20);
+    if left > 0 {
+        out::line(&format!("and {left} less risky ones"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! What the checks of a run say: which were asked for, and their answers, always from the stored records.
+
+use std::collections::BTreeMap;
+
+use muster_analysis::checks::{self, CLOCK, CheckResult, NodeFacts, Policy, check};
+use muster_fleet::{Clock, Node};
+use muster_playbook::Plan;
+use muster_store::Record;
+use muster_wire::{Datum, Fact, Outcome, Reading, Unit};
+
+use super::LINK;
+use super::assess::{Latest, of_node};
+
+/// Begins the names of records that the console makes itself.
+const CONSOLE: &str = "console/";
+/// What is asked of a node: checks, limits, expectations, and the labels by which they are read.
+const ASKED: &str = "console/asked";
+/// How far a node's clock is from the console's.
+const OFFSET: &str = "console/clock";
+
+/// Whether a node did this work, rather than the console.
+#[must_use]
+pub fn is_work(work: &str) -> bool {
+    work != LINK && !work.starts_with(CONSOLE)
+}
+
+/// A record that the console makes of a node.
+pub fn noted(run: &str, node: &str, work: &str, facts: Vec<Fact>, at_ms: u64) -> Record {
+    Record {
+        run: run.to_owned(),
+        node: node.to_owned(),
+        work: work.to_owned(),
+        outcome: Outcome::Done,
+        at_ms,
+        elapsed_ns: 0,
+        series: Vec::new(),
+        facts,
+    }
+}
+
+fn fact(key: String, datum: Datum) -> Fact {
+    Fact { key, reading: Reading::Value(datum), unit: None }
+}
+
+/// What `plan` asks of each node, to be kept with the run: its verdicts must not change when the inventory or the
+/// playbook does. None without checks.
+#[must_use]
+pub fn asked(run: &str, plan: &Plan, nodes: &[Node], at_ms: u64) -> Vec<Record> {
+    let checks = plan.checks().join(" ");
+    if checks.is_empty() {
+        return Vec::new();
+    }
+    let mut common = vec![fact("checks".to_owned(), Datum::Text(checks))];
+    for (kind, changes) in ["limit", "expect"].into_iter().zip(plan.policy.changes()) {
+        common.extend(changes.iter().map(|(name, value)| fact(format!("{kind}.{name}"), Datum::Number(*value))));
+    }
+    let record = |node: &Node| {
+        let labels = node.labels.iter().map(|(name, value)| fact(format!("label.{name}"), Datum::Text(value.clone())));
+        noted(run, &node.name, ASKED, common.iter().cloned().chain(labels).collect(), at_ms)
+    };
+    nodes.iter().map(record).collect()
+}
+
+/// A measured offset as a record.
+#[must_use]
+pub fn offset(run: &str, node: &str, clock: &Clock, at_ms: u64) -> Record {
+    let seconds =
+        |key: &str, value: f64| Fact { unit: Some(Unit::Seconds), ..fact(key.to_owned(), Datum::Number(value)) };
+    let facts = vec![
+        seconds("offset", clock.offset_ns as f64 * 1e-9),
+        seconds("uncertainty", clock.uncertainty_ns as f64 * 1e-9),
+        fact("exchanges".to_owned(), Datum::Number(f64::from(clock.exchanges))),
+    ];
+    noted(run, node, OFFSET, facts, at_ms)
+}
+
+/// The answers of all checks that were asked for, per node.
+pub fn examine<'a>(nodes: &'a [String], latest: &Latest<'a>) -> BTreeMap<&'a str, Vec<CheckResult>> {
+    let (mut policy, mut ids) = (Policy::default(), Vec::new());
+    let mut known = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let mut facts = NodeFacts::new(node);
+        for record in of_node(latest, node) {
+            match record.work.as_str() {
+                ASKED => read(record, &mut facts, &mut policy, &mut ids),
+                OFFSET => facts.add(CLOCK, &record.outcome, &record.facts),
+                work => {
+                    if let Some(collector) = work.strip_prefix("collect/") {
+                        facts.add(collector, &record.outcome, &record.facts);
+                    }
+                }
+            }
+        }
+        known.push(facts);
+    }
+    // A check that this version no longer has cannot be answered.
+    let asked: Vec<_> = ids.iter().filter_map(|id| check(id)).collect();
+    if asked.is_empty() {
+        return BTreeMap::new();
+    }
+    let answers = checks::evaluate(&asked, &known, &policy);
+    nodes.iter().map(String::as_str).zip(answers).collect()
+}
+
+/// Takes back what [`asked`] wrote.
+fn read<'a>(record: &'a Record, node: &mut NodeFacts<'a>, policy: &mut Policy, ids: &mut Vec<&'a str>) {
+    for Fact { key, reading, .. } in &record.facts {
+        match (key.split_once('.'), reading.value()) {
+            (None, Some(Datum::Text(checks))) if key == "checks" && ids.is_empty() => ids.extend(checks.split(' ')),
+            (Some(("limit", name)), Some(Datum::Number(value))) => policy.set_limit(name, *value),
+            (Some(("expect", name)), Some(Datum::Number(value))) => policy.expect(name, *value),
+            (Some(("label", name)), Some(Datum::Text(value))) => drop(node.labels.insert(name, value)),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::State;
+    use muster_playbook::{Playbook, plan};
+
+    use super::*;
+
+    const BOOK: &str = "\
+name = \"b\"
+title = \"B\"
+profile = \"smoke\"
+[[steps]]
+id = \"look\"
+check = [\"nic-mtu\", \"time-offset\", \"cpu-threads\"]
+limits = { clock_fail_s = 60, clock_warn_s = 30 }
+expect = { cpus = 8 }
+";
+
+    fn nodes() -> Vec<Node> {
+        let node = |n: usize| Node { name: format!("n{n}"), ..Node::default() };
+        let mut nodes: Vec<Node> = (0..6).map(node).collect();
+        nodes[1].labels.insert("cpus".to_owned(), "4".to_owned());
+        nodes
+    }
+
+    fn collected(node: &Node, collector: &str, key: &str, value: f64) -> Record {
+        let facts = vec![fact(key.to_owned(), Datum::Number(value))];
+        noted("r", &node.name, &format!("collect/{collector}"), facts, 5)
+    }
+
+    #[test]
+    fn what_was_asked_is_kept_with_the_run_and_answered_from_its_records_alone() {
+        let nodes = nodes();
+        let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
+        let plan = plan(&Playbook::parse(BOOK, "b.toml").unwrap(), &names);
+        let mut records = asked("r", &plan, &nodes, 1);
+        for (place, node) in nodes.iter().enumerate() {
+            records.push(collected(node, "nic", "eth0.mtu", if place == 2 { 1400.0 } else { 1500.0 }));
+            records.push(collected(node, "cpu", "cpus.online", if place == 1 { 4.0 } else { 8.0 }));
+            let ahead = if place == 3 { 45_000_000_000 } else { 0 };
+            let clock = Clock { offset_ns: ahead, uncertainty_ns: 1_000_000, exchanges: 5 };
+            records.push(offset("r", &node.name, &clock, 5));
+        }
+        let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
+        let answers = examine(&names, &latest);
+        let bad: Vec<(&str, &str, State)> = answers
+            .iter()
+            .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.found.state)))
+            .filter(|(_, _, state)| *state != State::Pass)
+            .collect();
+        // 45 s are a warning here, since the playbook moved the limits; n1 has the CPUs that the inventory promises.
+        assert_eq!(bad, [("n2", "nic-mtu", State::Fail), ("n3", "time-offset", State::Warn)]);
+    }
+
+    #[test]
+    fn a_run_without_checks_has_no_answers() {
+        assert!(examine(&["n1".to_owned()], &Latest::new()).is_empty());
+        assert!(is_work("collect/nic") && is_work("disk") && !is_work(LINK) && !is_work(ASKED) && !is_work(OFFSET));
+    }
+}

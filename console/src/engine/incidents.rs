@@ -1,0 +1,187 @@
+//! From verdicts to the incident log: what a finished run adds to it, and which of its own incidents it ends.
+
+use std::collections::BTreeSet;
+
+use muster_analysis::risk::{Category, Incident};
+use muster_analysis::{State, resource_class};
+use muster_playbook::report::{NodeReport, RunReport};
+use muster_store::{Incident as Kept, Run, Summary};
+use muster_wire::{Outcome, benchmark};
+
+/// First word of the source of incidents that muster recorded itself; the run's id follows.
+pub const OWN: &str = "muster";
+const MS_PER_H: f64 = 3_600_000.0;
+
+/// Lines for the incident log after `run`, which has finished: one incident per failed node, unless the log knows it
+/// from this run already; and the end of muster's own open incidents on nodes that passed what had failed.
+#[must_use]
+pub fn incidents_of(run: &Run, report: &RunReport, works: &[Summary], known: &[Kept]) -> Vec<Kept> {
+    let source = format!("{OWN} {}", run.id);
+    let mut lines = Vec::new();
+    for node in &report.nodes {
+        let of_node = || known.iter().filter(|i| i.node == node.node);
+        match node.state {
+            State::Fail if !of_node().any(|i| i.source == source) => lines.push(failure(run, node, works, &source)),
+            State::Pass => {
+                let ended_ms = run.ended_ms.unwrap_or(run.started_ms);
+                let open = of_node().filter(|i| i.end_ms.is_none() && i.source.starts_with(OWN));
+                let overcome = open.filter(|i| i.start_ms < ended_ms && i.source != source && covered(i, run));
+                lines.extend(overcome.map(|i| Kept { end_ms: Some(ended_ms), ..i.clone() }));
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn covered(incident: &Kept, run: &Run) -> bool {
+    incident.found_by.iter().flatten().all(|benchmark| run.plan.contains(benchmark))
+}
+
+fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kept {
+    let benchmarks = finders(node, works);
+    let category = benchmarks.first().map_or(Category::Unknown, |b| category(b));
+    Kept {
+        node: node.node.clone(),
+        start_ms: run.started_ms,
+        end_ms: None,
+        category: category.name().to_owned(),
+        reason: node.reasons.first().cloned().unwrap_or_default(),
+        source: source.to_owned(),
+        who: OWN.to_owned(),
+        found_by: Some(benchmarks.into_iter().collect()),
+    }
+}
+
+/// Benchmarks that speak against the node: those with a failed verdict or that broke there, else those that warn.
+fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
+    let with = |state: State| {
+        let verdicts = node.verdicts.iter().filter(move |v| v.state == state);
+        verdicts.filter_map(|v| v.metric.split('/').next().map(str::to_owned))
+    };
+    let of_node = works.iter().filter(|w| w.node == node.node && benchmark(&w.work).is_some());
+    let broken = of_node.filter(|w| matches!(w.outcome, Outcome::Failed(_)));
+    let found: BTreeSet<String> = with(State::Fail).chain(broken.map(|w| w.work.clone())).collect();
+    if found.is_empty() { with(State::Warn).collect() } else { found }
+}
+
+/// What a benchmark's failure points at.
+fn category(benchmark: &str) -> Category {
+    match resource_class(benchmark) {
+        "cpu" | "mem" | "memory" => Category::CpuMemory,
+        "net" | "ib" | "rdma" => Category::Network,
+        other => Category::guess(other),
+    }
+}
+
+/// The incident as the analysis reads it, in hours since 1970.
+#[must_use]
+pub fn known(kept: &Kept) -> Incident {
+    Incident {
+        node: kept.node.clone(),
+        start_h: hours(kept.start_ms),
+        end_h: kept.end_ms.map(hours),
+        category: Category::guess(&kept.category),
+        reason: kept.reason.clone(),
+        source: kept.source.clone(),
+        who: kept.who.clone(),
+        found_by: kept.found_by.clone(),
+    }
+}
+
+/// The incident as the log keeps it; `origin_h` is the hour since 1970 that its hour 0 means. None when it lies
+/// before 1970.
+#[must_use]
+pub fn kept(incident: Incident, origin_h: f64) -> Option<Kept> {
+    let ms = |h: f64| Some(((h + origin_h) * MS_PER_H).round()).filter(|ms| *ms >= 0.0).map(|ms| ms as u64);
+    Some(Kept {
+        node: incident.node,
+        start_ms: ms(incident.start_h)?,
+        end_ms: match incident.end_h {
+            None => None,
+            Some(end) => Some(ms(end)?),
+        },
+        category: incident.category.name().to_owned(),
+        reason: incident.reason,
+        source: incident.source,
+        who: incident.who,
+        found_by: incident.found_by,
+    })
+}
+
+/// Hours since 1970.
+#[must_use]
+pub fn hours(ms: u64) -> f64 {
+    ms as f64 / MS_PER_H
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_playbook::report::{RunInfo, VerdictReport};
+    use muster_store::RunState;
+    use muster_wire::Profile;
+
+    fn run(id: &str, started_ms: u64) -> Run {
+        Run {
+            id: id.into(),
+            playbook: "demo".into(),
+            profile: Profile::Smoke,
+            started_ms,
+            ended_ms: Some(started_ms + 10),
+            nodes: vec!["n1".into(), "n2".into()],
+            plan: vec!["disk".into(), "cpu-gemm".into()],
+            state: RunState::Finished,
+        }
+    }
+
+    fn report(run: &Run, states: [State; 2]) -> RunReport {
+        let info = RunInfo::new(&run.id, &run.playbook, run.profile, run.started_ms, run.ended_ms);
+        let mut report = RunReport::new(info, &[], &[]);
+        for (node, state) in run.nodes.iter().zip(states) {
+            let verdict = |metric: &str, state| VerdictReport {
+                metric: metric.into(),
+                unit: None,
+                engine: "own".into(),
+                state,
+                similarity: None,
+                alpha: None,
+                tau: None,
+                criterion: None,
+                value: None,
+            };
+            let verdicts = vec![verdict("cpu-gemm/fp64", State::Warn), verdict("disk/seq-read", state)];
+            let reasons = vec!["it is slow".to_owned()];
+            report.nodes.push(NodeReport { node: node.clone(), state, reasons, verdicts, checks: Vec::new() });
+        }
+        report
+    }
+
+    #[test]
+    fn a_failure_is_told_once_per_run_and_ended_by_a_pass_of_the_same_benchmarks() {
+        let first = run("r1", 1000);
+        let lines = incidents_of(&first, &report(&first, [State::Fail, State::Pass]), &[], &[]);
+        assert_eq!(lines.len(), 1);
+        let line = &lines[0];
+        assert_eq!((line.node.as_str(), line.start_ms, line.category.as_str()), ("n1", 1000, "disk"));
+        assert_eq!((line.source.as_str(), line.found_by.clone()), ("muster r1", Some(vec!["disk".to_owned()])));
+        assert!(incidents_of(&first, &report(&first, [State::Fail, State::Pass]), &[], &lines).is_empty());
+        let second = run("r2", 2000);
+        let passed = report(&second, [State::Pass, State::Unknown]);
+        let narrower = Run { plan: vec!["cpu-gemm".into()], ..second.clone() };
+        assert!(incidents_of(&narrower, &passed, &[], &lines).is_empty(), "the failed benchmark did not run");
+        let ended = incidents_of(&second, &passed, &[], &lines);
+        assert_eq!(ended, [Kept { end_ms: Some(2010), ..line.clone() }]);
+        let foreign = [Kept { source: "operator".into(), ..line.clone() }];
+        assert!(incidents_of(&second, &passed, &[], &foreign).is_empty(), "a person's word stands");
+    }
+
+    #[test]
+    fn the_log_keeps_what_the_analysis_knows() {
+        let incident = Incident { end_h: Some(2.0), ..Incident::new("n1", 1.0, None, Category::NvLink) };
+        let line = kept(incident.clone(), 480_000.0).unwrap();
+        let back = known(&line);
+        assert_eq!((back.start_h, back.end_h, back.category), (480_001.0, Some(480_002.0), Category::NvLink));
+        assert_eq!(kept(incident, -2.0), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! What is known of the fleet's past, as the Selector asks for it: incidents, validations, how long benchmarks take.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_analysis::risk::{BadTable, History, Incident, Samples, Sampling, Window, samples};
+use muster_analysis::selector::{Benchmark, Validation, p90};
+use muster_playbook::{Playbook, plan};
+use muster_store::{RunState, Store, StoreError};
+use muster_wire::{Outcome, Profile};
+
+use super::incidents::{hours, known};
+
+/// Rows that models learn from, at most about this many.
+const ROWS: f64 = 70_000.0;
+/// Hours since 1970 from which on a time is a date and not an hour of a log: 1990.
+const DATES_H: f64 = 175_000.0;
+
+/// An incident log and the time it covers.
+#[derive(Clone, Debug)]
+pub struct Log {
+    /// By node, then start.
+    pub incidents: Vec<Incident>,
+    /// Nodes known to have been there, with or without incidents.
+    pub nodes: Vec<String>,
+    /// Nodes there were in all, where more than the named ones.
+    pub count: usize,
+    /// From when to when.
+    pub window: Window,
+}
+
+impl Log {
+    /// The log of the database, until `now_ms`. It begins with the first incident or run.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn stored(store: &dyn Store, now_ms: u64) -> Result<Self, StoreError> {
+        let incidents: Vec<Incident> = store.incidents()?.iter().map(known).collect();
+        let now = hours(now_ms);
+        let runs = store.runs()?;
+        let starts = incidents.iter().map(|i| i.start_h).chain(runs.iter().map(|r| hours(r.started_ms)));
+        let start_h = starts.fold(now, f64::min);
+        let nodes = store.nodes()?.into_iter().map(|n| n.name).collect();
+        Ok(Self { incidents, nodes, count: 0, window: Window { start_h, end_h: now } })
+    }
+
+    /// The log of a file of `count` nodes, `length_h` hours long; its last incident ends it where nobody says so.
+    #[must_use]
+    pub fn of_file(mut incidents: Vec<Incident>, count: usize, length_h: Option<f64>) -> Self {
+        incidents.sort_by(|a, b| a.node.cmp(&b.node).then(a.start_h.total_cmp(&b.start_h)));
+        let first = incidents.iter().map(|i| i.start_h).fold(f64::INFINITY, f64::min);
+        let start_h = if first.is_finite() && first > DATES_H { first } else { first.min(0.0) };
+        let last = incidents.iter().map(|i| i.end_h.unwrap_or(i.start_h)).fold(start_h, f64::max);
+        let end_h = length_h.map_or(last, |length| start_h + length);
+        Self { incidents, nodes: Vec::new(), count, window: Window { start_h, end_h } }
+    }
+
+    /// Everybody's past; nodes of `more` that the log does not name have an empty one.
+    #[must_use]
+    pub fn history(&self, more: &[String]) -> History {
+        let nodes: Vec<String> = self.nodes.iter().chain(more).cloned().collect();
+        History::new(&self.incidents, &nodes, self.window).with_silent(self.count)
+    }
+
+    /// Rows to learn from: each node every day, or less often where that would be too many.
+    ///
+    /// # Errors
+    /// When a time is no number.
+    pub fn samples(&self, history: &History) -> Result<Samples, BadTable> {
+        let node_hours = history.nodes().count() as f64 * (self.window.end_h - self.window.start_h);
+        samples(history, &Sampling { every_h: (node_hours / ROWS).max(24.0), ..Sampling::default() })
+    }
+}
+
+/// What the stored runs say about benchmarks and validations.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// Minutes of each finished piece of work under the profile asked for.
+    minutes: BTreeMap<String, Vec<f64>>,
+    /// Hour at which each piece of work was last done anywhere.
+    last_h: BTreeMap<String, f64>,
+    /// Finished runs of nodes that they did not fail.
+    pub validations: Vec<Validation>,
+}
+
+impl Measured {
+    /// From every stored run.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn stored(store: &dyn Store, profile: Profile) -> Result<Self, StoreError> {
+        let failed: BTreeSet<(String, String)> = store
+            .incidents()?
+            .into_iter()
+            .map(|i| (i.source.trim_start_matches("muster ").to_owned(), i.node))
+            .collect();
+        let mut all = Self::default();
+        for run in store.runs()? {
+            let mut done = BTreeSet::new();
+            for work in store.summaries(&run.id)?.into_iter().filter(|w| w.outcome == Outcome::Done) {
+                let at = hours(work.at_ms);
+                let last = all.last_h.entry(work.work.clone()).or_insert(at);
+                *last = last.max(at);
+                if run.profile == profile {
+                    all.minutes.entry(work.work).or_default().push(work.elapsed_ns as f64 / 60e9);
+                }
+                done.insert(work.node);
+            }
+            let Some(ended) = run.ended_ms.filter(|_| run.state == RunState::Finished) else { continue };
+            let passed = done.into_iter().filter(|node| !failed.contains(&(run.id.clone(), node.clone())));
+            all.validations.extend(passed.map(|node| Validation { node, at_h: hours(ended) }));
+        }
+        Ok(all)
+    }
+
+    /// The benchmarks of `playbook`, with the minutes that nine of ten runs kept to, or those its plan expects.
+    #[must_use]
+    pub fn benchmarks(&self, playbook: &Playbook, now_h: f64) -> Vec<Benchmark> {
+        let mut found = Vec::new();
+        for phase in plan(playbook, &[]).phases {
+            let share = phase.budget().as_secs_f64() / 60.0 / phase.benchmarks.len().max(1) as f64;
+            found.extend(phase.benchmarks.into_iter().map(|id| Benchmark {
+                minutes: self.minutes.get(&id).and_then(|all| p90(all)).unwrap_or(share),
+                idle_h: self.last_h.get(&id).map(|at| now_h - at),
+                id,
+            }));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_analysis::risk::Category;
+
+    #[test]
+    fn a_file_of_hours_begins_at_hour_zero_and_one_of_dates_at_its_first_incident() {
+        let log = |start: f64| {
+            let all = vec![
+                Incident::new("b", start + 50.0, None, Category::Gpu),
+                Incident::new("a", start, Some(start + 9.0), Category::Gpu),
+            ];
+            Log::of_file(all, 5, Some(1000.0))
+        };
+        assert_eq!(log(20.0).window, Window { start_h: 0.0, end_h: 1000.0 });
+        assert_eq!(log(490_000.0).window, Window { start_h: 490_000.0, end_h: 491_000.0 });
+        assert_eq!(log(20.0).history(&["c".to_owned()]).nodes().count(), 5);
+        let short = Log::of_file(vec![Incident::new("a", 3.0, Some(8.0), Category::Gpu)], 0, None);
+        assert_eq!(short.window.end_h, 8.0);
+        assert!(Log::of_file(vec![], 3, Some(10.0)).window.start_h.is_finite());
+    }
+}

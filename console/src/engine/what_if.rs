@@ -1,0 +1,47 @@
+//! Which nodes would be judged otherwise under other terms? Asked of the records at hand; nothing is measured or kept.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use muster_analysis::State;
+use muster_store::{Record, Run};
+use muster_tui::snapshot::{Flip, NodeRow, Terms, WhatIf};
+
+use super::{Judging, assess, report};
+
+/// What `terms` say of `run` instead of what `rows` say now. `groups` has the groups of each node by name.
+#[must_use]
+pub fn what_if<'r>(
+    run: &Run,
+    records: impl Iterator<Item = &'r Record>,
+    judging: &Judging,
+    rows: &[impl AsRef<NodeRow>],
+    terms: &Terms,
+) -> WhatIf {
+    let begin = Instant::now();
+    let rows: HashMap<&str, (usize, &NodeRow)> =
+        rows.iter().map(AsRef::as_ref).enumerate().map(|(i, row)| (row.name.as_str(), (i, row))).collect();
+    let asked = |node: &str| {
+        let member = |group: &String| rows.get(node).is_some_and(|(_, row)| row.groups.contains(group));
+        terms.group.as_ref().is_none_or(member)
+    };
+    let mut run = run.clone();
+    run.nodes.retain(|node| asked(node));
+    let mut judging = judging.clone();
+    (judging.terms.params.alpha, judging.terms.params.tau) = (terms.alpha, terms.tau);
+    let found = assess(&run, records.filter(|r| asked(&r.node)), &judging);
+    let found = report(&run, &found);
+    let flips = found.nodes.iter().filter_map(|finding| {
+        let (node, row) = rows.get(finding.node.as_str())?;
+        let because = finding.reasons.first().cloned().unwrap_or_default();
+        (finding.state != row.state).then_some(Flip { node: *node, from: row.state, to: finding.state, because })
+    });
+    let mut flips: Vec<Flip> = flips.collect();
+    flips.sort_by_key(|f| (f.to != State::Fail, f.node));
+    WhatIf {
+        terms: terms.clone(),
+        nodes: found.nodes.len(),
+        flips: flips.into(),
+        took_ms: u64::try_from(begin.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
+}
