@@ -87,3 +87,19 @@ fn a_matrix_names_the_bad_uplink_in_the_published_form() {
     assert_eq!((suspects[0]["kind"].as_str(), suspects[0]["element"].as_str()), (Some("uplink"), Some("leaf2-spine1")));
     assert!((suspects[0]["effect"].as_f64().unwrap() - 0.3).abs() < 0.03, "{suspects:?}");
 }
+
+#[test]
+fn the_list_of_checks_keeps_to_its_published_form() {
+    let output = Command::new(binary()).args(["checks", "list", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let errors: Vec<String> = validator("muster.checks.json").iter_errors(&list).map(|e| e.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    let checks = list["checks"].as_array().unwrap();
+    assert!(checks.len() >= 60, "{}", checks.len());
+    assert!(checks.iter().any(|check| check["id"] == "nic-mtu" && check["severity"] == "critical"));
+    let some = Command::new(binary()).args(["checks", "list", "--json", "swap", "time"]).output().unwrap();
+    let some: Value = serde_json::from_slice(&some.stdout).unwrap();
+    let ids: Vec<&str> = some["checks"].as_array().unwrap().iter().map(|check| check["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["swap", "time-offset", "time-synchronised", "clocksource"]);
+}

@@ -10,6 +10,7 @@ mod clock;
 mod collect;
 mod exit;
 mod fault;
+mod gate;
 mod gpu;
 mod out;
 mod pair;

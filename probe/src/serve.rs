@@ -21,7 +21,7 @@ use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
 use crate::passes::{self, How};
 use crate::stop::{self, Cause, Stop};
-use crate::{clock, pair, work};
+use crate::{clock, gate, pair, work};
 
 /// The watch looks this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -224,6 +224,8 @@ impl Session {
         for name in &job.collectors {
             let finished = if self.stop.asked() {
                 not_run(&work::collected(name))
+            } else if let Some(limit) = gate::limit(name) {
+                gate::wait(name, limit, &self.stop, &mut say)
             } else {
                 work::collector(name, &root, &mut say)
             };

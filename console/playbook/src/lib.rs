@@ -2,6 +2,7 @@
 
 mod builtin;
 mod error;
+mod order;
 mod parse;
 mod plan;
 mod playbook;

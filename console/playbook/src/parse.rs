@@ -13,10 +13,24 @@ use crate::error::unknown;
 use crate::{Playbook, PlaybookError, Problem, Step};
 
 const PLAYBOOK_FIELDS: &[&str] = &["name", "title", "about", "profile", "steps"];
-const STEP_FIELDS: &[&str] =
-    &["id", "about", "collect", "run", "check", "limits", "expect", "profile", "drop_failed", "select", "limit_s"];
+const STEP_FIELDS: &[&str] = &[
+    "id",
+    "about",
+    "collect",
+    "run",
+    "check",
+    "limits",
+    "expect",
+    "profile",
+    "idle_s",
+    "drop_failed",
+    "select",
+    "limit_s",
+];
 /// Longest limit a step may set: a week.
 const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
+/// Longest wait for an idle node: an hour.
+const MAX_IDLE_S: u64 = 3600;
 
 impl Playbook {
     /// Reads a playbook; `file` is only repeated in messages.
@@ -126,7 +140,8 @@ impl Reader<'_> {
             profile: self.profile(table),
             drop_failed: self.flag(table, "drop_failed"),
             select: self.flag(table, "select"),
-            limit: self.limit(table),
+            limit: self.seconds(table, "limit_s", MAX_LIMIT_S),
+            idle: self.seconds(table, "idle_s", MAX_IDLE_S),
             line: self.line(span),
             id: id?,
             collect: collect?,
@@ -205,15 +220,15 @@ impl Reader<'_> {
         })
     }
 
-    fn limit(&mut self, table: &DeTable<'_>) -> Option<Duration> {
-        let value = table.get("limit_s")?;
+    fn seconds(&mut self, table: &DeTable<'_>, field: &str, most: u64) -> Option<Duration> {
+        let value = table.get(field)?;
         let seconds = value
             .get_ref()
             .as_integer()
             .and_then(|integer| u64::from_str_radix(integer.as_str(), integer.radix()).ok())
-            .filter(|seconds| (1..=MAX_LIMIT_S).contains(seconds));
+            .filter(|seconds| (1..=most).contains(seconds));
         if seconds.is_none() {
-            self.problem(&value.span(), format!("'limit_s' must be whole seconds from 1 to {MAX_LIMIT_S}"));
+            self.problem(&value.span(), format!("'{field}' must be whole seconds from 1 to {most}"));
         }
         seconds.map(Duration::from_secs)
     }

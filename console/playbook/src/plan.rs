@@ -8,7 +8,7 @@ use muster_analysis::checks::{self, Policy};
 use muster_wire::{BENCHMARKS, Profile, benchmark};
 
 use crate::resume::collector_work;
-use crate::{Playbook, Step};
+use crate::{Playbook, Step, order};
 
 /// Longest one collector may take on a node; it only reads a few files.
 const COLLECTOR_LIMIT: Duration = Duration::from_secs(10);
@@ -45,6 +45,8 @@ pub struct Phase {
     pub checks: Vec<String>,
     /// How much work each benchmark does.
     pub profile: Profile,
+    /// Longest wait before the benchmarks until others leave the CPUs alone.
+    pub idle: Option<Duration>,
     /// Longest the phase may take on one node.
     pub limit: Duration,
     /// Whether the step set `limit` itself, rather than its parts.
@@ -93,7 +95,8 @@ fn phase(playbook: &Playbook, step: &Step, nodes: &[String], looked: &mut BTreeS
     Phase {
         step: step.id.clone(),
         about: step.about.clone(),
-        limit: step.limit.unwrap_or_else(|| limit(&collectors, &step.run, profile)),
+        limit: step.limit.unwrap_or_else(|| limit(&collectors, &step.run, profile) + step.idle.unwrap_or_default()),
+        idle: step.idle,
         own_limit: step.limit.is_some(),
         collectors,
         benchmarks: step.run.clone(),
@@ -219,6 +222,9 @@ impl fmt::Display for Plan {
             if !phase.collectors.is_empty() {
                 writeln!(f, "   collect  {}", phase.collectors.join(", "))?;
             }
+            if let Some(idle) = phase.idle {
+                writeln!(f, "   wait     until others use less than a fifth of the CPUs, at most {}", span(idle))?;
+            }
             if !phase.benchmarks.is_empty() {
                 writeln!(f, "   run      {}", phase.benchmarks.join(", "))?;
             }
@@ -230,6 +236,9 @@ impl fmt::Display for Plan {
             if phase.drop_failed {
                 writeln!(f, "   then     nodes that have failed leave the later phases")?;
             }
+        }
+        for remark in order::remarks(self) {
+            writeln!(f, "\nnote: {remark}")?;
         }
         Ok(())
     }

@@ -39,6 +39,8 @@ pub struct Step {
     pub expect: Vec<(String, f64)>,
     /// Overrides the playbook's profile.
     pub profile: Option<Profile>,
+    /// Longest wait before the benchmarks until others leave the CPUs alone; no gate without it.
+    pub idle: Option<Duration>,
     /// Nodes that have failed by the end of this step leave the later ones.
     pub drop_failed: bool,
     /// Runs only the benchmarks that the Selector picks.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use muster_analysis::checks::{self, CheckResult, Found};
 use muster_analysis::{Observation, Params, State, learn};
-use muster_playbook::report::{Basis, CriteriaReport, Demo, NodeFindings, RunInfo, RunReport};
+use muster_playbook::report::{Basis, CriteriaReport, Demo, Dropped, NodeFindings, RunInfo, RunReport};
 use muster_wire::{Direction, MetricId, Profile, Unit};
 use serde_json::{Value, json};
 
@@ -163,6 +163,7 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
         criteria.iter().map(|learned| Basis { learned, group: "profile=quick", frozen: true }).collect();
     let mut run = RunReport::new(info, &nodes, &basis);
     run.alarms = vec!["bench fails on most nodes".to_owned()];
+    run.dropped = vec![Dropped { node: "n3".into(), step: "look".into(), reason: "n3: nic-mtu: 1400".into() }];
     run.rejudged = Some("alpha 0.9 instead of 0.95".to_owned());
     run.demo = Some(Demo { slowed: vec!["n3".to_owned()] });
     (run, report)
@@ -232,7 +233,7 @@ fn both_schemas_mean_the_same_by_a_criterion() {
 fn the_document_has_exactly_the_published_keys() {
     let run = serde_json::to_value(documents(FLEETS[0]).0).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    assert_eq!(keys(&run), "alarms criteria demo nodes rejudged run schema summary version");
+    assert_eq!(keys(&run), "alarms criteria demo dropped nodes rejudged run schema summary version");
     assert_eq!(keys(&run["nodes"][0]), "checks node reasons state verdicts");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]), "alpha criterion engine metric similarity state tau unit value");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]["criterion"]), "id n status");

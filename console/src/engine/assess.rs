@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, gpu, learn};
-use muster_playbook::report::NodeFindings;
+use muster_playbook::report::{Dropped, NodeFindings};
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
@@ -21,6 +21,8 @@ pub struct Assessment {
     pub nodes: Vec<NodeFindings>,
     /// By what else than at its time the run is judged; `None` where it is the same.
     pub rejudged: Option<String>,
+    /// Nodes that were left out of later steps.
+    pub dropped: Vec<Dropped>,
 }
 
 /// What a metric of some nodes was judged by.
@@ -63,6 +65,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         uphold(learned, &mut judged);
     }
     let widespread = widespread(run, &latest);
+    let dropped = health::left(&latest);
     let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
     let mut wrong = digests::findings(latest.values().copied(), &of_node);
     let mut checked = health::examine(&run.nodes, &latest);
@@ -76,7 +79,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         finding
     };
     let nodes = run.nodes.iter().map(finding).collect();
-    Assessment { learned, basis, nodes, rejudged: judging.rejudged.clone() }
+    Assessment { learned, basis, nodes, dropped, rejudged: judging.rejudged.clone() }
 }
 
 /// What a frozen criterion accuses of stays accused: peers that are as bad are no excuse.

@@ -324,6 +324,11 @@ impl Observer for Board {
                 }
             }
             Update::Said { node, line } => inner.line(node, line.level, &line.text),
+            Update::Dropped { node, step, reason } => {
+                let text = format!("left out after {step}: {reason}");
+                inner.line(node, Level::Warn, &text);
+                inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+            }
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);
                 inner.recorded(record);

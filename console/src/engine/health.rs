@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use muster_analysis::checks::{self, CLOCK, CheckResult, NodeFacts, Policy, check};
 use muster_fleet::{Clock, Node};
 use muster_playbook::Plan;
+use muster_playbook::report::Dropped;
 use muster_store::Record;
-use muster_wire::{Datum, Fact, Outcome, Reading, Unit};
+use muster_wire::limits::TEXT_BYTES;
+use muster_wire::{Datum, Fact, IDLE, Outcome, Reading, Unit, clean};
 
 use super::LINK;
 use super::assess::{Latest, of_node};
@@ -18,10 +20,15 @@ const ASKED: &str = "console/asked";
 /// How far a node's clock is from the console's.
 const OFFSET: &str = "console/clock";
 
+/// Why and when a node left the run.
+const DROPPED: &str = "console/dropped";
+
 /// Whether a node did this work, rather than the console.
 #[must_use]
 pub fn is_work(work: &str) -> bool {
-    work != LINK && !work.starts_with(CONSOLE)
+    // An idle gate waits and gives no result.
+    let gate = work.strip_prefix("collect/").is_some_and(|name| name.starts_with(IDLE));
+    work != LINK && !work.starts_with(CONSOLE) && !gate
 }
 
 /// A record that the console makes of a node.
@@ -72,6 +79,29 @@ pub fn offset(run: &str, node: &str, clock: &Clock, at_ms: u64) -> Record {
         fact("exchanges".to_owned(), Datum::Number(f64::from(clock.exchanges))),
     ];
     noted(run, node, OFFSET, facts, at_ms)
+}
+
+/// A node that leaves after `step`, as a record.
+#[must_use]
+pub fn dropped(run: &str, node: &str, step: &str, reason: &str, at_ms: u64) -> Record {
+    let text = |key: &str, text: &str| fact(key.to_owned(), Datum::Text(text.to_owned()));
+    noted(run, node, DROPPED, vec![text("step", step), text("reason", reason)], at_ms)
+}
+
+/// Nodes that left, in the order they did.
+pub fn left(latest: &Latest<'_>) -> Vec<Dropped> {
+    let mut records: Vec<&&Record> = latest.values().filter(|record| record.work == DROPPED).collect();
+    records.sort_by_key(|record| record.at_ms);
+    let text = |record: &Record, key: &str| {
+        let found = record.facts.iter().find(|fact| fact.key == key).and_then(|fact| fact.reading.value());
+        if let Some(Datum::Text(text)) = found { clean(text, TEXT_BYTES) } else { "?".to_owned() }
+    };
+    let report = |record: &&&Record| Dropped {
+        node: record.node.clone(),
+        step: text(record, "step"),
+        reason: text(record, "reason"),
+    };
+    records.iter().map(report).collect()
 }
 
 /// The answers of all checks that were asked for, per node.
@@ -167,6 +197,16 @@ expect = { cpus = 8 }
             .collect();
         // 45 s are a warning here, since the playbook moved the limits; n1 has the CPUs that the inventory promises.
         assert_eq!(bad, [("n2", "nic-mtu", State::Fail), ("n3", "time-offset", State::Warn)]);
+    }
+
+    #[test]
+    fn nodes_that_left_are_told_in_the_order_they_left() {
+        let records = [dropped("r", "a", "burn", "a: broken", 9), dropped("r", "b", "look", "b: \u{1b}[2Jodd", 3)];
+        let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
+        let told: Vec<(String, String, String)> =
+            left(&latest).into_iter().map(|left| (left.node, left.step, left.reason)).collect();
+        let expected = [("b", "look", "b: odd"), ("a", "burn", "a: broken")];
+        assert_eq!(told, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())));
     }
 
     #[test]

@@ -41,6 +41,15 @@ pub enum Update<'a> {
         /// The line.
         line: &'a muster_wire::LogLine,
     },
+    /// A node is left out of the later steps.
+    Dropped {
+        /// Node.
+        node: &'a str,
+        /// The step after which it leaves.
+        step: &'a str,
+        /// Why, in one sentence.
+        reason: &'a str,
+    },
     /// A record is on disk.
     Recorded(&'a Record),
     /// A node is done with this phase.
@@ -136,6 +145,7 @@ impl Observer for Progress {
                 self.recorded += 1;
                 self.show(false);
             }
+            Update::Dropped { step, reason, .. } => self.tell(&format!("left out after {step}: {reason}")),
             Update::Ended { node, failure } => {
                 self.ended += 1;
                 if let Some(failure) = failure {

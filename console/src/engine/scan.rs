@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use muster_analysis::State;
+use muster_analysis::{NodeVerdict, State};
 use muster_fleet::{Clock, Event, EventKind, Node, Probe, Settings, Work};
-use muster_playbook::report::VerdictReport;
+use muster_playbook::report::{NodeFindings, VerdictReport};
 use muster_playbook::{Phase, Plan, collector_work};
 use muster_store::{Record, Run, RunState, Store};
-use muster_wire::{Frame, Outcome, Profile, Request};
+use muster_wire::{Frame, IDLE, Outcome, Profile, Request};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -47,9 +47,23 @@ struct Seen {
     lost: BTreeSet<String>,
     /// Uncertainty of the best offset of each node's clock, nanoseconds.
     clocks: BTreeMap<String, u64>,
+    /// Nodes and benchmarks that were measured a second time.
+    confirmed: BTreeSet<(String, String)>,
 }
 
 impl Seen {
+    /// Whether a failed node is certain to have failed: by a check, by a benchmark that broke, or by slowness that was
+    /// seen twice. The profile `full` measures for so long that once is enough.
+    fn convicted(&self, findings: &NodeFindings, profile: Profile) -> bool {
+        let broken = findings.troubles.iter().any(|(state, _)| *state == State::Fail)
+            || findings.checks.iter().any(|check| check.weight() == State::Fail);
+        let twice = |verdict: &NodeVerdict| {
+            let name = verdict.metric.benchmark.clone();
+            verdict.state == State::Fail && self.confirmed.contains(&(findings.node.clone(), name))
+        };
+        broken || profile == Profile::Full || findings.verdicts.iter().any(twice)
+    }
+
     /// A record of `clock`, unless the node's clock is known better already.
     fn clock(&mut self, run: &str, node: &str, clock: &Clock) -> Option<Record> {
         let best = self.clocks.entry(node.to_owned()).or_insert(u64::MAX);
@@ -90,26 +104,79 @@ pub async fn scan(
         if !works.is_empty() {
             carry(scan, works, store, watchers, (&mut seen, cancel)).await?;
         }
-        drop_failed(scan, &mut plan, index, store)?;
+        part(scan, (&mut plan, index), store, watchers, (&mut seen, cancel)).await?;
     }
     if !cancel.is_cancelled() {
-        confirm(scan, &mut seen, store, watchers, cancel).await?;
+        confirm(scan, &plan.phases, store, watchers, (&mut seen, cancel)).await?;
     }
     Ok(if cancel.is_cancelled() { RunState::Cancelled } else { RunState::Finished })
 }
 
-/// Measures again what puts a node in doubt, at another moment: a neighbour's burst has passed by then and a slow
-/// node is still slow. The newer record of a piece of work replaces the older one, so the verdict rests on the second
-/// look.
-async fn confirm(
+/// What a phase ends with: nodes that failed so far leave the later ones, if the phase says so. A slow result is measured
+/// again first; a failed check or a benchmark that broke is not.
+async fn part(
     scan: &Scan,
-    seen: &mut Seen,
+    (plan, index): (&mut Plan, usize),
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
-    cancel: &CancellationToken,
+    (seen, cancel): (&mut Seen, &CancellationToken),
+) -> Result<()> {
+    let phase = &plan.phases[index];
+    if !phase.drop_failed || index + 1 == plan.phases.len() || cancel.is_cancelled() {
+        return Ok(());
+    }
+    confirm(scan, &plan.phases[..=index], store, watchers, (seen, cancel)).await?;
+    let records = store.records(&scan.run.id).context("reading back the results of a step")?;
+    let assessment = assess(&scan.run, &records, &scan.judging);
+    let report = report(&scan.run, &assessment);
+    let mut failed = BTreeMap::new();
+    for (node, findings) in report.nodes.into_iter().zip(&assessment.nodes) {
+        if node.state == State::Fail && seen.convicted(findings, scan.plan.profile) {
+            failed.insert(node.node, node.reasons.into_iter().next().unwrap_or_default());
+        }
+    }
+    let step = plan.phases[index].step.clone();
+    for node in plan.drop_failed(index, &failed.keys().cloned().collect()) {
+        let reason = &failed[&node];
+        store
+            .append(&health::dropped(&scan.run.id, &node, &step, reason, now_ms()))
+            .context("the scan was stopped because it could not be kept who left it")?;
+        let update = Update::Dropped { node: &node, step: &step, reason };
+        watchers.iter_mut().for_each(|w| w.see(&update));
+    }
+    Ok(())
+}
+
+/// Measures again what puts a node in doubt, at another moment: a neighbour's burst has passed by then and a slow
+/// node is still slow. The newer record of a piece of work replaces the older one, so the verdict rests on the second
+/// look. What was measured twice is not measured a third time.
+async fn confirm(
+    scan: &Scan,
+    phases: &[Phase],
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (seen, cancel): (&mut Seen, &CancellationToken),
 ) -> Result<()> {
     let records = store.records(&scan.run.id).context("reading back the results")?;
-    let found = report(&scan.run, &assess(&scan.run, &records, &scan.judging));
+    let works = doubted(scan, phases, &records, seen);
+    if works.is_empty() {
+        return Ok(());
+    }
+    let work = works.iter().map(work_count).sum();
+    let (index, step) = (scan.plan.phases.len(), "confirm");
+    let update = Update::Phase { index, step, nodes: works.len(), work };
+    watchers.iter_mut().for_each(|w| w.see(&update));
+    for work in &works {
+        if let Request::Run { benchmarks, .. } = &work.request {
+            seen.confirmed.extend(benchmarks.iter().map(|name| (work.node.name.clone(), name.clone())));
+        }
+    }
+    carry(scan, works, store, watchers, (seen, cancel)).await
+}
+
+/// The benchmarks of `phases` that are to be measured again.
+fn doubted(scan: &Scan, phases: &[Phase], records: &[Record], seen: &Seen) -> Vec<Work> {
+    let found = report(&scan.run, &assess(&scan.run, records, &scan.judging));
     let mut accused: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for node in found.nodes.into_iter().filter(|n| n.state >= State::Warn) {
         let doubted = node.verdicts.into_iter().filter(|v| v.state >= State::Warn).map(benchmark);
@@ -118,13 +185,16 @@ async fn confirm(
     for record in records.iter().filter(|r| company(r).is_some()) {
         accused.entry(record.node.clone()).or_default().insert(record.work.clone());
     }
+    for (node, works) in &mut accused {
+        works.retain(|work| !seen.confirmed.contains(&(node.clone(), work.clone())));
+    }
     accused.retain(|node, works| !works.is_empty() && !seen.lost.contains(node));
     // Half of the fleet does not have a bad moment at once; and a day-long burn-in is not run twice unasked.
-    if accused.is_empty() || accused.len() * 2 > scan.nodes.len() || scan.plan.profile == Profile::Full {
-        return Ok(());
+    if accused.len() * 2 > scan.nodes.len() || scan.plan.profile == Profile::Full {
+        return Vec::new();
     }
     let mut works = Vec::new();
-    for phase in &scan.plan.phases {
+    for phase in phases {
         for node in scan.nodes.iter().filter(|n| phase.nodes.contains(&n.name)) {
             let Some(failing) = accused.get(&node.name) else { continue };
             let benchmarks: Vec<String> = phase.benchmarks.iter().filter(|b| failing.contains(*b)).cloned().collect();
@@ -135,29 +205,11 @@ async fn confirm(
             }
         }
     }
-    let work = works.iter().map(work_count).sum();
-    let (index, step) = (scan.plan.phases.len(), "confirm");
-    let update = Update::Phase { index, step, nodes: works.len(), work };
-    watchers.iter_mut().for_each(|w| w.see(&update));
-    carry(scan, works, store, watchers, (seen, cancel)).await
+    works
 }
 
 fn benchmark(verdict: VerdictReport) -> String {
     verdict.metric.split('/').next().unwrap_or_default().to_owned()
-}
-
-/// Nodes that fail what was measured so far leave the later phases that ask for it.
-fn drop_failed(scan: &Scan, plan: &mut Plan, index: usize, store: &dyn Store) -> Result<()> {
-    if !plan.phases.iter().skip(index + 1).any(|phase| phase.drop_failed) {
-        return Ok(());
-    }
-    let records = store.records(&scan.run.id).context("reading back the results of a step")?;
-    let report = report(&scan.run, &assess(&scan.run, &records, &scan.judging));
-    let failed = report.nodes.into_iter().filter(|n| n.state == State::Fail).map(|n| n.node).collect();
-    for node in plan.drop_failed(index, &failed) {
-        log::warn!("{node}: failed so far and is left out of the later steps");
-    }
-    Ok(())
 }
 
 async fn carry(
@@ -209,10 +261,13 @@ fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
         let left = |names: &[String], key: fn(&str) -> String| -> Vec<String> {
             names.iter().filter(|name| !scan.done.contains(&(node.name.clone(), key(name)))).cloned().collect()
         };
-        let (collectors, benchmarks) =
+        let (mut collectors, benchmarks) =
             (left(&phase.collectors, collector_work), left(&phase.benchmarks, str::to_owned));
         if collectors.is_empty() && benchmarks.is_empty() {
             continue;
+        }
+        if let Some(idle) = phase.idle.filter(|_| !benchmarks.is_empty()) {
+            collectors.push(format!("{IDLE}{}", idle.as_secs()));
         }
         let request = Request::Run { collectors, benchmarks, profile: phase.profile, scratch: None };
         works.push(Work { node: node.clone(), request, limit: phase.limit });
@@ -222,7 +277,10 @@ fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
 
 fn work_count(work: &Work) -> usize {
     match &work.request {
-        Request::Run { collectors, benchmarks, .. } => collectors.len() + benchmarks.len(),
+        // An idle gate gives no result.
+        Request::Run { collectors, benchmarks, .. } => {
+            collectors.iter().filter(|name| !name.starts_with(IDLE)).count() + benchmarks.len()
+        }
         _ => 0,
     }
 }

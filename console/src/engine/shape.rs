@@ -13,6 +13,7 @@ pub fn report(run: &Run, assessment: &Assessment) -> RunReport {
     let basis: Vec<Basis<'_>> =
         basis.map(|(learned, basis)| Basis { learned, group: &basis.group, frozen: basis.frozen }).collect();
     let mut report = RunReport::new(info, &assessment.nodes, &basis);
+    report.dropped.clone_from(&assessment.dropped);
     report.rejudged.clone_from(&assessment.rejudged);
     report
 }

@@ -138,6 +138,9 @@ pub const COLLECTORS: &[Collector] = &[
 /// Fact of a benchmark: the share of all CPUs that others used while it ran, 0 to 1.
 pub const FOREIGN_CPU: &str = "foreign.cpu";
 
+/// Begins the name of an idle gate, a collector that waits: `idle@30` until others leave the CPUs alone, at most 30 s.
+pub const IDLE: &str = "idle@";
+
 /// Fact of `cpu-core`, with the core's number behind it: the share of the core's measured time for which others held it.
 pub const HELD_CPU: &str = "held.core";
 

@@ -13,7 +13,7 @@ mod text;
 mod unit;
 
 pub use catalog::{
-    BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, DIGEST, FOREIGN_CPU, HELD_CPU, benchmark, collector,
+    BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, DIGEST, FOREIGN_CPU, HELD_CPU, IDLE, benchmark, collector,
 };
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
 pub use frame::{

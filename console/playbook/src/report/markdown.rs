@@ -41,6 +41,12 @@ pub fn markdown(report: &RunReport) -> String {
         }
         let _ = writeln!(out, "| {} | {} | {} |", escape(&node.node), text::word(node.state), reasons.join("<br>"));
     }
+    if !report.dropped.is_empty() {
+        out.push_str("\n| left out | after step | why |\n|---|---|---|\n");
+    }
+    for left in &report.dropped {
+        let _ = writeln!(out, "| {} | {} | {} |", escape(&left.node), escape(&left.step), escape(&left.reason));
+    }
     for (index, (id, next)) in text::next_steps(report).into_iter().enumerate() {
         if index == 0 {
             out.push_str("\n| check | next step |\n|---|---|\n");

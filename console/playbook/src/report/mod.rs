@@ -14,7 +14,8 @@ pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
 pub use run::{
-    Basis, CheckReport, CriterionRef, Demo, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
+    Basis, CheckReport, CriterionRef, Demo, Dropped, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport,
+    VerdictReport,
 };
 pub use text::table;
 pub use time::rfc3339;

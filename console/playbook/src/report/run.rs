@@ -33,12 +33,26 @@ pub struct RunReport {
     /// Checks that so many nodes fail that the check or the last roll-out is to be suspected first: one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<String>,
+    /// Nodes that were left out of later steps, in the order they left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<Dropped>,
     /// By what else than at its time the run is judged here; left out where the verdicts are those of its time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejudged: Option<String>,
     /// Written by the demo fleet alone; the analysis never reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
+}
+
+/// A node that was left out of later steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Node name.
+    pub node: String,
+    /// The step after which it left.
+    pub step: String,
+    /// Why, in one sentence.
+    pub reason: String,
 }
 
 /// What a metric of some nodes was judged by.
@@ -227,6 +241,7 @@ impl RunReport {
             criteria: basis.iter().map(criterion).collect(),
             alarms: alarms(&nodes),
             nodes,
+            dropped: Vec::new(),
             rejudged: None,
             demo: None,
         }
@@ -236,7 +251,7 @@ impl RunReport {
 /// What a node's metric was judged by.
 type Known<'a> = HashMap<(&'a str, &'a MetricId), &'a Criterion>;
 
-/// Benchmarks that so many nodes fail that they are suspected before the nodes.
+/// Benchmarks and checks that so many nodes fail that they are suspected before the nodes.
 fn alarms(nodes: &[NodeReport]) -> Vec<String> {
     let mut outcomes: BTreeMap<&str, Outcomes> = BTreeMap::new();
     for node in nodes {
@@ -245,6 +260,11 @@ fn alarms(nodes: &[NodeReport]) -> Vec<String> {
             let benchmark = verdict.metric.rsplit_once('/').map_or(verdict.metric.as_str(), |(benchmark, _)| benchmark);
             let state = worst.entry(benchmark).or_insert(verdict.state);
             *state = (*state).max(verdict.state);
+        }
+        for check in &node.checks {
+            // A check that can only warn says so as loudly as it can.
+            let bad = if check.severity == Severity::Warn { State::Warn } else { State::Fail };
+            worst.insert(&check.id, if check.state == bad { State::Fail } else { check.state });
         }
         for (benchmark, state) in worst {
             let outcomes = outcomes.entry(benchmark).or_default();

@@ -38,6 +38,7 @@ pub fn table(report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String)
             wrap(&mut out, head, text, width);
         }
     }
+    dropped(&mut out, report, width, fold);
     steps(&mut out, report, width);
     criteria(&mut out, report, width);
     if let Some(demo) = &report.demo {
@@ -208,6 +209,25 @@ pub(super) fn next_steps(report: &RunReport) -> Vec<(&str, &str)> {
     open.into_iter().map(|check| (check.id.as_str(), check.next.as_str())).collect()
 }
 
+/// Who did not get to the end, after which step and why: one line for those that left for the same reason.
+fn dropped(out: &mut String, report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String) {
+    let mut groups: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for left in &report.dropped {
+        let why = tail(&left.node, &left.reason);
+        match groups.iter_mut().find(|(step, tail, _)| *step == left.step && *tail == why) {
+            Some((_, _, names)) => names.push(&left.node),
+            None => groups.push((&left.step, why, vec![&left.node])),
+        }
+    }
+    for (index, (step, why, names)) in groups.into_iter().enumerate() {
+        if index == 0 {
+            out.push('\n');
+        }
+        let told = format!("after {step}, {}", sentence(&fold(&names), why, names.len()));
+        wrap(out, if index == 0 { "left out" } else { "" }, &told, width);
+    }
+}
+
 fn steps(out: &mut String, report: &RunReport, width: usize) {
     for (index, (id, next)) in next_steps(report).into_iter().enumerate() {
         if index == 0 {
@@ -350,6 +370,19 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn nodes_that_left_are_listed_with_step_and_reason() {
+        let mut report = sample();
+        for node in ["n3", "n5"] {
+            let (step, reason) = ("look".to_owned(), format!("{node}: nic-mtu: eth0.mtu is 1400"));
+            report.dropped.push(crate::report::Dropped { node: node.to_owned(), step, reason });
+        }
+        let text = table(&report, 0, &join);
+        assert!(text.contains("\nleft out after look, n3+n5: nic-mtu: eth0.mtu is 1400\n"), "{text}");
+        let text = crate::report::markdown(&report);
+        assert!(text.contains("\n| n3 | look | n3: nic-mtu: eth0.mtu is 1400 |\n"), "{text}");
     }
 
     #[test]
