@@ -18,31 +18,43 @@ fn build() -> PathBuf {
     let root = PathBuf::from(env("CARGO_MANIFEST_DIR")).join("..");
     for watched in [
         "probe/src",
+        "probe/build.rs",
         "probe/Cargo.toml",
         "probe/wire/src",
         "probe/wire/Cargo.toml",
         "probe/tape/src",
         "probe/tape/Cargo.toml",
+        "kernels/src",
+        "kernels/prebuilt",
+        "kernels/Cargo.toml",
         "Cargo.lock",
     ] {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
+    // The GPU worker must load the driver's library, so it alone is linked dynamically; the probe carries it.
+    let worker = cargo(&root, "muster-gpu", &[("RUSTFLAGS", "")]);
+    let worker = worker.to_string_lossy();
+    cargo(&root, "muster-probe", &[("RUSTFLAGS", "-C target-feature=+crt-static"), ("MUSTER_GPU", &worker)])
+}
+
+/// Builds one program for nodes, with these variables.
+fn cargo(root: &Path, program: &str, variables: &[(&str, &str)]) -> PathBuf {
     let target_dir = shared_target_dir(Path::new(&env("OUT_DIR")));
     let mut cargo = Command::new(env("CARGO"));
     cargo
-        .current_dir(&root)
-        .args(["build", "--package", "muster-probe", "--bin", "muster-probe", "--profile", "probe", "--target", TARGET])
+        .current_dir(root)
+        .args(["build", "--package", program, "--bin", program, "--profile", "probe", "--target", TARGET])
         .env("CARGO_TARGET_DIR", &target_dir)
-        .env("RUSTFLAGS", "-C target-feature=+crt-static");
-    // What the outer cargo set for itself (clippy as compiler, its own flags) must not reach the probe.
+        .envs(variables.iter().copied());
+    // What the outer cargo set for itself (clippy as compiler, its own flags) must not reach the programs.
     for name in
         ["CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CARGO_MAKEFLAGS"]
     {
         cargo.env_remove(name);
     }
-    let status = cargo.status().unwrap_or_else(|why| panic!("cannot start cargo for the probe: {why}"));
-    assert!(status.success(), "building the static probe failed: {status}");
-    target_dir.join(TARGET).join("probe").join("muster-probe")
+    let status = cargo.status().unwrap_or_else(|why| panic!("cannot start cargo for {program}: {why}"));
+    assert!(status.success(), "building {program} failed: {status}");
+    target_dir.join(TARGET).join("probe").join(program)
 }
 
 /// One folder for every profile of the console, so that the probe is built once.

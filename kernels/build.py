@@ -103,7 +103,7 @@ def resources(cubin):
     size = lambda name: found.get(name, (0, 0, b""))[1]
     kernels = {
         name.removeprefix(".text."): {
-            "registers": info >> 24,
+            "registers": info >> 24,  # where old compilers wrote them
             "stack": 0,
             "local": size(name.replace(".text.", ".nv.local.")),
             "shared": size(name.replace(".text.", ".nv.shared.")),
@@ -114,10 +114,10 @@ def resources(cubin):
     info, at = found[".nv.info"][2], 0
     while at < len(info):
         form, attribute, length = struct.unpack_from("<BBH", info, at)
-        if form == 4 and attribute in (0x11, 0x12):  # frame size, least stack size
+        if form == 4 and attribute in (0x11, 0x12, 0x2F):  # frame size, least stack size, registers
             symbol, value = struct.unpack_from("<II", info, at + 4)
-            kernel = kernels[symbols[symbol]]
-            kernel["stack"] = max(kernel["stack"], value)
+            kernel, what = kernels[symbols[symbol]], "registers" if attribute == 0x2F else "stack"
+            kernel[what] = max(kernel[what], value)
         at += 4 + (length if form == 4 else 0)
     return kernels
 
@@ -140,6 +140,8 @@ def gates(target, found, code):
     for name, use in sorted(found.items()):
         if use["stack"] or use["local"]:
             broken.append(f"{name} for {target} uses {use['stack']} bytes of stack and {use['local']} of local memory")
+        if use["registers"] == 0:
+            broken.append(f"{name} for {target}: how many registers it uses is not known")
         if use["registers"] > REGISTERS.get(name, DEFAULT_REGISTERS):
             broken.append(f"{name} for {target} uses {use['registers']} registers")
         if code is None:

@@ -1,4 +1,7 @@
 //! GPU kernels as they are shipped, what each must compute, and the worker that runs them.
 
+mod bench;
 pub mod code;
+mod driver;
 pub mod twin;
+pub mod worker;

@@ -54,8 +54,8 @@ impl Watch {
     /// Begins now.
     pub(crate) fn start(root: &Root) -> Self {
         let cpus = root.text("/proc/stat").value().and_then(|text| parse_cpus(text));
-        let own = root.text("/proc/self/stat").value().and_then(|text| parse_process(text));
-        Self { cpus, own: own.map_or(0, |process| process.user) }
+        let own = root.text("/proc/self/stat").value().and_then(|text| with_children(text));
+        Self { cpus, own: own.unwrap_or(0) }
     }
 
     /// Share of all CPUs since then, 0 to 1; `None` where the kernel does not say.
@@ -161,6 +161,14 @@ fn parse_process(text: &str) -> Option<Process> {
     Some(Process { comm, ticks: user.saturating_add(number(12)?), user, started: number(19)? })
 }
 
+/// Time in the program of a process and of the children it has seen end: GPU workers are our own work.
+fn with_children(text: &str) -> Option<u64> {
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace().skip(11);
+    let mut number = || fields.next()?.parse::<u64>().ok();
+    let (user, _system, children) = (number()?, number()?, number()?);
+    Some(user.saturating_add(children))
+}
+
 #[cfg(test)]
 mod tests {
     use muster_wire::Datum;
@@ -189,6 +197,12 @@ mod tests {
         assert_eq!(value(&facts, "foreign.0.pid"), Some(Reading::Value(Datum::Number(7.0))));
         assert_eq!(value(&facts, "foreign.0.cpu"), Some(Reading::Value(Datum::Number(0.25))));
         assert_eq!(value(&facts, "foreign.1.pid"), None);
+    }
+
+    #[test]
+    fn the_work_of_children_that_ended_is_ours() {
+        assert_eq!(with_children("42 (a) b) S 1 1 1 0 -1 4194560 1 0 0 0 50 22 7 3 20 0 1 0 777 1 1"), Some(57));
+        assert_eq!(with_children("42 (a"), None);
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod collect;
 mod exit;
 mod fault;
 mod gate;
+mod gpu;
 mod out;
 mod pair;
 mod passes;

@@ -10,6 +10,8 @@ use muster_wire::{Outcome, Profile};
 pub(crate) enum Halt {
     /// Somebody asked for it.
     Stopped,
+    /// There is nothing here to measure.
+    NotApplicable(String),
     /// Cannot be done here, and that is nobody's fault.
     NotRun(String),
     /// Not permitted to this user.
@@ -22,6 +24,7 @@ impl From<Halt> for Outcome {
     fn from(halt: Halt) -> Self {
         match halt {
             Halt::Stopped => Self::NotRun("stopped".into()),
+            Halt::NotApplicable(why) => Self::NotApplicable(why),
             Halt::NotRun(why) => Self::NotRun(why),
             Halt::Denied(why) => Self::Denied(why),
             Halt::Failed(why) => Self::Failed(why),

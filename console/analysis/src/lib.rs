@@ -12,6 +12,7 @@ mod convict;
 mod criterion;
 pub mod digests;
 mod distance;
+pub mod gpu;
 pub mod history;
 mod learn;
 pub mod medoid;

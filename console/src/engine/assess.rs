@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, learn};
+use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, gpu, learn};
 use muster_playbook::report::{Dropped, NodeFindings, PairsReport};
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
@@ -172,6 +172,7 @@ fn finding(
         let overtaken =
             record.work == LINK && of_node(latest, node).any(|r| health::is_work(&r.work) && r.at_ms > record.at_ms);
         troubles.extend(sentence(node, record, widespread).filter(|_| !overtaken));
+        troubles.extend(gpu_parts(node, record));
     }
     troubles.extend(disturbance(node, latest));
     let Some(mut judged) = judged else {
@@ -189,6 +190,16 @@ fn finding(
         verdicts: judged.verdicts,
         ..NodeFindings::default()
     }
+}
+
+/// Parts of GPUs that a record proves faulty.
+fn gpu_parts(node: &str, record: &Record) -> Vec<(State, String)> {
+    let texts = record.facts.iter().filter_map(|fact| match fact.reading.value() {
+        Some(Datum::Text(text)) => Some((fact.key.as_str(), text.as_str())),
+        _ => None,
+    });
+    let found = gpu::findings(texts);
+    found.iter().map(|part| (State::Fail, format!("{node}: {}: {part}", record.work))).collect()
 }
 
 /// One sentence for all benchmarks during which others kept the node busy.

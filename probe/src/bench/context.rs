@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
 
 use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream, train};
+use crate::gpu;
 use crate::steps::{Halt, Plan, Taken};
 
 /// What a benchmark may use.
@@ -131,6 +132,7 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
         sharding::NAME => sharding::run(context),
         disk::NAME => disk::run(context),
         net::NAME => net::run(context),
+        name if gpu::knows(name) => gpu::run(name, context),
         _ => match train::Family::called(name) {
             Some(family) => family.run(context),
             None => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),

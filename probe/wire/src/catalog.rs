@@ -55,6 +55,37 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [30, 90, 300, 900],
     },
     Benchmark { name: "net-loopback", about: "TCP throughput and latency over loopback", limit_s: [20, 60, 180, 600] },
+    Benchmark { name: "kernel-launch", about: "GPU: time to start an empty kernel", limit_s: [60, 120, 180, 600] },
+    Benchmark {
+        name: "gpu-stream",
+        about: "GPU: memory bandwidth (write, copy, read, triad) and latency, verified",
+        limit_s: [120, 120, 300, 900],
+    },
+    Benchmark {
+        name: "gpu-copy-bw",
+        about: "GPU: copies from the host, to the host and on the device, verified",
+        limit_s: [120, 240, 600, 1200],
+    },
+    Benchmark {
+        name: "gemm-flops",
+        about: "GPU: matrix products in bf16, fp32 and fp64, bits compared",
+        limit_s: [120, 120, 300, 900],
+    },
+    Benchmark {
+        name: "gpu-burn",
+        about: "GPU: every multiprocessor under load, bits compared",
+        limit_s: [120, 120, 300, 900],
+    },
+    Benchmark {
+        name: "sm-sdc",
+        about: "GPU: does each multiprocessor compute the same bits in the same time",
+        limit_s: [120, 120, 300, 900],
+    },
+    Benchmark {
+        name: "gpu-memory-map",
+        about: "GPU: which pages keep what is written, and how long each takes",
+        limit_s: [120, 120, 300, 900],
+    },
     Benchmark {
         name: "overlap",
         about: "what computing and TCP over loopback cost each other",

@@ -9,6 +9,7 @@ mod block;
 mod code;
 mod collective;
 mod device;
+mod driver;
 mod fault;
 mod memory;
 mod opcode;
@@ -20,6 +21,7 @@ mod warp;
 
 pub use code::Kernel;
 pub use device::{Device, Launch, Ran};
+pub use driver::Config;
 pub use fault::{Faults, Flip, Unit};
 pub use memory::{BASE, Memory, Stuck};
 pub use parse::{ParseError, parse};

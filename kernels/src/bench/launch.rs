@@ -1,0 +1,51 @@
+//! How long it takes to start a kernel: on the GPU, until the CPU knows, and for the call alone.
+
+use std::time::Instant;
+
+use muster_wire::Unit;
+
+use super::run::{Metric, Run};
+use crate::driver::{Shape, Trouble};
+
+/// Launches behind one value.
+const EACH: u32 = 32;
+
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
+    let gpu = run.gpu;
+    let empty = gpu.function("empty", 0)?;
+    let shape = Shape { grid: (1, 1), threads: 1, shared: 0 };
+    let start = || gpu.launch(empty, shape, &[]);
+    let waited = || start().and_then(|()| gpu.wait());
+    let mut of = |name, part, one: &mut dyn FnMut() -> Result<f64, Trouble>| {
+        for _ in 0..4 * EACH {
+            waited()?;
+        }
+        let count = run.values();
+        let mut values = Vec::with_capacity(count);
+        for taken in 0..count {
+            run.progress((f64::from(part) + taken as f64 / count as f64) / 3.0, name);
+            let sum = (0..EACH).try_fold(0.0, |sum, _| Ok(sum + one()?))?;
+            values.push(sum / f64::from(EACH));
+        }
+        run.series(Metric::cost(name, Unit::Nanos), values, 4 * EACH as usize);
+        Ok(())
+    };
+    of("event", 0, &mut || Ok(gpu.timed(&mut || start())? * 1e6))?;
+    of("wall", 1, &mut || {
+        let begin = Instant::now();
+        waited()?;
+        Ok(nanos(begin))
+    })?;
+    of("call", 2, &mut || {
+        let begin = Instant::now();
+        start()?;
+        let took = nanos(begin);
+        gpu.wait()?;
+        Ok(took)
+    })
+}
+
+fn nanos(begin: Instant) -> f64 {
+    // A clock may stand still between two looks; a call takes more than nothing.
+    (begin.elapsed().as_nanos() as f64).max(1.0)
+}

@@ -1,0 +1,36 @@
+//! What the worker measures on one GPU: which benchmarks there are, and what each of them runs.
+
+mod burn;
+mod copy;
+mod gemm;
+mod launch;
+mod pages;
+mod run;
+mod stream;
+
+use muster_wire::{Frame, Profile};
+
+use crate::driver::{Gpu, Trouble};
+use run::Run;
+
+/// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
+///
+/// # Errors
+/// When it cannot be done, or its results are wrong.
+pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
+    type Body = fn(&mut Run<'_>) -> Result<(), Trouble>;
+    let bodies: [(&'static str, Body); 7] = [
+        ("kernel-launch", launch::run),
+        ("gpu-stream", stream::run),
+        ("gpu-copy-bw", copy::run),
+        ("gemm-flops", gemm::run),
+        ("gpu-burn", burn::load),
+        ("sm-sdc", burn::agree),
+        ("gpu-memory-map", pages::run),
+    ];
+    let found = bodies.into_iter().find(|(known, _)| *known == name);
+    let (name, body) = found.ok_or_else(|| Trouble::NotRun(format!("this worker has no benchmark called '{name}'")))?;
+    let mut run = Run::new(name, gpu, profile, say);
+    run.introduce();
+    body(&mut run)
+}

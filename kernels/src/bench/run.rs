@@ -1,0 +1,126 @@
+//! How work on a GPU becomes a series: batches long enough to be timed, warm-up until steady, then every value.
+
+use muster_wire::{Datum, Direction, Fact, Facts, Frame, MetricId, Profile, Progress, Reading, Series, Unit};
+
+use crate::driver::{Gpu, Trouble};
+
+/// Most launches in one timed batch.
+const BATCH: u32 = 4096;
+/// Warm-up ends when the last values vary by less than this.
+const STEADY: f64 = 0.005;
+/// As many values are looked at for it.
+const WINDOW: usize = 8;
+
+/// One benchmark on one GPU.
+pub(super) struct Run<'a> {
+    pub(super) gpu: &'a Gpu,
+    pub(super) profile: Profile,
+    name: &'static str,
+    say: &'a mut dyn FnMut(Frame),
+}
+
+/// What a value of a series is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Metric {
+    pub(super) name: &'static str,
+    pub(super) unit: Unit,
+    pub(super) direction: Direction,
+}
+
+impl Metric {
+    pub(super) const fn rate(name: &'static str, unit: Unit) -> Self {
+        Self { name, unit, direction: Direction::HigherIsBetter }
+    }
+
+    pub(super) const fn cost(name: &'static str, unit: Unit) -> Self {
+        Self { name, unit, direction: Direction::LowerIsBetter }
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(name: &'static str, gpu: &'a Gpu, profile: Profile, say: &'a mut dyn FnMut(Frame)) -> Self {
+        Self { gpu, profile, name, say }
+    }
+
+    /// Which card this is.
+    pub(super) fn introduce(&mut self) {
+        let Gpu { name, uuid, engine, .. } = self.gpu;
+        let (name, uuid, engine) = (name.clone(), uuid.clone(), (*engine).to_owned());
+        for (what, text) in [("name", name), ("uuid", uuid), ("engine", engine)] {
+            self.fact(what, text);
+        }
+    }
+
+    /// `[smoke, quick, standard, full]`.
+    pub(super) fn pick<T: Copy>(&self, of: [T; 4]) -> T {
+        of[self.profile as usize]
+    }
+
+    /// Values of a series. The probe takes two passes in smoke, so these are half.
+    pub(super) fn values(&self) -> usize {
+        self.pick([16, 32, 64, 256])
+    }
+
+    pub(super) fn fact(&mut self, key: &str, text: String) {
+        let fact = Fact {
+            key: format!("gpu.{}.{key}", self.gpu.index),
+            reading: Reading::Value(Datum::Text(text)),
+            unit: None,
+        };
+        (self.say)(Frame::Facts(Facts { collector: self.name.to_owned(), facts: vec![fact] }));
+    }
+
+    pub(super) fn progress(&mut self, done: f64, what: &str) {
+        let note = format!("GPU {}: {what}", self.gpu.index);
+        (self.say)(Frame::Progress(Progress { benchmark: self.name.to_owned(), done, note }));
+    }
+
+    pub(super) fn series(&mut self, metric: Metric, values: Vec<f64>, warmup: usize) {
+        // The number of the GPU belongs to the metric: the same slot of another node is its peer.
+        let id = MetricId::new(self.name, format!("{}:{}", metric.name, self.gpu.index), self.gpu.engine);
+        let Metric { unit, direction, .. } = metric;
+        (self.say)(Frame::Series(Series { metric: id, unit, direction, values, warmup: warmup as u32, started_ns: 0 }));
+    }
+
+    /// Takes a series: `work` puts one piece on the stream, `value` turns its milliseconds into what the metric says.
+    pub(super) fn sample(
+        &mut self,
+        metric: Metric,
+        (part, parts): (usize, usize),
+        value: &dyn Fn(f64) -> f64,
+        work: &mut dyn FnMut() -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let gpu = self.gpu;
+        let mut batch =
+            |count: u32| gpu.timed(&mut || (0..count).try_for_each(|_| work())).map(|ms| ms / f64::from(count));
+        let target = self.pick([2.0, 5.0, 20.0, 20.0]);
+        let mut count = 1;
+        loop {
+            self.progress(part as f64 / parts as f64, metric.name);
+            let ms = batch(count)?;
+            if ms * f64::from(count) >= target || count >= BATCH {
+                break;
+            }
+            count = ((target / ms.max(1e-6)).ceil() as u32).clamp(count + 1, count * 16).min(BATCH);
+        }
+        let (mut warm, most) = (Vec::new(), self.pick([2, 48, 128, 256]));
+        while warm.len() < most && !steady(&warm) {
+            warm.push(batch(count)?);
+        }
+        let mut values = Vec::new();
+        for taken in 0..self.values() {
+            self.progress((part as f64 + taken as f64 / self.values() as f64) / parts as f64, metric.name);
+            values.push(value(batch(count)?));
+        }
+        self.series(metric, values, warm.len());
+        Ok(())
+    }
+}
+
+/// Whether the last values of a warm-up agree.
+fn steady(values: &[f64]) -> bool {
+    let Some(last) = values.len().checked_sub(WINDOW).map(|from| &values[from..]) else { return false };
+    let mean = last.iter().sum::<f64>() / WINDOW as f64;
+    let variance = last.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / WINDOW as f64;
+    variance.sqrt() <= STEADY * mean
+}

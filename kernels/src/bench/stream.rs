@@ -1,0 +1,69 @@
+//! How fast the GPU moves its own memory, and how long one access takes. All traffic is counted, reads and writes, as
+//! STREAM does.
+
+use muster_wire::Unit;
+
+use super::pages;
+use super::run::{Metric, Run};
+use crate::driver::{Arg, Buffer, Shape, Trouble};
+use crate::twin;
+
+/// Pattern of what is moved.
+const SEED: u32 = 0x5eed;
+/// Words between two places of the chain: one line of L2 each.
+const STRIDE: usize = 32;
+const SCALAR: f64 = 3.0;
+
+/// A launch that covers the whole device.
+pub(super) fn wide(run: &Run<'_>) -> Shape {
+    Shape { grid: (4 * run.gpu.sms, 1), threads: run.gpu.threads.min(512), shared: 0 }
+}
+
+/// Bytes of each of `buffers` buffers: what the profile asks for, as far as memory goes.
+pub(super) fn bytes_each(run: &Run<'_>, buffers: usize) -> Result<usize, Trouble> {
+    let wanted = run.pick([256 << 20, 1 << 30, 4 << 30, 4 << 30]);
+    let bytes = wanted.min(run.gpu.free()? / 4 * 3 / buffers);
+    Ok((bytes >> pages::SHIFT).max(1) << pages::SHIFT)
+}
+
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
+    let (gpu, shape) = (run.gpu, wide(run));
+    let bytes = bytes_each(run, 3)?;
+    let (a, b, c) = (gpu.buffer(bytes)?, gpu.buffer(bytes)?, gpu.buffer(bytes)?);
+    let digest = gpu.buffer(16)?;
+    let vectors = Arg::U64(bytes as u64 / 16);
+    let kernel = |name| gpu.function(name, 0);
+    let (fill, copy, read, triad) = (kernel("fill")?, kernel("copy")?, kernel("read")?, kernel("triad")?);
+    let rate = |name| Metric::rate(name, Unit::BytesPerSec);
+    let moved = |buffers: f64| move |ms: f64| buffers * bytes as f64 / (ms * 1e-3);
+    run.sample(rate("write"), (0, 5), &moved(1.0), &mut || {
+        gpu.launch(fill, shape, &[Arg::At(&a), vectors, Arg::U32(SEED)])
+    })?;
+    run.sample(rate("copy"), (1, 5), &moved(2.0), &mut || {
+        gpu.launch(copy, shape, &[Arg::At(&b), Arg::At(&a), vectors])
+    })?;
+    pages::expect(run, &b, SEED, "the copy of a filled buffer")?;
+    run.sample(rate("read"), (2, 5), &moved(1.0), &mut || {
+        gpu.launch(read, shape, &[Arg::At(&b), vectors, Arg::At(&digest)])
+    })?;
+    let arguments = [Arg::At(&c), Arg::At(&a), Arg::At(&b), Arg::F64(SCALAR), vectors];
+    run.sample(rate("triad"), (3, 5), &moved(3.0), &mut || gpu.launch(triad, shape, &arguments))?;
+    latency(run, &a)
+}
+
+/// Nanoseconds of one dependent load; the chain is larger than any L2 where memory allows.
+fn latency(run: &mut Run<'_>, room: &Buffer) -> Result<(), Trouble> {
+    let gpu = run.gpu;
+    let chase = gpu.function("chase", 0)?;
+    let chain = twin::chain(room.bytes.min(256 << 20) / 4 / STRIDE, STRIDE, SEED);
+    gpu.put(room, &chain)?;
+    let out = gpu.buffer(16)?;
+    let steps = run.pick([64, 4096, 16_384, 16_384]);
+    let shape = Shape { grid: (8 * gpu.sms, 1), threads: 32, shared: 0 };
+    // A quarter more for its own warm-up.
+    let loads = f64::from(steps) * 1.25;
+    let arguments = [Arg::At(room), Arg::U32(steps), Arg::U32(0), Arg::At(&out)];
+    run.sample(Metric::cost("latency", Unit::Nanos), (4, 5), &|ms| ms * 1e6 / loads, &mut || {
+        gpu.launch(chase, shape, &arguments)
+    })
+}

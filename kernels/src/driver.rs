@@ -1,0 +1,364 @@
+//! The one place that talks to the NVIDIA driver: every call checked, every handle owned, nothing that panics.
+//!
+//! Presence is settled with the dynamic loader before the bindings are touched, because they panic without a library.
+
+use std::ffi::{CString, c_int, c_void};
+use std::fmt;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys;
+use muster_wire::Outcome;
+
+use crate::code::{self, Target};
+
+/// CUDA version of the oldest driver that loads what is shipped (branch 535), as the driver counts it.
+const OLDEST: c_int = 12_000;
+
+/// Why there is no measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// No NVIDIA GPU here.
+    Absent(String),
+    /// A GPU that cannot be used as things are.
+    NotRun(String),
+    /// The driver, the GPU or its results are at fault.
+    Failed(String),
+}
+
+impl From<Trouble> for Outcome {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Absent(why) => Self::NotApplicable(why),
+            Trouble::NotRun(why) => Self::NotRun(why),
+            Trouble::Failed(why) => Self::Failed(why),
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Absent(why) | Self::NotRun(why) | Self::Failed(why)) = self;
+        f.write_str(why)
+    }
+}
+
+fn failed(what: &str) -> impl Fn(DriverError) -> Trouble {
+    move |error| {
+        let text = |found: Result<&std::ffi::CStr, DriverError>| found.map(|t| t.to_string_lossy().into_owned());
+        let name = text(error.error_name()).unwrap_or_else(|_| "an error without a name".to_owned());
+        let words = text(error.error_string()).unwrap_or_default();
+        let why = format!("{what}: {name}: {words}");
+        match error.0 {
+            sys::CUresult::CUDA_ERROR_NO_DEVICE => Trouble::Absent("the NVIDIA driver sees no GPU".to_owned()),
+            sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Trouble::NotRun(why),
+            _ => Trouble::Failed(why),
+        }
+    }
+}
+
+/// How many GPUs the driver shows.
+///
+/// # Errors
+/// Without a usable driver, with its own words.
+pub fn count() -> Result<usize, Trouble> {
+    // SAFETY: loading the driver's library runs its initialisers, which is what every CUDA program does.
+    #[expect(unsafe_code, reason = "dynamic loading")]
+    let library = unsafe { libloading::Library::new("libcuda.so.1") };
+    if let Err(error) = library.as_ref() {
+        let why = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+        return Err(Trouble::NotRun(format!("no NVIDIA driver library: {why}")));
+    }
+    // The bindings keep their own handle; dropping this one is harmless only while that is open, so it stays.
+    std::mem::forget(library);
+    result::init().map_err(failed("cuInit"))?;
+    let mut version = 0;
+    // SAFETY: the pointer is to a local that outlives the call.
+    #[expect(unsafe_code, reason = "driver call")]
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed("cuDriverGetVersion"))?;
+    if version < OLDEST {
+        let (major, minor) = (version / 1000, version % 1000 / 10);
+        return Err(Trouble::NotRun(format!(
+            "the NVIDIA driver is too old: it knows CUDA {major}.{minor}, 12.0 is needed"
+        )));
+    }
+    let count = result::device::get_count().map_err(failed("cuDeviceGetCount"))?;
+    match usize::try_from(count) {
+        Ok(count) if count > 0 => Ok(count),
+        _ => Err(Trouble::Absent("the NVIDIA driver sees no GPU".to_owned())),
+    }
+}
+
+/// One GPU with its kernels loaded.
+#[derive(Debug)]
+pub struct Gpu {
+    /// Number by PCI address.
+    pub index: usize,
+    /// Model name.
+    pub name: String,
+    /// As `nvidia-smi -L` prints it.
+    pub uuid: String,
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Largest dynamic shared memory of one block, bytes.
+    pub shared: u32,
+    /// Most threads of a block.
+    pub threads: u32,
+    /// Engine in every metric's identity.
+    pub engine: &'static str,
+    modules: Vec<sys::CUmodule>,
+    stream: sys::CUstream,
+    begin: sys::CUevent,
+    end: sys::CUevent,
+}
+
+/// A kernel of a loaded module.
+#[derive(Clone, Copy, Debug)]
+pub struct Function(sys::CUfunction, &'static str);
+
+/// Memory on the GPU, freed when dropped.
+#[derive(Debug)]
+pub struct Buffer {
+    at: sys::CUdeviceptr,
+    /// Bytes.
+    pub bytes: usize,
+}
+
+/// A kernel's argument.
+#[derive(Clone, Copy, Debug)]
+pub enum Arg<'a> {
+    /// 32 bits.
+    U32(u32),
+    /// 64 bits.
+    U64(u64),
+    /// A double.
+    F64(f64),
+    /// Address of a buffer.
+    At(&'a Buffer),
+}
+
+/// Blocks in x and y, threads of a block, bytes of dynamic shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Blocks.
+    pub grid: (u32, u32),
+    /// Threads of a block.
+    pub threads: u32,
+    /// Bytes.
+    pub shared: u32,
+}
+
+#[expect(unsafe_code, reason = "driver calls")]
+impl Gpu {
+    /// Opens GPU number `index`. [`count`] must have succeeded in this process.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn open(index: usize) -> Result<Self, Trouble> {
+        let wrong = failed("opening the GPU");
+        let device = result::device::get(index as c_int).map_err(&wrong)?;
+        // SAFETY: `device` came from the driver; the context is retained for the life of the process.
+        unsafe { result::ctx::set_current(result::primary_ctx::retain(device).map_err(&wrong)?) }.map_err(&wrong)?;
+        use sys::CUdevice_attribute_enum as Attribute;
+        // SAFETY: `device` came from the driver.
+        let attribute =
+            |which| unsafe { result::device::get_attribute(device, which) }.map_err(failed("cuDeviceGetAttribute"));
+        let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+        let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        if major < 8 {
+            return Err(Trouble::NotRun(format!("compute capability {major}.{minor} is older than 8.0")));
+        }
+        let (modules, engine) = load((major, minor))?;
+        let positive = |which| Ok::<u32, Trouble>(attribute(which)?.max(1).cast_unsigned());
+        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed("cuEventCreate"));
+        Ok(Self {
+            index,
+            name: result::device::get_name(device).map_err(&wrong)?,
+            uuid: uuid(result::device::get_uuid(device).map_err(&wrong)?.bytes),
+            sms: positive(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared: positive(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            threads: positive(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            engine,
+            modules,
+            stream: result::stream::create(result::stream::StreamKind::NonBlocking).map_err(&wrong)?,
+            begin: event()?,
+            end: event()?,
+        })
+    }
+
+    /// The kernel called `name`, allowed to use `shared` bytes of dynamic shared memory.
+    ///
+    /// # Errors
+    /// When no module has it.
+    pub fn function(&self, name: &'static str, shared: u32) -> Result<Function, Trouble> {
+        let text = CString::new(name).map_err(|e| Trouble::Failed(e.to_string()))?;
+        // SAFETY: the modules stay loaded while this GPU is open.
+        let found = self.modules.iter().find_map(|m| unsafe { result::module::get_function(*m, text.clone()) }.ok());
+        let function = found.ok_or_else(|| Trouble::Failed(format!("no kernel '{name}' was loaded")))?;
+        let what = sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function was just found.
+        unsafe { result::function::set_function_attribute(function, what, shared as c_int) }.map_err(failed(name))?;
+        Ok(Function(function, name))
+    }
+
+    /// `bytes` of fresh memory.
+    ///
+    /// # Errors
+    /// When there is not that much.
+    pub fn buffer(&self, bytes: usize) -> Result<Buffer, Trouble> {
+        // SAFETY: a context is current; the size is not zero.
+        let at = unsafe { result::malloc_sync(bytes.max(16)) }.map_err(failed("cuMemAlloc"))?;
+        Ok(Buffer { at, bytes })
+    }
+
+    /// Bytes that are free.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn free(&self) -> Result<usize, Trouble> {
+        Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
+    }
+
+    /// Puts a kernel on the stream; it runs later.
+    ///
+    /// # Errors
+    /// When the driver does not take it.
+    pub fn launch(&self, function: Function, shape: Shape, args: &[Arg<'_>]) -> Result<(), Trouble> {
+        let mut words: Vec<u64> = args
+            .iter()
+            .map(|arg| match arg {
+                Arg::U32(value) => u64::from(*value),
+                Arg::U64(value) => *value,
+                Arg::F64(value) => value.to_bits(),
+                Arg::At(buffer) => buffer.at,
+            })
+            .collect();
+        let mut params: Vec<*mut c_void> = words.iter_mut().map(|word| std::ptr::from_mut(word).cast()).collect();
+        let grid = (shape.grid.0, shape.grid.1, 1);
+        // SAFETY: the function is of a loaded module; each parameter points to eight bytes that outlive the call, at least
+        // as many as the kernel reads; buffers are borrowed by the caller until the stream is waited for.
+        unsafe {
+            result::launch_kernel(function.0, grid, (shape.threads, 1, 1), shape.shared, self.stream, &mut params)
+        }
+        .map_err(failed(function.1))
+    }
+
+    /// Waits for everything on the stream.
+    ///
+    /// # Errors
+    /// When a kernel went wrong.
+    pub fn wait(&self) -> Result<(), Trouble> {
+        // SAFETY: the stream is ours.
+        unsafe { result::stream::synchronize(self.stream) }.map_err(failed("waiting for the GPU"))
+    }
+
+    /// Milliseconds on the GPU of what `work` puts on the stream.
+    ///
+    /// # Errors
+    /// Those of `work`, and of the driver.
+    pub fn timed(&self, work: &mut dyn FnMut() -> Result<(), Trouble>) -> Result<f64, Trouble> {
+        let wrong = failed("timing");
+        // SAFETY: stream and events are ours and live as long as the GPU is open.
+        unsafe { result::event::record(self.begin, self.stream) }.map_err(&wrong)?;
+        work()?;
+        // SAFETY: as above.
+        unsafe { result::event::record(self.end, self.stream) }.map_err(&wrong)?;
+        self.wait()?;
+        // SAFETY: both events were recorded on this stream and have happened.
+        Ok(f64::from(unsafe { result::event::elapsed(self.begin, self.end) }.map_err(&wrong)?))
+    }
+
+    /// Copies to the GPU, after everything before it on the stream.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn put<T: Copy>(&self, to: &Buffer, from: &[T]) -> Result<(), Trouble> {
+        debug_assert!(size_of_val(from) <= to.bytes);
+        // SAFETY: the slice is copied before the stream goes on, and it fits into the buffer.
+        unsafe { result::memcpy_htod_async(to.at, from, self.stream) }.map_err(failed("copy to the GPU"))
+    }
+
+    /// Copies from the GPU, and waits for it.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn get(&self, to: &mut [u32], from: &Buffer) -> Result<(), Trouble> {
+        debug_assert!(size_of_val(to) <= from.bytes);
+        // SAFETY: the slice is borrowed until the stream was waited for, and it is no longer than the buffer.
+        unsafe { result::memcpy_dtoh_async(to, from.at, self.stream) }.map_err(failed("copy from the GPU"))?;
+        self.wait()
+    }
+
+    /// Copies between buffers with the copy engine.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn duplicate(&self, to: &Buffer, from: &Buffer) -> Result<(), Trouble> {
+        let bytes = to.bytes.min(from.bytes);
+        // SAFETY: both buffers hold that many bytes.
+        unsafe { result::memcpy_dtod_async(to.at, from.at, bytes, self.stream) }.map_err(failed("copy on the GPU"))
+    }
+}
+
+/// Host memory that the GPU reaches directly.
+#[derive(Debug)]
+pub struct Pinned {
+    at: *mut c_void,
+    words: usize,
+}
+
+#[expect(unsafe_code, reason = "memory of the driver")]
+impl Pinned {
+    /// `words` words, zeroed.
+    ///
+    /// # Errors
+    /// When the system does not give them.
+    pub fn new(words: usize) -> Result<Self, Trouble> {
+        // SAFETY: a context is current; the memory is written before it is read.
+        let at = unsafe { result::malloc_host(words * 4, 0) }.map_err(failed("cuMemHostAlloc"))?;
+        // SAFETY: the driver gave that many bytes.
+        unsafe { std::ptr::write_bytes(at.cast::<u8>(), 0, words * 4) };
+        Ok(Self { at, words })
+    }
+
+    /// The words.
+    pub fn words(&mut self) -> &mut [u32] {
+        // SAFETY: allocated by the driver with this length, initialised, aligned to a page, and ours alone.
+        unsafe { std::slice::from_raw_parts_mut(self.at.cast(), self.words) }
+    }
+}
+
+#[expect(unsafe_code, reason = "memory of the driver")]
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`, freed once. An error here belongs to something that was reported before.
+        let _ = unsafe { result::free_host(self.at) };
+    }
+}
+
+#[expect(unsafe_code, reason = "memory of the driver")]
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `Gpu::buffer`, freed once; the driver waits for work that uses it.
+        let _ = unsafe { result::free_sync(self.at) };
+    }
+}
+
+/// Machine code where the driver takes it, else code that it compiles for itself.
+fn load(capability: (i32, i32)) -> Result<(Vec<sys::CUmodule>, &'static str), Trouble> {
+    let all = |target: Target| -> Result<Vec<sys::CUmodule>, DriverError> {
+        // SAFETY: the images are whole cubins, or PTX that ends with a NUL.
+        #[expect(unsafe_code, reason = "driver call")]
+        target.modules.iter().map(|m| unsafe { result::module::load_data(m.image.as_ptr().cast()) }).collect()
+    };
+    if let Some(target) = code::machine_code(capability)
+        && let Ok(modules) = all(target)
+    {
+        return Ok((modules, target.engine));
+    }
+    Ok((all(code::PTX).map_err(failed("loading the kernels"))?, code::PTX.engine))
+}
+
+fn uuid(bytes: [std::ffi::c_char; 16]) -> String {
+    let hex: String = bytes.iter().map(|b| format!("{:02x}", b.cast_unsigned())).collect();
+    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

@@ -1,0 +1,118 @@
+//! The worker's side of the conversation with the probe: frames on what was stdout, nothing else there.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use muster_wire::{
+    Beat, Datum, Fact, Facts, Finished, Frame, Outcome, PREAMBLE, Profile, Reading, clean, encode, limits,
+};
+
+use crate::bench;
+use crate::driver::{self, Gpu, Trouble};
+
+/// Signs of life are this far apart.
+const PULSE: Duration = Duration::from_millis(500);
+/// Exit code of a command line that is not understood.
+const USAGE: u8 = 64;
+
+const HELP: &str = "muster-gpu is the part of muster-probe that talks to the NVIDIA driver. It is started by the probe:
+  muster-gpu count                      how many GPUs the driver shows
+  muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU
+Frames of muster's wire contract go to stdout.";
+
+#[derive(Clone)]
+struct Out(Arc<Mutex<File>>);
+
+impl Out {
+    /// Takes stdout for the frames alone: libraries that print go to stderr from here on.
+    fn take() -> io::Result<Self> {
+        let mut file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        rustix::stdio::dup2_stdout(io::stderr())?;
+        file.write_all(PREAMBLE)?;
+        Ok(Self(Arc::new(Mutex::new(file))))
+    }
+
+    fn say(&self, frame: &Frame) {
+        let Ok(bytes) = encode(frame) else { return };
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.write_all(&bytes).is_err() {
+            // Nobody listens any more: the probe is gone.
+            std::process::exit(1);
+        }
+    }
+}
+
+/// What to do.
+enum Task {
+    Count,
+    Run(String, Profile, usize),
+}
+
+/// Runs the worker with the arguments of its command line.
+pub fn main(args: &[String]) -> ExitCode {
+    let Some(task) = understood(args) else {
+        eprintln!("{HELP}");
+        return ExitCode::from(USAGE);
+    };
+    let out = match Out::take() {
+        Ok(out) => out,
+        Err(error) => {
+            eprintln!("muster-gpu: cannot take stdout: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let begin = Instant::now();
+    let pulse = out.clone();
+    thread::spawn(move || {
+        loop {
+            pulse.say(&Frame::Beat(Beat { wall_ns: 0, monotonic_ns: begin.elapsed().as_nanos() as u64, nonce: 0 }));
+            thread::sleep(PULSE);
+        }
+    });
+    // The bindings panic on a symbol that this driver does not have.
+    std::panic::set_hook(Box::new(|_| {}));
+    let done = catch_unwind(AssertUnwindSafe(|| work(&task, &mut |frame| out.say(&frame))));
+    let outcome = match done {
+        Ok(Ok(())) => Outcome::Done,
+        Ok(Err(trouble)) => trouble.into(),
+        Err(panic) => Outcome::Failed(clean(&words(panic.as_ref()), limits::TEXT_BYTES)),
+    };
+    let name = if let Task::Run(name, ..) = &task { name.clone() } else { "count".to_owned() };
+    out.say(&Frame::Finished(Finished { name, outcome, elapsed_ns: begin.elapsed().as_nanos() as u64 }));
+    // Destructors of a driver in trouble may hang; all that is to be said was said.
+    std::process::exit(0)
+}
+
+fn understood(args: &[String]) -> Option<Task> {
+    match args {
+        [word] if word == "count" => Some(Task::Count),
+        [word, name, profile, index] if word == "run" => {
+            Some(Task::Run(name.clone(), profile.parse().ok()?, index.parse().ok()?))
+        }
+        _ => None,
+    }
+}
+
+fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
+    let count = driver::count()?;
+    match task {
+        Task::Count => {
+            let reading = Reading::Value(Datum::Number(count as f64));
+            let facts = vec![Fact { key: "gpu.count".to_owned(), reading, unit: None }];
+            say(Frame::Facts(Facts { collector: "gpu".to_owned(), facts }));
+            Ok(())
+        }
+        Task::Run(name, profile, index) => bench::run(name, &Gpu::open(*index)?, *profile, say),
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("internal error: {}", text.unwrap_or("without words"))
+}

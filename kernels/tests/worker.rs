@@ -1,0 +1,183 @@
+//! The worker as a process, on a driver that executes its kernels on the CPU: what it says of a good GPU, of a bad
+//! one, and of none.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use muster_wire::{Datum, Decoder, Frame, Outcome, Reading, Series};
+
+/// A folder with the simulated driver and its settings.
+struct Driver(tempfile::TempDir);
+
+impl Driver {
+    fn new(settings: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        // Cargo builds the library beside the dependencies of this test.
+        let built = std::env::current_exe().unwrap().parent().unwrap().join("libmuster_ptxsim.so");
+        fs::copy(&built, dir.path().join("libcuda.so.1")).unwrap_or_else(|why| panic!("{}: {why}", built.display()));
+        fs::write(dir.path().join("libcuda.conf"), settings).unwrap();
+        Self(dir)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().to_owned()
+    }
+}
+
+#[derive(Debug)]
+struct Said {
+    outcome: Outcome,
+    series: BTreeMap<String, Series>,
+    facts: Vec<(String, String)>,
+}
+
+impl Said {
+    fn fact(&self, key: &str) -> &str {
+        &self.facts.iter().find(|(k, _)| k == key).unwrap_or_else(|| panic!("no {key} in {:?}", self.facts)).1
+    }
+}
+
+fn worker(folder: PathBuf, arguments: &[&str]) -> Said {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_muster-gpu"));
+    let output = command.args(arguments).env("LD_LIBRARY_PATH", folder).stderr(Stdio::inherit()).output().unwrap();
+    let mut decoder = Decoder::new();
+    decoder.push(&output.stdout);
+    let mut said = Said { outcome: Outcome::NotRun("no end".into()), series: BTreeMap::new(), facts: Vec::new() };
+    while let Some(frame) = decoder.frame().unwrap() {
+        match frame {
+            Frame::Series(series) => {
+                said.series.insert(series.metric.to_string(), series);
+            }
+            Frame::Facts(facts) => said.facts.extend(facts.facts.into_iter().map(|fact| match fact.reading {
+                Reading::Value(Datum::Text(text)) => (fact.key, text),
+                Reading::Value(Datum::Number(number)) => (fact.key, number.to_string()),
+                other => panic!("{other:?}"),
+            })),
+            Frame::Finished(end) => said.outcome = end.outcome,
+            _ => {}
+        }
+    }
+    said
+}
+
+fn run(settings: &str, benchmark: &str) -> Said {
+    let driver = Driver::new(settings);
+    worker(driver.path(), &["run", benchmark, "smoke", "0"])
+}
+
+#[test]
+fn every_benchmark_measures_a_good_gpu() {
+    let expected = [
+        ("kernel-launch", vec!["event", "wall", "call"]),
+        ("gpu-stream", vec!["write", "copy", "read", "triad", "latency"]),
+        ("gpu-copy-bw", vec!["host-to-device", "device-to-device", "device-to-host"]),
+        ("gemm-flops", vec!["bf16", "fp32", "fp64"]),
+        ("gpu-burn", vec!["bf16-mma", "ffma", "dfma", "imad"]),
+    ];
+    let driver = Driver::new("memory 8388608\n");
+    for (benchmark, metrics) in expected {
+        let said = worker(driver.path(), &["run", benchmark, "smoke", "0"]);
+        assert_eq!(said.outcome, Outcome::Done, "{benchmark}");
+        assert_eq!(said.fact("gpu.0.engine"), "own-ptx");
+        for metric in metrics {
+            // Two passes of the probe make 32 of these.
+            let series = &said.series[&format!("{benchmark}/{metric}:0@own-ptx")];
+            assert!(series.values.len() >= 16 && series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{metric}");
+        }
+    }
+}
+
+/// Multiprocessor, digest and cycles of each share of a row.
+fn shares(row: &str) -> Vec<(u32, &str, u64)> {
+    row.split_whitespace()
+        .map(|word| {
+            let parts: Vec<&str> = word.split(':').collect();
+            (parts[0].parse().unwrap(), parts[1], parts[2].parse().unwrap())
+        })
+        .collect()
+}
+
+fn rows(said: &Said) -> impl Iterator<Item = Vec<(u32, &str, u64)>> {
+    said.facts.iter().filter(|(key, _)| key.contains(".sm.")).map(|(_, row)| shares(row))
+}
+
+#[test]
+fn a_good_gpu_says_the_same_on_every_multiprocessor() {
+    let said = run("sms 7\n", "sm-sdc");
+    assert_eq!(said.outcome, Outcome::Done);
+    assert_eq!(rows(&said).count(), 8, "four units with two seeds each");
+    for row in rows(&said) {
+        assert_eq!(row.iter().map(|share| share.0).collect::<Vec<_>>(), (0..7).collect::<Vec<_>>());
+        assert!(row.iter().all(|share| share.1 == row[0].1 && share.2 == row[0].2), "{row:?}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_and_a_slow_clock_are_in_the_rows_of_their_multiprocessor() {
+    let said = run("sms 7\ngpu 0 flip sm=5 unit=mma bit=12 every=50\ngpu 0 slow sm=2 factor=1.02\n", "sm-sdc");
+    assert_eq!(said.outcome, Outcome::Done, "who is wrong is for the console to say");
+    let odd = |row: &[(u32, &str, u64)]| row.iter().filter(|s| s.1 != row[0].1).map(|s| s.0).collect::<Vec<_>>();
+    let wrong: Vec<Vec<u32>> = rows(&said).map(|row| odd(&row)).collect();
+    assert_eq!(wrong.iter().filter(|sms| **sms == [5]).count(), 2, "both seeds of the tensor cores: {wrong:?}");
+    assert!(wrong.iter().all(|sms| sms.is_empty() || *sms == [5]));
+    for row in rows(&said) {
+        let ratio = row[2].2 as f64 / row[0].2 as f64;
+        assert!((ratio - 1.02).abs() < 0.002, "{ratio}");
+    }
+}
+
+#[test]
+fn a_stuck_bit_is_found_in_its_page_and_a_broken_copy_fails() {
+    let stuck = "memory 16777216\ngpu 0 stuck offset=0x200105 bit=3 value=1\n";
+    let said = run(stuck, "gpu-memory-map");
+    assert_eq!(said.outcome, Outcome::Done);
+    assert!(said.fact("gpu.0.pages").ends_with("bad=1"), "{said:?}");
+    // Byte 0x105 of page 1 is the second byte of word 65; its bit 3 is bit 11 of the word.
+    assert!(said.fact("gpu.0.page.1").contains("bits=00000800 first=65 words=1"), "{said:?}");
+    let copied = run("memory 8388608\ngpu 0 stuck offset=0x105 bit=3 value=0\n", "gpu-copy-bw");
+    let Outcome::Failed(why) = copied.outcome else { panic!("{copied:?}") };
+    assert!(why.starts_with("GPU 0: ") && why.contains("page 0") && why.contains("0x00000800"), "{why}");
+}
+
+#[test]
+fn a_gpu_that_falls_off_the_bus_fails_with_the_drivers_words() {
+    let said = run("gpu 0 lost after=5\n", "gpu-burn");
+    let Outcome::Failed(why) = said.outcome else { panic!("{said:?}") };
+    assert!(why.contains("CUDA_ERROR_LAUNCH_FAILED: unspecified launch failure"), "{why}");
+}
+
+#[test]
+fn no_library_no_gpu_an_old_driver_and_a_broken_one_are_told_apart() {
+    let none = tempfile::tempdir().unwrap();
+    let count = |folder: PathBuf| worker(folder, &["count"]);
+    match count(none.path().to_owned()).outcome {
+        Outcome::NotRun(why) => assert!(why.starts_with("no NVIDIA driver library: "), "{why}"),
+        // A machine with a driver of its own.
+        other => eprintln!("SKIPPED: this machine has a driver: {other:?}"),
+    }
+    let said = |settings: &str| {
+        let driver = Driver::new(settings);
+        count(driver.path())
+    };
+    assert_eq!(said("devices 3\n").fact("gpu.count"), "3");
+    let empty = Outcome::NotApplicable("the NVIDIA driver sees no GPU".into());
+    assert_eq!((said("devices 0\n").outcome, said("init 100\n").outcome), (empty.clone(), empty));
+    let old = "the NVIDIA driver is too old: it knows CUDA 11.4, 12.0 is needed";
+    assert_eq!(said("driver 11040\n").outcome, Outcome::NotRun(old.into()));
+    let Outcome::Failed(why) = said("init 803\n").outcome else { panic!() };
+    assert!(
+        why.starts_with("cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver"),
+        "{why}"
+    );
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_says_what_there_is() {
+    let output = Command::new(env!("CARGO_BIN_EXE_muster-gpu")).arg("dance").output().unwrap();
+    assert_eq!(output.status.code(), Some(64));
+    assert!(output.stdout.is_empty() && String::from_utf8_lossy(&output.stderr).contains("muster-gpu run"));
+}

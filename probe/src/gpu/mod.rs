@@ -1,0 +1,109 @@
+//! GPU work: whether there is a GPU, and the worker that is started for each.
+//!
+//! A static program cannot load the NVIDIA driver's library, so the work is done by a second program that is carried in
+//! this one. Its crash, hang or missing driver is an outcome, never the end of the probe.
+
+mod node;
+mod program;
+mod team;
+mod worker;
+
+use muster_wire::{Datum, Frame, Outcome, Reading};
+
+use crate::bench::Context;
+use crate::steps::Halt;
+use program::Program;
+use team::Team;
+
+/// Whether `name` is the worker's business.
+pub(crate) fn knows(name: &str) -> bool {
+    name.starts_with("gpu-") || matches!(name, "kernel-launch" | "gemm-flops" | "sm-sdc")
+}
+
+/// Runs the benchmark called `name` on every GPU of this node.
+pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
+    if !node::has_gpu() {
+        return Err(Halt::NotApplicable("no NVIDIA GPU on this node".to_owned()));
+    }
+    let program = Program::new().map_err(Halt::NotRun)?;
+    let count = count(&program, context)?;
+    // Copies share the way to the host, so one GPU at a time is asked for them.
+    let waves: Vec<Vec<usize>> =
+        if name == "gpu-copy-bw" { (0..count).map(|gpu| vec![gpu]).collect() } else { vec![(0..count).collect()] };
+    let mut troubles = Vec::new();
+    for wave in waves {
+        let arguments =
+            |gpu: usize| ["run", name, context.profile.name(), &gpu.to_string()].map(str::to_owned).to_vec();
+        let work = wave.into_iter().map(|gpu| (gpu, arguments(gpu))).collect();
+        troubles.extend(Team::start(&program, work).listen(context)?);
+    }
+    judge(count, troubles)
+}
+
+fn count(program: &Program, context: &mut Context<'_>) -> Result<usize, Halt> {
+    let mut count = 0;
+    let mut emit = |frame: Frame| {
+        if let Frame::Facts(found) = frame
+            && let Some(Reading::Value(Datum::Number(number))) = found.facts.first().map(|fact| &fact.reading)
+        {
+            count = *number as usize;
+        }
+    };
+    let mut quiet = Context { emit: &mut emit, ..*context };
+    let asked = Team::start(program, vec![(0, vec!["count".to_owned()])]).listen(&mut quiet)?;
+    match asked.into_iter().next() {
+        None => Ok(count),
+        Some((_, outcome)) => Err(halt(outcome)),
+    }
+}
+
+/// What is said of the benchmark when each GPU has ended: the worst of them, and which.
+fn judge(count: usize, mut troubles: Vec<(usize, Outcome)>) -> Result<(), Halt> {
+    troubles.sort_by_key(|(gpu, outcome)| (!matches!(outcome, Outcome::Failed(_)), *gpu));
+    let Some((_, worst)) = troubles.first() else { return Ok(()) };
+    let words = |outcome: &Outcome| match outcome {
+        Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => why.clone(),
+        Outcome::Done => String::new(),
+    };
+    let said: Vec<String> = troubles
+        .iter()
+        .map(|(gpu, outcome)| (gpu, words(outcome)))
+        .map(|(gpu, why)| if why.starts_with("GPU ") { why } else { format!("GPU {gpu}: {why}") })
+        .collect();
+    let text = format!("{} ({} of {count} GPUs)", said.join("; "), troubles.len());
+    Err(if matches!(worst, Outcome::Failed(_)) { Halt::Failed(text) } else { Halt::NotRun(text) })
+}
+
+fn halt(outcome: Outcome) -> Halt {
+    match outcome {
+        Outcome::NotApplicable(why) => Halt::NotApplicable(why),
+        Outcome::NotRun(why) => Halt::NotRun(why),
+        Outcome::Denied(why) => Halt::Denied(why),
+        Outcome::Failed(why) => Halt::Failed(why),
+        Outcome::Done => Halt::Failed("the GPU worker said nothing".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_gpu_speaks_first_and_every_one_is_named() {
+        let troubles = vec![
+            (1, Outcome::NotRun("too old".into())),
+            (6, Outcome::Failed("GPU 6: word 3 is wrong".into())),
+            (7, Outcome::Failed("ended by signal 11".into())),
+        ];
+        let Err(Halt::Failed(why)) = judge(8, troubles) else { panic!() };
+        assert_eq!(why, "GPU 6: word 3 is wrong; GPU 7: ended by signal 11; GPU 1: too old (3 of 8 GPUs)");
+        assert_eq!(judge(8, Vec::new()), Ok(()));
+    }
+
+    #[test]
+    fn gpu_benchmarks_of_the_catalogue_are_known_and_others_are_not() {
+        let known: Vec<&str> = muster_wire::BENCHMARKS.iter().map(|b| b.name).filter(|name| knows(name)).collect();
+        assert_eq!(known.len(), 7, "{known:?}");
+        assert!(!knows("cpu-gemm") && !knows("disk"));
+    }
+}

@@ -1,0 +1,72 @@
+//! One running worker: its frames, and how it ended.
+
+use std::io::Read;
+use std::process::Child;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use muster_wire::{Decoder, Frame, Outcome};
+
+/// Time that a killed worker has to be gone; one that is stuck in the driver stays.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// What a worker lets the probe know.
+pub(super) enum News {
+    Said(Frame),
+    /// Its output ended, for this reason if it was not by itself.
+    Silent(Option<String>),
+}
+
+/// Reads a worker's frames until its output ends.
+pub(super) fn hear(gpu: usize, child: &mut Child, post: Sender<(usize, News)>) {
+    let Some(mut output) = child.stdout.take() else { return };
+    thread::spawn(move || {
+        let mut decoder = Decoder::new();
+        let mut chunk = [0; 16 << 10];
+        let why = loop {
+            match output.read(&mut chunk) {
+                Ok(0) => break None,
+                Ok(count) => decoder.push(&chunk[..count]),
+                Err(error) => break Some(error.to_string()),
+            }
+            loop {
+                match decoder.frame() {
+                    Ok(Some(frame)) => {
+                        if post.send((gpu, News::Said(frame))).is_err() {
+                            return;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(error) => {
+                        let _ = post.send((gpu, News::Silent(Some(error.to_string()))));
+                        return;
+                    }
+                }
+            }
+        };
+        let _ = post.send((gpu, News::Silent(why)));
+    });
+}
+
+/// How a worker ended that never said so.
+pub(super) fn post_mortem(child: &mut Child, why: Option<String>) -> Outcome {
+    let ended = match child.try_wait() {
+        Ok(Some(status)) => status.to_string(),
+        _ => "it closed its output".to_owned(),
+    };
+    Outcome::Failed(format!("the GPU worker ended early: {}", why.unwrap_or(ended)))
+}
+
+/// Ends a worker, and says when even that does not work: the driver holds it.
+pub(super) fn end(child: &mut Child) -> Option<&'static str> {
+    let _ = child.kill();
+    let begin = Instant::now();
+    while begin.elapsed() < FAREWELL {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Some("it cannot even be killed: the driver hangs")
+}
