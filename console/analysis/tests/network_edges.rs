@@ -209,3 +209,23 @@ proptest! {
         prop_assert_eq!(&run(&matrix, &from_csv(&rows).unwrap()), &found);
     }
 }
+
+#[test]
+fn an_uplink_that_loses_one_packet_in_a_hundred_is_named_among_four_leaves_and_two_spines() {
+    // Half of all uplinks share the spine of the bad one, so a third of their pairs lose packets too.
+    let topology = muster_analysis::network::topology::from_csv(
+        &(0..16).map(|n| format!("n{n},leaf{}\n", n / 4)).collect::<String>(),
+    )
+    .unwrap();
+    let mut matrix = Matrix::new("retransmits", muster_wire::Direction::LowerIsBetter);
+    for (src, dst) in (0..16).flat_map(|a| (0..16).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let (from, to, spine) = (src / 4, dst / 4, dst % 2);
+        let crosses = from != to && spine == 1 && (from == 3 || to == 3);
+        let share = if crosses { 0.006 + 0.0004 * f64::from((src * 7 + dst * 3) % 20) } else { 0.0 };
+        let up = (from != to).then(|| format!("leaf{from}-spine{spine}-leaf{to}"));
+        matrix.push_named(&format!("n{src}"), &format!("n{dst}"), &[share], up.as_deref());
+    }
+    let found = localise(&matrix, &topology, &Params::default());
+    let named: Vec<&str> = found.suspects.iter().map(|s| s.element.as_str()).collect();
+    assert_eq!(named, ["leaf3-spine1"], "{found:#?}");
+}

@@ -323,6 +323,8 @@ impl Observer for Board {
                     row.work = Some(Work { name, done: progress.done, note });
                 }
             }
+            // The Network screen makes its own picture of the records.
+            Update::Round { .. } => {}
             Update::Said { node, line } => inner.line(node, line.level, &line.text),
             Update::Dropped { node, step, reason } => {
                 let text = format!("left out after {step}: {reason}");

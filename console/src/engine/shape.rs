@@ -15,5 +15,6 @@ pub fn report(run: &Run, assessment: &Assessment) -> RunReport {
     let mut report = RunReport::new(info, &assessment.nodes, &basis);
     report.dropped.clone_from(&assessment.dropped);
     report.rejudged.clone_from(&assessment.rejudged);
+    report.network.clone_from(&assessment.network);
     report
 }

@@ -5,6 +5,7 @@ mod criteria;
 mod csv;
 mod exit;
 mod markdown;
+mod pairs;
 mod run;
 mod text;
 mod time;
@@ -13,6 +14,7 @@ pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
+pub use pairs::{LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word};
 pub use run::{
     Basis, CheckReport, CriterionRef, Demo, Dropped, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport,
     VerdictReport,

@@ -87,7 +87,7 @@ pub(super) struct Suspicion<'a> {
     pub(super) tallies: &'a [Tally],
     /// Least effect that is a fault, as a logarithm of cost.
     pub(super) least: f64,
-    /// Typical spread of a visit.
+    /// Typical spread of a visit; 0 where healthy elements do not differ by nature.
     pub(super) spread: f64,
     found: Vec<Element>,
     labels: u32,

@@ -137,7 +137,9 @@ pub(super) fn localise_with_open(matrix: &Matrix, topology: &Topology, params: &
     let tallies = tally(matrix, &places, &residuals, least as f32);
     let main = residuals.tiers.iter().flatten().max_by_key(|t| t.pairs);
     let spread = main.map_or(1.0, |t| t.spread);
-    let suspicion = Suspicion::new(&places, &tallies, least, spread);
+    // Rare events come as chance has it: sound elements do not lose more than others by nature.
+    let natural = if residuals.counts { 0.0 } else { spread };
+    let suspicion = Suspicion::new(&places, &tallies, least, natural);
     let elements = suspicion.nics(matrix.endpoints()).elements();
     let case = Case { matrix, places: &places, residuals: &residuals, least: least as f32 };
     let (visits, global, cells) = gather(&case, &elements);

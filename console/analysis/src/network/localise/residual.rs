@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::places::Places;
 use crate::network::Matrix;
+use crate::network::measured::{LOSS, LOSS_FLOOR};
 use crate::network::otsu::split;
 use crate::sample::median_of_sorted;
 use crate::{Chance, Criterion, Params, Sample, criterion_of};
@@ -54,6 +55,8 @@ pub(super) struct Residuals {
     pub(super) tier_of: Vec<u8>,
     /// By tier index; `None` where nothing was measured.
     pub(super) tiers: Vec<Option<Tier>>,
+    /// Whether the metric counts rare events.
+    pub(super) counts: bool,
     /// Standard error of each tier's centre, as a logarithm.
     pub(super) centre_error: Vec<f64>,
 }
@@ -101,7 +104,7 @@ pub(super) fn residuals(matrix: &Matrix, places: &Places, params: &Params) -> Re
     }
     let picked = pick(&tier_of, &members);
     let least = if counts { LEAST_SPREAD_OF_COUNTS } else { LEAST_SPREAD };
-    let mut out = Residuals { worse, tier_of, tiers: Vec::new(), centre_error: Vec::new() };
+    let mut out = Residuals { worse, tier_of, counts, tiers: Vec::new(), centre_error: Vec::new() };
     for (tier, picked) in picked.iter().enumerate() {
         let found = learn_tier(matrix, picked, &out.worse, (cost, least), params);
         let (tier, error) = found.map_or((None, 0.0), |(criterion, centre, spread)| {
@@ -143,6 +146,9 @@ fn lend(tiers: &mut [Option<Tier>]) {
 fn cost(matrix: &Matrix) -> (Cost, bool) {
     if matrix.direction() == Direction::HigherIsBetter {
         return (Cost { sign: -1.0, offset: 0.0 }, false);
+    }
+    if matrix.metric() == LOSS {
+        return (Cost { sign: 1.0, offset: LOSS_FLOOR }, true);
     }
     let step = (matrix.len() / CENTRED).max(1);
     let mut values: Vec<f32> = (0..matrix.len()).step_by(step).flat_map(|at| matrix.values(at)).copied().collect();
