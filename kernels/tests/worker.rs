@@ -132,7 +132,7 @@ fn a_flipped_bit_and_a_slow_clock_are_in_the_rows_of_their_multiprocessor() {
 
 #[test]
 fn a_stuck_bit_is_found_in_its_page_and_a_broken_copy_fails() {
-    let stuck = "memory 16777216\ngpu 0 stuck offset=0x200105 bit=3 value=1\n";
+    let stuck = "memory 20971520\ngpu 0 stuck offset=0x200105 bit=3 value=1\n";
     let said = run(stuck, "gpu-memory-map");
     assert_eq!(said.outcome, Outcome::Done);
     assert!(said.fact("gpu.0.pages").ends_with("bad=1"), "{said:?}");
