@@ -7,7 +7,7 @@ use std::time::Duration;
 use muster_fleet::hostlist;
 use muster_playbook::report::Summary;
 use muster_store::{Db, Run, RunState, Store};
-use muster_tui::snapshot::{RunPhase, Terms};
+use muster_tui::snapshot::{Load, Part, RunPhase, Terms};
 use muster_tui::{Export, Intent};
 use muster_wire::Level;
 use tokio::sync::mpsc;
@@ -91,6 +91,7 @@ impl Desk {
                 Intent::Clean { nodes } => self.clean(&nodes).await,
                 Intent::Focus { node } => self.focus(&node),
                 Intent::WhatIf(terms) => self.what_if(terms).await,
+                Intent::Criteria => self.criteria(),
                 other => self.small(other),
             }
         }
@@ -209,6 +210,17 @@ impl Desk {
         if let Ok(answer) = answer.await {
             self.board.what_if(Some(answer));
         }
+    }
+
+    fn criteria(&self) {
+        self.board.criteria(match engine::shelf(&self.store) {
+            Ok(criteria) => Part::ready(criteria),
+            Err(why) => {
+                let (what, why) = ("reading the criteria".to_owned(), format!("{why:#}"));
+                let next = "`muster db check` looks for damage.".to_owned();
+                Part { load: Load::Failed { what, why, since_ms: engine::now_ms(), next }, data: None }
+            }
+        });
     }
 
     async fn clean(&self, names: &[String]) {

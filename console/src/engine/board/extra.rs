@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_playbook::{Playbook, builtin};
 use muster_store::Record;
-use muster_tui::snapshot::{Past, PlaybookRow, StepRow, WhatIf};
+use muster_tui::snapshot::{Criteria, Part, Past, PlaybookRow, StepRow, WhatIf};
 
 use super::Board;
 
@@ -22,6 +22,13 @@ impl Board {
     pub fn what_if(&self, answer: Option<WhatIf>) {
         let mut inner = self.lock();
         inner.now.what_if = answer.map(Arc::new);
+        inner.dirty = true;
+    }
+
+    /// The versions of criteria in the database.
+    pub fn criteria(&self, part: Part<Criteria>) {
+        let mut inner = self.lock();
+        inner.now.criteria = part;
         inner.dirty = true;
     }
 
