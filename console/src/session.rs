@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Pick, run::Say};
 use crate::config::{Config, Deadlines};
 use crate::engine::{self, Judging, Observer, Scan};
-use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
+use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE};
 use crate::out;
 
 /// Everything a run needs.
@@ -28,6 +28,8 @@ pub struct Job {
     pub settings: Arc<Settings>,
     /// What to push.
     pub probe: Arc<Probe>,
+    /// What is known of the fabric before pairs of nodes are measured.
+    pub fabric: engine::Fabric,
     /// Start anew even when an unfinished run of the same kind exists.
     pub fresh: bool,
 }
@@ -168,6 +170,7 @@ pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, 
         nodes: job.nodes.clone(),
         probe: job.probe.clone(),
         settings: job.settings.clone(),
+        fabric: job.fabric.clone(),
         done,
     };
     Ok((run, scan))
@@ -322,10 +325,18 @@ pub fn finish(done: &Done, say: &Say) -> Ended {
         out::line(report::table(&done.report, width(), &fold).trim_end())?;
     }
     Ok(match done.state {
-        RunState::Finished => report::exit_code(&done.report.summary, say.fail_on.into()),
+        RunState::Finished => worse(
+            report::exit_code(&done.report.summary, say.fail_on.into()),
+            done.report.network.as_ref().map_or(PASS, report::PairsReport::exit_code),
+        ),
         RunState::Cancelled => INTERRUPTED,
         _ => UNDECIDED,
     })
+}
+
+/// The graver of two exit codes: 2 before 3 before 1.
+fn worse(a: u8, b: u8) -> u8 {
+    [FAIL, UNDECIDED].into_iter().find(|code| [a, b].contains(code)).unwrap_or(a.max(b))
 }
 
 fn width() -> usize {

@@ -25,6 +25,7 @@ pub struct Fleet {
     // Nodes are dropped before the folder that holds their disks.
     nodes: Vec<Node>,
     held: Vec<Child>,
+    pub(crate) routers: Vec<String>,
     prefix: String,
     dir: tempfile::TempDir,
 }
@@ -39,7 +40,7 @@ impl Fleet {
         // Two fleets of one test program must not meet.
         static FLEETS: AtomicU32 = AtomicU32::new(0);
         let prefix = format!("mt{}x{}", std::process::id(), FLEETS.fetch_add(1, Ordering::Relaxed));
-        let mut fleet = Self { nodes: Vec::new(), held: Vec::new(), prefix, dir };
+        let mut fleet = Self { nodes: Vec::new(), held: Vec::new(), routers: Vec::new(), prefix, dir };
         let key = fleet.path("id");
         run(&["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", &key])?;
         fleet.network(options.nodes)?;
@@ -156,7 +157,7 @@ impl Fleet {
         self.dir.path().join(file).display().to_string()
     }
 
-    fn netns(&self, name: &str) -> String {
+    pub(crate) fn netns(&self, name: &str) -> String {
         format!("{}-{name}", self.prefix)
     }
 
@@ -218,7 +219,7 @@ impl Drop for Fleet {
             let _ = held.wait();
         }
         let names: Vec<String> = self.nodes.drain(..).map(|node| node.netns.clone()).collect();
-        for netns in names.into_iter().chain([self.netns("hub"), self.netns("console")]) {
+        for netns in names.into_iter().chain(self.routers.clone()).chain([self.netns("hub"), self.netns("console")]) {
             let _ = run(&["ip", "netns", "del", &netns]);
         }
     }

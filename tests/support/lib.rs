@@ -7,12 +7,14 @@
 mod cgroup;
 mod console;
 mod disk;
+mod fabric;
 mod fault;
 mod fleet;
 mod node;
 mod shell;
 
 pub use console::{Console, Ran, binary};
+pub use fabric::{Fabric, no_fabric};
 pub use fleet::{Fleet, Options};
 pub use node::Node;
 pub use shell::{is_root, run, skip};

@@ -8,6 +8,9 @@ const BUILTIN: &[(&str, &str)] = &[
     ("cbd", include_str!("../../../playbooks/cbd.toml")),
     ("cbd-light", include_str!("../../../playbooks/cbd-light.toml")),
     ("burn-in", include_str!("../../../playbooks/burn-in.toml")),
+    ("network-full", include_str!("../../../playbooks/network-full.toml")),
+    ("network-quick", include_str!("../../../playbooks/network-quick.toml")),
+    ("network-bisect", include_str!("../../../playbooks/network-bisect.toml")),
     ("demo", include_str!("../../../playbooks/demo.toml")),
 ];
 
@@ -69,6 +72,9 @@ mod tests {
         let error = find_builtin("build_out").unwrap_err();
         assert_eq!(error, "no playbook 'build_out': did you mean 'build-out'?");
         let error = find_builtin("zzz").unwrap_err();
-        assert_eq!(error, "no playbook 'zzz': there are build-out, cbd, cbd-light, burn-in, demo");
+        assert_eq!(
+            error,
+            "no playbook 'zzz': there are build-out, cbd, cbd-light, burn-in, network-full, network-quick, network-bisect, demo"
+        );
     }
 }

@@ -11,5 +11,5 @@ mod resume;
 pub use builtin::{builtin, find_builtin};
 pub use error::{PlaybookError, Problem};
 pub use plan::{Phase, Plan, plan};
-pub use playbook::{Playbook, Step};
+pub use playbook::{PAIRS, Pairs, Playbook, Step};
 pub use resume::{Todo, collector_work, resume};

@@ -9,10 +9,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::unknown;
-use crate::{Playbook, PlaybookError, Problem, Step};
+use crate::{Pairs, Playbook, PlaybookError, Problem, Step};
 
 const PLAYBOOK_FIELDS: &[&str] = &["name", "title", "about", "profile", "steps"];
-const STEP_FIELDS: &[&str] = &["id", "about", "collect", "run", "profile", "drop_failed", "limit_s"];
+const STEP_FIELDS: &[&str] = &["id", "about", "collect", "run", "pairs", "rounds", "profile", "drop_failed", "limit_s"];
 /// Longest limit a step may set: a week.
 const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
 
@@ -113,8 +113,12 @@ impl Reader<'_> {
         let shown = id.clone().unwrap_or_else(|| "?".to_owned());
         let collect = self.works(table, "collect", &shown);
         let run = self.works(table, "run", &shown);
-        if [&collect, &run].into_iter().all(|works| works.as_ref().is_some_and(Vec::is_empty)) {
-            self.problem(span, format!("step '{shown}' does nothing: give it 'collect' or 'run'"));
+        let pairs = self.pairs(table, span, &shown);
+        let idle = [&collect, &run].into_iter().all(|works| works.as_ref().is_some_and(Vec::is_empty));
+        if idle && !table.contains_key("pairs") {
+            self.problem(span, format!("step '{shown}' does nothing: give it 'collect', 'run' or 'pairs'"));
+        } else if !idle && pairs.is_some() {
+            self.problem(span, format!("step '{shown}' measures pairs: its other work belongs into another step"));
         }
         Some(Step {
             about: self.string(table, "about").unwrap_or_default(),
@@ -125,6 +129,7 @@ impl Reader<'_> {
             id: id?,
             collect: collect?,
             run: run?,
+            pairs,
         })
     }
 
@@ -188,6 +193,26 @@ impl Reader<'_> {
         found
     }
 
+    /// Which pairs a step measures. A run keeps one result per pair, so only one step may.
+    fn pairs(&mut self, table: &DeTable<'_>, span: &Range<usize>, step: &str) -> Option<Pairs> {
+        let rounds = self.whole(table, "rounds", u64::from(u32::MAX));
+        let name = self.string(table, "pairs")?;
+        let at = table.get("pairs")?.span();
+        let found = Pairs::named(&name, rounds.unwrap_or(0) as u32);
+        match found {
+            None => self.problem(&at, unknown("scan of pairs", &name, Pairs::NAMES.into_iter())),
+            Some(Pairs::Sample { .. }) if !table.contains_key("rounds") => {
+                self.problem(span, format!("step '{step}' samples pairs: give it 'rounds'"));
+            }
+            Some(_) => {}
+        }
+        let line = self.line(&at);
+        if let Some((first, line)) = self.works.insert(("pairs", String::new()), (step.to_owned(), line)) {
+            self.problem(&at, format!("pairs are already measured in step '{first}' (line {line})"));
+        }
+        found
+    }
+
     fn flag(&mut self, table: &DeTable<'_>, field: &str) -> bool {
         let Some(value) = table.get(field) else { return false };
         value.get_ref().as_bool().unwrap_or_else(|| {
@@ -197,16 +222,22 @@ impl Reader<'_> {
     }
 
     fn limit(&mut self, table: &DeTable<'_>) -> Option<Duration> {
-        let value = table.get("limit_s")?;
-        let seconds = value
+        self.whole(table, "limit_s", MAX_LIMIT_S).map(Duration::from_secs)
+    }
+
+    /// A whole number from 1 to `most`.
+    fn whole(&mut self, table: &DeTable<'_>, field: &str, most: u64) -> Option<u64> {
+        let value = table.get(field)?;
+        let number = value
             .get_ref()
             .as_integer()
             .and_then(|integer| u64::from_str_radix(integer.as_str(), integer.radix()).ok())
-            .filter(|seconds| (1..=MAX_LIMIT_S).contains(seconds));
-        if seconds.is_none() {
-            self.problem(&value.span(), format!("'limit_s' must be whole seconds from 1 to {MAX_LIMIT_S}"));
+            .filter(|number| (1..=most).contains(number));
+        if number.is_none() {
+            let unit = if field.ends_with("_s") { "whole seconds" } else { "a whole number" };
+            self.problem(&value.span(), format!("'{field}' must be {unit} from 1 to {most}"));
         }
-        seconds.map(Duration::from_secs)
+        number
     }
 
     /// The names in `collect` or `run`; `None` after a problem, so that one mistake is told once.
@@ -324,9 +355,24 @@ limit_s = 90
     fn a_step_that_does_nothing_is_refused() {
         assert_eq!(
             told(&GOOD.replace("collect = [\"cpu\", \"disk\"]", "collect = []")),
-            ["5:1 step 'look' does nothing: give it 'collect' or 'run'"]
+            ["5:1 step 'look' does nothing: give it 'collect', 'run' or 'pairs'"]
         );
         assert_eq!(told("name='a'\ntitle='A'\nprofile='full'\nsteps=[]"), ["4:7 the playbook has no [[steps]]"]);
+    }
+
+    #[test]
+    fn pairs_are_a_step_of_their_own_and_only_one() {
+        let with = |step: &str| format!("{GOOD}[[steps]]\nid = \"net\"\n{step}\n");
+        let playbook = Playbook::parse(&with("pairs = \"sample\"\nrounds = 5"), "p.toml").unwrap();
+        assert_eq!(playbook.steps[2].pairs, Some(Pairs::Sample { rounds: 5 }));
+        assert_eq!(told(&with("pairs = \"ful\"")), ["18:9 no scan of pairs 'ful': did you mean 'full'?"]);
+        assert_eq!(told(&with("pairs = \"sample\"")), ["16:1 step 'net' samples pairs: give it 'rounds'"]);
+        assert_eq!(
+            told(&with("pairs = \"full\"\nrun = [\"cpu-stream\"]")),
+            ["16:1 step 'net' measures pairs: its other work belongs into another step"]
+        );
+        let twice = with("pairs = \"full\"\n[[steps]]\nid = \"again\"\npairs = \"quick\"");
+        assert_eq!(told(&twice), ["21:9 pairs are already measured in step 'net' (line 18)"]);
     }
 
     #[test]

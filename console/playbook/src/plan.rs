@@ -7,10 +7,15 @@ use std::time::Duration;
 use muster_wire::{BENCHMARKS, Profile, benchmark};
 
 use crate::resume::collector_work;
-use crate::{Playbook, Step};
+use crate::{PAIRS, Pairs, Playbook, Step};
 
 /// Longest one collector may take on a node; it only reads a few files.
 const COLLECTOR_LIMIT: Duration = Duration::from_secs(10);
+/// What a round of pairs takes at most in each profile, and what it is expected to take.
+const PAIR_LIMIT: [Duration; 4] =
+    [Duration::from_secs(15), Duration::from_secs(20), Duration::from_secs(25), Duration::from_secs(45)];
+const PAIR_BUDGET: [Duration; 4] =
+    [Duration::from_millis(700), Duration::from_millis(1_500), Duration::from_secs(6), Duration::from_secs(24)];
 /// What one collector is expected to take.
 const COLLECTOR_BUDGET: Duration = Duration::from_millis(100);
 
@@ -38,6 +43,8 @@ pub struct Phase {
     pub collectors: Vec<String>,
     /// Benchmark names, in order.
     pub benchmarks: Vec<String>,
+    /// Which pairs of nodes are measured.
+    pub pairs: Option<Pairs>,
     /// How much work each benchmark does.
     pub profile: Profile,
     /// Longest the phase may take on one node.
@@ -68,7 +75,11 @@ fn phase(playbook: &Playbook, step: &Step, nodes: &[String]) -> Phase {
     Phase {
         step: step.id.clone(),
         about: step.about.clone(),
-        limit: step.limit.unwrap_or_else(|| limit(&step.collect, &step.run, profile)),
+        limit: step.limit.unwrap_or_else(|| match step.pairs {
+            Some(pairs) => times(PAIR_LIMIT[profile as usize], pairs.rounds(nodes.len())),
+            None => limit(&step.collect, &step.run, profile),
+        }),
+        pairs: step.pairs,
         own_limit: step.limit.is_some(),
         collectors: step.collect.clone(),
         benchmarks: step.run.clone(),
@@ -97,6 +108,9 @@ impl Phase {
     /// promises for all of them (5 s, 1 min, 10 min); `full` promises nothing, so there the limits count.
     #[must_use]
     pub fn budget(&self) -> Duration {
+        if let Some(pairs) = self.pairs {
+            return times(PAIR_BUDGET[self.profile as usize], pairs.rounds(self.nodes.len())).min(self.limit);
+        }
         let promise = match self.profile {
             Profile::Smoke => Duration::from_secs(5),
             Profile::Quick => Duration::from_secs(60),
@@ -114,7 +128,8 @@ impl Phase {
     /// Names under which the store keeps this phase's results, in the order of the work.
     #[must_use]
     pub fn work_names(&self) -> Vec<String> {
-        self.collectors.iter().map(|name| collector_work(name)).chain(self.benchmarks.iter().cloned()).collect()
+        let own = self.collectors.iter().map(|name| collector_work(name)).chain(self.benchmarks.iter().cloned());
+        own.chain(self.pairs.map(|_| PAIRS.to_owned())).collect()
     }
 }
 
@@ -187,6 +202,10 @@ impl fmt::Display for Plan {
             }
             if !phase.benchmarks.is_empty() {
                 writeln!(f, "   run      {}", phase.benchmarks.join(", "))?;
+            }
+            if let Some(pairs) = phase.pairs {
+                let rounds = pairs.rounds(phase.nodes.len());
+                writeln!(f, "   pairs    {}, at most {}", pairs.name(), counted(rounds, "round"))?;
             }
             write!(f, "   time     about {}, at most {}", span(phase.budget()), span(phase.limit))?;
             writeln!(f, " ({}, profile {})", counted(phase.nodes.len(), "node"), phase.profile)?;

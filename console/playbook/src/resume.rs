@@ -90,7 +90,7 @@ mod tests {
 
     fn sample() -> Plan {
         let nodes: Vec<String> = (0..4).map(|n| format!("n{n}")).collect();
-        crate::plan(&crate::find_builtin("build-out").unwrap(), &nodes)
+        crate::plan(&crate::find_builtin("burn-in").unwrap(), &nodes)
     }
 
     fn pairs(plan: &Plan) -> Vec<(String, String)> {

@@ -30,8 +30,14 @@ pub async fn run(config: &Config, common: &Common) -> Ended {
     let store = session::write_store(config)?;
     let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
     let settings = session::settings(config)?;
-    let job =
-        Job { playbook: session::playbook("cbd-light")?, nodes, settings, probe: engine::embedded(), fresh: false };
+    let job = Job {
+        playbook: session::playbook("cbd-light")?,
+        nodes,
+        settings,
+        probe: engine::embedded(),
+        fabric: engine::Fabric::default(),
+        fresh: false,
+    };
     let mut desk = Desk::new(job, store, config.clone(), common, &title);
     desk.show_newest()?;
     desk.sit(None).await
@@ -136,7 +142,14 @@ impl Desk {
     ) -> Result<(), crate::exit::Problem> {
         let nodes = self.job.nodes.iter().filter(|n| names.contains(&n.name)).cloned().collect();
         let (settings, probe) = (self.job.settings.clone(), self.job.probe.clone());
-        let job = Job { playbook: session::playbook(playbook)?, nodes, settings, probe, fresh: self.job.fresh };
+        let job = Job {
+            playbook: session::playbook(playbook)?,
+            nodes,
+            settings,
+            probe,
+            fabric: self.job.fabric.clone(),
+            fresh: self.job.fresh,
+        };
         let (run, scan) = session::begin(&job, &mut self.store, &self.config)?;
         let before = self.store.records(&run.id).code(IO)?;
         self.board.begin(&run, &scan.plan, before, RunPhase::Running);

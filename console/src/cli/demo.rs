@@ -51,7 +51,14 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let mut store = session::write_store(&config)?;
     let nodes = fleet.inventory().nodes().to_vec();
     let playbook = session::playbook("demo")?;
-    let job = session::Job { playbook, nodes, settings: settings.into(), probe, fresh: true };
+    let job = session::Job {
+        playbook,
+        nodes,
+        settings: settings.into(),
+        probe,
+        fabric: engine::Fabric::default(),
+        fresh: true,
+    };
     if !(options.headless || options.say.json) {
         return console::with_job(job, store, config, common).await;
     }

@@ -80,7 +80,14 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
     }
     let mut store = session::write_store(config)?;
     let settings = session::settings(config)?;
-    let job = session::Job { playbook, nodes, settings, probe: engine::embedded(), fresh: options.new };
+    let job = session::Job {
+        playbook,
+        nodes,
+        settings,
+        probe: engine::embedded(),
+        fabric: engine::Fabric::default(),
+        fresh: options.new,
+    };
     let done = session::headless(job, &mut store, config, &options.say).await?;
     session::finish(&done, &options.say)
 }

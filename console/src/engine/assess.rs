@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, learn};
-use muster_playbook::report::NodeFindings;
+use muster_playbook::report::{NodeFindings, PairsReport};
 use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
 
 use super::cores::{WORK, odd_cores};
-use super::{Judging, LINK};
+use super::{Judging, LINK, is_pair, judge_pairs};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Assessment {
     pub basis: Vec<Basis>,
     /// One per node, in the run's order.
     pub nodes: Vec<NodeFindings>,
+    /// What the pairs of nodes point at, once all were measured.
+    pub network: Option<PairsReport>,
     /// By what else than at its time the run is judged; `None` where it is the same.
     pub rejudged: Option<String>,
 }
@@ -38,6 +40,7 @@ type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 /// Judges a run from its records.
 #[must_use]
 pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judging: &Judging) -> Assessment {
+    let (pairs, records): (Vec<&Record>, Vec<&Record>) = records.into_iter().partition(|record| is_pair(record));
     let latest: Latest<'_> = records.into_iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
     let groups: Vec<String> = run.nodes.iter().map(|node| judging.group(run.profile, node)).collect();
     let params = &judging.terms.params;
@@ -69,8 +72,9 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         let own = cores.remove(node.as_str()).unwrap_or_default();
         finding(node, (judged.remove(node), own), &latest, &widespread)
     };
-    let nodes = run.nodes.iter().map(finding).collect();
-    Assessment { learned, basis, nodes, rejudged: judging.rejudged.clone() }
+    let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(finding).collect();
+    let network = judge_pairs(run, &pairs, &mut nodes, params);
+    Assessment { learned, basis, nodes, network, rejudged: judging.rejudged.clone() }
 }
 
 /// What a frozen criterion accuses of stays accused: peers that are as bad are no excuse.

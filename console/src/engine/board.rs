@@ -315,6 +315,8 @@ impl Observer for Board {
                     row.work = Some(Work { name, done: progress.done, note });
                 }
             }
+            // The Network screen makes its own picture of the records.
+            Update::Round { .. } => {}
             Update::Said { node, line } => inner.line(node, line.level, &line.text),
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);

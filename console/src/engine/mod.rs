@@ -5,6 +5,7 @@ mod board;
 mod cores;
 mod focus;
 mod gather;
+mod network;
 mod observe;
 mod past;
 mod picture;
@@ -19,6 +20,7 @@ mod what_if;
 
 pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
+pub use network::{Fabric, is_pair, judge_pairs, network, visits};
 pub use observe::{Observer, Progress};
 pub use past::Reader;
 pub use probe::embedded;

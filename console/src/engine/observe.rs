@@ -1,5 +1,6 @@
 //! Who may watch a scan, and the watcher that writes progress to standard error.
 
+use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,19 @@ pub enum Update<'a> {
     },
     /// A record is on disk.
     Recorded(&'a Record),
+    /// A round of pairs begins.
+    Round {
+        /// From zero.
+        number: usize,
+        /// Rounds and pairs in all, where the method knows them beforehand.
+        planned: Option<(usize, u64)>,
+        /// Pairs that are measured in it.
+        pairs: usize,
+        /// Pairs of the rounds before.
+        measured: usize,
+        /// Nodes left out so far, and why.
+        dropped: &'a BTreeMap<String, String>,
+    },
     /// A node is done with this phase.
     Ended {
         /// Node.
@@ -134,6 +148,12 @@ impl Observer for Progress {
             }
             Update::Recorded(_) => {
                 self.recorded += 1;
+                self.show(false);
+            }
+            Update::Round { number, planned, pairs, measured, dropped } => {
+                let of = planned.map_or_else(String::new, |(rounds, _)| format!(" of {rounds}"));
+                let out = if dropped.is_empty() { String::new() } else { format!(", {} nodes out", dropped.len()) };
+                self.step = format!("round {}{of}, {pairs} pairs after {measured}{out}", number + 1);
                 self.show(false);
             }
             Update::Ended { node, failure } => {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use muster_analysis::State;
-use muster_fleet::{Event, EventKind, Node, Probe, Settings, Work};
+use muster_fleet::{Event, EventKind, Failure, Node, Probe, Settings, Work};
 use muster_playbook::report::VerdictReport;
 use muster_playbook::{Phase, Plan, collector_work};
 use muster_store::{Record, Run, RunState, Store};
@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::gather::Gather;
+use super::network::{self, Fabric};
 use super::observe::{Observer, Update};
 use super::{Judging, assess, company, report};
 
@@ -36,6 +37,8 @@ pub struct Scan {
     pub probe: Arc<Probe>,
     /// How to connect.
     pub settings: Arc<Settings>,
+    /// What is known of the fabric before the pairs of nodes are measured.
+    pub fabric: Fabric,
     /// Acknowledged earlier, not measured again.
     pub done: BTreeSet<(String, String)>,
 }
@@ -56,6 +59,11 @@ pub async fn scan(
         let phase = &plan.phases[index];
         if cancel.is_cancelled() {
             return Ok(RunState::Cancelled);
+        }
+        if let Some(method) = phase.pairs {
+            let phase = phase.clone();
+            network::phase(scan, (&phase, method), store, watchers, (index, &mut lost, cancel)).await?;
+            continue;
         }
         let works = works_of(scan, phase, &lost);
         let update =
@@ -198,7 +206,7 @@ fn work_count(work: &Work) -> usize {
     }
 }
 
-fn tell(event: &Event, watchers: &mut [&mut dyn Observer]) {
+pub(super) fn tell(event: &Event, watchers: &mut [&mut dyn Observer]) {
     let node = event.node.as_str();
     let update = match &event.kind {
         EventKind::Link(state) => Update::Link { node, state },
@@ -214,17 +222,22 @@ fn record_of(event: Event, gather: &mut Gather, run: &str) -> Option<Record> {
     let at_ms = now_ms();
     match event.kind {
         EventKind::Frame(frame) => gather.take(frame, at_ms),
-        EventKind::Ended(Err(failure)) => Some(Record {
-            run: run.to_owned(),
-            work: LINK.to_owned(),
-            outcome: Outcome::Failed(super::observe::failure_line(&event.node, &failure)),
-            node: event.node,
-            at_ms,
-            elapsed_ns: 0,
-            series: Vec::new(),
-            facts: Vec::new(),
-        }),
+        EventKind::Ended(Err(failure)) => Some(link_record(run, &event.node, &failure)),
         EventKind::Ended(Ok(_)) | EventKind::Link(_) => None,
+    }
+}
+
+/// How a node's link ended.
+pub(super) fn link_record(run: &str, node: &str, failure: &Failure) -> Record {
+    Record {
+        run: run.to_owned(),
+        node: node.to_owned(),
+        work: LINK.to_owned(),
+        outcome: Outcome::Failed(super::observe::failure_line(node, failure)),
+        at_ms: now_ms(),
+        elapsed_ns: 0,
+        series: Vec::new(),
+        facts: Vec::new(),
     }
 }
 

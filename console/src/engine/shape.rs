@@ -14,5 +14,6 @@ pub fn report(run: &Run, assessment: &Assessment) -> RunReport {
         basis.map(|(learned, basis)| Basis { learned, group: &basis.group, frozen: basis.frozen }).collect();
     let mut report = RunReport::new(info, &assessment.nodes, &basis);
     report.rejudged.clone_from(&assessment.rejudged);
+    report.network.clone_from(&assessment.network);
     report
 }

@@ -125,6 +125,15 @@ impl Matrix {
         &self.values[start as usize..self.cells[at].end as usize]
     }
 
+    /// The uplink that visit `at` crossed, where it is known.
+    ///
+    /// # Panics
+    /// If there is no such visit.
+    #[must_use]
+    pub fn up(&self, at: usize) -> Option<&str> {
+        self.ups.get(self.cells[at].up as usize).map(String::as_str)
+    }
+
     /// Adds a value to the visit added last.
     pub(super) fn extend_last(&mut self, value: f64) {
         if let Some(last) = self.cells.last_mut() {

@@ -5,6 +5,7 @@
 
 pub mod localise;
 mod matrix;
+mod measured;
 mod otsu;
 mod read;
 mod rows;
@@ -13,6 +14,7 @@ pub mod topology;
 
 pub use localise::{Localisation, localise};
 pub use matrix::{Cell, Matrix};
+pub use measured::{guess, health, judged};
 pub use read::{direction_of, read_matrix};
 pub use topology::Topology;
 

@@ -8,7 +8,7 @@ use muster_analysis::{Criterion, Learned, NodeState, NodeVerdict, State, Status}
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
-use super::{CriterionReport, Summary, rfc3339};
+use super::{CriterionReport, PairsReport, Summary, rfc3339};
 
 /// Name of the document.
 pub const RUN_SCHEMA: &str = "muster.run";
@@ -28,6 +28,9 @@ pub struct RunReport {
     pub nodes: Vec<NodeReport>,
     /// In the order given.
     pub criteria: Vec<CriterionReport>,
+    /// What the pairs of nodes point at; absent where none were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<PairsReport>,
     /// Checks that so many nodes fail that the check or the last roll-out is to be suspected first: one sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alarms: Vec<String>,
@@ -201,6 +204,7 @@ impl RunReport {
             criteria: basis.iter().map(criterion).collect(),
             alarms: alarms(&nodes),
             nodes,
+            network: None,
             rejudged: None,
             demo: None,
         }

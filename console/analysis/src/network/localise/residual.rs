@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::places::Places;
 use crate::network::Matrix;
+use crate::network::measured::{LOSS, LOSS_FLOOR};
 use crate::network::otsu::split;
 use crate::sample::median_of_sorted;
 use crate::{Chance, Criterion, Params, Sample, criterion_of};
@@ -143,6 +144,9 @@ fn lend(tiers: &mut [Option<Tier>]) {
 fn cost(matrix: &Matrix) -> (Cost, bool) {
     if matrix.direction() == Direction::HigherIsBetter {
         return (Cost { sign: -1.0, offset: 0.0 }, false);
+    }
+    if matrix.metric() == LOSS {
+        return (Cost { sign: 1.0, offset: LOSS_FLOOR }, true);
     }
     let step = (matrix.len() / CENTRED).max(1);
     let mut values: Vec<f32> = (0..matrix.len()).step_by(step).flat_map(|at| matrix.values(at)).copied().collect();

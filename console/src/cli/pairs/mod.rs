@@ -1,0 +1,9 @@
+//! `muster pairs`: what pairs of nodes point at, measured now, before, or by others.
+
+mod files;
+mod options;
+mod picture;
+mod run;
+
+pub use options::Options;
+pub use run::run;

@@ -1,0 +1,95 @@
+//! What may be asked of `muster pairs`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueEnum};
+use muster_wire::Profile;
+
+use crate::cli::{Better, Pick};
+
+/// Options.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("source").required(true).args(["scan", "run", "from"]))]
+#[command(after_help = "Examples:
+  muster pairs --scan full -w 'node[001-128]'
+  muster pairs --scan bisect -w @hall7 --topology /etc/slurm/topology.conf --json
+  muster pairs --scan sample --rounds 20 -w @hall7 --png hall7.png
+  muster pairs --run --csv > matrix.csv
+  muster pairs --run --visits
+  muster pairs --from matrix.csv --topology topo.csv
+
+A scan measures pairs of nodes over TCP, all pairs of a round at the same time, and takes up an unfinished scan of the
+same nodes. Without --topology the labels leaf, aggregate and core of the inventory say where a node hangs; the label
+fabric gives the address to measure with where it is not the one of SSH.
+A matrix has rows src,dst,metric,value and optionally up, the uplink that the pair crossed; several rows of a pair
+are its sample. A topology is node,leaf[,aggregate...] rows, a Slurm topology.conf or the output of ibnetdiscover.
+Exit codes: 0 nothing stands out, 2 something is accused, 3 undecided or a node was left out.")]
+pub struct Options {
+    /// Measure now: every pair, every node once per hop distance, some rounds, or only what it takes to decide.
+    #[arg(long, value_enum, value_name = "METHOD")]
+    pub scan: Option<Scan>,
+    /// Look at a run in the database; the newest when no id is given.
+    #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
+    pub run: Option<String>,
+    /// Look at a CSV with the columns src,dst,metric,value and optionally up.
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// Which nodes.
+    #[command(flatten)]
+    pub pick: Pick,
+    /// Rounds of a sample.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rounds: u32,
+    /// How long each pair is measured: smoke, quick, standard or full.
+    #[arg(long, default_value = "quick")]
+    pub profile: Profile,
+    /// Connections of each pair.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub streams: Option<u16>,
+    /// Milliseconds that each direction is loaded.
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(36..=600_000))]
+    pub duration: Option<u32>,
+    /// Which node hangs under which leaf; guessed from latencies where nothing says it.
+    #[arg(long, value_name = "FILE")]
+    pub topology: Option<PathBuf>,
+    /// CSV with the columns src,dst,up: the uplink that each ordered pair crosses.
+    #[arg(long, value_name = "FILE")]
+    pub routes: Option<PathBuf>,
+    /// Only metrics whose name matches, with * and ?.
+    #[arg(long, value_name = "PATTERN")]
+    pub metric: Vec<String>,
+    /// Which way the metrics of a file are better.
+    #[command(flatten)]
+    pub better: Better,
+    /// Start anew instead of taking up an unfinished scan.
+    #[arg(long)]
+    pub new: bool,
+    /// No progress on standard error.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// When every pair of a scan was measured, as CSV on standard output.
+    #[arg(long, conflicts_with_all = ["csv", "json", "from"])]
+    pub visits: bool,
+    /// JSON on standard output.
+    #[arg(long, conflicts_with = "csv")]
+    pub json: bool,
+    /// The matrix as CSV on standard output.
+    #[arg(long)]
+    pub csv: bool,
+    /// The matrix as a picture: one square a pair, senders down, receivers across.
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
+}
+
+/// Which pairs are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Scan {
+    /// Every pair.
+    Full,
+    /// Every node once at every hop distance.
+    Quick,
+    /// Some rounds of a full scan.
+    Sample,
+    /// Only what it takes to decide.
+    Bisect,
+}

@@ -1,0 +1,127 @@
+//! Measures or reads pairs, says what they point at, and shows the matrix.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, anyhow};
+use muster_analysis::network::{Matrix, Topology, direction_of, guess, judged, localise, read_matrix};
+use muster_playbook::Pairs;
+use muster_playbook::report::PairsReport;
+use muster_store::{RunState, Store};
+
+use super::options::{Options, Scan};
+use super::{files, picture};
+use crate::cli::matches_any;
+use crate::cli::run::{Line, Say};
+use crate::config::Config;
+use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED};
+use crate::{engine, out, session};
+
+/// What is known of some pairs.
+struct Seen {
+    matrices: BTreeMap<String, Matrix>,
+    topology: Topology,
+    report: PairsReport,
+    visits: Vec<[String; 7]>,
+}
+
+/// Measures or reads, localises, prints.
+pub async fn run(options: &Options, config: &Config) -> Ended {
+    let (seen, state) = match (&options.scan, &options.run, &options.from) {
+        (Some(method), ..) => scan(*method, options, config).await?,
+        (None, Some(id), _) => {
+            let store = session::read_store(config)?;
+            (stored(&*store, Some(id.as_str()).filter(|id| !id.is_empty()), options, config)?, RunState::Finished)
+        }
+        (None, None, Some(file)) => (read(file, options, config)?, RunState::Finished),
+        (None, None, None) => return Err(anyhow!("give --scan, --run or --from").into()),
+    };
+    show(&seen, options, config)?;
+    Ok(match state {
+        RunState::Finished => seen.report.exit_code(),
+        RunState::Cancelled => INTERRUPTED,
+        _ => UNDECIDED,
+    })
+}
+
+async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen, RunState), Problem> {
+    let fabric = engine::Fabric {
+        topology: options.topology.as_deref().map(files::topology).transpose()?,
+        routes: options.routes.as_deref().map(files::routes).transpose()?.unwrap_or_default(),
+        streams: options.streams,
+        duration_ms: options.duration,
+    };
+    let pairs = match method {
+        Scan::Full => Pairs::Full,
+        Scan::Quick => Pairs::Quick,
+        Scan::Sample => Pairs::Sample { rounds: options.rounds },
+        Scan::Bisect => Pairs::Bisect,
+    };
+    let mut playbook = session::playbook("network-full")?;
+    playbook.name = format!("network-{}", pairs.name());
+    playbook.profile = options.profile;
+    playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));
+    let nodes = session::nodes(config, &options.pick)?;
+    let settings = session::settings(config)?;
+    let mut store = session::write_store(config)?;
+    let job = session::Job { playbook, nodes, settings, probe: engine::embedded(), fabric, fresh: options.new };
+    let say = Say { json: options.json, quiet: options.quiet, fail_on: Line::Warn };
+    let done = session::headless(job, &mut store, config, &say).await?;
+    Ok((stored(&store, Some(&done.report.run.id), options, config)?, done.state))
+}
+
+/// The pairs of a run in the database.
+fn stored(store: &dyn Store, id: Option<&str>, options: &Options, config: &Config) -> Result<Seen, Problem> {
+    let run = session::run_of(store, id)?;
+    let records = store.records(&run.id).code(IO)?;
+    let given = options.topology.as_deref().map(files::topology).transpose()?;
+    let none = || anyhow!("run {} measured no pairs; see `muster pairs --scan`", run.id);
+    let found = engine::network(&run, &records, given, &session::params(config)).with_context(none).code(CONFIG)?;
+    let mut matrices = found.matrices;
+    only(&mut matrices, options);
+    Ok(Seen { matrices, topology: found.topology, report: found.report, visits: engine::visits(&records) })
+}
+
+/// The pairs in a file.
+fn read(file: &std::path::Path, options: &Options, config: &Config) -> Result<Seen, Problem> {
+    let name = file.display().to_string();
+    let direction = |metric: &str| options.better.direction(metric).unwrap_or_else(|| direction_of(metric));
+    let mut matrices = read_matrix(&files::read(file)?, direction).with_context(|| name.clone()).code(CONFIG)?;
+    only(&mut matrices, options);
+    if matrices.is_empty() {
+        return Err(Problem { code: CONFIG, error: anyhow!("{name}: no row of the metrics asked for") });
+    }
+    let topology = match &options.topology {
+        Some(file) => files::topology(file)?,
+        None => guess(matrices.values()),
+    };
+    let mut report = PairsReport::new(topology.source());
+    for (metric, matrix) in &matrices {
+        report.add(metric, localise(matrix, &topology, &session::params(config)));
+    }
+    Ok(Seen { matrices, topology, report, visits: Vec::new() })
+}
+
+fn only(matrices: &mut BTreeMap<String, Matrix>, options: &Options) {
+    if !options.metric.is_empty() {
+        matrices.retain(|metric, _| matches_any(&options.metric, metric));
+    }
+}
+
+fn show(seen: &Seen, options: &Options, config: &Config) -> Result<(), Problem> {
+    if let Some(file) = &options.png {
+        let shown = seen.matrices.iter().find(|(metric, _)| judged(metric)).or_else(|| seen.matrices.iter().next());
+        let (_, matrix) =
+            shown.with_context(|| format!("{}: there is no matrix to draw", file.display())).code(CONFIG)?;
+        let found = localise(matrix, &seen.topology, &session::params(config));
+        picture::write(file, matrix, &seen.topology, &found).code(IO)?;
+    }
+    if options.json {
+        out::json(&seen.report)
+    } else if options.visits {
+        out::line(files::visits_text(&seen.visits)?.trim_end())
+    } else if options.csv {
+        out::line(files::csv_text(&seen.matrices)?.trim_end())
+    } else {
+        out::line(&seen.report.lines().join("\n"))
+    }
+}

@@ -1,0 +1,116 @@
+//! What do the visits kept in a run come to: matrices, topology, and what they point at?
+
+use std::collections::BTreeMap;
+
+use muster_analysis::Params;
+use muster_analysis::network::topology::from_labels;
+use muster_analysis::network::{Matrix, Topology, direction_of, guess, judged, localise};
+use muster_playbook::PAIRS;
+use muster_playbook::report::{LeftOut, PairsReport, PairsRun};
+use muster_store::{Record, Run};
+use muster_wire::Outcome;
+
+use super::keep;
+
+/// Metric in which a visit that failed counts as one.
+const FAILS: &str = "throughput";
+
+/// One matrix per metric, from the records of a run.
+fn matrices(records: &[&Record]) -> BTreeMap<String, Matrix> {
+    let mut out: BTreeMap<String, Matrix> = BTreeMap::new();
+    for record in records {
+        let Some(dst) = keep::receiver(record) else { continue };
+        let up = keep::told(record, keep::UP);
+        let mut push = |metric: &str, values: &[f64]| {
+            let matrix = out.entry(metric.to_owned()).or_insert_with(|| Matrix::new(metric, direction_of(metric)));
+            matrix.push_named(&record.node, dst, values, up);
+        };
+        if matches!(record.outcome, Outcome::Failed(_)) {
+            push(FAILS, &[]);
+            continue;
+        }
+        record.series.iter().for_each(|series| push(&series.metric.name, &series.values));
+    }
+    out
+}
+
+/// Everything known of the pairs of a run.
+#[derive(Debug)]
+pub struct Found {
+    /// One per metric.
+    pub matrices: BTreeMap<String, Matrix>,
+    /// As given, as the run kept it, or as latencies suggest.
+    pub topology: Topology,
+    /// What the judged matrices point at.
+    pub report: PairsReport,
+}
+
+/// What the pairs of a run point at; nothing where it has none. A topology `given` stands above the run's own.
+#[must_use]
+pub fn network<'a>(
+    run: &Run,
+    records: impl IntoIterator<Item = &'a Record>,
+    given: Option<Topology>,
+    params: &Params,
+) -> Option<Found> {
+    let records: Vec<&Record> = records.into_iter().filter(|record| super::is_pair(record)).collect();
+    if records.is_empty() {
+        return None;
+    }
+    let matrices = matrices(&records);
+    let members: Vec<&Record> = records.iter().copied().filter(|record| record.work == PAIRS).collect();
+    let topology = given.or_else(|| topology(&members)).unwrap_or_else(|| guess(matrices.values()));
+    let mut report = PairsReport::new(topology.source());
+    if let Some(source) = members.iter().find_map(|record| keep::told(record, keep::SOURCE)) {
+        source.clone_into(&mut report.topology);
+    }
+    for (metric, matrix) in matrices.iter().filter(|(metric, _)| judged(metric)) {
+        report.add(metric, localise(matrix, &topology, params));
+    }
+    let pairs = records.iter().filter(|record| keep::receiver(record).is_some());
+    let left_out = members.iter().filter_map(|record| match &record.outcome {
+        Outcome::Failed(why) => Some(LeftOut { node: record.node.clone(), reason: why.clone() }),
+        _ => None,
+    });
+    report.run = Some(PairsRun {
+        id: run.id.clone(),
+        visits: pairs.clone().count() / 2,
+        failed: pairs.filter(|record| record.outcome != Outcome::Done).count() / 2,
+        rounds: rounds(&records),
+        left_out: left_out.collect(),
+    });
+    Some(Found { matrices, topology, report })
+}
+
+/// When each direction of each pair was measured: `src,dst,round,begin_ms,end_ms,clock_error_ms,outcome`, times in
+/// milliseconds since 1970 UTC on the console's clock.
+#[must_use]
+pub fn visits<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<[String; 7]> {
+    let row = |record: &'a Record| {
+        let number = |key: &str| keep::count(record, key).map_or_else(String::new, |number| format!("{number:.3}"));
+        let outcome = match &record.outcome {
+            Outcome::Done => "done".to_owned(),
+            Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => {
+                why.clone()
+            }
+        };
+        let round = keep::count(record, keep::ROUND).map_or_else(String::new, |round| format!("{round}"));
+        let [begin, end, error] = keep::INSTANTS.map(number);
+        Some([record.node.clone(), keep::receiver(record)?.to_owned(), round, begin, end, error, outcome])
+    };
+    records.into_iter().filter_map(row).collect()
+}
+
+fn rounds(records: &[&Record]) -> usize {
+    let seen: std::collections::BTreeSet<u64> =
+        records.iter().filter_map(|record| keep::count(record, keep::ROUND)).map(|round| round as u64).collect();
+    seen.len()
+}
+
+fn topology(members: &[&Record]) -> Option<Topology> {
+    let places: Vec<(&str, Vec<&str>)> = members
+        .iter()
+        .filter_map(|record| Some((record.node.as_str(), keep::told(record, keep::PLACE)?.split('/').collect())))
+        .collect();
+    if places.is_empty() { None } else { from_labels(&places).ok() }
+}

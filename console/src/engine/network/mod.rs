@@ -1,0 +1,262 @@
+//! Carries the pair phase of a plan through: rounds to the nodes, visits into the store, and who is left out.
+
+mod found;
+mod judge;
+mod keep;
+mod mesh;
+mod place;
+mod round;
+mod schedule;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use muster_playbook::{PAIRS, Pairs, Phase};
+use muster_store::{Record, Store};
+use muster_wire::{Load, Outcome, Profile};
+use tokio_util::sync::CancellationToken;
+
+pub use found::{network, visits};
+pub use judge::judge_pairs;
+pub use place::Fabric;
+
+use super::observe::{Observer, Update, failure_line};
+use super::scan::{Scan, link_record};
+use mesh::Mesh;
+use round::Visited;
+use schedule::Rounds;
+
+/// Visits before a node can be left out.
+const JUDGED: usize = 4;
+
+/// What is sent between two nodes in a profile.
+#[must_use]
+pub fn load(profile: Profile) -> Load {
+    let (duration_ms, sizes, round_trips) = match profile {
+        Profile::Smoke => (200, vec![64, 16 << 10], 32),
+        Profile::Quick => (500, vec![8, 1 << 10, 64 << 10], 64),
+        Profile::Standard => (2_000, vec![8, 1 << 10, 64 << 10, 1 << 20], 128),
+        Profile::Full => (10_000, vec![8, 1 << 10, 64 << 10, 1 << 20], 256),
+    };
+    Load { streams: 4, duration_ms, sizes, round_trips }
+}
+
+/// A pair phase under way.
+struct Pass<'a> {
+    scan: &'a Scan,
+    load: Load,
+    topology: muster_analysis::network::Topology,
+    mesh: Mesh,
+    /// Visits of an earlier attempt at this run, by node and work.
+    earlier: BTreeMap<(String, String), Record>,
+    times: keep::Count,
+    tally: Tally,
+    visits: u64,
+}
+
+/// Visits of each node and how many of them failed.
+#[derive(Default)]
+struct Tally {
+    nodes: BTreeMap<String, (usize, usize)>,
+    dropped: BTreeMap<String, String>,
+}
+
+impl Tally {
+    fn count(&mut self, visited: &Visited) {
+        let Some(outcome) = visited.outcome() else { return };
+        for name in [&visited.src, &visited.dst] {
+            let of = self.nodes.entry(name.clone()).or_default();
+            of.0 += 1;
+            of.1 += usize::from(outcome != Outcome::Done);
+        }
+    }
+
+    /// Nodes that fail with most of their peers, new since the last call.
+    fn hopeless(&mut self) -> Vec<String> {
+        let bad = |(visits, failed): &(usize, usize)| *visits >= JUDGED && failed * 4 >= visits * 3;
+        let new: Vec<(String, String)> = self
+            .nodes
+            .iter()
+            .filter(|(name, of)| bad(of) && !self.dropped.contains_key(*name))
+            .map(|(name, (visits, failed))| (name.clone(), format!("{failed} of {visits} pairs failed")))
+            .collect();
+        self.dropped.extend(new.iter().cloned());
+        new.into_iter().map(|(name, _)| name).collect()
+    }
+}
+
+/// Runs the rounds that `method` asks for over the nodes of `phase`. What an earlier attempt at this run measured is
+/// not measured again.
+///
+/// # Errors
+/// When the topology cannot be used or the store cannot keep a record.
+pub(super) async fn phase(
+    scan: &Scan,
+    (phase, method): (&Phase, Pairs),
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (index, lost, cancel): (usize, &mut BTreeSet<String>, &CancellationToken),
+) -> Result<()> {
+    let names: Vec<String> = phase.nodes.iter().filter(|name| !lost.contains(*name)).cloned().collect();
+    if names.iter().all(|name| scan.done.contains(&(name.clone(), PAIRS.to_owned()))) {
+        return Ok(());
+    }
+    let topology = scan.fabric.topology(&scan.nodes, &names)?;
+    let records = store.records(&scan.run.id).context("reading back the pairs of this run")?;
+    let earlier: BTreeMap<_, _> = records
+        .into_iter()
+        .filter(|record| keep::receiver(record).is_some())
+        .map(|record| ((record.node.clone(), record.work.clone()), record))
+        .collect();
+    let mut rounds = Rounds::new(method, &topology, &scan.judging.terms.params, seed(&scan.run.id));
+    let work = names.len() + rounds.planned().map_or(0, |(_, pairs)| 2 * pairs as usize);
+    let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work };
+    watchers.iter_mut().for_each(|watcher| watcher.see(&update));
+    let (load, times) = (scan.fabric.load(phase.profile), keep::Count::new());
+    let (with, without) = scan.fabric.addresses(&scan.nodes, &names, &scan.settings).await;
+    let limit = phase.limit.max(Duration::from_secs(24 * 3600));
+    let mesh = Mesh::open(scan, &with, limit, watchers, cancel).await;
+    let tally = Tally { dropped: without, ..Tally::default() };
+    let mut pass = Pass { scan, load, topology, mesh, earlier, times, tally, visits: 0 };
+    let done = pass.all(&mut rounds, store, watchers, (lost, cancel)).await;
+    let records = if done.is_ok() && !cancel.is_cancelled() { pass.members(&names) } else { Vec::new() };
+    pass.mesh.close(watchers).await;
+    done?;
+    append(store, &records, watchers)
+}
+
+impl Pass<'_> {
+    async fn all(
+        &mut self,
+        rounds: &mut Rounds,
+        store: &mut dyn Store,
+        watchers: &mut [&mut dyn Observer],
+        (lost, cancel): (&mut BTreeSet<String>, &CancellationToken),
+    ) -> Result<()> {
+        let mut number = 0;
+        let mut measured = 0;
+        self.note_lost(store, watchers, lost)?;
+        while let Some(pairs) = rounds.next() {
+            let (known, open) = self.split(&pairs);
+            rounds.visited(&self.topology, &known);
+            let update = Update::Round {
+                number,
+                planned: rounds.planned(),
+                pairs: open.len(),
+                measured,
+                dropped: &self.tally.dropped,
+            };
+            watchers.iter_mut().for_each(|watcher| watcher.see(&update));
+            let visited = if open.is_empty() {
+                Vec::new()
+            } else {
+                round::round(&mut self.mesh, &open, &self.load, self.visits, watchers).await
+            };
+            if cancel.is_cancelled() {
+                return Ok(());
+            }
+            self.visits += open.len() as u64;
+            measured += pairs.len();
+            let records = self.records(number, &visited);
+            append(store, &records, watchers)?;
+            rounds.visited(&self.topology, &records);
+            for node in self.tally.hopeless() {
+                log::warn!("{node}: {}; it is left out of the later rounds", self.tally.dropped[&node]);
+                self.mesh.dismiss(&node);
+            }
+            self.note_lost(store, watchers, lost)?;
+            number += 1;
+        }
+        Ok(())
+    }
+
+    /// Records of pairs that were measured before, and the names of those that can be measured now.
+    fn split(&mut self, pairs: &[(u32, u32)]) -> (Vec<Record>, Vec<(String, String)>) {
+        let (mut known, mut open) = (Vec::new(), Vec::new());
+        for &(a, b) in pairs {
+            let name = |node: u32| self.topology.names()[node as usize].clone();
+            let (src, dst) = (name(a), name(b));
+            let visit = self.times.entry(ends(&src, &dst)).or_default();
+            *visit += 1;
+            let key = |from: &str, to: &str| (from.to_owned(), keep::work(to, *visit));
+            let before = [self.earlier.get(&key(&src, &dst)), self.earlier.get(&key(&dst, &src))];
+            match before {
+                [Some(there), Some(back)] => known.extend([there.clone(), back.clone()]),
+                _ if self.mesh.has(&src) && self.mesh.has(&dst) => open.push((src, dst)),
+                _ => {}
+            }
+        }
+        (known, open)
+    }
+
+    fn records(&mut self, number: usize, visited: &[Visited]) -> Vec<Record> {
+        let mut records = Vec::new();
+        for visit in visited {
+            self.tally.count(visit);
+            let times = self.times.get(&ends(&visit.src, &visit.dst)).copied().unwrap_or(1);
+            let up = |src: &str, dst: &str| self.scan.fabric.route(src, dst);
+            records.extend(keep::records(&self.mesh, (&self.scan.run.id, number), visit, times, up));
+        }
+        records
+    }
+
+    /// Nodes whose link ended meanwhile are told, and leave the later phases.
+    fn note_lost(
+        &mut self,
+        store: &mut dyn Store,
+        watchers: &mut [&mut dyn Observer],
+        lost: &mut BTreeSet<String>,
+    ) -> Result<()> {
+        let gone = std::mem::take(&mut self.mesh.lost);
+        let mut records = Vec::new();
+        for (node, failure) in gone {
+            if self.tally.dropped.contains_key(&node) {
+                continue;
+            }
+            records.push(link_record(&self.scan.run.id, &node, &failure));
+            self.tally.dropped.insert(node.clone(), failure_line(&node, &failure));
+            lost.insert(node);
+        }
+        append(store, &records, watchers)
+    }
+
+    /// What every node was for the whole scan.
+    fn members(&self, names: &[String]) -> Vec<Record> {
+        let member = |name: &String| {
+            let outcome = match self.tally.dropped.get(name) {
+                Some(why) => Outcome::Failed(why.clone()),
+                None => Outcome::Done,
+            };
+            keep::member(&self.scan.run.id, name, outcome, place::told(&self.topology, name))
+        };
+        names.iter().map(member).collect()
+    }
+}
+
+fn ends(a: &str, b: &str) -> (String, String) {
+    if a < b { (a.to_owned(), b.to_owned()) } else { (b.to_owned(), a.to_owned()) }
+}
+
+fn append(store: &mut dyn Store, records: &[Record], watchers: &mut [&mut dyn Observer]) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    tokio::task::block_in_place(|| store.append_many(records))
+        .context("the scan was stopped because a result could not be kept")?;
+    for record in records {
+        watchers.iter_mut().for_each(|watcher| watcher.see(&Update::Recorded(record)));
+    }
+    Ok(())
+}
+
+/// A number from a run's name (FNV-1a), so that a run taken up again has the same rounds.
+fn seed(run: &str) -> u64 {
+    run.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Whether a record belongs to a pair phase: it is judged by the whole matrix and not by its node.
+#[must_use]
+pub fn is_pair(record: &Record) -> bool {
+    record.work == PAIRS || keep::receiver(record).is_some()
+}

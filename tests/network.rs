@@ -1,0 +1,265 @@
+//! Scans of pairs over a leaf-spine fabric of namespaces, as root; skipped loudly elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use muster_tests::{Console, Fabric, Fleet, Options, Ran, no_fabric, skip};
+use serde_json::Value;
+
+const FABRIC: Fabric = Fabric { racks: 4, nodes: 4, spines: 2, rate: 100 };
+const NODES: usize = 16;
+const PAIRS: u64 = 120;
+
+fn fleet() -> Fleet {
+    let mut fleet = Fleet::up(Options { nodes: 16 }).unwrap();
+    fleet.weave(&FABRIC).unwrap();
+    fleet
+}
+
+fn arguments<'a>(fleet: &'a Fleet, method: &'a str, routes: &'a str) -> Vec<&'a str> {
+    let _ = fleet;
+    vec!["pairs", "--scan", method, "--routes", routes, "--profile", "smoke", "--quiet", "--json"]
+}
+
+fn scan(fleet: &Fleet, console: &Console, method: &str) -> (Value, Option<i32>) {
+    let routes = fleet.path("routes.csv");
+    let ran = console.run(&[&arguments(fleet, method, &routes)[..], &["--new"]].concat()).unwrap();
+    (ran.json().unwrap_or_else(|e| panic!("{e}: {}", ran.err)), ran.code)
+}
+
+/// When each direction of each pair of the newest scan was measured.
+struct Visit {
+    ends: [String; 2],
+    round: String,
+    begin_ms: f64,
+    end_ms: f64,
+}
+
+fn visits(console: &Console) -> Vec<Visit> {
+    let ran = console.run(&["pairs", "--run", "--visits"]).unwrap();
+    let rows = ran.out.lines().skip(1);
+    rows.map(|row| {
+        let fields: Vec<&str> = row.split(',').collect();
+        assert_eq!(fields[6], "done", "{row}");
+        let error: f64 = fields[5].parse().unwrap();
+        assert!(error < 1000.0, "{row}");
+        Visit {
+            ends: [fields[0].to_owned(), fields[1].to_owned()],
+            round: fields[2].to_owned(),
+            begin_ms: fields[3].parse().unwrap(),
+            end_ms: fields[4].parse().unwrap(),
+        }
+    })
+    .collect()
+}
+
+#[test]
+fn a_full_scan_killed_in_the_middle_ends_in_one_round_less_than_nodes_with_no_node_in_two_pairs_at_once() {
+    if let Some(why) = no_fabric() {
+        return skip("a_full_scan_killed_in_the_middle", why);
+    }
+    let fleet = fleet();
+    let console = fleet.console();
+    let routes = fleet.path("routes.csv");
+    let arguments = arguments(&fleet, "full", &routes);
+    let mut running = console.start(&arguments).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let before = loop {
+        assert!(Instant::now() < deadline, "no round was ever recorded");
+        std::thread::sleep(Duration::from_millis(200));
+        let seen = console.run(&["pairs", "--run", "--json"]).unwrap();
+        let Ok(seen) = seen.json() else { continue };
+        if seen["run"]["rounds"].as_u64().unwrap() >= 3 {
+            break seen;
+        }
+    };
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let old: BTreeMap<[String; 2], String> =
+        visits(&console).into_iter().map(|v| (v.ends, format!("{:.3}", v.begin_ms))).collect();
+    assert!(old.len() < 2 * PAIRS as usize, "the scan was over before it could be killed");
+
+    let ran: Ran = console.start(&arguments).unwrap().wait_with_output().unwrap().into();
+    let report = ran.json().unwrap();
+    assert_eq!(report["run"]["id"], before["run"]["id"], "the scan is taken up and not begun anew");
+    assert_eq!((report["run"]["visits"].as_u64(), report["run"]["failed"].as_u64()), (Some(PAIRS), Some(0)));
+    assert_eq!(report["run"]["rounds"].as_u64(), Some(NODES as u64 - 1));
+    let all = visits(&console);
+    let now: BTreeMap<&[String; 2], String> = all.iter().map(|v| (&v.ends, format!("{:.3}", v.begin_ms))).collect();
+    assert!(old.iter().all(|(pair, begin)| now.get(pair) == Some(begin)), "an acknowledged pair was measured again");
+    check_rounds(&all);
+}
+
+/// From the instants that the nodes themselves told: every node is in one pair at a time, and the pairs of a round overlap.
+fn check_rounds(visits: &[Visit]) {
+    let mut rounds: BTreeMap<&str, Vec<&Visit>> = BTreeMap::new();
+    visits.iter().for_each(|visit| rounds.entry(&visit.round).or_default().push(visit));
+    assert_eq!(rounds.len(), NODES - 1);
+    for (round, members) in &rounds {
+        let pairs: BTreeSet<BTreeSet<&String>> = members.iter().map(|v| v.ends.iter().collect()).collect();
+        let nodes: BTreeSet<&String> = pairs.iter().flatten().copied().collect();
+        assert_eq!((pairs.len(), nodes.len()), (NODES / 2, NODES), "round {round}");
+        let last_begin = members.iter().map(|v| v.begin_ms).fold(0.0, f64::max);
+        let first_end = members.iter().map(|v| v.end_ms).fold(f64::INFINITY, f64::min);
+        assert!(last_begin < first_end, "the pairs of round {round} did not run at the same time");
+    }
+    let mut of_node: BTreeMap<&str, BTreeMap<&str, (f64, f64)>> = BTreeMap::new();
+    for visit in visits {
+        // Both directions of a pair are one visit.
+        let peer = of_node.entry(&visit.ends[0]).or_default().entry(&visit.ends[1]).or_insert((f64::MAX, 0.0));
+        *peer = (peer.0.min(visit.begin_ms), peer.1.max(visit.end_ms));
+    }
+    for (node, peers) in of_node {
+        let mut times: Vec<(f64, f64)> = peers.into_values().collect();
+        times.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(times.windows(2).all(|pair| pair[0].1 <= pair[1].0), "{node} was in two pairs at once: {times:?}");
+    }
+}
+
+/// What is broken.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    None,
+    UplinkRate,
+    UplinkLoss,
+    HalfNic,
+    SlowReceiver,
+    Dead,
+    Two,
+}
+
+const FAULTS: [Fault; 7] =
+    [Fault::None, Fault::UplinkRate, Fault::UplinkLoss, Fault::HalfNic, Fault::SlowReceiver, Fault::Dead, Fault::Two];
+
+/// Where a fault of this seed is: leaf and spine of an uplink, and a node.
+fn places(seed: u8) -> ((u8, u8), (u8, u8)) {
+    ((seed % 4 + 1, seed / 4 % 2 + 1), ((seed + 2) % 4 + 1, seed * 3 % 4 + 1))
+}
+
+/// Breaks or heals, and says what must be named.
+fn set(fleet: &Fleet, fault: Fault, seed: u8, broken: bool) -> BTreeSet<String> {
+    let ((leaf, spine), node) = places(seed);
+    let rate = FABRIC.rate;
+    let slow = |share| if broken { rate * share / 100 } else { rate };
+    let uplink = format!("uplink leaf{leaf}-spine{spine}");
+    let name = FABRIC.name(node.0, node.1);
+    if !broken {
+        fleet.heal_uplink(leaf, spine).unwrap();
+    }
+    let named = match fault {
+        Fault::None => Vec::new(),
+        Fault::UplinkRate => {
+            if broken {
+                fleet.uplink_rate(leaf, spine, slow(30)).unwrap();
+            }
+            vec![uplink]
+        }
+        Fault::UplinkLoss => {
+            if broken {
+                fleet.uplink_loss(leaf, spine).unwrap();
+            }
+            vec![uplink]
+        }
+        Fault::HalfNic => {
+            fleet.nic_rate(node, &FABRIC, slow(50)).unwrap();
+            vec![format!("node {name}")]
+        }
+        Fault::SlowReceiver => {
+            fleet.receive_rate(node, slow(40)).unwrap();
+            vec![format!("node_rx {name}")]
+        }
+        Fault::Dead => {
+            fleet.plug_fabric(node, !broken).unwrap();
+            vec![format!("node {name}")]
+        }
+        Fault::Two => {
+            if broken {
+                fleet.uplink_rate(leaf, spine, slow(30)).unwrap();
+            }
+            fleet.receive_rate(node, slow(40)).unwrap();
+            vec![uplink, format!("node_rx {name}")]
+        }
+    };
+    named.into_iter().collect()
+}
+
+/// Kind and name of every suspect, whatever metric showed it.
+fn named(report: &Value) -> BTreeSet<String> {
+    let suspects = report["suspects"].as_array().unwrap();
+    suspects.iter().map(|s| format!("{} {}", s["kind"].as_str().unwrap(), s["element"].as_str().unwrap())).collect()
+}
+
+#[test]
+fn every_fault_is_named_by_the_full_scan_and_by_the_bisection_with_fewer_pairs() {
+    if let Some(why) = no_fabric() {
+        return skip("every_fault_is_named", why);
+    }
+    let fleet = fleet();
+    let console = fleet.console();
+    for (fault, seed) in FAULTS.into_iter().zip(1..) {
+        let expected = set(&fleet, fault, seed, true);
+        for method in ["full", "bisect"] {
+            // A busy machine may leave doubts, which is not an answer; it must never name anything else.
+            let report = (0..3).map(|_| scan(&fleet, &console, method)).find(|(report, _)| {
+                let found = named(report);
+                assert!(found.is_subset(&expected), "{fault:?} by {method}: {report:#}");
+                found == expected
+            });
+            let (report, code) = report.unwrap_or_else(|| panic!("{fault:?} is not named by {method}"));
+            assert_eq!(code == Some(2), !expected.is_empty(), "{fault:?} by {method}");
+            let pairs = report["run"]["visits"].as_u64().unwrap();
+            assert!(method == "full" || pairs < PAIRS, "{fault:?}: {pairs} pairs");
+        }
+        set(&fleet, fault, seed, false);
+    }
+}
+
+#[test]
+fn a_node_that_does_not_answer_is_left_out_and_the_others_are_measured() {
+    if let Some(why) = no_fabric() {
+        return skip("a_node_that_does_not_answer", why);
+    }
+    let mut fleet = fleet();
+    fleet.node("n006").kill();
+    let (report, code) = scan(&fleet, &fleet.console(), "quick");
+    let left_out = report["run"]["left_out"].as_array().unwrap();
+    assert_eq!((left_out.len(), left_out[0]["node"].as_str()), (1, Some("n006")), "{report:#}");
+    assert_eq!(named(&report), BTreeSet::new(), "{report:#}");
+    assert_eq!(code, Some(3), "a node of which nothing is known is no pass");
+}
+
+/// `MUSTER_SEEDS=10 cargo test -p muster-tests --test network -- --ignored --nocapture`
+#[test]
+#[ignore = "an hour of machine time: counts over many seeds, for docs/NETWORK.md"]
+fn faults_over_many_seeds() {
+    if let Some(why) = no_fabric() {
+        return skip("faults_over_many_seeds", why);
+    }
+    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let (first, seeds) = (number("MUSTER_FIRST_SEED", 0), number("MUSTER_SEEDS", 10));
+    let fleet = fleet();
+    let console = fleet.console();
+    println!("| fault | method | exact | something else named | undecided | pairs |\n|---|---|---|---|---|---|");
+    for fault in FAULTS {
+        for method in ["full", "bisect"] {
+            let (mut exact, mut wrong, mut undecided, mut pairs) = (0, 0, 0, 0);
+            for seed in first..first + seeds {
+                let expected = set(&fleet, fault, seed, true);
+                let (report, _) = scan(&fleet, &console, method);
+                let found = named(&report);
+                exact += u32::from(found == expected);
+                wrong += u32::from(!found.is_subset(&expected));
+                undecided += u32::from(!report["undecided"].as_array().unwrap().is_empty());
+                pairs += report["run"]["visits"].as_u64().unwrap();
+                if found != expected {
+                    eprintln!("{fault:?} seed {seed} by {method}: wanted {expected:?}: {report}");
+                }
+                set(&fleet, fault, seed, false);
+            }
+            let mean = pairs as f64 / f64::from(seeds);
+            println!("| {fault:?} | {method} | {exact} of {seeds} | {wrong} | {undecided} | {mean:.0} |");
+        }
+    }
+}
