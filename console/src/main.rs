@@ -48,7 +48,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Results(options)) => cli::results::run(options, &config),
         Some(Command::Runs(options)) => cli::runs::run(options, &config),
         Some(Command::Criteria(action)) => cli::criteria::run(action, &config),
-        Some(Command::Pairs(options)) => runtime.block_on(cli::pairs::run(options, &config)),
+        Some(Command::Pairs(options)) => runtime.block_on(cli::pairs::run(options, &config, &cli.common)),
         Some(Command::Import(options)) => cli::import::run(options, &config),
         Some(Command::Export(options)) => cli::export::run(options, &config),
         Some(Command::Doctor(_)) => cli::doctor::run(&config),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use muster_analysis::network::localise::{Localisation, Tier};
 use muster_analysis::network::{Matrix, Topology, judged, localise};
 use muster_analysis::{Params, Sample, cdf_points};
-use muster_tui::snapshot::{self, Endpoint, Grid, Network, Pair, Progress, Visits};
+use muster_store::{Record, Run};
+use muster_tui::snapshot::{self, Endpoint, Grid, Network, Pair, Visits};
 use muster_wire::{Direction, Unit};
 
 use super::picture::POINTS;
@@ -32,6 +33,16 @@ pub struct Pairs {
 }
 
 impl Pairs {
+    /// The pairs of a run, with the run's own topology; nothing where it has none.
+    #[must_use]
+    pub fn of_run(run: &Run, records: &[Arc<Record>], params: &Params) -> Option<Self> {
+        let found = super::network(run, records.iter().map(Arc::as_ref), None, params)?;
+        let series = records.iter().filter(|r| super::is_pair(r)).flat_map(|r| &r.series);
+        let units = series.map(|s| (s.metric.name.clone(), s.unit)).collect();
+        let (matrices, topology) = (found.matrices, found.topology);
+        Some(Self { origin: format!("run {}", run.id), matrices, units, topology, params: params.clone() })
+    }
+
     /// The metric that is shown first: one that faults are looked for in.
     #[must_use]
     pub fn first(&self) -> Option<&str> {
@@ -41,7 +52,7 @@ impl Pairs {
 
     /// What the screen shows of `metric`; `None` without such a metric. As long as [`localise`], a second for 3,000 nodes.
     #[must_use]
-    pub fn picture(&self, metric: &str, progress: Option<Progress>) -> Option<Network> {
+    pub fn picture(&self, metric: &str) -> Option<Network> {
         let matrix = self.matrices.get(metric)?;
         let found = localise(matrix, &self.topology, &self.params);
         let order = self.order(matrix);
@@ -57,7 +68,7 @@ impl Pairs {
             endpoints: order.iter().map(|at| self.endpoint(&matrix.endpoints()[*at])).collect(),
             leaves: self.topology.leaves().iter().cloned().collect(),
             grid: Arc::new(grid),
-            progress,
+            progress: None,
             suspects: found.suspects.into(),
             undecided: found.undecided.into(),
             next_pairs: found.next_pairs.into(),
@@ -129,13 +140,7 @@ impl Pairs {
 
 fn shown(tier: &Tier, values: &[f64]) -> snapshot::Tier {
     let curve = Sample::new(values).map(|sample| cdf_points(&sample, POINTS)).unwrap_or_default();
-    snapshot::Tier {
-        hops: tier.hops,
-        pairs: tier.pairs,
-        usual: tier.centre,
-        spread: tier.spread,
-        curve: curve.into(),
-    }
+    snapshot::Tier { hops: tier.hops, pairs: tier.pairs, usual: tier.centre, spread: tier.spread, curve: curve.into() }
 }
 
 /// Places in the order, by number.
@@ -202,7 +207,7 @@ mod tests {
 
     #[test]
     fn neighbours_in_the_fabric_are_neighbours_on_the_map() {
-        let network = pairs("throughput", Direction::HigherIsBetter).picture("throughput", None).unwrap();
+        let network = pairs("throughput", Direction::HigherIsBetter).picture("throughput").unwrap();
         let leaves: Vec<Option<usize>> = network.endpoints.iter().map(|e| e.leaf).collect();
         assert!(leaves.windows(2).filter(|w| w[0] != w[1]).count() == 1, "{leaves:?}");
         assert_eq!(network.tiers.iter().map(|t| (t.hops, t.pairs)).collect::<Vec<_>>(), [(Some(2), 24), (Some(4), 32)]);
@@ -213,7 +218,7 @@ mod tests {
     fn a_failed_pair_is_nothing_of_the_usual_and_a_sound_one_all_of_it() {
         for direction in [Direction::HigherIsBetter, Direction::LowerIsBetter] {
             let pairs = pairs("throughput", direction);
-            let network = pairs.picture("throughput", None).unwrap();
+            let network = pairs.picture("throughput").unwrap();
             let at = |name: &str| network.endpoints.iter().position(|e| e.name == name).unwrap();
             assert_eq!(network.grid.get(at("n6"), at("n1")), Some(0.0));
             assert!((network.grid.get(at("n1"), at("n6")).unwrap() - 1.0).abs() < 0.06);
