@@ -49,7 +49,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Runs(options)) => cli::runs::run(options, &config),
         Some(Command::Criteria(action)) => cli::criteria::run(action, &config),
         Some(Command::Checks(action)) => cli::checks::run(action),
-        Some(Command::Pairs(options)) => runtime.block_on(cli::pairs::run(options, &config)),
+        Some(Command::Pairs(options)) => runtime.block_on(cli::pairs::run(options, &config, &cli.common)),
         Some(Command::Select(options)) => cli::select::run(options, &config),
         Some(Command::Gate(options)) => cli::gate::run(options, &config),
         Some(Command::Model(action)) => cli::model::run(action, &config),

@@ -1,5 +1,8 @@
 //! `muster` without a subcommand: the console.
 
+mod looks;
+pub mod pairs;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,8 +11,8 @@ use muster_fleet::hostlist;
 use muster_playbook::Playbook;
 use muster_playbook::report::Summary;
 use muster_store::{Db, Run, RunState, Store};
-use muster_tui::snapshot::{Ask, Load, Part, RunPhase, Terms};
-use muster_tui::{Export, Intent};
+use muster_tui::snapshot::{Ask, Load, Part, RunPhase};
+use muster_tui::{Export, Intent, Screen};
 use muster_wire::Level;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -87,7 +90,7 @@ impl Desk {
     /// Serves the screen until the user leaves.
     async fn sit(mut self, first: Option<(String, Vec<String>)>) -> Ended {
         let (sender, mut intents) = mpsc::unbounded_channel();
-        let (board, options) = (self.board.clone(), self.screen_options());
+        let (board, options) = (self.board.clone(), screen_options(&self.config, self.ascii, Screen::Fleet));
         let screen = std::thread::spawn(move || {
             muster_tui::run(options, &|| board.snapshot(), &|intent| drop(sender.send(intent)))
         });
@@ -109,21 +112,15 @@ impl Desk {
                 Intent::Clean { nodes } => self.clean(&nodes).await,
                 Intent::Focus { node } => self.focus(&node),
                 Intent::WhatIf(terms) => self.what_if(terms).await,
+                Intent::Criteria => self.criteria(),
+                Intent::Pair { src, dst } => self.board.pair(&src, &dst),
+                Intent::PairMetric(name) => self.board.pair_metric(&name),
                 other => self.small(other),
             }
         }
         ticking.abort();
         screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?.code(IO)?;
         Ok(PASS)
-    }
-
-    fn screen_options(&self) -> muster_tui::Options {
-        let color = match self.config.color.value.as_str() {
-            "always" => true,
-            "never" => false,
-            _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-        };
-        muster_tui::Options { ascii: self.ascii, color }
     }
 
     async fn rerun(&mut self, intents: &mut mpsc::UnboundedReceiver<Intent>) {
@@ -241,6 +238,8 @@ impl Desk {
                         Some(Intent::Cancel) => { self.board.phase(RunPhase::Cancelling); cancel.cancel(); }
                         Some(Intent::Quit) | None => { leave = true; cancel.cancel(); }
                         Some(Intent::Focus { node }) => { self.board.focus(&node); self.past.ask(&node); }
+                        Some(Intent::Pair { src, dst }) => self.board.pair(&src, &dst),
+                        Some(Intent::PairMetric(name)) => self.board.pair_metric(&name),
                         Some(_) => self.board.say(Level::Info, "a run is going on; cancel it first (c)"),
                     },
                 }
@@ -265,36 +264,10 @@ impl Desk {
                 Ok(judging) => {
                     let found = engine::assess(run, records.iter().map(Arc::as_ref), &judging);
                     self.board.judge(run, &found, &records);
+                    self.board.pairs(engine::Pairs::of_run(run, &records, &judging.terms.params));
                 }
                 Err(why) => self.board.say(Level::Error, format!("{why:#}")),
             }
-        }
-    }
-
-    fn focus(&self, node: &str) {
-        self.board.focus(node);
-        self.past.ask(node);
-    }
-
-    /// What other terms would say of the run that is shown; judged aside, so that frames go on.
-    async fn what_if(&self, terms: Option<Terms>) {
-        let snapshot = self.board.snapshot();
-        let (Some(terms), Some(shown)) = (terms, snapshot.run.as_deref()) else { return self.board.what_if(None) };
-        let asked = self.store.run(&shown.id).map_err(anyhow::Error::from).and_then(|run| {
-            let run = run.ok_or_else(|| anyhow::anyhow!("run {} is not in the database", shown.id))?;
-            let judging = engine::Judging::of(&self.store, &run, session::params(&self.config))?;
-            Ok((run, judging))
-        });
-        let (run, judging) = match asked {
-            Ok(asked) => asked,
-            Err(why) => return self.board.say(Level::Error, format!("{why:#}")),
-        };
-        let records = self.board.records();
-        let answer = tokio::task::spawn_blocking(move || {
-            engine::what_if(&run, records.iter().map(Arc::as_ref), &judging, &snapshot.nodes, &terms)
-        });
-        if let Ok(answer) = answer.await {
-            self.board.what_if(Some(answer));
         }
     }
 
@@ -364,6 +337,16 @@ impl Desk {
     }
 }
 
+/// How the screen draws, and where it opens.
+fn screen_options(config: &Config, ascii: bool, first: Screen) -> muster_tui::Options {
+    let color = match config.color.value.as_str() {
+        "always" => true,
+        "never" => false,
+        _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    };
+    muster_tui::Options { ascii, color, first }
+}
+
 fn write(file: String, text: &str) -> Result<String, Problem> {
     std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{file}: {why}"))?;
     Ok(file)
@@ -390,6 +373,7 @@ async fn judge_often(board: Board, run: Run, judging: engine::Judging) {
         let _ = tokio::task::spawn_blocking(move || {
             let found = engine::assess(&run, records.iter().map(Arc::as_ref), &judging);
             board.judge(&run, &found, &records);
+            board.pairs(engine::Pairs::of_run(&run, &records, &judging.terms.params));
         })
         .await;
     }

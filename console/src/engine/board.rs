@@ -45,6 +45,8 @@ struct Inner {
     focus: Option<String>,
     /// What the database knows of the focused node.
     past: Option<Arc<Past>>,
+    /// Pairs of the run, and what of them is looked at.
+    scan: extra::Scan,
     /// Whether what is shown of the focused node has changed.
     refocus: bool,
     dirty: bool,
@@ -77,6 +79,7 @@ impl Board {
             log: VecDeque::new(),
             focus: None,
             past: None,
+            scan: extra::Scan::default(),
             refocus: false,
             dirty: true,
         };
@@ -99,6 +102,8 @@ impl Board {
         inner.plan = plan.phases.iter().map(places::Step::from).collect();
         inner.step = 0;
         inner.judged = usize::MAX;
+        inner.scan = extra::Scan::default();
+        inner.now.network = Part::default();
         let total = inner.steps.iter().map(|s| s.total).sum();
         let done = records.iter().filter(|r| is_work(&r.work)).count();
         inner.records = records.into_iter().map(Arc::new).collect();
@@ -130,6 +135,7 @@ impl Board {
             }
         }
         if !phase.is_going() {
+            inner.rounds_over();
             inner.now.mode = Mode::Idle;
             inner.nodes.iter_mut().filter(|n| n.work.is_some()).for_each(|n| Arc::make_mut(n).work = None);
         }
@@ -323,8 +329,9 @@ impl Observer for Board {
                     row.work = Some(Work { name, done: progress.done, note });
                 }
             }
-            // The Network screen makes its own picture of the records.
-            Update::Round { .. } => {}
+            Update::Round { number, planned, measured, dropped, .. } => {
+                inner.round(now, (*number, *planned), *measured, dropped.keys().cloned().collect());
+            }
             Update::Said { node, line } => inner.line(node, line.level, &line.text),
             Update::Dropped { node, step, reason } => {
                 let text = format!("left out after {step}: {reason}");

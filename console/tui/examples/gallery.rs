@@ -6,7 +6,7 @@ mod synthetic;
 
 use std::sync::Arc;
 
-use muster_tui::{Options, run};
+use muster_tui::{Options, Screen, run};
 use synthetic::{DATA, Fleet};
 
 fn main() -> std::io::Result<()> {
@@ -25,5 +25,9 @@ fn main() -> std::io::Result<()> {
     let color = std::env::var_os("NO_COLOR").is_none();
     tui_logger::init_logger(log::LevelFilter::Debug).map_err(std::io::Error::other)?;
     log::info!(target: "gallery", "a made-up fleet of {} nodes", snapshot.nodes.len());
-    run(Options { ascii, color }, &|| snapshot.clone(), &|intent| log::info!(target: "intent", "{intent:?}"))
+    run(
+        Options { ascii, color, first: Screen::Fleet },
+        &|| snapshot.clone(),
+        &|intent| log::info!(target: "intent", "{intent:?}"),
+    )
 }

@@ -9,7 +9,7 @@ use ratatui::text::Span;
 use crate::judgement::word;
 use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
-use crate::screens::{Screen, bench, fleet, log, network, node, playbooks, selector};
+use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::text::{age, counted, cut, width};
 use crate::theme::{Role, Theme};
@@ -37,6 +37,7 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
         Screen::Fleet => fleet::draw(ui, snapshot, buffer, body),
         Screen::Node => node::draw(ui, snapshot, buffer, body),
         Screen::Benchmarks => bench::draw(ui, snapshot, buffer, body),
+        Screen::Criteria => criteria::draw(ui, snapshot, buffer, body),
         Screen::Selector => selector::draw(ui, snapshot, buffer, body),
         Screen::Network => network::draw(ui, snapshot, buffer, body),
         Screen::Playbooks => playbooks::draw(ui, snapshot, buffer, body),
@@ -178,6 +179,7 @@ impl Ui {
     fn works(&self, action: Action, snapshot: &Snapshot) -> bool {
         match action {
             Action::Open | Action::Mark | Action::MarkAll | Action::Sort | Action::NextNode => match self.screen {
+                Screen::Criteria => snapshot.criteria.data.is_some(),
                 Screen::Selector => snapshot.selector.data.is_some(),
                 Screen::Network => snapshot.network.data.is_some(),
                 Screen::Playbooks => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),

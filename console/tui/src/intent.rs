@@ -43,6 +43,8 @@ pub enum Intent {
     PairMetric(String),
     /// Say what these terms would say, from now on; `None` goes back to those in force.
     WhatIf(Option<Terms>),
+    /// Read the versions of criteria anew.
+    Criteria,
     /// Ask the Selector this from now on.
     Ask(Ask),
     /// Run these benchmarks on these nodes; the user has confirmed.

@@ -14,6 +14,7 @@ use crate::clipboard;
 use crate::draw::draw;
 use crate::event::Event;
 use crate::intent::Intent;
+use crate::screens;
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::theme::Theme;
 use crate::ui::Ui;
@@ -33,6 +34,8 @@ pub struct Options {
     pub ascii: bool,
     /// Colours; the caller has looked at `NO_COLOR` and `--color`.
     pub color: bool,
+    /// The screen that is shown first.
+    pub first: screens::Screen,
 }
 
 /// Runs the console on this thread until the user quits. `source` gives the newest snapshot and must not wait;
@@ -49,6 +52,7 @@ pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn F
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     let size = terminal.size()?;
     let mut ui = Ui::new(Theme::new(options.color, options.ascii), size.width, size.height);
+    ui.show(options.first);
     let mut clock = Clock::new(source());
     let first = update(&mut ui, Event::Snapshot, &clock.snapshot);
     first.into_iter().for_each(intents);

@@ -7,7 +7,7 @@ use ratatui::layout::Size;
 
 use crate::filter::Filter;
 use crate::popups::Popup;
-use crate::screens::{Screen, bench, fleet, log, network, node, playbooks, selector};
+use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
 use crate::snapshot::{NodeRow, RunInfo, Snapshot};
 use crate::theme::Theme;
 
@@ -36,6 +36,7 @@ pub struct Ui {
     pub(crate) fleet: fleet::State,
     pub(crate) node: node::State,
     pub(crate) bench: bench::State,
+    pub(crate) criteria: criteria::State,
     pub(crate) selector: selector::State,
     pub(crate) network: network::State,
     pub(crate) playbooks: playbooks::State,
@@ -63,6 +64,7 @@ impl Ui {
             fleet: fleet::State::default(),
             node: node::State::default(),
             bench: bench::State::default(),
+            criteria: criteria::State::default(),
             selector: selector::State::default(),
             network: network::State::default(),
             playbooks: playbooks::State::default(),

@@ -8,7 +8,7 @@ use crate::filter::Filter;
 use crate::intent::Intent;
 use crate::keymap::{self, Action};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
-use crate::screens::{Screen, bench, fleet, log, network, node, playbooks, selector};
+use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -52,6 +52,7 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
     }
     intents.extend(match ui.screen {
         Screen::Network => network::ask(ui, snapshot),
+        Screen::Criteria => criteria::ask(ui),
         Screen::Selector => selector::ask(ui, snapshot),
         _ => None,
     });
@@ -78,6 +79,7 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
         }
     }
     bench::settle(ui, snapshot);
+    criteria::settle(ui, snapshot);
     selector::settle(ui, snapshot);
     network::settle(ui, snapshot);
     playbooks::settle(ui, snapshot);
@@ -166,6 +168,7 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
         Screen::Fleet => fleet::act(ui, action, snapshot),
         Screen::Node => node::act(ui, action, snapshot),
         Screen::Benchmarks => bench::act(ui, action, snapshot),
+        Screen::Criteria => criteria::act(ui, action, snapshot),
         Screen::Selector => selector::act(ui, action, snapshot),
         Screen::Network => network::act(ui, action, snapshot),
         Screen::Playbooks => playbooks::act(ui, action, snapshot),

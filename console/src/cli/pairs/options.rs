@@ -17,6 +17,7 @@ use crate::cli::{Better, Pick};
   muster pairs --run --csv > matrix.csv
   muster pairs --run --visits
   muster pairs --from matrix.csv --topology topo.csv
+  muster pairs --from matrix.csv --topology topo.csv --show
 
 A scan measures pairs of nodes over TCP, all pairs of a round at the same time, and takes up an unfinished scan of the
 same nodes. Without --topology the labels leaf, aggregate and core of the inventory say where a node hangs; the label
@@ -70,6 +71,9 @@ pub struct Options {
     /// When every pair of a scan was measured, as CSV on standard output.
     #[arg(long, conflicts_with_all = ["csv", "json", "from"])]
     pub visits: bool,
+    /// Show the matrix in the console, once it is known.
+    #[arg(long, conflicts_with_all = ["csv", "json", "visits"])]
+    pub show: bool,
     /// JSON on standard output.
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

@@ -10,8 +10,8 @@ use muster_store::{RunState, Store};
 
 use super::options::{Options, Scan};
 use super::{files, picture};
-use crate::cli::matches_any;
 use crate::cli::run::{Line, Say};
+use crate::cli::{Common, console, matches_any};
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED};
 use crate::{engine, out, session};
@@ -25,7 +25,7 @@ struct Seen {
 }
 
 /// Measures or reads, localises, prints.
-pub async fn run(options: &Options, config: &Config) -> Ended {
+pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let (seen, state) = match (&options.scan, &options.run, &options.from) {
         (Some(method), ..) => scan(*method, options, config).await?,
         (None, Some(id), _) => {
@@ -35,6 +35,17 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
         (None, None, Some(file)) => (read(file, options, config)?, RunState::Finished),
         (None, None, None) => return Err(anyhow!("give --scan, --run or --from").into()),
     };
+    if options.show {
+        let origin = match (&options.from, &seen.report.run) {
+            (Some(file), _) => file.display().to_string(),
+            (None, Some(run)) => format!("run {}", run.id),
+            (None, None) => String::new(),
+        };
+        let (matrices, topology) = (seen.matrices, seen.topology);
+        let pairs =
+            engine::Pairs { origin, matrices, units: BTreeMap::new(), topology, params: session::params(config) };
+        return console::pairs::show(pairs, config, common).await;
+    }
     show(&seen, options, config)?;
     Ok(match state {
         RunState::Finished => seen.report.exit_code(),

@@ -9,6 +9,8 @@ pub enum Screen {
     Node,
     /// One metric over the fleet.
     Benchmarks,
+    /// The versions of the criteria.
+    Criteria,
     /// Which nodes are risky before a job, and what to run on them.
     Selector,
     /// The pairs of the fleet.
@@ -21,8 +23,16 @@ pub enum Screen {
 
 impl Screen {
     /// All, in the order of their digits.
-    pub const ALL: [Self; 7] =
-        [Self::Fleet, Self::Node, Self::Benchmarks, Self::Selector, Self::Network, Self::Playbooks, Self::Log];
+    pub const ALL: [Self; 8] = [
+        Self::Fleet,
+        Self::Node,
+        Self::Benchmarks,
+        Self::Criteria,
+        Self::Selector,
+        Self::Network,
+        Self::Playbooks,
+        Self::Log,
+    ];
 
     /// The word in the tab where all do not fit.
     #[must_use]
@@ -43,6 +53,7 @@ impl Screen {
             Self::Fleet => "Fleet",
             Self::Node => "Node",
             Self::Benchmarks => "Benchmarks",
+            Self::Criteria => "Criteria",
             Self::Selector => "Selector",
             Self::Network => "Network",
             Self::Playbooks => "Playbooks",

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
-use crate::snapshot::{Focus, Load, MetricRow, Network, NodeRow, Part, PlaybookRow, RunInfo, Selector, WhatIf};
+use crate::snapshot::{
+    Criteria, Focus, Load, MetricRow, Network, NodeRow, Part, PlaybookRow, RunInfo, Selector, WhatIf,
+};
 
 /// Everything a frame is drawn from.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub struct Snapshot {
     pub focus: Option<Arc<Focus>>,
     /// What the terms that [`crate::Intent::WhatIf`] named would say.
     pub what_if: Option<Arc<WhatIf>>,
+    /// Versions of criteria in the database.
+    pub criteria: Part<Criteria>,
     /// What is known of the pairs.
     pub network: Part<Network>,
     /// What the Selector says.
@@ -63,6 +67,7 @@ impl Default for Snapshot {
             playbooks: Arc::from([]),
             focus: None,
             what_if: None,
+            criteria: Part::default(),
             network: Part::default(),
             selector: Part::default(),
             messages: Arc::from([]),

@@ -3,6 +3,7 @@
 //! Texts that came from a node are already cleaned. Times are milliseconds since 1970 UTC. Rows are behind their own
 //! `Arc`, so that a new snapshot copies only what changed.
 
+mod criteria;
 mod fleet;
 mod metric;
 mod network;
@@ -12,6 +13,7 @@ mod run;
 mod selector;
 mod what_if;
 
+pub use criteria::{Criteria, VersionRow};
 pub use fleet::{Counts, Message, Mode, Snapshot};
 pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
 pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};

@@ -57,11 +57,11 @@ pub struct Endpoint {
 pub struct Progress {
     /// Rounds begun, the one that goes on included.
     pub round: usize,
-    /// Rounds planned.
+    /// Rounds planned; 0 where each follows from those before.
     pub rounds: usize,
     /// Pairs measured or failed.
     pub done: usize,
-    /// Pairs planned.
+    /// Pairs planned; 0 where each round follows from those before.
     pub total: usize,
     /// Time to go, as far as known.
     pub eta_ms: Option<u64>,

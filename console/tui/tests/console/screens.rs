@@ -57,6 +57,11 @@ fn playbooks_look_as_stored() {
 }
 
 #[test]
+fn criteria_look_as_stored() {
+    look("criteria", Screen::Criteria, &[KeyCode::Down]);
+}
+
+#[test]
 fn selector_looks_as_stored() {
     look("selector", Screen::Selector, &[]);
 }

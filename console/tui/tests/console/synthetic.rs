@@ -8,11 +8,12 @@ pub(crate) mod selector;
 
 use std::sync::Arc;
 
+use muster_analysis::{Observation, Params, learn};
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
-    Band, Counts, Curve, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, Load, Message, MetricPast,
+    Band, Counts, Criteria, Curve, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, Load, Message, MetricPast,
     MetricRow, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo, RunPhase, Score, Snapshot,
-    StepGroup, StepProgress, StepRow, VerdictRow, Work, WorkSeen, Worst,
+    StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -65,6 +66,7 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
     // Pairs grow with the square.
     let names: Vec<String> = nodes.iter().take(3_000).map(|n| n.name.clone()).collect();
     Snapshot {
+        criteria: Part::ready(criteria(&mut rng)),
         selector: Part::ready(selector::selector(&names)),
         network: Part::ready(network::network(&names, fleet.running)),
         generation: 1,
@@ -315,6 +317,32 @@ fn focus(node: &NodeRow, rng: &mut Rng) -> Focus {
         ]),
         past: Some(Arc::new(past(node, rng))),
     }
+}
+
+fn criteria(rng: &mut Rng) -> Criteria {
+    const DAY: u64 = 86_400_000;
+    let mut version = |m: usize, days: u64, factor: f64, frozen: bool| {
+        let (benchmark, name, unit, direction, usual, spread) = METRICS[m];
+        let nodes: Vec<(String, Observation)> = (0..24)
+            .map(|i| {
+                let own = usual * factor * if i == 4 { 0.6 } else { 1.0 };
+                let values: Vec<f64> = (0..16).map(|_| own * (1.0 + spread * rng.normal())).collect();
+                (self::name(i), Observation::from_values(&values))
+            })
+            .collect();
+        let learned = learn(&MetricId::new(benchmark, name, "own"), unit, direction, &nodes, &Params::default());
+        let outside = learned.verdicts.iter().filter(|v| v.state == State::Fail);
+        VersionRow {
+            outside: outside.map(|v| (v.node.clone(), v.similarity)).collect(),
+            criterion: Arc::new(learned.criterion),
+            group: "profile=smoke".to_owned(),
+            learned_ms: NOW_MS - days * DAY,
+            source: format!("run r-2026{days:04}"),
+            frozen,
+        }
+    };
+    let rows = [(0, 40, 1.0, false), (0, 9, 0.97, true), (2, 40, 1.0, true), (5, 9, 1.0, false)];
+    Criteria { versions: rows.into_iter().map(|(m, days, factor, frozen)| version(m, days, factor, frozen)).collect() }
 }
 
 fn past(node: &NodeRow, rng: &mut Rng) -> Past {

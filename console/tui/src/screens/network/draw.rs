@@ -18,7 +18,12 @@ use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// Draws the screen.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
-    let none = || Panel::empty("No pair has been measured yet.", "R runs a playbook that measures pairs.");
+    let none = || {
+        Panel::empty(
+            "No pair has been measured yet.",
+            "R runs a network playbook; `muster pairs --from FILE --show` shows a matrix of yours.",
+        )
+    };
     let part = &snapshot.network;
     let has = part.data.as_ref().is_some_and(|n| !n.endpoints.is_empty());
     let instead = instead(ui, snapshot, (&part.load, has), none);
@@ -67,9 +72,10 @@ fn progress(ui: &Ui, network: &Network, room: usize) -> Vec<Span<'static>> {
         let text = format!("{}; {leaves}, topology {}", network.origin, source(network.topology));
         return vec![Span::styled(cut(&text, room, theme.is_ascii()), dim)];
     };
+    let round = if p.rounds == 0 { format!("round {} ", p.round) } else { format!("round {}/{} ", p.round, p.rounds) };
     let share = p.done as f64 / p.total.max(1) as f64;
     let mut spans = vec![
-        Span::styled(format!("round {}/{} ", p.round, p.rounds), theme.style(Role::Head)),
+        Span::styled(round, theme.style(Role::Head)),
         Span::raw(format!("{} ", theme.bar(share, if room < 60 { 5 } else { 16 }))),
         Span::raw(format!("{}/{} pairs", p.done, p.total)),
     ];
