@@ -1,6 +1,7 @@
 //! Breaks a node in the ways in which nodes break.
 
 use std::fs;
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -58,6 +59,29 @@ impl Node {
     /// When the node is not up.
     pub fn login_shell(&self, shell: &str) -> Result<()> {
         self.sh(&format!("sed -i 's|^\\(root:.*:\\)[^:]*$|\\1{shell}|' /etc/passwd")).map(drop)
+    }
+
+    /// Makes every wall time that a probe tells on this node wrong by `nanos`; `filter` is the program that does it.
+    ///
+    /// # Errors
+    /// When the node is not up.
+    pub fn shift_clock(&self, filter: &[u8], nanos: i64) -> Result<()> {
+        self.put("/usr/local/bin/clock-shift", filter)?;
+        let shell = format!("#!/bin/bash\nset -o pipefail\n/bin/bash \"$@\" | /usr/local/bin/clock-shift {nanos}\n");
+        self.put("/usr/local/bin/shifted", shell.as_bytes())?;
+        self.login_shell("/usr/local/bin/shifted")
+    }
+
+    /// Writes a program into the node.
+    fn put(&self, path: &str, content: &[u8]) -> Result<()> {
+        let pid = self.init()?.to_string();
+        let mut child = Command::new("nsenter")
+            .args(["--all", "--target", &pid, "--root", "--wd", "--", "sh", "-c"])
+            .arg(format!("cat > {path} && chmod 755 {path}"))
+            .stdin(Stdio::piped())
+            .spawn()?;
+        child.stdin.take().context("no standard input")?.write_all(content)?;
+        if child.wait()?.success() { Ok(()) } else { bail!("{}: {path} was not written", self.name) }
     }
 
     /// Lets nobody in.
