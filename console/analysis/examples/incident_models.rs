@@ -8,6 +8,8 @@
 
 use std::error::Error;
 use std::io::Read;
+use std::sync::LazyLock;
+use std::time::Instant;
 
 use muster_analysis::risk::evaluate::{
     Bench, Plan, Split, Summary, by_fold, by_node, by_time, cross_validate, summarise,
@@ -17,10 +19,10 @@ use muster_analysis::risk::{
     CoxTimeSettings, History, Kind, Samples, Sampling, Settings, Window, choose, effects, refit, samples,
 };
 
-/// CPU seconds of this process: what one idle core would have taken, also on a busy machine.
+/// Seconds since the first call: wall clock, since predictions use all cores. To be run on a quiet machine.
 fn now() -> f64 {
-    let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed().as_secs_f64()
 }
 
 fn unpacked(path: &str) -> Result<String, Box<dyn Error>> {

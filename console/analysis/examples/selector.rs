@@ -1,16 +1,19 @@
 //! How far Algorithm 1 is from the cheapest subset, and how fast a selection is.
 //!
 //! `cargo run --release -p muster-analysis --example selector [-- INSTANCES]`: random instances of up to 30
-//! benchmarks solved by the greedy algorithm, with reverse delete, and exactly; the case without coverage; and one
-//! selection for 3,000 nodes and 30 benchmarks.
+//! benchmarks solved by the greedy algorithm, with reverse delete, and exactly; the case without coverage; one
+//! selection for 3,000 nodes and 30 benchmarks; and 1,000 nodes asked about one job after another.
 
 #![expect(clippy::disallowed_methods, reason = "measures time, which the library never does")]
 
 use muster_analysis::Chance;
-use muster_analysis::risk::{Category, CoxTimeSettings, Fitted, Kind, Settings, Survival, Table, fit};
+use muster_analysis::risk::{
+    Category, CoxTimeSettings, Fitted, History, Incident, Kind, Sampling, Settings, Survival, Table, Window, fit, refit,
+    samples,
+};
 use muster_analysis::selector::{
-    Benchmark, Coverage, CoverageSettings, Defect, Effort, Goal, Instance, Mode, Request, Set, algorithm1, joint_risk,
-    nodes_to_validate, reverse_delete, select, solve,
+    Benchmark, Coverage, CoverageSettings, Defect, Effort, Goal, Instance, Mode, Outlook, Question, Request, Set,
+    algorithm1, joint_risk, nodes_to_validate, reverse_delete, select, solve,
 };
 
 /// CPU seconds of this process: what one idle core would have taken, also on a busy machine.
@@ -138,9 +141,44 @@ fn large() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
+/// A thousand nodes with a past, asked about one job after another, as the screen does when a slider moves.
+fn asked_again() -> Result<(), Box<dyn std::error::Error>> {
+    let mut chance = Chance::new(6);
+    let names: Vec<String> = (0..1000).map(|n| format!("n{n:04}")).collect();
+    let window = Window { start_h: 0.0, end_h: 4000.0 };
+    let incident = |node: &String, chance: &mut Chance| {
+        let start = 4000.0 * chance.unit();
+        Incident::new(node, start, Some(start + 10.0), Category::ALL[chance.below(9)])
+    };
+    let log: Vec<Incident> =
+        names.iter().flat_map(|n| (0..chance.below(5)).map(|_| incident(n, &mut chance)).collect::<Vec<_>>()).collect();
+    let history = History::new(&log, &names, window);
+    let rows = samples(&history, &Sampling { every_h: 200.0, ..Sampling::default() })?;
+    let settings =
+        Settings { cox_time: CoxTimeSettings { epochs: 5, ..CoxTimeSettings::default() }, ..Settings::default() };
+    let model = refit(Kind::CoxTime, &rows, &settings)?;
+    let start = now();
+    let coverage = Coverage::new(&defects(&mut chance, 30), &CoverageSettings::default());
+    let benchmarks =
+        (0..30).map(|k| Benchmark { id: format!("b{k}"), minutes: f64::from(1 + k % 20), idle_h: Some(1.0) }).collect();
+    let times = (0..=40).map(|k| 2400_f64.powf(f64::from(k) / 40.0)).collect();
+    let outlook = Outlook::new(&history, &names, Some(&model), times).with_benchmarks(benchmarks, coverage);
+    let built = now() - start;
+    let start = now();
+    let questions = [(24.0, 0.2, None), (72.0, 0.2, None), (72.0, 0.5, None), (72.0, 0.5, Some(20.0)), (700.0, 0.1, None)];
+    for (job_h, p0, budget_minutes) in questions {
+        let answer = outlook.answer(&Question { job_h, p0: Some(p0), budget_minutes, exploration: None });
+        assert_eq!(answer.risks.len(), 1000);
+    }
+    let each = (now() - start) / questions.len() as f64;
+    println!("1,000 nodes: outlook {:.1} ms, then {:.2} ms per question", built * 1e3, each * 1e3);
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let instances = std::env::args().nth(1).map_or(Ok(300), |n| n.parse())?;
     compare(instances);
     without_coverage();
-    large()
+    large()?;
+    asked_again()
 }

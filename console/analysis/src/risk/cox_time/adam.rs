@@ -20,6 +20,7 @@ impl Adam {
     }
 
     /// Moves `weights` against `gradient`, and sets `gradient` back to zero.
+    #[inline(always)]
     pub(super) fn step(&mut self, weights: &mut [Units], gradient: &mut [Units]) {
         self.step += 1;
         let fade1 = 1.0 - f64::from(Self::BETA1).powi(self.step);

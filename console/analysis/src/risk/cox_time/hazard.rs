@@ -5,11 +5,13 @@
 //! at most a few thousand rows, and the cumulative hazard is linear within the interval. With 200 knots the
 //! scores of the reference data sets do not change (`examples/survival_reference.rs`).
 
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use super::Settings;
 use super::net::{Folded, Units};
 use super::pairs::{Clock, Pairs};
+use super::parallel::in_parallel;
 use crate::Chance;
 use crate::risk::Table;
 
@@ -32,23 +34,25 @@ impl Baseline {
         }
         let share = rows.len() as f64 / chosen.len() as f64;
         let entered: Vec<Units> = chosen.iter().map(|&k| net.enter(rows.row(k))).collect();
-        let (mut times, mut steps) = (Vec::new(), Vec::new());
+        let times = knots(&events, settings.knots.max(1));
         let mut counted = 0;
-        for knot in knots(&events, settings.knots.max(1)) {
-            let until = events.partition_point(|t| *t <= knot);
-            let inside = (until - counted) as f64;
-            // The risk set in the middle of the interval's events stands for all of them.
-            let middle = events[counted + (until - counted) / 2];
-            counted = until;
-            let first = chosen.partition_point(|&k| duration[k] < middle);
-            let t = clock.scaled(knot);
-            let mut at_risk = 0.0;
-            for row in &entered[first..] {
-                at_risk += relative(net.ask(row, t));
-            }
-            times.push(knot);
-            steps.push(if at_risk > 0.0 { inside / (at_risk * share) } else { 0.0 });
-        }
+        let asks: Vec<_> = times
+            .iter()
+            .map(|knot| {
+                let until = events.partition_point(|t| t <= knot);
+                // The risk set in the middle of the interval's events stands for all of them.
+                let middle = events[counted + (until - counted) / 2];
+                let inside = (until - counted) as f64;
+                counted = until;
+                let first = chosen.partition_point(|&k| duration[k] < middle);
+                (inside, AtRisk { net, entered: &entered[first..], t: clock.scaled(*knot) })
+            })
+            .collect();
+        let step = |(inside, ask): &(f64, AtRisk<'_>)| {
+            let at_risk = Arch::new().dispatch(*ask) * share;
+            if at_risk > 0.0 { inside / at_risk } else { 0.0 }
+        };
+        let steps = in_parallel(&asks, 1, |part| part.iter().map(step).collect());
         Self { times, steps }
     }
 
@@ -67,6 +71,27 @@ impl Baseline {
     }
 }
 
+/// Sum of the relative hazards of entered rows at one time.
+#[derive(Clone, Copy)]
+struct AtRisk<'a> {
+    net: &'a Folded,
+    entered: &'a [Units],
+    t: f32,
+}
+
+impl WithSimd for AtRisk<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> f64 {
+        let mut sum = 0.0;
+        for row in self.entered {
+            sum += relative(self.net.ask(row, self.t));
+        }
+        sum
+    }
+}
+
 /// Where the hazard of one row is asked for.
 pub(super) struct Grid {
     times: Vec<f64>,
@@ -76,6 +101,7 @@ pub(super) struct Grid {
 
 impl Grid {
     /// Cumulative hazard of an entered row at each time of the grid, into `into`.
+    #[inline(always)]
     pub(super) fn cumulate(&self, net: &Folded, entered: &Units, into: &mut Vec<f64>) {
         into.clear();
         let mut total = 0.0;
@@ -86,6 +112,7 @@ impl Grid {
     }
 
     /// Survival at `times` (rising) from a cumulative hazard: linear between times of the grid.
+    #[inline(always)]
     pub(super) fn survival(&self, cumulative: &[f64], times: &[f64], into: &mut Vec<f64>) {
         let mut knot = 0;
         for &time in times {
@@ -102,6 +129,7 @@ impl Grid {
     }
 }
 
+#[inline(always)]
 fn relative(g: f32) -> f64 {
     f64::from(g.clamp(-30.0, 30.0)).exp()
 }

@@ -5,15 +5,18 @@ mod adam;
 mod hazard;
 mod net;
 mod pairs;
+mod parallel;
 mod pass;
 mod train;
 
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use crate::risk::{Curves, FitError, Scale, Survival, Table};
-use hazard::Baseline;
-use net::Net;
+use hazard::{Baseline, Grid};
+use net::{Folded, Net};
 use pairs::{Clock, Pairs};
+use parallel::in_parallel;
 use train::train;
 
 /// How a Cox-Time network is trained. The default is that of pycox's benchmark: 2 x 32 units, Adam 0.01.
@@ -99,6 +102,35 @@ impl CoxTime {
     /// A decision asks for few times and many nodes: the knots are then merged.
     const FEW_TIMES: usize = 4;
     const FEW_KNOTS: usize = 48;
+    /// Rows that are not worth another thread, at least.
+    const ALONE: usize = 64;
+}
+
+/// Curves of some rows, in the widest vectors there are.
+struct Ask<'a> {
+    model: &'a CoxTime,
+    net: &'a Folded,
+    grid: &'a Grid,
+    rows: &'a [f64],
+    times: &'a [f64],
+}
+
+impl WithSimd for Ask<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Vec<f64> {
+        let width = self.model.width();
+        let mut values = Vec::with_capacity(self.rows.len() / width * self.times.len());
+        let (mut scaled, mut cumulative) = (Vec::with_capacity(width), Vec::new());
+        for row in self.rows.chunks_exact(width) {
+            scaled.clear();
+            scaled.extend(self.model.scale.apply(row).map(|v| v as f32));
+            self.grid.cumulate(self.net, &self.net.enter(&scaled), &mut cumulative);
+            self.grid.survival(&cumulative, self.times, &mut values);
+        }
+        values
+    }
 }
 
 impl Survival for CoxTime {
@@ -110,14 +142,10 @@ impl Survival for CoxTime {
         let until = times.last().copied().unwrap_or(0.0);
         let limit = if times.len() <= Self::FEW_TIMES { Self::FEW_KNOTS } else { usize::MAX };
         let grid = self.baseline.grid(self.clock, until, limit);
-        let mut values = Vec::with_capacity(rows.len() / self.width() * times.len());
-        let (mut scaled, mut cumulative) = (Vec::with_capacity(self.width()), Vec::new());
-        for row in rows.chunks_exact(self.width()) {
-            scaled.clear();
-            scaled.extend(self.scale.apply(row).map(|v| v as f32));
-            grid.cumulate(&net, &net.enter(&scaled), &mut cumulative);
-            grid.survival(&cumulative, times, &mut values);
-        }
+        let ask = |rows: &[f64]| Arch::new().dispatch(Ask { model: self, net: &net, grid: &grid, rows, times });
+        // A few rows are not worth a thread.
+        let few = rows.len() < Self::ALONE * self.width();
+        let values = if few { ask(rows) } else { in_parallel(rows, self.width(), ask) };
         Curves::new(times.to_vec(), values)
     }
 

@@ -89,6 +89,7 @@ impl Net {
     }
 
     /// The same function without normalisation: each is affine once trained, so it merges into its neighbours.
+    #[inline(always)]
     pub(super) fn folded(&self) -> Folded {
         let layout = self.layout();
         let w = &self.weights;
@@ -123,6 +124,7 @@ fn fill(rows: &mut [Units], mut draw: impl FnMut() -> f64) {
 }
 
 /// `sum += row * factor`.
+#[inline(always)]
 pub(super) fn add_scaled(sum: &mut Units, row: &Units, factor: f32) {
     for u in 0..WIDTH {
         sum[u] += row[u] * factor;
@@ -130,6 +132,7 @@ pub(super) fn add_scaled(sum: &mut Units, row: &Units, factor: f32) {
 }
 
 /// `sum += inputs * rows`: plain loops, since closures would not be compiled for wide vectors.
+#[inline(always)]
 pub(super) fn multiply(sum: &mut Units, inputs: &[f32], rows: &[Units]) {
     let mut own = *sum;
     for (x, row) in inputs.iter().zip(rows) {
@@ -139,12 +142,14 @@ pub(super) fn multiply(sum: &mut Units, inputs: &[f32], rows: &[Units]) {
 }
 
 /// The rectifier.
+#[inline(always)]
 pub(super) fn rectify(units: &mut Units) {
     for unit in units {
         *unit = if *unit > 0.0 { *unit } else { 0.0 };
     }
 }
 
+#[inline(always)]
 pub(super) fn dot(a: &Units, b: &Units) -> f32 {
     // Eight running sums let the compiler use vectors, and fix the order of additions.
     let mut sums = [0.0_f32; 8];
@@ -171,6 +176,7 @@ pub(super) struct Folded {
 
 impl Folded {
     /// What a row contributes to the first layer; the time comes on top.
+    #[inline(always)]
     pub(super) fn enter(&self, row: &[f32]) -> Units {
         let mut units = self.bias1;
         multiply(&mut units, row, &self.first);
@@ -178,6 +184,7 @@ impl Folded {
     }
 
     /// Log of the relative hazard of an entered row at scaled time `t`.
+    #[inline(always)]
     pub(super) fn ask(&self, entered: &Units, t: f32) -> f32 {
         let mut hidden = *entered;
         add_scaled(&mut hidden, &self.time, t);

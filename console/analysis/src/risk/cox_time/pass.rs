@@ -31,17 +31,20 @@ pub(super) struct Pass {
 
 impl Pass {
     /// Empties the batch.
+    #[inline(always)]
     pub(super) fn clear(&mut self) {
         self.inputs.clear();
     }
 
     /// Adds a scaled row and its scaled time.
+    #[inline(always)]
     pub(super) fn push(&mut self, row: &[f32], time: f32) {
         self.inputs.extend_from_slice(row);
         self.inputs.push(time);
     }
 
     /// Runs the batch through `net`, updates the running moments, and leaves the outputs in [`Pass::out`].
+    #[inline(always)]
     pub(super) fn forward(&mut self, net: &mut Net, dropout: f64, chance: &mut Chance) {
         let layout = net.layout();
         let rows = self.inputs.len() / net.inputs;
@@ -70,6 +73,7 @@ impl Pass {
     }
 
     /// Adds to `gradient` the derivative of a loss whose derivative by each output is `by_output`.
+    #[inline(always)]
     pub(super) fn backward(&mut self, net: &Net, by_output: &[f32], gradient: &mut [Units]) {
         let layout = net.layout();
         let w = &net.weights;
@@ -108,6 +112,7 @@ impl Pass {
 const ZERO: Units = [0.0; WIDTH];
 
 /// `rows += inputs x slope`, the outer product.
+#[inline(always)]
 fn spread(rows: &mut [Units], slope: &Units, inputs: &[f32]) {
     let slope = *slope;
     for (row, x) in rows.iter_mut().zip(inputs) {
@@ -116,6 +121,7 @@ fn spread(rows: &mut [Units], slope: &Units, inputs: &[f32]) {
 }
 
 impl Layer {
+    #[inline(always)]
     fn resize(&mut self, rows: usize) {
         for part in [&mut self.rectified, &mut self.normal, &mut self.mask, &mut self.output] {
             part.resize(rows, ZERO);
@@ -123,6 +129,7 @@ impl Layer {
     }
 
     /// Each unit stays with probability `1 - dropout` and is then enlarged to keep the mean.
+    #[inline(always)]
     fn draw_mask(&mut self, dropout: f64, chance: &mut Chance) {
         let limit = (dropout * 65_536.0) as u64;
         let keep = 1.0 / (1.0 - limit as f32 / 65_536.0);
@@ -141,6 +148,7 @@ impl Layer {
     }
 
     /// Moments of the batch, the normalised rows, and the layer's output.
+    #[inline(always)]
     fn normalise(&mut self, scale: &Units, shift: &Units, running: (&mut Units, &mut Units)) {
         let n = self.rectified.len() as f32;
         let (mut mean, mut variance) = (ZERO, ZERO);
@@ -173,6 +181,7 @@ impl Layer {
     }
 
     /// Turns derivatives by the layer's output into those by its input sums, and returns those by scale and shift.
+    #[inline(always)]
     fn back(&self, slope: &mut [Units], scale: &Units) -> (Units, Units) {
         let (mut by_scale, mut by_shift) = (ZERO, ZERO);
         for ((s, mask), normal) in slope.iter_mut().zip(&self.mask).zip(&self.normal) {
@@ -199,6 +208,7 @@ impl Layer {
     }
 }
 
+#[inline(always)]
 fn transpose(rows: &[Units], into: &mut Vec<Units>) {
     into.resize(WIDTH, ZERO);
     for (i, row) in rows.iter().enumerate() {

@@ -1,6 +1,8 @@
 //! When is the network trained enough? Case-control loss by mini-batches, until the loss on held-out rows has not
 //! fallen for a while; the best weights are kept.
 
+use pulp::{Arch, Simd, WithSimd};
+
 use super::Settings;
 use super::adam::Adam;
 use super::net::{Folded, Net, Units, WIDTH};
@@ -10,6 +12,27 @@ use crate::Chance;
 
 /// Trains on `rows`, stops by `held_out`; the network and the number of passes over the events it took.
 pub(super) fn train(rows: &Pairs, held_out: &Pairs, settings: &Settings) -> (Net, usize) {
+    Arch::new().dispatch(Training { rows, held_out, settings })
+}
+
+/// Training in the widest vectors there are.
+struct Training<'a> {
+    rows: &'a Pairs,
+    held_out: &'a Pairs,
+    settings: &'a Settings,
+}
+
+impl WithSimd for Training<'_> {
+    type Output = (Net, usize);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        passes(self.rows, self.held_out, self.settings)
+    }
+}
+
+#[inline(always)]
+fn passes(rows: &Pairs, held_out: &Pairs, settings: &Settings) -> (Net, usize) {
     let mut chance = Chance::new(settings.seed);
     let judge = Judge::new(held_out, settings.seed);
     let mut net = Net::new(rows.row(0).len() + 1, &mut chance);
@@ -57,6 +80,7 @@ impl Trainer {
     }
 
     /// One move on the cases `batch`: row 2k is the k-th case, row 2k + 1 its control, both at the case's time.
+    #[inline(always)]
     fn step(&mut self, net: &mut Net, rows: &Pairs, batch: &[usize], chance: &mut Chance) {
         self.pass.clear();
         for &case in batch {
@@ -96,6 +120,7 @@ impl<'a> Judge<'a> {
         Self { rows, controls: each.map(|case| rows.control(case, &mut chance)).collect() }
     }
 
+    #[inline(always)]
     fn loss(&self, net: &Folded) -> f64 {
         let entered: Vec<Units> = (0..self.rows.len()).map(|k| net.enter(self.rows.row(k))).collect();
         let mut sum = 0.0;
