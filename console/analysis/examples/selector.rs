@@ -8,8 +8,8 @@
 
 use muster_analysis::Chance;
 use muster_analysis::risk::{
-    Category, CoxTimeSettings, Fitted, History, Incident, Kind, Sampling, Settings, Survival, Table, Window, fit, refit,
-    samples,
+    Category, CoxTimeSettings, Fitted, History, Incident, Kind, Sampling, Settings, Survival, Table, Window, fit,
+    refit, samples,
 };
 use muster_analysis::selector::{
     Benchmark, Coverage, CoverageSettings, Defect, Effort, Goal, Instance, Mode, Outlook, Question, Request, Set,
@@ -165,7 +165,8 @@ fn asked_again() -> Result<(), Box<dyn std::error::Error>> {
     let outlook = Outlook::new(&history, &names, Some(&model), times).with_benchmarks(benchmarks, coverage);
     let built = now() - start;
     let start = now();
-    let questions = [(24.0, 0.2, None), (72.0, 0.2, None), (72.0, 0.5, None), (72.0, 0.5, Some(20.0)), (700.0, 0.1, None)];
+    let questions =
+        [(24.0, 0.2, None), (72.0, 0.2, None), (72.0, 0.5, None), (72.0, 0.5, Some(20.0)), (700.0, 0.1, None)];
     for (job_h, p0, budget_minutes) in questions {
         let answer = outlook.answer(&Question { job_h, p0: Some(p0), budget_minutes, exploration: None });
         assert_eq!(answer.risks.len(), 1000);

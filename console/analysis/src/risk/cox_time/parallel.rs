@@ -23,7 +23,8 @@ mod tests {
     fn results_come_in_order_and_units_stay_together() {
         for rows in [0, 1, 2, 3, 1001] {
             let items: Vec<usize> = (0..rows * 3).collect();
-            let sums = in_parallel(&items, 3, |part| part.chunks_exact(3).map(|row| row.iter().sum::<usize>()).collect());
+            let sums =
+                in_parallel(&items, 3, |part| part.chunks_exact(3).map(|row| row.iter().sum::<usize>()).collect());
             assert_eq!(sums, (0..rows).map(|row| 9 * row + 3).collect::<Vec<_>>());
         }
     }
