@@ -179,7 +179,7 @@ pub enum Command {
     /// Health and consistency checks that playbooks may ask for.
     #[command(subcommand)]
     Checks(checks::Action),
-    /// What a matrix of pair measurements points at: node, NIC, leaf, uplink or one pair.
+    /// Measure the network between nodes; which node, NIC, leaf, uplink or pair the slow ones point at.
     Pairs(pairs::Options),
     /// How few steps a benchmark needs on this fleet.
     Tune(tune::Options),

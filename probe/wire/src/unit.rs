@@ -56,6 +56,7 @@ impl Unit {
             Self::Seconds => return show_seconds(value),
             Self::Ratio => return format!("{:.1} %", value * 100.0),
             Self::Celsius => (value, ""),
+            Self::Count if value.fract() == 0.0 && value.abs() < 1e6 => return format!("{value:.0}"),
             _ => si(value),
         };
         format!("{} {prefix}{}", significant(scaled), self.symbol()).trim_end().to_owned()
@@ -190,6 +191,6 @@ mod tests {
         assert_eq!(Unit::Nanos.show(152.4), "152 ns");
         assert_eq!(Unit::Nanos.show(2_500_000.0), "2.50 ms");
         assert_eq!(Unit::Ratio.show(0.391), "39.1 %");
-        assert_eq!(Unit::Count.show(7.0), "7.00");
+        assert_eq!((Unit::Count.show(7.0), Unit::Count.show(7.5)), ("7".to_owned(), "7.50".to_owned()));
     }
 }

@@ -185,7 +185,7 @@ impl Answer<'_> {
         } else if kept.has(b) {
             (Why::Exploration, idle(benchmark.idle_h))
         } else {
-            (Why::Coverage, format!("lowers the risk from {before:.2} to {after:.2} in {:.0} min", benchmark.minutes))
+            (Why::Coverage, format!("lowers the risk from {before:.2} to {after:.2} in {}", lasting(benchmark.minutes)))
         };
         Pick {
             benchmark: benchmark.id.clone(),
@@ -198,24 +198,30 @@ impl Answer<'_> {
     }
 }
 
+/// Minutes for a person: `3 min`, or `12 s` below one.
+#[must_use]
+pub fn lasting(minutes: f64) -> String {
+    if minutes < 1.0 { format!("{:.0} s", minutes * 60.0) } else { format!("{minutes:.0} min") }
+}
+
 fn idle(hours: Option<f64>) -> String {
     hours.map_or_else(|| "has never run here".to_owned(), |h| format!("has not run for {:.0} days", h / 24.0))
 }
 
 impl Selection {
     fn sentence(&self, of: usize, p0: f64, known: f64) -> String {
-        let (n, minutes) = (self.picks.len(), self.minutes);
+        let (n, time) = (self.picks.len(), lasting(self.minutes));
         let falls = format!("the risk falls from {:.2} to {:.2}", self.risk_before, self.risk_after);
         match self.outcome {
             Outcome::NotNeeded => format!("the risk {:.2} is within {p0:.2}; nothing has to run", self.risk_before),
             Outcome::LowConfidence => {
-                format!("low confidence: only {known:.0} defects are known; run all {of} benchmarks, {minutes:.0} min")
+                format!("low confidence: {known:.0} known defects are too few; run all {of} benchmarks, {time}")
             }
             Outcome::TargetUnreachable => {
                 format!("target unreachable: {falls} at best, {p0:.2} was asked; run the full set or ask a person")
             }
             Outcome::Reached | Outcome::WithinBudget => {
-                format!("run {n} of {of} benchmarks, {minutes:.0} min; {falls}")
+                format!("run {n} of {of} benchmarks, {time}; {falls}")
             }
         }
     }

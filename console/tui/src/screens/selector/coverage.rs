@@ -42,7 +42,7 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
         let text = format!("{mark}{}", elide(name, usize::from(names).saturating_sub(2), theme.is_ascii()));
         put(buffer, (inner.x, y), names, &text, theme.style(role));
         for (at, share) in row.iter().take(shown).enumerate() {
-            let text = share.map_or(theme.absent().to_owned(), |s| format!("{:.0}", s * 100.0));
+            let text = share.map_or(theme.absent().to_owned(), |s| format!("{:.0}", (s * 100.0).max(0.0)));
             let role = if share.is_none_or(|s| s < 0.005) { Role::Dim } else { role };
             put_right(buffer, (inner.x + names + COLUMN * at as u16, y), COLUMN, &text, theme.style(role));
         }

@@ -10,6 +10,7 @@ use crate::text::{counted, cut, elide};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{block, put, put_right};
+use muster_analysis::selector::lasting;
 
 /// Draws the pane.
 pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect) {
@@ -20,7 +21,7 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
         Some(0.0) => ", the best".to_owned(),
         Some(g) => format!(", within {:.0} % of the best", (g * 100.0).ceil()),
     };
-    let note = format!("{:.0} min, covers {:.0} %{gap}", selection.minutes, selection.coverage * 100.0);
+    let note = format!("{}, covers {:.0} %{gap}", lasting(selection.minutes), selection.coverage * 100.0);
     let title = format!("Run {}", counted(selection.picks.len(), "benchmark", "benchmarks"));
     let block = block(theme, area, &title, &note);
     let inner = block.inner(area);
@@ -44,12 +45,12 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
     let why = if reasons > 8 { "why" } else { "" };
     cells(inner.y, buffer, ["benchmark", "min", "risk/min", "after", why], (Role::Head, Role::Head));
     for (y, pick) in (inner.y + 1..inner.bottom()).zip(&selection.picks) {
-        let gain = if pick.gain_per_minute.is_finite() {
-            format!("-{:.3}", pick.gain_per_minute)
-        } else {
-            theme.absent().to_owned()
+        let gain = match pick.gain_per_minute {
+            gain if !gain.is_finite() => theme.absent().to_owned(),
+            gain if gain < 0.0005 => "0".to_owned(),
+            gain => format!("-{gain:.3}"),
         };
-        let minutes = format!("{:.1}", pick.minutes);
+        let minutes = format!("{:.2}", pick.minutes);
         let reason = if reasons > 8 { pick.reason.as_str() } else { "" };
         cells(y, buffer, [&pick.benchmark, &minutes, &gain, &chance(pick.risk_after), reason], (Role::Text, Role::Dim));
     }
