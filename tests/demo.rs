@@ -64,7 +64,8 @@ fn raw_samples_come_out_as_a_table_from_which_the_same_criteria_are_learned() {
     assert!(known.len() >= 19, "{}", known.len());
     for criterion in known {
         let name = format!("{}@{}", criterion["metric"].as_str().unwrap(), criterion["engine"].as_str().unwrap());
-        let again = learned["criteria"].as_array().unwrap().iter().find(|c| c["metric"] == name.as_str());
+        let same = |c: &&Value| c["metric"] == criterion["metric"] && c["engine"] == criterion["engine"];
+        let again = learned["criteria"].as_array().unwrap().iter().find(same);
         let again = again.unwrap_or_else(|| panic!("{name} is not in the table"));
         assert_eq!(again["direction"], criterion["direction"], "{name}");
         let close = |key: &str| (again[key].as_f64().unwrap() - criterion[key].as_f64().unwrap()).abs() < 1e-9;
