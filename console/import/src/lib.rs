@@ -14,7 +14,7 @@
 //! | [`nvbandwidth`] | nvbandwidth's text |
 //! | [`dcgm`] | `dcgmi diag -j`, as checks |
 //!
-//! [`format`] tells the files apart. SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.
+//! [`mod@format`] tells the files apart. SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.
 
 pub mod dcgm;
 mod error;

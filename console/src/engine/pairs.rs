@@ -50,7 +50,7 @@ impl Pairs {
         names.clone().find(|name| judged(name)).or_else(|| names.next())
     }
 
-    /// What the screen shows of `metric`; `None` without such a metric. As long as [`localise`], a second for 3,000 nodes.
+    /// What the screen shows of `metric`; `None` without such a metric. As long as [`localise()`], a second for 3,000 nodes.
     #[must_use]
     pub fn picture(&self, metric: &str) -> Option<Network> {
         let matrix = self.matrices.get(metric)?;
