@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Name of the document.
 pub const PAIRS_SCHEMA: &str = "muster.pairs";
 
+/// Confidence from which on an accusation fails what it names; below it the matter is undecided.
+pub const SURE: f64 = 0.9;
+
 /// The `muster.pairs` document: suspects of all metrics together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairsReport {
@@ -86,15 +89,17 @@ impl PairsReport {
         self.next_pairs.extend(new);
     }
 
-    /// Exit code that the findings come to: 2 with suspects, 3 where slow pairs are left unexplained or a node was left
-    /// out, else 0.
+    /// Exit code that the findings come to: 2 with a suspect that is [`SURE`], 3 with others, where slow pairs are left
+    /// unexplained or a node was left out, else 0.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let left_out = self.run.as_ref().is_some_and(|run| !run.left_out.is_empty());
-        match (self.suspects.is_empty(), self.undecided.is_empty() && !left_out) {
-            (false, _) => 2,
-            (true, false) => 3,
-            (true, true) => 0,
+        if self.suspects.iter().any(|suspect| suspect.found.confidence >= SURE) {
+            2
+        } else if !self.suspects.is_empty() || !self.undecided.is_empty() || left_out {
+            3
+        } else {
+            0
         }
     }
 
@@ -163,5 +168,29 @@ const fn word(kind: Kind) -> &'static str {
         Kind::Leaf => "leaf",
         Kind::Uplink => "uplink",
         Kind::Pair => "pair",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_sure_suspect_fails_and_a_doubtful_one_is_undecided() {
+        let suspect = |confidence| Suspect {
+            kind: Kind::Pair,
+            element: "n1-n2".to_owned(),
+            effect: 0.5,
+            interval: [0.4, 0.6],
+            pairs: 1,
+            slow: 1,
+            confidence,
+        };
+        let code = |confidences: &[f64]| {
+            let mut report = PairsReport::new(Source::Latency);
+            report.suspects = confidences.iter().map(|c| Of { metric: "bw".to_owned(), found: suspect(*c) }).collect();
+            report.exit_code()
+        };
+        assert_eq!([code(&[]), code(&[0.6]), code(&[0.6, 0.95])], [0, 3, 2]);
     }
 }

@@ -3,7 +3,7 @@
 use muster_analysis::network::localise::{Kind, Suspect};
 use muster_analysis::{Params, State};
 use muster_playbook::PAIRS;
-use muster_playbook::report::{NodeFindings, PairsReport, accusation};
+use muster_playbook::report::{NodeFindings, PairsReport, SURE, accusation};
 use muster_store::{Record, Run};
 use muster_wire::Outcome;
 
@@ -19,7 +19,10 @@ pub fn judge_pairs(run: &Run, pairs: &[&Record], nodes: &mut [NodeFindings], par
     for findings in nodes {
         let node = findings.node.as_str();
         let accused = report.suspects.iter().filter(|suspect| of_node_alone(&suspect.found, node));
-        findings.troubles.extend(accused.map(|suspect| (State::Fail, format!("{node}: {}", accusation(suspect)))));
+        findings.troubles.extend(accused.map(|suspect| {
+            let state = if suspect.found.confidence >= SURE { State::Fail } else { State::Unknown };
+            (state, format!("{node}: {}", accusation(suspect)))
+        }));
         let own = pairs.iter().find(|record| record.work == PAIRS && record.node == node);
         match own.map(|record| &record.outcome) {
             Some(Outcome::Done) => findings.troubles.push((State::Pass, String::new())),
