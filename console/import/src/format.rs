@@ -39,6 +39,26 @@ pub enum Format {
 }
 
 impl Format {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Csv,
+        Self::Superbench,
+        Self::SuperbenchRaw,
+        Self::SuperbenchBaseline,
+        Self::SuperbenchRules,
+        Self::NcclTests,
+        Self::Perftest,
+        Self::Fio,
+        Self::Nvbandwidth,
+        Self::Dcgm,
+    ];
+
+    /// The format of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
     /// The word used on the command line and in run names.
     #[must_use]
     pub const fn name(self) -> &'static str {

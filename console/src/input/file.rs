@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use muster_import::format::{self, Content, HEAD, Told};
 use muster_import::{Format, Limits};
 use muster_wire::clean;
@@ -33,9 +33,10 @@ const MOST: usize = 200_000;
 /// How files are read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reading {
-    /// What the files are.
-    #[arg(long, value_enum, default_value_t = Kind::Auto)]
-    pub format: Kind,
+    /// What the files are: csv, superbench, superbench-raw, superbench-baseline, superbench-rules, nccl-tests, perftest, fio,
+    /// nvbandwidth or dcgm; told by their beginning when left out.
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub format: Option<Format>,
     /// Node that a tool's output is of; the file's name without its ending when left out.
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
@@ -50,58 +51,16 @@ pub struct Reading {
     pub better: Better,
 }
 
-/// What a file is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// Told by its beginning.
-    #[default]
-    Auto,
-    /// Rows node,metric,value and optionally step.
-    Csv,
-    /// SuperBench results-summary.jsonl.
-    Superbench,
-    /// SuperBench results.json of one rank.
-    SuperbenchRaw,
-    /// SuperBench baseline.json.
-    SuperbenchBaseline,
-    /// SuperBench rule file.
-    SuperbenchRules,
-    /// nccl-tests or rccl-tests.
-    NcclTests,
-    /// perftest: ib_write_bw and its like.
-    Perftest,
-    /// fio --output-format=json.
-    Fio,
-    /// nvbandwidth.
-    Nvbandwidth,
-    /// dcgmi diag -j.
-    Dcgm,
-}
-
-impl Kind {
-    const fn format(self) -> Option<Format> {
-        Some(match self {
-            Self::Auto => return None,
-            Self::Csv => Format::Csv,
-            Self::Superbench => Format::Superbench,
-            Self::SuperbenchRaw => Format::SuperbenchRaw,
-            Self::SuperbenchBaseline => Format::SuperbenchBaseline,
-            Self::SuperbenchRules => Format::SuperbenchRules,
-            Self::NcclTests => Format::NcclTests,
-            Self::Perftest => Format::Perftest,
-            Self::Fio => Format::Fio,
-            Self::Nvbandwidth => Format::Nvbandwidth,
-            Self::Dcgm => Format::Dcgm,
-        })
-    }
+fn format(name: &str) -> Result<Format, String> {
+    Format::named(name).ok_or_else(|| format!("one of {}", Format::ALL.map(Format::name).join(", ")))
 }
 
 /// The file and what it is.
 ///
 /// # Errors
 /// When it cannot be read, or nothing known is in it.
-pub fn open(file: &Path, kind: Kind) -> Result<Format> {
-    if let Some(format) = kind.format() {
+pub fn open(file: &Path, given: Option<Format>) -> Result<Format> {
+    if let Some(format) = given {
         return Ok(format);
     }
     let mut head = Vec::new();
