@@ -1,19 +1,20 @@
 //! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
 
 mod extra;
+mod row;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use muster_fleet::{LinkState, Node};
+use muster_fleet::Node;
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Link, LinkKind, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot,
-    StepProgress, Work,
+    Counts, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 
+use self::row::{link, row};
 use super::observe::{Observer, Update, failure_line};
 use super::{Assessment, focus, is_work, now_ms, picture, places, report};
 
@@ -365,44 +366,6 @@ fn log_line(node: &str, level: Level, text: &str) {
         Level::Error => log::Level::Error,
     };
     log::log!(level, "{node}: {text}");
-}
-
-fn row(node: &Node) -> NodeRow {
-    NodeRow {
-        name: node.name.clone(),
-        rack: node.labels.get("rack").cloned().unwrap_or_default(),
-        groups: node.groups.clone(),
-        link: Link { kind: LinkKind::Idle, text: "idle".into() },
-        state: muster_analysis::State::NotRun,
-        worst: None,
-        work: None,
-        done: 0.0,
-        seen_ms: None,
-        reasons: Arc::from([]),
-        facts: Arc::from([]),
-        verdicts: Arc::from([]),
-        checks: Arc::from([]),
-    }
-}
-
-fn link(state: &LinkState) -> Link {
-    let (kind, text) = match state {
-        LinkState::Idle => (LinkKind::Idle, "idle".to_owned()),
-        LinkState::Resolving => (LinkKind::Connecting, "resolving".to_owned()),
-        LinkState::TcpConnect => (LinkKind::Connecting, "connecting".to_owned()),
-        LinkState::Authenticating => (LinkKind::Connecting, "authenticating".to_owned()),
-        LinkState::Uploading { done, total } => {
-            (LinkKind::Connecting, format!("uploading {} %", done * 100 / (*total).max(1)))
-        }
-        LinkState::Starting => (LinkKind::Connecting, "starting".to_owned()),
-        LinkState::Live => (LinkKind::Live, "live".to_owned()),
-        LinkState::Waiting { retry_in_ms, because } => {
-            (LinkKind::Waiting, format!("retry in {:.1} s: {because}", *retry_in_ms as f64 / 1e3))
-        }
-        LinkState::Closed => (LinkKind::Closed, "closed".to_owned()),
-        LinkState::Failed { why } => (LinkKind::Failed, why.clone()),
-    };
-    Link { kind, text }
 }
 
 fn step(id: &str, total: usize) -> StepProgress {

@@ -1,0 +1,44 @@
+//! How does a node look on the board before anything is known of it, and how is the state of its connection told?
+
+use std::sync::Arc;
+
+use muster_fleet::{LinkState, Node};
+use muster_tui::snapshot::{Link, LinkKind, NodeRow};
+
+pub(super) fn row(node: &Node) -> NodeRow {
+    NodeRow {
+        name: node.name.clone(),
+        rack: node.labels.get("rack").cloned().unwrap_or_default(),
+        groups: node.groups.clone(),
+        link: Link { kind: LinkKind::Idle, text: "idle".into() },
+        state: muster_analysis::State::NotRun,
+        worst: None,
+        work: None,
+        done: 0.0,
+        seen_ms: None,
+        reasons: Arc::from([]),
+        facts: Arc::from([]),
+        verdicts: Arc::from([]),
+        checks: Arc::from([]),
+    }
+}
+
+pub(super) fn link(state: &LinkState) -> Link {
+    let (kind, text) = match state {
+        LinkState::Idle => (LinkKind::Idle, "idle".to_owned()),
+        LinkState::Resolving => (LinkKind::Connecting, "resolving".to_owned()),
+        LinkState::TcpConnect => (LinkKind::Connecting, "connecting".to_owned()),
+        LinkState::Authenticating => (LinkKind::Connecting, "authenticating".to_owned()),
+        LinkState::Uploading { done, total } => {
+            (LinkKind::Connecting, format!("uploading {} %", done * 100 / (*total).max(1)))
+        }
+        LinkState::Starting => (LinkKind::Connecting, "starting".to_owned()),
+        LinkState::Live => (LinkKind::Live, "live".to_owned()),
+        LinkState::Waiting { retry_in_ms, because } => {
+            (LinkKind::Waiting, format!("retry in {:.1} s: {because}", *retry_in_ms as f64 / 1e3))
+        }
+        LinkState::Closed => (LinkKind::Closed, "closed".to_owned()),
+        LinkState::Failed { why } => (LinkKind::Failed, why.clone()),
+    };
+    Link { kind, text }
+}
