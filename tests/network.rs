@@ -185,10 +185,10 @@ fn set(fleet: &Fleet, fault: Fault, seed: u8, broken: bool) -> BTreeSet<String> 
     named.into_iter().collect()
 }
 
-/// Kind and name of every suspect beyond doubt, whatever metric showed it: one hiccup of a busy machine is a pair with less.
+/// Kind and name of every suspect that a run fails for, whatever metric showed it.
 fn named(report: &Value) -> BTreeSet<String> {
     let suspects = report["suspects"].as_array().unwrap();
-    let sure = suspects.iter().filter(|s| s["confidence"].as_f64().unwrap() > 0.96);
+    let sure = suspects.iter().filter(|s| s["confidence"].as_f64().unwrap() >= 0.9);
     sure.map(|s| format!("{} {}", s["kind"].as_str().unwrap(), s["element"].as_str().unwrap())).collect()
 }
 
@@ -252,7 +252,7 @@ fn a_node_that_does_not_answer_is_left_out_and_the_others_are_measured() {
 
 /// `MUSTER_SEEDS=10 cargo test -p muster-tests --test network -- --ignored --nocapture`
 #[test]
-#[ignore = "an hour of machine time: counts over many seeds, for docs/NETWORK.md"]
+#[ignore = "half an hour of machine time: counts over many seeds, for docs/NETWORK.md"]
 fn faults_over_many_seeds() {
     if let Some(why) = no_fabric() {
         return skip("faults_over_many_seeds", why);
@@ -273,9 +273,8 @@ fn faults_over_many_seeds() {
                 wrong += u32::from(!found.is_subset(&expected));
                 undecided += u32::from(!report["undecided"].as_array().unwrap().is_empty());
                 pairs += report["run"]["visits"].as_u64().unwrap();
-                if found != expected {
-                    eprintln!("{fault:?} seed {seed} by {method}: wanted {expected:?}: {report}");
-                }
+                let suspects = &report["suspects"];
+                eprintln!("{fault:?} seed {seed} by {method}: wanted {expected:?}, found {found:?} of {suspects}");
                 set(&fleet, fault, seed, false);
             }
             let mean = pairs as f64 / f64::from(seeds);
