@@ -58,6 +58,10 @@ pub fn asked(run: &str, plan: &Plan, nodes: &[Node], at_ms: u64) -> Vec<Record> 
         return Vec::new();
     }
     let mut common = vec![fact("checks".to_owned(), Datum::Text(checks))];
+    let demand = plan.policy.demanded().collect::<Vec<_>>().join(" ");
+    if !demand.is_empty() {
+        common.push(fact("demand".to_owned(), Datum::Text(demand)));
+    }
     for (kind, changes) in ["limit", "expect"].into_iter().zip(plan.policy.changes()) {
         common.extend(changes.iter().map(|(name, value)| fact(format!("{kind}.{name}"), Datum::Number(*value))));
     }
@@ -137,6 +141,7 @@ fn read<'a>(record: &'a Record, node: &mut NodeFacts<'a>, policy: &mut Policy, i
     for Fact { key, reading, .. } in &record.facts {
         match (key.split_once('.'), reading.value()) {
             (None, Some(Datum::Text(checks))) if key == "checks" && ids.is_empty() => ids.extend(checks.split(' ')),
+            (None, Some(Datum::Text(checks))) if key == "demand" => checks.split(' ').for_each(|id| policy.demand(id)),
             (Some(("limit", name)), Some(Datum::Number(value))) => policy.set_limit(name, *value),
             (Some(("expect", name)), Some(Datum::Number(value))) => policy.expect(name, *value),
             (Some(("label", name)), Some(Datum::Text(value))) => drop(node.labels.insert(name, value)),
@@ -158,7 +163,8 @@ title = \"B\"
 profile = \"smoke\"
 [[steps]]
 id = \"look\"
-check = [\"nic-mtu\", \"time-offset\", \"cpu-threads\"]
+check = [\"nic-mtu\", \"time-offset\", \"cpu-threads\", \"machine-check\", \"xid\"]
+demand = [\"xid\"]
 limits = { clock_fail_s = 60, clock_warn_s = 30 }
 expect = { cpus = 8 }
 ";
@@ -185,6 +191,11 @@ expect = { cpus = 8 }
             records.push(collected(node, "nic", "eth0.mtu", if place == 2 { 1400.0 } else { 1500.0 }));
             records.push(collected(node, "cpu", "cpus.online", if place == 1 { 4.0 } else { 8.0 }));
             let ahead = if place == 3 { 45_000_000_000 } else { 0 };
+            let mut log = collected(node, "kernel-log", "lines", 9.0);
+            if place == 4 {
+                log.facts[0].reading = Reading::Denied;
+            }
+            records.push(log);
             let clock = Clock { offset_ns: ahead, uncertainty_ns: 1_000_000, exchanges: 5 };
             records.push(offset("r", &node.name, &clock, 5));
         }
@@ -192,11 +203,18 @@ expect = { cpus = 8 }
         let answers = examine(&names, &latest);
         let bad: Vec<(&str, &str, State)> = answers
             .iter()
-            .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.found.state)))
+            .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.weight())))
             .filter(|(_, _, state)| *state != State::Pass)
             .collect();
-        // 45 s are a warning here, since the playbook moved the limits; n1 has the CPUs that the inventory promises.
-        assert_eq!(bad, [("n2", "nic-mtu", State::Fail), ("n3", "time-offset", State::Warn)]);
+        // 45 s are a warning here, since the playbook moved the limits; n1 has the CPUs that the inventory promises; and
+        // the playbook demands of the two that n4's login may not answer one.
+        let expected = [
+            ("n2", "nic-mtu", State::Fail),
+            ("n3", "time-offset", State::Warn),
+            ("n4", "machine-check", State::Warn),
+            ("n4", "xid", State::Unknown),
+        ];
+        assert_eq!(bad, expected);
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn evaluate(checks: &[&'static Check], nodes: &[NodeFacts<'_>], policy: &Pol
         for places in groups.values() {
             let group: Vec<&NodeFacts<'_>> = places.iter().map(|place| &nodes[*place]).collect();
             for (place, found) in places.iter().zip(ask(check, &group, policy)) {
-                results[*place].push(CheckResult::new(check, found));
+                results[*place].push(CheckResult::new(check, found, policy.demands(check.id)));
             }
         }
     }

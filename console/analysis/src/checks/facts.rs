@@ -30,6 +30,8 @@ pub enum Gap {
     Absent(String),
     /// It exists and could not be read.
     Unreadable(String),
+    /// This login may not see it, which is no fault of the node.
+    Denied(String),
     /// Nobody looked.
     NotLooked(String),
 }
@@ -39,7 +41,8 @@ impl From<Gap> for Found {
         match gap {
             Gap::Absent(why) => Self::not_applicable(why),
             Gap::Unreadable(why) => Self::unknown(why),
-            Gap::NotLooked(why) => Self { state: crate::State::NotRun, said: why },
+            Gap::Denied(why) => Self { denied: true, ..Self::unknown(why) },
+            Gap::NotLooked(why) => Self { state: crate::State::NotRun, ..Self::unknown(why) },
         }
     }
 }
@@ -79,7 +82,7 @@ impl<'a> NodeFacts<'a> {
     pub fn datum(&self, collector: &str, key: &str) -> Result<&'a Datum, Gap> {
         match self.looked(collector)?.facts.get(key) {
             None | Some(Reading::Absent) => Err(Gap::Absent(format!("there is no {key} here"))),
-            Some(Reading::Denied) => Err(Gap::Unreadable(format!("{key} may not be read by this user"))),
+            Some(Reading::Denied) => Err(Gap::Denied(format!("{key} may not be read by this login"))),
             Some(Reading::Failed(why)) => Err(Gap::Unreadable(format!("{key} cannot be read: {why}"))),
             Some(Reading::Value(datum)) => Ok(datum),
         }
