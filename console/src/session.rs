@@ -256,7 +256,12 @@ pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result
     let run = run_of(store, id)?;
     let records = store.records(&run.id).code(IO)?;
     let judging = Judging::of(store, &run, params(config)).code(IO)?;
-    Ok(engine::report(&run, &engine::assess(&run, &records, &judging)))
+    let mut report = engine::report(&run, &engine::assess(&run, &records, &judging));
+    // What is usual only ever takes an alarm back, and asking for it means judging earlier runs.
+    if !report.alarms.is_empty() {
+        report.weigh(&engine::usual(store, &run, &params(config)).code(IO)?);
+    }
+    Ok(report)
 }
 
 /// Groups of nodes by their labels, such as `rack=r1,sku=h100`; empty where nothing is grouped by.
