@@ -270,7 +270,9 @@ fn labels(nodes: &[Node], by: &[String]) -> BTreeMap<String, String> {
         let label = |label: &String| format!("{label}={}", node.labels.get(label).map_or("?", String::as_str));
         (node.name.clone(), by.iter().map(label).collect::<Vec<_>>().join(","))
     };
-    if by.is_empty() { BTreeMap::new() } else { nodes.iter().map(of).collect() }
+    // A label that nobody has tells nobody apart.
+    let known = |label: &String| nodes.iter().any(|node| node.labels.contains_key(label));
+    if by.iter().any(known) { nodes.iter().map(of).collect() } else { BTreeMap::new() }
 }
 
 /// Groups of `names` by the labels that the configuration compares apart; a node that the inventory lacks has none.

@@ -108,12 +108,16 @@ pub fn left(latest: &Latest<'_>) -> Vec<Dropped> {
     records.iter().map(report).collect()
 }
 
-/// The answers of all checks that were asked for, per node.
-pub fn examine<'a>(nodes: &'a [String], latest: &Latest<'a>) -> BTreeMap<&'a str, Vec<CheckResult>> {
+/// The answers of all checks that were asked for, per node; `groups` of the nodes are compared within.
+pub fn examine<'a>(
+    nodes: &'a [String],
+    groups: &'a [String],
+    latest: &Latest<'a>,
+) -> BTreeMap<&'a str, Vec<CheckResult>> {
     let (mut policy, mut ids) = (Policy::default(), Vec::new());
     let mut known = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let mut facts = NodeFacts::new(node);
+    for (node, group) in nodes.iter().zip(groups) {
+        let mut facts = NodeFacts { group, ..NodeFacts::new(node) };
         for record in of_node(latest, node) {
             match record.work.as_str() {
                 ASKED => read(record, &mut facts, &mut policy, &mut ids),
@@ -200,7 +204,7 @@ expect = { cpus = 8 }
             records.push(offset("r", &node.name, &clock, 5));
         }
         let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-        let answers = examine(&names, &latest);
+        let answers = examine(&names, &vec![String::new(); names.len()], &latest);
         let bad: Vec<(&str, &str, State)> = answers
             .iter()
             .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.weight())))
@@ -229,7 +233,7 @@ expect = { cpus = 8 }
 
     #[test]
     fn a_run_without_checks_has_no_answers() {
-        assert!(examine(&["n1".to_owned()], &Latest::new()).is_empty());
+        assert!(examine(&["n1".to_owned()], &[String::new()], &Latest::new()).is_empty());
         assert!(is_work("collect/nic") && is_work("disk") && !is_work(LINK) && !is_work(ASKED) && !is_work(OFFSET));
     }
 }

@@ -11,6 +11,8 @@ use super::Found;
 pub struct NodeFacts<'a> {
     /// Node name.
     pub node: &'a str,
+    /// Nodes of the same group are compared with one another.
+    pub group: &'a str,
     /// Labels of the inventory.
     pub labels: BTreeMap<&'a str, &'a str>,
     looks: BTreeMap<&'a str, Look<'a>>,

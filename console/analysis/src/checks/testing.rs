@@ -16,6 +16,7 @@ pub(super) struct Fleet {
 #[derive(Clone, Default)]
 struct Node {
     name: String,
+    group: &'static str,
     labels: BTreeMap<&'static str, String>,
     facts: BTreeMap<&'static str, Vec<Fact>>,
 }
@@ -55,6 +56,10 @@ impl Fleet {
         self.set(node, collector, key, Reading::Denied);
     }
 
+    pub(super) fn group(&mut self, node: usize, group: &'static str) {
+        self.nodes[node].group = group;
+    }
+
     pub(super) fn label(&mut self, node: usize, name: &'static str, value: &str) {
         self.nodes[node].labels.insert(name, value.to_owned());
     }
@@ -69,7 +74,7 @@ impl Fleet {
             .nodes
             .iter()
             .map(|node| {
-                let mut facts = NodeFacts::new(&node.name);
+                let mut facts = NodeFacts { group: node.group, ..NodeFacts::new(&node.name) };
                 facts.labels = node.labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
                 node.facts.iter().for_each(|(collector, list)| facts.add(collector, &done, list));
                 facts
