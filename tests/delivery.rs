@@ -21,6 +21,10 @@ fn a_slow_core_and_a_slow_disk_are_named_by_cbd() {
     if !is_root() {
         return skip(TEST, "needs root for namespaces and cgroups");
     }
+    let siblings = std::fs::read_to_string("/sys/devices/system/cpu/cpu1/topology/thread_siblings_list");
+    if siblings.is_ok_and(|list| list.trim() != "1") || !std::path::Path::new("/sys/devices/system/cpu/cpu1").exists() {
+        return skip(TEST, "needs a second core that shares nothing with the first");
+    }
     let mut fleet = Fleet::up(Options { nodes: 6 }).unwrap();
     let slow = match fleet.node("n003").slow_core(1) {
         Ok(slow) => slow,
