@@ -117,7 +117,7 @@ pub fn examine<'a>(
     let (mut policy, mut ids) = (Policy::default(), Vec::new());
     let mut known = Vec::with_capacity(nodes.len());
     for (node, group) in nodes.iter().zip(groups) {
-        let mut facts = NodeFacts { group, ..NodeFacts::new(node) };
+        let mut facts = NodeFacts::new(node, group);
         for record in of_node(latest, node) {
             match record.work.as_str() {
                 ASKED => read(record, &mut facts, &mut policy, &mut ids),
@@ -204,7 +204,8 @@ expect = { cpus = 8 }
             records.push(offset("r", &node.name, &clock, 5));
         }
         let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-        let answers = examine(&names, &vec![String::new(); names.len()], &latest);
+        let groups = vec![String::new(); names.len()];
+        let answers = examine(&names, &groups, &latest);
         let bad: Vec<(&str, &str, State)> = answers
             .iter()
             .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.weight())))

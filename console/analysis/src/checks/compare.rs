@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::facts::shown;
 use super::{Found, Gap, NodeFacts, Policy};
-use crate::State;
 use crate::checks::check::some;
 
 /// Facts that must be equal across a group.

@@ -52,8 +52,8 @@ impl From<Gap> for Found {
 impl<'a> NodeFacts<'a> {
     /// A node of which nothing is known yet.
     #[must_use]
-    pub fn new(node: &'a str) -> Self {
-        Self { node, ..Self::default() }
+    pub fn new(node: &'a str, group: &'a str) -> Self {
+        Self { node, group, ..Self::default() }
     }
 
     /// Adds what `collector` saw; a later look replaces an earlier one.

@@ -12,12 +12,11 @@ use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::put;
 
-/// Rows below the list: two of what was seen, two of what to do.
+/// Rows below the list: one or two of what was seen, the others of what to do.
 pub(super) const EXTRA: u16 = 4;
-/// Cells of the state, the area and the check; the area has its own column where there is room.
+/// Cells of the state and the area, which has its own column where there is room.
 const STATE: u16 = 10;
 const AREA: u16 = 12;
-const CHECK: u16 = 22;
 const ROOM_FOR_AREA: u16 = 76;
 
 /// Draws the list and the chosen check in full.
@@ -25,9 +24,11 @@ pub(super) fn draw(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)
     let theme = &ui.theme;
     let cursor = ui.node.cursor(Pane::Checks);
     let height = inner.height.saturating_sub(EXTRA);
+    let ids = node.checks.iter().map(|check| check.id.len() + 1).max().unwrap_or(0);
+    let ids = u16::try_from(ids).unwrap_or(u16::MAX).min(inner.width / 2);
     for (y, row) in (inner.y..inner.y + height).zip(cursor.window(node.checks.len(), height.into())) {
         let line = Rect { y, height: 1, ..inner };
-        check(ui, &node.checks[row], (buffer, line));
+        check(ui, &node.checks[row], ids, (buffer, line));
         select(ui, Pane::Checks, cursor, row, (buffer, line));
     }
     let Some(chosen) = node.checks.get(cursor.at) else { return };
@@ -35,13 +36,14 @@ pub(super) fn draw(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)
     let said = wrap(&chosen.said, inner.width.into()).into_iter().take(2).map(|line| (line, Role::Text));
     let next = format!("next: {}", chosen.next);
     let to_do = matches!(chosen.state, State::Fail | State::Warn | State::Unknown);
-    let next = wrap(&next, inner.width.into()).into_iter().take(if to_do { 2 } else { 0 });
+    let next = wrap(&next, inner.width.into()).into_iter().filter(|_| to_do);
     for (y, (line, role)) in (below.y..below.bottom()).zip(said.chain(next.map(|line| (line, Role::Head)))) {
         put(buffer, (inner.x, y), inner.width, &line, theme.style(role));
     }
 }
 
-fn check(ui: &Ui, row: &CheckRow, (buffer, line): (&mut Buffer, Rect)) {
+/// One line of the list; the name of a check gets `ids` cells.
+fn check(ui: &Ui, row: &CheckRow, ids: u16, (buffer, line): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
     let text = theme.style(Role::Text);
     let state = format!("{} {}", theme.glyph(row.state), word(row.state));
@@ -51,7 +53,7 @@ fn check(ui: &Ui, row: &CheckRow, (buffer, line): (&mut Buffer, Rect)) {
         put(buffer, (x, line.y), AREA, row.area, theme.style(Role::Dim));
         x += AREA;
     }
-    let room = CHECK.min(line.right().saturating_sub(x));
+    let room = ids.min(line.right().saturating_sub(x));
     put(buffer, (x, line.y), room, &elide(row.id, usize::from(room).saturating_sub(1), theme.is_ascii()), text);
     x += room;
     let room = line.right().saturating_sub(x);
