@@ -56,6 +56,23 @@ pub struct Load {
     pub sizes: Vec<u32>,
     /// Round trips of each size.
     pub round_trips: u32,
+    /// What loads the network.
+    #[serde(default)]
+    pub engine: Engine,
+}
+
+/// What loads the network between two nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// Bytes one way, then the other, over TCP.
+    #[default]
+    Tcp,
+    /// The all-reduce of two nodes, both ways at once, over TCP.
+    AllReduce {
+        /// Size of one operation.
+        bytes: u32,
+    },
 }
 
 /// A word that two ends share. Never shown.

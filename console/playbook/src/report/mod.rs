@@ -1,6 +1,7 @@
 //! What came of a run, in the forms that people and programs read.
 
 mod checks;
+mod collective;
 mod criteria;
 mod csv;
 mod exit;
@@ -10,6 +11,7 @@ mod run;
 mod text;
 mod time;
 
+pub use collective::{COLLECTIVE_SCHEMA, CollectiveFailure, CollectiveReport, CollectiveResult, SizeResult};
 pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};

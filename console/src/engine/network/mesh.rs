@@ -26,7 +26,8 @@ const OURS: u64 = 1 << 40;
 struct Member {
     orders: mpsc::Sender<Request>,
     clock: Option<Clock>,
-    address: IpAddr,
+    /// One per rail.
+    addresses: Vec<IpAddr>,
 }
 
 /// How a node's monotonic clock stands to ours.
@@ -62,16 +63,16 @@ impl Mesh {
     /// Opens a probe on every node that has an address and waits until each works or failed.
     pub(super) async fn open(
         scan: &Scan,
-        nodes: &[(Node, IpAddr)],
+        nodes: &[(Node, Vec<IpAddr>)],
         limit: Duration,
         watchers: &mut [&mut dyn Observer],
         cancel: &CancellationToken,
     ) -> Self {
         let mut members = BTreeMap::new();
         let mut talks = Vec::new();
-        for (node, address) in nodes {
+        for (node, addresses) in nodes {
             let (orders, requests) = mpsc::channel(ORDERS);
-            members.insert(node.name.clone(), Member { orders, clock: None, address: *address });
+            members.insert(node.name.clone(), Member { orders, clock: None, addresses: addresses.clone() });
             talks.push(Talk { node: node.clone(), orders: requests, limit });
         }
         let (sender, events) = mpsc::channel(1024);
@@ -161,9 +162,9 @@ impl Mesh {
         self.members.contains_key(node)
     }
 
-    /// Its address for measuring.
-    pub(super) fn address(&self, node: &str) -> Option<IpAddr> {
-        self.members.get(node).map(|member| member.address)
+    /// Its address for measuring, on its first or on one of several rails.
+    pub(super) fn address(&self, node: &str, rail: Option<usize>) -> Option<IpAddr> {
+        self.members.get(node)?.addresses.get(rail.unwrap_or(0)).copied()
     }
 
     /// Sends a request; a node that is gone will be heard of.
