@@ -128,7 +128,7 @@ fn hello() -> Hello {
         wall_ns: clock::wall_ns(),
         monotonic_ns: clock::monotonic_ns(),
         pid: std::process::id(),
-        capabilities: Vec::new(),
+        capabilities: pair::perftest::abilities(),
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod counters;
 mod echo;
 mod flow;
 pub(crate) mod meet;
+pub(crate) mod perftest;
 
 use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
@@ -94,6 +95,10 @@ fn listening_end(links: &mut Links, order: &PairOrder, limit: &Limit<'_>, said: 
         _ if load.duration_ms == 0 => Ok(()),
         Engine::Tcp => receive(links, load, limit, said).and_then(|()| send(links, load, limit, said)),
         Engine::AllReduce { bytes } => reduce(links, (order, bytes, 1), limit, said),
+        Engine::Perftest { seconds } => {
+            rdma_receive(links, (order, seconds), limit, said)?;
+            perftest::send(links, (order.local, order.remote), seconds, limit)
+        }
     }
 }
 
@@ -107,6 +112,10 @@ fn connecting_end(links: &mut Links, order: &PairOrder, limit: &Limit<'_>, said:
         _ if load.duration_ms == 0 => Ok(()),
         Engine::Tcp => send(links, load, limit, said).and_then(|()| receive(links, load, limit, said)),
         Engine::AllReduce { bytes } => reduce(links, (order, bytes, 0), limit, said),
+        Engine::Perftest { seconds } => {
+            perftest::send(links, (order.local, order.remote), seconds, limit)?;
+            rdma_receive(links, (order, seconds), limit, said)
+        }
     }
 }
 
@@ -136,6 +145,21 @@ fn reduce(
     // The bus bandwidth: with two ranks the factor is one.
     let values = swept.seconds.iter().map(|seconds| swept.bytes as f64 / seconds).collect();
     let trips = echo::Trips { values, warmup: 0, started_ns: swept.started_ns };
+    said.series.push(series(id, Unit::BytesPerSec, Direction::HigherIsBetter, trips));
+    Ok(())
+}
+
+/// One value: perftest tells a mean only.
+fn rdma_receive(
+    links: &mut Links,
+    (order, seconds): (&PairOrder, u32),
+    limit: &Limit<'_>,
+    said: &mut Said,
+) -> Result<(), Halt> {
+    let started_ns = clock::monotonic_ns();
+    let rate = perftest::serve(links, order.local, seconds, limit)?;
+    let id = MetricId::new(NAME, "throughput", "ib_write_bw");
+    let trips = echo::Trips { values: vec![rate], warmup: 0, started_ns };
     said.series.push(series(id, Unit::BytesPerSec, Direction::HigherIsBetter, trips));
     Ok(())
 }

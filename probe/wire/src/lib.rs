@@ -21,7 +21,7 @@ pub use collective::{COLLECTIVE_BYTES, Collective, CollectiveOrder, ListenOrder,
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series,
 };
-pub use pair::{Engine, Listening, Load, PairOrder, Paired, Role, Secret};
+pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
 pub use reading::{Datum, Reading};
 pub use text::clean;
 pub use unit::{Direction, MetricId, Profile, Unit};

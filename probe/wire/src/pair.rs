@@ -73,7 +73,17 @@ pub enum Engine {
         /// Size of one operation.
         bytes: u32,
     },
+    /// RDMA writes one way, then the other, by perftest's `ib_write_bw` on the nodes.
+    Perftest {
+        /// How long each way.
+        seconds: u32,
+    },
 }
+
+/// Ability of a node that has an RDMA device.
+pub const RDMA: &str = "rdma";
+/// Ability of a node that has perftest's `ib_write_bw`.
+pub const PERFTEST: &str = "perftest";
 
 /// A word that two ends share. Never shown.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

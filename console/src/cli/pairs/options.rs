@@ -46,7 +46,8 @@ pub struct Options {
     /// How long each pair is measured: smoke, quick, standard or full.
     #[arg(long, default_value = "quick")]
     pub profile: Profile,
-    /// What loads the network: a stream each way, or the all-reduce of the two nodes, whose bus bandwidth is the metric.
+    /// What loads the network: streams each way, the all-reduce of the two nodes (its bus bandwidth is the metric), or RDMA
+    /// writes by perftest's ib_write_bw where nodes have it and an RDMA device; the address of `fabric` says which.
     #[arg(long, value_enum, default_value = "tcp")]
     pub engine: PairEngine,
     /// Connections of each pair.

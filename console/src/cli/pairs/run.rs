@@ -74,6 +74,7 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
     playbook.name = match options.engine {
         PairEngine::Tcp => format!("network-{}", pairs.name()),
         PairEngine::Allreduce => format!("network-{}-allreduce", pairs.name()),
+        PairEngine::Rdma => format!("network-{}-rdma", pairs.name()),
     };
     playbook.profile = options.profile;
     playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));

@@ -139,7 +139,7 @@ pub(super) fn member(
 /// The metric of an engine in which a visit that failed counts, where it is not throughput.
 fn flow(engine: Engine) -> Option<&'static str> {
     match engine {
-        Engine::Tcp => None,
+        Engine::Tcp | Engine::Perftest { .. } => None,
         Engine::AllReduce { .. } => Some(Collective::AllReduce.name()),
     }
 }

@@ -28,6 +28,8 @@ struct Member {
     clock: Option<Clock>,
     /// One per rail.
     addresses: Vec<IpAddr>,
+    /// As its probe told them.
+    abilities: Vec<String>,
 }
 
 /// How a node's monotonic clock stands to ours.
@@ -72,7 +74,7 @@ impl Mesh {
         let mut talks = Vec::new();
         for (node, addresses) in nodes {
             let (orders, requests) = mpsc::channel(ORDERS);
-            members.insert(node.name.clone(), Member { orders, clock: None, addresses: addresses.clone() });
+            members.insert(node.name.clone(), Member { orders, clock: None, addresses: addresses.clone(), abilities: Vec::new() });
             talks.push(Talk { node: node.clone(), orders: requests, limit });
         }
         let (sender, events) = mpsc::channel(1024);
@@ -85,7 +87,13 @@ impl Mesh {
         while waiting > 0 {
             // Every node answers or fails within the limits of its connection.
             match mesh.hear(None, watchers).await {
-                Heard::Frame(_, Frame::Hello(_)) | Heard::Lost(_) => waiting -= 1,
+                Heard::Frame(node, Frame::Hello(hello)) => {
+                    if let Some(member) = mesh.members.get_mut(&node) {
+                        member.abilities = hello.capabilities;
+                    }
+                    waiting -= 1;
+                }
+                Heard::Lost(_) => waiting -= 1,
                 Heard::Frame(..) => {}
                 Heard::Nothing => break,
             }
@@ -160,6 +168,15 @@ impl Mesh {
     /// Whether `node` can be asked.
     pub(super) fn has(&self, node: &str) -> bool {
         self.members.contains_key(node)
+    }
+
+    /// Nodes that lack one of `needed`, with what they lack.
+    pub(super) fn lacking(&self, needed: &[&'static str]) -> Vec<(String, &'static str)> {
+        let lacks = |(name, member): (&String, &Member)| {
+            let missing = needed.iter().find(|ability| !member.abilities.iter().any(|own| own == *ability))?;
+            Some((name.clone(), *missing))
+        };
+        self.members.iter().filter_map(lacks).collect()
     }
 
     /// Its address for measuring, on its first or on one of several rails.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use muster_playbook::{PAIRS, Pairs, Phase};
 use muster_store::{Record, Store};
-use muster_wire::{Engine, Load, Outcome, Profile};
+use muster_wire::{Engine, Load, Outcome, PERFTEST, Profile, RDMA};
 use tokio_util::sync::CancellationToken;
 
 pub use collected::collectives;
@@ -130,6 +130,7 @@ pub(super) async fn phase(
     let mesh = Mesh::open(scan, &with, limit, watchers, cancel).await;
     let tally = Tally { dropped: without, ..Tally::default() };
     let mut pass = Pass { scan, load, topology, mesh, rails, earlier, times, tally, visits: 0 };
+    pass.leave_unable();
     let done = pass.all(&mut rounds, store, watchers, (lost, cancel)).await;
     let records = if done.is_ok() && !cancel.is_cancelled() { pass.members(&names) } else { Vec::new() };
     pass.mesh.close(watchers).await;
@@ -179,6 +180,18 @@ impl Pass<'_> {
             number += 1;
         }
         Ok(())
+    }
+
+    /// Leaves out the nodes that have not what the engine needs.
+    fn leave_unable(&mut self) {
+        if !matches!(self.load.engine, Engine::Perftest { .. }) {
+            return;
+        }
+        for (node, lacks) in self.mesh.lacking(&[RDMA, PERFTEST]) {
+            let why = if lacks == RDMA { "it has no RDMA device" } else { "ib_write_bw of perftest is not installed" };
+            self.mesh.dismiss(&node);
+            self.tally.dropped.insert(node, why.to_owned());
+        }
     }
 
     /// Records of pairs that were measured before, and the names of those that can be measured now.

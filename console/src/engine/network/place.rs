@@ -32,6 +32,8 @@ pub enum PairEngine {
     Tcp,
     /// The all-reduce of two nodes, both ways at once, over TCP.
     Allreduce,
+    /// RDMA writes one way, then the other, by perftest's ib_write_bw on the nodes.
+    Rdma,
 }
 
 /// What is known of the fabric before anything is measured.
@@ -100,15 +102,14 @@ impl Fabric {
 
     pub(super) fn load(&self, profile: Profile) -> Load {
         let usual = super::load(profile);
-        Load {
-            streams: self.streams.unwrap_or(usual.streams),
-            duration_ms: self.duration_ms.unwrap_or(usual.duration_ms),
-            engine: match self.engine {
-                PairEngine::Tcp => Engine::Tcp,
-                PairEngine::Allreduce => Engine::AllReduce { bytes: REDUCED[profile as usize] },
-            },
-            ..usual
-        }
+        let duration_ms = self.duration_ms.unwrap_or(usual.duration_ms);
+        let (streams, engine) = match self.engine {
+            PairEngine::Tcp => (self.streams, Engine::Tcp),
+            PairEngine::Allreduce => (self.streams, Engine::AllReduce { bytes: REDUCED[profile as usize] }),
+            // It makes its own connections, and counts whole seconds.
+            PairEngine::Rdma => (Some(0), Engine::Perftest { seconds: duration_ms.div_ceil(1000).max(1) }),
+        };
+        Load { streams: streams.unwrap_or(usual.streams), duration_ms, engine, ..usual }
     }
 
     pub(super) fn amount(&self, profile: Profile) -> Amount {

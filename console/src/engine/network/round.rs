@@ -16,6 +16,8 @@ const MEET: Duration = Duration::from_secs(3);
 const SLACK: Duration = Duration::from_secs(5);
 /// The fewest operations of a collective may take this long over a slow network.
 const OPERATIONS: Duration = Duration::from_secs(10);
+/// Perftest may take this long to set itself up.
+const PERFTEST: Duration = Duration::from_secs(6);
 /// An answer may be this much later than the visit's own limit.
 pub(super) const LATE: Duration = Duration::from_secs(3);
 /// From the order to the start, beside the error of the clocks: the connections are made meanwhile.
@@ -56,10 +58,14 @@ impl Visited {
 
 /// Longest that one visit may take.
 pub(super) fn limit(load: &Load) -> Duration {
-    // Some operations are measured however long they take.
-    let operations = if matches!(load.engine, Engine::AllReduce { .. }) { OPERATIONS } else { Duration::ZERO };
+    let more = match load.engine {
+        Engine::Tcp => Duration::ZERO,
+        // Some operations are measured however long they take.
+        Engine::AllReduce { .. } => OPERATIONS,
+        Engine::Perftest { seconds } => 2 * (Duration::from_secs(seconds.into()) + PERFTEST),
+    };
     let trips = Duration::from_secs(1) * load.sizes.len() as u32;
-    2 * Duration::from_millis(load.duration_ms.into()) + trips + operations + SLACK
+    2 * Duration::from_millis(load.duration_ms.into()) + trips + more + SLACK
 }
 
 /// Measures all `pairs` (connecting node first) at once, on one `rail`; `first` is the number of the first visit.
