@@ -133,6 +133,8 @@ enum Fault {
 const FAULTS: [Fault; 7] =
     [Fault::None, Fault::UplinkRate, Fault::UplinkLoss, Fault::HalfNic, Fault::SlowReceiver, Fault::Dead, Fault::Two];
 
+const METHODS: [&str; 2] = ["full", "bisect"];
+
 /// The faults that can be made here.
 fn faults() -> Vec<Fault> {
     let Some(why) = no_loss() else { return FAULTS.to_vec() };
@@ -233,7 +235,7 @@ fn every_fault_is_named_by_the_full_scan_and_by_the_bisection_with_fewer_pairs()
     let console = fleet.console();
     for (fault, seed) in faults().into_iter().zip(1..) {
         let expected = set(&fleet, fault, seed, true);
-        for method in ["full", "bisect"] {
+        for method in METHODS {
             let (report, code) = told(&fleet, &console, method, fault, &expected);
             assert!(expected.is_empty() || code == Some(2), "{fault:?} by {method}: {code:?}");
             let pairs = report["run"]["visits"].as_u64().unwrap();
@@ -279,7 +281,7 @@ fn one_slow_nic_of_several_is_named_with_its_rail() {
     }
 }
 
-/// `MUSTER_SEEDS=10 cargo test -p muster-tests --test network -- --ignored --nocapture`
+/// `MUSTER_FAULT=UplinkLoss MUSTER_SEEDS=10 cargo test -p muster-tests --test network -- --ignored --nocapture`
 #[test]
 #[ignore = "half an hour of machine time: counts over many seeds, for docs/NETWORK.md"]
 fn faults_over_many_seeds() {
@@ -291,8 +293,9 @@ fn faults_over_many_seeds() {
     let fleet = fleet();
     let console = fleet.console();
     println!("| fault | method | exact | something else named | undecided | pairs |\n|---|---|---|---|---|---|");
-    for fault in faults() {
-        for method in ["full", "bisect"] {
+    let only = |name: &str, of: &str| of.contains(&std::env::var(name).unwrap_or_default());
+    for fault in faults().into_iter().filter(|fault| only("MUSTER_FAULT", &format!("{fault:?}"))) {
+        for method in METHODS.into_iter().filter(|method| only("MUSTER_METHOD", method)) {
             let (mut exact, mut wrong, mut undecided, mut pairs) = (0, 0, 0, 0);
             for seed in first..first + seeds {
                 let expected = set(&fleet, fault, seed, true);
@@ -302,9 +305,14 @@ fn faults_over_many_seeds() {
                 wrong += u32::from(!found.is_subset(&expected));
                 undecided += u32::from(!report["undecided"].as_array().unwrap().is_empty());
                 pairs += report["run"]["visits"].as_u64().unwrap();
-                let suspects = &report["suspects"];
-                eprintln!("{fault:?} seed {seed} by {method}: wanted {expected:?}, found {found:?} of {suspects}");
+                let (suspects, run) = (&report["suspects"], &report["run"]);
+                eprintln!(
+                    "{fault:?} seed {seed} by {method}: wanted {expected:?}, found {found:?} of {suspects}; {run}"
+                );
                 set(&fleet, fault, seed, false);
+            }
+            if let Ok(kept) = std::env::var("MUSTER_KEEP") {
+                std::process::Command::new("cp").args(["-r", &fleet.path("db"), &kept]).status().unwrap();
             }
             let mean = pairs as f64 / f64::from(seeds);
             println!("| {fault:?} | {method} | {exact} of {seeds} | {wrong} | {undecided} | {mean:.0} |");
