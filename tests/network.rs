@@ -277,7 +277,7 @@ fn one_slow_nic_of_several_is_named_with_its_rail() {
         if named(&report) == expected {
             break;
         }
-        assert!(attempt < 3, "{report:#}");
+        assert!(attempt < 3, "{report:#}\n{}", console.run(&["pairs", "--run", "--csv"]).unwrap().out);
     }
 }
 
