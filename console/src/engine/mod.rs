@@ -22,6 +22,7 @@ mod shape;
 mod shelf;
 mod steps;
 mod terms;
+mod validations;
 mod versions;
 mod what_if;
 
@@ -40,5 +41,6 @@ pub use shape::report;
 pub use shelf::shelf;
 pub use steps::{Profiled, keep_steps, kept_steps};
 pub use terms::Judging;
+pub use validations::keep_validations;
 pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};
 pub use what_if::what_if;

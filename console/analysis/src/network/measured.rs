@@ -9,7 +9,7 @@ use super::{Matrix, Topology, topology};
 /// Share of segments sent again that is as good as none: a congested but sound path has as much.
 pub(super) const LOSS_FLOOR: f32 = 1e-3;
 /// Metric whose values are such shares.
-pub(super) const LOSS: &str = "retransmits";
+pub const LOSS: &str = "retransmits";
 /// Loss from which on [`health`] falls: one visit alone tells nothing about less.
 const TELLING_LOSS: f64 = 3e-3;
 /// Metrics that faults are looked for in. Round trips depend on how busy the two nodes are, so they only tell distances.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, anyhow};
-use muster_analysis::network::{Matrix, Topology, direction_of, guess, judged, localise, read_matrix};
+use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside, read_matrix};
 use muster_playbook::Pairs;
 use muster_playbook::report::PairsReport;
 use muster_store::{RunState, Store};
@@ -107,7 +107,7 @@ fn read(file: &std::path::Path, options: &Options, config: &Config) -> Result<Se
     };
     let mut report = PairsReport::new(topology.source());
     for (metric, matrix) in &matrices {
-        report.add(metric, localise(matrix, &topology, &session::params(config)));
+        report.add(metric, localise_beside(matrix, matrices.get(LOSS), &topology, &session::params(config)));
     }
     Ok(Seen { matrices, topology, report, visits: Vec::new() })
 }
@@ -123,7 +123,8 @@ fn show(seen: &Seen, options: &Options, config: &Config) -> Result<(), Problem> 
         let shown = seen.matrices.iter().find(|(metric, _)| judged(metric)).or_else(|| seen.matrices.iter().next());
         let (_, matrix) =
             shown.with_context(|| format!("{}: there is no matrix to draw", file.display())).code(CONFIG)?;
-        let found = localise(matrix, &seen.topology, &session::params(config));
+        let losses = seen.matrices.get(LOSS);
+        let found = localise_beside(matrix, losses, &seen.topology, &session::params(config));
         picture::write(file, matrix, &seen.topology, &found).code(IO)?;
     }
     if options.json {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_analysis::Params;
 use muster_analysis::network::topology::from_labels;
-use muster_analysis::network::{Matrix, Topology, direction_of, guess, judged, localise};
+use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{LeftOut, PairsReport, PairsRun};
 use muster_store::{Record, Run};
@@ -72,7 +72,7 @@ pub fn network<'a>(
         source.clone_into(&mut report.topology);
     }
     for (metric, matrix) in matrices.iter().filter(|(metric, _)| judged(metric)) {
-        report.add(metric, localise(matrix, &topology, params));
+        report.add(metric, localise_beside(matrix, matrices.get(LOSS), &topology, params));
     }
     let pairs = records.iter().filter(|record| keep::receiver(record).is_some());
     let left_out = members.iter().filter_map(|record| match &record.outcome {
