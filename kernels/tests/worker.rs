@@ -153,6 +153,14 @@ fn a_gpu_that_falls_off_the_bus_fails_with_the_drivers_words() {
 }
 
 #[test]
+fn memory_that_another_program_holds_is_no_fault_of_the_gpu() {
+    for settings in ["gpu 0 full\n", "memory 1048576\n"] {
+        let Outcome::NotRun(why) = run(settings, "gpu-memory-map").outcome else { panic!("{settings}") };
+        assert_eq!(why, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory");
+    }
+}
+
+#[test]
 fn no_library_no_gpu_an_old_driver_and_a_broken_one_are_told_apart() {
     let none = tempfile::tempdir().unwrap();
     let count = |folder: PathBuf| worker(folder, &["count"]);

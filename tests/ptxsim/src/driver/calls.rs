@@ -238,7 +238,11 @@ pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(at: *mut u64, size: usize) -> Code {
-    match state().card().device.memory.allocate(size as u64) {
+    let mut state = state();
+    if state.card().device.faults.full {
+        return OUT_OF_MEMORY;
+    }
+    match state.card().device.memory.allocate(size as u64) {
         // SAFETY: passed on from the caller.
         Some(address) => unsafe { give(at, address) },
         None => OUT_OF_MEMORY,
