@@ -144,7 +144,7 @@ impl Watch {
         let nvml = Nvml::load().ok()?;
         let gpu = nvml.called(uuid).value().copied()?;
         let ((stop, stopped), (give, seen)) = (channel(), channel());
-        thread::spawn(move || give.send(look(&nvml, gpu, &stopped)));
+        thread::spawn(move || drop(give.send(look(&nvml, gpu, &stopped))));
         Some(Self { begin: Instant::now(), stop, seen })
     }
 

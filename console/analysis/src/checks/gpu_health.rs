@@ -189,6 +189,8 @@ fn under_load<'a>(
     let loads: Vec<Load<'a>> =
         node.texts("gpu.", ".health").map(|(work, gpu, line)| Load { work, gpu, line }).collect();
     if loads.is_empty() {
+        // Without a look nobody knows whether there is a GPU.
+        node.looked("gpu")?;
         return Ok(Found::not_applicable("no GPU was watched under load"));
     }
     let mut worst: BTreeMap<State, Vec<String>> = BTreeMap::new();
