@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use muster_tests::{Console, Fabric, Fleet, Options, Ran, no_fabric, skip};
+use muster_tests::{Console, Fabric, Fleet, Options, Ran, no_fabric, no_loss, skip};
 use serde_json::Value;
 
 const FABRIC: Fabric = Fabric { racks: 4, nodes: 4, spines: 2, rate: 100 };
@@ -133,6 +133,15 @@ enum Fault {
 const FAULTS: [Fault; 7] =
     [Fault::None, Fault::UplinkRate, Fault::UplinkLoss, Fault::HalfNic, Fault::SlowReceiver, Fault::Dead, Fault::Two];
 
+const METHODS: [&str; 2] = ["full", "bisect"];
+
+/// The faults that can be made here.
+fn faults() -> Vec<Fault> {
+    let Some(why) = no_loss() else { return FAULTS.to_vec() };
+    skip("the fault UplinkLoss", why);
+    FAULTS.into_iter().filter(|fault| !matches!(fault, Fault::UplinkLoss)).collect()
+}
+
 /// Where a fault of this seed is: leaf and spine of an uplink, and a node.
 fn places(seed: u8) -> ((u8, u8), (u8, u8)) {
     ((seed % 4 + 1, seed / 4 % 2 + 1), ((seed + 2) % 4 + 1, seed * 3 % 4 + 1))
@@ -224,9 +233,9 @@ fn every_fault_is_named_by_the_full_scan_and_by_the_bisection_with_fewer_pairs()
     }
     let fleet = fleet();
     let console = fleet.console();
-    for (fault, seed) in FAULTS.into_iter().zip(1..) {
+    for (fault, seed) in faults().into_iter().zip(1..) {
         let expected = set(&fleet, fault, seed, true);
-        for method in ["full", "bisect"] {
+        for method in METHODS {
             let (report, code) = told(&fleet, &console, method, fault, &expected);
             assert!(expected.is_empty() || code == Some(2), "{fault:?} by {method}: {code:?}");
             let pairs = report["run"]["visits"].as_u64().unwrap();
@@ -250,7 +259,29 @@ fn a_node_that_does_not_answer_is_left_out_and_the_others_are_measured() {
     assert_eq!(code, Some(3), "a node of which nothing is known is no pass");
 }
 
-/// `MUSTER_SEEDS=10 cargo test -p muster-tests --test network -- --ignored --nocapture`
+#[test]
+fn one_slow_nic_of_several_is_named_with_its_rail() {
+    if let Some(why) = no_fabric() {
+        return skip("one_slow_nic_of_several", why);
+    }
+    let mut fleet = Fleet::up(Options { nodes: 8 }).unwrap();
+    fleet.add_rails(8, 2, 100).unwrap();
+    fleet.rail_rate(5, 1, 40).unwrap();
+    let console = fleet.console();
+    let arguments = ["pairs", "--scan", "full", "--profile", "smoke", "--quiet", "--json", "--new"];
+    let expected = BTreeSet::from(["nic n005:rail1".to_owned()]);
+    // A busy machine may leave doubts once.
+    for attempt in 1.. {
+        let report = console.run(&arguments).unwrap().json().unwrap();
+        assert_eq!((report["run"]["rounds"].as_u64(), report["run"]["visits"].as_u64()), (Some(7), Some(56)));
+        if named(&report) == expected {
+            break;
+        }
+        assert!(attempt < 3, "{report:#}\n{}", console.run(&["pairs", "--run", "--csv"]).unwrap().out);
+    }
+}
+
+/// `MUSTER_FAULT=UplinkLoss MUSTER_SEEDS=10 cargo test -p muster-tests --test network -- --ignored --nocapture`
 #[test]
 #[ignore = "half an hour of machine time: counts over many seeds, for docs/NETWORK.md"]
 fn faults_over_many_seeds() {
@@ -262,8 +293,9 @@ fn faults_over_many_seeds() {
     let fleet = fleet();
     let console = fleet.console();
     println!("| fault | method | exact | something else named | undecided | pairs |\n|---|---|---|---|---|---|");
-    for fault in FAULTS {
-        for method in ["full", "bisect"] {
+    let only = |name: &str, of: &str| of.contains(&std::env::var(name).unwrap_or_default());
+    for fault in faults().into_iter().filter(|fault| only("MUSTER_FAULT", &format!("{fault:?}"))) {
+        for method in METHODS.into_iter().filter(|method| only("MUSTER_METHOD", method)) {
             let (mut exact, mut wrong, mut undecided, mut pairs) = (0, 0, 0, 0);
             for seed in first..first + seeds {
                 let expected = set(&fleet, fault, seed, true);
@@ -273,9 +305,14 @@ fn faults_over_many_seeds() {
                 wrong += u32::from(!found.is_subset(&expected));
                 undecided += u32::from(!report["undecided"].as_array().unwrap().is_empty());
                 pairs += report["run"]["visits"].as_u64().unwrap();
-                let suspects = &report["suspects"];
-                eprintln!("{fault:?} seed {seed} by {method}: wanted {expected:?}, found {found:?} of {suspects}");
+                let (suspects, run) = (&report["suspects"], &report["run"]);
+                eprintln!(
+                    "{fault:?} seed {seed} by {method}: wanted {expected:?}, found {found:?} of {suspects}; {run}"
+                );
                 set(&fleet, fault, seed, false);
+            }
+            if let Ok(kept) = std::env::var("MUSTER_KEEP") {
+                std::process::Command::new("cp").args(["-r", &fleet.path("db"), &kept]).status().unwrap();
             }
             let mean = pairs as f64 / f64::from(seeds);
             println!("| {fault:?} | {method} | {exact} of {seeds} | {wrong} | {undecided} | {mean:.0} |");

@@ -230,13 +230,16 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
 /// # Errors
 /// When the store fails.
 pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> Result<RunReport, Problem> {
-    store.end(id, state, engine::now_ms()).code(IO)?;
-    let report = report_of(store, Some(id), config)?;
+    let now = engine::now_ms();
+    let run = Run { state, ended_ms: Some(now), ..run_of(store, Some(id))? };
+    let report = judged(store, &run, config)?;
     if state == RunState::Finished {
-        let (run, known) = (run_of(store, Some(id))?, store.incidents().code(IO)?);
-        let works = store.summaries(id).code(IO)?;
+        // Told before the end: a console that is killed in between takes the run up again and tells it once more.
+        let (known, works) = (store.incidents().code(IO)?, store.summaries(id).code(IO)?);
         store.record_incidents(&engine::incidents::incidents_of(&run, &report, &works, &known)).code(IO)?;
+        engine::keep_validations(store, &report, &works).code(IO)?;
     }
+    store.end(id, state, now).code(IO)?;
     Ok(report)
 }
 
@@ -253,13 +256,16 @@ async fn interrupts(cancel: CancellationToken) {
 /// # Errors
 /// When there is no such run or it cannot be read.
 pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result<RunReport, Problem> {
-    let run = run_of(store, id)?;
+    judged(store, &run_of(store, id)?, config)
+}
+
+fn judged(store: &dyn Store, run: &Run, config: &Config) -> Result<RunReport, Problem> {
     let records = store.records(&run.id).code(IO)?;
-    let judging = Judging::of(store, &run, params(config)).code(IO)?;
-    let mut report = engine::report(&run, &engine::assess(&run, &records, &judging));
+    let judging = Judging::of(store, run, params(config)).code(IO)?;
+    let mut report = engine::report(run, &engine::assess(run, &records, &judging));
     // What is usual only ever takes an alarm back, and asking for it means judging earlier runs.
     if !report.alarms.is_empty() {
-        report.weigh(&engine::usual(store, &run, &params(config)).code(IO)?);
+        report.weigh(&engine::usual(store, run, &params(config)).code(IO)?);
     }
     Ok(report)
 }

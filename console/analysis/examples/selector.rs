@@ -162,7 +162,8 @@ fn asked_again() -> Result<(), Box<dyn std::error::Error>> {
     let benchmarks =
         (0..30).map(|k| Benchmark { id: format!("b{k}"), minutes: f64::from(1 + k % 20), idle_h: Some(1.0) }).collect();
     let times = (0..=40).map(|k| 2400_f64.powf(f64::from(k) / 40.0)).collect();
-    let outlook = Outlook::new(&history, &names, Some(&model), times).with_benchmarks(benchmarks, coverage);
+    let outlook = Outlook::new(&history, &names, (Some(&model), &Sampling::default()), times)
+        .with_benchmarks(benchmarks, coverage);
     let built = now() - start;
     let start = now();
     let questions =

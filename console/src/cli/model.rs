@@ -14,7 +14,7 @@ use muster_playbook::report::rfc3339;
 use muster_store::Store;
 use serde::Serialize;
 
-use super::select::{log_of, model_of, positive};
+use super::select::{REGULAR, log_of, model_of, positive};
 use crate::config::Config;
 use crate::engine::{self, CAP_H, Log, incident_settings};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED, USAGE};
@@ -143,7 +143,10 @@ pub fn run(action: &Action, config: &Config) -> Ended {
 fn rows(file: &File, config: &Config) -> Result<(Log, Samples), Problem> {
     let log = match &file.incidents {
         Some(path) => log_of(path, file.nodes, file.hours)?,
-        None => Log::stored(&*session::read_store(config)?, engine::now_ms()).code(IO)?,
+        None => {
+            let full = session::playbook(REGULAR)?;
+            Log::stored(&*session::read_store(config)?, &full, engine::now_ms()).code(IO)?
+        }
     };
     let samples = log.samples(&log.history(&[])).code(CONFIG)?;
     if samples.table.events() == 0 {

@@ -139,7 +139,7 @@ pub fn stored_basis(
     let kept = || engine::saved(store).map(|kept| kept.map(|(model, version)| (model, format!("model {version}"))));
     let saved = given.map_or_else(kept, |given| Ok(Some(given))).code(IO)?;
     let measured = Measured::stored(store, playbook.profile).code(IO)?;
-    let log = Log::stored(store, engine::now_ms()).code(IO)?;
+    let log = Log::stored(store, playbook, engine::now_ms()).code(IO)?;
     Basis::new(&log, &measured, saved, (names, playbook), times).code(CONFIG)
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use muster_analysis::risk::{
-    Category, Choice, CoxTimeSettings, FitError, History, KaplanMeier, Kind, Samples, Saved, Settings, Survival,
-    feature_names, trained,
+    Category, Choice, CoxTimeSettings, FitError, History, KaplanMeier, Kind, Samples, Sampling, Saved, Settings,
+    Survival, feature_names, trained,
 };
 use muster_analysis::selector::{
     Answer, Coverage, CoverageSettings, Defect, Exploration, NodeOutlook, Outlook, Question, Selection, defects,
@@ -90,7 +90,7 @@ fn fitted(log: &Log, samples: &Samples) -> Result<Saved, FitError> {
 
 fn in_force(log: &Log, history: &History, saved: Option<(Saved, String)>) -> Result<(Option<Saved>, String)> {
     if let Some((saved, origin)) = saved {
-        if saved.features != feature_names(false) {
+        if ![true, false].iter().any(|checks| saved.features == feature_names(*checks)) {
             bail!("{origin} was trained on other features; train a new one: muster model train");
         }
         let why = saved.choice.as_ref().map_or("named by a person", |c: &Choice| c.reason.as_str());
@@ -128,13 +128,15 @@ impl Basis {
         let defects = defects(&log.incidents, &measured.validations, &names, now);
         let coverage = Coverage::new(&defects, &CoverageSettings::default());
         let asked = model.as_ref().map(|m| &m.model as &dyn Survival);
-        let outlook = Outlook::new(&history, nodes, asked, times).with_benchmarks(benchmarks, coverage);
+        let features = model.as_ref().map_or_else(Vec::new, |m| m.features.clone());
+        let sampling = Sampling { checks: features == feature_names(true), ..Sampling::default() };
+        let outlook = Outlook::new(&history, nodes, (asked, &sampling), times).with_benchmarks(benchmarks, coverage);
         let name = model.as_ref().map(|m| m.model.kind().name());
         let log_hours = now - log.window.start_h;
         let own = log.incidents.iter().filter(|i| i.end_h.is_none() && i.source.starts_with(OWN));
         let failed = own.map(|i| i.node.clone()).collect();
         let model = ModelNote { name, reason, incidents: log.incidents.len(), log_hours };
-        Ok(Self { outlook, model, failed, fleet: history.gaps(), defects, features: feature_names(false) })
+        Ok(Self { outlook, model, failed, fleet: history.gaps(), defects, features })
     }
 
     /// The answer to one question.

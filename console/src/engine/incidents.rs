@@ -54,7 +54,7 @@ fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kep
 }
 
 /// Benchmarks that speak against the node: those with a failed verdict or that broke there, else those that warn.
-fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
+pub(super) fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
     let with = |state: State| {
         let verdicts = node.verdicts.iter().filter(move |v| v.state == state);
         verdicts.filter_map(|v| v.metric.split('/').next().map(str::to_owned))

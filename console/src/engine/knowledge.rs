@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_analysis::risk::{BadTable, History, Incident, Samples, Sampling, Window, samples};
+use anyhow::Result;
+use muster_analysis::risk::{BadTable, Check, History, Incident, Samples, Sampling, Window, samples};
 use muster_analysis::selector::{Benchmark, Validation, p90};
 use muster_playbook::{Playbook, plan};
 use muster_store::{RunState, Store, StoreError};
 use muster_wire::{Outcome, Profile};
 
 use super::incidents::{hours, known};
+use super::validations::kept_validations;
 
 /// Rows that models learn from, at most about this many.
 const ROWS: f64 = 70_000.0;
@@ -26,21 +28,26 @@ pub struct Log {
     pub count: usize,
     /// From when to when.
     pub window: Window,
+    /// What validations found, with the node.
+    pub checks: Vec<(String, Check)>,
 }
 
 impl Log {
-    /// The log of the database, until `now_ms`. It begins with the first incident or run.
+    /// The log of the database, until `now_ms`. It begins with the first incident or run. A validation is full when it
+    /// ran every benchmark of `full`.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn stored(store: &dyn Store, now_ms: u64) -> Result<Self, StoreError> {
+    pub fn stored(store: &dyn Store, full: &Playbook, now_ms: u64) -> Result<Self> {
         let incidents: Vec<Incident> = store.incidents()?.iter().map(known).collect();
         let now = hours(now_ms);
         let runs = store.runs()?;
         let starts = incidents.iter().map(|i| i.start_h).chain(runs.iter().map(|r| hours(r.started_ms)));
         let start_h = starts.fold(now, f64::min);
         let nodes = store.nodes()?.into_iter().map(|n| n.name).collect();
-        Ok(Self { incidents, nodes, count: 0, window: Window { start_h, end_h: now } })
+        let full: Vec<String> = plan(full, &[]).phases.into_iter().flat_map(|phase| phase.benchmarks).collect();
+        let checks = kept_validations(store, &runs, &full)?;
+        Ok(Self { incidents, nodes, count: 0, window: Window { start_h, end_h: now }, checks })
     }
 
     /// The log of a file of `count` nodes, `length_h` hours long; its last incident ends it where nobody says so.
@@ -51,14 +58,16 @@ impl Log {
         let start_h = if first.is_finite() && first > DATES_H { first } else { first.min(0.0) };
         let last = incidents.iter().map(|i| i.end_h.unwrap_or(i.start_h)).fold(start_h, f64::max);
         let end_h = length_h.map_or(last, |length| start_h + length);
-        Self { incidents, nodes: Vec::new(), count, window: Window { start_h, end_h } }
+        Self { incidents, nodes: Vec::new(), count, window: Window { start_h, end_h }, checks: Vec::new() }
     }
 
     /// Everybody's past; nodes of `more` that the log does not name have an empty one.
     #[must_use]
     pub fn history(&self, more: &[String]) -> History {
         let nodes: Vec<String> = self.nodes.iter().chain(more).cloned().collect();
-        History::new(&self.incidents, &nodes, self.window).with_silent(self.count)
+        let mut history = History::new(&self.incidents, &nodes, self.window).with_silent(self.count);
+        self.checks.iter().for_each(|(node, check)| history.check(node, *check));
+        history
     }
 
     /// Rows to learn from: each node every day, or less often where that would be too many.
@@ -67,7 +76,8 @@ impl Log {
     /// When a time is no number.
     pub fn samples(&self, history: &History) -> Result<Samples, BadTable> {
         let node_hours = history.nodes().count() as f64 * (self.window.end_h - self.window.start_h);
-        samples(history, &Sampling { every_h: (node_hours / ROWS).max(24.0), ..Sampling::default() })
+        let every_h = (node_hours / ROWS).max(24.0);
+        samples(history, &Sampling { every_h, checks: history.validated(), ..Sampling::default() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_analysis::network::localise::{Localisation, Tier};
-use muster_analysis::network::{Matrix, Topology, judged, localise};
+use muster_analysis::network::{LOSS, Matrix, Topology, judged, localise_beside};
 use muster_analysis::{Params, Sample, cdf_points};
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{self, Endpoint, Grid, Network, Pair, Visits};
@@ -50,11 +50,11 @@ impl Pairs {
         names.clone().find(|name| judged(name)).or_else(|| names.next())
     }
 
-    /// What the screen shows of `metric`; `None` without such a metric. As long as [`localise()`], a second for 3,000 nodes.
+    /// What the screen shows of `metric`; `None` without such a metric. Takes up to a second for 3,000 nodes.
     #[must_use]
     pub fn picture(&self, metric: &str) -> Option<Network> {
         let matrix = self.matrices.get(metric)?;
-        let found = localise(matrix, &self.topology, &self.params);
+        let found = localise_beside(matrix, self.matrices.get(LOSS), &self.topology, &self.params);
         let order = self.order(matrix);
         let place = places(&order);
         let (grid, tiers) = self.grid(matrix, &found, &place);
@@ -92,8 +92,7 @@ impl Pairs {
 
     /// The node of an endpoint, which may be one of its NICs.
     fn node(&self, endpoint: &str) -> Option<u32> {
-        let owner = || endpoint.split_once(':').and_then(|(node, _)| self.topology.find(node));
-        self.topology.find(endpoint).or_else(owner)
+        self.topology.endpoint(endpoint)
     }
 
     fn endpoint(&self, name: &str) -> Endpoint {

@@ -12,6 +12,7 @@ use muster_wire::clean;
 use serde::{Deserialize, Serialize};
 
 use super::steps::TUNED;
+use super::validations::VALIDATED;
 
 /// Names of pointers begin so; no identity of a metric does.
 const FROZEN: &str = "frozen ";
@@ -94,7 +95,7 @@ struct Pointer {
 pub fn versions(store: &dyn Store) -> Result<Vec<Version>> {
     let mut found = Vec::new();
     for name in store.criteria()?.into_iter().map(|seen| seen.name) {
-        if [FROZEN, TERMS, TUNED].iter().any(|kind| name.starts_with(kind)) {
+        if [FROZEN, TERMS, TUNED, VALIDATED].iter().any(|kind| name.starts_with(kind)) {
             continue;
         }
         let Some(bytes) = store.criterion(&name)? else { continue };

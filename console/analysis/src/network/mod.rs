@@ -3,6 +3,7 @@
 //! Flow: a [`Topology`] from text or measured latency → rounds of [`schedule`] → a [`Matrix`] of what the pairs
 //! delivered → [`localise()`], whose open questions feed the next rounds ([`schedule::Bisection`]).
 
+mod beside;
 pub mod localise;
 mod matrix;
 mod measured;
@@ -12,9 +13,10 @@ mod rows;
 pub mod schedule;
 pub mod topology;
 
+pub use beside::localise_beside;
 pub use localise::{Localisation, localise};
 pub use matrix::{Cell, Matrix};
-pub use measured::{guess, health, judged};
+pub use measured::{LOSS, guess, health, judged};
 pub use read::{direction_of, read_matrix};
 pub use topology::Topology;
 

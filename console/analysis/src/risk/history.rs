@@ -32,7 +32,8 @@ pub struct Check {
     pub at_h: f64,
     /// Whether the full set was run.
     pub full: bool,
-    /// Smallest `alpha - similarity` over its metrics: positive is worse than allowed.
+    /// `alpha - similarity` of its worst metric, which is what the paper calls the minimum margin: positive is worse than
+    /// allowed.
     pub margin: f64,
     /// Benchmarks that failed.
     pub failed: u32,
@@ -155,10 +156,15 @@ impl History {
         KaplanMeier::of(&duration, &event)
     }
 
-    /// Whether any validation is known.
+    /// Whether validations say enough for a model to learn from them: 20 incidents came after one of their node, as
+    /// many as coverage asks for. With fewer, rows from before the first validation would teach what its features mean.
     #[must_use]
-    pub fn has_checks(&self) -> bool {
-        self.nodes.values().any(|p| !p.checks.is_empty())
+    pub fn validated(&self) -> bool {
+        let after = |past: &Past| {
+            let first = past.checks.first().map_or(f64::INFINITY, |check| check.at_h);
+            past.outages.iter().filter(|outage| outage.start_h > first).count()
+        };
+        self.nodes.values().map(after).sum::<usize>() >= 20
     }
 }
 

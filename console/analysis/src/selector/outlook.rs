@@ -67,16 +67,22 @@ pub struct Answer {
 impl Outlook {
     /// Outlook of `nodes` at the end of `history`'s window. `times` (rising, hours) are those at which curves are kept;
     /// between them a constant hazard is taken. Without a model every node that is up has risk 1: nothing is known.
+    /// `sampling` is that of the model's rows.
     #[must_use]
-    pub fn new(history: &History, nodes: &[String], model: Option<&dyn Survival>, times: Vec<f64>) -> Self {
-        let (window, sampling) = (history.window(), Sampling::default());
+    pub fn new(
+        history: &History,
+        nodes: &[String],
+        (model, sampling): (Option<&dyn Survival>, &Sampling),
+        times: Vec<f64>,
+    ) -> Self {
+        let window = history.window();
         let now = window.end_h;
         let fresh = crate::risk::Past::default();
         let width = crate::risk::feature_names(sampling.checks).len();
         let (mut known, mut rows) = (Vec::with_capacity(nodes.len()), Vec::with_capacity(nodes.len() * width));
         for node in nodes {
             let past = history.past(node).unwrap_or(&fresh);
-            let row = status(past, window, now, &sampling);
+            let row = status(past, window, now, sampling);
             let last_end = past.outages().iter().map(|o| o.end_h).fold(f64::NEG_INFINITY, f64::max);
             known.push(NodeOutlook {
                 node: node.clone(),
@@ -200,7 +206,7 @@ mod tests {
         let benchmark = |id: &str, minutes| Benchmark { id: id.into(), minutes, idle_h: Some(1.0) };
         let coverage = Coverage::new(&defects, &CoverageSettings::default());
         let times = (1..=48).map(|k| 24.0 * f64::from(k)).collect();
-        Outlook::new(&history, &names, Some(&model), times)
+        Outlook::new(&history, &names, (Some(&model), &Sampling::default()), times)
             .with_benchmarks(vec![benchmark("net", 3.0), benchmark("gemm", 9.0)], coverage)
     }
 
@@ -224,6 +230,36 @@ mod tests {
     }
 
     #[test]
+    fn what_the_last_validation_found_counts_where_enough_of_them_were_followed_by_incidents() {
+        use crate::risk::Check;
+        // Every node breaks every 200 hours; one that will break within 100 shows it in a validation every 50.
+        let names: Vec<String> = (0..20).map(|n| format!("n{n:02}")).collect();
+        let start = |n: usize, k: usize| 200.0 * (k as f64 + 1.0) + 10.0 * n as f64;
+        let broken = |(n, k): (usize, usize)| Incident::new(&names[n], start(n, k), Some(start(n, k)), Category::Disk);
+        let log: Vec<Incident> = (0..20).flat_map(|n| (0..8).map(move |k| (n, k))).map(broken).collect();
+        let mut history = History::new(&log, &names, Window { start_h: 0.0, end_h: 1800.0 });
+        assert!(!history.validated());
+        for (n, name) in names.iter().enumerate() {
+            for at_h in (0..36).map(|k| 50.0 * f64::from(k)) {
+                let next = (0..9).map(|k| start(n, k) - at_h).find(|left| *left > 0.0).unwrap();
+                let margin = if next < 100.0 { 0.2 } else { -0.02 };
+                history.check(name, Check { at_h, full: true, margin, failed: u32::from(next < 100.0) });
+            }
+        }
+        assert!(history.validated());
+        let sampling = Sampling { checks: true, ..Sampling::default() };
+        let model = Cox::fit(&samples(&history, &sampling).unwrap().table, 1e-3, Ties::Efron).unwrap();
+        let o = Outlook::new(&history, &names, (Some(&model), &sampling), vec![50.0, 100.0]);
+        let bad = |n: usize| start(n, 8) - 1750.0 < 100.0;
+        let risks = ask(&o, 50.0, 0.3, None).risks;
+        let of = |which: bool| (0..20).filter(|&n| bad(n) == which).map(|n| risks[n]).collect::<Vec<f64>>();
+        let (bad, good) = (of(true), of(false));
+        assert!(!bad.is_empty() && !good.is_empty());
+        let (least, most) = (bad.iter().copied().fold(1.0, f64::min), good.iter().copied().fold(0.0, f64::max));
+        assert!(least > 2.0 * most, "{bad:?} {good:?}");
+    }
+
+    #[test]
     fn longer_jobs_are_riskier_and_a_budget_is_kept() {
         let o = outlook();
         let joints: Vec<f64> = [6.0, 24.0, 168.0].map(|h| ask(&o, h, 0.3, None).joint).to_vec();
@@ -238,7 +274,8 @@ mod tests {
         let (history, names) = fleet();
         let benchmark = Benchmark { id: "net".into(), minutes: 3.0, idle_h: None };
         let empty = Coverage::new(&[], &CoverageSettings::default());
-        let o = Outlook::new(&history, &names, None, vec![24.0]).with_benchmarks(vec![benchmark], empty);
+        let o = Outlook::new(&history, &names, (None, &Sampling::default()), vec![24.0])
+            .with_benchmarks(vec![benchmark], empty);
         let a = ask(&o, 24.0, 0.3, None);
         assert_eq!((a.joint, a.selection.outcome, a.validate.len()), (1.0, Outcome::LowConfidence, 39));
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, anyhow};
-use muster_analysis::network::{Matrix, Topology, direction_of, guess, judged, localise, read_matrix};
+use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside, read_matrix};
 use muster_playbook::Pairs;
 use muster_playbook::report::PairsReport;
 use muster_store::{RunState, Store};
@@ -13,6 +13,7 @@ use super::{files, picture};
 use crate::cli::run::{Line, Say};
 use crate::cli::{Common, console, matches_any};
 use crate::config::Config;
+use crate::engine::PairEngine;
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED};
 use crate::{engine, out, session};
 
@@ -60,6 +61,8 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
         routes: options.routes.as_deref().map(files::routes).transpose()?.unwrap_or_default(),
         streams: options.streams,
         duration_ms: options.duration,
+        engine: options.engine,
+        ..engine::Fabric::default()
     };
     let pairs = match method {
         Scan::Full => Pairs::Full,
@@ -68,7 +71,11 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
         Scan::Bisect => Pairs::Bisect,
     };
     let mut playbook = session::playbook("network-full")?;
-    playbook.name = format!("network-{}", pairs.name());
+    playbook.name = match options.engine {
+        PairEngine::Tcp => format!("network-{}", pairs.name()),
+        PairEngine::Allreduce => format!("network-{}-allreduce", pairs.name()),
+        PairEngine::Rdma => format!("network-{}-rdma", pairs.name()),
+    };
     playbook.profile = options.profile;
     playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));
     let nodes = session::nodes(config, &options.pick)?;
@@ -107,7 +114,7 @@ fn read(file: &std::path::Path, options: &Options, config: &Config) -> Result<Se
     };
     let mut report = PairsReport::new(topology.source());
     for (metric, matrix) in &matrices {
-        report.add(metric, localise(matrix, &topology, &session::params(config)));
+        report.add(metric, localise_beside(matrix, matrices.get(LOSS), &topology, &session::params(config)));
     }
     Ok(Seen { matrices, topology, report, visits: Vec::new() })
 }
@@ -123,7 +130,8 @@ fn show(seen: &Seen, options: &Options, config: &Config) -> Result<(), Problem> 
         let shown = seen.matrices.iter().find(|(metric, _)| judged(metric)).or_else(|| seen.matrices.iter().next());
         let (_, matrix) =
             shown.with_context(|| format!("{}: there is no matrix to draw", file.display())).code(CONFIG)?;
-        let found = localise(matrix, &seen.topology, &session::params(config));
+        let losses = seen.matrices.get(LOSS);
+        let found = localise_beside(matrix, losses, &seen.topology, &session::params(config));
         picture::write(file, matrix, &seen.topology, &found).code(IO)?;
     }
     if options.json {

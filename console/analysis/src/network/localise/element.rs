@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Suspect;
 use super::places::{NONE, Places};
 use super::residual::Residuals;
 use crate::network::Matrix;
@@ -67,6 +68,9 @@ pub(super) fn tally(matrix: &Matrix, places: &Places, residuals: &Residuals, lea
     let scale: Vec<f32> = residuals.tiers.iter().map(|t| t.as_ref().map_or(0.0, |t| t.spread.recip() as f32)).collect();
     for (at, cell) in matrix.cells().iter().enumerate() {
         let worse = residuals.worse[at];
+        if worse.is_nan() {
+            continue;
+        }
         let z = (worse * scale[usize::from(residuals.tier_of[at])]).clamp(-CLIP, CLIP);
         let over = u32::from(worse > least);
         for group in places.groups(cell.src, cell.dst, cell.up) {
@@ -79,6 +83,16 @@ pub(super) fn tally(matrix: &Matrix, places: &Places, residuals: &Residuals, lea
         }
     }
     tallies
+}
+
+/// Which groups belong to one of `suspects`; `names` are those of the endpoints.
+pub(super) fn groups(places: &Places, names: &[String], suspects: &[Suspect]) -> Vec<bool> {
+    let any = vec![Tally { n: 1, over: 1, sum: 0.0 }; places.base.count as usize];
+    let mut wanted = vec![false; any.len()];
+    let all = Suspicion::new(places, &any, 0.0, 0.0).nics(names).elements();
+    let meant = |element: &&Element| suspects.iter().any(|s| s.kind == element.kind && s.element == element.name);
+    all.iter().filter(meant).flat_map(|element| &element.groups).for_each(|group| wanted[*group as usize] = true);
+    wanted
 }
 
 /// Finds elements worth weighing.

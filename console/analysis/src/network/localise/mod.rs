@@ -22,7 +22,7 @@ pub use element::Kind;
 pub use residual::Tier;
 
 use super::matrix::NO_UP;
-use super::{Matrix, Topology};
+use super::{Cell, Matrix, Topology};
 use crate::Params;
 use element::{Element, Suspicion, tally};
 use explain::{Search, Visits};
@@ -123,16 +123,24 @@ impl Case<'_> {
 /// the visits; a full matrix of 3,000 nodes takes less than a second.
 #[must_use]
 pub fn localise(matrix: &Matrix, topology: &Topology, params: &Params) -> Localisation {
-    localise_with_open(matrix, topology, params).0
+    localise_with_open(matrix, topology, params, &[]).0
 }
 
-/// The same, and the visits that are slow and explained by no suspect.
-pub(super) fn localise_with_open(matrix: &Matrix, topology: &Topology, params: &Params) -> (Localisation, Vec<usize>) {
+/// The same, and the visits that are slow and explained by no suspect. What is usual is learned from all visits, faults
+/// are looked for among those that are not `known` to be slow for another reason (empty: none is).
+pub(super) fn localise_with_open(
+    matrix: &Matrix,
+    topology: &Topology,
+    params: &Params,
+    known: &[bool],
+) -> (Localisation, Vec<usize>) {
     if matrix.is_empty() {
         return (Localisation::default(), Vec::new());
     }
     let places = Places::of(matrix, topology);
-    let residuals = residuals(matrix, &places, params);
+    let mut residuals = residuals(matrix, &places, params);
+    let known = residuals.worse.iter_mut().zip(known).filter(|(_, known)| **known);
+    known.for_each(|(worse, _)| *worse = f32::NAN);
     let least = -params.alpha.ln();
     let tallies = tally(matrix, &places, &residuals, least as f32);
     let main = residuals.tiers.iter().flatten().max_by_key(|t| t.pairs);
@@ -146,6 +154,19 @@ pub(super) fn localise_with_open(matrix: &Matrix, topology: &Topology, params: &
     let mut search = Search { elements: &elements, cells: &cells, visits, picks: Vec::new() };
     search.run();
     report::compose(&case, &mut search, &global)
+}
+
+/// Which visits cross one of `suspects`, in the order of the matrix.
+pub(super) fn crossing(matrix: &Matrix, topology: &Topology, suspects: &[Suspect]) -> Vec<bool> {
+    let places = Places::of(matrix, topology);
+    let wanted = element::groups(&places, matrix.endpoints(), suspects);
+    let crosses = |group: &u32| *group != NONE && wanted[*group as usize];
+    let pair = |cell: &Cell| {
+        let [src, dst] = [cell.src, cell.dst].map(|end| &matrix.endpoints()[end as usize]);
+        suspects.iter().any(|s| s.kind == Kind::Pair && s.element == format!("{src}-{dst}"))
+    };
+    let cells = matrix.cells().iter();
+    cells.map(|cell| places.groups(cell.src, cell.dst, cell.up).iter().any(crosses) || pair(cell)).collect()
 }
 
 /// Visits of the elements, their number in the matrix, and the visits of each element.
@@ -162,6 +183,9 @@ fn gather(case: &Case<'_>, elements: &[Element]) -> (Visits, Vec<u32>, Vec<Vec<u
     let extreme: Vec<f32> = case.residuals.tiers.iter().map(|t| case.extreme(t.as_ref())).collect();
     let (mut visits, mut global) = (Visits::default(), Vec::new());
     for (at, cell) in case.matrix.cells().iter().enumerate() {
+        if case.residuals.worse[at].is_nan() {
+            continue;
+        }
         let mut known = case.residuals.worse[at] > extreme[usize::from(case.residuals.tier_of[at])];
         if sends[cell.src as usize] || receives[cell.dst as usize] {
             for group in case.places.groups(cell.src, cell.dst, cell.up) {
