@@ -85,7 +85,8 @@ fn told(path: &Path) -> String {
 /// Receives: runs the server, tells its port, and hears from the other end what arrived, bytes per second.
 pub(super) fn serve(links: &mut Links, local: IpAddr, seconds: u32, limit: &Limit<'_>) -> Result<f64, Halt> {
     let mut server = free(local).and_then(|free| Running::start(local, free, seconds, None).map(|run| (free, run)));
-    let ready = server.as_mut().map_err(|halt| halt.clone()).and_then(|(free, run)| run.waits(*free, limit).map(|()| *free));
+    let ready =
+        server.as_mut().map_err(|halt| halt.clone()).and_then(|(free, run)| run.waits(*free, limit).map(|()| *free));
     give(&mut links.control, &ready.as_ref().copied().unwrap_or(0).to_be_bytes(), limit)?;
     ready?;
     let mut seen = [0; 8];
@@ -250,7 +251,9 @@ mod tests {
     fn the_average_is_read_and_nothing_else_is_taken_for_it() {
         let rates: Vec<f64> = CLIENT.lines().filter_map(average).collect();
         assert_eq!(rates, [0.55e9 / 8.0]);
-        for wrong in ["65536 100 0.0 nan 0.1", "65536 100 0.0 -1 0.1", "65536 100", "4096 1 2 3 4", "65536 1 0 1e9 0", ""] {
+        for wrong in
+            ["65536 100 0.0 nan 0.1", "65536 100 0.0 -1 0.1", "65536 100", "4096 1 2 3 4", "65536 1 0 1e9 0", ""]
+        {
             assert_eq!(average(wrong), None, "{wrong}");
         }
     }

@@ -74,7 +74,10 @@ impl Mesh {
         let mut talks = Vec::new();
         for (node, addresses) in nodes {
             let (orders, requests) = mpsc::channel(ORDERS);
-            members.insert(node.name.clone(), Member { orders, clock: None, addresses: addresses.clone(), abilities: Vec::new() });
+            members.insert(
+                node.name.clone(),
+                Member { orders, clock: None, addresses: addresses.clone(), abilities: Vec::new() },
+            );
             talks.push(Talk { node: node.clone(), orders: requests, limit });
         }
         let (sender, events) = mpsc::channel(1024);
