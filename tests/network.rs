@@ -133,14 +133,14 @@ enum Fault {
 const FAULTS: [Fault; 7] =
     [Fault::None, Fault::UplinkRate, Fault::UplinkLoss, Fault::HalfNic, Fault::SlowReceiver, Fault::Dead, Fault::Two];
 
+const METHODS: [&str; 2] = ["full", "bisect"];
+
 /// The faults that can be made here.
 fn faults() -> Vec<Fault> {
     let Some(why) = no_loss() else { return FAULTS.to_vec() };
     skip("the fault UplinkLoss", why);
     FAULTS.into_iter().filter(|fault| !matches!(fault, Fault::UplinkLoss)).collect()
 }
-
-const METHODS: [&str; 2] = ["full", "bisect"];
 
 /// Where a fault of this seed is: leaf and spine of an uplink, and a node.
 fn places(seed: u8) -> ((u8, u8), (u8, u8)) {
@@ -277,7 +277,7 @@ fn one_slow_nic_of_several_is_named_with_its_rail() {
         if named(&report) == expected {
             break;
         }
-        assert!(attempt < 3, "{report:#}");
+        assert!(attempt < 3, "{report:#}\n{}", console.run(&["pairs", "--run", "--csv"]).unwrap().out);
     }
 }
 

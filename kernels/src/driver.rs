@@ -11,6 +11,8 @@ use muster_wire::Outcome;
 
 use crate::code::{self, Target};
 
+/// The driver's library, by the name under which every program loads it.
+const LIBRARY: &str = "libcuda.so.1";
 /// CUDA version of the oldest driver that loads what is shipped (branch 535), as the driver counts it.
 const OLDEST: c_int = 12_000;
 
@@ -56,18 +58,30 @@ fn failed(what: &str) -> impl Fn(DriverError) -> Trouble {
     }
 }
 
+/// NVIDIA's library called `name`, the one for `what`.
+///
+/// # Errors
+/// Whether it is not there, or broken.
+pub fn library(name: &str, what: &str) -> Result<libloading::Library, Trouble> {
+    // SAFETY: loading runs the library's initialisers, which is what every program that uses it does.
+    #[expect(unsafe_code, reason = "dynamic loading")]
+    unsafe { libloading::Library::new(name) }.map_err(|error| {
+        let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        // The loader names the file that it does not find; anything else is a library that is here and broken.
+        if why.starts_with(&format!("{name}: cannot open shared object file: No such file")) {
+            Trouble::NotRun(format!("no NVIDIA {what} library: {why}"))
+        } else {
+            Trouble::Failed(format!("the NVIDIA {what} library does not load: {why}"))
+        }
+    })
+}
+
 /// How many GPUs the driver shows.
 ///
 /// # Errors
 /// Without a usable driver, with its own words.
 pub fn count() -> Result<usize, Trouble> {
-    // SAFETY: loading the driver's library runs its initialisers, which is what every CUDA program does.
-    #[expect(unsafe_code, reason = "dynamic loading")]
-    let library = unsafe { libloading::Library::new("libcuda.so.1") };
-    if let Err(error) = library.as_ref() {
-        let why = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
-        return Err(Trouble::NotRun(format!("no NVIDIA driver library: {why}")));
-    }
+    let library = library(LIBRARY, "driver")?;
     // The bindings keep their own handle; dropping this one is harmless only while that is open, so it stays.
     std::mem::forget(library);
     result::init().map_err(failed("cuInit"))?;

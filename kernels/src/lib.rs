@@ -3,5 +3,7 @@
 mod bench;
 pub mod code;
 mod driver;
+mod health;
+mod nvml;
 pub mod twin;
 pub mod worker;

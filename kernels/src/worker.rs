@@ -10,11 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use muster_wire::{
-    Beat, Datum, Fact, Facts, Finished, Frame, Outcome, PREAMBLE, Profile, Reading, clean, encode, limits,
+    Beat, Datum, Fact, Facts, Finished, Frame, Outcome, PREAMBLE, Profile, Progress, Reading, clean, encode, limits,
 };
 
-use crate::bench;
 use crate::driver::{self, Gpu, Trouble};
+use crate::nvml::Nvml;
+use crate::{bench, health};
 
 /// Signs of life are this far apart.
 const PULSE: Duration = Duration::from_millis(500);
@@ -24,6 +25,7 @@ const USAGE: u8 = 64;
 const HELP: &str = "muster-gpu is the part of muster-probe that talks to the NVIDIA driver. It is started by the probe:
   muster-gpu count                      how many GPUs the driver shows
   muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU
+  muster-gpu health                     what NVIDIA's management library tells of every GPU
 Frames of muster's wire contract go to stdout.";
 
 #[derive(Clone)]
@@ -52,6 +54,7 @@ impl Out {
 enum Task {
     Count,
     Run(String, Profile, usize),
+    Health,
 }
 
 /// Runs the worker with the arguments of its command line.
@@ -83,7 +86,11 @@ pub fn main(args: &[String]) -> ExitCode {
         Ok(Err(trouble)) => trouble.into(),
         Err(panic) => Outcome::Failed(clean(&words(panic.as_ref()), limits::TEXT_BYTES)),
     };
-    let name = if let Task::Run(name, ..) = &task { name.clone() } else { "count".to_owned() };
+    let name = match &task {
+        Task::Run(name, ..) => name.clone(),
+        Task::Count => "count".to_owned(),
+        Task::Health => "health".to_owned(),
+    };
     out.say(&Frame::Finished(Finished { name, outcome, elapsed_ns: begin.elapsed().as_nanos() as u64 }));
     // Destructors of a driver in trouble may hang; all that is to be said was said.
     std::process::exit(0)
@@ -92,6 +99,7 @@ pub fn main(args: &[String]) -> ExitCode {
 fn understood(args: &[String]) -> Option<Task> {
     match args {
         [word] if word == "count" => Some(Task::Count),
+        [word] if word == "health" => Some(Task::Health),
         [word, name, profile, index] if word == "run" => {
             Some(Task::Run(name.clone(), profile.parse().ok()?, index.parse().ok()?))
         }
@@ -100,16 +108,31 @@ fn understood(args: &[String]) -> Option<Task> {
 }
 
 fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
-    let count = driver::count()?;
+    let told = |facts: Vec<Fact>| Frame::Facts(Facts { collector: "gpu".to_owned(), facts });
     match task {
         Task::Count => {
-            let reading = Reading::Value(Datum::Number(count as f64));
-            let facts = vec![Fact { key: "gpu.count".to_owned(), reading, unit: None }];
-            say(Frame::Facts(Facts { collector: "gpu".to_owned(), facts }));
-            Ok(())
+            let reading = Reading::Value(Datum::Number(driver::count()? as f64));
+            say(told(vec![Fact { key: "gpu.count".to_owned(), reading, unit: None }]));
         }
-        Task::Run(name, profile, index) => bench::run(name, &Gpu::open(*index)?, *profile, say),
+        Task::Run(name, profile, index) => {
+            driver::count()?;
+            bench::run(name, &Gpu::open(*index)?, *profile, say)?;
+        }
+        Task::Health => {
+            let nvml = Nvml::load()?;
+            let count = match nvml.count() {
+                Reading::Failed(why) => return Err(Trouble::Failed(why)),
+                count => count.value().copied().unwrap_or(0),
+            };
+            for index in 0..count {
+                // Said before, so that a GPU that hangs is known.
+                let (done, note) = (f64::from(index) / f64::from(count), format!("GPU {index}: health"));
+                say(Frame::Progress(Progress { benchmark: "health".to_owned(), done, note }));
+                say(told(health::facts(&nvml, index)));
+            }
+        }
     }
+    Ok(())
 }
 
 fn words(panic: &(dyn std::any::Any + Send)) -> String {

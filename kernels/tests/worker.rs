@@ -18,7 +18,9 @@ impl Driver {
         let dir = tempfile::tempdir().unwrap();
         // Cargo builds the library beside the dependencies of this test.
         let built = std::env::current_exe().unwrap().parent().unwrap().join("libmuster_ptxsim.so");
-        fs::copy(&built, dir.path().join("libcuda.so.1")).unwrap_or_else(|why| panic!("{}: {why}", built.display()));
+        for library in ["libcuda.so.1", "libnvidia-ml.so.1"] {
+            fs::copy(&built, dir.path().join(library)).unwrap_or_else(|why| panic!("{}: {why}", built.display()));
+        }
         fs::write(dir.path().join("libcuda.conf"), settings).unwrap();
         Self(dir)
     }
@@ -55,7 +57,7 @@ fn worker(folder: PathBuf, arguments: &[&str]) -> Said {
             Frame::Facts(facts) => said.facts.extend(facts.facts.into_iter().map(|fact| match fact.reading {
                 Reading::Value(Datum::Text(text)) => (fact.key, text),
                 Reading::Value(Datum::Number(number)) => (fact.key, number.to_string()),
-                other => panic!("{other:?}"),
+                other => (fact.key, format!("{other:?}")),
             })),
             Frame::Finished(end) => said.outcome = end.outcome,
             _ => {}
@@ -151,6 +153,14 @@ fn a_gpu_that_falls_off_the_bus_fails_with_the_drivers_words() {
 }
 
 #[test]
+fn memory_that_another_program_holds_is_no_fault_of_the_gpu() {
+    for settings in ["gpu 0 full\n", "memory 1048576\n"] {
+        let Outcome::NotRun(why) = run(settings, "gpu-memory-map").outcome else { panic!("{settings}") };
+        assert_eq!(why, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory");
+    }
+}
+
+#[test]
 fn no_library_no_gpu_an_old_driver_and_a_broken_one_are_told_apart() {
     let none = tempfile::tempdir().unwrap();
     let count = |folder: PathBuf| worker(folder, &["count"]);
@@ -173,6 +183,56 @@ fn no_library_no_gpu_an_old_driver_and_a_broken_one_are_told_apart() {
         why.starts_with("cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver"),
         "{why}"
     );
+}
+
+#[test]
+fn multiprocessors_that_are_all_wrong_alike_are_found_by_arithmetic() {
+    let flips: String = (0..3).map(|sm| format!("gpu 0 flip sm={sm} unit=fma bit=3 every=7\n")).collect();
+    let said = run(&format!("sms 3\nthreads 32\n{flips}"), "sm-sdc");
+    let Outcome::Failed(why) = &said.outcome else { panic!("{said:?}") };
+    let named = why.starts_with("GPU 0: every multiprocessor computes ffma wrongly: ") && !why.contains("imad");
+    assert!(named && why.contains("computes dfma wrongly"), "{why}");
+    assert_eq!(rows(&said).count(), 8, "what each of them said is sent all the same");
+}
+
+#[test]
+fn health_is_told_at_rest_and_what_changed_during_a_benchmark() {
+    let driver = Driver::new(
+        "devices 2\nsms 3\nthreads 32\ngpu 1 sensor temperature 91\ngpu 1 sensor remap_pending 1\n\
+         gpu 0 sensor ecc_uncorrected 3 by 2\ngpu 0 sensor throttle 8\ngpu 0 sensor xid 79\ngpu 0 sensor nvlinks_down 1\n",
+    );
+    let rest = worker(driver.path(), &["health"]);
+    assert_eq!(rest.outcome, Outcome::Done);
+    for (key, value) in [
+        ("nvml.0.uuid", "GPU-6d757374-6572-2d70-7478-73696d2d3030"),
+        ("nvml.1.temperature", "91"),
+        ("nvml.0.power", "612"),
+        ("nvml.0.clock.sm", "1980000000"),
+        ("nvml.1.remap.pending", "1"),
+        ("nvml.0.pcie.width", "16"),
+        ("nvml.0.nvlink.links", "18"),
+        ("nvml.0.nvlink.up", "17"),
+    ] {
+        assert_eq!(rest.fact(key), value, "{key}");
+    }
+    let load = worker(driver.path(), &["run", "sm-sdc", "smoke", "0"]);
+    let line = load.fact("gpu.0.health");
+    for word in ["throttle=8", "temperature=58", "power=612", "ecc.uncorrected=+2", "ecc.corrected=+0", "xid=79"] {
+        assert!(line.split(' ').any(|found| found == word), "{word}: {line}");
+    }
+}
+
+#[test]
+fn a_management_library_that_does_not_work_fails_with_its_words() {
+    let driver = Driver::new("nvml 18\n");
+    let Outcome::Failed(why) = worker(driver.path(), &["health"]).outcome else { panic!() };
+    assert_eq!(why, "nvmlInit_v2: Driver/library version mismatch");
+    fs::remove_file(driver.path().join("libnvidia-ml.so.1")).unwrap();
+    match worker(driver.path(), &["health"]).outcome {
+        Outcome::NotRun(why) => assert!(why.starts_with("no NVIDIA management library: "), "{why}"),
+        // A machine with a driver of its own.
+        other => eprintln!("SKIPPED: this machine has a management library: {other:?}"),
+    }
 }
 
 #[test]

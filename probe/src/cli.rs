@@ -133,11 +133,12 @@ fn run(names: &[&'static str], profile: Profile, scratch: Option<PathBuf>, forma
 
 fn measure(name: &str, profile: Profile, scratch: Option<&std::path::Path>, stop: &Stop) -> Measured {
     let show = io::stderr().is_terminal();
-    let mut series = Vec::new();
+    let (mut series, mut facts) = (Vec::new(), Vec::new());
     let mut ended = None;
     let how = How { profile, scratch, stop: stop.flag() };
     passes::benchmarks(&[name.to_owned()], how, &mut |frame| match frame {
         Frame::Series(one) => series.push(one),
+        Frame::Facts(more) => facts.extend(more.facts),
         Frame::Progress(at) if show => eprint!("\r\x1b[K{name} {:3.0} % {}", at.done * 100.0, at.note),
         Frame::Log(line) => eprintln!("{}", line.text),
         Frame::Finished(end) => ended = Some(end),
@@ -148,7 +149,7 @@ fn measure(name: &str, profile: Profile, scratch: Option<&std::path::Path>, stop
     if show {
         eprint!("\r\x1b[K");
     }
-    Measured { finished, series }
+    Measured { finished, series, facts }
 }
 
 /// The first signal ends the work at its next step; the second ends the process at once.

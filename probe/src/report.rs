@@ -19,6 +19,8 @@ pub(crate) struct Measured {
     pub(crate) finished: Finished,
     /// Its values.
     pub(crate) series: Vec<Series>,
+    /// What it found beside them.
+    pub(crate) facts: Vec<Fact>,
 }
 
 /// Everything.
@@ -100,6 +102,7 @@ impl Measured {
             "outcome": self.finished.outcome,
             "elapsed_ns": self.finished.elapsed_ns,
             "series": series.collect::<Vec<_>>(),
+            "facts": self.facts,
         })
     }
 }

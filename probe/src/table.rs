@@ -113,8 +113,12 @@ mod tests {
             profile: Some(Profile::Smoke),
             looks: Vec::new(),
             measured: vec![
-                Measured { finished: finished("cpu-stream", Outcome::Done), series: vec![series] },
-                Measured { finished: finished("disk", Outcome::Failed("no room".into())), series: Vec::new() },
+                Measured { finished: finished("cpu-stream", Outcome::Done), series: vec![series], facts: Vec::new() },
+                Measured {
+                    finished: finished("disk", Outcome::Failed("no room".into())),
+                    series: Vec::new(),
+                    facts: Vec::new(),
+                },
             ],
         };
         let text = show(&report);

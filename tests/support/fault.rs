@@ -73,7 +73,7 @@ impl Node {
     }
 
     /// Writes a program into the node.
-    fn put(&self, path: &str, content: &[u8]) -> Result<()> {
+    pub(crate) fn put(&self, path: &str, content: &[u8]) -> Result<()> {
         let pid = self.init()?.to_string();
         let mut child = Command::new("nsenter")
             .args(["--all", "--target", &pid, "--root", "--wd", "--", "sh", "-c"])

@@ -10,6 +10,7 @@ mod disk;
 mod fabric;
 mod fault;
 mod fleet;
+mod gpu;
 mod node;
 mod shell;
 

@@ -117,6 +117,9 @@ pub fn examine<'a>(nodes: &'a [String], latest: &Latest<'a>) -> BTreeMap<&'a str
                 work => {
                     if let Some(collector) = work.strip_prefix("collect/") {
                         facts.add(collector, &record.outcome, &record.facts);
+                    } else if record.facts.iter().any(|fact| fact.key.ends_with(".health")) {
+                        // However it ended: what was seen meanwhile may say why.
+                        facts.add(work, &Outcome::Done, &record.facts);
                     }
                 }
             }

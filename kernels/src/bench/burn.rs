@@ -1,6 +1,7 @@
 //! Whether every multiprocessor computes the same bits in the same time, briefly and under load.
 //!
-//! What each multiprocessor said is sent as it is; who is wrong is decided where all of it is seen.
+//! What each multiprocessor said is sent as it is; who is wrong is decided where all of it is seen. Only when all are
+//! wrong alike it takes the CPU to tell.
 
 use std::time::{Duration, Instant};
 
@@ -8,12 +9,15 @@ use muster_wire::Unit;
 
 use super::run::{Metric, Run};
 use crate::driver::{Arg, Function, Gpu, Shape, Trouble};
-use crate::twin::Burn;
+use crate::twin::{self, Burn};
 
 /// Shared memory that is left to the kernel's own; with the rest taken, one block fills a multiprocessor.
 const LEFT: u32 = 4 << 10;
 /// Launches until every multiprocessor was seen.
 const TRIES: u32 = 4;
+/// Seed and rounds that the CPU computes too.
+const SEED: u32 = 0x7210;
+const ROUNDS: u32 = 2;
 /// Rows of disagreeing blocks that a burn sends.
 const ROWS: usize = 16;
 
@@ -48,6 +52,21 @@ impl<'a> Fire<'a> {
         Ok(shares)
     }
 
+    /// What is wrong when all blocks agree, and not with arithmetic. Sums of tensor cores are rounded as the hardware
+    /// likes, so that nothing but each other can be said against them.
+    fn untrue(&self) -> Result<Option<String>, Trouble> {
+        if self.burn == Burn::Mma {
+            return Ok(None);
+        }
+        self.start(SEED, ROUNDS)?;
+        let shares = self.shares()?;
+        let right = twin::digest(self.burn, SEED, ROUNDS, self.shape.threads);
+        let alike = shares.iter().all(|share| share.1 == shares[0].1);
+        let (unit, got) = (self.burn.name(), shares.first().map_or(right, |share| share.1));
+        Ok((alike && got != right)
+            .then(|| format!("every multiprocessor computes {unit} wrongly: {got:08x}, not {right:08x}")))
+    }
+
     /// Rounds that take at least `target` milliseconds, a power of two.
     fn rounds(&self, target: f64) -> Result<u32, Trouble> {
         let mut rounds = 1;
@@ -74,8 +93,11 @@ fn row(shares: &[(u32, u32, u64)]) -> String {
 pub(super) fn agree(run: &mut Run<'_>) -> Result<(), Trouble> {
     let seeds = run.pick([2, 4, 16, 64]);
     let target = run.pick([0.5, 2.0, 5.0, 10.0]);
+    let mut untrue = Vec::new();
     for (part, burn) in Burn::ALL.into_iter().enumerate() {
+        run.progress(part as f64 / 4.0, burn.name());
         let fire = Fire::new(run.gpu, burn)?;
+        untrue.extend(fire.untrue()?);
         let rounds = fire.rounds(target)?;
         let mut best = vec![f64::INFINITY; run.gpu.sms as usize];
         for seed in 0..seeds {
@@ -95,7 +117,10 @@ pub(super) fn agree(run: &mut Run<'_>) -> Result<(), Trouble> {
         }
         run.series(Metric::cost(cycles_of(burn), Unit::Count), best, 0);
     }
-    Ok(())
+    if untrue.is_empty() {
+        return Ok(());
+    }
+    Err(Trouble::Failed(format!("GPU {}: {}", run.gpu.index, untrue.join("; "))))
 }
 
 const fn cycles_of(burn: Burn) -> &'static str {
@@ -111,6 +136,7 @@ const fn cycles_of(burn: Burn) -> &'static str {
 pub(super) fn load(run: &mut Run<'_>) -> Result<(), Trouble> {
     let time = Duration::from_secs_f64(run.pick([0.4, 10.0, 60.0, 240.0]));
     for (part, burn) in Burn::ALL.into_iter().enumerate() {
+        run.progress(part as f64 / 4.0, burn.name());
         let fire = Fire::new(run.gpu, burn)?;
         let rounds = fire.rounds(run.pick([2.0, 10.0, 50.0, 100.0]))?;
         let (begun, share) = (Instant::now(), if burn == Burn::Mma { 0.7 } else { 0.1 });

@@ -11,6 +11,7 @@ mod stream;
 use muster_wire::{Frame, Profile};
 
 use crate::driver::{Gpu, Trouble};
+use crate::health::Watch;
 use run::Run;
 
 /// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
@@ -32,5 +33,10 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
     let (name, body) = found.ok_or_else(|| Trouble::NotRun(format!("this worker has no benchmark called '{name}'")))?;
     let mut run = Run::new(name, gpu, profile, say);
     run.introduce();
-    body(&mut run)
+    let watch = Watch::start(&gpu.uuid);
+    let done = body(&mut run);
+    if let Some(watch) = watch {
+        run.fact("health", watch.end());
+    }
+    done
 }

@@ -1,4 +1,4 @@
-//! Which GPUs the bus, the driver and the device files know of. What only NVML tells is not read here.
+//! Which GPUs the bus, the driver and the device files know of, and what NVIDIA's management library tells of them.
 
 use muster_wire::Reading;
 
@@ -29,6 +29,9 @@ pub(super) fn look(root: &Root, facts: &mut Facts) {
             let value = information.as_ref_reading().and_then(|text| value(text, line));
             facts.text(&format!("gpu.{name}.{key}"), value);
         }
+    }
+    if root.is_system() {
+        facts.extend(crate::gpu::health());
     }
 }
 

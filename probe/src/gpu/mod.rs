@@ -8,12 +8,18 @@ mod program;
 mod team;
 mod worker;
 
-use muster_wire::{Datum, Frame, Outcome, Reading};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use muster_wire::{Datum, Fact, Frame, Outcome, Profile, Reading};
 
 use crate::bench::Context;
 use crate::steps::Halt;
 use program::Program;
 use team::Team;
+
+/// The driver has to answer simple questions within this time.
+const ANSWER: Duration = Duration::from_secs(8);
 
 /// Whether `name` is the worker's business.
 pub(crate) fn knows(name: &str) -> bool {
@@ -30,12 +36,13 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
     // Copies share the way to the host, so one GPU at a time is asked for them.
     let waves: Vec<Vec<usize>> =
         if name == "gpu-copy-bw" { (0..count).map(|gpu| vec![gpu]).collect() } else { vec![(0..count).collect()] };
+    let limit = if context.profile == Profile::Smoke { Duration::from_secs(12) } else { Duration::from_secs(60) };
     let mut troubles = Vec::new();
     for wave in waves {
         let arguments =
             |gpu: usize| ["run", name, context.profile.name(), &gpu.to_string()].map(str::to_owned).to_vec();
         let work = wave.into_iter().map(|gpu| (gpu, arguments(gpu))).collect();
-        troubles.extend(Team::start(&program, work).listen(context)?);
+        troubles.extend(Team::start(&program, work).listen(limit, context)?);
     }
     judge(count, troubles)
 }
@@ -50,11 +57,40 @@ fn count(program: &Program, context: &mut Context<'_>) -> Result<usize, Halt> {
         }
     };
     let mut quiet = Context { emit: &mut emit, ..*context };
-    let asked = Team::start(program, vec![(0, vec!["count".to_owned()])]).listen(&mut quiet)?;
-    match asked.into_iter().next() {
-        None => Ok(count),
-        Some((_, outcome)) => Err(halt(outcome)),
-    }
+    ask(program, "count", &mut quiet)?;
+    Ok(count)
+}
+
+/// Starts one worker that asks the driver.
+fn ask(program: &Program, what: &str, context: &mut Context<'_>) -> Result<(), Halt> {
+    let asked = Team::start(program, vec![(0, vec![what.to_owned()])]).listen(ANSWER, context)?;
+    asked.into_iter().next().map_or(Ok(()), |(_, outcome)| Err(halt(outcome)))
+}
+
+/// What NVIDIA's management library tells of every GPU, and whether it could be asked: `nvml` is absent without a GPU or
+/// without the library.
+pub(crate) fn health() -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let mut emit = |frame: Frame| {
+        if let Frame::Facts(told) = frame {
+            facts.extend(told.facts);
+        }
+    };
+    let stop = AtomicBool::new(false);
+    let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, emit: &mut emit };
+    let asked = if node::has_gpu() {
+        Program::new().map_err(Halt::NotRun).and_then(|program| ask(&program, "health", &mut context))
+    } else {
+        Err(Halt::NotApplicable(String::new()))
+    };
+    let reading = match asked {
+        Ok(()) => Reading::Value(Datum::Flag(true)),
+        Err(Halt::Failed(why)) => Reading::Failed(why),
+        Err(Halt::Denied(_)) => Reading::Denied,
+        Err(_) => Reading::Absent,
+    };
+    facts.push(Fact { key: "nvml".to_owned(), reading, unit: None });
+    facts
 }
 
 /// What is said of the benchmark when each GPU has ended: the worst of them, and which.

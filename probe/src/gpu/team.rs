@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use muster_wire::{Frame, Outcome, Profile, Progress};
+use muster_wire::{Frame, Outcome, Progress};
 
 use super::program::Program;
 use super::worker::{self, News};
@@ -47,12 +47,8 @@ impl Team {
         Self { members: work.into_iter().map(member).collect(), news }
     }
 
-    /// Hears all of them out; the GPUs that did not end well.
-    pub(super) fn listen(mut self, context: &mut Context<'_>) -> Result<Vec<(usize, Outcome)>, Halt> {
-        let limit = match context.profile {
-            Profile::Smoke => Duration::from_secs(12),
-            _ => Duration::from_secs(60),
-        };
+    /// Hears all of them out, each for as long as it gets on with its work within `limit`; the GPUs that did not end well.
+    pub(super) fn listen(mut self, limit: Duration, context: &mut Context<'_>) -> Result<Vec<(usize, Outcome)>, Halt> {
         while self.members.iter().any(|member| member.ended.is_none()) {
             match self.news.recv_timeout(TICK) {
                 Ok((gpu, News::Said(frame))) => self.take(gpu, frame, context),

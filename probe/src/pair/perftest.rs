@@ -146,7 +146,9 @@ impl Running {
         let mut command = Command::new(PROGRAM);
         command.args(["-d", &device, "-i", &port, "-p", &tcp.to_string(), "-s", MESSAGE, "-F", "--report_gbits"]);
         command.args(["-D", &seconds.to_string()]);
-        gid.iter().for_each(|gid| drop(command.args(["-x", gid])));
+        if let Some(gid) = &gid {
+            command.args(["-x", gid]);
+        }
         command.args(peer.map(|peer| peer.to_string()));
         let failed = |e: std::io::Error| Halt::Failed(format!("cannot start {PROGRAM}: {e}"));
         let mut child = command

@@ -130,7 +130,7 @@ pub const COLLECTORS: &[Collector] = &[
     Collector { name: "process", about: "services, zombies, stuck processes, limits of the login" },
     Collector { name: "infiniband", about: "adapters, ports, rates, error counters, firmware" },
     Collector { name: "pcie", about: "links of GPUs, adapters and disks, their errors, address translation" },
-    Collector { name: "gpu", about: "GPUs on the bus, in the driver and as device files" },
+    Collector { name: "gpu", about: "GPUs on the bus, in the driver and as device files; their health by NVML" },
     Collector { name: "load", about: "load average, foreign processes, pressure" },
     Collector { name: "kernel-log", about: "tail of the kernel log" },
 ];

@@ -28,6 +28,8 @@ pub enum Unit {
     Ratio,
     /// A plain number.
     Count,
+    /// Watts.
+    Watts,
 }
 
 impl Unit {
@@ -45,6 +47,7 @@ impl Unit {
             Self::Celsius => "°C",
             Self::Ratio => "",
             Self::Count => "",
+            Self::Watts => "W",
         }
     }
 

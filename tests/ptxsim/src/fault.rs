@@ -39,11 +39,13 @@ pub struct Faults {
     pub hang: Vec<String>,
     /// The device falls off the bus when it is to run its n-th kernel, first is 1.
     pub lost_after: Option<u64>,
+    /// No memory is given out, whatever is said to be free.
+    pub full: bool,
 }
 
 impl Faults {
     /// One fault from its words, such as `flip sm=5 unit=mma bit=12 every=100`, `slow sm=7 factor=1.05`,
-    /// `stuck offset=0x1000 bit=3 value=1`, `hang kernel=burn_mma` or `lost after=10`.
+    /// `stuck offset=0x1000 bit=3 value=1`, `hang kernel=burn_mma`, `lost after=10` or `full`.
     ///
     /// # Errors
     /// With a sentence about the first word that is not understood.
@@ -80,7 +82,8 @@ impl Faults {
             }
             "hang" => self.hang.push(field("kernel")?.to_owned()),
             "lost" => self.lost_after = Some(number("after")?),
-            other => return Err(format!("no fault '{other}': flip, slow, stuck, hang or lost")),
+            "full" => self.full = true,
+            other => return Err(format!("no fault '{other}': flip, slow, stuck, hang, lost or full")),
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Which checks there are.
 
-use super::{Check, cpu, disk, gpu, host, infiniband, kernel_log, memory, nic, pcie, process, time};
+use super::{Check, cpu, disk, gpu, gpu_health, host, infiniband, kernel_log, memory, nic, pcie, process, time};
 
 /// Areas in the order of lists, each with its checks.
 const ALL: &[(&str, &[Check])] = &[
@@ -15,6 +15,7 @@ const ALL: &[(&str, &[Check])] = &[
     ("infiniband", infiniband::CHECKS),
     ("pcie", pcie::CHECKS),
     ("gpu", gpu::CHECKS),
+    ("gpu", gpu_health::CHECKS),
 ];
 
 /// Names of the areas; each names all its checks.

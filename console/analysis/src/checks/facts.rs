@@ -118,6 +118,19 @@ impl<'a> NodeFacts<'a> {
         }
     }
 
+    /// Texts of whoever told them whose keys begin and end so: who, what stands between, and the text.
+    pub fn texts(&self, prefix: &'a str, suffix: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+        self.looks.iter().flat_map(move |(who, look)| {
+            let who = *who;
+            look.facts.iter().filter_map(move |(key, reading)| match reading {
+                Reading::Value(Datum::Text(text)) => {
+                    Some((who, key.strip_prefix(prefix)?.strip_suffix(suffix)?, text.as_str()))
+                }
+                _ => None,
+            })
+        })
+    }
+
     /// What stands between `prefix` and `suffix` in the keys of `collector`: the interfaces, for `("", ".mtu")`.
     #[must_use]
     pub fn instances(&self, collector: &str, prefix: &str, suffix: &str) -> Vec<&'a str> {

@@ -5,7 +5,7 @@ use super::{Check, Gap, NodeFacts, Policy, Severity};
 
 /// What an Xid asks for (AWS's tiers for driver r590; AzNHC's list where it is stricter).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Tier {
+pub(super) enum Tier {
     /// The application's own fault.
     Application,
     /// To be watched.
@@ -18,7 +18,7 @@ enum Tier {
     Isolate,
 }
 
-const fn tier(code: u32) -> Tier {
+pub(super) const fn tier(code: u32) -> Tier {
     match code {
         54 | 165 => Tier::Isolate,
         79 | 151 | 168 => Tier::Reboot,

@@ -9,6 +9,7 @@ mod disk;
 mod evaluate;
 mod facts;
 mod gpu;
+mod gpu_health;
 mod host;
 mod infiniband;
 mod kernel_log;

@@ -3,29 +3,29 @@
 use std::collections::BTreeSet;
 
 use muster_analysis::network::Topology;
+use muster_analysis::network::schedule::Pair;
 use muster_playbook::report::{PairsReport, SURE};
 
 /// Rounds, `most` at most, over the pairs that would decide what `report` leaves open; no node is twice in one. The most
 /// useful pairs are in the last, so that the rounds are taken from the end.
-pub(super) fn rounds(report: &PairsReport, topology: &Topology, most: usize) -> Vec<Vec<(u32, u32)>> {
+pub(super) fn rounds(report: &PairsReport, topology: &Topology, most: usize) -> Vec<Vec<Pair>> {
     let doubtful = report.suspects.iter().any(|suspect| suspect.found.confidence < SURE);
     if !doubtful && report.undecided.is_empty() {
         return Vec::new();
     }
-    let mut rounds: Vec<(Vec<(u32, u32)>, BTreeSet<u32>)> = vec![Default::default(); most];
+    let mut rounds: Vec<Vec<Pair>> = vec![Vec::new(); most];
     let mut met = BTreeSet::new();
     for [a, b] in &report.next_pairs {
         let (Some(a), Some(b)) = (topology.endpoint(a), topology.endpoint(b)) else { continue };
         if a == b || !met.insert((a.min(b), a.max(b))) {
             continue;
         }
-        let free = rounds.iter_mut().find(|(_, busy)| !busy.contains(&a) && !busy.contains(&b));
-        if let Some((pairs, busy)) = free {
+        let apart = |(c, d): &Pair| [a, b].iter().all(|node| node != c && node != d);
+        if let Some(pairs) = rounds.iter_mut().find(|pairs| pairs.iter().all(apart)) {
             pairs.push((a, b));
-            busy.extend([a, b]);
         }
     }
-    rounds.into_iter().rev().map(|(pairs, _)| pairs).filter(|pairs| !pairs.is_empty()).collect()
+    rounds.into_iter().rev().filter(|pairs| !pairs.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -68,8 +68,9 @@ impl Rounds {
 
     /// Tells what a round gave. Uplinks are named as the visits' records do; of several rails the worst counts.
     pub(super) fn visited(&mut self, topology: &Topology, records: &[Record]) {
+        type Seen<'a> = (Option<f64>, Option<&'a str>);
         let Self::Adaptive(scan) = self else { return };
-        let mut worst: BTreeMap<(u32, u32), (Option<f64>, Option<&str>)> = BTreeMap::new();
+        let mut worst: BTreeMap<(u32, u32), Seen<'_>> = BTreeMap::new();
         for record in records {
             let dst = keep::receiver(record).and_then(|dst| topology.endpoint(dst));
             let (Some(src), Some(dst)) = (topology.find(&record.node), dst) else { continue };

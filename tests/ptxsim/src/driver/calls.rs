@@ -72,10 +72,15 @@ pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, length: c_int, _devi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) -> Code {
+    // SAFETY: passed on from the caller.
+    unsafe { give(uuid, self::uuid(device as usize)) }
+}
+
+/// Identity of a device.
+pub(super) fn uuid(device: usize) -> [u8; 16] {
     let mut bytes = *b"muster-ptxsim-00";
     bytes[15] = b'0' + device as u8;
-    // SAFETY: passed on from the caller.
-    unsafe { give(uuid, bytes) }
+    bytes
 }
 
 #[unsafe(no_mangle)]
@@ -86,11 +91,10 @@ pub unsafe extern "C" fn cuDeviceGetUuid(uuid: *mut [u8; 16], device: c_int) -> 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _device: c_int) -> Code {
-    let sms = state().config.sms as c_int;
+    let config = &state().config;
     let answer = match attribute {
-        // Threads of a block; few, because each is interpreted.
-        1 => 256,
-        16 => sms,
+        1 => config.threads as c_int,
+        16 => config.sms as c_int,
         // A capability that no machine code is shipped for: the PTX is loaded.
         75 => 12,
         76 => 9,
@@ -234,7 +238,11 @@ pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(at: *mut u64, size: usize) -> Code {
-    match state().card().device.memory.allocate(size as u64) {
+    let mut state = state();
+    if state.card().device.faults.full {
+        return OUT_OF_MEMORY;
+    }
+    match state.card().device.memory.allocate(size as u64) {
         // SAFETY: passed on from the caller.
         Some(address) => unsafe { give(at, address) },
         None => OUT_OF_MEMORY,

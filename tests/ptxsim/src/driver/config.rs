@@ -1,5 +1,7 @@
 //! What the simulated node has, from a few lines of text.
 
+use std::collections::BTreeMap;
+
 use crate::fault::Faults;
 
 /// Devices and how the driver behaves.
@@ -9,6 +11,8 @@ pub struct Config {
     pub devices: usize,
     /// Multiprocessors of each.
     pub sms: u32,
+    /// Most threads of a block. Few, because each is interpreted.
+    pub threads: u32,
     /// Bytes of memory of each.
     pub memory: u64,
     /// Clock of each, kHz. Slow, so that little work takes as much time as a benchmark asks for.
@@ -19,27 +23,59 @@ pub struct Config {
     pub version: i32,
     /// What `cuInit` answers.
     pub init: i32,
+    /// What the management library answers when it is started.
+    pub nvml: i32,
     /// Faults, by device.
     pub faults: Vec<(usize, Faults)>,
+    /// Device, sensor of the management library, what it shows, by how much that grows with every look.
+    pub sensors: Vec<(usize, String, u64, u64)>,
 }
+
+/// Sensors of a good device under load: an H200 as its data sheet has it, powers in milliwatts, clocks in MHz.
+const SENSORS: [(&str, u64); 20] = [
+    ("temperature", 58),
+    ("power", 612_000),
+    ("power_limit", 700_000),
+    ("clock", 1980),
+    ("clock_most", 1980),
+    ("clock_memory", 3201),
+    ("throttle", 0),
+    ("ecc_corrected", 0),
+    ("ecc_uncorrected", 0),
+    ("remap_corrected", 0),
+    ("remap_uncorrected", 0),
+    ("remap_pending", 0),
+    ("remap_failed", 0),
+    ("pcie_generation", 5),
+    ("pcie_generation_most", 5),
+    ("pcie_width", 16),
+    ("pcie_width_most", 16),
+    ("replays", 0),
+    ("nvlinks", 18),
+    ("nvlinks_down", 0),
+];
 
 impl Default for Config {
     fn default() -> Self {
         Self {
             devices: 1,
             sms: 6,
+            threads: 256,
             memory: 20 << 20,
             clock_khz: 200.0,
             bandwidth: 1e9,
             version: 12_020,
             init: 0,
+            nvml: 0,
             faults: Vec::new(),
+            sensors: Vec::new(),
         }
     }
 }
 
 impl Config {
-    /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999` and `gpu 3 flip sm=5 unit=mma bit=12 every=9`.
+    /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
+    /// `gpu 3 sensor temperature 91` and `gpu 3 sensor ecc_corrected 0 by 2`.
     ///
     /// # Errors
     /// With the number of the first line that is not understood.
@@ -60,11 +96,17 @@ impl Config {
             [] => {}
             ["devices", n] => self.devices = number(n)?,
             ["sms", n] => self.sms = number(n)?,
+            ["threads", n] => self.threads = number(n)?,
             ["memory", n] => self.memory = number(n)?,
             ["clock_khz", n] => self.clock_khz = number(n)?,
             ["bandwidth", n] => self.bandwidth = number(n)?,
             ["driver", n] => self.version = number(n)?,
             ["init", n] => self.init = number(n)?,
+            ["nvml", n] => self.nvml = number(n)?,
+            ["gpu", index, "sensor", name, value] => self.sense(number(index)?, name, (number(value)?, 0)),
+            ["gpu", index, "sensor", name, value, "by", step] => {
+                self.sense(number(index)?, name, (number(value)?, number(step)?));
+            }
             ["gpu", index, fault @ ..] => {
                 let index = number(index)?;
                 let known = self.faults.iter().position(|(at, _)| *at == index);
@@ -79,6 +121,17 @@ impl Config {
         Ok(())
     }
 
+    fn sense(&mut self, device: usize, name: &str, (value, step): (u64, u64)) {
+        self.sensors.push((device, name.to_owned(), value, step));
+    }
+
+    /// What the sensors of one device show, and by how much that grows.
+    pub(crate) fn sensors_of(&self, device: usize) -> BTreeMap<String, (u64, u64)> {
+        let own = self.sensors.iter().filter(|(at, ..)| *at == device);
+        let usual = SENSORS.iter().map(|(name, value)| ((*name).to_owned(), (*value, 0)));
+        usual.chain(own.map(|(_, name, value, step)| (name.clone(), (*value, *step)))).collect()
+    }
+
     /// Faults of one device.
     #[must_use]
     pub fn faults_of(&self, device: usize) -> Faults {
@@ -90,8 +143,9 @@ impl Config {
     /// # Errors
     /// When that file is not understood.
     pub(crate) fn beside_library() -> Result<Self, String> {
+        let ours = |path: &&str| path.contains("/libcuda.so") || path.contains("/libnvidia-ml.so");
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-        let library = maps.lines().filter_map(|l| l.split_whitespace().last()).find(|p| p.contains("/libcuda.so"));
+        let library = maps.lines().filter_map(|l| l.split_whitespace().last()).find(ours);
         let file = library.map(|path| std::path::Path::new(path).with_file_name("libcuda.conf"));
         file.and_then(|path| std::fs::read_to_string(path).ok())
             .map_or_else(|| Ok(Self::default()), |text| Self::parse(&text))

@@ -5,6 +5,7 @@
 mod calls;
 mod config;
 mod errors;
+mod nvml;
 mod state;
 
 pub use config::Config;

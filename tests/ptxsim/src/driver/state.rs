@@ -1,5 +1,6 @@
 //! What the driver remembers: devices with their clocks, modules, events.
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::config::Config;
@@ -22,6 +23,8 @@ pub(super) struct Card {
     /// A kernel that does not end runs on it.
     pub(super) hangs: bool,
     launches: u64,
+    /// What the management library shows, and by how much that grows each time it is asked.
+    pub(super) sensors: BTreeMap<String, (u64, u64)>,
 }
 
 pub(super) struct State {
@@ -57,6 +60,7 @@ impl State {
             broken: None,
             hangs: false,
             launches: 0,
+            sensors: config.sensors_of(index),
         };
         let cards = (0..config.devices).map(card).collect();
         Self { config, cards, kernels: Vec::new(), modules: Vec::new(), events: Vec::new(), current: 0 }
@@ -64,6 +68,14 @@ impl State {
 
     pub(super) fn card(&mut self) -> &mut Card {
         &mut self.cards[self.current]
+    }
+
+    /// What a sensor of a card shows now.
+    pub(super) fn sense(&mut self, card: usize, name: &str) -> Option<u64> {
+        let (value, step) = self.cards.get_mut(card)?.sensors.get_mut(name)?;
+        let now = *value;
+        *value += *step;
+        Some(now)
     }
 
     /// Loads PTX; machine code is for other devices than these.

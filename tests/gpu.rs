@@ -1,0 +1,174 @@
+//! GPUs on real OpenSSH nodes: the pushed probe, its worker, the real kernels, and a driver library that executes them on
+//! the CPU. Each fault is found and named with its GPU and part, and nobody else is blamed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+use muster_tests::{Fleet, Options, Ran, is_root, skip};
+use serde_json::Value;
+
+/// Interpreted kernels are slow, so the simulated GPUs are small; they are eight to a node.
+const EIGHT: &str = "devices 8\nsms 4\nthreads 32\nmemory 9437184\n";
+
+/// What a node has.
+enum Has {
+    /// GPUs with these settings beside those of all.
+    Gpus(&'static str),
+    /// A GPU on the bus and no driver's library.
+    NoLibrary,
+    /// A file by the library's name that is none.
+    Garbage,
+    /// No GPU.
+    Nothing,
+}
+
+/// Node, what it has, its state, and what is said of it when its multiprocessors are looked at.
+const NODES: [(&str, Has, &str, &[&str]); 10] = [
+    ("n001", Has::Gpus(""), "pass", &[]),
+    (
+        "n002",
+        Has::Gpus("gpu 3 flip sm=2 unit=mma bit=12 every=50\ngpu 7 sensor xid 79\n"),
+        "fail",
+        &[
+            "sm-sdc: GPU 3: multiprocessor 2 computes wrong bits (bf16-mma: 4 of 4 runs), 3 others agree",
+            "gpu-xid: GPU 7: Xid 79 during sm-sdc: the node wants a reboot",
+        ],
+    ),
+    (
+        "n003",
+        Has::Gpus("gpu 5 slow sm=1 factor=1.02\ngpu 0 sensor throttle 64\n"),
+        "fail",
+        &[
+            "sm-sdc: GPU 5: multiprocessor 1 takes 2.0 % more cycles than 3 others",
+            "gpu-throttle: GPU 0: hardware thermal slowdown during sm-sdc",
+        ],
+    ),
+    (
+        "n004",
+        // Two pages are looked at; byte 0x105 of page 1 is the second of word 65.
+        Has::Gpus("memory 17825792\ngpu 6 stuck offset=0x200105 bit=3 value=1\ngpu 6 sensor ecc_uncorrected 0 by 2\n"),
+        "fail",
+        &["gpu-ecc-growth: GPU 6: 2 uncorrected memory errors during sm-sdc"],
+    ),
+    (
+        "n005",
+        Has::Gpus("gpu 1 hang kernel=burn_imad\n"),
+        "fail",
+        &["sm-sdc failed: GPU 1: hang: no progress for 12 s after 'GPU 1: imad'", "(1 of 8 GPUs)"],
+    ),
+    ("n006", Has::NoLibrary, "unknown", &["sm-sdc did not run: no NVIDIA driver library: libcuda.so.1: "]),
+    (
+        "n007",
+        Has::Gpus("driver 11040\n"),
+        "unknown",
+        &["sm-sdc did not run: the NVIDIA driver is too old: it knows CUDA 11.4, 12.0 is needed"],
+    ),
+    (
+        "n008",
+        Has::Gpus("init 803\n"),
+        "fail",
+        &["sm-sdc failed: cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: system has unsupported display driver"],
+    ),
+    ("n009", Has::Garbage, "fail", &["sm-sdc failed: the NVIDIA driver library does not load: ", "too short"]),
+    ("n010", Has::Nothing, "pass", &[]),
+];
+
+/// What is said of the node with the stuck bit when its memory is looked at.
+const MEMORY: [&str; 2] = [
+    "gpu-memory-map: GPU 6: page 1 of memory does not keep bit 11 of word 65",
+    "gpu-ecc-growth: GPU 6: 2 uncorrected memory errors during gpu-memory-map",
+];
+
+/// Those of the area `gpu` that ask more than what the bus and the kernel know, which nobody simulates.
+const CHECKS: &str = "\"gpu-nvml\", \"gpu-remap\", \"gpu-throttle\", \"gpu-ecc-growth\", \"gpu-xid\"";
+
+/// The step `id` of the playbook `build-out` at the smallest profile, behind a look and a benchmark that needs no GPU.
+fn book(id: &str) -> String {
+    let build_out = include_str!("../playbooks/build-out.toml");
+    let step = build_out.split("[[steps]]").find(|step| step.contains(&format!("id = \"{id}\""))).unwrap();
+    let step = step.split("\n\n").next().unwrap();
+    format!(
+        "name = \"{id}\"\ntitle = \"GPUs of build-out\"\nprofile = \"smoke\"\n\
+         [[steps]]\nid = \"look\"\ncheck = [{CHECKS}]\nrun = [\"cpu-dispatch\"]\n[[steps]]{step}\n"
+    )
+}
+
+fn scan(fleet: &Fleet, step: &str, nodes: &[&str]) -> Ran {
+    let path = fleet.path(step);
+    std::fs::write(&path, book(step)).unwrap();
+    // One at a time, as they share this machine's cores; no figure of the CPUs is different enough to accuse a node.
+    let words = ["run", &path, "--fan-out", "1", "--alpha", "0.001", "--json", "--new"];
+    fleet.console().run(&[&words[..], nodes].concat()).unwrap()
+}
+
+#[test]
+fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
+    if !is_root() {
+        return skip("every_broken_gpu_is_named", "needs root for namespaces");
+    }
+    let mut fleet = Fleet::up(Options { nodes: NODES.len() as u8 }).unwrap();
+    prepare(&mut fleet);
+    let ran = scan(&fleet, "gpu-parts", &[]);
+    let report = ran.json().unwrap();
+    let wrong: Vec<String> =
+        NODES.iter().filter_map(|(node, _, state, words)| complaint(&report, node, state, words)).collect();
+    assert!(wrong.is_empty(), "{}\n{}", wrong.join("\n"), ran.err);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert_eq!(gpus(&report, "n001"), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(gpus(&report, "n005"), [0, 2, 3, 4, 5, 6, 7], "a hang takes nothing from the others");
+    assert_eq!(gpus(&report, "n010"), [0; 0]);
+
+    let ran = scan(&fleet, "gpu-memory", &["-w", "n004"]);
+    let report = ran.json().unwrap();
+    assert_eq!(complaint(&report, "n004", "fail", &MEMORY), None, "{}", ran.err);
+    let pages = of(&report, "n004")["reasons"].to_string().matches("of memory does not keep").count();
+    assert_eq!(pages, 1, "seven GPUs keep what is written");
+}
+
+fn prepare(fleet: &mut Fleet) {
+    let library = driver();
+    for (name, has, ..) in &NODES {
+        let node = fleet.node(name);
+        match has {
+            Has::Gpus(settings) => node.drive_gpus(&library, &format!("{EIGHT}{settings}")).unwrap(),
+            Has::Garbage => node.drive_gpus(b"no library", "").unwrap(),
+            Has::NoLibrary => node.gpu_on_the_bus().unwrap(),
+            Has::Nothing => {}
+        }
+    }
+    // The worker is carried in memory, and in a file where that is not allowed.
+    fleet.node("n003").forbid_memory_execution().unwrap();
+}
+
+/// The driver library that cargo built beside the dependencies of this test.
+fn driver() -> Vec<u8> {
+    let built = std::env::current_exe().unwrap().parent().unwrap().join("libmuster_ptxsim.so");
+    std::fs::read(&built).unwrap_or_else(|why| panic!("{}: {why}", built.display()))
+}
+
+/// What is wrong in the report about one node.
+fn complaint(report: &Value, node: &str, state: &str, words: &[&str]) -> Option<String> {
+    let found = of(report, node);
+    let reasons = found["reasons"].as_array().unwrap();
+    let told = |word: &&str| reasons.iter().any(|reason| reason.as_str().unwrap().contains(*word));
+    let about_gpus = reasons.iter().any(|reason| reason.as_str().unwrap().contains("GPU"));
+    // A machine may be too noisy to let a healthy node pass; it must never accuse one.
+    let right = match state {
+        "pass" => found["state"] != "fail" && !about_gpus,
+        state => found["state"] == state && words.iter().all(told),
+    };
+    (!right).then(|| format!("{node} is to be {state} for {words:?}, and is {}: {reasons:#?}", found["state"]))
+}
+
+fn of<'a>(report: &'a Value, node: &str) -> &'a Value {
+    report["nodes"].as_array().unwrap().iter().find(|n| n["node"] == node).unwrap()
+}
+
+/// GPUs of `node` whose multiprocessors were measured to the end.
+fn gpus(report: &Value, node: &str) -> Vec<u32> {
+    let verdicts = of(report, node)["verdicts"].as_array().unwrap();
+    let measured = verdicts.iter().filter(|v| v["value"].is_number());
+    let metric = measured.filter_map(|v| v["metric"].as_str()?.strip_prefix("sm-sdc/imad-cycles:"));
+    let mut gpus: Vec<u32> = metric.map(|gpu| gpu.parse().unwrap()).collect();
+    gpus.sort_unstable();
+    gpus
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What muster's kernels do on a machine with NVIDIA GPUs, in one JSON document. Builds nothing, takes less than ten
+# minutes, changes no setting. Needs python3 for the document, and of muster only the probe, which carries all kernels:
+# cargo build --release leaves it in target/probe-static/x86_64-unknown-linux-gnu/probe/.
+#
+#   tests/gpu/h200.sh path/to/muster-probe [h200.json]
+#
+# PROFILE=smoke is for simulated drivers. Exit codes: 0 all is as expected, 2 something is not, 64 not understood.
+set -uo pipefail
+[ $# -ge 1 ] && [ -x "$1" ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 64; }
+probe=$(realpath "$1") out=${2:-h200.json} profile=${PROFILE:-quick}
+dir=$(mktemp -d) && trap 'rm -rf "$dir"' EXIT
+begin=$SECONDS
+
+# step NAME SECONDS COMMAND...: its output as NAME.json, its exit code as NAME.rc; nothing once nine minutes are over
+step() {
+    local name=$1 limit=$2 left=$((540 - (SECONDS - begin))); shift 2
+    [ "$left" -gt 0 ] || { echo "h200.sh: no time left for $name" >&2; return; }
+    echo "h200.sh: $name, $((SECONDS - begin)) s" >&2
+    timeout -k 5 "$((limit < left ? limit : left))" "$@" > "$dir/$name.json" 2> "$dir/$name.err"
+    echo $? > "$dir/$name.rc"
+}
+measure() {
+    local name=$1 limit=$2; shift 2
+    step "$name" "$limit" "$probe" run "$@" --profile "$profile" --format json
+}
+ladder="kernel-launch gpu-stream gpu-copy-bw gemm-flops"
+
+step inventory 60 "$probe" info --format json
+measure parts 90 sm-sdc gpu-memory-map
+measure first 120 $ladder
+measure second 120 $ladder
+measure burn 60 gpu-burn
+# The driver then takes no machine code, so that what it compiles itself is loaded.
+CUDA_FORCE_PTX_JIT=1 measure fallback 60 sm-sdc
+if command -v compute-sanitizer > /dev/null; then
+    for tool in memcheck racecheck; do
+        step "$tool" 60 compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 \
+            "$probe" run sm-sdc --profile smoke --format json
+    done
+fi
+python3 "$(dirname "$0")/judge.py" "$dir" "$out" "$((SECONDS - begin))"

@@ -1,0 +1,156 @@
+"""What the steps of h200.sh found: one JSON document, one line per finding, exit code 2 when something is not right."""
+
+import datetime
+import json
+import pathlib
+import sys
+
+# From docs/GPU.md: what a good card of the kind shows, by metric without GPU and engine, in units of the wire contract.
+RANGES = {
+    "H200": {
+        "gpu-stream/copy": (4.0e12, 4.8e12),
+        "gpu-stream/read": (4.0e12, 4.8e12),
+        "gpu-stream/triad": (4.0e12, 4.8e12),
+        "gpu-stream/latency": (400, 1000),
+        "gpu-copy-bw/host-to-device": (48e9, 64e9),
+        "gpu-copy-bw/device-to-host": (48e9, 64e9),
+        "kernel-launch/event": (2e3, 10e3),
+        "kernel-launch/wall": (4e3, 20e3),
+        "kernel-launch/call": (1e3, 6e3),
+        "gemm-flops/bf16": (4.0e14, 9.9e14),
+        "gemm-flops/fp32": (2.5e13, 6.7e13),
+        "gemm-flops/fp64": (1.5e13, 6.7e13),
+    },
+    "H100": {
+        "gpu-stream/copy": (2.6e12, 3.35e12),
+        "gpu-copy-bw/host-to-device": (48e9, 64e9),
+        "gpu-copy-bw/device-to-host": (48e9, 64e9),
+        "gemm-flops/bf16": (4.0e14, 9.9e14),
+        "gemm-flops/fp32": (2.5e13, 6.7e13),
+    },
+    "A100": {
+        "gpu-stream/copy": (1.2e12, 2.04e12),
+        "gpu-copy-bw/host-to-device": (21e9, 32e9),
+        "gpu-copy-bw/device-to-host": (21e9, 32e9),
+        "gemm-flops/bf16": (1.8e14, 3.2e14),
+    },
+}
+# Medians of two passes are this close, as the smaller over the larger.
+REPEATABLE = 0.99
+# Units whose results are the same in machine code and in code that the driver compiled.
+EXACT = ("ffma", "dfma", "imad")
+
+
+def value(fact):
+    datum = fact["reading"].get("value") if isinstance(fact["reading"], dict) else None
+    return next(iter(datum.values())) if isinstance(datum, dict) else None
+
+
+class Steps:
+    def __init__(self, folder):
+        self.documents, self.ended = {}, {}
+        for path in sorted(folder.glob("*.rc")):
+            self.ended[path.stem] = int(path.read_text())
+            try:
+                self.documents[path.stem] = json.loads(path.with_suffix(".json").read_text())
+            except ValueError:
+                self.documents[path.stem] = None
+
+    def benchmarks(self, step):
+        return (self.documents.get(step) or {}).get("benchmarks", [])
+
+    def medians(self, step):
+        return {s["metric"]: s["median"] for b in self.benchmarks(step) for s in b["series"] if s["median"]}
+
+    def facts(self, step):
+        return {f["key"]: value(f) for b in self.benchmarks(step) for f in b["facts"] if value(f) is not None}
+
+
+def rows(facts):
+    """Digests of every multiprocessor, by GPU, unit, rounds and seed."""
+    for key, text in facts.items():
+        words = key.split(".")
+        if len(words) == 6 and words[0] == "gpu" and words[2] == "sm":
+            yield tuple(words[i] for i in (1, 3, 4, 5)), [share.split(":")[1] for share in text.split()]
+
+
+def ended(steps):
+    for step in steps.ended:
+        for one in steps.benchmarks(step):
+            done = one["outcome"] == "done"
+            yield f"{step}: {one['benchmark']}", done, "done" if done else json.dumps(one["outcome"])
+    for tool in ("memcheck", "racecheck"):
+        if tool in steps.ended:
+            code = steps.ended[tool]
+            yield f"compute-sanitizer {tool}", code == 0, f"exit code {code}"
+
+
+def multiprocessors(steps):
+    parts, fallback = steps.facts("parts"), steps.facts("fallback")
+    own = dict(rows(parts))
+    for key, digests in own.items():
+        odd = len(set(digests)) > 1
+        if odd:
+            yield f"multiprocessors {'.'.join(key)}", False, "digests differ"
+    yield "multiprocessors", bool(own), f"{len(own)} rows of digests"
+    engines = sorted({text for key, text in fallback.items() if key.endswith(".engine")})
+    if engines and engines != ["own-ptx"]:
+        yield "fallback", True, f"not forced: the driver loaded {engines} all the same"
+        return
+    same = [(key, digests) for key, digests in rows(fallback) if key[1] in EXACT and key in own]
+    wrong = [key for key, digests in same if set(digests) != set(own[key])]
+    yield "fallback", not wrong, f"{len(same)} rows of digests are those of the machine code, {len(wrong)} are not"
+
+
+def pages(steps):
+    for key, text in steps.facts("parts").items():
+        if key.endswith(".pages"):
+            yield key, text.endswith(" bad=0"), text
+
+
+def ranges(steps, card):
+    known = next((limits for name, limits in RANGES.items() if name in card), None)
+    if known is None:
+        yield "ranges", True, f"none are known for {card}"
+        return
+    for metric, median in steps.medians("first").items():
+        limits = known.get(metric.split("@")[0].rsplit(":", 1)[0])
+        if limits:
+            low, high = limits
+            yield f"range {metric}", low <= median <= high, f"{median:.4g}, expected {low:.3g} to {high:.3g}"
+
+
+def repeatability(steps):
+    second = steps.medians("second")
+    for metric, first in steps.medians("first").items():
+        if metric in second:
+            ratio = min(first, second[metric]) / max(first, second[metric])
+            yield f"repeatability {metric}", ratio >= REPEATABLE, f"{ratio:.4f}"
+
+
+def main():
+    steps, out, seconds = Steps(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), int(sys.argv[3])
+    card = next((t for k, t in steps.facts("parts").items() if k.endswith(".name")), "no GPU")
+    found = [*ended(steps), *multiprocessors(steps), *pages(steps), *ranges(steps, card), *repeatability(steps)]
+    looked = {f["key"]: value(f) for c in (steps.documents.get("inventory") or {}).get("collectors", []) for f in c["facts"]}
+    document = {
+        "schema": "muster.gpu-reference",
+        "version": 1,
+        "date": datetime.date.today().isoformat(),
+        "card": card,
+        "driver": looked.get("driver.version"),
+        "seconds": seconds,
+        "findings": [{"name": name, "right": right, "said": said} for name, right, said in found],
+        "medians": {step: steps.medians(step) for step in ("first", "second", "parts", "burn", "fallback")},
+        "facts": {step: steps.facts(step) for step in ("parts", "first", "burn", "fallback")},
+        "nvml": {key: text for key, text in looked.items() if key.startswith("nvml")},
+    }
+    out.write_text(json.dumps(document, indent=1) + "\n")
+    wrong = [(name, said) for name, right, said in found if not right]
+    for name, said in wrong:
+        print(f"WRONG {name}: {said}")
+    print(f"{card}: {len(found) - len(wrong)} of {len(found)} findings are right, {seconds} s, {out}")
+    sys.exit(2 if wrong else 0)
+
+
+main()
