@@ -8,10 +8,13 @@ use serde_json::Value;
 
 const TEST: &str = "a_slow_core_and_a_slow_disk_are_named_by_cbd";
 
-/// `cbd` in its shortest profile. The nodes share this machine's kernel, whose log is nobody's own.
+/// `cbd` in its shortest profile, up to the step after both have left. The nodes share this machine's kernel, whose log is
+/// nobody's own.
 fn book() -> String {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../playbooks/cbd.toml")).unwrap();
-    text.replace("profile = \"quick\"", "profile = \"smoke\"")
+    let whole = text.split("[[steps]]\nid = \"gpu\"").next().unwrap();
+    whole
+        .replace("profile = \"quick\"", "profile = \"smoke\"")
         .replace("idle_s = 30", "idle_s = 1")
         .replace("\"kernel-log\", ", "")
 }
@@ -42,7 +45,6 @@ fn a_slow_core_and_a_slow_disk_are_named_by_cbd() {
             Some(why) => eprintln!("undecided, measured again: {why}"),
             None => {
                 assert_eq!(ran.code, Some(2), "{}", ran.err);
-                assert!(report["alarms"].as_array().is_none_or(Vec::is_empty), "{report}");
                 return left(&report);
             }
         }
@@ -85,10 +87,9 @@ fn left(report: &Value) {
     let expected = [("n003", "parts"), ("n005", "input-output")].map(|(node, step)| (node.to_owned(), step.to_owned()));
     assert_eq!(dropped, expected, "{report}");
     for node in report["nodes"].as_array().unwrap() {
-        let trained =
-            node["verdicts"].as_array().unwrap().iter().any(|verdict| {
-                verdict["metric"].as_str().unwrap().starts_with("train-") && verdict["value"].is_number()
-            });
-        assert_eq!(trained, !matches!(node["node"].as_str(), Some("n003" | "n005")), "{node}");
+        let verdicts = node["verdicts"].as_array().unwrap().iter();
+        let mut later = verdicts.filter(|verdict| verdict["metric"].as_str().unwrap().starts_with("cpu-gemm/"));
+        let stayed = later.any(|verdict| verdict["value"].is_number());
+        assert_eq!(stayed, !matches!(node["node"].as_str(), Some("n003" | "n005")), "{node}");
     }
 }
