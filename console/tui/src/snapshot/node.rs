@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_wire::{Level, MetricId};
 
 use crate::judgement::State;
-use crate::snapshot::Curve;
+use crate::snapshot::{Curve, GpuRow};
 
 /// One node of the fleet.
 #[derive(Clone, Debug)]
@@ -34,8 +34,10 @@ pub struct NodeRow {
     pub facts: Arc<[FactRow]>,
     /// One per metric that applies.
     pub verdicts: Arc<[VerdictRow]>,
-    /// One per check that was asked for, in the order of the checks.
+    /// One per check that was asked for, worst first.
     pub checks: Arc<[CheckRow]>,
+    /// Its GPUs, by number.
+    pub gpus: Arc<[GpuRow]>,
 }
 
 /// What one check says about a node.
@@ -43,6 +45,8 @@ pub struct NodeRow {
 pub struct CheckRow {
     /// Check.
     pub id: &'static str,
+    /// Part of the node it looks at.
+    pub area: &'static str,
     /// Answer.
     pub state: State,
     /// The evidence in one sentence.
@@ -162,8 +166,8 @@ pub struct WorkSeen {
     pub work: String,
     /// When it ended.
     pub at_ms: u64,
-    /// Whether it gave a result.
-    pub succeeded: bool,
+    /// [`State::Pass`] where it gave a result, whatever that was worth.
+    pub ended: State,
 }
 
 /// One metric of a node over stored runs.

@@ -1,13 +1,16 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
+use std::sync::Arc;
+
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
-use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot};
+use crate::synthetic::{DATA, Fleet, empty, error, gpus, loading, snapshot};
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
-use muster_tui::snapshot::Load;
+use muster_tui::snapshot::{Load, NodeRow};
 use muster_tui::{Screen, Snapshot, Theme};
 
 const COLOR: Theme = Theme::new(true, false);
+const ASCII: Theme = Theme::new(false, true);
 
 fn states() -> Vec<(&'static str, Snapshot)> {
     let one = Fleet { nodes: 1, slow: 0, lost_each: 0, running: false };
@@ -47,6 +50,22 @@ fn node_looks_as_stored() {
 }
 
 #[test]
+fn gpus_of_a_node_look_as_stored() {
+    let mut snapshot = snapshot(Fleet { running: false, ..DATA });
+    let with = |node: &Arc<NodeRow>| Arc::new(NodeRow { gpus: gpus(), ..(**node).clone() });
+    snapshot.nodes = snapshot.nodes.iter().map(with).collect();
+    let mut text = String::new();
+    for (theme, size) in [(COLOR, SIZES[0]), (COLOR, SIZES[1]), (COLOR, SIZES[2]), (ASCII, SIZES[1])] {
+        let mut ui = console(&snapshot, theme, size);
+        press(&mut ui, digit(Screen::Node), &snapshot);
+        let keys = [KeyCode::Tab, KeyCode::Tab, KeyCode::Tab, KeyCode::Down, KeyCode::Down, KeyCode::Down];
+        keys.into_iter().for_each(|code| press(&mut ui, code, &snapshot));
+        text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
+    }
+    compare("node-gpus", &text);
+}
+
+#[test]
 fn benchmarks_look_as_stored() {
     look("benchmarks", Screen::Benchmarks, &[]);
 }
@@ -70,7 +89,7 @@ fn selector_looks_as_stored() {
 fn every_pane_of_a_narrow_terminal_looks_as_stored() {
     let snapshot = snapshot(DATA);
     let mut text = String::new();
-    for (screen, panes) in [(Screen::Node, 6), (Screen::Selector, 3), (Screen::Network, 3)] {
+    for (screen, panes) in [(Screen::Node, 7), (Screen::Selector, 3), (Screen::Network, 3)] {
         let mut ui = console(&snapshot, COLOR, (80, 24));
         press(&mut ui, digit(screen), &snapshot);
         for pane in 1..panes {

@@ -1,7 +1,9 @@
 //! One node: what it is, how it was judged, by which numbers, and what it said.
 
+mod checks;
 mod coverage;
 mod draw;
+mod gpus;
 mod keys;
 mod more;
 mod panes;
