@@ -56,7 +56,9 @@ fn read(record: &Record, known: &mut BTreeMap<u32, Known>) {
                 known.entry(index).or_default().measured |= fact.key.starts_with("gpu.");
                 if let Some(row) = Row::parse(&fact.key, text) {
                     let sms = &mut known.entry(index).or_default().sms;
-                    row.shares.iter().filter(|s| s.sm < SMS).for_each(|s| drop(sms.entry(s.sm).or_insert(Sm::Good)));
+                    for share in row.shares.iter().filter(|share| share.sm < SMS) {
+                        sms.entry(share.sm).or_insert(Sm::Good);
+                    }
                 }
                 texts.push((fact.key.as_str(), text.as_str()));
             }

@@ -1,12 +1,10 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
-use std::sync::Arc;
-
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
-use crate::synthetic::{DATA, Fleet, empty, error, gpus, loading, snapshot};
+use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus};
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
-use muster_tui::snapshot::{Load, NodeRow};
+use muster_tui::snapshot::Load;
 use muster_tui::{Screen, Snapshot, Theme};
 
 const COLOR: Theme = Theme::new(true, false);
@@ -51,9 +49,7 @@ fn node_looks_as_stored() {
 
 #[test]
 fn gpus_of_a_node_look_as_stored() {
-    let mut snapshot = snapshot(Fleet { running: false, ..DATA });
-    let with = |node: &Arc<NodeRow>| Arc::new(NodeRow { gpus: gpus(), ..(**node).clone() });
-    snapshot.nodes = snapshot.nodes.iter().map(with).collect();
+    let snapshot = with_gpus(snapshot(Fleet { running: false, ..DATA }));
     let mut text = String::new();
     for (theme, size) in [(COLOR, SIZES[0]), (COLOR, SIZES[1]), (COLOR, SIZES[2]), (ASCII, SIZES[1])] {
         let mut ui = console(&snapshot, theme, size);

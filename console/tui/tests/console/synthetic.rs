@@ -186,8 +186,15 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
     }
 }
 
+/// The same with GPUs in every node.
+pub(crate) fn with_gpus(mut snapshot: Snapshot) -> Snapshot {
+    let with = |node: &Arc<NodeRow>| Arc::new(NodeRow { gpus: gpus(), ..(**node).clone() });
+    snapshot.nodes = snapshot.nodes.iter().map(with).collect();
+    snapshot
+}
+
 /// Eight GPUs of 132 multiprocessors: of number 3 one computes wrong bits and one is slow, number 5 is hot.
-pub(crate) fn gpus() -> Arc<[GpuRow]> {
+fn gpus() -> Arc<[GpuRow]> {
     let sm = |index, sm| match (index, sm) {
         (3, 77) => Sm::Wrong,
         (3, 12) => Sm::Slow,
