@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use muster_tests::{Console, Fabric, Fleet, Options, Ran, no_fabric, skip};
+use muster_tests::{Console, Fabric, Fleet, Options, Ran, no_fabric, no_loss, skip};
 use serde_json::Value;
 
 const FABRIC: Fabric = Fabric { racks: 4, nodes: 4, spines: 2, rate: 100 };
@@ -29,7 +29,7 @@ fn scan(fleet: &Fleet, console: &Console, method: &str) -> (Value, Option<i32>) 
     (ran.json().unwrap_or_else(|e| panic!("{e}: {}", ran.err)), ran.code)
 }
 
-/// When each direction of each pair of the newest scan was measured.
+/// When each direction of each pair of the newest scan was measured in its rounds, without second looks.
 struct Visit {
     ends: [String; 2],
     round: String,
@@ -40,7 +40,7 @@ struct Visit {
 fn visits(console: &Console) -> Vec<Visit> {
     let ran = console.run(&["pairs", "--run", "--visits"]).unwrap();
     let rows = ran.out.lines().skip(1);
-    rows.map(|row| {
+    let visit = |row: &str| {
         let fields: Vec<&str> = row.split(',').collect();
         assert_eq!(fields[6], "done", "{row}");
         let error: f64 = fields[5].parse().unwrap();
@@ -51,8 +51,8 @@ fn visits(console: &Console) -> Vec<Visit> {
             begin_ms: fields[3].parse().unwrap(),
             end_ms: fields[4].parse().unwrap(),
         }
-    })
-    .collect()
+    };
+    rows.map(visit).filter(|visit| visit.round.parse::<usize>().unwrap() < NODES).collect()
 }
 
 #[test]
@@ -134,6 +134,13 @@ const FAULTS: [Fault; 7] =
     [Fault::None, Fault::UplinkRate, Fault::UplinkLoss, Fault::HalfNic, Fault::SlowReceiver, Fault::Dead, Fault::Two];
 
 const METHODS: [&str; 2] = ["full", "bisect"];
+
+/// The faults that can be made here.
+fn faults() -> Vec<Fault> {
+    let Some(why) = no_loss() else { return FAULTS.to_vec() };
+    skip("the fault UplinkLoss", why);
+    FAULTS.into_iter().filter(|fault| !matches!(fault, Fault::UplinkLoss)).collect()
+}
 
 /// Where a fault of this seed is: leaf and spine of an uplink, and a node.
 fn places(seed: u8) -> ((u8, u8), (u8, u8)) {
@@ -226,7 +233,7 @@ fn every_fault_is_named_by_the_full_scan_and_by_the_bisection_with_fewer_pairs()
     }
     let fleet = fleet();
     let console = fleet.console();
-    for (fault, seed) in FAULTS.into_iter().zip(1..) {
+    for (fault, seed) in faults().into_iter().zip(1..) {
         let expected = set(&fleet, fault, seed, true);
         for method in METHODS {
             let (report, code) = told(&fleet, &console, method, fault, &expected);
@@ -252,6 +259,28 @@ fn a_node_that_does_not_answer_is_left_out_and_the_others_are_measured() {
     assert_eq!(code, Some(3), "a node of which nothing is known is no pass");
 }
 
+#[test]
+fn one_slow_nic_of_several_is_named_with_its_rail() {
+    if let Some(why) = no_fabric() {
+        return skip("one_slow_nic_of_several", why);
+    }
+    let mut fleet = Fleet::up(Options { nodes: 8 }).unwrap();
+    fleet.add_rails(8, 2, 100).unwrap();
+    fleet.rail_rate(5, 1, 40).unwrap();
+    let console = fleet.console();
+    let arguments = ["pairs", "--scan", "full", "--profile", "smoke", "--quiet", "--json", "--new"];
+    let expected = BTreeSet::from(["nic n005:rail1".to_owned()]);
+    // A busy machine may leave doubts once.
+    for attempt in 1.. {
+        let report = console.run(&arguments).unwrap().json().unwrap();
+        assert_eq!((report["run"]["rounds"].as_u64(), report["run"]["visits"].as_u64()), (Some(7), Some(56)));
+        if named(&report) == expected {
+            break;
+        }
+        assert!(attempt < 3, "{report:#}\n{}", console.run(&["pairs", "--run", "--csv"]).unwrap().out);
+    }
+}
+
 /// `MUSTER_FAULT=UplinkLoss MUSTER_SEEDS=10 cargo test -p muster-tests --test network -- --ignored --nocapture`
 #[test]
 #[ignore = "half an hour of machine time: counts over many seeds, for docs/NETWORK.md"]
@@ -265,7 +294,7 @@ fn faults_over_many_seeds() {
     let console = fleet.console();
     println!("| fault | method | exact | something else named | undecided | pairs |\n|---|---|---|---|---|---|");
     let only = |name: &str, of: &str| of.contains(&std::env::var(name).unwrap_or_default());
-    for fault in FAULTS.into_iter().filter(|fault| only("MUSTER_FAULT", &format!("{fault:?}"))) {
+    for fault in faults().into_iter().filter(|fault| only("MUSTER_FAULT", &format!("{fault:?}"))) {
         for method in METHODS.into_iter().filter(|method| only("MUSTER_METHOD", method)) {
             let (mut exact, mut wrong, mut undecided, mut pairs) = (0, 0, 0, 0);
             for seed in first..first + seeds {
@@ -275,7 +304,7 @@ fn faults_over_many_seeds() {
                 exact += u32::from(found == expected);
                 wrong += u32::from(!found.is_subset(&expected));
                 undecided += u32::from(!report["undecided"].as_array().unwrap().is_empty());
-                pairs += report["run"]["visits"].as_u64().unwrap();
+                pairs += ["visits", "again"].iter().map(|key| report["run"][key].as_u64().unwrap()).sum::<u64>();
                 let (suspects, run) = (&report["suspects"], &report["run"]);
                 eprintln!(
                     "{fault:?} seed {seed} by {method}: wanted {expected:?}, found {found:?} of {suspects}; {run}"

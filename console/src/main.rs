@@ -50,6 +50,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Criteria(action)) => cli::criteria::run(action, &config),
         Some(Command::Checks(action)) => cli::checks::run(action),
         Some(Command::Pairs(options)) => runtime.block_on(cli::pairs::run(options, &config, &cli.common)),
+        Some(Command::Collective(options)) => runtime.block_on(cli::collective::run(options, &config)),
         Some(Command::Select(options)) => cli::select::run(options, &config),
         Some(Command::Gate(options)) => cli::gate::run(options, &config),
         Some(Command::Model(action)) => cli::model::run(action, &config),

@@ -8,6 +8,7 @@ mod busy;
 mod cli;
 mod clock;
 mod collect;
+mod collective;
 mod exit;
 mod fault;
 mod gate;

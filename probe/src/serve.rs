@@ -14,9 +14,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use muster_wire::{Decoder, Finished, Frame, Hello, Level, Outcome, PROTOCOL, PairOrder, Profile, Request};
+use muster_wire::{
+    CollectiveOrder, Decoder, Finished, Frame, Hello, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
+    Request,
+};
 
 use crate::collect::{LOAD, Root};
+use crate::collective::{self, Waiting};
 use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
 use crate::passes::{self, How};
@@ -42,6 +46,9 @@ enum Job {
     Run(Run),
     /// One of many visits.
     Pair(Box<PairOrder>),
+    /// The port for a collective, and the collective.
+    Listen(ListenOrder),
+    Collective(Box<CollectiveOrder>),
 }
 
 struct Run {
@@ -75,11 +82,13 @@ pub(crate) fn serve() -> ExitCode {
             return ExitCode::from(EARLY);
         }
     };
-    while let Some(job) = wait_for(&jobs, &session.stop) {
+    let mut port = None;
+    while let Some(job) = wait_for(&jobs, &session.stop, &mut port) {
+        let say = &mut |frame| session.out.send(frame, &session.stop);
         match job {
-            Job::Pair(order) => {
-                pair::run(&order, session.stop.flag(), &mut |frame| session.out.send(frame, &session.stop));
-            }
+            Job::Pair(order) => pair::run(&order, session.stop.flag(), say),
+            Job::Listen(order) => port = collective::listen(&order, say),
+            Job::Collective(order) => collective::run(&order, port.take(), session.stop.flag(), say),
             Job::Run(run) => {
                 session.work(&run);
                 break;
@@ -119,12 +128,14 @@ fn hello() -> Hello {
         wall_ns: clock::wall_ns(),
         monotonic_ns: clock::monotonic_ns(),
         pid: std::process::id(),
-        capabilities: Vec::new(),
+        capabilities: pair::perftest::abilities(),
     }
 }
 
-fn wait_for(jobs: &Receiver<Job>, stop: &Stop) -> Option<Job> {
+/// The next job; a port that waited too long for its own is closed meanwhile.
+fn wait_for(jobs: &Receiver<Job>, stop: &Stop, port: &mut Option<Waiting>) -> Option<Job> {
     while !stop.asked() {
+        port.take_if(|port| port.over());
         match jobs.recv_timeout(TICK) {
             Ok(job) => return Some(job),
             Err(RecvTimeoutError::Timeout) => {}
@@ -184,6 +195,12 @@ impl Session {
             }
             Request::Pair(order) => {
                 let _ = jobs.send(Job::Pair(Box::new(order)));
+            }
+            Request::Listen(order) => {
+                let _ = jobs.send(Job::Listen(order));
+            }
+            Request::Collective(order) => {
+                let _ = jobs.send(Job::Collective(Box::new(order)));
             }
             _ => self.out.log(Level::Warn, "a request this probe does not know is ignored", &self.stop),
         }

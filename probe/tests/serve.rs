@@ -284,13 +284,13 @@ fn garbage_is_refused_with_the_code_for_usage() {
 
 #[test]
 fn two_probes_measure_between_them_visit_after_visit_until_told_to_stop() {
-    use muster_wire::{Load, PairOrder, Role, Secret};
+    use muster_wire::{Engine, Load, PairOrder, Role, Secret};
 
     let (mut listener, mut connector) = (Probe::start(), Probe::start());
     listener.send(&MAGIC);
     connector.send(&MAGIC);
     for visit in 1..=2 {
-        let load = Load { streams: 2, duration_ms: 40, sizes: vec![64], round_trips: 10 };
+        let load = Load { streams: 2, duration_ms: 40, sizes: vec![64], round_trips: 10, engine: Engine::Tcp };
         let here = "127.0.0.1".parse().unwrap();
         let order = PairOrder {
             visit,

@@ -27,9 +27,12 @@ pub struct Fabric {
 /// Why such a fabric cannot be made here, if it cannot.
 #[must_use]
 pub fn no_fabric() -> Option<&'static str> {
-    if !is_root() {
-        return Some("needs root for namespaces");
-    }
+    (!is_root()).then_some("needs root for namespaces")
+}
+
+/// Why packets cannot be lost here, if they cannot.
+#[must_use]
+pub fn no_loss() -> Option<&'static str> {
     run(&["nft", "--version"]).is_err().then_some("needs nft for packet loss")
 }
 
@@ -111,6 +114,51 @@ impl Fleet {
         }
         fs::write(self.path("inventory.toml"), inventory)?;
         Ok(fs::write(self.path("routes.csv"), routes)?)
+    }
+
+    /// Gives every node `rails` interfaces `rail0`, `rail1`, … of `rate` Mbit/s, each on a switch of its own, and the inventory
+    /// their addresses.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn add_rails(&mut self, nodes: u8, rails: u8, rate: u32) -> Result<()> {
+        for rail in 0..rails {
+            self.router(&format!("rail{rail}"))?;
+            let switch = self.netns(&format!("rail{rail}"));
+            inside(&switch, "ip link add br0 type bridge && ip link set br0 up")?;
+            for index in 1..=nodes {
+                let (node, port, nic) =
+                    (self.netns(&format!("n{index:03}")), format!("p{index}"), format!("rail{rail}"));
+                run(&[
+                    "ip", "-n", &switch, "link", "add", &port, "type", "veth", "peer", "name", &nic, "netns", &node,
+                ])?;
+                run(&["ip", "-n", &switch, "link", "set", &port, "master", "br0", "up"])?;
+                let script = format!(
+                    "ip addr add 10.{}.1.{index}/16 dev {nic} && ip link set {nic} up && \
+                     sysctl -qw net.ipv4.tcp_limit_output_bytes=65536",
+                    82 + rail
+                );
+                inside(&node, &script)?;
+                self.rail_rate(index, rail, rate)?;
+            }
+        }
+        let mut inventory = fs::read_to_string(self.path("inventory.toml"))?;
+        for index in 1..=nodes {
+            let line = format!("name = \"n{index:03}\"\n");
+            let addresses: Vec<String> = (0..rails).map(|rail| format!("10.{}.1.{index}", 82 + rail)).collect();
+            let labels = format!("labels = {{ fabric = \"{}\" }}\n", addresses.join(","));
+            inventory = inventory.replace(&line, &format!("{line}{labels}"));
+        }
+        Ok(fs::write(self.path("inventory.toml"), inventory)?)
+    }
+
+    /// Sets what one rail of node `index` sends and receives, Mbit/s.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn rail_rate(&self, index: u8, rail: u8, rate: u32) -> Result<()> {
+        shape(&self.netns(&format!("n{index:03}")), &format!("rail{rail}"), rate)?;
+        shape(&self.netns(&format!("rail{rail}")), &format!("p{index}"), rate)
     }
 
     /// Limits the link of a leaf and a spine in both directions, Mbit/s.

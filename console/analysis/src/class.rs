@@ -24,12 +24,15 @@ const CHANCE: f64 = 5e-4;
 /// Chance above which slow metrics are what a noisy run brings anyway.
 const LIKELY: f64 = 0.05;
 
+/// Class of what is measured on every core.
+pub(crate) const CORES: &str = "core";
+
 /// Resource class of a benchmark: the first word of its name, such as `cpu` or `disk`. Benchmarks with a metric per core
 /// are a class of their own: hundreds of cores would outvote what all of them together say of `cpu`.
 #[must_use]
 pub fn resource_class(benchmark: &str) -> &str {
     if matches!(benchmark, "cpu-core" | "cpu-burn") {
-        return "core";
+        return CORES;
     }
     benchmark.split('-').next().unwrap_or(benchmark)
 }

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::class::{Cell, Class, Tally, WITNESSES, is_tail, kind, resource_class, weigh};
+use crate::class::{CORES, Cell, Class, Tally, WITNESSES, is_tail, kind, resource_class, weigh};
 use crate::{Grain, Learned, NodeVerdict, State, Status};
 
 /// Spreads beyond which the alpha rule needs no second metric, in a large fleet; see [`spreads_alone`].
@@ -81,7 +81,7 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
     let scattered = cells
         .values()
         .zip(&weighed)
-        .filter(|(cells, classes)| !convicted(classes) && cells.iter().any(|c| c.slow()[0]))
+        .filter(|(cells, classes)| !convicted(classes) && cells.iter().any(|c| tells(c) && c.slow()[0]))
         .count();
     let noisy = undecidable(metrics) || scattered as f64 >= (SCATTERED_SHARE * cells.len() as f64).max(3.0);
     let mut unseen: BTreeMap<&str, f64> = BTreeMap::new();
@@ -91,6 +91,12 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
     }
     let place = Place { noisy, unseen };
     cells.iter().zip(&weighed).map(|((node, cells), classes)| judge_node(node, cells, classes, &place)).collect()
+}
+
+/// Whether a slow cell tells of the place: tails stray everywhere, and of hundreds of cores one is slow by chance.
+fn tells(cell: &Cell<'_>) -> bool {
+    let metric = &cell.verdict.metric;
+    !is_tail(&metric.name) && resource_class(&metric.benchmark) != CORES
 }
 
 /// What is true of the whole run.

@@ -3,7 +3,8 @@
 mod network_sim;
 
 use muster_analysis::Params;
-use muster_analysis::network::{Localisation, localise};
+use muster_analysis::network::topology::from_csv;
+use muster_analysis::network::{Localisation, Matrix, localise};
 use muster_wire::Direction;
 use network_sim::{Fault, Fleet, Routing, named};
 
@@ -124,4 +125,39 @@ fn the_effect_and_its_pairs_are_told() {
     assert_eq!((suspect.pairs, suspect.slow), (48, 48));
     assert!(suspect.interval[0] < 0.31 && 0.31 < suspect.interval[1], "{suspect:?}");
     assert!(suspect.confidence > 0.95);
+}
+
+#[test]
+fn a_nic_a_node_and_a_link_of_one_rail_are_told_apart() {
+    let fleet = Fleet { racks: 4, per_rack: 4, spines: 2, noise: 0.05, ..Fleet::default() };
+    for seed in 0..SEEDS {
+        let (bad, node) = (at(seed, 16), (at(seed, 16) + 7) % 16);
+        let link = Fault::Uplink(at(seed, 4), at(seed / 4, 2), 0.4);
+        // Each rail is a fabric of its own: of rail 1 a NIC and a link are bad, of a node all rails.
+        let faults = |rail| match rail {
+            1 => vec![Fault::Node(bad, 0.5), link, Fault::Node(node, 0.6)],
+            _ => vec![Fault::Node(node, 0.6)],
+        };
+        let mut matrix = Matrix::new("throughput", Direction::HigherIsBetter);
+        let mut rows = String::new();
+        for rail in 0..3 {
+            let of = fleet.matrix(&faults(rail), 10 * seed + rail);
+            let name = |at: u32| format!("{}:rail{rail}", of.endpoints()[at as usize]);
+            for (at, cell) in of.cells().iter().enumerate() {
+                let values: Vec<f64> = of.values(at).iter().map(|v| f64::from(*v)).collect();
+                let up = of.up(at).map(|up| format!("r{rail}{up}"));
+                matrix.push_named(&name(cell.src), &name(cell.dst), &values, up.as_deref());
+            }
+            rows.extend((0..fleet.len()).map(|i| format!("{},r{rail}leaf{}\n", name(i), fleet.rack(i))));
+        }
+        let topology = from_csv(&rows).unwrap();
+        let mut expected = vec![
+            format!("nic n{bad}:rail1"),
+            format!("node n{node}"),
+            format!("uplink r1leaf{}-spine{}", at(seed, 4), at(seed / 4, 2)),
+        ];
+        expected.sort();
+        let found = localise(&matrix, &topology, &Params::default());
+        assert_eq!(named(&found), expected, "seed {seed}: {:?} {:?}", found.suspects, found.undecided);
+    }
 }

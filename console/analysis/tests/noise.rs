@@ -256,7 +256,7 @@ fn one_more(rng: &mut SmallRng, (benchmark, name): (&str, &str), noise: Noise, o
 #[test]
 fn noisy_tails_and_the_many_cores_of_one_noisy_metric_do_not_make_a_quiet_fleet_noisy() {
     let quiet = Noise { step: 0.002, tail: 0.0, node: 0.002, cell: 0.001, burst: 0.0 };
-    let restless = Noise { step: 0.2, tail: 0.05, node: 0.1, ..quiet };
+    let restless = Noise { step: 0.2, tail: 0.02, node: 0.1, ..quiet };
     let mut rng = SmallRng::seed_from_u64(12);
     let mut metrics = run(&mut rng, 12, quiet, None);
     for core in 0..32 {

@@ -288,8 +288,10 @@ impl Stream {
     }
 
     fn asked(&mut self, request: &Request) {
-        if let Request::Pair(order) = request {
-            self.doing = format!("a pair with {}", order.peer);
+        match request {
+            Request::Pair(order) => self.doing = format!("a pair with {}", order.peer),
+            Request::Collective(order) => self.doing = format!("{} with {} nodes", order.collective, order.ranks.len()),
+            _ => {}
         }
     }
 }

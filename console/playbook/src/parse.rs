@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use muster_analysis::checks::{self, AREAS, EXPECTATIONS, LIMITS};
-use muster_wire::{BENCHMARKS, COLLECTORS, Profile};
+use muster_wire::{BENCHMARKS, COLLECTORS, Collective, Profile};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -24,6 +24,7 @@ const STEP_FIELDS: &[&str] = &[
     "expect",
     "pairs",
     "rounds",
+    "collective",
     "profile",
     "idle_s",
     "drop_failed",
@@ -135,11 +136,20 @@ impl Reader<'_> {
         let check = self.checks(table, "check");
         let demand = self.demand(table, check.as_deref().unwrap_or_default());
         let pairs = self.pairs(table, span, &shown);
-        let idle = [&collect, &run, &check].into_iter().all(|works| works.as_ref().is_some_and(Vec::is_empty));
-        if idle && !table.contains_key("pairs") {
-            self.problem(span, format!("step '{shown}' does nothing: give it 'collect', 'check', 'run' or 'pairs'"));
-        } else if !idle && pairs.is_some() {
-            self.problem(span, format!("step '{shown}' measures pairs: its other work belongs into another step"));
+        let collective = self.works(table, "collective", &shown);
+        let own = [&collect, &run, &check].into_iter().any(|works| works.as_ref().is_none_or(|w| !w.is_empty()));
+        let together = collective.as_ref().is_none_or(|names| !names.is_empty());
+        let elsewhere = "its other work belongs into another step";
+        match (own, table.contains_key("pairs"), together) {
+            (false, false, false) => {
+                let what = "'collect', 'check', 'run', 'pairs' or 'collective'";
+                self.problem(span, format!("step '{shown}' does nothing: give it {what}"));
+            }
+            (true, true, _) | (_, true, true) => {
+                self.problem(span, format!("step '{shown}' measures pairs: {elsewhere}"));
+            }
+            (true, false, true) => self.problem(span, format!("step '{shown}' runs a collective: {elsewhere}")),
+            _ => {}
         }
         let limits = self.numbers(table, "limits", &LIMITS.iter().map(|limit| limit.name).collect::<Vec<_>>());
         let expect = self.numbers(table, "expect", &EXPECTATIONS.iter().map(|known| known.0).collect::<Vec<_>>());
@@ -155,6 +165,7 @@ impl Reader<'_> {
             collect: collect?,
             run: run?,
             pairs,
+            collective: collective?.iter().filter_map(|name| name.parse().ok()).collect(),
             check: check?,
             demand: demand?,
             limits,
@@ -350,6 +361,7 @@ impl Reader<'_> {
         };
         let (kind, known): (_, Vec<&str>) = match field {
             "collect" => ("collector", COLLECTORS.iter().map(|collector| collector.name).collect()),
+            "collective" => ("collective", Collective::ALL.map(Collective::name).to_vec()),
             _ => ("benchmark", BENCHMARKS.iter().map(|benchmark| benchmark.name).collect()),
         };
         if !known.contains(&name) {
@@ -472,7 +484,7 @@ limit_s = 90
     fn a_step_that_does_nothing_is_refused() {
         assert_eq!(
             told(&GOOD.replace("collect = [\"cpu\", \"disk\"]", "collect = []")),
-            ["5:1 step 'look' does nothing: give it 'collect', 'check', 'run' or 'pairs'"]
+            ["5:1 step 'look' does nothing: give it 'collect', 'check', 'run', 'pairs' or 'collective'"]
         );
         assert_eq!(told("name='a'\ntitle='A'\nprofile='full'\nsteps=[]"), ["4:7 the playbook has no [[steps]]"]);
     }
@@ -490,6 +502,21 @@ limit_s = 90
         );
         let twice = with("pairs = \"full\"\n[[steps]]\nid = \"again\"\npairs = \"quick\"");
         assert_eq!(told(&twice), ["21:9 pairs are already measured in step 'net' (line 18)"]);
+    }
+
+    #[test]
+    fn collectives_are_a_step_of_their_own() {
+        let with = |step: &str| format!("{GOOD}[[steps]]\nid = \"net\"\n{step}\n");
+        let playbook = Playbook::parse(&with("collective = [\"allreduce\", \"alltoall\"]"), "p.toml").unwrap();
+        assert_eq!(playbook.steps[2].collective, [Collective::AllReduce, Collective::AllToAll]);
+        assert_eq!(
+            told(&with("collective = [\"allreduc\"]")),
+            ["18:15 no collective 'allreduc': did you mean 'allreduce'?"]
+        );
+        assert_eq!(
+            told(&with("collective = [\"allreduce\"]\nrun = [\"cpu-stream\"]")),
+            ["16:1 step 'net' runs a collective: its other work belongs into another step"]
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use muster_analysis::checks::{self, Policy};
-use muster_wire::{BENCHMARKS, Profile, benchmark};
+use muster_wire::{BENCHMARKS, Collective, Profile, benchmark};
 
 use crate::resume::collector_work;
 use crate::{PAIRS, Pairs, Playbook, Step, order};
@@ -17,6 +17,11 @@ const PAIR_LIMIT: [Duration; 4] =
     [Duration::from_secs(15), Duration::from_secs(20), Duration::from_secs(25), Duration::from_secs(45)];
 const PAIR_BUDGET: [Duration; 4] =
     [Duration::from_millis(700), Duration::from_millis(1_500), Duration::from_secs(6), Duration::from_secs(24)];
+/// The same for a collective over all its sizes.
+const COLLECTIVE_LIMIT: [Duration; 4] =
+    [Duration::from_secs(180), Duration::from_secs(300), Duration::from_secs(600), Duration::from_secs(1_200)];
+const COLLECTIVE_BUDGET: [Duration; 4] =
+    [Duration::from_secs(3), Duration::from_secs(10), Duration::from_secs(30), Duration::from_secs(90)];
 /// What one collector is expected to take.
 const COLLECTOR_BUDGET: Duration = Duration::from_millis(100);
 
@@ -48,6 +53,8 @@ pub struct Phase {
     pub benchmarks: Vec<String>,
     /// Which pairs of nodes are measured.
     pub pairs: Option<Pairs>,
+    /// What all nodes compute together.
+    pub collectives: Vec<Collective>,
     /// Ids of the checks that this phase's look is for.
     pub checks: Vec<String>,
     /// How much work each benchmark does.
@@ -105,9 +112,11 @@ fn phase(playbook: &Playbook, step: &Step, nodes: &[String], looked: &mut BTreeS
         about: step.about.clone(),
         limit: step.limit.unwrap_or_else(|| match step.pairs {
             Some(pairs) => times(PAIR_LIMIT[profile as usize], pairs.rounds(nodes.len())),
+            None if !step.collective.is_empty() => times(COLLECTIVE_LIMIT[profile as usize], step.collective.len()),
             None => limit(&collectors, &step.run, profile) + step.idle.unwrap_or_default(),
         }),
         pairs: step.pairs,
+        collectives: step.collective.clone(),
         idle: step.idle,
         own_limit: step.limit.is_some(),
         collectors,
@@ -141,6 +150,9 @@ impl Phase {
         if let Some(pairs) = self.pairs {
             return times(PAIR_BUDGET[self.profile as usize], pairs.rounds(self.nodes.len())).min(self.limit);
         }
+        if !self.collectives.is_empty() {
+            return times(COLLECTIVE_BUDGET[self.profile as usize], self.collectives.len()).min(self.limit);
+        }
         let promise = match self.profile {
             Profile::Smoke => Duration::from_secs(5),
             Profile::Quick => Duration::from_secs(60),
@@ -159,7 +171,8 @@ impl Phase {
     #[must_use]
     pub fn work_names(&self) -> Vec<String> {
         let own = self.collectors.iter().map(|name| collector_work(name)).chain(self.benchmarks.iter().cloned());
-        own.chain(self.pairs.map(|_| PAIRS.to_owned())).collect()
+        let together = self.collectives.iter().map(|collective| collective.benchmark().to_owned());
+        own.chain(self.pairs.map(|_| PAIRS.to_owned())).chain(together).collect()
     }
 }
 
@@ -247,6 +260,10 @@ impl fmt::Display for Plan {
             if let Some(pairs) = phase.pairs {
                 let rounds = pairs.rounds(phase.nodes.len());
                 writeln!(f, "   pairs    {}, at most {}", pairs.name(), counted(rounds, "round"))?;
+            }
+            if !phase.collectives.is_empty() {
+                let names: Vec<&str> = phase.collectives.iter().map(|collective| collective.name()).collect();
+                writeln!(f, "   together {}", names.join(", "))?;
             }
             if !phase.checks.is_empty() {
                 writeln!(f, "   check    {}", phase.checks.join(", "))?;

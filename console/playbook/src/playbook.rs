@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_wire::Profile;
+use muster_wire::{Collective, Profile};
 
 /// A checked playbook: every name in it exists, every step does something, nothing is measured twice.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +33,8 @@ pub struct Step {
     pub run: Vec<String>,
     /// Which pairs of nodes are measured, all other work of the step aside.
     pub pairs: Option<Pairs>,
+    /// What all nodes compute together, all other work of the step aside.
+    pub collective: Vec<Collective>,
     /// Ids of its checks, areas spelt out, each once.
     pub check: Vec<String>,
     /// Those of them that every login must be able to answer.
@@ -136,7 +138,8 @@ impl Playbook {
             step.run.retain(|name| picked.contains(name));
         }
         self.steps.retain(|step| {
-            !step.run.is_empty() || !step.collect.is_empty() || !step.check.is_empty() || step.pairs.is_some()
+            let looks = !step.collect.is_empty() || !step.check.is_empty();
+            looks || !step.run.is_empty() || step.pairs.is_some() || !step.collective.is_empty()
         });
         self
     }

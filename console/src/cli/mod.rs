@@ -10,6 +10,7 @@ use crate::config::Raw;
 
 pub mod checks;
 pub mod clean;
+pub mod collective;
 pub mod completions;
 pub mod config;
 pub mod console;
@@ -181,6 +182,8 @@ pub enum Command {
     Checks(checks::Action),
     /// Measure the network between nodes; which node, NIC, leaf, uplink or pair the slow ones point at.
     Pairs(pairs::Options),
+    /// Let nodes compute together over TCP: all-reduce, all-gather, all-to-all; bus bandwidth and right data.
+    Collective(collective::Options),
     /// How few steps a benchmark needs on this fleet.
     Tune(tune::Options),
     /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.

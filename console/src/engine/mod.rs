@@ -33,7 +33,7 @@ pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
 pub use health::is_work;
 pub use knowledge::{Log, Measured};
-pub use network::{Fabric, is_pair, judge_pairs, network, visits};
+pub use network::{Fabric, PairEngine, collectives, is_pair, judge_pairs, network, visits};
 pub use observe::{Observer, Progress};
 pub use pairs::Pairs;
 pub use past::Reader;

@@ -92,8 +92,7 @@ impl Pairs {
 
     /// The node of an endpoint, which may be one of its NICs.
     fn node(&self, endpoint: &str) -> Option<u32> {
-        let owner = || endpoint.split_once(':').and_then(|(node, _)| self.topology.find(node));
-        self.topology.find(endpoint).or_else(owner)
+        self.topology.endpoint(endpoint)
     }
 
     fn endpoint(&self, name: &str) -> Endpoint {

@@ -105,6 +105,11 @@ pub async fn scan(
             network::phase(scan, (&phase, method), store, watchers, (index, &mut seen.lost, cancel)).await?;
             continue;
         }
+        if !phase.collectives.is_empty() {
+            let phase = phase.clone();
+            network::together(scan, &phase, store, watchers, (index, &mut seen.lost, cancel)).await?;
+            continue;
+        }
         let works = works_of(scan, phase, &seen.lost);
         let update =
             Update::Phase { index, step: &phase.step, nodes: works.len(), work: works.iter().map(work_count).sum() };

@@ -18,15 +18,15 @@ const DATA_SEGS_OUT: usize = 156;
 
 /// What TCP counted on one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tcp {
+pub(crate) struct Tcp {
     /// Segments sent again.
-    pub(super) retransmitted: u64,
+    pub(crate) retransmitted: u64,
     /// Segments with data; from bytes and segment size where the kernel (before 4.6) does not count them.
-    pub(super) segments: u64,
+    pub(crate) segments: u64,
 }
 
 /// Asks the kernel; zeros where it does not answer.
-pub(super) fn tcp(stream: &TcpStream) -> Tcp {
+pub(crate) fn tcp(stream: &TcpStream) -> Tcp {
     let mut info = [0_u8; INFO];
     let mut length = INFO as libc::socklen_t;
     // SAFETY: the descriptor is open, the buffer has `length` bytes, and the kernel writes no more than that.
@@ -53,10 +53,10 @@ fn parse(info: &[u8]) -> Tcp {
 
 /// Error counters of one interface.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Errors(BTreeMap<&'static str, u64>);
+pub(crate) struct Errors(BTreeMap<&'static str, u64>);
 
 impl Errors {
-    pub(super) fn of(interface: &str) -> Self {
+    pub(crate) fn of(interface: &str) -> Self {
         let read = |counter: &'static str| {
             let text = fs::read_to_string(format!("/sys/class/net/{interface}/statistics/{counter}")).ok()?;
             Some((counter, text.trim().parse().ok()?))
@@ -65,7 +65,7 @@ impl Errors {
     }
 
     /// Growth of each counter.
-    pub(super) fn since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (&'static str, f64)> + 'a {
+    pub(crate) fn since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = (&'static str, f64)> + 'a {
         let grown = |(counter, now): (&&'static str, &u64)| {
             Some((*counter, now.saturating_sub(*before.0.get(counter)?) as f64))
         };
@@ -74,7 +74,7 @@ impl Errors {
 }
 
 /// Name of the interface that has `address`.
-pub(super) fn interface(address: IpAddr) -> Option<String> {
+pub(crate) fn interface(address: IpAddr) -> Option<String> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     let mut found = None;
     // SAFETY: getifaddrs fills a list that stays valid until freeifaddrs; entries are read within that time, names are

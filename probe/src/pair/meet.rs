@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use muster_wire::PairOrder;
+use muster_wire::{PairOrder, Secret};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, sockopt};
@@ -14,16 +14,16 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, sockopt};
 use crate::steps::Halt;
 
 /// How often a wait looks at its limit.
-pub(super) const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// A connection that does not say who it is within this is dropped.
 const INTRODUCTION: Duration = Duration::from_millis(500);
-/// Secret, visit and place of a connection.
-const CARD: usize = 32 + 8 + 2;
+/// Secret, visit, and who comes with which of his connections.
+const CARD: usize = 32 + 8 + 2 + 2;
 /// Bytes that lie unsent in a socket at most: a slow path must not still be busy when the other direction begins.
 static UNSENT: libc::c_int = 512 << 10;
 
 /// How long one thing may take.
-pub(super) struct Limit<'a> {
+pub(crate) struct Limit<'a> {
     length: Duration,
     until: Instant,
     stop: &'a AtomicBool,
@@ -31,13 +31,18 @@ pub(super) struct Limit<'a> {
 }
 
 impl<'a> Limit<'a> {
-    pub(super) fn new(length: Duration, stop: &'a AtomicBool, what: &'static str) -> Self {
+    pub(crate) fn new(length: Duration, stop: &'a AtomicBool, what: &'static str) -> Self {
         Self { length, until: Instant::now() + length, stop, what }
     }
 
+    /// Whether somebody asked to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
     /// Fails once the time is over or somebody asked to stop.
-    pub(super) fn check(&self) -> Result<(), Halt> {
-        if self.stop.load(Ordering::Acquire) {
+    pub(crate) fn check(&self) -> Result<(), Halt> {
+        if self.stopped() {
             return Err(Halt::Stopped);
         }
         if Instant::now() >= self.until {
@@ -49,9 +54,16 @@ impl<'a> Limit<'a> {
 
 /// The connections of one visit.
 #[derive(Debug)]
-pub(super) struct Links {
-    pub(super) control: TcpStream,
-    pub(super) data: Vec<TcpStream>,
+pub(crate) struct Links {
+    pub(crate) control: TcpStream,
+    pub(crate) data: Vec<TcpStream>,
+}
+
+impl Links {
+    fn of(mut streams: impl Iterator<Item = TcpStream>) -> Result<Self, Halt> {
+        let control = streams.next().ok_or_else(|| Halt::Failed("no control connection".into()))?;
+        Ok(Self { control, data: streams.collect() })
+    }
 }
 
 fn failed(what: &str) -> impl Fn(io::Error) -> Halt {
@@ -59,7 +71,7 @@ fn failed(what: &str) -> impl Fn(io::Error) -> Halt {
 }
 
 /// Listens on a port that the system chooses.
-pub(super) fn listen(local: IpAddr) -> Result<(TcpListener, u16), Halt> {
+pub(crate) fn listen(local: IpAddr) -> Result<(TcpListener, u16), Halt> {
     let what = format!("listen on {local}");
     let listener = TcpListener::bind(SocketAddr::from((local, 0))).map_err(failed(&what))?;
     listener.set_nonblocking(true).map_err(failed(&what))?;
@@ -67,55 +79,106 @@ pub(super) fn listen(local: IpAddr) -> Result<(TcpListener, u16), Halt> {
     Ok((listener, port))
 }
 
-/// All connections of the other end; whoever else comes is turned away.
-pub(super) fn accept(listener: &TcpListener, order: &PairOrder, limit: &Limit<'_>) -> Result<Links, Halt> {
-    let mut places: Vec<Option<TcpStream>> = (0..=order.load.streams).map(|_| None).collect();
-    while places.iter().any(Option::is_none) {
+/// What everybody who comes must know.
+pub(crate) struct Door<'a> {
+    pub(crate) secret: &'a Secret,
+    pub(crate) visit: u64,
+}
+
+/// Somebody who is expected, and the connections he made so far.
+pub(crate) struct Guest {
+    pub(crate) who: u16,
+    from: IpAddr,
+    links: Vec<Option<TcpStream>>,
+}
+
+impl Guest {
+    pub(crate) fn new(who: u16, from: IpAddr, links: u16) -> Self {
+        Self { who, from: from.to_canonical(), links: (0..links).map(|_| None).collect() }
+    }
+
+    /// Whether connections are missing.
+    pub(crate) fn missing(&self) -> bool {
+        self.links.iter().any(Option::is_none)
+    }
+
+    pub(crate) fn links(self) -> impl Iterator<Item = TcpStream> {
+        self.links.into_iter().flatten()
+    }
+}
+
+/// Waits for all connections of all guests; whoever else comes is turned away.
+pub(crate) fn welcome(
+    listener: &TcpListener,
+    door: &Door<'_>,
+    guests: &mut [Guest],
+    limit: &Limit<'_>,
+) -> Result<(), Halt> {
+    while guests.iter().any(Guest::missing) {
         limit.check()?;
         match listener.accept() {
-            Ok((stream, from)) if from.ip().to_canonical() == order.remote.to_canonical() => {
-                if let Some((place, stream)) = introduced(stream, order)
-                    && let Some(free @ None) = places.get_mut(usize::from(place))
+            Ok((stream, from)) => {
+                let from = from.ip().to_canonical();
+                if guests.iter().any(|guest| guest.from == from)
+                    && let Some((who, place, stream)) = introduced(stream, door)
+                    && let Some(guest) = guests.iter_mut().find(|guest| (guest.who, guest.from) == (who, from))
+                    && let Some(free @ None) = guest.links.get_mut(usize::from(place))
                 {
                     *free = Some(stream);
                 }
             }
-            Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => wait(listener, PollFlags::IN, TICK)?,
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(failed("accept")(e)),
         }
     }
-    let mut streams = places.into_iter().flatten();
-    let control = streams.next().ok_or_else(|| Halt::Failed("no control connection".into()))?;
-    Ok(Links { control, data: streams.collect() })
+    Ok(())
 }
 
-/// The place of a connection that knows the secret.
-fn introduced(stream: TcpStream, order: &PairOrder) -> Option<(u16, TcpStream)> {
+/// Who comes with which connection, if he knows the secret.
+fn introduced(stream: TcpStream, door: &Door<'_>) -> Option<(u16, u16, TcpStream)> {
     stream.set_nonblocking(false).ok()?;
     stream.set_read_timeout(Some(INTRODUCTION)).ok()?;
     let mut card = [0; CARD];
     (&stream).read_exact(&mut card).ok()?;
     let (secret, rest) = card.split_first_chunk::<32>()?;
-    let (visit, place) = rest.split_first_chunk::<8>()?;
-    let known = order.secret.matches(secret) && u64::from_be_bytes(*visit) == order.visit;
+    let (visit, rest) = rest.split_first_chunk::<8>()?;
+    let (who, place) = rest.split_first_chunk::<2>()?;
+    let known = door.secret.matches(secret) && u64::from_be_bytes(*visit) == door.visit;
     known.then(|| prepare(&stream).ok()).flatten()?;
-    Some((u16::from_be_bytes(place.try_into().ok()?), stream))
+    Some((u16::from_be_bytes(*who), u16::from_be_bytes(place.try_into().ok()?), stream))
 }
 
-/// Goes to the other end with all connections.
-pub(super) fn connect(order: &PairOrder, port: u16, limit: &Limit<'_>) -> Result<Links, Halt> {
-    let to = SocketAddr::from((order.remote, port));
+/// Goes to a host as guest `who` with `count` connections.
+pub(crate) fn call(
+    (local, to): (IpAddr, SocketAddr),
+    door: &Door<'_>,
+    (who, count): (u16, u16),
+    limit: &Limit<'_>,
+) -> Result<Vec<TcpStream>, Halt> {
     let one = |place: u16| -> Result<TcpStream, Halt> {
-        let mut stream = reach(order.local, to, limit)?;
-        let card = [&order.secret.0[..], &order.visit.to_be_bytes(), &place.to_be_bytes()].concat();
+        let mut stream = reach(local, to, limit)?;
+        let card = [&door.secret.0[..], &door.visit.to_be_bytes(), &who.to_be_bytes(), &place.to_be_bytes()].concat();
         prepare(&stream).map_err(failed("set options"))?;
         give(&mut stream, &card, limit)?;
         Ok(stream)
     };
-    let control = one(0)?;
-    Ok(Links { control, data: (1..=order.load.streams).map(one).collect::<Result<_, _>>()? })
+    (0..count).map(one).collect()
+}
+
+/// All connections of the other end of a pair.
+pub(crate) fn accept(listener: &TcpListener, order: &PairOrder, limit: &Limit<'_>) -> Result<Links, Halt> {
+    let door = Door { secret: &order.secret, visit: order.visit };
+    let mut guests = [Guest::new(0, order.remote, order.load.streams.saturating_add(1))];
+    welcome(listener, &door, &mut guests, limit)?;
+    Links::of(guests.into_iter().flat_map(Guest::links))
+}
+
+/// Goes to the other end of a pair with all connections.
+pub(crate) fn connect(order: &PairOrder, port: u16, limit: &Limit<'_>) -> Result<Links, Halt> {
+    let door = Door { secret: &order.secret, visit: order.visit };
+    let way = (order.local, SocketAddr::from((order.remote, port)));
+    Links::of(call(way, &door, (0, order.load.streams.saturating_add(1)), limit)?.into_iter())
 }
 
 /// A connection from `local` to `to`.
@@ -180,12 +243,12 @@ fn ready(fd: &impl std::os::fd::AsFd, flags: PollFlags, limit: Duration) -> Resu
 }
 
 /// Whether an error only means that a tick is over.
-pub(super) fn tick(error: &io::Error) -> bool {
+pub(crate) fn tick(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
 /// Sends all of `bytes`.
-pub(super) fn give(stream: &mut TcpStream, mut bytes: &[u8], limit: &Limit<'_>) -> Result<(), Halt> {
+pub(crate) fn give(stream: &mut TcpStream, mut bytes: &[u8], limit: &Limit<'_>) -> Result<(), Halt> {
     while !bytes.is_empty() {
         match stream.write(bytes) {
             Ok(sent) => bytes = &bytes[sent..],
@@ -197,7 +260,7 @@ pub(super) fn give(stream: &mut TcpStream, mut bytes: &[u8], limit: &Limit<'_>) 
 }
 
 /// Receives exactly `bytes`.
-pub(super) fn take(stream: &mut TcpStream, bytes: &mut [u8], limit: &Limit<'_>) -> Result<(), Halt> {
+pub(crate) fn take(stream: &mut TcpStream, bytes: &mut [u8], limit: &Limit<'_>) -> Result<(), Halt> {
     let mut have = 0;
     while have < bytes.len() {
         match stream.read(&mut bytes[have..]) {
@@ -211,12 +274,12 @@ pub(super) fn take(stream: &mut TcpStream, bytes: &mut [u8], limit: &Limit<'_>) 
 }
 
 /// Says one word to the other end.
-pub(super) fn say(control: &mut TcpStream, word: u8, limit: &Limit<'_>) -> Result<(), Halt> {
+pub(crate) fn say(control: &mut TcpStream, word: u8, limit: &Limit<'_>) -> Result<(), Halt> {
     give(control, &[word], limit)
 }
 
 /// Waits for one word of the other end.
-pub(super) fn word(control: &mut TcpStream, expected: u8, limit: &Limit<'_>) -> Result<(), Halt> {
+pub(crate) fn word(control: &mut TcpStream, expected: u8, limit: &Limit<'_>) -> Result<(), Halt> {
     let mut heard = [0];
     take(control, &mut heard, limit)?;
     if heard[0] == expected { Ok(()) } else { Err(Halt::Failed("the other end is out of step".into())) }

@@ -12,7 +12,7 @@ use super::*;
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn order(role: Role) -> PairOrder {
-    let load = Load { streams: 2, duration_ms: 72, sizes: vec![8, 5000], round_trips: 40 };
+    let load = Load { streams: 2, duration_ms: 72, sizes: vec![8, 5000], round_trips: 40, engine: Engine::Tcp };
     let secret = Secret([9; 32]);
     PairOrder {
         visit: 7,
@@ -110,4 +110,18 @@ fn a_pair_that_is_stopped_says_so() {
     run(&listen, &stop, &mut |frame| last = Some(frame));
     let Some(Frame::Paired(paired)) = last else { panic!("{last:?}") };
     assert_eq!(paired.outcome, Outcome::NotRun("stopped".into()));
+}
+
+#[test]
+fn both_ends_time_the_all_reduce_of_two() {
+    let listen = order(Role::Listen);
+    let load = Load { engine: Engine::AllReduce { bytes: 100_000 }, ..listen.load.clone() };
+    let listen = PairOrder { load, ..listen };
+    let (listener, connector) = visit(listen.clone(), |port| Some(connecting(&listen, port)));
+    for paired in [listener, connector.unwrap()] {
+        assert_eq!(paired.outcome, Outcome::Done);
+        let told = paired.series.iter().find(|s| s.metric.to_string() == "net-pair/allreduce@tcp-2").unwrap();
+        assert!(told.values.len() >= 5 && told.values.iter().all(|v| *v > 0.0), "{told:?}");
+        assert!(names(&paired).contains(&"net-pair/retransmits@tcp-2".to_owned()));
+    }
 }

@@ -279,7 +279,7 @@ fn bounded(what: &str, have: usize, limit: usize) -> Result<(), CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Beat, Direction, Load, PairOrder, Paired, Role, Secret, Unit};
+    use crate::{Beat, Direction, Engine, Load, PairOrder, Paired, Role, Secret, Unit};
     use proptest::prelude::*;
 
     fn stream(frames: &[Frame]) -> Vec<u8> {
@@ -371,7 +371,7 @@ mod tests {
             remote: "fd00::2".parse().unwrap(),
             secret: Secret([3; 32]),
             role: Role::Connect { port: 4711, start_ns: u64::MAX },
-            load: Load { streams: 4, duration_ms: 200, sizes: vec![64, 1 << 20], round_trips: 40 },
+            load: Load { streams: 4, duration_ms: 200, sizes: vec![64, 1 << 20], round_trips: 40, engine: Engine::Tcp },
             meet_ms: 2000,
             limit_ms: 9000,
         });

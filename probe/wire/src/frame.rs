@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Datum, Direction, Listening, MetricId, PairOrder, Paired, Profile, Reading, Unit};
+use crate::{
+    CollectiveOrder, Datum, Direction, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading, Unit,
+};
 
 /// Version of this contract. A console reads every version up to its own.
 pub const PROTOCOL: u16 = 1;
@@ -202,6 +204,10 @@ pub enum Request {
     /// Measure with another node, after the pairs asked for before; ends with [`Paired`]. The probe stays for more until
     /// it is told to stop.
     Pair(PairOrder),
+    /// Open a port for a collective.
+    Listen(ListenOrder),
+    /// Take part in a collective; ends with [`Paired`].
+    Collective(CollectiveOrder),
     /// Answer with a [`Beat`]. Sent every few seconds; silence for 30 s means the console is gone.
     Ping {
         /// Returned in the answer.

@@ -5,6 +5,7 @@
 
 mod catalog;
 mod codec;
+mod collective;
 mod frame;
 pub mod limits;
 mod pair;
@@ -16,10 +17,11 @@ pub use catalog::{
     BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, DIGEST, FOREIGN_CPU, HELD_CPU, IDLE, benchmark, collector,
 };
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
+pub use collective::{COLLECTIVE_BYTES, Collective, CollectiveOrder, ListenOrder, RANKS, Rank, SIZES};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series,
 };
-pub use pair::{Listening, Load, PairOrder, Paired, Role, Secret};
+pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
 pub use reading::{Datum, Reading};
 pub use text::clean;
 pub use unit::{Direction, MetricId, Profile, Unit};

@@ -56,7 +56,34 @@ pub struct Load {
     pub sizes: Vec<u32>,
     /// Round trips of each size.
     pub round_trips: u32,
+    /// What loads the network.
+    #[serde(default)]
+    pub engine: Engine,
 }
+
+/// What loads the network between two nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Engine {
+    /// Bytes one way, then the other, over TCP.
+    #[default]
+    Tcp,
+    /// The all-reduce of two nodes, both ways at once, over TCP.
+    AllReduce {
+        /// Size of one operation.
+        bytes: u32,
+    },
+    /// RDMA writes one way, then the other, by perftest's `ib_write_bw` on the nodes.
+    Perftest {
+        /// How long each way.
+        seconds: u32,
+    },
+}
+
+/// Ability of a node that has an RDMA device.
+pub const RDMA: &str = "rdma";
+/// Ability of a node that has perftest's `ib_write_bw`.
+pub const PERFTEST: &str = "perftest";
 
 /// A word that two ends share. Never shown.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -36,6 +36,9 @@ pub fn health(series: &BTreeMap<&str, &[f64]>) -> Option<f64> {
 #[must_use]
 pub fn guess<'a>(matrices: impl Iterator<Item = &'a Matrix> + Clone) -> Topology {
     let latencies = matrices.clone().filter(|m| m.direction() == Direction::LowerIsBetter && m.metric() != LOSS);
+    // A large message takes as long as the slowest NIC on its way lets it: only the smallest tell distances.
+    let smallest = latencies.clone().map(|m| message_bytes(m.metric())).min();
+    let latencies = latencies.filter(|m| Some(message_bytes(m.metric())) == smallest);
     let inferred = latencies.filter_map(|matrix| {
         let rows: Vec<(u32, u32, f64)> = matrix
             .cells()
@@ -49,6 +52,11 @@ pub fn guess<'a>(matrices: impl Iterator<Item = &'a Matrix> + Clone) -> Topology
     inferred.max_by_key(Topology::len).unwrap_or_else(|| Topology::flat(&names.into_iter().collect::<Vec<_>>()))
 }
 
+/// Size of the message that `rtt-64` and its like time; 0 where the name tells none.
+fn message_bytes(metric: &str) -> u64 {
+    metric.rsplit_once('-').and_then(|(_, size)| size.parse().ok()).unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +68,20 @@ mod tests {
         assert_eq!(of(&[100.0], &[0.0025]), Some(100.0));
         assert!(of(&[100.0], &[0.03]).is_some_and(|value| (value - 10.0).abs() < 1e-9));
         assert_eq!((of(&[], &[0.0]), health(&BTreeMap::new())), (None, None));
+    }
+
+    #[test]
+    fn a_slow_nic_that_only_large_messages_feel_is_no_leaf_of_its_own() {
+        let matrix = |metric: &str, slow: f64| {
+            let mut matrix = Matrix::new(metric, Direction::LowerIsBetter);
+            for (a, b) in (0..8).flat_map(|a| (0..8).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+                let value = if a == 5 || b == 5 { slow } else { 1.0 } * (1.0 + 0.01 * f64::from((a * 3 + b) % 5));
+                matrix.push_named(&format!("n{a}"), &format!("n{b}"), &[value], None);
+            }
+            matrix
+        };
+        let guessed = |matrices: &[Matrix]| guess(matrices.iter()).source();
+        assert_eq!(guessed(&[matrix("rtt-16384", 3.0)]), topology::Source::Latency);
+        assert_eq!(guessed(&[matrix("rtt-16384", 3.0), matrix("rtt-64", 1.0)]), topology::Source::Flat);
     }
 }

@@ -2,6 +2,7 @@
 
 mod alarms;
 mod checks;
+mod collective;
 mod criteria;
 mod csv;
 mod exit;
@@ -11,6 +12,7 @@ mod run;
 mod text;
 mod time;
 
+pub use collective::{COLLECTIVE_SCHEMA, CollectiveFailure, CollectiveReport, CollectiveResult, SizeResult};
 pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};

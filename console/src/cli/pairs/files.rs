@@ -15,7 +15,7 @@ pub(super) fn read(file: &Path) -> Result<String, Problem> {
 }
 
 /// The topology in a file of any known form.
-pub(super) fn topology(file: &Path) -> Result<Topology, Problem> {
+pub(in crate::cli) fn topology(file: &Path) -> Result<Topology, Problem> {
     parse(&read(file)?).with_context(|| file.display().to_string()).code(CONFIG)
 }
 

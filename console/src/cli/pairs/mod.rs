@@ -5,5 +5,6 @@ mod options;
 mod picture;
 mod run;
 
+pub(super) use files::topology;
 pub use options::Options;
 pub use run::run;

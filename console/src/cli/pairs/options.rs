@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use muster_wire::Profile;
 
 use crate::cli::{Better, Pick};
+use crate::engine::PairEngine;
 
 /// Options.
 #[derive(Args, Debug)]
@@ -13,6 +14,7 @@ use crate::cli::{Better, Pick};
 #[command(after_help = "Examples:
   muster pairs --scan full -w 'node[001-128]'
   muster pairs --scan bisect -w @hall7 --topology /etc/slurm/topology.conf --json
+  muster pairs --scan full -w @hall7 --engine allreduce
   muster pairs --scan sample --rounds 20 -w @hall7 --png hall7.png
   muster pairs --run --csv > matrix.csv
   muster pairs --run --visits
@@ -44,6 +46,10 @@ pub struct Options {
     /// How long each pair is measured: smoke, quick, standard or full.
     #[arg(long, default_value = "quick")]
     pub profile: Profile,
+    /// What loads the network: streams each way, the all-reduce of the two nodes (its bus bandwidth is the metric), or RDMA
+    /// writes by perftest's ib_write_bw where nodes have it and an RDMA device; the address of `fabric` says which.
+    #[arg(long, value_enum, default_value = "tcp")]
+    pub engine: PairEngine,
     /// Connections of each pair.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub streams: Option<u16>,

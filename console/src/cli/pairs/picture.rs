@@ -24,7 +24,7 @@ pub(super) fn write(file: &Path, matrix: &Matrix, topology: &Topology, found: &L
     let n = order.len();
     let shares = shares(matrix, topology, found, &order);
     let scale = (SIDE / n.max(1)).max(1);
-    let leaf = |at: usize| topology.find(&matrix.endpoints()[order[at]]).map(|node| topology.leaf(node));
+    let leaf = |at: usize| topology.endpoint(&matrix.endpoints()[order[at]]).map(|node| topology.leaf(node));
     let edge = |pixel: usize| {
         let at = pixel / scale;
         scale >= 4 && pixel.is_multiple_of(scale) && at > 0 && leaf(at) != leaf(at - 1)
@@ -49,7 +49,7 @@ fn order(matrix: &Matrix, topology: &Topology) -> Vec<usize> {
     let mut order: Vec<usize> = (0..matrix.endpoints().len()).collect();
     order.sort_by_key(|&at| {
         let name = &matrix.endpoints()[at];
-        (topology.find(name).map(|node| topology.leaf(node)), name)
+        (topology.endpoint(name).map(|node| topology.leaf(node)), name)
     });
     order
 }
@@ -59,7 +59,7 @@ fn shares(matrix: &Matrix, topology: &Topology, found: &Localisation, order: &[u
     let n = order.len();
     let mut place = vec![0; n];
     order.iter().enumerate().for_each(|(at, &endpoint)| place[endpoint] = at);
-    let node: Vec<Option<u32>> = matrix.endpoints().iter().map(|name| topology.find(name)).collect();
+    let node: Vec<Option<u32>> = matrix.endpoints().iter().map(|name| topology.endpoint(name)).collect();
     let mut shares = vec![f32::NAN; n * n];
     for (at, cell) in matrix.cells().iter().enumerate() {
         let (src, dst) = (cell.src as usize, cell.dst as usize);

@@ -13,6 +13,7 @@ use super::{files, picture};
 use crate::cli::run::{Line, Say};
 use crate::cli::{Common, console, matches_any};
 use crate::config::Config;
+use crate::engine::PairEngine;
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED};
 use crate::{engine, out, session};
 
@@ -60,6 +61,8 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
         routes: options.routes.as_deref().map(files::routes).transpose()?.unwrap_or_default(),
         streams: options.streams,
         duration_ms: options.duration,
+        engine: options.engine,
+        ..engine::Fabric::default()
     };
     let pairs = match method {
         Scan::Full => Pairs::Full,
@@ -68,7 +71,11 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
         Scan::Bisect => Pairs::Bisect,
     };
     let mut playbook = session::playbook("network-full")?;
-    playbook.name = format!("network-{}", pairs.name());
+    playbook.name = match options.engine {
+        PairEngine::Tcp => format!("network-{}", pairs.name()),
+        PairEngine::Allreduce => format!("network-{}-allreduce", pairs.name()),
+        PairEngine::Rdma => format!("network-{}-rdma", pairs.name()),
+    };
     playbook.profile = options.profile;
     playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));
     let nodes = session::nodes(config, &options.pick)?;

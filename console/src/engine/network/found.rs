@@ -12,21 +12,21 @@ use muster_wire::Outcome;
 
 use super::keep;
 
-/// Metric in which a visit that failed counts as one.
+/// Metric in which a visit that failed counts as one, unless its engine has another.
 const FAILS: &str = "throughput";
 
 /// One matrix per metric, from the records of a run.
 fn matrices(records: &[&Record]) -> BTreeMap<String, Matrix> {
     let mut out: BTreeMap<String, Matrix> = BTreeMap::new();
     for record in records {
-        let Some(dst) = keep::receiver(record) else { continue };
+        let (Some(src), Some(dst)) = (keep::sender(record), keep::receiver(record)) else { continue };
         let up = keep::told(record, keep::UP);
         let mut push = |metric: &str, values: &[f64]| {
             let matrix = out.entry(metric.to_owned()).or_insert_with(|| Matrix::new(metric, direction_of(metric)));
-            matrix.push_named(&record.node, dst, values, up);
+            matrix.push_named(&src, dst, values, up);
         };
         if matches!(record.outcome, Outcome::Failed(_)) {
-            push(FAILS, &[]);
+            push(keep::told(record, keep::ENGINE).unwrap_or(FAILS), &[]);
             continue;
         }
         // The windows of one visit are no independent values: one hiccup touches many of them.
@@ -74,16 +74,20 @@ pub fn network<'a>(
     for (metric, matrix) in matrices.iter().filter(|(metric, _)| judged(metric)) {
         report.add(metric, localise_beside(matrix, matrices.get(LOSS), &topology, params));
     }
-    let pairs = records.iter().filter(|record| keep::receiver(record).is_some());
+    let (again, pairs): (Vec<&Record>, Vec<&Record>) = records
+        .iter()
+        .filter(|record| keep::receiver(record).is_some())
+        .partition(|record| keep::count(record, keep::LOOK).is_some());
     let left_out = members.iter().filter_map(|record| match &record.outcome {
         Outcome::Failed(why) => Some(LeftOut { node: record.node.clone(), reason: why.clone() }),
         _ => None,
     });
     report.run = Some(PairsRun {
         id: run.id.clone(),
-        visits: pairs.clone().count() / 2,
-        failed: pairs.filter(|record| record.outcome != Outcome::Done).count() / 2,
-        rounds: rounds(&records),
+        visits: pairs.len() / 2,
+        again: again.len() / 2,
+        failed: pairs.iter().filter(|record| record.outcome != Outcome::Done).count() / 2,
+        rounds: rounds(&pairs),
         left_out: left_out.collect(),
     });
     Some(Found { matrices, topology, report })
@@ -103,7 +107,7 @@ pub fn visits<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<[String;
         };
         let round = keep::count(record, keep::ROUND).map_or_else(String::new, |round| format!("{round}"));
         let [begin, end, error] = keep::INSTANTS.map(number);
-        Some([record.node.clone(), keep::receiver(record)?.to_owned(), round, begin, end, error, outcome])
+        Some([keep::sender(record)?, keep::receiver(record)?.to_owned(), round, begin, end, error, outcome])
     };
     records.into_iter().filter_map(row).collect()
 }
@@ -115,9 +119,10 @@ fn rounds(records: &[&Record]) -> usize {
 }
 
 fn topology(members: &[&Record]) -> Option<Topology> {
-    let places: Vec<(&str, Vec<&str>)> = members
-        .iter()
-        .filter_map(|record| Some((record.node.as_str(), keep::told(record, keep::PLACE)?.split('/').collect())))
-        .collect();
+    let own = members.iter().filter_map(|record| Some((record.node.clone(), keep::told(record, keep::PLACE)?)));
+    let rails = members.iter().flat_map(|record| keep::rail_places(record));
+    let places: Vec<(String, &str)> = own.chain(rails).collect();
+    let places: Vec<(&str, Vec<&str>)> =
+        places.iter().map(|(name, place)| (name.as_str(), place.split('/').collect())).collect();
     if places.is_empty() { None } else { from_labels(&places).ok() }
 }

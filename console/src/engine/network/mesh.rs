@@ -26,7 +26,10 @@ const OURS: u64 = 1 << 40;
 struct Member {
     orders: mpsc::Sender<Request>,
     clock: Option<Clock>,
-    address: IpAddr,
+    /// One per rail.
+    addresses: Vec<IpAddr>,
+    /// As its probe told them.
+    abilities: Vec<String>,
 }
 
 /// How a node's monotonic clock stands to ours.
@@ -62,16 +65,19 @@ impl Mesh {
     /// Opens a probe on every node that has an address and waits until each works or failed.
     pub(super) async fn open(
         scan: &Scan,
-        nodes: &[(Node, IpAddr)],
+        nodes: &[(Node, Vec<IpAddr>)],
         limit: Duration,
         watchers: &mut [&mut dyn Observer],
         cancel: &CancellationToken,
     ) -> Self {
         let mut members = BTreeMap::new();
         let mut talks = Vec::new();
-        for (node, address) in nodes {
+        for (node, addresses) in nodes {
             let (orders, requests) = mpsc::channel(ORDERS);
-            members.insert(node.name.clone(), Member { orders, clock: None, address: *address });
+            members.insert(
+                node.name.clone(),
+                Member { orders, clock: None, addresses: addresses.clone(), abilities: Vec::new() },
+            );
             talks.push(Talk { node: node.clone(), orders: requests, limit });
         }
         let (sender, events) = mpsc::channel(1024);
@@ -84,7 +90,13 @@ impl Mesh {
         while waiting > 0 {
             // Every node answers or fails within the limits of its connection.
             match mesh.hear(None, watchers).await {
-                Heard::Frame(_, Frame::Hello(_)) | Heard::Lost(_) => waiting -= 1,
+                Heard::Frame(node, Frame::Hello(hello)) => {
+                    if let Some(member) = mesh.members.get_mut(&node) {
+                        member.abilities = hello.capabilities;
+                    }
+                    waiting -= 1;
+                }
+                Heard::Lost(_) => waiting -= 1,
                 Heard::Frame(..) => {}
                 Heard::Nothing => break,
             }
@@ -161,9 +173,18 @@ impl Mesh {
         self.members.contains_key(node)
     }
 
-    /// Its address for measuring.
-    pub(super) fn address(&self, node: &str) -> Option<IpAddr> {
-        self.members.get(node).map(|member| member.address)
+    /// Nodes that lack one of `needed`, with what they lack.
+    pub(super) fn lacking(&self, needed: &[&'static str]) -> Vec<(String, &'static str)> {
+        let lacks = |(name, member): (&String, &Member)| {
+            let missing = needed.iter().find(|ability| !member.abilities.iter().any(|own| own == *ability))?;
+            Some((name.clone(), *missing))
+        };
+        self.members.iter().filter_map(lacks).collect()
+    }
+
+    /// Its address for measuring, on its first or on one of several rails.
+    pub(super) fn address(&self, node: &str, rail: Option<usize>) -> Option<IpAddr> {
+        self.members.get(node)?.addresses.get(rail.unwrap_or(0)).copied()
     }
 
     /// Sends a request; a node that is gone will be heard of.

@@ -1,25 +1,32 @@
 //! Carries the pair phase of a plan through: rounds to the nodes, visits into the store, and who is left out.
 
+mod cause;
+mod collected;
 mod found;
 mod judge;
 mod keep;
+mod look;
 mod mesh;
 mod place;
 mod round;
 mod schedule;
+mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use muster_playbook::report::PairsReport;
 use muster_playbook::{PAIRS, Pairs, Phase};
 use muster_store::{Record, Store};
-use muster_wire::{Load, Outcome, Profile};
+use muster_wire::{Engine, Load, Outcome, PERFTEST, Profile, RDMA};
 use tokio_util::sync::CancellationToken;
 
+pub use collected::collectives;
 pub use found::{network, visits};
 pub use judge::judge_pairs;
-pub use place::Fabric;
+pub use place::{Fabric, PairEngine};
+pub(super) use together::phase as together;
 
 use super::observe::{Observer, Update, failure_line};
 use super::scan::{Scan, link_record};
@@ -29,6 +36,9 @@ use schedule::Rounds;
 
 /// Visits before a node can be left out.
 const JUDGED: usize = 4;
+/// Second looks at what the scan left in doubt, and rounds of each.
+const LOOKS: usize = 2;
+const LOOK_ROUNDS: usize = 3;
 
 /// What is sent between two nodes in a profile.
 #[must_use]
@@ -39,7 +49,7 @@ pub fn load(profile: Profile) -> Load {
         Profile::Standard => (2_000, vec![8, 1 << 10, 64 << 10, 1 << 20], 128),
         Profile::Full => (10_000, vec![8, 1 << 10, 64 << 10, 1 << 20], 256),
     };
-    Load { streams: 4, duration_ms, sizes, round_trips }
+    Load { streams: 4, duration_ms, sizes, round_trips, engine: Engine::Tcp }
 }
 
 /// A pair phase under way.
@@ -48,11 +58,16 @@ struct Pass<'a> {
     load: Load,
     topology: muster_analysis::network::Topology,
     mesh: Mesh,
+    /// The rails that are measured, one after another; one without a number where every node has one address.
+    rails: Vec<Option<usize>>,
     /// Visits of an earlier attempt at this run, by node and work.
     earlier: BTreeMap<(String, String), Record>,
     times: keep::Count,
     tally: Tally,
     visits: u64,
+    /// Second looks begun, and their rounds still to come.
+    looks: usize,
+    doubts: Vec<Vec<(u32, u32)>>,
 }
 
 /// Visits of each node and how many of them failed.
@@ -110,15 +125,21 @@ pub(super) async fn phase(
         .map(|record| ((record.node.clone(), record.work.clone()), record))
         .collect();
     let mut rounds = Rounds::new(method, &topology, &scan.judging.terms.params, seed(&scan.run.id));
-    let work = names.len() + rounds.planned().map_or(0, |(_, pairs)| 2 * pairs as usize);
-    let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work };
-    watchers.iter_mut().for_each(|watcher| watcher.see(&update));
     let (load, times) = (scan.fabric.load(phase.profile), keep::Count::new());
     let (with, without) = scan.fabric.addresses(&scan.nodes, &names, &scan.settings).await;
+    let rails = match with.iter().map(|(_, addresses)| addresses.len()).max() {
+        Some(count @ 2..) => (0..count).map(Some).collect(),
+        _ => vec![None],
+    };
+    let work = names.len() + rounds.planned().map_or(0, |(_, pairs)| 2 * pairs as usize * rails.len());
+    let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work };
+    watchers.iter_mut().for_each(|watcher| watcher.see(&update));
     let limit = phase.limit.max(Duration::from_secs(24 * 3600));
     let mesh = Mesh::open(scan, &with, limit, watchers, cancel).await;
     let tally = Tally { dropped: without, ..Tally::default() };
-    let mut pass = Pass { scan, load, topology, mesh, earlier, times, tally, visits: 0 };
+    let mut pass =
+        Pass { scan, load, topology, mesh, rails, earlier, times, tally, visits: 0, looks: 0, doubts: Vec::new() };
+    pass.leave_unable();
     let done = pass.all(&mut rounds, store, watchers, (lost, cancel)).await;
     let records = if done.is_ok() && !cancel.is_cancelled() { pass.members(&names) } else { Vec::new() };
     pass.mesh.close(watchers).await;
@@ -137,30 +158,29 @@ impl Pass<'_> {
         let mut number = 0;
         let mut measured = 0;
         self.note_lost(store, watchers, lost)?;
-        while let Some(pairs) = rounds.next() {
-            let (known, open) = self.split(&pairs);
-            rounds.visited(&self.topology, &known);
-            let update = Update::Round {
-                number,
-                planned: rounds.planned(),
-                pairs: open.len(),
-                measured,
-                dropped: &self.tally.dropped,
-            };
-            watchers.iter_mut().for_each(|watcher| watcher.see(&update));
-            let visited = if open.is_empty() {
-                Vec::new()
-            } else {
-                round::round(&mut self.mesh, &open, &self.load, self.visits, watchers).await
-            };
-            if cancel.is_cancelled() {
-                return Ok(());
+        while let Some(pairs) = self.next(rounds, store)? {
+            let mut all = Vec::new();
+            for rail in self.rails.clone() {
+                let (known, open) = self.split(&pairs, rail);
+                all.extend(known);
+                let (planned, dropped) = (rounds.planned(), &self.tally.dropped);
+                let update = Update::Round { number, planned, pairs: open.len(), measured, dropped };
+                watchers.iter_mut().for_each(|watcher| watcher.see(&update));
+                if open.is_empty() {
+                    continue;
+                }
+                let which = (self.visits, rail);
+                let visited = round::round(&mut self.mesh, &open, &self.load, which, watchers).await;
+                if cancel.is_cancelled() {
+                    return Ok(());
+                }
+                self.visits += open.len() as u64;
+                let records = self.records(number, &visited);
+                append(store, &records, watchers)?;
+                all.extend(records);
             }
-            self.visits += open.len() as u64;
             measured += pairs.len();
-            let records = self.records(number, &visited);
-            append(store, &records, watchers)?;
-            rounds.visited(&self.topology, &records);
+            rounds.visited(&self.topology, &all);
             for node in self.tally.hopeless() {
                 log::warn!("{node}: {}; it is left out of the later rounds", self.tally.dropped[&node]);
                 self.mesh.dismiss(&node);
@@ -171,19 +191,51 @@ impl Pass<'_> {
         Ok(())
     }
 
+    /// The next round of the scan, and then of what it left in doubt: a hiccup does not come back, a fault does.
+    fn next(&mut self, rounds: &mut Rounds, store: &dyn Store) -> Result<Option<Vec<(u32, u32)>>> {
+        if let Some(pairs) = rounds.next() {
+            return Ok(Some(pairs));
+        }
+        if self.doubts.is_empty() && self.looks < LOOKS {
+            self.looks += 1;
+            let report = tokio::task::block_in_place(|| self.report(store))?;
+            self.doubts = report.map_or_else(Vec::new, |report| look::rounds(&report, &self.topology, LOOK_ROUNDS));
+        }
+        Ok(self.doubts.pop())
+    }
+
+    /// What all visits kept so far point at.
+    fn report(&self, store: &dyn Store) -> Result<Option<PairsReport>> {
+        let records = store.records(&self.scan.run.id).context("reading back the pairs of this run")?;
+        let params = &self.scan.judging.terms.params;
+        Ok(network(&self.scan.run, &records, Some(self.topology.clone()), params).map(|found| found.report))
+    }
+
+    /// Leaves out the nodes that have not what the engine needs.
+    fn leave_unable(&mut self) {
+        if !matches!(self.load.engine, Engine::Perftest { .. }) {
+            return;
+        }
+        for (node, lacks) in self.mesh.lacking(&[RDMA, PERFTEST]) {
+            let why = if lacks == RDMA { "it has no RDMA device" } else { "ib_write_bw of perftest is not installed" };
+            self.mesh.dismiss(&node);
+            self.tally.dropped.insert(node, why.to_owned());
+        }
+    }
+
     /// Records of pairs that were measured before, and the names of those that can be measured now.
-    fn split(&mut self, pairs: &[(u32, u32)]) -> (Vec<Record>, Vec<(String, String)>) {
+    fn split(&mut self, pairs: &[(u32, u32)], rail: Option<usize>) -> (Vec<Record>, Vec<(String, String)>) {
         let (mut known, mut open) = (Vec::new(), Vec::new());
         for &(a, b) in pairs {
             let name = |node: u32| self.topology.names()[node as usize].clone();
             let (src, dst) = (name(a), name(b));
-            let visit = self.times.entry(ends(&src, &dst)).or_default();
+            let visit = self.times.entry(ends(&keep::endpoint(&src, rail), &keep::endpoint(&dst, rail))).or_default();
             *visit += 1;
-            let key = |from: &str, to: &str| (from.to_owned(), keep::work(to, *visit));
+            let key = |from: &str, to: &str| (from.to_owned(), keep::work(&keep::endpoint(to, rail), *visit));
             let before = [self.earlier.get(&key(&src, &dst)), self.earlier.get(&key(&dst, &src))];
             match before {
                 [Some(there), Some(back)] => known.extend([there.clone(), back.clone()]),
-                _ if self.mesh.has(&src) && self.mesh.has(&dst) => open.push((src, dst)),
+                _ if [&src, &dst].iter().all(|name| self.mesh.address(name, rail).is_some()) => open.push((src, dst)),
                 _ => {}
             }
         }
@@ -194,9 +246,13 @@ impl Pass<'_> {
         let mut records = Vec::new();
         for visit in visited {
             self.tally.count(visit);
-            let times = self.times.get(&ends(&visit.src, &visit.dst)).copied().unwrap_or(1);
+            let [src, dst] = [&visit.src, &visit.dst].map(|name| keep::endpoint(name, visit.rail));
+            let times = self.times.get(&ends(&src, &dst)).copied().unwrap_or(1);
             let up = |src: &str, dst: &str| self.scan.fabric.route(src, dst);
-            records.extend(keep::records(&self.mesh, (&self.scan.run.id, number), visit, times, up));
+            records.extend(keep::records(&self.mesh, (&self.scan.run.id, number, self.load.engine), visit, times, up));
+        }
+        if self.looks > 0 {
+            records.iter_mut().for_each(|record| record.facts.push(keep::number(keep::LOOK, self.looks as f64)));
         }
         records
     }
@@ -228,7 +284,8 @@ impl Pass<'_> {
                 Some(why) => Outcome::Failed(why.clone()),
                 None => Outcome::Done,
             };
-            keep::member(&self.scan.run.id, name, outcome, place::told(&self.topology, name))
+            let rails = self.scan.fabric.rail_places(&self.scan.nodes, name, self.rails.len());
+            keep::member(&self.scan.run.id, name, outcome, place::told(&self.topology, name), &rails)
         };
         names.iter().map(member).collect()
     }

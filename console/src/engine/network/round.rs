@@ -3,19 +3,23 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use muster_wire::{Frame, Listening, Load, Outcome, PairOrder, Paired, Request, Role, Secret};
+use muster_wire::{Engine, Frame, Listening, Load, Outcome, PairOrder, Paired, Request, Role, Secret};
 
 use super::mesh::{Heard, Mesh};
 use crate::engine::observe::Observer;
 
 /// A listener says its port within this.
-const LISTEN: Duration = Duration::from_secs(5);
+pub(super) const LISTEN: Duration = Duration::from_secs(5);
 /// The two ends find each other within this.
 const MEET: Duration = Duration::from_secs(3);
 /// Beyond the time that a visit takes when nothing is wrong.
 const SLACK: Duration = Duration::from_secs(5);
+/// The fewest operations of a collective may take this long over a slow network.
+const OPERATIONS: Duration = Duration::from_secs(10);
+/// Perftest may take this long to set itself up.
+const PERFTEST: Duration = Duration::from_secs(6);
 /// An answer may be this much later than the visit's own limit.
-const LATE: Duration = Duration::from_secs(3);
+pub(super) const LATE: Duration = Duration::from_secs(3);
 /// From the order to the start, beside the error of the clocks: the connections are made meanwhile.
 const LEAD: Duration = Duration::from_millis(40);
 
@@ -26,6 +30,8 @@ pub(super) struct Visited {
     pub(super) src: String,
     /// The node that listened.
     pub(super) dst: String,
+    /// The rail of both, where nodes have several.
+    pub(super) rail: Option<usize>,
     /// What each of them said.
     pub(super) ends: [Option<Paired>; 2],
     /// One of them went away or was never asked: nothing is known of the network between them.
@@ -52,15 +58,22 @@ impl Visited {
 
 /// Longest that one visit may take.
 pub(super) fn limit(load: &Load) -> Duration {
-    2 * Duration::from_millis(load.duration_ms.into()) + Duration::from_secs(1) * load.sizes.len() as u32 + SLACK
+    let more = match load.engine {
+        Engine::Tcp => Duration::ZERO,
+        // Some operations are measured however long they take.
+        Engine::AllReduce { .. } => OPERATIONS,
+        Engine::Perftest { seconds } => 2 * (Duration::from_secs(seconds.into()) + PERFTEST),
+    };
+    let trips = Duration::from_secs(1) * load.sizes.len() as u32;
+    2 * Duration::from_millis(load.duration_ms.into()) + trips + more + SLACK
 }
 
-/// Measures all `pairs` (connecting node first) at once; `first` is the number of the first visit.
+/// Measures all `pairs` (connecting node first) at once, on one `rail`; `first` is the number of the first visit.
 pub(super) async fn round(
     mesh: &mut Mesh,
     pairs: &[(String, String)],
     load: &Load,
-    first: u64,
+    (first, rail): (u64, Option<usize>),
     watchers: &mut [&mut dyn Observer],
 ) -> Vec<Visited> {
     let mut round = Round { first, visits: Vec::new(), places: HashMap::new() };
@@ -71,7 +84,7 @@ pub(super) async fn round(
         for name in [&src, &dst] {
             round.places.insert(name.clone(), round.visits.len());
         }
-        round.visits.push(Visited { src, dst, ends, lost, secret, port: None });
+        round.visits.push(Visited { src, dst, rail, ends, lost, secret, port: None });
     }
     for at in 0..round.visits.len() {
         round.order(mesh, at, load, Role::Listen).await;
@@ -108,7 +121,9 @@ impl Round {
             Role::Listen => (&visit.dst, &visit.src),
             Role::Connect { .. } => (&visit.src, &visit.dst),
         };
-        let (Some(local), Some(remote)) = (mesh.address(own), mesh.address(peer)) else { return };
+        let (Some(local), Some(remote)) = (mesh.address(own, visit.rail), mesh.address(peer, visit.rail)) else {
+            return;
+        };
         let order = PairOrder {
             visit: self.first + at as u64,
             peer: peer.clone(),
@@ -166,7 +181,7 @@ impl Round {
     }
 }
 
-fn millis(duration: Duration) -> u32 {
+pub(super) fn millis(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }
 
@@ -184,7 +199,8 @@ mod tests {
             facts: Vec::new(),
         };
         let ends = [src.map(end), dst.map(end)];
-        Visited { src: "a".into(), dst: "b".into(), ends, lost, secret: Secret([0; 32]), port: None }.outcome()
+        Visited { src: "a".into(), dst: "b".into(), rail: None, ends, lost, secret: Secret([0; 32]), port: None }
+            .outcome()
     }
 
     #[test]

@@ -66,16 +66,26 @@ impl Rounds {
         }
     }
 
-    /// Tells what a round gave. Uplinks are named as the visits' records do.
+    /// Tells what a round gave. Uplinks are named as the visits' records do; of several rails the worst counts.
     pub(super) fn visited(&mut self, topology: &Topology, records: &[Record]) {
+        type Seen<'a> = (Option<f64>, Option<&'a str>);
         let Self::Adaptive(scan) = self else { return };
+        let mut worst: BTreeMap<(u32, u32), Seen<'_>> = BTreeMap::new();
         for record in records {
-            let dst = keep::receiver(record).and_then(|dst| topology.find(dst));
+            let dst = keep::receiver(record).and_then(|dst| topology.endpoint(dst));
             let (Some(src), Some(dst)) = (topology.find(&record.node), dst) else { continue };
             let of: BTreeMap<&str, &[f64]> =
                 record.series.iter().map(|s| (s.metric.name.as_str(), s.values.as_slice())).collect();
-            let values: Vec<f64> = health(&of).into_iter().collect();
-            scan.visited(&[Visit { src, dst, values: &values, up: keep::told(record, keep::UP) }]);
+            let seen = (health(&of), keep::told(record, keep::UP));
+            let kept = worst.entry((src, dst)).or_insert(seen);
+            // A visit that failed has no health and is worse than any.
+            if seen.0 < kept.0 {
+                *kept = seen;
+            }
+        }
+        for ((src, dst), (health, up)) in worst {
+            let values: Vec<f64> = health.into_iter().collect();
+            scan.visited(&[Visit { src, dst, values: &values, up }]);
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::routes::{Route, Routes};
-use crate::network::topology::Source;
+use crate::network::topology::{Source, node_name};
 use crate::network::{Matrix, Topology, matrix::Cell};
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -69,7 +69,7 @@ impl Places {
         let leaf_of: Vec<u32> = endpoints
             .iter()
             .map(|name| {
-                let node = topology.find(name).or_else(|| topology.find(node_name(name))).filter(|_| known);
+                let node = topology.endpoint(name).filter(|_| known);
                 node.map_or(NONE, |node| {
                     *renumber.entry(topology.leaf(node)).or_insert_with(|| {
                         used.push(topology.leaf(node));
@@ -152,14 +152,6 @@ impl Places {
         let ends = self.leaf_of.iter().enumerate().map(|(at, &leaf)| (at as u32, leaf));
         ends.map(|(at, leaf)| (all || is(at) || of(&sending, leaf), all || is(base.rx + at) || of(&receiving, leaf)))
             .unzip()
-    }
-}
-
-/// `node` of `node:nic`; names with several colons are addresses.
-pub(super) fn node_name(endpoint: &str) -> &str {
-    match endpoint.split_once(':') {
-        Some((node, nic)) if !node.is_empty() && !nic.contains(':') => node,
-        _ => endpoint,
     }
 }
 

@@ -40,6 +40,15 @@ pub enum Source {
     Flat,
 }
 
+/// `node` of `node:nic`; names with several colons are addresses.
+#[must_use]
+pub fn node_name(endpoint: &str) -> &str {
+    match endpoint.split_once(':') {
+        Some((node, nic)) if !node.is_empty() && !nic.contains(':') => node,
+        _ => endpoint,
+    }
+}
+
 /// Nodes, the leaf each hangs under, and hop distances. Nodes and leaves are numbered from 0 in the order first met.
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -93,6 +102,12 @@ impl Topology {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<u32> {
         self.index.get(name).copied()
+    }
+
+    /// Number of an endpoint of a matrix: a node, a NIC `node:nic` with a place of its own, or else the node of that NIC.
+    #[must_use]
+    pub fn endpoint(&self, name: &str) -> Option<u32> {
+        self.find(name).or_else(|| self.find(node_name(name)))
     }
 
     /// Number of the leaf that `node` hangs under. Nodes with several NICs on several switches have a leaf of their
