@@ -164,6 +164,28 @@ fn a_frozen_criterion_judges_later_runs_and_earlier_verdicts_stay() {
 }
 
 #[test]
+fn what_fails_on_as_many_nodes_in_every_run_is_no_alarm() {
+    let place = Place::new();
+    let alarms = |slow: usize| {
+        let row = |n: usize| format!("n{n:02},net/bandwidth@own,{}\n", if n < slow { 50 } else { 100 });
+        let rows = (0..20).map(row).collect::<String>();
+        let run = import(&place, &place.file("fleet.csv", &format!("node,metric,value\n{rows}")));
+        let report = place.json(0, "muster.run.json", &["results", "--json", &run]);
+        assert_eq!(failed(&report).len(), slow);
+        report["alarms"].as_array().map_or(String::new(), |all| all.iter().map(Value::to_string).collect())
+    };
+    assert_eq!(alarms(0), "");
+    place.json(0, "muster.criteria.json", &["criteria", "learn", "--json"]);
+    place.text(0, &["criteria", "freeze", "--all"]);
+    for _ in 0..2 {
+        assert!(alarms(3).contains("net fails on 3 of 20 nodes (15 %): suspect the check"));
+    }
+    // Three runs say what is usual.
+    assert_eq!(alarms(3), "");
+    assert!(alarms(13).contains("(65 %, usually 15.0 %)"));
+}
+
+#[test]
 fn versions_are_compared_exported_and_taken_over_elsewhere() {
     let (place, other) = (Place::new(), Place::new());
     import(&place, &place.file("a.csv", &rows(40, 1.0).0));

@@ -262,7 +262,12 @@ pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result
 fn judged(store: &dyn Store, run: &Run, config: &Config) -> Result<RunReport, Problem> {
     let records = store.records(&run.id).code(IO)?;
     let judging = Judging::of(store, run, params(config)).code(IO)?;
-    Ok(engine::report(run, &engine::assess(run, &records, &judging)))
+    let mut report = engine::report(run, &engine::assess(run, &records, &judging));
+    // What is usual only ever takes an alarm back, and asking for it means judging earlier runs.
+    if !report.alarms.is_empty() {
+        report.weigh(&engine::usual(store, run, &params(config)).code(IO)?);
+    }
+    Ok(report)
 }
 
 /// Groups of nodes by their labels, such as `rack=r1,sku=h100`; empty where nothing is grouped by.
@@ -271,7 +276,9 @@ fn labels(nodes: &[Node], by: &[String]) -> BTreeMap<String, String> {
         let label = |label: &String| format!("{label}={}", node.labels.get(label).map_or("?", String::as_str));
         (node.name.clone(), by.iter().map(label).collect::<Vec<_>>().join(","))
     };
-    if by.is_empty() { BTreeMap::new() } else { nodes.iter().map(of).collect() }
+    // A label that nobody has tells nobody apart.
+    let known = |label: &String| nodes.iter().any(|node| node.labels.contains_key(label));
+    if by.iter().any(known) { nodes.iter().map(of).collect() } else { BTreeMap::new() }
 }
 
 /// Groups of `names` by the labels that the configuration compares apart; a node that the inventory lacks has none.

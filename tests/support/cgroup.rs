@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::slow_core::SlowCore;
+
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// The groups of one node, one per controller on v1.
@@ -80,6 +82,14 @@ impl Group {
             return set(&self.freezer.join("cgroup.freeze"), if frozen { "1" } else { "0" });
         }
         set(&self.freezer.join("freezer.state"), if frozen { "FROZEN" } else { "THAWED" })
+    }
+
+    /// Slows one core of the node.
+    ///
+    /// # Errors
+    /// Where the kernel cannot stop single threads.
+    pub fn slow_core(&self, core: usize) -> Result<SlowCore> {
+        SlowCore::new(&self.freezer, core)
     }
 
     fn dirs(&self) -> [&PathBuf; 3] {

@@ -13,9 +13,11 @@ mod fleet;
 mod gpu;
 mod node;
 mod shell;
+mod slow_core;
 
 pub use console::{Console, Ran, binary};
 pub use fabric::{Fabric, no_fabric, no_loss};
 pub use fleet::{Fleet, Options};
 pub use node::Node;
 pub use shell::{is_root, run, skip};
+pub use slow_core::SlowCore;

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use crate::cgroup::Group;
 use crate::disk::Disk;
 use crate::shell::run;
+use crate::slow_core::SlowCore;
 
 const INIT: &str = include_str!("node-init.sh");
 
@@ -121,6 +122,14 @@ impl Node {
     /// When the kernel refuses.
     pub fn limit_disk(&self, rate: u64) -> Result<()> {
         self.group.disk(&self.disk.number()?, rate)
+    }
+
+    /// Slows one of its cores, until what it returns is dropped.
+    ///
+    /// # Errors
+    /// Where the kernel cannot stop single threads.
+    pub fn slow_core(&self, core: usize) -> Result<SlowCore> {
+        self.group.slow_core(core)
     }
 
     /// Stops or continues all its processes.

@@ -24,14 +24,42 @@ const CHANCE: f64 = 5e-4;
 /// Chance above which slow metrics are what a noisy run brings anyway.
 const LIKELY: f64 = 0.05;
 
+/// Class of what is measured on every core.
+pub(crate) const CORES: &str = "core";
+
 /// Resource class of a benchmark: the first word of its name, such as `cpu` or `disk`. Benchmarks with a metric per core
 /// are a class of their own: hundreds of cores would outvote what all of them together say of `cpu`.
 #[must_use]
 pub fn resource_class(benchmark: &str) -> &str {
     if matches!(benchmark, "cpu-core" | "cpu-burn") {
-        return "core";
+        return CORES;
     }
     benchmark.split('-').next().unwrap_or(benchmark)
+}
+
+/// What a metric measures, whichever part of the node it was measured on: `speed` of `speed:core3`, `core_flops` of
+/// `core_3_flops`.
+pub(crate) fn kind(name: &str) -> String {
+    let words: Vec<&str> = whole(name).split(['-', '_']).collect();
+    let numbered = |at: usize| at > 0 && words[at - 1] == "core" && is_digits(words[at]);
+    (0..words.len()).filter(|at| !numbered(*at)).map(|at| words[at]).collect::<Vec<_>>().join("_")
+}
+
+/// Whether it is a percentile from the 90th on, `rand-read-p99.9` or `rand_read_lat_ns_99`: a tail repeats nowhere, and
+/// says nothing of how quiet the place was.
+pub(crate) fn is_tail(name: &str) -> bool {
+    let last = whole(name).rsplit_once(['-', '_']).map(|(_, last)| last.trim_start_matches('p'));
+    let digits =
+        |rest: &str| is_digits(rest) || rest.split_once('.').is_some_and(|(a, b)| is_digits(a) && is_digits(b));
+    last.and_then(|last| last.strip_prefix('9')).is_some_and(digits)
+}
+
+fn whole(name: &str) -> &str {
+    name.split(':').next().unwrap_or(name)
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Weighs the classes of one node against everyone else's metrics, in a run of `nodes`.
@@ -177,4 +205,25 @@ fn binomial_tail(k: usize, n: usize, rate: f64) -> f64 {
         term *= (n - i) as f64 / (i + 1) as f64 * rate / (1.0 - rate);
     }
     tail
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_node_are_one_kind_and_tails_are_told() {
+        for (name, same) in [("speed:core3", "speed"), ("core_12_flops", "core_flops"), ("fp32_flops:0", "fp32_flops")]
+        {
+            assert_eq!((kind(name).as_str(), is_tail(name)), (same, false), "{name}");
+        }
+        for tail in
+            ["rand-read-p99", "rand-read-p99.9", "rand-read-p999", "seq_read_lat_ns_99.9:1", "rand-write-latency-p95"]
+        {
+            assert!(is_tail(tail), "{tail}");
+        }
+        for whole in ["rand-read-p50", "triad", "allreduce_8192_busbw", "l1"] {
+            assert!(!is_tail(whole), "{whole}");
+        }
+    }
 }

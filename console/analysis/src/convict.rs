@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::class::{Cell, Class, Tally, WITNESSES, resource_class, weigh};
+use crate::class::{CORES, Cell, Class, Tally, WITNESSES, is_tail, kind, resource_class, weigh};
 use crate::{Grain, Learned, NodeVerdict, State, Status};
 
 /// Spreads beyond which the alpha rule needs no second metric, in a large fleet; see [`spreads_alone`].
@@ -35,7 +35,7 @@ const DOUBT_SHARE: f64 = 0.5;
 const ALONE_SMALL: f64 = 8.0;
 /// Nodes with slow metrics, as a share, from which on the slow metrics are the place's and not the nodes'.
 const SCATTERED_SHARE: f64 = 0.2;
-/// Share of metrics that do not repeat step by step from which on the whole run counts as noisy.
+/// Share of kinds of metrics that do not repeat step by step from which on the whole run counts as noisy.
 const NOISY_SHARE: f64 = 0.25;
 /// Share of a class's metrics that must be decided by alpha to vouch for it.
 const DECIDED_SHARE: f64 = 0.25;
@@ -81,7 +81,7 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
     let scattered = cells
         .values()
         .zip(&weighed)
-        .filter(|(cells, classes)| !convicted(classes) && cells.iter().any(|c| c.slow()[0]))
+        .filter(|(cells, classes)| !convicted(classes) && cells.iter().any(|c| tells(c) && c.slow()[0]))
         .count();
     let noisy = undecidable(metrics) || scattered as f64 >= (SCATTERED_SHARE * cells.len() as f64).max(3.0);
     let mut unseen: BTreeMap<&str, f64> = BTreeMap::new();
@@ -91,6 +91,12 @@ pub fn convict(metrics: &[Learned]) -> Vec<NodeState> {
     }
     let place = Place { noisy, unseen };
     cells.iter().zip(&weighed).map(|((node, cells), classes)| judge_node(node, cells, classes, &place)).collect()
+}
+
+/// Whether a slow cell tells of the place: tails stray everywhere, and of hundreds of cores one is slow by chance.
+fn tells(cell: &Cell<'_>) -> bool {
+    let metric = &cell.verdict.metric;
+    !is_tail(&metric.name) && resource_class(&metric.benchmark) != CORES
 }
 
 /// What is true of the whole run.
@@ -105,11 +111,20 @@ fn convicted(classes: &BTreeMap<&str, Class>) -> bool {
     classes.values().any(|class| class.convicted)
 }
 
-/// Whether too many metrics of the run do not repeat step by step.
+/// Whether too many kinds of metrics of the run do not repeat step by step, in most of their parts: hundreds of cores have
+/// one voice, and tails none.
 fn undecidable(metrics: &[Learned]) -> bool {
-    let able = || metrics.iter().map(|l| &l.criterion).filter(|c| c.n >= QUORUM);
-    let undecided = able().filter(|c| c.status != Status::Ok || c.grain != Grain::Steps).count();
-    undecided as f64 > NOISY_SHARE * able().count() as f64
+    let mut kinds: BTreeMap<(&str, String), (usize, usize)> = BTreeMap::new();
+    for criterion in metrics.iter().map(|learned| &learned.criterion).filter(|c| c.n >= QUORUM) {
+        if is_tail(&criterion.metric.name) {
+            continue;
+        }
+        let (undecided, all) = kinds.entry((&criterion.metric.benchmark, kind(&criterion.metric.name))).or_default();
+        *undecided += usize::from(criterion.status != Status::Ok || criterion.grain != Grain::Steps);
+        *all += 1;
+    }
+    let undecided = kinds.values().filter(|(undecided, all)| 2 * undecided > *all).count();
+    undecided as f64 > NOISY_SHARE * kinds.len() as f64
 }
 
 fn judge_node(node: &str, cells: &[Cell<'_>], classes: &BTreeMap<&str, Class>, place: &Place<'_>) -> NodeState {
@@ -197,7 +212,10 @@ fn settle<'a>(verdicts: &[NodeVerdict], classes: &BTreeMap<&'a str, Class>) -> (
     }
     let (mut fine, mut coarse, mut unvouched) = (0, Vec::new(), false);
     for (name, class) in classes {
-        let own = verdicts.iter().filter(|v| resource_class(&v.metric.benchmark) == *name);
+        let all = || verdicts.iter().filter(|v| resource_class(&v.metric.benchmark) == *name);
+        // A tail that repeats nowhere keeps nobody from passing; a class of nothing else has to do with its tails.
+        let only_tails = all().all(|v| is_tail(&v.metric.name));
+        let own = all().filter(|v| only_tails || !is_tail(&v.metric.name));
         let applicable = own.clone().filter(|v| v.state != State::NotApplicable).count();
         let passed = own.filter(|v| v.state == State::Pass).count();
         if passed as f64 >= DECIDED_SHARE * applicable as f64 {

@@ -1,6 +1,6 @@
 //! Whether a noisy machine accuses the innocent, and still finds the slow: seeded fleets, thousands of them.
 
-use muster_analysis::{Learned, NodeState, Observation, Params, Sample, State, convict, learn};
+use muster_analysis::{Learned, NodeState, Observation, Params, State, convict, learn};
 use muster_wire::{Direction, MetricId, Unit};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -239,20 +239,47 @@ fn a_slow_disk_is_found_among_sixteen() {
     assert_no_innocent(falsely);
 }
 
+/// One more metric of 12 nodes; node 5 takes `odd` times as long.
+fn one_more(rng: &mut SmallRng, (benchmark, name): (&str, &str), noise: Noise, odd: f64) -> Learned {
+    let fleet: Vec<(String, Observation)> = (0..12)
+        .map(|i| {
+            let offset = noise.node * rng.random_range(-1.0..1.0);
+            let cost = if i == 5 { odd } else { 1.0 };
+            let values: Vec<f64> = steps_of(rng, noise, offset, 32).iter().map(|c| 100.0 / c / cost).collect();
+            (format!("n{i}"), Observation::from_values(&values))
+        })
+        .collect();
+    let metric = MetricId::new(benchmark, name, "own");
+    learn(&metric, Unit::BytesPerSec, Direction::HigherIsBetter, &fleet, &Params::default())
+}
+
+#[test]
+fn noisy_tails_and_the_many_cores_of_one_noisy_metric_do_not_make_a_quiet_fleet_noisy() {
+    let quiet = Noise { step: 0.002, tail: 0.0, node: 0.002, cell: 0.001, burst: 0.0 };
+    let restless = Noise { step: 0.2, tail: 0.02, node: 0.1, ..quiet };
+    let mut rng = SmallRng::seed_from_u64(12);
+    let mut metrics = run(&mut rng, 12, quiet, None);
+    for core in 0..32 {
+        metrics.push(one_more(&mut rng, ("cpu-core", &format!("speed:core{core}")), quiet, 1.0));
+        metrics.push(one_more(&mut rng, ("cpu-core", &format!("latency:core{core}")), restless, 1.0));
+    }
+    for load in ["seq-read", "seq-write", "rand-read", "rand-write"] {
+        for tail in ["p95", "p99", "p99.9"] {
+            metrics.push(one_more(&mut rng, ("disk", &format!("{load}-{tail}")), restless, 1.0));
+        }
+    }
+    metrics.push(one_more(&mut rng, ("mem-bandwidth", "read"), quiet, 1.0 / 0.92));
+    let states = convict(&metrics);
+    assert_eq!(accused(&states), ["n5"]);
+    assert!(states.iter().filter(|s| s.node != "n5").all(|s| s.state == State::Pass), "{states:?}");
+}
+
 #[test]
 fn on_a_quiet_fleet_one_metric_eight_percent_slower_is_enough() {
     let quiet = Noise { step: 0.002, tail: 0.0, node: 0.002, cell: 0.001, burst: 0.0 };
     let mut rng = SmallRng::seed_from_u64(11);
     let mut metrics = run(&mut rng, 12, quiet, None);
-    let fleet: Vec<(String, Observation)> = (0..12)
-        .map(|i| {
-            let level = if i == 5 { 92.0 } else { 100.0 };
-            let values: Vec<f64> = steps_of(&mut rng, quiet, 0.0, 32).iter().map(|c| level / c).collect();
-            (format!("n{i}"), Sample::new(&values).map_or_else(|e| panic!("{e}"), Observation::Sample))
-        })
-        .collect();
-    let metric = MetricId::new("mem-bandwidth", "read", "own");
-    metrics.push(learn(&metric, Unit::BytesPerSec, Direction::HigherIsBetter, &fleet, &Params::default()));
+    metrics.push(one_more(&mut rng, ("mem-bandwidth", "read"), Noise { node: 0.0, ..quiet }, 1.0 / 0.92));
     let states = convict(&metrics);
     assert_eq!(accused(&states), ["n5"]);
     let fault = states.iter().find(|s| s.node == "n5").map(|s| s.reasons.join("; ")).unwrap_or_default();

@@ -19,6 +19,7 @@ const STEP_FIELDS: &[&str] = &[
     "collect",
     "run",
     "check",
+    "demand",
     "limits",
     "expect",
     "pairs",
@@ -132,7 +133,8 @@ impl Reader<'_> {
         let shown = id.clone().unwrap_or_else(|| "?".to_owned());
         let collect = self.works(table, "collect", &shown);
         let run = self.works(table, "run", &shown);
-        let check = self.checks(table);
+        let check = self.checks(table, "check");
+        let demand = self.demand(table, check.as_deref().unwrap_or_default());
         let pairs = self.pairs(table, span, &shown);
         let collective = self.works(table, "collective", &shown);
         let own = [&collect, &run, &check].into_iter().any(|works| works.as_ref().is_none_or(|w| !w.is_empty()));
@@ -165,6 +167,7 @@ impl Reader<'_> {
             pairs,
             collective: collective?.iter().filter_map(|name| name.parse().ok()).collect(),
             check: check?,
+            demand: demand?,
             limits,
             expect,
         })
@@ -289,17 +292,26 @@ impl Reader<'_> {
         (self.problems.len() == before).then_some(names)
     }
 
-    /// The checks in `check`, areas spelt out; `None` after a problem.
-    fn checks(&mut self, table: &DeTable<'_>) -> Option<Vec<String>> {
-        let Some(value) = table.get("check") else { return Some(Vec::new()) };
+    /// The checks in `demand`, which must be among the step's own.
+    fn demand(&mut self, table: &DeTable<'_>, asked: &[String]) -> Option<Vec<String>> {
+        let demand = self.checks(table, "demand")?;
+        if let Some((id, value)) = demand.iter().find(|id| !asked.contains(id)).zip(table.get("demand")) {
+            self.problem(&value.span(), format!("'demand' names {id}, which the step's 'check' does not ask for"));
+        }
+        Some(demand)
+    }
+
+    /// The checks in `field`, areas spelt out; `None` after a problem.
+    fn checks(&mut self, table: &DeTable<'_>, field: &str) -> Option<Vec<String>> {
+        let Some(value) = table.get(field) else { return Some(Vec::new()) };
         let Some(array) = value.get_ref().as_array() else {
-            self.wrong_type(value, "check", "a list of names");
+            self.wrong_type(value, field, "a list of names");
             return None;
         };
         let (mut ids, before) = (Vec::new(), self.problems.len());
         for item in array {
             let Some(name) = item.get_ref().as_str() else {
-                self.wrong_type(item, "check", "a list of names");
+                self.wrong_type(item, field, "a list of names");
                 continue;
             };
             let named = checks::named(name);
@@ -441,6 +453,13 @@ limit_s = 90
         assert_eq!(step.check.iter().filter(|id| *id == "swap").count(), 1);
         assert!(step.check.contains(&"memory-size".to_owned()) && !step.check.contains(&"nic-mtu".to_owned()));
         assert_eq!(step.expect, [("cpus".to_owned(), 192.0)]);
+        let demand = "check = [\"swap\", \"kernel-log\"]\ndemand = [\"kernel-log\"]";
+        let step = Playbook::parse(&GOOD.replace("limit_s = 90", demand), "p.toml").unwrap().steps.remove(1);
+        assert_eq!(step.demand[..], step.check[1..]);
+        assert_eq!(
+            told(&GOOD.replace("limit_s = 90", "check = [\"swap\"]\ndemand = [\"xid\"]")),
+            ["16:10 'demand' names xid, which the step's 'check' does not ask for"]
+        );
         let text = GOOD.replace("limit_s = 90", "check = [\"nic-mtus\"]\nlimits = { majorty = 0.9, booted_s = -1 }");
         assert_eq!(
             told(&text),

@@ -91,6 +91,7 @@ fn policy(playbook: &Playbook) -> Policy {
     for step in &playbook.steps {
         step.limits.iter().for_each(|(name, value)| policy.set_limit(name, *value));
         step.expect.iter().for_each(|(name, value)| policy.expect(name, *value));
+        step.demand.iter().for_each(|id| policy.demand(id));
     }
     policy
 }
@@ -267,6 +268,11 @@ impl fmt::Display for Plan {
             if !phase.checks.is_empty() {
                 writeln!(f, "   check    {}", phase.checks.join(", "))?;
             }
+            let demanded: Vec<&str> =
+                phase.checks.iter().map(String::as_str).filter(|id| self.policy.demands(id)).collect();
+            if !demanded.is_empty() {
+                writeln!(f, "   demand   {}", demanded.join(", "))?;
+            }
             write!(f, "   time     about {}, at most {}", span(phase.budget()), span(phase.limit))?;
             writeln!(f, " ({}, profile {})", counted(phase.nodes.len(), "node"), phase.profile)?;
             if phase.drop_failed {
@@ -360,13 +366,17 @@ mine: Mine alone
     #[test]
     fn a_check_brings_the_collectors_it_reads_unless_they_ran_before() {
         let text = TEXT.replace("drop_failed = true", "check = [\"swap\", \"time-offset\", \"cpu-governor\"]");
-        let text = text.replace("limit_s = 5400", "check = [\"memory-size\"]\nlimits = { memory_tolerance = 0.5 }");
+        let text = text.replace(
+            "limit_s = 5400",
+            "check = [\"memory-size\"]\ndemand = [\"memory-size\"]\nlimits = { memory_tolerance = 0.5 }",
+        );
         let plan = plan(&Playbook::parse(&text, "p.toml").unwrap(), &["n1".to_owned()]);
         assert_eq!(plan.phases[0].collectors, ["cpu", "disk", "memory"]);
         assert!(plan.phases[2].collectors.is_empty());
         assert_eq!(plan.checks(), ["swap", "time-offset", "cpu-governor", "memory-size"]);
         assert_eq!(plan.policy.limit("memory_tolerance"), 0.5);
-        assert!(plan.to_string().contains("   check    swap, time-offset, cpu-governor\n"), "{plan}");
+        assert!(plan.to_string().contains("   check    swap, time-offset, cpu-governor\n   time"), "{plan}");
+        assert!(plan.to_string().contains("   check    memory-size\n   demand   memory-size\n"), "{plan}");
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Step {
     pub collective: Vec<Collective>,
     /// Ids of its checks, areas spelt out, each once.
     pub check: Vec<String>,
+    /// Those of them that every login must be able to answer.
+    pub demand: Vec<String>,
     /// Limits of checks that the step moves, by name.
     pub limits: Vec<(String, f64)>,
     /// What the step expects of every node, by name.

@@ -154,9 +154,9 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
     nodes.push(NodeFindings { node: "nothing".to_owned(), ..NodeFindings::default() });
     // Nobody looked, so that every check answers "not run"; and one that failed.
     let all: Vec<_> = checks::checks().collect();
-    let looked = checks::evaluate(&all, &[checks::NodeFacts::new("unseen")], &checks::Policy::default()).remove(0);
+    let looked = checks::evaluate(&all, &[checks::NodeFacts::new("unseen", "")], &checks::Policy::default()).remove(0);
     nodes.push(NodeFindings { node: "unseen".to_owned(), checks: looked, ..NodeFindings::default() });
-    let failed = CheckResult { check: all[0], found: Found::fail("a reason") };
+    let failed = CheckResult { check: all[0], found: Found::fail("a reason"), demanded: false };
     nodes.push(NodeFindings { node: "bad".to_owned(), checks: vec![failed], ..NodeFindings::default() });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, None);
     let basis: Vec<Basis<'_>> =

@@ -33,6 +33,7 @@ A playbook asks for checks by id or by area:
   check = [\"cpu\", \"nic-mtu\"]
   limits = { clock_fail_s = 5 }
   expect = { cpus = 192 }
+  demand = [\"nic-mtu\"]        without an answer the node stays undecided, also where only the login may not look
 Labels of the inventory named as an expectation come before the playbook: labels = { cpus = \"192\" }";
 
 /// The `muster.checks` document.

@@ -51,7 +51,7 @@ pub struct Config {
     pub alpha: Setting<f64>,
     /// Tail floor.
     pub tau: Setting<f64>,
-    /// Labels of the inventory whose nodes are compared apart.
+    /// Labels of the inventory whose nodes are compared apart, by metrics and by checks.
     pub group_by: Setting<Vec<String>>,
     /// SSH client configuration.
     pub ssh_config: Setting<Option<PathBuf>>,
@@ -78,7 +78,7 @@ pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> 
         fan_out: pick(flags.fan_out, file.fan_out, 64, &from_file),
         alpha: pick(flags.alpha, file.alpha, 0.95, &from_file),
         tau: pick(flags.tau, file.tau, 0.01, &from_file),
-        group_by: pick(flags.group_by, file.group_by, Vec::new(), &from_file),
+        group_by: pick(flags.group_by, file.group_by, vec!["sku".to_owned()], &from_file),
         ssh_config: pick(flags.ssh_config.map(Some), file.ssh_config.map(Some), None, &from_file),
         accept_new_keys: host_keys(pick(flags.host_keys, file.host_keys, "accept-new".into(), &from_file))?,
         color: pick(flags.color, file.color, "auto".into(), &from_file),

@@ -18,7 +18,7 @@ pub struct Raw {
     pub alpha: Option<f64>,
     /// Tail floor of the distance, between 0 and 1.
     pub tau: Option<f64>,
-    /// Labels of the inventory whose nodes are compared apart, such as `sku`.
+    /// Labels of the inventory whose nodes are compared apart; `sku` without it.
     pub group_by: Option<Vec<String>>,
     /// `~/.ssh/config` or another.
     pub ssh_config: Option<PathBuf>,

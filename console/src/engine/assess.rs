@@ -1,11 +1,11 @@
 //! From the records of a run to what is said of each node. Recomputed from raw samples every time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, gpu, learn};
 use muster_playbook::report::{Dropped, NodeFindings, PairsReport};
 use muster_store::{Record, Run};
-use muster_wire::{BUSY, Datum, Direction, FOREIGN_CPU, MetricId, Outcome, Unit, clean};
+use muster_wire::{BUSY, Datum, FOREIGN_CPU, MetricId, Outcome, Series, clean};
 
 use super::cores::{WORK, odd_cores};
 use super::{Judging, LINK, digests, health, is_pair, judge_pairs};
@@ -46,22 +46,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let latest: Latest<'_> = records.into_iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
     let groups: Vec<String> = run.nodes.iter().map(|node| judging.group(run.profile, node)).collect();
     let params = &judging.terms.params;
-    let (mut learned, mut basis) = (Vec::new(), Vec::new());
-    for (metric, (unit, direction)) in metrics(&latest) {
-        let mut by_group: BTreeMap<&String, Vec<(String, Observation)>> = BTreeMap::new();
-        for (node, group) in run.nodes.iter().zip(&groups) {
-            let Some(observed) = observation(&latest, node, &metric) else { continue };
-            by_group.entry(group).or_default().push((node.clone(), observed));
-        }
-        for (group, observed) in by_group {
-            let frozen = judging.criterion(group, &metric);
-            learned.push(match frozen {
-                Some(criterion) => compare(criterion, &observed, params),
-                None => learn(&metric, unit, direction, &observed, params),
-            });
-            basis.push(Basis { group: group.clone(), frozen: frozen.is_some() });
-        }
-    }
+    let (learned, basis) = learned(run, &latest, (judging, &groups));
     let mut judged: BTreeMap<String, NodeState> =
         convict(&learned).into_iter().map(|state| (state.node.clone(), state)).collect();
     for learned in learned.iter().zip(&basis).filter(|(_, basis)| basis.frozen).map(|(learned, _)| learned) {
@@ -71,7 +56,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let dropped = health::left(&latest);
     let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
     let mut wrong = digests::findings(latest.values().copied(), &of_node);
-    let mut checked = health::examine(&run.nodes, &latest);
+    let mut checked = health::examine(&run.nodes, &groups, &latest);
     let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
     let mut cores = odd_cores(&by_core);
     let finding = |node: &String| {
@@ -84,6 +69,50 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(finding).collect();
     let network = judge_pairs(run, &pairs, &mut nodes, params);
     Assessment { learned, basis, nodes, network, dropped, rejudged: judging.rejudged.clone() }
+}
+
+/// What each metric says of each group, and by what it was judged.
+fn learned(run: &Run, latest: &Latest<'_>, (judging, groups): (&Judging, &[String])) -> (Vec<Learned>, Vec<Basis>) {
+    let params = &judging.terms.params;
+    let (mut learned, mut basis) = (Vec::new(), Vec::new());
+    for (metric, series) in measured(run, latest) {
+        let (unit, direction) = (series[0].1.unit, series[0].1.direction);
+        let mut by_group: BTreeMap<&String, Vec<(String, Observation)>> = BTreeMap::new();
+        let mut rest = series.as_slice();
+        for (at, (node, group)) in run.nodes.iter().zip(groups).enumerate() {
+            let own;
+            (own, rest) = rest.split_at(rest.partition_point(|(of, _)| *of <= at));
+            let values: Vec<f64> = own.iter().flat_map(|(_, series)| &series.values).copied().collect();
+            let record = latest.get(&(node.as_str(), metric.benchmark.as_str())).copied();
+            let Some(observed) = observation(record, &values) else { continue };
+            by_group.entry(group).or_default().push((node.clone(), observed));
+        }
+        for (group, observed) in by_group {
+            let frozen = judging.criterion(group, metric);
+            learned.push(match frozen {
+                Some(criterion) => compare(criterion, &observed, params),
+                None => learn(metric, unit, direction, &observed, params),
+            });
+            basis.push(Basis { group: group.clone(), frozen: frozen.is_some() });
+        }
+    }
+    (learned, basis)
+}
+
+/// Every metric with its series, each with the place of its node in the run, ascending. One pass over all records: a file
+/// of SuperBench has millions of series.
+fn measured<'a>(run: &Run, latest: &Latest<'a>) -> BTreeMap<&'a MetricId, Vec<(usize, &'a Series)>> {
+    let places: HashMap<&str, usize> = run.nodes.iter().enumerate().map(|(at, node)| (node.as_str(), at)).collect();
+    let mut found: HashMap<&MetricId, Vec<(usize, &Series)>> = HashMap::new();
+    for record in latest.values() {
+        // What a node measured that is not in the run is nobody's.
+        let at = places.get(record.node.as_str()).copied().unwrap_or(usize::MAX);
+        for series in record.series.iter().filter(|series| record.work == series.metric.benchmark) {
+            found.entry(&series.metric).or_default().push((at, series));
+        }
+    }
+    found.values_mut().for_each(|series| series.sort_by_key(|(at, _)| *at));
+    found.into_iter().collect()
 }
 
 /// What a frozen criterion accuses of stays accused: peers that are as bad are no excuse.
@@ -106,22 +135,22 @@ fn uphold(learned: &Learned, judged: &mut BTreeMap<String, NodeState>) {
 #[must_use]
 pub fn observations(run: &Run, records: &[Record], metric: &MetricId) -> Vec<(String, Observation)> {
     let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-    run.nodes.iter().filter_map(|node| Some((node.clone(), observation(&latest, node, metric)?))).collect()
+    let of_node = |node: &String| {
+        let record = latest.get(&(node.as_str(), metric.benchmark.as_str())).copied();
+        let values = record.map(|record| record.values_of(metric)).unwrap_or_default();
+        Some((node.clone(), observation(record, &values)?))
+    };
+    run.nodes.iter().filter_map(of_node).collect()
 }
 
-fn metrics(latest: &Latest<'_>) -> BTreeMap<MetricId, (Unit, Direction)> {
-    let series = latest.values().flat_map(|record| &record.series);
-    series.map(|s| (s.metric.clone(), (s.unit, s.direction))).collect()
-}
-
-/// What `node` has for `metric`; nothing where another engine measured it or it cannot apply.
-fn observation(latest: &Latest<'_>, node: &str, metric: &MetricId) -> Option<Observation> {
-    let Some(record) = latest.get(&(node, metric.benchmark.as_str())) else {
+/// What a node has for a metric, from the record of its benchmark and the values there; nothing where another engine
+/// measured it or it cannot apply.
+fn observation(record: Option<&Record>, values: &[f64]) -> Option<Observation> {
+    let Some(record) = record else {
         return Some(Observation::Missing("it did not get that far".into()));
     };
-    let values = record.values_of(metric);
     if !values.is_empty() {
-        let observed = Observation::from_values(&values);
+        let observed = Observation::from_values(values);
         return Some(match company(record) {
             Some(why) => observed.disturbed(&why),
             None => observed,
@@ -243,7 +272,7 @@ fn sentence(node: &str, record: &Record, widespread: &BTreeSet<&str>) -> Option<
 mod tests {
     use super::*;
     use muster_store::RunState;
-    use muster_wire::{Fact, Profile, Reading, Series};
+    use muster_wire::{Direction, Fact, Profile, Reading, Unit};
 
     fn record(node: &str, level: f64, foreign: f64) -> Record {
         let series = |name: &str| Series {

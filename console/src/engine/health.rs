@@ -58,6 +58,10 @@ pub fn asked(run: &str, plan: &Plan, nodes: &[Node], at_ms: u64) -> Vec<Record> 
         return Vec::new();
     }
     let mut common = vec![fact("checks".to_owned(), Datum::Text(checks))];
+    let demand = plan.policy.demanded().collect::<Vec<_>>().join(" ");
+    if !demand.is_empty() {
+        common.push(fact("demand".to_owned(), Datum::Text(demand)));
+    }
     for (kind, changes) in ["limit", "expect"].into_iter().zip(plan.policy.changes()) {
         common.extend(changes.iter().map(|(name, value)| fact(format!("{kind}.{name}"), Datum::Number(*value))));
     }
@@ -104,12 +108,16 @@ pub fn left(latest: &Latest<'_>) -> Vec<Dropped> {
     records.iter().map(report).collect()
 }
 
-/// The answers of all checks that were asked for, per node.
-pub fn examine<'a>(nodes: &'a [String], latest: &Latest<'a>) -> BTreeMap<&'a str, Vec<CheckResult>> {
+/// The answers of all checks that were asked for, per node; `groups` of the nodes are compared within.
+pub fn examine<'a>(
+    nodes: &'a [String],
+    groups: &'a [String],
+    latest: &Latest<'a>,
+) -> BTreeMap<&'a str, Vec<CheckResult>> {
     let (mut policy, mut ids) = (Policy::default(), Vec::new());
     let mut known = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let mut facts = NodeFacts::new(node);
+    for (node, group) in nodes.iter().zip(groups) {
+        let mut facts = NodeFacts::new(node, group);
         for record in of_node(latest, node) {
             match record.work.as_str() {
                 ASKED => read(record, &mut facts, &mut policy, &mut ids),
@@ -140,6 +148,7 @@ fn read<'a>(record: &'a Record, node: &mut NodeFacts<'a>, policy: &mut Policy, i
     for Fact { key, reading, .. } in &record.facts {
         match (key.split_once('.'), reading.value()) {
             (None, Some(Datum::Text(checks))) if key == "checks" && ids.is_empty() => ids.extend(checks.split(' ')),
+            (None, Some(Datum::Text(checks))) if key == "demand" => checks.split(' ').for_each(|id| policy.demand(id)),
             (Some(("limit", name)), Some(Datum::Number(value))) => policy.set_limit(name, *value),
             (Some(("expect", name)), Some(Datum::Number(value))) => policy.expect(name, *value),
             (Some(("label", name)), Some(Datum::Text(value))) => drop(node.labels.insert(name, value)),
@@ -161,7 +170,8 @@ title = \"B\"
 profile = \"smoke\"
 [[steps]]
 id = \"look\"
-check = [\"nic-mtu\", \"time-offset\", \"cpu-threads\"]
+check = [\"nic-mtu\", \"time-offset\", \"cpu-threads\", \"machine-check\", \"xid\"]
+demand = [\"xid\"]
 limits = { clock_fail_s = 60, clock_warn_s = 30 }
 expect = { cpus = 8 }
 ";
@@ -188,18 +198,31 @@ expect = { cpus = 8 }
             records.push(collected(node, "nic", "eth0.mtu", if place == 2 { 1400.0 } else { 1500.0 }));
             records.push(collected(node, "cpu", "cpus.online", if place == 1 { 4.0 } else { 8.0 }));
             let ahead = if place == 3 { 45_000_000_000 } else { 0 };
+            let mut log = collected(node, "kernel-log", "lines", 9.0);
+            if place == 4 {
+                log.facts[0].reading = Reading::Denied;
+            }
+            records.push(log);
             let clock = Clock { offset_ns: ahead, uncertainty_ns: 1_000_000, exchanges: 5 };
             records.push(offset("r", &node.name, &clock, 5));
         }
         let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-        let answers = examine(&names, &latest);
+        let groups = vec![String::new(); names.len()];
+        let answers = examine(&names, &groups, &latest);
         let bad: Vec<(&str, &str, State)> = answers
             .iter()
-            .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.found.state)))
+            .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.weight())))
             .filter(|(_, _, state)| *state != State::Pass)
             .collect();
-        // 45 s are a warning here, since the playbook moved the limits; n1 has the CPUs that the inventory promises.
-        assert_eq!(bad, [("n2", "nic-mtu", State::Fail), ("n3", "time-offset", State::Warn)]);
+        // 45 s are a warning here, since the playbook moved the limits; n1 has the CPUs that the inventory promises; and
+        // the playbook demands of the two that n4's login may not answer one.
+        let expected = [
+            ("n2", "nic-mtu", State::Fail),
+            ("n3", "time-offset", State::Warn),
+            ("n4", "machine-check", State::Warn),
+            ("n4", "xid", State::Unknown),
+        ];
+        assert_eq!(bad, expected);
     }
 
     #[test]
@@ -214,7 +237,7 @@ expect = { cpus = 8 }
 
     #[test]
     fn a_run_without_checks_has_no_answers() {
-        assert!(examine(&["n1".to_owned()], &Latest::new()).is_empty());
+        assert!(examine(&["n1".to_owned()], &[String::new()], &Latest::new()).is_empty());
         assert!(is_work("collect/nic") && is_work("disk") && !is_work(LINK) && !is_work(ASKED) && !is_work(OFFSET));
     }
 }

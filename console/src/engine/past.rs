@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
-use muster_analysis::Sample;
+use muster_analysis::{Sample, State};
 use muster_store::{Db, Incident, Record, Store, StoreError};
 use muster_tui::snapshot::{IncidentRow, MetricPast, Past, WorkSeen};
 use muster_wire::limits::TEXT_BYTES;
@@ -74,8 +74,14 @@ fn past(store: &dyn Store, node: &str) -> Result<Past, StoreError> {
 }
 
 fn seen(record: &Record) -> WorkSeen {
-    let succeeded = matches!(record.outcome, Outcome::Done | Outcome::NotApplicable(_));
-    WorkSeen { work: record.work.clone(), at_ms: record.at_ms, succeeded }
+    let ended = match record.outcome {
+        Outcome::Done => State::Pass,
+        Outcome::NotApplicable(_) => State::NotApplicable,
+        Outcome::NotRun(_) => State::NotRun,
+        Outcome::Denied(_) => State::Unknown,
+        Outcome::Failed(_) => State::Fail,
+    };
+    WorkSeen { work: record.work.clone(), at_ms: record.at_ms, ended }
 }
 
 fn incident(incident: &Incident) -> IncidentRow {

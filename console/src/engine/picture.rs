@@ -7,6 +7,7 @@ use muster_analysis::checks::CheckResult;
 use muster_analysis::{Learned, Sample, State, cdf_points};
 use muster_playbook::report::{NodeFindings, NodeReport};
 use muster_store::Record;
+use muster_tui::judgement::severity;
 use muster_tui::snapshot::{
     Band, CheckRow, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, Score, VerdictRow, Worst,
 };
@@ -134,12 +135,7 @@ pub fn judged(row: &mut NodeRow, report: &NodeReport, finding: &NodeFindings, le
             Some(VerdictRow { metric: *metric, state, similarity, value, deviation, reason: v.reason.clone() })
         })
         .collect();
-    let worst = verdicts.iter().filter(|v| v.similarity.is_some()).min_by(|a, b| {
-        // A failed metric comes before a merely distant one.
-        let key = |v: &VerdictRow| (v.state != State::Fail, order(v.similarity));
-        key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
-    });
-    row.worst = worst.map(|v| Worst {
+    row.worst = worst(&verdicts).map(|v| Worst {
         metric: v.metric,
         similarity: v.similarity,
         deviation: v.deviation,
@@ -148,11 +144,23 @@ pub fn judged(row: &mut NodeRow, report: &NodeReport, finding: &NodeFindings, le
     row.verdicts = verdicts.into();
     let check = |result: &CheckResult| CheckRow {
         id: result.check.id,
+        area: result.check.area,
         state: result.found.state,
         said: clean(&result.found.said, TEXT_BYTES),
         next: result.check.next,
     };
-    row.checks = finding.checks.iter().map(check).collect();
+    let mut checks: Vec<CheckRow> = finding.checks.iter().map(check).collect();
+    checks.sort_by_key(|row| severity(row.state));
+    row.checks = checks.into();
+}
+
+/// The verdict furthest from its peers, failed ones first. What was not decided counts for nothing, however unlike the
+/// criterion it is.
+fn worst(verdicts: &[VerdictRow]) -> Option<&VerdictRow> {
+    let decided = |v: &&VerdictRow| matches!(v.state, State::Fail | State::Warn | State::Pass);
+    let similar = verdicts.iter().filter(decided).filter_map(|v| Some((v, v.similarity?)));
+    let worst = similar.min_by(|a, b| severity(a.0.state).cmp(&severity(b.0.state)).then(a.1.total_cmp(&b.1)));
+    worst.map(|(verdict, _)| verdict)
 }
 
 /// What a collector saw, as rows.
@@ -170,4 +178,27 @@ pub fn facts(record: &Record) -> Vec<FactRow> {
         FactRow { collector: collector.to_owned(), key: fact.key.clone(), value, known }
     };
     record.facts.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_of_a_node_is_a_verdict_that_counted() {
+        let verdict = |metric, state, similarity| VerdictRow {
+            metric,
+            state,
+            similarity,
+            value: None,
+            deviation: None,
+            reason: String::new(),
+        };
+        let mut rows = vec![verdict(0, State::Unknown, Some(0.0)), verdict(1, State::NotRun, None)];
+        assert!(worst(&rows).is_none());
+        rows.extend([verdict(2, State::Pass, Some(0.97)), verdict(3, State::Pass, Some(0.99))]);
+        assert_eq!(worst(&rows).unwrap().metric, 2);
+        rows.extend([verdict(4, State::Warn, Some(0.94)), verdict(5, State::Fail, Some(0.94))]);
+        assert_eq!(worst(&rows).unwrap().metric, 5);
+    }
 }

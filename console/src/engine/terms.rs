@@ -100,6 +100,14 @@ impl Judging {
         Ok(())
     }
 
+    /// Judges the metric of `criterion` by it in every group, whatever is frozen.
+    #[must_use]
+    pub fn instead(mut self, criterion: Criterion) -> Self {
+        self.criteria.retain(|(_, metric), _| *metric != criterion.metric);
+        self.criteria.insert((String::new(), criterion.metric.clone()), criterion);
+        self
+    }
+
     /// Group of `node` in a run of `profile`.
     #[must_use]
     pub fn group(&self, profile: Profile, node: &str) -> String {

@@ -60,6 +60,8 @@ pub(crate) enum Term {
     Tau(bool),
     /// The next group of nodes.
     Group,
+    /// The next stored version of the metric's criterion.
+    Version,
 }
 
 /// What the sliders of the Selector's screen set.
@@ -173,6 +175,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     bind!([key('>')], ">", A::Try(Term::Tau(true)), [S::Benchmarks], "", 9, "what if tau were higher"),
     bind!([key('<')], "<", A::Try(Term::Tau(false)), [S::Benchmarks], "", 9, "what if tau were lower"),
     bind!([key('o')], "o", A::Try(Term::Group), [S::Benchmarks], "", 9, "what if only the next group were judged"),
+    bind!([key('v')], "v", A::Try(Term::Version), [S::Benchmarks], "", 9, "what if the next stored criterion judged"),
     bind!([key(' ')], "space", A::Mark, [S::Criteria], "compare", 1, "compare others with this version"),
     bind!([(NONE, KeyCode::Enter)], "enter", A::Open, [S::Selector], "open", 3, "open the node under the cursor"),
     bind!([key(']')], "[ ]", A::Slide(Slider::Hours, true), [S::Selector], "job", 1, "a longer job"),

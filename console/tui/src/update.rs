@@ -52,7 +52,7 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
     }
     intents.extend(match ui.screen {
         Screen::Network => network::ask(ui, snapshot),
-        Screen::Criteria => criteria::ask(ui),
+        Screen::Criteria | Screen::Benchmarks => criteria::ask(ui),
         Screen::Selector => selector::ask(ui, snapshot),
         _ => None,
     });

@@ -14,7 +14,7 @@ pub enum Severity {
     Info,
     /// At worst a warning.
     Warn,
-    /// A bad answer fails the node, and no answer leaves it undecided.
+    /// A bad answer fails the node, and no answer leaves it undecided; where the login may not look, a warning.
     Critical,
 }
 
@@ -70,32 +70,38 @@ pub struct Found {
     pub state: State,
     /// The evidence in one sentence without a full stop.
     pub said: String,
+    /// There is no answer because the login may not look.
+    pub denied: bool,
 }
 
 impl Found {
+    fn new(state: State, said: impl Into<String>) -> Self {
+        Self { state, said: said.into(), denied: false }
+    }
+
     /// Good.
     pub fn pass(said: impl Into<String>) -> Self {
-        Self { state: State::Pass, said: said.into() }
+        Self::new(State::Pass, said)
     }
 
     /// Not as it should be.
     pub fn warn(said: impl Into<String>) -> Self {
-        Self { state: State::Warn, said: said.into() }
+        Self::new(State::Warn, said)
     }
 
     /// Broken.
     pub fn fail(said: impl Into<String>) -> Self {
-        Self { state: State::Fail, said: said.into() }
+        Self::new(State::Fail, said)
     }
 
     /// Looked at, and not decidable.
     pub fn unknown(said: impl Into<String>) -> Self {
-        Self { state: State::Unknown, said: said.into() }
+        Self::new(State::Unknown, said)
     }
 
     /// Nothing here to ask about.
     pub fn not_applicable(said: impl Into<String>) -> Self {
-        Self { state: State::NotApplicable, said: said.into() }
+        Self::new(State::NotApplicable, said)
     }
 
     /// Fails with the sentences of `bad`, or passes with `good`.
@@ -118,10 +124,12 @@ pub struct CheckResult {
     pub check: &'static Check,
     /// Its answer.
     pub found: Found,
+    /// Whether the playbook takes no login that may not look for an excuse.
+    pub demanded: bool,
 }
 
 impl CheckResult {
-    pub(super) fn new(check: &'static Check, mut found: Found) -> Self {
+    pub(super) fn new(check: &'static Check, mut found: Found, demanded: bool) -> Self {
         let most = match check.severity {
             Severity::Critical => State::Fail,
             Severity::Warn => State::Warn,
@@ -130,14 +138,16 @@ impl CheckResult {
         if found.state >= State::Warn {
             found.state = found.state.min(most);
         }
-        Self { check, found }
+        Self { check, found, demanded }
     }
 
-    /// What the answer means for the node: an unanswered check that could not have failed it changes nothing.
+    /// What the answer means for the node: an unanswered check that could not have failed it changes nothing, and one
+    /// that the login may not answer warns of what was not seen.
     #[must_use]
     pub fn weight(&self) -> State {
         match self.found.state {
             State::Unknown | State::NotRun if self.check.severity != Severity::Critical => State::NotApplicable,
+            State::Unknown if self.found.denied && !self.demanded => State::Warn,
             state => state,
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::facts::shown;
 use super::{Found, Gap, NodeFacts, Policy};
-use crate::State;
 use crate::checks::check::some;
 
 /// Facts that must be equal across a group.
@@ -250,7 +249,7 @@ fn against_usual(what: &str, value: f64, usual: Usual, tolerance: f64) -> Found 
 
 fn compare(what: &str, value: f64, wanted: f64, tolerance: f64, word: &str) -> Found {
     let said = format!("{what}: {}, {} {word}", number(value), number(wanted));
-    Found { state: if near(value, wanted, tolerance) { State::Pass } else { State::Fail }, said }
+    if near(value, wanted, tolerance) { Found::pass(said) } else { Found::fail(said) }
 }
 
 fn near(value: f64, wanted: f64, tolerance: f64) -> bool {

@@ -8,22 +8,19 @@ use super::{Check, CheckResult, Found, NodeFacts, Policy, compare};
 /// What the console itself measured of a node: how far its clock is from its own.
 pub const CLOCK: &str = "clock";
 
-/// Label of the inventory by which nodes are compared: nodes with the same text, or all without one, are a group.
-const GROUP: &str = "sku";
-
 /// The answers of `checks` per node, in the order of `nodes`; within a node in the order of `checks`.
 #[must_use]
 pub fn evaluate(checks: &[&'static Check], nodes: &[NodeFacts<'_>], policy: &Policy) -> Vec<Vec<CheckResult>> {
-    let mut groups: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (place, node) in nodes.iter().enumerate() {
-        groups.entry(node.labels.get(GROUP).copied()).or_default().push(place);
+        groups.entry(node.group).or_default().push(place);
     }
     let mut results: Vec<Vec<CheckResult>> = nodes.iter().map(|_| Vec::with_capacity(checks.len())).collect();
     for check in checks {
         for places in groups.values() {
             let group: Vec<&NodeFacts<'_>> = places.iter().map(|place| &nodes[*place]).collect();
             for (place, found) in places.iter().zip(ask(check, &group, policy)) {
-                results[*place].push(CheckResult::new(check, found));
+                results[*place].push(CheckResult::new(check, found, policy.demands(check.id)));
             }
         }
     }

@@ -11,6 +11,8 @@ use super::Found;
 pub struct NodeFacts<'a> {
     /// Node name.
     pub node: &'a str,
+    /// Nodes of the same group are compared with one another.
+    pub group: &'a str,
     /// Labels of the inventory.
     pub labels: BTreeMap<&'a str, &'a str>,
     looks: BTreeMap<&'a str, Look<'a>>,
@@ -30,6 +32,8 @@ pub enum Gap {
     Absent(String),
     /// It exists and could not be read.
     Unreadable(String),
+    /// This login may not see it, which is no fault of the node.
+    Denied(String),
     /// Nobody looked.
     NotLooked(String),
 }
@@ -39,7 +43,8 @@ impl From<Gap> for Found {
         match gap {
             Gap::Absent(why) => Self::not_applicable(why),
             Gap::Unreadable(why) => Self::unknown(why),
-            Gap::NotLooked(why) => Self { state: crate::State::NotRun, said: why },
+            Gap::Denied(why) => Self { denied: true, ..Self::unknown(why) },
+            Gap::NotLooked(why) => Self { state: crate::State::NotRun, ..Self::unknown(why) },
         }
     }
 }
@@ -47,8 +52,8 @@ impl From<Gap> for Found {
 impl<'a> NodeFacts<'a> {
     /// A node of which nothing is known yet.
     #[must_use]
-    pub fn new(node: &'a str) -> Self {
-        Self { node, ..Self::default() }
+    pub fn new(node: &'a str, group: &'a str) -> Self {
+        Self { node, group, ..Self::default() }
     }
 
     /// Adds what `collector` saw; a later look replaces an earlier one.
@@ -79,7 +84,7 @@ impl<'a> NodeFacts<'a> {
     pub fn datum(&self, collector: &str, key: &str) -> Result<&'a Datum, Gap> {
         match self.looked(collector)?.facts.get(key) {
             None | Some(Reading::Absent) => Err(Gap::Absent(format!("there is no {key} here"))),
-            Some(Reading::Denied) => Err(Gap::Unreadable(format!("{key} may not be read by this user"))),
+            Some(Reading::Denied) => Err(Gap::Denied(format!("{key} may not be read by this login"))),
             Some(Reading::Failed(why)) => Err(Gap::Unreadable(format!("{key} cannot be read: {why}"))),
             Some(Reading::Value(datum)) => Ok(datum),
         }

@@ -133,10 +133,10 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_another_sku_are_another_group() {
+    fn nodes_of_another_group_are_not_compared() {
         let mut fleet = Fleet::new(6, "identity", &[("kernel.release", text("6.1.0"))]);
         for node in 0..3 {
-            fleet.label(node, "sku", "h200");
+            fleet.group(node, "sku=h200");
             fleet.set(node, "identity", "kernel.release", text("6.8.0"));
         }
         assert!(fleet.ask("kernel-consistent").iter().all(|found| found.state == State::Pass));

@@ -1,6 +1,6 @@
 //! Which limits the checks hold nodes to, as data: defaults here, overridden in a playbook's check step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A limit that a playbook may move.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +63,7 @@ pub const EXPECTATIONS: &[(&str, &str)] = &[
 pub struct Policy {
     limits: BTreeMap<String, f64>,
     expect: BTreeMap<String, f64>,
+    demand: BTreeSet<String>,
 }
 
 impl Policy {
@@ -95,6 +96,22 @@ impl Policy {
         if EXPECTATIONS.iter().any(|(known, _)| *known == name) {
             self.expect.insert(name.to_owned(), value);
         }
+    }
+
+    /// Wants an answer of the check `id` from every login.
+    pub fn demand(&mut self, id: &str) {
+        self.demand.insert(id.to_owned());
+    }
+
+    /// Whether the check `id` must be answered.
+    #[must_use]
+    pub fn demands(&self, id: &str) -> bool {
+        self.demand.contains(id)
+    }
+
+    /// Every check that must be answered.
+    pub fn demanded(&self) -> impl Iterator<Item = &str> {
+        self.demand.iter().map(String::as_str)
     }
 
     /// What differs from the defaults: limits, then expectations.

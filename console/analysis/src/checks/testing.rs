@@ -16,6 +16,7 @@ pub(super) struct Fleet {
 #[derive(Clone, Default)]
 struct Node {
     name: String,
+    group: &'static str,
     labels: BTreeMap<&'static str, String>,
     facts: BTreeMap<&'static str, Vec<Fact>>,
 }
@@ -55,6 +56,10 @@ impl Fleet {
         self.set(node, collector, key, Reading::Denied);
     }
 
+    pub(super) fn group(&mut self, node: usize, group: &'static str) {
+        self.nodes[node].group = group;
+    }
+
     pub(super) fn label(&mut self, node: usize, name: &'static str, value: &str) {
         self.nodes[node].labels.insert(name, value.to_owned());
     }
@@ -69,7 +74,7 @@ impl Fleet {
             .nodes
             .iter()
             .map(|node| {
-                let mut facts = NodeFacts::new(&node.name);
+                let mut facts = NodeFacts::new(&node.name, node.group);
                 facts.labels = node.labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
                 node.facts.iter().for_each(|(collector, list)| facts.add(collector, &done, list));
                 facts
@@ -97,7 +102,7 @@ fn ids_are_unique_and_every_check_says_what_to_do_and_reads_a_collector() {
 
 #[test]
 fn a_node_that_nobody_looked_at_passes_no_check() {
-    let nodes: Vec<NodeFacts<'_>> = ["a", "b", "c"].map(NodeFacts::new).to_vec();
+    let nodes: Vec<NodeFacts<'_>> = ["a", "b", "c"].map(|name| NodeFacts::new(name, "")).to_vec();
     let all: Vec<_> = checks().collect();
     for result in evaluate(&all, &nodes, &Policy::default()).into_iter().flatten() {
         assert_eq!(result.found.state, State::NotRun, "{}: {}", result.check.id, result.found.said);
@@ -107,7 +112,7 @@ fn a_node_that_nobody_looked_at_passes_no_check() {
 #[test]
 fn a_node_whose_collectors_failed_passes_no_check() {
     let broken = Outcome::Failed("crashed".to_owned());
-    let mut nodes: Vec<NodeFacts<'_>> = ["a", "b", "c"].map(NodeFacts::new).to_vec();
+    let mut nodes: Vec<NodeFacts<'_>> = ["a", "b", "c"].map(|name| NodeFacts::new(name, "")).to_vec();
     for node in &mut nodes {
         for collector in muster_wire::COLLECTORS.iter().map(|known| known.name).chain([super::CLOCK]) {
             node.add(collector, &broken, &[]);
@@ -150,7 +155,7 @@ proptest! {
             .map(|(key, reading)| Fact { key: (*key).to_owned(), reading: reading.clone(), unit: None })
             .collect();
         let done = Outcome::Done;
-        let mut nodes: Vec<NodeFacts<'_>> = ["a", "b", "c"].map(NodeFacts::new).to_vec();
+        let mut nodes: Vec<NodeFacts<'_>> = ["a", "b", "c"].map(|name| NodeFacts::new(name, "")).to_vec();
         for (place, node) in nodes.iter_mut().enumerate() {
             for collector in muster_wire::COLLECTORS.iter().map(|known| known.name).chain([super::CLOCK]) {
                 node.add(collector, &done, if place == 0 { &facts } else { &[] });

@@ -18,6 +18,9 @@ pub(super) fn told(findings: &NodeFindings) -> Vec<(State, String)> {
     let mut silent: BTreeMap<(State, &str), Vec<&str>> = BTreeMap::new();
     for result in &findings.checks {
         match result.weight() {
+            state if state > State::Pass && result.found.denied => {
+                silent.entry((state, &result.found.said)).or_default().push(result.check.id);
+            }
             State::Fail | State::Warn => told.push((result.found.state, result.sentence(node))),
             state @ (State::Unknown | State::NotRun) => {
                 silent.entry((state, &result.found.said)).or_default().push(result.check.id);
@@ -64,9 +67,12 @@ mod tests {
     use super::*;
     use crate::report::{NodeReport, RunInfo, RunReport};
 
+    fn result(id: &str, found: Found, demanded: bool) -> CheckResult {
+        CheckResult { check: check(id).unwrap(), found, demanded }
+    }
+
     fn node(results: &[(&str, Found)], troubles: &[(State, &str)]) -> NodeReport {
-        let checks =
-            results.iter().map(|(id, found)| CheckResult { check: check(id).unwrap(), found: found.clone() }).collect();
+        let checks = results.iter().map(|(id, found)| result(id, found.clone(), false)).collect();
         let troubles = troubles.iter().map(|(state, why)| (*state, (*why).to_owned())).collect();
         let findings = NodeFindings { node: "n1".to_owned(), checks, troubles, ..NodeFindings::default() };
         RunReport::new(RunInfo::new("r", "cbd", Profile::Quick, 0, None), &[findings], &[]).nodes.remove(0)
@@ -106,8 +112,27 @@ mod tests {
     }
 
     #[test]
+    fn what_the_login_may_not_see_is_listed_as_unknown_and_warns_unless_the_playbook_demands_it() {
+        let denied = |id: &str, demanded| {
+            let found = Found { denied: true, ..Found::unknown("the kernel's log may not be read by this login") };
+            result(id, found, demanded)
+        };
+        let of = |demanded| {
+            let checks = vec![denied("xid", demanded), denied("machine-check", demanded), denied("oom-kill", demanded)];
+            let findings = NodeFindings { node: "n1".to_owned(), checks, ..NodeFindings::default() };
+            RunReport::new(RunInfo::new("r", "cbd", Profile::Quick, 0, None), &[findings], &[]).nodes.remove(0)
+        };
+        let said = "n1: xid, machine-check have no answer: the kernel's log may not be read by this login";
+        for (demanded, state) in [(false, State::Warn), (true, State::Unknown)] {
+            let node = of(demanded);
+            assert_eq!((node.state, node.reasons.as_slice()), (state, &[said.to_owned()][..]));
+            assert!(node.checks.iter().all(|check| check.state == State::Unknown && !check.next.is_empty()));
+        }
+    }
+
+    #[test]
     fn a_node_that_was_not_reached_says_so_and_not_which_checks_did_not_run() {
-        let not_run = Found { state: State::NotRun, said: "the nic collector did not run".to_owned() };
+        let not_run = Found { state: State::NotRun, ..Found::unknown("the nic collector did not run") };
         let lost = node(&[("nic-mtu", not_run)], &[(State::Unknown, "n1: link lost")]);
         assert_eq!((lost.state, lost.reasons.as_slice()), (State::Unknown, &["n1: link lost".to_owned()][..]));
     }

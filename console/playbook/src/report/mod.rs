@@ -1,5 +1,6 @@
 //! What came of a run, in the forms that people and programs read.
 
+mod alarms;
 mod checks;
 mod collective;
 mod criteria;

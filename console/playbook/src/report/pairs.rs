@@ -42,6 +42,9 @@ pub struct PairsRun {
     pub visits: usize,
     /// Of those, the ones that failed.
     pub failed: usize,
+    /// Visits after the last round, to pairs that it left in doubt.
+    #[serde(default)]
+    pub again: usize,
     /// Nodes that could not be asked, or were not asked again.
     pub left_out: Vec<LeftOut>,
 }
@@ -121,7 +124,11 @@ impl PairsReport {
         }
         if let Some(run) = &self.run {
             lines.extend(run.left_out.iter().map(|left| format!("left out: {}: {}", left.node, left.reason)));
-            lines.push(format!("{} pairs in {} rounds, {} failed; run {}", run.visits, run.rounds, run.failed, run.id));
+            let again = if run.again > 0 { format!(", {} looked at again", run.again) } else { String::new() };
+            lines.push(format!(
+                "{} pairs in {} rounds, {} failed{again}; run {}",
+                run.visits, run.rounds, run.failed, run.id
+            ));
         }
         if matches!(self.topology.as_str(), "unknown" | "guessed from latency") {
             lines.push(format!("topology: {}; give one with --topology", self.topology));

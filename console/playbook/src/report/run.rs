@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use muster_analysis::checks::{CheckResult, Severity};
-use muster_analysis::history::{Breaker, Outcomes, Suspicion};
 use muster_analysis::{Criterion, Learned, NodeState, NodeVerdict, State, Status};
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
+use super::alarms::alarms;
 use super::{CriterionReport, PairsReport, Summary, rfc3339};
 
 /// Name of the document.
@@ -242,7 +242,7 @@ impl RunReport {
             run,
             summary: Summary::of(nodes.iter().map(|node| node.state)),
             criteria: basis.iter().map(criterion).collect(),
-            alarms: alarms(&nodes),
+            alarms: alarms(&nodes, &BTreeMap::new()),
             nodes,
             network: None,
             dropped: Vec::new(),
@@ -254,34 +254,6 @@ impl RunReport {
 
 /// What a node's metric was judged by.
 type Known<'a> = HashMap<(&'a str, &'a MetricId), &'a Criterion>;
-
-/// Benchmarks and checks that so many nodes fail that they are suspected before the nodes.
-fn alarms(nodes: &[NodeReport]) -> Vec<String> {
-    let mut outcomes: BTreeMap<&str, Outcomes> = BTreeMap::new();
-    for node in nodes {
-        let mut worst: BTreeMap<&str, State> = BTreeMap::new();
-        for verdict in &node.verdicts {
-            let benchmark = verdict.metric.rsplit_once('/').map_or(verdict.metric.as_str(), |(benchmark, _)| benchmark);
-            let state = worst.entry(benchmark).or_insert(verdict.state);
-            *state = (*state).max(verdict.state);
-        }
-        for check in &node.checks {
-            // A check that can only warn says so as loudly as it can.
-            let bad = if check.severity == Severity::Warn { State::Warn } else { State::Fail };
-            worst.insert(&check.id, if check.state == bad { State::Fail } else { check.state });
-        }
-        for (benchmark, state) in worst {
-            let outcomes = outcomes.entry(benchmark).or_default();
-            *match state {
-                State::Fail => &mut outcomes.failed,
-                State::Pass | State::Warn => &mut outcomes.passed,
-                State::Unknown | State::NotRun | State::NotApplicable => &mut outcomes.silent,
-            } += 1;
-        }
-    }
-    let weighed = outcomes.into_iter().map(|(benchmark, now)| Breaker::default().weigh(benchmark, now, None));
-    weighed.filter(|alarm| alarm.suspicion == Suspicion::Check).map(|alarm| alarm.reason).collect()
-}
 
 fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
     let found = findings.told();
@@ -439,15 +411,6 @@ mod tests {
         let metric = MetricId::new("disk", "read", "own");
         let reason = "undecided".to_owned();
         vec![NodeVerdict { node: "n1".to_owned(), metric, state, similarity: None, value: None, reason }]
-    }
-
-    #[test]
-    fn a_benchmark_that_many_nodes_fail_is_suspected_before_the_nodes() {
-        let mut nodes = sample().nodes;
-        assert_eq!(alarms(&nodes), [""; 0]);
-        nodes[..3].iter_mut().for_each(|node| node.verdicts[0].state = State::Fail);
-        let said = alarms(&nodes);
-        assert!(said[0].starts_with("cpu-stream fails on 3 of 7 nodes (43 %): suspect the check or"), "{said:?}");
     }
 
     #[test]

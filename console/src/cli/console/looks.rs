@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use muster_analysis::Criterion;
 use muster_store::Store;
 use muster_tui::snapshot::{Load, Part, Terms};
 use muster_wire::Level;
@@ -22,7 +23,10 @@ impl Desk {
         let asked = self.store.run(&shown.id).map_err(anyhow::Error::from).and_then(|run| {
             let run = run.ok_or_else(|| anyhow::anyhow!("run {} is not in the database", shown.id))?;
             let judging = engine::Judging::of(&self.store, &run, session::params(&self.config))?;
-            Ok((run, judging))
+            let Some(id) = &terms.version else { return Ok((run, judging)) };
+            let Terms { alpha, tau, .. } = terms;
+            let criterion = engine::find(&self.store, id)?.criterion;
+            Ok((run, judging.instead(Criterion { alpha, tau, ..criterion })))
         });
         let (run, judging) = match asked {
             Ok(asked) => asked,

@@ -74,16 +74,20 @@ pub fn network<'a>(
     for (metric, matrix) in matrices.iter().filter(|(metric, _)| judged(metric)) {
         report.add(metric, localise_beside(matrix, matrices.get(LOSS), &topology, params));
     }
-    let pairs = records.iter().filter(|record| keep::receiver(record).is_some());
+    let (again, pairs): (Vec<&Record>, Vec<&Record>) = records
+        .iter()
+        .filter(|record| keep::receiver(record).is_some())
+        .partition(|record| keep::count(record, keep::LOOK).is_some());
     let left_out = members.iter().filter_map(|record| match &record.outcome {
         Outcome::Failed(why) => Some(LeftOut { node: record.node.clone(), reason: why.clone() }),
         _ => None,
     });
     report.run = Some(PairsRun {
         id: run.id.clone(),
-        visits: pairs.clone().count() / 2,
-        failed: pairs.filter(|record| record.outcome != Outcome::Done).count() / 2,
-        rounds: rounds(&records),
+        visits: pairs.len() / 2,
+        again: again.len() / 2,
+        failed: pairs.iter().filter(|record| record.outcome != Outcome::Done).count() / 2,
+        rounds: rounds(&pairs),
         left_out: left_out.collect(),
     });
     Some(Found { matrices, topology, report })

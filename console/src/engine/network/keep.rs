@@ -23,6 +23,8 @@ const AGAIN: char = '~';
 pub(super) const UP: &str = "pair.up";
 /// Fact of a visit: its round, from 1.
 pub(super) const ROUND: &str = "pair.round";
+/// Fact of a visit that is a second look: which one, from 1.
+pub(super) const LOOK: &str = "pair.look";
 /// Facts of a visit: when it began and ended on our clock, and how wrong that may be.
 pub(super) const INSTANTS: [&str; 3] = ["pair.begin_ms", "pair.end_ms", "pair.clock_error_ms"];
 /// Fact of a node: its leaf and the switches above, nearest first, separated by slashes.

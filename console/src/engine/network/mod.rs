@@ -5,6 +5,7 @@ mod collected;
 mod found;
 mod judge;
 mod keep;
+mod look;
 mod mesh;
 mod place;
 mod round;
@@ -15,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use muster_playbook::report::PairsReport;
 use muster_playbook::{PAIRS, Pairs, Phase};
 use muster_store::{Record, Store};
 use muster_wire::{Engine, Load, Outcome, PERFTEST, Profile, RDMA};
@@ -34,6 +36,9 @@ use schedule::Rounds;
 
 /// Visits before a node can be left out.
 const JUDGED: usize = 4;
+/// Second looks at what the scan left in doubt, and rounds of each.
+const LOOKS: usize = 2;
+const LOOK_ROUNDS: usize = 3;
 
 /// What is sent between two nodes in a profile.
 #[must_use]
@@ -60,6 +65,9 @@ struct Pass<'a> {
     times: keep::Count,
     tally: Tally,
     visits: u64,
+    /// Second looks begun, and their rounds still to come.
+    looks: usize,
+    doubts: Vec<Vec<(u32, u32)>>,
 }
 
 /// Visits of each node and how many of them failed.
@@ -129,7 +137,8 @@ pub(super) async fn phase(
     let limit = phase.limit.max(Duration::from_secs(24 * 3600));
     let mesh = Mesh::open(scan, &with, limit, watchers, cancel).await;
     let tally = Tally { dropped: without, ..Tally::default() };
-    let mut pass = Pass { scan, load, topology, mesh, rails, earlier, times, tally, visits: 0 };
+    let mut pass =
+        Pass { scan, load, topology, mesh, rails, earlier, times, tally, visits: 0, looks: 0, doubts: Vec::new() };
     pass.leave_unable();
     let done = pass.all(&mut rounds, store, watchers, (lost, cancel)).await;
     let records = if done.is_ok() && !cancel.is_cancelled() { pass.members(&names) } else { Vec::new() };
@@ -149,7 +158,7 @@ impl Pass<'_> {
         let mut number = 0;
         let mut measured = 0;
         self.note_lost(store, watchers, lost)?;
-        while let Some(pairs) = rounds.next() {
+        while let Some(pairs) = self.next(rounds, store)? {
             let mut all = Vec::new();
             for rail in self.rails.clone() {
                 let (known, open) = self.split(&pairs, rail);
@@ -180,6 +189,26 @@ impl Pass<'_> {
             number += 1;
         }
         Ok(())
+    }
+
+    /// The next round of the scan, and then of what it left in doubt: a hiccup does not come back, a fault does.
+    fn next(&mut self, rounds: &mut Rounds, store: &dyn Store) -> Result<Option<Vec<(u32, u32)>>> {
+        if let Some(pairs) = rounds.next() {
+            return Ok(Some(pairs));
+        }
+        if self.doubts.is_empty() && self.looks < LOOKS {
+            self.looks += 1;
+            let report = tokio::task::block_in_place(|| self.report(store))?;
+            self.doubts = report.map_or_else(Vec::new, |report| look::rounds(&report, &self.topology, LOOK_ROUNDS));
+        }
+        Ok(self.doubts.pop())
+    }
+
+    /// What all visits kept so far point at.
+    fn report(&self, store: &dyn Store) -> Result<Option<PairsReport>> {
+        let records = store.records(&self.scan.run.id).context("reading back the pairs of this run")?;
+        let params = &self.scan.judging.terms.params;
+        Ok(network(&self.scan.run, &records, Some(self.topology.clone()), params).map(|found| found.report))
     }
 
     /// Leaves out the nodes that have not what the engine needs.
@@ -221,6 +250,9 @@ impl Pass<'_> {
             let times = self.times.get(&ends(&src, &dst)).copied().unwrap_or(1);
             let up = |src: &str, dst: &str| self.scan.fabric.route(src, dst);
             records.extend(keep::records(&self.mesh, (&self.scan.run.id, number, self.load.engine), visit, times, up));
+        }
+        if self.looks > 0 {
+            records.iter_mut().for_each(|record| record.facts.push(keep::number(keep::LOOK, self.looks as f64)));
         }
         records
     }

@@ -34,7 +34,7 @@ pub struct NodeRow {
     pub facts: Arc<[FactRow]>,
     /// One per metric that applies.
     pub verdicts: Arc<[VerdictRow]>,
-    /// One per check that was asked for, in the order of the checks.
+    /// One per check that was asked for, worst first.
     pub checks: Arc<[CheckRow]>,
 }
 
@@ -43,6 +43,8 @@ pub struct NodeRow {
 pub struct CheckRow {
     /// Check.
     pub id: &'static str,
+    /// Part of the node it looks at.
+    pub area: &'static str,
     /// Answer.
     pub state: State,
     /// The evidence in one sentence.
@@ -162,8 +164,8 @@ pub struct WorkSeen {
     pub work: String,
     /// When it ended.
     pub at_ms: u64,
-    /// Whether it gave a result.
-    pub succeeded: bool,
+    /// [`State::Pass`] where it gave a result, whatever that was worth.
+    pub ended: State,
 }
 
 /// One metric of a node over stored runs.

@@ -13,6 +13,9 @@ pub struct Terms {
     pub tau: f64,
     /// Only the nodes of this group, judged among themselves; `None` takes all.
     pub group: Option<String>,
+    /// Identity of the stored criterion that judges its metric, alpha and tau aside; `None` judges by what the run shows
+    /// or what was frozen when it was made.
+    pub version: Option<String>,
 }
 
 /// What these terms say.

@@ -67,7 +67,7 @@ fn after(snapshot: &Snapshot, text: &str) -> (Ui, Vec<Intent>) {
 
 fn press(ui: &mut Ui, snapshot: &Snapshot, text: &str) -> Vec<Intent> {
     let all = keys(text).into_iter().flat_map(|key| update(ui, Event::Key(key), snapshot));
-    all.filter(|i| !matches!(i, Intent::Focus { .. } | Intent::Pair { .. })).collect()
+    all.filter(|i| !matches!(i, Intent::Focus { .. } | Intent::Pair { .. } | Intent::Criteria)).collect()
 }
 
 fn shown(ui: &Ui, snapshot: &Snapshot) -> String {
@@ -277,6 +277,18 @@ fn other_terms_are_tried_and_escape_restores_those_in_force() {
     assert_eq!(terms("<benchmarks>>>"), Some((950.0, 20.0, None)));
     assert_eq!(terms("<benchmarks>oo"), Some((950.0, 10.0, Some("gpu".to_owned()))));
     assert_eq!(terms("<benchmarks>+<esc>"), None);
+    // Both stored versions of the first metric, one after the other, and then what is in force.
+    let version = |typed: &str| match after(&snapshot, typed).1.pop() {
+        Some(Intent::WhatIf(Some(terms))) => terms.version,
+        other => panic!("{typed}: {other:?}"),
+    };
+    let stored = &snapshot.criteria.data.as_deref().unwrap().versions;
+    for (typed, at) in [("<benchmarks>v", 0), ("<benchmarks>vv", 1), ("<benchmarks>vv++", 1)] {
+        assert_eq!(version(typed).as_ref(), Some(&stored[at].criterion.id));
+    }
+    assert_eq!(version("<benchmarks>vvv"), None);
+    let (ui, _) = after(&snapshot, "<benchmarks>vv");
+    assert!(shown(&ui, &snapshot).contains("cpu-gemm/fp32 by #"), "{}", shown(&ui, &snapshot));
     let (ui, _) = after(&snapshot, "<benchmarks>+");
     let text = shown(&ui, &snapshot);
     assert!(text.contains("WHAT IF alpha 0.955 (0.95)"), "{text}");

@@ -70,7 +70,7 @@ fn selector_looks_as_stored() {
 fn every_pane_of_a_narrow_terminal_looks_as_stored() {
     let snapshot = snapshot(DATA);
     let mut text = String::new();
-    for (screen, panes) in [(Screen::Node, 6), (Screen::Selector, 3), (Screen::Network, 3)] {
+    for (screen, panes) in [(Screen::Node, 7), (Screen::Selector, 3), (Screen::Network, 3)] {
         let mut ui = console(&snapshot, COLOR, (80, 24));
         press(&mut ui, digit(screen), &snapshot);
         for pane in 1..panes {

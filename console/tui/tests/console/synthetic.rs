@@ -11,9 +11,9 @@ use std::sync::Arc;
 use muster_analysis::{Observation, Params, learn};
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
-    Band, Counts, Criteria, Curve, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, Load, Message, MetricPast,
-    MetricRow, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo, RunPhase, Score, Snapshot,
-    StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work, WorkSeen, Worst,
+    Band, CheckRow, Counts, Criteria, Curve, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, Load, Message,
+    MetricPast, MetricRow, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo, RunPhase, Score,
+    Snapshot, StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -181,8 +181,30 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
         reasons: reasons.into(),
         facts: if lost { Arc::from([]) } else { facts(i) },
         verdicts,
-        checks: Arc::from([]),
+        checks: if lost { Arc::from([]) } else { checks(slow) },
     }
+}
+
+/// Answers of a handful of checks, worst first.
+fn checks(odd: bool) -> Arc<[CheckRow]> {
+    let mut rows: Vec<CheckRow> = ["nic-mtu", "sysctl-consistent", "xid", "kernel-consistent", "swap", "gpu-count"]
+        .into_iter()
+        .filter_map(muster_analysis::checks::check)
+        .map(|check| {
+            let (state, said) = match (check.id, odd) {
+                ("nic-mtu", true) => (State::Fail, "eth0.mtu is 1500, 15 of 16 nodes have 9000"),
+                ("sysctl-consistent", true) => {
+                    (State::Warn, "sysctl.net.core.somaxconn is 77, 15 of 16 nodes have 4096")
+                }
+                ("xid", _) => (State::Unknown, "the kernel's log may not be read by this login"),
+                ("gpu-count", _) => (State::NotApplicable, "no NVIDIA GPU on the bus"),
+                _ => (State::Pass, "the same as on 16 nodes of the group"),
+            };
+            CheckRow { id: check.id, area: check.area, state, said: said.to_owned(), next: check.next }
+        })
+        .collect();
+    rows.sort_by_key(|row| severity(row.state));
+    rows.into()
 }
 
 /// How much of its speed a slow node keeps in a metric; disks are spared.
@@ -347,8 +369,7 @@ fn criteria(rng: &mut Rng) -> Criteria {
 
 fn past(node: &NodeRow, rng: &mut Rng) -> Past {
     const DAY: u64 = 86_400_000;
-    let seen =
-        |work: &str, days: u64, succeeded| WorkSeen { work: work.to_owned(), at_ms: NOW_MS - days * DAY, succeeded };
+    let seen = |work: &str, days: u64, ended| WorkSeen { work: work.to_owned(), at_ms: NOW_MS - days * DAY, ended };
     let metric = |v: &VerdictRow| {
         let (benchmark, name, _, _, usual, spread) = METRICS[v.metric];
         let at = |run: u64, rng: &mut Rng| (NOW_MS - run * 9 * DAY, usual * (1.0 + spread * rng.normal()));
@@ -366,13 +387,14 @@ fn past(node: &NodeRow, rng: &mut Rng) -> Past {
     };
     Past {
         works: Arc::from([
-            seen("cpu-gemm", 0, true),
-            seen("cpu-stream", 0, true),
-            seen("cpu-burn", 6, true),
-            seen("disk", 41, true),
-            seen("net-loopback", 2, false),
-            seen("collect/identity", 0, true),
-            seen("collect/cpu", 0, true),
+            seen("cpu-gemm", 0, State::Pass),
+            seen("cpu-stream", 0, State::Pass),
+            seen("cpu-burn", 6, State::Pass),
+            seen("disk", 41, State::Pass),
+            seen("net-loopback", 2, State::Fail),
+            seen("gpu-stream", 2, State::NotApplicable),
+            seen("collect/identity", 0, State::Pass),
+            seen("collect/cpu", 0, State::Pass),
         ]),
         metrics: node.verdicts.iter().map(metric).collect(),
         incidents: Arc::from([

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::places::NONE;
 use super::report::effect;
 use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided};
+use crate::network::Cell;
 use crate::network::schedule::Pair;
 
 /// Lonely pairs beyond this share of visits (and beyond [`FEW`]) are noise.
@@ -23,11 +24,21 @@ const MOST_LEAVES: usize = 8;
 struct Lonely {
     extreme: Vec<usize>,
     visits: usize,
+    /// Of those, the ones from the endpoint of the smaller number.
+    there: usize,
     values: usize,
 }
 
+impl Lonely {
+    /// Whether most visits of one direction are slow.
+    fn comes_back(&self, cells: &[Cell]) -> bool {
+        let there = self.extreme.iter().filter(|&&at| cells[at].src < cells[at].dst).count();
+        2 * there > self.there || 2 * (self.extreme.len() - there) > self.visits - self.there
+    }
+}
+
 /// Pairs that are slow alone. Two visits or three values make a suspect; a single value may be a hiccup, and is one for
-/// certain where there are many such.
+/// certain where there are many such, or where the pair was as good as usual when it was visited again.
 pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &mut Localisation) -> Vec<Pair> {
     let cells = case.matrix.cells();
     let key = |at: usize| (cells[at].src.min(cells[at].dst), cells[at].src.max(cells[at].dst));
@@ -40,11 +51,13 @@ pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &m
     if found.is_empty() {
         return Vec::new();
     }
-    for at in 0..cells.len() {
+    for (at, cell) in cells.iter().enumerate() {
         if let Some(lonely) = found.get_mut(&key(at)) {
             lonely.visits += 1;
+            lonely.there += usize::from(cell.src < cell.dst);
         }
     }
+    found.retain(|_, lonely| lonely.comes_back(cells));
     let many = found.len() > FEW.max((NOISE_SHARE * cells.len() as f64) as usize);
     let mut again = Vec::new();
     for lonely in found.values() {

@@ -89,7 +89,7 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRow), buffe
     match &ui.bench.terms {
         None => scores::draw(ui, snapshot, metric, buffer, below),
         Some(terms) => {
-            what_if::banner(ui, metric, terms, buffer, Rect { y: inner.y + 2, height: 1, ..inner });
+            what_if::banner(ui, snapshot, (metric, terms), buffer, Rect { y: inner.y + 2, height: 1, ..inner });
             what_if::flips(ui, snapshot, terms, buffer, below);
         }
     }

@@ -7,8 +7,8 @@ use ratatui::text::Span;
 use crate::intent::Intent;
 use crate::judgement::word;
 use crate::keymap::Term;
-use crate::snapshot::{MetricRow, Snapshot, Terms};
-use crate::text::{counted, cut, elide};
+use crate::snapshot::{MetricRow, Snapshot, Terms, VersionRow};
+use crate::text::{counted, cut, elide, whole_age};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_spans};
@@ -19,13 +19,20 @@ const STEP: f64 = 0.005;
 /// Moves one of the terms; asks the engine what they say.
 pub(crate) fn turn(ui: &mut Ui, snapshot: &Snapshot, term: Term) -> Vec<Intent> {
     let Some((_, metric)) = ui.bench.metric(snapshot) else { return Vec::new() };
-    let now = ui.bench.terms.clone().unwrap_or(Terms { alpha: metric.alpha, tau: metric.tau, group: None });
+    let in_force = Terms { alpha: metric.alpha, tau: metric.tau, group: None, version: None };
+    let now = ui.bench.terms.clone().unwrap_or_else(|| in_force.clone());
     // Whole steps, so that going there and back ends where it began.
     let step = |value: f64, by: f64| ((value / STEP).round() + by).clamp(0.0, 1.0 / STEP) * STEP;
     let terms = match term {
         Term::Alpha(up) => Terms { alpha: step(now.alpha, if up { 1.0 } else { -1.0 }), ..now },
         Term::Tau(up) => Terms { tau: step(now.tau, if up { 1.0 } else { -1.0 }), ..now },
         Term::Group => Terms { group: next_group(snapshot, now.group.as_deref()), ..now },
+        Term::Version => match next_version(snapshot, metric, now.version.as_deref()) {
+            Some(VersionRow { criterion: c, .. }) => {
+                Terms { alpha: c.alpha, tau: c.tau, version: Some(c.id.clone()), ..now }
+            }
+            None => Terms { group: now.group, ..in_force },
+        },
     };
     ui.bench.terms = Some(terms.clone());
     vec![Intent::WhatIf(Some(terms))]
@@ -48,13 +55,51 @@ fn next_group(snapshot: &Snapshot, now: Option<&str>) -> Option<String> {
     groups.get(next).map(|g| (*g).clone())
 }
 
+/// The stored versions of the metric's criterion, oldest first, and then again none.
+fn next_version<'s>(snapshot: &'s Snapshot, metric: &MetricRow, now: Option<&str>) -> Option<&'s VersionRow> {
+    let mut others = versions(snapshot).filter(|v| v.criterion.metric == metric.id && v.criterion.id != metric.version);
+    if now.is_some() {
+        others.find(|v| Some(v.criterion.id.as_str()) == now);
+    }
+    others.next()
+}
+
+fn versions(snapshot: &Snapshot) -> impl Iterator<Item = &VersionRow> {
+    snapshot.criteria.data.as_deref().into_iter().flat_map(|criteria| criteria.versions.iter())
+}
+
+/// Which criterion judges, in a few words.
+fn version(ui: &Ui, snapshot: &Snapshot, id: &str) -> String {
+    let learned = versions(snapshot).find(|v| v.criterion.id == id).map(|v| v.learned_ms);
+    let age =
+        learned.map_or(String::new(), |at| format!(", {} old", whole_age(ui.now_ms(snapshot).saturating_sub(at))));
+    let (metric, mark) = id.rsplit_once('#').unwrap_or((id, ""));
+    let metric = metric.split('@').next().unwrap_or(metric);
+    format!("{metric} by #{}{age}", mark.get(..6).unwrap_or(mark))
+}
+
 /// The terms tried beside those in force, in one line.
-pub(crate) fn banner(ui: &Ui, metric: &MetricRow, terms: &Terms, buffer: &mut Buffer, line: Rect) {
+pub(crate) fn banner(
+    ui: &Ui,
+    snapshot: &Snapshot,
+    (metric, terms): (&MetricRow, &Terms),
+    buffer: &mut Buffer,
+    line: Rect,
+) {
     let theme = &ui.theme;
-    let group = terms.group.as_ref().map_or("all nodes".to_owned(), |g| format!("group {g}"));
-    let text =
-        format!("WHAT IF alpha {:.3} ({})  tau {:.3} ({})  {group}", terms.alpha, metric.alpha, terms.tau, metric.tau);
-    let spans = [Span::styled(text, theme.style(Role::Mode)), Span::styled("  esc restores", theme.style(Role::Key))];
+    let mut text =
+        format!("WHAT IF alpha {:.3} ({})  tau {:.3} ({})", terms.alpha, metric.alpha, terms.tau, metric.tau);
+    if let Some(group) = &terms.group {
+        text += &format!("  group {group}");
+    }
+    if let Some(id) = &terms.version {
+        text += &format!("  {}", version(ui, snapshot, id));
+    }
+    let room = usize::from(line.width).saturating_sub(14);
+    let spans = [
+        Span::styled(cut(&text, room, theme.is_ascii()), theme.style(Role::Mode)),
+        Span::styled("  esc restores", theme.style(Role::Key)),
+    ];
     put_spans(buffer, (line.x, line.y), line.width, &spans);
 }
 

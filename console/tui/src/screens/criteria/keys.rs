@@ -21,7 +21,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
     Vec::new()
 }
 
-/// Asks for the versions whenever the screen is entered.
+/// Asks for the versions whenever a screen that shows them is entered.
 pub(crate) fn ask(ui: &mut Ui) -> Option<Intent> {
     (!std::mem::replace(&mut ui.criteria.asked, true)).then_some(Intent::Criteria)
 }

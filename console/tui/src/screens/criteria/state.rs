@@ -1,5 +1,6 @@
 //! Which version the cursor is on, and which it is compared with.
 
+use crate::screens::Screen;
 use crate::snapshot::{Criteria, Snapshot, VersionRow};
 use crate::ui::Ui;
 use crate::widgets::Cursor;
@@ -10,7 +11,7 @@ pub(crate) struct State {
     pub(crate) versions: Cursor,
     /// Identity of the version that others are compared with; without one it is the version before.
     pub(crate) base: Option<String>,
-    /// Whether the engine was asked since the screen was entered.
+    /// Whether the engine was asked since a screen that shows versions was entered.
     pub(crate) asked: bool,
 }
 
@@ -31,5 +32,5 @@ pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let len = snapshot.criteria.data.as_deref().map_or(0, |c| c.versions.len());
     let page = ui.page();
     ui.criteria.versions.put(ui.criteria.versions.at, len, page);
-    ui.criteria.asked &= ui.screen == crate::screens::Screen::Criteria;
+    ui.criteria.asked &= matches!(ui.screen, Screen::Criteria | Screen::Benchmarks);
 }

@@ -47,21 +47,19 @@ pub(crate) fn rows(snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>) -
     };
     let benchmarks = BENCHMARKS.iter().map(|b| {
         let seen = seen(b.name);
-        let before = match seen {
-            None => Some(State::NotRun),
-            Some(s) if s.succeeded => None,
-            Some(_) => Some(State::Unknown),
+        let state = match seen.map(|s| s.ended) {
+            // What came of it is said by its verdicts, if they are at hand.
+            Some(State::Pass) => judged(b.name),
+            Some(ended) => Some(ended),
+            None => judged(b.name).or(Some(State::NotRun)),
         };
-        Covered { work: b.name.to_owned(), state: judged(b.name).or(before), at_ms: seen.map(|s| s.at_ms) }
+        Covered { work: b.name.to_owned(), state, at_ms: seen.map(|s| s.at_ms) }
     });
     let collectors = COLLECTORS.iter().map(|c| {
         let seen = seen(&format!("collect/{}", c.name));
         let reported = node.facts.iter().any(|f| f.collector == c.name);
-        let state = match seen {
-            Some(s) if !s.succeeded => State::Unknown,
-            None if !reported => State::NotRun,
-            _ => State::Pass,
-        };
+        let before = if reported { State::Pass } else { State::NotRun };
+        let state = seen.map_or(before, |s| s.ended);
         Covered { work: c.name.to_owned(), state: Some(state), at_ms: seen.map(|s| s.at_ms) }
     });
     benchmarks.chain(collectors).collect()

@@ -35,7 +35,15 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             let fact =
                 node.facts.get(ui.node.cursor(Pane::Facts).at).map(|f| format!("{} {}: {}", node.name, f.key, f.value));
             let verdict = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at).map(|v| v.reason.clone());
-            let text = if ui.node.pane == Pane::Facts { fact } else { verdict };
+            let check = node
+                .checks
+                .get(ui.node.cursor(Pane::Checks).at)
+                .map(|c| format!("{}: {}: {}; next: {}", node.name, c.id, c.said, c.next));
+            let text = match ui.node.pane {
+                Pane::Facts => fact,
+                Pane::Checks => check,
+                _ => verdict,
+            };
             return vec![Intent::Copy(text.unwrap_or_else(|| node.name.clone()))];
         }
         Action::Export => return vec![Intent::Export(Export::Node { node: node.name.clone() })],

@@ -1,5 +1,6 @@
 //! One node: what it is, how it was judged, by which numbers, and what it said.
 
+mod checks;
 mod coverage;
 mod draw;
 mod keys;

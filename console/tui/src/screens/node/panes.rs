@@ -7,7 +7,7 @@ use ratatui::style::{Color, Style};
 use ratatui::widgets::Widget;
 
 use crate::judgement::word;
-use crate::screens::node::{Pane, more, passport};
+use crate::screens::node::{Pane, checks, more, passport};
 use crate::snapshot::{Focus, IncidentRow, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
 use crate::text::{counted, cut, elide, percent, similarity, whole_age, wrap};
 use crate::theme::{Role, Theme};
@@ -21,6 +21,7 @@ const VERDICT_EXTRA: u16 = 4;
 pub(crate) const fn extra(pane: Pane) -> u16 {
     match pane {
         Pane::Verdicts => VERDICT_EXTRA,
+        Pane::Checks => checks::EXTRA,
         // The timeline.
         Pane::Incidents => 1,
         _ => 0,
@@ -37,6 +38,7 @@ pub(crate) fn len(snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> usize {
     match pane {
         Pane::Verdicts => node.verdicts.len(),
         Pane::Passport => passport::fields(node).len(),
+        Pane::Checks => node.checks.len(),
         Pane::Coverage => more::covered(snapshot, node, focus).len(),
         Pane::Incidents => incidents(focus).len(),
         Pane::Facts => node.facts.len(),
@@ -62,6 +64,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
     match pane {
         Pane::Verdicts => verdicts(ui, snapshot, node, focus, (buffer, inner)),
         Pane::Facts => facts(ui, node, (buffer, inner)),
+        Pane::Checks => checks::draw(ui, node, (buffer, inner)),
         Pane::Passport | Pane::Coverage | Pane::Incidents => lines(ui, snapshot, node, pane, (buffer, inner)),
         Pane::Log => log(ui, snapshot, focus, (buffer, inner)),
     }
@@ -71,6 +74,7 @@ const fn nothing(pane: Pane, focus: Option<&Focus>) -> &'static str {
     match (pane, focus) {
         (Pane::Verdicts, _) => "Nothing was measured here yet; R runs a playbook.",
         (Pane::Facts | Pane::Passport, _) => "No collector has reported yet; R runs a playbook.",
+        (Pane::Checks, _) => "No check was asked for; R runs a playbook that does, such as cbd.",
         (Pane::Coverage, _) => "There is nothing to cover.",
         (Pane::Incidents, Some(focus)) if focus.past.is_some() => "It has had no incident that is known.",
         (Pane::Incidents, _) => "Reading its past.",
@@ -79,7 +83,7 @@ const fn nothing(pane: Pane, focus: Option<&Focus>) -> &'static str {
     }
 }
 
-fn select(ui: &Ui, pane: Pane, cursor: Cursor, row: usize, (buffer, line): (&mut Buffer, Rect)) {
+pub(super) fn select(ui: &Ui, pane: Pane, cursor: Cursor, row: usize, (buffer, line): (&mut Buffer, Rect)) {
     if ui.node.pane == pane && row == cursor.at {
         // One colour in the selected row is enough: the state's, in the first ten cells.
         let rest = Rect { x: line.x + 10, width: line.width.saturating_sub(10), ..line };

@@ -8,6 +8,7 @@ pub(crate) enum Pane {
     #[default]
     Verdicts,
     Passport,
+    Checks,
     Coverage,
     Incidents,
     Facts,
@@ -16,7 +17,8 @@ pub(crate) enum Pane {
 
 impl Pane {
     /// Those that stand beside the verdicts where there is room, in the order of importance.
-    pub(crate) const BESIDE: [Self; 5] = [Self::Passport, Self::Coverage, Self::Incidents, Self::Facts, Self::Log];
+    pub(crate) const BESIDE: [Self; 6] =
+        [Self::Passport, Self::Checks, Self::Coverage, Self::Incidents, Self::Facts, Self::Log];
 
     pub(crate) fn next(self) -> Self {
         let at = Self::BESIDE.iter().position(|p| *p == self).map_or(0, |at| at + 1);
@@ -27,6 +29,7 @@ impl Pane {
         match self {
             Self::Verdicts => "Verdicts",
             Self::Passport => "Passport",
+            Self::Checks => "Checks",
             Self::Coverage => "Coverage",
             Self::Incidents => "Incidents",
             Self::Facts => "Facts",
@@ -39,7 +42,7 @@ impl Pane {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) pane: Pane,
-    pub(super) cursors: [Cursor; 6],
+    pub(super) cursors: [Cursor; 7],
 }
 
 impl State {
