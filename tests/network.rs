@@ -227,7 +227,7 @@ fn told(
 }
 
 #[test]
-fn every_fault_is_named_by_the_full_scan_and_by_the_bisection_with_fewer_pairs() {
+fn every_fault_is_named_by_the_bisection_with_fewer_pairs_and_by_the_full_scan() {
     if let Some(why) = no_fabric() {
         return skip("every_fault_is_named", why);
     }
@@ -235,7 +235,9 @@ fn every_fault_is_named_by_the_full_scan_and_by_the_bisection_with_fewer_pairs()
     let console = fleet.console();
     for (fault, seed) in faults().into_iter().zip(1..) {
         let expected = set(&fleet, fault, seed, true);
-        for method in METHODS {
+        // A full scan takes three times as long: all faults by both are for the count over many seeds.
+        let full = matches!(fault, Fault::None | Fault::UplinkRate | Fault::Two);
+        for method in METHODS.into_iter().filter(|method| full || *method == "bisect") {
             let (report, code) = told(&fleet, &console, method, fault, &expected);
             assert!(expected.is_empty() || code == Some(2), "{fault:?} by {method}: {code:?}");
             let pairs = report["run"]["visits"].as_u64().unwrap();

@@ -16,7 +16,7 @@ use muster_wire::{Level, Outcome};
 
 use self::row::{link, row};
 use super::observe::{Observer, Update, failure_line};
-use super::{Assessment, focus, is_work, now_ms, picture, places, report};
+use super::{Assessment, focus, gpus, is_work, now_ms, picture, places, report};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
@@ -185,10 +185,14 @@ impl Board {
         let mut inner = self.lock();
         let places = inner.places.clone();
         inner.now.metrics = picture::metrics(assessment, records, &places);
+        let gpus = gpus::by_node(records);
         for (node, finding) in report.nodes.iter().zip(&assessment.nodes) {
             if let Some(&place) = places.get(&finding.node) {
                 let row = Arc::make_mut(&mut inner.nodes[place]);
                 picture::judged(row, node, finding, &assessment.learned);
+                row.gpus = gpus
+                    .get(finding.node.as_str())
+                    .map_or_else(|| Arc::from([]), |told| gpus::rows(told.iter().copied(), finding));
             }
         }
         inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));

@@ -13,7 +13,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use synthetic::Fleet;
 
-const ROUNDS: u32 = 500;
+/// Fewer where the compiler does not optimise.
+const ROUNDS: u32 = if cfg!(debug_assertions) { 10 } else { 500 };
 
 fn main() {
     let mut snapshot = synthetic::snapshot(Fleet { nodes: 10_000, slow: 12, lost_each: 50, running: true });
@@ -31,12 +32,15 @@ fn main() {
         snapshot.generation += 1;
         println!("{:<11} 10000 nodes 120x40: frame {frame:?}, key {keys:?}, new snapshot {order:?}", screen.title());
     }
-    zoomed(&mut terminal, &snapshot);
+    for (width, height) in [(120, 40), (200, 60)] {
+        zoomed(&mut Terminal::new(TestBackend::new(width, height)).expect("a buffer in memory"), &snapshot);
+    }
 }
 
 /// Every zoom of the matrix, by the worst pair of a block and by the middle one.
 fn zoomed(terminal: &mut Terminal<TestBackend>, snapshot: &Snapshot) {
-    let mut ui = Ui::new(Theme::new(true, false), 120, 40);
+    let size = terminal.size().expect("a buffer in memory");
+    let mut ui = Ui::new(Theme::new(true, false), size.width, size.height);
     let place = Screen::ALL.iter().position(|s| *s == Screen::Network).unwrap_or(0);
     update(&mut ui, Event::Snapshot, snapshot);
     press(&mut ui, KeyCode::Char(char::from(b'1' + place as u8)), snapshot);
@@ -46,11 +50,11 @@ fn zoomed(terminal: &mut Terminal<TestBackend>, snapshot: &Snapshot) {
         let frame = timed(ROUNDS, || {
             terminal.draw(|f| draw(&ui, snapshot, f)).expect("a buffer in memory");
         });
-        println!("Network     3000 x 3000, {how} of a block: gather {gather:?}, frame {frame:?}");
+        println!("Network     3000 x 3000 on {size}, {how} of a block: gather {gather:?}, frame {frame:?}");
     }
     for zoom in 1..8 {
         let key = timed(1, || press(&mut ui, KeyCode::Char('+'), snapshot));
-        println!("Network     3000 x 3000, zoom {zoom}: key {key:?}");
+        println!("Network     3000 x 3000 on {size}, zoom {zoom}: key {key:?}");
     }
 }
 

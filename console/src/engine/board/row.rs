@@ -19,6 +19,7 @@ pub(super) fn row(node: &Node) -> NodeRow {
         reasons: Arc::from([]),
         facts: Arc::from([]),
         verdicts: Arc::from([]),
+        gpus: Arc::from([]),
         checks: Arc::from([]),
     }
 }

@@ -5,6 +5,7 @@
 
 mod criteria;
 mod fleet;
+mod gpu;
 mod metric;
 mod network;
 mod node;
@@ -15,6 +16,7 @@ mod what_if;
 
 pub use criteria::{Criteria, VersionRow};
 pub use fleet::{Counts, Message, Mode, Snapshot};
+pub use gpu::{GpuRow, Sm};
 pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
 pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};
 pub use node::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use muster_wire::{Level, MetricId};
 
 use crate::judgement::State;
-use crate::snapshot::Curve;
+use crate::snapshot::{Curve, GpuRow};
 
 /// One node of the fleet.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub struct NodeRow {
     pub verdicts: Arc<[VerdictRow]>,
     /// One per check that was asked for, worst first.
     pub checks: Arc<[CheckRow]>,
+    /// Its GPUs, by number.
+    pub gpus: Arc<[GpuRow]>,
 }
 
 /// What one check says about a node.

@@ -1,13 +1,14 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
-use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot};
+use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus};
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
 use muster_tui::snapshot::Load;
 use muster_tui::{Screen, Snapshot, Theme};
 
 const COLOR: Theme = Theme::new(true, false);
+const ASCII: Theme = Theme::new(false, true);
 
 fn states() -> Vec<(&'static str, Snapshot)> {
     let one = Fleet { nodes: 1, slow: 0, lost_each: 0, running: false };
@@ -44,6 +45,20 @@ fn fleet_looks_as_stored() {
 #[test]
 fn node_looks_as_stored() {
     look("node", Screen::Node, &[]);
+}
+
+#[test]
+fn gpus_of_a_node_look_as_stored() {
+    let snapshot = with_gpus(snapshot(Fleet { running: false, ..DATA }));
+    let mut text = String::new();
+    for (theme, size) in [(COLOR, SIZES[0]), (COLOR, SIZES[1]), (COLOR, SIZES[2]), (ASCII, SIZES[1])] {
+        let mut ui = console(&snapshot, theme, size);
+        press(&mut ui, digit(Screen::Node), &snapshot);
+        let keys = [KeyCode::Tab, KeyCode::Tab, KeyCode::Tab, KeyCode::Down, KeyCode::Down, KeyCode::Down];
+        keys.into_iter().for_each(|code| press(&mut ui, code, &snapshot));
+        text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
+    }
+    compare("node-gpus", &text);
 }
 
 #[test]

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use muster_analysis::{Observation, Params, learn};
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
-    Band, CheckRow, Counts, Criteria, Curve, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, Load, Message,
-    MetricPast, MetricRow, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo, RunPhase, Score,
-    Snapshot, StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work, WorkSeen, Worst,
+    Band, CheckRow, Counts, Criteria, Curve, FactRow, Focus, FocusSeries, GpuRow, IncidentRow, Link, LinkKind, Load,
+    Message, MetricPast, MetricRow, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo, RunPhase,
+    Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -181,8 +181,43 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
         reasons: reasons.into(),
         facts: if lost { Arc::from([]) } else { facts(i) },
         verdicts,
+        gpus: Arc::from([]),
         checks: if lost { Arc::from([]) } else { checks(slow) },
     }
+}
+
+/// The same with GPUs in every node.
+pub(crate) fn with_gpus(mut snapshot: Snapshot) -> Snapshot {
+    let with = |node: &Arc<NodeRow>| Arc::new(NodeRow { gpus: gpus(), ..(**node).clone() });
+    snapshot.nodes = snapshot.nodes.iter().map(with).collect();
+    snapshot
+}
+
+/// Eight GPUs of 132 multiprocessors: of number 3 one computes wrong bits and one is slow, number 5 is hot.
+fn gpus() -> Arc<[GpuRow]> {
+    let sm = |index, sm| match (index, sm) {
+        (3, 77) => Sm::Wrong,
+        (3, 12) => Sm::Slow,
+        _ => Sm::Good,
+    };
+    let row = |index: u32| GpuRow {
+        index,
+        name: "NVIDIA H200".to_owned(),
+        state: [State::Pass, State::Fail, State::Warn][usize::from(index == 3) + 2 * usize::from(index == 5)],
+        temperature: Some(if index == 5 { 87.0 } else { 61.0 + f64::from(index) }),
+        power: Some(612.0 + f64::from(index)),
+        clock: Some(1.755e9),
+        errors: Some(0.0),
+        links: Some((18.0, 18.0)),
+        pcie: Some((5.0, 16.0)),
+        sms: (0..132).map(|number| sm(index, number)).collect(),
+        said: match index {
+            3 => Arc::from(["multiprocessor 77 computes wrong bits (ffma: 1 of 2 runs), 131 others agree".to_owned()]),
+            5 => Arc::from(["87 °C during gpu-burn".to_owned()]),
+            _ => Arc::from([]),
+        },
+    };
+    (0..8).map(row).collect()
 }
 
 /// Answers of a handful of checks, worst first.

@@ -38,17 +38,18 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let left = Rect { width: area.width * 3 / 5, ..rest };
     let right = Rect { x: rest.x + left.width, width: rest.width - left.width, ..rest };
     panes::draw(ui, snapshot, node, Pane::Verdicts, (buffer, left));
-    for (pane, area) in beside(ui.node.pane, right) {
+    for (pane, area) in beside(ui.node.pane, node, right) {
         panes::draw(ui, snapshot, node, pane, (buffer, area));
     }
 }
 
 /// As many panes as `right` has room for, among them `chosen`.
-fn beside(chosen: Pane, right: Rect) -> Vec<(Pane, Rect)> {
-    let count = (right.height / LEAST).clamp(1, Pane::BESIDE.len() as u16);
-    let at = Pane::BESIDE.iter().position(|p| *p == chosen).unwrap_or(0);
+fn beside(chosen: Pane, node: &NodeRow, right: Rect) -> Vec<(Pane, Rect)> {
+    let all = Pane::beside(node);
+    let count = (right.height / LEAST).clamp(1, all.len() as u16);
+    let at = all.iter().position(|p| *p == chosen).unwrap_or(0);
     let first = (at + 1).saturating_sub(count.into());
-    let shown = Pane::BESIDE[first..first + usize::from(count)].iter().zip(0..count);
+    let shown = all[first..first + usize::from(count)].iter().zip(0..count);
     let edge = |i: u16| right.height * i / count;
     shown.map(|(pane, i)| (*pane, Rect { y: right.y + edge(i), height: edge(i + 1) - edge(i), ..right })).collect()
 }
@@ -58,7 +59,7 @@ pub(crate) fn page(ui: &Ui, node: &NodeRow) -> usize {
     let rest = ui.size.height.saturating_sub(4 + head_height(ui, node));
     let pane = ui.node.pane;
     let column = Rect { height: rest, ..Rect::default() };
-    let own = beside(pane, column).into_iter().find(|(p, _)| *p == pane).filter(|_| ui.size.width >= WIDE);
+    let own = beside(pane, node, column).into_iter().find(|(p, _)| *p == pane).filter(|_| ui.size.width >= WIDE);
     let height = own.map_or(rest, |(_, area)| area.height);
     usize::from(height.saturating_sub(2 + panes::extra(pane)))
 }

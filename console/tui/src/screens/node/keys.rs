@@ -17,7 +17,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             let page = draw::page(ui, node);
             ui.node.cursor_mut().go(motion, len, page);
         }
-        Action::Pane => ui.node.pane = ui.node.pane.next(),
+        Action::Pane => ui.node.pane = ui.node.pane.next(node),
         Action::NextNode => step(ui, Motion::Down, snapshot),
         Action::PreviousNode => step(ui, Motion::Up, snapshot),
         Action::Open => {

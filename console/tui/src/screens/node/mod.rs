@@ -3,6 +3,7 @@
 mod checks;
 mod coverage;
 mod draw;
+mod gpus;
 mod keys;
 mod more;
 mod panes;

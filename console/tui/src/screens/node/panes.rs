@@ -7,7 +7,7 @@ use ratatui::style::{Color, Style};
 use ratatui::widgets::Widget;
 
 use crate::judgement::word;
-use crate::screens::node::{Pane, checks, more, passport};
+use crate::screens::node::{Pane, checks, gpus, more, passport};
 use crate::snapshot::{Focus, IncidentRow, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
 use crate::text::{counted, cut, elide, percent, similarity, whole_age, wrap};
 use crate::theme::{Role, Theme};
@@ -22,6 +22,7 @@ pub(crate) const fn extra(pane: Pane) -> u16 {
     match pane {
         Pane::Verdicts => VERDICT_EXTRA,
         Pane::Checks => checks::EXTRA,
+        Pane::Gpus => gpus::EXTRA,
         // The timeline.
         Pane::Incidents => 1,
         _ => 0,
@@ -39,6 +40,7 @@ pub(crate) fn len(snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> usize {
         Pane::Verdicts => node.verdicts.len(),
         Pane::Passport => passport::fields(node).len(),
         Pane::Checks => node.checks.len(),
+        Pane::Gpus => node.gpus.len(),
         Pane::Coverage => more::covered(snapshot, node, focus).len(),
         Pane::Incidents => incidents(focus).len(),
         Pane::Facts => node.facts.len(),
@@ -65,6 +67,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
         Pane::Verdicts => verdicts(ui, snapshot, node, focus, (buffer, inner)),
         Pane::Facts => facts(ui, node, (buffer, inner)),
         Pane::Checks => checks::draw(ui, node, (buffer, inner)),
+        Pane::Gpus => gpus::draw(ui, snapshot, node, (buffer, inner)),
         Pane::Passport | Pane::Coverage | Pane::Incidents => lines(ui, snapshot, node, pane, (buffer, inner)),
         Pane::Log => log(ui, snapshot, focus, (buffer, inner)),
     }
@@ -75,6 +78,7 @@ const fn nothing(pane: Pane, focus: Option<&Focus>) -> &'static str {
         (Pane::Verdicts, _) => "Nothing was measured here yet; R runs a playbook.",
         (Pane::Facts | Pane::Passport, _) => "No collector has reported yet; R runs a playbook.",
         (Pane::Checks, _) => "No check was asked for; R runs a playbook that does, such as cbd.",
+        (Pane::Gpus, _) => "It has no GPU that is known.",
         (Pane::Coverage, _) => "There is nothing to cover.",
         (Pane::Incidents, Some(focus)) if focus.past.is_some() => "It has had no incident that is known.",
         (Pane::Incidents, _) => "Reading its past.",

@@ -1,5 +1,6 @@
 //! Which of the node's lists has the keys, and where in it.
 
+use crate::snapshot::NodeRow;
 use crate::widgets::Cursor;
 
 /// The list that has the keys. A narrow terminal shows only this one.
@@ -9,6 +10,7 @@ pub(crate) enum Pane {
     Verdicts,
     Passport,
     Checks,
+    Gpus,
     Coverage,
     Incidents,
     Facts,
@@ -16,13 +18,16 @@ pub(crate) enum Pane {
 }
 
 impl Pane {
-    /// Those that stand beside the verdicts where there is room, in the order of importance.
-    pub(crate) const BESIDE: [Self; 6] =
-        [Self::Passport, Self::Checks, Self::Coverage, Self::Incidents, Self::Facts, Self::Log];
+    /// Those that stand beside the verdicts of a node where there is room, in the order of importance.
+    pub(crate) fn beside(node: &NodeRow) -> Vec<Self> {
+        let all = [Self::Passport, Self::Checks, Self::Gpus, Self::Coverage, Self::Incidents, Self::Facts, Self::Log];
+        all.into_iter().filter(|pane| *pane != Self::Gpus || !node.gpus.is_empty()).collect()
+    }
 
-    pub(crate) fn next(self) -> Self {
-        let at = Self::BESIDE.iter().position(|p| *p == self).map_or(0, |at| at + 1);
-        Self::BESIDE.get(at).copied().unwrap_or(Self::Verdicts)
+    pub(crate) fn next(self, node: &NodeRow) -> Self {
+        let beside = Self::beside(node);
+        let at = beside.iter().position(|p| *p == self).map_or(0, |at| at + 1);
+        beside.get(at).copied().unwrap_or(Self::Verdicts)
     }
 
     pub(crate) const fn title(self) -> &'static str {
@@ -30,6 +35,7 @@ impl Pane {
             Self::Verdicts => "Verdicts",
             Self::Passport => "Passport",
             Self::Checks => "Checks",
+            Self::Gpus => "GPUs",
             Self::Coverage => "Coverage",
             Self::Incidents => "Incidents",
             Self::Facts => "Facts",
@@ -42,7 +48,7 @@ impl Pane {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) pane: Pane,
-    pub(super) cursors: [Cursor; 7],
+    pub(super) cursors: [Cursor; 8],
 }
 
 impl State {

@@ -1,0 +1,205 @@
+//! What a screen says of each GPU of a node: from the facts of its records, and from what was found.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use muster_analysis::gpu::{self, Finding};
+use muster_analysis::{State, gpu::Row};
+use muster_playbook::report::NodeFindings;
+use muster_store::Record;
+use muster_tui::snapshot::{GpuRow, Sm};
+use muster_wire::limits::TEXT_BYTES;
+use muster_wire::{Datum, clean};
+
+/// GPUs of one node that are shown.
+const MOST: u32 = 64;
+/// Multiprocessors of one GPU that are shown.
+const SMS: u32 = 1024;
+
+#[derive(Default)]
+struct Known {
+    name: String,
+    measured: bool,
+    numbers: BTreeMap<String, f64>,
+    sms: BTreeMap<u32, Sm>,
+}
+
+/// Records that tell of GPUs, by node.
+pub fn by_node(records: &[Arc<Record>]) -> HashMap<&str, Vec<&Record>> {
+    let mut told: HashMap<&str, Vec<&Record>> = HashMap::new();
+    for record in records.iter().filter(|record| record.facts.iter().any(|fact| place(&fact.key).is_some())) {
+        told.entry(&record.node).or_default().push(record);
+    }
+    told
+}
+
+/// One row per GPU of which `records`, all of one node, tell.
+pub fn rows<'a>(records: impl IntoIterator<Item = &'a Record>, finding: &NodeFindings) -> Arc<[GpuRow]> {
+    let mut known: BTreeMap<u32, Known> = BTreeMap::new();
+    for record in records {
+        read(record, &mut known);
+    }
+    known.into_iter().map(|(index, known)| row(index, known, finding)).collect()
+}
+
+fn read(record: &Record, known: &mut BTreeMap<u32, Known>) {
+    let mut texts = Vec::new();
+    for fact in &record.facts {
+        let Some((index, name)) = place(&fact.key) else { continue };
+        match fact.reading.value() {
+            Some(Datum::Number(number)) => {
+                known.entry(index).or_default().numbers.insert(name.to_owned(), *number);
+            }
+            Some(Datum::Text(text)) => {
+                tell(known.entry(index).or_default(), name, text);
+                known.entry(index).or_default().measured |= fact.key.starts_with("gpu.");
+                if let Some(row) = Row::parse(&fact.key, text) {
+                    let sms = &mut known.entry(index).or_default().sms;
+                    for share in row.shares.iter().filter(|share| share.sm < SMS) {
+                        sms.entry(share.sm).or_insert(Sm::Good);
+                    }
+                }
+                texts.push((fact.key.as_str(), text.as_str()));
+            }
+            _ => {}
+        }
+    }
+    for finding in gpu::findings(texts) {
+        let (sm, is) = match finding {
+            Finding::WrongSm { sm, .. } => (sm, Sm::Wrong),
+            Finding::SlowSm { sm, .. } => (sm, Sm::Slow),
+            _ => continue,
+        };
+        if let Some(cell) =
+            known.get_mut(&finding.gpu()).and_then(|gpu| gpu.sms.get_mut(&sm)).filter(|c| **c != Sm::Wrong)
+        {
+            *cell = is;
+        }
+    }
+}
+
+/// GPU and name in `nvml.3.power` and `gpu.3.health`.
+fn place(key: &str) -> Option<(u32, &str)> {
+    let (index, name) = key.strip_prefix("nvml.").or_else(|| key.strip_prefix("gpu."))?.split_once('.')?;
+    Some((index.parse().ok().filter(|index| *index < MOST)?, name))
+}
+
+fn tell(gpu: &mut Known, name: &str, text: &str) {
+    match name {
+        "name" => gpu.name = clean(text, 64),
+        "health" => {
+            for (name, value) in text.split(' ').filter_map(|word| word.split_once('=')) {
+                if let Ok(value) = value.parse::<f64>() {
+                    let load = gpu.numbers.entry(format!("load.{name}")).or_insert(value);
+                    // Of several loads the hottest is told.
+                    *load = if name == "temperature" { load.max(value) } else { value };
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn row(index: u32, known: Known, finding: &NodeFindings) -> GpuRow {
+    let number = |name: &str| known.numbers.get(name).copied().filter(|n| n.is_finite());
+    let both = |a: &str, b: &str| number(a).zip(number(b));
+    let said = said(index, finding);
+    let usual = if known.measured { State::Pass } else { State::NotRun };
+    let count = known.sms.keys().next_back().map_or(0, |last| last + 1);
+    GpuRow {
+        index,
+        name: known.name.clone(),
+        state: said.first().map_or(usual, |(state, _)| *state),
+        temperature: number("load.temperature").or_else(|| number("temperature")),
+        power: number("load.power").or_else(|| number("power")),
+        clock: number("load.clock").or_else(|| number("clock.sm")),
+        errors: number("ecc.uncorrected"),
+        links: both("nvlink.up", "nvlink.links"),
+        pcie: both("load.pcie.generation", "load.pcie.width").or_else(|| both("pcie.generation", "pcie.width")),
+        sms: (0..count).map(|sm| known.sms.get(&sm).copied().unwrap_or(Sm::Good)).collect(),
+        said: said.into_iter().map(|(_, text)| text).collect(),
+    }
+}
+
+/// What troubles and checks of the node say of GPU number `index`, worst first.
+fn said(index: u32, finding: &NodeFindings) -> Vec<(State, String)> {
+    let start = format!("GPU {index}: ");
+    let troubles = finding.troubles.iter().map(|(state, text)| (*state, text.as_str()));
+    let checks = finding.checks.iter().map(|result| (result.found.state, result.found.said.as_str()));
+    let mut said: Vec<(State, String)> = troubles
+        .chain(checks.filter(|(state, _)| matches!(state, State::Fail | State::Warn)))
+        .flat_map(|(state, text)| text.split("; ").map(move |part| (state, part)))
+        .filter_map(|(state, part)| Some((state, clean(&part[part.find(&start)? + start.len()..], TEXT_BYTES))))
+        .collect();
+    said.sort_by_key(|(state, _)| Reverse(*state));
+    said.dedup();
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::{Fact, Outcome, Reading};
+
+    use super::*;
+
+    fn record(work: &str, facts: &[(&str, Datum)]) -> Record {
+        let fact = |(key, datum): &(&str, Datum)| Fact {
+            key: (*key).to_owned(),
+            reading: Reading::Value(datum.clone()),
+            unit: None,
+        };
+        Record {
+            run: "r".into(),
+            node: "n1".into(),
+            work: work.into(),
+            outcome: Outcome::Done,
+            at_ms: 1,
+            elapsed_ns: 1,
+            series: Vec::new(),
+            facts: facts.iter().map(fact).collect(),
+        }
+    }
+
+    #[test]
+    fn a_gpu_is_told_from_its_health_its_multiprocessors_and_what_was_found() {
+        let text = |text: &str| Datum::Text(text.to_owned());
+        let records = [
+            record(
+                "collect/gpu",
+                &[
+                    ("nvml.0.temperature", Datum::Number(40.0)),
+                    ("nvml.1.temperature", Datum::Number(41.0)),
+                    ("nvml.1.nvlink.up", Datum::Number(17.0)),
+                    ("nvml.1.nvlink.links", Datum::Number(18.0)),
+                    ("nvml.99999999.temperature", Datum::Number(1.0)),
+                ],
+            ),
+            record(
+                "sm-sdc",
+                &[
+                    ("gpu.1.name", text("H200\u{1b}[2J")),
+                    ("gpu.1.health", text("temperature=66 power=600.5 clock=1980000000")),
+                    ("gpu.1.sm.ffma.8.1", text("0:a:100 1:a:100 2:b:100 3:a:110 4:a:100")),
+                ],
+            ),
+        ];
+        let finding = NodeFindings {
+            node: "n1".into(),
+            troubles: vec![
+                (State::Warn, "n1: gpu-remap: GPU 0: 11 replaced rows; GPU 1: 12 replaced rows".into()),
+                (State::Fail, "n1: sm-sdc: GPU 1: multiprocessor 2 computes wrong bits".into()),
+            ],
+            ..NodeFindings::default()
+        };
+        let rows = rows(&records, &finding);
+        assert_eq!(rows.len(), 2, "{rows:?}");
+        assert_eq!((rows[0].state, rows[0].temperature, rows[0].sms.len()), (State::Warn, Some(40.0), 0));
+        let one = &rows[1];
+        assert_eq!((one.state, one.temperature, one.power), (State::Fail, Some(66.0), Some(600.5)));
+        assert_eq!(one.links, Some((17.0, 18.0)));
+        assert_eq!(*one.sms, [Sm::Good, Sm::Good, Sm::Wrong, Sm::Slow, Sm::Good]);
+        assert_eq!(*one.said, ["multiprocessor 2 computes wrong bits", "12 replaced rows"]);
+        assert!(!one.name.contains('\u{1b}'));
+    }
+}
