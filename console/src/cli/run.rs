@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use muster_fleet::Node;
 use muster_playbook::Playbook;
 use muster_playbook::report::FailOn;
+use muster_wire::Profile;
 
 use super::Pick;
 use super::select::{Ask, stored_basis};
@@ -31,6 +32,9 @@ pub struct Options {
     /// For a playbook that leaves its benchmarks to the Selector: about which job.
     #[command(flatten)]
     pub ask: Ask,
+    /// How much of each benchmark, in steps that do not say it themselves; as the playbook says when left out.
+    #[arg(long)]
+    pub profile: Option<Profile>,
     /// Show the plan and do nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -39,6 +43,7 @@ pub struct Options {
 const EXAMPLES: &str = "\
 Examples:
   muster run cbd -w 'node[001-128]'
+  muster run cbd -w node007 --profile standard     longer steps, for a closer look
   muster run cbd-light -w @canary --json --fail-on warn
   muster run regular -w @rack7 --job-hours 72      only what muster select picks, on the nodes it names
   muster run build-out --dry-run";
@@ -81,6 +86,7 @@ impl From<Line> for FailOn {
 /// Runs it.
 pub async fn run(options: &Options, config: &Config) -> Ended {
     let mut playbook = session::playbook(&options.playbook)?;
+    playbook.profile = options.profile.unwrap_or(playbook.profile);
     let mut nodes = session::nodes(config, &options.pick)?;
     if playbook.selects() {
         let advice = selected(&mut playbook, &mut nodes, options, config)?;

@@ -102,6 +102,7 @@ fn over(gpu: &str, count: f64, most: f64, what: &str) -> Option<String> {
 }
 
 fn nvml(node: &NodeFacts<'_>, _: &Policy) -> Result<Found, Gap> {
+    node.looked("gpu")?;
     match node.flag("gpu", "nvml") {
         Ok(_) => {
             let gpus = node.instances("gpu", "nvml.", ".temperature");
