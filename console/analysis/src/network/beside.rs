@@ -4,12 +4,9 @@
 //! then easily another element that a few of them happen to cross. So losses are localised first, and what else is
 //! accused of slowness must stand without the pairs that losses explain.
 
-use super::localise::{Kind, Suspect, crossing, localise_with_open};
+use super::localise::{Kind, SURE, Suspect, crossing, localise_with_open};
 use super::{Localisation, Matrix, Topology, localise};
 use crate::Params;
-
-/// Confidence from which on a loss explains other metrics.
-const SURE: f64 = 0.9;
 
 /// What `matrix` points at, beside the `losses` of the same visits where they were measured. As [`localise()`] where they
 /// point at nothing, or are the matrix itself.
@@ -17,10 +14,13 @@ const SURE: f64 = 0.9;
 pub fn localise_beside(matrix: &Matrix, losses: Option<&Matrix>, topology: &Topology, params: &Params) -> Localisation {
     let found = localise(matrix, topology, params);
     let Some(losses) = losses.filter(|losses| losses.metric() != matrix.metric()) else { return found };
+    if found.suspects.is_empty() && found.undecided.is_empty() {
+        return found;
+    }
     let mut lossy = localise(losses, topology, params).suspects;
     lossy.retain(|suspect| suspect.confidence >= SURE);
     let known = |suspect: &Suspect| lossy.iter().any(|other| alike(suspect, other));
-    if found.suspects.iter().all(known) && found.undecided.is_empty() {
+    if lossy.is_empty() || found.suspects.iter().all(known) && found.undecided.is_empty() {
         return found;
     }
     let crossed = crossing(matrix, topology, &lossy);

@@ -17,7 +17,7 @@ pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
-pub use pairs::{LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, SURE, accusation, source_word};
+pub use pairs::{LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word};
 pub use run::{
     Basis, CheckReport, CriterionRef, Demo, Dropped, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport,
     VerdictReport,

@@ -1,15 +1,12 @@
 //! What pairs of nodes point at, as the `muster.pairs` document (assets/schemas/muster.pairs.json), and in words.
 
 use muster_analysis::network::Localisation;
-use muster_analysis::network::localise::{Candidate, Kind, Suspect, Undecided};
+use muster_analysis::network::localise::{Candidate, Kind, SURE, Suspect, Undecided};
 use muster_analysis::network::topology::Source;
 use serde::{Deserialize, Serialize};
 
 /// Name of the document.
 pub const PAIRS_SCHEMA: &str = "muster.pairs";
-
-/// Confidence from which on an accusation fails what it names; below it the matter is undecided.
-pub const SURE: f64 = 0.9;
 
 /// The `muster.pairs` document: suspects of all metrics together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! What do the pairs of a run say of each node?
 
-use muster_analysis::network::localise::{Kind, Suspect};
+use muster_analysis::network::localise::{Kind, SURE, Suspect};
 use muster_analysis::{Params, State};
 use muster_playbook::PAIRS;
-use muster_playbook::report::{NodeFindings, PairsReport, SURE, accusation};
+use muster_playbook::report::{NodeFindings, PairsReport, accusation};
 use muster_store::{Record, Run};
 use muster_wire::Outcome;
 

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use muster_analysis::network::Topology;
+use muster_analysis::network::localise::SURE;
 use muster_analysis::network::schedule::Pair;
-use muster_playbook::report::{PairsReport, SURE};
+use muster_playbook::report::PairsReport;
 
 /// Rounds, `most` at most, over the pairs that would decide what `report` leaves open; no node is twice in one. The most
 /// useful pairs are in the last, so that the rounds are taken from the end.

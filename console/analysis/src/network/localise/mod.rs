@@ -32,6 +32,9 @@ use residual::{Residuals, residuals};
 /// A visit this many spreads worse than usual is looked at even if nothing else on its way is.
 const EXTREME_SPREADS: f32 = 8.0;
 
+/// Confidence from which on a suspect fails what it names; below it the matter is undecided.
+pub const SURE: f64 = 0.9;
+
 /// An element that is accused.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suspect {
