@@ -50,6 +50,24 @@ pub struct Check {
     pub(super) ask: Ask,
 }
 
+/// A check of one node by what one collector, called as the area, saw.
+pub(super) struct Shape {
+    pub(super) id: &'static str,
+    /// The collector, alone.
+    pub(super) area: &'static [&'static str; 1],
+    pub(super) severity: Severity,
+    pub(super) title: &'static str,
+    pub(super) source: &'static str,
+    pub(super) next: &'static str,
+}
+
+impl Shape {
+    pub(super) const fn asks(self, ask: fn(&NodeFacts<'_>, &Policy) -> Result<Found, Gap>) -> Check {
+        let Self { id, area, severity, title, source, next } = self;
+        Check { id, area: area[0], title, severity, source, next, needs: area, ask: Ask::Node(ask) }
+    }
+}
+
 /// How a check finds its answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ask {

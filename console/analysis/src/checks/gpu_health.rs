@@ -2,29 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::check::{Ask, Found, some};
+use super::check::{Found, Shape, some};
 use super::kernel_log::{Tier, tier};
 use super::{Check, Gap, NodeFacts, Policy, Severity};
 use crate::State;
 
-/// What differs between the checks of this file.
-struct Shape {
-    id: &'static str,
-    severity: Severity,
-    title: &'static str,
-    source: &'static str,
-    next: &'static str,
-}
-
-impl Shape {
-    const fn asks(self, ask: fn(&NodeFacts<'_>, &Policy) -> Result<Found, Gap>) -> Check {
-        let Self { id, severity, title, source, next } = self;
-        Check { id, area: "gpu", title, severity, source, next, needs: &["gpu"], ask: Ask::Node(ask) }
-    }
-}
-
 const fn critical(id: &'static str, title: &'static str, source: &'static str, next: &'static str) -> Shape {
-    Shape { id, severity: Severity::Critical, title, source, next }
+    Shape { id, area: &["gpu"], severity: Severity::Critical, title, source, next }
 }
 
 pub(super) const CHECKS: &[Check] = &[

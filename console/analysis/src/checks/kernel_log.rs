@@ -1,6 +1,6 @@
 //! Has the kernel complained about hardware, or about itself, of late?
 
-use super::check::{Ask, Found, some};
+use super::check::{Found, Shape, some};
 use super::{Check, Gap, NodeFacts, Policy, Severity};
 
 /// What an Xid asks for (AWS's tiers for driver r590; AzNHC's list where it is stricter).
@@ -36,31 +36,7 @@ const fn log(
     source: &'static str,
     next: &'static str,
 ) -> Shape {
-    Shape { id, severity, title, source, next }
-}
-
-/// What differs between the checks of this file.
-struct Shape {
-    id: &'static str,
-    severity: Severity,
-    title: &'static str,
-    source: &'static str,
-    next: &'static str,
-}
-
-impl Shape {
-    const fn asks(self, ask: fn(&NodeFacts<'_>, &Policy) -> Result<Found, Gap>) -> Check {
-        Check {
-            id: self.id,
-            area: "kernel-log",
-            title: self.title,
-            severity: self.severity,
-            source: self.source,
-            next: self.next,
-            needs: &["kernel-log"],
-            ask: Ask::Node(ask),
-        }
-    }
+    Shape { id, area: &["kernel-log"], severity, title, source, next }
 }
 
 pub(super) const CHECKS: &[Check] = &[
