@@ -6,6 +6,7 @@ mod calls;
 mod config;
 mod errors;
 mod nvml;
+mod sensor;
 mod state;
 
 pub use config::Config;
