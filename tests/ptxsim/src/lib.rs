@@ -11,6 +11,7 @@ mod collective;
 mod device;
 mod driver;
 mod fault;
+mod matrix;
 mod memory;
 mod opcode;
 mod parse;
