@@ -4,6 +4,8 @@ mod burn;
 mod copy;
 mod gemm;
 mod launch;
+mod links;
+mod node;
 mod pages;
 mod run;
 mod stream;
@@ -12,6 +14,7 @@ use muster_wire::{Frame, Profile, Unit};
 
 use crate::driver::{Gpu, Trouble};
 use crate::health::Watch;
+use node::Node;
 use run::{Metric, Run};
 
 /// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
@@ -30,7 +33,7 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
         ("gpu-memory-map", pages::run),
     ];
     let found = bodies.into_iter().find(|(known, _)| *known == name);
-    let (name, body) = found.ok_or_else(|| Trouble::NotRun(format!("this worker has no benchmark called '{name}'")))?;
+    let (name, body) = found.ok_or_else(|| unknown(name))?;
     let mut run = Run::new(name, gpu, profile, say);
     run.introduce();
     let watch = Watch::start(&gpu.uuid);
@@ -39,6 +42,21 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
         watched(&mut run, watch);
     }
     done
+}
+
+/// Runs the benchmark called `name` over all GPUs of the node together.
+///
+/// # Errors
+/// When it cannot be done, or its results are wrong.
+pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
+    match name {
+        "gpu-peer-bw" => Node::new("gpu-peer-bw", gpus, profile, say).run(links::run),
+        _ => Err(unknown(name)),
+    }
+}
+
+fn unknown(name: &str) -> Trouble {
+    Trouble::NotRun(format!("this worker has no benchmark called '{name}'"))
 }
 
 /// Sends what was seen of the GPU meanwhile.

@@ -5,5 +5,5 @@ mod gemm;
 mod memory;
 
 pub use burn::{Burn, digest};
-pub use gemm::{bf16_word, bf16_words, error, product, transposed_product};
+pub use gemm::{Number, error, product, transposed_product};
 pub use memory::{Page, chain, fold, mix, page, pattern, sum, triad};

@@ -2,6 +2,7 @@
 
 use super::sensor::Sensor;
 use crate::fault::Faults;
+use crate::link::Link;
 
 /// Devices and how the driver behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +25,10 @@ pub struct Config {
     pub init: i32,
     /// What the management library answers when it is started.
     pub nvml: i32,
+    /// Bytes per second from one device to another.
+    pub link: f64,
+    /// Ways between devices that are not as the others: from, to.
+    pub links: Vec<((usize, usize), Link)>,
     /// Faults, by device.
     pub faults: Vec<(usize, Faults)>,
     /// Device, sensor of the management library, and what it shows; nothing where the device lacks it.
@@ -42,6 +47,8 @@ impl Default for Config {
             version: 12_020,
             init: 0,
             nvml: 0,
+            link: 20e6,
+            links: Vec::new(),
             faults: Vec::new(),
             sensors: Vec::new(),
         }
@@ -50,7 +57,7 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`, `gpu 3 lacks power` and, with a result of
+    /// `link 0 1 slow factor=4`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`, `gpu 3 lacks power` and, with a result of
     /// `nvml.h`, `gpu 3 answers power 15`.
     ///
     /// # Errors
@@ -78,6 +85,12 @@ impl Config {
             ["bandwidth", n] => self.bandwidth = number(n)?,
             ["driver", n] => self.version = number(n)?,
             ["init", n] => self.init = number(n)?,
+            ["link", from, to, fault @ ..] => {
+                let between = (number(from)?, number(to)?);
+                let mut link = self.link_of(between);
+                link.add(fault)?;
+                self.links.push((between, link));
+            }
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => {
                 self.sense(number(index)?, name, Some(Sensor { value: number(value)?, ..Sensor::default() }));
@@ -106,6 +119,11 @@ impl Config {
 
     fn sense(&mut self, device: usize, name: &str, shows: Option<Sensor>) {
         self.sensors.push((device, name.to_owned(), shows));
+    }
+
+    /// The way from one device to another.
+    pub(crate) fn link_of(&self, between: (usize, usize)) -> Link {
+        self.links.iter().rev().find(|(of, _)| *of == between).map(|(_, link)| link.clone()).unwrap_or_default()
     }
 
     /// Faults of one device.
