@@ -77,7 +77,7 @@ pub(crate) fn health() -> Vec<Fact> {
         }
     };
     let stop = AtomicBool::new(false);
-    let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, emit: &mut emit };
+    let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, steps: None, emit: &mut emit };
     let asked = if node::has_gpu() {
         Program::new().map_err(Halt::NotRun).and_then(|program| ask(&program, "health", &mut context))
     } else {
