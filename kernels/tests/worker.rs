@@ -23,7 +23,7 @@ fn every_benchmark_measures_a_good_gpu() {
         ("kernel-launch", vec!["event", "wall", "call"]),
         ("gpu-stream", vec!["write", "copy", "read", "triad", "latency"]),
         ("gpu-copy-bw", vec!["host-to-device", "device-to-device", "device-to-host"]),
-        ("gemm-flops", vec!["bf16", "fp32", "fp64"]),
+        ("gemm-flops", vec!["bf16", "fp16", "tf32", "int8", "fp32", "fp64"]),
         ("gpu-burn", vec!["bf16-mma", "ffma", "dfma", "imad"]),
     ];
     let driver = Driver::new("memory 8388608\n");

@@ -78,7 +78,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "gemm-flops",
-        about: "GPU: matrix products in bf16, fp32 and fp64, bits compared",
+        about: "GPU: matrix products of every type on tensor cores, fp32 and fp64, verified",
         limit_s: [120, 120, 300, 900],
     },
     Benchmark {

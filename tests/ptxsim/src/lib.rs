@@ -12,6 +12,7 @@ mod device;
 mod driver;
 mod fault;
 mod link;
+mod matrix;
 mod memory;
 mod opcode;
 mod parse;
