@@ -93,9 +93,6 @@ __device__ __forceinline__ u32 start(u32, u32 word) { return word; }
 __device__ __forceinline__ float step(float x, float m, float a) { return __fmaf_rn(x, m, a); }
 __device__ __forceinline__ double step(double x, double m, double a) { return __fma_rn(x, m, a); }
 __device__ __forceinline__ u32 step(u32 x, u32 m, u32 a) { return x * m + a; }
-__device__ __forceinline__ u32 bits(float x) { return __float_as_uint(x); }
-__device__ __forceinline__ u32 bits(double x) { return __double2loint(x) ^ __double2hiint(x); }
-__device__ __forceinline__ u32 bits(u32 x) { return x; }
 
 // `rounds` rounds of 64 multiply-adds, eight chains of eight.
 template <typename T> __device__ __forceinline__ void burn(u32 seed, u32 rounds, Share *out)

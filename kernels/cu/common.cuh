@@ -27,6 +27,11 @@ __device__ __forceinline__ u32 fold(u32 digest, u32 value)
     return (digest ^ value) * 0x9e3779b1u + 0x7f4a7c15u;
 }
 
+__device__ __forceinline__ u32 bits(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ u32 bits(int x) { return x; }
+__device__ __forceinline__ u32 bits(u32 x) { return x; }
+__device__ __forceinline__ u32 bits(double x) { return __double2loint(x) ^ __double2hiint(x); }
+
 __device__ __forceinline__ u32 sm_id()
 {
     u32 id;

@@ -1,38 +1,40 @@
-// Matrix products. bf16: C = A * B^T with both operands stored along k, on tensor cores, f32 sums. f32 and f64:
-// C = A * B, row-major, on the ordinary units. No edges: the launcher gives whole tiles.
+// Matrix products. On tensor cores by mma.sync: C = A * B^T with both operands stored along k, 32-bit sums. A row of a
+// tile is 64 bytes whatever the type, and so is the place of each byte in it: one kernel for all types. f32 and f64 on the
+// ordinary units: C = A * B, row-major. No edges: the launcher gives whole tiles.
 #include "common.cuh"
 
-#define TILE 128
-#define TILE_K 32
-#define STAGES 4
-#define STAGE_BYTES (TILE * TILE_K * 2)
-
-// Two bf16 values in (-2, 2) with random mantissas; exponents over four octaves.
-extern "C" __global__ void __launch_bounds__(512) fill_bf16(u32 *to, u64 words, u32 seed)
+// Operands: random words of which `keep` is kept and `set` added, so that every type gets full mantissas and small
+// exponents, or any bytes.
+extern "C" __global__ void __launch_bounds__(512) operand(u64 *to, u64 pairs, u32 seed, u64 keep, u64 set)
 {
     u64 step = (u64)gridDim.x * blockDim.x;
-    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += step)
-        to[i] = (pattern(seed, i) & 0x81ff81ffu) | 0x3e003e00u;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < pairs; i += step)
+        to[i] = (((u64)pattern(seed, 2 * i + 1) << 32 | pattern(seed, 2 * i)) & keep) | set;
 }
+
+#define TILE 128
+#define ROW 64
+#define STAGES 4
+#define STAGE_BYTES (TILE * ROW)
 
 // A 16-byte piece of a tile row lies at its column xor the row: eight rows of ldmatrix then meet eight bank groups.
 __device__ __forceinline__ u32 place(u32 row, u32 piece)
 {
-    return row * (TILE_K * 2) + ((piece ^ ((row >> 1) & 3)) << 4);
+    return row * ROW + ((piece ^ ((row >> 1) & 3)) << 4);
 }
 
-__device__ __forceinline__ void fetch(u32 to, const unsigned short *from)
+__device__ __forceinline__ void fetch(u32 to, const unsigned char *from)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
 }
 
-__device__ __forceinline__ void stage(u32 shared, const unsigned short *a, const unsigned short *b, u32 k, u32 tile)
+__device__ __forceinline__ void stage(u32 shared, const unsigned char *a, const unsigned char *b, u32 pitch, u32 tile)
 {
     u32 base = shared + (tile % STAGES) * 2 * STAGE_BYTES;
 #pragma unroll
     for (u32 half = 0; half < 2; half++) {
         u32 row = threadIdx.x / 4 + half * 64, piece = threadIdx.x % 4;
-        u64 at = (u64)row * k + tile * TILE_K + piece * 8;
+        u64 at = (u64)row * pitch + tile * ROW + piece * 16;
         fetch(base + place(row, piece), a + at);
         fetch(base + STAGE_BYTES + place(row, piece), b + at);
     }
@@ -46,34 +48,47 @@ __device__ __forceinline__ void four(u32 (&r)[4], u32 from)
                  : "memory");
 }
 
+// The product of one type: 16 rows, 8 columns, 32 bytes along k. CLASS is what holds a sum.
+#define PRODUCT(NAME, INSTRUCTION, SUM, CLASS)                                                                          \
+    struct NAME {                                                                                                       \
+        typedef SUM Sum;                                                                                                \
+        static __device__ __forceinline__ void add(SUM (&c)[4], const u32 (&x)[4], u32 y, u32 z)                        \
+        {                                                                                                               \
+            asm volatile("mma.sync.aligned." INSTRUCTION " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"       \
+                         : CLASS(c[0]), CLASS(c[1]), CLASS(c[2]), CLASS(c[3])                                           \
+                         : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y), "r"(z));                                 \
+        }                                                                                                               \
+    }
+
 // 256 threads, tiles of 128x128, warps of 64x32 (two down, four across), four stages in 64 KiB of shared memory.
-extern "C" __global__ void __launch_bounds__(256, 2)
-    gemm_bf16(float *c, const unsigned short *a, const unsigned short *b, u32 n, u32 k)
+// `pitch` is a row of an operand in bytes.
+template <typename Product>
+__device__ __forceinline__ void tensor(u32 *c, const unsigned char *a, const unsigned char *b, u32 n, u32 pitch)
 {
     extern __shared__ __align__(128) unsigned char memory[];
     u32 shared = (u32)__cvta_generic_to_shared(memory);
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u32 down = (warp % 2) * 64, across = (warp / 2) * 32;
-    a += (u64)blockIdx.y * TILE * k;
-    b += (u64)blockIdx.x * TILE * k;
-    u32 tiles = k / TILE_K;
-    float sum[4][4][4];
+    a += (u64)blockIdx.y * TILE * pitch;
+    b += (u64)blockIdx.x * TILE * pitch;
+    u32 tiles = pitch / ROW;
+    typename Product::Sum sum[4][4][4];
 #pragma unroll
     for (int i = 0; i < 4; i++)
 #pragma unroll
         for (int j = 0; j < 4; j++)
 #pragma unroll
-            for (int e = 0; e < 4; e++) sum[i][j][e] = 0.0f;
+            for (int e = 0; e < 4; e++) sum[i][j][e] = 0;
 #pragma unroll
     for (u32 t = 0; t < STAGES - 1; t++) {
-        if (t < tiles) stage(shared, a, b, k, t);
+        if (t < tiles) stage(shared, a, b, pitch, t);
         asm volatile("cp.async.commit_group;" : : : "memory");
     }
 #pragma unroll 1
     for (u32 t = 0; t < tiles; t++) {
         asm volatile("cp.async.wait_group %0;" : : "n"(STAGES - 2) : "memory");
         __syncthreads();
-        if (t + STAGES - 1 < tiles) stage(shared, a, b, k, t + STAGES - 1);
+        if (t + STAGES - 1 < tiles) stage(shared, a, b, pitch, t + STAGES - 1);
         asm volatile("cp.async.commit_group;" : : : "memory");
         u32 base = shared + (t % STAGES) * 2 * STAGE_BYTES;
 #pragma unroll
@@ -87,12 +102,7 @@ extern "C" __global__ void __launch_bounds__(256, 2)
 #pragma unroll
             for (u32 i = 0; i < 4; i++)
 #pragma unroll
-                for (u32 j = 0; j < 4; j++)
-                    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-                                 "{%8,%9}, {%0,%1,%2,%3};"
-                                 : "+f"(sum[i][j][0]), "+f"(sum[i][j][1]), "+f"(sum[i][j][2]), "+f"(sum[i][j][3])
-                                 : "r"(x[i][0]), "r"(x[i][1]), "r"(x[i][2]), "r"(x[i][3]), "r"(y[j / 2][j % 2]),
-                                   "r"(y[j / 2][j % 2 + 2]));
+                for (u32 j = 0; j < 4; j++) Product::add(sum[i][j], x[i], y[j / 2][j % 2], y[j / 2][j % 2 + 2]);
         }
     }
 #pragma unroll
@@ -101,10 +111,27 @@ extern "C" __global__ void __launch_bounds__(256, 2)
         for (u32 j = 0; j < 4; j++) {
             u64 row = (u64)blockIdx.y * TILE + down + i * 16 + lane / 4;
             u64 column = (u64)blockIdx.x * TILE + across + j * 8 + lane % 4 * 2;
-            *(float2 *)(c + row * n + column) = make_float2(sum[i][j][0], sum[i][j][1]);
-            *(float2 *)(c + (row + 8) * n + column) = make_float2(sum[i][j][2], sum[i][j][3]);
+            *(uint2 *)(c + row * n + column) = make_uint2(bits(sum[i][j][0]), bits(sum[i][j][1]));
+            *(uint2 *)(c + (row + 8) * n + column) = make_uint2(bits(sum[i][j][2]), bits(sum[i][j][3]));
         }
 }
+
+#define GEMM(NAME, PRODUCT)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(256, 2)                                                                \
+        NAME(u32 *c, const unsigned char *a, const unsigned char *b, u32 n, u32 pitch)                                  \
+    {                                                                                                                   \
+        tensor<PRODUCT>(c, a, b, n, pitch);                                                                             \
+    }
+
+PRODUCT(Bf16, "m16n8k16.row.col.f32.bf16.bf16.f32", float, "+f");
+PRODUCT(Fp16, "m16n8k16.row.col.f32.f16.f16.f32", float, "+f");
+PRODUCT(Tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", float, "+f");
+PRODUCT(Int8, "m16n8k32.row.col.s32.s8.s8.s32", int, "+r");
+
+GEMM(gemm_bf16, Bf16)
+GEMM(gemm_fp16, Fp16)
+GEMM(gemm_tf32, Tf32)
+GEMM(gemm_int8, Int8)
 
 // Tiles of SIDE x SIDE with 256 threads, each EDGE x EDGE sums; the next slice is fetched while this one is used.
 template <typename T, int SIDE, int DEEP> __device__ __forceinline__ void simt(T *c, const T *a, const T *b, u32 n, u32 k)

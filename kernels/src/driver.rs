@@ -2,6 +2,10 @@
 //!
 //! Presence is settled with the dynamic loader before the bindings are touched, because they panic without a library.
 
+mod peer;
+mod pinned;
+
+use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
 use std::fmt;
 
@@ -10,6 +14,7 @@ use cudarc::driver::sys;
 use muster_wire::Outcome;
 
 use crate::code::{self, Target};
+pub use pinned::Pinned;
 
 /// The driver's library, by the name under which every program loads it.
 const LIBRARY: &str = "libcuda.so.1";
@@ -33,6 +38,19 @@ impl From<Trouble> for Outcome {
             Trouble::Absent(why) => Self::NotApplicable(why),
             Trouble::NotRun(why) => Self::NotRun(why),
             Trouble::Failed(why) => Self::Failed(why),
+        }
+    }
+}
+
+impl Trouble {
+    /// The same, about `whom`.
+    #[must_use]
+    pub fn about(self, whom: &str) -> Self {
+        let said = |why: String| format!("{whom}: {why}");
+        match self {
+            Self::Absent(why) => Self::Absent(said(why)),
+            Self::NotRun(why) => Self::NotRun(said(why)),
+            Self::Failed(why) => Self::Failed(said(why)),
         }
     }
 }
@@ -119,10 +137,18 @@ pub struct Gpu {
     pub threads: u32,
     /// Engine in every metric's identity.
     pub engine: &'static str,
+    device: sys::CUdevice,
+    context: sys::CUcontext,
     modules: Vec<sys::CUmodule>,
     stream: sys::CUstream,
     begin: sys::CUevent,
     end: sys::CUevent,
+    mark: sys::CUevent,
+}
+
+thread_local! {
+    /// Which GPU's context this thread works in: asking the driver each time would be measured as a cost of launching.
+    static CURRENT: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// A kernel of a loaded module.
@@ -135,6 +161,14 @@ pub struct Buffer {
     at: sys::CUdeviceptr,
     /// Bytes.
     pub bytes: usize,
+}
+
+impl Buffer {
+    /// Its address, the same on every GPU of the process.
+    #[must_use]
+    pub const fn address(&self) -> u64 {
+        self.at
+    }
 }
 
 /// A kernel's argument.
@@ -171,7 +205,8 @@ impl Gpu {
         let wrong = failed("opening the GPU");
         let device = result::device::get(index as c_int).map_err(&wrong)?;
         // SAFETY: `device` came from the driver; the context is retained for the life of the process.
-        unsafe { result::ctx::set_current(result::primary_ctx::retain(device).map_err(&wrong)?) }.map_err(&wrong)?;
+        let context = unsafe { result::primary_ctx::retain(device) }.map_err(&wrong)?;
+        enter(index, context)?;
         use sys::CUdevice_attribute_enum as Attribute;
         // SAFETY: `device` came from the driver.
         let attribute =
@@ -192,11 +227,18 @@ impl Gpu {
             shared: positive(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             threads: positive(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             engine,
+            device,
+            context,
             modules,
             stream: result::stream::create(result::stream::StreamKind::NonBlocking).map_err(&wrong)?,
             begin: event()?,
             end: event()?,
+            mark: event()?,
         })
+    }
+
+    fn enter(&self) -> Result<(), Trouble> {
+        enter(self.index, self.context)
     }
 
     /// The kernel called `name`, allowed to use `shared` bytes of dynamic shared memory.
@@ -204,6 +246,7 @@ impl Gpu {
     /// # Errors
     /// When no module has it.
     pub fn function(&self, name: &'static str, shared: u32) -> Result<Function, Trouble> {
+        self.enter()?;
         let text = CString::new(name).map_err(|e| Trouble::Failed(e.to_string()))?;
         // SAFETY: the modules stay loaded while this GPU is open.
         let found = self.modules.iter().find_map(|m| unsafe { result::module::get_function(*m, text.clone()) }.ok());
@@ -219,6 +262,7 @@ impl Gpu {
     /// # Errors
     /// When there is not that much.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer, Trouble> {
+        self.enter()?;
         // SAFETY: a context is current; the size is not zero.
         let at = unsafe { result::malloc_sync(bytes.max(16)) }.map_err(failed("cuMemAlloc"))?;
         Ok(Buffer { at, bytes })
@@ -229,6 +273,7 @@ impl Gpu {
     /// # Errors
     /// With the driver's words.
     pub fn free(&self) -> Result<usize, Trouble> {
+        self.enter()?;
         Ok(result::mem_get_info().map_err(failed("cuMemGetInfo"))?.0)
     }
 
@@ -237,6 +282,7 @@ impl Gpu {
     /// # Errors
     /// When the driver does not take it.
     pub fn launch(&self, function: Function, shape: Shape, args: &[Arg<'_>]) -> Result<(), Trouble> {
+        self.enter()?;
         let mut words: Vec<u64> = args
             .iter()
             .map(|arg| match arg {
@@ -261,6 +307,7 @@ impl Gpu {
     /// # Errors
     /// When a kernel went wrong.
     pub fn wait(&self) -> Result<(), Trouble> {
+        self.enter()?;
         // SAFETY: the stream is ours.
         unsafe { result::stream::synchronize(self.stream) }.map_err(failed("waiting for the GPU"))
     }
@@ -271,6 +318,7 @@ impl Gpu {
     /// Those of `work`, and of the driver.
     pub fn timed(&self, work: &mut dyn FnMut() -> Result<(), Trouble>) -> Result<f64, Trouble> {
         let wrong = failed("timing");
+        self.enter()?;
         // SAFETY: stream and events are ours and live as long as the GPU is open.
         unsafe { result::event::record(self.begin, self.stream) }.map_err(&wrong)?;
         work()?;
@@ -287,6 +335,7 @@ impl Gpu {
     /// With the driver's words.
     pub fn put<T: Copy>(&self, to: &Buffer, from: &[T]) -> Result<(), Trouble> {
         debug_assert!(size_of_val(from) <= to.bytes);
+        self.enter()?;
         // SAFETY: the slice is copied before the stream goes on, and it fits into the buffer.
         unsafe { result::memcpy_htod_async(to.at, from, self.stream) }.map_err(failed("copy to the GPU"))
     }
@@ -297,6 +346,7 @@ impl Gpu {
     /// With the driver's words.
     pub fn get(&self, to: &mut [u32], from: &Buffer) -> Result<(), Trouble> {
         debug_assert!(size_of_val(to) <= from.bytes);
+        self.enter()?;
         // SAFETY: the slice is borrowed until the stream was waited for, and it is no longer than the buffer.
         unsafe { result::memcpy_dtoh_async(to, from.at, self.stream) }.map_err(failed("copy from the GPU"))?;
         self.wait()
@@ -308,44 +358,9 @@ impl Gpu {
     /// With the driver's words.
     pub fn duplicate(&self, to: &Buffer, from: &Buffer) -> Result<(), Trouble> {
         let bytes = to.bytes.min(from.bytes);
+        self.enter()?;
         // SAFETY: both buffers hold that many bytes.
         unsafe { result::memcpy_dtod_async(to.at, from.at, bytes, self.stream) }.map_err(failed("copy on the GPU"))
-    }
-}
-
-/// Host memory that the GPU reaches directly.
-#[derive(Debug)]
-pub struct Pinned {
-    at: *mut c_void,
-    words: usize,
-}
-
-#[expect(unsafe_code, reason = "memory of the driver")]
-impl Pinned {
-    /// `words` words, zeroed.
-    ///
-    /// # Errors
-    /// When the system does not give them.
-    pub fn new(words: usize) -> Result<Self, Trouble> {
-        // SAFETY: a context is current; the memory is written before it is read.
-        let at = unsafe { result::malloc_host(words * 4, 0) }.map_err(failed("cuMemHostAlloc"))?;
-        // SAFETY: the driver gave that many bytes.
-        unsafe { std::ptr::write_bytes(at.cast::<u8>(), 0, words * 4) };
-        Ok(Self { at, words })
-    }
-
-    /// The words.
-    pub fn words(&mut self) -> &mut [u32] {
-        // SAFETY: allocated by the driver with this length, initialised, aligned to a page, and ours alone.
-        unsafe { std::slice::from_raw_parts_mut(self.at.cast(), self.words) }
-    }
-}
-
-#[expect(unsafe_code, reason = "memory of the driver")]
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `new`, freed once. An error here belongs to something that was reported before.
-        let _ = unsafe { result::free_host(self.at) };
     }
 }
 
@@ -355,6 +370,17 @@ impl Drop for Buffer {
         // SAFETY: allocated by `Gpu::buffer`, freed once; the driver waits for work that uses it.
         let _ = unsafe { result::free_sync(self.at) };
     }
+}
+
+/// Makes the context of a GPU this thread's.
+fn enter(index: usize, context: sys::CUcontext) -> Result<(), Trouble> {
+    if CURRENT.get() != Some(index) {
+        // SAFETY: the context was retained for the life of the process.
+        #[expect(unsafe_code, reason = "driver call")]
+        unsafe { result::ctx::set_current(context) }.map_err(failed("cuCtxSetCurrent"))?;
+        CURRENT.set(Some(index));
+    }
+    Ok(())
 }
 
 /// Machine code where the driver takes it, else code that it compiles for itself.

@@ -24,7 +24,7 @@ const USAGE: u8 = 64;
 
 const HELP: &str = "muster-gpu is the part of muster-probe that talks to the NVIDIA driver. It is started by the probe:
   muster-gpu count                      how many GPUs the driver shows
-  muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU
+  muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU, or over all together: all
   muster-gpu health                     what NVIDIA's management library tells of every GPU
 Frames of muster's wire contract go to stdout.";
 
@@ -54,6 +54,7 @@ impl Out {
 enum Task {
     Count,
     Run(String, Profile, usize),
+    RunAll(String, Profile),
     Health,
 }
 
@@ -87,7 +88,7 @@ pub fn main(args: &[String]) -> ExitCode {
         Err(panic) => Outcome::Failed(clean(&words(panic.as_ref()), limits::TEXT_BYTES)),
     };
     let name = match &task {
-        Task::Run(name, ..) => name.clone(),
+        Task::Run(name, ..) | Task::RunAll(name, _) => name.clone(),
         Task::Count => "count".to_owned(),
         Task::Health => "health".to_owned(),
     };
@@ -100,6 +101,9 @@ fn understood(args: &[String]) -> Option<Task> {
     match args {
         [word] if word == "count" => Some(Task::Count),
         [word] if word == "health" => Some(Task::Health),
+        [word, name, profile, all] if word == "run" && all == "all" => {
+            Some(Task::RunAll(name.clone(), profile.parse().ok()?))
+        }
         [word, name, profile, index] if word == "run" => {
             Some(Task::Run(name.clone(), profile.parse().ok()?, index.parse().ok()?))
         }
@@ -117,6 +121,11 @@ fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
         Task::Run(name, profile, index) => {
             driver::count()?;
             bench::run(name, &Gpu::open(*index)?, *profile, say)?;
+        }
+        Task::RunAll(name, profile) => {
+            let open = |index| Gpu::open(index).map_err(|trouble| trouble.about(&format!("GPU {index}")));
+            let gpus = (0..driver::count()?).map(open).collect::<Result<Vec<Gpu>, Trouble>>()?;
+            bench::run_all(name, &gpus, *profile, say)?;
         }
         Task::Health => {
             let nvml = Nvml::load()?;

@@ -5,7 +5,7 @@
 mod support;
 
 use muster_gpu::code::PTX;
-use muster_gpu::twin::{self, Burn};
+use muster_gpu::twin::{self, Burn, Number};
 use muster_ptxsim::{Device, Faults, Why, parse};
 use support::{Arg, Gpu};
 
@@ -104,16 +104,40 @@ fn digests_depend_on_seed_and_rounds() {
     }
 }
 
-fn gemm_bf16(text: &str, seed: u64, (m, n, k): (u32, u32, u32)) -> Result<f64, Why> {
+/// Kernels of products by mma.sync, and what they multiply.
+const TENSOR: [(&str, Number); 4] = [
+    ("gemm_bf16", Number::Bf16),
+    ("gemm_fp16", Number::Fp16),
+    ("gemm_tf32", Number::Tf32),
+    ("gemm_int8", Number::Int8),
+];
+
+/// An operand as the kernel `operand` makes it.
+fn operand(gpu: &mut Gpu, number: Number, seed: u32, count: u32) -> Arg {
+    let (bytes, (keep, set)) = (u64::from(count) * number.size() as u64, number.mask());
+    let to = gpu.buffer(bytes);
+    gpu.run("operand", (2, 64), &[to, Arg::U64(bytes / 8), Arg::U32(seed), Arg::U64(keep), Arg::U64(set)]);
+    to
+}
+
+/// Results as numbers.
+fn sums(number: Number, words: &[u32]) -> Vec<f64> {
+    let value = |word: &u32| match number {
+        Number::Int8 => f64::from(word.cast_signed()),
+        _ => f64::from(f32::from_bits(*word)),
+    };
+    words.iter().map(value).collect()
+}
+
+/// Error of a product of `m` rows, `n` columns and `k` elements.
+fn tensor(text: &str, (kernel, number): (&str, Number), seed: u64, (m, n, k): (u32, u32, u32)) -> Result<f64, Why> {
     let mut gpu = Gpu::from_text(text, 4, seed);
-    let (a, b, c) =
-        (gpu.buffer(u64::from(m * k) * 2), gpu.buffer(u64::from(n * k) * 2), gpu.buffer(u64::from(m * n) * 4));
-    gpu.run("fill_bf16", (2, 64), &[a, Arg::U64(u64::from(m * k / 2)), Arg::U32(1)]);
-    gpu.run("fill_bf16", (2, 64), &[b, Arg::U64(u64::from(n * k / 2)), Arg::U32(2)]);
-    gpu.run_with("gemm_bf16", ([n / 128, m / 128], 256, 64 << 10), &[c, a, b, Arg::U32(n), Arg::U32(k)])?;
-    let got: Vec<f64> = gpu.read_words(c, u64::from(m * n)).iter().map(|w| f64::from(f32::from_bits(*w))).collect();
-    let left = twin::bf16_words(1, (m * k) as usize);
-    let right = twin::bf16_words(2, (n * k) as usize);
+    let (a, b) = (operand(&mut gpu, number, 1, m * k), operand(&mut gpu, number, 2, n * k));
+    let c = gpu.buffer(u64::from(m * n) * 4);
+    let shape = ([n / 128, m / 128], 256, 64 << 10);
+    gpu.run_with(kernel, shape, &[c, a, b, Arg::U32(n), Arg::U32(k * number.size() as u32)])?;
+    let got = sums(number, &gpu.read_words(c, u64::from(m * n)));
+    let (left, right) = (number.elements(1, (m * k) as usize), number.elements(2, (n * k) as usize));
     Ok(twin::error(&got, &twin::transposed_product(&left, &right, k as usize)))
 }
 
@@ -122,21 +146,47 @@ fn gemm_text() -> String {
 }
 
 #[test]
-fn the_bf16_product_is_its_twin_for_every_order_and_shape() {
-    for (seed, shape) in SEEDS.into_iter().zip([(256, 128, 96), (128, 256, 32), (128, 128, 64), (128, 128, 256)]) {
-        let error = gemm_bf16(&gemm_text(), seed, shape).unwrap();
-        // Inputs are bf16 and exact; what is left is the rounding of f32 sums.
-        assert!(error < 1e-6, "{shape:?}: {error:.1e}");
+fn tensor_products_are_their_twins_for_every_order_and_shape() {
+    for kind in TENSOR {
+        for seed in SEEDS {
+            // Whole tiles, any number of them: along k from one to nine.
+            let draw = |word, below| twin::pattern(seed as u32, word) % below + 1;
+            let (m, n, slices) = (128 * draw(1, 2), 128 * draw(2, 2), draw(3, 9));
+            let k = slices * 64 / kind.1.size() as u32;
+            let error = tensor(&gemm_text(), kind, seed, (m, n, k)).unwrap();
+            // Operands are exact; what is left is the rounding of f32 sums. Integers have none.
+            let limit = if kind.1 == Number::Int8 { 0.0 } else { 1e-6 };
+            assert!(error <= limit, "{kind:?} {m} {n} {k}: {error:.1e}");
+        }
     }
 }
 
 /// One change of the kernel's text, and whether any of the schedules shows it.
 fn caught(from: &str, to: &str) -> bool {
-    let text = gemm_text();
-    let body = text.find(".entry gemm_bf16").unwrap();
+    mutant_caught(TENSOR[0], from, to)
+}
+
+fn mutant_caught(kind: (&str, Number), from: &str, to: &str) -> bool {
+    let mutant = mutated(&gemm_text(), kind.0, from, to);
+    SEEDS.into_iter().any(|seed| !tensor(&mutant, kind, seed, (256, 128, 256)).is_ok_and(|error| error < 1e-3))
+}
+
+/// The module with the first `from` of a kernel replaced.
+fn mutated(text: &str, kernel: &str, from: &str, to: &str) -> String {
+    let body = text.find(&format!(".entry {kernel}(")).unwrap();
     let at = body + text[body..].find(from).unwrap_or_else(|| panic!("no {from}"));
-    let mutant = format!("{}{}{}", &text[..at], to, &text[at + from.len()..]);
-    SEEDS.into_iter().any(|seed| !gemm_bf16(&mutant, seed, (256, 128, 256)).is_ok_and(|error| error < 1e-3))
+    format!("{}{}{}", &text[..at], to, &text[at + from.len()..])
+}
+
+#[test]
+fn a_product_of_any_type_with_one_step_of_another_or_none_is_caught() {
+    for kind in &TENSOR[1..] {
+        let body = &gemm_text()[gemm_text().find(&format!(".entry {}(", kind.0)).unwrap()..];
+        let step = body.lines().find(|l| l.contains("mma.sync")).unwrap().trim().to_owned();
+        assert!(mutant_caught(*kind, &step, ""), "{kind:?}: a product is left out");
+        assert!(mutant_caught(*kind, "cp.async.wait_group 2;", "cp.async.wait_group 3;"), "{kind:?}: one group late");
+        assert!(mutant_caught(*kind, "bar.sync", "// bar.sync"), "{kind:?}: no barrier");
+    }
 }
 
 #[test]
@@ -153,7 +203,8 @@ fn a_product_that_does_not_wait_for_its_copies_is_caught() {
 #[test]
 fn a_product_with_a_wrong_lane_stage_or_row_is_caught() {
     let text = gemm_text();
-    let body = &text[text.find(".entry gemm_bf16").unwrap()..];
+    let body = &text[text.find(".entry gemm_bf16(").unwrap()..];
+    let body = &body[..body.find("\n}").unwrap()];
     // The first address that ldmatrix reads from, 16 bytes further: another swizzle than the one that was written.
     let line = body.lines().find(|l| l.contains("ldmatrix")).unwrap().trim();
     let address = line.split(['[', ']']).nth(1).unwrap();
@@ -161,7 +212,7 @@ fn a_product_with_a_wrong_lane_stage_or_row_is_caught() {
     // A stage too few: what is being read is written.
     assert!(caught("cp.async.commit_group;", ""), "groups do not match stages");
     // A row of the result that belongs to nobody.
-    let store = body.lines().rfind(|l| l.contains("st.global.v2.f32")).unwrap().trim();
+    let store = body.lines().rfind(|l| l.contains("st.global.v2.")).unwrap().trim();
     let inside = store.split(['[', ']']).nth(1).unwrap();
     assert!(caught(store, &store.replace(inside, &format!("{}+65536", inside.split('+').next().unwrap()))), "row");
     // Fragments of the operands exchanged.

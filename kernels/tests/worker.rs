@@ -3,68 +3,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use std::collections::BTreeMap;
+mod process;
+
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use muster_wire::{Datum, Decoder, Frame, Outcome, Reading, Series};
-
-/// A folder with the simulated driver and its settings.
-struct Driver(tempfile::TempDir);
-
-impl Driver {
-    fn new(settings: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        // Cargo builds the library beside the dependencies of this test.
-        let built = std::env::current_exe().unwrap().parent().unwrap().join("libmuster_ptxsim.so");
-        for library in ["libcuda.so.1", "libnvidia-ml.so.1"] {
-            fs::copy(&built, dir.path().join(library)).unwrap_or_else(|why| panic!("{}: {why}", built.display()));
-        }
-        fs::write(dir.path().join("libcuda.conf"), settings).unwrap();
-        Self(dir)
-    }
-
-    fn path(&self) -> PathBuf {
-        self.0.path().to_owned()
-    }
-}
-
-#[derive(Debug)]
-struct Said {
-    outcome: Outcome,
-    series: BTreeMap<String, Series>,
-    facts: Vec<(String, String)>,
-}
-
-impl Said {
-    fn fact(&self, key: &str) -> &str {
-        &self.facts.iter().find(|(k, _)| k == key).unwrap_or_else(|| panic!("no {key} in {:?}", self.facts)).1
-    }
-}
-
-fn worker(folder: PathBuf, arguments: &[&str]) -> Said {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_muster-gpu"));
-    let output = command.args(arguments).env("LD_LIBRARY_PATH", folder).stderr(Stdio::inherit()).output().unwrap();
-    let mut decoder = Decoder::new();
-    decoder.push(&output.stdout);
-    let mut said = Said { outcome: Outcome::NotRun("no end".into()), series: BTreeMap::new(), facts: Vec::new() };
-    while let Some(frame) = decoder.frame().unwrap() {
-        match frame {
-            Frame::Series(series) => {
-                said.series.insert(series.metric.to_string(), series);
-            }
-            Frame::Facts(facts) => said.facts.extend(facts.facts.into_iter().map(|fact| match fact.reading {
-                Reading::Value(Datum::Text(text)) => (fact.key, text),
-                Reading::Value(Datum::Number(number)) => (fact.key, number.to_string()),
-                other => (fact.key, format!("{other:?}")),
-            })),
-            Frame::Finished(end) => said.outcome = end.outcome,
-            _ => {}
-        }
-    }
-    said
-}
+use muster_wire::Outcome;
+use process::{Driver, Said, worker};
 
 fn run(settings: &str, benchmark: &str) -> Said {
     let driver = Driver::new(settings);
@@ -77,7 +23,7 @@ fn every_benchmark_measures_a_good_gpu() {
         ("kernel-launch", vec!["event", "wall", "call"]),
         ("gpu-stream", vec!["write", "copy", "read", "triad", "latency"]),
         ("gpu-copy-bw", vec!["host-to-device", "device-to-device", "device-to-host"]),
-        ("gemm-flops", vec!["bf16", "fp32", "fp64"]),
+        ("gemm-flops", vec!["bf16", "fp16", "tf32", "int8", "fp32", "fp64"]),
         ("gpu-burn", vec!["bf16-mma", "ffma", "dfma", "imad"]),
     ];
     let driver = Driver::new("memory 8388608\n");

@@ -18,6 +18,9 @@ RANGES = {
         "kernel-launch/wall": (4e3, 20e3),
         "kernel-launch/call": (1e3, 6e3),
         "gemm-flops/bf16": (4.0e14, 9.9e14),
+        "gemm-flops/fp16": (4.0e14, 9.9e14),
+        "gemm-flops/tf32": (2.0e14, 5.0e14),
+        "gemm-flops/int8": (8.0e14, 1.98e15),
         "gemm-flops/fp32": (2.5e13, 6.7e13),
         "gemm-flops/fp64": (1.5e13, 6.7e13),
     },
@@ -26,6 +29,9 @@ RANGES = {
         "gpu-copy-bw/host-to-device": (48e9, 64e9),
         "gpu-copy-bw/device-to-host": (48e9, 64e9),
         "gemm-flops/bf16": (4.0e14, 9.9e14),
+        "gemm-flops/fp16": (4.0e14, 9.9e14),
+        "gemm-flops/tf32": (2.0e14, 5.0e14),
+        "gemm-flops/int8": (8.0e14, 1.98e15),
         "gemm-flops/fp32": (2.5e13, 6.7e13),
     },
     "A100": {
@@ -33,6 +39,9 @@ RANGES = {
         "gpu-copy-bw/host-to-device": (21e9, 32e9),
         "gpu-copy-bw/device-to-host": (21e9, 32e9),
         "gemm-flops/bf16": (1.8e14, 3.2e14),
+        "gemm-flops/fp16": (1.8e14, 3.2e14),
+        "gemm-flops/tf32": (0.9e14, 1.6e14),
+        "gemm-flops/int8": (3.6e14, 6.3e14),
     },
 }
 # Medians of two passes are this close, as the smaller over the larger.

@@ -1,9 +1,12 @@
 //! What the worker measures on one GPU: which benchmarks there are, and what each of them runs.
 
+mod allreduce;
 mod burn;
 mod copy;
 mod gemm;
 mod launch;
+mod links;
+mod node;
 mod pages;
 mod run;
 mod stream;
@@ -12,6 +15,7 @@ use muster_wire::{Frame, Profile};
 
 use crate::driver::{Gpu, Trouble};
 use crate::health::Watch;
+use node::Node;
 use run::Run;
 
 /// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
@@ -30,7 +34,7 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
         ("gpu-memory-map", pages::run),
     ];
     let found = bodies.into_iter().find(|(known, _)| *known == name);
-    let (name, body) = found.ok_or_else(|| Trouble::NotRun(format!("this worker has no benchmark called '{name}'")))?;
+    let (name, body) = found.ok_or_else(|| unknown(name))?;
     let mut run = Run::new(name, gpu, profile, say);
     run.introduce();
     let watch = Watch::start(&gpu.uuid);
@@ -39,4 +43,20 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
         run.fact("health", watch.end());
     }
     done
+}
+
+/// Runs the benchmark called `name` over all GPUs of the node together.
+///
+/// # Errors
+/// When it cannot be done, or its results are wrong.
+pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
+    match name {
+        "gpu-peer-bw" => Node::new("gpu-peer-bw", gpus, profile, say).run(links::run),
+        "p2p-allreduce" => Node::new("p2p-allreduce", gpus, profile, say).run(allreduce::run),
+        _ => Err(unknown(name)),
+    }
+}
+
+fn unknown(name: &str) -> Trouble {
+    Trouble::NotRun(format!("this worker has no benchmark called '{name}'"))
 }

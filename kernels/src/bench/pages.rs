@@ -4,7 +4,7 @@ use muster_wire::Unit;
 
 use super::run::{Metric, Run};
 use super::stream::wide;
-use crate::driver::{Arg, Buffer, Shape, Trouble};
+use crate::driver::{Arg, Buffer, Gpu, Shape, Trouble};
 
 /// A page is 2 MiB, as the GPU maps its memory.
 pub(super) const SHIFT: usize = 21;
@@ -14,13 +14,14 @@ const NAMED: usize = 32;
 /// Seed of the first pass.
 const SEED: u32 = 0x9a6e;
 
-/// What `pages` wrote about each page: wrong words, wrong bits, first wrong word, cycles.
-fn look(run: &Run<'_>, buffer: &Buffer, seed: u32) -> Result<Vec<[u32; 4]>, Trouble> {
-    let gpu = run.gpu;
-    let count = buffer.bytes >> SHIFT;
+/// What `pages` wrote about each page: wrong words, wrong bits, first wrong word, cycles. A buffer that is smaller than a
+/// page is one.
+pub(super) fn look(gpu: &Gpu, buffer: &Buffer, seed: u32) -> Result<Vec<[u32; 4]>, Trouble> {
+    let count = (buffer.bytes >> SHIFT).max(1);
+    let vectors = VECTORS.min(buffer.bytes as u32 / 16);
     let out = gpu.buffer(count * 16)?;
     let shape = Shape { grid: ((2 * gpu.sms).min(count as u32), 1), threads: gpu.threads.min(256), shared: 0 };
-    let arguments = [Arg::At(buffer), Arg::U32(count as u32), Arg::U32(VECTORS), Arg::U32(seed), Arg::At(&out)];
+    let arguments = [Arg::At(buffer), Arg::U32(count as u32), Arg::U32(vectors), Arg::U32(seed), Arg::At(&out)];
     gpu.launch(gpu.function("pages", 0)?, shape, &arguments)?;
     let mut records = vec![0; count * 4];
     gpu.get(&mut records, &out)?;
@@ -29,7 +30,7 @@ fn look(run: &Run<'_>, buffer: &Buffer, seed: u32) -> Result<Vec<[u32; 4]>, Trou
 
 /// Fails when `buffer`, whole pages, is not the pattern `seed`.
 pub(super) fn expect(run: &Run<'_>, buffer: &Buffer, seed: u32, what: &str) -> Result<(), Trouble> {
-    let found = look(run, buffer, seed)?;
+    let found = look(run.gpu, buffer, seed)?;
     match found.iter().enumerate().find(|(_, record)| record[0] > 0) {
         None => Ok(()),
         Some((page, [wrong, bits, first, _])) => Err(Trouble::Failed(format!(
@@ -53,7 +54,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
         run.progress(f64::from(pass) / f64::from(passes), "pages");
         let seed = SEED + pass;
         gpu.launch(fill, shape, &[Arg::At(&buffer), Arg::U64(buffer.bytes as u64 / 16), Arg::U32(seed)])?;
-        for (page, [wrong, bits, first, took]) in look(run, &buffer, seed)?.into_iter().enumerate() {
+        for (page, [wrong, bits, first, took]) in look(gpu, &buffer, seed)?.into_iter().enumerate() {
             if wrong > 0 {
                 let [times, all, _, _] = bad[page];
                 bad[page] = [times + 1, all | bits, first, wrong];

@@ -77,26 +77,44 @@ impl<'a> Run<'a> {
 
     pub(super) fn series(&mut self, metric: Metric, values: Vec<f64>, warmup: usize) {
         // The number of the GPU belongs to the metric: the same slot of another node is its peer.
-        let id = MetricId::new(self.name, format!("{}:{}", metric.name, self.gpu.index), self.gpu.engine);
-        let Metric { unit, direction, .. } = metric;
-        (self.say)(Frame::Series(Series { metric: id, unit, direction, values, warmup: warmup as u32, started_ns: 0 }));
+        let name = format!("{}:{}", metric.name, self.gpu.index);
+        self.tell((name, self.gpu.engine.to_owned()), metric, values, warmup);
+    }
+
+    /// Sends a series under a name and an engine of its own.
+    pub(super) fn tell(&mut self, (name, engine): (String, String), metric: Metric, values: Vec<f64>, warmup: usize) {
+        let (metric, Metric { unit, direction, .. }) = (MetricId::new(self.name, name, engine), metric);
+        (self.say)(Frame::Series(Series { metric, unit, direction, values, warmup: warmup as u32, started_ns: 0 }));
     }
 
     /// Takes a series: `work` puts one piece on the stream, `value` turns its milliseconds into what the metric says.
     pub(super) fn sample(
         &mut self,
         metric: Metric,
-        (part, parts): (usize, usize),
+        part: (usize, usize),
         value: &dyn Fn(f64) -> f64,
         work: &mut dyn FnMut() -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let gpu = self.gpu;
-        let mut batch =
-            |count: u32| gpu.timed(&mut || (0..count).try_for_each(|_| work())).map(|ms| ms / f64::from(count));
+        let mut batch = |count: u32| gpu.timed(&mut || (0..count).try_for_each(|_| work()));
+        let (times, warmup) = self.times(metric.name, part, &mut batch)?;
+        self.series(metric, times.into_iter().map(value).collect(), warmup);
+        Ok(())
+    }
+
+    /// Milliseconds of one piece of work, as often as a series has values, and how many batches warmed up. `batch` does so
+    /// many pieces and says how long all of them took.
+    pub(super) fn times(
+        &mut self,
+        what: &str,
+        (part, parts): (usize, usize),
+        batch: &mut dyn FnMut(u32) -> Result<f64, Trouble>,
+    ) -> Result<(Vec<f64>, usize), Trouble> {
+        let mut batch = |count: u32| batch(count).map(|ms| ms / f64::from(count));
         let target = self.pick([2.0, 5.0, 20.0, 20.0]);
         let mut count = 1;
         loop {
-            self.progress(part as f64 / parts as f64, metric.name);
+            self.progress(part as f64 / parts as f64, what);
             let ms = batch(count)?;
             if ms * f64::from(count) >= target || count >= BATCH {
                 break;
@@ -109,11 +127,10 @@ impl<'a> Run<'a> {
         }
         let mut values = Vec::new();
         for taken in 0..self.values() {
-            self.progress((part as f64 + taken as f64 / self.values() as f64) / parts as f64, metric.name);
-            values.push(value(batch(count)?));
+            self.progress((part as f64 + taken as f64 / self.values() as f64) / parts as f64, what);
+            values.push(batch(count)?);
         }
-        self.series(metric, values, warm.len());
-        Ok(())
+        Ok((values, warm.len()))
     }
 }
 

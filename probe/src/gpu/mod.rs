@@ -21,9 +21,12 @@ use team::Team;
 /// The driver has to answer simple questions within this time.
 const ANSWER: Duration = Duration::from_secs(8);
 
+/// What one worker does over all GPUs of a node.
+const TOGETHER: [&str; 2] = ["gpu-peer-bw", "p2p-allreduce"];
+
 /// Whether `name` is the worker's business.
 pub(crate) fn knows(name: &str) -> bool {
-    name.starts_with("gpu-") || matches!(name, "kernel-launch" | "gemm-flops" | "sm-sdc")
+    name.starts_with("gpu-") || TOGETHER.contains(&name) || matches!(name, "kernel-launch" | "gemm-flops" | "sm-sdc")
 }
 
 /// Runs the benchmark called `name` on every GPU of this node.
@@ -33,10 +36,16 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
     }
     let program = Program::new().map_err(Halt::NotRun)?;
     let count = count(&program, context)?;
+    let limit = if context.profile == Profile::Smoke { Duration::from_secs(12) } else { Duration::from_secs(60) };
+    if TOGETHER.contains(&name) {
+        if count == 1 {
+            return Err(Halt::NotApplicable("one GPU".to_owned()));
+        }
+        return ask(&program, &["run", name, context.profile.name(), "all"], limit, context);
+    }
     // Copies share the way to the host, so one GPU at a time is asked for them.
     let waves: Vec<Vec<usize>> =
         if name == "gpu-copy-bw" { (0..count).map(|gpu| vec![gpu]).collect() } else { vec![(0..count).collect()] };
-    let limit = if context.profile == Profile::Smoke { Duration::from_secs(12) } else { Duration::from_secs(60) };
     let mut troubles = Vec::new();
     for wave in waves {
         let arguments =
@@ -57,13 +66,14 @@ fn count(program: &Program, context: &mut Context<'_>) -> Result<usize, Halt> {
         }
     };
     let mut quiet = Context { emit: &mut emit, ..*context };
-    ask(program, "count", &mut quiet)?;
+    ask(program, &["count"], ANSWER, &mut quiet)?;
     Ok(count)
 }
 
-/// Starts one worker that asks the driver.
-fn ask(program: &Program, what: &str, context: &mut Context<'_>) -> Result<(), Halt> {
-    let asked = Team::start(program, vec![(0, vec![what.to_owned()])]).listen(ANSWER, context)?;
+/// Starts one worker for the whole node.
+fn ask(program: &Program, what: &[&str], limit: Duration, context: &mut Context<'_>) -> Result<(), Halt> {
+    let arguments = what.iter().map(|word| (*word).to_owned()).collect();
+    let asked = Team::start(program, vec![(0, arguments)]).listen(limit, context)?;
     asked.into_iter().next().map_or(Ok(()), |(_, outcome)| Err(halt(outcome)))
 }
 
@@ -79,7 +89,7 @@ pub(crate) fn health() -> Vec<Fact> {
     let stop = AtomicBool::new(false);
     let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, steps: None, emit: &mut emit };
     let asked = if node::has_gpu() {
-        Program::new().map_err(Halt::NotRun).and_then(|program| ask(&program, "health", &mut context))
+        Program::new().map_err(Halt::NotRun).and_then(|program| ask(&program, &["health"], ANSWER, &mut context))
     } else {
         Err(Halt::NotApplicable(String::new()))
     };
@@ -139,7 +149,7 @@ mod tests {
     #[test]
     fn gpu_benchmarks_of_the_catalogue_are_known_and_others_are_not() {
         let known: Vec<&str> = muster_wire::BENCHMARKS.iter().map(|b| b.name).filter(|name| knows(name)).collect();
-        assert_eq!(known.len(), 7, "{known:?}");
+        assert_eq!(known.len(), 9, "{known:?}");
         assert!(!knows("cpu-gemm") && !knows("disk"));
     }
 }

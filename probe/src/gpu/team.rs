@@ -54,7 +54,8 @@ impl Team {
                 Ok((gpu, News::Said(frame))) => self.take(gpu, frame, context),
                 Ok((gpu, News::Silent(why))) => {
                     if let Some(member) = self.members.iter_mut().find(|m| m.gpu == gpu && m.ended.is_none()) {
-                        member.ended = member.child.as_mut().map(|child| worker::post_mortem(child, why));
+                        let at = member.at.0.clone();
+                        member.ended = member.child.as_mut().map(|child| worker::post_mortem(child, why, &at));
                     }
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}

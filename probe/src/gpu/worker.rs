@@ -49,13 +49,13 @@ pub(super) fn hear(gpu: usize, child: &mut Child, post: Sender<(usize, News)>) {
     });
 }
 
-/// How a worker ended that never said so.
-pub(super) fn post_mortem(child: &mut Child, why: Option<String>) -> Outcome {
+/// How a worker ended that never said so; `at` is what it last began.
+pub(super) fn post_mortem(child: &mut Child, why: Option<String>, at: &str) -> Outcome {
     let ended = match child.try_wait() {
         Ok(Some(status)) => status.to_string(),
         _ => "it closed its output".to_owned(),
     };
-    Outcome::Failed(format!("the GPU worker ended early: {}", why.unwrap_or(ended)))
+    Outcome::Failed(format!("the GPU worker ended early after '{at}': {}", why.unwrap_or(ended)))
 }
 
 /// Ends a worker, and says when even that does not work: the driver holds it.

@@ -67,8 +67,18 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [120, 240, 600, 1200],
     },
     Benchmark {
+        name: "gpu-peer-bw",
+        about: "GPUs: copies from each to each other, by copy engine and by kernels, verified",
+        limit_s: [120, 240, 600, 1200],
+    },
+    Benchmark {
+        name: "p2p-allreduce",
+        about: "GPUs: sum over all GPUs of a node by own kernels, bus bandwidth, every sum checked",
+        limit_s: [120, 120, 300, 900],
+    },
+    Benchmark {
         name: "gemm-flops",
-        about: "GPU: matrix products in bf16, fp32 and fp64, bits compared",
+        about: "GPU: matrix products of every type on tensor cores, fp32 and fp64, verified",
         limit_s: [120, 120, 300, 900],
     },
     Benchmark {

@@ -127,29 +127,11 @@ pub(crate) fn convert(to: Ty, from: Ty, a: &Lanes) -> Option<Lanes> {
 }
 
 /// `b` with the low `length` bits of `a` at `start`.
-pub(crate) fn insert(a: &Lanes, b: &Lanes, start: &Lanes, length: &Lanes) -> Lanes {
+pub(crate) fn insert(ty: Ty, a: &Lanes, b: &Lanes, start: &Lanes, length: &Lanes) -> Lanes {
     std::array::from_fn(|l| {
-        let field = ((1_u64 << (length[l] & 63)) - 1) << (start[l] & 31) & 0xffff_ffff;
-        (b[l] & !field) | (a[l] << (start[l] & 31) & field)
+        let (start, length) = (start[l] & 0xff, length[l] & 0xff);
+        let ones = if length > 63 { u64::MAX } else { (1 << length) - 1 };
+        let shifted = |bits: u64| if start > 63 { 0 } else { ty.cut(bits << start) };
+        (b[l] & !shifted(ones)) | shifted(a[l] & ones)
     })
-}
-
-/// What a warp's product of 16x16 and 16x8 bf16 matrices adds to its f32 sums.
-///
-/// Products are exact, summed in f64 in the order of k, then the old sum is added and the result rounded once.
-/// Hardware rounds in its own ways; digests of real devices are compared with each other, never with this.
-pub(crate) fn mma(a: &[Lanes], b: &[Lanes], c: &[Lanes]) -> Vec<Lanes> {
-    let bf16 = |word: u64, half: usize| f64::from(f32::from_bits((word as u32 >> (16 * half)) << 16));
-    // Element (row, k) of A lies in register (row / 8) + 2 * (k / 8) of lane (row % 8) * 4 + (k % 8) / 2.
-    let left = |row: usize, k: usize| bf16(a[row / 8 + 2 * (k / 8)][(row % 8) * 4 + k % 8 / 2], k % 2);
-    let right = |k: usize, column: usize| bf16(b[k / 8][column * 4 + k % 8 / 2], k % 2);
-    let mut out = vec![[0; 32]; 4];
-    for (register, lanes) in out.iter_mut().enumerate() {
-        for (lane, value) in lanes.iter_mut().enumerate() {
-            let (row, column) = (lane / 4 + 8 * (register / 2), lane % 4 * 2 + register % 2);
-            let sum: f64 = (0..16).map(|k| left(row, k) * right(k, column)).sum();
-            *value = u64::from(((sum + f64::from(f32_of(c[register][lane]))) as f32).to_bits());
-        }
-    }
-    out
 }

@@ -123,6 +123,15 @@ pub(crate) enum Shuffle {
     Index,
 }
 
+/// Type of a tensor core's operands; sums are i32 for bytes, else f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    Bf16,
+    F16,
+    Tf32,
+    S8,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
     Mov,
@@ -156,8 +165,8 @@ pub(crate) enum Op {
     Shuffle(Shuffle),
     /// Read, change, write; the old value goes to the destination if there is one.
     Atomic(Space, Two),
-    /// m16n8k16, bf16 in, f32 sums.
-    Mma,
+    /// 16x8 and 32 bytes along k.
+    Mma(Number),
     LdMatrix {
         transposed: bool,
     },

@@ -1,8 +1,9 @@
 //! What lanes do together, and the copies that land when they like.
 
-use crate::alu::{self, Lanes};
-use crate::code::{Arg, Instr, Shuffle, Space};
+use crate::alu::Lanes;
+use crate::code::{Arg, Instr, Number, Shuffle, Space};
 use crate::fault::Unit;
+use crate::matrix;
 use crate::memory::number;
 use crate::step::Env;
 use crate::trap::Why;
@@ -56,13 +57,13 @@ impl Warp {
         Ok(())
     }
 
-    pub(crate) fn product(&mut self, instr: &Instr, mask: u32, env: &mut Env<'_>) -> Result<(), Why> {
+    pub(crate) fn product(&mut self, instr: &Instr, number: Number, mask: u32, env: &mut Env<'_>) -> Result<(), Why> {
         let many = |at: usize| match instr.args.get(at) {
             Some(Arg::Many(args)) => args.iter().map(|a| self.read(a, env).ok_or(Why::Operands)).collect(),
             _ => Err(Why::Operands),
         };
         let (a, b, c): (Vec<Lanes>, Vec<Lanes>, Vec<Lanes>) = (many(1)?, many(2)?, many(3)?);
-        let mut sums = alu::mma(&a, &b, &c);
+        let mut sums = matrix::mma(number, &a, &b, &c);
         env.spoil(Unit::Mma, &mut sums[0]);
         let Some(Arg::Many(to)) = instr.args.first() else { return Err(Why::Operands) };
         for (arg, values) in to.iter().zip(&sums) {

@@ -53,7 +53,13 @@ impl Device {
     /// A device with `sms` multiprocessors and `bytes` of memory. `seed` decides every order that hardware leaves open.
     #[must_use]
     pub fn new(sms: u32, bytes: u64, faults: Faults, seed: u64) -> Self {
-        let memory = Memory::new(bytes, faults.stuck.clone());
+        Self::numbered(0, (sms, bytes), faults, seed)
+    }
+
+    /// The same, of a machine with several: device number `index` has its own addresses.
+    #[must_use]
+    pub fn numbered(index: usize, (sms, bytes): (u32, u64), faults: Faults, seed: u64) -> Self {
+        let memory = Memory::new(index, bytes, faults.stuck.clone());
         Self { memory, sms, faults, rng: Rng(seed) }
     }
 

@@ -1,9 +1,13 @@
-//! Device memory: which bytes belong to whom, what an access outside does, and which cells keep a wrong bit.
+//! Device memory: which bytes belong to whom, what an access outside does, which cells keep a wrong bit, and who reaches
+//! the memory of another device.
 
+use crate::link::Link;
 use crate::trap::Why;
 
-/// First address that is handed out.
+/// First address that the first device hands out.
 pub const BASE: u64 = 0x7000_0000_0000;
+/// Addresses of one device; those of the next follow.
+const SPAN: u64 = 1 << 36;
 const ALIGN: u64 = 512;
 /// What nobody wrote yet.
 const FRESH: u8 = 0xa5;
@@ -17,7 +21,7 @@ struct Allocation {
 /// A bit of one byte that reads the same whatever was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stuck {
-    /// Bytes from [`BASE`].
+    /// Bytes from the device's first address.
     pub offset: u64,
     /// 0 to 7.
     pub bit: u8,
@@ -26,8 +30,9 @@ pub struct Stuck {
 }
 
 /// Memory of one device.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Memory {
+    base: u64,
     /// In address order, with a gap of at least [`ALIGN`] after each.
     allocations: Vec<Allocation>,
     capacity: u64,
@@ -35,13 +40,35 @@ pub struct Memory {
     last: usize,
     /// Bytes that kernels moved since the last look.
     pub(crate) moved: u64,
+    /// Other devices' memory while a kernel of this one runs.
+    pub(crate) peers: Vec<Peer>,
+}
+
+/// Another device's memory, and the way to it.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) memory: Memory,
+    /// Whether peer access was enabled.
+    pub(crate) open: bool,
+    /// From that device to this one.
+    pub(crate) inward: Link,
+    /// From this device to that one.
+    pub(crate) outward: Link,
+    /// What is read arrives here.
+    pub(crate) arrived: Vec<u8>,
 }
 
 impl Memory {
-    /// Empty memory of `capacity` bytes.
+    /// Empty memory of `capacity` bytes of the device number `device`.
     #[must_use]
-    pub fn new(capacity: u64, stuck: Vec<Stuck>) -> Self {
-        Self { allocations: Vec::new(), capacity, stuck, last: 0, moved: 0 }
+    pub fn new(device: usize, capacity: u64, stuck: Vec<Stuck>) -> Self {
+        Self { base: BASE + device as u64 * SPAN, capacity, stuck, ..Self::default() }
+    }
+
+    /// Number of the device whose memory begins below `at`.
+    #[must_use]
+    pub fn device_of(at: u64) -> Option<usize> {
+        at.checked_sub(BASE).map(|offset| (offset / SPAN) as usize)
     }
 
     /// Bytes free and in all.
@@ -56,7 +83,7 @@ impl Memory {
         if size == 0 || size > self.room().0 {
             return None;
         }
-        let (mut at, mut slot) = (BASE, 0);
+        let (mut at, mut slot) = (self.base, 0);
         for (next, held) in self.allocations.iter().enumerate() {
             if held.at >= at + size + ALIGN {
                 break;
@@ -88,10 +115,13 @@ impl Memory {
     /// # Errors
     /// When they do not lie in one allocation.
     pub fn read(&mut self, at: u64, size: usize) -> Result<&[u8], Why> {
+        if let Some(peer) = self.elsewhere(at) {
+            return self.peers[peer].read(at, size);
+        }
         let (index, from) = self.find(at, size)?;
         let bytes = &mut self.allocations[index].bytes[from..from + size];
         for stuck in &self.stuck {
-            let cell = (BASE + stuck.offset).checked_sub(at).and_then(|i| bytes.get_mut(i as usize));
+            let cell = (self.base + stuck.offset).checked_sub(at).and_then(|i| bytes.get_mut(i as usize));
             if let Some(cell) = cell {
                 *cell = if stuck.one { *cell | 1 << stuck.bit } else { *cell & !(1 << stuck.bit) };
             }
@@ -104,9 +134,38 @@ impl Memory {
     /// # Errors
     /// When they do not lie in one allocation.
     pub fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Why> {
+        if let Some(peer) = self.elsewhere(at) {
+            return self.peers[peer].write(at, bytes);
+        }
         let (index, from) = self.find(at, bytes.len())?;
         self.allocations[index].bytes[from..from + bytes.len()].copy_from_slice(bytes);
         Ok(())
+    }
+
+    fn elsewhere(&self, at: u64) -> Option<usize> {
+        let base = |memory: &Self| memory.base <= at && at < memory.base + SPAN;
+        if base(self) { None } else { self.peers.iter().position(|peer| base(&peer.memory)) }
+    }
+}
+
+impl Peer {
+    fn read(&mut self, at: u64, size: usize) -> Result<&[u8], Why> {
+        if !self.open {
+            return Err(Why::Closed { at });
+        }
+        self.arrived.clear();
+        self.arrived.extend_from_slice(self.memory.read(at, size)?);
+        self.inward.carry(&mut self.arrived);
+        Ok(&self.arrived)
+    }
+
+    fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), Why> {
+        if !self.open {
+            return Err(Why::Closed { at });
+        }
+        let mut bytes = bytes.to_vec();
+        self.outward.carry(&mut bytes);
+        self.memory.write(at, &bytes)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Opcode words to operations.
 
-use crate::code::{Compare, Op, Shuffle, Space, Two, Ty};
+use crate::code::{Compare, Number, Op, Shuffle, Space, Two, Ty};
 
 /// Operation and type of `word`, such as `add.s32`; `None` for what the kernels do not use.
 pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
@@ -31,7 +31,13 @@ pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
         "bar" | "barrier" if has("sync") => Op::Barrier,
         "shfl" if has("sync") => Op::Shuffle(shuffle(&parts)?),
         "atom" | "red" => Op::Atomic(space(&parts)?, parts.iter().find_map(|p| two(p))?),
-        "mma" if word.ends_with("m16n8k16.row.col.f32.bf16.bf16.f32") => Op::Mma,
+        "mma" => Op::Mma(match word.strip_prefix("mma.sync.aligned.m16n8")? {
+            "k16.row.col.f32.bf16.bf16.f32" => Number::Bf16,
+            "k16.row.col.f32.f16.f16.f32" => Number::F16,
+            "k8.row.col.f32.tf32.tf32.f32" => Number::Tf32,
+            "k32.row.col.s32.s8.s8.s32" => Number::S8,
+            _ => return None,
+        }),
         "ldmatrix" if has("m8n8") && has("b16") => Op::LdMatrix { transposed: has("trans") },
         "cp" if has("commit_group") => Op::Commit,
         "cp" if has("wait_group") => Op::Wait,

@@ -71,7 +71,7 @@ impl Warp {
             Ok(Some(mask[self.live.trailing_zeros() as usize & 31] as u32 & self.live))
         };
         match instr.op {
-            Op::Mma | Op::LdMatrix { .. } => Ok(Some(self.live)),
+            Op::Mma(_) | Op::LdMatrix { .. } => Ok(Some(self.live)),
             Op::Shuffle(_) => named(4),
             Op::WarpBarrier => named(0),
             _ => Ok(None),
@@ -102,7 +102,7 @@ impl Warp {
             Op::Commit => lanes(mask).for_each(|lane| self.groups[lane] += 1),
             Op::Wait => self.land(instr, mask, env)?,
             Op::LdMatrix { transposed } => self.matrix(instr, transposed, env)?,
-            Op::Mma => self.product(instr, mask, env)?,
+            Op::Mma(number) => self.product(instr, number, mask, env)?,
             Op::Shuffle(how) => self.shuffle(instr, how, mask, env)?,
             Op::Pack | Op::Unpack => self.repack(instr, mask, env)?,
             _ => {
@@ -136,7 +136,7 @@ impl Warp {
                 let (b, which) = (read(2)?, read(3)?);
                 Some(std::array::from_fn(|lane| if which[lane] != 0 { a[lane] } else { b[lane] }))
             }
-            Op::Bfi => Some(alu::insert(&a, &read(2)?, &read(3)?, &read(4)?)),
+            Op::Bfi => Some(alu::insert(ty, &a, &read(2)?, &read(3)?, &read(4)?)),
             _ => None,
         };
         let mut values = values.ok_or(Why::Operands)?;
@@ -290,7 +290,7 @@ const fn cost(instr: &Instr) -> u64 {
         Op::Load { space: Space::Global, past_l1: true } => 600,
         Op::Load { space: Space::Global, .. } | Op::Atomic(Space::Global, _) => 16,
         Op::Store(Space::Global) | Op::CopyAsync => 8,
-        Op::Mma => 16,
+        Op::Mma(_) => 16,
         Op::Load { .. } | Op::Store(_) | Op::LdMatrix { .. } | Op::Atomic(..) | Op::Shuffle(_) => 4,
         Op::Fma if matches!(instr.ty, Ty::F64) => 2,
         _ => 1,

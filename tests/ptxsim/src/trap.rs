@@ -14,6 +14,11 @@ pub enum Why {
         /// Bytes.
         size: usize,
     },
+    /// Memory of another device that this one did not open.
+    Closed {
+        /// Address.
+        at: u64,
+    },
     /// An address that its width does not divide.
     Misaligned {
         /// Address.
@@ -52,6 +57,7 @@ impl fmt::Display for Why {
             Self::Outside { space, at, size } => {
                 write!(f, "{size} bytes of {space} memory at {at:#x} belong to nobody")
             }
+            Self::Closed { at } => write!(f, "peer access to the device that has {at:#x} was not enabled"),
             Self::Misaligned { at, size } => write!(f, "{size} bytes at {at:#x} are not aligned"),
             Self::Deadlock => write!(f, "threads wait for others that do not come"),
             Self::Endless => write!(f, "it does not end"),

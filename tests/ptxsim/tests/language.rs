@@ -46,6 +46,9 @@ fn integers_wrap_and_keep_their_signs() {
     all("mad.lo.s32 %r9, %r1, 5, -7;", |t| (t * 5).wrapping_sub(7));
     all("shl.b32 %r9, 1, %r1;", |t| if t < 32 { 1 << t } else { 0 });
     all("bfi.b32 %r9, %r1, 0xffffffff, 8, 4;", |t| 0xffff_f0ff | (t & 15) << 8);
+    let upper = "cvt.u64.u32 %rd4, %r1; mov.u64 %rd5, 7; bfi.b64 %rd6, %rd4, %rd5, 32, 32; shr.u64 %rd7, %rd6, 32; \
+                 cvt.u32.u64 %r2, %rd7; cvt.u32.u64 %r3, %rd6; add.s32 %r9, %r2, %r3;";
+    all(upper, |t| t + 7);
 }
 
 #[test]

@@ -4,15 +4,21 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use super::errors::{Code, INVALID_DEVICE, INVALID_VALUE, NOT_FOUND, OUT_OF_MEMORY, SUCCESS, words};
-use super::state::{State, state};
+use super::errors::{
+    Code, INVALID_DEVICE, INVALID_HANDLE, INVALID_VALUE, NOT_FOUND, NOT_READY, OUT_OF_MEMORY, SUCCESS, words,
+};
+use super::queue::Work;
+use super::state::state;
 
-fn done(result: Result<(), Code>) -> Code {
+/// The card of a function's handle is above these bits.
+const FUNCTION: u32 = 32;
+
+pub(super) fn done(result: Result<(), Code>) -> Code {
     result.err().unwrap_or(SUCCESS)
 }
 
 /// Writes a result where the caller wants it.
-unsafe fn give<T>(to: *mut T, value: T) -> Code {
+pub(super) unsafe fn give<T>(to: *mut T, value: T) -> Code {
     if to.is_null() {
         return INVALID_VALUE;
     }
@@ -21,12 +27,13 @@ unsafe fn give<T>(to: *mut T, value: T) -> Code {
     SUCCESS
 }
 
-/// Blocks for ever where a kernel does not end, as the real call would.
-fn wait() -> Code {
+/// Waits for a stream, for ever where a kernel does not end, as the real call would.
+fn wait(stream: usize) -> Code {
     loop {
         let mut state = state();
-        if !state.card().hangs {
-            return done(state.card().usable());
+        let Some(card) = state.card_of(stream) else { return INVALID_HANDLE };
+        if state.drain(stream) {
+            return done(state.cards[card].usable());
         }
         drop(state);
         std::thread::sleep(std::time::Duration::from_secs(1));
@@ -150,12 +157,12 @@ pub unsafe extern "C" fn cuModuleGetFunction(function: *mut usize, module: usize
     // SAFETY: the caller gives a C string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let state = state();
-    let Some(mut range) = module.checked_sub(1).and_then(|m| state.modules.get(m).cloned()) else {
+    let Some(module) = module.checked_sub(1).and_then(|m| state.modules.get(m)) else {
         return INVALID_VALUE;
     };
-    match range.find(|index| state.kernels[*index].name() == name) {
+    match module.kernels.clone().find(|index| state.kernels[*index].name() == name) {
         // SAFETY: passed on from the caller.
-        Some(index) => unsafe { give(function, index + 1) },
+        Some(index) => unsafe { give(function, module.card << FUNCTION | (index + 1)) },
         None => NOT_FOUND,
     }
 }
@@ -175,14 +182,18 @@ pub unsafe extern "C" fn cuLaunchKernel(
     block_y: c_uint,
     block_z: c_uint,
     shared: c_uint,
-    _stream: usize,
+    stream: usize,
     params: *const *const u8,
     _extra: *const c_void,
 ) -> Code {
     let mut state = state();
-    let Some(index) = function.checked_sub(1).filter(|index| *index < state.kernels.len()) else {
+    let (card, number) = (function >> FUNCTION, function & (usize::MAX >> FUNCTION));
+    let Some(index) = number.checked_sub(1).filter(|index| *index < state.kernels.len()) else {
         return INVALID_VALUE;
     };
+    if state.card_of(stream) != Some(card) {
+        return INVALID_HANDLE;
+    }
     let layout = state.kernels[index].param_layout().to_vec();
     let mut block = vec![0; layout.last().map_or(0, |(at, size)| at + size)];
     for (number, (at, size)) in layout.into_iter().enumerate() {
@@ -191,48 +202,43 @@ pub unsafe extern "C" fn cuLaunchKernel(
         block[at..at + size].copy_from_slice(value);
     }
     let shape = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z], shared as usize);
-    done(state.launch(index, shape, &block))
+    done(state.enqueue(stream, Work::Kernel { index, shape, params: block }))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCreate(stream: *mut usize, _flags: c_uint) -> Code {
     // SAFETY: passed on from the caller.
-    unsafe { give(stream, 1) }
+    unsafe { give(stream, state().new_stream()) }
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuStreamSynchronize(_stream: usize) -> Code {
-    wait()
+pub extern "C" fn cuStreamSynchronize(stream: usize) -> Code {
+    wait(stream)
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamWaitEvent(stream: usize, event: usize, _flags: c_uint) -> Code {
+    done(state().follow(event, stream))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventCreate(event: *mut usize, _flags: c_uint) -> Code {
-    let mut state = state();
-    state.events.push(0.0);
     // SAFETY: passed on from the caller.
-    unsafe { give(event, state.events.len()) }
+    unsafe { give(event, state().new_event()) }
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuEventRecord(event: usize, _stream: usize) -> Code {
-    let mut state = state();
-    let now = state.card().now;
-    let usable = state.card().usable();
-    match event.checked_sub(1).and_then(|index| state.events.get_mut(index)) {
-        Some(at) => *at = now,
-        None => return INVALID_VALUE,
-    }
-    done(usable)
+pub extern "C" fn cuEventRecord(event: usize, stream: usize) -> Code {
+    done(state().record(event, stream))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventElapsedTime(ms: *mut f32, start: usize, end: usize) -> Code {
     let state = state();
-    let at = |event: usize| event.checked_sub(1).and_then(|index| state.events.get(index).copied());
-    match (at(start), at(end)) {
+    match (state.happened(start), state.happened(end)) {
         // SAFETY: passed on from the caller.
         (Some(start), Some(end)) => unsafe { give(ms, ((end - start) * 1e-6) as f32) },
-        _ => INVALID_VALUE,
+        _ => NOT_READY,
     }
 }
 
@@ -251,38 +257,27 @@ pub unsafe extern "C" fn cuMemAlloc_v2(at: *mut u64, size: usize) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFree_v2(at: u64) -> Code {
-    if state().card().device.memory.free(at) { SUCCESS } else { INVALID_VALUE }
-}
-
-fn copied(state: &mut State, bytes: usize, result: Result<(), crate::trap::Why>) -> Code {
-    state.card().copied(bytes);
-    result.map_or(INVALID_VALUE, |()| done(state.card().usable()))
+    let mut state = state();
+    state.settle();
+    let card = crate::memory::Memory::device_of(at).and_then(|card| state.cards.get_mut(card));
+    if card.is_some_and(|card| card.device.memory.free(at)) { SUCCESS } else { INVALID_VALUE }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, _stream: usize) -> Code {
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, stream: usize) -> Code {
     // SAFETY: the caller promises that many bytes.
-    let from = unsafe { std::slice::from_raw_parts(from, bytes) };
-    let mut state = state();
-    let result = state.card().device.memory.write(to, from);
-    copied(&mut state, bytes, result)
+    let bytes = unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec();
+    done(state().enqueue(stream, Work::Put { to, bytes }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, _stream: usize) -> Code {
-    // SAFETY: the caller promises room for that many bytes.
-    let to = unsafe { std::slice::from_raw_parts_mut(to, bytes) };
-    let mut state = state();
-    let result = state.card().device.memory.read(from, bytes).map(|found| to.copy_from_slice(found));
-    copied(&mut state, bytes, result)
+pub extern "C" fn cuMemcpyDtoHAsync_v2(to: usize, from: u64, size: usize, stream: usize) -> Code {
+    done(state().enqueue(stream, Work::Get { to, from, size }))
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, _stream: usize) -> Code {
-    let mut state = state();
-    let memory = &mut state.card().device.memory;
-    let result = memory.read(from, bytes).map(<[u8]>::to_vec).and_then(|found| memory.write(to, &found));
-    copied(&mut state, bytes / 2, result)
+pub extern "C" fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, size: usize, stream: usize) -> Code {
+    done(state().enqueue(stream, Work::Copy { to, from, size }))
 }
 
 #[unsafe(no_mangle)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::fault::Faults;
+use crate::link::Link;
 
 /// Devices and how the driver behaves.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,10 @@ pub struct Config {
     pub init: i32,
     /// What the management library answers when it is started.
     pub nvml: i32,
+    /// Bytes per second from one device to another.
+    pub link: f64,
+    /// Ways between devices that are not as the others: from, to.
+    pub links: Vec<((usize, usize), Link)>,
     /// Faults, by device.
     pub faults: Vec<(usize, Faults)>,
     /// Device, sensor of the management library, what it shows, by how much that grows with every look.
@@ -67,6 +72,8 @@ impl Default for Config {
             version: 12_020,
             init: 0,
             nvml: 0,
+            link: 20e6,
+            links: Vec::new(),
             faults: Vec::new(),
             sensors: Vec::new(),
         }
@@ -75,7 +82,7 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `gpu 3 sensor temperature 91` and `gpu 3 sensor ecc_corrected 0 by 2`.
+    /// `link 0 1 slow factor=4`, `gpu 3 sensor temperature 91` and `gpu 3 sensor ecc_corrected 0 by 2`.
     ///
     /// # Errors
     /// With the number of the first line that is not understood.
@@ -102,6 +109,12 @@ impl Config {
             ["bandwidth", n] => self.bandwidth = number(n)?,
             ["driver", n] => self.version = number(n)?,
             ["init", n] => self.init = number(n)?,
+            ["link", from, to, fault @ ..] => {
+                let between = (number(from)?, number(to)?);
+                let mut link = self.link_of(between);
+                link.add(fault)?;
+                self.links.push((between, link));
+            }
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => self.sense(number(index)?, name, (number(value)?, 0)),
             ["gpu", index, "sensor", name, value, "by", step] => {
@@ -130,6 +143,11 @@ impl Config {
         let own = self.sensors.iter().filter(|(at, ..)| *at == device);
         let usual = SENSORS.iter().map(|(name, value)| ((*name).to_owned(), (*value, 0)));
         usual.chain(own.map(|(_, name, value, step)| (name.clone(), (*value, *step)))).collect()
+    }
+
+    /// The way from one device to another.
+    pub(crate) fn link_of(&self, between: (usize, usize)) -> Link {
+        self.links.iter().rev().find(|(of, _)| *of == between).map(|(_, link)| link.clone()).unwrap_or_default()
     }
 
     /// Faults of one device.

@@ -1,11 +1,14 @@
 //! A driver library on top of simulated devices: the symbols that muster's worker uses, and no more.
 //!
-//! Work is done when it is put on a stream, and takes its time on a clock of its own. Built as `libcuda.so.1` by tests.
+//! Work is done when somebody waits for it, in an order that streams and events leave open, and takes its time on a clock
+//! of its own. Built as `libcuda.so.1` by tests.
 
 mod calls;
 mod config;
 mod errors;
 mod nvml;
+mod peer;
+mod queue;
 mod state;
 
 pub use config::Config;

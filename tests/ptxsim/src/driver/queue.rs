@@ -1,0 +1,216 @@
+//! In which order work is done: that of each stream, and otherwise as chance has it, so that who does not wait for an event
+//! finds out.
+
+use std::collections::VecDeque;
+
+use super::errors::{Code, ILLEGAL_ADDRESS, INVALID_HANDLE};
+use super::state::State;
+
+/// Launch shape: blocks, threads of a block, bytes of dynamic shared memory.
+pub(super) type Shape = ([u32; 3], [u32; 3], usize);
+
+/// One piece of work.
+pub(super) enum Work {
+    Kernel {
+        index: usize,
+        shape: Shape,
+        params: Vec<u8>,
+    },
+    Put {
+        to: u64,
+        bytes: Vec<u8>,
+    },
+    /// The address is the caller's, who keeps it until the stream was waited for.
+    Get {
+        to: usize,
+        from: u64,
+        size: usize,
+    },
+    Copy {
+        to: u64,
+        from: u64,
+        size: usize,
+    },
+    Record {
+        event: usize,
+        turn: u64,
+    },
+    Follow {
+        event: usize,
+        turn: u64,
+    },
+}
+
+pub(super) struct Stream {
+    pub(super) card: usize,
+    waiting: VecDeque<Work>,
+}
+
+/// Turns count how often it was recorded.
+#[derive(Default)]
+pub(super) struct Event {
+    card: usize,
+    asked: u64,
+    done: u64,
+    /// When it last happened, nanoseconds on its card's clock.
+    pub(super) at: f64,
+}
+
+impl State {
+    pub(super) fn new_stream(&mut self) -> usize {
+        self.streams.push(Stream { card: self.current, waiting: VecDeque::new() });
+        self.streams.len()
+    }
+
+    pub(super) fn new_event(&mut self) -> usize {
+        self.events.push(Event { card: self.current, ..Event::default() });
+        self.events.len()
+    }
+
+    /// Puts work on the stream of this handle.
+    pub(super) fn enqueue(&mut self, stream: usize, work: Work) -> Result<(), Code> {
+        let stream = stream.checked_sub(1).and_then(|at| self.streams.get_mut(at)).ok_or(INVALID_HANDLE)?;
+        self.cards[stream.card].usable()?;
+        stream.waiting.push_back(work);
+        Ok(())
+    }
+
+    /// The card of a stream's handle.
+    pub(super) fn card_of(&self, stream: usize) -> Option<usize> {
+        self.streams.get(stream.checked_sub(1)?).map(|stream| stream.card)
+    }
+
+    pub(super) fn record(&mut self, event: usize, stream: usize) -> Result<(), Code> {
+        let card = self.card_of(stream);
+        let found = event.checked_sub(1).and_then(|at| self.events.get_mut(at));
+        // An event is recorded by streams of its own context only.
+        let found = found.filter(|event| Some(event.card) == card).ok_or(INVALID_HANDLE)?;
+        found.asked += 1;
+        let turn = found.asked;
+        self.enqueue(stream, Work::Record { event: event - 1, turn })
+    }
+
+    pub(super) fn follow(&mut self, event: usize, stream: usize) -> Result<(), Code> {
+        let turn = event.checked_sub(1).and_then(|at| self.events.get(at)).ok_or(INVALID_HANDLE)?.asked;
+        self.enqueue(stream, Work::Follow { event: event - 1, turn })
+    }
+
+    /// When an event last happened; nothing while it has not.
+    pub(super) fn happened(&self, event: usize) -> Option<f64> {
+        let event = self.events.get(event.checked_sub(1)?)?;
+        (event.done == event.asked && event.done > 0).then_some(event.at)
+    }
+
+    /// Works until this stream is empty; false when something holds it up for ever.
+    pub(super) fn drain(&mut self, stream: usize) -> bool {
+        while !self.streams[stream - 1].waiting.is_empty() {
+            if !self.advance() {
+                return false;
+            }
+        }
+        !self.cards[self.streams[stream - 1].card].hangs
+    }
+
+    /// Works until nothing can go on.
+    pub(super) fn settle(&mut self) {
+        while self.advance() {}
+    }
+
+    /// Does the next piece of work of any stream that can go on.
+    fn advance(&mut self) -> bool {
+        let able: Vec<usize> = (0..self.streams.len()).filter(|at| self.able(*at)).collect();
+        if able.is_empty() {
+            return false;
+        }
+        let at = able[self.rng.below(able.len() as u64) as usize];
+        let card = self.streams[at].card;
+        if let Some(work) = self.streams[at].waiting.pop_front() {
+            self.execute(card, work);
+        }
+        true
+    }
+
+    fn able(&self, stream: usize) -> bool {
+        let stream = &self.streams[stream];
+        let held = match stream.waiting.front() {
+            None => true,
+            Some(Work::Follow { event, turn }) => self.events[*event].done < *turn,
+            Some(_) => false,
+        };
+        !held && !self.cards[stream.card].hangs
+    }
+
+    fn execute(&mut self, at: usize, work: Work) {
+        let works = self.cards[at].broken.is_none();
+        let done = match work {
+            Work::Record { event, turn } => {
+                let event = &mut self.events[event];
+                (event.done, event.at) = (turn, self.cards[at].now);
+                Ok(())
+            }
+            Work::Follow { event, .. } => {
+                self.cards[at].now = self.cards[at].now.max(self.events[event].at);
+                Ok(())
+            }
+            _ if !works => Ok(()),
+            Work::Kernel { index, shape, params } => {
+                self.launch(at, index, shape, &params);
+                Ok(())
+            }
+            Work::Put { to, bytes } => {
+                self.cards[at].copied(bytes.len());
+                self.cards[at].device.memory.write(to, &bytes).map_err(|_| ILLEGAL_ADDRESS)
+            }
+            Work::Get { to, from, size } => self.get(at, to, (from, size)),
+            Work::Copy { to, from, size } => self.copy(at, (to, from), size),
+        };
+        if let Err(code) = done {
+            self.cards[at].broken = Some(code);
+        }
+    }
+
+    #[expect(unsafe_code, reason = "memory of the caller")]
+    fn get(&mut self, at: usize, to: usize, (from, size): (u64, usize)) -> Result<(), Code> {
+        self.cards[at].copied(size);
+        let bytes = self.cards[at].device.memory.read(from, size).map_err(|_| ILLEGAL_ADDRESS)?;
+        // SAFETY: the caller of the copy gave room for that many bytes until the stream was waited for.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, size) };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Config;
+
+    /// What one card copies from another that writes 1 there first, with and without waiting for it.
+    fn copied(waits: bool, seed: u64) -> u8 {
+        let mut state = State::new(Config { devices: 2, ..Config::default() });
+        state.rng = crate::rng::Rng(seed);
+        let at: Vec<u64> = (0..2).filter_map(|card| state.cards[card].device.memory.allocate(16)).collect();
+        let mut streams = Vec::new();
+        for (card, address) in at.iter().enumerate() {
+            state.current = card;
+            streams.push(state.new_stream());
+            assert_eq!(state.cards[card].device.memory.write(*address, &[0; 16]), Ok(()));
+        }
+        state.current = 0;
+        let event = state.new_event();
+        let done = state
+            .enqueue(streams[0], Work::Put { to: at[0], bytes: vec![1; 16] })
+            .and_then(|()| state.record(event, streams[0]))
+            .and_then(|()| if waits { state.follow(event, streams[1]) } else { Ok(()) })
+            .and_then(|()| state.enqueue(streams[1], Work::Copy { to: at[1], from: at[0], size: 16 }));
+        assert_eq!(done, Ok(()));
+        assert!(state.drain(streams[1]));
+        state.cards[1].device.memory.read(at[1], 1).map_or(9, |bytes| bytes[0])
+    }
+
+    #[test]
+    fn streams_that_do_not_wait_for_each_other_come_in_any_order() {
+        assert!((0..64).all(|seed| copied(true, seed) == 1));
+        let free: Vec<u8> = (0..64).map(|seed| copied(false, seed)).collect();
+        assert!(free.contains(&0) && free.contains(&1), "{free:?}");
+    }
+}
