@@ -1,5 +1,6 @@
 //! What the worker measures on one GPU: which benchmarks there are, and what each of them runs.
 
+mod allreduce;
 mod burn;
 mod copy;
 mod gemm;
@@ -51,6 +52,7 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
 pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
     match name {
         "gpu-peer-bw" => Node::new("gpu-peer-bw", gpus, profile, say).run(links::run),
+        "p2p-allreduce" => Node::new("p2p-allreduce", gpus, profile, say).run(allreduce::run),
         _ => Err(unknown(name)),
     }
 }

@@ -49,6 +49,11 @@ impl<'a> Node<'a> {
         Err(Trouble::Failed(self.wrong.join("; ") + &more))
     }
 
+    /// Notes what was wrong.
+    pub(super) fn blame(&mut self, what: String) {
+        self.wrong.push(what);
+    }
+
     /// Notes it when `buffer` of GPU number `index` is not the pattern `seed`; `what` says how it came there.
     pub(super) fn expect(&mut self, index: usize, (buffer, seed): (&Buffer, u32), what: &str) -> Result<(), Trouble> {
         let found = pages::look(&self.gpus[index], buffer, seed).map_err(|trouble| trouble.about(what))?;

@@ -178,3 +178,39 @@ impl State {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Config;
+
+    /// What one card copies from another that writes 1 there first, with and without waiting for it.
+    fn copied(waits: bool, seed: u64) -> u8 {
+        let mut state = State::new(Config { devices: 2, ..Config::default() });
+        state.rng = crate::rng::Rng(seed);
+        let at: Vec<u64> = (0..2).filter_map(|card| state.cards[card].device.memory.allocate(16)).collect();
+        let mut streams = Vec::new();
+        for (card, address) in at.iter().enumerate() {
+            state.current = card;
+            streams.push(state.new_stream());
+            assert_eq!(state.cards[card].device.memory.write(*address, &[0; 16]), Ok(()));
+        }
+        state.current = 0;
+        let event = state.new_event();
+        let done = state
+            .enqueue(streams[0], Work::Put { to: at[0], bytes: vec![1; 16] })
+            .and_then(|()| state.record(event, streams[0]))
+            .and_then(|()| if waits { state.follow(event, streams[1]) } else { Ok(()) })
+            .and_then(|()| state.enqueue(streams[1], Work::Copy { to: at[1], from: at[0], size: 16 }));
+        assert_eq!(done, Ok(()));
+        assert!(state.drain(streams[1]));
+        state.cards[1].device.memory.read(at[1], 1).map_or(9, |bytes| bytes[0])
+    }
+
+    #[test]
+    fn streams_that_do_not_wait_for_each_other_come_in_any_order() {
+        assert!((0..64).all(|seed| copied(true, seed) == 1));
+        let free: Vec<u8> = (0..64).map(|seed| copied(false, seed)).collect();
+        assert!(free.contains(&0) && free.contains(&1), "{free:?}");
+    }
+}
