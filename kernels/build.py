@@ -28,10 +28,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 PREBUILT = HERE / "prebuilt"
 # Old compilers for old drivers: PTX ISA 8.2 loads from driver 535 on. sm_100a exists only from 12.8 on.
 TARGETS = [
-    ("compute_80", "nvrtc-12.2", "ptx", ["memory", "burn", "gemm"]),
-    ("sm_80", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm"]),
-    ("sm_90a", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm", "wgmma"]),
-    ("sm_100a", "nvrtc-12.8", "cubin", ["memory", "burn", "gemm"]),
+    ("compute_80", "nvrtc-12.2", "ptx", ["memory", "burn", "gemm", "peer"]),
+    ("sm_80", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm", "peer"]),
+    ("sm_90a", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm", "peer", "wgmma"]),
+    ("sm_100a", "nvrtc-12.8", "cubin", ["memory", "burn", "gemm", "peer"]),
 ]
 FLAGS = ["--std=c++17", "-default-device", "--fmad=true"]
 # Registers per thread at most, for the launch bounds of each kernel to hold; spills and stack are never allowed.
@@ -51,6 +51,8 @@ SASS = {
     "gemm_fp16": {r"HMMA.16816.F32\b(?!.BF16)": 32, **TENSOR},
     "gemm_tf32": {"HMMA.1688.F32.TF32": 32, **TENSOR},
     "gemm_int8": {"IMMA.16832.S8.S8": 32, **TENSOR},
+    "reduce_peers": {"LDG.E.NA.128|LDG.E.128": 4, "STG.E.128": 4},
+    "gather_peers": {"LDG.E.NA.128|LDG.E.128": 4, "STG.E.128": 4},
     "burn_ffma": {"FFMA": 64},
     "burn_dfma": {"DFMA": 64},
     "burn_imad": {"IMAD": 64},

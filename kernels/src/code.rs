@@ -5,7 +5,7 @@
 /// Compiled kernels of one source file.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
-    /// `memory`, `burn`, `gemm`.
+    /// `memory`, `burn`, `gemm`, `peer`.
     pub name: &'static str,
     /// Machine code, or PTX with the NUL that the driver expects.
     pub image: &'static [u8],
@@ -17,14 +17,19 @@ pub struct Target {
     /// Engine in the identity of every metric: results of machine code and of just-in-time code are never compared.
     pub engine: &'static str,
     /// All modules.
-    pub modules: [Module; 3],
+    pub modules: [Module; 4],
 }
 
 macro_rules! target {
     ($engine:literal, $suffix:literal) => {
         Target {
             engine: $engine,
-            modules: [target!(@ "memory", $suffix), target!(@ "burn", $suffix), target!(@ "gemm", $suffix)],
+            modules: [
+                target!(@ "memory", $suffix),
+                target!(@ "burn", $suffix),
+                target!(@ "gemm", $suffix),
+                target!(@ "peer", $suffix),
+            ],
         }
     };
     (@ $name:literal, $suffix:literal) => {
@@ -45,7 +50,8 @@ const SM_80: Target = target!("own", "sm_80.cubin");
 const SM_90: Target = target!("own", "sm_90a.cubin");
 const SM_100: Target = target!("own", "sm_100a.cubin");
 /// What every device from sm_80 on can compile for itself.
-pub const PTX: Target = Target { engine: "own-ptx", modules: [text!("memory"), text!("burn"), text!("gemm")] };
+pub const PTX: Target =
+    Target { engine: "own-ptx", modules: [text!("memory"), text!("burn"), text!("gemm"), text!("peer")] };
 
 /// Machine code for a compute capability, if any is shipped.
 #[must_use]

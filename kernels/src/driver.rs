@@ -147,6 +147,7 @@ pub struct Gpu {
     stream: sys::CUstream,
     begin: sys::CUevent,
     end: sys::CUevent,
+    mark: sys::CUevent,
 }
 
 thread_local! {
@@ -164,6 +165,14 @@ pub struct Buffer {
     at: sys::CUdeviceptr,
     /// Bytes.
     pub bytes: usize,
+}
+
+impl Buffer {
+    /// Its address, the same on every GPU of the process.
+    #[must_use]
+    pub const fn address(&self) -> u64 {
+        self.at
+    }
 }
 
 /// A kernel's argument.
@@ -228,6 +237,7 @@ impl Gpu {
             stream: result::stream::create(result::stream::StreamKind::NonBlocking).map_err(&wrong)?,
             begin: event()?,
             end: event()?,
+            mark: event()?,
         })
     }
 

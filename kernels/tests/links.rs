@@ -77,3 +77,35 @@ fn a_gpu_that_is_lost_among_others_is_named() {
     let Outcome::Failed(why) = &said.outcome else { panic!("{said:?}") };
     assert!(why.contains("GPU 2") && why.contains("CUDA_ERROR_LAUNCH_FAILED"), "{why}");
 }
+
+#[test]
+fn all_gpus_add_up_what_each_has_and_the_slowest_way_sets_the_pace() {
+    let rate = |settings: &str| {
+        let said = all(settings, "p2p-allreduce");
+        assert_eq!(said.outcome, Outcome::Done);
+        assert_eq!(said.series.len(), 1);
+        median(&said, "p2p-allreduce/8KiB@own-ptx")
+    };
+    let (good, slow) = (rate(""), rate("link 0 1 slow factor=40\n"));
+    assert!(slow < 0.5 * good, "{slow} {good}");
+}
+
+#[test]
+fn a_wrong_sum_names_who_summed_and_a_wrong_copy_both_ends() {
+    let wrong = |settings: &str| match all(settings, "p2p-allreduce").outcome {
+        Outcome::Failed(why) => why,
+        other => panic!("{settings}: {other:?}"),
+    };
+    // Most of what GPU 1 reads of GPU 2 arrives wrong, so its sums are.
+    let why = wrong("link 2 1 flip bit=2 every=64\n");
+    assert!(why.starts_with("all-reduce of 8KiB: GPU 1 sums wrongly what it reads from its peers: "), "{why}");
+    // Of each 5472 bytes that GPU 2 reads of GPU 0, the second half is the chunk that GPU 0 summed.
+    let why = wrong("link 0 2 flip bit=2 every=4000\n");
+    assert!(why.starts_with("all-reduce of 8KiB: GPU 0 to GPU 2, read by kernels of GPU 2: 1 wrong words"), "{why}");
+}
+
+#[test]
+fn without_a_direct_way_to_everybody_there_is_nothing_to_measure() {
+    let said = all("link 2 1 none\n", "p2p-allreduce");
+    assert_eq!(said.outcome, Outcome::NotApplicable("GPU 2 has no direct way to all others".into()));
+}

@@ -1,5 +1,6 @@
 //! What the worker measures on one GPU: which benchmarks there are, and what each of them runs.
 
+mod allreduce;
 mod burn;
 mod copy;
 mod gemm;
@@ -11,12 +12,12 @@ mod pages;
 mod run;
 mod stream;
 
-use muster_wire::{Frame, Profile};
+use muster_wire::{Frame, Profile, Unit};
 
 use crate::driver::{Gpu, Trouble};
 use crate::health::Watch;
 use node::Node;
-use run::Run;
+use run::{Metric, Run};
 
 /// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
 ///
@@ -41,7 +42,7 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
     let watch = Watch::start(&gpu.uuid);
     let done = body(&mut run);
     if let Some(watch) = watch {
-        run.fact("health", watch.end());
+        watched(&mut run, watch);
     }
     done
 }
@@ -53,10 +54,33 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
 pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
     match name {
         "gpu-peer-bw" => Node::new("gpu-peer-bw", gpus, profile, say).run(links::run),
+        "p2p-allreduce" => Node::new("p2p-allreduce", gpus, profile, say).run(allreduce::run),
         _ => Err(unknown(name)),
     }
 }
 
 fn unknown(name: &str) -> Trouble {
     Trouble::NotRun(format!("this worker has no benchmark called '{name}'"))
+}
+
+/// Sends what was seen of the GPU meanwhile.
+fn watched(run: &mut Run<'_>, watch: Watch) {
+    let Some(seen) = watch.end() else {
+        return run.fact("health", "silent: the management library did not answer".to_owned());
+    };
+    run.fact("health", seen.line());
+    if let Some(company) = seen.company() {
+        run.fact("company", company);
+    }
+    // Which of these accuse is for the console to say.
+    let metrics = [
+        Metric::cost("temperature", Unit::Celsius),
+        Metric::cost("power", Unit::Watts),
+        Metric::rate("clock", Unit::Hertz),
+    ];
+    for (metric, values) in metrics.into_iter().zip(seen.series()) {
+        if let Some(values) = values {
+            run.series(metric, values, 0);
+        }
+    }
 }

@@ -36,7 +36,7 @@ impl<'a> Node<'a> {
         let done = body(&mut self);
         for (index, watch) in watches.into_iter().enumerate() {
             if let Some(watch) = watch {
-                self.of(index).fact("health", watch.end());
+                super::watched(&mut self.of(index), watch);
             }
         }
         done?;
@@ -47,6 +47,11 @@ impl<'a> Node<'a> {
         self.wrong.truncate(TOLD);
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         Err(Trouble::Failed(self.wrong.join("; ") + &more))
+    }
+
+    /// Notes what was wrong.
+    pub(super) fn blame(&mut self, what: String) {
+        self.wrong.push(what);
     }
 
     /// Notes it when `buffer` of GPU number `index` is not the pattern `seed`; `what` says how it came there.

@@ -1,6 +1,6 @@
 //! Work side by side on one GPU: a second stream, and how long both take together.
 
-use cudarc::driver::{result, sys};
+use cudarc::driver::result;
 
 use super::{Gpu, Trouble, event, failed};
 
@@ -17,13 +17,6 @@ impl Gpu {
         Ok(Self { stream, begin: event()?, end: event()?, ..self.clone() })
     }
 
-    /// Lets this stream wait for what `event` marks on another.
-    fn follow(&self, event: sys::CUevent) -> Result<(), Trouble> {
-        let none = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
-        // SAFETY: stream and event are ours and live as long as the process.
-        unsafe { result::stream::wait_event(self.stream, event, none) }.map_err(failed("cuStreamWaitEvent"))
-    }
-
     /// Milliseconds from a common start until what `here` puts on this stream is done, and until what `there` puts on the
     /// other's is.
     ///
@@ -36,7 +29,8 @@ impl Gpu {
         there: &mut dyn FnMut() -> Result<(), Trouble>,
     ) -> Result<(f64, f64), Trouble> {
         let ms = self.timed(&mut || {
-            other.follow(self.begin)?;
+            self.mark()?;
+            other.follow(self)?;
             there()?;
             // SAFETY: stream and event are ours and live as long as the process.
             unsafe { result::event::record(other.end, other.stream) }.map_err(failed("cuEventRecord"))?;

@@ -42,4 +42,25 @@ impl Gpu {
         unsafe { result::memcpy_peer_async(peer.context, to.at, self.context, from.at, bytes, self.stream) }
             .map_err(failed("copy to another GPU"))
     }
+
+    /// Marks what was put on this GPU's stream up to now, for those who [`follow`](Self::follow).
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn mark(&self) -> Result<(), Trouble> {
+        self.enter()?;
+        // SAFETY: event and stream are ours and of one context.
+        unsafe { result::event::record(self.mark, self.stream) }.map_err(failed("cuEventRecord"))
+    }
+
+    /// What is put on this GPU's stream from now on begins after the last mark of `other`.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn follow(&self, other: &Self) -> Result<(), Trouble> {
+        self.enter()?;
+        let plain = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: stream and event live as long as their GPUs are open.
+        unsafe { result::stream::wait_event(self.stream, other.mark, plain) }.map_err(failed("cuStreamWaitEvent"))
+    }
 }

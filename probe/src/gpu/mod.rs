@@ -22,11 +22,11 @@ use team::Team;
 const ANSWER: Duration = Duration::from_secs(8);
 
 /// What one worker does over all GPUs of a node.
-const TOGETHER: [&str; 1] = ["gpu-peer-bw"];
+const TOGETHER: [&str; 2] = ["gpu-peer-bw", "p2p-allreduce"];
 
 /// Whether `name` is the worker's business.
 pub(crate) fn knows(name: &str) -> bool {
-    name.starts_with("gpu-") || matches!(name, "kernel-launch" | "gemm-flops" | "sm-sdc")
+    name.starts_with("gpu-") || TOGETHER.contains(&name) || matches!(name, "kernel-launch" | "gemm-flops" | "sm-sdc")
 }
 
 /// Runs the benchmark called `name` on every GPU of this node.
@@ -88,7 +88,7 @@ pub(crate) fn health() -> Vec<Fact> {
         }
     };
     let stop = AtomicBool::new(false);
-    let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, emit: &mut emit };
+    let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, steps: None, emit: &mut emit };
     let asked = if node::has_gpu() {
         Program::new().map_err(Halt::NotRun).and_then(|program| ask(&program, &["health"], ANSWER, &mut context))
     } else {

@@ -72,6 +72,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [120, 240, 600, 1200],
     },
     Benchmark {
+        name: "p2p-allreduce",
+        about: "GPUs: sum over all GPUs of a node by own kernels, bus bandwidth, every sum checked",
+        limit_s: [120, 120, 300, 900],
+    },
+    Benchmark {
         name: "gemm-flops",
         about: "GPU: matrix products of every type on tensor cores, fp32 and fp64, verified",
         limit_s: [120, 120, 300, 900],

@@ -45,7 +45,7 @@ impl Link {
         self.carried += bytes.len() as u64;
         self.moved += bytes.len() as u64;
         if let Some((bit, every)) = self.flip {
-            let mut at = begin.next_multiple_of(every);
+            let mut at = (begin + 1).next_multiple_of(every) - 1;
             while at < self.carried {
                 bytes[(at - begin) as usize] ^= 1 << (bit % 8);
                 at += every;
