@@ -10,6 +10,7 @@ use super::state::State;
 pub(super) type Shape = ([u32; 3], [u32; 3], usize);
 
 /// One piece of work.
+#[derive(Clone)]
 pub(super) enum Work {
     Kernel {
         index: usize,
@@ -39,11 +40,20 @@ pub(super) enum Work {
         event: usize,
         turn: u64,
     },
+    /// A recorded graph.
+    Replay {
+        graph: usize,
+    },
 }
 
 pub(super) struct Stream {
     pub(super) card: usize,
-    waiting: VecDeque<Work>,
+    /// Work, and when the host brought it.
+    waiting: VecDeque<(f64, Work)>,
+    /// What is recorded instead of done, while that is asked for.
+    pub(super) recorded: Option<Vec<Work>>,
+    /// When its last work was done, nanoseconds on its card's clock.
+    now: f64,
 }
 
 /// Turns count how often it was recorded.
@@ -58,7 +68,7 @@ pub(super) struct Event {
 
 impl State {
     pub(super) fn new_stream(&mut self) -> usize {
-        self.streams.push(Stream { card: self.current, waiting: VecDeque::new() });
+        self.streams.push(Stream { card: self.current, waiting: VecDeque::new(), recorded: None, now: 0.0 });
         self.streams.len()
     }
 
@@ -71,7 +81,10 @@ impl State {
     pub(super) fn enqueue(&mut self, stream: usize, work: Work) -> Result<(), Code> {
         let stream = stream.checked_sub(1).and_then(|at| self.streams.get_mut(at)).ok_or(INVALID_HANDLE)?;
         self.cards[stream.card].usable()?;
-        stream.waiting.push_back(work);
+        match &mut stream.recorded {
+            Some(recorded) => recorded.push(work),
+            None => stream.waiting.push_back((self.cards[stream.card].host, work)),
+        }
         Ok(())
     }
 
@@ -108,7 +121,9 @@ impl State {
                 return false;
             }
         }
-        !self.cards[self.streams[stream - 1].card].hangs
+        let Stream { card, now, .. } = self.streams[stream - 1];
+        self.cards[card].host = self.cards[card].host.max(now);
+        !self.cards[card].hangs
     }
 
     /// Works until nothing can go on.
@@ -124,8 +139,14 @@ impl State {
         }
         let at = able[self.rng.below(able.len() as u64) as usize];
         let card = self.streams[at].card;
-        if let Some(work) = self.streams[at].waiting.pop_front() {
+        if let Some((brought, work)) = self.streams[at].waiting.pop_front() {
+            // Streams run side by side, each from when it was free and its work was there.
+            let start = self.streams[at].now.max(brought);
+            let latest = self.cards[card].now;
+            self.cards[card].now = if self.cards[card].device.faults.serial { latest.max(start) } else { start };
             self.execute(card, work);
+            self.streams[at].now = self.cards[card].now;
+            self.cards[card].now = self.cards[card].now.max(latest);
         }
         true
     }
@@ -134,13 +155,13 @@ impl State {
         let stream = &self.streams[stream];
         let held = match stream.waiting.front() {
             None => true,
-            Some(Work::Follow { event, turn }) => self.events[*event].done < *turn,
+            Some((_, Work::Follow { event, turn })) => self.events[*event].done < *turn,
             Some(_) => false,
         };
         !held && !self.cards[stream.card].hangs
     }
 
-    fn execute(&mut self, at: usize, work: Work) {
+    pub(super) fn execute(&mut self, at: usize, work: Work) {
         let works = self.cards[at].broken.is_none();
         let done = match work {
             Work::Record { event, turn } => {
@@ -155,6 +176,10 @@ impl State {
             _ if !works => Ok(()),
             Work::Kernel { index, shape, params } => {
                 self.launch(at, index, shape, &params);
+                Ok(())
+            }
+            Work::Replay { graph } => {
+                self.replay(at, graph);
                 Ok(())
             }
             Work::Put { to, bytes } => {
