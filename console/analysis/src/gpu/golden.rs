@@ -1,7 +1,7 @@
 //! Whose GPUs compute other bits than the fleet, where one piece of work has one right result: finds a GPU on which
 //! everything is wrong alike, which has no peer on its own node to say so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 
@@ -55,8 +55,8 @@ impl Golden {
     }
 }
 
-/// Digests of one piece of work, by node and GPU.
-type Work<'a> = BTreeMap<&'a str, Vec<(u32, u32)>>;
+/// Digests of one piece of work, by node and GPU; several where a GPU was asked more than once and does not repeat.
+type Work<'a> = BTreeMap<&'a str, BTreeMap<u32, BTreeSet<u32>>>;
 
 /// Holds what GPUs of many nodes gave against each other, each piece of work by itself; the node of every answer.
 #[must_use]
@@ -64,14 +64,14 @@ pub fn golden<'a>(said: &'a [(&'a str, Golden)]) -> Vec<(&'a str, Odd)> {
     let mut works: BTreeMap<(&str, &str), Work<'_>> = BTreeMap::new();
     for (node, golden) in said {
         let work = works.entry((&golden.unit, &golden.key)).or_default();
-        work.entry(node).or_default().push((golden.gpu, golden.digest));
+        work.entry(node).or_default().entry(golden.gpu).or_default().insert(golden.digest);
     }
     works.iter().flat_map(|((unit, _), work)| judge(unit, work)).collect()
 }
 
 fn judge<'a>(unit: &str, work: &Work<'a>) -> Vec<(&'a str, Odd)> {
     let votes: BTreeMap<&str, u32> =
-        work.iter().filter_map(|(node, gpus)| Some((*node, most(gpus.iter().map(|(_, digest)| *digest))?))).collect();
+        work.iter().filter_map(|(node, gpus)| Some((*node, most(gpus.values().flatten().copied())?))).collect();
     let nodes = work.len();
     let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
     votes.values().for_each(|digest| *counts.entry(*digest).or_default() += 1);
@@ -85,11 +85,12 @@ fn judge<'a>(unit: &str, work: &Work<'a>) -> Vec<(&'a str, Odd)> {
         return votes.keys().map(undecided).collect();
     };
     let (right, nodes) = (*right, *agreeing);
-    let agree = work.values().flatten().filter(|(_, digest)| *digest == right).count();
+    let all_right = |digests: &BTreeSet<u32>| digests.iter().all(|digest| *digest == right);
+    let agree = work.values().flat_map(BTreeMap::values).filter(|digests| all_right(digests)).count();
     let wrong = |node: &'a str, gpu| (node, Odd::Wrong(Finding::WrongGpu { gpu, unit: unit.to_owned(), agree, nodes }));
-    let odd = |(node, gpus): (&&'a str, &Vec<(u32, u32)>)| {
+    let odd = |(node, gpus): (&&'a str, &BTreeMap<u32, BTreeSet<u32>>)| {
         let node = *node;
-        gpus.iter().filter(|(_, digest)| *digest != right).map(|(gpu, _)| wrong(node, *gpu)).collect::<Vec<_>>()
+        gpus.iter().filter(|(_, digests)| !all_right(digests)).map(|(gpu, _)| wrong(node, *gpu)).collect::<Vec<_>>()
     };
     work.iter().flat_map(odd).collect()
 }
@@ -151,6 +152,13 @@ mod tests {
         assert!(said(&[&[7], &[8], &[9]]).iter().all(|(_, odd)| *odd == undecided(3)));
         assert_eq!(said(&[&[7], &[7]]), []);
         assert_eq!(said(&[&[7, 7, 9]]), [], "one node speaks for itself");
+    }
+
+    #[test]
+    fn a_gpu_that_was_asked_twice_is_counted_once() {
+        let once = of(&[&[7], &[7], &[9], &[7]]);
+        let all: Vec<_> = once.iter().chain(&once).map(|(node, golden)| (node.as_str(), golden.clone())).collect();
+        assert_eq!(golden(&all), [("n2", wrong(0, 3, 3))]);
     }
 
     #[test]
