@@ -26,6 +26,8 @@ pub struct Config {
     pub init: i32,
     /// What the management library answers when it is started.
     pub nvml: i32,
+    /// Functions of NCCL that fail, with their code; 1000 for one that never ends.
+    pub nccl: Vec<(String, i32)>,
     /// Bytes per second from one device to another.
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
@@ -72,6 +74,7 @@ impl Default for Config {
             version: 12_020,
             init: 0,
             nvml: 0,
+            nccl: Vec::new(),
             link: 20e6,
             links: Vec::new(),
             faults: Vec::new(),
@@ -82,7 +85,8 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `link 0 1 slow factor=4`, `gpu 3 sensor temperature 91` and `gpu 3 sensor ecc_corrected 0 by 2`.
+    /// `link 0 1 slow factor=4`,
+    /// `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91` and `gpu 3 sensor ecc_corrected 0 by 2`.
     ///
     /// # Errors
     /// With the number of the first line that is not understood.
@@ -115,6 +119,7 @@ impl Config {
                 link.add(fault)?;
                 self.links.push((between, link));
             }
+            ["nccl", function, code] => self.nccl.push(((*function).to_owned(), number(code)?)),
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => self.sense(number(index)?, name, (number(value)?, 0)),
             ["gpu", index, "sensor", name, value, "by", step] => {

@@ -6,6 +6,7 @@
 mod calls;
 mod config;
 mod errors;
+mod nccl;
 mod nvml;
 mod peer;
 mod queue;

@@ -39,6 +39,10 @@ pub(super) enum Work {
         event: usize,
         turn: u64,
     },
+    /// All streams of a meeting are held until each has come to it.
+    Meet {
+        number: usize,
+    },
 }
 
 pub(super) struct Stream {
@@ -135,9 +139,30 @@ impl State {
         let held = match stream.waiting.front() {
             None => true,
             Some(Work::Follow { event, turn }) => self.events[*event].done < *turn,
+            Some(Work::Meet { number }) => !self.assembled(*number),
             Some(_) => false,
         };
         !held && !self.cards[stream.card].hangs
+    }
+
+    fn assembled(&self, number: usize) -> bool {
+        let meeting = &self.meetings[number];
+        let here = |stream: &usize| {
+            let stream = &self.streams[*stream - 1];
+            let come = matches!(stream.waiting.front(), Some(Work::Meet { number: at }) if *at == number);
+            come && !self.cards[stream.card].hangs
+        };
+        !meeting.held && meeting.streams.iter().all(here)
+    }
+
+    /// The others leave with the one whose turn it was.
+    fn meet(&mut self, at: usize, number: usize) -> Result<(), Code> {
+        for stream in self.meetings[number].streams.clone() {
+            if self.streams[stream - 1].card != at {
+                self.streams[stream - 1].waiting.pop_front();
+            }
+        }
+        self.hold_meeting(number)
     }
 
     fn execute(&mut self, at: usize, work: Work) {
@@ -152,6 +177,7 @@ impl State {
                 self.cards[at].now = self.cards[at].now.max(self.events[event].at);
                 Ok(())
             }
+            Work::Meet { number } => self.meet(at, number),
             _ if !works => Ok(()),
             Work::Kernel { index, shape, params } => {
                 self.launch(at, index, shape, &params);
