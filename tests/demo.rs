@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use muster_tests::binary;
+use muster_tests::{binary, skip};
 use serde_json::Value;
 
 fn demo(arguments: &[&str]) -> (Option<i32>, Value) {
@@ -19,21 +19,29 @@ fn failed(report: &Value) -> Vec<String> {
     nodes.iter().filter(|n| n["state"] == "fail").map(|n| n["node"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Whether other programs kept this machine so busy that nodes were not judged.
+fn busy(report: &Value) -> bool {
+    report["nodes"].to_string().contains("others used")
+}
+
 #[test]
 fn the_slowed_node_alone_fails() {
     // A noisy moment may leave a run undecided, never wrong: then there is another try.
+    let mut disturbed = false;
     for _ in 0..3 {
         let (code, report) = demo(&["--nodes", "6", "--slow", "1", "--seed", "11"]);
         let slowed: Vec<String> = serde_json::from_value(report["demo"]["slowed"].clone()).unwrap();
         assert_eq!(slowed.len(), 1);
         let failed = failed(&report);
         if failed.is_empty() && code == Some(3) {
+            disturbed |= busy(&report);
             continue;
         }
         assert_eq!((failed, code), (slowed, Some(2)));
         return;
     }
-    panic!("three runs in a row could not decide");
+    assert!(disturbed, "three runs in a row could not decide");
+    skip("the_slowed_node_alone_fails", "others used this machine's CPUs in three runs in a row");
 }
 
 #[test]
@@ -49,6 +57,10 @@ fn raw_samples_come_out_as_a_table_from_which_the_same_criteria_are_learned() {
     let db = dir.path().join("db");
     let db = db.to_str().unwrap();
     let (_, report) = demo(&["--nodes", "5", "--slow", "0", "--seed", "4", "--db", db]);
+    if busy(&report) {
+        // The run leaves values of busy moments out of what it learns; a table has no such moments.
+        return skip("raw_samples_come_out_as_a_table", "others used this machine's CPUs");
+    }
     let muster = |arguments: &[&str]| {
         let output = Command::new(binary()).args(arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

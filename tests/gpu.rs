@@ -35,9 +35,14 @@ const NODES: [(&str, Has, &str, &[&str]); 10] = [
     ),
     (
         "n003",
-        Has::Gpus("gpu 5 slow sm=1 factor=1.02\ngpu 0 sensor throttle 64\n"),
+        Has::Gpus(
+            "gpu 5 slow sm=1 factor=1.02\ngpu 0 sensor throttle 64\ngpu 1 sensor fabric_state 2\n\
+             gpu 2 sensor nvlink_recoveries.7 0 by 1\n",
+        ),
         "fail",
         &[
+            "gpu-fabric: GPU 1: it is still joining the fabric",
+            "gpu-nvlink-errors: GPU 2: NVLinks were trained again 1 times during sm-sdc",
             "sm-sdc: GPU 5: multiprocessor 1 takes 2.0 % more cycles than 3 others",
             "gpu-throttle: GPU 0: hardware thermal slowdown during sm-sdc",
         ],
@@ -79,7 +84,8 @@ const MEMORY: [&str; 2] = [
 ];
 
 /// Those of the area `gpu` that ask more than what the bus and the kernel know, which nobody simulates.
-const CHECKS: &str = "\"gpu-nvml\", \"gpu-remap\", \"gpu-throttle\", \"gpu-ecc-growth\", \"gpu-xid\"";
+const CHECKS: &str = "\"gpu-nvml\", \"gpu-ecc\", \"gpu-sram\", \"gpu-remap\", \"gpu-recovery\", \"gpu-nvlink\", \
+    \"gpu-fabric\", \"gpu-throttle\", \"gpu-ecc-growth\", \"gpu-nvlink-errors\", \"gpu-xid\"";
 
 /// The step `id` of the playbook `build-out` at the smallest profile, behind a look and a benchmark that needs no GPU.
 fn book(id: &str) -> String {

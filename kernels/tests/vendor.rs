@@ -42,6 +42,17 @@ fn a_library_that_is_not_there_is_no_fault() {
 }
 
 #[test]
+fn a_library_in_a_folder_that_the_probe_found_is_loaded_from_there() {
+    let driver = Driver::new(THREE);
+    let wheels = driver.path().join("wheels");
+    std::fs::create_dir(&wheels).unwrap();
+    std::os::unix::fs::symlink("../libcuda.so.1", wheels.join("libnccl.so.2")).unwrap();
+    let said = worker(driver.path(), &["run", "nccl-bw", "smoke", "all"]);
+    assert_eq!(said.outcome, Outcome::Done);
+    assert!(said.fact("gpu.0.nccl").ends_with("wheels/libnccl.so.2"));
+}
+
+#[test]
 fn a_broken_library_speaks_for_itself() {
     let why = failed(nccl("nccl ncclCommInitAll 2\n"));
     assert_eq!(why, "ncclCommInitAll: unhandled system error (run with NCCL_DEBUG=INFO for details)");

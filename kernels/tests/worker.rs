@@ -169,6 +169,62 @@ fn health_is_told_at_rest_and_what_changed_during_a_benchmark() {
 }
 
 #[test]
+fn every_counter_link_and_setting_is_told_and_what_a_card_lacks_is_absent() {
+    let driver = Driver::new(
+        "devices 2\nsms 3\nthreads 32\n\
+         gpu 0 sensor sram_exceeded 1\ngpu 0 sensor sram_parity_ever 2\ngpu 0 sensor spares_none 1\n\
+         gpu 0 sensor retired_double 3\ngpu 0 sensor repair_tpc 1\ngpu 0 sensor repair_channel 0\n\
+         gpu 0 sensor ecc_uncorrected_sram 4\ngpu 0 sensor fabric_state 2\ngpu 0 sensor recovery 1\n\
+         gpu 0 sensor nvlink_crc.7 5 by 3\ngpu 0 sensor nvlinks_down 1\ngpu 0 sensor others 2\n\
+         gpu 0 sensor held_heat 5000000 by 900000000\ngpu 0 sensor sram_unique 9\n\
+         gpu 1 lacks fabric_state\ngpu 1 lacks sram_exceeded\ngpu 1 lacks spares_all\ngpu 1 lacks power_usual\n\
+         gpu 1 lacks recovery\ngpu 1 answers power 15\n",
+    );
+    let rest = worker(driver.path(), &["health"]);
+    assert_eq!(rest.outcome, Outcome::Done);
+    for (key, value) in [
+        ("nvml.0.sram.exceeded", "1"),
+        ("nvml.0.sram.parity.ever", "2"),
+        ("nvml.0.sram.unique", "9"),
+        ("nvml.0.spares.all", "6144"),
+        ("nvml.0.spares.none", "1"),
+        ("nvml.0.retired.double", "3"),
+        ("nvml.0.repair.tpc", "1"),
+        ("nvml.0.ecc.uncorrected.sram", "4"),
+        ("nvml.0.ecc.mode", "1"),
+        ("nvml.0.fabric.state", "2"),
+        ("nvml.0.fabric.degraded", "0"),
+        ("nvml.0.recovery", "1"),
+        ("nvml.0.nvlink.down", "0"),
+        ("nvml.0.nvlink.errors", "7:crc=5"),
+        ("nvml.0.nvlink.speed", "26562000000"),
+        ("nvml.0.power.limit.usual", "700"),
+        ("nvml.0.processes", "2"),
+        ("nvml.0.board", "000-00000-0000-000"),
+        ("nvml.1.power.limit.usual", "Absent"),
+        ("nvml.1.recovery", "Absent"),
+        ("nvml.1.retired.double", "Absent"),
+        ("nvml.1.sram.unique", "Absent"),
+        ("nvml.1.power", "Failed(\"nvmlDeviceGetPowerUsage: GPU is lost\")"),
+        ("nvml.1.temperature", "58"),
+    ] {
+        assert_eq!(rest.fact(key), value, "{key}");
+    }
+    let told = |start: &str| rest.facts.iter().any(|(key, _)| key.starts_with(start));
+    assert!(!told("nvml.1.fabric") && !told("nvml.1.sram.exceeded") && !told("nvml.1.spares"));
+    let load = worker(driver.path(), &["run", "kernel-launch", "smoke", "0"]);
+    let line = load.fact("gpu.0.health");
+    for word in ["nvlink.crc=+3", "held.heat=+900", "remap.corrected=+0", "pcie.fatal=+0"] {
+        assert!(line.split(' ').any(|found| found == word), "{word}: {line}");
+    }
+    assert!(!line.contains("held.brake"), "{line}");
+    // Of three processes one is the worker itself.
+    assert!(load.fact("gpu.0.company").starts_with("1 ") && load.fact("gpu.0.company").contains(", 1 "));
+    let load = worker(driver.path(), &["run", "kernel-launch", "smoke", "1"]);
+    assert!(load.facts.iter().all(|(key, _)| key != "gpu.1.company"), "{:?}", load.facts);
+}
+
+#[test]
 fn a_management_library_that_does_not_work_fails_with_its_words() {
     let driver = Driver::new("nvml 18\n");
     let Outcome::Failed(why) = worker(driver.path(), &["health"]).outcome else { panic!() };

@@ -1,5 +1,6 @@
 //! What a person may ask on the command line, and what is printed for it.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -135,7 +136,7 @@ fn measure(name: &str, profile: Profile, scratch: Option<&std::path::Path>, stop
     let show = io::stderr().is_terminal();
     let (mut series, mut facts) = (Vec::new(), Vec::new());
     let mut ended = None;
-    let how = How { profile, scratch, stop: stop.flag() };
+    let how = How { profile, scratch, stop: stop.flag(), steps: &BTreeMap::new() };
     passes::benchmarks(&[name.to_owned()], how, &mut |frame| match frame {
         Frame::Series(one) => series.push(one),
         Frame::Facts(more) => facts.extend(more.facts),

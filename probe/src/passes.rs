@@ -3,12 +3,13 @@
 //! A neighbour on the same hardware disturbs for tenths of a second to seconds. Values taken side by side share its
 //! mood; taken in passes over all benchmarks they see several of them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use muster_wire::Unit;
 use muster_wire::{
-    BUSY, Datum, FOREIGN_CPU, Fact, Facts, Finished, Frame, Outcome, Profile, Progress, Reading, Series,
+    BUSY, Datum, FOREIGN_CPU, Fact, Facts, Finished, Frame, Outcome, Profile, Progress, Reading, Series, Steps,
 };
 
 use crate::collect::Root;
@@ -23,6 +24,8 @@ pub(crate) struct How<'a> {
     pub(crate) scratch: Option<&'a Path>,
     /// Set from outside: end at the next step.
     pub(crate) stop: &'a AtomicBool,
+    /// Steps of benchmarks that are not to take those of the profile.
+    pub(crate) steps: &'a BTreeMap<String, Steps>,
 }
 
 /// Runs the benchmarks called `names`; each says its series, how busy others were, and how it ended.
@@ -111,7 +114,7 @@ mod tests {
     fn run(names: &[&str], stop: bool) -> Vec<Frame> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut frames = Vec::new();
-        let how = How { profile: Profile::Smoke, scratch: None, stop: &AtomicBool::new(stop) };
+        let how = How { profile: Profile::Smoke, scratch: None, stop: &AtomicBool::new(stop), steps: &BTreeMap::new() };
         benchmarks(&names, how, &mut |frame| frames.push(frame));
         frames
     }

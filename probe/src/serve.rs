@@ -3,6 +3,7 @@
 //! One thread reads requests, one writes frames, one keeps watch (signs of life, signals, silence); the main
 //! thread works. Whatever ends the conversation goes through [`Stop`], so that there is one way out.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::os::fd::AsFd;
@@ -16,7 +17,7 @@ use std::time::Duration;
 
 use muster_wire::{
     CollectiveOrder, Decoder, Finished, Frame, Hello, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
-    Request,
+    Request, Steps,
 };
 
 use crate::collect::{LOAD, Root};
@@ -56,6 +57,7 @@ struct Run {
     benchmarks: Vec<String>,
     profile: Profile,
     scratch: Option<PathBuf>,
+    steps: BTreeMap<String, Steps>,
 }
 
 #[derive(Clone)]
@@ -188,10 +190,10 @@ impl Session {
             Request::Run { .. } if self.working.swap(true, Ordering::AcqRel) => {
                 self.out.log(Level::Warn, "a second Run is ignored: one probe does one run", &self.stop);
             }
-            Request::Run { collectors, benchmarks, profile, scratch } => {
+            Request::Run { collectors, benchmarks, profile, scratch, steps } => {
                 let scratch = scratch.map(PathBuf::from);
                 // The main thread ends only with the process.
-                let _ = jobs.send(Job::Run(Run { collectors, benchmarks, profile, scratch }));
+                let _ = jobs.send(Job::Run(Run { collectors, benchmarks, profile, scratch, steps }));
             }
             Request::Pair(order) => {
                 let _ = jobs.send(Job::Pair(Box::new(order)));
@@ -252,7 +254,8 @@ impl Session {
         if !job.benchmarks.is_empty() && !looked && !self.stop.asked() {
             work::check_busy(&root, &mut say);
         }
-        let how = How { profile: job.profile, scratch: job.scratch.as_deref(), stop: self.stop.flag() };
+        let Run { profile, scratch, steps, .. } = job;
+        let how = How { profile: *profile, scratch: scratch.as_deref(), stop: self.stop.flag(), steps };
         passes::benchmarks(&job.benchmarks, how, &mut say);
     }
 

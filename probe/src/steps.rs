@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use muster_wire::{Outcome, Profile};
+use muster_wire::{Outcome, Profile, Steps};
 
 /// Why a benchmark ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +61,8 @@ pub(crate) struct Plan {
     window: usize,
     tolerance: f64,
     most_warmup: usize,
+    /// Left out after it was steady.
+    more_warmup: usize,
     /// Past this time a metric ends with the values it has, at least [`ENOUGH`].
     patience: Duration,
 }
@@ -104,7 +106,14 @@ impl Plan {
 
     /// For steps that are as long as they are: `values` of them, fewer on a node that would need more than `patience`.
     pub(crate) const fn of_steps(values: usize, patience: Duration) -> Self {
-        Self { step: Duration::ZERO, values, window: 2, tolerance: 0.05, most_warmup: 4, patience }
+        Self { step: Duration::ZERO, values, window: 2, tolerance: 0.05, most_warmup: 4, more_warmup: 0, patience }
+    }
+
+    /// The same steps, as many as `steps` says.
+    pub(crate) fn of(self, profile: Profile, steps: Option<Steps>) -> Self {
+        let Some(Steps { warmup, measured }) = steps else { return self };
+        let values = (measured as usize).div_ceil(passes(profile)).max(ENOUGH);
+        Self { values, more_warmup: warmup as usize, ..self }
     }
 
     fn within(budget: Duration, values: usize, metrics: usize, smoke: bool) -> Self {
@@ -112,7 +121,7 @@ impl Plan {
         let expected = metrics.max(1) * (values + window + 1);
         let step = budget.div_f64(expected as f64);
         let patience = (budget * 6 / metrics.max(1) as u32).max(Duration::from_secs(4));
-        Self { step, values, window, tolerance, most_warmup, patience }
+        Self { step, values, window, tolerance, most_warmup, more_warmup: 0, patience }
     }
 
     /// Runs `step`, which gives one value each of one or more metrics, until the running median of their geometric
@@ -135,6 +144,9 @@ impl Plan {
         let begun = Instant::now();
         let late = |share| begun.elapsed() > self.patience / share;
         while dropped.len() < self.most_warmup && !self.steady(&dropped) && !late(4) {
+            dropped.push(geometric_mean(&next()?));
+        }
+        for _ in 0..self.more_warmup {
             dropped.push(geometric_mean(&next()?));
         }
         let mut series: Vec<Vec<f64>> = Vec::new();
@@ -217,6 +229,17 @@ mod tests {
         let taken = take(|n| 1.5f64.powi(n as i32), Profile::Smoke).unwrap();
         assert_eq!(taken.warmup, 5);
         assert_eq!(taken.values.len(), PER_PASS);
+    }
+
+    #[test]
+    fn tuned_steps_replace_those_of_the_profile_and_keep_their_length() {
+        let whole = Plan::new(Profile::Full, Duration::from_secs(1), 1);
+        let tuned = whole.of(Profile::Full, Some(Steps { warmup: 7, measured: 40 }));
+        assert_eq!(tuned.step, whole.step);
+        let take =
+            |plan: Plan| plan.take(&AtomicBool::new(false), &mut || Ok(vec![1.0]), &mut |_, _| {}).unwrap().remove(0);
+        let (fixed, taken) = (take(whole), take(tuned));
+        assert_eq!((taken.warmup, taken.values.len()), (fixed.warmup + 7, 40));
     }
 
     #[test]

@@ -39,7 +39,8 @@ pub(crate) fn collected(name: &str) -> String {
 /// Runs one pass of the benchmark called `name`, its progress thinned. Never panics.
 pub(crate) fn benchmark(name: &str, how: How<'_>, say: &mut dyn FnMut(Frame)) -> Finished {
     let begin = Instant::now();
-    let How { profile, scratch, stop } = how;
+    let How { profile, scratch, stop, steps } = how;
+    let steps = steps.get(name).copied();
     let mut last: Option<Instant> = None;
     let mut thinned = |frame: Frame| {
         if matches!(frame, Frame::Progress(_)) {
@@ -50,7 +51,7 @@ pub(crate) fn benchmark(name: &str, how: How<'_>, say: &mut dyn FnMut(Frame)) ->
         }
         say(frame);
     };
-    let ended = fault::caught(|| bench::run(name, &mut Context { profile, scratch, stop, emit: &mut thinned }));
+    let ended = fault::caught(|| bench::run(name, &mut Context { profile, scratch, stop, steps, emit: &mut thinned }));
     let outcome = match (ended, fault::take()) {
         (Err(why), _) => Outcome::Failed(why),
         (Ok(Outcome::Failed(why)), Some(panic)) => Outcome::Failed(clean(&format!("{why}: {panic}"), TEXT_BYTES)),
@@ -99,6 +100,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use std::collections::BTreeMap;
 
     fn fact(reading: Reading<Datum>) -> Fact {
         Fact { key: "k".into(), reading, unit: None }
@@ -113,7 +115,12 @@ mod tests {
 
     #[test]
     fn names_this_probe_does_not_know_are_not_run() {
-        let how = How { profile: muster_wire::Profile::Smoke, scratch: None, stop: &AtomicBool::new(false) };
+        let how = How {
+            profile: muster_wire::Profile::Smoke,
+            scratch: None,
+            stop: &AtomicBool::new(false),
+            steps: &BTreeMap::new(),
+        };
         let mut frames = Vec::new();
         let looked = collector("aura", &Root::system(), &mut |f| frames.push(f));
         let measured = benchmark("aura", how, &mut |f| frames.push(f));

@@ -1,6 +1,7 @@
 //! The probe as a console meets it: a child process with frames on its pipes.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -8,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use muster_wire::{Bye, Decoder, Frame, MAGIC, Outcome, PROTOCOL, Profile, Request, encode_request};
+use muster_wire::{Bye, Decoder, Frame, MAGIC, Outcome, PROTOCOL, Profile, Request, Steps, encode_request};
 
 /// Long enough for any machine; reached only when the probe hangs.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -56,7 +57,7 @@ impl Probe {
         self.send(&MAGIC);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let (collectors, benchmarks) = (names(collectors), names(benchmarks));
-        self.ask(&Request::Run { collectors, benchmarks, profile, scratch: None });
+        self.ask(&Request::Run { collectors, benchmarks, profile, scratch: None, steps: BTreeMap::new() });
     }
 
     /// Frames up to and with the first for which `last` holds.
@@ -113,6 +114,23 @@ fn outcomes(frames: &[Frame]) -> Vec<(&str, &Outcome)> {
         .iter()
         .filter_map(|frame| if let Frame::Finished(f) = frame { Some((f.name.as_str(), &f.outcome)) } else { None })
         .collect()
+}
+
+#[test]
+fn a_benchmark_takes_the_steps_that_it_is_told_to_take() {
+    let mut probe = Probe::start();
+    probe.send(&MAGIC);
+    probe.ask(&Request::Run {
+        collectors: Vec::new(),
+        benchmarks: vec!["cpu-dispatch".to_owned()],
+        profile: Profile::Quick,
+        scratch: None,
+        steps: BTreeMap::from([("cpu-dispatch".to_owned(), Steps { warmup: 3, measured: 10 })]),
+    });
+    let (frames, _) = probe.bye();
+    let series = frames.iter().filter_map(|f| if let Frame::Series(s) = f { Some(s) } else { None });
+    let taken: Vec<(usize, u32)> = series.map(|s| (s.values.len(), s.warmup)).collect();
+    assert!(!taken.is_empty() && taken.iter().all(|(values, warmup)| *values == 10 && *warmup > 3), "{taken:?}");
 }
 
 #[test]
@@ -251,7 +269,13 @@ fn a_console_that_does_not_read_cannot_hold_the_probe() {
         .unwrap();
     let mut requests = MAGIC.to_vec();
     let collectors = vec!["identity".to_owned(); 1000];
-    let run = Request::Run { collectors, benchmarks: Vec::new(), profile: Profile::Smoke, scratch: None };
+    let run = Request::Run {
+        collectors,
+        benchmarks: Vec::new(),
+        profile: Profile::Smoke,
+        scratch: None,
+        steps: BTreeMap::new(),
+    };
     requests.extend(encode_request(&run).unwrap());
     let mut input = child.stdin.take().unwrap();
     input.write_all(&requests).unwrap();

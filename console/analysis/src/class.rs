@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use muster_wire::MetricId;
+
 use crate::{Evidence, Grain, NodeVerdict, Offset, State, Status};
 
 /// `ln 1.3`: cost over the peers' that counts as slow; node offsets on shared machines reach 15 %.
@@ -52,6 +54,16 @@ pub(crate) fn is_tail(name: &str) -> bool {
     let digits =
         |rest: &str| is_digits(rest) || rest.split_once('.').is_some_and(|(a, b)| is_digits(a) && is_digits(b));
     last.and_then(|last| last.strip_prefix('9')).is_some_and(digits)
+}
+
+/// Whether a metric is told and accuses nobody. Power and temperature of a GPU differ with card, slot and air, so that
+/// limits of checks judge them; its clock says how fast it may be only where the work asks for all of it.
+pub(crate) fn is_told(metric: &MetricId) -> bool {
+    match whole(&metric.name) {
+        "power" | "temperature" => true,
+        "clock" => !matches!(metric.benchmark.as_str(), "gpu-burn" | "gemm-flops"),
+        _ => false,
+    }
 }
 
 fn whole(name: &str) -> &str {
@@ -210,6 +222,13 @@ fn binomial_tail(k: usize, n: usize, rate: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sensors_are_told_and_only_the_clock_under_full_load_is_judged() {
+        let told = |benchmark, name| is_told(&MetricId::new(benchmark, name, "own"));
+        assert!(told("gpu-burn", "power:3") && told("gemm-flops", "temperature:0") && told("gpu-copy-bw", "clock:1"));
+        assert!(!told("gpu-burn", "clock:3") && !told("gemm-flops", "clock:0") && !told("gpu-stream", "copy:0"));
+    }
 
     #[test]
     fn parts_of_a_node_are_one_kind_and_tails_are_told() {

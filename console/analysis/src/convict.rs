@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::class::{CORES, Cell, Class, Tally, WITNESSES, is_tail, kind, resource_class, weigh};
+use crate::class::{CORES, Cell, Class, Tally, WITNESSES, is_tail, is_told, kind, resource_class, weigh};
 use crate::{Grain, Learned, NodeVerdict, State, Status};
 
 /// Spreads beyond which the alpha rule needs no second metric, in a large fleet; see [`spreads_alone`].
@@ -116,7 +116,7 @@ fn convicted(classes: &BTreeMap<&str, Class>) -> bool {
 fn undecidable(metrics: &[Learned]) -> bool {
     let mut kinds: BTreeMap<(&str, String), (usize, usize)> = BTreeMap::new();
     for criterion in metrics.iter().map(|learned| &learned.criterion).filter(|c| c.n >= QUORUM) {
-        if is_tail(&criterion.metric.name) {
+        if is_tail(&criterion.metric.name) || is_told(&criterion.metric) {
             continue;
         }
         let (undecided, all) = kinds.entry((&criterion.metric.benchmark, kind(&criterion.metric.name))).or_default();

@@ -4,6 +4,7 @@ use muster_wire::{Direction, MetricId, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm2::{Found, search};
+use crate::class::is_told;
 use crate::distance::one_sided;
 use crate::medoid::better;
 use crate::spread::{Offset, against_peers, log_cost, log_mean_cost};
@@ -86,7 +87,8 @@ fn verdicts(
 ) -> Learned {
     let peers = near.len().saturating_sub(1);
     // One or two peers say nothing about how far is far.
-    let mut near = near.into_iter().map(|e| (peers + 1 >= params.quorum).then_some(e));
+    let judged = peers + 1 >= params.quorum && !is_told(&criterion.metric);
+    let mut near = near.into_iter().map(|e| judged.then_some(e));
     let mut learned = Learned { criterion, verdicts: Vec::new(), evidence: Vec::new() };
     for (node, observed) in nodes {
         let criterion = &learned.criterion;

@@ -3,6 +3,7 @@
 use muster_wire::{Direction, MetricId};
 use serde::{Deserialize, Serialize};
 
+use crate::class::is_told;
 use crate::distance::one_sided;
 use crate::{BadSample, Criterion, Grain, Params, Sample, Status};
 
@@ -160,6 +161,10 @@ pub(crate) fn judge_with(
             return verdict(state, None, value, format!("{node}: {} {why}", criterion.metric.path()));
         }
     };
+    if is_told(&criterion.metric) {
+        let why = format!("{node}: {} is told, and judged by checks alone", criterion.metric.path());
+        return verdict(State::NotApplicable, None, Some(sample.median()), why);
+    }
     let Some(reference) = &criterion.sample else {
         let why = format!("{node}: nothing to compare {} with", criterion.metric.path());
         return verdict(State::Unknown, None, Some(sample.median()), why);

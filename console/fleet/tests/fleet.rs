@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ fn work(node: &Node) -> Work {
         benchmarks: vec!["cpu-stream".into()],
         profile: Profile::Smoke,
         scratch: None,
+        steps: BTreeMap::new(),
     };
     Work { node: node.clone(), request, limit: Duration::from_secs(60) }
 }
@@ -569,6 +571,7 @@ async fn a_real_probe_runs_where_one_is_given() {
             benchmarks: vec!["cpu-dispatch".into()],
             profile: Profile::Smoke,
             scratch: None,
+            steps: BTreeMap::new(),
         };
     }
     let settings = Settings { idle: Duration::from_secs(15), ..settings(&fleet) };

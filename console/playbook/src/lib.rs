@@ -7,10 +7,8 @@ mod parse;
 mod plan;
 mod playbook;
 pub mod report;
-mod resume;
 
 pub use builtin::{builtin, find_builtin};
 pub use error::{PlaybookError, Problem};
-pub use plan::{Phase, Plan, plan};
+pub use plan::{Phase, Plan, collector_work, plan};
 pub use playbook::{PAIRS, Pairs, Playbook, Step};
-pub use resume::{Todo, collector_work, resume};

@@ -7,7 +7,6 @@ use std::time::Duration;
 use muster_analysis::checks::{self, Policy};
 use muster_wire::{BENCHMARKS, Collective, Profile, benchmark};
 
-use crate::resume::collector_work;
 use crate::{PAIRS, Pairs, Playbook, Step, order};
 
 /// Longest one collector may take on a node; it only reads a few files.
@@ -63,12 +62,17 @@ pub struct Phase {
     pub idle: Option<Duration>,
     /// Longest the phase may take on one node.
     pub limit: Duration,
-    /// Whether the step set `limit` itself, rather than its parts.
-    pub own_limit: bool,
     /// Nodes that have failed by the end of this phase leave the later ones.
     pub drop_failed: bool,
     /// Node names, in the order given.
     pub nodes: Vec<String>,
+}
+
+/// Name under which the store keeps a collector's result. Benchmarks keep their own name; the prefix keeps the
+/// `disk` collector and the `disk` benchmark apart.
+#[must_use]
+pub fn collector_work(name: &str) -> String {
+    format!("collect/{name}")
 }
 
 /// Spreads `playbook` over `nodes` (order kept, repeats dropped).
@@ -118,7 +122,6 @@ fn phase(playbook: &Playbook, step: &Step, nodes: &[String], looked: &mut BTreeS
         pairs: step.pairs,
         collectives: step.collective.clone(),
         idle: step.idle,
-        own_limit: step.limit.is_some(),
         collectors,
         benchmarks: step.run.clone(),
         checks: step.check.clone(),
@@ -129,7 +132,7 @@ fn phase(playbook: &Playbook, step: &Step, nodes: &[String], looked: &mut BTreeS
 }
 
 /// Longest these may take on one node: the sum of what each may take.
-pub(crate) fn limit(collectors: &[String], benchmarks: &[String], profile: Profile) -> Duration {
+fn limit(collectors: &[String], benchmarks: &[String], profile: Profile) -> Duration {
     let measured: u64 = benchmarks.iter().filter_map(|name| benchmark(name)).map(|b| limit_s(b, profile)).sum();
     times(COLLECTOR_LIMIT, collectors.len()) + Duration::from_secs(measured)
 }

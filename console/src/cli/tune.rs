@@ -8,12 +8,12 @@ use clap::Args;
 use muster_analysis::Sample;
 use muster_analysis::tune::{Outcome, Settings, Tuned, search};
 use muster_playbook::report::rfc3339;
-use muster_wire::{Direction, MetricId};
+use muster_wire::{Direction, MetricId, Profile, Steps};
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::engine::{self, Profiled};
-use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED, USAGE};
 use crate::{input, out, session};
 
 /// Steps that a series needs before a search makes sense: eight cycles of 64.
@@ -26,10 +26,12 @@ const WARMUP: usize = 72;
 #[command(after_help = "Examples:
   muster tune --from outputs/2026-11-20_10-00-00           step series of every rank of a SuperBench output folder
   muster tune --from steps.csv --lower-is-better '*time*' --store
-  muster tune --run 20261121T143000Z-burn-in-1f2e --json
+  muster tune --run 20261121T143000Z-burn-in-1f2e --store  from now on in runs of that profile
+  muster tune --forget cpu-stream
 
 Per benchmark, the shortest warm-up and measurement that keep the repeatability of the whole series; a loss of more than
-1 % is refused. A tuned setting is kept and shown; probes do not take it yet, their profiles set the steps.")]
+1 % is refused. With --store, later runs of the profile that was searched take what was found; steps of files are those of another
+program, and are kept to be shown.")]
 pub struct Options {
     /// Files of any format that `muster import` reads, with their steps.
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -50,6 +52,9 @@ pub struct Options {
     /// Show what is kept, and search nothing.
     #[arg(long, conflicts_with_all = ["from", "run", "store", "json"])]
     pub show: bool,
+    /// Give a benchmark the steps of its profile back, and search nothing.
+    #[arg(long, value_name = "BENCHMARK", conflicts_with_all = ["from", "run", "store", "json", "show"])]
+    pub forget: Option<String>,
     /// Keep what was found.
     #[arg(long)]
     pub store: bool,
@@ -73,15 +78,8 @@ struct Report {
 struct Benchmark {
     benchmark: String,
     /// Null where the fixed setting stays.
-    setting: Option<Setting>,
+    setting: Option<Steps>,
     metrics: Vec<Metric>,
-}
-
-/// Steps to leave out and to measure.
-#[derive(Clone, Copy, Serialize)]
-struct Setting {
-    warmup: usize,
-    measured: usize,
 }
 
 #[derive(Serialize)]
@@ -104,7 +102,10 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     if options.show {
         return show(config);
     }
-    let traces = if options.from.is_empty() { of_run(options, config)? } else { of_files(options)? };
+    if let Some(benchmark) = &options.forget {
+        return forget(benchmark, config);
+    }
+    let (profile, traces) = if options.from.is_empty() { of_run(options, config)? } else { (None, of_files(options)?) };
     let fixed_warmup = options.warmup.unwrap_or(if options.from.is_empty() { 0 } else { WARMUP });
     let (alpha, tau) = (config.alpha.value, config.tau.value);
     let settings = Settings { alpha, tau, fixed_warmup, max_loss: options.max_loss, ..Settings::default() };
@@ -124,7 +125,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     }
     let benchmarks: Vec<Benchmark> = found.into_iter().map(|(benchmark, metrics)| of(benchmark, metrics)).collect();
     if options.store {
-        keep(&benchmarks, config)?;
+        keep(&benchmarks, profile, config)?;
     }
     let tuned = benchmarks.iter().any(|b| b.setting.is_some());
     let report = Report { schema: "muster.tune", version: 1, benchmarks, skipped };
@@ -138,10 +139,22 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 
 fn show(config: &Config) -> Ended {
     let kept = engine::kept_steps(&*session::read_store(config)?).code(IO)?;
-    let row = |(benchmark, steps): (&String, &Profiled)| {
-        vec![benchmark.clone(), steps.warmup.to_string(), steps.measured.to_string(), rfc3339(steps.at_ms)]
+    let row = |(benchmark, kept): (&String, &Profiled)| {
+        let Profiled { steps, profile, at_ms } = kept;
+        let used = profile.map_or("no run: steps of files".to_owned(), |profile| format!("runs of profile {profile}"));
+        vec![benchmark.clone(), steps.warmup.to_string(), steps.measured.to_string(), rfc3339(*at_ms), used]
     };
-    out::line(&out::table(&["benchmark", "warm-up", "measured", "found"], &kept.iter().map(row).collect::<Vec<_>>()))?;
+    let header = ["benchmark", "warm-up", "measured", "found", "used by"];
+    out::line(&out::table(&header, &kept.iter().map(row).collect::<Vec<_>>()))?;
+    Ok(PASS)
+}
+
+fn forget(benchmark: &str, config: &Config) -> Ended {
+    let mut store = session::write_store(config)?;
+    if !engine::kept_steps(&store).code(IO)?.contains_key(benchmark) {
+        return Err(anyhow!("no steps are kept for '{benchmark}'; see `muster tune --show`")).code(USAGE);
+    }
+    engine::keep_steps(&mut store, benchmark, None).code(IO)?;
     Ok(PASS)
 }
 
@@ -152,17 +165,17 @@ fn of(benchmark: String, metrics: Vec<Metric>) -> Benchmark {
     let setting = tuned.filter(|all| !all.is_empty()).map(|all| {
         let warmup = all.iter().map(|t| t.warmup).max().unwrap_or(0);
         let end = all.iter().map(|t| t.warmup + t.measured).max().unwrap_or(0);
-        Setting { warmup, measured: end - warmup }
+        Steps { warmup: warmup as u32, measured: (end - warmup) as u32 }
     });
     Benchmark { benchmark, setting, metrics }
 }
 
-fn keep(benchmarks: &[Benchmark], config: &Config) -> Result<(), Problem> {
+fn keep(benchmarks: &[Benchmark], profile: Option<Profile>, config: &Config) -> Result<(), Problem> {
     let mut store = session::write_store(config)?;
     for b in benchmarks {
-        let Some(Setting { warmup, measured }) = b.setting else { continue };
-        let profiled = Profiled { warmup, measured, at_ms: engine::now_ms() };
-        engine::keep_steps(&mut store, &b.benchmark, &profiled).code(IO)?;
+        let Some(steps) = b.setting else { continue };
+        let profiled = Profiled { steps, profile, at_ms: engine::now_ms() };
+        engine::keep_steps(&mut store, &b.benchmark, Some(&profiled)).code(IO)?;
     }
     Ok(())
 }
@@ -188,7 +201,7 @@ fn text(report: &Report, stored: bool) -> Result<(), Problem> {
     let header = ["metric", "nodes", "warm-up", "measured", "period", "saving", "loss", ""];
     out::line(&out::table(&header, &rows))?;
     for b in &report.benchmarks {
-        if let Some(Setting { warmup, measured }) = b.setting {
+        if let Some(Steps { warmup, measured }) = b.setting {
             let kept = if stored { "; kept" } else { "; --store keeps it" };
             out::line(&format!("{}: {warmup} + {measured} steps{kept}", b.benchmark))?;
         }
@@ -207,7 +220,8 @@ fn of_files(options: &Options) -> Result<Vec<Traces>, Problem> {
     Ok(fleet.metrics.iter().map(traces).collect())
 }
 
-fn of_run(options: &Options, config: &Config) -> Result<Vec<Traces>, Problem> {
+/// The series of a run, and with which profile they were taken.
+fn of_run(options: &Options, config: &Config) -> Result<(Option<Profile>, Vec<Traces>), Problem> {
     let store = session::read_store(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let mut found: BTreeMap<MetricId, Traces> = BTreeMap::new();
@@ -221,5 +235,5 @@ fn of_run(options: &Options, config: &Config) -> Result<Vec<Traces>, Problem> {
             }
         }
     }
-    Ok(found.into_values().collect())
+    Ok((Some(run.profile), found.into_values().collect()))
 }

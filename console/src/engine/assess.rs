@@ -84,7 +84,7 @@ fn learned(run: &Run, latest: &Latest<'_>, (judging, groups): (&Judging, &[Strin
             (own, rest) = rest.split_at(rest.partition_point(|(of, _)| *of <= at));
             let values: Vec<f64> = own.iter().flat_map(|(_, series)| &series.values).copied().collect();
             let record = latest.get(&(node.as_str(), metric.benchmark.as_str())).copied();
-            let Some(observed) = observation(record, &values) else { continue };
+            let Some(observed) = observation(record, metric, &values) else { continue };
             by_group.entry(group).or_default().push((node.clone(), observed));
         }
         for (group, observed) in by_group {
@@ -138,20 +138,20 @@ pub fn observations(run: &Run, records: &[Record], metric: &MetricId) -> Vec<(St
     let of_node = |node: &String| {
         let record = latest.get(&(node.as_str(), metric.benchmark.as_str())).copied();
         let values = record.map(|record| record.values_of(metric)).unwrap_or_default();
-        Some((node.clone(), observation(record, &values)?))
+        Some((node.clone(), observation(record, metric, &values)?))
     };
     run.nodes.iter().filter_map(of_node).collect()
 }
 
 /// What a node has for a metric, from the record of its benchmark and the values there; nothing where another engine
 /// measured it or it cannot apply.
-fn observation(record: Option<&Record>, values: &[f64]) -> Option<Observation> {
+fn observation(record: Option<&Record>, metric: &MetricId, values: &[f64]) -> Option<Observation> {
     let Some(record) = record else {
         return Some(Observation::Missing("it did not get that far".into()));
     };
     if !values.is_empty() {
         let observed = Observation::from_values(values);
-        return Some(match company(record) {
+        return Some(match company(record).or_else(|| gpu_company(record, metric)) {
             Some(why) => observed.disturbed(&why),
             None => observed,
         });
@@ -176,6 +176,15 @@ pub fn company(record: &Record) -> Option<String> {
         _ => String::new(),
     };
     Some(format!("others used {:.0} % of its CPUs meanwhile{name}", share * 100.0))
+}
+
+/// Who else computed on the GPU that a metric is of.
+fn gpu_company(record: &Record, metric: &MetricId) -> Option<String> {
+    let key = format!("gpu.{}.company", metric.name.rsplit_once(':')?.1);
+    match record.facts.iter().find(|fact| fact.key == key)?.reading.value()? {
+        Datum::Text(who) => Some(format!("others computed on this GPU meanwhile ({})", clean(who, 96))),
+        _ => None,
+    }
 }
 
 /// Work that failed on at least half of the nodes that tried: then the work is suspect, not the nodes.
@@ -204,6 +213,7 @@ fn finding(
         troubles.extend(gpu_parts(node, record));
     }
     troubles.extend(disturbance(node, latest));
+    troubles.extend(of_node(latest, node).find_map(|record| gpu_disturbance(node, record)));
     let Some(mut judged) = judged else {
         return NodeFindings { node: node.to_owned(), troubles, ..NodeFindings::default() };
     };
@@ -239,6 +249,16 @@ fn disturbance(node: &str, latest: &Latest<'_>) -> Option<(State, String)> {
     let (what, verb) =
         if busy.len() == 1 { ((*first).to_owned(), "is") } else { (format!("{} benchmarks", busy.len()), "are") };
     Some((State::Unknown, format!("{node}: {what} {verb} not judged, {why}: measure again")))
+}
+
+/// One sentence for the first benchmark during which others computed on GPUs.
+fn gpu_disturbance(node: &str, record: &Record) -> Option<(State, String)> {
+    let gpu = |key: &str| key.strip_prefix("gpu.")?.strip_suffix(".company")?.parse::<u32>().ok();
+    let gpus: Vec<String> = record.facts.iter().filter_map(|fact| gpu(&fact.key)).map(|n| n.to_string()).collect();
+    let (verb, work) = (if gpus.len() == 1 { "is" } else { "are" }, &record.work);
+    let why =
+        format!("{node}: GPU {} {verb} not judged by {work}, others computed there: measure again", gpus.join(", "));
+    (!gpus.is_empty()).then_some((State::Unknown, why))
 }
 
 pub(super) fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
@@ -327,6 +347,19 @@ mod tests {
         assert_eq!(*state, State::Unknown);
         assert!(why.starts_with("n6: cpu-gemm is not judged, others used 50 % of its CPUs"), "{why}");
         assert!(why.contains("'train") && !why.contains('\u{1b}'), "{why}");
+    }
+
+    #[test]
+    fn a_gpu_that_others_compute_on_is_not_judged_and_the_others_of_its_node_are() {
+        let mut shared = record("n1", 100.0, 0.0);
+        let who = Datum::Text("77 train\u{1b}[2J".into());
+        shared.facts.push(Fact { key: "gpu.3.company".into(), reading: Reading::Value(who), unit: None });
+        let observed = |name: &str| observation(Some(&shared), &MetricId::new("gpu-stream", name, "own"), &[1.0; 32]);
+        let Some(Observation::Disturbed(_, why)) = observed("copy:3") else { panic!() };
+        assert_eq!(why, "others computed on this GPU meanwhile (77 train)");
+        assert!(matches!(observed("copy:4"), Some(Observation::Sample(_))));
+        let (_, why) = gpu_disturbance("n1", &shared).unwrap();
+        assert_eq!(why, "n1: GPU 3 is not judged by cpu-gemm, others computed there: measure again");
     }
 
     /// Nodes of a training, each with the words of its digest facts.

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::gather::Gather;
 use super::network::{self, Fabric};
 use super::observe::{Observer, Update};
+use super::steps::steps_of;
 use super::{Judging, assess, company, health, report};
 
 /// Name of the record that says how a node's link ended.
@@ -212,8 +213,7 @@ fn doubted(scan: &Scan, phases: &[Phase], records: &[Record], seen: &Seen) -> Ve
             let Some(failing) = accused.get(&node.name) else { continue };
             let benchmarks: Vec<String> = phase.benchmarks.iter().filter(|b| failing.contains(*b)).cloned().collect();
             if !benchmarks.is_empty() {
-                let request =
-                    Request::Run { collectors: Vec::new(), benchmarks, profile: phase.profile, scratch: None };
+                let request = request(scan, phase, Vec::new(), benchmarks);
                 works.push(Work { node: node.clone(), request, limit: phase.limit });
             }
         }
@@ -282,10 +282,15 @@ fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
         if let Some(idle) = phase.idle.filter(|_| !benchmarks.is_empty()) {
             collectors.push(format!("{IDLE}{}", idle.as_secs()));
         }
-        let request = Request::Run { collectors, benchmarks, profile: phase.profile, scratch: None };
+        let request = request(scan, phase, collectors, benchmarks);
         works.push(Work { node: node.clone(), request, limit: phase.limit });
     }
     works
+}
+
+fn request(scan: &Scan, phase: &Phase, collectors: Vec<String>, benchmarks: Vec<String>) -> Request {
+    let steps = steps_of(&scan.judging.terms.steps, phase.profile, &benchmarks);
+    Request::Run { collectors, benchmarks, profile: phase.profile, scratch: None, steps }
 }
 
 fn work_count(work: &Work) -> usize {

@@ -11,6 +11,7 @@ use muster_store::{Run, Store};
 use muster_wire::{MetricId, Profile};
 use serde::{Deserialize, Serialize};
 
+use super::steps::{Profiled, kept_steps};
 use super::versions::{TERMS, Version, frozen};
 
 /// What is written down.
@@ -24,6 +25,9 @@ pub struct Terms {
     /// Identities of the frozen criteria.
     #[serde(default)]
     pub frozen: Vec<String>,
+    /// Tuned steps that were in force, so that a run that is taken up goes on with them.
+    #[serde(default)]
+    pub steps: BTreeMap<String, Profiled>,
 }
 
 /// Terms with their criteria at hand.
@@ -55,7 +59,7 @@ impl Judging {
     /// When the store cannot be read, or a frozen criterion is not in it.
     pub fn now(store: &dyn Store, params: Params, groups: BTreeMap<String, String>) -> Result<Self> {
         let frozen = frozen(store)?.into_values().collect();
-        Self::by(store, Terms { params, groups, frozen })
+        Self::by(store, Terms { params, groups, frozen, steps: kept_steps(store)? })
     }
 
     /// By `terms`.

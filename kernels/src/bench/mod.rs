@@ -12,12 +12,12 @@ mod pages;
 mod run;
 mod stream;
 
-use muster_wire::{Frame, Profile};
+use muster_wire::{Frame, Profile, Unit};
 
 use crate::driver::{Gpu, Trouble};
 use crate::health::Watch;
 use node::Node;
-use run::Run;
+use run::{Metric, Run};
 
 /// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
 ///
@@ -41,7 +41,7 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
     let watch = Watch::start(&gpu.uuid);
     let done = body(&mut run);
     if let Some(watch) = watch {
-        run.fact("health", watch.end());
+        watched(&mut run, watch);
     }
     done
 }
@@ -61,4 +61,26 @@ pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(F
 
 fn unknown(name: &str) -> Trouble {
     Trouble::NotRun(format!("this worker has no benchmark called '{name}'"))
+}
+
+/// Sends what was seen of the GPU meanwhile.
+fn watched(run: &mut Run<'_>, watch: Watch) {
+    let Some(seen) = watch.end() else {
+        return run.fact("health", "silent: the management library did not answer".to_owned());
+    };
+    run.fact("health", seen.line());
+    if let Some(company) = seen.company() {
+        run.fact("company", company);
+    }
+    // Which of these accuse is for the console to say.
+    let metrics = [
+        Metric::cost("temperature", Unit::Celsius),
+        Metric::cost("power", Unit::Watts),
+        Metric::rate("clock", Unit::Hertz),
+    ];
+    for (metric, values) in metrics.into_iter().zip(seen.series()) {
+        if let Some(values) = values {
+            run.series(metric, values, 0);
+        }
+    }
 }

@@ -36,7 +36,7 @@ impl<'a> Node<'a> {
         let done = body(&mut self);
         for (index, watch) in watches.into_iter().enumerate() {
             if let Some(watch) = watch {
-                self.of(index).fact("health", watch.end());
+                super::watched(&mut self.of(index), watch);
             }
         }
         done?;

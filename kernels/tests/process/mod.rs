@@ -50,7 +50,13 @@ impl Said {
 
 pub fn worker(folder: PathBuf, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-gpu"));
-    let output = command.args(arguments).env("LD_LIBRARY_PATH", folder).stderr(Stdio::inherit()).output().unwrap();
+    let output = command
+        .args(arguments)
+        .env("MUSTER_LIBRARIES", folder.join("wheels"))
+        .env("LD_LIBRARY_PATH", folder)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
     let mut decoder = Decoder::new();
     decoder.push(&output.stdout);
     let mut said = Said { outcome: Outcome::NotRun("no end".into()), series: BTreeMap::new(), facts: Vec::new() };

@@ -13,7 +13,7 @@ use muster_wire::{Datum, Direction, Fact, Facts, Level, Reading, Unit};
 use super::context::{Context, Metric};
 use super::kernel::{Isa, N, Number, Product};
 use crate::pin::{Place, Worker, with_team};
-use crate::steps::{Halt, Plan, Taken, monotonic_ns};
+use crate::steps::{Halt, Taken, monotonic_ns};
 use crate::topology;
 
 pub(crate) const NAME: &str = "cpu-burn";
@@ -84,7 +84,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
 fn burn(context: &mut Context<'_>, cores: &[(usize, Place)], tamper: Tamper) -> Result<(), Halt> {
     let isa = Isa::best();
     let seen: Vec<Mutex<Vec<Digests>>> = cores.iter().map(|_| Mutex::default()).collect();
-    let plan = Plan::new(context.profile, SMOKE, 1);
+    let plan = context.plan(SMOKE, 1);
     let started_ns = monotonic_ns();
     let before: Vec<_> = cores.iter().map(|(core, _)| topology::throttled(*core)).collect();
     let rate = |name: String| Metric::rate(NAME, name, Unit::FlopPerSec);
@@ -217,7 +217,7 @@ mod tests {
             }
         };
         let stop = AtomicBool::new(false);
-        let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, emit: &mut emit };
+        let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, steps: None, emit: &mut emit };
         let ended = burn(&mut context, &cores, tamper);
         (ended, series)
     }

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Unit};
+use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Steps, Unit};
 
 use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream, train};
 use crate::gpu;
@@ -19,6 +20,8 @@ pub(crate) struct Context<'a> {
     pub(crate) scratch: Option<&'a Path>,
     /// Set from outside: end at the next step.
     pub(crate) stop: &'a AtomicBool,
+    /// Steps that replace those of the profile.
+    pub(crate) steps: Option<Steps>,
     /// Takes `Series`, `Progress` and `Log` frames, between steps.
     pub(crate) emit: &'a mut dyn FnMut(Frame),
 }
@@ -52,6 +55,16 @@ impl Metric {
 }
 
 impl Context<'_> {
+    /// Length and number of steps, where `metrics` share the time of the benchmark (see [`Plan::new`]).
+    pub(super) fn plan(&self, smoke: Duration, metrics: usize) -> Plan {
+        Plan::new(self.profile, smoke, metrics).of(self.profile, self.steps)
+    }
+
+    /// The same where they take turns (see [`Plan::in_turns`]).
+    pub(super) fn turns(&self, smoke: Duration, metrics: usize) -> Plan {
+        Plan::in_turns(self.profile, smoke, metrics).of(self.profile, self.steps)
+    }
+
     /// Takes warm-up and steps of one metric, with progress, and emits its series. `share` is the part of the
     /// benchmark that is done when this metric starts and ends.
     pub(super) fn measure(
@@ -159,6 +172,7 @@ mod tests {
                 profile: Profile::Smoke,
                 scratch: Some(dir.path()),
                 stop: &AtomicBool::new(stop),
+                steps: None,
                 emit: &mut |frame| frames.push(frame),
             },
         );

@@ -13,7 +13,7 @@ use super::kernel::{Isa, N, Number, Product};
 use super::latency::{HOPS, hop, link};
 use super::region::Region;
 use crate::pin::{Place, Worker, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 use crate::topology::{self, NumaNode};
 
 pub(crate) const NAME: &str = "cpu-core";
@@ -110,7 +110,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
             [speed, Metric::latency(NAME, format!("latency:core{cpu}")).by(pages)]
         })
         .collect();
-    let plan = Plan::in_turns(context.profile, SMOKE, metrics.len());
+    let plan = context.turns(SMOKE, metrics.len());
     with_team(&places, &make, |team| {
         let alone = |core: usize, job| Ok(team.rates(core..core + 1, job, plan.step)?.into_iter().sum::<f64>());
         let mut turn = || {
@@ -183,7 +183,8 @@ mod tests {
                 }
             };
             let stop = AtomicBool::new(false);
-            let ended = run(&mut Context { profile: Profile::Smoke, scratch: None, stop: &stop, emit: &mut emit });
+            let ended =
+                run(&mut Context { profile: Profile::Smoke, scratch: None, stop: &stop, steps: None, emit: &mut emit });
             over.store(true, Relaxed);
             ended.unwrap();
         });

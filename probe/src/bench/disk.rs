@@ -19,7 +19,7 @@ use super::latencies::Latencies;
 use super::queue::{Kind, Queue};
 use super::scratch::Scratch;
 use crate::pin::{Place, Worker, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "disk";
 const SMOKE: Duration = Duration::from_millis(500);
@@ -168,7 +168,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         context.log(Level::Warn, text);
     }
     let kind = best(&scratch)?;
-    let plan = Plan::new(context.profile, SMOKE, rows.len());
+    let plan = context.plan(SMOKE, rows.len());
     for (at, row) in rows.iter().enumerate() {
         // One request at a time needs no queue: the plain call is the shorter way.
         let kind = kind.filter(|_| row.access.depth > 1);

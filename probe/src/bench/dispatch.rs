@@ -11,7 +11,7 @@ use rustix::thread::{Pid, futex, gettid};
 
 use super::context::{Context, Metric, share};
 use crate::pin::{Place, Worker, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "cpu-dispatch";
 const SMOKE: Duration = Duration::from_millis(350);
@@ -144,7 +144,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
             (Place::this_core(), Place::this_core(), &NAMES[..WAKE])
         }
     };
-    let plan = Plan::new(context.profile, SMOKE, names.len());
+    let plan = context.plan(SMOKE, names.len());
     let make = |place: &Place| Ok(Kernel { here: place.clone(), other: other.clone(), partner: None });
     with_team(&[here], &make, |team| {
         for (job, name) in names.iter().enumerate() {

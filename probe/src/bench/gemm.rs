@@ -12,7 +12,7 @@ use muster_wire::{Profile, Unit};
 use super::context::{Context, Metric, share};
 use super::kernel::{Isa, N, Number, Product};
 use crate::pin::{Place, Worker, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "cpu-gemm";
 /// Time in the smoke profile: 72 steps of 11 ms, so that each covers a whole period of a 10 ms CPU quota.
@@ -43,7 +43,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         Profile::Smoke => (vec![Place::this_node()], ["fp32-1t", "fp64-1t"]),
         _ => (Place::every_core(), ["fp32", "fp64"]),
     };
-    let plan = Plan::new(context.profile, SMOKE, 2);
+    let plan = context.plan(SMOKE, 2);
     let isa = Isa::best();
     let make = |_: &Place| Ok(Cores { single: Product::new(isa)?, double: Product::new(isa)? });
     with_team(&places, &make, |team| {

@@ -11,7 +11,7 @@ use muster_wire::{Level, Profile};
 use super::context::{Context, Metric, share};
 use super::kernel::mixed;
 use crate::pin::{Place, Worker, filled, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 use crate::topology::{self, Caches};
 
 pub(crate) const NAME: &str = "cpu-latency";
@@ -98,7 +98,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
             format!("{NAME}: a buffer of {buffer} MiB beside a cache of {llc} MiB: dram is part cache"),
         );
     }
-    let plan = Plan::new(context.profile, SMOKE, NAMES.len());
+    let plan = context.plan(SMOKE, NAMES.len());
     with_team(&[place], &|_| Ok(Levels([const { None }; 4], sizes)), |team| {
         for (job, name) in NAMES.into_iter().enumerate() {
             team.prepare(job)?;

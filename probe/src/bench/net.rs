@@ -14,7 +14,7 @@ use muster_wire::{Profile, Unit};
 
 use super::context::{Context, Metric, share};
 use crate::pin::{Place, Worker, filled, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "net-loopback";
 const SMOKE: Duration = Duration::from_millis(320);
@@ -209,7 +209,7 @@ fn teamed<W: Worker>(
     make: &(dyn Fn(&Place) -> Result<W, Halt> + Sync),
     [throughput, rtt]: [&'static str; 2],
 ) -> Result<(), Halt> {
-    let plan = Plan::new(context.profile, SMOKE, 2);
+    let plan = context.plan(SMOKE, 2);
     with_team(&[place], make, |team| {
         let throughput = Metric::rate(NAME, throughput, Unit::BytesPerSec);
         context.measure(throughput, &plan, share(0, 2), &mut || team.step(0, plan.step))?;

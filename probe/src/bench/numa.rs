@@ -112,7 +112,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         context.log(Level::Info, format!("{NAME}: buffers of {buffer} MiB beside a cache of {llc} MiB: part cache"));
     }
     let loads = readers.first().map_or(Vec::new(), |node| loads(node.cores.len()));
-    let plan = Plan::in_turns(context.profile, SMOKE, 2 * nodes.len() * readers.len() + loads.len());
+    let plan = context.turns(SMOKE, 2 * nodes.len() * readers.len() + loads.len());
     let pairs = nodes.len() * readers.len();
     let mut done = 0;
     for memory in &nodes {

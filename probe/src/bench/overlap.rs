@@ -12,7 +12,7 @@ use super::context::{Context, Metric};
 use super::kernel::{Isa, N, Number, Product};
 use super::net::Alone;
 use crate::pin::{Place, Worker, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "overlap";
 const SMOKE: Duration = Duration::from_millis(700);
@@ -80,7 +80,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         ratio("compute_slowdown", Direction::LowerIsBetter),
         ratio("comm_slowdown", Direction::LowerIsBetter),
     ];
-    let plan = Plan::new(context.profile, SMOKE, 3);
+    let plan = context.plan(SMOKE, 3);
     with_team(&places, &make, |team| {
         let mut round = || {
             let alone = team.rates(0..computing, 0, plan.step)?;

@@ -15,7 +15,7 @@ use super::context::{Context, Metric, share};
 use super::kernel::{Isa, mixed};
 use super::net::{GULP, PATIENCE, connect};
 use crate::pin::{Place, Worker, filled, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "sharding-matmul";
 const SMOKE: Duration = Duration::from_millis(700);
@@ -208,7 +208,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
     let cores = Place::every_core();
     let ranks = if cores.len() >= MOST_RANKS { MOST_RANKS } else { 2 };
     let places: Vec<Place> = cores.iter().cycle().take(ranks).cloned().collect();
-    let plan = Plan::new(context.profile, SMOKE, NAMES.len());
+    let plan = context.plan(SMOKE, NAMES.len());
     let connections = Mutex::new(ring(ranks)?.into_iter().map(Some).collect::<Vec<_>>());
     let make = |place: &Place| {
         let at = places.iter().position(|one| std::ptr::eq(one, place)).unwrap_or(0);

@@ -9,7 +9,7 @@ use muster_wire::{Level, Profile, Unit};
 
 use super::context::{Context, Metric, share};
 use crate::pin::{Place, Worker, filled, with_team};
-use crate::steps::{Halt, Plan};
+use crate::steps::Halt;
 use crate::topology;
 
 pub(crate) const NAME: &str = "cpu-stream";
@@ -107,7 +107,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
 }
 
 fn teamed(context: &mut Context<'_>, places: &[Place], bytes: usize, names: &[&'static str]) -> Result<(), Halt> {
-    let plan = Plan::new(context.profile, SMOKE, names.len());
+    let plan = context.plan(SMOKE, names.len());
     let elements = (bytes / 3 / size_of::<f64>() / places.len()).next_multiple_of(CHUNK);
     with_team(places, &|_| Arrays::new(elements), |team| {
         for (at, name) in names.iter().enumerate() {

@@ -43,7 +43,7 @@ impl Family {
     pub(super) fn run(&self, context: &mut Context<'_>) -> Result<(), Halt> {
         let long = matches!(context.profile, Profile::Standard | Profile::Full);
         let parts = if long { 2 } else { 1 };
-        let plan = Plan::new(context.profile, SMOKE, 1);
+        let plan = context.plan(SMOKE, 1);
         // A value of a nano model is a whole cycle, tens of milliseconds long, where there is time for it.
         let steps = if context.profile == Profile::Smoke { CYCLE / 4 } else { CYCLE };
         self.train(context, self.nano, (&plan, share(0, parts), steps))?;

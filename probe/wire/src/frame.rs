@@ -1,5 +1,7 @@
 //! The frames: what the probe says (`Frame`) and what it is asked (`Request`).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -184,6 +186,15 @@ pub struct Bye {
     pub reason: String,
 }
 
+/// How many steps a benchmark takes, each as long as its profile makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steps {
+    /// To leave out once the benchmark has become steady.
+    pub warmup: u32,
+    /// To measure after them.
+    pub measured: u32,
+}
+
 /// Asked by the console, over the probe's standard input. End of input means the console is gone: the
 /// probe stops its work, removes its files and ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -200,6 +211,9 @@ pub enum Request {
         profile: Profile,
         /// Directory for the disk benchmark's file; the probe chooses when absent.
         scratch: Option<String>,
+        /// Steps of benchmarks that are not to take those of the profile.
+        #[serde(default)]
+        steps: BTreeMap<String, Steps>,
     },
     /// Measure with another node, after the pairs asked for before; ends with [`Paired`]. The probe stays for more until
     /// it is told to stop.

@@ -19,7 +19,7 @@ pub use catalog::{
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
 pub use collective::{COLLECTIVE_BYTES, Collective, CollectiveOrder, ListenOrder, RANKS, Rank, SIZES};
 pub use frame::{
-    Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series,
+    Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series, Steps,
 };
 pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
 pub use reading::{Datum, Reading};

@@ -1,6 +1,8 @@
 //! Which checks there are.
 
-use super::{Check, cpu, disk, gpu, gpu_health, host, infiniband, kernel_log, memory, nic, pcie, process, time};
+use super::{
+    Check, cpu, disk, gpu, gpu_load, gpu_rest, host, infiniband, kernel_log, memory, nic, pcie, process, time,
+};
 
 /// Areas in the order of lists, each with its checks.
 const ALL: &[(&str, &[Check])] = &[
@@ -15,7 +17,8 @@ const ALL: &[(&str, &[Check])] = &[
     ("infiniband", infiniband::CHECKS),
     ("pcie", pcie::CHECKS),
     ("gpu", gpu::CHECKS),
-    ("gpu", gpu_health::CHECKS),
+    ("gpu", gpu_rest::CHECKS),
+    ("gpu", gpu_load::CHECKS),
 ];
 
 /// Names of the areas; each names all its checks.

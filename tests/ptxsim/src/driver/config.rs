@@ -1,7 +1,6 @@
 //! What the simulated node has, from a few lines of text.
 
-use std::collections::BTreeMap;
-
+use super::sensor::Sensor;
 use crate::fault::Faults;
 use crate::link::Link;
 
@@ -34,33 +33,9 @@ pub struct Config {
     pub links: Vec<((usize, usize), Link)>,
     /// Faults, by device.
     pub faults: Vec<(usize, Faults)>,
-    /// Device, sensor of the management library, what it shows, by how much that grows with every look.
-    pub sensors: Vec<(usize, String, u64, u64)>,
+    /// Device, sensor of the management library, and what it shows; nothing where the device lacks it.
+    pub sensors: Vec<(usize, String, Option<Sensor>)>,
 }
-
-/// Sensors of a good device under load: an H200 as its data sheet has it, powers in milliwatts, clocks in MHz.
-const SENSORS: [(&str, u64); 20] = [
-    ("temperature", 58),
-    ("power", 612_000),
-    ("power_limit", 700_000),
-    ("clock", 1980),
-    ("clock_most", 1980),
-    ("clock_memory", 3201),
-    ("throttle", 0),
-    ("ecc_corrected", 0),
-    ("ecc_uncorrected", 0),
-    ("remap_corrected", 0),
-    ("remap_uncorrected", 0),
-    ("remap_pending", 0),
-    ("remap_failed", 0),
-    ("pcie_generation", 5),
-    ("pcie_generation_most", 5),
-    ("pcie_width", 16),
-    ("pcie_width_most", 16),
-    ("replays", 0),
-    ("nvlinks", 18),
-    ("nvlinks_down", 0),
-];
 
 impl Default for Config {
     fn default() -> Self {
@@ -85,8 +60,8 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `link 0 1 slow factor=4`,
-    /// `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91` and `gpu 3 sensor ecc_corrected 0 by 2`.
+    /// `link 0 1 slow factor=4`, `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
+    /// `gpu 3 lacks power` and, with a result of `nvml.h`, `gpu 3 answers power 15`.
     ///
     /// # Errors
     /// With the number of the first line that is not understood.
@@ -121,9 +96,16 @@ impl Config {
             }
             ["nccl", function, code] => self.nccl.push(((*function).to_owned(), number(code)?)),
             ["nvml", n] => self.nvml = number(n)?,
-            ["gpu", index, "sensor", name, value] => self.sense(number(index)?, name, (number(value)?, 0)),
+            ["gpu", index, "sensor", name, value] => {
+                self.sense(number(index)?, name, Some(Sensor { value: number(value)?, ..Sensor::default() }));
+            }
             ["gpu", index, "sensor", name, value, "by", step] => {
-                self.sense(number(index)?, name, (number(value)?, number(step)?));
+                let (value, step) = (number(value)?, number(step)?);
+                self.sense(number(index)?, name, Some(Sensor { value, step, code: 0 }));
+            }
+            ["gpu", index, "lacks", name] => self.sense(number(index)?, name, None),
+            ["gpu", index, "answers", name, code] => {
+                self.sense(number(index)?, name, Some(Sensor { code: number(code)?, ..Sensor::default() }));
             }
             ["gpu", index, fault @ ..] => {
                 let index = number(index)?;
@@ -139,15 +121,8 @@ impl Config {
         Ok(())
     }
 
-    fn sense(&mut self, device: usize, name: &str, (value, step): (u64, u64)) {
-        self.sensors.push((device, name.to_owned(), value, step));
-    }
-
-    /// What the sensors of one device show, and by how much that grows.
-    pub(crate) fn sensors_of(&self, device: usize) -> BTreeMap<String, (u64, u64)> {
-        let own = self.sensors.iter().filter(|(at, ..)| *at == device);
-        let usual = SENSORS.iter().map(|(name, value)| ((*name).to_owned(), (*value, 0)));
-        usual.chain(own.map(|(_, name, value, step)| (name.clone(), (*value, *step)))).collect()
+    fn sense(&mut self, device: usize, name: &str, shows: Option<Sensor>) {
+        self.sensors.push((device, name.to_owned(), shows));
     }
 
     /// The way from one device to another.

@@ -10,6 +10,7 @@ mod nccl;
 mod nvml;
 mod peer;
 mod queue;
+mod sensor;
 mod state;
 
 pub use config::Config;

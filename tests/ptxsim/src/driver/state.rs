@@ -8,6 +8,7 @@ use super::config::Config;
 use super::errors::{Code, ILLEGAL_ADDRESS, INVALID_PTX, LAUNCH_FAILED, NO_BINARY};
 use super::nccl::Meeting;
 use super::queue::{Event, Stream};
+use super::sensor::{Sensor, sensors};
 use crate::code::Kernel;
 use crate::device::{Device, Launch};
 use crate::link::Link;
@@ -29,8 +30,8 @@ pub(super) struct Card {
     /// A kernel that does not end runs on it.
     pub(super) hangs: bool,
     launches: u64,
-    /// What the management library shows, and by how much that grows each time it is asked.
-    pub(super) sensors: BTreeMap<String, (u64, u64)>,
+    /// What the management library shows.
+    pub(super) sensors: BTreeMap<String, Sensor>,
 }
 
 /// Kernels of a module, and the card that loaded it.
@@ -82,7 +83,9 @@ impl State {
             broken: None,
             hangs: false,
             launches: 0,
-            sensors: config.sensors_of(index),
+            sensors: sensors(
+                config.sensors.iter().filter(|(at, ..)| *at == index).map(|(_, name, shows)| (name, shows)),
+            ),
         };
         let count = config.devices;
         Self {
@@ -105,12 +108,12 @@ impl State {
         &mut self.cards[self.current]
     }
 
-    /// What a sensor of a card shows now.
-    pub(super) fn sense(&mut self, card: usize, name: &str) -> Option<u64> {
-        let (value, step) = self.cards.get_mut(card)?.sensors.get_mut(name)?;
-        let now = *value;
-        *value += *step;
-        Some(now)
+    /// What a sensor of a card shows now; nothing where it has none, or the code that its call answers.
+    pub(super) fn sense(&mut self, card: usize, name: &str) -> Option<Result<u64, i32>> {
+        let sensor = self.cards.get_mut(card)?.sensors.get_mut(name)?;
+        let now = sensor.value;
+        sensor.value += sensor.step;
+        Some(if sensor.code == 0 { Ok(now) } else { Err(sensor.code) })
     }
 
     /// Loads PTX for the current card; machine code is for other devices than these.

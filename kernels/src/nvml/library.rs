@@ -1,13 +1,14 @@
 //! The one place that talks to NVIDIA's management library: loaded where it is, every call checked, each answer a value
 //! or the reason why there is none.
 //!
-//! Some thirty calls of a few shapes: bindings for the whole library would be larger than all of this worker.
+//! Some forty calls of a few shapes: bindings for the whole library would be larger than all of this worker.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint};
 
 use libloading::Library;
 use muster_wire::Reading;
 
+use super::record::{Event, Field, Process, Told, Unique, version};
 use crate::driver::{Trouble, library};
 
 /// A device of the library.
@@ -20,8 +21,13 @@ const SUCCESS: Code = 0;
 const NOT_SUPPORTED: Code = 3;
 const NO_PERMISSION: Code = 4;
 const NOT_FOUND: Code = 6;
+const INSUFFICIENT_SIZE: Code = 7;
+const FUNCTION_NOT_FOUND: Code = 13;
+const VERSION_MISMATCH: Code = 25;
 /// Most NVLinks of a GPU.
 const LINKS: c_uint = 18;
+/// Most processes and retired pages that are asked for.
+const LISTED: usize = 64;
 /// Critical Xids, as a type of event.
 const XID: u64 = 8;
 
@@ -36,21 +42,17 @@ pub enum How {
     Wide,
     /// 64 bits, about something with two numbers.
     WideOf(c_uint, c_uint),
+    /// 64 bits, about something with three numbers.
+    WideOfThree([c_uint; 3]),
+    /// 32 bits, and as many behind them that are not asked for: a mode and the next boot's.
+    Pair,
+    /// A field by its number, of a part with a number.
+    Field(c_uint, c_uint),
 }
 
 /// A loaded and initialised library.
 #[derive(Debug)]
 pub struct Nvml(Library);
-
-/// `nvmlEventData_t`.
-#[repr(C)]
-#[derive(Default)]
-struct Event {
-    device: usize,
-    kind: u64,
-    data: u64,
-    instances: [c_uint; 2],
-}
 
 #[expect(unsafe_code, reason = "a C interface, called by its names in nvml.h")]
 impl Nvml {
@@ -115,6 +117,7 @@ impl Nvml {
     #[must_use]
     pub fn number(&self, device: Handle, name: &str, how: How) -> Reading<u64> {
         let (mut narrow, mut wide): (c_uint, u64) = (0, 0);
+        let mut other = 0;
         // SAFETY: each writes one number of the width that `nvml.h` gives for functions of its shape.
         let said = unsafe {
             match how {
@@ -132,9 +135,87 @@ impl Nvml {
                     type Ask = unsafe extern "C" fn(Handle, c_uint, c_uint, *mut u64) -> Code;
                     self.call::<Ask>(name, |f| f(device, a, b, &raw mut wide))
                 }
+                How::WideOfThree([a, b, c]) => {
+                    type Ask = unsafe extern "C" fn(Handle, c_uint, c_uint, c_uint, *mut u64) -> Code;
+                    self.call::<Ask>(name, |f| f(device, a, b, c, &raw mut wide))
+                }
+                How::Pair => {
+                    type Ask = unsafe extern "C" fn(Handle, *mut c_uint, *mut c_uint) -> Code;
+                    self.call::<Ask>(name, |f| f(device, &raw mut narrow, &raw mut other))
+                }
+                How::Field(id, scope) => return self.field(device, id, scope),
             }
         };
         with(said, u64::from(narrow) | wide)
+    }
+
+    /// Field `id` of the part `scope` of a GPU.
+    fn field(&self, device: Handle, id: c_uint, scope: c_uint) -> Reading<u64> {
+        let mut field = Field::new(id, scope);
+        type Ask = unsafe extern "C" fn(Handle, c_int, *mut Field) -> Code;
+        // SAFETY: reads and writes one record.
+        let said = self.call::<Ask>("nvmlDeviceGetFieldValues", |f| unsafe {
+            match f(device, 1, &raw mut field) {
+                SUCCESS => field.said,
+                code => code,
+            }
+        });
+        match said {
+            Reading::Value(()) => field.number(),
+            said => with(said, 0),
+        }
+    }
+
+    /// The record of a GPU.
+    #[must_use]
+    pub fn told<T: Told>(&self, device: Handle) -> Reading<T> {
+        let mut record = T::blank();
+        // SAFETY: writes one record of the type that nvml.h has for the name, which `Told` promises.
+        let said = self
+            .call::<unsafe extern "C" fn(Handle, *mut T) -> Code>(T::CALL, |f| unsafe { f(device, &raw mut record) });
+        with(said, record)
+    }
+
+    /// Places in on-chip memory that had errors which could not be corrected.
+    #[must_use]
+    pub fn unique(&self, device: Handle) -> Reading<u32> {
+        let mut unique = Unique { version: version::<Unique>(1), count: 0, entries: 0 };
+        type Ask = unsafe extern "C" fn(Handle, *mut Unique) -> Code;
+        // SAFETY: without room for entries it writes their count alone.
+        let said = self.call::<Ask>("nvmlDeviceGetSramUniqueUncorrectedEccErrorCounts", |f| unsafe {
+            match f(device, &raw mut unique) {
+                INSUFFICIENT_SIZE => SUCCESS,
+                code => code,
+            }
+        });
+        with(said, unique.count)
+    }
+
+    /// Pages that were retired for single-bit errors (0) or for a double-bit error (1).
+    #[must_use]
+    pub fn retired(&self, device: Handle, cause: c_uint) -> Reading<u32> {
+        let (mut count, mut pages) = (LISTED as c_uint, [0_u64; LISTED]);
+        type Ask = unsafe extern "C" fn(Handle, c_uint, *mut c_uint, *mut u64) -> Code;
+        // SAFETY: writes at most as many addresses as it is told.
+        let said = self.call::<Ask>("nvmlDeviceGetRetiredPages", |f| unsafe {
+            match f(device, cause, &raw mut count, pages.as_mut_ptr()) {
+                INSUFFICIENT_SIZE => SUCCESS,
+                code => code,
+            }
+        });
+        with(said, count)
+    }
+
+    /// Processes that compute on a GPU, by their numbers on the host.
+    #[must_use]
+    pub fn processes(&self, device: Handle) -> Reading<Vec<u32>> {
+        let (mut count, mut found) = (LISTED as c_uint, [Process::default(); LISTED]);
+        type Ask = unsafe extern "C" fn(Handle, *mut c_uint, *mut Process) -> Code;
+        // SAFETY: writes at most as many records as it is told.
+        let said = self.call::<Ask>("nvmlDeviceGetComputeRunningProcesses_v3", |f| unsafe {
+            f(device, &raw mut count, found.as_mut_ptr())
+        });
+        with(said, found.iter().take(count as usize).map(|process| process.pid).collect())
     }
 
     /// Rows of memory that were replaced: for corrected errors, for others, whether some wait for a reset, whether that
@@ -194,7 +275,7 @@ impl Nvml {
         let Ok(function) = (unsafe { self.0.get::<F>(name) }) else { return Reading::Absent };
         match ask(*function) {
             SUCCESS => Reading::Value(()),
-            NOT_SUPPORTED | NOT_FOUND => Reading::Absent,
+            NOT_SUPPORTED | NOT_FOUND | FUNCTION_NOT_FOUND | VERSION_MISMATCH => Reading::Absent,
             NO_PERMISSION => Reading::Denied,
             code => Reading::Failed(format!("{name}: {}", self.words(code))),
         }

@@ -1,29 +1,11 @@
-//! NVIDIA's management library, for those who load this file by its name: sensors and counters by the settings' script.
+//! The library itself, its devices, and calls that answer with one sensor each.
 
 #![expect(unsafe_code, reason = "a C interface: pointers come from the caller, who promises what nvml.h says")]
 
-use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::ffi::{CStr, c_char, c_uint};
 
-use super::state::state;
-
-type Code = c_int;
-
-const SUCCESS: Code = 0;
-const INVALID: Code = 2;
-const NOT_SUPPORTED: Code = 3;
-const NOT_FOUND: Code = 6;
-const TIMEOUT: Code = 10;
-
-/// Writes what the sensor `name` of `device` shows, a handle as this library gives them.
-unsafe fn show<T: TryFrom<u64>>(device: usize, name: &str, to: *mut T) -> Code {
-    let Some(value) = device.checked_sub(1).and_then(|gpu| state().sense(gpu, name)) else { return NOT_SUPPORTED };
-    match T::try_from(value) {
-        // SAFETY: the caller promises that it may be written.
-        Ok(value) => unsafe { to.write(value) },
-        Err(_) => return INVALID,
-    }
-    SUCCESS
-}
+use super::super::state::state;
+use super::answer::{Code, INVALID, NOT_FOUND, NOT_SUPPORTED, SUCCESS, count, show};
 
 unsafe fn say(text: &str, to: *mut c_char, length: c_uint) -> Code {
     if text.len() >= length as usize {
@@ -83,7 +65,7 @@ pub unsafe extern "C" fn nvmlDeviceGetHandleByUUID(uuid: *const c_char, device: 
 
 /// As the driver tells it, in words.
 fn uuid(index: usize) -> String {
-    let hex: String = super::calls::uuid(index).iter().map(|b| format!("{b:02x}")).collect();
+    let hex: String = super::super::calls::uuid(index).iter().map(|b| format!("{b:02x}")).collect();
     format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
@@ -93,10 +75,22 @@ pub unsafe extern "C" fn nvmlDeviceGetUUID(device: usize, text: *mut c_char, len
     unsafe { say(&uuid(device - 1), text, length) }
 }
 
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlDeviceGetName(_device: usize, text: *mut c_char, length: c_uint) -> Code {
-    // SAFETY: passed on from the caller.
-    unsafe { say("PTX simulator", text, length) }
+/// Calls that say the same of every device.
+macro_rules! says {
+    ($($name:ident = $text:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(_device: usize, text: *mut c_char, length: c_uint) -> Code {
+            // SAFETY: passed on from the caller.
+            unsafe { say($text, text, length) }
+        }
+    )*};
+}
+
+says! {
+    nvmlDeviceGetName = "PTX simulator";
+    nvmlDeviceGetBoardPartNumber = "000-00000-0000-000";
+    nvmlDeviceGetVbiosVersion = "00.00.00.00.01";
+    nvmlDeviceGetInforomImageVersion = "G000.0000.00.01";
 }
 
 /// Calls that show one sensor: name, width of the answer, sensor.
@@ -119,6 +113,11 @@ shows! {
     nvmlDeviceGetCurrPcieLinkWidth: c_uint = "pcie_width";
     nvmlDeviceGetMaxPcieLinkWidth: c_uint = "pcie_width_most";
     nvmlDeviceGetPcieReplayCounter: c_uint = "replays";
+    nvmlDeviceGetPowerManagementDefaultLimit: c_uint = "power_usual";
+    nvmlDeviceGetPersistenceMode: c_uint = "persistence";
+    nvmlDeviceGetComputeMode: c_uint = "compute_mode";
+    nvmlDeviceGetRetiredPagesPendingStatus: c_uint = "retired_pending";
+    nvmlDeviceGetTotalEnergyConsumption: u64 = "energy";
 }
 
 #[unsafe(no_mangle)]
@@ -137,6 +136,45 @@ pub unsafe extern "C" fn nvmlDeviceGetClockInfo(device: usize, clock: c_uint, va
 pub unsafe extern "C" fn nvmlDeviceGetMaxClockInfo(device: usize, clock: c_uint, value: *mut c_uint) -> Code {
     // SAFETY: passed on from the caller.
     unsafe { show(device, if clock == 2 { "clock_memory" } else { "clock_most" }, value) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetApplicationsClock(device: usize, clock: c_uint, value: *mut c_uint) -> Code {
+    // SAFETY: passed on from the caller.
+    unsafe { show(device, if clock == 2 { "clock_memory" } else { "clock_application" }, value) }
+}
+
+/// Calls that show a mode, now and from the next boot on.
+macro_rules! modes {
+    ($($name:ident = $sensor:literal;)*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(device: usize, now: *mut c_uint, next: *mut c_uint) -> Code {
+            // SAFETY: passed on from the caller.
+            unsafe { show(device, $sensor, now).max(show(device, $sensor, next)) }
+        }
+    )*};
+}
+
+modes! {
+    nvmlDeviceGetEccMode = "ecc_mode";
+    nvmlDeviceGetMigMode = "mig";
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetMemoryErrorCounter(
+    device: usize,
+    kind: c_uint,
+    since: c_uint,
+    place: c_uint,
+    to: *mut u64,
+) -> Code {
+    let Some(place) = [(2, "dram"), (7, "sram")].iter().find(|(known, _)| *known == place) else {
+        return NOT_SUPPORTED;
+    };
+    let kind = if kind == 0 { "corrected" } else { "uncorrected" };
+    let ever = if since == 0 { "" } else { "_ever" };
+    // SAFETY: passed on from the caller.
+    unsafe { show(device, &format!("ecc_{kind}_{}{ever}", place.1), to) }
 }
 
 #[unsafe(no_mangle)]
@@ -168,51 +206,11 @@ pub unsafe extern "C" fn nvmlDeviceGetRemappedRows(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nvmlDeviceGetNvLinkState(device: usize, link: c_uint, active: *mut c_uint) -> Code {
-    let mut state = state();
-    let mut sense = |name| device.checked_sub(1).and_then(|gpu| state.sense(gpu, name)).unwrap_or(0);
-    let (links, down) = (sense("nvlinks"), sense("nvlinks_down"));
+    let (links, down) = (count(device, "nvlinks"), count(device, "nvlinks_down"));
     if u64::from(link) >= links {
         return INVALID;
     }
     // SAFETY: the caller promises that it may be written.
     unsafe { active.write(c_uint::from(u64::from(link) >= down)) };
     SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlEventSetCreate(set: *mut usize) -> Code {
-    // SAFETY: the caller promises that it may be written.
-    unsafe { set.write(1) };
-    SUCCESS
-}
-
-#[unsafe(no_mangle)]
-pub extern "C" fn nvmlDeviceRegisterEvents(device: usize, _kinds: u64, _set: usize) -> Code {
-    // Whoever listens hears of one GPU.
-    state().current = device.saturating_sub(1);
-    SUCCESS
-}
-
-/// `nvmlEventData_t`.
-#[repr(C)]
-pub struct Event {
-    device: usize,
-    kind: u64,
-    data: u64,
-    instances: [c_uint; 2],
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn nvmlEventSetWait_v2(_set: usize, event: *mut Event, _timeout: c_uint) -> Code {
-    let mut state = state();
-    let current = state.current;
-    match state.sense(current, "xid") {
-        Some(data) if data > 0 => {
-            state.cards[current].sensors.remove("xid");
-            // SAFETY: the caller promises that it may be written.
-            unsafe { event.write(Event { device: current + 1, kind: 8, data, instances: [0; 2] }) };
-            SUCCESS
-        }
-        _ => TIMEOUT,
-    }
 }

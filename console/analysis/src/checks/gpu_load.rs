@@ -1,4 +1,4 @@
-//! What NVIDIA's management library tells of each GPU, at rest and while it was measured.
+//! What happened to each GPU while it was measured: heat, throttling, errors that came up, how its links did.
 
 use std::collections::BTreeMap;
 
@@ -13,41 +13,9 @@ const fn critical(id: &'static str, title: &'static str, source: &'static str, n
 
 pub(super) const CHECKS: &[Check] = &[
     critical(
-        "gpu-nvml",
-        "NVIDIA's management library answers",
-        "gpud; GCM",
-        "do what its words say: after an update of the driver reboot; GPU is lost: power-cycle",
-    )
-    .asks(nvml),
-    critical(
-        "gpu-ecc",
-        "no uncorrected memory error since the driver was loaded",
-        "GCM 0; AzNHC check_gpu_ecc",
-        "reset the GPU; replace it if they come back",
-    )
-    .asks(|node, _| at_rest(node, &["ecc.uncorrected"], |gpu, [errors]| over(gpu, errors, 0.0, "uncorrected errors"))),
-    critical(
-        "gpu-remap",
-        "no replaced row of memory waits for a reset, and none failed",
-        "DCGM; AzNHC; SuperBench paper table 1",
-        "pending: reset the GPU when it is idle; failed: replace the GPU",
-    )
-    .asks(remapped),
-    critical(
-        "gpu-nvlink",
-        "every NVLink is up",
-        "AzNHC NHC2016; DCGM 99",
-        "look for SXid and Xid 74 in the kernel log; restart the fabric manager; have the baseboard looked at",
-    )
-    .asks(|node, _| {
-        at_rest(node, &["nvlink.links", "nvlink.up"], |gpu, [links, up]| {
-            (up < links).then(|| format!("GPU {gpu}: {up:.0} of {links:.0} links are up"))
-        })
-    }),
-    critical(
         "gpu-throttle",
         "no GPU was slowed down by heat or by its power supply while it was measured",
-        "DCGM; AzNHC (clocks event reasons 8, 32, 64, 128)",
+        "DCGM; AzNHC (clocks event reasons 8, 32, 64, 128); NVML's violation times",
         "look at fans, air flow and inlet temperature; power brake: at the power supplies",
     )
     .asks(throttled),
@@ -60,11 +28,18 @@ pub(super) const CHECKS: &[Check] = &[
     .asks(temperature),
     critical(
         "gpu-ecc-growth",
-        "no memory error came up while a GPU was measured",
+        "no memory error came up and no row was replaced while a GPU was measured",
         "AzNHC check_gpu_ecc, over the time of a benchmark",
         "reset the GPU and measure again; replace it if they come back",
     )
     .asks(grown),
+    critical(
+        "gpu-nvlink-errors",
+        "no NVLink was trained again or lost while a GPU was measured, and they repeated little",
+        "DCGM health watch NVLink (recovery fails, CRC and replay warn)",
+        "look for SXid and Xid 74 in the kernel log; have the GPU or the baseboard reseated if they come back",
+    )
+    .asks(nvlink),
     critical(
         "gpu-xid",
         "the driver reported no Xid while a GPU was measured",
@@ -80,69 +55,6 @@ pub(super) const CHECKS: &[Check] = &[
     )
     .asks(link),
 ];
-
-fn over(gpu: &str, count: f64, most: f64, what: &str) -> Option<String> {
-    (count > most).then(|| format!("GPU {gpu}: {count:.0} {what}"))
-}
-
-fn nvml(node: &NodeFacts<'_>, _: &Policy) -> Result<Found, Gap> {
-    node.looked("gpu")?;
-    match node.flag("gpu", "nvml") {
-        Ok(_) => {
-            let gpus = node.instances("gpu", "nvml.", ".temperature");
-            // A GPU of which not even this can be said is lost.
-            let mute = gpus.iter().filter_map(|gpu| match node.number("gpu", &format!("nvml.{gpu}.temperature")) {
-                Err(Gap::Unreadable(why)) => Some(format!("GPU {gpu}: {why}")),
-                _ => None,
-            });
-            Ok(Found::fail_if(&mute.collect::<Vec<_>>(), format!("{} GPUs", gpus.len())))
-        }
-        Err(Gap::Unreadable(why)) => Ok(Found::fail(why)),
-        Err(Gap::Absent(_)) => Ok(Found::not_applicable("no NVIDIA GPU, or no management library")),
-        Err(gap) => Err(gap),
-    }
-}
-
-/// Asks every GPU for some numbers; one that does not have them all is not judged.
-fn at_rest<const N: usize>(
-    node: &NodeFacts<'_>,
-    names: &[&str; N],
-    bad: impl Fn(&str, [f64; N]) -> Option<String>,
-) -> Result<Found, Gap> {
-    node.looked("gpu")?;
-    let (mut found, mut asked) = (Vec::new(), 0);
-    for gpu in node.instances("gpu", "nvml.", ".temperature") {
-        let mut numbers = [0.0; N];
-        let mut whole = true;
-        for (number, name) in numbers.iter_mut().zip(names) {
-            match node.number("gpu", &format!("nvml.{gpu}.{name}")) {
-                Ok(read) => *number = read,
-                Err(_) => whole = false,
-            }
-        }
-        if whole {
-            asked += 1;
-            found.extend(bad(gpu, numbers));
-        }
-    }
-    if asked == 0 {
-        return Ok(Found::not_applicable("no GPU tells this"));
-    }
-    Ok(Found::fail_if(&found, format!("{asked} GPUs")))
-}
-
-fn remapped(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
-    let broken = at_rest(node, &["remap.pending", "remap.failed"], |gpu, [pending, failed]| {
-        let what = if failed > 0.0 { "a replacement failed" } else { "a replacement waits for a reset" };
-        (pending + failed > 0.0).then(|| format!("GPU {gpu}: {what}"))
-    })?;
-    if broken.state != State::Pass {
-        return Ok(broken);
-    }
-    let most = policy.limit("gpu_remapped");
-    let many = at_rest(node, &["remap.corrected"], |gpu, [rows]| over(gpu, rows, most, "replaced rows"))?;
-    Ok(if many.state == State::Fail { Found::warn(many.said) } else { many })
-}
 
 /// What was seen of one GPU during one benchmark, as the worker writes it: `looks=12 throttle=8 xid=79`.
 struct Load<'a> {
@@ -188,17 +100,30 @@ fn under_load<'a>(
     })
 }
 
-fn throttled(node: &NodeFacts<'_>, _: &Policy) -> Result<Found, Gap> {
+fn throttled(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
+    const HELD: [(&str, &str); 3] =
+        [("held.heat", "heat"), ("held.hardware", "heat, in hardware"), ("held.brake", "the power brake")];
     const BAD: [(u64, &str); 4] = [
         (8, "hardware slowdown"),
         (32, "software thermal slowdown"),
         (64, "hardware thermal slowdown"),
         (128, "power brake"),
     ];
+    let most = policy.limit("gpu_throttled_share");
     under_load(node, |load| {
-        let reasons = load.word("throttle")? as u64;
+        let reasons = load.word("throttle").unwrap_or(0.0) as u64;
         let said: Vec<&str> = BAD.iter().filter(|(bit, _)| reasons & bit != 0).map(|(_, name)| *name).collect();
-        (!said.is_empty()).then(|| (State::Fail, load.says(&said.join(", "))))
+        if !said.is_empty() {
+            return Some((State::Fail, load.says(&said.join(", "))));
+        }
+        // What a look every second misses the driver's own clocks have.
+        let (ms, what) = HELD
+            .iter()
+            .map(|(name, what)| (load.word(name).unwrap_or(0.0), *what))
+            .max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let share = ms * 1e-3 / load.word("seconds").filter(|seconds| *seconds > 0.0)?;
+        let told = || load.says(&format!("held down by {what} for {:.1} % of the time", share.min(1.0) * 100.0));
+        (share > most).then(|| (State::Fail, told()))
     })
 }
 
@@ -219,7 +144,29 @@ fn grown(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
         if uncorrected > 0.0 {
             return Some((State::Fail, load.says(&format!("{uncorrected:.0} uncorrected memory errors"))));
         }
+        if by("remap.uncorrected") > 0.0 {
+            return Some((State::Fail, load.says("a row of memory was replaced for an uncorrected error")));
+        }
+        if by("remap.corrected") > 0.0 {
+            return Some((State::Warn, load.says("a row of memory was replaced for corrected errors")));
+        }
         (corrected > most).then(|| (State::Warn, load.says(&format!("{corrected:.0} corrected memory errors"))))
+    })
+}
+
+fn nvlink(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
+    let most = policy.limit("gpu_nvlink_errors");
+    under_load(node, |load| {
+        let by = |name: &str| load.word(name).unwrap_or(0.0);
+        if by("nvlink.lost") > 0.0 {
+            return Some((State::Fail, load.says("an NVLink was lost")));
+        }
+        let again = by("nvlink.recoveries") + by("nvlink.retrained");
+        if again > 0.0 {
+            return Some((State::Fail, load.says(&format!("NVLinks were trained again {again:.0} times"))));
+        }
+        let errors = by("nvlink.crc") + by("nvlink.replays");
+        (errors > most).then(|| (State::Warn, load.says(&format!("{errors:.0} NVLink CRC errors and replays"))))
     })
 }
 
@@ -250,6 +197,9 @@ fn link(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
                 return Some((State::Fail, load.says(&format!("{had:.0} of {most:.0} PCIe {unit}"))));
             }
         }
+        if load.word("pcie.fatal").is_some_and(|errors| errors > 0.0) {
+            return Some((State::Fail, load.says("fatal PCIe errors")));
+        }
         let replays = load.word("pcie.replays").filter(|replays| *replays > most_replays)?;
         Some((State::Warn, load.says(&format!("{replays:.0} PCIe replays"))))
     })
@@ -260,55 +210,13 @@ mod tests {
     use muster_wire::{Datum, Reading};
 
     use crate::State;
-    use crate::checks::testing::{Fleet, absent, number, text};
+    use crate::checks::testing::{Fleet, number, text};
 
     fn of(facts: &[(&str, f64)]) -> Fleet {
         let mut fleet = Fleet::new(1, "gpu", &[("nvml", Reading::Value(Datum::Flag(true)))]);
         fleet.set(0, "gpu", "nvml.3.temperature", number(58.0));
         facts.iter().for_each(|(key, value)| fleet.set(0, "gpu", key, number(*value)));
         fleet
-    }
-
-    #[test]
-    fn at_rest_errors_waiting_rows_and_links_that_are_down_fail() {
-        for (facts, id, state, said) in [
-            (vec![("nvml.3.ecc.uncorrected", 2.0)], "gpu-ecc", State::Fail, "GPU 3: 2 uncorrected errors"),
-            (vec![("nvml.3.ecc.uncorrected", 0.0)], "gpu-ecc", State::Pass, "1 GPUs"),
-            (vec![], "gpu-ecc", State::NotApplicable, "no GPU tells this"),
-            (
-                vec![("nvml.3.remap.pending", 1.0), ("nvml.3.remap.failed", 0.0)],
-                "gpu-remap",
-                State::Fail,
-                "GPU 3: a replacement waits for a reset",
-            ),
-            (
-                vec![("nvml.3.remap.pending", 0.0), ("nvml.3.remap.failed", 0.0), ("nvml.3.remap.corrected", 11.0)],
-                "gpu-remap",
-                State::Warn,
-                "GPU 3: 11 replaced rows",
-            ),
-            (
-                vec![("nvml.3.nvlink.links", 18.0), ("nvml.3.nvlink.up", 17.0)],
-                "gpu-nvlink",
-                State::Fail,
-                "GPU 3: 17 of 18 links are up",
-            ),
-        ] {
-            let found = of(&facts).ask(id).remove(0);
-            assert_eq!((found.state, found.said.as_str()), (state, said), "{id}");
-        }
-    }
-
-    #[test]
-    fn a_library_that_fails_or_a_gpu_that_is_lost_fails_and_no_library_is_no_fault() {
-        let mut fleet = of(&[]);
-        assert_eq!(fleet.ask("gpu-nvml")[0].state, State::Pass);
-        fleet.set(0, "gpu", "nvml.3.temperature", Reading::Failed("GPU is lost".into()));
-        assert_eq!(fleet.ask("gpu-nvml")[0].said, "GPU 3: nvml.3.temperature cannot be read: GPU is lost");
-        fleet.set(0, "gpu", "nvml", Reading::Failed("nvmlInit_v2: Driver/library version mismatch".into()));
-        assert_eq!(fleet.ask("gpu-nvml")[0].state, State::Fail);
-        fleet.set(0, "gpu", "nvml", absent());
-        assert_eq!(fleet.ask("gpu-nvml")[0].state, State::NotApplicable);
     }
 
     #[test]
@@ -325,6 +233,21 @@ mod tests {
             ("xid=63 xid=79", "gpu-xid", State::Fail, "Xid 79 during gpu-copy-bw: the node wants a reboot"),
             ("pcie.width=8", "gpu-pcie-load", State::Fail, "8 of 16 PCIe lanes"),
             ("pcie.width=16 pcie.replays=+81", "gpu-pcie-load", State::Warn, "81 PCIe replays"),
+            ("seconds=10 held.heat=+90", "gpu-throttle", State::Pass, ""),
+            ("seconds=10 held.heat=+250", "gpu-throttle", State::Fail, "held down by heat for 2.5 % of the time"),
+            ("seconds=10 held.power=+9000", "gpu-throttle", State::Pass, ""),
+            (
+                "remap.uncorrected=+1 remap.corrected=+1",
+                "gpu-ecc-growth",
+                State::Fail,
+                "replaced for an uncorrected error",
+            ),
+            ("remap.corrected=+1", "gpu-ecc-growth", State::Warn, "replaced for corrected errors"),
+            ("nvlink.crc=+99 nvlink.replays=+1", "gpu-nvlink-errors", State::Pass, ""),
+            ("nvlink.crc=+99 nvlink.replays=+2", "gpu-nvlink-errors", State::Warn, "101 NVLink CRC errors and replays"),
+            ("nvlink.recoveries=+1", "gpu-nvlink-errors", State::Fail, "NVLinks were trained again 1 times"),
+            ("nvlink.retrained=+1 nvlink.lost=+1", "gpu-nvlink-errors", State::Fail, "an NVLink was lost"),
+            ("pcie.fatal=+1", "gpu-pcie-load", State::Fail, "fatal PCIe errors"),
             ("pcie.width=x throttle=\u{1b}", "gpu-pcie-load", State::Pass, ""),
         ] {
             let mut fleet = of(&[("nvml.3.pcie.width.most", 16.0)]);

@@ -1,0 +1,8 @@
+//! How a GPU is: what NVIDIA's management library tells of it at rest, and while it is measured.
+
+mod load;
+mod rest;
+mod source;
+
+pub use load::Watch;
+pub use rest::facts;
