@@ -45,6 +45,7 @@ TENSOR = {"LDGSTS.E.BYPASS": 4, "LDSM.16.M88.4": 12}
 # Instructions that must be in the machine code of a kernel, or the kernel measures something else.
 SASS = {
     "copy": {"LDG.E.NA.128|LDG.E.128": 4, "STG.E.EF.128|STG.E.128": 4},
+    "reread": {r"LDG.E.128.STRONG.GPU": 4},
     "burn_mma": {"HMMA.16816.F32.BF16": 64},
     "gemm_bf16": {"HMMA.16816.F32.BF16": 32, **TENSOR},
     "gemm_fp16": {r"HMMA.16816.F32\b(?!.BF16)": 32, **TENSOR},

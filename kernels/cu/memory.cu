@@ -13,6 +13,13 @@ __device__ __forceinline__ uint4 load(const uint4 *from)
     return v;
 }
 
+__device__ __forceinline__ uint4 load_l2(const uint4 *from)
+{
+    uint4 v;
+    asm volatile("ld.global.cg.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+    return v;
+}
+
 __device__ __forceinline__ void store(uint4 *to, uint4 v)
 {
     asm volatile("st.global.cs.v4.u32 [%0], {%1,%2,%3,%4};"
@@ -60,8 +67,8 @@ extern "C" __global__ void __launch_bounds__(512) copy(uint4 *to, const uint4 *f
     for (; i < vectors; i += step) store(to + i, load(from + i));
 }
 
-// Reads everything; the fold of what was read keeps the loads alive and can be checked.
-extern "C" __global__ void __launch_bounds__(512) read(const uint4 *from, u64 vectors, u32 *digest)
+// The sum of each 16 bytes' exclusive or.
+template <uint4 LOAD(const uint4 *)> __device__ __forceinline__ u32 total(const uint4 *from, u64 vectors)
 {
     u64 step = (u64)gridDim.x * blockDim.x;
     u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x;
@@ -69,17 +76,37 @@ extern "C" __global__ void __launch_bounds__(512) read(const uint4 *from, u64 ve
     for (; i + (WIDE - 1) * step < vectors; i += WIDE * step) {
         uint4 v[WIDE];
 #pragma unroll
-        for (int k = 0; k < WIDE; k++) v[k] = load(from + i + k * step);
+        for (int k = 0; k < WIDE; k++) v[k] = LOAD(from + i + k * step);
 #pragma unroll
         for (int k = 0; k < WIDE; k++) sum += v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
     }
     for (; i < vectors; i += step) {
-        uint4 v = load(from + i);
+        uint4 v = LOAD(from + i);
         sum += v.x ^ v.y ^ v.z ^ v.w;
     }
+    return sum;
+}
+
+__device__ __forceinline__ void leave(u32 sum, u32 *digest)
+{
 #pragma unroll
     for (int lane = 16; lane > 0; lane >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, lane);
     if ((threadIdx.x & 31) == 0) atomicAdd(digest, sum);
+}
+
+// Reads everything; the fold of what was read keeps the loads alive and can be checked.
+extern "C" __global__ void __launch_bounds__(512) read(const uint4 *from, u64 vectors, u32 *digest)
+{
+    leave(total<load>(from, vectors), digest);
+}
+
+// Reads what L2 holds, `times` over.
+extern "C" __global__ void __launch_bounds__(512) reread(const uint4 *from, u64 vectors, u32 times, u32 *digest)
+{
+    u32 sum = 0;
+#pragma unroll 1
+    for (u32 turn = 0; turn < times; turn++) sum += total<load_l2>(from, vectors);
+    leave(sum, digest);
 }
 
 // STREAM's triad on doubles, two per access.

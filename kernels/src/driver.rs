@@ -2,6 +2,8 @@
 //!
 //! Presence is settled with the dynamic loader before the bindings are touched, because they panic without a library.
 
+mod graph;
+mod lanes;
 mod peer;
 mod pinned;
 
@@ -131,7 +133,7 @@ pub fn count() -> Result<usize, Trouble> {
 }
 
 /// One GPU with its kernels loaded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Gpu {
     /// Number by PCI address.
     pub index: usize,
@@ -145,6 +147,8 @@ pub struct Gpu {
     pub shared: u32,
     /// Most threads of a block.
     pub threads: u32,
+    /// Bytes of L2.
+    pub l2: usize,
     /// Engine in every metric's identity.
     pub engine: &'static str,
     device: sys::CUdevice,
@@ -228,7 +232,6 @@ impl Gpu {
         }
         let (modules, engine) = load((major, minor))?;
         let positive = |which| Ok::<u32, Trouble>(attribute(which)?.max(1).cast_unsigned());
-        let event = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed("cuEventCreate"));
         Ok(Self {
             index,
             name: result::device::get_name(device).map_err(&wrong)?,
@@ -236,6 +239,7 @@ impl Gpu {
             sms: positive(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
             shared: positive(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             threads: positive(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            l2: positive(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
             engine,
             device,
             context,
@@ -385,6 +389,11 @@ impl Drop for Buffer {
 /// To be called when somebody else may have changed this thread's context.
 pub(crate) fn forget() {
     CURRENT.set(None);
+}
+
+/// An event that knows when it happened.
+fn event() -> Result<sys::CUevent, Trouble> {
+    result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed("cuEventCreate"))
 }
 
 /// Makes the context of a GPU this thread's.

@@ -33,6 +33,8 @@ fn fill_copy_read_and_triad_move_what_they_say() {
         assert_eq!(gpu.read_words(b, vectors * 4), words);
         gpu.run("read", (3, 64), &[b, Arg::U64(vectors), digest]);
         assert_eq!(gpu.read_words(digest, 1), [twin::sum(&words).wrapping_add(5)]);
+        gpu.run("reread", (3, 64), &[b, Arg::U64(vectors), Arg::U32(3), digest]);
+        assert_eq!(gpu.read_words(digest, 1), [twin::sum(&words).wrapping_mul(4).wrapping_add(5)], "three times more");
         let numbers: Vec<f64> = (0..vectors * 2).map(|i| 1.0 + f64::from(twin::pattern(3, i)) * 1e-9).collect();
         let (b, c) = (gpu.doubles(&numbers), gpu.doubles(&numbers));
         gpu.run("triad", (3, 64), &[a, b, c, Arg::F64(3.3), Arg::U64(vectors)]);

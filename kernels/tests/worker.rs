@@ -20,13 +20,15 @@ fn run(settings: &str, benchmark: &str) -> Said {
 #[test]
 fn every_benchmark_measures_a_good_gpu() {
     let expected = [
-        ("kernel-launch", vec!["event", "wall", "call"]),
-        ("gpu-stream", vec!["write", "copy", "read", "triad", "latency"]),
+        ("kernel-launch", vec!["event", "wall", "call", "graph-node"]),
+        ("gpu-stream", vec!["write", "copy", "read", "triad", "latency", "l2-read", "l2-latency"]),
         ("gpu-copy-bw", vec!["host-to-device", "device-to-device", "device-to-host"]),
         ("gemm-flops", vec!["bf16", "fp16", "tf32", "int8", "fp32", "fp64"]),
+        ("gpu-overlap", vec!["gemm", "host-to-device", "host-to-device-beside-gemm", "overlap-device-to-device"]),
         ("gpu-burn", vec!["bf16-mma", "ffma", "dfma", "imad"]),
     ];
-    let driver = Driver::new("memory 8388608\n");
+    // Slow, so that small products are taken.
+    let driver = Driver::new("memory 8388608\nclock_khz 50\n");
     for (benchmark, metrics) in expected {
         let said = worker(driver.path(), &["run", benchmark, "smoke", "0"]);
         assert_eq!(said.outcome, Outcome::Done, "{benchmark}");
@@ -37,6 +39,31 @@ fn every_benchmark_measures_a_good_gpu() {
             assert!(series.values.len() >= 16 && series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{metric}");
         }
     }
+}
+
+fn median(said: &Said, metric: &str) -> f64 {
+    let mut values = said.series[metric].values.clone();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[test]
+fn kernels_of_a_graph_start_faster_than_single_ones() {
+    let said = run("clock_khz 1000000\n", "kernel-launch");
+    let ratio = median(&said, "kernel-launch/graph-node:0@own-ptx") / median(&said, "kernel-launch/event:0@own-ptx");
+    assert!((0.2..0.3).contains(&ratio), "a quarter, as this driver has it: {ratio}");
+}
+
+#[test]
+fn a_gpu_that_does_not_copy_while_it_multiplies_shows_it() {
+    let overlap = |settings: &str| {
+        let said = run(&format!("memory 8388608\n{settings}"), "gpu-overlap");
+        assert_eq!(said.outcome, Outcome::Done);
+        ["host-to-device", "device-to-device"]
+            .map(|copy| median(&said, &format!("gpu-overlap/overlap-{copy}:0@own-ptx")))
+    };
+    assert!(overlap("").iter().all(|ratio| *ratio > 0.95), "side by side");
+    assert!(overlap("gpu 0 serial\n").iter().all(|ratio| *ratio < 0.8), "one after the other");
 }
 
 /// Multiprocessor, digest and cycles of each share of a row.

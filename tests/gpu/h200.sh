@@ -24,7 +24,7 @@ measure() {
     local name=$1 limit=$2; shift 2
     step "$name" "$limit" "$probe" run "$@" --profile "$profile" --format json
 }
-ladder="kernel-launch gpu-stream gpu-copy-bw gemm-flops"
+ladder="kernel-launch gpu-stream gpu-copy-bw gemm-flops gpu-overlap"
 
 step inventory 60 "$probe" info --format json
 measure parts 90 sm-sdc gpu-memory-map

@@ -62,13 +62,14 @@ const KINDS: [Kind; 6] = [
     Kind::plain("fp64", "gemm_f64", Number::Fp64, 64, 1e-12),
 ];
 
-struct Product<'a> {
+/// A product and its operands on the GPU.
+pub(super) struct Product {
     kind: Kind,
-    edge: u32,
+    pub(super) edge: u32,
     function: Function,
-    a: &'a Buffer,
-    b: &'a Buffer,
-    c: &'a Buffer,
+    a: Buffer,
+    b: Buffer,
+    c: Buffer,
 }
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
@@ -77,33 +78,12 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
 
 fn measure(run: &mut Run<'_>, part: usize, kind: Kind) -> Result<(), Trouble> {
     let gpu = run.gpu;
-    let function = gpu.function(kind.kernel, kind.shared)?;
-    let mut edge = largest(run, kind)?;
-    let (operand, result) = (kind.number.size() * (edge as usize).pow(2), kind.result() * (edge as usize).pow(2));
-    let (a, b, c) = (gpu.buffer(operand)?, gpu.buffer(operand)?, gpu.buffer(result)?);
-    let (keep, set) = kind.number.mask();
-    for (buffer, seed) in [(&a, 1), (&b, 2)] {
-        let pairs = Arg::U64(buffer.bytes as u64 / 8);
-        let arguments = [Arg::At(buffer), pairs, Arg::U32(seed), Arg::U64(keep), Arg::U64(set)];
-        gpu.launch(gpu.function("operand", 0)?, wide(run), &arguments)?;
-    }
-    let small = Product { kind, edge: kind.tile, function, a: &a, b: &b, c: &c };
-    // One tile first, so that a GPU that is far too slow is not asked for a product that takes minutes.
-    let tile = gpu.timed(&mut || small.start(gpu))?;
-    while edge > kind.tile && tile * (f64::from(edge / kind.tile).powi(3) / f64::from(gpu.sms)) > PATIENCE {
-        edge /= 2;
-    }
-    let product = Product { edge, ..small };
-    let operations = 2.0 * f64::from(edge).powi(3);
+    let product = Product::new(run, kind)?;
     let before = product.digest(run)?;
-    run.fact(&format!("gemm.{}", kind.name), format!("edge={edge} digest={before:08x}"));
-    let metric = Metric::rate(kind.name, kind.unit());
+    run.fact(&format!("gemm.{}", kind.name), format!("edge={} digest={before:08x}", product.edge));
+    let (metric, operations) = (Metric::rate(kind.name, kind.unit()), product.operations());
     run.sample(metric, (part, KINDS.len()), &|ms| operations / (ms * 1e-3), &mut || product.start(gpu))?;
-    let after = product.digest(run)?;
-    if before != after {
-        let why = format!("GPU {}: the same {} product gave other bits the second time", gpu.index, kind.name);
-        return Err(Trouble::Failed(format!("{why}: {before:08x} and {after:08x}")));
-    }
+    product.same(run, before)?;
     product.check(run)
 }
 
@@ -117,24 +97,68 @@ fn largest(run: &Run<'_>, kind: Kind) -> Result<u32, Trouble> {
     Ok(edge)
 }
 
-impl Product<'_> {
-    fn start(&self, gpu: &Gpu) -> Result<(), Trouble> {
+impl Product {
+    /// The product whose rate everybody asks for first: bf16 by mma.sync.
+    pub(super) fn usual(run: &Run<'_>) -> Result<Self, Trouble> {
+        Self::new(run, KINDS[0])
+    }
+
+    fn new(run: &Run<'_>, kind: Kind) -> Result<Self, Trouble> {
+        let gpu = run.gpu;
+        let function = gpu.function(kind.kernel, kind.shared)?;
+        let edge = largest(run, kind)?;
+        let (operand, result) = (kind.number.size() * (edge as usize).pow(2), kind.result() * (edge as usize).pow(2));
+        let (a, b, c) = (gpu.buffer(operand)?, gpu.buffer(operand)?, gpu.buffer(result)?);
+        let (keep, set) = kind.number.mask();
+        for (buffer, seed) in [(&a, 1), (&b, 2)] {
+            let pairs = Arg::U64(buffer.bytes as u64 / 8);
+            let arguments = [Arg::At(buffer), pairs, Arg::U32(seed), Arg::U64(keep), Arg::U64(set)];
+            gpu.launch(gpu.function("operand", 0)?, wide(run), &arguments)?;
+        }
+        let mut product = Self { kind, edge: kind.tile, function, a, b, c };
+        // One tile first, so that a GPU that is far too slow is not asked for a product that takes minutes.
+        let tile = gpu.timed(&mut || product.start(gpu))?;
+        product.edge = edge;
+        while product.edge > kind.tile
+            && tile * (f64::from(product.edge / kind.tile).powi(3) / f64::from(gpu.sms)) > PATIENCE
+        {
+            product.edge /= 2;
+        }
+        Ok(product)
+    }
+
+    /// Operations of one product; a multiply-add counts as two.
+    pub(super) fn operations(&self) -> f64 {
+        2.0 * f64::from(self.edge).powi(3)
+    }
+
+    pub(super) fn start(&self, gpu: &Gpu) -> Result<(), Trouble> {
         let tiles = self.edge / self.kind.tile;
         let shape = Shape { grid: (tiles, tiles), threads: 256, shared: self.kind.shared };
         // What is left of a row of an operand: bytes where the kernel is one for all types, else elements.
         let bytes = if self.kind.shared == 0 { 1 } else { self.kind.number.size() as u32 };
         let (edge, pitch) = (Arg::U32(self.edge), Arg::U32(self.edge * bytes));
-        gpu.launch(self.function, shape, &[Arg::At(self.c), Arg::At(self.a), Arg::At(self.b), edge, pitch])
+        gpu.launch(self.function, shape, &[Arg::At(&self.c), Arg::At(&self.a), Arg::At(&self.b), edge, pitch])
+    }
+
+    /// Fails unless all bits of the result are still those of the digest `before`.
+    pub(super) fn same(&self, run: &Run<'_>, before: u32) -> Result<(), Trouble> {
+        let after = self.digest(run)?;
+        if before == after {
+            return Ok(());
+        }
+        let why = format!("GPU {}: the same {} product gave other bits the second time", run.gpu.index, self.kind.name);
+        Err(Trouble::Failed(format!("{why}: {before:08x} and {after:08x}")))
     }
 
     /// A fold of all bits of the result.
-    fn digest(&self, run: &Run<'_>) -> Result<u32, Trouble> {
+    pub(super) fn digest(&self, run: &Run<'_>) -> Result<u32, Trouble> {
         let gpu = run.gpu;
         self.start(gpu)?;
         let out = gpu.buffer(16)?;
         gpu.put(&out, &[0_u32; 4])?;
         let vectors = (self.edge as u64).pow(2) * self.kind.result() as u64 / 16;
-        gpu.launch(gpu.function("read", 0)?, wide(run), &[Arg::At(self.c), Arg::U64(vectors), Arg::At(&out)])?;
+        gpu.launch(gpu.function("read", 0)?, wide(run), &[Arg::At(&self.c), Arg::U64(vectors), Arg::At(&out)])?;
         let mut words = [0; 1];
         gpu.get(&mut words, &out)?;
         Ok(words[0])
@@ -145,7 +169,7 @@ impl Product<'_> {
         let edge = u64::from(self.edge);
         let words = self.c.bytes / 4;
         let mut result = vec![0_u32; words];
-        run.gpu.get(&mut result, self.c)?;
+        run.gpu.get(&mut result, &self.c)?;
         for number in 0..CHECKED {
             let (row, column) =
                 (u64::from(twin::pattern(7, number)) % edge, u64::from(twin::pattern(8, number)) % edge);

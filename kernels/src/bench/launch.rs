@@ -1,4 +1,4 @@
-//! How long it takes to start a kernel: on the GPU, until the CPU knows, and for the call alone.
+//! How long it takes to start a kernel: on the GPU, until the CPU knows, for the call alone, and as one of many in a graph.
 
 use std::time::Instant;
 
@@ -9,6 +9,8 @@ use crate::driver::{Shape, Trouble};
 
 /// Launches behind one value.
 const EACH: u32 = 32;
+/// Kernels of a graph.
+const NODES: u32 = 1000;
 
 pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
     let gpu = run.gpu;
@@ -23,7 +25,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
         let count = run.values();
         let mut values = Vec::with_capacity(count);
         for taken in 0..count {
-            run.progress((f64::from(part) + taken as f64 / count as f64) / 3.0, name);
+            run.progress((f64::from(part) + taken as f64 / count as f64) / 4.0, name);
             let sum = (0..EACH).try_fold(0.0, |sum, _| Ok(sum + one()?))?;
             values.push(sum / f64::from(EACH));
         }
@@ -42,6 +44,10 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
         let took = nanos(begin);
         gpu.wait()?;
         Ok(took)
+    })?;
+    let graph = gpu.record(&mut || (0..NODES).try_for_each(|_| start()))?;
+    run.sample(Metric::cost("graph-node", Unit::Nanos), (3, 4), &|ms| ms * 1e6 / f64::from(NODES), &mut || {
+        gpu.replay(&graph)
     })
 }
 

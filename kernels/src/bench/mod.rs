@@ -8,6 +8,7 @@ mod gemm;
 mod launch;
 mod links;
 mod node;
+mod overlap;
 mod pages;
 mod run;
 mod stream;
@@ -25,11 +26,12 @@ use run::{Metric, Run};
 /// When it cannot be done, or its results are wrong.
 pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
     type Body = fn(&mut Run<'_>) -> Result<(), Trouble>;
-    let bodies: [(&'static str, Body); 7] = [
+    let bodies: [(&'static str, Body); 8] = [
         ("kernel-launch", launch::run),
         ("gpu-stream", stream::run),
         ("gpu-copy-bw", copy::run),
         ("gemm-flops", gemm::run),
+        ("gpu-overlap", overlap::run),
         ("gpu-burn", burn::load),
         ("sm-sdc", burn::agree),
         ("gpu-memory-map", pages::run),

@@ -36,26 +36,52 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
     let (fill, copy, read, triad) = (kernel("fill")?, kernel("copy")?, kernel("read")?, kernel("triad")?);
     let rate = |name| Metric::rate(name, Unit::BytesPerSec);
     let moved = |buffers: f64| move |ms: f64| buffers * bytes as f64 / (ms * 1e-3);
-    run.sample(rate("write"), (0, 5), &moved(1.0), &mut || {
+    run.sample(rate("write"), (0, 7), &moved(1.0), &mut || {
         gpu.launch(fill, shape, &[Arg::At(&a), vectors, Arg::U32(SEED)])
     })?;
-    run.sample(rate("copy"), (1, 5), &moved(2.0), &mut || {
+    run.sample(rate("copy"), (1, 7), &moved(2.0), &mut || {
         gpu.launch(copy, shape, &[Arg::At(&b), Arg::At(&a), vectors])
     })?;
     pages::expect(run, &b, SEED, "the copy of a filled buffer")?;
-    run.sample(rate("read"), (2, 5), &moved(1.0), &mut || {
+    run.sample(rate("read"), (2, 7), &moved(1.0), &mut || {
         gpu.launch(read, shape, &[Arg::At(&b), vectors, Arg::At(&digest)])
     })?;
     let arguments = [Arg::At(&c), Arg::At(&a), Arg::At(&b), Arg::F64(SCALAR), vectors];
-    run.sample(rate("triad"), (3, 5), &moved(3.0), &mut || gpu.launch(triad, shape, &arguments))?;
-    latency(run, &a)
+    run.sample(rate("triad"), (3, 7), &moved(3.0), &mut || gpu.launch(triad, shape, &arguments))?;
+    latency(run, &a, ("latency", 4), 256 << 20)?;
+    l2(run, &a)?;
+    latency(run, &a, ("l2-latency", 6), 1 << 20)
 }
 
-/// Nanoseconds of one dependent load; the chain is larger than any L2 where memory allows.
-fn latency(run: &mut Run<'_>, room: &Buffer) -> Result<(), Trouble> {
+/// Reads half of L2 over and over, and adds it up as the CPU does.
+fn l2(run: &mut Run<'_>, room: &Buffer) -> Result<(), Trouble> {
+    let (gpu, shape) = (run.gpu, wide(run));
+    let vectors = (gpu.l2 / 2).min(room.bytes) as u64 / 16;
+    let (fill, reread, digest) = (gpu.function("fill", 0)?, gpu.function("reread", 0)?, gpu.buffer(16)?);
+    gpu.launch(fill, shape, &[Arg::At(room), Arg::U64(vectors), Arg::U32(SEED)])?;
+    let times = run.pick([4, 64, 64, 64]);
+    let bytes = 16.0 * vectors as f64 * f64::from(times);
+    let arguments = [Arg::At(room), Arg::U64(vectors), Arg::U32(times), Arg::At(&digest)];
+    let start = || gpu.launch(reread, shape, &arguments);
+    run.sample(Metric::rate("l2-read", Unit::BytesPerSec), (5, 7), &|ms| bytes / (ms * 1e-3), &mut || start())?;
+    gpu.put(&digest, &[0_u32; 4])?;
+    start()?;
+    let mut sum = [0; 1];
+    gpu.get(&mut sum, &digest)?;
+    let words: Vec<u32> = (0..4 * vectors).map(|word| twin::pattern(SEED, word)).collect();
+    let right = twin::sum(&words).wrapping_mul(times);
+    if sum[0] == right {
+        return Ok(());
+    }
+    Err(Trouble::Failed(format!("GPU {}: what L2 gives adds up to {:08x}, not {right:08x}", gpu.index, sum[0])))
+}
+
+/// Nanoseconds of one dependent load along a chain of at most `bytes`: larger than any L2 where memory allows, or so small
+/// that L2 keeps it and one page holds it.
+fn latency(run: &mut Run<'_>, room: &Buffer, (name, part): (&'static str, usize), bytes: usize) -> Result<(), Trouble> {
     let gpu = run.gpu;
     let chase = gpu.function("chase", 0)?;
-    let chain = twin::chain(room.bytes.min(256 << 20) / 4 / STRIDE, STRIDE, SEED);
+    let chain = twin::chain(room.bytes.min(bytes) / 4 / STRIDE, STRIDE, SEED);
     gpu.put(room, &chain)?;
     let out = gpu.buffer(16)?;
     let steps = run.pick([64, 4096, 16_384, 16_384]);
@@ -63,7 +89,7 @@ fn latency(run: &mut Run<'_>, room: &Buffer) -> Result<(), Trouble> {
     // A quarter more for its own warm-up.
     let loads = f64::from(steps) * 1.25;
     let arguments = [Arg::At(room), Arg::U32(steps), Arg::U32(0), Arg::At(&out)];
-    run.sample(Metric::cost("latency", Unit::Nanos), (4, 5), &|ms| ms * 1e6 / loads, &mut || {
+    run.sample(Metric::cost(name, Unit::Nanos), (part, 7), &|ms| ms * 1e6 / loads, &mut || {
         gpu.launch(chase, shape, &arguments)
     })
 }

@@ -45,8 +45,9 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
         return ask(&program, &["run", name, context.profile.name(), "all"], limit, context);
     }
     // Copies share the way to the host, so one GPU at a time is asked for them.
+    let alone = matches!(name, "gpu-copy-bw" | "gpu-overlap");
     let waves: Vec<Vec<usize>> =
-        if name == "gpu-copy-bw" { (0..count).map(|gpu| vec![gpu]).collect() } else { vec![(0..count).collect()] };
+        if alone { (0..count).map(|gpu| vec![gpu]).collect() } else { vec![(0..count).collect()] };
     let mut troubles = Vec::new();
     for wave in waves {
         let arguments =

@@ -87,6 +87,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [120, 120, 300, 900],
     },
     Benchmark {
+        name: "gpu-overlap",
+        about: "GPU: matrix products and copies at the same time, and what each loses by it",
+        limit_s: [120, 240, 600, 1200],
+    },
+    Benchmark {
         name: "gpu-burn",
         about: "GPU: every multiprocessor under load, bits compared",
         limit_s: [120, 120, 300, 900],

@@ -41,11 +41,13 @@ pub struct Faults {
     pub lost_after: Option<u64>,
     /// No memory is given out, whatever is said to be free.
     pub full: bool,
+    /// Streams do not run side by side.
+    pub serial: bool,
 }
 
 impl Faults {
     /// One fault from its words, such as `flip sm=5 unit=mma bit=12 every=100`, `slow sm=7 factor=1.05`,
-    /// `stuck offset=0x1000 bit=3 value=1`, `hang kernel=burn_mma`, `lost after=10` or `full`.
+    /// `stuck offset=0x1000 bit=3 value=1`, `hang kernel=burn_mma`, `lost after=10`, `full` or `serial`.
     ///
     /// # Errors
     /// With a sentence about the first word that is not understood.
@@ -83,7 +85,8 @@ impl Faults {
             "hang" => self.hang.push(field("kernel")?.to_owned()),
             "lost" => self.lost_after = Some(number("after")?),
             "full" => self.full = true,
-            other => return Err(format!("no fault '{other}': flip, slow, stuck, hang, lost or full")),
+            "serial" => self.serial = true,
+            other => return Err(format!("no fault '{other}': flip, slow, stuck, hang, lost, full or serial")),
         }
         Ok(())
     }

@@ -102,6 +102,8 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_in
     let answer = match attribute {
         1 => config.threads as c_int,
         16 => config.sms as c_int,
+        // L2.
+        38 => 128 << 10,
         // A capability that no machine code is shipped for: the PTX is loaded.
         75 => 12,
         76 => 9,

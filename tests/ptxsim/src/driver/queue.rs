@@ -10,6 +10,7 @@ use super::state::State;
 pub(super) type Shape = ([u32; 3], [u32; 3], usize);
 
 /// One piece of work.
+#[derive(Clone)]
 pub(super) enum Work {
     Kernel {
         index: usize,
@@ -39,6 +40,10 @@ pub(super) enum Work {
         event: usize,
         turn: u64,
     },
+    /// A recorded graph.
+    Replay {
+        graph: usize,
+    },
     /// All streams of a meeting are held until each has come to it.
     Meet {
         number: usize,
@@ -47,7 +52,12 @@ pub(super) enum Work {
 
 pub(super) struct Stream {
     pub(super) card: usize,
-    waiting: VecDeque<Work>,
+    /// Work, and when the host brought it.
+    waiting: VecDeque<(f64, Work)>,
+    /// What is recorded instead of done, while that is asked for.
+    pub(super) recorded: Option<Vec<Work>>,
+    /// When its last work was done, nanoseconds on its card's clock.
+    now: f64,
 }
 
 /// Turns count how often it was recorded.
@@ -62,7 +72,7 @@ pub(super) struct Event {
 
 impl State {
     pub(super) fn new_stream(&mut self) -> usize {
-        self.streams.push(Stream { card: self.current, waiting: VecDeque::new() });
+        self.streams.push(Stream { card: self.current, waiting: VecDeque::new(), recorded: None, now: 0.0 });
         self.streams.len()
     }
 
@@ -75,7 +85,10 @@ impl State {
     pub(super) fn enqueue(&mut self, stream: usize, work: Work) -> Result<(), Code> {
         let stream = stream.checked_sub(1).and_then(|at| self.streams.get_mut(at)).ok_or(INVALID_HANDLE)?;
         self.cards[stream.card].usable()?;
-        stream.waiting.push_back(work);
+        match &mut stream.recorded {
+            Some(recorded) => recorded.push(work),
+            None => stream.waiting.push_back((self.cards[stream.card].host, work)),
+        }
         Ok(())
     }
 
@@ -112,7 +125,9 @@ impl State {
                 return false;
             }
         }
-        !self.cards[self.streams[stream - 1].card].hangs
+        let Stream { card, now, .. } = self.streams[stream - 1];
+        self.cards[card].host = self.cards[card].host.max(now);
+        !self.cards[card].hangs
     }
 
     /// Works until nothing can go on.
@@ -128,8 +143,14 @@ impl State {
         }
         let at = able[self.rng.below(able.len() as u64) as usize];
         let card = self.streams[at].card;
-        if let Some(work) = self.streams[at].waiting.pop_front() {
+        if let Some((brought, work)) = self.streams[at].waiting.pop_front() {
+            // Streams run side by side, each from when it was free and its work was there.
+            let start = self.streams[at].now.max(brought);
+            let latest = self.cards[card].now;
+            self.cards[card].now = if self.cards[card].device.faults.serial { latest.max(start) } else { start };
             self.execute(card, work);
+            self.streams[at].now = self.cards[card].now;
+            self.cards[card].now = self.cards[card].now.max(latest);
         }
         true
     }
@@ -138,8 +159,8 @@ impl State {
         let stream = &self.streams[stream];
         let held = match stream.waiting.front() {
             None => true,
-            Some(Work::Follow { event, turn }) => self.events[*event].done < *turn,
-            Some(Work::Meet { number }) => !self.assembled(*number),
+            Some((_, Work::Follow { event, turn })) => self.events[*event].done < *turn,
+            Some((_, Work::Meet { number })) => !self.assembled(*number),
             Some(_) => false,
         };
         !held && !self.cards[stream.card].hangs
@@ -149,7 +170,7 @@ impl State {
         let meeting = &self.meetings[number];
         let here = |stream: &usize| {
             let stream = &self.streams[*stream - 1];
-            let come = matches!(stream.waiting.front(), Some(Work::Meet { number: at }) if *at == number);
+            let come = matches!(stream.waiting.front(), Some((_, Work::Meet { number: at })) if *at == number);
             come && !self.cards[stream.card].hangs
         };
         !meeting.held && meeting.streams.iter().all(here)
@@ -157,15 +178,21 @@ impl State {
 
     /// The others leave with the one whose turn it was.
     fn meet(&mut self, at: usize, number: usize) -> Result<(), Code> {
-        for stream in self.meetings[number].streams.clone() {
-            if self.streams[stream - 1].card != at {
-                self.streams[stream - 1].waiting.pop_front();
-            }
+        let streams = self.meetings[number].streams.clone();
+        let others: Vec<usize> = streams.into_iter().map(|s| s - 1).filter(|s| self.streams[*s].card != at).collect();
+        let mut begin = self.cards[at].now;
+        for other in &others {
+            let stream = &mut self.streams[*other];
+            let brought = stream.waiting.pop_front().map_or(0.0, |(brought, _)| brought);
+            begin = begin.max(stream.now).max(brought);
         }
-        self.hold_meeting(number)
+        let end = begin + self.hold_meeting(number)?;
+        others.into_iter().for_each(|stream| self.streams[stream].now = end);
+        self.cards[at].now = end;
+        Ok(())
     }
 
-    fn execute(&mut self, at: usize, work: Work) {
+    pub(super) fn execute(&mut self, at: usize, work: Work) {
         let works = self.cards[at].broken.is_none();
         let done = match work {
             Work::Record { event, turn } => {
@@ -181,6 +208,10 @@ impl State {
             _ if !works => Ok(()),
             Work::Kernel { index, shape, params } => {
                 self.launch(at, index, shape, &params);
+                Ok(())
+            }
+            Work::Replay { graph } => {
+                self.replay(at, graph);
                 Ok(())
             }
             Work::Put { to, bytes } => {

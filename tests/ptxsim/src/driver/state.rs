@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use super::config::Config;
 use super::errors::{Code, ILLEGAL_ADDRESS, INVALID_PTX, LAUNCH_FAILED, NO_BINARY};
 use super::nccl::Meeting;
-use super::queue::{Event, Stream};
+use super::queue::{Event, Stream, Work};
 use super::sensor::{Sensor, sensors};
 use crate::code::Kernel;
 use crate::device::{Device, Launch};
@@ -25,6 +25,8 @@ pub(super) struct Card {
     pub(super) device: Device,
     /// Virtual time, nanoseconds.
     pub(super) now: f64,
+    /// Until when the host has waited for it.
+    pub(super) host: f64,
     /// Error that all later calls get: a CUDA context does not recover.
     pub(super) broken: Option<Code>,
     /// A kernel that does not end runs on it.
@@ -49,6 +51,7 @@ pub(super) struct State {
     pub(super) modules: Vec<Module>,
     pub(super) events: Vec<Event>,
     pub(super) streams: Vec<Stream>,
+    pub(super) graphs: Vec<Vec<Work>>,
     /// Device of the current context.
     pub(super) current: usize,
     /// Whose memory may be opened by whom: by the first that of the second.
@@ -80,6 +83,7 @@ impl State {
         let card = |index: usize| Card {
             device: Device::numbered(index, (config.sms, config.memory), config.faults_of(index), index as u64 + 1),
             now: 0.0,
+            host: 0.0,
             broken: None,
             hangs: false,
             launches: 0,
@@ -95,6 +99,7 @@ impl State {
             modules: Vec::new(),
             events: Vec::new(),
             streams: Vec::new(),
+            graphs: Vec::new(),
             current: 0,
             opened: Vec::new(),
             links: (0..count).map(|from| (0..count).map(|to| config.link_of((from, to))).collect()).collect(),

@@ -1,0 +1,44 @@
+//! Work side by side on one GPU: a second stream, and how long both take together.
+
+use cudarc::driver::result;
+
+use super::{Gpu, Trouble, event, failed};
+
+#[expect(unsafe_code, reason = "driver calls")]
+impl Gpu {
+    /// The same GPU with a stream of its own.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn beside(&self) -> Result<Self, Trouble> {
+        self.enter()?;
+        let stream =
+            result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
+        Ok(Self { stream, begin: event()?, end: event()?, ..self.clone() })
+    }
+
+    /// Milliseconds from a common start until what `here` puts on this stream is done, and until what `there` puts on the
+    /// other's is.
+    ///
+    /// # Errors
+    /// Those of the work, and of the driver.
+    pub fn together(
+        &self,
+        other: &Self,
+        here: &mut dyn FnMut() -> Result<(), Trouble>,
+        there: &mut dyn FnMut() -> Result<(), Trouble>,
+    ) -> Result<(f64, f64), Trouble> {
+        let ms = self.timed(&mut || {
+            self.mark()?;
+            other.follow(self)?;
+            there()?;
+            // SAFETY: stream and event are ours and live as long as the process.
+            unsafe { result::event::record(other.end, other.stream) }.map_err(failed("cuEventRecord"))?;
+            here()
+        })?;
+        other.wait()?;
+        // SAFETY: both events were recorded in one context and have happened.
+        let beside = unsafe { result::event::elapsed(self.begin, other.end) }.map_err(failed("timing"))?;
+        Ok((ms, f64::from(beside)))
+    }
+}
