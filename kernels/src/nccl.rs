@@ -20,12 +20,12 @@ type Receive = unsafe extern "C" fn(*mut c_void, usize, c_int, c_int, Comm, *mut
 /// What all GPUs do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Everybody gets the sum.
-    AllReduce,
-    /// Everybody gets what each brings.
-    AllGather,
-    /// Everybody gets its part of what each brings.
-    AllToAll,
+    /// All-reduce: everybody gets the sum.
+    Sum,
+    /// All-gather: everybody gets what each brings.
+    Gather,
+    /// All-to-all: everybody gets its part of what each brings.
+    Deal,
 }
 
 /// A communicator of all GPUs of this node.
@@ -107,14 +107,14 @@ impl Nccl {
         let (from, to) = (from.address() as *const u8, to.address() as *mut u8);
         match what {
             // SAFETY: both buffers hold that many elements, on the GPU of this rank, until its stream was waited for.
-            Operation::AllReduce => self.call::<Reduction>("ncclAllReduce", |f| unsafe {
+            Operation::Sum => self.call::<Reduction>("ncclAllReduce", |f| unsafe {
                 f(from.cast(), to.cast(), words, FLOAT, SUM, comm, stream)
             }),
             // SAFETY: as above; the result holds one part of each rank.
-            Operation::AllGather => self.call::<Collective>("ncclAllGather", |f| unsafe {
+            Operation::Gather => self.call::<Collective>("ncclAllGather", |f| unsafe {
                 f(from.cast(), to.cast(), words, WORD, comm, stream)
             }),
-            Operation::AllToAll => (0..self.comms.len()).try_for_each(|peer| {
+            Operation::Deal => (0..self.comms.len()).try_for_each(|peer| {
                 let (part, number) = (peer * words * 4, peer as c_int);
                 // SAFETY: as above; each buffer holds one part of or for each rank.
                 self.call::<Send>("ncclSend", |f| unsafe {
@@ -158,8 +158,8 @@ impl Nccl {
     fn trouble(&self, name: &str, code: Code) -> Trouble {
         type Words = unsafe extern "C" fn(Code) -> *const c_char;
         type Last = unsafe extern "C" fn(Comm) -> *const c_char;
-        // SAFETY: each gives a C string that lives as long as the library, or nothing.
         let text = |found: *const c_char| {
+            // SAFETY: not null, so a C string that lives as long as the library.
             (!found.is_null()).then(|| unsafe { CStr::from_ptr(found) }.to_string_lossy().trim().to_owned())
         };
         // SAFETY: signatures of nccl.h; without a communicator the last error of this thread is meant.

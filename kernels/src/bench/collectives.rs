@@ -14,7 +14,7 @@ use crate::nccl::{Nccl, Operation};
 
 const SEED: u32 = 0xcc1;
 const OPERATIONS: [(Operation, &str); 3] =
-    [(Operation::AllReduce, "all-reduce"), (Operation::AllGather, "all-gather"), (Operation::AllToAll, "all-to-all")];
+    [(Operation::Sum, "all-reduce"), (Operation::Gather, "all-gather"), (Operation::Deal, "all-to-all")];
 
 /// One operation of one size.
 struct Exchange<'a> {
@@ -63,7 +63,7 @@ impl<'a> Exchange<'a> {
     /// Fills what GPU number `rank` brings.
     fn prepare(&self, gpu: &Gpu, rank: usize) -> Result<(), Trouble> {
         let input = &self.ends[rank].0;
-        if self.what == Operation::AllReduce {
+        if self.what == Operation::Sum {
             let arguments = [Arg::At(input), Arg::U64(input.bytes as u64 / 16), Arg::U32(SEED), Arg::U32(rank as u32)];
             return gpu.launch(gpu.function("fill_summands", 0)?, wide(gpu), &arguments);
         }
@@ -76,12 +76,12 @@ impl<'a> Exchange<'a> {
 
     /// Pattern of what goes from one GPU to another.
     fn seed(&self, from: usize, to: usize) -> u32 {
-        let to = if self.what == Operation::AllGather { 0 } else { to };
+        let to = if self.what == Operation::Gather { 0 } else { to };
         SEED + (from * 64 + to) as u32
     }
 
     fn start(&self, gpus: &[Gpu]) -> Result<(), Trouble> {
-        let words = self.part / 4 * if self.what == Operation::AllReduce { gpus.len() } else { 1 };
+        let words = self.part / 4 * if self.what == Operation::Sum { gpus.len() } else { 1 };
         self.nccl.start(self.what, gpus, &self.ends, words)
     }
 
@@ -109,7 +109,7 @@ impl<'a> Exchange<'a> {
             node.blame(format!("{name} by NCCL: {wrong}"));
         }
         let count = gpus.len() as f64;
-        let share = (count - 1.0) / count * if self.what == Operation::AllReduce { 2.0 } else { 1.0 };
+        let share = (count - 1.0) / count * if self.what == Operation::Sum { 2.0 } else { 1.0 };
         let bytes = self.ends[0].0.bytes as f64 * share;
         let values = times.into_iter().map(|ms| bytes / (ms * 1e-3)).collect();
         let metric = Metric::rate("", Unit::BytesPerSec);
@@ -120,7 +120,7 @@ impl<'a> Exchange<'a> {
     /// The first result that is wrong, and whose it is.
     fn wrong(&self, gpus: &[Gpu]) -> Result<Option<String>, Trouble> {
         let outputs = gpus.iter().zip(self.ends.iter().map(|(_, output)| output));
-        if self.what == Operation::AllReduce {
+        if self.what == Operation::Sum {
             let ends: Vec<(&Gpu, &Buffer)> = outputs.collect();
             let found = wrong_sums(&ends, (self.part / 16, self.pages), SEED)?;
             let told =
