@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use muster_wire::Unit;
 
+use super::distance;
 use super::run::{Metric, Run};
 use crate::driver::{Arg, Function, Gpu, Shape, Trouble};
 use crate::twin::{self, Burn};
 
 /// Shared memory that is left to the kernel's own; with the rest taken, one block fills a multiprocessor.
-const LEFT: u32 = 4 << 10;
+pub(super) const LEFT: u32 = 4 << 10;
 /// Launches until every multiprocessor was seen.
 const TRIES: u32 = 4;
 /// Seed and rounds that the CPU computes too.
@@ -133,6 +134,7 @@ pub(super) fn agree(run: &mut Run<'_>) -> Result<(), Trouble> {
         }
         run.series(Metric::cost(cycles_of(burn), Unit::Count), best, 0);
     }
+    distance::measure(run)?;
     if untrue.is_empty() {
         return Ok(());
     }
