@@ -21,6 +21,14 @@ impl Node {
         self.sshd(&format!("SetEnv LD_LIBRARY_PATH={FOLDER}")).context("sshd with a driver")
     }
 
+    /// Gives the GPUs of a node that has some other settings.
+    ///
+    /// # Errors
+    /// When the node is not up.
+    pub fn change_gpus(&self, settings: &str) -> Result<()> {
+        self.put(&format!("{FOLDER}/libcuda.conf"), settings.as_bytes())
+    }
+
     /// Forbids to execute what lies in memory alone; nothing where the kernel has no such switch.
     ///
     /// # Errors
