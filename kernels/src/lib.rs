@@ -4,6 +4,8 @@ mod bench;
 pub mod code;
 mod driver;
 mod health;
+mod library;
+mod nccl;
 mod nvml;
 pub mod twin;
 pub mod worker;

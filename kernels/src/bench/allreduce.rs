@@ -6,14 +6,14 @@
 use muster_wire::Unit;
 
 use super::links;
-use super::node::{Node, fill, wait, wide};
+use super::node::{Node, fill, meet, wait, wide};
 use super::pages::SHIFT;
 use super::run::Metric;
 use crate::driver::{Arg, Buffer, Function, Gpu, Shape, Trouble};
 
 const SEED: u32 = 0xa11;
 /// Bytes that each GPU brings, by profile, and what that is called.
-const SIZES: [&[(usize, &str)]; 4] = [
+pub(super) const SIZES: [&[(usize, &str)]; 4] = [
     &[(8 << 10, "8KiB")],
     &[(16 << 20, "16MiB"), (256 << 20, "256MiB")],
     &[(1 << 20, "1MiB"), (16 << 20, "16MiB"), (256 << 20, "256MiB"), (1 << 30, "1GiB")],
@@ -37,7 +37,7 @@ struct Group<'a> {
     /// Elements of 16 bytes that each GPU sums.
     chunk: u64,
     /// Parts of a chunk that are checked by a block each.
-    pages: u64,
+    pages: usize,
 }
 
 pub(super) fn run(node: &mut Node<'_>) -> Result<(), Trouble> {
@@ -60,8 +60,8 @@ pub(super) fn run(node: &mut Node<'_>) -> Result<(), Trouble> {
 impl<'a> Group<'a> {
     fn new(gpus: &'a [Gpu], bytes: usize) -> Result<Self, Trouble> {
         let chunk = (bytes / 16).div_ceil(gpus.len()) as u64;
-        let pages = chunk.div_ceil(1 << (SHIFT - 4));
-        let chunk = chunk.next_multiple_of(pages);
+        let pages = chunk.div_ceil(1 << (SHIFT - 4)) as usize;
+        let chunk = chunk.next_multiple_of(pages as u64);
         let bytes = chunk as usize * gpus.len() * 16;
         let member = |gpu: &'a Gpu| {
             let table = || gpu.buffer(gpus.len() * 8);
@@ -90,18 +90,24 @@ impl<'a> Group<'a> {
             self.members.iter().try_for_each(|m| fill(m.gpu, &m.output, !SEED))?;
             wait(gpus)?;
             let ms = gpus[0].timed(&mut || {
-                self.meet()?;
-                (0..count).try_for_each(|_| self.once())
+                meet(gpus)?;
+                (0..count).try_for_each(|_| self.once(gpus))
             });
             let ms = ms.and_then(|ms| wait(gpus).map(|()| ms)).map_err(|trouble| trouble.about("all-reduce"))?;
             if wrong.is_none() {
-                wrong = self.wrong()?;
+                let ends: Vec<(&Gpu, &Buffer)> = self.members.iter().map(|m| (m.gpu, &m.output)).collect();
+                wrong = wrong_sums(&ends, (self.chunk as usize, self.pages), SEED)?;
             }
             Ok(ms)
         };
         let (times, warmup) = node.of(0).times(&format!("and all others: all-reduce of {name}"), part, &mut batch)?;
-        if let Some(wrong) = wrong {
-            node.blame(format!("all-reduce of {name}: {wrong}"));
+        if let Some(Wrong { owner, rank, words, bits }) = wrong {
+            let whose = if owner == rank {
+                format!("GPU {owner} holds wrong sums of its own chunk")
+            } else {
+                format!("GPU {owner} to GPU {rank}")
+            };
+            node.blame(format!("all-reduce of {name}: {whose}: {words} wrong words, bits {bits:#010x}"));
         }
         let count = gpus.len() as f64;
         let bytes = self.members[0].input.bytes as f64 * 2.0 * (count - 1.0) / count;
@@ -112,13 +118,13 @@ impl<'a> Group<'a> {
     }
 
     /// Puts one all-reduce on everybody's stream.
-    fn once(&self) -> Result<(), Trouble> {
+    fn once(&self, gpus: &[Gpu]) -> Result<(), Trouble> {
         let count = Arg::U32(self.members.len() as u32);
         for (rank, m) in self.members.iter().enumerate() {
             let (begin, chunk) = (Arg::U64(rank as u64 * self.chunk), Arg::U64(self.chunk));
             m.gpu.launch(m.reduce, wide(m.gpu), &[Arg::At(&m.output), Arg::At(&m.inputs), count, begin, chunk])?;
         }
-        self.meet()?;
+        meet(gpus)?;
         for (rank, m) in self.members.iter().enumerate() {
             let arguments =
                 [Arg::At(&m.output), Arg::At(&m.outputs), count, Arg::U32(rank as u32), Arg::U64(self.chunk)];
@@ -128,53 +134,57 @@ impl<'a> Group<'a> {
             m.gpu.launch(m.gather, Shape { grid: (blocks, 1), ..wide }, &arguments)?;
         }
         // The next one writes what peers may still be reading.
-        self.meet()
+        meet(gpus)
     }
+}
 
-    /// Nobody goes on before everybody is here.
-    fn meet(&self) -> Result<(), Trouble> {
-        let (first, others) = (self.members[0].gpu, &self.members[1..]);
-        others.iter().try_for_each(|m| m.gpu.mark().and_then(|()| first.follow(m.gpu)))?;
-        first.mark()?;
-        others.iter().try_for_each(|m| m.gpu.follow(first))
-    }
+/// Wrong sums on a GPU.
+pub(super) struct Wrong {
+    /// Whose chunk it is.
+    owner: usize,
+    /// Who holds it.
+    pub(super) rank: usize,
+    pub(super) words: u32,
+    pub(super) bits: u32,
+}
 
-    /// The first sum that is wrong, and whose it is.
-    fn wrong(&self) -> Result<Option<String>, Trouble> {
-        let count = self.members.len();
-        // By who summed the chunk, then by who holds it: wrong words, all their wrong bits.
-        let mut found = vec![vec![[0_u32; 2]; count]; count];
-        for (rank, m) in self.members.iter().enumerate() {
-            for (owner, record) in self.sums(m)? {
-                found[owner][rank][0] += record[0];
-                found[owner][rank][1] |= record[1];
-            }
+/// The first wrong sums in what each GPU holds; the chunk of each has so many elements of 16 bytes in so many pages.
+pub(super) fn wrong_sums(
+    ends: &[(&Gpu, &Buffer)],
+    (chunk, pages): (usize, usize),
+    seed: u32,
+) -> Result<Option<Wrong>, Trouble> {
+    let count = ends.len();
+    // By who summed the chunk, then by who holds it: wrong words, all their wrong bits.
+    let mut found = vec![vec![[0_u32; 2]; count]; count];
+    for (rank, (gpu, output)) in ends.iter().enumerate() {
+        for (page, record) in sums(gpu, output, (count, pages * count, chunk / pages), seed)?.into_iter().enumerate() {
+            let [words, bits] = &mut found[page / pages][rank];
+            (*words, *bits) = (*words + record[0], *bits | record[1]);
         }
-        let told = |what: String, [words, bits]: [u32; 2]| format!("{what}: {words} wrong words, bits {bits:#010x}");
-        for (owner, held) in found.iter().enumerate() {
-            if held[owner][0] > 0 {
-                return Ok(Some(told(format!("GPU {owner} sums wrongly what it reads from its peers"), held[owner])));
-            }
-            if let Some(rank) = held.iter().position(|record| record[0] > 0) {
-                return Ok(Some(told(format!("GPU {owner} to GPU {rank}, read by kernels of GPU {rank}"), held[rank])));
-            }
-        }
-        Ok(None)
     }
+    let owners = found.into_iter().enumerate();
+    let first = |(owner, held): (usize, Vec<[u32; 2]>)| {
+        // Who summed it wrongly comes before those who took it over.
+        let mut ranks = std::iter::once(owner).chain(0..count);
+        ranks.find(|rank| held[*rank][0] > 0).map(|rank| (owner, rank, held[rank]))
+    };
+    Ok(owners.into_iter().find_map(first).map(|(owner, rank, [words, bits])| Wrong { owner, rank, words, bits }))
+}
 
-    /// What `check_sums` wrote about each page of a GPU's result, with the GPU that summed it.
-    fn sums(&self, m: &Member<'_>) -> Result<Vec<(usize, [u32; 4])>, Trouble> {
-        let each = self.pages as usize;
-        let count = each * self.members.len();
-        let out = m.gpu.buffer(count * 16)?;
-        let shape = Shape { grid: ((2 * m.gpu.sms).min(count as u32), 1), threads: m.gpu.threads.min(256), shared: 0 };
-        let (pages, vectors) = (Arg::U32(count as u32), Arg::U32((self.chunk / self.pages) as u32));
-        let (seed, ranks) = (Arg::U32(SEED), Arg::U32(self.members.len() as u32));
-        let check = m.gpu.function("check_sums", 0)?;
-        m.gpu.launch(check, shape, &[Arg::At(&m.output), pages, vectors, seed, ranks, Arg::At(&out)])?;
-        let mut records = vec![0; count * 4];
-        m.gpu.get(&mut records, &out)?;
-        let records: Vec<[u32; 4]> = records.as_chunks().0.to_vec();
-        Ok(records.into_iter().enumerate().map(|(page, record)| (page / each, record)).collect())
-    }
+/// What `check_sums` wrote about each page of so many elements, of sums over `count` GPUs.
+fn sums(
+    gpu: &Gpu,
+    output: &Buffer,
+    (count, pages, vectors): (usize, usize, usize),
+    seed: u32,
+) -> Result<Vec<[u32; 4]>, Trouble> {
+    let out = gpu.buffer(pages * 16)?;
+    let shape = Shape { grid: ((2 * gpu.sms).min(pages as u32), 1), threads: gpu.threads.min(256), shared: 0 };
+    let number = |number: usize| Arg::U32(number as u32);
+    let arguments = [Arg::At(output), number(pages), number(vectors), Arg::U32(seed), number(count), Arg::At(&out)];
+    gpu.launch(gpu.function("check_sums", 0)?, shape, &arguments)?;
+    let mut records = vec![0; pages * 4];
+    gpu.get(&mut records, &out)?;
+    Ok(records.as_chunks().0.to_vec())
 }

@@ -2,6 +2,7 @@
 
 mod allreduce;
 mod burn;
+mod collectives;
 mod copy;
 mod gemm;
 mod launch;
@@ -55,6 +56,7 @@ pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(F
     match name {
         "gpu-peer-bw" => Node::new("gpu-peer-bw", gpus, profile, say).run(links::run),
         "p2p-allreduce" => Node::new("p2p-allreduce", gpus, profile, say).run(allreduce::run),
+        "nccl-bw" => Node::new("nccl-bw", gpus, profile, say).run(collectives::run),
         _ => Err(unknown(name)),
     }
 }

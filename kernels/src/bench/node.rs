@@ -85,3 +85,11 @@ pub(super) fn wide(gpu: &Gpu) -> Shape {
 pub(super) fn wait(gpus: &[Gpu]) -> Result<(), Trouble> {
     gpus.iter().try_for_each(|gpu| gpu.wait().map_err(|trouble| trouble.about(&format!("GPU {}", gpu.index))))
 }
+
+/// Puts on all streams that nobody goes on before everybody is here.
+pub(super) fn meet(gpus: &[Gpu]) -> Result<(), Trouble> {
+    let Some((first, others)) = gpus.split_first() else { return Ok(()) };
+    others.iter().try_for_each(|gpu| gpu.mark().and_then(|()| first.follow(gpu)))?;
+    first.mark()?;
+    others.iter().try_for_each(|gpu| gpu.follow(first))
+}

@@ -8,7 +8,6 @@ use crate::driver::{Arg, Buffer, Gpu, Shape, Trouble};
 
 /// A page is 2 MiB, as the GPU maps its memory.
 pub(super) const SHIFT: usize = 21;
-const VECTORS: u32 = (1 << SHIFT) / 16;
 /// Bad pages that are described; more are counted.
 const NAMED: usize = 32;
 /// Seed of the first pass.
@@ -17,12 +16,15 @@ const SEED: u32 = 0x9a6e;
 /// What `pages` wrote about each page: wrong words, wrong bits, first wrong word, cycles. A buffer that is smaller than a
 /// page is one.
 pub(super) fn look(gpu: &Gpu, buffer: &Buffer, seed: u32) -> Result<Vec<[u32; 4]>, Trouble> {
-    let count = (buffer.bytes >> SHIFT).max(1);
-    let vectors = VECTORS.min(buffer.bytes as u32 / 16);
+    compare(gpu, (buffer.address(), buffer.bytes.min(1 << SHIFT)), (buffer.bytes >> SHIFT).max(1), seed)
+}
+
+/// The same of `count` pages of so many bytes from an address on.
+pub(super) fn compare(gpu: &Gpu, (at, bytes): (u64, usize), count: usize, seed: u32) -> Result<Vec<[u32; 4]>, Trouble> {
     let out = gpu.buffer(count * 16)?;
     let shape = Shape { grid: ((2 * gpu.sms).min(count as u32), 1), threads: gpu.threads.min(256), shared: 0 };
-    let arguments = [Arg::At(buffer), Arg::U32(count as u32), Arg::U32(vectors), Arg::U32(seed), Arg::At(&out)];
-    gpu.launch(gpu.function("pages", 0)?, shape, &arguments)?;
+    let (pages, vectors) = (Arg::U32(count as u32), Arg::U32(bytes as u32 / 16));
+    gpu.launch(gpu.function("pages", 0)?, shape, &[Arg::U64(at), pages, vectors, Arg::U32(seed), Arg::At(&out)])?;
     let mut records = vec![0; count * 4];
     gpu.get(&mut records, &out)?;
     Ok(records.as_chunks().0.to_vec())

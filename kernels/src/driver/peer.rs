@@ -1,6 +1,6 @@
 //! Several GPUs of one node: whose memory a GPU opens, what is copied between them, and who waits for whom.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use cudarc::driver::result;
 use cudarc::driver::sys;
@@ -41,6 +41,12 @@ impl Gpu {
         // SAFETY: both buffers hold that many bytes, and both contexts are retained for the life of the process.
         unsafe { result::memcpy_peer_async(peer.context, to.at, self.context, from.at, bytes, self.stream) }
             .map_err(failed("copy to another GPU"))
+    }
+
+    /// Its stream, for libraries that put work on it.
+    #[must_use]
+    pub const fn stream(&self) -> *mut c_void {
+        self.stream.cast()
     }
 
     /// Marks what was put on this GPU's stream up to now, for those who [`follow`](Self::follow).

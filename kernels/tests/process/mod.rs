@@ -12,11 +12,19 @@ pub struct Driver(tempfile::TempDir);
 
 impl Driver {
     pub fn new(settings: &str) -> Self {
+        Self::with(settings, &[])
+    }
+
+    /// With the same file under the names of other libraries: a copy would not know the driver's devices.
+    pub fn with(settings: &str, libraries: &[&str]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         // Cargo builds the library beside the dependencies of this test.
         let built = std::env::current_exe().unwrap().parent().unwrap().join("libmuster_ptxsim.so");
         for library in ["libcuda.so.1", "libnvidia-ml.so.1"] {
             fs::copy(&built, dir.path().join(library)).unwrap_or_else(|why| panic!("{}: {why}", built.display()));
+        }
+        for library in libraries {
+            std::os::unix::fs::symlink("libcuda.so.1", dir.path().join(library)).unwrap();
         }
         fs::write(dir.path().join("libcuda.conf"), settings).unwrap();
         Self(dir)
@@ -42,7 +50,13 @@ impl Said {
 
 pub fn worker(folder: PathBuf, arguments: &[&str]) -> Said {
     let mut command = Command::new(env!("CARGO_BIN_EXE_muster-gpu"));
-    let output = command.args(arguments).env("LD_LIBRARY_PATH", folder).stderr(Stdio::inherit()).output().unwrap();
+    let output = command
+        .args(arguments)
+        .env("MUSTER_LIBRARIES", folder.join("wheels"))
+        .env("LD_LIBRARY_PATH", folder)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
     let mut decoder = Decoder::new();
     decoder.push(&output.stdout);
     let mut said = Said { outcome: Outcome::NotRun("no end".into()), series: BTreeMap::new(), facts: Vec::new() };

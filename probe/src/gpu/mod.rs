@@ -3,6 +3,7 @@
 //! A static program cannot load the NVIDIA driver's library, so the work is done by a second program that is carried in
 //! this one. Its crash, hang or missing driver is an outcome, never the end of the probe.
 
+mod libraries;
 mod node;
 mod program;
 mod team;
@@ -22,7 +23,7 @@ use team::Team;
 const ANSWER: Duration = Duration::from_secs(8);
 
 /// What one worker does over all GPUs of a node.
-const TOGETHER: [&str; 2] = ["gpu-peer-bw", "p2p-allreduce"];
+const TOGETHER: [&str; 3] = ["gpu-peer-bw", "p2p-allreduce", "nccl-bw"];
 
 /// Whether `name` is the worker's business.
 pub(crate) fn knows(name: &str) -> bool {
@@ -106,8 +107,17 @@ pub(crate) fn health() -> Vec<Fact> {
 
 /// What is said of the benchmark when each GPU has ended: the worst of them, and which.
 fn judge(count: usize, mut troubles: Vec<(usize, Outcome)>) -> Result<(), Halt> {
-    troubles.sort_by_key(|(gpu, outcome)| (!matches!(outcome, Outcome::Failed(_)), *gpu));
+    let rank = |outcome: &Outcome| match outcome {
+        Outcome::Failed(_) => 0,
+        Outcome::NotApplicable(_) => 2,
+        _ => 1,
+    };
+    troubles.sort_by_key(|(gpu, outcome)| (rank(outcome), *gpu));
     let Some((_, worst)) = troubles.first() else { return Ok(()) };
+    // What no GPU can do is said once.
+    if let (Outcome::NotApplicable(why), true) = (worst, troubles.len() == count) {
+        return Err(Halt::NotApplicable(why.clone()));
+    }
     let words = |outcome: &Outcome| match outcome {
         Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => why.clone(),
         Outcome::Done => String::new(),
@@ -145,12 +155,17 @@ mod tests {
         let Err(Halt::Failed(why)) = judge(8, troubles) else { panic!() };
         assert_eq!(why, "GPU 6: word 3 is wrong; GPU 7: ended by signal 11; GPU 1: too old (3 of 8 GPUs)");
         assert_eq!(judge(8, Vec::new()), Ok(()));
+        let absent = |gpu| (gpu, Outcome::NotApplicable("no libcublasLt.so.12 on this node".into()));
+        let Err(Halt::NotApplicable(why)) = judge(2, vec![absent(0), absent(1)]) else { panic!() };
+        assert_eq!(why, "no libcublasLt.so.12 on this node");
+        let Err(Halt::NotRun(why)) = judge(2, vec![absent(1)]) else { panic!() };
+        assert!(why.starts_with("GPU 1: no "), "{why}");
     }
 
     #[test]
     fn gpu_benchmarks_of_the_catalogue_are_known_and_others_are_not() {
         let known: Vec<&str> = muster_wire::BENCHMARKS.iter().map(|b| b.name).filter(|name| knows(name)).collect();
-        assert_eq!(known.len(), 9, "{known:?}");
+        assert_eq!(known.len(), 10, "{known:?}");
         assert!(!knows("cpu-gemm") && !knows("disk"));
     }
 }

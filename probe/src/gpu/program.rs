@@ -1,5 +1,6 @@
 //! The worker's executable: carried in this one, put into memory or a file, gone with the probe.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,13 +10,15 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use super::node;
+use super::{libraries, node};
 
 static WORKER: &[u8] = include_bytes!(env!("MUSTER_GPU_PATH"));
 
 /// An executable that lives as long as this value, whatever happens to the probe.
 pub(super) struct Program {
     path: PathBuf,
+    /// Where NVIDIA's libraries beside the driver's lie.
+    libraries: OsString,
     /// Keeps what no folder knows any more.
     _executable: OwnedFd,
 }
@@ -43,7 +46,8 @@ impl Program {
 
     fn held(executable: File) -> Self {
         let executable = OwnedFd::from(executable);
-        Self { path: PathBuf::from(format!("/proc/self/fd/{}", executable.as_raw_fd())), _executable: executable }
+        let path = PathBuf::from(format!("/proc/self/fd/{}", executable.as_raw_fd()));
+        Self { path, libraries: libraries::list(), _executable: executable }
     }
 
     /// Where memory may not be executed: in the first of `folders` that takes an executable.
@@ -78,7 +82,7 @@ impl Program {
         let mut command = Command::new(&self.path);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         // GPUs are numbered as nvidia-smi and the PCI bus number them.
-        command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+        command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID").env(libraries::VARIABLE, &self.libraries);
         if let Some(folder) = node::library_folder() {
             let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
             let folders = std::env::split_paths(&given).chain([folder]).filter(|f| !f.as_os_str().is_empty());

@@ -77,6 +77,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [120, 120, 300, 900],
     },
     Benchmark {
+        name: "nccl-bw",
+        about: "GPUs: NCCL's all-reduce, all-gather and all-to-all over a node, where it is installed, verified",
+        limit_s: [120, 240, 600, 1200],
+    },
+    Benchmark {
         name: "gemm-flops",
         about: "GPU: matrix products of every type on tensor cores, fp32 and fp64, verified",
         limit_s: [120, 120, 300, 900],

@@ -27,6 +27,8 @@ pub struct Config {
     pub init: i32,
     /// What the management library answers when it is started.
     pub nvml: i32,
+    /// Functions of NCCL that fail, with their code; 1000 for one that never ends.
+    pub nccl: Vec<(String, i32)>,
     /// Bytes per second from one device to another.
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
@@ -50,6 +52,7 @@ impl Default for Config {
             also: None,
             init: 0,
             nvml: 0,
+            nccl: Vec::new(),
             link: 20e6,
             links: Vec::new(),
             faults: Vec::new(),
@@ -60,8 +63,8 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `link 0 1 slow factor=4`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`, `gpu 3 lacks power` and, with a result of
-    /// `nvml.h`, `gpu 3 answers power 15`.
+    /// `link 0 1 slow factor=4`, `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
+    /// `gpu 3 lacks power` and, with a result of `nvml.h`, `gpu 3 answers power 15`.
     ///
     /// # Errors
     /// With the number of the first line that is not understood.
@@ -95,6 +98,7 @@ impl Config {
                 link.add(fault)?;
                 self.links.push((between, link));
             }
+            ["nccl", function, code] => self.nccl.push(((*function).to_owned(), number(code)?)),
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => {
                 self.sense(number(index)?, name, Some(Sensor { value: number(value)?, ..Sensor::default() }));

@@ -7,6 +7,7 @@ mod calls;
 mod config;
 mod errors;
 mod graph;
+mod nccl;
 mod nvml;
 mod peer;
 mod queue;

@@ -44,6 +44,10 @@ pub(super) enum Work {
     Replay {
         graph: usize,
     },
+    /// All streams of a meeting are held until each has come to it.
+    Meet {
+        number: usize,
+    },
 }
 
 pub(super) struct Stream {
@@ -156,9 +160,36 @@ impl State {
         let held = match stream.waiting.front() {
             None => true,
             Some((_, Work::Follow { event, turn })) => self.events[*event].done < *turn,
+            Some((_, Work::Meet { number })) => !self.assembled(*number),
             Some(_) => false,
         };
         !held && !self.cards[stream.card].hangs
+    }
+
+    fn assembled(&self, number: usize) -> bool {
+        let meeting = &self.meetings[number];
+        let here = |stream: &usize| {
+            let stream = &self.streams[*stream - 1];
+            let come = matches!(stream.waiting.front(), Some((_, Work::Meet { number: at })) if *at == number);
+            come && !self.cards[stream.card].hangs
+        };
+        !meeting.held && meeting.streams.iter().all(here)
+    }
+
+    /// The others leave with the one whose turn it was.
+    fn meet(&mut self, at: usize, number: usize) -> Result<(), Code> {
+        let streams = self.meetings[number].streams.clone();
+        let others: Vec<usize> = streams.into_iter().map(|s| s - 1).filter(|s| self.streams[*s].card != at).collect();
+        let mut begin = self.cards[at].now;
+        for other in &others {
+            let stream = &mut self.streams[*other];
+            let brought = stream.waiting.pop_front().map_or(0.0, |(brought, _)| brought);
+            begin = begin.max(stream.now).max(brought);
+        }
+        let end = begin + self.hold_meeting(number)?;
+        others.into_iter().for_each(|stream| self.streams[stream].now = end);
+        self.cards[at].now = end;
+        Ok(())
     }
 
     pub(super) fn execute(&mut self, at: usize, work: Work) {
@@ -173,6 +204,7 @@ impl State {
                 self.cards[at].now = self.cards[at].now.max(self.events[event].at);
                 Ok(())
             }
+            Work::Meet { number } => self.meet(at, number),
             _ if !works => Ok(()),
             Work::Kernel { index, shape, params } => {
                 self.launch(at, index, shape, &params);

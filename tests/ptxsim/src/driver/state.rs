@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::config::Config;
 use super::errors::{Code, ILLEGAL_ADDRESS, INVALID_PTX, LAUNCH_FAILED, NO_BINARY};
+use super::nccl::Meeting;
 use super::queue::{Event, Stream, Work};
 use super::sensor::{Sensor, sensors};
 use crate::code::Kernel;
@@ -59,6 +60,8 @@ pub(super) struct State {
     pub(super) links: Vec<Vec<Link>>,
     /// Which stream goes on next is not for the caller to know.
     pub(super) rng: Rng,
+    /// What groups of NCCL's calls asked for.
+    pub(super) meetings: Vec<Meeting>,
 }
 
 static STATE: OnceLock<Mutex<State>> = OnceLock::new();
@@ -101,6 +104,7 @@ impl State {
             opened: Vec::new(),
             links: (0..count).map(|from| (0..count).map(|to| config.link_of((from, to))).collect()).collect(),
             rng: Rng(7),
+            meetings: Vec::new(),
             config,
         }
     }
