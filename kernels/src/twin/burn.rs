@@ -36,6 +36,12 @@ impl Burn {
         }
     }
 
+    /// Module that has the kernel.
+    #[must_use]
+    pub const fn module(self) -> &'static str {
+        if matches!(self, Self::Wgmma) { "wgmma" } else { "burn" }
+    }
+
     /// Word for metrics and messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
