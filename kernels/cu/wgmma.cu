@@ -10,6 +10,8 @@ struct Share {
 
 #define ROW 128
 #define STEPS 4
+// How far the next 32 bytes along k are in a descriptor.
+#define SLICE 2
 #define COLUMNS 256
 #define SUMS 128
 
@@ -82,7 +84,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) burn_wgmma(u32 seed, u32 ro
     __syncthreads();
     u64 begin = cycles();
     u32 digest = seed ^ threadIdx.x;
-    u32 left = (u32)__cvta_generic_to_shared(a), right = (u32)__cvta_generic_to_shared(b);
+    u64 left = describe((u32)__cvta_generic_to_shared(a)), right = describe((u32)__cvta_generic_to_shared(b));
 #pragma unroll 1
     for (u32 round = 0; round < rounds; round++) {
         float c[SUMS];
@@ -92,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) burn_wgmma(u32 seed, u32 ro
         fence();
 #pragma unroll
         for (u32 s = 0; s < 4 * STEPS; s++)
-            Bf16::add(c, describe(left + (s + round) % STEPS * 32), describe(right + s % STEPS * 32));
+            Bf16::add(c, left + (s + round) % STEPS * SLICE, right + s % STEPS * SLICE);
         commit();
         settle<0>();
         hold(c);
@@ -196,19 +198,20 @@ __device__ __forceinline__ void gemm(u32 *c, const unsigned char *a, const unsig
         return;
     }
     for (u32 tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
-        uint2 at = locate(tile, down, across);
+        uint2 place = locate(tile, down, across);
         typename Product::Sum sum[SUMS];
 #pragma unroll
         for (int i = 0; i < SUMS; i++) sum[i] = 0;
         hold(sum);
 #pragma unroll 1
         for (u32 k = 0; k < slices; k++, turn++) {
-            u32 s = turn % STAGES, left = shared + s * STAGE + warp / 4 * 64 * ROW, right = shared + s * STAGE + BLOCK;
+            u32 s = turn % STAGES, at = shared + s * STAGE;
+            u64 left = describe(at + warp / 4 * 64 * ROW), right = describe(at + BLOCK);
             await(full + 8 * s, turn / STAGES & 1);
             fence();
 #pragma unroll
             for (u32 step = 0; step < STEPS; step++)
-                Product::add(sum, describe(left + step * 32), describe(right + step * 32));
+                Product::add(sum, left + step * SLICE, right + step * SLICE);
             commit();
             settle<1>();
             // The products before these are over, and nobody here reads their stage again.
@@ -217,7 +220,7 @@ __device__ __forceinline__ void gemm(u32 *c, const unsigned char *a, const unsig
         settle<0>();
         hold(sum);
         if (lane == 0) arrive(empty + 8 * ((turn - 1) % STAGES));
-        u32 *to = c + (u64)(at.x * 128 + warp * 16 + lane / 4) * n + at.y * COLUMNS + lane % 4 * 2;
+        u32 *to = c + (u64)(place.x * 128 + warp * 16 + lane / 4) * n + place.y * COLUMNS + lane % 4 * 2;
 #pragma unroll
         for (int j = 0; j < COLUMNS / 8; j++) {
             *(uint2 *)(to + j * 8) = make_uint2(bits(sum[4 * j]), bits(sum[4 * j + 1]));
