@@ -22,7 +22,7 @@ enum Has {
 }
 
 /// Node, what it has, its state, and what is said of it when its multiprocessors are looked at.
-const NODES: [(&str, Has, &str, &[&str]); 10] = [
+const NODES: [(&str, Has, &str, &[&str]); 11] = [
     ("n001", Has::Gpus(""), "pass", &[]),
     (
         "n002",
@@ -75,6 +75,13 @@ const NODES: [(&str, Has, &str, &[&str]); 10] = [
     ),
     ("n009", Has::Garbage, "fail", &["sm-sdc failed: the NVIDIA driver library does not load: ", "too short"]),
     ("n010", Has::Nothing, "pass", &[]),
+    (
+        "n011",
+        // Nobody on its own node could contradict it.
+        Has::Gpus("devices 1\ngpu 0 flip sm=all unit=mma bit=12 every=7\n"),
+        "fail",
+        &["sm-sdc: GPU 0: all its multiprocessors compute other bits than 40 other GPUs on 5 nodes (bf16-mma)"],
+    ),
 ];
 
 /// What is said of the node with the stuck bit when its memory is looked at.

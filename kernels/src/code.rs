@@ -53,6 +53,20 @@ const SM_100: Target = target!("own", "sm_100a.cubin");
 pub const PTX: Target =
     Target { engine: "own-ptx", modules: [text!("memory"), text!("burn"), text!("gemm"), text!("peer")] };
 
+/// Which code computed something: results of the same work are alike only for the same code on the same architecture,
+/// and where the driver compiled it, by the same driver.
+#[must_use]
+pub fn identity(engine: &str, module: &str, (major, minor): (i32, i32), driver: i32) -> String {
+    let target = machine_code((major, minor)).filter(|target| target.engine == engine).unwrap_or(PTX);
+    let image = target.modules.iter().find(|known| known.name == module).map_or(&[][..], |found| found.image);
+    // FNV-1a: it tells our own files apart, not forgeries.
+    let digest = image
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    let compiler = if engine == PTX.engine { format!(" driver {driver}") } else { String::new() };
+    format!("{engine} {module} {digest:016x} sm_{major}{minor}{compiler}")
+}
+
 /// Machine code for a compute capability, if any is shipped.
 #[must_use]
 pub const fn machine_code(capability: (i32, i32)) -> Option<Target> {

@@ -115,10 +115,7 @@ pub fn count() -> Result<usize, Trouble> {
     // The bindings keep their own handle; dropping this one is harmless only while that is open, so it stays.
     std::mem::forget(library);
     result::init().map_err(failed("cuInit"))?;
-    let mut version = 0;
-    // SAFETY: the pointer is to a local that outlives the call.
-    #[expect(unsafe_code, reason = "driver call")]
-    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed("cuDriverGetVersion"))?;
+    let version = version()?;
     if version < OLDEST {
         let (major, minor) = (version / 1000, version % 1000 / 10);
         return Err(Trouble::NotRun(format!(
@@ -130,6 +127,15 @@ pub fn count() -> Result<usize, Trouble> {
         Ok(count) if count > 0 => Ok(count),
         _ => Err(Trouble::Absent("the NVIDIA driver sees no GPU".to_owned())),
     }
+}
+
+/// CUDA version of the driver, as it counts it.
+fn version() -> Result<c_int, Trouble> {
+    let mut version = 0;
+    // SAFETY: the pointer is to a local that outlives the call.
+    #[expect(unsafe_code, reason = "driver call")]
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed("cuDriverGetVersion"))?;
+    Ok(version)
 }
 
 /// One GPU with its kernels loaded.
@@ -151,6 +157,7 @@ pub struct Gpu {
     pub l2: usize,
     /// Engine in every metric's identity.
     pub engine: &'static str,
+    capability: (c_int, c_int),
     device: sys::CUdevice,
     context: sys::CUcontext,
     modules: Vec<sys::CUmodule>,
@@ -241,6 +248,7 @@ impl Gpu {
             threads: positive(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             l2: positive(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as usize,
             engine,
+            capability: (major, minor),
             device,
             context,
             modules,
@@ -249,6 +257,14 @@ impl Gpu {
             end: event()?,
             mark: event()?,
         })
+    }
+
+    /// Which code of the module called `name` runs here.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn identity(&self, name: &str) -> Result<String, Trouble> {
+        Ok(code::identity(self.engine, name, self.capability, version()?))
     }
 
     fn enter(&self) -> Result<(), Trouble> {

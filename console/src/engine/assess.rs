@@ -8,7 +8,7 @@ use muster_store::{Record, Run};
 use muster_wire::{BUSY, Datum, FOREIGN_CPU, MetricId, Outcome, Series, clean};
 
 use super::cores::{WORK, odd_cores};
-use super::{Judging, LINK, digests, health, is_pair, judge_pairs};
+use super::{Judging, LINK, digests, golden, health, is_pair, judge_pairs};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -56,6 +56,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let dropped = health::left(&latest);
     let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
     let mut wrong = digests::findings(latest.values().copied(), &of_node);
+    let mut contradicted = golden::findings(latest.values().copied().filter(|record| run.nodes.contains(&record.node)));
     let mut checked = health::examine(&run.nodes, &groups, &latest);
     let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
     let mut cores = odd_cores(&by_core);
@@ -64,6 +65,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         let checks = checked.remove(node.as_str()).unwrap_or_default();
         let mut finding = NodeFindings { checks, ..finding(node, (judged.remove(node), own), &latest, &widespread) };
         finding.troubles.extend(wrong.remove(node).unwrap_or_default());
+        finding.troubles.extend(contradicted.remove(node).unwrap_or_default());
         finding
     };
     let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(finding).collect();

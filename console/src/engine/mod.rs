@@ -7,6 +7,7 @@ mod cores;
 mod digests;
 mod focus;
 mod gather;
+mod golden;
 mod gpus;
 mod health;
 pub mod incidents;

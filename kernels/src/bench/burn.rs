@@ -67,6 +67,20 @@ impl<'a> Fire<'a> {
             .then(|| format!("every multiprocessor computes {unit} wrongly: {got:08x}, not {right:08x}")))
     }
 
+    /// The same work on every GPU of a fleet: what it was, and the digests with how many multiprocessors gave them,
+    /// `own burn 9f… sm_90, bf16-mma x 512, 64 rounds of 7210: 9f3a12bc*132`.
+    fn golden(&self, rounds: u32) -> Result<String, Trouble> {
+        self.start(SEED, rounds)?;
+        let mut counts = std::collections::BTreeMap::<u32, usize>::new();
+        for (_, digest, _) in self.shares()? {
+            *counts.entry(digest).or_default() += 1;
+        }
+        let code = self.gpu.identity("burn")?;
+        let (unit, threads) = (self.burn.name(), self.shape.threads);
+        let counts: Vec<String> = counts.iter().map(|(digest, count)| format!("{digest:08x}*{count}")).collect();
+        Ok(format!("{code}, {unit} x {threads}, {rounds} rounds of {SEED:x}: {}", counts.join(" ")))
+    }
+
     /// Rounds that take at least `target` milliseconds, a power of two.
     fn rounds(&self, target: f64) -> Result<u32, Trouble> {
         let mut rounds = 1;
@@ -98,6 +112,8 @@ pub(super) fn agree(run: &mut Run<'_>) -> Result<(), Trouble> {
         run.progress(part as f64 / 4.0, burn.name());
         let fire = Fire::new(run.gpu, burn)?;
         untrue.extend(fire.untrue()?);
+        let golden = fire.golden(run.pick([2, 64, 256, 256]))?;
+        run.fact(&format!("golden.{}", burn.name()), golden);
         let rounds = fire.rounds(target)?;
         let mut best = vec![f64::INFINITY; run.gpu.sms as usize];
         for seed in 0..seeds {

@@ -39,7 +39,7 @@ pub(crate) fn run(
     let mut warps: Vec<Warp> = (0..threads.div_ceil(32)).map(|w| Warp::new(launch, w, threads)).collect();
     let slow = faults.slowness(place.sm);
     let shared = vec![POISON; launch.kernel.shared + launch.shared];
-    let flips = faults.flips.iter().filter(|f| f.sm == place.sm).map(|f| (*f, 0)).collect();
+    let flips = faults.flips.iter().filter(|f| f.sm.is_none_or(|sm| sm == place.sm)).map(|f| (*f, 0)).collect();
     let mut env = Env { launch, place, memory, shared, slow, flips, rng };
     let mut ready: Vec<usize> = (0..warps.len()).collect();
     let mut steps = 0;

@@ -16,8 +16,8 @@ pub enum Unit {
 /// A multiprocessor that flips a bit of every n-th result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flip {
-    /// Multiprocessor.
-    pub sm: u32,
+    /// Multiprocessor; nothing means all of them, alike.
+    pub sm: Option<u32>,
     /// Of which unit.
     pub unit: Unit,
     /// Which bit of the result.
@@ -46,7 +46,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// One fault from its words, such as `flip sm=5 unit=mma bit=12 every=100`, `slow sm=7 factor=1.05`,
+    /// One fault from its words, such as `flip sm=5 unit=mma bit=12 every=100` (or `sm=all`), `slow sm=7 factor=1.05`,
     /// `stuck offset=0x1000 bit=3 value=1`, `hang kernel=burn_mma`, `lost after=10`, `full` or `serial`.
     ///
     /// # Errors
@@ -71,7 +71,8 @@ impl Faults {
                     "mad" => Unit::Mad,
                     other => return Err(format!("no unit '{other}': mma, fma or mad")),
                 };
-                let (sm, bit, every) = (small("sm")?, small("bit")?, number("every")?.max(1));
+                let sm = if field("sm")? == "all" { None } else { Some(small("sm")?) };
+                let (bit, every) = (small("bit")?, number("every")?.max(1));
                 self.flips.push(Flip { sm, unit, bit, every });
             }
             "slow" => {

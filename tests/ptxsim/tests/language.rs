@@ -160,7 +160,7 @@ fn atomics_lose_nothing() {
 #[test]
 fn faults_are_where_they_were_put_and_nowhere_else() {
     let text = kernel("", "mov.u32 %r2, %smid; mad.lo.s32 %r9, %r2, 0, 0;");
-    let flip = Flip { sm: 2, unit: Unit::Mad, bit: 5, every: 1 };
+    let flip = Flip { sm: Some(2), unit: Unit::Mad, bit: 5, every: 1 };
     let faults = Faults { flips: vec![flip], ..Faults::default() };
     let wrong = (0..32).filter(|seed| {
         let mut device = Device::new(4, 1 << 20, faults.clone(), *seed);

@@ -18,7 +18,7 @@ pub enum Finding {
         /// Multiprocessors that agreed with each other.
         agree: usize,
     },
-    /// All multiprocessors of a GPU agree with each other, and not with the other GPUs of the node.
+    /// All multiprocessors of a GPU agree with each other, and not with other GPUs.
     WrongGpu {
         /// GPU of the node.
         gpu: u32,
@@ -26,6 +26,8 @@ pub enum Finding {
         unit: String,
         /// GPUs that agreed with each other.
         agree: usize,
+        /// Nodes that they are on.
+        nodes: usize,
     },
     /// No value has a majority: something is wrong, and this cannot say where.
     Disagree {
@@ -84,8 +86,12 @@ impl fmt::Display for Finding {
                 write!(f, "GPU {gpu}: multiprocessor {sm} computes wrong bits ({units}: {wrong} of {all} runs)")?;
                 write!(f, ", {agree} others agree")
             }
-            Self::WrongGpu { gpu, unit, agree } => {
-                write!(f, "GPU {gpu}: all its multiprocessors compute other bits than {agree} other GPUs ({unit})")
+            Self::WrongGpu { gpu, unit, agree, nodes } => {
+                write!(f, "GPU {gpu}: all its multiprocessors compute other bits than {agree} other GPUs")?;
+                match nodes {
+                    0 | 1 => write!(f, " of its node ({unit})"),
+                    nodes => write!(f, " on {nodes} nodes ({unit})"),
+                }
             }
             Self::Disagree { gpu, unit } => {
                 write!(f, "GPU {gpu}: its multiprocessors disagree on the same work ({unit}), without a majority")

@@ -2,14 +2,16 @@
 //! longer for the same instructions, the page that does not keep what is written.
 //!
 //! Multiprocessors of one GPU are each other's peers: the same program on the same operands gives the same bits and the
-//! same cycles on all of them, so no reference from outside is needed.
+//! same cycles on all of them, so no reference from outside is needed. Where all of them are wrong alike, the fleet is.
 
 mod finding;
+mod golden;
 mod pages;
 mod row;
 mod sm;
 
 pub use finding::Finding;
+pub use golden::{Golden, NODES, Odd, golden};
 pub use pages::bad_page;
 pub use row::{Row, Share};
 pub use sm::{SLOW, slow, wrong};

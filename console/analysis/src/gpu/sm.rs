@@ -77,7 +77,10 @@ fn whole(works: &Works<'_>) -> Vec<Finding> {
             found.insert((*gpu, unit), agree);
         }
     }
-    found.into_iter().map(|((gpu, unit), agree)| Finding::WrongGpu { gpu, unit: unit.to_owned(), agree }).collect()
+    found
+        .into_iter()
+        .map(|((gpu, unit), agree)| Finding::WrongGpu { gpu, unit: unit.to_owned(), agree, nodes: 1 })
+        .collect()
 }
 
 /// Multiprocessors that take more cycles than [`SLOW`] times the median of their peers, in the best of all runs.
@@ -153,7 +156,7 @@ mod tests {
     #[test]
     fn a_gpu_that_is_wrong_everywhere_alike_is_found_by_its_peers() {
         let rows: Vec<Row> = (0..8).map(|gpu| row(gpu, 1, |s| s.digest ^= u32::from(gpu == 5))).collect();
-        assert_eq!(wrong(&rows), [Finding::WrongGpu { gpu: 5, unit: "ffma".into(), agree: 7 }]);
+        assert_eq!(wrong(&rows), [Finding::WrongGpu { gpu: 5, unit: "ffma".into(), agree: 7, nodes: 1 }]);
         assert_eq!(wrong(&rows[4..6]), [], "two GPUs that disagree accuse nobody");
     }
 
