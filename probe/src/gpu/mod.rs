@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn gpu_benchmarks_of_the_catalogue_are_known_and_others_are_not() {
         let known: Vec<&str> = muster_wire::BENCHMARKS.iter().map(|b| b.name).filter(|name| knows(name)).collect();
-        assert_eq!(known.len(), 11, "{known:?}");
+        assert_eq!(known.len(), 12, "{known:?}");
         assert!(!knows("cpu-gemm") && !knows("disk"));
     }
 }
