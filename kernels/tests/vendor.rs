@@ -5,7 +5,7 @@
 mod process;
 
 use muster_wire::Outcome;
-use process::{Driver, Said, worker};
+use process::{Driver, Said, heard, worker};
 
 const THREE: &str = "devices 3\nsms 2\nthreads 32\nmemory 1048576\n";
 
@@ -112,4 +112,20 @@ fn a_wrong_product_and_a_broken_library_are_failures() {
     let none = Driver::new(THREE);
     let said = worker(none.path(), &["run", "cublaslt-gemm", "smoke", "0"]);
     assert_eq!(said.outcome, Outcome::NotApplicable("no libcublasLt.so.12 on this node".into()));
+}
+
+#[test]
+fn what_hangs_was_said_before() {
+    let hung = |settings: &str, benchmark: &str| {
+        let driver = Driver::with(&format!("{THREE}{settings}"), &["libnccl.so.2"]);
+        let mut command = std::process::Command::new("timeout");
+        let words = ["-s", "KILL", "2", env!("CARGO_BIN_EXE_muster-gpu"), "run", benchmark, "smoke", "all"];
+        let output = command.args(words).env("LD_LIBRARY_PATH", driver.path()).output().unwrap();
+        let said = heard(&output.stdout);
+        assert_eq!(said.outcome, Outcome::NotRun("no end".into()), "it was ended from outside");
+        said.at
+    };
+    assert_eq!(hung("nccl ncclGroupEnd 1000\n", "nccl-bw"), "all GPUs: NCCL all-reduce-8KiB");
+    assert_eq!(hung("gpu 2 hang kernel=reduce_peers\n", "p2p-allreduce"), "all GPUs: all-reduce of 8KiB");
+    assert_eq!(hung("gpu 1 hang kernel=copy\n", "gpu-peer-bw"), "GPU 1: read by kernels, GPU 0");
 }
