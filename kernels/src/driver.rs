@@ -287,6 +287,17 @@ impl Gpu {
         Ok(Function(function, name))
     }
 
+    /// Whether a kernel called `name` was loaded: some exist for some devices only.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn has(&self, name: &str) -> Result<bool, Trouble> {
+        self.enter()?;
+        let text = CString::new(name).map_err(|e| Trouble::Failed(e.to_string()))?;
+        // SAFETY: the modules stay loaded while this GPU is open.
+        Ok(self.modules.iter().any(|m| unsafe { result::module::get_function(*m, text.clone()) }.is_ok()))
+    }
+
     /// `bytes` of fresh memory.
     ///
     /// # Errors

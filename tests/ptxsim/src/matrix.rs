@@ -10,7 +10,7 @@ impl Number {
     /// Bytes of an element.
     pub(crate) const fn size(self) -> usize {
         match self {
-            Self::S8 => 1,
+            Self::S8 | Self::E4m3 => 1,
             Self::Bf16 | Self::F16 => 2,
             Self::Tf32 => 4,
         }
@@ -25,6 +25,8 @@ impl Number {
             Self::S8 => f64::from(bits as i8),
             Self::F16 if bits >> 10 & 31 == 31 => f64::NAN,
             Self::F16 => sized(bits & 0x7fff, 10, 15, bits & 0x8000 != 0),
+            Self::E4m3 if bits & 0x7f == 0x7f => f64::NAN,
+            Self::E4m3 => sized(bits & 0x7f, 3, 7, bits & 0x80 != 0),
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Config {
     pub bandwidth: f64,
     /// Version that the driver reports.
     pub version: i32,
+    /// PTX whose kernels every module has as well, of devices that are not simulated otherwise.
+    pub also: Option<String>,
     /// What `cuInit` answers.
     pub init: i32,
     /// What the management library answers when it is started.
@@ -48,6 +50,7 @@ impl Default for Config {
             clock_khz: 200.0,
             bandwidth: 1e9,
             version: 12_020,
+            also: None,
             init: 0,
             nvml: 0,
             failing: Vec::new(),
@@ -87,6 +90,7 @@ impl Config {
             ["memory", n] => self.memory = number(n)?,
             ["clock_khz", n] => self.clock_khz = number(n)?,
             ["bandwidth", n] => self.bandwidth = number(n)?,
+            ["also", file] => self.also = Some((*file).to_owned()),
             ["driver", n] => self.version = number(n)?,
             ["init", n] => self.init = number(n)?,
             ["link", from, to, fault @ ..] => {
