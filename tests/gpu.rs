@@ -96,7 +96,7 @@ const CHECKS: &str = "\"gpu-nvml\", \"gpu-ecc\", \"gpu-sram\", \"gpu-remap\", \"
 
 /// Settings of the ways between GPUs, and what is said of the node. The slow way is so slow because no figure of the CPUs may
 /// be different enough to accuse a node.
-const LINKS: [(&str, &str, &[&str]); 4] = [
+const LINKS: [(&str, &str, &[&str]); 5] = [
     ("n001", "", &[]),
     (
         "n002",
@@ -109,6 +109,7 @@ const LINKS: [(&str, &str, &[&str]); 4] = [
     // Has no NCCL, of which nothing is said.
     ("n003", "link 2 5 slow factor=5000\n", &["gpu2-to-gpu5"]),
     ("n004", "", &[]),
+    ("n005", "", &[]),
 ];
 
 /// The step `id` of the playbook `build-out` at the smallest profile, behind a look and a benchmark that needs no GPU.
@@ -161,7 +162,7 @@ fn links(fleet: &mut Fleet) {
         fleet.node(name).set_gpus(&format!("{EIGHT}{settings}")).unwrap();
     }
     fleet.node("n003").remove_nccl().unwrap();
-    let ran = scan(fleet, "gpu-links", &["-w", "n001,n002,n003,n004"]);
+    let ran = scan(fleet, "gpu-links", &["-w", "n001,n002,n003,n004,n005"]);
     let report = ran.json().unwrap();
     if of(&report, "n003")["reasons"].to_string().contains("others used") {
         return skip("every_broken_gpu_is_named: the slow link", "others used this machine's CPUs");
