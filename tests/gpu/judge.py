@@ -157,7 +157,9 @@ def name(metric):
     return metric.split("@")[0].rsplit(":", 1)[0]
 
 
-def ratios(steps):
+def ratios(steps, card):
+    if not any(name in card for name in RANGES):
+        return
     medians = {**steps.medians("burn"), **steps.medians("first")}
     # The vendor's products of bf16, whatever its version: the fastest of them.
     vendor = [v for metric, v in medians.items() if "cublaslt" in metric and "bf16" in metric]
@@ -180,7 +182,7 @@ def repeatability(steps):
 def main():
     steps, out, seconds = Steps(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), int(sys.argv[3])
     card = next((t for k, t in steps.facts("parts").items() if k.endswith(".name")), "no GPU")
-    found = [*ended(steps), *multiprocessors(steps), *pages(steps), *ranges(steps, card), *ratios(steps), *repeatability(steps)]
+    found = [*ended(steps), *multiprocessors(steps), *pages(steps), *ranges(steps, card), *ratios(steps, card), *repeatability(steps)]
     looked = {f["key"]: value(f) for c in (steps.documents.get("inventory") or {}).get("collectors", []) for f in c["facts"]}
     document = {
         "schema": "muster.gpu-reference",

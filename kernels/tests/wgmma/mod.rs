@@ -150,13 +150,14 @@ fn the_burn_of_warpgroups_is_the_digest_of_its_twin_and_a_flip_is_seen() {
 
 #[test]
 fn a_burn_without_a_fence_or_a_wait_is_stopped() {
-    let burn = |text: &str| {
+    let burn = |text: &str, threads: u32| {
         let mut gpu = Gpu::from_text(text, 1, 1);
         let out = gpu.buffer(16);
-        gpu.run_with("burn_wgmma", ([1, 1], 256, 0), &[Arg::U32(1), Arg::U32(1), out]).map(|_| ())
+        gpu.run_with("burn_wgmma", ([1, 1], threads, 0), &[Arg::U32(1), Arg::U32(1), out]).map(|_| ())
     };
-    let without = |what: &str| burn(&changed("burn_wgmma", 0, (what, "")));
-    assert_eq!(burn(TEXT), Ok(()));
+    let without = |what: &str| burn(&changed("burn_wgmma", 0, (what, "")), 256);
+    assert_eq!(burn(TEXT, 256), Ok(()));
+    assert_eq!(burn(TEXT, 96), Err(Why::Deadlock), "three warps are no warpgroup");
     assert_eq!(without("wgmma.fence.sync.aligned;"), Err(Why::Unfenced("registers")));
     assert_eq!(without("fence.proxy.async;"), Err(Why::Unfenced("shared memory")));
     assert_eq!(without("wgmma.wait_group.sync.aligned 0;"), Err(Why::InFlight));
