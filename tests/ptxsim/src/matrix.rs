@@ -40,7 +40,8 @@ impl Number {
     }
 }
 
-fn sized(bits: u32, mantissa: u32, bias: i32, negative: bool) -> f64 {
+/// A number of so many bits of mantissa, without its sign.
+pub(crate) fn sized(bits: u32, mantissa: u32, bias: i32, negative: bool) -> f64 {
     let (exponent, fraction) = ((bits >> mantissa) as i32, f64::from(bits & ((1 << mantissa) - 1)));
     let one = f64::from(1 << mantissa);
     let size = match exponent {

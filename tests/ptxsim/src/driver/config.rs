@@ -27,8 +27,9 @@ pub struct Config {
     pub init: i32,
     /// What the management library answers when it is started.
     pub nvml: i32,
-    /// Functions of NCCL that fail, with their code; 1000 for one that never ends.
-    pub nccl: Vec<(String, i32)>,
+    /// Functions of NCCL and cuBLASLt that fail, with their code; 1000 for one that never ends, 1001 for
+    /// one that computes something else.
+    pub failing: Vec<(String, i32)>,
     /// Bytes per second from one device to another.
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
@@ -52,7 +53,7 @@ impl Default for Config {
             also: None,
             init: 0,
             nvml: 0,
-            nccl: Vec::new(),
+            failing: Vec::new(),
             link: 20e6,
             links: Vec::new(),
             faults: Vec::new(),
@@ -98,7 +99,7 @@ impl Config {
                 link.add(fault)?;
                 self.links.push((between, link));
             }
-            ["nccl", function, code] => self.nccl.push(((*function).to_owned(), number(code)?)),
+            ["nccl" | "cublaslt", function, code] => self.failing.push(((*function).to_owned(), number(code)?)),
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => {
                 self.sense(number(index)?, name, Some(Sensor { value: number(value)?, ..Sensor::default() }));
