@@ -26,10 +26,12 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 PREBUILT = HERE / "prebuilt"
+# Text for sm_90a is executed by tests only; everything else is shipped.
 # Old compilers for old drivers: PTX ISA 8.2 loads from driver 535 on. sm_100a exists only from 12.8 on.
 TARGETS = [
     ("compute_80", "nvrtc-12.2", "ptx", ["memory", "burn", "gemm", "peer"]),
     ("sm_80", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm", "peer"]),
+    ("sm_90a", "nvrtc-12.2", "ptx", ["wgmma"]),
     ("sm_90a", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm", "peer", "wgmma"]),
     ("sm_100a", "nvrtc-12.8", "cubin", ["memory", "burn", "gemm", "peer"]),
 ]
@@ -37,11 +39,16 @@ FLAGS = ["--std=c++17", "-default-device", "--fmad=true"]
 # Registers per thread at most, for the launch bounds of each kernel to hold; spills and stack are never allowed.
 REGISTERS = {
     **{f"gemm_{kind}": 128 for kind in ("bf16", "fp16", "tf32", "int8")},
-    **{"copy": 64, "burn_mma": 128, "gemm_f32": 160, "gemm_f64": 160, "burn_wgmma": 200},
+    **{"copy": 64, "burn_mma": 128, "gemm_f32": 160, "gemm_f64": 160, "burn_wgmma": 168},
+    **{f"wgmma_{kind}": 168 for kind in ("bf16", "fp16", "tf32", "fp8", "int8")},
 }
 DEFAULT_REGISTERS = 64
 # What a product by mma.sync moves.
 TENSOR = {"LDGSTS.E.BYPASS": 4, "LDSM.16.M88.4": 12}
+# What a product by wgmma moves.
+BULK = {"UBLKCP": 3, "SYNCS.PHASECHK": 2}
+# Waits for products, at most: a compiler that cannot tell sums from other registers waits after each of them.
+WAITS = {"burn_wgmma": 1, **{f"wgmma_{kind}": 2 for kind in ("bf16", "fp16", "tf32", "fp8", "int8")}}
 # Instructions that must be in the machine code of a kernel, or the kernel measures something else.
 SASS = {
     "copy": {"LDG.E.NA.128|LDG.E.128": 4, "STG.E.EF.128|STG.E.128": 4},
@@ -53,6 +60,12 @@ SASS = {
     "gemm_int8": {"IMMA.16832.S8.S8": 32, **TENSOR},
     "reduce_peers": {"LDG.E.NA.128|LDG.E.128": 4, "STG.E.128": 4},
     "gather_peers": {"LDG.E.NA.128|LDG.E.128": 4, "STG.E.128": 4},
+    "burn_wgmma": {"HGMMA.64x256x16.F32.BF16": 16},
+    "wgmma_bf16": {"HGMMA.64x256x16.F32.BF16": 4, **BULK},
+    "wgmma_fp16": {r"HGMMA.64x256x16.F32\b(?!.BF16)": 4, **BULK},
+    "wgmma_tf32": {"HGMMA.64x256x8.F32.TF32": 4, **BULK},
+    "wgmma_fp8": {"QGMMA.64x256x32.F32.E4M3.E4M3": 4, **BULK},
+    "wgmma_int8": {"IGMMA.64x256x32.S8.S8": 4, **BULK},
     "burn_ffma": {"FFMA": 64},
     "burn_dfma": {"DFMA": 64},
     "burn_imad": {"IMAD": 64},
@@ -163,6 +176,9 @@ def gates(target, found, code):
             seen = len(re.findall(rf"\b(?:{instruction})", code.get(name, "")))
             if seen < least:
                 broken.append(f"{name} for {target} has {seen} x {instruction}, at least {least} expected")
+        waits = len(re.findall(r"\bWARPGROUP\.DEPBAR", code.get(name, "")))
+        if waits > WAITS.get(name, 0):
+            broken.append(f"{name} for {target} waits for products in {waits} places")
     return broken
 
 

@@ -101,6 +101,24 @@ const CARDS: [&str; 2] = [
 const CHECKS: &str = "\"gpu-nvml\", \"gpu-ecc\", \"gpu-sram\", \"gpu-remap\", \"gpu-recovery\", \"gpu-nvlink\", \
     \"gpu-fabric\", \"gpu-throttle\", \"gpu-ecc-growth\", \"gpu-nvlink-errors\", \"gpu-xid\"";
 
+/// Settings of the ways between GPUs, and what is said of the node. The slow way is so slow because no figure of the CPUs may
+/// be different enough to accuse a node.
+const LINKS: [(&str, &str, &[&str]); 5] = [
+    ("n001", "", &[]),
+    (
+        "n002",
+        "link 6 1 flip bit=3 every=9000\nnccl ncclCommInitAll 2\n",
+        &[
+            "gpu-peer-bw failed: GPU 6 to GPU 1 by the copy engine: ",
+            "nccl-bw failed: ncclCommInitAll: unhandled system error (run with NCCL_DEBUG=INFO for details)",
+        ],
+    ),
+    // Has no NCCL, of which nothing is said.
+    ("n003", "link 2 5 slow factor=5000\n", &["gpu2-to-gpu5"]),
+    ("n004", "", &[]),
+    ("n005", "", &[]),
+];
+
 /// The step `id` of the playbook `build-out` at the smallest profile, behind a look and a benchmark that needs no GPU.
 fn book(id: &str) -> String {
     let build_out = include_str!("../playbooks/build-out.toml");
@@ -137,7 +155,7 @@ fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
     assert_eq!(gpus(&report, "n005"), [0, 2, 3, 4, 5, 6, 7], "a hang takes nothing from the others");
     assert_eq!(gpus(&report, "n010"), [0; 0]);
 
-    fleet.node("n001").change_gpus(&format!("{EIGHT}identity 0\n{OTHERWISE}")).unwrap();
+    fleet.node("n001").set_gpus(&format!("{EIGHT}identity 0\n{OTHERWISE}")).unwrap();
     let ran = scan(&fleet, "gpu-parts", &["-w", "n001"]);
     assert_eq!(complaint(&ran.json().unwrap(), "n001", "warn", &CARDS), None, "{}", ran.err);
 
@@ -146,6 +164,25 @@ fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
     assert_eq!(complaint(&report, "n004", "fail", &MEMORY), None, "{}", ran.err);
     let pages = of(&report, "n004")["reasons"].to_string().matches("of memory does not keep").count();
     assert_eq!(pages, 1, "seven GPUs keep what is written");
+
+    links(&mut fleet);
+}
+
+fn links(fleet: &mut Fleet) {
+    for (name, settings, _) in LINKS {
+        fleet.node(name).set_gpus(&format!("{EIGHT}{settings}")).unwrap();
+    }
+    fleet.node("n003").remove_nccl().unwrap();
+    let ran = scan(fleet, "gpu-links", &["-w", "n001,n002,n003,n004,n005"]);
+    let report = ran.json().unwrap();
+    if of(&report, "n003")["reasons"].to_string().contains("others used") {
+        return skip("every_broken_gpu_is_named: the slow link", "others used this machine's CPUs");
+    }
+    for (name, _, words) in LINKS {
+        let state = if words.is_empty() { "pass" } else { "fail" };
+        assert_eq!(complaint(&report, name, state, words), None, "{}", ran.err);
+    }
+    assert!(!of(&report, "n003")["reasons"].to_string().contains("nccl"), "a library that is not there is no fault");
 }
 
 fn prepare(fleet: &mut Fleet) {

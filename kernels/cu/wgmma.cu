@@ -1,5 +1,6 @@
-// The tensor cores of sm_90a at full rate: warpgroup products with both operands in shared memory.
-// Cannot be simulated; its digest is held against other multiprocessors, not against a twin.
+// The tensor cores of sm_90a at full rate: products of a warpgroup with both operands in shared memory.
+// A row is 128 bytes along k whatever the type, swizzled: its 16-byte pieces lie at their number xor the row's, so that
+// eight rows of a column meet all banks. Four products of 32 bytes along k go through one slice.
 #include "common.cuh"
 
 struct Share {
@@ -7,77 +8,98 @@ struct Share {
     u64 cycles;
 };
 
-#define M 64
-#define N 256
-#define K 16
-#define SLICES 4
+#define ROW 128
+#define STEPS 4
+// How far the next 32 bytes along k are in a descriptor.
+#define SLICE 2
+#define COLUMNS 256
+#define SUMS 128
 
-// Matrix descriptor of an operand without swizzle: start, leading and stride offsets in units of 16 bytes.
-__device__ __forceinline__ u64 describe(u32 address, u32 leading, u32 stride)
+// Matrix descriptor of rows with a swizzle of 128 bytes: where it starts, and that eight rows are 1024 bytes; units of 16
+// bytes. The leading offset has no meaning here.
+__device__ __forceinline__ u64 describe(u32 address)
 {
-    return ((u64)(address & 0x3ffff) >> 4) | ((u64)(leading >> 4) << 16) | ((u64)(stride >> 4) << 32);
+    return ((u64)(address & 0x3ffff) >> 4) | (u64)1 << 16 | (u64)(8 * ROW / 16) << 32 | (u64)1 << 62;
 }
 
-// c += A * B over one slice of 16: 128 sums per thread.
-#define WGMMA(c, x, y)                                                                                  \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" \
-                 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
-                 "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
-                 "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
-                 "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63," \
-                 "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
-                 "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95," \
-                 "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
-                 "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, " \
-                 "%128, %129, 1, 1, 1, 0, 0;" \
-                 : "+f"((c)[0]), "+f"((c)[1]), "+f"((c)[2]), "+f"((c)[3]), "+f"((c)[4]), "+f"((c)[5]), "+f"((c)[6]), "+f"((c)[7]), \
-                   "+f"((c)[8]), "+f"((c)[9]), "+f"((c)[10]), "+f"((c)[11]), "+f"((c)[12]), "+f"((c)[13]), "+f"((c)[14]), "+f"((c)[15]), \
-                   "+f"((c)[16]), "+f"((c)[17]), "+f"((c)[18]), "+f"((c)[19]), "+f"((c)[20]), "+f"((c)[21]), "+f"((c)[22]), "+f"((c)[23]), \
-                   "+f"((c)[24]), "+f"((c)[25]), "+f"((c)[26]), "+f"((c)[27]), "+f"((c)[28]), "+f"((c)[29]), "+f"((c)[30]), "+f"((c)[31]), \
-                   "+f"((c)[32]), "+f"((c)[33]), "+f"((c)[34]), "+f"((c)[35]), "+f"((c)[36]), "+f"((c)[37]), "+f"((c)[38]), "+f"((c)[39]), \
-                   "+f"((c)[40]), "+f"((c)[41]), "+f"((c)[42]), "+f"((c)[43]), "+f"((c)[44]), "+f"((c)[45]), "+f"((c)[46]), "+f"((c)[47]), \
-                   "+f"((c)[48]), "+f"((c)[49]), "+f"((c)[50]), "+f"((c)[51]), "+f"((c)[52]), "+f"((c)[53]), "+f"((c)[54]), "+f"((c)[55]), \
-                   "+f"((c)[56]), "+f"((c)[57]), "+f"((c)[58]), "+f"((c)[59]), "+f"((c)[60]), "+f"((c)[61]), "+f"((c)[62]), "+f"((c)[63]), \
-                   "+f"((c)[64]), "+f"((c)[65]), "+f"((c)[66]), "+f"((c)[67]), "+f"((c)[68]), "+f"((c)[69]), "+f"((c)[70]), "+f"((c)[71]), \
-                   "+f"((c)[72]), "+f"((c)[73]), "+f"((c)[74]), "+f"((c)[75]), "+f"((c)[76]), "+f"((c)[77]), "+f"((c)[78]), "+f"((c)[79]), \
-                   "+f"((c)[80]), "+f"((c)[81]), "+f"((c)[82]), "+f"((c)[83]), "+f"((c)[84]), "+f"((c)[85]), "+f"((c)[86]), "+f"((c)[87]), \
-                   "+f"((c)[88]), "+f"((c)[89]), "+f"((c)[90]), "+f"((c)[91]), "+f"((c)[92]), "+f"((c)[93]), "+f"((c)[94]), "+f"((c)[95]), \
-                   "+f"((c)[96]), "+f"((c)[97]), "+f"((c)[98]), "+f"((c)[99]), "+f"((c)[100]), "+f"((c)[101]), "+f"((c)[102]), "+f"((c)[103]), \
-                   "+f"((c)[104]), "+f"((c)[105]), "+f"((c)[106]), "+f"((c)[107]), "+f"((c)[108]), "+f"((c)[109]), "+f"((c)[110]), "+f"((c)[111]), \
-                   "+f"((c)[112]), "+f"((c)[113]), "+f"((c)[114]), "+f"((c)[115]), "+f"((c)[116]), "+f"((c)[117]), "+f"((c)[118]), "+f"((c)[119]), \
-                   "+f"((c)[120]), "+f"((c)[121]), "+f"((c)[122]), "+f"((c)[123]), "+f"((c)[124]), "+f"((c)[125]), "+f"((c)[126]), "+f"((c)[127]) \
-                 : "l"(x), "l"(y))
+#define EIGHT(OF, i) OF(c[i]), OF(c[i + 1]), OF(c[i + 2]), OF(c[i + 3]), OF(c[i + 4]), OF(c[i + 5]), OF(c[i + 6]), OF(c[i + 7])
+#define HALF(OF, i) \
+    EIGHT(OF, i), EIGHT(OF, i + 8), EIGHT(OF, i + 16), EIGHT(OF, i + 24), EIGHT(OF, i + 32), EIGHT(OF, i + 40), EIGHT(OF, i + 48), EIGHT(OF, i + 56)
+#define ALL_SUMS \
+    "{" \
+    "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+    "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
+    "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+    "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63," \
+    "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79," \
+    "%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95," \
+    "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111," \
+    "%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127}, " \
+
+// The product of one type: 64 rows, 256 columns, 32 bytes along k. CLASS is what holds a sum,
+// SCALES what the instruction wants behind its operands.
+#define PRODUCT(NAME, INSTRUCTION, SCALES, SUM, CLASS)                                                              \
+    struct NAME {                                                                                                   \
+        typedef SUM Sum;                                                                                            \
+        static __device__ __forceinline__ void add(SUM (&c)[SUMS], u64 x, u64 y)                                    \
+        {                                                                                                           \
+            asm volatile("wgmma.mma_async.sync.aligned." INSTRUCTION " " ALL_SUMS "%128, %129, 1" SCALES ";"        \
+                         : HALF(CLASS, 0), HALF(CLASS, 64)                                                          \
+                         : "l"(x), "l"(y));                                                                         \
+        }                                                                                                           \
+    }
+
+PRODUCT(Bf16, "m64n256k16.f32.bf16.bf16", ", 1, 1, 0, 0", float, "+f");
+PRODUCT(Fp16, "m64n256k16.f32.f16.f16", ", 1, 1, 0, 0", float, "+f");
+PRODUCT(Tf32, "m64n256k8.f32.tf32.tf32", ", 1, 1", float, "+f");
+PRODUCT(Fp8, "m64n256k32.f32.e4m3.e4m3", ", 1, 1", float, "+f");
+PRODUCT(Int8, "m64n256k32.s32.s8.s8", "", int, "+r");
+
+__device__ __forceinline__ void fence() { asm volatile("wgmma.fence.sync.aligned;" : : : "memory"); }
+__device__ __forceinline__ void commit() { asm volatile("wgmma.commit_group.sync.aligned;" : : : "memory"); }
+
+// Keeps the compiler from moving what uses `sum` over this.
+__device__ __forceinline__ void hold(float &sum) { asm volatile("" : "+f"(sum) : : "memory"); }
+__device__ __forceinline__ void hold(int &sum) { asm volatile("" : "+r"(sum) : : "memory"); }
+template <typename Sum> __device__ __forceinline__ void hold(Sum (&c)[SUMS])
+{
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) hold(c[i]);
+}
+
+// Until at most `PENDING` groups of products are under way; nobody may look at the sums before.
+template <int PENDING> __device__ __forceinline__ void settle()
+{
+    asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(PENDING) : "memory");
+}
 
 extern "C" __global__ void __launch_bounds__(256, 1) burn_wgmma(u32 seed, u32 rounds, Share *out)
 {
-    __shared__ __align__(128) u32 a[SLICES][M * K / 2], b[SLICES][N * K / 2];
+    __shared__ __align__(1024) u32 a[64 * ROW / 4], b[COLUMNS * ROW / 4];
     __shared__ u32 warps[8];
-    for (u32 i = threadIdx.x; i < SLICES * M * K / 2; i += blockDim.x)
-        (&a[0][0])[i] = (pattern(seed, i) & 0x80ff80ffu) | 0x3f003f00u;
-    for (u32 i = threadIdx.x; i < SLICES * N * K / 2; i += blockDim.x)
-        (&b[0][0])[i] = (pattern(~seed, i) & 0x80ff80ffu) | 0x3f003f00u;
+    for (u32 i = threadIdx.x; i < 64 * ROW / 4; i += blockDim.x) a[i] = (pattern(seed, i) & 0x80ff80ffu) | 0x3f003f00u;
+    for (u32 i = threadIdx.x; i < COLUMNS * ROW / 4; i += blockDim.x)
+        b[i] = (pattern(~seed, i) & 0x80ff80ffu) | 0x3f003f00u;
     asm volatile("fence.proxy.async;" : : : "memory");
     __syncthreads();
     u64 begin = cycles();
     u32 digest = seed ^ threadIdx.x;
+    u64 left = describe((u32)__cvta_generic_to_shared(a)), right = describe((u32)__cvta_generic_to_shared(b));
 #pragma unroll 1
     for (u32 round = 0; round < rounds; round++) {
-        float c[128];
+        float c[SUMS];
 #pragma unroll
-        for (int i = 0; i < 128; i++) c[i] = 1.0f;
-        asm volatile("wgmma.fence.sync.aligned;" : : : "memory");
+        for (int i = 0; i < SUMS; i++) c[i] = 1.0f;
+        hold(c);
+        fence();
 #pragma unroll
-        for (u32 s = 0; s < 4 * SLICES; s++) {
-            u64 x = describe((u32)__cvta_generic_to_shared(a[(s + round) % SLICES]), 128, 256);
-            u64 y = describe((u32)__cvta_generic_to_shared(b[s % SLICES]), 128, 256);
-            WGMMA(c, x, y);
-        }
-        asm volatile("wgmma.commit_group.sync.aligned;\n wgmma.wait_group.sync.aligned 0;" : : : "memory");
+        for (u32 s = 0; s < 4 * STEPS; s++)
+            Bf16::add(c, left + (s + round) % STEPS * SLICE, right + s % STEPS * SLICE);
+        commit();
+        settle<0>();
+        hold(c);
 #pragma unroll
-        for (int i = 0; i < 128; i++) {
-            asm volatile("" : "+f"(c[i]) : : "memory");
-            digest = fold(digest, __float_as_uint(c[i]));
-        }
+        for (int i = 0; i < SUMS; i++) digest = fold(digest, __float_as_uint(c[i]));
     }
 #pragma unroll
     for (int lane = 16; lane > 0; lane >>= 1) digest += mix(__shfl_xor_sync(0xffffffffu, digest, lane));
@@ -90,3 +112,132 @@ extern "C" __global__ void __launch_bounds__(256, 1) burn_wgmma(u32 seed, u32 ro
         out[blockIdx.x] = share;
     }
 }
+
+// 128 rows of one slice as they lie in memory, one after the other along k, then the next 128 rows.
+#define BLOCK (128 * ROW)
+#define STAGE (3 * BLOCK)
+#define STAGES 4
+// Tiles down that are done before the next across, so that tiles done at the same time share operands in L2.
+#define DEEP 16
+// Warps that multiply; one more fetches.
+#define WORKERS 8
+
+__device__ __forceinline__ void barrier(u32 at, u32 arrivals)
+{
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(at), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void arrive(u32 at)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(at) : "memory");
+}
+
+__device__ __forceinline__ void expect(u32 at, u32 bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(at), "r"(bytes) : "memory");
+}
+
+__device__ __forceinline__ void await(u32 at, u32 parity)
+{
+    u32 over;
+    do {
+        asm volatile("{ .reg .pred %%over; mbarrier.try_wait.parity.shared::cta.b64 %%over, [%1], %2; selp.u32 %0, 1, 0, %%over; }"
+                     : "=r"(over)
+                     : "r"(at), "r"(parity)
+                     : "memory");
+    } while (!over);
+}
+
+__device__ __forceinline__ void fetch(u32 to, const unsigned char *from, u32 full)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :
+                 : "r"(to), "l"(from), "r"(BLOCK), "r"(full)
+                 : "memory");
+}
+
+// Row and column of tile number `tile`.
+__device__ __forceinline__ uint2 locate(u32 tile, u32 down, u32 across)
+{
+    u32 first = tile / (DEEP * across) * DEEP, rest = tile % (DEEP * across), rows = min(down - first, (u32)DEEP);
+    return make_uint2(first + rest % rows, rest / rows);
+}
+
+// C = A * B^T, tiles of 128x256. One block per multiprocessor takes tile after tile; while two warpgroups multiply 64 rows
+// each, a ninth warp fetches up to four slices ahead, over the end of a tile. No edges: the launcher gives whole tiles.
+template <typename Product>
+__device__ __forceinline__ void gemm(u32 *c, const unsigned char *a, const unsigned char *b, u32 m, u32 n, u32 slices)
+{
+    extern __shared__ __align__(1024) unsigned char memory[];
+    u32 shared = (u32)__cvta_generic_to_shared(memory), full = shared + STAGES * STAGE, empty = full + STAGES * 8;
+    u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    u32 down = m / 128, across = n / COLUMNS, turn = 0;
+    if (threadIdx.x == 0) {
+        for (u32 s = 0; s < STAGES; s++) {
+            barrier(full + 8 * s, 1);
+            barrier(empty + 8 * s, WORKERS);
+        }
+        asm volatile("fence.proxy.async;" : : : "memory");
+    }
+    __syncthreads();
+    if (warp == WORKERS) {
+        if (lane != 0) return;
+        for (u32 tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
+            uint2 at = locate(tile, down, across);
+            const unsigned char *left = a + (u64)at.x * slices * BLOCK, *right = b + (u64)at.y * 2 * slices * BLOCK;
+#pragma unroll 1
+            for (u32 k = 0; k < slices; k++, turn++) {
+                u32 s = turn % STAGES, to = shared + s * STAGE;
+                await(empty + 8 * s, turn / STAGES + 1 & 1);
+                expect(full + 8 * s, STAGE);
+                fetch(to, left + (u64)k * BLOCK, full + 8 * s);
+                fetch(to + BLOCK, right + (u64)k * BLOCK, full + 8 * s);
+                fetch(to + 2 * BLOCK, right + (u64)(slices + k) * BLOCK, full + 8 * s);
+            }
+        }
+        return;
+    }
+    for (u32 tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
+        uint2 place = locate(tile, down, across);
+        typename Product::Sum sum[SUMS];
+#pragma unroll
+        for (int i = 0; i < SUMS; i++) sum[i] = 0;
+        hold(sum);
+#pragma unroll 1
+        for (u32 k = 0; k < slices; k++, turn++) {
+            u32 s = turn % STAGES, at = shared + s * STAGE;
+            u64 left = describe(at + warp / 4 * 64 * ROW), right = describe(at + BLOCK);
+            await(full + 8 * s, turn / STAGES & 1);
+            fence();
+#pragma unroll
+            for (u32 step = 0; step < STEPS; step++)
+                Product::add(sum, left + step * SLICE, right + step * SLICE);
+            commit();
+            settle<1>();
+            // The products before these are over, and nobody here reads their stage again.
+            if (k > 0 && lane == 0) arrive(empty + 8 * ((turn - 1) % STAGES));
+        }
+        settle<0>();
+        hold(sum);
+        if (lane == 0) arrive(empty + 8 * ((turn - 1) % STAGES));
+        u32 *to = c + (u64)(place.x * 128 + warp * 16 + lane / 4) * n + place.y * COLUMNS + lane % 4 * 2;
+#pragma unroll
+        for (int j = 0; j < COLUMNS / 8; j++) {
+            *(uint2 *)(to + j * 8) = make_uint2(bits(sum[4 * j]), bits(sum[4 * j + 1]));
+            *(uint2 *)(to + (u64)8 * n + j * 8) = make_uint2(bits(sum[4 * j + 2]), bits(sum[4 * j + 3]));
+        }
+    }
+}
+
+#define GEMM(NAME, PRODUCT)                                                                                         \
+    extern "C" __global__ void __launch_bounds__((WORKERS + 1) * 32, 1)                                             \
+        NAME(u32 *c, const unsigned char *a, const unsigned char *b, u32 m, u32 n, u32 slices)                      \
+    {                                                                                                               \
+        gemm<PRODUCT>(c, a, b, m, n, slices);                                                                       \
+    }
+
+GEMM(wgmma_bf16, Bf16)
+GEMM(wgmma_fp16, Fp16)
+GEMM(wgmma_tf32, Tf32)
+GEMM(wgmma_fp8, Fp8)
+GEMM(wgmma_int8, Int8)

@@ -5,7 +5,7 @@
 /// Compiled kernels of one source file.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
-    /// `memory`, `burn`, `gemm`, `peer`.
+    /// `memory`, `burn`, `gemm`, `peer`, `wgmma`.
     pub name: &'static str,
     /// Machine code, or PTX with the NUL that the driver expects.
     pub image: &'static [u8],
@@ -17,18 +17,19 @@ pub struct Target {
     /// Engine in the identity of every metric: results of machine code and of just-in-time code are never compared.
     pub engine: &'static str,
     /// All modules.
-    pub modules: [Module; 4],
+    pub modules: &'static [Module],
 }
 
 macro_rules! target {
-    ($engine:literal, $suffix:literal) => {
+    ($suffix:literal $(, $more:literal)?) => {
         Target {
-            engine: $engine,
-            modules: [
+            engine: "own",
+            modules: &[
                 target!(@ "memory", $suffix),
                 target!(@ "burn", $suffix),
                 target!(@ "gemm", $suffix),
                 target!(@ "peer", $suffix),
+                $(target!(@ $more, $suffix),)?
             ],
         }
     };
@@ -46,12 +47,12 @@ macro_rules! text {
     };
 }
 
-const SM_80: Target = target!("own", "sm_80.cubin");
-const SM_90: Target = target!("own", "sm_90a.cubin");
-const SM_100: Target = target!("own", "sm_100a.cubin");
+const SM_80: Target = target!("sm_80.cubin");
+const SM_90: Target = target!("sm_90a.cubin", "wgmma");
+const SM_100: Target = target!("sm_100a.cubin");
 /// What every device from sm_80 on can compile for itself.
 pub const PTX: Target =
-    Target { engine: "own-ptx", modules: [text!("memory"), text!("burn"), text!("gemm"), text!("peer")] };
+    Target { engine: "own-ptx", modules: &[text!("memory"), text!("burn"), text!("gemm"), text!("peer")] };
 
 /// Which code computed something: results of the same work are alike only for the same code on the same architecture,
 /// and where the driver compiled it, by the same driver.

@@ -6,17 +6,18 @@ mod graph;
 mod lanes;
 mod peer;
 mod pinned;
+mod trouble;
 
 use std::cell::Cell;
 use std::ffi::{CString, c_int, c_void};
-use std::fmt;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
-use muster_wire::Outcome;
 
 use crate::code::{self, Target};
 pub use pinned::Pinned;
+pub use trouble::Trouble;
+use trouble::failed;
 
 /// The driver's library, by the name under which every program loads it.
 const LIBRARY: &str = "libcuda.so.1";
@@ -24,61 +25,6 @@ const LIBRARY: &str = "libcuda.so.1";
 const NO_FILE: &str = "cannot open shared object file: No such file or directory";
 /// CUDA version of the oldest driver that loads what is shipped (branch 535), as the driver counts it.
 const OLDEST: c_int = 12_000;
-
-/// Why there is no measurement.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    /// No NVIDIA GPU here.
-    Absent(String),
-    /// A GPU that cannot be used as things are.
-    NotRun(String),
-    /// The driver, the GPU or its results are at fault.
-    Failed(String),
-}
-
-impl From<Trouble> for Outcome {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Absent(why) => Self::NotApplicable(why),
-            Trouble::NotRun(why) => Self::NotRun(why),
-            Trouble::Failed(why) => Self::Failed(why),
-        }
-    }
-}
-
-impl Trouble {
-    /// The same, about `whom`.
-    #[must_use]
-    pub fn about(self, whom: &str) -> Self {
-        let said = |why: String| format!("{whom}: {why}");
-        match self {
-            Self::Absent(why) => Self::Absent(said(why)),
-            Self::NotRun(why) => Self::NotRun(said(why)),
-            Self::Failed(why) => Self::Failed(said(why)),
-        }
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Absent(why) | Self::NotRun(why) | Self::Failed(why)) = self;
-        f.write_str(why)
-    }
-}
-
-fn failed(what: &str) -> impl Fn(DriverError) -> Trouble {
-    move |error| {
-        let text = |found: Result<&std::ffi::CStr, DriverError>| found.map(|t| t.to_string_lossy().into_owned());
-        let name = text(error.error_name()).unwrap_or_else(|_| "an error without a name".to_owned());
-        let words = text(error.error_string()).unwrap_or_default();
-        let why = format!("{what}: {name}: {words}");
-        match error.0 {
-            sys::CUresult::CUDA_ERROR_NO_DEVICE => Trouble::Absent("the NVIDIA driver sees no GPU".to_owned()),
-            sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => Trouble::NotRun(why),
-            _ => Trouble::Failed(why),
-        }
-    }
-}
 
 /// NVIDIA's library called `name`, the one for `what`.
 ///
@@ -285,6 +231,17 @@ impl Gpu {
         // SAFETY: the function was just found.
         unsafe { result::function::set_function_attribute(function, what, shared as c_int) }.map_err(failed(name))?;
         Ok(Function(function, name))
+    }
+
+    /// Whether a kernel called `name` was loaded: some exist for some devices only.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn has(&self, name: &str) -> Result<bool, Trouble> {
+        self.enter()?;
+        let text = CString::new(name).map_err(|e| Trouble::Failed(e.to_string()))?;
+        // SAFETY: the modules stay loaded while this GPU is open.
+        Ok(self.modules.iter().any(|m| unsafe { result::module::get_function(*m, text.clone()) }.is_ok()))
     }
 
     /// `bytes` of fresh memory.

@@ -2,6 +2,7 @@
 
 mod bench;
 pub mod code;
+mod cublaslt;
 mod driver;
 mod health;
 mod library;

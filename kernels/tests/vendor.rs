@@ -5,7 +5,7 @@
 mod process;
 
 use muster_wire::Outcome;
-use process::{Driver, Said, worker};
+use process::{Driver, Said, heard, worker};
 
 const THREE: &str = "devices 3\nsms 2\nthreads 32\nmemory 1048576\n";
 
@@ -80,4 +80,52 @@ fn data_that_nccl_brings_wrong_names_both_gpus() {
     assert!(all[0].starts_with("all-reduce-8KiB by NCCL: GPU 2 holds "), "{why}");
     assert!(all[1].starts_with("all-gather-8KiB by NCCL: GPU 1 to GPU 2: "), "{why}");
     assert!(all[2].starts_with("all-to-all-8KiB by NCCL: GPU 1 to GPU 2: "), "{why}");
+}
+
+fn cublaslt(settings: &str) -> Said {
+    // Room for the workspace and for small matrices.
+    let driver = Driver::with(&format!("sms 2\nthreads 64\nmemory 38797312\n{settings}"), &["libcublasLt.so.12"]);
+    worker(driver.path(), &["run", "cublaslt-gemm", "smoke", "0"])
+}
+
+#[test]
+fn cublaslt_is_measured_under_its_version_with_its_first_choice() {
+    let said = cublaslt("");
+    assert_eq!(said.outcome, Outcome::Done);
+    for what in ["bf16", "fp16", "tf32", "int8", "fp32", "fp64"] {
+        let series = &said.series[&format!("cublaslt-gemm/{what}:0@cublaslt-12.4")];
+        assert!(series.values.iter().all(|rate| (49e6..50e6).contains(rate)), "{series:?}");
+        assert!(said.fact(&format!("gpu.0.cublaslt.{what}")).starts_with("edge=128 algorithm=128 digest="));
+    }
+    assert_eq!(said.fact("gpu.0.cublaslt.fp8"), "not supported");
+    assert!(said.fact("gpu.0.cublaslt").starts_with("version=120405 path="));
+}
+
+#[test]
+fn a_wrong_product_and_a_broken_library_are_failures() {
+    let why = failed(cublaslt("cublaslt cublasLtMatmul 1001\n"));
+    assert!(why.starts_with("GPU 0: element (") && why.contains("product of cuBLASLt is "), "{why}");
+    let why = failed(cublaslt("cublaslt cublasLtCreate 1\n"));
+    assert_eq!(why, "cublasLtCreate: CUBLAS_STATUS_NOT_INITIALIZED");
+    let why = failed(cublaslt("cublaslt cublasLtMatmul 13\n"));
+    assert_eq!(why, "cublasLtMatmul: CUBLAS_STATUS_EXECUTION_FAILED");
+    let none = Driver::new(THREE);
+    let said = worker(none.path(), &["run", "cublaslt-gemm", "smoke", "0"]);
+    assert_eq!(said.outcome, Outcome::NotApplicable("no libcublasLt.so.12 on this node".into()));
+}
+
+#[test]
+fn what_hangs_was_said_before() {
+    let hung = |settings: &str, benchmark: &str| {
+        let driver = Driver::with(&format!("{THREE}{settings}"), &["libnccl.so.2"]);
+        let mut command = std::process::Command::new("timeout");
+        let words = ["-s", "KILL", "2", env!("CARGO_BIN_EXE_muster-gpu"), "run", benchmark, "smoke", "all"];
+        let output = command.args(words).env("LD_LIBRARY_PATH", driver.path()).output().unwrap();
+        let said = heard(&output.stdout);
+        assert_eq!(said.outcome, Outcome::NotRun("no end".into()), "it was ended from outside");
+        said.at
+    };
+    assert_eq!(hung("nccl ncclGroupEnd 1000\n", "nccl-bw"), "all GPUs: NCCL all-reduce-8KiB");
+    assert_eq!(hung("gpu 2 hang kernel=reduce_peers\n", "p2p-allreduce"), "all GPUs: all-reduce of 8KiB");
+    assert_eq!(hung("gpu 1 hang kernel=copy\n", "gpu-peer-bw"), "GPU 1: read by kernels, GPU 0");
 }

@@ -25,11 +25,12 @@ fn every_benchmark_measures_a_good_gpu() {
         ("gpu-copy-bw", vec!["host-to-device", "device-to-device", "device-to-host"]),
         ("gemm-flops", vec!["bf16", "fp16", "tf32", "int8", "fp32", "fp64"]),
         ("gpu-overlap", vec!["gemm", "host-to-device", "host-to-device-beside-gemm", "overlap-device-to-device"]),
-        ("gpu-burn", vec!["bf16-mma", "ffma", "dfma", "imad"]),
+        ("gpu-burn", vec!["bf16-mma", "bf16-beside-copy", "copy-beside-bf16", "bf16-pulse", "ffma", "dfma", "imad"]),
     ];
-    // Slow, so that small products are taken.
-    let driver = Driver::new("memory 8388608\nclock_khz 50\n");
     for (benchmark, metrics) in expected {
+        // Slow, so that small products are taken.
+        let clock = if benchmark == "gpu-overlap" { 100 } else { 50 };
+        let driver = Driver::new(&format!("sms 2\nmemory 8388608\nclock_khz {clock}\n"));
         let said = worker(driver.path(), &["run", benchmark, "smoke", "0"]);
         assert_eq!(said.outcome, Outcome::Done, "{benchmark}");
         assert_eq!(said.fact("gpu.0.engine"), "own-ptx");
@@ -39,6 +40,24 @@ fn every_benchmark_measures_a_good_gpu() {
             assert!(series.values.len() >= 16 && series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{metric}");
         }
     }
+}
+
+#[test]
+fn what_only_some_gpus_have_is_measured_there_and_said_to_be_absent_elsewhere() {
+    let wgmma = concat!("also ", env!("CARGO_MANIFEST_DIR"), "/prebuilt/wgmma.sm_90a.ptx\n");
+    let hopper = format!("sms 3\nthreads 256\nclock_khz 20\nmemory 8388608\n{wgmma}");
+    let said = run(&hopper, "gemm-flops");
+    assert_eq!(said.outcome, Outcome::Done);
+    for kind in ["bf16", "fp16", "tf32", "fp8", "int8"] {
+        assert!(median(&said, &format!("gemm-flops/{kind}-wgmma:0@own-ptx")) > 0.0);
+        assert!(said.fact(&format!("gpu.0.gemm.{kind}-wgmma")).starts_with("edge=256 digest="));
+    }
+    let said = run(&format!("{hopper}gpu 0 flip sm=1 unit=mma bit=12 every=50\n"), "sm-sdc");
+    let (_, row) = said.facts.iter().find(|(key, _)| key.contains(".sm.bf16-wgmma.")).unwrap();
+    let row = shares(row);
+    assert!(row[0].1 == row[2].1 && row[0].1 != row[1].1, "{row:?}");
+    let absent = run("clock_khz 20\nmemory 8388608\n", "gemm-flops");
+    assert_eq!(absent.fact("gpu.0.gemm.fp8-wgmma"), "not applicable: needs machine code for sm_90a");
 }
 
 fn median(said: &Said, metric: &str) -> f64 {
@@ -57,7 +76,7 @@ fn kernels_of_a_graph_start_faster_than_single_ones() {
 #[test]
 fn a_gpu_that_does_not_copy_while_it_multiplies_shows_it() {
     let overlap = |settings: &str| {
-        let said = run(&format!("memory 8388608\n{settings}"), "gpu-overlap");
+        let said = run(&format!("sms 1\nmemory 8388608\nclock_khz 100\n{settings}"), "gpu-overlap");
         assert_eq!(said.outcome, Outcome::Done);
         ["host-to-device", "device-to-device"]
             .map(|copy| median(&said, &format!("gpu-overlap/overlap-{copy}:0@own-ptx")))
@@ -116,6 +135,25 @@ fn a_stuck_bit_is_found_in_its_page_and_a_broken_copy_fails() {
     let copied = run("memory 8388608\ngpu 0 stuck offset=0x105 bit=3 value=0\n", "gpu-copy-bw");
     let Outcome::Failed(why) = copied.outcome else { panic!("{copied:?}") };
     assert!(why.starts_with("GPU 0: ") && why.contains("page 0") && why.contains("0x00000800"), "{why}");
+}
+
+#[test]
+fn memory_that_does_not_keep_its_words_during_a_burn_is_named() {
+    let said = run("memory 20971520\ngpu 0 stuck offset=0x600105 bit=3 value=0\n", "gpu-burn");
+    let Outcome::Failed(why) = &said.outcome else { panic!("{said:?}") };
+    assert!(why.starts_with("GPU 0: memory that nobody touched during the burn has 1 wrong words in page 0"), "{why}");
+    assert!(said.series.contains_key("gpu-burn/imad:0@own-ptx"), "everything was measured all the same");
+}
+
+#[test]
+fn a_flip_under_load_is_in_the_rows_of_every_phase() {
+    let said = run("gpu 0 flip sm=2 unit=mma bit=12 every=50\n", "gpu-burn");
+    assert_eq!(said.outcome, Outcome::Done, "who is wrong is for the console to say");
+    let tensor = said.facts.iter().filter(|(key, _)| key.contains(".sm.bf16-mma."));
+    let wrong = tensor.filter(|(_, row)| shares(row).iter().any(|share| share.1 != shares(row)[0].1));
+    let seeds: std::collections::BTreeSet<u32> =
+        wrong.map(|(key, _)| key.rsplit('.').next().unwrap().parse::<u32>().unwrap() / 4).collect();
+    assert_eq!(seeds.into_iter().collect::<Vec<_>>(), [0, 1, 2], "steady, beside copies, in pulses");
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl Plan {
         let (budget, values) = match profile {
             Profile::Smoke => (smoke / PASSES as u32, PER_PASS),
             Profile::Quick => (Duration::from_secs(3), 64),
-            Profile::Standard => (Duration::from_secs(40), 256),
+            Profile::Standard => (Duration::from_secs(30), 256),
             Profile::Full => (Duration::from_secs(280), 512),
         };
         Self::within(budget, values, metrics, profile == Profile::Smoke)

@@ -24,12 +24,16 @@ measure() {
     local name=$1 limit=$2; shift 2
     step "$name" "$limit" "$probe" run "$@" --profile "$profile" --format json
 }
-ladder="kernel-launch gpu-stream gpu-copy-bw gemm-flops gpu-overlap"
+# The last ones are for more than one GPU, and for machines that have NVIDIA's libraries, be it in python3's packages.
+ladder="kernel-launch gpu-stream gpu-copy-bw gemm-flops gpu-overlap cublaslt-gemm gpu-peer-bw p2p-allreduce nccl-bw"
+wheels=$(python3 -c 'import glob, site
+print(":".join(f for d in site.getsitepackages() + [site.getusersitepackages()] for f in sorted(glob.glob(d + "/nvidia/*/lib"))))')
+export MUSTER_LIBRARIES=$wheels${MUSTER_LIBRARIES:+:$MUSTER_LIBRARIES}
 
 step inventory 60 "$probe" info --format json
 measure parts 90 sm-sdc gpu-memory-map
-measure first 120 $ladder
-measure second 120 $ladder
+measure first 150 $ladder
+measure second 150 $ladder
 measure burn 60 gpu-burn
 # The driver then takes no machine code, so that what it compiles itself is loaded.
 CUDA_FORCE_PTX_JIT=1 measure fallback 60 sm-sdc

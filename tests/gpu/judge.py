@@ -26,6 +26,11 @@ RANGES = {
         "gemm-flops/fp16": (4.0e14, 9.9e14),
         "gemm-flops/tf32": (2.0e14, 5.0e14),
         "gemm-flops/int8": (8.0e14, 1.98e15),
+        "gemm-flops/bf16-wgmma": (6.0e14, 9.9e14),
+        "gemm-flops/fp16-wgmma": (6.0e14, 9.9e14),
+        "gemm-flops/tf32-wgmma": (3.0e14, 5.0e14),
+        "gemm-flops/fp8-wgmma": (1.2e15, 1.98e15),
+        "gemm-flops/int8-wgmma": (1.2e15, 1.98e15),
         "gemm-flops/fp32": (2.5e13, 6.7e13),
         "gemm-flops/fp64": (1.5e13, 6.7e13),
     },
@@ -37,6 +42,11 @@ RANGES = {
         "gemm-flops/fp16": (4.0e14, 9.9e14),
         "gemm-flops/tf32": (2.0e14, 5.0e14),
         "gemm-flops/int8": (8.0e14, 1.98e15),
+        "gemm-flops/bf16-wgmma": (6.0e14, 9.9e14),
+        "gemm-flops/fp16-wgmma": (6.0e14, 9.9e14),
+        "gemm-flops/tf32-wgmma": (3.0e14, 5.0e14),
+        "gemm-flops/fp8-wgmma": (1.2e15, 1.98e15),
+        "gemm-flops/int8-wgmma": (1.2e15, 1.98e15),
         "gemm-flops/fp32": (2.5e13, 6.7e13),
     },
     "A100": {
@@ -51,6 +61,14 @@ RANGES = {
 }
 # Medians of two passes are this close, as the smaller over the larger.
 REPEATABLE = 0.99
+# What is measured in the same run on the same card: a metric, what it is held against, and at least how much of that it is.
+# Bytes of a copy are counted twice by gpu-stream and once by gpu-copy-bw.
+RATIOS = [
+    ("gpu-stream/copy", "gpu-copy-bw/device-to-device", 2, 0.98),
+    ("gemm-flops/bf16", "cublaslt", 1, 0.60),
+    ("gemm-flops/bf16-wgmma", "cublaslt", 1, 0.85),
+    ("gpu-burn/bf16-wgmma", "cublaslt", 1, 0.85),
+]
 # Units whose results are the same in machine code and in code that the driver compiled.
 EXACT = ("ffma", "dfma", "imad")
 
@@ -91,8 +109,9 @@ def rows(facts):
 def ended(steps):
     for step in steps.ended:
         for one in steps.benchmarks(step):
-            done = one["outcome"] == "done"
-            yield f"{step}: {one['benchmark']}", done, "done" if done else json.dumps(one["outcome"])
+            outcome = one["outcome"]
+            right = outcome == "done" or "not_applicable" in outcome
+            yield f"{step}: {one['benchmark']}", right, outcome if outcome == "done" else json.dumps(outcome)
     for tool in ("memcheck", "racecheck"):
         if tool in steps.ended:
             code = steps.ended[tool]
@@ -134,6 +153,24 @@ def ranges(steps, card):
             yield f"range {metric}", low <= median <= high, f"{median:.4g}, expected {low:.3g} to {high:.3g}"
 
 
+def name(metric):
+    return metric.split("@")[0].rsplit(":", 1)[0]
+
+
+def ratios(steps, card):
+    if not any(name in card for name in RANGES):
+        return
+    medians = {**steps.medians("burn"), **steps.medians("first")}
+    # The vendor's products of bf16, whatever its version: the fastest of them.
+    vendor = [v for metric, v in medians.items() if "cublaslt" in metric and "bf16" in metric]
+    for one, other, times, least in RATIOS:
+        against = vendor if other == "cublaslt" else [v for metric, v in medians.items() if name(metric) == other]
+        for metric, median in medians.items():
+            if name(metric) == one and "cublaslt" not in metric and against:
+                ratio = median / (times * max(against))
+                yield f"ratio {metric} to {other}", ratio >= least, f"{ratio:.3f}, at least {least} expected"
+
+
 def repeatability(steps):
     second = steps.medians("second")
     for metric, first in steps.medians("first").items():
@@ -145,7 +182,7 @@ def repeatability(steps):
 def main():
     steps, out, seconds = Steps(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), int(sys.argv[3])
     card = next((t for k, t in steps.facts("parts").items() if k.endswith(".name")), "no GPU")
-    found = [*ended(steps), *multiprocessors(steps), *pages(steps), *ranges(steps, card), *repeatability(steps)]
+    found = [*ended(steps), *multiprocessors(steps), *pages(steps), *ranges(steps, card), *ratios(steps, card), *repeatability(steps)]
     looked = {f["key"]: value(f) for c in (steps.documents.get("inventory") or {}).get("collectors", []) for f in c["facts"]}
     document = {
         "schema": "muster.gpu-reference",

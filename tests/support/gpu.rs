@@ -8,8 +8,8 @@ use crate::node::Node;
 const FOLDER: &str = "/usr/local/simulated";
 
 impl Node {
-    /// Puts `library` where programs of a login find it as the NVIDIA driver's and as its management library, with settings
-    /// that it reads.
+    /// Puts `library` where programs of a login find it as the NVIDIA driver's, as its management library and as NCCL, with
+    /// settings that it reads.
     ///
     /// # Errors
     /// When the node is not up.
@@ -17,16 +17,25 @@ impl Node {
         self.sh(&format!("mkdir -p {FOLDER}"))?;
         self.put(&format!("{FOLDER}/libcuda.so.1"), library)?;
         self.sh(&format!("cp {FOLDER}/libcuda.so.1 {FOLDER}/libnvidia-ml.so.1"))?;
-        self.put(&format!("{FOLDER}/libcuda.conf"), settings.as_bytes())?;
+        self.sh(&format!("ln -s libcuda.so.1 {FOLDER}/libnccl.so.2"))?;
+        self.set_gpus(settings)?;
         self.sshd(&format!("SetEnv LD_LIBRARY_PATH={FOLDER}")).context("sshd with a driver")
     }
 
-    /// Gives the GPUs of a node that has some other settings.
+    /// Gives its GPUs other settings.
     ///
     /// # Errors
     /// When the node is not up.
-    pub fn change_gpus(&self, settings: &str) -> Result<()> {
+    pub fn set_gpus(&self, settings: &str) -> Result<()> {
         self.put(&format!("{FOLDER}/libcuda.conf"), settings.as_bytes())
+    }
+
+    /// Takes NCCL away.
+    ///
+    /// # Errors
+    /// When the node is not up.
+    pub fn remove_nccl(&self) -> Result<()> {
+        self.sh(&format!("rm {FOLDER}/libnccl.so.2")).map(drop)
     }
 
     /// Forbids to execute what lies in memory alone; nothing where the kernel has no such switch.

@@ -122,6 +122,12 @@ impl Board {
             steps: Arc::from([]),
         }));
         inner.dirty = true;
+        for row in &mut inner.nodes {
+            Arc::make_mut(row).done = 0.0;
+        }
+        for record in inner.records.clone() {
+            inner.show(&record);
+        }
     }
 
     /// The run changes its phase, such as from running to finished.
@@ -282,8 +288,6 @@ impl Inner {
         if !is_work(&record.work) {
             return;
         }
-        let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
-        let nodes = self.nodes.len().max(1);
         if let Some(run) = &mut self.now.run {
             Arc::make_mut(run).done += 1;
         }
@@ -291,6 +295,16 @@ impl Inner {
             step.done += 1;
             step.failed += usize::from(matches!(record.outcome, Outcome::Failed(_)));
         }
+        self.show(record);
+    }
+
+    /// What a record says in the row of its node.
+    fn show(&mut self, record: &Record) {
+        if !is_work(&record.work) {
+            return;
+        }
+        let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
+        let nodes = self.nodes.len().max(1);
         let facts = picture::facts(record);
         if let Some(row) = self.row(&record.node) {
             row.seen_ms = Some(record.at_ms);
@@ -374,4 +388,46 @@ fn log_line(node: &str, level: Level, text: &str) {
 
 fn step(id: &str, total: usize) -> StepProgress {
     StepProgress { id: id.to_owned(), done: 0, failed: 0, total, groups: Arc::from([]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_store::RunState;
+    use muster_wire::{Datum, Fact, Profile, Reading};
+
+    #[test]
+    fn a_stored_run_shows_what_its_nodes_are_how_far_they_came_and_when_they_were_seen() {
+        let text = "[[nodes]]\nname = \"n1\"\nhost = \"127.0.0.1\"\n";
+        let inventory = muster_fleet::Inventory::parse(text, "one.toml").unwrap();
+        let names = ["n1".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
+        let run = Run {
+            id: "r".to_owned(),
+            playbook: "cbd-light".to_owned(),
+            profile: Profile::Smoke,
+            started_ms: 1,
+            ended_ms: Some(9),
+            nodes: names.to_vec(),
+            plan: plan.work_names(),
+            state: RunState::Finished,
+        };
+        let serial = Reading::Value(Datum::Text("C02".to_owned()));
+        let record = Record {
+            run: "r".to_owned(),
+            node: "n1".to_owned(),
+            work: "collect/identity".to_owned(),
+            outcome: Outcome::Done,
+            at_ms: 7,
+            elapsed_ns: 1,
+            series: Vec::new(),
+            facts: vec![Fact { key: "identity.serial".to_owned(), reading: serial, unit: None }],
+        };
+        let board = Board::new("one", inventory.nodes());
+        board.begin(&run, &plan, vec![record], RunPhase::Finished);
+        board.publish();
+        let row = board.snapshot().nodes[0].clone();
+        assert_eq!((row.facts.len(), row.seen_ms), (1, Some(7)));
+        assert!(row.done > 0.0 && row.done < 1.0, "{}", row.done);
+    }
 }

@@ -100,7 +100,7 @@ impl<'a> Group<'a> {
             }
             Ok(ms)
         };
-        let (times, warmup) = node.of(0).times(&format!("and all others: all-reduce of {name}"), part, &mut batch)?;
+        let (times, warmup) = node.all().times(&format!("all-reduce of {name}"), part, &mut batch)?;
         if let Some(Wrong { owner, rank, words, bits }) = wrong {
             let whose = if owner == rank {
                 format!("GPU {owner} holds wrong sums of its own chunk")
@@ -113,7 +113,7 @@ impl<'a> Group<'a> {
         let bytes = self.members[0].input.bytes as f64 * 2.0 * (count - 1.0) / count;
         let values = times.into_iter().map(|ms| bytes / (ms * 1e-3)).collect();
         let metric = Metric::rate("", Unit::BytesPerSec);
-        node.of(0).tell((name.to_owned(), gpus[0].engine.to_owned()), metric, values, warmup);
+        node.all().tell((name.to_owned(), gpus[0].engine.to_owned()), metric, values, warmup);
         Ok(())
     }
 

@@ -31,7 +31,7 @@ pub(super) fn run(node: &mut Node<'_>) -> Result<(), Trouble> {
     let gpus = node.gpus;
     let mut nccl = Nccl::load()?;
     node.of(0).fact("nccl", format!("version={} path={}", nccl.version, nccl.path()));
-    node.of(0).progress(0.0, "and all others: NCCL brings them together");
+    node.all().progress(0.0, "NCCL brings them together");
     nccl.meet(gpus.len())?;
     let free = gpus.iter().try_fold(usize::MAX, |least, gpu| gpu.free().map(|free| least.min(free)))?;
     let sizes: Vec<(usize, &str)> =
@@ -102,8 +102,8 @@ impl<'a> Exchange<'a> {
             }
             Ok(ms)
         };
-        let what = format!("and all others: NCCL {name}");
-        let times = node.of(0).times(&what, part, &mut batch).map_err(|trouble| trouble.about(name));
+        let what = format!("NCCL {name}");
+        let times = node.all().times(&what, part, &mut batch).map_err(|trouble| trouble.about(name));
         let (times, warmup) = times?;
         if let Some(wrong) = wrong {
             node.blame(format!("{name} by NCCL: {wrong}"));
@@ -113,7 +113,7 @@ impl<'a> Exchange<'a> {
         let bytes = self.ends[0].0.bytes as f64 * share;
         let values = times.into_iter().map(|ms| bytes / (ms * 1e-3)).collect();
         let metric = Metric::rate("", Unit::BytesPerSec);
-        node.of(0).tell((name.to_owned(), self.nccl.engine()), metric, values, warmup);
+        node.all().tell((name.to_owned(), self.nccl.engine()), metric, values, warmup);
         Ok(())
     }
 

@@ -1,12 +1,13 @@
 //! How far each multiprocessor is from L2: a fingerprint of the card, compared with its own past where that is known.
 
-use super::burn::LEFT;
 use super::run::Run;
 use crate::driver::{Arg, Shape, Trouble};
 use crate::twin;
 
 /// Words between two places of the chain: one line of L2 each.
 const STRIDE: usize = 32;
+/// Shared memory that is left; with the rest taken, one block fills a multiprocessor.
+const LEFT: u32 = 4 << 10;
 /// Bytes of the chain: L2 keeps all of it, and it lies in all parts of L2.
 const BYTES: usize = 1 << 20;
 const SEED: u32 = 0xfa2;

@@ -12,30 +12,62 @@ const PATIENCE: f64 = 200.0;
 /// Elements of a product that are computed again.
 const CHECKED: u64 = 16;
 
+/// How operands lie in memory, and so which kernels read them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// Both along k, for mma.sync.
+    Rows,
+    /// Both along k in pieces as the tensor cores of sm_90a read them, for wgmma.
+    Packed,
+    /// Row-major, for the ordinary units.
+    Plain,
+}
+
 /// One kind of product.
 #[derive(Clone, Copy)]
 struct Kind {
     name: &'static str,
     kernel: &'static str,
     number: Number,
-    /// Edge of a tile.
-    tile: u32,
-    shared: u32,
-    /// Edge that a GPU multiplies in a few milliseconds.
-    edge: u32,
+    layout: Layout,
     /// Largest error of an element, as a share of the sum of its products' sizes.
     tolerance: f64,
 }
 
 impl Kind {
-    /// By mma.sync.
-    const fn tensor(name: &'static str, kernel: &'static str, number: Number, tolerance: f64) -> Self {
-        Self { name, kernel, number, tile: 128, shared: 64 << 10, edge: 8192, tolerance }
+    const fn rows(name: &'static str, kernel: &'static str, number: Number, tolerance: f64) -> Self {
+        Self { name, kernel, number, layout: Layout::Rows, tolerance }
     }
 
-    /// On the ordinary units.
-    const fn plain(name: &'static str, kernel: &'static str, number: Number, tile: u32, tolerance: f64) -> Self {
-        Self { name, kernel, number, tile, shared: 0, edge: 4096, tolerance }
+    const fn packed(name: &'static str, kernel: &'static str, number: Number, tolerance: f64) -> Self {
+        Self { name, kernel, number, layout: Layout::Packed, tolerance }
+    }
+
+    const fn plain(name: &'static str, kernel: &'static str, number: Number, tolerance: f64) -> Self {
+        Self { name, kernel, number, layout: Layout::Plain, tolerance }
+    }
+
+    /// Edge of the smallest product.
+    const fn least(self) -> u32 {
+        match (self.layout, self.number) {
+            (Layout::Packed, _) => 256,
+            (_, Number::Fp64) => 64,
+            _ => 128,
+        }
+    }
+
+    /// Edge that a GPU multiplies in a few milliseconds.
+    const fn edge(self) -> u32 {
+        if matches!(self.layout, Layout::Plain) { 4096 } else { 8192 }
+    }
+
+    /// Dynamic shared memory: four stages, of 16 KiB or of 48 with their barriers.
+    const fn shared(self) -> u32 {
+        match self.layout {
+            Layout::Rows => 64 << 10,
+            Layout::Packed => (192 << 10) + 64,
+            Layout::Plain => 0,
+        }
     }
 
     /// Bytes of an element of the result.
@@ -45,7 +77,11 @@ impl Kind {
 
     /// Which element of its buffer is row `row` of an operand at `k`; for the right one `row` is a column of the result.
     const fn place(self, right: bool, edge: u64, row: u64, k: u64) -> u64 {
-        if right && self.shared == 0 { k * edge + row } else { row * edge + k }
+        match self.layout {
+            Layout::Packed => self.number.packed(edge * self.number.size() as u64 / 128, row, k),
+            Layout::Plain if right => k * edge + row,
+            _ => row * edge + k,
+        }
     }
 
     fn unit(self) -> Unit {
@@ -53,13 +89,19 @@ impl Kind {
     }
 }
 
-const KINDS: [Kind; 6] = [
-    Kind::tensor("bf16", "gemm_bf16", Number::Bf16, 1e-3),
-    Kind::tensor("fp16", "gemm_fp16", Number::Fp16, 1e-3),
-    Kind::tensor("tf32", "gemm_tf32", Number::Tf32, 1e-3),
-    Kind::tensor("int8", "gemm_int8", Number::Int8, 0.0),
-    Kind::plain("fp32", "gemm_f32", Number::Fp32, 128, 1e-5),
-    Kind::plain("fp64", "gemm_f64", Number::Fp64, 64, 1e-12),
+const KINDS: [Kind; 11] = [
+    Kind::rows("bf16", "gemm_bf16", Number::Bf16, 1e-3),
+    Kind::rows("fp16", "gemm_fp16", Number::Fp16, 1e-3),
+    Kind::rows("tf32", "gemm_tf32", Number::Tf32, 1e-3),
+    Kind::rows("int8", "gemm_int8", Number::Int8, 0.0),
+    Kind::packed("bf16-wgmma", "wgmma_bf16", Number::Bf16, 1e-3),
+    Kind::packed("fp16-wgmma", "wgmma_fp16", Number::Fp16, 1e-3),
+    Kind::packed("tf32-wgmma", "wgmma_tf32", Number::Tf32, 1e-3),
+    // Sums of fp8 products keep fewer bits on their way.
+    Kind::packed("fp8-wgmma", "wgmma_fp8", Number::Fp8, 4e-3),
+    Kind::packed("int8-wgmma", "wgmma_int8", Number::Int8, 0.0),
+    Kind::plain("fp32", "gemm_f32", Number::Fp32, 1e-5),
+    Kind::plain("fp64", "gemm_f64", Number::Fp64, 1e-12),
 ];
 
 /// A product and its operands on the GPU.
@@ -78,6 +120,10 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
 
 fn measure(run: &mut Run<'_>, part: usize, kind: Kind) -> Result<(), Trouble> {
     let gpu = run.gpu;
+    if !gpu.has(kind.kernel)? {
+        run.fact(&format!("gemm.{}", kind.name), "not applicable: needs machine code for sm_90a".to_owned());
+        return Ok(());
+    }
     let product = Product::new(run, kind)?;
     let before = product.digest(run)?;
     run.fact(&format!("gemm.{}", kind.name), format!("edge={} digest={before:08x}", product.edge));
@@ -90,8 +136,8 @@ fn measure(run: &mut Run<'_>, part: usize, kind: Kind) -> Result<(), Trouble> {
 /// The edge of the profile, halved until three matrices fit.
 fn largest(run: &Run<'_>, kind: Kind) -> Result<u32, Trouble> {
     let (free, mut edge) =
-        (run.gpu.free()? / 10 * 9, if run.pick([true, false, false, false]) { 4096 } else { kind.edge });
-    while edge > kind.tile && (2 * kind.number.size() + kind.result()) * (edge as usize).pow(2) > free {
+        (run.gpu.free()? / 10 * 9, if run.pick([true, false, false, false]) { 4096 } else { kind.edge() });
+    while edge > kind.least() && (2 * kind.number.size() + kind.result()) * (edge as usize).pow(2) > free {
         edge /= 2;
     }
     Ok(edge)
@@ -105,7 +151,7 @@ impl Product {
 
     fn new(run: &Run<'_>, kind: Kind) -> Result<Self, Trouble> {
         let gpu = run.gpu;
-        let function = gpu.function(kind.kernel, kind.shared)?;
+        let function = gpu.function(kind.kernel, kind.shared())?;
         let edge = largest(run, kind)?;
         let (operand, result) = (kind.number.size() * (edge as usize).pow(2), kind.result() * (edge as usize).pow(2));
         let (a, b, c) = (gpu.buffer(operand)?, gpu.buffer(operand)?, gpu.buffer(result)?);
@@ -115,12 +161,12 @@ impl Product {
             let arguments = [Arg::At(buffer), pairs, Arg::U32(seed), Arg::U64(keep), Arg::U64(set)];
             gpu.launch(gpu.function("operand", 0)?, wide(run), &arguments)?;
         }
-        let mut product = Self { kind, edge: kind.tile, function, a, b, c };
+        let mut product = Self { kind, edge: kind.least(), function, a, b, c };
         // One tile first, so that a GPU that is far too slow is not asked for a product that takes minutes.
         let tile = gpu.timed(&mut || product.start(gpu))?;
         product.edge = edge;
-        while product.edge > kind.tile
-            && tile * (f64::from(product.edge / kind.tile).powi(3) / f64::from(gpu.sms)) > PATIENCE
+        while product.edge > kind.least()
+            && tile * (f64::from(product.edge / kind.least()).powi(3) / f64::from(gpu.sms)) > PATIENCE
         {
             product.edge /= 2;
         }
@@ -133,12 +179,18 @@ impl Product {
     }
 
     pub(super) fn start(&self, gpu: &Gpu) -> Result<(), Trouble> {
-        let tiles = self.edge / self.kind.tile;
-        let shape = Shape { grid: (tiles, tiles), threads: 256, shared: self.kind.shared };
-        // What is left of a row of an operand: bytes where the kernel is one for all types, else elements.
-        let bytes = if self.kind.shared == 0 { 1 } else { self.kind.number.size() as u32 };
-        let (edge, pitch) = (Arg::U32(self.edge), Arg::U32(self.edge * bytes));
-        gpu.launch(self.function, shape, &[Arg::At(&self.c), Arg::At(&self.a), Arg::At(&self.b), edge, pitch])
+        let Self { kind, edge, .. } = *self;
+        let tiles = edge / kind.least();
+        let (number, slices) = (Arg::U32(edge), Arg::U32(edge * kind.number.size() as u32 / 128));
+        let (grid, threads, last) = match kind.layout {
+            // A row of an operand in bytes: the kernel is one for all types.
+            Layout::Rows => ((tiles, tiles), 256, [number, Arg::U32(edge * kind.number.size() as u32), number]),
+            Layout::Packed => ((gpu.sms.min(2 * tiles * tiles), 1), 288, [number, number, slices]),
+            Layout::Plain => ((tiles, tiles), 256, [number, number, number]),
+        };
+        let arguments = [Arg::At(&self.c), Arg::At(&self.a), Arg::At(&self.b), last[0], last[1], last[2]];
+        let count = if kind.layout == Layout::Packed { 6 } else { 5 };
+        gpu.launch(self.function, Shape { grid, threads, shared: kind.shared() }, &arguments[..count])
     }
 
     /// Fails unless all bits of the result are still those of the digest `before`.

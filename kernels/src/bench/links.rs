@@ -134,6 +134,7 @@ fn by_kernels(
     for &peer in peers {
         let (from, to) = if matches!(how, How::Read) { (peer, index) } else { (index, peer) };
         let what = format!("GPU {from} to GPU {to}, {} by kernels of GPU {index}", how.done());
+        node.of(index).progress(part.0 as f64 / part.1 as f64, &format!("{} by kernels, GPU {peer}", how.done()));
         let moved = clear(&node.gpus[to], &ends[to].sink).and_then(|()| start(peer)).and_then(|()| gpu.wait());
         moved.map_err(|trouble| trouble.about(&what))?;
         node.expect(to, (&ends[to].sink, seed(from)), &what)?;

@@ -13,6 +13,7 @@ mod overlap;
 mod pages;
 mod run;
 mod stream;
+mod vendor_gemm;
 
 use muster_wire::{Frame, Profile, Unit};
 
@@ -27,11 +28,12 @@ use run::{Metric, Run};
 /// When it cannot be done, or its results are wrong.
 pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
     type Body = fn(&mut Run<'_>) -> Result<(), Trouble>;
-    let bodies: [(&'static str, Body); 8] = [
+    let bodies: [(&'static str, Body); 9] = [
         ("kernel-launch", launch::run),
         ("gpu-stream", stream::run),
         ("gpu-copy-bw", copy::run),
         ("gemm-flops", gemm::run),
+        ("cublaslt-gemm", vendor_gemm::run),
         ("gpu-overlap", overlap::run),
         ("gpu-burn", burn::load),
         ("sm-sdc", burn::agree),

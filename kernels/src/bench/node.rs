@@ -29,6 +29,13 @@ impl<'a> Node<'a> {
         Run::new(self.name, &self.gpus[index], self.profile, self.say)
     }
 
+    /// The same, for what all of them do together.
+    pub(super) fn all(&mut self) -> Run<'_> {
+        let mut run = self.of(0);
+        run.whom = "all GPUs".to_owned();
+        run
+    }
+
     /// Introduces all, watches all, does `body`, and fails with all that was wrong.
     pub(super) fn run(mut self, body: fn(&mut Self) -> Result<(), Trouble>) -> Result<(), Trouble> {
         let watches: Vec<Option<Watch>> = self.gpus.iter().map(|gpu| Watch::start(&gpu.uuid)).collect();

@@ -17,6 +17,8 @@ pub(super) struct Run<'a> {
     pub(super) profile: Profile,
     name: &'static str,
     say: &'a mut dyn FnMut(Frame),
+    /// Whose work is told of.
+    pub(super) whom: String,
 }
 
 /// What a value of a series is.
@@ -39,7 +41,7 @@ impl Metric {
 
 impl<'a> Run<'a> {
     pub(super) fn new(name: &'static str, gpu: &'a Gpu, profile: Profile, say: &'a mut dyn FnMut(Frame)) -> Self {
-        Self { gpu, profile, name, say }
+        Self { gpu, profile, name, say, whom: format!("GPU {}", gpu.index) }
     }
 
     /// Which card this is.
@@ -71,7 +73,7 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn progress(&mut self, done: f64, what: &str) {
-        let note = format!("GPU {}: {what}", self.gpu.index);
+        let note = format!("{}: {what}", self.whom);
         (self.say)(Frame::Progress(Progress { benchmark: self.name.to_owned(), done, note }));
     }
 

@@ -8,8 +8,10 @@ use super::{fold, mix, pattern};
 /// Which unit is kept busy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burn {
-    /// Tensor cores, bf16.
+    /// Tensor cores, bf16, by mma.sync.
     Mma,
+    /// Tensor cores of sm_90a at full rate, bf16, by wgmma.
+    Wgmma,
     /// Multiply-add of f32.
     Ffma,
     /// Multiply-add of f64.
@@ -20,17 +22,24 @@ pub enum Burn {
 
 impl Burn {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Mma, Self::Ffma, Self::Dfma, Self::Imad];
+    pub const ALL: [Self; 5] = [Self::Mma, Self::Wgmma, Self::Ffma, Self::Dfma, Self::Imad];
 
     /// Name of the kernel.
     #[must_use]
     pub const fn kernel(self) -> &'static str {
         match self {
             Self::Mma => "burn_mma",
+            Self::Wgmma => "burn_wgmma",
             Self::Ffma => "burn_ffma",
             Self::Dfma => "burn_dfma",
             Self::Imad => "burn_imad",
         }
+    }
+
+    /// Module that has the kernel.
+    #[must_use]
+    pub const fn module(self) -> &'static str {
+        if matches!(self, Self::Wgmma) { "wgmma" } else { "burn" }
     }
 
     /// Word for metrics and messages.
@@ -38,10 +47,29 @@ impl Burn {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Mma => "bf16-mma",
+            Self::Wgmma => "bf16-wgmma",
             Self::Ffma => "ffma",
             Self::Dfma => "dfma",
             Self::Imad => "imad",
         }
+    }
+
+    /// Whether IEEE 754 or plain arithmetic says what comes out: tensor cores round sums as they like.
+    #[must_use]
+    pub const fn is_exact(self) -> bool {
+        !matches!(self, Self::Mma | Self::Wgmma)
+    }
+
+    /// Static shared memory of the kernel at most, and what the driver keeps of each block, bytes.
+    #[must_use]
+    pub const fn shared(self) -> u32 {
+        if matches!(self, Self::Wgmma) { 44 << 10 } else { 4 << 10 }
+    }
+
+    /// Most threads of a block.
+    #[must_use]
+    pub const fn threads(self) -> u32 {
+        if matches!(self, Self::Wgmma) { 256 } else { 512 }
     }
 
     /// Operations of one warp in one round; a multiply-add counts as two.
@@ -49,6 +77,7 @@ impl Burn {
     pub const fn per_warp_round(self) -> f64 {
         match self {
             Self::Mma => (CHAINS * DEPTH * 2 * 16 * 8 * 16) as f64,
+            Self::Wgmma => (4 * STEPS * 2 * 16 * COLUMNS * 16) as f64,
             _ => (CHAINS * DEPTH * 2 * 32) as f64,
         }
     }
@@ -56,15 +85,20 @@ impl Burn {
 
 const CHAINS: usize = 8;
 const DEPTH: usize = 8;
+/// Products of 16 elements along a row of 64, and columns of each.
+const STEPS: usize = 4;
+const COLUMNS: usize = 256;
 
 /// Digest of a block of `threads` (a multiple of 32) after `rounds` rounds.
 #[must_use]
 pub fn digest(burn: Burn, seed: u32, rounds: u32, threads: u32) -> u32 {
     let mut all = 0;
+    let sums = if burn == Burn::Wgmma { wgmma(seed, rounds) } else { Vec::new() };
     for warp in 0..threads / 32 {
         let first = warp * 32;
         let mut lanes: [u32; 32] = match burn {
             Burn::Mma => mma_warp(seed, rounds, first),
+            Burn::Wgmma => std::array::from_fn(|lane| wgmma_lane(&sums, seed, first as usize + lane)),
             _ => std::array::from_fn(|lane| chains(burn, seed, rounds, first + lane as u32)),
         };
         for by in [16, 8, 4, 2, 1] {
@@ -102,6 +136,41 @@ fn run(burn: Burn, start: u32, m: u32, a: u32) -> u32 {
         }
         _ => (0..DEPTH).fold(start, |x, _| x.wrapping_mul(m).wrapping_add(a)),
     }
+}
+
+/// The 64 x 256 sums of each round, row by row. Both warpgroups of a block make the same.
+fn wgmma(seed: u32, rounds: u32) -> Vec<Vec<f32>> {
+    let element = |seed: u32, row: usize, k: usize| {
+        // Where 64 elements of a row lie is turned around by the row.
+        let byte = row * 128 + ((2 * k) ^ ((row % 8) << 4));
+        let word = (pattern(seed, byte as u64 / 4) & 0x80ff_80ff) | 0x3f00_3f00;
+        f64::from(f32::from_bits((word >> (byte % 4 * 8)) << 16))
+    };
+    let row = |seed: u32, row: usize| (0..16 * STEPS).map(|k| element(seed, row, k)).collect::<Vec<f64>>();
+    let left: Vec<Vec<f64>> = (0..64).map(|r| row(seed, r)).collect();
+    let right: Vec<Vec<f64>> = (0..COLUMNS).map(|r| row(!seed, r)).collect();
+    let sum = |round: usize, row: usize, column: usize| {
+        (0..4 * STEPS).fold(1.0_f32, |sum, step| {
+            let (x, y) = ((step + round) % STEPS * 16, step % STEPS * 16);
+            let products: f64 = left[row][x..x + 16].iter().zip(&right[column][y..y + 16]).map(|(x, y)| x * y).sum();
+            (products + f64::from(sum)) as f32
+        })
+    };
+    let all = |round: usize| (0..64 * COLUMNS).map(|at| sum(round, at / COLUMNS, at % COLUMNS)).collect();
+    (0..rounds as usize).map(all).collect()
+}
+
+/// What one thread folds of them.
+fn wgmma_lane(rounds: &[Vec<f32>], seed: u32, thread: usize) -> u32 {
+    let (row, column) = (thread % 128 / 32 * 16 + thread % 32 / 4, thread % 4 * 2);
+    let mut digest = seed ^ thread as u32;
+    for sums in rounds {
+        for register in 0..COLUMNS / 2 {
+            let (row, column) = (row + register % 4 / 2 * 8, column + register / 4 * 8 + register % 2);
+            digest = fold(digest, sums[row * COLUMNS + column].to_bits());
+        }
+    }
+    digest
 }
 
 /// A fragment: registers of two bf16, for all lanes.

@@ -65,6 +65,14 @@ impl Number {
         }
     }
 
+    /// Where element `k` of row `row` lies in an operand of `wgmma.cu` whose rows are `slices` times 128 bytes.
+    #[must_use]
+    pub const fn packed(self, slices: u64, row: u64, k: u64) -> u64 {
+        let (size, byte) = (self.size() as u64, k * self.size() as u64);
+        let block = row / 128 * slices + byte / 128;
+        (block * 128 * 128 + row % 128 * 128 + ((byte % 128) ^ ((row % 8) << 4))) / size
+    }
+
     /// The first `count` elements of the operand `seed`.
     #[must_use]
     pub fn elements(self, seed: u32, count: usize) -> Vec<f64> {

@@ -40,6 +40,8 @@ pub struct Said {
     pub outcome: Outcome,
     pub series: BTreeMap<String, Series>,
     pub facts: Vec<(String, String)>,
+    /// What it began last.
+    pub at: String,
 }
 
 impl Said {
@@ -57,9 +59,19 @@ pub fn worker(folder: PathBuf, arguments: &[&str]) -> Said {
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
+    heard(&output.stdout)
+}
+
+/// What a worker's output says.
+pub fn heard(output: &[u8]) -> Said {
     let mut decoder = Decoder::new();
-    decoder.push(&output.stdout);
-    let mut said = Said { outcome: Outcome::NotRun("no end".into()), series: BTreeMap::new(), facts: Vec::new() };
+    decoder.push(output);
+    let mut said = Said {
+        outcome: Outcome::NotRun("no end".into()),
+        series: BTreeMap::new(),
+        facts: Vec::new(),
+        at: String::new(),
+    };
     while let Some(frame) = decoder.frame().unwrap() {
         match frame {
             Frame::Series(series) => {
@@ -70,6 +82,7 @@ pub fn worker(folder: PathBuf, arguments: &[&str]) -> Said {
                 Reading::Value(Datum::Number(number)) => (fact.key, number.to_string()),
                 other => (fact.key, format!("{other:?}")),
             })),
+            Frame::Progress(progress) => said.at = progress.note,
             Frame::Finished(end) => said.outcome = end.outcome,
             _ => {}
         }

@@ -48,7 +48,7 @@ impl Family {
         let steps = if context.profile == Profile::Smoke { CYCLE / 4 } else { CYCLE };
         self.train(context, self.nano, (&plan, share(0, parts), steps))?;
         if long {
-            let (values, patience) = if context.profile == Profile::Standard { (32, 60) } else { (128, 240) };
+            let (values, patience) = if context.profile == Profile::Standard { (32, 25) } else { (128, 240) };
             let plan = Plan::of_steps(values, Duration::from_secs(patience));
             self.train(context, self.published, (&plan, share(1, parts), 1))?;
         }

@@ -27,7 +27,9 @@ const TOGETHER: [&str; 3] = ["gpu-peer-bw", "p2p-allreduce", "nccl-bw"];
 
 /// Whether `name` is the worker's business.
 pub(crate) fn knows(name: &str) -> bool {
-    name.starts_with("gpu-") || TOGETHER.contains(&name) || matches!(name, "kernel-launch" | "gemm-flops" | "sm-sdc")
+    name.starts_with("gpu-")
+        || TOGETHER.contains(&name)
+        || matches!(name, "kernel-launch" | "gemm-flops" | "cublaslt-gemm" | "sm-sdc")
 }
 
 /// Runs the benchmark called `name` on every GPU of this node.
@@ -165,7 +167,7 @@ mod tests {
     #[test]
     fn gpu_benchmarks_of_the_catalogue_are_known_and_others_are_not() {
         let known: Vec<&str> = muster_wire::BENCHMARKS.iter().map(|b| b.name).filter(|name| knows(name)).collect();
-        assert_eq!(known.len(), 10, "{known:?}");
+        assert_eq!(known.len(), 12, "{known:?}");
         assert!(!knows("cpu-gemm") && !knows("disk"));
     }
 }

@@ -92,6 +92,11 @@ pub const BENCHMARKS: &[Benchmark] = &[
         limit_s: [120, 240, 600, 1200],
     },
     Benchmark {
+        name: "cublaslt-gemm",
+        about: "GPU: matrix products by cuBLASLt, where it is installed, bits compared",
+        limit_s: [120, 120, 300, 900],
+    },
+    Benchmark {
         name: "gpu-burn",
         about: "GPU: every multiprocessor under load, bits compared",
         limit_s: [120, 120, 300, 900],

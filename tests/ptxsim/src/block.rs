@@ -3,6 +3,7 @@
 use crate::device::Launch;
 use crate::fault::Faults;
 use crate::memory::Memory;
+use crate::pipe::Pipe;
 use crate::rng::Rng;
 use crate::step::{Env, Turn};
 use crate::trap::{Trap, Why};
@@ -40,7 +41,8 @@ pub(crate) fn run(
     let (slow, far) = (faults.slowness(place.sm), faults.distance(place.sm));
     let shared = vec![POISON; launch.kernel.shared + launch.shared];
     let flips = faults.flips.iter().filter(|f| f.sm.is_none_or(|sm| sm == place.sm)).map(|f| (*f, 0)).collect();
-    let mut env = Env { launch, place, memory, shared, slow, far, flips, rng };
+    let pipe = Pipe::new(if launch.kernel.asynchronous { shared.len() } else { 0 });
+    let mut env = Env { launch, place, memory, shared, slow, far, flips, rng, pipe };
     let mut ready: Vec<usize> = (0..warps.len()).collect();
     let mut steps = 0;
     while !ready.is_empty() {
@@ -48,27 +50,57 @@ pub(crate) fn run(
         let index = ready[pick];
         let mut turn = 1 + env.rng.below(TURN);
         steps += turn;
+        env.pipe.warp = index as u8 + 1;
+        env.tick(8).map_err(|why| trap(launch, place, (index, 0), why))?;
         while turn > 0 {
             let line = warps[index].line(launch.kernel);
-            let went = warps[index].step(&mut env).map_err(|why| trap(launch, place, (index, line), why))?;
-            if went != Turn::Went {
-                ready.swap_remove(pick);
-                break;
+            let wrong = |why| trap(launch, place, (index, line), why);
+            match warps[index].step(&mut env).map_err(wrong)? {
+                Turn::Went => turn -= 1,
+                went => {
+                    ready.swap_remove(pick);
+                    if went == Turn::Gathers {
+                        ready.extend(gather(&mut warps, index).map_err(wrong)?);
+                    }
+                    break;
+                }
             }
-            turn -= 1;
         }
         if steps > ENOUGH {
             let line = warps[index].line(launch.kernel);
             return Err(trap(launch, place, (index, line), Why::Endless));
+        }
+        if let Some(lost) = warps.iter().position(|w| w.products.gathered.is_some()).filter(|_| ready.is_empty()) {
+            return Err(trap(launch, place, (lost, warps[lost].line(launch.kernel)), Why::Deadlock));
         }
         if ready.is_empty() && warps.iter().any(Warp::waits) {
             meet(&mut warps).map_err(|i| trap(launch, place, (i, warps[i].line(launch.kernel)), Why::Deadlock))?;
             ready = (0..warps.len()).filter(|i| !warps[*i].done()).collect();
         }
     }
+    if !env.pipe.is_empty() {
+        return Err(trap(launch, place, (0, 0), Why::InFlight));
+    }
     let longest = warps.iter().map(|w| w.cycles).max().unwrap_or(0);
     let together = warps.iter().map(|w| w.cycles).sum::<u64>() / SCHEDULERS;
     Ok((longest.max(together) as f64 * slow) as u64)
+}
+
+/// The four warps of a warpgroup, once all of them stand at the same product.
+fn gather(warps: &mut [Warp], index: usize) -> Result<std::ops::Range<usize>, Why> {
+    let group = index / 4 * 4..index / 4 * 4 + 4;
+    let members = warps.get_mut(group.clone()).ok_or(Why::Deadlock)?;
+    if members.iter().any(|w| w.products.gathered.is_none()) {
+        return Ok(0..0);
+    }
+    if members.iter().any(|w| w.products.gathered != members[0].products.gathered) {
+        return Err(Why::Deadlock);
+    }
+    for warp in members {
+        warp.products.gathered = None;
+        warp.products.released = true;
+    }
+    Ok(group)
 }
 
 /// Lets everybody pass the barrier, at the time of the last; the warp that can never come, if there is one.

@@ -130,6 +130,7 @@ pub(crate) enum Number {
     F16,
     Tf32,
     S8,
+    E4m3,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +174,28 @@ pub(crate) enum Op {
     CopyAsync,
     Commit,
     Wait,
+    Async(Async),
+}
+
+/// What sm_90 does on its own while threads go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Async {
+    /// 64 rows of a warpgroup, operands in shared memory, 32 bytes along k.
+    Product(Number),
+    /// Orders accesses to registers before products.
+    ProductFence,
+    ProductCommit,
+    ProductWait,
+    /// Orders what threads wrote before what asynchronous units read.
+    ProxyFence,
+    /// Global to shared memory; its bytes count at a barrier.
+    Bulk,
+    BarrierInit,
+    BarrierArrive,
+    /// Arrives and announces bytes.
+    BarrierExpect,
+    /// Whether the phase of a parity is over.
+    BarrierTry,
 }
 
 #[derive(Clone, Debug)]
@@ -196,6 +219,8 @@ pub struct Kernel {
     pub(crate) registers: usize,
     /// Bytes of static shared memory; dynamic memory follows.
     pub(crate) shared: usize,
+    /// Whether anything runs beside its threads.
+    pub(crate) asynchronous: bool,
 }
 
 impl Kernel {

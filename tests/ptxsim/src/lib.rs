@@ -16,10 +16,12 @@ mod matrix;
 mod memory;
 mod opcode;
 mod parse;
+mod pipe;
 mod rng;
 mod step;
 mod trap;
 mod warp;
+mod wgmma;
 
 pub use code::Kernel;
 pub use device::{Device, Launch, Ran};

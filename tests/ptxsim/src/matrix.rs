@@ -10,7 +10,7 @@ impl Number {
     /// Bytes of an element.
     pub(crate) const fn size(self) -> usize {
         match self {
-            Self::S8 => 1,
+            Self::S8 | Self::E4m3 => 1,
             Self::Bf16 | Self::F16 => 2,
             Self::Tf32 => 4,
         }
@@ -25,6 +25,8 @@ impl Number {
             Self::S8 => f64::from(bits as i8),
             Self::F16 if bits >> 10 & 31 == 31 => f64::NAN,
             Self::F16 => sized(bits & 0x7fff, 10, 15, bits & 0x8000 != 0),
+            Self::E4m3 if bits & 0x7f == 0x7f => f64::NAN,
+            Self::E4m3 => sized(bits & 0x7f, 3, 7, bits & 0x80 != 0),
         }
     }
 
@@ -38,7 +40,8 @@ impl Number {
     }
 }
 
-fn sized(bits: u32, mantissa: u32, bias: i32, negative: bool) -> f64 {
+/// A number of so many bits of mantissa, without its sign.
+pub(crate) fn sized(bits: u32, mantissa: u32, bias: i32, negative: bool) -> f64 {
     let (exponent, fraction) = ((bits >> mantissa) as i32, f64::from(bits & ((1 << mantissa) - 1)));
     let one = f64::from(1 << mantissa);
     let size = match exponent {

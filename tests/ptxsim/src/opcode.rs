@@ -1,6 +1,6 @@
 //! Opcode words to operations.
 
-use crate::code::{Compare, Number, Op, Shuffle, Space, Two, Ty};
+use crate::code::{Async, Compare, Number, Op, Shuffle, Space, Two, Ty};
 
 /// Operation and type of `word`, such as `add.s32`; `None` for what the kernels do not use.
 pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
@@ -39,6 +39,11 @@ pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
             _ => return None,
         }),
         "ldmatrix" if has("m8n8") && has("b16") => Op::LdMatrix { transposed: has("trans") },
+        "wgmma" | "mbarrier" | "fence" => Op::Async(beside(word)?),
+        "cp" if has("bulk") => match word {
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" => Op::Async(Async::Bulk),
+            _ => return None,
+        },
         "cp" if has("commit_group") => Op::Commit,
         "cp" if has("wait_group") => Op::Wait,
         "cp" if has("async") && has("shared") && has("global") => Op::CopyAsync,
@@ -47,6 +52,30 @@ pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
         base => Op::Two(two(base)?),
     };
     Some((op, ty))
+}
+
+fn beside(word: &str) -> Option<Async> {
+    Some(match word {
+        "wgmma.fence.sync.aligned" => Async::ProductFence,
+        "wgmma.commit_group.sync.aligned" => Async::ProductCommit,
+        "wgmma.wait_group.sync.aligned" => Async::ProductWait,
+        "fence.proxy.async" => Async::ProxyFence,
+        "mbarrier.init.shared::cta.b64" => Async::BarrierInit,
+        "mbarrier.arrive.shared::cta.b64" => Async::BarrierArrive,
+        "mbarrier.arrive.expect_tx.shared::cta.b64" => Async::BarrierExpect,
+        "mbarrier.try_wait.parity.shared::cta.b64" => Async::BarrierTry,
+        _ => {
+            let (_, kind) = word.strip_prefix("wgmma.mma_async.sync.aligned.m64n")?.split_once('k')?;
+            Async::Product(match kind {
+                "16.f32.bf16.bf16" => Number::Bf16,
+                "16.f32.f16.f16" => Number::F16,
+                "8.f32.tf32.tf32" => Number::Tf32,
+                "32.s32.s8.s8" => Number::S8,
+                "32.f32.e4m3.e4m3" => Number::E4m3,
+                _ => return None,
+            })
+        }
+    })
 }
 
 fn space(parts: &[&str]) -> Option<Space> {

@@ -135,8 +135,10 @@ fn kernel(head: &str, line: usize, body: &str, outer: &[&str]) -> Result<Kernel,
     for text in outer.iter().filter(|text| text.contains(".extern")) {
         names.share(text, shared);
     }
-    let code = code.iter().map(|(line, text)| instruction(*line, text, &mut names)).collect::<Result<_, _>>()?;
-    Ok(Kernel { name, code, params, registers: names.registers.len(), shared })
+    let code =
+        code.iter().map(|(line, text)| instruction(*line, text, &mut names)).collect::<Result<Vec<Instr>, _>>()?;
+    let asynchronous = code.iter().any(|instr| matches!(instr.op, Op::Async(_)));
+    Ok(Kernel { name, code, params, registers: names.registers.len(), shared, asynchronous })
 }
 
 /// Cuts a body at semicolons and labels; braces that open a scope vanish, braces of operands stay.

@@ -2,10 +2,11 @@
 
 use crate::alu::{self, Lanes};
 use crate::block::Place;
-use crate::code::{Arg, Instr, Op, Space, Two, Ty};
+use crate::code::{Arg, Async, Instr, Op, Space, Two, Ty};
 use crate::device::Launch;
 use crate::fault::{Flip, Unit};
 use crate::memory::{Memory, number};
+use crate::pipe::Pipe;
 use crate::rng::Rng;
 use crate::trap::Why;
 use crate::warp::{Flight, Warp, lanes};
@@ -23,6 +24,8 @@ pub(crate) struct Env<'a> {
     /// Faults of this multiprocessor, and how many instructions of their unit there were.
     pub(crate) flips: Vec<(Flip, u64)>,
     pub(crate) rng: &'a mut Rng,
+    /// What runs beside the threads.
+    pub(crate) pipe: Pipe,
 }
 
 /// How a step ended.
@@ -31,6 +34,8 @@ pub(crate) enum Turn {
     Went,
     /// All lanes that are left stand at the block's barrier.
     Waits,
+    /// The warp stands at a product of its warpgroup.
+    Gathers,
     Done,
 }
 
@@ -52,12 +57,22 @@ impl Warp {
             let mask = group & self.guarded(instr);
             match self.members(instr, env)? {
                 Some(members) if mask != 0 && mask != members => candidates &= !group,
+                _ if mask != 0 && self.gathers(instr, pc) => return Ok(Turn::Gathers),
                 _ => {
                     self.execute(instr, (pc, group, mask), env)?;
                     return Ok(Turn::Went);
                 }
             }
         }
+    }
+
+    /// Whether the warp has to wait here for the others of its warpgroup.
+    fn gathers(&mut self, instr: &Instr, pc: u32) -> bool {
+        let gathers = matches!(instr.op, Op::Async(Async::Product(_))) && !self.products.released;
+        if gathers {
+            self.products.gathered = Some(pc);
+        }
+        gathers
     }
 
     fn guarded(&self, instr: &Instr) -> u32 {
@@ -76,6 +91,9 @@ impl Warp {
             Op::Mma(_) | Op::LdMatrix { .. } => Ok(Some(self.live)),
             Op::Shuffle(_) => named(4),
             Op::WarpBarrier => named(0),
+            Op::Async(Async::Product(_) | Async::ProductFence | Async::ProductCommit | Async::ProductWait) => {
+                Ok(Some(u32::MAX))
+            }
             _ => Ok(None),
         }
     }
@@ -84,6 +102,9 @@ impl Warp {
         self.cycles += cost(instr);
         if matches!(instr.op, Op::Load { space: Space::Global, past_l1: true }) {
             self.cycles += env.far;
+        }
+        if !matches!(instr.op, Op::Async(Async::Product(_))) {
+            self.products.touch(instr)?;
         }
         match instr.op {
             Op::Branch => {
@@ -107,6 +128,10 @@ impl Warp {
             Op::Commit => lanes(mask).for_each(|lane| self.groups[lane] += 1),
             Op::Wait => self.land(instr, mask, env)?,
             Op::LdMatrix { transposed } => self.matrix(instr, transposed, env)?,
+            Op::Async(what @ (Async::Product(_) | Async::ProductFence | Async::ProductCommit | Async::ProductWait)) => {
+                self.products(instr, what, env)?
+            }
+            Op::Async(what) => self.pipe(instr, what, mask, env)?,
             Op::Mma(number) => self.product(instr, number, mask, env)?,
             Op::Shuffle(how) => self.shuffle(instr, how, mask, env)?,
             Op::Pack | Op::Unpack => self.repack(instr, mask, env)?,
@@ -256,7 +281,7 @@ impl Env<'_> {
         }
     }
 
-    fn put(&mut self, space: Space, at: u64, bytes: &[u8]) -> Result<(), Why> {
+    pub(crate) fn put(&mut self, space: Space, at: u64, bytes: &[u8]) -> Result<(), Why> {
         let from = at as usize;
         match space {
             Space::Global => {
@@ -267,6 +292,7 @@ impl Env<'_> {
                 let outside = Why::Outside { space: "shared", at, size: bytes.len() };
                 let to = self.shared.get_mut(from..from.saturating_add(bytes.len())).ok_or(outside)?;
                 to.copy_from_slice(bytes);
+                self.pipe.written(from, bytes.len());
                 Ok(())
             }
             Space::Param => Err(Why::Operands),
@@ -296,6 +322,7 @@ const fn cost(instr: &Instr) -> u64 {
         Op::Load { space: Space::Global, .. } | Op::Atomic(Space::Global, _) => 16,
         Op::Store(Space::Global) | Op::CopyAsync => 8,
         Op::Mma(_) => 16,
+        Op::Async(Async::Product(_)) => 64,
         Op::Load { .. } | Op::Store(_) | Op::LdMatrix { .. } | Op::Atomic(..) | Op::Shuffle(_) => 4,
         Op::Fma if matches!(instr.ty, Ty::F64) => 2,
         _ => 1,

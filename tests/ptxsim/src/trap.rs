@@ -28,6 +28,12 @@ pub enum Why {
     },
     /// Threads that wait for threads that will not come.
     Deadlock,
+    /// A register, or shared memory at the end, that an asynchronous unit still works on.
+    InFlight,
+    /// Something that an asynchronous unit would see as it was before the last write.
+    Unfenced(&'static str),
+    /// More arrivals at a barrier than it has room for.
+    Arrivals,
     /// It runs longer than anybody will wait.
     Endless,
     /// Operands that the interpreter does not know for this opcode.
@@ -59,6 +65,9 @@ impl fmt::Display for Why {
             }
             Self::Closed { at } => write!(f, "peer access to the device that has {at:#x} was not enabled"),
             Self::Misaligned { at, size } => write!(f, "{size} bytes at {at:#x} are not aligned"),
+            Self::InFlight => write!(f, "an asynchronous unit still works on what is used here"),
+            Self::Unfenced(what) => write!(f, "no fence between the last write of {what} and an asynchronous unit"),
+            Self::Arrivals => write!(f, "more arrivals at a barrier than it expects"),
             Self::Deadlock => write!(f, "threads wait for others that do not come"),
             Self::Endless => write!(f, "it does not end"),
             Self::Operands => write!(f, "operands that this interpreter does not know"),

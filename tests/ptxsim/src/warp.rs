@@ -4,6 +4,7 @@ use crate::alu::Lanes;
 use crate::code::{Arg, Instr, Kernel, Reg, Special};
 use crate::device::Launch;
 use crate::step::Env;
+use crate::wgmma::Products;
 
 /// An asynchronous copy that has not landed.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,8 @@ pub(crate) struct Warp {
     pub(crate) cycles: u64,
     pub(crate) flights: Vec<Flight>,
     pub(crate) groups: [u32; 32],
+    /// Those of its warpgroup in which it has a part.
+    pub(crate) products: Products,
 }
 
 impl Warp {
@@ -43,7 +46,13 @@ impl Warp {
             cycles: 0,
             flights: Vec::new(),
             groups: [0; 32],
+            products: Products::new(if launch.kernel.asynchronous { launch.kernel.registers } else { 0 }),
         }
+    }
+
+    /// Its number in the block.
+    pub(crate) const fn number(&self) -> usize {
+        self.first as usize / 32
     }
 
     pub(crate) const fn done(&self) -> bool {

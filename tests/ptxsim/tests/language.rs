@@ -193,3 +193,31 @@ fn clocks_go_by_work_and_not_by_order() {
     assert!((1..9).all(|seed| took(seed, 1.0) == took(0, 1.0)));
     assert_eq!(took(0, 2.0), 2 * took(0, 1.0));
 }
+
+/// A bulk copy of 128 bytes to shared memory behind a barrier that expects `bytes`, and the word of each thread.
+fn bulk(fence: &str, bytes: u32, wait: &str) -> String {
+    let body = format!(
+        "mov.u32 %r2, tile; shl.b32 %r3, %r1, 2; ld.param.u64 %rd4, [out]; mul.wide.u32 %rd5, %r1, 4; \
+         add.s64 %rd6, %rd4, %rd5; st.global.u32 [%rd6], %r1; bar.sync 0; setp.ne.s32 %p1, %r1, 0; @%p1 bra $wait; \
+         mbarrier.init.shared::cta.b64 [%r2+1024], 1; {fence} \
+         mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2+1024], {bytes}; mov.u32 %r5, 128; \
+         cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r2], [%rd4], %r5, [%r2+1024]; \
+         $wait: bar.sync 0; $again: {wait} add.s32 %r4, %r2, %r3; ld.shared.u32 %r9, [%r4];"
+    );
+    kernel(".extern .shared .align 16 .b8 tile[];", &body)
+}
+
+#[test]
+fn a_bulk_copy_is_there_when_its_barrier_says_so_and_not_before() {
+    let wait = "mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2+1024], 0; @!%p2 bra $again;";
+    let with = |fence: &str, bytes, wait: &str, seed| {
+        run_on(&mut Device::new(1, 1 << 20, Faults::default(), seed), &bulk(fence, bytes, wait), 32)
+    };
+    let fence = "fence.proxy.async;";
+    let good: Vec<u32> = (0..32).collect();
+    assert!((0..16).all(|seed| with(fence, 128, wait, seed).unwrap() == good));
+    assert_eq!(with("", 128, wait, 1), Err(Why::Unfenced("shared memory")), "a barrier that the copy does not see");
+    let early: Vec<_> = (0..16).map(|seed| with(fence, 128, "", seed)).collect();
+    assert!(early.contains(&Err(Why::InFlight)), "still under way at the end");
+    assert_eq!(with(fence, 144, wait, 1), Err(Why::Deadlock), "16 bytes more than come");
+}

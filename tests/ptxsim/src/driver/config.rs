@@ -21,12 +21,15 @@ pub struct Config {
     pub bandwidth: f64,
     /// Version that the driver reports.
     pub version: i32,
+    /// PTX whose kernels every module has as well, of devices that are not simulated otherwise.
+    pub also: Option<String>,
     /// What `cuInit` answers.
     pub init: i32,
     /// What the management library answers when it is started.
     pub nvml: i32,
-    /// Functions of NCCL that fail, with their code; 1000 for one that never ends.
-    pub nccl: Vec<(String, i32)>,
+    /// Functions of NCCL and cuBLASLt that fail, with their code; 1000 for one that never ends, 1001 for
+    /// one that computes something else.
+    pub failing: Vec<(String, i32)>,
     /// Bytes per second from one device to another.
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
@@ -51,9 +54,10 @@ impl Default for Config {
             clock_khz: 200.0,
             bandwidth: 1e9,
             version: 12_020,
+            also: None,
             init: 0,
             nvml: 0,
-            nccl: Vec::new(),
+            failing: Vec::new(),
             link: 20e6,
             links: Vec::new(),
             identity: 0,
@@ -92,6 +96,7 @@ impl Config {
             ["memory", n] => self.memory = number(n)?,
             ["clock_khz", n] => self.clock_khz = number(n)?,
             ["bandwidth", n] => self.bandwidth = number(n)?,
+            ["also", file] => self.also = Some((*file).to_owned()),
             ["driver", n] => self.version = number(n)?,
             ["init", n] => self.init = number(n)?,
             ["link", from, to, fault @ ..] => {
@@ -100,7 +105,7 @@ impl Config {
                 link.add(fault)?;
                 self.links.push((between, link));
             }
-            ["nccl", function, code] => self.nccl.push(((*function).to_owned(), number(code)?)),
+            ["nccl" | "cublaslt", function, code] => self.failing.push(((*function).to_owned(), number(code)?)),
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => {
                 self.sense(number(index)?, name, Some(Sensor { value: number(value)?, ..Sensor::default() }));

@@ -5,6 +5,7 @@
 
 mod calls;
 mod config;
+mod cublaslt;
 mod errors;
 mod graph;
 mod nccl;

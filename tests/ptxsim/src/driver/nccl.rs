@@ -38,8 +38,8 @@ pub(super) struct Call {
 static GROUP: Mutex<(u32, Vec<Call>)> = Mutex::new((0, Vec::new()));
 
 /// What the settings say about a function: the code that it answers.
-fn fault(name: &str) -> Option<Code> {
-    state().config.nccl.iter().find(|(function, _)| function == name).map(|(_, code)| *code)
+pub(super) fn fault(name: &str) -> Option<Code> {
+    state().config.failing.iter().find(|(function, _)| function == name).map(|(_, code)| *code)
 }
 
 fn ask(name: &str, call: Call) -> Code {
@@ -124,7 +124,7 @@ pub extern "C" fn ncclGroupEnd() -> Code {
     }
     let number = state.meetings.len();
     // A code of a thousand: it never ends.
-    let held = state.config.nccl.iter().any(|(name, code)| name == "ncclGroupEnd" && *code == 1000);
+    let held = state.config.failing.iter().any(|(name, code)| name == "ncclGroupEnd" && *code == 1000);
     state.meetings.push(Meeting { streams: streams.clone(), calls, held });
     if streams.into_iter().all(|stream| state.enqueue(stream, Work::Meet { number }).is_ok()) { 0 } else { 1 }
 }

@@ -2,12 +2,16 @@
 //! finds out.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::errors::{Code, ILLEGAL_ADDRESS, INVALID_HANDLE};
 use super::state::State;
 
 /// Launch shape: blocks, threads of a block, bytes of dynamic shared memory.
 pub(super) type Shape = ([u32; 3], [u32; 3], usize);
+
+/// Work on a card.
+pub(super) type Body = Arc<dyn Fn(&mut State, usize) -> Result<(), Code> + Send + Sync>;
 
 /// One piece of work.
 #[derive(Clone)]
@@ -43,6 +47,10 @@ pub(super) enum Work {
     /// A recorded graph.
     Replay {
         graph: usize,
+    },
+    /// What another library does on this stream.
+    Call {
+        body: Body,
     },
     /// All streams of a meeting are held until each has come to it.
     Meet {
@@ -206,6 +214,7 @@ impl State {
             }
             Work::Meet { number } => self.meet(at, number),
             _ if !works => Ok(()),
+            Work::Call { body } => body(self, at),
             Work::Kernel { index, shape, params } => {
                 self.launch(at, index, shape, &params);
                 Ok(())

@@ -128,12 +128,14 @@ impl State {
             Some(range) => range,
             None => {
                 let text = std::str::from_utf8(image).map_err(|_| NO_BINARY)?;
-                let kernels = parse(text).map_err(|why| {
-                    eprintln!("libcuda (simulated): {why}");
-                    INVALID_PTX
-                })?;
                 let first = self.kernels.len();
-                self.kernels.extend(kernels);
+                let also = self.config.also.as_ref().map(std::fs::read_to_string).transpose();
+                for text in [Some(text.to_owned()), also.map_err(|_| NO_BINARY)?].into_iter().flatten() {
+                    self.kernels.extend(parse(&text).map_err(|why| {
+                        eprintln!("libcuda (simulated): {why}");
+                        INVALID_PTX
+                    })?);
+                }
                 self.texts.push((image.to_vec(), first..self.kernels.len()));
                 first..self.kernels.len()
             }
