@@ -90,6 +90,13 @@ const MEMORY: [&str; 2] = [
     "gpu-ecc-growth: GPU 6: 2 uncorrected memory errors during gpu-memory-map",
 ];
 
+/// What becomes of the good node's GPUs, and what is said then: one card is not what it was, and one is another card.
+const OTHERWISE: &str = "gpu 4 far sm=2 cycles=90\ngpu 5 card 9\n";
+const CARDS: [&str; 2] = [
+    "sm-sdc: GPU 4: 1 of 4 multiprocessors is not as far from L2 as in 1 earlier run of this card: 2 by +",
+    "n001: GPU 5 is GPU-6d757374-6572-2d70-7478-73692d303935 now and was GPU-6d757374-6572-2d70-7478-73692d303035 in run ",
+];
+
 /// Those of the area `gpu` that ask more than what the bus and the kernel know, which nobody simulates.
 const CHECKS: &str = "\"gpu-nvml\", \"gpu-ecc\", \"gpu-sram\", \"gpu-remap\", \"gpu-recovery\", \"gpu-nvlink\", \
     \"gpu-fabric\", \"gpu-throttle\", \"gpu-ecc-growth\", \"gpu-nvlink-errors\", \"gpu-xid\"";
@@ -148,6 +155,10 @@ fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
     assert_eq!(gpus(&report, "n005"), [0, 2, 3, 4, 5, 6, 7], "a hang takes nothing from the others");
     assert_eq!(gpus(&report, "n010"), [0; 0]);
 
+    fleet.node("n001").set_gpus(&format!("{EIGHT}identity 0\n{OTHERWISE}")).unwrap();
+    let ran = scan(&fleet, "gpu-parts", &["-w", "n001"]);
+    assert_eq!(complaint(&ran.json().unwrap(), "n001", "warn", &CARDS), None, "{}", ran.err);
+
     let ran = scan(&fleet, "gpu-memory", &["-w", "n004"]);
     let report = ran.json().unwrap();
     assert_eq!(complaint(&report, "n004", "fail", &MEMORY), None, "{}", ran.err);
@@ -176,10 +187,12 @@ fn links(fleet: &mut Fleet) {
 
 fn prepare(fleet: &mut Fleet) {
     let library = driver();
-    for (name, has, ..) in &NODES {
+    for (at, (name, has, ..)) in NODES.iter().enumerate() {
         let node = fleet.node(name);
         match has {
-            Has::Gpus(settings) => node.drive_gpus(&library, &format!("{EIGHT}{settings}")).unwrap(),
+            Has::Gpus(settings) => {
+                node.drive_gpus(&library, &format!("{EIGHT}identity {at}\n{settings}")).unwrap();
+            }
             Has::Garbage => node.drive_gpus(b"no library", "").unwrap(),
             Has::NoLibrary => node.gpu_on_the_bus().unwrap(),
             Has::Nothing => {}

@@ -238,6 +238,7 @@ pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> R
         let (known, works) = (store.incidents().code(IO)?, store.summaries(id).code(IO)?);
         store.record_incidents(&engine::incidents::incidents_of(&run, &report, &works, &known)).code(IO)?;
         engine::keep_validations(store, &report, &works).code(IO)?;
+        engine::keep_cards(store, &run).code(IO)?;
     }
     store.end(id, state, now).code(IO)?;
     Ok(report)

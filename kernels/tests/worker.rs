@@ -215,7 +215,7 @@ fn health_is_told_at_rest_and_what_changed_during_a_benchmark() {
     let rest = worker(driver.path(), &["health"]);
     assert_eq!(rest.outcome, Outcome::Done);
     for (key, value) in [
-        ("nvml.0.uuid", "GPU-6d757374-6572-2d70-7478-73696d2d3030"),
+        ("nvml.0.uuid", "GPU-6d757374-6572-2d70-7478-73692d303030"),
         ("nvml.1.temperature", "91"),
         ("nvml.0.power", "612"),
         ("nvml.0.clock.sm", "1980000000"),
@@ -307,4 +307,22 @@ fn a_command_line_that_is_not_understood_says_what_there_is() {
     let output = Command::new(env!("CARGO_BIN_EXE_muster-gpu")).arg("dance").output().unwrap();
     assert_eq!(output.status.code(), Some(64));
     assert!(output.stdout.is_empty() && String::from_utf8_lossy(&output.stderr).contains("muster-gpu run"));
+}
+
+#[test]
+fn every_multiprocessor_tells_its_distance_to_l2_and_one_that_moved_shows() {
+    let distances = |settings: &str| -> Vec<(u32, f64)> {
+        let said = run(settings, "sm-sdc");
+        let word = |word: &str| {
+            let (sm, cycles) = word.split_once(':').unwrap();
+            (sm.parse().unwrap(), cycles.parse().unwrap())
+        };
+        said.fact("gpu.0.distance").split(' ').map(word).collect()
+    };
+    let good = distances("sms 4\nthreads 32\nmemory 4194304\n");
+    assert_eq!(good.iter().map(|(sm, _)| *sm).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let moved = distances("sms 4\nthreads 32\nmemory 4194304\ngpu 0 far sm=2 cycles=60\n");
+    for ((sm, was), (_, is)) in good.into_iter().zip(moved) {
+        assert!((is - was - if sm == 2 { 60.0 } else { 0.0 }).abs() < 0.5, "{sm}: {was} {is}");
+    }
 }

@@ -1,6 +1,7 @@
 //! `muster results`: values and verdicts of a run, recomputed from its samples.
 
 use clap::Args;
+use muster_analysis::State;
 use muster_playbook::report::{CheckReport, NodeReport, RunReport};
 
 use crate::config::Config;
@@ -16,6 +17,9 @@ pub struct Options {
     /// Only this node.
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
+    /// Every metric of every node, also where they are many thousands.
+    #[arg(long)]
+    pub all: bool,
     /// Answers of the checks instead of metrics.
     #[arg(long)]
     pub checks: bool,
@@ -23,6 +27,9 @@ pub struct Options {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Rows past which those that pass are left out, unless they are asked for.
+const MANY: usize = 10_000;
 
 /// Prints a report; always exits 0, since looking is not judging.
 pub fn run(options: &Options, config: &Config) -> Ended {
@@ -38,9 +45,11 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     if options.checks {
         return answers(&report);
     }
+    let all: usize = report.nodes.iter().map(|node| node.verdicts.len()).sum();
+    let whole = options.all || all <= MANY;
     let mut rows = Vec::new();
     for node in &report.nodes {
-        for verdict in &node.verdicts {
+        for verdict in node.verdicts.iter().filter(|verdict| whole || verdict.state != State::Pass) {
             let value = match (verdict.value, verdict.unit) {
                 (Some(value), Some(unit)) => unit.show(value),
                 _ => "-".to_owned(),
@@ -55,6 +64,9 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         }
     }
     out::line(&out::table(&["node", "metric", "median", "similarity", "state"], &rows))?;
+    if rows.len() < all {
+        eprintln!("{} metrics that pass are left out; --node shows those of a node, --all shows all", all - rows.len());
+    }
     Ok(PASS)
 }
 

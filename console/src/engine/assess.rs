@@ -57,6 +57,8 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
     let mut wrong = digests::findings(latest.values().copied(), &of_node);
     let mut contradicted = golden::findings(latest.values().copied().filter(|record| run.nodes.contains(&record.node)));
+    let mut cards =
+        judging.cards.findings(run, latest.values().copied().filter(|record| run.nodes.contains(&record.node)));
     let mut checked = health::examine(&run.nodes, &groups, &latest);
     let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
     let mut cores = odd_cores(&by_core);
@@ -66,6 +68,8 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         let mut finding = NodeFindings { checks, ..finding(node, (judged.remove(node), own), &latest, &widespread) };
         finding.troubles.extend(wrong.remove(node).unwrap_or_default());
         finding.troubles.extend(contradicted.remove(node).unwrap_or_default());
+        finding.troubles.extend(cards.troubles.remove(node).unwrap_or_default());
+        finding.notices = cards.notices.remove(node).unwrap_or_default();
         finding
     };
     let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(finding).collect();

@@ -10,7 +10,7 @@ use muster_playbook::report::NodeFindings;
 use muster_store::Record;
 use muster_tui::snapshot::{GpuRow, Sm};
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Datum, clean};
+use muster_wire::{Datum, Unit, clean};
 
 /// GPUs of one node that are shown.
 const MOST: u32 = 64;
@@ -20,6 +20,7 @@ const SMS: u32 = 1024;
 #[derive(Default)]
 struct Known {
     name: String,
+    uuid: Option<String>,
     measured: bool,
     numbers: BTreeMap<String, f64>,
     sms: BTreeMap<u32, Sm>,
@@ -88,6 +89,7 @@ fn place(key: &str) -> Option<(u32, &str)> {
 fn tell(gpu: &mut Known, name: &str, text: &str) {
     match name {
         "name" => gpu.name = clean(text, 64),
+        "uuid" => gpu.uuid = Some(clean(text, 64)),
         "health" => {
             for (name, value) in text.split(' ').filter_map(|word| word.split_once('=')) {
                 if let Ok(value) = value.parse::<f64>() {
@@ -110,6 +112,7 @@ fn row(index: u32, known: Known, finding: &NodeFindings) -> GpuRow {
     GpuRow {
         index,
         name: known.name.clone(),
+        about: about(&known).into(),
         state: said.first().map_or(usual, |(state, _)| *state),
         temperature: number("load.temperature").or_else(|| number("temperature")),
         power: number("load.power").or_else(|| number("power")),
@@ -120,6 +123,22 @@ fn row(index: u32, known: Known, finding: &NodeFindings) -> GpuRow {
         sms: (0..count).map(|sm| known.sms.get(&sm).copied().unwrap_or(Sm::Good)).collect(),
         said: said.into_iter().map(|(_, text)| text).collect(),
     }
+}
+
+/// What has no column of its own.
+fn about(known: &Known) -> Vec<String> {
+    let number = |name: &str| known.numbers.get(name).copied().filter(|n| n.is_finite());
+    let mut about = Vec::new();
+    about.extend(number("temperature.memory").map(|degrees| format!("memory {degrees:.0} °C")));
+    about.extend(number("power.limit").map(|watts| format!("limit {watts:.0} W")));
+    about.extend(
+        number("remap.corrected").zip(number("remap.uncorrected")).map(|(a, b)| format!("{:.0} replaced rows", a + b)),
+    );
+    about.extend(number("nvlink.speed").map(|speed| format!("links of {}", Unit::BytesPerSec.show(speed))));
+    about.extend(number("ecc.mode").filter(|mode| *mode == 0.0).map(|_| "ECC off".to_owned()));
+    about.extend(number("mig").filter(|mode| *mode == 1.0).map(|_| "MIG on".to_owned()));
+    about.extend(known.uuid.clone());
+    about
 }
 
 /// What troubles and checks of the node say of GPU number `index`, worst first.

@@ -3,6 +3,7 @@
 mod advice;
 mod assess;
 mod board;
+mod cards;
 mod cores;
 mod digests;
 mod focus;
@@ -32,6 +33,7 @@ mod what_if;
 pub use advice::{Advice, Basis, CAP_H, incident_settings, picture, saved};
 pub use assess::{Assessment, assess, company, observations};
 pub use board::Board;
+pub use cards::keep_cards;
 pub use health::is_work;
 pub use knowledge::{Log, Measured};
 pub use network::{Fabric, PairEngine, collectives, is_pair, judge_pairs, network, visits};

@@ -11,6 +11,7 @@ use muster_store::{Run, Store};
 use muster_wire::{MetricId, Profile};
 use serde::{Deserialize, Serialize};
 
+use super::cards::Cards;
 use super::steps::{Profiled, kept_steps};
 use super::versions::{TERMS, Version, frozen};
 
@@ -38,6 +39,8 @@ pub struct Judging {
     /// How these differ from what the run was judged by when it was made; `None` where they do not.
     pub rejudged: Option<String>,
     criteria: HashMap<(String, MetricId), Criterion>,
+    /// GPU cards as they were in earlier runs.
+    pub(super) cards: Cards,
 }
 
 /// Group of all nodes of a profile.
@@ -74,7 +77,7 @@ impl Judging {
                 serde_json::from_slice(&bytes).with_context(|| format!("the frozen criterion {id} does not decode"))?;
             criteria.insert((version.group, version.criterion.metric.clone()), version.criterion);
         }
-        Ok(Self { terms, rejudged: None, criteria })
+        Ok(Self { terms, rejudged: None, criteria, cards: Cards::default() })
     }
 
     /// By what `run` was judged when it was made, with the thresholds `params` that are asked for now; says so where
@@ -83,7 +86,10 @@ impl Judging {
     /// # Errors
     /// As [`Judging::now`].
     pub fn of(store: &dyn Store, run: &Run, params: Params) -> Result<Self> {
-        let Some(bytes) = store.criterion(&format!("{TERMS}{}", run.id))? else { return Ok(Self::own(params)) };
+        let cards = Cards::known(store, run)?;
+        let Some(bytes) = store.criterion(&format!("{TERMS}{}", run.id))? else {
+            return Ok(Self { cards, ..Self::own(params) });
+        };
         let mut terms: Terms =
             serde_json::from_slice(&bytes).with_context(|| format!("the terms of run {} do not decode", run.id))?;
         let (then, now) = (&terms.params, &params);
@@ -92,7 +98,7 @@ impl Judging {
             changes.filter(|(_, a, b)| a != b).map(|(name, a, b)| format!("{name} {b} instead of {a}")).collect();
         terms.params = params;
         let rejudged = (!said.is_empty()).then(|| said.join(", "));
-        Ok(Self { rejudged, ..Self::by(store, terms)? })
+        Ok(Self { rejudged, cards, ..Self::by(store, terms)? })
     }
 
     /// Writes the terms down for `run`.

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use muster_wire::Unit;
 
-use super::pages;
 use super::run::{Metric, Run};
 use super::stream::wide;
+use super::{distance, pages};
 use crate::driver::{Arg, Buffer, Function, Gpu, Shape, Trouble};
 use crate::twin::{self, Burn};
 
@@ -147,6 +147,7 @@ pub(super) fn agree(run: &mut Run<'_>) -> Result<(), Trouble> {
         }
         run.series(Metric::cost(cycles_of(burn), Unit::Count), best, 0);
     }
+    distance::measure(run)?;
     if untrue.is_empty() {
         return Ok(());
     }

@@ -4,6 +4,7 @@ mod allreduce;
 mod burn;
 mod collectives;
 mod copy;
+mod distance;
 mod gemm;
 mod launch;
 mod links;

@@ -103,7 +103,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     },
     Benchmark {
         name: "sm-sdc",
-        about: "GPU: does each multiprocessor compute the same bits in the same time",
+        about: "GPU: does each multiprocessor compute the same bits in the same time, as far from L2 as before",
         limit_s: [120, 120, 300, 900],
     },
     Benchmark {

@@ -38,11 +38,11 @@ pub(crate) fn run(
 ) -> Result<u64, Trap> {
     let threads = launch.block.iter().product::<u32>();
     let mut warps: Vec<Warp> = (0..threads.div_ceil(32)).map(|w| Warp::new(launch, w, threads)).collect();
-    let slow = faults.slowness(place.sm);
+    let (slow, far) = (faults.slowness(place.sm), faults.distance(place.sm));
     let shared = vec![POISON; launch.kernel.shared + launch.shared];
     let flips = faults.flips.iter().filter(|f| f.sm.is_none_or(|sm| sm == place.sm)).map(|f| (*f, 0)).collect();
     let pipe = Pipe::new(if launch.kernel.asynchronous { shared.len() } else { 0 });
-    let mut env = Env { launch, place, memory, shared, slow, flips, rng, pipe };
+    let mut env = Env { launch, place, memory, shared, slow, far, flips, rng, pipe };
     let mut ready: Vec<usize> = (0..warps.len()).collect();
     let mut steps = 0;
     while !ready.is_empty() {

@@ -33,6 +33,8 @@ pub struct Faults {
     pub flips: Vec<Flip>,
     /// Multiprocessors that take this many times as long.
     pub slow: Vec<(u32, f64)>,
+    /// Multiprocessors that wait so many cycles longer for every load past L1.
+    pub far: Vec<(u32, u64)>,
     /// Memory cells that do not take what is written.
     pub stuck: Vec<Stuck>,
     /// Kernels that never end, by name.
@@ -47,7 +49,8 @@ pub struct Faults {
 
 impl Faults {
     /// One fault from its words, such as `flip sm=5 unit=mma bit=12 every=100` (or `sm=all`), `slow sm=7 factor=1.05`,
-    /// `stuck offset=0x1000 bit=3 value=1`, `hang kernel=burn_mma`, `lost after=10`, `full` or `serial`.
+    /// `stuck offset=0x1000 bit=3 value=1`, `hang kernel=burn_mma`, `lost after=10`, `far sm=7 cycles=40`,
+    /// `full` or `serial`.
     ///
     /// # Errors
     /// With a sentence about the first word that is not understood.
@@ -79,6 +82,7 @@ impl Faults {
                 let factor: f64 = field("factor")?.parse().map_err(|e| format!("factor: {e}"))?;
                 self.slow.push((small("sm")?, factor));
             }
+            "far" => self.far.push((small("sm")?, number("cycles")?)),
             "stuck" => {
                 let (offset, bit, one) = (number("offset")?, small("bit")?, number("value")? != 0);
                 self.stuck.push(Stuck { offset, bit: (bit % 8) as u8, one });
@@ -87,9 +91,15 @@ impl Faults {
             "lost" => self.lost_after = Some(number("after")?),
             "full" => self.full = true,
             "serial" => self.serial = true,
-            other => return Err(format!("no fault '{other}': flip, slow, stuck, hang, lost, full or serial")),
+            other => return Err(format!("no fault '{other}': flip, slow, far, stuck, hang, lost, full or serial")),
         }
         Ok(())
+    }
+
+    /// How many cycles longer a load past L1 takes from a multiprocessor.
+    #[must_use]
+    pub fn distance(&self, sm: u32) -> u64 {
+        self.far.iter().filter(|(s, _)| *s == sm).map(|(_, cycles)| cycles).sum()
     }
 
     /// How many times as long a multiprocessor takes.

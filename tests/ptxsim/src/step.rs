@@ -19,6 +19,8 @@ pub(crate) struct Env<'a> {
     pub(crate) shared: Vec<u8>,
     /// How many times as long everything takes here.
     pub(crate) slow: f64,
+    /// Cycles by which loads past L1 take longer here.
+    pub(crate) far: u64,
     /// Faults of this multiprocessor, and how many instructions of their unit there were.
     pub(crate) flips: Vec<(Flip, u64)>,
     pub(crate) rng: &'a mut Rng,
@@ -98,6 +100,9 @@ impl Warp {
 
     fn execute(&mut self, instr: &Instr, (pc, group, mask): (u32, u32, u32), env: &mut Env<'_>) -> Result<(), Why> {
         self.cycles += cost(instr);
+        if matches!(instr.op, Op::Load { space: Space::Global, past_l1: true }) {
+            self.cycles += env.far;
+        }
         if !matches!(instr.op, Op::Async(Async::Product(_))) {
             self.products.touch(instr)?;
         }

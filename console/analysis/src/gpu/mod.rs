@@ -4,12 +4,14 @@
 //! Multiprocessors of one GPU are each other's peers: the same program on the same operands gives the same bits and the
 //! same cycles on all of them, so no reference from outside is needed. Where all of them are wrong alike, the fleet is.
 
+mod distance;
 mod finding;
 mod golden;
 mod pages;
 mod row;
 mod sm;
 
+pub use distance::{Map, Moved};
 pub use finding::Finding;
 pub use golden::{Golden, NODES, Odd, golden};
 pub use pages::bad_page;

@@ -177,6 +177,8 @@ pub struct NodeFindings {
     pub node: String,
     /// What is not a metric's verdict: the link was lost, a benchmark could not run. With the state it amounts to.
     pub troubles: Vec<(State, String)>,
+    /// What is worth knowing and speaks neither for nor against the node, such as a card that was replaced.
+    pub notices: Vec<String>,
     /// One per metric.
     pub verdicts: Vec<NodeVerdict>,
     /// One per check that was asked for.
@@ -276,6 +278,7 @@ fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
     } else if state == State::NotApplicable {
         reasons.push(format!("{node}: nothing that was asked for applies to it"));
     }
+    reasons.extend(findings.notices.iter().map(|notice| clean(notice, limits::TEXT_BYTES)));
     let verdicts = findings
         .verdicts
         .iter()

@@ -11,6 +11,8 @@ pub struct GpuRow {
     pub index: u32,
     /// Model, empty where nobody told it.
     pub name: String,
+    /// What else is known of it, most telling first: identity, sensors at rest, settings.
+    pub about: Arc<[String]>,
     /// Worst of what was found of it; a pass where it was measured without a finding.
     pub state: State,
     /// The highest that was seen, °C.

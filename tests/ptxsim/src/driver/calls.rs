@@ -85,8 +85,10 @@ pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut [u8; 16], device: c_int) 
 
 /// Identity of a device.
 pub(super) fn uuid(device: usize) -> [u8; 16] {
-    let mut bytes = *b"muster-ptxsim-00";
-    bytes[15] = b'0' + device as u8;
+    let config = &state().config;
+    let card = config.cards.iter().find(|(at, _)| *at == device).map_or(0, |(_, card)| *card);
+    let mut bytes = *b"muster-ptxsi-000";
+    (bytes[13], bytes[14], bytes[15]) = (b'0' + config.identity, b'0' + card, b'0' + device as u8);
     bytes
 }
 

@@ -34,6 +34,10 @@ pub struct Config {
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
     pub links: Vec<((usize, usize), Link)>,
+    /// What tells this node's devices from those of other nodes.
+    pub identity: u8,
+    /// Devices that are other cards than these nodes usually have in that place.
+    pub cards: Vec<(usize, u8)>,
     /// Faults, by device.
     pub faults: Vec<(usize, Faults)>,
     /// Device, sensor of the management library, and what it shows; nothing where the device lacks it.
@@ -56,6 +60,8 @@ impl Default for Config {
             failing: Vec::new(),
             link: 20e6,
             links: Vec::new(),
+            identity: 0,
+            cards: Vec::new(),
             faults: Vec::new(),
             sensors: Vec::new(),
         }
@@ -108,6 +114,8 @@ impl Config {
                 let (value, step) = (number(value)?, number(step)?);
                 self.sense(number(index)?, name, Some(Sensor { value, step, code: 0 }));
             }
+            ["identity", n] => self.identity = number(n)?,
+            ["gpu", index, "card", n] => self.cards.push((number(index)?, number(n)?)),
             ["gpu", index, "lacks", name] => self.sense(number(index)?, name, None),
             ["gpu", index, "answers", name, code] => {
                 self.sense(number(index)?, name, Some(Sensor { code: number(code)?, ..Sensor::default() }));

@@ -9,68 +9,116 @@ use crate::judgement::word;
 use crate::screens::node::Pane;
 use crate::screens::node::panes::select;
 use crate::snapshot::{GpuRow, NodeRow, Sm, Snapshot};
-use crate::text::{cut, wrap};
+use crate::text::cut;
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
-use crate::widgets::{put, put_spans};
+use crate::widgets::{put, put_right, put_spans};
 
-/// Rows below the list: one of what was found, three of multiprocessors.
-pub(super) const EXTRA: u16 = 4;
+/// Rows that are not GPUs: the column heads, what was found of the chosen one, what it is, its multiprocessors.
+pub(super) const EXTRA: u16 = 5;
+/// Rows for multiprocessors at most.
+const MAP: u16 = 4;
 const STATE: u16 = 10;
 const NUMBER: u16 = 7;
-/// Benchmark and metric that have a place in the list, and what they are called there.
-const SHOWN: [(&str, &str, &str); 3] =
-    [("gemm-flops", "bf16", "bf16"), ("gpu-stream", "copy", "copy"), ("gpu-copy-bw", "host-to-device", "from host")];
+/// Benchmark and metric that have a column, its head and its width.
+const SHOWN: [(&str, &str, &str, u16); 5] = [
+    ("gemm-flops", "bf16", "bf16 gemm", 13),
+    ("gpu-stream", "copy", "copy", 10),
+    ("gpu-copy-bw", "host-to-device", "from host", 10),
+    ("gpu-burn", "bf16-mma", "burn", 13),
+    ("kernel-launch", "event", "launch", 8),
+];
 
 /// Draws the list and the chosen GPU's map.
 pub(super) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
+    let theme = &ui.theme;
     let cursor = ui.node.cursor(Pane::Gpus);
-    let height = inner.height.saturating_sub(EXTRA);
-    for (y, row) in (inner.y..inner.y + height).zip(cursor.window(node.gpus.len(), height.into())) {
+    let columns = columns(snapshot, node, inner.width.saturating_sub(STATE + NUMBER));
+    put(buffer, (inner.x, inner.y), STATE, "state", theme.style(Role::Head));
+    let mut x = inner.x + STATE + NUMBER;
+    for column in &columns {
+        put_right(buffer, (x, inner.y), column.width, column.head, theme.style(Role::Head));
+        x += column.width + 1;
+    }
+    let chosen = node.gpus.get(cursor.at);
+    let below = chosen.map_or(0, |gpu| 2 + map_rows(gpu, inner.width));
+    let height = inner.height.saturating_sub(1 + below);
+    for (y, row) in (inner.y + 1..inner.y + 1 + height).zip(cursor.window(node.gpus.len(), height.into())) {
         let line = Rect { y, height: 1, ..inner };
-        gpu(ui, snapshot, node, &node.gpus[row], (buffer, line));
+        gpu(ui, &node.gpus[row], (&columns, row), (buffer, line));
         select(ui, Pane::Gpus, cursor, row, (buffer, line));
     }
-    if let Some(chosen) = node.gpus.get(cursor.at) {
-        let below = Rect { y: inner.y + height, height: inner.height - height, ..inner };
-        let said = chosen.said.first().map_or_else(|| chosen.name.clone(), Clone::clone);
-        let role = if chosen.said.is_empty() { Role::Dim } else { Role::Text };
-        let said = wrap(&said, inner.width.into());
-        put(buffer, (below.x, below.y), below.width, said.first().map_or("", String::as_str), ui.theme.style(role));
-        map(ui, chosen, (buffer, Rect { y: below.y + 1, height: below.height.saturating_sub(1), ..below }));
-    }
+    let Some(chosen) = chosen.filter(|_| inner.height > below) else { return };
+    let y = inner.bottom() - below;
+    let said = chosen.said.first().map_or("nothing was found of it", String::as_str);
+    let role = if chosen.said.is_empty() { Role::Dim } else { Role::Text };
+    put(buffer, (inner.x, y), inner.width, &cut(said, inner.width.into(), theme.is_ascii()), theme.style(role));
+    let about: Vec<&str> = [chosen.name.as_str()].into_iter().chain(chosen.about.iter().map(String::as_str)).collect();
+    let about = cut(&about.join("  "), inner.width.into(), theme.is_ascii());
+    put(buffer, (inner.x, y + 1), inner.width, &about, theme.style(Role::Dim));
+    map(ui, chosen, (buffer, Rect { y: y + 2, height: below - 2, ..inner }));
 }
 
-fn gpu(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, row: &GpuRow, (buffer, line): (&mut Buffer, Rect)) {
+/// One column of the list.
+struct Column {
+    head: &'static str,
+    width: u16,
+    cells: Vec<String>,
+}
+
+/// Columns that somebody has a value for and that `room` has a place for, most telling first.
+fn columns(snapshot: &Snapshot, node: &NodeRow, room: u16) -> Vec<Column> {
+    let of = |head, width, cell: &dyn Fn(&GpuRow) -> Option<String>| Column {
+        head,
+        width,
+        cells: node.gpus.iter().map(|row| cell(row).unwrap_or_default()).collect(),
+    };
+    let mut all = vec![
+        of("°C", 3, &|row| row.temperature.map(|degrees| format!("{degrees:.0}"))),
+        of("W", 4, &|row| row.power.map(|watts| format!("{watts:.0}"))),
+        of("clock", 8, &|row| row.clock.map(|clock| Unit::Hertz.show(clock))),
+        of("ecc", 4, &|row| row.errors.map(|errors| format!("{errors:.0}"))),
+        of("links", 5, &|row| row.links.map(|(up, all)| format!("{up:.0}/{all:.0}"))),
+        of("PCIe", 5, &|row| row.pcie.map(|(generation, lanes)| format!("{generation:.0}x{lanes:.0}"))),
+    ];
+    for (benchmark, name, head, width) in SHOWN {
+        all.push(of(head, width, &|row| measured(snapshot, node, (benchmark, name), row.index)));
+    }
+    let mut used = 0;
+    all.retain(|column| {
+        let told = column.cells.iter().any(|cell| !cell.is_empty());
+        let fits = told && used + column.width <= room;
+        used += if fits { column.width + 1 } else { 0 };
+        fits
+    });
+    all
+}
+
+/// What GPU number `index` gave in a benchmark.
+fn measured(snapshot: &Snapshot, node: &NodeRow, (benchmark, name): (&str, &str), index: u32) -> Option<String> {
+    let of = format!("{name}:{index}");
+    node.verdicts.iter().find_map(|verdict| {
+        let metric = snapshot.metrics.get(verdict.metric)?;
+        let fits = metric.id.benchmark == benchmark && metric.id.name == of;
+        fits.then_some(metric.unit.show(verdict.value?))
+    })
+}
+
+fn gpu(ui: &Ui, row: &GpuRow, (columns, at): (&[Column], usize), (buffer, line): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
     let state = format!("{} {}", theme.glyph(row.state), word(row.state));
     put(buffer, (line.x, line.y), STATE, &state, theme.style(Theme::state_role(row.state)));
     put(buffer, (line.x + STATE, line.y), NUMBER, &format!("GPU {}", row.index), theme.style(Role::Text));
-    let x = line.x + STATE + NUMBER;
-    let room = line.right().saturating_sub(x);
-    let cells = cells(snapshot, node, row).join("  ");
-    put(buffer, (x, line.y), room, &cut(&cells, room.into(), theme.is_ascii()), theme.style(Role::Dim));
+    let mut x = line.x + STATE + NUMBER;
+    for column in columns {
+        put_right(buffer, (x, line.y), column.width, &column.cells[at], theme.style(Role::Dim));
+        x += column.width + 1;
+    }
 }
 
-/// What is known of a GPU, most telling first.
-fn cells(snapshot: &Snapshot, node: &NodeRow, row: &GpuRow) -> Vec<String> {
-    let mut cells = Vec::new();
-    cells.extend(row.temperature.map(|degrees| format!("{degrees:3.0} °C")));
-    cells.extend(row.power.map(|watts| format!("{watts:4.0} W")));
-    cells.extend(row.clock.map(|clock| Unit::Hertz.show(clock)));
-    cells.extend(row.errors.map(|errors| format!("ecc {errors:.0}")));
-    cells.extend(row.links.map(|(up, all)| format!("links {up:.0}/{all:.0}")));
-    for (benchmark, name, label) in SHOWN {
-        let of = format!("{name}:{}", row.index);
-        let verdict = node.verdicts.iter().find_map(|verdict| {
-            let metric = snapshot.metrics.get(verdict.metric)?;
-            let fits = metric.id.benchmark == benchmark && metric.id.name == of;
-            fits.then_some((metric.unit, verdict.value?))
-        });
-        cells.extend(verdict.map(|(unit, value)| format!("{label} {}", unit.show(value))));
-    }
-    cells.extend(row.pcie.map(|(generation, lanes)| format!("PCIe {generation:.0}x{lanes:.0}")));
-    cells
+fn map_rows(row: &GpuRow, width: u16) -> u16 {
+    let rows = row.sms.len().div_ceil(usize::from(width.max(1)));
+    u16::try_from(rows).unwrap_or(MAP).min(MAP)
 }
 
 /// One cell per multiprocessor, in order.
