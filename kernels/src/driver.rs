@@ -15,14 +15,13 @@ use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys;
 
 use crate::code::{self, Target};
+use crate::library::{NO_FILE, loaded};
 pub use pinned::Pinned;
 pub use trouble::Trouble;
 use trouble::failed;
 
 /// The driver's library, by the name under which every program loads it.
 const LIBRARY: &str = "libcuda.so.1";
-/// Words of the loader for a file that is not there.
-const NO_FILE: &str = "cannot open shared object file: No such file or directory";
 /// CUDA version of the oldest driver that loads what is shipped (branch 535), as the driver counts it.
 const OLDEST: c_int = 12_000;
 
@@ -35,20 +34,6 @@ pub fn library(name: &str, what: &str) -> Result<libloading::Library, Trouble> {
         Ok(Some(library)) => Ok(library),
         Ok(None) => Err(Trouble::NotRun(format!("no NVIDIA {what} library: {name}: {NO_FILE}"))),
         Err(why) => Err(Trouble::Failed(format!("the NVIDIA {what} library does not load: {why}"))),
-    }
-}
-
-/// The library `name`, a file's name or path; nothing when there is none, the loader's words when it is broken.
-pub(crate) fn loaded(name: &str) -> Result<Option<libloading::Library>, String> {
-    // SAFETY: loading runs the library's initialisers, which is what every program that uses it does.
-    #[expect(unsafe_code, reason = "dynamic loading")]
-    match unsafe { libloading::Library::new(name) } {
-        Ok(library) => Ok(Some(library)),
-        Err(error) => {
-            let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
-            // The loader names the file that it does not find; anything else is a library that is here and broken.
-            if why.starts_with(&format!("{name}: {NO_FILE}")) { Ok(None) } else { Err(why) }
-        }
     }
 }
 

@@ -5,10 +5,13 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::driver::{Trouble, loaded};
+use crate::driver::Trouble;
 
 /// Environment variable with the folders that the probe found.
 const FOLDERS: &str = "MUSTER_LIBRARIES";
+
+/// Words of the loader for a file that is not there.
+pub(crate) const NO_FILE: &str = "cannot open shared object file: No such file or directory";
 
 /// A loaded library.
 #[derive(Debug)]
@@ -54,6 +57,20 @@ impl Library {
         // SAFETY: the caller promises the signature.
         let found = unsafe { self.handle.get::<F>(name) };
         found.map(|function| *function).map_err(|_| Trouble::Failed(format!("{} has no {name}", self.name)))
+    }
+}
+
+/// The library `name`, a file's name or path; nothing when there is none, the loader's words when it is broken.
+pub(crate) fn loaded(name: &str) -> Result<Option<libloading::Library>, String> {
+    // SAFETY: loading runs the library's initialisers, which is what every program that uses it does.
+    #[expect(unsafe_code, reason = "dynamic loading")]
+    match unsafe { libloading::Library::new(name) } {
+        Ok(library) => Ok(Some(library)),
+        Err(error) => {
+            let why = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+            // The loader names the file that it does not find; anything else is a library that is here and broken.
+            if why.starts_with(&format!("{name}: {NO_FILE}")) { Ok(None) } else { Err(why) }
+        }
     }
 }
 
