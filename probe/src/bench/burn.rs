@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn one_flipped_bit_in_one_product_names_its_core() {
         let (ended, series) = burnt(|core, product, elements| {
-            if core == 5 && product == 3 {
+            // The first, as a core that others keep busy may come to no more.
+            if core == 5 && product == 0 {
                 elements[1234] = f64::from_bits(elements[1234].to_bits() ^ 1);
             }
         });
