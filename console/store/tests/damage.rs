@@ -178,7 +178,7 @@ fn an_emptied_snapshot_is_moved_away_and_the_index_opens_again() {
 fn an_index_cut_anywhere_or_overwritten_never_loses_a_record() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path();
-    let records = filled(dir, 3_000);
+    let records = filled(dir, 1_000);
     let image = index_image(dir);
     let mut told = 0;
     for round in 0..16 {
