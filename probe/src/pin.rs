@@ -147,15 +147,17 @@ fn obeyed(members: &[Member], order: Order) -> Result<Vec<f64>, Halt> {
         member.orders.send(order).map_err(|_| lost())?;
     }
     let mut rates = Vec::with_capacity(members.len());
-    let mut first_halt = None;
+    let mut halts = Vec::new();
     // Every answer is awaited, also after a failure: the next order must not meet an old answer.
     for member in members {
         match member.answers.recv().unwrap_or_else(|_| Err(lost())) {
             Ok(rate) => rates.push(rate),
-            Err(halt) => first_halt = first_halt.or(Some(halt)),
+            Err(halt) => halts.push(halt),
         }
     }
-    first_halt.map_or(Ok(rates), Err)
+    // A failure outweighs work that others did not come to, which often follows from it.
+    halts.sort_by_key(|halt| !matches!(halt, Halt::Failed(_)));
+    halts.into_iter().next().map_or(Ok(rates), Err)
 }
 
 /// Starts one thread per place, lets each `make` its worker there (so that its memory is local), and gives the
@@ -209,17 +211,22 @@ fn obey<W: Worker>(worker: &mut W, order: Order) -> Result<f64, Halt> {
         Order::Verify(job) => worker.verify(job).map(|()| 0.0),
         Order::Step { job, start, length } => {
             worker.begin(job)?;
-            let rate = timed(worker, job, start, length);
+            let rate = timed(worker, job, start, (length, NOTHING));
             worker.end(job)?;
             rate
         }
     }
 }
 
-/// After so long without any work done, the step gives nothing.
-const NOTHING: Duration = Duration::from_secs(1);
+/// After so long without any work done, nothing is known of how fast it goes.
+const NOTHING: Duration = Duration::from_secs(10);
 
-fn timed<W: Worker>(worker: &mut W, job: usize, start: Option<Instant>, length: Duration) -> Result<f64, Halt> {
+fn timed<W: Worker>(
+    worker: &mut W,
+    job: usize,
+    start: Option<Instant>,
+    (length, nothing): (Duration, Duration),
+) -> Result<f64, Halt> {
     let start = start.unwrap_or_else(Instant::now);
     while Instant::now() < start {
         std::hint::spin_loop();
@@ -228,9 +235,11 @@ fn timed<W: Worker>(worker: &mut W, job: usize, start: Option<Instant>, length: 
     loop {
         done += worker.chunk(job)?;
         let spent = start.elapsed();
-        // Where others hold the processor or the disk, a step takes longer before it gives nothing.
-        if spent >= length && (done > 0.0 || spent >= NOTHING) {
+        if spent >= length && done > 0.0 {
             return Ok(done / spent.as_secs_f64());
+        }
+        if spent >= nothing {
+            return Err(Halt::NotRun(format!("no work was done in {} s: the node is too busy", spent.as_secs())));
         }
     }
 }
@@ -298,8 +307,15 @@ mod tests {
     #[test]
     fn a_step_goes_on_until_some_work_is_done() {
         let begun = Instant::now();
-        let rate = timed(&mut Late(begun), 0, Some(begun), Duration::from_millis(1)).unwrap();
+        let rate = timed(&mut Late(begun), 0, Some(begun), (Duration::from_millis(1), Duration::MAX)).unwrap();
         assert!(rate > 0.0 && rate <= 50.0, "{rate}");
+    }
+
+    #[test]
+    fn a_step_without_any_work_is_no_value_and_no_failure() {
+        let lengths = (Duration::from_millis(1), Duration::from_millis(2));
+        let ended = timed(&mut Late(Instant::now() + Duration::from_secs(3600)), 0, None, lengths);
+        assert!(matches!(&ended, Err(Halt::NotRun(why)) if why.starts_with("no work was done in ")), "{ended:?}");
     }
 
     #[test]
@@ -328,6 +344,23 @@ mod tests {
                 Ok(())
             });
         assert_eq!(ended, Err(Halt::NotRun("no".into())));
+    }
+
+    /// Either broken or without work, by its place in the team.
+    struct Torn(bool);
+
+    impl Worker for Torn {
+        fn chunk(&mut self, _job: usize) -> Result<f64, Halt> {
+            Err(if self.0 { Halt::Failed("broken".into()) } else { Halt::NotRun("busy".into()) })
+        }
+    }
+
+    #[test]
+    fn a_failure_of_one_thread_is_not_hidden_by_what_another_did_not_do() {
+        let places = [Place::this_node(), Place::this_node()];
+        let make = |place: &Place| Ok(Torn(std::ptr::eq(place, &raw const places[1])));
+        let ended = with_team(&places, &make, |team| team.step(0, Duration::from_millis(1)));
+        assert_eq!(ended, Err(Halt::Failed("broken".into())));
     }
 
     #[test]

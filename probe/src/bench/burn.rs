@@ -2,17 +2,18 @@
 //!
 //! Every core computes one and the same matrix product over and over and reduces each result to a digest. A core whose
 //! digest differs from the others' has corrupted data silently (Hochschild et al., "Cores that don't count", HotOS
-//! 2021): no counter tells, only comparison does.
+//! 2021): no counter tells, only comparison does. A core that finished no product gives no evidence, for it or against it.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use muster_wire::{Datum, Direction, Fact, Facts, Level, Reading, Unit};
+use muster_wire::{Datum, Fact, Facts, Level, Reading, Unit};
 
 use super::context::{Context, Metric};
 use super::kernel::{Isa, N, Number, Product};
-use crate::pin::{Place, Worker, with_team};
+use crate::pin::{Place, Team, Worker, with_team};
 use crate::steps::{Halt, Taken, monotonic_ns};
 use crate::topology;
 
@@ -20,6 +21,10 @@ pub(crate) const NAME: &str = "cpu-burn";
 const SMOKE: Duration = Duration::from_millis(600);
 /// Different digests kept of one step of one core; past that a core is broken beyond doubt.
 const MOST_DIGESTS: usize = 8;
+/// Products of each core that a burn waits for when its steps are over.
+const LEAST_PRODUCTS: u64 = 4;
+/// How long it waits for them: a core that others hold for so long gives no evidence.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often which digest came out.
 type Digests = BTreeMap<u64, u64>;
@@ -78,16 +83,17 @@ fn digest(elements: &[f64]) -> u64 {
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
     let places: Vec<(usize, Place)> = Place::every_core().into_iter().map(|place| (place.cpu(), place)).collect();
-    burn(context, &places, |_, _, _| {})
+    burn(context, &places, |_, _, _| {}, PATIENCE)
 }
 
-fn burn(context: &mut Context<'_>, cores: &[(usize, Place)], tamper: Tamper) -> Result<(), Halt> {
+fn burn(context: &mut Context<'_>, cores: &[(usize, Place)], tamper: Tamper, patience: Duration) -> Result<(), Halt> {
     let isa = Isa::best();
     let seen: Vec<Mutex<Vec<Digests>>> = cores.iter().map(|_| Mutex::default()).collect();
     let plan = context.plan(SMOKE, 1);
     let started_ns = monotonic_ns();
+    let begun = Instant::now();
     let before: Vec<_> = cores.iter().map(|(core, _)| topology::throttled(*core)).collect();
-    let rate = |name: String| Metric::rate(NAME, name, Unit::FlopPerSec);
+    let rate = |name: String| Metric::of(NAME, name);
     let metrics: Vec<Metric> = std::iter::once(rate("flops".into()))
         .chain(cores.iter().map(|(core, _)| rate(format!("core_{core}_flops"))))
         .collect();
@@ -103,6 +109,7 @@ fn burn(context: &mut Context<'_>, cores: &[(usize, Place)], tamper: Tamper) -> 
             Ok(std::iter::once(rates.iter().sum()).chain(rates).collect())
         };
         context.measure_all(metrics, &plan, (0.0, 1.0), &mut step)?;
+        wait_for_products(context, (team, plan.step), &seen, patience)?;
         Ok(team.verify(0))
     })?;
     let numbers: Vec<usize> = cores.iter().map(|(core, _)| *core).collect();
@@ -111,21 +118,55 @@ fn burn(context: &mut Context<'_>, cores: &[(usize, Place)], tamper: Tamper) -> 
     let agreement = Agreement::of(&steps);
     for (core, steps) in numbers.iter().zip(&steps) {
         let values = agreement.shares(steps);
-        let metric = Metric {
-            direction: Direction::HigherIsBetter,
-            ..Metric::rate(NAME, format!("core_{core}_pass"), Unit::Ratio)
-        };
-        context.series(metric, Taken { values, warmup: 0, started_ns });
+        if values.is_empty() {
+            continue;
+        }
+        context.series(Metric::of(NAME, format!("core_{core}_pass")), Taken { values, warmup: 0, started_ns })?;
     }
-    agreement.verdict(&numbers, &steps)?;
-    checked
+    agreement.contradiction(&numbers, &steps)?;
+    checked?;
+    unseen(&numbers, &steps, begun.elapsed())
 }
 
-/// The digest that is right.
-struct Agreement(Option<u64>);
+/// Goes on until every core has finished [`LEAST_PRODUCTS`], however few its steps gave, or `patience` ends.
+fn wait_for_products(
+    context: &Context<'_>,
+    (team, step): (&Team, Duration),
+    seen: &[Mutex<Vec<Digests>>],
+    patience: Duration,
+) -> Result<(), Halt> {
+    let products = |steps: &Mutex<Vec<Digests>>| steps.lock().map_or(0, |steps| products(&steps));
+    let begun = Instant::now();
+    while seen.iter().any(|steps| products(steps) < LEAST_PRODUCTS) && begun.elapsed() < patience {
+        if context.stop.load(Ordering::Relaxed) {
+            return Err(Halt::Stopped);
+        }
+        team.rates(0..seen.len(), 0, step)?;
+    }
+    Ok(())
+}
+
+/// Of a core that finished no product nothing is known, so the benchmark was not run on it.
+fn unseen(cores: &[usize], steps: &[Vec<Digests>], waited: Duration) -> Result<(), Halt> {
+    let unseen = cores.iter().zip(steps).filter(|(_, steps)| products(steps) == 0);
+    let unseen: Vec<String> = unseen.map(|(core, _)| core.to_string()).collect();
+    if unseen.is_empty() {
+        return Ok(());
+    }
+    let (on, seconds) = (unseen.join(", "), waited.as_secs());
+    let (core, are) = if unseen.len() == 1 { ("core", "the core is") } else { ("cores", "the cores are") };
+    Err(Halt::NotRun(format!("no product finished in {seconds} s on {core} {on}: {are} busy")))
+}
+
+/// The digest that is right, and how many different ones cores vote for.
+struct Agreement {
+    right: Option<u64>,
+    different: usize,
+}
 
 impl Agreement {
-    /// What most cores find most often; nothing where no digest has more than half of them.
+    /// What most cores find most often; nothing where no digest has more than half of them. Cores without a product have
+    /// no vote.
     fn of(cores: &[Vec<Digests>]) -> Self {
         let usual = |steps: &Vec<Digests>| {
             let (digest, _) = total(steps).into_iter().max_by_key(|(_, times)| *times)?;
@@ -135,20 +176,25 @@ impl Agreement {
         for digest in cores.iter().filter_map(usual) {
             *votes.entry(digest).or_default() += 1;
         }
-        let all: u64 = votes.values().sum();
-        Self(votes.into_iter().find(|(_, votes)| 2 * votes > all).map(|(digest, _)| digest))
+        let (all, different) = (votes.values().sum::<u64>(), votes.len());
+        Self { right: votes.into_iter().find(|(_, votes)| 2 * votes > all).map(|(digest, _)| digest), different }
     }
 
-    /// Share of right products in every step that ended one.
+    /// Share of right products in every step that ended one; nothing where nobody knows which are right.
     fn shares(&self, steps: &[Digests]) -> Vec<f64> {
-        let right = |step: &Digests| self.0.and_then(|digest| step.get(&digest)).copied().unwrap_or(0);
-        let share = |step: &Digests| right(step) as f64 / step.values().sum::<u64>() as f64;
+        let Some(right) = self.right else { return Vec::new() };
+        let share = |step: &Digests| step.get(&right).copied().unwrap_or(0) as f64 / step.values().sum::<u64>() as f64;
         steps.iter().filter(|step| !step.is_empty()).map(share).collect()
     }
 
-    fn verdict(&self, cores: &[usize], steps: &[Vec<Digests>]) -> Result<(), Halt> {
-        let Some(right) = self.0 else {
-            let why = format!("the {} cores compute different bits, and no majority says which are right", cores.len());
+    /// Fails where finished products differ. Products that were not finished contradict nothing.
+    fn contradiction(&self, cores: &[usize], steps: &[Vec<Digests>]) -> Result<(), Halt> {
+        let of = steps.iter().filter(|steps| products(steps) > 0).count();
+        let Some(right) = self.right else {
+            if self.different < 2 {
+                return Ok(());
+            }
+            let why = format!("{of} cores compute different bits, and no majority says which are right");
             return Err(Halt::Failed(why));
         };
         let wrong: Vec<String> = cores
@@ -157,13 +203,9 @@ impl Agreement {
             .filter_map(|(core, steps)| {
                 let total = total(steps);
                 let (all, right) = (total.values().sum::<u64>(), total.get(&right).copied().unwrap_or(0));
-                (right < all).then(|| {
-                    format!(
-                        "core {core} computed other bits than the rest of {} in {} of {all} products",
-                        cores.len(),
-                        all - right
-                    )
-                })
+                let wrong = all - right;
+                let than = if of > 1 { format!("the rest of {of}") } else { "before".to_owned() };
+                (wrong > 0).then(|| format!("core {core} computed other bits than {than} in {wrong} of {all} products"))
             })
             .collect();
         if wrong.is_empty() {
@@ -172,6 +214,11 @@ impl Agreement {
             Err(Halt::Failed(format!("silent data corruption: {}", wrong.join("; "))))
         }
     }
+}
+
+/// How many products these steps finished.
+fn products(steps: &[Digests]) -> u64 {
+    steps.iter().flat_map(Digests::values).sum()
 }
 
 fn total(steps: &[Digests]) -> Digests {
@@ -218,7 +265,7 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let mut context = Context { profile: Profile::Smoke, scratch: None, stop: &stop, steps: None, emit: &mut emit };
-        let ended = burn(&mut context, &cores, tamper);
+        let ended = burn(&mut context, &cores, tamper, Duration::from_secs(600));
         (ended, series)
     }
 
@@ -257,13 +304,54 @@ mod tests {
         assert_eq!(burnt(|_, _, _| {}).0, Ok(()));
     }
 
+    fn verdict(steps: &[Vec<Digests>]) -> Result<(), Halt> {
+        let cores: Vec<usize> = (0..steps.len()).collect();
+        Agreement::of(steps).contradiction(&cores, steps)?;
+        unseen(&cores, steps, Duration::from_secs(11))
+    }
+
     #[test]
     fn without_a_majority_nobody_is_named() {
         let step = |digest| vec![Digests::from([(digest, 3)])];
         let steps = [step(1), step(2)];
-        let agreement = Agreement::of(&steps);
-        assert!(agreement.0.is_none());
-        assert!(matches!(agreement.verdict(&[0, 1], &steps), Err(Halt::Failed(why)) if why.contains("no majority")));
+        assert!(matches!(verdict(&steps), Err(Halt::Failed(why)) if why.contains("no majority")));
+        assert!(Agreement::of(&steps).shares(&steps[0]).is_empty(), "nobody knows what share was right");
+    }
+
+    #[test]
+    fn a_core_that_finished_no_product_is_no_evidence_of_other_bits() {
+        let (done, nothing) = (|digest| vec![Digests::from([(digest, 3)])], || vec![Digests::new(); 16]);
+        let not_run = |why: &str| Err(Halt::NotRun(why.to_owned()));
+        let none = not_run("no product finished in 11 s on cores 0, 1: the cores are busy");
+        assert_eq!(verdict(&[nothing(), nothing()]), none);
+        assert_eq!(verdict(&[Vec::new(), Vec::new()]), none);
+        let one = not_run("no product finished in 11 s on core 1: the core is busy");
+        assert_eq!(verdict(&[done(1), nothing()]), one);
+        assert_eq!(verdict(&[done(1), nothing(), done(1)]), one);
+        assert_eq!(verdict(&[done(1), done(1)]), Ok(()));
+        // What contradicts does so whoever else is missing.
+        let Err(Halt::Failed(why)) = verdict(&[done(1), nothing(), done(1), done(2)]) else { panic!() };
+        assert_eq!(why, "silent data corruption: core 3 computed other bits than the rest of 3 in 3 of 3 products");
+        assert!(
+            matches!(verdict(&[done(1), nothing(), done(2)]), Err(Halt::Failed(why)) if why.starts_with("2 cores"))
+        );
+    }
+
+    #[test]
+    fn a_burn_waits_for_products_and_not_for_its_time() {
+        let (ended, series) = burnt(|_, _, _| std::thread::sleep(Duration::from_millis(120)));
+        assert_eq!(ended, Ok(()));
+        for core in [4, 5, 6] {
+            // A product takes longer than a step, so no step has two.
+            assert!(passes(&series, core).len() as u64 >= LEAST_PRODUCTS);
+        }
+    }
+
+    #[test]
+    fn one_core_alone_is_held_to_its_own_bits() {
+        let torn = vec![Digests::from([(1, 7), (2, 1)])];
+        let Err(Halt::Failed(why)) = verdict(&[torn]) else { panic!() };
+        assert_eq!(why, "silent data corruption: core 0 computed other bits than before in 1 of 8 products");
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use muster_wire::{Direction, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Steps, Unit};
+use muster_wire::{
+    Benchmark, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Steps, benchmark,
+};
 
 use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream, train};
 use crate::gpu;
@@ -26,31 +28,28 @@ pub(crate) struct Context<'a> {
     pub(crate) emit: &'a mut dyn FnMut(Frame),
 }
 
-/// Identity, unit and direction of one metric.
+/// Identity of one metric; its unit and direction stand in the metric catalogue.
 #[derive(Clone, Debug)]
 pub(super) struct Metric {
     pub(super) benchmark: &'static str,
     pub(super) name: Cow<'static, str>,
     pub(super) engine: &'static str,
-    pub(super) unit: Unit,
-    pub(super) direction: Direction,
 }
 
 impl Metric {
-    /// More is better.
-    pub(super) fn rate(benchmark: &'static str, name: impl Into<Cow<'static, str>>, unit: Unit) -> Self {
-        Self { benchmark, name: name.into(), engine: "own", unit, direction: Direction::HigherIsBetter }
-    }
-
-    /// Nanoseconds, less is better.
-    pub(super) fn latency(benchmark: &'static str, name: impl Into<Cow<'static, str>>) -> Self {
-        let (unit, direction) = (Unit::Nanos, Direction::LowerIsBetter);
-        Self { benchmark, name: name.into(), engine: "own", unit, direction }
+    /// Measured by muster's own code.
+    pub(super) fn of(benchmark: &'static str, name: impl Into<Cow<'static, str>>) -> Self {
+        Self { benchmark, name: name.into(), engine: "own" }
     }
 
     /// The same, measured by `engine`.
     pub(super) fn by(self, engine: &'static str) -> Self {
         Self { engine, ..self }
+    }
+
+    pub(super) fn entry(&self) -> Result<&'static muster_wire::Metric, Halt> {
+        muster_wire::metric(self.benchmark, &self.name)
+            .ok_or_else(|| Halt::Failed(format!("{}/{} is not in the metric catalogue", self.benchmark, self.name)))
     }
 }
 
@@ -86,6 +85,7 @@ impl Context<'_> {
         step: &mut dyn FnMut() -> Result<Vec<f64>, Halt>,
     ) -> Result<(), Halt> {
         let Some(first) = metrics.first() else { return Ok(()) };
+        metrics.iter().try_for_each(|metric| metric.entry().map(drop))?;
         let emit = &mut *self.emit;
         let more = if metrics.len() > 1 { format!(" and {} more", metrics.len() - 1) } else { String::new() };
         let taken = plan.take(self.stop, step, &mut |done, of| {
@@ -96,20 +96,21 @@ impl Context<'_> {
                 note: format!("{}{more}, step {done} of {of}", first.name),
             }));
         })?;
-        metrics.into_iter().zip(taken).for_each(|(metric, taken)| self.series(metric, taken));
-        Ok(())
+        metrics.into_iter().zip(taken).try_for_each(|(metric, taken)| self.series(metric, taken))
     }
 
     /// Emits a series that was taken otherwise.
-    pub(super) fn series(&mut self, metric: Metric, taken: Taken) {
+    pub(super) fn series(&mut self, metric: Metric, taken: Taken) -> Result<(), Halt> {
+        let muster_wire::Metric { unit, direction, .. } = *metric.entry()?;
         (self.emit)(Frame::Series(Series {
             metric: MetricId::new(metric.benchmark, metric.name, metric.engine),
-            unit: metric.unit,
-            direction: metric.direction,
+            unit,
+            direction,
             values: taken.values,
             warmup: taken.warmup,
             started_ns: taken.started_ns,
         }));
+        Ok(())
     }
 
     /// What a benchmark found beside its series.
@@ -145,7 +146,7 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
         sharding::NAME => sharding::run(context),
         disk::NAME => disk::run(context),
         net::NAME => net::run(context),
-        name if gpu::knows(name) => gpu::run(name, context),
+        _ if benchmark(name).is_some_and(Benchmark::is_gpu) => gpu::run(name, context),
         _ => match train::Family::called(name) {
             Some(family) => family.run(context),
             None => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
@@ -159,136 +160,4 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeMap;
-
-    fn smoke(name: &str, stop: bool) -> (Outcome, Vec<Frame>) {
-        let mut frames = Vec::new();
-        let dir = tempfile::tempdir().unwrap();
-        let outcome = run(
-            name,
-            &mut Context {
-                profile: Profile::Smoke,
-                scratch: Some(dir.path()),
-                stop: &AtomicBool::new(stop),
-                steps: None,
-                emit: &mut |frame| frames.push(frame),
-            },
-        );
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{name} left a file");
-        (outcome, frames)
-    }
-
-    fn emits(name: &str, metrics: &[&str]) {
-        let (outcome, frames) = smoke(name, false);
-        assert_eq!(outcome, Outcome::Done);
-        let mut seen = BTreeMap::new();
-        let mut progress = 0;
-        for frame in frames {
-            match frame {
-                Frame::Series(series) => {
-                    assert_eq!(series.metric.benchmark, name);
-                    // A step that completes no product says nothing of its bits.
-                    let least = if series.metric.name.ends_with("_pass") { 1 } else { crate::steps::ENOUGH };
-                    assert!(series.values.len() >= least, "{}: {} values", series.metric, series.values.len());
-                    assert!(series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{}", series.metric);
-                    assert!(series.started_ns > 0);
-                    seen.insert(series.metric.name, series.direction);
-                }
-                Frame::Progress(p) => {
-                    assert!((0.0..=1.0).contains(&p.done), "{}", p.done);
-                    progress += 1;
-                }
-                Frame::Log(_) | Frame::Facts(_) => {}
-                other => panic!("unexpected {other:?}"),
-            }
-        }
-        assert!(progress > 0);
-        for metric in metrics {
-            assert!(seen.contains_key(*metric), "{name} has no {metric}: {seen:?}");
-        }
-    }
-
-    #[test]
-    fn smoke_gemm_emits_its_metrics() {
-        emits(gemm::NAME, &["fp32-1t", "fp64-1t"]);
-    }
-
-    #[test]
-    fn smoke_stream_emits_its_metrics() {
-        emits(stream::NAME, &["copy-1t", "scale-1t", "add-1t", "triad-1t"]);
-    }
-
-    #[test]
-    fn smoke_latency_emits_its_metrics() {
-        emits(latency::NAME, &["l1", "l2", "llc", "dram"]);
-    }
-
-    #[test]
-    fn smoke_dispatch_emits_its_metrics() {
-        emits(dispatch::NAME, &["syscall", "thread-handoff"]);
-    }
-
-    #[test]
-    fn smoke_cores_and_burn_emit_metrics_per_core() {
-        let core = crate::pin::Place::every_core()[0].cpu();
-        emits(cores::NAME, &[&format!("speed:core{core}"), &format!("latency:core{core}")]);
-        emits(burn::NAME, &["flops", &format!("core_{core}_flops"), &format!("core_{core}_pass")]);
-    }
-
-    #[test]
-    fn smoke_numa_overlap_and_sharding_emit_their_metrics() {
-        let node = crate::topology::numa_nodes()[0].id.unwrap_or(0);
-        let pair = |what: &str| format!("mem_bandwidth_matrix_numa_{node}_{node}_{what}");
-        emits(numa::NAME, &[&pair("bw"), &pair("lat"), "mem_loaded_latency_0_lat"]);
-        emits(overlap::NAME, &["compute_alone", "comm_together", "overlap_efficiency", "comm_slowdown"]);
-        emits(sharding::NAME, &["nosharding_time", "allreduce_time", "allgather_time"]);
-    }
-
-    #[test]
-    fn smoke_disk_emits_its_metrics() {
-        emits(disk::NAME, &["seq-write", "seq-read", "rand-read", "rand-write", "rand-read-latency"]);
-    }
-
-    #[test]
-    fn smoke_training_emits_its_metrics_and_the_same_losses_every_time() {
-        for (name, model) in
-            [("train-gpt2", "gpt2"), ("train-bert", "bert"), ("train-lstm", "lstm"), ("train-resnet", "resnet")]
-        {
-            emits(name, &[&format!("{model}-nano_fp32_train_step_time")]);
-            let digest = || {
-                let facts = smoke(name, false).1.into_iter().filter_map(|frame| match frame {
-                    Frame::Facts(facts) => Some(facts.facts),
-                    _ => None,
-                });
-                let key = format!("digest.{model}-nano_fp32_train_loss");
-                facts.flatten().find(|fact| fact.key == key).unwrap().reading
-            };
-            let first = digest();
-            assert!(
-                matches!(&first, muster_wire::Reading::Value(muster_wire::Datum::Text(t)) if t.len() == 16 * 9 - 1)
-            );
-            assert_eq!(digest(), first, "{name}");
-        }
-    }
-
-    #[test]
-    fn smoke_net_emits_its_metrics() {
-        emits(net::NAME, &["throughput-1t", "rtt-1t"]);
-    }
-
-    #[test]
-    fn every_benchmark_of_the_catalogue_is_known_and_obeys_stop() {
-        for benchmark in muster_wire::BENCHMARKS {
-            let (outcome, frames) = smoke(benchmark.name, true);
-            assert_eq!(outcome, Outcome::NotRun("stopped".into()), "{}", benchmark.name);
-            assert!(frames.is_empty());
-        }
-    }
-
-    #[test]
-    fn an_unknown_name_is_not_run() {
-        assert!(matches!(smoke("no-such-thing", false).0, Outcome::NotRun(_)));
-    }
-}
+mod tests;

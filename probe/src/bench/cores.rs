@@ -106,8 +106,8 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         .iter()
         .flat_map(|place| {
             let cpu = place.cpu();
-            let speed = Metric::rate(NAME, format!("speed:core{cpu}"), Unit::FlopPerSec);
-            [speed, Metric::latency(NAME, format!("latency:core{cpu}")).by(pages)]
+            let speed = Metric::of(NAME, format!("speed:core{cpu}"));
+            [speed, Metric::of(NAME, format!("latency:core{cpu}")).by(pages)]
         })
         .collect();
     let plan = context.turns(SMOKE, metrics.len());

@@ -95,64 +95,66 @@ impl Position {
 struct Row {
     name: &'static str,
     access: Access,
-    unit: Unit,
     percentiles: &'static [(f64, &'static str)],
 }
 
 impl Row {
-    const fn new(name: &'static str, access: Access, unit: Unit, percentiles: &'static [(f64, &'static str)]) -> Self {
-        Self { name, access, unit, percentiles }
+    const fn new(name: &'static str, access: Access, percentiles: &'static [(f64, &'static str)]) -> Self {
+        Self { name, access, percentiles }
     }
 
     fn metrics(&self, engine: &'static str) -> Vec<Metric> {
-        let own = match self.unit {
-            Unit::Nanos => Metric::latency(NAME, self.name),
-            unit => Metric::rate(NAME, self.name, unit),
-        };
-        let tail = |(_, name): &(f64, &str)| Metric::latency(NAME, format!("{}-{name}", self.name)).by(engine);
-        std::iter::once(own.by(engine)).chain(self.percentiles.iter().map(tail)).collect()
+        let percentile = |(_, name): &(f64, &str)| Metric::of(NAME, format!("{}-{name}", self.name)).by(engine);
+        let own = Metric::of(NAME, self.name).by(engine);
+        std::iter::once(own).chain(self.percentiles.iter().map(percentile)).collect()
     }
 
     fn values(&self, requests_per_second: f64, latencies: &Latencies) -> Result<Vec<f64>, Halt> {
-        let own = match self.unit {
+        let own = match Metric::of(NAME, self.name).entry()?.unit {
             Unit::Nanos => 1e9 / requests_per_second,
             Unit::BytesPerSec => requests_per_second * self.access.block as f64,
             _ => requests_per_second,
         };
         let mut values = vec![own];
         for (q, _) in self.percentiles {
-            values.push(latencies.quantile(*q).ok_or_else(|| Halt::Failed("no request was done in a step".into()))?);
+            values.push(latencies.quantile(*q).ok_or_else(|| Halt::NotRun("no request was done in a step".into()))?);
         }
         Ok(values)
     }
 }
 
 const SMOKE_ROWS: &[Row] = &[
-    Row::new("seq-write", Access::sequential(100, 256 * KIB, 4), Unit::BytesPerSec, &[]),
-    Row::new("seq-read", Access::sequential(0, 256 * KIB, 4), Unit::BytesPerSec, &[]),
-    Row::new("rand-write", Access::random(100, 16, 1), Unit::OpsPerSec, &[]),
-    Row::new("rand-read", Access::random(0, 16, 1), Unit::OpsPerSec, &[]),
-    Row::new("rand-read-latency", Access::random(0, 1, 1), Unit::Nanos, &[]),
+    Row::new("seq-write", Access::sequential(100, 256 * KIB, 4), &[]),
+    Row::new("seq-read", Access::sequential(0, 256 * KIB, 4), &[]),
+    Row::new("rand-write", Access::random(100, 16, 1), &[]),
+    Row::new("rand-read", Access::random(0, 16, 1), &[]),
+    Row::new("rand-read-latency", Access::random(0, 1, 1), &[]),
 ];
 
 const QUICK_ROWS: &[Row] = &[
-    Row::new("seq-write", Access::sequential(100, 256 * KIB, 4), Unit::BytesPerSec, &[]),
-    Row::new("seq-read", Access::sequential(0, 256 * KIB, 4), Unit::BytesPerSec, &[]),
-    Row::new("rand-write", Access::random(100, 16, 1), Unit::OpsPerSec, TAIL),
-    Row::new("rand-read", Access::random(0, 16, 1), Unit::OpsPerSec, TAIL),
-    Row::new("rand-read-latency", Access::random(0, 1, 1), Unit::Nanos, TAIL),
+    Row::new("seq-write", Access::sequential(100, 256 * KIB, 4), &[]),
+    Row::new("seq-read", Access::sequential(0, 256 * KIB, 4), &[]),
+    Row::new("rand-write", Access::random(100, 16, 1), TAIL),
+    Row::new("rand-read", Access::random(0, 16, 1), TAIL),
+    Row::new("rand-read-latency", Access::random(0, 1, 1), TAIL),
 ];
 
 const LONG_ROWS: &[Row] = &[
-    Row::new("seq-write", Access::sequential(100, 128 * KIB, 64), Unit::BytesPerSec, &PERCENTILES),
-    Row::new("seq-read", Access::sequential(0, 128 * KIB, 64), Unit::BytesPerSec, &PERCENTILES),
-    Row::new("seq-readwrite", Access::sequential(MIX, 128 * KIB, 64), Unit::BytesPerSec, &PERCENTILES),
-    Row::new("rand-write", Access::random(100, 64, 4), Unit::OpsPerSec, &PERCENTILES),
-    Row::new("rand-read", Access::random(0, 64, 4), Unit::OpsPerSec, &PERCENTILES),
-    Row::new("rand-readwrite", Access::random(MIX, 64, 4), Unit::OpsPerSec, &PERCENTILES),
-    Row::new("rand-read-latency", Access::random(0, 1, 1), Unit::Nanos, &PERCENTILES),
-    Row::new("rand-write-latency", Access::random(100, 1, 1), Unit::Nanos, &PERCENTILES),
+    Row::new("seq-write", Access::sequential(100, 128 * KIB, 64), &PERCENTILES),
+    Row::new("seq-read", Access::sequential(0, 128 * KIB, 64), &PERCENTILES),
+    Row::new("seq-readwrite", Access::sequential(MIX, 128 * KIB, 64), &PERCENTILES),
+    Row::new("rand-write", Access::random(100, 64, 4), &PERCENTILES),
+    Row::new("rand-read", Access::random(0, 64, 4), &PERCENTILES),
+    Row::new("rand-readwrite", Access::random(MIX, 64, 4), &PERCENTILES),
+    Row::new("rand-read-latency", Access::random(0, 1, 1), &PERCENTILES),
+    Row::new("rand-write-latency", Access::random(100, 1, 1), &PERCENTILES),
 ];
+
+/// Names of all metrics of the longest profiles.
+#[cfg(test)]
+pub(super) fn names() -> Vec<String> {
+    LONG_ROWS.iter().flat_map(|row| row.metrics("own")).map(|metric| metric.name.into_owned()).collect()
+}
 
 pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
     let (size, rows) = match context.profile {

@@ -20,7 +20,7 @@ const HANDOFF: usize = 1;
 const WAKE: usize = 2;
 /// `thread-handoff`: two threads take turns on one core. `futex-wake`: on two cores, so that the waker's interrupt
 /// must reach a core that sleeps. Not in smoke: what else runs on the other core changes it by a factor of two.
-const NAMES: [&str; 3] = ["syscall", "thread-handoff", "futex-wake"];
+pub(super) const NAMES: [&str; 3] = ["syscall", "thread-handoff", "futex-wake"];
 /// Whose turn it is.
 const OURS: u32 = 0;
 const THEIRS: u32 = 1;
@@ -150,7 +150,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         for (job, name) in names.iter().enumerate() {
             team.prepare(job)?;
             let mut step = || team.step(job, plan.step).map(|rate| 1e9 / rate);
-            context.measure(Metric::latency(NAME, *name), &plan, share(job, names.len()), &mut step)?;
+            context.measure(Metric::of(NAME, *name), &plan, share(job, names.len()), &mut step)?;
         }
         Ok(())
     })

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use muster_wire::{Profile, Unit};
+use muster_wire::Profile;
 
 use super::context::{Context, Metric, share};
 use super::kernel::{Isa, N, Number, Product};
@@ -49,7 +49,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
     with_team(&places, &make, |team| {
         for (job, name) in names.into_iter().enumerate() {
             let part = share(job, 2);
-            let metric = Metric::rate(NAME, name, Unit::FlopPerSec);
+            let metric = Metric::of(NAME, name);
             context.measure(metric, &plan, part, &mut || team.step(job, plan.step))?;
             team.verify(job)?;
         }

@@ -16,7 +16,7 @@ use crate::topology::{self, Caches};
 
 pub(crate) const NAME: &str = "cpu-latency";
 const SMOKE: Duration = Duration::from_millis(500);
-const NAMES: [&str; 4] = ["l1", "l2", "llc", "dram"];
+pub(super) const NAMES: [&str; 4] = ["l1", "l2", "llc", "dram"];
 const LINE: usize = 64;
 /// Machine words in a line.
 const WORDS: usize = LINE / size_of::<usize>();
@@ -103,7 +103,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
         for (job, name) in NAMES.into_iter().enumerate() {
             team.prepare(job)?;
             let mut step = || team.step(job, plan.step).map(|rate| 1e9 / rate);
-            context.measure(Metric::latency(NAME, name), &plan, share(job, NAMES.len()), &mut step)?;
+            context.measure(Metric::of(NAME, name), &plan, share(job, NAMES.len()), &mut step)?;
         }
         Ok(())
     })

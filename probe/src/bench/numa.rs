@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use muster_wire::{Level, Profile, Unit};
+use muster_wire::{Level, Profile};
 
 use super::context::{Context, Metric, share};
 use super::kernel::Isa;
@@ -157,14 +157,14 @@ impl Pair<'_> {
         let name = |what: &str| format!("mem_bandwidth_matrix_numa_{}_{}_{what}", ids[0], ids[1]);
         let chased = |metric: Metric| metric.by(self.chase.pages.engine());
         with_team(&places, &make, |team| {
-            let bandwidth = Metric::rate(NAME, name("bw"), Unit::BytesPerSec);
+            let bandwidth = Metric::of(NAME, name("bw"));
             context.measure(bandwidth, plan, share, &mut || team.step(READ, plan.step))?;
             team.verify(READ)?;
             let latency = |team: &Team, busy: usize, job| Ok(1e9 / team.rates(0..busy + 1, job, plan.step)?[0]);
-            let metric = chased(Metric::latency(NAME, name("lat")));
+            let metric = chased(Metric::of(NAME, name("lat")));
             context.measure(metric, plan, share, &mut || latency(team, 0, CHASE))?;
             for (percent, busy) in loads {
-                let metric = chased(Metric::latency(NAME, format!("mem_loaded_latency_{percent}_lat")));
+                let metric = chased(Metric::of(NAME, format!("mem_loaded_latency_{percent}_lat")));
                 context.measure(metric, plan, share, &mut || latency(team, *busy, MIXED))?;
             }
             Ok(())

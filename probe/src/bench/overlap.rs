@@ -6,8 +6,6 @@
 
 use std::time::Duration;
 
-use muster_wire::{Direction, Unit};
-
 use super::context::{Context, Metric};
 use super::kernel::{Isa, N, Number, Product};
 use super::net::Alone;
@@ -16,6 +14,16 @@ use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "overlap";
 const SMOKE: Duration = Duration::from_millis(700);
+/// In the order of the values of a round.
+const NAMES: [&str; 7] = [
+    "compute_alone",
+    "compute_together",
+    "comm_alone",
+    "comm_together",
+    "overlap_efficiency",
+    "compute_slowdown",
+    "comm_slowdown",
+];
 
 enum Part {
     Compute(Box<Product<f64>>),
@@ -70,16 +78,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
             Ok(Part::Compute(Box::new(Product::new(isa)?)))
         }
     };
-    let ratio = |name, direction| Metric { direction, ..Metric::rate(NAME, name, Unit::Ratio) };
-    let metrics = vec![
-        Metric::rate(NAME, "compute_alone", Unit::FlopPerSec),
-        Metric::rate(NAME, "compute_together", Unit::FlopPerSec),
-        Metric::rate(NAME, "comm_alone", Unit::BytesPerSec),
-        Metric::rate(NAME, "comm_together", Unit::BytesPerSec),
-        ratio("overlap_efficiency", Direction::HigherIsBetter),
-        ratio("compute_slowdown", Direction::LowerIsBetter),
-        ratio("comm_slowdown", Direction::LowerIsBetter),
-    ];
+    let metrics = NAMES.into_iter().map(|name| Metric::of(NAME, name)).collect();
     let plan = context.plan(SMOKE, 3);
     with_team(&places, &make, |team| {
         let mut round = || {

@@ -13,13 +13,13 @@ use std::time::Duration;
 
 use super::context::{Context, Metric, share};
 use super::kernel::{Isa, mixed};
-use super::net::{GULP, PATIENCE, connect};
+use super::net::{self, GULP, PATIENCE, connect};
 use crate::pin::{Place, Worker, filled, with_team};
 use crate::steps::Halt;
 
 pub(crate) const NAME: &str = "sharding-matmul";
 const SMOKE: Duration = Duration::from_millis(700);
-const NAMES: [&str; 3] = ["nosharding_time", "allreduce_time", "allgather_time"];
+pub(super) const NAMES: [&str; 3] = ["nosharding_time", "allreduce_time", "allgather_time"];
 const WHOLE: usize = 0;
 const REDUCE: usize = 1;
 /// Rows and columns.
@@ -133,7 +133,7 @@ impl Worker for Rank {
 }
 
 fn lost(error: std::io::Error) -> Halt {
-    Halt::Failed(format!("the ring over loopback broke: {error}"))
+    net::lost("the ring over loopback broke", &error)
 }
 
 /// An integer of -64 to 63: 512 products of two of them add up exactly in 24 bits.
@@ -222,7 +222,7 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
                 let rates = team.rates(0..ranks, job, Duration::ZERO)?;
                 Ok(1e9 / rates.into_iter().fold(f64::INFINITY, f64::min))
             };
-            context.measure(Metric::latency(NAME, *name), &plan, share(job, NAMES.len()), &mut step)?;
+            context.measure(Metric::of(NAME, *name), &plan, share(job, NAMES.len()), &mut step)?;
             team.verify(job)?;
         }
         Ok(())

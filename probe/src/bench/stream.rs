@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use muster_wire::{Level, Profile, Unit};
+use muster_wire::{Level, Profile};
 
 use super::context::{Context, Metric, share};
 use crate::pin::{Place, Worker, filled, with_team};
@@ -20,8 +20,8 @@ const SCALAR: f64 = 3.0;
 /// Elements per chunk: 256 KiB of each array.
 const CHUNK: usize = 32 << 10;
 /// Job numbers are positions in these lists.
-const ALL_CORES: [&str; 5] = ["copy", "scale", "add", "triad", "triad-1t"];
-const ONE_THREAD: [&str; 4] = ["copy-1t", "scale-1t", "add-1t", "triad-1t"];
+pub(super) const ALL_CORES: [&str; 5] = ["copy", "scale", "add", "triad", "triad-1t"];
+pub(super) const ONE_THREAD: [&str; 4] = ["copy-1t", "scale-1t", "add-1t", "triad-1t"];
 const TRIAD: usize = 3;
 
 struct Arrays {
@@ -115,7 +115,7 @@ fn teamed(context: &mut Context<'_>, places: &[Place], bytes: usize, names: &[&'
             let alone = at > TRIAD;
             team.prepare(job)?;
             let mut step = || if alone { team.first(job, plan.step) } else { team.step(job, plan.step) };
-            let metric = Metric::rate(NAME, *name, Unit::BytesPerSec);
+            let metric = Metric::of(NAME, *name);
             context.measure(metric, &plan, share(at, names.len()), &mut step)?;
             team.verify(job)?;
         }

@@ -73,7 +73,7 @@ impl Family {
         let mut cpu = Cpu::new(&tape, SEED).map_err(failed)?;
         // A thread that cannot be pinned still computes the same.
         let bind = |number: usize| drop(places[number].bind());
-        let metric = Metric::latency(self.name, format!("{}_fp32_train_step_time", model.name()));
+        let metric = Metric::of(self.name, format!("{}_fp32_train_step_time", model.name()));
         let known = cpu
             .train(places.len(), &bind, |train| {
                 let mut cycle = Cycle::new(model.name(), train);

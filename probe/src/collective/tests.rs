@@ -79,6 +79,8 @@ fn every_collective_ends_with_the_right_bytes_and_a_value_per_operation_on_every
                 assert_eq!(paired.outcome, Outcome::Done, "{collective} of {n}");
                 let names: Vec<String> = paired.series.iter().map(|s| s.metric.name.clone()).collect();
                 assert_eq!(names, ["busbw-4", "busbw-1000", "busbw-300000"]);
+                let entry = |s: &muster_wire::Series| muster_wire::metric(&s.metric.benchmark, &s.metric.name).unwrap();
+                assert!(paired.series.iter().all(|s| (entry(s).unit, entry(s).direction) == (s.unit, s.direction)));
                 assert!(paired.series.iter().all(|s| s.values.len() >= 5 && s.values.iter().all(|v| *v > 0.0)));
                 assert!(matches!(told(&paired, "checked.bytes"), Some(Datum::Number(bytes)) if *bytes > 1e6));
             }

@@ -12,7 +12,7 @@ mod worker;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use muster_wire::{Datum, Fact, Frame, Outcome, Profile, Reading};
+use muster_wire::{Datum, Fact, Frame, Outcome, Profile, Reading, RunsOn, benchmark};
 
 use crate::bench::Context;
 use crate::steps::Halt;
@@ -22,16 +22,6 @@ use team::Team;
 /// The driver has to answer simple questions within this time.
 const ANSWER: Duration = Duration::from_secs(8);
 
-/// What one worker does over all GPUs of a node.
-const TOGETHER: [&str; 3] = ["gpu-peer-bw", "p2p-allreduce", "nccl-bw"];
-
-/// Whether `name` is the worker's business.
-pub(crate) fn knows(name: &str) -> bool {
-    name.starts_with("gpu-")
-        || TOGETHER.contains(&name)
-        || matches!(name, "kernel-launch" | "gemm-flops" | "cublaslt-gemm" | "sm-sdc")
-}
-
 /// Runs the benchmark called `name` on every GPU of this node.
 pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
     if !node::has_gpu() {
@@ -40,16 +30,17 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
     let program = Program::new().map_err(Halt::NotRun)?;
     let count = count(&program, context)?;
     let limit = if context.profile == Profile::Smoke { Duration::from_secs(12) } else { Duration::from_secs(60) };
-    if TOGETHER.contains(&name) {
+    let runs_on = benchmark(name).map_or(RunsOn::EachGpu, |entry| entry.runs_on);
+    if runs_on == RunsOn::AllGpus {
         if count == 1 {
             return Err(Halt::NotApplicable("one GPU".to_owned()));
         }
         return ask(&program, &["run", name, context.profile.name(), "all"], limit, context);
     }
-    // Copies share the way to the host, so one GPU at a time is asked for them.
-    let alone = matches!(name, "gpu-copy-bw" | "gpu-overlap");
-    let waves: Vec<Vec<usize>> =
-        if alone { (0..count).map(|gpu| vec![gpu]).collect() } else { vec![(0..count).collect()] };
+    let waves: Vec<Vec<usize>> = match runs_on {
+        RunsOn::GpuByGpu => (0..count).map(|gpu| vec![gpu]).collect(),
+        _ => vec![(0..count).collect()],
+    };
     let mut troubles = Vec::new();
     for wave in waves {
         let arguments =
@@ -162,12 +153,5 @@ mod tests {
         assert_eq!(why, "no libcublasLt.so.12 on this node");
         let Err(Halt::NotRun(why)) = judge(2, vec![absent(1)]) else { panic!() };
         assert!(why.starts_with("GPU 1: no "), "{why}");
-    }
-
-    #[test]
-    fn gpu_benchmarks_of_the_catalogue_are_known_and_others_are_not() {
-        let known: Vec<&str> = muster_wire::BENCHMARKS.iter().map(|b| b.name).filter(|name| knows(name)).collect();
-        assert_eq!(known.len(), 12, "{known:?}");
-        assert!(!knows("cpu-gemm") && !knows("disk"));
     }
 }

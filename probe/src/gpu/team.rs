@@ -20,6 +20,8 @@ struct Member {
     child: Option<Child>,
     /// When it last got on with its work; signs of life are no work.
     moved: Instant,
+    /// How long it had been without a core then, once that was looked at.
+    starved: Option<Duration>,
     /// What it was doing then, and how much was done.
     at: (String, f64),
     ended: Option<Outcome>,
@@ -42,7 +44,7 @@ impl Team {
                 }
                 Err(why) => (None, Some(Outcome::Failed(format!("the GPU worker does not start: {why}")))),
             };
-            Member { gpu, child, moved: Instant::now(), at: ("starting".to_owned(), 0.0), ended }
+            Member { gpu, child, moved: Instant::now(), starved: None, at: ("starting".to_owned(), 0.0), ended }
         };
         Self { members: work.into_iter().map(member).collect(), news }
     }
@@ -74,7 +76,7 @@ impl Team {
         if matches!(frame, Frame::Beat(_)) {
             return;
         }
-        self.members[index].moved = Instant::now();
+        (self.members[index].moved, self.members[index].starved) = (Instant::now(), None);
         match frame {
             Frame::Finished(end) => self.members[index].ended = Some(end.outcome),
             Frame::Progress(progress) => {
@@ -89,8 +91,14 @@ impl Team {
 }
 
 impl Member {
+    /// Ends it when it did not get on for `limit`, not counting the time for which others held its core.
     fn give_up(&mut self, limit: Duration) {
-        if self.ended.is_some() || self.moved.elapsed() < limit {
+        if self.ended.is_some() {
+            return;
+        }
+        let starved = self.child.as_ref().map(worker::starved).unwrap_or_default();
+        let before = *self.starved.get_or_insert(starved);
+        if self.moved.elapsed() < limit + starved.saturating_sub(before) {
             return;
         }
         let stuck = self.child.as_mut().and_then(worker::end).map(|why| format!("; {why}")).unwrap_or_default();

@@ -49,6 +49,17 @@ pub(super) fn hear(gpu: usize, child: &mut Child, post: Sender<(usize, News)>) {
     });
 }
 
+/// How long the worker was ready to work and got no core, since it started: the worst of its threads. Zero where the kernel does
+/// not count. A GPU that hangs does not make its worker wait for a core; a busy node does.
+pub(super) fn starved(child: &Child) -> Duration {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).into_iter().flatten().flatten();
+    let waited = |thread: std::fs::DirEntry| {
+        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split_whitespace().nth(1)?.parse().ok()
+    };
+    Duration::from_nanos(threads.filter_map(waited).max().unwrap_or(0))
+}
+
 /// How a worker ended that never said so; `at` is what it last began.
 pub(super) fn post_mortem(child: &mut Child, why: Option<String>, at: &str) -> Outcome {
     let ended = match child.try_wait() {
@@ -69,4 +80,32 @@ pub(super) fn end(child: &mut Child) -> Option<&'static str> {
         thread::sleep(Duration::from_millis(10));
     }
     Some("it cannot even be killed: the driver hangs")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use rustix::thread::Pid;
+
+    use super::*;
+    use crate::pin::Place;
+
+    #[test]
+    fn a_worker_that_gets_no_core_is_known_from_one_that_waits_by_itself() {
+        let core = Place::every_core().remove(0);
+        let shell = |script: &str| Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let mut all = [shell("while :; do :; done"), shell("while :; do :; done"), shell("sleep 600")];
+        all.iter().for_each(|child| core.bind_thread(Some(Pid::from_child(child))).unwrap());
+        let begun = Instant::now();
+        while starved(&all[0]) < Duration::from_millis(100) && begun.elapsed() < Duration::from_secs(60) {
+            thread::sleep(Duration::from_millis(20));
+        }
+        let (busy, waits) = (starved(&all[0]), starved(&all[2]));
+        for child in &mut all {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(busy >= Duration::from_millis(100) && waits < busy / 2, "{busy:?} {waits:?}");
+    }
 }

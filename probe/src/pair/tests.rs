@@ -51,6 +51,10 @@ fn connecting(order: &PairOrder, port: u16) -> Paired {
 }
 
 fn names(paired: &Paired) -> Vec<String> {
+    for series in &paired.series {
+        let entry = muster_wire::metric(&series.metric.benchmark, &series.metric.name).unwrap();
+        assert_eq!((entry.unit, entry.direction), (series.unit, series.direction), "{}", series.metric);
+    }
     paired.series.iter().map(|s| s.metric.to_string()).collect()
 }
 

@@ -4,8 +4,10 @@
 //! self-describing (CBOR maps with names) and unknown frame kinds are skipped and counted.
 
 mod catalog;
+mod category;
 mod codec;
 mod collective;
+mod component;
 mod frame;
 pub mod limits;
 mod pair;
@@ -14,10 +16,14 @@ mod text;
 mod unit;
 
 pub use catalog::{
-    BENCHMARKS, BUSY, Benchmark, COLLECTORS, Collector, DIGEST, FOREIGN_CPU, HELD_CPU, IDLE, benchmark, collector,
+    BENCHMARKS, BETWEEN_NODES, BUSY, Benchmark, COLLECTORS, Collector, DECLARED, DIGEST, Declarations, Declared,
+    Described, FOREIGN_CPU, HELD_CPU, IDLE, Metric, MetricRole, RunsOn, Stage, benchmark, collector, describe,
+    describe_in, fact_of, gpu_fact, metric, role,
 };
+pub use category::Category;
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
 pub use collective::{COLLECTIVE_BYTES, Collective, CollectiveOrder, ListenOrder, RANKS, Rank, SIZES};
+pub use component::{Component, ComponentKind, NoComponent};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series, Steps,
 };

@@ -54,15 +54,37 @@ impl Unit {
     /// `value` with an SI prefix and three to four significant digits, such as `41.2 GB/s`.
     #[must_use]
     pub fn show(self, value: f64) -> String {
+        if self == Self::Ratio {
+            return format!("{:.1} %", value * 100.0);
+        }
+        if self == Self::Count && value.fract() == 0.0 && value.abs() < 1e6 {
+            return format!("{value:.0}");
+        }
+        let (scaled, symbol) = self.scaled(value);
+        format!("{} {symbol}", significant(scaled)).trim_end().to_owned()
+    }
+
+    /// `value` with an SI prefix and at most `decimals` digits behind the point; a share has exactly as many.
+    #[must_use]
+    pub fn show_with(self, value: f64, decimals: u8) -> String {
+        let most = usize::from(decimals);
+        if self == Self::Ratio {
+            return format!("{:.most$} %", value * 100.0);
+        }
+        let (scaled, symbol) = self.scaled(value);
+        let digits = digits(scaled).min(most);
+        format!("{scaled:.digits$} {symbol}").trim_end().to_owned()
+    }
+
+    /// The number in front of a symbol with its prefix.
+    fn scaled(self, value: f64) -> (f64, String) {
         let (scaled, prefix) = match self {
-            Self::Nanos => return show_seconds(value * 1e-9),
-            Self::Seconds => return show_seconds(value),
-            Self::Ratio => return format!("{:.1} %", value * 100.0),
+            Self::Nanos => return seconds(value * 1e-9),
+            Self::Seconds => return seconds(value),
             Self::Celsius => (value, ""),
-            Self::Count if value.fract() == 0.0 && value.abs() < 1e6 => return format!("{value:.0}"),
             _ => si(value),
         };
-        format!("{} {prefix}{}", significant(scaled), self.symbol()).trim_end().to_owned()
+        (scaled, format!("{prefix}{}", self.symbol()))
     }
 }
 
@@ -75,7 +97,7 @@ fn si(value: f64) -> (f64, &'static str) {
     (value, "")
 }
 
-fn show_seconds(seconds: f64) -> String {
+fn seconds(seconds: f64) -> (f64, String) {
     let magnitude = seconds.abs();
     let (scaled, unit) = if magnitude >= 1.0 {
         (seconds, "s")
@@ -86,14 +108,19 @@ fn show_seconds(seconds: f64) -> String {
     } else {
         (seconds * 1e9, "ns")
     };
-    format!("{} {unit}", significant(scaled))
+    (scaled, unit.to_owned())
 }
 
 fn significant(value: f64) -> String {
+    format!("{value:.0$}", digits(value))
+}
+
+/// Digits behind the point that leave three to four significant ones.
+fn digits(value: f64) -> usize {
     match value.abs() {
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
     }
 }
 
@@ -194,6 +221,9 @@ mod tests {
         assert_eq!(Unit::Nanos.show(152.4), "152 ns");
         assert_eq!(Unit::Nanos.show(2_500_000.0), "2.50 ms");
         assert_eq!(Unit::Ratio.show(0.391), "39.1 %");
+        assert_eq!(Unit::Celsius.show_with(66.04, 0), "66 °C");
+        assert_eq!(Unit::FlopPerSec.show_with(812.35e12, 2), "812 TFLOP/s");
+        assert_eq!(Unit::Ratio.show_with(0.999_998, 4), "99.9998 %");
         assert_eq!((Unit::Count.show(7.0), Unit::Count.show(7.5)), ("7".to_owned(), "7.50".to_owned()));
     }
 }

@@ -1,0 +1,103 @@
+//! The metric catalogue: every benchmark, metric and collector that a probe of this version knows, declared once.
+//!
+//! [`describe`] says what a number means: component, role, category, unit, direction, decimals, title. Nobody else reads
+//! meaning out of a name. What other tools measured is not here: an importer says what it is ([`Declared`]), and
+//! [`describe_in`] hears it.
+//!
+//! # Adding a benchmark
+//! Its own file, one entry here, in the table of its source (`cpu`, `disk`, `net`, `gpu`, `train`), and the line that calls
+//! it: in `bench/context.rs` of the probe, or in `bench/mod.rs` of the GPU worker. The entry names its metrics; units in
+//! frames, judging, playbooks, screens and incidents follow from it.
+
+mod collectors;
+mod cpu;
+mod declared;
+mod describe;
+mod disk;
+mod entry;
+mod facts;
+mod gpu;
+mod net;
+mod pattern;
+mod train;
+
+pub use collectors::{BUSY, COLLECTORS, Collector, DIGEST, FOREIGN_CPU, HELD_CPU, IDLE, collector};
+pub use declared::{DECLARED, Declarations, Declared, describe_in};
+pub use describe::{Described, describe, role};
+pub use entry::{Benchmark, Metric, MetricRole, RunsOn, Stage};
+pub use facts::{fact_of, gpu_fact};
+
+/// The tables, in the order a plain `run` takes them.
+const TABLES: [&[Benchmark]; 6] = [&cpu::PARTS, &disk::ALL, &net::ALONE, &gpu::ALL, &cpu::TOGETHER, &train::ALL];
+
+const COUNT: usize = {
+    let (mut count, mut table) = (0, 0);
+    while table < TABLES.len() {
+        count += TABLES[table].len();
+        table += 1;
+    }
+    count
+};
+
+static JOINED: [Benchmark; COUNT] = {
+    let mut all = [cpu::PARTS[0]; COUNT];
+    let (mut at, mut table) = (0, 0);
+    while table < TABLES.len() {
+        let mut row = 0;
+        while row < TABLES[table].len() {
+            all[at] = TABLES[table][row];
+            (at, row) = (at + 1, row + 1);
+        }
+        table += 1;
+    }
+    all
+};
+
+/// Every benchmark, in the order a plain `run` takes them.
+pub static BENCHMARKS: &[Benchmark] = &JOINED;
+
+/// What is measured between nodes, when a scan of the network asks for it.
+pub static BETWEEN_NODES: &[Benchmark] = &net::BETWEEN;
+
+/// The entry called `name`, of those that a plain `run` knows.
+#[must_use]
+pub fn benchmark(name: &str) -> Option<&'static Benchmark> {
+    BENCHMARKS.iter().find(|b| b.name == name)
+}
+
+/// The entry of a metric, by the names of its benchmark and of itself.
+#[must_use]
+pub fn metric(benchmark: &str, name: &str) -> Option<&'static Metric> {
+    describe::find(benchmark, name).map(|(_, metric, _)| metric)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_name_stands_once_and_every_pattern_is_its_own_alone() {
+        let mut names = BTreeSet::new();
+        for benchmark in BENCHMARKS.iter().chain(BETWEEN_NODES) {
+            assert!(names.insert(benchmark.name), "{} twice", benchmark.name);
+            assert!(!benchmark.metrics.is_empty(), "{} measures nothing", benchmark.name);
+            let patterns: Vec<&str> = benchmark.all_metrics().map(|m| m.pattern).collect();
+            assert_eq!(patterns.iter().collect::<BTreeSet<_>>().len(), patterns.len(), "{}", benchmark.name);
+            for metric in benchmark.all_metrics() {
+                let name = describe::example(metric.pattern);
+                let found = super::metric(benchmark.name, &name).map(|m| m.pattern);
+                assert_eq!(found, Some(metric.pattern), "{}/{name}", benchmark.name);
+                assert!(!metric.title.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_plain_run_takes_parts_before_what_they_explain() {
+        let at = |name: &str| BENCHMARKS.iter().position(|b| b.name == name).unwrap();
+        let order = ["cpu-gemm", "disk", "net-loopback", "kernel-launch", "gpu-memory-map", "overlap", "train-resnet"];
+        assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
+        assert_eq!(BENCHMARKS.len(), 27);
+    }
+}

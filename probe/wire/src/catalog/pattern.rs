@@ -1,0 +1,75 @@
+//! Whether a name is one of a pattern's, and which component it names.
+
+/// Numbers of components in a name: none, one, or two for a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) first: Option<u32>,
+    pub(super) second: Option<u32>,
+}
+
+impl Numbers {
+    fn push(&mut self, number: u32) {
+        if self.first.is_none() {
+            self.first = Some(number);
+        } else if self.second.is_none() {
+            self.second = Some(number);
+        }
+    }
+}
+
+/// The numbers of components in `name`; `None` where it is not of this pattern.
+pub(super) fn matches(pattern: &str, name: &str) -> Option<Numbers> {
+    let mut numbers = Numbers::default();
+    let (mut pattern, mut name) = (pattern, name);
+    while let Some((literal, rest)) = pattern.split_once('{') {
+        let (placeholder, rest) = rest.split_once('}')?;
+        name = name.strip_prefix(literal)?;
+        let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u32 = name[..digits].parse().ok()?;
+        name = &name[digits..];
+        match placeholder {
+            "core" | "gpu" => numbers.push(number),
+            "size" => name = ["KiB", "MiB", "GiB"].into_iter().find_map(|unit| name.strip_prefix(unit))?,
+            _ => {}
+        }
+        pattern = rest;
+    }
+    (pattern == name).then_some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_name_is_of_its_pattern_alone() {
+        let of = |first, second| Some(Numbers { first, second });
+        for (pattern, name, expected) in [
+            ("triad", "triad", of(None, None)),
+            ("triad", "triad-1t", None),
+            ("triad-1t", "triad", None),
+            ("speed:core{core}", "speed:core17", of(Some(17), None)),
+            ("speed:core{core}", "speed:core", None),
+            ("speed:core{core}", "speed:core1x", None),
+            ("core_{core}_flops", "core_3_flops", of(Some(3), None)),
+            ("gpu{gpu}-to-gpu{gpu}", "gpu7-to-gpu0", of(Some(7), Some(0))),
+            ("all-reduce-{size}", "all-reduce-16MiB", of(None, None)),
+            ("all-reduce-{size}", "all-reduce-16", None),
+            ("{size}", "4GiB", of(None, None)),
+            ("rtt-{n}", "rtt-4096", of(None, None)),
+            ("copy:{gpu}", "copy:99999999999999999999", None),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_too_strange(name in "\\PC{0,40}") {
+            for pattern in ["gpu{gpu}-to-gpu{gpu}", "{size}", "x{broken"] {
+                let _ = matches(pattern, &name);
+            }
+        }
+    }
+}
