@@ -11,7 +11,7 @@ use muster_analysis::risk::import::{Limits, csv_incidents};
 use muster_analysis::risk::{History, Window};
 use muster_analysis::selector::EXPECTATION_P0;
 use muster_analysis::simulate::{
-    Interval, JobLaw, Jobs, Law, Policy, Replay, Settings, ValidationPlan, World, compare, philly_jobs, run,
+    Interval, JobLaw, Jobs, Law, Policy, Replay, Settings, TooLarge, ValidationPlan, World, compare, philly_jobs, run,
 };
 
 /// CPU seconds of this process: what one idle core would have taken, also on a busy machine.
@@ -20,12 +20,12 @@ fn now() -> f64 {
     text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-fn table(title: &str, settings: &Settings, world: (&Law, &Jobs, &ValidationPlan)) {
+fn table(title: &str, settings: &Settings, world: (&Law, &Jobs, &ValidationPlan)) -> Result<(), TooLarge> {
     println!("{title}");
-    for s in compare(settings, 3, world, &mut |_| {}) {
+    for s in compare(settings, 3, world, &mut |_| {})? {
         let show = |i: Interval, k: f64| format!("{:7.2} [{:6.2}, {:6.2}]", i.mean * k, i.low * k, i.high * k);
         println!(
-            "  {:9} utilisation % {}  validation h {}  MTBI h {}  incidents/node {}",
+            "  {:11} utilisation % {}  validation h {}  MTBI h {}  incidents/node {}",
             s.policy.name(),
             show(s.utilisation, 100.0),
             show(s.validation_h, 1.0),
@@ -35,18 +35,19 @@ fn table(title: &str, settings: &Settings, world: (&Law, &Jobs, &ValidationPlan)
     }
     for policy in Policy::ALL {
         let start = now();
-        let _ = run(policy, settings, world, &mut |_| {});
-        println!("  {:9} {} nodes x {} h in {:.3} s", policy.name(), settings.nodes, settings.hours, now() - start);
+        run(policy, settings, world, &mut |_| {})?;
+        println!("  {:11} {} nodes x {} h in {:.3} s", policy.name(), settings.nodes, settings.hours, now() - start);
     }
+    Ok(())
 }
 
-fn fitted() {
+fn fitted() -> Result<(), TooLarge> {
     let replaced = World::replaced();
-    table("fitted, nodes replaced", &replaced.settings, replaced.parts());
+    table("fitted, nodes replaced", &replaced.settings, replaced.parts())?;
     let by_rule = Settings { p0: EXPECTATION_P0, ..replaced.settings.clone() };
-    table("the same with p0 = 1 - 1/e", &by_rule, replaced.parts());
+    table("the same with p0 = 1 - 1/e", &by_rule, replaced.parts())?;
     let repaired = World::repaired();
-    table("fitted, nodes repaired", &repaired.settings, repaired.parts());
+    table("fitted, nodes repaired", &repaired.settings, repaired.parts())
 }
 
 fn unpacked(path: &str) -> Result<String, Box<dyn Error>> {
@@ -63,8 +64,7 @@ fn unpacked(path: &str) -> Result<String, Box<dyn Error>> {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let Some(path) = args.next() else {
-        fitted();
-        return Ok(());
+        return Ok(fitted()?);
     };
     let nodes: usize = args.next().map_or(Ok(400), |n| n.parse())?;
     let hours: f64 = args.next().map_or(Ok(348.0 * 24.0), |n| n.parse())?;
@@ -74,11 +74,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let law = Law::Replay(Replay::new(&history).ok_or("the log has no incident")?);
     let settings = Settings { nodes, ..Settings::default() };
     let plan = ValidationPlan::like_published(1.34);
-    table("incidents replayed, generated jobs", &settings, (&law, &Jobs::Law(JobLaw::default()), &plan));
+    table("incidents replayed, generated jobs", &settings, (&law, &Jobs::Law(JobLaw::default()), &plan))?;
     if let Some(path) = args.next() {
         let settings = Settings { nodes: 40, ..settings };
         let jobs = Jobs::Trace(philly_jobs(&unpacked(&path)?, Limits::default())?);
-        table("incidents replayed, jobs of the trace", &settings, (&law, &jobs, &plan));
+        table("incidents replayed, jobs of the trace", &settings, (&law, &jobs, &plan))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use muster_wire::Direction;
 
 use crate::medoid::{better, medoid};
-use crate::{Params, Sample, repeatability, similarity};
+use crate::{Params, Sample, is_defect, repeatability, similarity};
 
 /// A rival group needs this share of the nodes (and two of them) to start from or to be reported.
 const GROUP_SHARE: f64 = 0.1;
@@ -23,8 +23,8 @@ pub(crate) struct Found {
     pub(crate) centre: usize,
     /// Two-sided similarity of every node to it.
     pub(crate) similarity: Vec<f64>,
-    /// Two tight groups hold nearly all nodes.
-    pub(crate) bimodal: bool,
+    /// Two groups that each agree within and hold nearly all nodes between them, the larger one first.
+    pub(crate) groups: Option<[Vec<usize>; 2]>,
     /// Sets whose centre was sought on the way, and their mean similarity over all pairs.
     pub(crate) swept: Vec<Swept>,
 }
@@ -57,8 +57,8 @@ pub(crate) fn search(samples: &[&Sample], dir: Direction, params: &Params) -> Op
         }
         left = rest;
     }
-    let bimodal = fleet.bimodal(groups);
-    Some(Found { centre: best.centre, similarity: best.similarity, bimodal, swept })
+    let groups = fleet.two_groups(groups);
+    Some(Found { centre: best.centre, similarity: best.similarity, groups, swept })
 }
 
 #[derive(Clone)]
@@ -118,11 +118,11 @@ impl Fleet<'_> {
     }
 
     fn inside(&self, among: &[usize], centre: &Centre) -> Vec<usize> {
-        among.iter().copied().filter(|&i| centre.similarity[i] >= self.params.alpha).collect()
+        among.iter().copied().filter(|&i| !is_defect(centre.similarity[i], self.params.alpha)).collect()
     }
 
     fn outside(&self, among: &[usize], centre: &Centre) -> Vec<usize> {
-        among.iter().copied().filter(|&i| centre.similarity[i] < self.params.alpha).collect()
+        among.iter().copied().filter(|&i| is_defect(centre.similarity[i], self.params.alpha)).collect()
     }
 
     /// Smaller cost first; costs less than half a node apart are equal, and the better-performing centre wins.
@@ -133,17 +133,18 @@ impl Fleet<'_> {
         better(self.samples[a.centre], self.samples[b.centre], self.dir)
     }
 
-    /// Two groups explain the fleet: at most a tenth of the nodes stand apart, and both agree within.
-    fn bimodal(&self, mut groups: Vec<Vec<usize>>) -> bool {
+    /// The two largest groups, if they explain the fleet: at most a tenth of the nodes stand apart, and both agree within.
+    fn two_groups(&self, mut groups: Vec<Vec<usize>>) -> Option<[Vec<usize>; 2]> {
         let n = self.samples.len();
         groups.sort_by_key(|g| std::cmp::Reverse(g.len()));
-        let [first, second, ..] = groups.as_slice() else { return false };
-        if second.len() < self.least_group() || ((first.len() + second.len()) as f64) < (1.0 - GROUP_SHARE) * n as f64 {
-            return false;
-        }
-        [first, second].into_iter().all(|group| {
+        groups.truncate(2);
+        let found: [Vec<usize>; 2] = groups.try_into().ok()?;
+        let enough = found[1].len() >= self.least_group();
+        let nearly_all = (found[0].len() + found[1].len()) as f64 >= (1.0 - GROUP_SHARE) * n as f64;
+        let agree = |group: &Vec<usize>| {
             let members: Vec<&Sample> = group.iter().map(|&i| self.samples[i]).collect();
             repeatability(&members, self.dir, self.params.tau).is_some_and(|r| r >= self.params.alpha)
-        })
+        };
+        (enough && nearly_all && found.iter().all(agree)).then_some(found)
     }
 }

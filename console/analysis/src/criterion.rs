@@ -4,12 +4,13 @@
 use muster_wire::{Direction, MetricId, Unit};
 use serde::{Deserialize, Serialize};
 
+use crate::decide::Frozen;
 use crate::{BadSample, Sample, Spread};
 
 /// How criteria are found and applied. Stored with every criterion, so that a verdict can be repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
-    /// A node whose one-sided similarity is below this is a defect (SuperBench's alpha).
+    /// A node whose one-sided similarity is this or less is a defect (SuperBench's alpha).
     pub alpha: f64,
     /// Share of steps a regression must touch to count in full; 0 is the paper's formula, in which a single
     /// slow step of a thousand costs half the similarity.
@@ -32,15 +33,18 @@ impl Default for Params {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Enough nodes agree: the alpha rule holds.
+    /// Enough nodes agree, and alpha lies outside what they scatter: a healthy node comes out as a defect with a chance
+    /// of at most one in a thousand.
     Ok,
     /// Too few nodes for a quorum: a doubt is a warning at most.
     Provisional,
     /// Fewer than half of the nodes agree with any one of them: give a reference or a specification.
     NoConsensus,
-    /// Two groups, each in agreement with itself: probably two models, firmwares or racks.
+    /// Two clusters, each in agreement with itself, the smaller one more than a third of the nodes: which of them is
+    /// normal cannot be said from this metric. Smaller ones are listed ([`Criterion::clusters`]) and change nothing.
     Bimodal,
-    /// The healthy nodes differ among each other by more than alpha allows.
+    /// Healthy nodes scatter too widely for alpha: by their repeatability, or because a healthy node would come out
+    /// as a defect more often than once in a thousand.
     NotRepeatable,
 }
 
@@ -97,6 +101,15 @@ impl Grain {
     }
 }
 
+/// Nodes of a fleet that are alike, and unlike its other nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// How many nodes.
+    pub nodes: usize,
+    /// Median of their medians, in the metric's unit.
+    pub median: f64,
+}
+
 /// What good nodes look like for one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Criterion {
@@ -117,7 +130,7 @@ pub struct Criterion {
     pub grain: Grain,
     /// Nodes with a valid sample.
     pub n: usize,
-    /// Of those, the ones counted healthy: at or above alpha; where the metric is not repeatable, those not far
+    /// Of those, the ones counted healthy: above alpha; where the metric is not repeatable, those not far
     /// outside the fleet.
     pub healthy: usize,
     /// Trust.
@@ -128,6 +141,13 @@ pub struct Criterion {
     pub sample: Option<Sample>,
     /// The fleet's own spread; absent with fewer than two valid nodes.
     pub spread: Option<Spread>,
+    /// Distance (0 to 1) from the criterion that a healthy node exceeds with a chance of one in a thousand, as the
+    /// healthy nodes scatter; absent without a quorum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scatter: Option<f64>,
+    /// The two clusters the fleet falls into, the larger one first; empty where it is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<Cluster>,
 }
 
 impl Criterion {
@@ -151,8 +171,18 @@ impl Criterion {
             repeatability: None,
             sample: Some(Sample::new(&[value])?),
             spread: None,
+            scatter: None,
+            clusters: Vec::new(),
         };
         Ok(criterion.identified())
+    }
+
+    /// How far nodes may differ by a criterion of one run whose samples are not at hand: by the fleet's own spread, and between
+    /// runs by an assumed percent. `None` where the criterion does not say how far its nodes differ.
+    #[must_use]
+    pub fn assumed_spread(&self) -> Option<Frozen> {
+        let spread = self.spread.filter(|_| self.healthy >= 4)?;
+        Some(Frozen::of_one_run(spread.centre, spread.scale, self.healthy))
     }
 
     /// Whether the id is that of the content: a criterion changed by hand keeps its name and loses this.

@@ -34,6 +34,14 @@ pub struct Odd {
     pub n: usize,
 }
 
+/// The longest of what one node gave for the same work when it was asked several times, or nothing when two of them differ in
+/// a step that both have. A shorter one was cut off: steps that are missing contradict nothing.
+#[must_use]
+pub fn repeated(times: &[Vec<String>]) -> Option<&[String]> {
+    let longest = times.iter().max_by_key(|steps| steps.len())?;
+    times.iter().all(|steps| longest.starts_with(steps)).then_some(longest.as_slice())
+}
+
 /// Compares nodes step by step. `digests` holds, for each node, one digest a step; a node may have fewer steps than
 /// others, and takes no part in the later ones.
 ///
@@ -96,6 +104,20 @@ mod tests {
         assert_eq!(of(&["abc"]), Agreement::Same { n: 1 });
         assert_eq!(of(&["", "abc", "ab"]), Agreement::Same { n: 2 });
         assert_eq!(of(&[]), Agreement::Same { n: 0 });
+    }
+
+    #[test]
+    fn what_was_cut_off_repeats_and_another_step_does_not() {
+        let steps = |text: &str| text.chars().map(String::from).collect::<Vec<_>>();
+        let repeated = |texts: &[&str]| {
+            let times: Vec<Vec<String>> = texts.iter().map(|text| steps(text)).collect();
+            repeated(&times).map(<[String]>::concat)
+        };
+        assert_eq!(repeated(&["abcd", "ab", "abcd"]), Some("abcd".to_owned()));
+        assert_eq!(repeated(&["ab", "abx", "aby"]), None);
+        assert_eq!(repeated(&["abcd", "ax"]), None);
+        assert_eq!(repeated(&["abcd"]), Some("abcd".to_owned()));
+        assert_eq!(repeated(&[]), None);
     }
 
     #[test]

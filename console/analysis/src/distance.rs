@@ -43,6 +43,23 @@ pub fn one_sided(observed: &Sample, criterion: &Sample, dir: Direction, tau: f64
     1.0 - normalised(parts(observed, criterion, dir, tau).first_worse, observed, criterion)
 }
 
+/// Normalised distances of `observed` from `criterion` (0 to 1): where it is worse, and where it is better.
+pub(crate) fn both_sided(observed: &Sample, criterion: &Sample, dir: Direction, tau: f64) -> [f64; 2] {
+    let Parts { first_worse, second_worse } = parts(observed, criterion, dir, tau);
+    [first_worse, second_worse].map(|distance| normalised(distance, observed, criterion))
+}
+
+/// Rounding of a similarity: 0.095 over 0.1 is 0.95 in any unit.
+const ROUNDING: f64 = 1e-12;
+
+/// Whether a similarity makes a node a defect: at alpha or below it, as SuperBench's Algorithm 2 says. For single
+/// values a rate of at most `alpha` times the criterion's, or a time of at least the criterion's over `alpha`. A node
+/// that is as good as the criterion is none, whatever alpha.
+#[must_use]
+pub fn is_defect(similarity: f64, alpha: f64) -> bool {
+    similarity <= alpha + ROUNDING && similarity < 1.0
+}
+
 fn normalised(distance: f64, a: &Sample, b: &Sample) -> f64 {
     if distance <= 0.0 {
         return 0.0;
@@ -155,6 +172,21 @@ mod tests {
         assert_eq!(one_sided(&sample(&[80.0]), &sample(&[100.0]), HigherIsBetter, 0.0), 0.8);
         assert_eq!(one_sided(&sample(&[80.0]), &sample(&[100.0]), LowerIsBetter, 0.0), 1.0);
         assert_eq!(one_sided(&sample(&[100.0]), &sample(&[80.0]), LowerIsBetter, 0.0), 0.8);
+    }
+
+    #[test]
+    fn a_value_at_exactly_alpha_is_a_defect_in_either_direction_and_any_unit() {
+        for unit in [1e-9, 0.1, 1.0, 3.0, 7.7e12] {
+            for thousandth in 1..200 {
+                let centre = sample(&[f64::from(thousandth) * unit]);
+                let at = |share: f64| sample(&[f64::from(thousandth) * unit * share]);
+                let slow = |share| is_defect(one_sided(&at(share), &centre, HigherIsBetter, 0.01), 0.95);
+                assert!(slow(0.95) && !slow(0.950_001), "{thousandth} x {unit}");
+                let late = |share| is_defect(one_sided(&at(share), &centre, LowerIsBetter, 0.01), 0.95);
+                assert!(late(1.0 / 0.95) && late(1.0527) && !late(1.05) && !late(1.052_63), "{thousandth} x {unit}");
+            }
+        }
+        assert!(!is_defect(1.0, 1.0) && is_defect(0.999, 1.0));
     }
 
     #[test]

@@ -1,24 +1,21 @@
 //! What a fleet says about one metric: its criterion, how far that may be trusted, and a verdict per node.
 
-use muster_wire::{Direction, MetricId, Unit};
+use muster_wire::{Direction, MetricId, MetricRole, Unit, role};
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm2::{Found, search};
-use crate::class::is_told;
-use crate::distance::one_sided;
+use crate::distance::{is_defect, one_sided};
 use crate::medoid::better;
-use crate::spread::{Offset, against_peers, log_cost, log_mean_cost};
+use crate::scatter::{Place, clusters, limit, separated};
+use crate::spread::{Offset, against_peers, log_cost};
 use crate::verdict::{Margin, judge_with};
-use crate::{Criterion, Grain, NodeVerdict, Observation, Params, Sample, Spread, Status, repeatability};
+use crate::{Cluster, Criterion, Grain, NodeVerdict, Observation, Params, Sample, Spread, Status, repeatability};
 
 /// Robust spreads beyond which a node's median is not part of the fleet whose repeatability is asked for.
 const OUTLIER_SPREADS: f64 = 6.0;
 /// Nodes that only their tails set apart may be left out of it up to this share, or one; more of them are the
 /// fleet.
 const TAIL_SHARE: f64 = 0.1;
-
-/// Robust spreads of the nodes' single values that alpha must leave room for: 0.6 % of healthy nodes lie beyond them.
-const CLEAR_SPREADS: f64 = 2.5;
 
 /// Result of learning one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,17 +24,6 @@ pub struct Learned {
     pub criterion: Criterion,
     /// One verdict per node given, in the order given.
     pub verdicts: Vec<NodeVerdict>,
-    /// How far each of them lies from its peers, `None` without a valid sample or a quorum of peers; evidence for [`crate::convict`].
-    pub evidence: Vec<Option<Evidence>>,
-}
-
-/// How far a node lies from its peers, seen twice.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// By what its whole run took (mean cost of a step): sees a node stopped now and then.
-    pub mean: Offset,
-    /// By its median step: deaf to bursts.
-    pub median: Offset,
 }
 
 /// Finds the criterion of `metric` over `nodes` and judges every node by it.
@@ -52,7 +38,7 @@ pub fn learn(
     learn_below((metric, unit, dir), nodes, params, f64::INFINITY)
 }
 
-/// [`learn`] for files of millions of values: verdicts and evidence of those nodes only of which there is something to
+/// [`learn`] for files of millions of values: verdicts of those nodes only of which there is something to
 /// say, because they do not pass or because their similarity is below `below`.
 #[must_use]
 pub fn learn_below(
@@ -65,11 +51,10 @@ pub fn learn_below(
     verdicts(criterion, near, nodes, (params, below))
 }
 
-/// Judges every node by a criterion found before, with the nodes given as its peers: for runs against a stored
-/// criterion that [`crate::convict`] is to weigh.
+/// Judges every node by a criterion found before, with the nodes given as its peers: for runs against a stored criterion.
 #[must_use]
 pub fn compare(criterion: &Criterion, nodes: &[(String, Observation)], params: &Params) -> Learned {
-    let near = evidence(&valid(nodes, criterion.direction), criterion.direction);
+    let near = offsets(&valid(nodes, criterion.direction), criterion.direction);
     verdicts(criterion.clone(), near, nodes, (params, f64::INFINITY))
 }
 
@@ -81,25 +66,24 @@ fn valid(nodes: &[(String, Observation)], dir: Direction) -> Vec<&Sample> {
 /// left out.
 fn verdicts(
     criterion: Criterion,
-    near: Vec<Evidence>,
+    near: Vec<Offset>,
     nodes: &[(String, Observation)],
     (params, below): (&Params, f64),
 ) -> Learned {
     let peers = near.len().saturating_sub(1);
     // One or two peers say nothing about how far is far.
-    let judged = peers + 1 >= params.quorum && !is_told(&criterion.metric);
+    let judged = peers + 1 >= params.quorum && role(&criterion.metric) != MetricRole::Informational;
     let mut near = near.into_iter().map(|e| judged.then_some(e));
-    let mut learned = Learned { criterion, verdicts: Vec::new(), evidence: Vec::new() };
+    let mut learned = Learned { criterion, verdicts: Vec::new() };
     for (node, observed) in nodes {
         let criterion = &learned.criterion;
-        let evidence = observed.valid(criterion.direction).ok().and_then(|_| near.next().flatten());
+        let offset = observed.valid(criterion.direction).ok().and_then(|_| near.next().flatten());
         if fine(observed, criterion, below) {
             continue;
         }
-        let margin = evidence.map(|e| Margin { ratio: e.median.slowdown.exp(), spreads: e.median.spreads(), peers });
+        let margin = offset.map(|e| Margin { ratio: e.slowdown.exp(), spreads: e.spreads(), peers });
         let verdict = judge_with(node, observed, criterion, margin, params);
         learned.verdicts.push(verdict);
-        learned.evidence.push(evidence);
     }
     learned
 }
@@ -112,7 +96,7 @@ fn fine(observed: &Observation, criterion: &Criterion, below: f64) -> bool {
     }
     let grain = criterion.grain;
     let similarity = one_sided(&grain.of(sample), &grain.of(centre), criterion.direction, criterion.tau);
-    similarity >= below.max(criterion.alpha)
+    similarity >= below && !is_defect(similarity, criterion.alpha)
 }
 
 /// The criterion alone, without a verdict per node: for large fleets and for speed.
@@ -127,8 +111,8 @@ fn find(
     dir: Direction,
     samples: &[&Sample],
     params: &Params,
-) -> (Criterion, Vec<Evidence>) {
-    let near = evidence(samples, dir);
+) -> (Criterion, Vec<Offset>) {
+    let near = offsets(samples, dir);
     let medians: Vec<f64> = samples.iter().map(|s| s.median()).collect();
     let mut criterion = Criterion {
         id: String::new(),
@@ -144,6 +128,8 @@ fn find(
         repeatability: None,
         sample: None,
         spread: Spread::of(&medians),
+        scatter: None,
+        clusters: Vec::new(),
     };
     if let Some((grain, centre, trust)) = settle(samples, dir, &near, params) {
         criterion.grain = grain;
@@ -151,12 +137,14 @@ fn find(
         criterion.status = trust.status;
         criterion.healthy = trust.healthy;
         criterion.repeatability = trust.repeatability;
+        criterion.scatter = trust.scatter;
+        criterion.clusters = trust.clusters;
     }
     (criterion.identified(), near)
 }
 
 /// The criterion's node at the finest grain at which the metric repeats; step by step where it does at none.
-fn settle(samples: &[&Sample], dir: Direction, near: &[Evidence], params: &Params) -> Option<(Grain, usize, Trust)> {
+fn settle(samples: &[&Sample], dir: Direction, near: &[Offset], params: &Params) -> Option<(Grain, usize, Trust)> {
     let mut settled = None;
     let single = samples.iter().all(|s| s.len() == 1);
     for grain in Grain::ALL.into_iter().take(if single { 1 } else { 3 }) {
@@ -168,92 +156,110 @@ fn settle(samples: &[&Sample], dir: Direction, near: &[Evidence], params: &Param
         // Nodes alike at a coarse grain are told apart by their steps, so that their order decides nothing.
         let alike = (0..samples.len()).filter(|&i| seen[i] == seen[found.centre]);
         let centre = alike.min_by(|&a, &b| better(samples[a], samples[b], dir)).unwrap_or(found.centre);
-        // One value a node tells slow from unlucky only where alpha lies outside what the fleet scatters by itself.
-        let clear = grain == Grain::Steps || clear(&seen, params);
-        if grain == Grain::Steps || (trust.status == Status::Ok && clear) {
+        if grain == Grain::Steps || trust.status == Status::Ok {
             settled = Some((grain, centre, trust));
         }
-        if repeats && clear {
+        if repeats {
             break;
         }
     }
     settled
 }
 
-/// Whether a node at alpha lies beyond the scatter of the nodes' single values.
-fn clear(seen: &[&Sample], params: &Params) -> bool {
-    let values: Vec<f64> = seen.iter().map(|s| s.median()).collect();
-    Spread::of(&values).is_none_or(|spread| -params.alpha.ln() >= CLEAR_SPREADS * spread.scale)
-}
-
-fn evidence(samples: &[&Sample], dir: Direction) -> Vec<Evidence> {
-    let medians: Vec<f64> = samples.iter().map(|s| log_cost(s.median(), dir)).collect();
-    let by_median = against_peers(&medians);
-    // One value per node: its mean is its median.
-    let by_mean = if samples.iter().all(|s| s.len() == 1) {
-        by_median.clone()
-    } else {
-        against_peers(&samples.iter().map(|s| log_mean_cost(s, dir)).collect::<Vec<_>>())
-    };
-    by_mean.into_iter().zip(by_median).map(|(mean, median)| Evidence { mean, median }).collect()
+/// How far each node's median step lies from its peers'.
+fn offsets(samples: &[&Sample], dir: Direction) -> Vec<Offset> {
+    against_peers(&samples.iter().map(|s| log_cost(s.median(), dir)).collect::<Vec<_>>())
 }
 
 struct Trust {
     status: Status,
     healthy: usize,
     repeatability: Option<f64>,
+    scatter: Option<f64>,
+    clusters: Vec<Cluster>,
 }
 
 /// Decides how far the criterion may be trusted.
 ///
 /// Repeatability over the nodes that passed the alpha test would be high by selection, however noisy the fleet.
-/// The question is therefore asked first of the *core*: all nodes but those whose median lies far outside.
-fn trust(samples: &[&Sample], dir: Direction, found: &Found, near: &[Evidence], params: &Params) -> Trust {
+/// The question is therefore asked first of the *core*: all nodes but those whose median lies far outside, and those
+/// of a smaller cluster.
+fn trust(samples: &[&Sample], dir: Direction, found: &Found, near: &[Offset], params: &Params) -> Trust {
     let n = samples.len();
-    let alike = found.similarity.iter().filter(|s| **s >= params.alpha).count();
     let centre = samples[found.centre];
-    let passing: Vec<usize> =
-        (0..n).filter(|&i| one_sided(samples[i], centre, dir, params.tau) >= params.alpha).collect();
+    let alike = found.similarity.iter().filter(|s| !is_defect(**s, params.alpha)).count();
+    let places: Vec<Place> = samples.iter().map(|s| Place::of(s, centre, dir, params.tau)).collect();
+    let passing: Vec<usize> = (0..n).filter(|&i| !is_defect(places[i].similarity(), params.alpha)).collect();
     let large = n > crate::repeatability::BY_PAIRS;
     // The search swept large sets already; the sets asked for here are mostly among them.
     let over = |nodes: &[usize]| match found.swept.iter().find(|(set, _)| large && set == nodes) {
         Some((_, mean)) => *mean,
         None => repeatability(&nodes.iter().map(|&i| samples[i]).collect::<Vec<_>>(), dir, params.tau),
     };
-    let trusted = |status| Trust { status, healthy: passing.len(), repeatability: over(&passing) };
+    let groups = found.groups.as_ref().filter(|groups| n >= params.quorum && separated(&places, groups));
+    let clusters = groups.map_or_else(Vec::new, |groups| clusters(samples, groups));
+    let trusted = |status, scatter| Trust {
+        status,
+        healthy: passing.len(),
+        repeatability: over(&passing),
+        scatter,
+        clusters: clusters.clone(),
+    };
     if n < params.quorum {
-        return trusted(Status::Provisional);
+        return trusted(Status::Provisional, None);
     }
-    if found.bimodal {
-        return trusted(Status::Bimodal);
+    if groups.is_some_and(|[_, second]| 3 * second.len() > n) {
+        return trusted(Status::Bimodal, None);
     }
-    let core = core(found, near, &passing, params);
+    let mut core = core(found, near, &passing, params);
+    if let Some([_, second]) = groups {
+        core.retain(|i| !second.contains(i));
+    }
     if 2 * alike < n && !overlapping(samples, centre) {
-        return trusted(Status::NoConsensus);
+        return trusted(Status::NoConsensus, None);
     }
     let core_repeatability = over(&core);
-    if core_repeatability.is_none_or(|r| r < params.alpha) || 2 * alike < n {
-        return Trust { status: Status::NotRepeatable, healthy: core.len(), repeatability: core_repeatability };
+    let steady = steady(&core, near, n);
+    let second = groups.map_or(0, |[_, second]| second.len());
+    let places: Vec<Place> = steady.iter().map(|&i| places[i]).collect();
+    let scatter = limit(&places, places.len() + second < n);
+    let beyond = scatter.is_some_and(|limit| is_defect(1.0 - limit, params.alpha));
+    if core_repeatability.is_none_or(|r| r < params.alpha) || 2 * alike < n || scatter.is_none() || beyond {
+        let (healthy, repeatability) = (core.len(), core_repeatability);
+        return Trust { status: Status::NotRepeatable, healthy, repeatability, scatter, clusters };
     }
     if core == passing {
-        return Trust { status: Status::Ok, healthy: passing.len(), repeatability: core_repeatability };
+        return Trust {
+            status: Status::Ok,
+            healthy: passing.len(),
+            repeatability: core_repeatability,
+            scatter,
+            clusters,
+        };
     }
-    trusted(Status::Ok)
+    trusted(Status::Ok, scatter)
 }
 
 /// Nodes whose median is not far outside the fleet. Defects by their tails are left out only where they are few:
 /// in a small fleet a burst on two nodes is the noise of the place, not their fault.
-fn core(found: &Found, near: &[Evidence], passing: &[usize], params: &Params) -> Vec<usize> {
-    let inlier = |i: usize| near[i].median.spreads().abs() <= OUTLIER_SPREADS || found.similarity[i] >= params.alpha;
+fn core(found: &Found, near: &[Offset], passing: &[usize], params: &Params) -> Vec<usize> {
+    let inlier = |i: usize| near[i].spreads().abs() <= OUTLIER_SPREADS || !is_defect(found.similarity[i], params.alpha);
     let inliers: Vec<usize> = (0..near.len()).filter(|&i| inlier(i)).collect();
     let mut passes = vec![false; near.len()];
     passing.iter().for_each(|&i| passes[i] = true);
     let tails = inliers.iter().filter(|&&i| !passes[i]).count();
-    if tails <= ((TAIL_SHARE * near.len() as f64) as usize).max(1) {
-        inliers.into_iter().filter(|&i| passes[i]).collect()
-    } else {
-        inliers
-    }
+    if tails <= few(near.len()) { inliers.into_iter().filter(|&i| passes[i]).collect() } else { inliers }
+}
+
+/// The core without nodes whose median lies far outside though alpha lets them pass, where they are few: one node at
+/// 4 % less among quiet ones is not how the others scatter.
+fn steady(core: &[usize], near: &[Offset], n: usize) -> Vec<usize> {
+    let inside: Vec<usize> = core.iter().copied().filter(|&i| near[i].spreads().abs() <= OUTLIER_SPREADS).collect();
+    if core.len() - inside.len() <= few(n) { inside } else { core.to_vec() }
+}
+
+fn few(n: usize) -> usize {
+    ((TAIL_SHARE * n as f64) as usize).max(1)
 }
 
 /// Whether the steps within nodes scatter as widely as the nodes among each other: noise, not disagreement.

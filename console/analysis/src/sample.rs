@@ -28,12 +28,23 @@ pub enum BadSample {
     },
 }
 
-/// Values of one metric on one node, ascending. Cheap to clone; the order of steps is forgotten on purpose,
-/// since criteria compare distributions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Steps from which on their order says whether a node was slow for a while only.
+const ORDERED: usize = 12;
+
+/// Values of one metric on one node, ascending: criteria compare distributions. Cheap to clone. One made by
+/// [`Sample::in_steps`] also keeps the order measured, which is not stored and plays no part when samples are compared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
 pub struct Sample {
     values: Arc<[f64]>,
+    /// The same, step after step.
+    order: Option<Arc<[f64]>>,
+}
+
+impl PartialEq for Sample {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values
+    }
 }
 
 impl Sample {
@@ -58,7 +69,22 @@ impl Sample {
         if let Some(values) = Arc::get_mut(&mut values) {
             values.sort_unstable_by(f64::total_cmp);
         }
-        Ok(Self { values })
+        Ok(Self { values, order: None })
+    }
+
+    /// As [`Sample::new`], of the steps of one visit in the order measured, which is kept from twelve steps on.
+    ///
+    /// # Errors
+    /// As [`Sample::new`].
+    pub fn in_steps(steps: &[f64]) -> Result<Self, BadSample> {
+        let order = || steps.iter().map(|v| v + 0.0).collect();
+        Self::new(steps).map(|sample| Self { order: (steps.len() >= ORDERED).then(order), ..sample })
+    }
+
+    /// The values step after step; `None` where their order is not known, or they are fewer than twelve.
+    #[must_use]
+    pub fn in_order(&self) -> Option<&[f64]> {
+        self.order.as_deref()
     }
 
     /// All values, ascending.
@@ -96,7 +122,7 @@ impl Sample {
 
     /// A sample of one value that another sample gave.
     pub(crate) fn single(value: f64) -> Self {
-        Self { values: Arc::from([value]) }
+        Self { values: Arc::from([value]), order: None }
     }
 
     /// How many values; never zero.
@@ -163,6 +189,16 @@ mod tests {
         assert_eq!([of(1), of(3), of(5)], [[0.0, 0.0], [0.0, 2.0], [0.0, 4.0]]);
         // Binomial table: with 100 values ranks 41 to 60 hold the median in 95 % of cases.
         assert_eq!(of(100), [40.0, 59.0]);
+    }
+
+    #[test]
+    fn the_order_of_steps_is_kept_from_twelve_on_and_plays_no_part_in_comparisons() {
+        let steps: Vec<f64> = (0..12).rev().map(f64::from).collect();
+        let sample = Sample::in_steps(&steps).unwrap();
+        assert_eq!(sample.in_order(), Some(&steps[..]));
+        assert_eq!((Sample::new(&steps).unwrap().in_order(), &sample), (None, &Sample::new(&steps).unwrap()));
+        assert_eq!(Sample::in_steps(&steps[1..]).unwrap().in_order(), None);
+        assert!(Sample::in_steps(&[f64::NAN; 12]).is_err());
     }
 
     #[test]

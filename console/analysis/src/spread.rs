@@ -6,8 +6,6 @@
 use muster_wire::Direction;
 use serde::{Deserialize, Serialize};
 
-use crate::Sample;
-
 /// Makes the median absolute deviation of normal values their standard deviation.
 const MAD_TO_SIGMA: f64 = 1.4826;
 /// Fleets quieter than this are treated as this quiet: below half a percent, clocks and rounding decide.
@@ -57,20 +55,6 @@ pub(crate) fn log_cost(value: f64, dir: Direction) -> f64 {
     match dir {
         Direction::HigherIsBetter => -log,
         Direction::LowerIsBetter => log,
-    }
-}
-
-/// Logarithm of the mean cost of a step: what the whole run took. Sees a node that is stopped half the time,
-/// whose median step may be as quick as any.
-pub(crate) fn log_mean_cost(sample: &Sample, dir: Direction) -> f64 {
-    let n = sample.len() as f64;
-    match dir {
-        Direction::LowerIsBetter => log_cost(sample.values().iter().sum::<f64>() / n, dir),
-        // A step at a millionth of the median counts as that: one stall must not make the whole run infinite.
-        Direction::HigherIsBetter => {
-            let floor = (sample.median() * 1e-6).max(f64::MIN_POSITIVE);
-            (sample.values().iter().map(|v| v.max(floor).recip()).sum::<f64>() / n).ln()
-        }
     }
 }
 
@@ -167,18 +151,5 @@ mod tests {
         assert!((off[2].slowdown - 2.0_f64.ln()).abs() < 1e-12);
         assert!((off[2].spreads() - 2.0_f64.ln() / SCALE_FLOOR).abs() < 1e-9);
         assert_eq!(against_peers(&[1.0])[0].slowdown, 0.0);
-    }
-
-    #[test]
-    fn a_run_that_stands_still_half_the_time_costs_double_whatever_its_median() {
-        let steady = Sample::new(&[1.0; 20]).unwrap();
-        let mut stopped = vec![1.0; 18];
-        stopped.extend([11.0, 11.0]);
-        let stopped = Sample::new(&stopped).unwrap();
-        assert_eq!(stopped.median(), steady.median());
-        let ratio = (log_mean_cost(&stopped, LowerIsBetter) - log_mean_cost(&steady, LowerIsBetter)).exp();
-        assert!((ratio - 2.0).abs() < 1e-9);
-        let rates = Sample::new(&stopped.values().iter().map(|v| 1.0 / v).collect::<Vec<_>>()).unwrap();
-        assert!((log_mean_cost(&rates, HigherIsBetter).exp() - 2.0).abs() < 1e-9);
     }
 }

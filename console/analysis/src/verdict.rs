@@ -1,10 +1,10 @@
 //! What is said about one node and one metric, and when a doubt becomes an accusation.
 
-use muster_wire::{Direction, MetricId};
+use muster_wire::{Direction, MetricId, MetricRole, role};
 use serde::{Deserialize, Serialize};
 
-use crate::class::is_told;
-use crate::distance::one_sided;
+use crate::distance::{is_defect, one_sided};
+use crate::why::{alike, how_much, scatter, two_clusters};
 use crate::{BadSample, Criterion, Grain, Params, Sample, Status};
 
 /// What is known of a node or of one of its metrics. Ordered by severity: the worst of several is their maximum.
@@ -59,6 +59,12 @@ impl Observation {
     #[must_use]
     pub fn from_values(values: &[f64]) -> Self {
         Sample::new(values).map_or_else(|why: BadSample| Self::Failed(why.to_string()), Self::Sample)
+    }
+
+    /// As [`Self::from_values`], of the single steps of one visit in the order measured.
+    #[must_use]
+    pub fn from_steps(steps: &[f64]) -> Self {
+        Sample::in_steps(steps).map_or_else(|why: BadSample| Self::Failed(why.to_string()), Self::Sample)
     }
 
     /// What was measured, judged or not.
@@ -161,8 +167,8 @@ pub(crate) fn judge_with(
             return verdict(state, None, value, format!("{node}: {} {why}", criterion.metric.path()));
         }
     };
-    if is_told(&criterion.metric) {
-        let why = format!("{node}: {} is told, and judged by checks alone", criterion.metric.path());
+    if role(&criterion.metric) == MetricRole::Informational {
+        let why = format!("{node}: {} is informational and not judged", criterion.metric.path());
         return verdict(State::NotApplicable, None, Some(sample.median()), why);
     }
     let Some(reference) = &criterion.sample else {
@@ -189,15 +195,12 @@ struct Case<'a> {
 impl Case<'_> {
     fn decide(&self) -> (State, String) {
         let alpha = self.criterion.alpha;
-        let below = self.similarity < alpha;
+        let below = is_defect(self.similarity, alpha);
         match self.criterion.status {
-            Status::Ok if below => (State::Fail, self.sentence("")),
+            Status::Ok if below => (State::Fail, self.sentence(&alike(self.criterion, self.sample))),
             Status::Ok => (State::Pass, self.agreement()),
-            Status::Bimodal if below && self.in_large_group() => {
-                (State::Warn, self.sentence("; a large group is like it: another model, firmware or rack?"))
-            }
-            Status::Bimodal if below => (State::Fail, self.sentence("; the fleet falls into two groups")),
-            Status::Bimodal => (State::Pass, self.agreement()),
+            Status::Bimodal if below => (State::Warn, self.sentence(&format!("; {}", two_clusters(self.criterion)))),
+            Status::Bimodal => (State::Unknown, self.undecided(&two_clusters(self.criterion))),
             Status::Provisional if self.criterion.n < 2 => {
                 (State::Unknown, format!("{}: alone, nothing to compare {} with", self.node, self.path()))
             }
@@ -211,7 +214,7 @@ impl Case<'_> {
                 Some(m) if self.far_outside(m) => {
                     (State::Fail, self.sentence(&format!("; beyond {:.1} spreads", m.spreads)))
                 }
-                _ => (State::Unknown, self.undecided("not repeatable here")),
+                _ => (State::Unknown, self.undecided(&format!("not repeatable here{}", scatter(self.criterion)))),
             },
         }
     }
@@ -224,14 +227,10 @@ impl Case<'_> {
             Direction::LowerIsBetter => (-self.sample.quantile(0.25), -self.reference.quantile(0.75)),
         };
         self.criterion.n >= self.params.quorum
-            && self.similarity < self.criterion.alpha
+            && is_defect(self.similarity, self.criterion.alpha)
             && margin.ratio >= self.params.wide_ratio
             && margin.spreads >= self.params.wide_spreads
             && own < usual
-    }
-
-    fn in_large_group(&self) -> bool {
-        4 * (self.criterion.n - self.criterion.healthy.min(self.criterion.n)) > self.criterion.n
     }
 
     fn level(&self, sample: &Sample) -> f64 {
@@ -247,26 +246,22 @@ impl Case<'_> {
     }
 
     fn undecided(&self, why: &str) -> String {
-        let repeatability =
-            self.criterion.repeatability.map_or_else(String::new, |r| format!(", repeatability {r:.2}"));
-        format!(
-            "{}: {} similarity {:.2}, undecided: {why}{repeatability} < {:.2}",
-            self.node,
-            self.path(),
-            self.similarity,
-            self.criterion.alpha
-        )
+        let alpha = self.criterion.alpha;
+        let low = self.criterion.repeatability.filter(|r| *r < alpha);
+        let low = low.map_or_else(String::new, |r| format!(", repeatability {r:.2} < {alpha:.2}"));
+        format!("{}: {} similarity {:.2}, undecided: {why}{low}", self.node, self.path(), self.similarity)
     }
 
     /// `n3 is 48 % slower than 7 peers (cpu-gemm/fp32, similarity 0.51 < 0.95; beyond 9.2 spreads)`.
     fn sentence(&self, more: &str) -> String {
         let peers = self.margin.map_or(self.criterion.healthy, |m| m.peers);
         format!(
-            "{} is {} than {peers} peers ({}, similarity {:.2} < {:.2}{}{more})",
+            "{} is {} than {peers} peers ({}, similarity {:.2} {} {:.2}{}{more})",
             self.node,
             how_much(self.level(self.sample), self.level(self.reference), self.criterion.direction),
             self.path(),
             self.similarity,
+            if self.similarity < self.criterion.alpha { "<" } else { "<=" },
             self.criterion.alpha,
             self.by(),
         )
@@ -278,19 +273,5 @@ impl Case<'_> {
             Grain::Mean => " by the mean of its steps",
             Grain::Median => " by its median step",
         }
-    }
-}
-
-/// `48 % slower`: the loss of rate where higher is better, the extra time where lower is; a node whose median is
-/// fine and whose tail is not is said to be slower in its worst steps.
-fn how_much(own: f64, usual: f64, dir: Direction) -> String {
-    let percent = match dir {
-        Direction::HigherIsBetter => (usual - own) / usual * 100.0,
-        Direction::LowerIsBetter => (own - usual) / usual * 100.0,
-    };
-    if percent >= 1.0 && percent.is_finite() {
-        format!("{percent:.0} % slower")
-    } else {
-        "slower in its worst steps".to_owned()
     }
 }

@@ -5,7 +5,7 @@
 
 use muster_wire::{Direction, MetricId};
 
-use crate::{Criterion, Learned, Sample, Status, one_sided};
+use crate::{Criterion, Learned, Sample, Status, is_defect, one_sided};
 
 /// How alike the nodes are to one criterion, worst first.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,10 +56,10 @@ impl Standing {
         Self { metric: criterion.metric.clone(), decides: criterion.status == Status::Ok, rows, ranked }
     }
 
-    /// Similarity and row of those below `alpha`, worst first; nobody where the criterion does not decide.
+    /// Similarity and row of those at `alpha` or below it, worst first; nobody where the criterion does not decide.
     #[must_use]
     pub fn below(&self, alpha: f64) -> &[(f64, u32)] {
-        let end = if self.decides { self.ranked.partition_point(|(s, _)| *s < alpha) } else { 0 };
+        let end = if self.decides { self.ranked.partition_point(|(s, _)| is_defect(*s, alpha)) } else { 0 };
         &self.ranked[..end]
     }
 }
@@ -79,9 +79,9 @@ fn scalar(own: f64, centre: f64, dir: Direction) -> f64 {
 /// What one alpha says of everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// Metrics below alpha, by row.
+    /// Metrics at or below alpha, by row.
     pub by_row: Vec<u32>,
-    /// Rows below alpha, by metric.
+    /// Rows at or below alpha, by metric.
     pub by_metric: Vec<u32>,
 }
 
@@ -92,11 +92,11 @@ pub struct Flip {
     pub row: usize,
     /// Index of the metric.
     pub metric: usize,
-    /// Below the new alpha; it was above the old one, or the other way round.
+    /// At or below the new alpha; it was above the old one, or the other way round.
     pub flagged: bool,
 }
 
-/// Counts what lies below `alpha`. O(metrics log rows + flagged cells).
+/// Counts what lies at or below `alpha`. O(metrics log rows + flagged cells).
 #[must_use]
 pub fn flags(standings: &[Standing], alpha: f64) -> Flags {
     let rows = standings.iter().map(|s| s.rows).max().unwrap_or(0);
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_flips_is_what_learning_anew_would_say() {
-        let values = [100.0, 101.0, 99.5, 100.2, 99.8, 100.1, 96.0, 93.0, 80.0];
+        let values = [100.0, 100.3, 99.9, 100.2, 99.8, 100.1, 96.0, 93.0, 80.0];
         let standing = [Standing::of(&learned(&values, Direction::HigherIsBetter, 0.95))];
         assert_eq!(flags(&standing, 0.95).by_metric, [2]);
         let found = flips(&standing, 0.95, 0.97);

@@ -1,10 +1,8 @@
 //! Edge cases of the criteria search, and that verdicts depend on nothing but the values.
 
-use std::collections::BTreeMap;
-
 use muster_analysis::{
-    Criterion, Grain, Learned, Observation, Params, State, Status, compare, convict, fleet_state, judge, learn,
-    learn_below, repeatability, similarity,
+    Criterion, Grain, Learned, Observation, Params, State, Status, compare, fleet_state, judge, learn, learn_below,
+    repeatability, similarity,
 };
 use muster_wire::Direction::{self, HigherIsBetter, LowerIsBetter};
 use muster_wire::{MetricId, Unit};
@@ -98,9 +96,6 @@ fn zeros_and_broken_runs_are_out_before_the_criterion_is_sought() {
     assert_eq!(states(&learned), [Fail, Fail, Fail, Pass, Pass, Fail, NotRun, Fail]);
     assert!(learned.verdicts[5].reason.contains("f: cpu-gemm/fp32 failed: exit status 1"), "{:?}", learned.verdicts[5]);
     assert!(learned.verdicts[2].reason.contains("NaN"));
-    // A failed benchmark accuses without any peer's help.
-    let accused: Vec<String> = convict(&[learned]).into_iter().filter(|n| n.state == Fail).map(|n| n.node).collect();
-    assert_eq!(accused, ["a", "b", "c", "f", "h"]);
 }
 
 #[test]
@@ -176,7 +171,7 @@ fn where_steps_do_not_repeat_and_means_do_the_means_are_compared() {
 
 #[test]
 fn learning_briefly_says_the_same_of_those_it_speaks_of() {
-    let nodes: Vec<(String, Observation)> = [100.0, 101.0, 99.0, 100.5, 98.0, 80.0, -1.0]
+    let nodes: Vec<(String, Observation)> = [100.0, 100.3, 99.9, 100.2, 96.5, 80.0, -1.0]
         .iter()
         .enumerate()
         .map(|(n, v)| (format!("n{n}"), Observation::from_values(&[*v])))
@@ -184,10 +179,8 @@ fn learning_briefly_says_the_same_of_those_it_speaks_of() {
     let what = (&metric(), Unit::Count, HigherIsBetter);
     let whole = learn(what.0, what.1, what.2, &nodes, &Params::default());
     let brief = learn_below(what, &nodes, &Params::default(), 0.985);
-    let said: Vec<_> =
-        whole.verdicts.iter().zip(&whole.evidence).filter(|(v, _)| ["n4", "n5", "n6"].contains(&&*v.node)).collect();
-    assert_eq!(brief.criterion, whole.criterion);
-    assert_eq!(brief.verdicts.iter().zip(&brief.evidence).collect::<Vec<_>>(), said);
+    let said: Vec<_> = whole.verdicts.iter().filter(|v| ["n4", "n5", "n6"].contains(&&*v.node)).cloned().collect();
+    assert_eq!((brief.criterion, brief.verdicts), (whole.criterion, said));
 }
 
 #[test]
@@ -269,13 +262,5 @@ proptest! {
         }
         let slow = pairs.iter().sum::<f64>() / pairs.len() as f64;
         prop_assert!((repeatability(&samples, dir, 0.01).unwrap() - slow).abs() < 1e-9);
-    }
-
-    #[test]
-    fn conviction_names_every_node_once_in_order(fleet in any_fleet(), dir in direction()) {
-        let learned = learn_all(&fleet, dir);
-        let names: BTreeMap<String, State> = convict(&[learned]).into_iter().map(|s| (s.node, s.state)).collect();
-        prop_assert_eq!(names.len(), fleet.len());
-        prop_assert!(fleet.len() >= 5 || names.values().all(|s| *s != State::Fail), "no quorum accuses nobody");
     }
 }

@@ -12,13 +12,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use muster_analysis::{Learned, Observation, Params, Sample, State, Status, convict, learn};
-use muster_wire::{Direction, MetricId, Unit};
+use muster_analysis::decide::{Fleet, Metric, Settings, decide};
+use muster_analysis::{Learned, Observation, Params, Sample, State, Status, learn};
+use muster_skip::Lacks;
+use muster_wire::{Component, Direction, MetricId, Unit};
 
 /// Runs of every GPU, milliseconds or seconds as the file has them, by its identity.
-fn gpus(file: &str) -> Option<BTreeMap<String, Vec<f64>>> {
+fn gpus(test: &str, file: &str) -> Option<BTreeMap<String, Vec<f64>>> {
     let Some(root) = std::env::var_os("MUSTER_DATA") else {
-        eprintln!("SKIPPED: MUSTER_DATA is not set, so the measured GPUs of {file} were not looked at");
+        muster_skip::skip(test, Lacks::Data, &format!("MUSTER_DATA names no folder with the measured GPUs of {file}"));
         return None;
     };
     let path = PathBuf::from(root).join("bench/gpu_variability").join(file);
@@ -54,20 +56,35 @@ fn failed(learned: &Learned) -> Vec<&str> {
     learned.verdicts.iter().filter(|v| v.state == State::Fail).map(|v| v.node.as_str()).collect()
 }
 
+/// GPUs that fail by the decision.
+fn decided(gpus: &BTreeMap<String, Vec<f64>>) -> Vec<&str> {
+    let id = MetricId::new("gpu", "time", "sc22");
+    let samples: Vec<Sample> = gpus.values().map(|runs| Sample::new(runs).unwrap()).collect();
+    let metric = Metric {
+        id: &id,
+        direction: Direction::LowerIsBetter,
+        component: Component::Gpu(0),
+        aggregated: true,
+        samples: samples.iter().map(Some).collect(),
+        frozen: None,
+    };
+    let fleet = Fleet { nodes: gpus.len(), metrics: vec![metric], run_nodes: gpus.len() };
+    let decision = decide(&fleet, &Settings::default());
+    let failed = gpus.keys().zip(&decision.nodes).filter(|(_, node)| node.state == State::Fail);
+    failed.map(|(uuid, _)| uuid.as_str()).collect()
+}
+
 fn print(name: &str, learned: &Learned) {
     let found = &learned.criterion;
     println!("{name}: {} GPUs, {}, repeatability {:?}", found.n, found.status.name(), found.repeatability);
     for verdict in learned.verdicts.iter().filter(|v| v.state != State::Pass && v.state != State::Unknown) {
         println!("  {} {}", verdict.state.name(), verdict.reason);
     }
-    let accused: Vec<String> =
-        convict(std::slice::from_ref(learned)).into_iter().filter(|n| n.state == State::Fail).map(|n| n.node).collect();
-    println!("  convicted on this metric alone: {accused:?}");
 }
 
 #[test]
 fn slow_gpus_of_sgemm_on_longhorn_are_flagged() {
-    let Some(gpus) = gpus("sgemm-longhorn-agg.csv") else { return };
+    let Some(gpus) = gpus("slow_gpus_of_sgemm_on_longhorn_are_flagged", "sgemm-longhorn-agg.csv") else { return };
     let learned = learned(&gpus, "sgemm-longhorn");
     print("sgemm-longhorn", &learned);
     let slow = slower_than(&gpus, 0.05);
@@ -75,25 +92,27 @@ fn slow_gpus_of_sgemm_on_longhorn_are_flagged() {
     assert_eq!(learned.criterion.status, Status::Ok);
     assert_eq!(slow.len(), 4);
     assert!(slow.iter().all(|uuid| flagged.contains(uuid)), "{slow:?} {flagged:?}");
+    println!("  decided: {:?}", decided(&gpus));
 }
 
 #[test]
 fn slow_gpus_of_resnet_on_lonestar6_are_flagged() {
-    let Some(gpus) = gpus("resnet-ls6-agg.csv") else { return };
+    let Some(gpus) = gpus("slow_gpus_of_resnet_on_lonestar6_are_flagged", "resnet-ls6-agg.csv") else { return };
     let learned = learned(&gpus, "resnet-ls6");
     print("resnet-ls6", &learned);
     let slow = slower_than(&gpus, 0.20);
     let flagged = failed(&learned);
     assert_eq!(slow.len(), 6);
     assert!(slow.iter().all(|uuid| flagged.contains(uuid)), "{slow:?} {flagged:?}");
+    println!("  decided: {:?}", decided(&gpus));
 }
 
 #[test]
 fn resnet_on_longhorn_is_noise_and_accuses_nobody() {
-    let Some(gpus) = gpus("resnet-longhorn-agg.csv") else { return };
+    let Some(gpus) = gpus("resnet_on_longhorn_is_noise_and_accuses_nobody", "resnet-longhorn-agg.csv") else { return };
     let learned = learned(&gpus, "resnet-longhorn");
     print("resnet-longhorn", &learned);
     assert_eq!(learned.criterion.status, Status::NotRepeatable);
     assert!(failed(&learned).is_empty(), "{:?}", failed(&learned));
-    assert!(convict(&[learned]).iter().all(|node| node.state != State::Fail));
+    assert_eq!(decided(&gpus), [""; 0]);
 }

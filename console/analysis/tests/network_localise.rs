@@ -75,7 +75,7 @@ fn bad_nodes_are_named_by_direction() {
 }
 
 #[test]
-fn leaves_and_lonely_pairs_are_named() {
+fn leaves_and_isolated_pairs_are_named() {
     let fleet = Fleet { racks: 6, ..Fleet::default() };
     assert_all(exact(&fleet, |s| vec![Fault::Leaf(at(s, 6), 0.6)]));
     assert_all(exact(&fleet, |s| vec![Fault::Pair(at(s, 12), 12 + at(s, 12), 0.3)]));

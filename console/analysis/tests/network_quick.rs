@@ -74,8 +74,8 @@ fn check_tree(topology: &Topology) {
 #[test]
 fn real_fabrics_named_in_the_environment() {
     let Ok(folder) = std::env::var("MUSTER_TOPOLOGIES") else {
-        println!("SKIPPED: MUSTER_TOPOLOGIES names no folder of real topologies");
-        return;
+        let why = "MUSTER_TOPOLOGIES names no folder of real topologies";
+        return muster_skip::skip("real_fabrics_named_in_the_environment", muster_skip::Lacks::Data, why);
     };
     let folder = std::path::Path::new(&folder);
     if let Ok(text) = std::fs::read_to_string(folder.join("topo.csv")) {

@@ -89,8 +89,9 @@ fn noise_has_no_period() {
     assert_eq!(period(&[1.0, 2.0, 1.0, 2.0]), None);
 }
 
-fn tuned(trace: &Trace, seed: u64) -> Tuned {
-    match search(&trace.fleet(64, seed), HigherIsBetter, &Settings::default()).unwrap() {
+fn tuned(trace: &Trace, seed: u64, max_loss: f64) -> Tuned {
+    let settings = Settings { max_loss, ..Settings::default() };
+    match search(&trace.fleet(64, seed), HigherIsBetter, &settings).unwrap() {
         Outcome::Tuned(tuned) => tuned,
         other => panic!("{other:?}"),
     }
@@ -109,13 +110,23 @@ fn two_thirds_to_four_fifths_of_the_steps_are_saved_for_less_than_a_hundredth_of
         ),
     ];
     for (seed, (name, trace)) in (1..).zip(&named) {
-        let found = tuned(trace, seed);
+        // With stalls the 800 steps chosen lose 0.7 %, and up to 1.6 % on the steps after them: refused by default, see below.
+        let found = tuned(trace, seed, if trace.stalls > 0.0 { 0.02 } else { 0.01 });
         println!("{name}: {found:?}");
         assert_eq!(found.period, Some(trace.period), "{name}");
         assert!((0.67..=0.784).contains(&found.saving), "{name}: {found:?}");
         assert!(found.loss < 0.01, "{name}: {found:?}");
         assert!(trace.stalls > 0.0 || found.warmup < 400, "{name}: {found:?}");
     }
+}
+
+#[test]
+fn a_window_chosen_for_its_few_stalls_loses_more_on_the_steps_after_it_and_is_refused() {
+    let trace = Trace { period: 100, shape: Shape::Jagged, dip: 0.02, noise: 0.004, stalls: 0.001 };
+    let found = search(&trace.fleet(64, 5), HigherIsBetter, &Settings::default()).unwrap();
+    let Outcome::Refused(tuned) = found else { panic!("{found:?}") };
+    println!("{tuned:?}");
+    assert!(tuned.loss < 0.01 && tuned.loss_bound.unwrap() > 0.01, "{tuned:?}");
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! How one method splits a fleet into healthy nodes and defects, and around which centre.
 
-use muster_wire::{Direction, MetricId, Unit};
+use muster_wire::{Component, Direction, MetricId, Unit};
 use serde::{Deserialize, Serialize};
 
 use super::{iqr, kmeans, lof};
-use crate::{BadSample, Params, Sample, criterion_of, one_sided};
+use crate::{BadSample, Params, Sample, State, criterion_of, decide, is_defect, one_sided};
 
 /// A way to find defects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// SuperBench's Algorithm 2 with the one-sided test: what muster itself uses.
+    /// SuperBench's Algorithm 2 with the one-sided test: what criteria are made of.
     Algorithm2,
     /// Tukey's fence of 1.5 interquartile ranges on the nodes' means.
     Iqr,
@@ -18,11 +18,13 @@ pub enum Method {
     KMeans,
     /// Local outlier factor with 20 neighbours on the nodes' means.
     Lof,
+    /// The decision of this one metric: what a node's state is made of.
+    Decision,
 }
 
 impl Method {
-    /// All of them, muster's own first.
-    pub const ALL: [Self; 4] = [Self::Algorithm2, Self::Iqr, Self::KMeans, Self::Lof];
+    /// All of them, SuperBench's first, the decision last.
+    pub const ALL: [Self; 5] = [Self::Algorithm2, Self::Iqr, Self::KMeans, Self::Lof, Self::Decision];
 
     /// The word used in reports.
     #[must_use]
@@ -32,6 +34,7 @@ impl Method {
             Self::Iqr => "iqr",
             Self::KMeans => "k-means",
             Self::Lof => "lof",
+            Self::Decision => "decision",
         }
     }
 }
@@ -55,6 +58,9 @@ pub enum NotComparable {
         /// Steps of node 0.
         first: usize,
     },
+    /// The decision says nothing of any node.
+    #[error("no node can be decided by this metric alone")]
+    Undecided,
     /// Not a measurement.
     #[error("node {node}: {source}")]
     Bad {
@@ -71,6 +77,7 @@ pub struct Fleet {
     steps: Vec<Vec<f64>>,
     samples: Vec<Sample>,
     direction: Direction,
+    aggregated: bool,
 }
 
 impl Fleet {
@@ -84,10 +91,17 @@ impl Fleet {
             return Err(NotComparable::TooFew { nodes: steps.len() });
         }
         let sample = |(node, values): (usize, &Vec<f64>)| {
-            Sample::new(values).map_err(|source| NotComparable::Bad { node, source })
+            Sample::in_steps(values).map_err(|source| NotComparable::Bad { node, source })
         };
         let samples = steps.iter().enumerate().map(sample).collect::<Result<_, _>>()?;
-        Ok(Self { steps, samples, direction })
+        Ok(Self { steps, samples, direction, aggregated: false })
+    }
+
+    /// Says whether every value is an average over many steps: then one value is enough for the decision.
+    #[must_use]
+    pub const fn aggregated(mut self, aggregated: bool) -> Self {
+        self.aggregated = aggregated;
+        self
     }
 
     /// Series in step order, one per node.
@@ -138,15 +152,38 @@ pub struct Split {
 /// restarts of k-means.
 ///
 /// # Errors
-/// When the method cannot be asked of this fleet: k-means needs series of equal length.
+/// When the method cannot be asked of this fleet: k-means needs series of equal length, the decision enough nodes and steps.
 pub fn split(fleet: &Fleet, method: Method, params: &Params, seed: u64) -> Result<Split, NotComparable> {
     let (centre, defects) = match method {
         Method::Algorithm2 => algorithm2(fleet, params),
         Method::Iqr => iqr::split(fleet),
         Method::KMeans => kmeans::split(fleet, seed)?,
         Method::Lof => lof::split(fleet),
+        Method::Decision => decision(fleet)?,
     };
     Ok(Split { method, centre, defects })
+}
+
+/// Nodes that fail by this metric alone, and the middle one of the others.
+fn decision(fleet: &Fleet) -> Result<(Sample, Vec<usize>), NotComparable> {
+    let id = MetricId::new("compare", "decision", "own");
+    let nodes = fleet.samples.len();
+    let metric = decide::Metric {
+        id: &id,
+        direction: fleet.direction,
+        component: Component::Node,
+        aggregated: fleet.aggregated,
+        samples: fleet.samples.iter().map(Some).collect(),
+        frozen: None,
+    };
+    let of = decide::Fleet { nodes, metrics: vec![metric], run_nodes: nodes };
+    let decision = decide::decide(&of, &decide::Settings::default());
+    if decision.nodes.iter().all(|node| node.state == State::Unknown) {
+        return Err(NotComparable::Undecided);
+    }
+    let defects: Vec<usize> = (0..nodes).filter(|node| decision.nodes[*node].state == State::Fail).collect();
+    let middle = fleet.middle_of(&fleet.means(), &defects).unwrap_or(0);
+    Ok((fleet.samples[middle].clone(), defects))
 }
 
 /// The alpha rule alone, without the guards of [`crate::learn`]: the methods are compared on equal terms.
@@ -155,7 +192,7 @@ fn algorithm2(fleet: &Fleet, params: &Params) -> (Sample, Vec<usize>) {
     let metric = MetricId::new("compare", "algorithm2", "own");
     let found = criterion_of(&metric, Unit::Count, fleet.direction, &refs, params);
     let centre = found.sample.unwrap_or_else(|| fleet.samples[0].clone());
-    let worse = |s: &Sample| one_sided(s, &centre, fleet.direction, params.tau) < params.alpha;
+    let worse = |s: &Sample| is_defect(one_sided(s, &centre, fleet.direction, params.tau), params.alpha);
     let defects = (0..refs.len()).filter(|&i| worse(refs[i])).collect();
     (centre, defects)
 }

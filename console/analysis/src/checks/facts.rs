@@ -16,6 +16,8 @@ pub struct NodeFacts<'a> {
     /// Labels of the inventory.
     pub labels: BTreeMap<&'a str, &'a str>,
     looks: BTreeMap<&'a str, Look<'a>>,
+    /// What benchmarks saw meanwhile, each time they ran.
+    meanwhile: Vec<(&'a str, Look<'a>)>,
 }
 
 /// What one collector saw.
@@ -60,6 +62,12 @@ impl<'a> NodeFacts<'a> {
     pub fn add(&mut self, collector: &'a str, outcome: &'a Outcome, facts: &'a [Fact]) {
         let facts = facts.iter().map(|fact| (fact.key.as_str(), &fact.reading)).collect();
         self.looks.insert(collector, Look { outcome, facts });
+    }
+
+    /// Adds what was seen while `benchmark` ran, however it ended. A later run of it takes nothing back: an Xid stays one.
+    pub fn add_meanwhile(&mut self, benchmark: &'a str, facts: &'a [Fact]) {
+        let facts = facts.iter().map(|fact| (fact.key.as_str(), &fact.reading)).collect();
+        self.meanwhile.push((benchmark, Look { outcome: &Outcome::Done, facts }));
     }
 
     /// Whether `collector` came to its end, as it does when there is nothing to see.
@@ -125,8 +133,8 @@ impl<'a> NodeFacts<'a> {
 
     /// Texts of whoever told them whose keys begin and end so: who, what stands between, and the text.
     pub fn texts(&self, prefix: &'a str, suffix: &'a str) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
-        self.looks.iter().flat_map(move |(who, look)| {
-            let who = *who;
+        let looks = self.looks.iter().map(|(who, look)| (*who, look));
+        looks.chain(self.meanwhile.iter().map(|(who, look)| (*who, look))).flat_map(move |(who, look)| {
             look.facts.iter().filter_map(move |(key, reading)| match reading {
                 Reading::Value(Datum::Text(text)) => {
                     Some((who, key.strip_prefix(prefix)?.strip_suffix(suffix)?, text.as_str()))

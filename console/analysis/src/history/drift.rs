@@ -8,7 +8,7 @@ use muster_wire::Direction;
 use serde::{Deserialize, Serialize};
 
 use crate::medoid::medoid;
-use crate::{Criterion, Params, Sample, one_sided, repeatability, similarity};
+use crate::{Criterion, Params, Sample, is_defect, one_sided, repeatability, similarity};
 
 /// One earlier measurement of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -101,10 +101,10 @@ pub fn fleet_drift(frozen: &Criterion, today: &Criterion) -> Option<Trend> {
 
 fn compare(now: &Sample, was: &Sample, dir: Direction, params: &Params) -> Drift {
     match () {
-        () if one_sided(now, was, dir, params.tau) < params.alpha => Drift::Worse,
-        () if one_sided(was, now, dir, params.tau) < params.alpha => Drift::Improved,
+        () if is_defect(one_sided(now, was, dir, params.tau), params.alpha) => Drift::Worse,
+        () if is_defect(one_sided(was, now, dir, params.tau), params.alpha) => Drift::Improved,
         // Each is worse than the other in part of its steps, and together that is too much.
-        () if similarity(now, was, dir, params.tau) < params.alpha => Drift::Undecided,
+        () if is_defect(similarity(now, was, dir, params.tau), params.alpha) => Drift::Undecided,
         () => Drift::Steady,
     }
 }

@@ -7,6 +7,7 @@ mod beside;
 pub mod localise;
 mod matrix;
 mod measured;
+mod names;
 mod otsu;
 mod read;
 mod rows;

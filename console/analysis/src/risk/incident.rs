@@ -1,64 +1,7 @@
 //! What is an incident? A time during which a node could not be used, with what broke and who says so.
 
+use muster_wire::Category;
 use serde::{Deserialize, Serialize};
-
-/// What broke.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Category {
-    /// GPU or its memory.
-    #[serde(alias = "gpu_hbm", alias = "hbm")]
-    Gpu,
-    /// Link between GPUs of a node.
-    #[serde(rename = "nvlink")]
-    NvLink,
-    /// PCI Express.
-    Pcie,
-    /// Network card, cable, switch port.
-    Network,
-    /// CPU or main memory.
-    CpuMemory,
-    /// Local storage.
-    Disk,
-    /// Power supply, cooling.
-    PowerThermal,
-    /// Driver, kernel, service.
-    Software,
-    /// Not said.
-    #[serde(other)]
-    Unknown,
-}
-
-impl Category {
-    /// All, in the order of features.
-    pub const ALL: [Self; 9] = [
-        Self::Gpu,
-        Self::NvLink,
-        Self::Pcie,
-        Self::Network,
-        Self::CpuMemory,
-        Self::Disk,
-        Self::PowerThermal,
-        Self::Software,
-        Self::Unknown,
-    ];
-
-    /// Name in files and features.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gpu => "gpu",
-            Self::NvLink => "nvlink",
-            Self::Pcie => "pcie",
-            Self::Network => "network",
-            Self::CpuMemory => "cpu_memory",
-            Self::Disk => "disk",
-            Self::PowerThermal => "power_thermal",
-            Self::Software => "software",
-            Self::Unknown => "unknown",
-        }
-    }
-}
 
 /// Why an incident is not one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

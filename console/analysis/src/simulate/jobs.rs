@@ -49,11 +49,37 @@ pub enum Jobs {
     Law(JobLaw),
 }
 
+/// A job that needs more nodes than the cluster has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a job needs {job} nodes and the cluster has {cluster}: simulate at least {job} nodes or leave the job out")]
+pub struct TooLarge {
+    /// Nodes of the largest job.
+    pub job: usize,
+    /// Nodes of the cluster.
+    pub cluster: usize,
+}
+
+impl Jobs {
+    /// Whether every job fits a cluster of `nodes`. Of a law only the sizes that fit are drawn, so that its smallest job
+    /// has to.
+    ///
+    /// # Errors
+    /// With the size of the largest job of a trace.
+    pub fn fit(&self, nodes: usize) -> Result<(), TooLarge> {
+        let job = match self {
+            Self::Trace(all) => all.iter().map(|job| job.nodes).max().unwrap_or(0),
+            Self::Law(_) => 1,
+        };
+        if job > nodes { Err(TooLarge { job, cluster: nodes }) } else { Ok(()) }
+    }
+}
+
 /// The stream of jobs of one run.
 pub(super) struct Arrivals<'a> {
     jobs: &'a Jobs,
     rate: f64,
-    largest: usize,
+    /// Nodes of the cluster.
+    nodes: usize,
     next: usize,
     /// What to add to a trace's times.
     shift: f64,
@@ -62,11 +88,12 @@ pub(super) struct Arrivals<'a> {
 
 impl<'a> Arrivals<'a> {
     pub(super) fn new(jobs: &'a Jobs, nodes: usize, chance: &mut Chance) -> Self {
-        let mut arrivals = Self { jobs, rate: 0.0, largest: nodes, next: 0, shift: 0.0, now: 0.0 };
+        let mut arrivals = Self { jobs, rate: 0.0, nodes, next: 0, shift: 0.0, now: 0.0 };
         match jobs {
             Jobs::Law(law) => {
-                let weight: f64 = law.sizes.iter().sum();
-                let sizes = law.sizes.iter().enumerate().map(|(k, w)| w * size(k, nodes) as f64);
+                let fitting = law.fitting(nodes);
+                let weight: f64 = fitting.iter().sum();
+                let sizes = fitting.iter().enumerate().map(|(k, w)| w * size(k) as f64);
                 let work = sizes.sum::<f64>() / weight * law.capped_mean();
                 arrivals.rate = law.load * nodes as f64 / work;
             }
@@ -79,14 +106,14 @@ impl<'a> Arrivals<'a> {
         arrivals
     }
 
-    /// The next job, cut to the size of the cluster; none when there are no jobs.
+    /// The next job; none when there are no jobs.
     pub(super) fn next(&mut self, chance: &mut Chance) -> Option<Job> {
         match self.jobs {
             Jobs::Law(law) => {
                 self.now += chance.exponential() / self.rate;
                 Some(Job {
                     arrives_h: self.now,
-                    nodes: law.draw_size(self.largest, chance),
+                    nodes: law.draw_size(self.nodes, chance),
                     hours: law.draw_hours(chance),
                 })
             }
@@ -101,24 +128,37 @@ impl<'a> Arrivals<'a> {
                     // A trace of one instant must not stop the clock.
                     self.now += 1e-3;
                 }
-                Some(Job { arrives_h, nodes: job.nodes.clamp(1, self.largest), hours: job.hours })
+                Some(Job { arrives_h, ..job })
             }
         }
     }
 }
 
-fn size(k: usize, largest: usize) -> usize {
-    (1_usize << k.min(20)).min(largest)
+fn size(k: usize) -> usize {
+    1_usize << k.min(20)
 }
 
 impl JobLaw {
-    fn draw_size(&self, largest: usize, chance: &mut Chance) -> usize {
-        let mut at = chance.unit() * self.sizes.iter().sum::<f64>();
-        let found = self.sizes.iter().position(|w| {
+    /// Largest job, in nodes.
+    #[must_use]
+    pub fn largest(&self) -> usize {
+        size(self.sizes.len().max(1) - 1)
+    }
+
+    /// Weights of the sizes that fit a cluster of `nodes`; the smallest always does.
+    fn fitting(&self, nodes: usize) -> &[f64] {
+        let fit = (0..self.sizes.len()).take_while(|&k| size(k) <= nodes.max(1)).count();
+        &self.sizes[..fit]
+    }
+
+    fn draw_size(&self, nodes: usize, chance: &mut Chance) -> usize {
+        let sizes = self.fitting(nodes);
+        let mut at = chance.unit() * sizes.iter().sum::<f64>();
+        let found = sizes.iter().position(|w| {
             at -= w;
             at < 0.0
         });
-        size(found.unwrap_or(self.sizes.len().max(1) - 1), largest)
+        size(found.unwrap_or(sizes.len().max(1) - 1))
     }
 
     fn draw_hours(&self, chance: &mut Chance) -> f64 {
@@ -194,17 +234,38 @@ mod tests {
     }
 
     #[test]
+    fn sizes_that_do_not_fit_are_not_drawn_and_the_load_stays() {
+        let law = JobLaw::default();
+        assert_eq!(law.largest(), 64);
+        let jobs = Jobs::Law(law);
+        assert_eq!(jobs.fit(50), Ok(()));
+        let mut chance = Chance::new(2);
+        let mut arrivals = Arrivals::new(&jobs, 50, &mut chance);
+        let drawn: Vec<Job> = (0..50_000).filter_map(|_| arrivals.next(&mut chance)).collect();
+        assert_eq!(drawn.iter().map(|j| j.nodes).max(), Some(32));
+        let asked: f64 = drawn.iter().map(|j| j.hours * j.nodes as f64).sum();
+        let load = asked / drawn.last().unwrap().arrives_h / 50.0;
+        assert!((load - 0.97).abs() < 0.03, "{load}");
+    }
+
+    #[test]
     fn a_trace_goes_round_in_order() {
         let text = "submit_s,duration_s,num_gpus,nodes8\n3600,7200,16,2\n0,3600,1,1\n7200,0,8,1\n";
         let all = philly_jobs(text, Limits::default()).unwrap();
         assert_eq!(all.iter().map(|j| j.nodes).collect::<Vec<_>>(), [1, 2]);
         let jobs = Jobs::Trace(all);
         let mut chance = Chance::new(1);
-        let mut arrivals = Arrivals::new(&jobs, 1, &mut chance);
+        assert_eq!(jobs.fit(1), Err(TooLarge { job: 2, cluster: 1 }));
+        assert_eq!(
+            TooLarge { job: 64, cluster: 40 }.to_string(),
+            "a job needs 64 nodes and the cluster has 40: simulate at least 64 nodes or leave the job out"
+        );
+        assert_eq!(jobs.fit(2), Ok(()));
+        let mut arrivals = Arrivals::new(&jobs, 2, &mut chance);
         let drawn: Vec<Job> = (0..5).filter_map(|_| arrivals.next(&mut chance)).collect();
         assert_eq!(drawn[0].arrives_h, 0.0);
         assert!(drawn.windows(2).all(|w| w[1].arrives_h >= w[0].arrives_h));
-        assert!(drawn.iter().all(|j| j.nodes == 1), "cut to the cluster");
+        assert!(drawn.iter().any(|j| j.nodes == 2) && drawn.iter().any(|j| j.nodes == 1), "as the trace has them");
         assert_eq!(philly_jobs("submit_s,duration_s,num_gpus\n0,3600,9\n", Limits::default()).unwrap()[0].nodes, 2);
         assert_eq!(philly_jobs("submit_s,duration_s,nodes8\n0,x,9\n", Limits::default()).unwrap_err().line, 2);
     }

@@ -11,8 +11,8 @@ mod report;
 mod settings;
 
 pub use fitted::World;
-pub use jobs::{Job, JobLaw, Jobs, philly_jobs};
+pub use jobs::{Job, JobLaw, Jobs, TooLarge, philly_jobs};
 pub use law::{CountLaw, Law, Replay};
 pub use policy::{Policy, ValidationPlan};
-pub use report::{Interval, Outcome, PolicySummary, compare, run};
+pub use report::{Gain, Interval, Outcome, PolicySummary, compare, gains, run};
 pub use settings::{Repair, Settings};

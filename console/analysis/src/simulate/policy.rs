@@ -16,11 +16,14 @@ pub enum Policy {
     Selector,
     /// There are no incidents: what the jobs alone would use.
     Ideal,
+    /// Never; after an incident only its node is swapped, as the policies that validate do. Shows how much of their gain
+    /// is that of the repair rule.
+    RepairOnly,
 }
 
 impl Policy {
     /// All, in the order reported.
-    pub const ALL: [Self; 4] = [Self::Absence, Self::Full, Self::Selector, Self::Ideal];
+    pub const ALL: [Self; 5] = [Self::Absence, Self::Full, Self::Selector, Self::Ideal, Self::RepairOnly];
 
     /// Name in reports.
     #[must_use]
@@ -30,6 +33,7 @@ impl Policy {
             Self::Full => "full",
             Self::Selector => "selector",
             Self::Ideal => "ideal",
+            Self::RepairOnly => "repair_only",
         }
     }
 }
@@ -75,7 +79,7 @@ impl ValidationPlan {
     /// Coverage and hours of a validation under `policy`, at joint risk `risk`.
     pub(super) fn validation(&self, policy: Policy, risk: f64, p0: f64) -> (f64, f64) {
         let set = match policy {
-            Policy::Absence | Policy::Ideal => return (0.0, 0.0),
+            Policy::Absence | Policy::RepairOnly | Policy::Ideal => return (0.0, 0.0),
             Policy::Full => self.all,
             Policy::Selector if risk <= p0 => return (0.0, 0.0),
             Policy::Selector => algorithm1(&self.instance, self.total * (1.0 - p0 / risk), Set::default()).set(),

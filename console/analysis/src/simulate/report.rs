@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::cluster::{Cluster, Ledger, Scene};
-use super::jobs::Jobs;
+use super::jobs::{Jobs, TooLarge};
 use super::law::Law;
 use super::policy::{Policy, ValidationPlan};
 use super::settings::Settings;
@@ -23,16 +23,19 @@ pub struct Outcome {
 }
 
 /// Runs one policy once. `progress` hears the share done, 0 to 1.
-#[must_use]
+///
+/// # Errors
+/// When a job needs more nodes than there are: it would wait for ever, and leave its nodes to others.
 pub fn run(
     policy: Policy,
     settings: &Settings,
     world: (&Law, &Jobs, &ValidationPlan),
     progress: &mut dyn FnMut(f64),
-) -> Outcome {
+) -> Result<Outcome, TooLarge> {
     let (law, jobs, plan) = world;
+    jobs.fit(settings.nodes)?;
     let ledgers = Cluster::new(Scene { settings, policy, law, jobs, plan }).run(progress);
-    outcome(&ledgers, settings.hours)
+    Ok(outcome(&ledgers, settings.hours))
 }
 
 fn outcome(ledgers: &[Ledger], hours: f64) -> Outcome {
@@ -90,17 +93,48 @@ pub struct PolicySummary {
     pub incidents_per_node: Interval,
     /// Number of seeds.
     pub seeds: usize,
+    /// Utilisation by seed, so that policies may be compared seed by seed.
+    #[serde(skip)]
+    pub by_seed: Vec<f64>,
+}
+
+/// Where the utilisation that a policy wins over none comes from: shares of all node-hours, differences seed by seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Gain {
+    /// Policy that validates.
+    pub policy: Policy,
+    /// Utilisation over that without validation ([`Policy::Absence`]).
+    pub total: Interval,
+    /// Part that validating brings: over [`Policy::RepairOnly`], which repairs by the same rule.
+    pub validation: Interval,
+    /// Part that the repair rule brings by itself: one node away instead of all nodes of the job.
+    pub repair_rule: Interval,
+}
+
+/// Gains of the policies that validate, of what [`compare`] found.
+#[must_use]
+pub fn gains(found: &[PolicySummary]) -> Vec<Gain> {
+    let of = |policy| found.iter().find(|s| s.policy == policy).map(|s| &s.by_seed);
+    let over = |a: &[f64], b: &[f64]| Interval::of(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>());
+    let gain = |policy| {
+        let (absence, repair, own) = (of(Policy::Absence)?, of(Policy::RepairOnly)?, of(policy)?);
+        let (total, validation, repair_rule) = (over(own, absence)?, over(own, repair)?, over(repair, absence)?);
+        Some(Gain { policy, total, validation, repair_rule })
+    };
+    [Policy::Full, Policy::Selector].into_iter().filter_map(gain).collect()
 }
 
 /// Runs every policy with the seeds `settings.seed ..  settings.seed + seeds` (at least one). `progress` hears the
 /// share of all runs done.
-#[must_use]
+///
+/// # Errors
+/// When a job needs more nodes than there are.
 pub fn compare(
     settings: &Settings,
     seeds: u64,
     world: (&Law, &Jobs, &ValidationPlan),
     progress: &mut dyn FnMut(f64),
-) -> Vec<PolicySummary> {
+) -> Result<Vec<PolicySummary>, TooLarge> {
     let seeds = seeds.max(1);
     let total = (Policy::ALL.len() as u64 * seeds) as f64;
     let mut done = 0.0;
@@ -109,12 +143,12 @@ pub fn compare(
         let mut outcomes = Vec::new();
         for k in 0..seeds {
             let settings = Settings { seed: settings.seed + k, ..settings.clone() };
-            outcomes.push(run(policy, &settings, world, &mut |share| progress((done + share) / total)));
+            outcomes.push(run(policy, &settings, world, &mut |share| progress((done + share) / total))?);
             done += 1.0;
         }
         summaries.extend(summary(policy, &outcomes));
     }
-    summaries
+    Ok(summaries)
 }
 
 fn summary(policy: Policy, outcomes: &[Outcome]) -> Option<PolicySummary> {
@@ -127,6 +161,7 @@ fn summary(policy: Policy, outcomes: &[Outcome]) -> Option<PolicySummary> {
         mtbi_h: Interval::of(&known),
         incidents_per_node: of(&|o| o.incidents_per_node)?,
         seeds: outcomes.len(),
+        by_seed: outcomes.iter().map(|o| o.utilisation).collect(),
     })
 }
 
@@ -138,7 +173,7 @@ mod tests {
     fn small(policy: Policy, settings: &Settings, jobs: &JobLaw) -> Outcome {
         let law = Law::Count(CountLaw::default());
         let plan = ValidationPlan::like_published(1.34);
-        run(policy, settings, (&law, &Jobs::Law(jobs.clone()), &plan), &mut |_| {})
+        run(policy, settings, (&law, &Jobs::Law(jobs.clone()), &plan), &mut |_| {}).unwrap()
     }
 
     fn settings(repair: Repair) -> Settings {
@@ -148,12 +183,13 @@ mod tests {
     #[test]
     fn policies_rank_as_published_under_either_repair() {
         for repair in [Repair::Resample, Repair::Same] {
-            let [absence, full, selector, ideal] =
+            let [absence, full, selector, ideal, repair_only] =
                 Policy::ALL.map(|p| small(p, &settings(repair), &JobLaw { mean_h: 8.0, ..JobLaw::default() }));
             assert!(absence.utilisation < 0.5 * full.utilisation, "{absence:?} {full:?}");
             assert!(full.utilisation < selector.utilisation && selector.utilisation <= ideal.utilisation + 0.01);
             assert!(selector.validation_h < 0.3 * full.validation_h && full.validation_h > 10.0);
             assert!(absence.mtbi_h < full.mtbi_h);
+            assert!(repair_only.utilisation > absence.utilisation && repair_only.validation_h == 0.0);
             assert_eq!((ideal.mtbi_h, ideal.incidents_per_node, absence.validation_h), (None, 0.0, 0.0));
         }
     }
@@ -187,6 +223,35 @@ mod tests {
             assert_eq!(a, small(policy, &s, &JobLaw::default()));
             assert!(a.utilisation * s.hours + a.validation_h <= s.hours + 1e-6, "{a:?}");
         }
+    }
+
+    fn compared(nodes: usize, jobs: &Jobs) -> Result<Vec<PolicySummary>, TooLarge> {
+        let law = Law::Count(CountLaw::default());
+        let plan = ValidationPlan::like_published(1.34);
+        let settings = Settings { nodes, ..settings(Repair::Resample) };
+        compare(&settings, 2, (&law, jobs, &plan), &mut |_| {})
+    }
+
+    #[test]
+    fn a_gain_is_that_of_validating_and_that_of_the_repair_rule() {
+        let found = compared(100, &Jobs::Law(JobLaw::default())).unwrap();
+        let by = |policy: Policy| found.iter().find(|s| s.policy == policy).unwrap().utilisation.mean;
+        let gains = gains(&found);
+        assert_eq!(gains.iter().map(|g| g.policy).collect::<Vec<_>>(), [Policy::Full, Policy::Selector]);
+        for gain in gains {
+            assert!((gain.total.mean - (by(gain.policy) - by(Policy::Absence))).abs() < 1e-12);
+            assert!((gain.total.mean - gain.validation.mean - gain.repair_rule.mean).abs() < 1e-12);
+            assert!((gain.validation.mean - (by(gain.policy) - by(Policy::RepairOnly))).abs() < 1e-12);
+            assert!(gain.repair_rule.mean > 0.0, "{gain:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_larger_than_the_cluster_is_an_error_with_both_sizes() {
+        let job = |nodes| crate::simulate::Job { arrives_h: 0.0, nodes, hours: 2.0 };
+        let jobs = Jobs::Trace(vec![job(1), job(41), job(2)]);
+        assert_eq!(compared(40, &jobs), Err(TooLarge { job: 41, cluster: 40 }));
+        assert!(compared(41, &jobs).is_ok());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! (SuperBench, ATC'24, section 5.2 and table 5).
 
 mod decompose;
+mod held_out;
+mod levels;
 mod period;
 mod search;
 

@@ -7,88 +7,46 @@
 //! every accusation is put beside the best explanation without it. What cannot be told apart is said, with the pairs
 //! that would decide.
 
+mod contest;
 mod element;
 mod explain;
-mod lonely;
+mod fit;
+mod found;
+mod group;
+mod isolated;
 mod next;
+mod open;
+mod peers;
 mod places;
 mod report;
 mod residual;
 mod routes;
+mod sides;
+mod slight;
+mod small;
+mod tail;
+mod unnamed;
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 pub use element::Kind;
+pub use found::{Candidate, Contested, Group, Localisation, Misfit, SURE, Suspect, Undecided, Warning};
 pub use residual::Tier;
 
 use super::matrix::NO_UP;
+use super::topology::Source;
 use super::{Cell, Matrix, Topology};
 use crate::Params;
 use element::{Element, Suspicion, tally};
 use explain::{Search, Visits};
 use places::{NONE, Places};
 use residual::{Residuals, residuals};
+use sides::Sides;
 
 /// A visit this many spreads worse than usual is looked at even if nothing else on its way is.
 const EXTREME_SPREADS: f32 = 8.0;
-
-/// Confidence from which on a suspect fails what it names; below it the matter is undecided.
-pub const SURE: f64 = 0.9;
-
-/// An element that is accused.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Suspect {
-    /// What it is.
-    pub kind: Kind,
-    /// Its name; `src-dst` for a pair.
-    pub element: String,
-    /// Value of its pairs over the usual value at their distance: 0.31 is 31 % of the usual throughput, or 31 % of the
-    /// usual latency; 0 if they failed.
-    pub effect: f64,
-    /// 95 % interval of the effect, lower end first.
-    pub interval: [f64; 2],
-    /// Visits that cross it.
-    pub pairs: usize,
-    /// Of those, the ones clearly worse than usual.
-    pub slow: usize,
-    /// Probability that it is this element and not the best other explanation, 0 to 1.
-    pub confidence: f64,
-}
-
-/// Slow pairs with more than one good explanation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Undecided {
-    /// Elements between which the pairs do not decide, likeliest first.
-    pub candidates: Vec<Candidate>,
-    /// Why not, and what would help.
-    pub reason: String,
-    /// Visits concerned.
-    pub pairs: usize,
-    /// Of those, the ones clearly worse than usual.
-    pub slow: usize,
-}
-
-/// A possible culprit.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Candidate {
-    /// What it is.
-    pub kind: Kind,
-    /// Its name.
-    pub element: String,
-}
-
-/// Answer to "what is wrong in this network".
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Localisation {
-    /// Accused, most certain first.
-    pub suspects: Vec<Suspect>,
-    /// Slow pairs that several explanations fit.
-    pub undecided: Vec<Undecided>,
-    /// Pairs `[src, dst]` whose measurement would decide, most useful first; endpoints by name.
-    pub next_pairs: Vec<[String; 2]>,
-    /// What is usual at each hop distance measured.
-    pub tiers: Vec<Tier>,
-}
+/// Times that the topology is mended by what the pairs show.
+const MENDED: usize = 2;
 
 /// Everything known about one matrix.
 struct Case<'a> {
@@ -123,7 +81,10 @@ impl Case<'_> {
 
 /// Names the elements that a matrix points at. Endpoints are looked up in `topology` by their name, NICs (`node:nic`) also
 /// by their node; those it does not know have no leaf. A fault is a loss of more than `1 - params.alpha` (5 %). Linear in
-/// the visits; a full matrix of 3,000 nodes takes less than a second.
+/// the visits; a full matrix of 3,000 nodes takes about a second.
+///
+/// Nodes that the topology has in the wrong place are moved first ([`Localisation::misfits`]). Without a topology nodes
+/// that are slow together are a [`Group`]; if a third of the fabric differs, the matter is [`Contested`].
 #[must_use]
 pub fn localise(matrix: &Matrix, topology: &Topology, params: &Params) -> Localisation {
     localise_with_open(matrix, topology, params, &[]).0
@@ -140,11 +101,46 @@ pub(super) fn localise_with_open(
     if matrix.is_empty() {
         return (Localisation::default(), Vec::new());
     }
+    let (mut fitted, mut misfits) = fit::fitted(matrix, topology);
+    let mut mended = 0;
+    loop {
+        match attempt((matrix, &fitted), params, known, mended < MENDED) {
+            Ok((mut out, open)) => {
+                out.misfits = misfits;
+                small::open(matrix, 1.0 - params.alpha, &mut out);
+                return (out, open);
+            }
+            Err(other) => {
+                misfits.extend(other.misfits);
+                fitted = Cow::Owned(other.topology);
+                mended += 1;
+            }
+        }
+    }
+}
+
+/// The answer by one topology, or, where it may be mended, one that fits the pairs better.
+fn attempt(
+    (matrix, topology): (&Matrix, &Topology),
+    params: &Params,
+    known: &[bool],
+    mend: bool,
+) -> Result<(Localisation, Vec<usize>), Box<fit::Fitted>> {
     let places = Places::of(matrix, topology);
     let mut residuals = residuals(matrix, &places, params);
-    let known = residuals.worse.iter_mut().zip(known).filter(|(_, known)| **known);
-    known.for_each(|(worse, _)| *worse = f32::NAN);
+    let marked = residuals.worse.iter_mut().zip(known).filter(|(_, known)| **known);
+    marked.for_each(|(worse, _)| *worse = f32::NAN);
     let least = -params.alpha.ln();
+    let case = Case { matrix, places: &places, residuals: &residuals, least: least as f32 };
+    let sides = Sides::of(&case);
+    let groups = group::groups(&case, &sides);
+    if mend && let Some(other) = fit::by_pairs(&case, topology, &groups) {
+        return Err(other);
+    }
+    let contested = if residuals.counts { None } else { contest::contested(&case, &sides) };
+    let nameless = if contested.is_some() { Vec::new() } else { unnamed::unnamed(&case, &groups) };
+    let crossing = unnamed::crossing(&case, &nameless);
+    crossing.iter().for_each(|&at| residuals.worse[at] = f32::NAN);
     let tallies = tally(matrix, &places, &residuals, least as f32);
     let main = residuals.tiers.iter().flatten().max_by_key(|t| t.pairs);
     let spread = main.map_or(1.0, |t| t.spread);
@@ -156,12 +152,24 @@ pub(super) fn localise_with_open(
     let (visits, global, cells) = gather(&case, &elements);
     let mut search = Search { elements: &elements, cells: &cells, visits, picks: Vec::new() };
     search.run();
-    report::compose(&case, &mut search, &global)
+    let (mut out, open) = report::compose(&case, &mut search, &global);
+    if topology.source() == Source::Latency {
+        unnamed::instead_of_leaves(&case, &mut out);
+    }
+    unnamed::instead_of_members(&case, &groups, &mut out);
+    unnamed::say(&case, &nameless, &mut out);
+    if let Some((parts, undecided)) = contested {
+        report::only_failures(&mut out, matrix.direction());
+        out.undecided.insert(0, undecided);
+        out.contested.push(parts);
+    }
+    Ok((out, open))
 }
 
 /// Which visits cross one of `suspects`, in the order of the matrix.
 pub(super) fn crossing(matrix: &Matrix, topology: &Topology, suspects: &[Suspect]) -> Vec<bool> {
-    let places = Places::of(matrix, topology);
+    let (fitted, _) = fit::fitted(matrix, topology);
+    let places = Places::of(matrix, &fitted);
     let wanted = element::groups(&places, matrix.endpoints(), suspects);
     let crosses = |group: &u32| *group != NONE && wanted[*group as usize];
     let pair = |cell: &Cell| {

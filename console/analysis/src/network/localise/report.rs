@@ -3,7 +3,10 @@
 use muster_wire::Direction;
 
 use super::explain::{Pick, Search};
-use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided, lonely, next};
+use super::open::{direction_open, is_node, or_its_pair, too_few, undecided, withdraw};
+use super::peers::{Peers, Standing, own_nodes};
+use super::{Case, Kind, Localisation, Suspect, Undecided, isolated, next, slight};
+use crate::network::schedule::Pair;
 
 /// Lead over the best other explanation that an accusation needs: `ln 20`.
 const LEAD: f64 = 3.0;
@@ -17,6 +20,11 @@ const MIXED_SHARE: f64 = 1.0 / 3.0;
 const MIXED_FLEET: usize = 8;
 /// Share of pairs far better than usual from which on the usual is in doubt.
 const BETTER_SHARE: f64 = 0.05;
+/// Visits that an accusation needs, unless they failed.
+const VISITS: usize = 3;
+/// In fabrics of so many nodes only half the rate, `ln 2`, is enough to accuse.
+const SMALL: usize = 4;
+const HALVED: f64 = std::f64::consts::LN_2;
 /// Pairs proposed at most.
 const NEXT_PAIRS: usize = 64;
 
@@ -27,11 +35,70 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
     search.picks.sort_by(|a, b| b.lead.total_cmp(&a.lead));
     let picks = search.picks.clone();
     let mut next = Vec::new();
-    for pick in &picks {
+    let mut explained = vec![false; case.matrix.len()];
+    for (local, &at) in global.iter().enumerate() {
+        explained[at as usize] = search.visits.owner[local] != super::NONE;
+    }
+    let peers = Peers::of(case, &explained);
+    let said = weigh_picks((case, global, &peers), search, &mut out, &mut next);
+    let accused = picks.iter().filter(|p| p.lead >= LEAD);
+    let nodes = accused.filter(|p| is_node(search.elements[p.element].kind)).count();
+    let fleet = case.places.nodes.len();
+    if fleet >= MIXED_FLEET && nodes as f64 > MIXED_SHARE * fleet as f64 {
+        withdraw(&mut out, nodes, fleet);
+    }
+    let sure = |label: u32| picks.iter().any(|p| p.lead >= LEAD && search.elements[p.element].label == label);
+    let mut open: Vec<usize> = (0..case.matrix.len()).filter(|&at| !explained[at] && case.is_slow(at)).collect();
+    let doubtful = |(local, _): &(usize, &u32)| {
+        let owner = search.visits.owner[*local];
+        owner != super::NONE && !sure(owner)
+    };
+    open.extend(global.iter().enumerate().filter(doubtful).map(|(_, &at)| at as usize).filter(|&at| case.is_slow(at)));
+    next.extend(isolated::shared_uplinks(case, &mut explained, &mut out));
+    next.extend(isolated::pairs(case, global, &explained, &mut out));
+    out.undecided.extend(two_groups(case));
+    for (local, &at) in global.iter().enumerate() {
+        // What was weighed and dropped is still to be warned about.
+        let owner = search.visits.owner[local];
+        explained[at as usize] &= owner == super::NONE || said.contains(&owner);
+    }
+    out.warnings = slight::warnings(case, &explained, &out.suspects);
+    let names = case.matrix.endpoints();
+    let mut seen = std::collections::HashSet::new();
+    next.retain(|pair| seen.insert(*pair));
+    next.truncate(NEXT_PAIRS);
+    out.next_pairs = next.into_iter().map(|(a, b)| [names[a as usize].clone(), names[b as usize].clone()]).collect();
+    (out, open)
+}
+
+/// Adds what each pick comes to beside its peers, and the labels of those that are mentioned.
+fn weigh_picks(
+    (case, global, peers): (&Case<'_>, &[u32], &Peers),
+    search: &mut Search<'_>,
+    out: &mut Localisation,
+    next: &mut Vec<Pair>,
+) -> Vec<u32> {
+    let mut said = Vec::new();
+    for pick in &search.picks.clone() {
         let (view, unsure) = best_view(search, pick);
-        let suspect = suspect(case, search, global, (view, pick));
+        let (suspect, standing) = suspect(case, search, global, (view, pick), peers);
+        if standing == Standing::Usual {
+            next.extend(next::deciding(case, search, global, pick));
+            continue;
+        }
+        said.push(search.elements[pick.element].label);
         if pick.lead < LEAD {
             out.undecided.push(undecided(search, pick, &suspect));
+            next.extend(next::deciding(case, search, global, pick));
+            continue;
+        }
+        if let Some(pair) = only_pair(case, search, global, pick) {
+            out.undecided.push(or_its_pair(&suspect, pair));
+            next.extend(next::deciding(case, search, global, pick));
+            continue;
+        }
+        if standing == Standing::Rare {
+            out.undecided.push(too_few(case, &suspect));
             next.extend(next::deciding(case, search, global, pick));
             continue;
         }
@@ -41,36 +108,7 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
         }
         out.suspects.push(suspect);
     }
-    let accused = picks.iter().filter(|p| p.lead >= LEAD);
-    let nodes = accused.filter(|p| is_node(search.elements[p.element].kind)).count();
-    let fleet = case.places.nodes.len();
-    if fleet >= MIXED_FLEET && nodes as f64 > MIXED_SHARE * fleet as f64 {
-        withdraw(&mut out, nodes, fleet);
-    }
-    let mut explained = vec![false; case.matrix.len()];
-    for (local, &at) in global.iter().enumerate() {
-        explained[at as usize] = search.visits.owner[local] != super::NONE;
-    }
-    let sure = |label: u32| picks.iter().any(|p| p.lead >= LEAD && search.elements[p.element].label == label);
-    let mut open: Vec<usize> = (0..case.matrix.len()).filter(|&at| !explained[at] && case.is_slow(at)).collect();
-    let doubtful = |(local, _): &(usize, &u32)| {
-        let owner = search.visits.owner[*local];
-        owner != super::NONE && !sure(owner)
-    };
-    open.extend(global.iter().enumerate().filter(doubtful).map(|(_, &at)| at as usize).filter(|&at| case.is_slow(at)));
-    next.extend(lonely::shared_uplinks(case, &mut explained, &mut out));
-    next.extend(lonely::pairs(case, global, &explained, &mut out));
-    out.undecided.extend(two_groups(case));
-    let names = case.matrix.endpoints();
-    let mut seen = std::collections::HashSet::new();
-    next.retain(|pair| seen.insert(*pair));
-    next.truncate(NEXT_PAIRS);
-    out.next_pairs = next.into_iter().map(|(a, b)| [names[a as usize].clone(), names[b as usize].clone()]).collect();
-    (out, open)
-}
-
-fn is_node(kind: Kind) -> bool {
-    matches!(kind, Kind::Node | Kind::NodeRx | Kind::NodeTx)
+    said
 }
 
 /// The view of an element that is reported, and whether its direction is open: the widest that fits as well as any.
@@ -84,7 +122,13 @@ fn best_view(search: &mut Search<'_>, pick: &Pick) -> (usize, bool) {
     (view, is_node(kind) && close.iter().find(other).is_some())
 }
 
-fn suspect(case: &Case<'_>, search: &Search<'_>, global: &[u32], (view, pick): (usize, &Pick)) -> Suspect {
+fn suspect(
+    case: &Case<'_>,
+    search: &Search<'_>,
+    global: &[u32],
+    (view, pick): (usize, &Pick),
+    peers: &Peers,
+) -> (Suspect, Standing) {
     let element = &search.elements[view];
     let cells = &search.cells[view];
     let slow = cells.iter().filter(|&&v| case.is_slow(global[v as usize] as usize)).count();
@@ -96,15 +140,54 @@ fn suspect(case: &Case<'_>, search: &Search<'_>, global: &[u32], (view, pick): (
     let (middle, low, high) = median_interval(&worse);
     let (effect, interval) = effect(case.matrix.direction(), middle, [low - 2.0 * error, high + 2.0 * error]);
     let confidence = (1.0 + (-pick.lead).exp()).recip();
-    Suspect {
-        kind: element.kind,
-        element: element.name.clone(),
-        effect,
-        interval,
-        pairs: cells.len(),
-        slow,
-        confidence,
+    let ends = own_nodes(case, own.iter().map(|&v| global[v as usize] as usize));
+    let standing = match family(case, element.kind) {
+        // Noise does not make visits fail.
+        _ if middle >= FAILED && own.len() > 1 => Standing::Beyond,
+        family => {
+            let lower = f64::from(worse.get(worse.len().saturating_sub(1) / 2).copied().unwrap_or(0.0));
+            let standing = peers.standing(lower, (own.len(), ends), family);
+            let overwhelming = case.places.nodes.len() > SMALL || lower >= HALVED;
+            if own.len() < VISITS || !overwhelming { standing.min(Standing::Rare) } else { standing }
+        }
+    };
+    let (kind, element, pairs) = (element.kind, element.name.clone(), cells.len());
+    (Suspect { kind, element, effect, interval, pairs, slow, confidence }, standing)
+}
+
+/// The two nodes between which all visits of a pick are, if they are only two.
+fn only_pair(case: &Case<'_>, search: &Search<'_>, global: &[u32], pick: &Pick) -> Option<String> {
+    let label = search.elements[pick.element].label;
+    let own = search.cells[pick.element].iter().filter(|&&v| search.visits.owner[v as usize] == label);
+    let mut pairs =
+        own.map(|&v| case.matrix.cells()[global[v as usize] as usize]).map(|c| (c.src.min(c.dst), c.src.max(c.dst)));
+    let first = pairs.next()?;
+    let name = |end: u32| case.matrix.endpoints()[end as usize].as_str();
+    pairs.all(|pair| pair == first).then(|| format!("{}-{}", name(first.0), name(first.1)))
+}
+
+/// How many elements of a kind there are.
+fn family(case: &Case<'_>, kind: Kind) -> usize {
+    let places = case.places;
+    match kind {
+        Kind::Node | Kind::NodeRx | Kind::NodeTx => places.nodes.len(),
+        Kind::Nic | Kind::Pair => places.node_of.len(),
+        Kind::Leaf => places.leaves.len(),
+        Kind::Uplink => {
+            places.leaves.len().max(1) * (places.routes.spines().len() + places.routes.opaque().len()).max(1)
+        }
     }
+}
+
+/// Takes back everything but what does not work at all.
+pub(super) fn only_failures(out: &mut Localisation, direction: Direction) {
+    let failed = effect(direction, FAILED, [FAILED; 2]).0;
+    out.suspects.retain(|suspect| match direction {
+        Direction::HigherIsBetter => suspect.effect <= failed,
+        Direction::LowerIsBetter => suspect.effect >= failed,
+    });
+    out.undecided.clear();
+    out.warnings.clear();
 }
 
 /// Median of ascending values and its 95 % interval from order statistics (David & Nagaraja, *Order Statistics*, 7.1).
@@ -128,45 +211,6 @@ pub(super) fn effect(direction: Direction, worse: f64, [low, high]: [f64; 2]) ->
     };
     let (a, b) = (ratio(low), ratio(high));
     (ratio(worse), [a.min(b), a.max(b)])
-}
-
-fn undecided(search: &Search<'_>, pick: &Pick, suspect: &Suspect) -> Undecided {
-    let mut candidates = vec![Candidate { kind: suspect.kind, element: suspect.element.clone() }];
-    for &rival in &pick.rivals {
-        let element = &search.elements[rival];
-        let candidate = Candidate { kind: element.kind, element: element.name.clone() };
-        if !candidates.contains(&candidate) {
-            candidates.push(candidate);
-        }
-    }
-    let reason = if pick.rivals.is_empty() {
-        format!("{} slow of {} pairs are too few to tell a fault from chance", suspect.slow, suspect.pairs)
-    } else {
-        "their pairs are nearly the same; pairs that cross only one of them decide".to_owned()
-    };
-    Undecided { candidates, reason, pairs: suspect.pairs, slow: suspect.slow }
-}
-
-fn direction_open(suspect: &Suspect) -> Undecided {
-    let candidate = |kind| Candidate { kind, element: suspect.element.clone() };
-    Undecided {
-        candidates: [Kind::Node, Kind::NodeTx, Kind::NodeRx].map(candidate).to_vec(),
-        reason: format!("{} was measured mostly in one direction; the other one decides", suspect.element),
-        pairs: suspect.pairs,
-        slow: suspect.slow,
-    }
-}
-
-/// So many bad nodes are two kinds of nodes: nobody is accused, and the screen says why.
-fn withdraw(out: &mut Localisation, nodes: usize, fleet: usize) {
-    let (accused, others): (Vec<_>, Vec<_>) = out.suspects.drain(..).partition(|s| is_node(s.kind));
-    out.suspects = others;
-    out.undecided.push(Undecided {
-        pairs: accused.iter().map(|s| s.pairs).sum(),
-        slow: accused.iter().map(|s| s.slow).sum(),
-        candidates: accused.into_iter().map(|s| Candidate { kind: s.kind, element: s.element }).collect(),
-        reason: format!("{nodes} of {fleet} nodes differ from the others: two models or link speeds in one scan?"),
-    });
 }
 
 /// Distances at which many pairs are far better than usual: what is usual there may itself be the fault.

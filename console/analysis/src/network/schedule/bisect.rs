@@ -164,7 +164,7 @@ impl Bisection {
     fn suspicious(&self, found: &Localisation, open: &[usize]) -> BTreeMap<u32, Vec<u32>> {
         let mut asked: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for cell in open.iter().map(|&at| self.matrix.cells()[at]) {
-            // A lonely pair that was visited often enough, at ends that are well elsewhere, is an answer.
+            // A isolated pair that was visited often enough, at ends that are well elsewhere, is an answer.
             if self.visits_of((cell.src, cell.dst)) >= ENOUGH {
                 continue;
             }

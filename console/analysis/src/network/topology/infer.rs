@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::tree::Builder;
 use super::{Source, Topology};
+use crate::network::names::folded;
 use crate::network::otsu::split;
 
 /// `ln 1.1`: groups whose latencies lie closer are one group.
@@ -39,6 +40,42 @@ pub fn infer<S: AsRef<str>>(names: &[S], latency: &[(u32, u32, f64)]) -> Option<
         };
     }
     Some(tree.finish(Source::Latency))
+}
+
+/// Leaves that what pairs cost suggests where no topology is given, if they are [`alike`]; named after their nodes. Costs
+/// are logarithms.
+pub(in crate::network) fn levels(names: &[String], costs: &[(u32, u32, f64)]) -> Option<Topology> {
+    let mut pairs: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    for &(a, b, cost) in costs.iter().filter(|(_, _, cost)| cost.is_finite()) {
+        // The worse direction: what is slow one way only must not look near.
+        let most = pairs.entry((a.min(b), a.max(b))).or_insert(f64::NEG_INFINITY);
+        *most = most.max(cost);
+    }
+    let (leaf_of, _) = two_levels(names.len(), pairs)?;
+    let mut members: BTreeMap<u32, usize> = BTreeMap::new();
+    leaf_of.iter().for_each(|leaf| *members.entry(*leaf).or_default() += 1);
+    alike(members.values().copied()).then(|| of_leaves(names, &leaf_of))
+}
+
+/// Whether blocks of so many nodes may be leaves: two nodes and more each, none of them more than half of all or twice the
+/// middle one, since such a block may as well be the sound rest beside slow ones.
+pub(in crate::network) fn alike(sizes: impl Iterator<Item = usize>) -> bool {
+    let mut sizes: Vec<usize> = sizes.collect();
+    sizes.sort_unstable();
+    let (all, middle) = (sizes.iter().sum::<usize>(), sizes.get(sizes.len() / 2).copied().unwrap_or(0));
+    sizes.first().is_some_and(|least| *least > 1)
+        && sizes.last().is_some_and(|most| 2 * most <= all && *most <= 2 * middle)
+}
+
+/// Endpoints under numbered leaves, which are named after what hangs there.
+pub(in crate::network) fn of_leaves(names: &[String], leaf_of: &[u32]) -> Topology {
+    let mut members: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
+    leaf_of.iter().zip(names).for_each(|(leaf, name)| members.entry(*leaf).or_default().push(name));
+    let mut tree = Builder::default();
+    for (leaf, name) in leaf_of.iter().zip(names) {
+        tree.add(name, &[&folded(&members[leaf])]);
+    }
+    tree.finish(Source::Latency)
 }
 
 /// Leaf of each node, and pod of each leaf where a second gap shows, be it within the groups of the first or above.

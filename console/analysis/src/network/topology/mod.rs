@@ -14,6 +14,7 @@ use std::collections::HashMap;
 pub use csv_text::{from_csv, from_labels};
 pub use fabric::{Fabric, Hca, ibnetdiscover};
 pub use infer::infer;
+pub(super) use infer::{alike, levels, of_leaves};
 pub use slurm::slurm;
 
 use tree::Tree;
@@ -168,6 +169,20 @@ impl Topology {
             }
         }
         seen.into_iter().collect()
+    }
+
+    /// The same fabric with some nodes under other leaves, or, without a leaf, left out.
+    pub(super) fn moved(&self, moves: &[(u32, Option<u32>)]) -> Self {
+        let mut out = self.clone();
+        for &(node, leaf) in moves {
+            match leaf {
+                Some(leaf) => out.leaf_of[node as usize] = leaf,
+                None => {
+                    out.index.remove(&self.names[node as usize]);
+                }
+            }
+        }
+        out
     }
 
     /// Where it comes from.

@@ -1,61 +1,43 @@
-//! What broke, from the words of a log?
+//! What broke, guessed from the words of somebody else's incident log. Never asked of muster's own findings, whose category
+//! the metric catalogue knows.
 
-use crate::risk::Category;
+use muster_wire::Category;
 
-/// First match wins: the special words stand before the general ones.
-const WORDS: &[(&str, Category)] = &[
-    ("nvlink", Category::NvLink),
-    ("nvswitch", Category::NvLink),
-    ("nvls", Category::NvLink),
-    ("xgmi", Category::NvLink),
-    ("power", Category::PowerThermal),
-    ("psu", Category::PowerThermal),
-    ("thermal", Category::PowerThermal),
-    ("temperature", Category::PowerThermal),
-    ("overheat", Category::PowerThermal),
-    ("fan", Category::PowerThermal),
-    ("pcie", Category::Pcie),
-    ("fallen off", Category::Pcie),
-    ("xid 79", Category::Pcie),
-    ("gpu", Category::Gpu),
-    ("hbm", Category::Gpu),
-    ("xid", Category::Gpu),
-    ("ecc", Category::Gpu),
-    ("cuda", Category::Gpu),
-    ("nic", Category::Network),
-    ("infiniband", Category::Network),
-    ("roce", Category::Network),
-    ("ib_", Category::Network),
-    ("link", Category::Network),
-    ("cable", Category::Network),
-    ("network", Category::Network),
-    ("transceiver", Category::Network),
-    ("not responding", Category::Network),
-    ("dimm", Category::CpuMemory),
-    ("memory", Category::CpuMemory),
-    ("cpu", Category::CpuMemory),
-    ("mce", Category::CpuMemory),
-    ("disk", Category::Disk),
-    ("nvme", Category::Disk),
-    ("ssd", Category::Disk),
-    ("filesystem", Category::Disk),
-    ("software", Category::Software),
-    ("driver", Category::Software),
-    ("kernel", Category::Software),
-    ("prolog", Category::Software),
-    ("epilog", Category::Software),
-    ("kill task failed", Category::Software),
+/// What words point at; the first match wins, so the special ones stand first.
+const WORDS: &[(Category, &[&str])] = &[
+    (Category::NvLink, &["nvlink", "nvswitch", "nvls", "xgmi"]),
+    (
+        Category::PowerThermal,
+        &["power", "psu", "thermal", "temperature", "overheat", "overheating", "overheated", "fan"],
+    ),
+    (Category::Pcie, &["pcie", "fallen off", "xid 79"]),
+    (Category::Gpu, &["gpu", "hbm", "xid", "ecc", "cuda"]),
+    (
+        Category::Network,
+        &["nic", "infiniband", "roce", "ib", "link", "cable", "network", "transceiver", "not responding"],
+    ),
+    (Category::CpuMemory, &["dimm", "memory", "cpu", "mce"]),
+    (Category::Disk, &["disk", "nvme", "ssd", "filesystem", "file system"]),
+    (Category::Software, &["software", "driver", "kernel", "prolog", "epilog", "kill task failed"]),
 ];
 
-impl Category {
-    /// The category's own name, else what the words of a free text point at, else [`Category::Unknown`].
-    #[must_use]
-    pub fn guess(text: &str) -> Self {
-        let lower = text.to_lowercase();
-        let named = Self::ALL.into_iter().find(|c| c.name() == lower);
-        let hinted = || WORDS.iter().find(|(word, _)| lower.contains(word)).map(|(_, c)| *c);
-        named.or_else(hinted).unwrap_or(Self::Unknown)
-    }
+/// The category whose own name `text` is, else what its words point at, else [`Category::Unknown`].
+#[must_use]
+pub fn guess_category(text: &str) -> Category {
+    let lower = text.to_lowercase();
+    let hinted = || WORDS.iter().find(|(_, words)| words.iter().any(|word| has_word(&lower, word)));
+    Category::named(&lower).or_else(|| hinted().map(|(category, _)| *category)).unwrap_or(Category::Unknown)
+}
+
+/// Whether `word` stands in `text` by itself, maybe in the plural or with a number behind it: `fan`, `fans`, `fan3`, not
+/// `fantastic`.
+fn has_word(text: &str, word: &str) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+    text.match_indices(word).any(|(at, _)| {
+        let after = &text[at + word.len()..];
+        let after = after.strip_prefix('s').unwrap_or(after);
+        !text[..at].ends_with(char::is_alphanumeric) && !letter(after.chars().next())
+    })
 }
 
 #[cfg(test)]
@@ -66,17 +48,34 @@ mod tests {
     fn words_point_at_categories() {
         for (text, category) in [
             ("gpu", Category::Gpu),
+            ("GPU3 lost", Category::Gpu),
             ("nvlink", Category::NvLink),
             ("GPU NVLink error", Category::NvLink),
             ("Parameter Plane Cable", Category::Network),
             ("GPU DBE(Double Bit ECC) > Threshold", Category::Gpu),
             ("Power Supply", Category::PowerThermal),
+            ("two fans stopped", Category::PowerThermal),
             ("Not responding [slurm@2024]", Category::Network),
+            ("ib_write_bw low", Category::Network),
             ("Kill task failed", Category::Software),
             ("Unknown Error", Category::Unknown),
             ("", Category::Unknown),
         ] {
-            assert_eq!(Category::guess(text), category, "{text}");
+            assert_eq!(guess_category(text), category, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_inside_another_points_at_nothing() {
+        for (text, category) in [
+            ("fantastic", Category::Unknown),
+            ("mechanical", Category::Unknown),
+            ("kernel panic", Category::Software),
+            ("blinking led", Category::Unknown),
+            ("powerful", Category::Unknown),
+            ("tribe", Category::Unknown),
+        ] {
+            assert_eq!(guess_category(text), category, "{text}");
         }
     }
 }

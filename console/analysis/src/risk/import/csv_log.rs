@@ -1,8 +1,9 @@
 //! Which incidents does a CSV file tell? One per line; its header says in which unit its times are.
 
+use super::category::guess_category;
 use super::line::{Limits, LineError, Parsed};
 use super::stamp;
-use crate::risk::{Category, Incident};
+use crate::risk::Incident;
 
 /// Incidents of a CSV text with a header. Needed: `node` and a start (`start_h` in hours, `start_day` in days, or
 /// `start` as `2024-03-30T07:00:00`). Read where present: the end in the same spelling (empty: still open),
@@ -84,12 +85,12 @@ impl Header {
             "" => None,
             _ => self.end.map(time).transpose()?,
         };
-        let category = Category::guess(text(self.category));
+        let category = guess_category(text(self.category));
         let incident = Incident {
             node: field(self.node).to_owned(),
             start_h: time(self.start)?,
             end_h: end,
-            category: if self.category.is_none() { Category::guess(text(self.reason)) } else { category },
+            category: if self.category.is_none() { guess_category(text(self.reason)) } else { category },
             reason: text(self.reason).to_owned(),
             source: if text(self.source).is_empty() { "csv" } else { text(self.source) }.to_owned(),
             who: text(self.who).to_owned(),
@@ -120,6 +121,7 @@ fn finders(text: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::risk::Category;
 
     #[test]
     fn good_lines_are_read_and_bad_ones_named() {

@@ -9,6 +9,7 @@ mod sacctmgr;
 mod stamp;
 mod survival_file;
 
+pub use category::guess_category;
 pub use csv_log::csv_incidents;
 pub use json_log::json_incidents;
 pub use line::{Limits, LineError, Parsed};

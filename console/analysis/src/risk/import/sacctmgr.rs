@@ -1,8 +1,9 @@
 //! Which incidents does Slurm remember? Its node events, as `sacctmgr show event -P` prints them.
 
+use super::category::guess_category;
 use super::line::{Limits, LineError, Parsed};
 use super::stamp;
-use crate::risk::{Category, Incident};
+use crate::risk::Incident;
 
 /// Incidents of the output of `sacctmgr show event --parsable2` (or `--parsable`), fields by `|`, with its header:
 /// `NodeName` and `TimeStart` needed; `TimeEnd` (`Unknown`: still open), `State`, `Reason` and `User` read. Events
@@ -69,7 +70,7 @@ impl Columns {
             node: text(Some(self.node)).to_owned(),
             start_h: time(text(Some(self.start)))?,
             end_h: end,
-            category: Category::guess(text(self.reason)),
+            category: guess_category(text(self.reason)),
             reason: text(self.reason).to_owned(),
             source: "sacctmgr".to_owned(),
             who: text(self.user).to_owned(),
@@ -83,6 +84,7 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::risk::Category;
 
     const TEXT: &str = "Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User\n\
         prod||2024-01-01T00:00:00|Unknown||Cluster Registered TRES|slurm(64030)\n\

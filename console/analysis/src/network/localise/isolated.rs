@@ -4,14 +4,24 @@ use std::collections::BTreeMap;
 
 use super::places::NONE;
 use super::report::effect;
-use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided};
+use super::residual::WORST;
+use super::tail::Tail;
+use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided, tail};
 use crate::network::Cell;
 use crate::network::schedule::Pair;
 
-/// Lonely pairs beyond this share of visits (and beyond [`FEW`]) are noise.
+/// Isolated pairs beyond this share of visits (and beyond [`FEW`]) are noise.
 const NOISE_SHARE: f64 = 2e-4;
-/// So many lonely pairs are never noise by number alone.
+/// So many isolated pairs are never noise by number alone.
 const FEW: usize = 2;
+/// Visits so far out that the tail of the others lets expect; more are chance.
+const CHANCE: f64 = 2e-3;
+/// Of a pair that is accused.
+const SURE_CHANCE: f64 = 1e-4;
+/// Pairs that are held against the tail of all others.
+const ASKED: usize = 8;
+/// Fewer visits have no tail to compare with: so many spreads are needed.
+const FAR: f64 = 40.0;
 /// Most pairs asked for again.
 const AGAIN: usize = 16;
 /// Evidence that a leaf's pairs are slow more often than others': `ln 3000` and the number of leaves.
@@ -21,7 +31,7 @@ const MOST_LEAVES: usize = 8;
 
 /// Visits of one unordered pair.
 #[derive(Default)]
-struct Lonely {
+struct Isolated {
     extreme: Vec<usize>,
     visits: usize,
     /// Of those, the ones from the endpoint of the smaller number.
@@ -29,7 +39,21 @@ struct Lonely {
     values: usize,
 }
 
-impl Lonely {
+impl Isolated {
+    /// How many pairs of `visits` visits chance puts as far out; a failed visit is no matter of chance.
+    fn expected(&self, case: &Case<'_>, tail: Option<&Tail>) -> f64 {
+        if self.extreme.iter().any(|at| case.residuals.worse[*at] >= WORST) {
+            return 0.0;
+        }
+        let mut far: Vec<f64> = self.extreme.iter().map(|at| tail::size(case, *at)).collect();
+        far.sort_unstable_by(|a, b| b.total_cmp(a));
+        let Some(tail) = tail else { return f64::from(far[0] < FAR) };
+        let visits = case.matrix.len() as f64;
+        // All of several slow visits of a pair must be chance.
+        let chance = (1_i32..).zip(&far).map(|(k, far)| visits * (tail.expected(*far) / visits).powi(k));
+        chance.fold(f64::INFINITY, f64::min)
+    }
+
     /// Whether most visits of one direction are slow.
     fn comes_back(&self, cells: &[Cell]) -> bool {
         let there = self.extreme.iter().filter(|&&at| cells[at].src < cells[at].dst).count();
@@ -37,70 +61,85 @@ impl Lonely {
     }
 }
 
-/// Pairs that are slow alone. Two visits or three values make a suspect; a single value may be a hiccup, and is one for
+/// Isolated pairs: slow ones that share no element. Two visits or three values make a suspect; a single value may be a hiccup, and is one for
 /// certain where there are many such, or where the pair was as good as usual when it was visited again.
 pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &mut Localisation) -> Vec<Pair> {
     let cells = case.matrix.cells();
     let key = |at: usize| (cells[at].src.min(cells[at].dst), cells[at].src.max(cells[at].dst));
-    let mut found: BTreeMap<Pair, Lonely> = BTreeMap::new();
+    let mut found: BTreeMap<Pair, Isolated> = BTreeMap::new();
     for at in global.iter().map(|&at| at as usize).filter(|&at| !explained[at] && case.is_extreme(at)) {
-        let lonely = found.entry(key(at)).or_default();
-        lonely.extreme.push(at);
-        lonely.values += case.matrix.values(at).len().max(1);
+        let isolated = found.entry(key(at)).or_default();
+        isolated.extreme.push(at);
+        isolated.values += case.matrix.values(at).len().max(1);
     }
     if found.is_empty() {
         return Vec::new();
     }
     for (at, cell) in cells.iter().enumerate() {
-        if let Some(lonely) = found.get_mut(&key(at)) {
-            lonely.visits += 1;
-            lonely.there += usize::from(cell.src < cell.dst);
+        if let Some(isolated) = found.get_mut(&key(at)) {
+            isolated.visits += 1;
+            isolated.there += usize::from(cell.src < cell.dst);
         }
     }
-    found.retain(|_, lonely| lonely.comes_back(cells));
-    let many = found.len() > FEW.max((NOISE_SHARE * cells.len() as f64) as usize);
+    found.retain(|_, isolated| isolated.comes_back(cells));
+    let tail = Tail::of(case, explained, &asked(case, &found));
     let mut again = Vec::new();
-    for lonely in found.values() {
-        let first = cells[lonely.extreme[0]];
-        let strong = lonely.extreme.len() > 1 || lonely.values > 2;
-        let suspect = suspect(case, lonely, strong);
-        if many || !strong {
-            again.extend(
-                [(first.src, first.dst), (first.dst, first.src)]
-                    .into_iter()
-                    .take(2 * AGAIN - again.len().min(2 * AGAIN)),
-            );
+    found.retain(|&pair, isolated| {
+        let kept = isolated.expected(case, tail.as_ref()) < CHANCE;
+        if !kept && again.len() < AGAIN {
+            again.push(pair);
         }
-        if many {
-            continue;
+        kept
+    });
+    let many = found.len() > FEW.max((NOISE_SHARE * cells.len() as f64) as usize);
+    for isolated in found.values() {
+        let first = cells[isolated.extreme[0]];
+        let strong = isolated.extreme.len() > 1 || isolated.values > 2;
+        let rare = isolated.expected(case, tail.as_ref()) < SURE_CHANCE;
+        if many || !strong || !rare {
+            let both = [(first.src, first.dst), (first.dst, first.src)];
+            again.extend(both.into_iter().take((2 * AGAIN).saturating_sub(again.len())));
         }
-        out.suspects.push(suspect);
+        if !many {
+            out.suspects.push(suspect(case, isolated, strong && rare));
+        }
     }
     if many {
         out.undecided.push(Undecided {
             candidates: Vec::new(),
-            reason: format!("{} pairs are slow alone, too many to be faults of their own: measure again", found.len()),
-            pairs: found.values().map(|l| l.visits).sum(),
-            slow: found.values().map(|l| l.extreme.len()).sum(),
+            reason: format!(
+                "{} isolated pairs are slow, too many to be faults of their own: measure again",
+                found.len()
+            ),
+            pairs: found.values().map(|i| i.visits).sum(),
+            slow: found.values().map(|i| i.extreme.len()).sum(),
         });
     }
     again
 }
 
-fn suspect(case: &Case<'_>, lonely: &Lonely, strong: bool) -> Suspect {
-    let first = case.matrix.cells()[lonely.extreme[0]];
+/// Visits of the few pairs that lie farthest out; all others are the tail itself.
+fn asked(case: &Case<'_>, found: &BTreeMap<Pair, Isolated>) -> Vec<usize> {
+    let worst = |i: &Isolated| i.extreme.iter().map(|&at| tail::size(case, at)).fold(0.0, f64::max);
+    let mut order: Vec<&Isolated> = found.values().collect();
+    order.sort_by(|a, b| worst(b).total_cmp(&worst(a)));
+    order.into_iter().take(ASKED).flat_map(|isolated| isolated.extreme.iter().copied()).collect()
+}
+
+fn suspect(case: &Case<'_>, isolated: &Isolated, strong: bool) -> Suspect {
+    let first = case.matrix.cells()[isolated.extreme[0]];
     let names = case.matrix.endpoints();
-    let worse: Vec<f64> = lonely.extreme.iter().map(|&at| f64::from(case.residuals.worse[at])).collect();
+    let worse: Vec<f64> = isolated.extreme.iter().map(|&at| f64::from(case.residuals.worse[at])).collect();
     let middle = worse.iter().sum::<f64>() / worse.len() as f64;
-    let spread = f64::from(case.spread(lonely.extreme[0])) * 2.0 / (worse.len() as f64).sqrt();
+    let spread = f64::from(case.spread(isolated.extreme[0])) * 2.0 / (worse.len() as f64).sqrt();
     let (effect, interval) = effect(case.matrix.direction(), middle, [middle - spread, middle + spread]);
     Suspect {
         kind: Kind::Pair,
         element: format!("{}-{}", names[first.src as usize], names[first.dst as usize]),
         effect,
         interval,
-        pairs: lonely.visits,
-        slow: lonely.extreme.len(),
+        pairs: isolated.visits,
+        slow: isolated.extreme.len(),
         confidence: if strong { 0.95 } else { 0.6 },
     }
 }

@@ -1,0 +1,104 @@
+//! How many spreads of its peers a healthy node may lie off, for a given chance.
+//!
+//! The peers' spread is an estimate, after peers far out were left out; a healthy node's offset in such spreads follows
+//! `b * t` of some degrees of freedom closely, both found by simulation per fleet size ([`LAW`], made by
+//! `cargo run --release -p muster-analysis --example decide_quantiles`). With up to five nodes nothing is left out and
+//! the law is exact.
+
+use std::sync::OnceLock;
+
+use super::law::LAW;
+use super::student;
+
+/// Tables hold quantiles at `10^-17, 10^-16.75, ..., 10^-1`; between them, logarithms are interpolated.
+const FIRST: f64 = -17.0;
+const PER_DECADE: f64 = 4.0;
+const POINTS: usize = 65;
+/// Fleet sizes with a table of their own; larger ones use the last.
+const SIZES: std::ops::RangeInclusive<usize> = 4..=256;
+const ROWS: usize = 253;
+/// Degrees of freedom with an exact table.
+const DEGREES: usize = 16;
+
+/// Places for what was found before, a power of two: somewhat more than there are metrics.
+const MEMO_BITS: u32 = 12;
+
+/// Quantiles of one law.
+#[derive(Debug)]
+pub(super) struct Quantiles {
+    logs: [f64; POINTS],
+    /// What is exceeded once in twenty.
+    pub(super) one_in_twenty: f64,
+}
+
+impl Quantiles {
+    fn of(df: f64, factor: f64) -> Self {
+        let at = |point: usize| 10_f64.powf(FIRST + point as f64 / PER_DECADE);
+        Self {
+            logs: std::array::from_fn(|point| (factor * student::quantile(at(point), df)).ln()),
+            one_in_twenty: factor * student::quantile(0.05, df),
+        }
+    }
+
+    /// Spreads exceeded with probability `10^log_p`.
+    pub(super) fn at(&self, log_p: f64) -> f64 {
+        let at = ((log_p - FIRST) * PER_DECADE).clamp(0.0, (POINTS - 1) as f64 - 1e-3);
+        let (point, share) = (at as usize, at.fract());
+        self.logs[point].mul_add(1.0 - share, self.logs[point + 1] * share).exp()
+    }
+}
+
+/// Quantiles found before: most cells share their table, and their chance with a cell of every other metric.
+pub(super) struct Memo(Vec<Option<Known>>);
+
+#[derive(Clone, Copy)]
+struct Known {
+    table: &'static Quantiles,
+    logs: [f64; 2],
+    found: [f64; 2],
+}
+
+impl Memo {
+    /// Nothing known yet.
+    pub(super) fn new() -> Self {
+        Self(vec![None; 1 << MEMO_BITS])
+    }
+
+    /// What [`Quantiles::at`] says of two chances.
+    pub(super) fn at(&mut self, table: &'static Quantiles, logs: [f64; 2]) -> [f64; 2] {
+        // Fibonacci hashing: the upper bits of the product are spread well.
+        let place = logs[0].to_bits().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - MEMO_BITS);
+        let known = &mut self.0[place as usize];
+        if let Some(known) = known.filter(|known| std::ptr::eq(known.table, table) && known.logs == logs) {
+            return known.found;
+        }
+        let found = logs.map(|log| table.at(log));
+        *known = Some(Known { table, logs, found });
+        found
+    }
+}
+
+/// Where `kept` peers were kept.
+pub(super) fn after_leaving_out(kept: usize) -> &'static Quantiles {
+    static TABLES: [OnceLock<Quantiles>; ROWS] = [const { OnceLock::new() }; ROWS];
+    let nodes = (kept + 1).clamp(*SIZES.start(), *SIZES.end());
+    TABLES[nodes - SIZES.start()].get_or_init(|| {
+        let (df, factor) = law(nodes as f64);
+        Quantiles::of(df, factor)
+    })
+}
+
+/// Student's t with `df` degrees of freedom, 1 to 16.
+pub(super) fn exact(df: usize) -> &'static Quantiles {
+    static TABLES: [OnceLock<Quantiles>; DEGREES] = [const { OnceLock::new() }; DEGREES];
+    let df = df.clamp(1, DEGREES);
+    TABLES[df - 1].get_or_init(|| Quantiles::of(df as f64, 1.0))
+}
+
+/// Degrees of freedom and factor of a fleet of `nodes`, interpolated over its logarithm.
+fn law(nodes: f64) -> (f64, f64) {
+    let above = LAW.partition_point(|row| row.0 < nodes).clamp(1, LAW.len() - 1);
+    let (from, to) = (LAW[above - 1], LAW[above]);
+    let share = ((nodes / from.0).ln() / (to.0 / from.0).ln()).clamp(0.0, 1.0);
+    ((to.1 - from.1).mul_add(share, from.1), (to.2 - from.2).mul_add(share, from.2))
+}

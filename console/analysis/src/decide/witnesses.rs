@@ -1,0 +1,145 @@
+//! Slow metrics of few steps, weighed together node by node.
+
+use super::cell::FEW;
+use super::decision::{Cell, Why};
+use super::few::{Witnesses, stalled, upper_rate};
+use super::measured::Measured;
+use super::{Fleet, Settings};
+use crate::State;
+
+/// A metric that sees no slower node than this counts for nothing.
+const SEEING: f64 = 0.1;
+/// Of a node's metrics, the share beyond which it is slow and not stalled.
+const BROAD: f64 = 0.5;
+/// No rate of stalls is believed to be higher.
+const HIGHEST: f64 = 0.5;
+
+/// A slow cell of few steps.
+struct Flag {
+    metric: usize,
+    named: bool,
+    contested: bool,
+}
+
+/// Raises cells to warnings and fails where their node has enough of them.
+pub(super) fn raise(fleet: &Fleet<'_>, settings: &Settings, measured: &[Measured], cells: &mut [Vec<Cell>]) {
+    let mut flags: Vec<Vec<Flag>> = (0..fleet.nodes).map(|_| Vec::new()).collect();
+    for (metric, of) in measured.iter().enumerate() {
+        for slow in &of.slow {
+            flags[slow.node as usize].push(Flag { metric, named: slow.named, contested: slow.contested });
+        }
+    }
+    let mut stalls = Stalls { fleet, settings, measured, seen: vec![0; fleet.nodes], index: vec![0; measured.len()] };
+    for (node, flags) in flags.iter().enumerate().filter(|(_, flags)| !flags.is_empty()) {
+        stalls.raise(node, flags, cells);
+    }
+}
+
+struct Stalls<'a> {
+    fleet: &'a Fleet<'a>,
+    settings: &'a Settings,
+    measured: &'a [Measured],
+    /// Per node, metrics in which it is beyond the judged node's limits; all 0 between calls.
+    seen: Vec<u32>,
+    /// Index of the judged node in each column; grows with the node.
+    index: Vec<usize>,
+}
+
+impl Stalls<'_> {
+    fn raise(&mut self, node: usize, flags: &[Flag], cells: &mut [Vec<Cell>]) {
+        let counted = self.counted(node, cells);
+        let counts = |flag: &&Flag| counted.binary_search(&flag.metric).is_ok();
+        let slow = flags.iter().filter(counts).count();
+        let named = flags.iter().filter(counts).filter(|flag| flag.named).count();
+        let rate = self.rate(node, &counted, cells);
+        let nodes = self.fleet.run_nodes.max(self.fleet.nodes);
+        let all = Witnesses { metrics: counted.len(), rate };
+        let needed = [self.settings.fail, self.settings.warn].map(|chance| all.needed(nodes, chance));
+        for flag in flags {
+            let convicted = flag.named && named >= needed[0];
+            let doubted = slow >= needed[1] || named >= needed[1];
+            let cell = &mut cells[flag.metric][node];
+            (cell.state, cell.why) = match (convicted, doubted || flag.named && named >= needed[0]) {
+                (true, _) if flag.contested => (State::Warn, contested(cell.why)),
+                (true, _) => (State::Fail, Why::Beyond),
+                (false, true) if flag.contested => (State::Warn, contested(cell.why)),
+                (false, true) => (State::Warn, Why::BeyondWarning),
+                (false, false) => {
+                    let [witnesses, needed] = [slow, needed[1]].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+                    (State::Unknown, Why::FewSteps { witnesses, needed })
+                }
+            };
+        }
+    }
+
+    /// Metrics of few steps in which `node` would have been seen slow.
+    fn counted(&mut self, node: usize, cells: &[Vec<Cell>]) -> Vec<usize> {
+        let bound = self.settings.coarsest + SEEING;
+        let mut counted = Vec::new();
+        for (metric, of) in self.measured.iter().enumerate() {
+            let cell = &cells[metric][node];
+            if cell.state == State::NotRun || cell.resolution > bound || self.fleet.metrics[metric].aggregated {
+                continue;
+            }
+            let nodes = &of.column.median.nodes;
+            while nodes[self.index[metric]] < node as u32 {
+                self.index[metric] += 1;
+            }
+            if of.column.steps[self.index[metric]] < FEW {
+                counted.push(metric);
+            }
+        }
+        counted
+    }
+
+    /// Chance that a metric of `node` is slow by a stall, as the others' isolated slow values show it.
+    fn rate(&mut self, node: usize, counted: &[usize], cells: &[Vec<Cell>]) -> f64 {
+        let mut steps: Vec<u32> =
+            counted.iter().map(|&metric| self.measured[metric].column.steps[self.index[metric]]).collect();
+        steps.sort_unstable();
+        let Some(last) = steps.len().checked_sub(1) else { return HIGHEST };
+        let middle = u32::midpoint(steps[last / 2], steps[steps.len() / 2]);
+        let rate = match middle {
+            0..=2 => {
+                let (seen, looks) = self.isolated(node, counted, cells);
+                upper_rate(seen, looks, self.settings.glitch) * f64::from(middle)
+            }
+            steps => 2.0 * stalled(steps, self.settings.glitch),
+        };
+        rate.min(HIGHEST)
+    }
+
+    /// Slow values of other nodes that are not slow throughout, and how many values were looked at.
+    fn isolated(&mut self, node: usize, counted: &[usize], cells: &[Vec<Cell>]) -> (usize, usize) {
+        let (mut touched, mut looks) = (Vec::new(), 0);
+        for &metric in counted {
+            let of = &self.measured[metric];
+            let view = &of.column.median;
+            looks += view.len() - 1;
+            let peers = &of.peers[self.index[metric]];
+            let limit = peers.centre * (1.0 - cells[metric][node].warn_limit);
+            for &index in &view.sorted.order()[..view.sorted.up_to(limit, &mut 0)] {
+                let other = view.nodes[index as usize] as usize;
+                if other != node {
+                    if self.seen[other] == 0 {
+                        touched.push(other);
+                    }
+                    self.seen[other] += 1;
+                }
+            }
+        }
+        let mut isolated = 0;
+        for other in touched {
+            let seen = std::mem::take(&mut self.seen[other]) as usize;
+            let has = counted.iter().filter(|&&metric| cells[metric][other].state != State::NotRun).count();
+            if seen as f64 <= (BROAD * has as f64).max(1.0) {
+                isolated += seen;
+            }
+        }
+        (isolated, looks)
+    }
+}
+
+fn contested(why: Why) -> Why {
+    if why == Why::TwoClusters { why } else { Why::Contested }
+}

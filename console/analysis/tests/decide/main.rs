@@ -1,0 +1,9 @@
+//! What a node's state must hold, over generated fleets of many kinds of noise.
+
+mod calibration;
+mod families;
+mod frozen;
+mod oracle;
+mod properties;
+mod regression;
+mod run;
