@@ -17,6 +17,9 @@ use crate::engine::{self, Judging, Observer, Scan};
 use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE};
 use crate::out;
 
+/// Most visits of a node in doubt, the first one included, where nobody says otherwise.
+pub const VISITS: u8 = 3;
+
 /// Everything a run needs.
 #[derive(Debug)]
 pub struct Job {
@@ -32,6 +35,16 @@ pub struct Job {
     pub fabric: engine::Fabric,
     /// Start anew even when an unfinished run of the same kind exists.
     pub fresh: bool,
+    /// Most visits of a node in doubt, the first one included.
+    pub visits: u8,
+}
+
+impl Job {
+    /// With the embedded probe, the usual visits and nothing known of the fabric; goes on with an unfinished run if there is one.
+    pub fn new(playbook: Playbook, nodes: Vec<Node>, settings: Arc<Settings>) -> Self {
+        let (probe, fabric) = (engine::embedded(), engine::Fabric::default());
+        Self { playbook, nodes, settings, probe, fabric, fresh: false, visits: VISITS }
+    }
 }
 
 /// A run that ended.
@@ -172,6 +185,7 @@ pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, 
         settings: job.settings.clone(),
         fabric: job.fabric.clone(),
         done,
+        visits: usize::from(job.visits),
     };
     Ok((run, scan))
 }

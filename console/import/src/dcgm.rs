@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use muster_analysis::State;
+use muster_wire::Component;
 use serde::{Deserialize, Serialize};
 
 use crate::lines::whole;
@@ -21,6 +22,19 @@ pub struct Check {
     pub state: State,
     /// DCGM's messages, made harmless, with their `DCGM_FR` number where there is one.
     pub reasons: Vec<String>,
+}
+
+impl Check {
+    /// What was tested.
+    #[must_use]
+    pub fn component(&self) -> Component {
+        let number = |start: &str| self.device.strip_prefix(start)?.parse().ok();
+        match (number("gpu"), number("cpu")) {
+            (Some(gpu), _) => Component::Gpu(gpu),
+            (_, Some(_socket)) => Component::Cpu,
+            _ => Component::Node,
+        }
+    }
 }
 
 /// DCGM 3 says `DCGM GPU Diagnostic`, DCGM 4 `DCGM Diagnostic`.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::lines::whole;
 use crate::meaning::{BYTES_PER_S, IOPS, MICROS, NANOS};
 use crate::series::Gather;
-use crate::{Bad, Limits, Meaning, Series};
+use crate::{Bad, Limits, Meaning, Series, component};
 
 /// Percentiles kept; fio prints seventeen, most of them between these.
 const PERCENTILES: [(&str, &str); 4] =
@@ -78,7 +78,7 @@ pub fn read(input: impl BufRead, node: &str, limits: Limits) -> Result<Output, B
     // What follows the document (fio writes to the same stream) is not ours to judge.
     let mut documents = serde_json::Deserializer::from_str(&text[start..]).into_iter::<File>();
     let file = documents.next().ok_or_else(|| Bad::format(line, "empty"))?.map_err(|e| Bad::json(line, &e))?;
-    let mut gather = Gather::new(node, limits);
+    let mut gather = Gather::new(node, limits, component::fio);
     let mut failed = Vec::new();
     for job in file.jobs {
         let name = muster_wire::clean(&job.jobname, 120);

@@ -16,6 +16,7 @@
 //!
 //! [`mod@format`] tells the files apart. SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.
 
+pub mod component;
 pub mod dcgm;
 mod error;
 pub mod fio;

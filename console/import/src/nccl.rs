@@ -7,7 +7,7 @@ use muster_wire::MetricId;
 use crate::lines::Lines;
 use crate::meaning::{GB_PER_S, MICROS};
 use crate::series::Gather;
-use crate::{Bad, Limits, Series};
+use crate::{Bad, Limits, Series, component};
 
 /// What was printed.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ const NAMES: [&str; 3] = ["time", "algbw", "busbw"];
 /// With the line: a table line that is cut or holds no numbers, no table at all, or more than `limits` allow.
 pub fn read(input: impl BufRead, node: &str, operation: &str, limits: Limits) -> Result<Output, Bad> {
     let mut lines = Lines::of(input, limits);
-    let mut gather = Gather::new(node, limits);
+    let mut gather = Gather::new(node, limits, component::nccl);
     let mut out = Output { series: Vec::new(), out_of_bounds: None, rounded_to_zero: 0 };
     let mut columns = None;
     let mut last = 0;

@@ -7,7 +7,7 @@ use muster_wire::MetricId;
 use crate::lines::Lines;
 use crate::meaning::{GB_PER_S, MICROS, NANOS};
 use crate::series::Gather;
-use crate::{Bad, Limits, Meaning, Series};
+use crate::{Bad, Limits, Meaning, Series, component};
 
 /// What was printed.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ struct Matrix {
 /// With the line: a table line with something that is no number, no table at all, or more than `limits` allow.
 pub fn read(input: impl BufRead, node: &str, limits: Limits) -> Result<Output, Bad> {
     let mut lines = Lines::of(input, limits);
-    let mut gather = Gather::new(node, limits);
+    let mut gather = Gather::new(node, limits, |metric| component::nvbandwidth(metric, &[]));
     let mut out = Output { series: Vec::new(), waived: 0, errors: Vec::new() };
     let mut matrix = Matrix::default();
     let mut last = 0;
@@ -73,7 +73,7 @@ impl Matrix {
         let words: Vec<&str> = text.split_whitespace().collect();
         if words.first() == Some(&"SUM") {
             if let (Some(value), "bw") = (words.get(2), word) {
-                self.add(gather, &format!("sum_{word}"), (meaning, number(value, line)?), line)?;
+                self.add(gather, (&format!("sum_{word}"), &[]), (meaning, number(value, line)?), line)?;
             }
             self.kind = None;
         } else if text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -95,14 +95,24 @@ impl Matrix {
                 continue;
             }
             let name = format!("{row}{}_{column}{index}_{word}", words[0]);
-            self.add(gather, &name, (meaning, number(text, line)?), line)?;
+            let ends = [(row, words[0]), (column, index.as_str())].into_iter();
+            let gpus: Vec<u32> = ends.filter(|(axis, _)| *axis == "gpu").filter_map(|(_, n)| n.parse().ok()).collect();
+            self.add(gather, (&name, &gpus), (meaning, number(text, line)?), line)?;
         }
         Ok(())
     }
 
-    fn add(&self, gather: &mut Gather<'_>, name: &str, of: (Meaning, f64), line: usize) -> Result<(), Bad> {
+    /// Adds one value of so many GPUs.
+    fn add(
+        &self,
+        gather: &mut Gather<'_>,
+        (name, gpus): (&str, &[u32]),
+        (meaning, value): (Meaning, f64),
+        line: usize,
+    ) -> Result<(), Bad> {
         let metric = MetricId::new("nvbandwidth", format!("{}_{name}", self.test), "nvbandwidth");
-        gather.add(metric, of.0, of.1, line)
+        let declared = component::nvbandwidth(&metric, gpus);
+        gather.add_declared((metric, declared), meaning, value, line)
     }
 
     /// `memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)`

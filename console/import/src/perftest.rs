@@ -8,7 +8,7 @@ use muster_wire::MetricId;
 use crate::lines::Lines;
 use crate::meaning::{GBIT_PER_S, MIB_PER_S, MICROS};
 use crate::series::Gather;
-use crate::{Bad, Limits, Meaning, Series};
+use crate::{Bad, Limits, Meaning, Series, component};
 
 /// Reads one output, or a server's and a client's in one: lines that are equal to the last digit are one
 /// measurement. Metrics are `ib-{write|read|send|atomic}-{bw|lat}/{bytes}_{column}@perftest`, columns `avg` and
@@ -19,7 +19,7 @@ use crate::{Bad, Limits, Meaning, Series};
 /// With the line: a table line that is cut or holds no numbers, no table at all, or more than `limits` allow.
 pub fn read(input: impl BufRead, node: &str, limits: Limits) -> Result<Vec<Series>, Bad> {
     let mut lines = Lines::of(input, limits);
-    let mut gather = Gather::new(node, limits);
+    let mut gather = Gather::new(node, limits, component::perftest);
     let mut test = None;
     let mut columns: Vec<Column> = Vec::new();
     let mut seen = HashSet::new();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use muster_wire::{Direction, MetricId, Unit};
+use muster_wire::{Declared, Direction, MetricId, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::{Bad, Limits, Meaning};
@@ -18,6 +18,8 @@ pub struct Series {
     pub unit: Unit,
     /// Which way is better.
     pub direction: Direction,
+    /// What it speaks of, and whether the values are averages.
+    pub declared: Declared,
     /// In the order measured.
     pub values: Vec<f64>,
 }
@@ -25,10 +27,10 @@ pub struct Series {
 impl Series {
     /// Series of `values` in the file's unit. `None` where the metric is no measurement: a flag, a count.
     #[must_use]
-    pub fn of(node: &str, metric: MetricId, meaning: Meaning, values: &[f64]) -> Option<Self> {
+    pub fn of(node: &str, (metric, declared): (MetricId, Declared), meaning: Meaning, values: &[f64]) -> Option<Self> {
         let Meaning::Measure { unit, factor, direction } = meaning else { return None };
         let values = values.iter().map(|v| v * factor).collect();
-        Some(Self { node: node.to_owned(), metric, unit, direction, values })
+        Some(Self { node: node.to_owned(), metric, unit, direction, declared, values })
     }
 }
 
@@ -36,17 +38,31 @@ impl Series {
 pub(crate) struct Gather<'a> {
     node: &'a str,
     limits: Limits,
+    declare: fn(&MetricId) -> Declared,
     at: HashMap<MetricId, usize>,
     series: Vec<Series>,
 }
 
 impl<'a> Gather<'a> {
-    pub(crate) fn new(node: &'a str, limits: Limits) -> Self {
-        Self { node, limits, at: HashMap::new(), series: Vec::new() }
+    /// `declare` says of every metric what it speaks of.
+    pub(crate) fn new(node: &'a str, limits: Limits, declare: fn(&MetricId) -> Declared) -> Self {
+        Self { node, limits, declare, at: HashMap::new(), series: Vec::new() }
     }
 
     /// Adds one value in the file's unit, read on `line`.
     pub(crate) fn add(&mut self, metric: MetricId, meaning: Meaning, value: f64, line: usize) -> Result<(), Bad> {
+        let declared = (self.declare)(&metric);
+        self.add_declared((metric, declared), meaning, value, line)
+    }
+
+    /// The same for a metric whose line says more of it than its name.
+    pub(crate) fn add_declared(
+        &mut self,
+        (metric, declared): (MetricId, Declared),
+        meaning: Meaning,
+        value: f64,
+        line: usize,
+    ) -> Result<(), Bad> {
         if let Some(&at) = self.at.get(&metric) {
             if let Meaning::Measure { factor, .. } = meaning {
                 self.series[at].values.push(value * factor);
@@ -56,7 +72,7 @@ impl<'a> Gather<'a> {
         if self.series.len() >= self.limits.columns {
             return Err(Bad::TooMuch { line, limit: self.limits.columns, what: "metrics" });
         }
-        if let Some(series) = Series::of(self.node, metric.clone(), meaning, &[value]) {
+        if let Some(series) = Series::of(self.node, (metric.clone(), declared), meaning, &[value]) {
             self.at.insert(metric, self.series.len());
             self.series.push(series);
         }

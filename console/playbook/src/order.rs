@@ -1,35 +1,14 @@
 //! Whether a playbook's work comes in an order that does not spoil its own results.
 
-use muster_wire::Profile;
+use muster_wire::{Profile, Stage, benchmark};
 
 use crate::Plan;
 
-/// Kinds of work, in the order in which they should run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
-    /// One part at a time: bandwidth, latency.
-    Part,
-    /// Everything at once, which heats the node up.
-    Burn,
-    /// What an application does.
-    EndToEnd,
-}
-
-impl Stage {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Part => "one part at a time",
-            Self::Burn => "a load that heats the node up",
-            Self::EndToEnd => "end to end",
-        }
-    }
-}
-
-fn stage(benchmark: &str) -> Stage {
-    match benchmark {
-        name if name.starts_with("train") => Stage::EndToEnd,
-        name if name.ends_with("-burn") => Stage::Burn,
-        _ => Stage::Part,
+const fn words(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Part => "one part at a time",
+        Stage::Burn => "a load that heats the node up",
+        Stage::EndToEnd => "end to end",
     }
 }
 
@@ -44,12 +23,12 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
             latest = None;
         }
         for name in phase.benchmarks.iter().filter(|_| phase.profile > Profile::Smoke) {
-            let own = stage(name);
+            let own = benchmark(name).map_or(Stage::Part, |entry| entry.stage);
             match latest {
                 Some((before, other)) if own < before => remarks.push(format!(
                     "{name} ({}) runs after {other} ({}): put it before, or an `idle_s` between them",
-                    own.name(),
-                    before.name()
+                    words(own),
+                    words(before)
                 )),
                 _ => latest = Some((own, name)),
             }

@@ -4,9 +4,10 @@
 use std::path::Path;
 
 use muster_analysis::checks::{self, CheckResult, Found};
-use muster_analysis::{Observation, Params, State, learn};
+use muster_analysis::findings::{Compared, Effect, Finding, Source};
+use muster_analysis::{NodeVerdict, Observation, Params, State, learn};
 use muster_playbook::report::{Basis, CriteriaReport, Demo, Dropped, NodeFindings, RunInfo, RunReport};
-use muster_wire::{Direction, MetricId, Profile, Unit};
+use muster_wire::{Component, Direction, MetricId, Profile, Unit};
 use serde_json::{Value, json};
 
 /// Checks a value against the part of JSON Schema that our schemas use; any other keyword is a panic, so that a schema
@@ -115,6 +116,21 @@ fn is_instant(text: &str) -> bool {
             .all(|(c, p)| if p == '0' { c.is_ascii_digit() } else { c == p })
 }
 
+/// A finding with everything that one may have.
+fn finding(verdict: &NodeVerdict, unit: Unit, direction: Direction) -> Finding {
+    let (metric, component) = (verdict.metric.clone(), Component::GpuLink(0, 1));
+    let value = verdict.value.unwrap_or(f64::NAN);
+    let effect = Effect { metric: metric.clone(), unit, direction, value, usual: 1.0, scale: 0.01 };
+    let compared = Compared { group: "cpu=a".to_owned(), peers: 6, criterion: Some("bench/triad@own#1".to_owned()) };
+    Finding {
+        effect: Some(effect),
+        compared: Some(compared),
+        since_ms: Some(1_795_271_408_000),
+        ..Finding::new(&verdict.node, component, Source::Metric(metric), verdict.state, verdict.reason.clone())
+    }
+    .next("run it again")
+}
+
 const STATES: [State; 6] = [State::Pass, State::Warn, State::Fail, State::Unknown, State::NotRun, State::NotApplicable];
 
 /// Two metrics over seven nodes, judged by the real analysis: one node slow, one failed, one missing; then a node for
@@ -139,6 +155,7 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
         observed.push((format!("n{}", levels.len() + 1), Observation::Missing("node was busy".to_owned())));
         let learned = learn(&MetricId::new("bench", name, "own"), unit, direction, &observed, &params);
         for (node, verdict) in nodes.iter_mut().zip(&learned.verdicts) {
+            node.findings.push(finding(verdict, unit, direction));
             node.verdicts.push(verdict.clone());
         }
         report.push(&learned);
@@ -148,8 +165,9 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
         criteria.push(learned);
     }
     for state in STATES {
-        let troubles = vec![(state, "a reason".to_owned())];
-        nodes.push(NodeFindings { node: format!("x{}", state.name()), troubles, ..NodeFindings::default() });
+        let name = format!("x{}", state.name());
+        let finding = Finding::new(&name, Component::Node, Source::Link, state, "a reason".to_owned());
+        nodes.push(NodeFindings { node: name, findings: vec![finding], ..NodeFindings::default() });
     }
     nodes.push(NodeFindings { node: "nothing".to_owned(), ..NodeFindings::default() });
     // Nobody looked, so that every check answers "not run"; and one that failed.
@@ -234,7 +252,7 @@ fn the_document_has_exactly_the_published_keys() {
     let run = serde_json::to_value(documents(FLEETS[0]).0).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(keys(&run), "alarms criteria demo dropped nodes rejudged run schema summary version");
-    assert_eq!(keys(&run["nodes"][0]), "checks node reasons state verdicts");
+    assert_eq!(keys(&run["nodes"][0]), "checks components findings node reasons state undecided verdicts");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]), "alpha criterion engine metric similarity state tau unit value");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]["criterion"]), "id n status");
     let failed = run["criteria"][0]["defects"].as_array().unwrap();

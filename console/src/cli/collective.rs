@@ -116,7 +116,7 @@ async fn measure(options: &Options, config: &Config) -> Result<(CollectiveReport
     let settings = session::settings(config)?;
     let mut store = session::write_store(config)?;
     // Sizes may differ from those of an unfinished run, and none takes long.
-    let job = session::Job { playbook, nodes, settings, probe: engine::embedded(), fabric, fresh: true };
+    let job = session::Job { fabric, fresh: true, ..session::Job::new(playbook, nodes, settings) };
     let say = Say { json: options.json, quiet: options.quiet, fail_on: Line::Warn };
     let done = session::headless(job, &mut store, config, &say).await?;
     Ok((stored(&store, Some(&done.report.run.id))?, done.state))

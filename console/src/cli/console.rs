@@ -34,14 +34,7 @@ pub async fn run(config: &Config, common: &Common) -> Ended {
     let store = session::write_store(config)?;
     let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
     let settings = session::settings(config)?;
-    let job = Job {
-        playbook: session::playbook("cbd-light")?,
-        nodes,
-        settings,
-        probe: engine::embedded(),
-        fabric: engine::Fabric::default(),
-        fresh: false,
-    };
+    let job = Job::new(session::playbook("cbd-light")?, nodes, settings);
     let mut desk = Desk::new(job, store, config.clone(), common, &title);
     desk.show_newest()?;
     desk.sit(None).await
@@ -219,7 +212,7 @@ impl Desk {
         let (settings, probe) = (self.job.settings.clone(), self.job.probe.clone());
         let name = playbook.name.clone();
         let fabric = self.job.fabric.clone();
-        let job = Job { playbook, nodes, settings, probe, fabric, fresh: self.job.fresh };
+        let job = Job { playbook, nodes, settings, probe, fabric, fresh: self.job.fresh, visits: self.job.visits };
         let (run, scan) = session::begin(&job, &mut self.store, &self.config)?;
         let before = self.store.records(&run.id).code(IO)?;
         self.board.begin(&run, &scan.plan, before, RunPhase::Running);
@@ -324,7 +317,7 @@ impl Desk {
                 format!("-{}", plain(&path))
             }
         };
-        report.summary = Summary::of(report.nodes.iter().map(|n| n.state));
+        report.summary = Summary::of(report.nodes.iter().map(|n| (n.state, n.undecided)));
         let text = serde_json::to_string_pretty(&report).code(IO)?;
         write(format!("muster-{}{part}.json", report.run.id), &text)
     }

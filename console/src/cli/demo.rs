@@ -10,10 +10,10 @@ use crate::{engine, session};
 
 /// Options.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  muster demo\n  muster demo --headless --nodes 8 --slow 1 --json")]
+#[command(after_help = "Examples:\n  muster demo\n  muster demo --headless --nodes 24 --slow 2 --json")]
 pub struct Options {
     /// How many nodes.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=200))]
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=200))]
     pub nodes: u16,
     /// How many of them are slowed, by stopping and continuing their processes.
     #[arg(long, default_value_t = 1)]
@@ -51,14 +51,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let mut store = session::write_store(&config)?;
     let nodes = fleet.inventory().nodes().to_vec();
     let playbook = session::playbook("demo")?;
-    let job = session::Job {
-        playbook,
-        nodes,
-        settings: settings.into(),
-        probe,
-        fabric: engine::Fabric::default(),
-        fresh: true,
-    };
+    let job = session::Job { probe, fresh: true, ..session::Job::new(playbook, nodes, settings.into()) };
     if !(options.headless || options.say.json) {
         return console::with_job(job, store, config, common).await;
     }

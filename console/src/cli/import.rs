@@ -19,6 +19,8 @@ use crate::{engine, out, session};
 
 /// Work under which every node of an imported run says which files it came from.
 const ORIGIN: &str = "collect/import";
+/// Fewer steps than this may all have been stalled; from here on their median may not.
+const FEW: usize = 6;
 /// Nodes whose records are kept with one sync.
 const BATCH: usize = 256;
 
@@ -59,7 +61,7 @@ struct Report {
     values: usize,
     /// Benchmarks that failed on a node.
     failed: Vec<Failed>,
-    /// What was not taken over and why.
+    /// What values were taken for; what was not taken over and why.
     notes: Vec<String>,
 }
 
@@ -92,6 +94,8 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let fleet = input::fleet(&options.files, &options.reading).code(CONFIG)?;
     let sources: Vec<Source> = options.files.iter().map(|f| source(f)).collect::<Result<_, _>>()?;
     let run = keep(&fleet, &formats, &sources, config)?;
+    let mut notes = averages(&fleet, &formats, options.reading.aggregated);
+    notes.extend(fleet.notes.iter().cloned());
     let values = fleet.metrics.iter().map(|m| (0..fleet.nodes.len()).map(|n| m.values(n).len()).sum::<usize>()).sum();
     let failed = fleet.failures().into_iter();
     let report = Report {
@@ -106,9 +110,31 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         failed: failed
             .map(|(node, work, why)| Failed { node: node.into(), benchmark: work.into(), why: why.into() })
             .collect(),
-        notes: fleet.notes,
+        notes,
     };
     tell(&report, options.json)
+}
+
+/// What the few values of a CSV are taken for, since it decides whether one of them can fail a node.
+fn averages(fleet: &Fleet, formats: &BTreeSet<&'static str>, aggregated: bool) -> Vec<String> {
+    if !formats.contains(Format::Csv.name()) {
+        return Vec::new();
+    }
+    let few = |m: &&Metric| (0..fleet.nodes.len()).any(|n| (1..FEW).contains(&m.values(n).len()));
+    let count = fleet.metrics.iter().filter(few).count();
+    if count == 0 {
+        return Vec::new();
+    }
+    let said = if aggregated {
+        "as averages of many steps each (--aggregated): a single one can fail a node"
+    } else {
+        "as single steps, which may have been stalled: a slow node needs more of them, or agreement of several metrics, to fail. \
+         If they are averages, import with --aggregated"
+    };
+    vec![format!(
+        "{count} of {} metrics have fewer than {FEW} values on a node; they are taken {said}",
+        fleet.metrics.len()
+    )]
 }
 
 fn tell(report: &Report, json: bool) -> Ended {

@@ -258,7 +258,7 @@ fn csv(all: &[Incident]) -> Result<String, Problem> {
 fn add(options: &Add, config: &Config) -> Ended {
     let start_ms = options.start.unwrap_or_else(engine::now_ms);
     let reason = clean(&options.reason, 4096);
-    let category = options.category.unwrap_or_else(|| Category::guess(&reason));
+    let category = options.category.unwrap_or_else(|| import::guess_category(&reason));
     let lines: Vec<Incident> = named(&options.pick, config)?
         .into_iter()
         .map(|node| Incident {

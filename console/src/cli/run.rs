@@ -10,7 +10,7 @@ use muster_wire::Profile;
 use super::Pick;
 use super::select::{Ask, stored_basis};
 use crate::config::Config;
-use crate::engine::{self, Advice};
+use crate::engine::Advice;
 use crate::exit::{Ended, PASS, Problem, USAGE};
 use crate::{out, session};
 
@@ -35,6 +35,9 @@ pub struct Options {
     /// How much of each benchmark, in steps that do not say it themselves; as the playbook says when left out.
     #[arg(long)]
     pub profile: Option<Profile>,
+    /// Most visits of a node in doubt, the first one included; healthy nodes drawn at random are measured beside it.
+    #[arg(long, value_name = "N", default_value_t = session::VISITS, value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub visits: u8,
     /// Show the plan and do nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -46,6 +49,7 @@ Examples:
   muster run cbd -w node007 --profile standard     longer steps, for a closer look
   muster run cbd-light -w @canary --json --fail-on warn
   muster run regular -w @rack7 --job-hours 72      only what muster select picks, on the nodes it names
+  muster run cbd --visits 5                        patience with a noisy fleet: nodes in doubt are measured up to five times
   muster run build-out --dry-run";
 
 /// What a run says, and which findings are failures.
@@ -107,14 +111,8 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
     }
     let mut store = session::write_store(config)?;
     let settings = session::settings(config)?;
-    let job = session::Job {
-        playbook,
-        nodes,
-        settings,
-        probe: engine::embedded(),
-        fabric: engine::Fabric::default(),
-        fresh: options.new,
-    };
+    let job =
+        session::Job { fresh: options.new, visits: options.visits, ..session::Job::new(playbook, nodes, settings) };
     let done = session::headless(job, &mut store, config, &options.say).await?;
     session::finish(&done, &options.say)
 }

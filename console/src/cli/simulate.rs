@@ -7,11 +7,11 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueEnum};
 use muster_analysis::risk::import::Limits;
-use muster_analysis::simulate::{Interval, Jobs, Law, PolicySummary, Replay, World, compare, philly_jobs};
+use muster_analysis::simulate::{Gain, Interval, Jobs, Law, PolicySummary, Replay, World, compare, gains, philly_jobs};
 use serde::Serialize;
 
 use super::select::{log_of, positive, share};
-use crate::exit::{CONFIG, Code, Ended, PASS, Problem};
+use crate::exit::{CONFIG, Code, Ended, PASS, Problem, USAGE};
 use crate::{input, out};
 
 /// Options.
@@ -21,8 +21,11 @@ use crate::{input, out};
   muster simulate --nodes 3000 --hours 720 --seeds 10 --json
   muster simulate --incidents log.csv --log-nodes 400 --log-hours 8352 --jobs philly_jobs.csv.gz
 
-Policies: absence (no validation), full (all benchmarks before every job), selector, ideal (no incidents). Without files
-incidents and jobs follow laws fitted to SuperBench's Table 4: fits, not evidence.")]
+Policies: absence (no validation; an incident takes all nodes of its job away for 36 hours), full (all benchmarks before
+every job), selector, ideal (no incidents), repair_only (no validation; an incident takes only its node away, as full
+and selector do). What full and selector gain over repair_only is the gain of validating; the rest is that of the repair
+rule. Without files incidents and jobs follow laws fitted to SuperBench's Table 4: fits, not evidence. A job of a trace
+that needs more nodes than --nodes is an error; generated jobs have only sizes that fit.")]
 pub struct Options {
     /// Nodes of the cluster.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -76,6 +79,24 @@ struct Report {
     incidents: &'static str,
     jobs: &'static str,
     policies: Vec<Row>,
+    gains: Vec<GainRow>,
+}
+
+/// Where the utilisation gained over no validation comes from, in shares of all node-hours.
+#[derive(Serialize)]
+struct GainRow {
+    policy: &'static str,
+    utilisation: f64,
+    from_validation: f64,
+    from_repair_rule: f64,
+    interval: GainIntervals,
+}
+
+#[derive(Serialize)]
+struct GainIntervals {
+    utilisation: [f64; 2],
+    from_validation: [f64; 2],
+    from_repair_rule: [f64; 2],
 }
 
 #[derive(Serialize)]
@@ -103,6 +124,8 @@ pub fn run(options: &Options) -> Ended {
     let mut bar = Bar::new();
     let found = compare(&world.settings, options.seeds, world.parts(), &mut |share| bar.show(share));
     bar.done();
+    let found = found.code(USAGE)?;
+    let gains = gains(&found);
     if options.json {
         let word = |given: bool, yes, no| if given { yes } else { no };
         out::json(&Report {
@@ -114,9 +137,11 @@ pub fn run(options: &Options) -> Ended {
             incidents: word(options.incidents.is_some(), "replayed", "fitted law"),
             jobs: word(options.jobs.is_some(), "trace", "fitted law"),
             policies: found.iter().map(row).collect(),
+            gains: gains.iter().map(gain_row).collect(),
         })?;
     } else {
-        out::line(&format!("{}\n\n{}", table(&found), chart(&found)))?;
+        let sources: Vec<String> = gains.iter().map(source).collect();
+        out::line(&format!("{}\n\n{}\n\n{}", table(&found), chart(&found), sources.join("\n")))?;
     }
     Ok(PASS)
 }
@@ -142,6 +167,12 @@ fn world(options: &Options) -> Result<World, Problem> {
         }
         world.jobs = Jobs::Trace(jobs);
     }
+    if let Jobs::Law(law) = &world.jobs
+        && law.largest() > world.settings.nodes
+    {
+        let (largest, nodes) = (law.largest(), world.settings.nodes);
+        eprintln!("generated jobs need up to {largest} nodes; only sizes that fit {nodes} nodes are used");
+    }
     Ok(world)
 }
 
@@ -161,6 +192,33 @@ fn row(s: &PolicySummary) -> Row {
             incidents_per_node: ends(s.incidents_per_node),
         },
     }
+}
+
+fn gain_row(gain: &Gain) -> GainRow {
+    let ends = |i: Interval| [i.low, i.high];
+    GainRow {
+        policy: gain.policy.name(),
+        utilisation: gain.total.mean,
+        from_validation: gain.validation.mean,
+        from_repair_rule: gain.repair_rule.mean,
+        interval: GainIntervals {
+            utilisation: ends(gain.total),
+            from_validation: ends(gain.validation),
+            from_repair_rule: ends(gain.repair_rule),
+        },
+    }
+}
+
+/// `selector: of the +12.0 points of utilisation, 9.0 [8.1, 9.9] come from validating, 3.0 [2.2, 3.8] from the repair rule`.
+fn source(gain: &Gain) -> String {
+    let show = |i: Interval| format!("{:.1} [{:.1}, {:.1}]", i.mean * 100.0, i.low * 100.0, i.high * 100.0);
+    format!(
+        "{}: of the {:+.1} points of utilisation over absence, {} come from validating, {} from the repair rule",
+        gain.policy.name(),
+        gain.total.mean * 100.0,
+        show(gain.validation),
+        show(gain.repair_rule)
+    )
 }
 
 fn table(found: &[PolicySummary]) -> String {
@@ -183,7 +241,7 @@ fn chart(found: &[PolicySummary]) -> String {
     let bar = |s: &PolicySummary| {
         let share = s.utilisation.mean.clamp(0.0, 1.0);
         let (full, name) = ((share * 50.0).round() as usize, s.policy.name());
-        format!("{name:<9}|{}{}| {:.1} %", "#".repeat(full), " ".repeat(50 - full), 100.0 * share)
+        format!("{name:<11}|{}{}| {:.1} %", "#".repeat(full), " ".repeat(50 - full), 100.0 * share)
     };
     found.iter().map(bar).collect::<Vec<_>>().join("\n")
 }

@@ -29,8 +29,9 @@ const WARMUP: usize = 72;
   muster tune --run 20261121T143000Z-burn-in-1f2e --store  from now on in runs of that profile
   muster tune --forget cpu-stream
 
-Per benchmark, the shortest warm-up and measurement that keep the repeatability of the whole series; a loss of more than
-1 % is refused. With --store, later runs of the profile that was searched take what was found; steps of files are those of another
+Per benchmark, the shortest warm-up and measurement that keep the repeatability of the whole series. A window is refused
+if the loss on the steps after it may be above 1 % (upper 95 % limit), if the level still moves at the end of the series or
+changes late, and if it misses slow steps that come later. With --store, later runs of the profile that was searched take what was found; steps of files are those of another
 program, and are kept to be shown.")]
 pub struct Options {
     /// Files of any format that `muster import` reads, with their steps.
@@ -46,7 +47,7 @@ pub struct Options {
     /// out itself.
     #[arg(long, value_name = "STEPS")]
     pub warmup: Option<usize>,
-    /// Largest loss of repeatability, as a share.
+    /// Largest loss of repeatability, as a share: upper 95 % limit on the steps after the window.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub max_loss: f64,
     /// Show what is kept, and search nothing.
@@ -189,16 +190,19 @@ fn text(report: &Report, stored: bool) -> Result<(), Problem> {
         let numbers = |t: &Tuned| {
             let period = t.period.map_or("none".to_owned(), |p| p.to_string());
             let percent = |share: f64| format!("{:.2} %", share * 100.0);
-            [t.warmup.to_string(), t.measured.to_string(), period, percent(t.saving), percent(t.loss)].to_vec()
+            let bound = t.loss_bound.map_or("-".to_owned(), percent);
+            [t.warmup.to_string(), t.measured.to_string(), period, percent(t.saving), percent(t.loss), bound].to_vec()
         };
         let (word, cells) = match &metric.outcome {
             Outcome::Tuned(t) => ("tuned".to_owned(), numbers(t)),
-            Outcome::Refused(t) => ("refused: loses too much".to_owned(), numbers(t)),
-            Outcome::Kept(why) => (format!("stays: {why}"), vec!["-".to_owned(); 5]),
+            Outcome::Refused(t) => {
+                (format!("refused: {}", t.reason.as_deref().unwrap_or("loses too much")), numbers(t))
+            }
+            Outcome::Kept(why) => (format!("stays: {why}"), vec!["-".to_owned(); 6]),
         };
         rows.push([vec![metric.metric.clone(), metric.nodes.to_string()], cells, vec![word]].concat());
     }
-    let header = ["metric", "nodes", "warm-up", "measured", "period", "saving", "loss", ""];
+    let header = ["metric", "nodes", "warm-up", "measured", "period", "saving", "loss", "at most", ""];
     out::line(&out::table(&header, &rows))?;
     for b in &report.benchmarks {
         if let Some(Steps { warmup, measured }) = b.setting {

@@ -1,14 +1,15 @@
 //! From the records of a run to what is said of each node. Recomputed from raw samples every time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
-use muster_analysis::{Learned, NodeState, Observation, State, compare, convict, gpu, learn};
+use muster_analysis::findings::{ComponentState, Finding, Source};
+use muster_analysis::{Learned, State};
 use muster_playbook::report::{Dropped, NodeFindings, PairsReport};
 use muster_store::{Record, Run};
-use muster_wire::{BUSY, Datum, FOREIGN_CPU, MetricId, Outcome, Series, clean};
+use muster_wire::Outcome;
 
-use super::cores::{WORK, odd_cores};
-use super::{Judging, LINK, digests, golden, health, is_pair, judge_pairs};
+use super::evidence::Evidence;
+use super::{Judging, cores, decided, digests, golden, hardware, health, is_pair, judge_pairs, works};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -36,269 +37,103 @@ pub struct Basis {
     pub frozen: bool,
 }
 
-/// The last record of each piece of work of each node.
-pub(super) type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
-
 /// Judges a run from its records.
 #[must_use]
 pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judging: &Judging) -> Assessment {
     let (pairs, records): (Vec<&Record>, Vec<&Record>) = records.into_iter().partition(|record| is_pair(record));
-    let latest: Latest<'_> = records.into_iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-    let groups: Vec<String> = run.nodes.iter().map(|node| judging.group(run.profile, node)).collect();
-    let params = &judging.terms.params;
-    let (learned, basis) = learned(run, &latest, (judging, &groups));
-    let mut judged: BTreeMap<String, NodeState> =
-        convict(&learned).into_iter().map(|state| (state.node.clone(), state)).collect();
-    for learned in learned.iter().zip(&basis).filter(|(_, basis)| basis.frozen).map(|(learned, _)| learned) {
-        uphold(learned, &mut judged);
+    let evidence = Evidence::new(records);
+    let groups = groups(run, &evidence, judging);
+    let mut metrics = decided::decide(run, &evidence, judging, &groups);
+    let mut beside = beside(run, &evidence, judging, &groups);
+    let mut checked = health::examine(&run.nodes, &groups, &evidence);
+    let mut verdicts: BTreeMap<&str, Vec<_>> = BTreeMap::new();
+    for verdict in metrics.learned.iter().flat_map(|learned| &learned.verdicts) {
+        verdicts.entry(&verdict.node).or_default().push(verdict.clone());
     }
-    let widespread = widespread(run, &latest);
-    let dropped = health::left(&latest);
-    let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
-    let mut wrong = digests::findings(latest.values().copied(), &of_node);
-    let mut contradicted = golden::findings(latest.values().copied().filter(|record| run.nodes.contains(&record.node)));
-    let mut cards =
-        judging.cards.findings(run, latest.values().copied().filter(|record| run.nodes.contains(&record.node)));
-    let mut checked = health::examine(&run.nodes, &groups, &latest);
-    let by_core: Vec<&Record> = run.nodes.iter().filter_map(|n| latest.get(&(n.as_str(), WORK)).copied()).collect();
-    let mut cores = odd_cores(&by_core);
-    let finding = |node: &String| {
-        let own = cores.remove(node.as_str()).unwrap_or_default();
-        let checks = checked.remove(node.as_str()).unwrap_or_default();
-        let mut finding = NodeFindings { checks, ..finding(node, (judged.remove(node), own), &latest, &widespread) };
-        finding.troubles.extend(wrong.remove(node).unwrap_or_default());
-        finding.troubles.extend(contradicted.remove(node).unwrap_or_default());
-        finding.troubles.extend(cards.troubles.remove(node).unwrap_or_default());
-        finding.notices = cards.notices.remove(node).unwrap_or_default();
-        finding
-    };
-    let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(finding).collect();
-    let network = judge_pairs(run, &pairs, &mut nodes, params);
-    Assessment { learned, basis, nodes, network, dropped, rejudged: judging.rejudged.clone() }
-}
-
-/// What each metric says of each group, and by what it was judged.
-fn learned(run: &Run, latest: &Latest<'_>, (judging, groups): (&Judging, &[String])) -> (Vec<Learned>, Vec<Basis>) {
-    let params = &judging.terms.params;
-    let (mut learned, mut basis) = (Vec::new(), Vec::new());
-    for (metric, series) in measured(run, latest) {
-        let (unit, direction) = (series[0].1.unit, series[0].1.direction);
-        let mut by_group: BTreeMap<&String, Vec<(String, Observation)>> = BTreeMap::new();
-        let mut rest = series.as_slice();
-        for (at, (node, group)) in run.nodes.iter().zip(groups).enumerate() {
-            let own;
-            (own, rest) = rest.split_at(rest.partition_point(|(of, _)| *of <= at));
-            let values: Vec<f64> = own.iter().flat_map(|(_, series)| &series.values).copied().collect();
-            let record = latest.get(&(node.as_str(), metric.benchmark.as_str())).copied();
-            let Some(observed) = observation(record, metric, &values) else { continue };
-            by_group.entry(group).or_default().push((node.clone(), observed));
-        }
-        for (group, observed) in by_group {
-            let frozen = judging.criterion(group, metric);
-            learned.push(match frozen {
-                Some(criterion) => compare(criterion, &observed, params),
-                None => learn(metric, unit, direction, &observed, params),
-            });
-            basis.push(Basis { group: group.clone(), frozen: frozen.is_some() });
-        }
-    }
-    (learned, basis)
-}
-
-/// Every metric with its series, each with the place of its node in the run, ascending. One pass over all records: a file
-/// of SuperBench has millions of series.
-fn measured<'a>(run: &Run, latest: &Latest<'a>) -> BTreeMap<&'a MetricId, Vec<(usize, &'a Series)>> {
-    let places: HashMap<&str, usize> = run.nodes.iter().enumerate().map(|(at, node)| (node.as_str(), at)).collect();
-    let mut found: HashMap<&MetricId, Vec<(usize, &Series)>> = HashMap::new();
-    for record in latest.values() {
-        // What a node measured that is not in the run is nobody's.
-        let at = places.get(record.node.as_str()).copied().unwrap_or(usize::MAX);
-        for series in record.series.iter().filter(|series| record.work == series.metric.benchmark) {
-            found.entry(&series.metric).or_default().push((at, series));
-        }
-    }
-    found.values_mut().for_each(|series| series.sort_by_key(|(at, _)| *at));
-    found.into_iter().collect()
-}
-
-/// What a frozen criterion accuses of stays accused: peers that are as bad are no excuse.
-fn uphold(learned: &Learned, judged: &mut BTreeMap<String, NodeState>) {
-    for verdict in learned.verdicts.iter().filter(|v| v.state == State::Fail && v.similarity.is_some()) {
-        let Some(node) = judged.get_mut(&verdict.node) else { continue };
-        let own = node.verdicts.iter_mut().filter(|v| v.metric == verdict.metric && v.state != State::Fail);
-        for softened in own {
-            *softened = verdict.clone();
-            softened.reason = format!("{}; by the frozen criterion {}", verdict.reason, learned.criterion.id);
-            if node.state != State::Fail {
-                (node.state, node.reasons) = (State::Fail, Vec::new());
-            }
-            node.reasons.push(softened.reason.clone());
-        }
-    }
-}
-
-/// What every node of `run` has for `metric`, in the run's order.
-#[must_use]
-pub fn observations(run: &Run, records: &[Record], metric: &MetricId) -> Vec<(String, Observation)> {
-    let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
     let of_node = |node: &String| {
-        let record = latest.get(&(node.as_str(), metric.benchmark.as_str())).copied();
-        let values = record.map(|record| record.values_of(metric)).unwrap_or_default();
-        Some((node.clone(), observation(record, metric, &values)?))
-    };
-    run.nodes.iter().filter_map(of_node).collect()
-}
-
-/// What a node has for a metric, from the record of its benchmark and the values there; nothing where another engine
-/// measured it or it cannot apply.
-fn observation(record: Option<&Record>, metric: &MetricId, values: &[f64]) -> Option<Observation> {
-    let Some(record) = record else {
-        return Some(Observation::Missing("it did not get that far".into()));
-    };
-    if !values.is_empty() {
-        let observed = Observation::from_values(values);
-        return Some(match company(record).or_else(|| gpu_company(record, metric)) {
-            Some(why) => observed.disturbed(&why),
-            None => observed,
-        });
-    }
-    match &record.outcome {
-        Outcome::Done | Outcome::NotApplicable(_) => None,
-        Outcome::Failed(why) | Outcome::Denied(why) | Outcome::NotRun(why) => Some(Observation::Missing(why.clone())),
-    }
-}
-
-/// Who kept the node busy while this was measured: a busy node is not a slow one, and no peer either.
-#[must_use]
-pub fn company(record: &Record) -> Option<String> {
-    let fact = |key: &str| record.facts.iter().find(|f| f.key == key).and_then(|f| f.reading.value());
-    let number = |key: &str| match fact(key) {
-        Some(Datum::Number(share)) => Some(*share),
-        _ => None,
-    };
-    let share = number(FOREIGN_CPU).filter(|share| *share > BUSY)?;
-    let name = match fact("foreign.0.comm") {
-        Some(Datum::Text(comm)) => format!(", most of it '{}'", clean(comm, 32)),
-        _ => String::new(),
-    };
-    Some(format!("others used {:.0} % of its CPUs meanwhile{name}", share * 100.0))
-}
-
-/// Who else computed on the GPU that a metric is of.
-fn gpu_company(record: &Record, metric: &MetricId) -> Option<String> {
-    let key = format!("gpu.{}.company", metric.name.rsplit_once(':')?.1);
-    match record.facts.iter().find(|fact| fact.key == key)?.reading.value()? {
-        Datum::Text(who) => Some(format!("others computed on this GPU meanwhile ({})", clean(who, 96))),
-        _ => None,
-    }
-}
-
-/// Work that failed on at least half of the nodes that tried: then the work is suspect, not the nodes.
-fn widespread<'a>(run: &Run, latest: &Latest<'a>) -> BTreeSet<&'a str> {
-    let mut tried: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for record in latest.values().filter(|r| health::is_work(&r.work) && run.nodes.contains(&r.node)) {
-        let count = tried.entry(record.work.as_str()).or_default();
-        count.0 += 1;
-        count.1 += usize::from(matches!(record.outcome, Outcome::Failed(_)));
-    }
-    tried.into_iter().filter(|(_, (all, failed))| *failed > 1 && failed * 2 >= *all).map(|(work, _)| work).collect()
-}
-
-/// What is said of a node, given what its metrics and its cores said.
-fn finding(
-    node: &str,
-    (judged, mut troubles): (Option<NodeState>, Vec<(State, String)>),
-    latest: &Latest<'_>,
-    widespread: &BTreeSet<&str>,
-) -> NodeFindings {
-    for record in of_node(latest, node) {
-        // A link that failed and later carried results is history.
-        let overtaken =
-            record.work == LINK && of_node(latest, node).any(|r| health::is_work(&r.work) && r.at_ms > record.at_ms);
-        troubles.extend(sentence(node, record, widespread).filter(|_| !overtaken));
-        troubles.extend(gpu_parts(node, record));
-    }
-    troubles.extend(disturbance(node, latest));
-    troubles.extend(of_node(latest, node).find_map(|record| gpu_disturbance(node, record)));
-    let Some(mut judged) = judged else {
-        return NodeFindings { node: node.to_owned(), troubles, ..NodeFindings::default() };
-    };
-    if !troubles.is_empty() && judged.state != State::Fail {
-        // The trouble says why; sentences about the gaps it left would bury it.
-        judged.reasons.clear();
-    }
-    let (state, reasons) = (judged.state, judged.reasons);
-    NodeFindings {
-        node: node.to_owned(),
-        troubles,
-        judged: Some((state, reasons)),
-        verdicts: judged.verdicts,
-        ..NodeFindings::default()
-    }
-}
-
-/// Parts of GPUs that a record proves faulty.
-fn gpu_parts(node: &str, record: &Record) -> Vec<(State, String)> {
-    let texts = record.facts.iter().filter_map(|fact| match fact.reading.value() {
-        Some(Datum::Text(text)) => Some((fact.key.as_str(), text.as_str())),
-        _ => None,
-    });
-    let found = gpu::findings(texts);
-    found.iter().map(|part| (State::Fail, format!("{node}: {}: {part}", record.work))).collect()
-}
-
-/// One sentence for all benchmarks during which others kept the node busy.
-fn disturbance(node: &str, latest: &Latest<'_>) -> Option<(State, String)> {
-    let busy: Vec<(&str, String)> =
-        of_node(latest, node).filter_map(|record| Some((record.work.as_str(), company(record)?))).collect();
-    let (first, why) = busy.first()?;
-    let (what, verb) =
-        if busy.len() == 1 { ((*first).to_owned(), "is") } else { (format!("{} benchmarks", busy.len()), "are") };
-    Some((State::Unknown, format!("{node}: {what} {verb} not judged, {why}: measure again")))
-}
-
-/// One sentence for the first benchmark during which others computed on GPUs.
-fn gpu_disturbance(node: &str, record: &Record) -> Option<(State, String)> {
-    let gpu = |key: &str| key.strip_prefix("gpu.")?.strip_suffix(".company")?.parse::<u32>().ok();
-    let gpus: Vec<String> = record.facts.iter().filter_map(|fact| gpu(&fact.key)).map(|n| n.to_string()).collect();
-    let (verb, work) = (if gpus.len() == 1 { "is" } else { "are" }, &record.work);
-    let why =
-        format!("{node}: GPU {} {verb} not judged by {work}, others computed there: measure again", gpus.join(", "));
-    (!gpus.is_empty()).then_some((State::Unknown, why))
-}
-
-pub(super) fn of_node<'a>(latest: &Latest<'a>, node: &str) -> impl Iterator<Item = &'a Record> {
-    let of_this = latest.range((node, "")..).take_while(|((n, _), _)| *n == node).map(|(_, record)| *record);
-    of_this.collect::<Vec<_>>().into_iter()
-}
-
-fn sentence(node: &str, record: &Record, widespread: &BTreeSet<&str>) -> Option<(State, String)> {
-    let work = record.work.as_str();
-    if work == LINK {
-        return match &record.outcome {
-            Outcome::Failed(why) => Some((State::Unknown, why.clone())),
-            _ => None,
-        };
-    }
-    let collected = work.starts_with("collect/");
-    match &record.outcome {
-        // A look that is denied or absent is no judgement on the node.
-        _ if collected => None,
-        Outcome::Done | Outcome::NotApplicable(_) => None,
-        Outcome::Failed(why) if widespread.contains(work) => {
-            Some((State::Unknown, format!("{node}: {work} failed here and on most other nodes: {why}")))
+        let mut findings = metrics.findings.remove(node).unwrap_or_default();
+        findings.extend(beside.remove(node).unwrap_or_default());
+        quiet_repeats(&mut findings);
+        let mut measured = metrics.measured.remove(node).unwrap_or_default();
+        measured.extend(ran(node, &evidence, &measured));
+        NodeFindings {
+            node: node.clone(),
+            findings,
+            measured,
+            verdicts: verdicts.remove(node.as_str()).unwrap_or_default(),
+            checks: checked.remove(node.as_str()).unwrap_or_default(),
         }
-        Outcome::Failed(why) => Some((State::Fail, format!("{node}: {work} failed: {why}"))),
-        Outcome::Denied(why) => Some((State::Unknown, format!("{node}: {work} is not permitted: {why}"))),
-        Outcome::NotRun(why) => Some((State::Unknown, format!("{node}: {work} did not run: {why}"))),
+    };
+    let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(of_node).collect();
+    let network = judge_pairs(run, &pairs, &mut nodes, &judging.terms.params);
+    let dropped = health::left(&evidence.latest);
+    let rejudged = judging.rejudged.clone();
+    Assessment { learned: metrics.learned, basis: metrics.basis, nodes, network, dropped, rejudged }
+}
+
+/// Group of each node of the run: by the labels that the run was begun with, else by what the hardware says of itself.
+pub(super) fn groups(run: &Run, evidence: &Evidence<'_>, judging: &Judging) -> Vec<String> {
+    if !judging.terms.groups.is_empty() {
+        return run.nodes.iter().map(|node| judging.group(run.profile, node)).collect();
     }
+    let hardware = hardware::groups(run, evidence);
+    hardware.iter().map(|labels| super::terms::group_of(run.profile, labels)).collect()
+}
+
+/// What is found beside the metrics, by node: how work ended, cores, digests, the past of GPUs.
+fn beside(run: &Run, evidence: &Evidence<'_>, judging: &Judging, groups: &[String]) -> BTreeMap<String, Vec<Finding>> {
+    // What was wrong in one visit was wrong: bits are looked at in every visit.
+    let records = || run.nodes.iter().flat_map(|node| evidence.every(node));
+    let widespread = works::widespread(run, evidence);
+    let of_node = run.nodes.iter().map(String::as_str).zip(groups.iter().map(String::as_str)).collect();
+    let ended = run.nodes.iter().flat_map(|node| works::findings(node, evidence, &widespread));
+    let mut found: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
+    for finding in ended
+        .chain(cores::findings(&run.nodes, evidence))
+        .chain(digests::findings(records(), &of_node))
+        .chain(golden::findings(records()))
+        .chain(judging.cards.findings(run, records()))
+    {
+        found.entry(finding.node.clone()).or_default().push(finding);
+    }
+    found
+}
+
+/// A node that was lost says so once, and not of every benchmark that it did not get to; nor does a benchmark say twice how it
+/// ended.
+fn quiet_repeats(findings: &mut [Finding]) {
+    let lost = findings.iter().any(|finding| finding.source == Source::Link);
+    let said: Vec<Source> = findings
+        .iter()
+        .filter(|finding| finding.state > State::NotRun && matches!(finding.source, Source::Benchmark(_)))
+        .map(|finding| finding.source.clone())
+        .collect();
+    for finding in findings.iter_mut().filter(|finding| finding.state == State::NotRun) {
+        if lost || said.contains(&finding.source) {
+            finding.sentence.clear();
+        }
+    }
+}
+
+/// Components that a benchmark without judged metrics looked at and found in order.
+fn ran(node: &str, evidence: &Evidence<'_>, measured: &[ComponentState]) -> Vec<ComponentState> {
+    let mut found: Vec<ComponentState> = Vec::new();
+    for record in evidence.of_node(node) {
+        let done = record.outcome == Outcome::Done && muster_wire::benchmark(record.benchmark()).is_some();
+        let component = works::component(record.benchmark());
+        let known = measured.iter().chain(&found).any(|known| known.component == component);
+        if done && record.series.is_empty() && !known {
+            found.push(ComponentState { component, state: State::Pass, undecided: false, resolution: None });
+        }
+    }
+    found
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use muster_store::RunState;
-    use muster_wire::{Direction, Fact, Profile, Reading, Unit};
+    use muster_wire::{Datum, Direction, FOREIGN_CPU, Fact, MetricId, Profile, Reading, Series, Unit};
 
     fn record(node: &str, level: f64, foreign: f64) -> Record {
         let series = |name: &str| Series {
@@ -344,28 +179,15 @@ mod tests {
 
     #[test]
     fn a_busy_node_is_not_a_slow_node() {
-        let (state, _) = state_of_n6(0.05).judged.unwrap();
-        assert_eq!(state, State::Fail);
+        let slow = state_of_n6(0.05);
+        assert_eq!(slow.state().state, State::Fail);
+        assert!(slow.findings[0].sentence.starts_with("n6: cpu-gemm/"), "{:?}", slow.findings);
         let busy = state_of_n6(0.5);
-        assert_eq!(busy.judged.unwrap().0, State::Unknown);
+        assert_eq!(busy.state().state, State::Unknown);
         assert!(busy.verdicts.iter().all(|v| v.state == State::Unknown && v.value.is_some()));
-        let (state, why) = &busy.troubles[0];
-        assert_eq!(*state, State::Unknown);
-        assert!(why.starts_with("n6: cpu-gemm is not judged, others used 50 % of its CPUs"), "{why}");
+        let why = &busy.findings.iter().find(|finding| finding.source == Source::Load).unwrap().sentence;
+        assert!(why.starts_with("n6: cpu-gemm not judged: foreign CPU load 50 %"), "{why}");
         assert!(why.contains("'train") && !why.contains('\u{1b}'), "{why}");
-    }
-
-    #[test]
-    fn a_gpu_that_others_compute_on_is_not_judged_and_the_others_of_its_node_are() {
-        let mut shared = record("n1", 100.0, 0.0);
-        let who = Datum::Text("77 train\u{1b}[2J".into());
-        shared.facts.push(Fact { key: "gpu.3.company".into(), reading: Reading::Value(who), unit: None });
-        let observed = |name: &str| observation(Some(&shared), &MetricId::new("gpu-stream", name, "own"), &[1.0; 32]);
-        let Some(Observation::Disturbed(_, why)) = observed("copy:3") else { panic!() };
-        assert_eq!(why, "others computed on this GPU meanwhile (77 train)");
-        assert!(matches!(observed("copy:4"), Some(Observation::Sample(_))));
-        let (_, why) = gpu_disturbance("n1", &shared).unwrap();
-        assert_eq!(why, "n1: GPU 3 is not judged by cpu-gemm, others computed there: measure again");
     }
 
     /// Nodes of a training, each with the words of its digest facts.
@@ -395,10 +217,10 @@ mod tests {
         assess(&run, &records, &Judging::default()).nodes
     }
 
-    fn accused(nodes: &[NodeFindings]) -> Vec<(&str, State, &str)> {
-        let said = |node: &'_ NodeFindings| node.troubles.clone();
-        assert!(nodes.iter().all(|node| said(node).len() <= 1));
-        nodes.iter().flat_map(|n| n.troubles.iter().map(|(s, why)| (n.node.as_str(), *s, why.as_str()))).collect()
+    fn accused<'a>(nodes: &'a [NodeFindings]) -> Vec<(&'a str, State, &'a str)> {
+        assert!(nodes.iter().all(|node| node.findings.len() <= 1));
+        let said = |n: &'a NodeFindings| n.findings.iter().map(|f| (n.node.as_str(), f.state, f.sentence.as_str()));
+        nodes.iter().flat_map(said).collect()
     }
 
     #[test]

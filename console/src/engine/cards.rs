@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
 use muster_analysis::State;
+use muster_analysis::findings::{Finding, Source};
 use muster_analysis::gpu::Map;
 use muster_store::{Record, Run, Store};
-use muster_wire::Datum;
+use muster_wire::{Component, Datum, fact_of};
 use serde::{Deserialize, Serialize};
 
 /// Names of such entries begin so; the node's name follows.
@@ -33,13 +34,6 @@ struct Look {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cards(Vec<(String, Look)>);
 
-/// What is said of nodes because of their cards: troubles, and what is worth knowing.
-#[derive(Debug, Default)]
-pub(super) struct Said {
-    pub(super) troubles: BTreeMap<String, Vec<(State, String)>>,
-    pub(super) notices: BTreeMap<String, Vec<String>>,
-}
-
 impl Cards {
     /// Everything that is known, if `run` looks at cards at all.
     ///
@@ -63,16 +57,16 @@ impl Cards {
         self.0.iter().filter(move |(_, look)| look.run != id && look.at_ms < start)
     }
 
-    /// What the records of `run` say against what is known.
-    pub(super) fn findings<'a>(&self, run: &Run, records: impl IntoIterator<Item = &'a Record>) -> Said {
-        let mut said = Said::default();
+    /// What the records of `run` say against what is known; that a card is another one is only a remark.
+    pub(super) fn findings<'a>(&self, run: &Run, records: impl IntoIterator<Item = &'a Record>) -> Vec<Finding> {
+        let mut said = Vec::new();
         for (node, look) in looks(run, records) {
             let (gpu, uuid) = (look.gpu, &look.uuid);
             let own: Vec<&Map> =
                 self.before(run).filter(|(_, past)| past.uuid == *uuid).map(|(_, past)| &past.map).collect();
             if let Some(moved) = look.map.moved_since(&own) {
                 let why = format!("{node}: {WORK}: GPU {gpu}: {moved} ({uuid})");
-                said.troubles.entry(node.to_owned()).or_default().push((State::Warn, why));
+                said.push(finding(node, gpu, State::Warn, why));
             }
             let here =
                 self.before(run).filter(|(at, past)| at == node && past.gpu == gpu).max_by_key(|(_, past)| past.at_ms);
@@ -82,11 +76,15 @@ impl Cards {
                     None => "with the same map, so that it may be the same card under another name".to_owned(),
                 };
                 let why = format!("{node}: GPU {gpu} is {uuid} now and was {} in run {}: {map}", past.uuid, past.run);
-                said.notices.entry(node.to_owned()).or_default().push(why);
+                said.push(finding(node, gpu, State::Pass, why));
             }
         }
         said
     }
+}
+
+fn finding(node: &str, gpu: u32, state: State, why: String) -> Finding {
+    Finding::new(node, Component::Gpu(gpu), Source::GpuHistory, state, why)
 }
 
 /// Keeps how the cards of a finished run lay. A map that moved is not kept, or it would be what is usual next time.
@@ -126,7 +124,7 @@ fn kept(store: &dyn Store, node: &str) -> Result<Vec<Look>> {
 /// One look per card of a run; none at cards that share an identity, which says nothing then.
 fn looks<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>) -> Vec<(&'a str, Look)> {
     let mut found = Vec::new();
-    for record in records.into_iter().filter(|record| record.work == WORK) {
+    for record in records.into_iter().filter(|record| record.benchmark() == WORK) {
         let (mut maps, mut uuids) = (BTreeMap::new(), BTreeMap::new());
         for fact in &record.facts {
             let Some(Datum::Text(text)) = fact.reading.value() else { continue };
@@ -148,7 +146,7 @@ fn looks<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>) -> Vec<(&
 
 /// GPU and identity in `gpu.3.uuid`.
 fn uuid(key: &str, text: &str) -> Option<(u32, String)> {
-    let gpu = key.strip_prefix("gpu.")?.strip_suffix(".uuid")?.parse().ok()?;
+    let (Component::Gpu(gpu), "uuid") = fact_of(key)? else { return None };
     let sound = text.len() <= UUID && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     (sound && !text.is_empty()).then(|| (gpu, text.to_owned()))
 }
@@ -175,7 +173,7 @@ mod tests {
     }
 
     /// A run in which GPU 0 of `n1` is the card `uuid`, and one multiprocessor takes `cycles`.
-    fn ran(store: &mut Db, number: u64, uuid: &str, cycles: f64) -> Said {
+    fn ran(store: &mut Db, number: u64, uuid: &str, cycles: f64) -> Vec<Finding> {
         let run = run(number);
         let text =
             |key: &str, text: String| Fact { key: key.into(), reading: Reading::Value(Datum::Text(text)), unit: None };
@@ -192,23 +190,22 @@ mod tests {
     fn a_card_is_held_against_its_own_past_and_another_card_is_a_notice() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Db::open(dir.path(), &Options::default()).unwrap();
-        let quiet = |said: Said| said.troubles.is_empty() && said.notices.is_empty();
+        let quiet = |said: Vec<Finding>| said.is_empty();
         assert!(quiet(ran(&mut store, 1, "GPU-a", 260.0)), "nothing is known yet");
         assert!(quiet(ran(&mut store, 2, "GPU-a", 260.5)));
         // What moved stays moved: it is not what is usual next time.
         for number in [3, 4] {
             let said = ran(&mut store, number, "GPU-a", 290.0);
-            let (state, why) = &said.troubles["n1"][0];
-            assert_eq!(*state, State::Warn);
+            let why = &said[0].sentence;
+            assert_eq!((said[0].state, &said[0].component), (State::Warn, &Component::Gpu(0)));
             let told = "1 of 4 multiprocessors is not as far from L2 as in 2 earlier runs of this card: 2 by ";
             assert!(why.starts_with("n1: sm-sdc: GPU 0: ") && why.contains(told) && why.ends_with("(GPU-a)"), "{why}");
         }
         let said = ran(&mut store, 5, "GPU-b", 330.0);
-        assert!(said.troubles.is_empty());
         let why = "n1: GPU 0 is GPU-b now and was GPU-a in run r2: 1 of 4 multiprocessors lie otherwise";
-        assert_eq!(said.notices["n1"], [why]);
+        assert_eq!((said.len(), said[0].state, said[0].sentence.as_str()), (1, State::Pass, why));
         assert!(quiet(ran(&mut store, 6, "GPU-b", 330.0)), "told once");
-        assert!(ran(&mut store, 7, "GPU-c", 330.0).notices["n1"][0].ends_with("under another name"));
+        assert!(ran(&mut store, 7, "GPU-c", 330.0)[0].sentence.ends_with("under another name"));
         // What an earlier run said does not change because of later ones.
         let early = run(2);
         let again = Cards::known(&store, &early).unwrap().findings(&early, &store.records("r2").unwrap());
@@ -219,7 +216,7 @@ mod tests {
     fn cards_that_share_an_identity_and_hostile_identities_are_nobody() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Db::open(dir.path(), &Options::default()).unwrap();
-        assert!(ran(&mut store, 1, "GPU-\u{1b}[2J", 260.0).troubles.is_empty());
+        assert!(ran(&mut store, 1, "GPU-\u{1b}[2J", 260.0).is_empty());
         assert!(Cards::known(&store, &run(9)).unwrap().0.is_empty());
         assert_eq!(uuid("gpu.0.uuid", &"a".repeat(49)), None);
     }

@@ -3,63 +3,94 @@
 use std::collections::BTreeMap;
 
 use muster_analysis::State;
+use muster_analysis::findings::{Finding, Source};
 use muster_analysis::within::{Odd, odd_parts};
 use muster_store::Record;
-use muster_wire::{Datum, Direction, HELD_CPU};
+use muster_wire::{Component, Datum, Direction, HELD_CPU, describe};
 
-use super::assess::company;
+use super::evidence::{Evidence, company};
 
 /// The benchmark whose series are one per core, `speed:core3`.
 pub const WORK: &str = "cpu-core";
-/// Between a metric's name and its core.
-const CORE: &str = ":core";
 /// Share of the time from which on somebody who held the core explains that it was slow.
 const HELD: f64 = 0.05;
 /// Nodes from which on a core that is odd on most of them is not odd: it may serve all interrupts everywhere.
 const FLEET: usize = 3;
 
 /// The odd cores of a node, each with the metric in which it is worst.
-type Worst = BTreeMap<String, (String, Odd)>;
-/// The cores of one metric.
-type Parts<'a> = Vec<(&'a str, &'a [f64])>;
+type Worst = BTreeMap<u32, (String, Odd)>;
+/// What was measured on each core: its number and its values.
+type Parts<'a> = Vec<(String, &'a [f64])>;
 
-/// What is to be said of the cores of each node, from its last record of [`WORK`].
+/// What is to be said of the cores of each node: what every visit says stands, what only some say is a warning.
+pub(super) fn findings(nodes: &[String], evidence: &Evidence<'_>) -> Vec<Finding> {
+    let of = |node: &String| evidence.visits(node, WORK).to_vec();
+    let visits: Vec<Vec<Option<&Record>>> = nodes.iter().map(of).collect();
+    let most = visits.iter().map(Vec::len).max().unwrap_or(0);
+    let mut found: BTreeMap<(String, Component), Vec<Finding>> = BTreeMap::new();
+    for visit in 0..most {
+        let records: Vec<&Record> = visits.iter().filter_map(|own| own.get(visit).copied().flatten()).collect();
+        for finding in odd_cores(&records) {
+            found.entry((finding.node.clone(), finding.component.clone())).or_default().push(finding);
+        }
+    }
+    let times = |node: &str| visits[nodes.iter().position(|of| of == node).unwrap_or(0)].iter().flatten().count();
+    found.into_iter().filter_map(|((node, _), findings)| over_visits(findings, times(&node))).collect()
+}
+
+/// One finding of those of several visits, the last.
+fn over_visits(mut findings: Vec<Finding>, visits: usize) -> Option<Finding> {
+    let (seen, mildest) = (findings.len(), findings.iter().map(|finding| finding.state).min()?);
+    let mut last = findings.pop()?;
+    if seen < visits && last.state == State::Fail {
+        last.state = State::Warn;
+        last.sentence = format!("{}; in {seen} of {visits} visits", last.sentence);
+    } else {
+        last.state = mildest;
+    }
+    Some(last)
+}
+
+/// What is to be said of the cores of each node, from one record of [`WORK`] of each.
 #[must_use]
-pub fn odd_cores<'a>(records: &[&'a Record]) -> BTreeMap<&'a str, Vec<(State, String)>> {
+fn odd_cores(records: &[&Record]) -> Vec<Finding> {
     let odd: Vec<(&Record, Worst)> = records.iter().map(|record| (*record, of_node(record))).collect();
-    let on = |core: &str| odd.iter().filter(|(_, cores)| cores.contains_key(core)).count();
-    let common = |core: &str| records.len() >= FLEET && 2 * on(core) > records.len();
+    let on = |core: &u32| odd.iter().filter(|(_, cores)| cores.contains_key(core)).count();
+    let common = |core: &u32| records.len() >= FLEET && 2 * on(core) > records.len();
     odd.iter()
-        .map(|(record, cores)| {
+        .flat_map(|(record, cores)| {
             let own = cores.iter().filter(|(core, _)| !common(core));
-            (record.node.as_str(), own.map(|(core, (metric, odd))| sentence(record, core, metric, odd)).collect())
+            own.map(|(core, (title, odd))| finding(record, *core, title, odd))
         })
         .collect()
 }
 
 fn of_node(record: &Record) -> Worst {
-    let mut metrics: BTreeMap<String, (Direction, Parts<'_>)> = BTreeMap::new();
+    let mut metrics: BTreeMap<_, (Direction, Parts<'_>)> = BTreeMap::new();
     for series in &record.series {
-        if let Some((name, core)) = series.metric.name.split_once(CORE) {
-            let metric = metrics.entry(name.to_owned()).or_insert((series.direction, Vec::new()));
-            metric.1.push((core, &series.values));
+        let described = describe(&series.metric);
+        if let Component::Core(core) = described.component {
+            let metric = metrics.entry(described.title).or_insert((series.direction, Vec::new()));
+            metric.1.push((core.to_string(), &series.values));
         }
     }
     let mut worst = Worst::new();
-    for (name, (direction, parts)) in metrics {
+    for (title, (direction, parts)) in metrics {
+        let parts: Vec<(&str, &[f64])> = parts.iter().map(|(core, values)| (core.as_str(), *values)).collect();
         for odd in odd_parts(&parts, direction) {
-            if worst.get(&odd.part).is_none_or(|(_, known)| known.ratio < odd.ratio) {
-                worst.insert(odd.part.clone(), (name.clone(), odd));
+            let Ok(core) = odd.part.parse() else { continue };
+            if worst.get(&core).is_none_or(|(_, known)| known.ratio < odd.ratio) {
+                worst.insert(core, (title.to_string(), odd));
             }
         }
     }
     worst
 }
 
-fn sentence(record: &Record, core: &str, metric: &str, odd: &Odd) -> (State, String) {
+fn finding(record: &Record, core: u32, title: &str, odd: &Odd) -> Finding {
     let Odd { ratio, interval: (low, high), others, rounds, .. } = odd;
     let what = format!(
-        "{}: core {core} takes {ratio:.2} times as long as {others} other cores of the node ({WORK}/{metric}, \
+        "{}: core {core} takes {ratio:.2} times as long as {others} other cores of the node ({WORK}, {title}, \
          95 % interval {low:.2} to {high:.2}, {rounds} rounds)",
         record.node
     );
@@ -68,13 +99,14 @@ fn sentence(record: &Record, core: &str, metric: &str, odd: &Odd) -> (State, Str
         Some(Datum::Number(share)) => Some(*share),
         _ => None,
     });
-    match held.filter(|share| *share > HELD) {
+    let (state, sentence) = match held.filter(|share| *share > HELD) {
         Some(share) => {
             (State::Unknown, format!("{what}; others held it {:.0} % of the time: measure again", share * 100.0))
         }
         None if company(record).is_some() => (State::Unknown, format!("{what}; others were at work: measure again")),
         None => (State::Fail, what),
-    }
+    };
+    Finding::new(&record.node, Component::Core(core), Source::Cores, state, sentence)
 }
 
 #[cfg(test)]
@@ -112,20 +144,20 @@ mod tests {
         held.facts.push(Fact { key: format!("{HELD_CPU}5"), reading, unit: None });
         let records = [record("n1", Some(3)), held, record("n3", None), record("n4", None)];
         let said = odd_cores(&records.iter().collect::<Vec<_>>());
-        let (state, why) = &said["n1"][0];
-        assert_eq!(*state, State::Fail);
+        let [slow, held] = &said[..] else { panic!("{said:?}") };
+        let why = &slow.sentence;
+        assert_eq!((slow.state, &slow.component), (State::Fail, &Component::Core(3)));
         assert!(why.starts_with("n1: core 3 takes 2.0") && why.contains("7 other cores"), "{why}");
-        assert!(why.contains("cpu-core/speed") && why.contains("32 rounds"), "{why}");
-        let (state, why) = &said["n2"][0];
-        assert_eq!(*state, State::Unknown);
+        assert!(why.contains("cpu-core, fp64 GEMM of the core alone") && why.contains("32 rounds"), "{why}");
+        let why = &held.sentence;
+        assert_eq!((held.node.as_str(), held.state), ("n2", State::Unknown));
         assert!(why.contains("core 5") && why.contains("held it 50 %"), "{why}");
-        assert!(said["n3"].is_empty() && said["n4"].is_empty());
     }
 
     #[test]
     fn a_core_that_is_slow_on_most_nodes_is_nobodys_fault() {
         let records = ["n1", "n2", "n3"].map(|node| record(node, Some(0)));
         let said = odd_cores(&records.iter().collect::<Vec<_>>());
-        assert!(said.values().all(Vec::is_empty), "{said:?}");
+        assert_eq!(said, []);
     }
 }

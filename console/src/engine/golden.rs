@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use muster_analysis::State;
-use muster_analysis::gpu::{self, Finding, Golden, NODES, Odd};
+use muster_analysis::findings::{Finding, Source};
+use muster_analysis::gpu::{self, Finding as Seen, Golden, NODES, Odd};
 use muster_store::Record;
-use muster_wire::Datum;
+use muster_wire::{Component, Datum};
 
 /// What golden digests say of each node.
-pub(super) fn findings<'a>(records: impl IntoIterator<Item = &'a Record>) -> BTreeMap<String, Vec<(State, String)>> {
+pub(super) fn findings<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Finding> {
     let (mut said, mut works, mut known) = (Vec::new(), BTreeMap::new(), Vec::new());
     for record in records {
         let texts: Vec<(&str, &str)> = record.facts.iter().filter_map(text).collect();
@@ -16,26 +17,27 @@ pub(super) fn findings<'a>(records: impl IntoIterator<Item = &'a Record>) -> BTr
         if golden.is_empty() {
             continue;
         }
-        works.insert(record.node.as_str(), record.work.as_str());
-        let own = gpu::findings(texts).into_iter().filter(|found| matches!(found, Finding::WrongGpu { .. }));
+        works.insert(record.node.as_str(), record.benchmark());
+        let own = gpu::findings(texts).into_iter().filter(|found| matches!(found, Seen::WrongGpu { .. }));
         known.extend(own.map(|found| (record.node.as_str(), found.gpu())));
         said.extend(golden.into_iter().map(|golden| (record.node.as_str(), golden)));
     }
-    let mut found: BTreeMap<String, Vec<(State, String)>> = BTreeMap::new();
+    let mut found = Vec::new();
     for (node, odd) in gpu::golden(&said) {
         let work = works[node];
-        let sentence = match odd {
+        let (component, state, why) = match odd {
             // Its own node has said so.
             Odd::Wrong(wrong) if known.contains(&(node, wrong.gpu())) => continue,
-            Odd::Wrong(wrong) => (State::Fail, format!("{node}: {work}: {wrong}")),
+            Odd::Wrong(wrong) => (Component::Gpu(wrong.gpu()), State::Fail, wrong.to_string()),
             Odd::Undecided { unit, nodes } => {
                 let why = format!(
                     "{nodes} nodes disagree on the bits of {unit}, more than half of {NODES} or more must agree"
                 );
-                (State::Unknown, format!("{node}: {work}: {why}"))
+                (Component::Gpus, State::Unknown, why)
             }
         };
-        found.entry(node.to_owned()).or_default().push(sentence);
+        let sentence = format!("{node}: {work}: {why}");
+        found.push(Finding::new(node, component, Source::Digests(work.to_owned()), state, sentence));
     }
     found
 }
@@ -70,11 +72,13 @@ mod tests {
         let found = findings(&records);
         let why =
             "n2: sm-sdc: GPU 0: all its multiprocessors compute other bits than 5 other GPUs on 2 nodes (bf16-mma)";
-        assert_eq!(found, BTreeMap::from([("n2".to_owned(), vec![(State::Fail, why.to_owned())])]));
+        let [wrong] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((wrong.node.as_str(), wrong.state, wrong.sentence.as_str()), ("n2", State::Fail, why));
+        assert_eq!(wrong.component, Component::Gpu(0));
         let two = findings(&[record("n1", &["a"]), record("n2", &["b"])]);
-        assert_eq!(two["n1"][0].0, State::Unknown);
+        assert!(two.iter().all(|found| found.state == State::Unknown));
         assert_eq!(
-            two["n2"][0].1,
+            two[1].sentence,
             "n2: sm-sdc: 2 nodes disagree on the bits of bf16-mma, more than half of 3 or more must agree"
         );
     }

@@ -10,7 +10,7 @@ use muster_playbook::report::NodeFindings;
 use muster_store::Record;
 use muster_tui::snapshot::{GpuRow, Sm};
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Datum, Unit, clean};
+use muster_wire::{Component, Datum, Unit, clean, fact_of, gpu_fact};
 
 /// GPUs of one node that are shown.
 const MOST: u32 = 64;
@@ -54,7 +54,7 @@ fn read(record: &Record, known: &mut BTreeMap<u32, Known>) {
             }
             Some(Datum::Text(text)) => {
                 tell(known.entry(index).or_default(), name, text);
-                known.entry(index).or_default().measured |= fact.key.starts_with("gpu.");
+                known.entry(index).or_default().measured |= fact.key == gpu_fact(index, name);
                 if let Some(row) = Row::parse(&fact.key, text) {
                     let sms = &mut known.entry(index).or_default().sms;
                     for share in row.shares.iter().filter(|share| share.sm < SMS) {
@@ -82,8 +82,10 @@ fn read(record: &Record, known: &mut BTreeMap<u32, Known>) {
 
 /// GPU and name in `nvml.3.power` and `gpu.3.health`.
 fn place(key: &str) -> Option<(u32, &str)> {
-    let (index, name) = key.strip_prefix("nvml.").or_else(|| key.strip_prefix("gpu."))?.split_once('.')?;
-    Some((index.parse().ok().filter(|index| *index < MOST)?, name))
+    match fact_of(key)? {
+        (Component::Gpu(index), name) if index < MOST => Some((index, name)),
+        _ => None,
+    }
 }
 
 fn tell(gpu: &mut Known, name: &str, text: &str) {
@@ -141,15 +143,20 @@ fn about(known: &Known) -> Vec<String> {
     about
 }
 
-/// What troubles and checks of the node say of GPU number `index`, worst first.
+/// What findings and checks of the node say of GPU number `index`, worst first.
 fn said(index: u32, finding: &NodeFindings) -> Vec<(State, String)> {
     let start = format!("GPU {index}: ");
-    let troubles = finding.troubles.iter().map(|(state, text)| (*state, text.as_str()));
-    let checks = finding.checks.iter().map(|result| (result.found.state, result.found.said.as_str()));
-    let mut said: Vec<(State, String)> = troubles
-        .chain(checks.filter(|(state, _)| matches!(state, State::Fail | State::Warn)))
-        .flat_map(|(state, text)| text.split("; ").map(move |part| (state, part)))
-        .filter_map(|(state, part)| Some((state, clean(&part[part.find(&start)? + start.len()..], TEXT_BYTES))))
+    let own = |component: &Component| *component == Component::Gpu(index);
+    let all = finding.all();
+    let mut said: Vec<(State, String)> = all
+        .iter()
+        .filter(|found| found.state > State::Pass)
+        .flat_map(|found| found.sentence.split("; ").map(move |part| (found, part)))
+        .filter_map(|(found, part)| match part.find(&start) {
+            Some(at) => Some((found.state, clean(&part[at + start.len()..], TEXT_BYTES))),
+            None if own(&found.component) => Some((found.state, clean(part, TEXT_BYTES))),
+            None => None,
+        })
         .collect();
     said.sort_by_key(|(state, _)| Reverse(*state));
     said.dedup();
@@ -158,6 +165,7 @@ fn said(index: u32, finding: &NodeFindings) -> Vec<(State, String)> {
 
 #[cfg(test)]
 mod tests {
+    use muster_analysis::findings::{Finding, Source};
     use muster_wire::{Fact, Outcome, Reading};
 
     use super::*;
@@ -183,6 +191,9 @@ mod tests {
     #[test]
     fn a_gpu_is_told_from_its_health_its_multiprocessors_and_what_was_found() {
         let text = |text: &str| Datum::Text(text.to_owned());
+        let finding = |component, state, said: &str| {
+            Finding::new("n1", component, Source::Digests("sm-sdc".into()), state, said.to_owned())
+        };
         let records = [
             record(
                 "collect/gpu",
@@ -205,9 +216,13 @@ mod tests {
         ];
         let finding = NodeFindings {
             node: "n1".into(),
-            troubles: vec![
-                (State::Warn, "n1: gpu-remap: GPU 0: 11 replaced rows; GPU 1: 12 replaced rows".into()),
-                (State::Fail, "n1: sm-sdc: GPU 1: multiprocessor 2 computes wrong bits".into()),
+            findings: vec![
+                finding(
+                    Component::Gpus,
+                    State::Warn,
+                    "n1: gpu-remap: GPU 0: 11 replaced rows; GPU 1: 12 replaced rows",
+                ),
+                finding(Component::Gpu(1), State::Fail, "n1: sm-sdc: GPU 1: multiprocessor 2 computes wrong bits"),
             ],
             ..NodeFindings::default()
         };

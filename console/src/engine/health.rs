@@ -8,10 +8,10 @@ use muster_playbook::Plan;
 use muster_playbook::report::Dropped;
 use muster_store::Record;
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Datum, Fact, IDLE, Outcome, Reading, Unit, clean};
+use muster_wire::{Component, Datum, Fact, IDLE, Outcome, Reading, Unit, clean, fact_of};
 
 use super::LINK;
-use super::assess::{Latest, of_node};
+use super::evidence::{Evidence, Latest};
 
 /// Begins the names of records that the console makes itself.
 const CONSOLE: &str = "console/";
@@ -112,22 +112,22 @@ pub fn left(latest: &Latest<'_>) -> Vec<Dropped> {
 pub fn examine<'a>(
     nodes: &'a [String],
     groups: &'a [String],
-    latest: &Latest<'a>,
+    evidence: &Evidence<'a>,
 ) -> BTreeMap<&'a str, Vec<CheckResult>> {
     let (mut policy, mut ids) = (Policy::default(), Vec::new());
     let mut known = Vec::with_capacity(nodes.len());
     for (node, group) in nodes.iter().zip(groups) {
         let mut facts = NodeFacts::new(node, group);
-        for record in of_node(latest, node) {
+        for record in evidence.every(node) {
             match record.work.as_str() {
                 ASKED => read(record, &mut facts, &mut policy, &mut ids),
                 OFFSET => facts.add(CLOCK, &record.outcome, &record.facts),
                 work => {
                     if let Some(collector) = work.strip_prefix("collect/") {
                         facts.add(collector, &record.outcome, &record.facts);
-                    } else if record.facts.iter().any(|fact| fact.key.ends_with(".health")) {
+                    } else if record.facts.iter().any(is_gpu_health) {
                         // However it ended: what was seen meanwhile may say why.
-                        facts.add(work, &Outcome::Done, &record.facts);
+                        facts.add_meanwhile(record.benchmark(), &record.facts);
                     }
                 }
             }
@@ -155,6 +155,11 @@ fn read<'a>(record: &'a Record, node: &mut NodeFacts<'a>, policy: &mut Policy, i
             _ => {}
         }
     }
+}
+
+/// What a benchmark saw of a GPU while it ran.
+fn is_gpu_health(fact: &Fact) -> bool {
+    matches!(fact_of(&fact.key), Some((Component::Gpu(_), "health")))
 }
 
 #[cfg(test)]
@@ -206,9 +211,8 @@ expect = { cpus = 8 }
             let clock = Clock { offset_ns: ahead, uncertainty_ns: 1_000_000, exchanges: 5 };
             records.push(offset("r", &node.name, &clock, 5));
         }
-        let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
         let groups = vec![String::new(); names.len()];
-        let answers = examine(&names, &groups, &latest);
+        let answers = examine(&names, &groups, &Evidence::new(&records));
         let bad: Vec<(&str, &str, State)> = answers
             .iter()
             .flat_map(|(node, results)| results.iter().map(|r| (*node, r.check.id, r.weight())))
@@ -237,7 +241,7 @@ expect = { cpus = 8 }
 
     #[test]
     fn a_run_without_checks_has_no_answers() {
-        assert!(examine(&["n1".to_owned()], &[String::new()], &Latest::new()).is_empty());
+        assert!(examine(&["n1".to_owned()], &[String::new()], &Evidence::new([])).is_empty());
         assert!(is_work("collect/nic") && is_work("disk") && !is_work(LINK) && !is_work(ASKED) && !is_work(OFFSET));
     }
 }

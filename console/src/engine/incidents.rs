@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use muster_analysis::State;
 use muster_analysis::risk::{Category, Incident};
-use muster_analysis::{State, resource_class};
-use muster_playbook::report::{NodeReport, RunReport};
-use muster_store::{Incident as Kept, Run, Summary};
-use muster_wire::{Outcome, benchmark};
+use muster_playbook::report::{NodeReport, RunReport, VerdictReport};
+use muster_store::{Incident as Kept, Run, Summary, visit_of};
+use muster_wire::{MetricId, Outcome, benchmark, describe};
 
 /// First word of the source of incidents that muster recorded itself; the run's id follows.
 pub const OWN: &str = "muster";
@@ -40,7 +40,7 @@ fn covered(incident: &Kept, run: &Run) -> bool {
 
 fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kept {
     let benchmarks = finders(node, works);
-    let category = benchmarks.first().map_or(Category::Unknown, |b| category(b));
+    let category = category(node, &benchmarks);
     Kept {
         node: node.node.clone(),
         start_ms: run.started_ms,
@@ -55,23 +55,33 @@ fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kep
 
 /// Benchmarks that speak against the node: those with a failed verdict or that broke there, else those that warn.
 pub(super) fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
-    let with = |state: State| {
-        let verdicts = node.verdicts.iter().filter(move |v| v.state == state);
-        verdicts.filter_map(|v| v.metric.split('/').next().map(str::to_owned))
-    };
-    let of_node = works.iter().filter(|w| w.node == node.node && benchmark(&w.work).is_some());
+    let with = |state: State| node.verdicts.iter().filter(move |v| v.state == state).map(|v| metric(v).benchmark);
+    let of_node = works.iter().filter(|w| w.node == node.node && benchmark(visit_of(&w.work).0).is_some());
     let broken = of_node.filter(|w| matches!(w.outcome, Outcome::Failed(_)));
-    let found: BTreeSet<String> = with(State::Fail).chain(broken.map(|w| w.work.clone())).collect();
+    let found: BTreeSet<String> = with(State::Fail).chain(broken.map(|w| visit_of(&w.work).0.to_owned())).collect();
     if found.is_empty() { with(State::Warn).collect() } else { found }
 }
 
-/// What a benchmark's failure points at.
-fn category(benchmark: &str) -> Category {
-    match resource_class(benchmark) {
-        "cpu" | "mem" | "memory" => Category::CpuMemory,
-        "net" | "ib" | "rdma" => Category::Network,
-        other => Category::guess(other),
-    }
+fn metric(verdict: &VerdictReport) -> MetricId {
+    let (benchmark, name) = verdict.metric.rsplit_once('/').unwrap_or((&verdict.metric, ""));
+    MetricId::new(benchmark, name, verdict.engine.as_str())
+}
+
+/// What most of the metrics say that speak against the node, else the benchmarks that failed.
+fn category(node: &NodeReport, benchmarks: &BTreeSet<String>) -> Category {
+    let with = |state: State| {
+        let verdicts = node.verdicts.iter().filter(move |v| v.state == state);
+        most(verdicts.map(|v| describe(&metric(v)).category))
+    };
+    let failed = || most(benchmarks.iter().filter_map(|name| benchmark(name)).map(|entry| entry.category));
+    with(State::Fail).or_else(failed).or_else(|| with(State::Warn)).unwrap_or(Category::Unknown)
+}
+
+/// The category that comes most often, the first in the list of all where several do.
+fn most(categories: impl Iterator<Item = Category>) -> Option<Category> {
+    let all: Vec<Category> = categories.filter(|category| *category != Category::Unknown).collect();
+    let count = |category: Category| all.iter().filter(|one| **one == category).count();
+    Category::ALL.into_iter().rev().filter(|one| count(*one) > 0).max_by_key(|one| count(*one))
 }
 
 /// The incident as the analysis reads it, in hours since 1970.
@@ -81,7 +91,7 @@ pub fn known(kept: &Kept) -> Incident {
         node: kept.node.clone(),
         start_h: hours(kept.start_ms),
         end_h: kept.end_ms.map(hours),
-        category: Category::guess(&kept.category),
+        category: Category::named(&kept.category).unwrap_or(Category::Unknown),
         reason: kept.reason.clone(),
         source: kept.source.clone(),
         who: kept.who.clone(),
@@ -152,7 +162,9 @@ mod tests {
             };
             let verdicts = vec![verdict("cpu-gemm/fp64", State::Warn), verdict("disk/seq-read", state)];
             let reasons = vec!["it is slow".to_owned()];
-            report.nodes.push(NodeReport { node: node.clone(), state, reasons, verdicts, checks: Vec::new() });
+            let (undecided, components, findings, checks) = (false, Vec::new(), Vec::new(), Vec::new());
+            let node = node.clone();
+            report.nodes.push(NodeReport { node, state, undecided, reasons, components, findings, verdicts, checks });
         }
         report
     }

@@ -6,7 +6,7 @@ use anyhow::Result;
 use muster_analysis::risk::{BadTable, Check, History, Incident, Samples, Sampling, Window, samples};
 use muster_analysis::selector::{Benchmark, Validation, p90};
 use muster_playbook::{Playbook, plan};
-use muster_store::{RunState, Store, StoreError};
+use muster_store::{RunState, Store, StoreError, visit_of};
 use muster_wire::{Outcome, Profile};
 
 use super::incidents::{hours, known};
@@ -108,10 +108,13 @@ impl Measured {
             let mut done = BTreeSet::new();
             for work in store.summaries(&run.id)?.into_iter().filter(|w| w.outcome == Outcome::Done) {
                 let at = hours(work.at_ms);
-                let last = all.last_h.entry(work.work.clone()).or_insert(at);
+                let last = all.last_h.entry(visit_of(&work.work).0.to_owned()).or_insert(at);
                 *last = last.max(at);
                 if run.profile == profile {
-                    all.minutes.entry(work.work).or_default().push(work.elapsed_ns as f64 / 60e9);
+                    all.minutes
+                        .entry(visit_of(&work.work).0.to_owned())
+                        .or_default()
+                        .push(work.elapsed_ns as f64 / 60e9);
                 }
                 done.insert(work.node);
             }

@@ -1,15 +1,20 @@
 //! The one place where fleet, store, analysis, playbook and screen meet. Carries values; computes nothing itself.
 
 mod advice;
+mod again;
 mod assess;
 mod board;
 mod cards;
 mod cores;
+mod decided;
 mod digests;
+mod evidence;
 mod focus;
+mod freeze;
 mod gather;
 mod golden;
 mod gpus;
+mod hardware;
 mod health;
 pub mod incidents;
 mod knowledge;
@@ -25,15 +30,19 @@ mod shape;
 mod shelf;
 mod steps;
 mod terms;
+mod trusted;
 mod usual;
 mod validations;
 mod versions;
 mod what_if;
+mod works;
 
 pub use advice::{Advice, Basis, CAP_H, incident_settings, picture, saved};
-pub use assess::{Assessment, assess, company, observations};
+pub use assess::{Assessment, assess};
 pub use board::Board;
 pub use cards::keep_cards;
+pub use evidence::{company, observations};
+pub use freeze::spreads;
 pub use health::is_work;
 pub use knowledge::{Log, Measured};
 pub use network::{Fabric, PairEngine, collectives, is_pair, judge_pairs, network, visits};

@@ -88,7 +88,7 @@ fn order(similarity: Option<f64>) -> f64 {
 fn samples<'a>(learned: &Learned, records: &'a [Arc<Record>]) -> HashMap<&'a str, Sample> {
     let metric = &learned.criterion.metric;
     let mut samples = HashMap::new();
-    for record in records.iter().filter(|r| r.work == metric.benchmark) {
+    for record in records.iter().filter(|r| r.benchmark() == metric.benchmark) {
         if let Ok(sample) = Sample::new(&record.values_of(metric)) {
             samples.insert(record.node.as_str(), sample);
         }

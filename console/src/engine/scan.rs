@@ -5,20 +5,22 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use muster_analysis::findings::Source;
 use muster_analysis::{NodeVerdict, State};
 use muster_fleet::{Clock, Event, EventKind, Failure, Node, Probe, Settings, Work};
-use muster_playbook::report::{NodeFindings, VerdictReport};
+use muster_playbook::report::NodeFindings;
 use muster_playbook::{Phase, Plan, collector_work};
-use muster_store::{Record, Run, RunState, Store};
+use muster_store::{Record, Run, RunState, Store, visit_name};
 use muster_wire::{Frame, IDLE, Outcome, Profile, Request};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::again::{self, Visits};
 use super::gather::Gather;
 use super::network::{self, Fabric};
 use super::observe::{Observer, Update};
 use super::steps::steps_of;
-use super::{Judging, assess, company, health, report};
+use super::{Judging, assess, health, report};
 
 /// Name of the record that says how a node's link ended.
 pub const LINK: &str = "link";
@@ -42,6 +44,8 @@ pub struct Scan {
     pub fabric: Fabric,
     /// Acknowledged earlier, not measured again.
     pub done: BTreeSet<(String, String)>,
+    /// Most visits of a node, the first one included.
+    pub visits: usize,
 }
 
 /// What the phases of a scan learn about nodes on the way.
@@ -51,19 +55,17 @@ struct Seen {
     lost: BTreeSet<String>,
     /// Uncertainty of the best offset of each node's clock, nanoseconds.
     clocks: BTreeMap<String, u64>,
-    /// Nodes and benchmarks that were measured a second time.
-    confirmed: BTreeSet<(String, String)>,
 }
 
 impl Seen {
     /// Whether a failed node is certain to have failed: by a check, by a benchmark that broke, or by slowness that was
     /// seen twice. The profile `full` measures for so long that once is enough.
-    fn convicted(&self, findings: &NodeFindings, profile: Profile) -> bool {
-        let broken = findings.troubles.iter().any(|(state, _)| *state == State::Fail)
-            || findings.checks.iter().any(|check| check.weight() == State::Fail);
+    fn convicted(findings: &NodeFindings, profile: Profile, visits: &Visits) -> bool {
+        let measured = |source: &Source| matches!(source, Source::Metric(_) | Source::Metrics(_));
+        let broken = findings.all().iter().any(|found| found.state == State::Fail && !measured(&found.source));
         let twice = |verdict: &NodeVerdict| {
             let name = verdict.metric.benchmark.clone();
-            verdict.state == State::Fail && self.confirmed.contains(&(findings.node.clone(), name))
+            verdict.state == State::Fail && visits.of(&findings.node, &name) > 1
         };
         broken || profile == Profile::Full || findings.verdicts.iter().any(twice)
     }
@@ -116,7 +118,7 @@ pub async fn scan(
             Update::Phase { index, step: &phase.step, nodes: works.len(), work: works.iter().map(work_count).sum() };
         watchers.iter_mut().for_each(|w| w.see(&update));
         if !works.is_empty() {
-            carry(scan, works, store, watchers, (&mut seen, cancel)).await?;
+            carry(scan, (works, 1), store, watchers, (&mut seen, cancel)).await?;
         }
         part(scan, (&mut plan, index), store, watchers, (&mut seen, cancel)).await?;
     }
@@ -143,9 +145,10 @@ async fn part(
     let records = store.records(&scan.run.id).context("reading back the results of a step")?;
     let assessment = assess(&scan.run, &records, &scan.judging);
     let report = report(&scan.run, &assessment);
+    let visits = Visits::new(&records);
     let mut failed = BTreeMap::new();
     for (node, findings) in report.nodes.into_iter().zip(&assessment.nodes) {
-        if node.state == State::Fail && seen.convicted(findings, scan.plan.profile) {
+        if node.state == State::Fail && Seen::convicted(findings, scan.plan.profile, &visits) {
             failed.insert(node.node, node.reasons.into_iter().next().unwrap_or_default());
         }
     }
@@ -161,9 +164,7 @@ async fn part(
     Ok(())
 }
 
-/// Measures again what puts a node in doubt, at another moment: a neighbour's burst has passed by then and a slow
-/// node is still slow. The newer record of a piece of work replaces the older one, so the verdict rests on the second
-/// look. What was measured twice is not measured a third time.
+/// Measures again what is in doubt, beside peers that are not, until it is decided or every visit is used up.
 async fn confirm(
     scan: &Scan,
     phases: &[Phase],
@@ -171,63 +172,29 @@ async fn confirm(
     watchers: &mut [&mut dyn Observer],
     (seen, cancel): (&mut Seen, &CancellationToken),
 ) -> Result<()> {
-    let records = store.records(&scan.run.id).context("reading back the results")?;
-    let works = doubted(scan, phases, &records, seen);
-    if works.is_empty() {
-        return Ok(());
-    }
-    let work = works.iter().map(work_count).sum();
-    let (index, step) = (scan.plan.phases.len(), "confirm");
-    let update = Update::Phase { index, step, nodes: works.len(), work };
-    watchers.iter_mut().for_each(|w| w.see(&update));
-    for work in &works {
-        if let Request::Run { benchmarks, .. } = &work.request {
-            seen.confirmed.extend(benchmarks.iter().map(|name| (work.node.name.clone(), name.clone())));
+    for _ in 1..scan.visits {
+        let records = store.records(&scan.run.id).context("reading back the results")?;
+        let found = assess(&scan.run, &records, &scan.judging);
+        let visits = Visits::new(&records);
+        let Some(round) = again::choose(scan, phases, &found, (&visits, &seen.lost)) else { break };
+        let works = round.works(scan, phases);
+        if works.is_empty() || cancel.is_cancelled() {
+            break;
         }
+        let visit = visits.most() + 1;
+        let (index, step) = (scan.plan.phases.len() + visit - 2, format!("measure again ({visit} of {})", scan.visits));
+        let work = works.iter().map(work_count).sum();
+        let update = Update::Phase { index, step: &step, nodes: works.len(), work };
+        watchers.iter_mut().for_each(|w| w.see(&update));
+        carry(scan, (works, visit), store, watchers, (seen, cancel)).await?;
     }
-    carry(scan, works, store, watchers, (seen, cancel)).await
+    Ok(())
 }
 
-/// The benchmarks of `phases` that are to be measured again.
-fn doubted(scan: &Scan, phases: &[Phase], records: &[Record], seen: &Seen) -> Vec<Work> {
-    let found = report(&scan.run, &assess(&scan.run, records, &scan.judging));
-    let mut accused: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for node in found.nodes.into_iter().filter(|n| n.state >= State::Warn) {
-        let doubted = node.verdicts.into_iter().filter(|v| v.state >= State::Warn).map(benchmark);
-        accused.entry(node.node).or_default().extend(doubted);
-    }
-    for record in records.iter().filter(|r| company(r).is_some()) {
-        accused.entry(record.node.clone()).or_default().insert(record.work.clone());
-    }
-    for (node, works) in &mut accused {
-        works.retain(|work| !seen.confirmed.contains(&(node.clone(), work.clone())));
-    }
-    accused.retain(|node, works| !works.is_empty() && !seen.lost.contains(node));
-    // Half of the fleet does not have a bad moment at once; and a day-long burn-in is not run twice unasked.
-    if accused.len() * 2 > scan.nodes.len() || scan.plan.profile == Profile::Full {
-        return Vec::new();
-    }
-    let mut works = Vec::new();
-    for phase in phases {
-        for node in scan.nodes.iter().filter(|n| phase.nodes.contains(&n.name)) {
-            let Some(failing) = accused.get(&node.name) else { continue };
-            let benchmarks: Vec<String> = phase.benchmarks.iter().filter(|b| failing.contains(*b)).cloned().collect();
-            if !benchmarks.is_empty() {
-                let request = request(scan, phase, Vec::new(), benchmarks);
-                works.push(Work { node: node.clone(), request, limit: phase.limit });
-            }
-        }
-    }
-    works
-}
-
-fn benchmark(verdict: VerdictReport) -> String {
-    verdict.metric.split('/').next().unwrap_or_default().to_owned()
-}
-
+/// Does `works`, which are the nodes' visit number `visit`, and keeps what comes of them.
 async fn carry(
     scan: &Scan,
-    works: Vec<Work>,
+    (works, visit): (Vec<Work>, usize),
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
     (seen, cancel): (&mut Seen, &CancellationToken),
@@ -249,7 +216,8 @@ async fn carry(
                 records.extend(seen.clock(&scan.run.id, &event.node, clock));
             }
             let Some(gather) = gathers.get_mut(&event.node) else { continue };
-            records.extend(record_of(event, gather, &scan.run.id));
+            let record = record_of(event, gather, &scan.run.id);
+            records.extend(record.map(|record| Record { work: name_of(record.work, visit), ..record }));
         }
         if records.is_empty() {
             continue;
@@ -266,6 +234,11 @@ async fn carry(
         }
     }
     fleet.await.context("the fleet task ended early")
+}
+
+/// Name under which the work of a visit is kept; a link is the node's and has no visits.
+fn name_of(work: String, visit: usize) -> String {
+    if work == LINK { work } else { visit_name(&work, visit) }
 }
 
 fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
@@ -288,7 +261,7 @@ fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
     works
 }
 
-fn request(scan: &Scan, phase: &Phase, collectors: Vec<String>, benchmarks: Vec<String>) -> Request {
+pub(super) fn request(scan: &Scan, phase: &Phase, collectors: Vec<String>, benchmarks: Vec<String>) -> Request {
     let steps = steps_of(&scan.judging.terms.steps, phase.profile, &benchmarks);
     Request::Run { collectors, benchmarks, profile: phase.profile, scratch: None, steps }
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Context, Result};
+use muster_analysis::decide::Frozen;
 use muster_analysis::{Criterion, Params};
 use muster_store::{Run, Store};
 use muster_wire::{MetricId, Profile};
@@ -38,7 +39,7 @@ pub struct Judging {
     pub terms: Terms,
     /// How these differ from what the run was judged by when it was made; `None` where they do not.
     pub rejudged: Option<String>,
-    criteria: HashMap<(String, MetricId), Criterion>,
+    criteria: HashMap<(String, MetricId), (Criterion, Option<Frozen>)>,
     /// GPU cards as they were in earlier runs.
     pub(super) cards: Cards,
 }
@@ -75,7 +76,8 @@ impl Judging {
             let bytes = store.criterion(id)?.with_context(|| format!("the frozen criterion {id} is not there"))?;
             let version: Version =
                 serde_json::from_slice(&bytes).with_context(|| format!("the frozen criterion {id} does not decode"))?;
-            criteria.insert((version.group, version.criterion.metric.clone()), version.criterion);
+            let frozen = version.spread.or_else(|| version.criterion.assumed_spread());
+            criteria.insert((version.group, version.criterion.metric.clone()), (version.criterion, frozen));
         }
         Ok(Self { terms, rejudged: None, criteria, cards: Cards::default() })
     }
@@ -114,7 +116,8 @@ impl Judging {
     #[must_use]
     pub fn instead(mut self, criterion: Criterion) -> Self {
         self.criteria.retain(|(_, metric), _| *metric != criterion.metric);
-        self.criteria.insert((String::new(), criterion.metric.clone()), criterion);
+        let frozen = criterion.assumed_spread();
+        self.criteria.insert((String::new(), criterion.metric.clone()), (criterion, frozen));
         self
     }
 
@@ -127,6 +130,17 @@ impl Judging {
     /// The frozen criterion of a group: learned from its profile, or else for its labels, or else for everybody.
     #[must_use]
     pub fn criterion(&self, group: &str, metric: &MetricId) -> Option<&Criterion> {
+        self.kept(group, metric).map(|(criterion, _)| criterion)
+    }
+
+    /// How far nodes and runs may differ from the frozen criterion of a group; `None` where nothing is frozen, or what is says
+    /// too little to decide by.
+    #[must_use]
+    pub fn frozen(&self, group: &str, metric: &MetricId) -> Option<&Frozen> {
+        self.kept(group, metric).and_then(|(_, frozen)| frozen.as_ref())
+    }
+
+    fn kept(&self, group: &str, metric: &MetricId) -> Option<&(Criterion, Option<Frozen>)> {
         let of = |group: &str| self.criteria.get(&(group.to_owned(), metric.clone()));
         let labels = group.split_once(',').map_or("", |(_, labels)| labels);
         of(group).or_else(|| of(labels)).or_else(|| of(""))

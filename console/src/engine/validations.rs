@@ -112,7 +112,10 @@ mod tests {
         report.nodes.extend(nodes.map(|(node, state, verdicts)| NodeReport {
             node: node.into(),
             state,
+            undecided: false,
             reasons: Vec::new(),
+            components: Vec::new(),
+            findings: Vec::new(),
             verdicts,
             checks: Vec::new(),
         }));

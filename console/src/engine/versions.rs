@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
+use muster_analysis::decide::Frozen;
 use muster_analysis::{Criterion, Learned, State, Status};
 use muster_store::Store;
 use muster_wire::clean;
@@ -34,6 +35,9 @@ pub struct Version {
     pub source: String,
     /// Nodes that were outside it then, least similar first.
     pub outside: Vec<Outside>,
+    /// How far nodes and runs differ by it, over all runs it was frozen from; `None` until it is frozen.
+    #[serde(default)]
+    pub spread: Option<Frozen>,
 }
 
 /// A node outside a criterion.
@@ -55,7 +59,7 @@ impl Version {
         outside.sort_by(|a, b| a.similarity.unwrap_or(-1.0).total_cmp(&b.similarity.unwrap_or(-1.0)));
         outside.truncate(OUTSIDE);
         let (group, source) = (group.to_owned(), source.to_owned());
-        Self { criterion: learned.criterion.clone(), group, learned_ms, source, outside }
+        Self { criterion: learned.criterion.clone(), group, learned_ms, source, outside, spread: None }
     }
 
     /// Metric as the pointers name it.
@@ -157,12 +161,14 @@ pub fn frozen(store: &dyn Store) -> Result<BTreeMap<(String, String), String>> {
     Ok(found)
 }
 
-/// From now on runs are judged by `version`, until it is thawed or another one of its group and metric is frozen.
+/// From now on runs are judged by `version` and the spread that it carries, until it is thawed or another one of its group and
+/// metric is frozen.
 ///
 /// # Errors
 /// When the store cannot keep it.
 pub fn freeze(store: &mut dyn Store, version: &Version) -> Result<()> {
-    keep(store, version)?;
+    // Kept anew: the spread is learned when it is frozen.
+    store.put_criterion(&version.criterion.id, &serde_json::to_vec(version)?)?;
     point(store, &version.group, &version.metric(), Some(version.criterion.id.clone()))
 }
 

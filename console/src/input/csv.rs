@@ -5,14 +5,16 @@ use std::io::Read;
 
 use anyhow::{Context, Result, bail};
 use muster_import::Series;
-use muster_wire::{Direction, MetricId, Unit, clean};
+use muster_wire::{Declared, Direction, MetricId, Unit, clean, describe};
 
 use super::fleet::{Fleet, some};
 use crate::cli::Better;
 
-/// Columns under the names that a file gives them.
+/// What a file means: its columns under the names that it gives them, and what a value is.
 #[derive(Clone, Debug)]
 pub struct Columns {
+    /// Whether each value is an average of many steps.
+    pub aggregated: bool,
     node: String,
     metric: Option<String>,
     value: String,
@@ -25,8 +27,8 @@ impl Columns {
     /// # Errors
     /// When a pair names no column of ours.
     pub fn of(pairs: &[String]) -> Result<Self> {
-        let mut columns =
-            Self { node: "node".into(), metric: Some("metric".into()), value: "value".into(), step: "step".into() };
+        let [node, metric, value, step] = ["node", "metric", "value", "step"].map(str::to_owned);
+        let mut columns = Self { aggregated: false, node, metric: Some(metric), value, step };
         let mut metric = false;
         for pair in pairs {
             match pair.split_once('=') {
@@ -88,10 +90,15 @@ pub fn read(input: impl Read, file: &str, names: &Columns, fleet: &mut Fleet, be
     if rows.is_empty() {
         bail!("{file}: no rows");
     }
-    take(rows, fleet, better)
+    take(rows, names.aggregated, fleet, better)
 }
 
-fn take(rows: BTreeMap<(String, String), Vec<(f64, f64)>>, fleet: &mut Fleet, better: &Better) -> Result<()> {
+fn take(
+    rows: BTreeMap<(String, String), Vec<(f64, f64)>>,
+    aggregated: bool,
+    fleet: &mut Fleet,
+    better: &Better,
+) -> Result<()> {
     let mut assumed: Vec<String> = Vec::new();
     for ((name, node), mut values) in rows {
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -106,7 +113,9 @@ fn take(rows: BTreeMap<(String, String), Vec<(f64, f64)>>, fleet: &mut Fleet, be
             None => (MetricId::new("csv", clean(&name, 255), "imported"), Some(clean(&name, 255))),
         };
         let values = values.into_iter().map(|v| v.1).collect();
-        fleet.add(&Series { node, metric, unit: Unit::Count, direction, values }, shown.as_deref())?;
+        let known = describe(&metric);
+        let declared = Declared { component: known.component, role: known.role, aggregated };
+        fleet.add(&Series { node, metric, unit: Unit::Count, direction, declared, values }, shown.as_deref())?;
     }
     if !assumed.is_empty() {
         let names: Vec<&str> = assumed.iter().map(String::as_str).collect();
@@ -143,6 +152,20 @@ mod tests {
         assert_eq!(fleet.metrics[0].values(0), [1.0, 2.0]);
         assert!(fleet.metrics[0].values(1)[0].is_nan());
         assert_eq!(fleet.metrics[0].shown.as_deref(), Some("m"));
+    }
+
+    #[test]
+    fn values_are_single_steps_unless_somebody_says_that_they_are_averages() {
+        let fleet = |aggregated| {
+            let mut fleet = Fleet::default();
+            let mut columns = Columns::of(&[]).unwrap();
+            columns.aggregated = aggregated;
+            let text = "node,metric,value\na,gpu-stream/copy:3@own,2\n";
+            read(text.as_bytes(), "f.csv", &columns, &mut fleet, &Better::default()).unwrap();
+            fleet.metrics[0].declared.describe(&fleet.metrics[0].id)
+        };
+        assert!(!fleet(false).aggregated && fleet(true).aggregated);
+        assert_eq!(fleet(true).component, muster_wire::Component::Gpu(3));
     }
 
     #[test]

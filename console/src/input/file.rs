@@ -46,6 +46,9 @@ pub struct Reading {
     /// Columns of a CSV under other names, such as node=uuid,value=perf,metric=exp.
     #[arg(long, value_name = "OURS=THEIRS", value_delimiter = ',')]
     pub columns: Vec<String>,
+    /// Values of a CSV are averages of many steps each, not single steps [default: single steps].
+    #[arg(long)]
+    pub aggregated: bool,
     /// Which way the metrics are better.
     #[command(flatten)]
     pub better: Better,
@@ -108,7 +111,9 @@ fn add(fleet: &mut Fleet, file: &Path, format: Format, reading: &Reading) -> Res
     let name = file.display().to_string();
     if format == Format::Csv {
         let input = File::open(file).with_context(|| name.clone())?;
-        return csv::read(input, &name, &Columns::of(&reading.columns)?, fleet, &reading.better);
+        let mut columns = Columns::of(&reading.columns)?;
+        columns.aggregated = reading.aggregated;
+        return csv::read(input, &name, &columns, fleet, &reading.better);
     }
     match content(file, format, reading)? {
         Content::Table(table) => fleet.add_table(&table, &reading.better).with_context(|| name)?,

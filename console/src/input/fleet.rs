@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap};
 use anyhow::{Result, bail};
 use muster_analysis::{Observation, Table};
 use muster_import::superbench::Key;
-use muster_import::{Meaning, Series};
+use muster_import::{Meaning, Series, component};
 use muster_store::{Record, Run};
-use muster_wire::limits::SERIES_VALUES;
-use muster_wire::{Direction, MetricId, Outcome, Unit};
+use muster_wire::limits::{FACTS, SERIES_VALUES};
+use muster_wire::{Declared, Direction, Fact, MetricId, Outcome, Unit, describe};
 
 use crate::cli::Better;
 
@@ -26,6 +26,10 @@ pub struct Metric {
     pub unit: Unit,
     /// Which way is better.
     pub direction: Direction,
+    /// What it speaks of, and whether its values are averages.
+    pub declared: Declared,
+    /// What records keep of that; `None` where its name says as much.
+    fact: Option<Fact>,
     cells: Cells,
 }
 
@@ -108,15 +112,20 @@ impl Fleet {
     /// When the metric is known in another unit or direction.
     pub fn add(&mut self, series: &Series, shown: Option<&str>) -> Result<()> {
         let node = self.node(&series.node);
-        let at = self.metric(&series.metric, series.unit, series.direction)?;
+        let at = self.metric(&series.metric, (series.unit, series.direction), &series.declared)?;
         self.metrics[at].shown = shown.map(str::to_owned);
         self.metrics[at].push(node, &series.values);
         Ok(())
     }
 
-    fn metric(&mut self, id: &MetricId, unit: Unit, direction: Direction) -> Result<usize> {
+    fn metric(&mut self, id: &MetricId, (unit, direction): (Unit, Direction), declared: &Declared) -> Result<usize> {
         if let Some(&at) = self.known.get(id) {
-            let metric = &self.metrics[at];
+            let metric = &mut self.metrics[at];
+            // Single steps among averages: then none may count as an average.
+            if metric.declared.aggregated && !declared.aggregated {
+                metric.declared.aggregated = false;
+                metric.fact = kept(id, &metric.declared);
+            }
             if (metric.unit, metric.direction) != (unit, direction) {
                 bail!(
                     "{id} comes in two units or directions: {:?} {:?} and {unit:?} {direction:?}",
@@ -127,7 +136,9 @@ impl Fleet {
             return Ok(at);
         }
         self.known.insert(id.clone(), self.metrics.len());
-        self.metrics.push(Metric { id: id.clone(), shown: None, unit, direction, cells: Cells::Many(Vec::new()) });
+        let fact = kept(id, declared);
+        let (id, declared, cells) = (id.clone(), declared.clone(), Cells::Many(Vec::new()));
+        self.metrics.push(Metric { id, shown: None, unit, direction, declared, fact, cells });
         Ok(self.metrics.len() - 1)
     }
 
@@ -159,7 +170,7 @@ impl Fleet {
                 (Meaning::Neutral, _) => continue,
             };
             let before = self.metrics.len();
-            let at = self.metric(&key.metric_id(), unit, direction)?;
+            let at = self.metric(&key.metric_id(), (unit, direction), &component::superbench(&key, true))?;
             let values = table.column(column);
             if plain && at == before {
                 self.metrics[at].cells = Cells::One(values.iter().map(|v| v * factor).collect());
@@ -225,6 +236,8 @@ impl Fleet {
                 None if series.is_empty() => return None,
                 None => Outcome::Done,
             };
+            let measured = metrics.iter().filter(|metric| !metric.values(node).is_empty());
+            let facts = measured.filter_map(|metric| metric.fact.clone()).take(FACTS).collect();
             Some(Record {
                 run: run.id.clone(),
                 node: self.nodes[node].clone(),
@@ -233,11 +246,16 @@ impl Fleet {
                 at_ms: run.started_ms,
                 elapsed_ns: 0,
                 series,
-                facts: Vec::new(),
+                facts,
             })
         };
         run.plan.iter().filter_map(record).collect()
     }
+}
+
+/// What records keep of a declaration; `None` where the metric's name says as much.
+fn kept(id: &MetricId, declared: &Declared) -> Option<Fact> {
+    (declared.describe(id) != describe(id)).then(|| declared.fact(id))
 }
 
 fn wired(metric: &Metric, values: &[f64]) -> Vec<muster_wire::Series> {
@@ -257,3 +275,6 @@ pub fn some(names: &[&str]) -> String {
     let shown = names[..names.len().min(NAMED)].join(", ");
     if names.len() > NAMED { format!("{shown} and {} more", names.len() - NAMED) } else { shown }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,4 +30,6 @@ pub use check::{FileReport, Report, check, rebuild};
 pub use db::{Db, Opened, Options};
 pub use error::StoreError;
 pub use frame::Damage;
-pub use model::{CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, Summary};
+pub use model::{
+    CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, Summary, visit_name, visit_of,
+};

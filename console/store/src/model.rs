@@ -77,12 +77,41 @@ pub struct Record {
     pub facts: Vec<Fact>,
 }
 
+/// Between the name of a benchmark and the number of a further visit.
+const VISIT: char = '#';
+
+/// Name of the work that measures `work` for the time number `visit`: `disk`, then `disk#2`. Every visit is a record of its own.
+#[must_use]
+pub fn visit_name(work: &str, visit: usize) -> String {
+    if visit > 1 { format!("{work}{VISIT}{visit}") } else { work.to_owned() }
+}
+
 impl Record {
+    /// Benchmark or collector, whichever visit it was.
+    #[must_use]
+    pub fn benchmark(&self) -> &str {
+        visit_of(&self.work).0
+    }
+
+    /// Number of the visit, from 1.
+    #[must_use]
+    pub fn visit(&self) -> usize {
+        visit_of(&self.work).1
+    }
+
     /// Values of `metric` in the order measured, also where they came as several series; empty when there are none.
     #[must_use]
     pub fn values_of(&self, metric: &MetricId) -> Vec<f64> {
         self.series.iter().filter(|s| &s.metric == metric).flat_map(|s| &s.values).copied().collect()
     }
+}
+
+/// The benchmark and the number of the visit in the name of a work.
+#[must_use]
+pub fn visit_of(work: &str) -> (&str, usize) {
+    let further =
+        work.rsplit_once(VISIT).and_then(|(name, visit)| Some((name, visit.parse().ok().filter(|n| *n > 1)?)));
+    further.unwrap_or((work, 1))
 }
 
 /// A record without its samples and facts; costs no look into the run file.
@@ -283,4 +312,19 @@ pub trait Store: Send {
 
     /// Damage met and repairs made since the last call, in words for the log.
     fn notices(&self) -> Vec<String>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visit_has_a_name_of_its_own_and_the_first_that_of_its_work() {
+        for (work, visit, name) in [("disk", 1, "disk"), ("disk", 2, "disk#2"), ("collect/nic", 12, "collect/nic#12")] {
+            assert_eq!(visit_name(work, visit), name);
+            assert_eq!(visit_of(name), (work, visit));
+        }
+        assert_eq!(visit_of("c#"), ("c#", 1));
+        assert_eq!((visit_of("c#1"), visit_of("c#x")), (("c#1", 1), ("c#x", 1)));
+    }
 }

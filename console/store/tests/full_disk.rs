@@ -9,14 +9,15 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{db, record, run};
+use muster_skip::Lacks;
 use muster_store::{Db, Record, Store, StoreError, check};
 
 /// A file system of a few megabytes, unmounted at the end.
 struct Tiny(tempfile::TempDir);
 
 impl Tiny {
-    /// `None` when this user may not mount; a test that is skipped says so.
-    fn mount(kib: u32) -> Option<Self> {
+    /// `None` when this user may not mount, and then `test` is skipped.
+    fn mount(test: &str, kib: u32) -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new("mount");
         command.args(["-t", "tmpfs", "-o", &format!("size={kib}k"), "muster-test"]).arg(dir.path());
@@ -24,7 +25,7 @@ impl Tiny {
         if out.as_ref().is_ok_and(|o| o.status.success()) {
             return Some(Self(dir));
         }
-        eprintln!("SKIPPED: a tiny file system cannot be mounted here (it needs root): {out:?}");
+        muster_skip::skip(test, Lacks::Root, &format!("a small file system cannot be mounted: {out:?}"));
         None
     }
 
@@ -62,7 +63,7 @@ fn fill(store: &mut Db, kept: &mut Vec<Record>) -> StoreError {
 
 #[test]
 fn a_full_disk_is_named_and_what_was_acknowledged_stays() {
-    let Some(tiny) = Tiny::mount(4_096) else { return };
+    let Some(tiny) = Tiny::mount("a_full_disk_is_named_and_what_was_acknowledged_stays", 4_096) else { return };
     let place = tiny.path().join("db");
     let ballast = tiny.path().join("ballast");
     fs::write(&ballast, vec![1; 256 << 10]).unwrap();
@@ -97,7 +98,7 @@ fn a_full_disk_is_named_and_what_was_acknowledged_stays() {
 
 #[test]
 fn a_batch_that_does_not_fit_is_not_kept_in_part() {
-    let Some(tiny) = Tiny::mount(3_072) else { return };
+    let Some(tiny) = Tiny::mount("a_batch_that_does_not_fit_is_not_kept_in_part", 3_072) else { return };
     let mut store = db(&tiny.path().join("db"));
     store.begin(&run("r", 1)).unwrap();
     store.append(&noise("first")).unwrap();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::Key;
 use crate::lines::whole;
-use crate::{Bad, Limits, Series};
+use crate::{Bad, Limits, Series, component};
 
 /// Which rank of which node a file is of: its path says so, the file does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +82,7 @@ impl Raw {
                 None => format!("{head}/{metric}"),
             };
             let Some(key) = Key::parse(&text) else { continue };
+            let named = || (key.metric_id(), component::superbench(&key, false));
             for run in runs {
                 let steps = match run {
                     // A step that is null was not measured: the run is not whole.
@@ -89,7 +90,7 @@ impl Raw {
                     Run::One(value) => Some(vec![value]),
                     Run::Other(_) => None,
                 };
-                let series = steps.and_then(|s| Series::of(place.node, key.metric_id(), key.meaning(), &s));
+                let series = steps.and_then(|s| Series::of(place.node, named(), key.meaning(), &s));
                 match series {
                     Some(series) => self.series.push(series),
                     None => self.left_out.push(metric.clone()),

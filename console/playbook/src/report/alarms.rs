@@ -1,6 +1,6 @@
 //! Whether so many nodes fail one benchmark or check that it is suspected before the nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_analysis::State;
 use muster_analysis::checks::Severity;
@@ -25,8 +25,48 @@ impl RunReport {
 pub(super) fn alarms(nodes: &[NodeReport], usual: &BTreeMap<String, Outcomes>) -> Vec<String> {
     let breaker = Breaker::default();
     let weigh = |(name, now): (&str, Outcomes)| breaker.weigh(name, now, usual.get(name).copied());
-    let weighed = outcomes(nodes).into_iter().map(weigh);
-    weighed.filter(|alarm| alarm.suspicion == Suspicion::Check).map(|alarm| alarm.reason).collect()
+    let outcomes = outcomes(nodes);
+    let suspected: BTreeMap<&str, String> = outcomes
+        .into_iter()
+        .map(|of| (of.0, weigh(of)))
+        .filter(|(_, alarm)| alarm.suspicion == Suspicion::Check)
+        .map(|(name, alarm)| (name, alarm.reason))
+        .collect();
+    let everywhere =
+        everywhere(nodes, breaker.nodes).into_iter().filter(|(path, _)| !suspected.contains_key(benchmark(path)));
+    let everywhere: Vec<String> = everywhere.map(|(_, said)| said).collect();
+    suspected.into_values().chain(everywhere).collect()
+}
+
+/// Metrics in which every node that has them is slower than what is frozen: nobody fails for that, and it is the first thing to
+/// know of the run.
+fn everywhere(nodes: &[NodeReport], at_least: usize) -> BTreeMap<&str, String> {
+    let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for node in nodes {
+        let slow: BTreeSet<&String> = node
+            .findings
+            .iter()
+            .filter(|finding| finding.state >= State::Warn)
+            .flat_map(|finding| &finding.of)
+            .collect();
+        for verdict in node.verdicts.iter().filter(|verdict| verdict.value.is_some()) {
+            let (measured, found) = counts.entry(&verdict.metric).or_default();
+            *measured += 1;
+            *found += usize::from(slow.contains(&verdict.metric));
+        }
+    }
+    let all = counts.into_iter().filter(|(_, (measured, found))| measured == found && *found >= at_least);
+    let said = |(path, (nodes, _))| {
+        (
+            path,
+            format!("{path} is slower than usual on all {nodes} nodes: suspect the check or the last roll-out first"),
+        )
+    };
+    all.map(said).collect()
+}
+
+fn benchmark(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(benchmark, _)| benchmark)
 }
 
 fn outcomes(nodes: &[NodeReport]) -> BTreeMap<&str, Outcomes> {
@@ -48,8 +88,7 @@ fn outcomes(nodes: &[NodeReport]) -> BTreeMap<&str, Outcomes> {
 fn worst(node: &NodeReport) -> BTreeMap<&str, State> {
     let mut worst: BTreeMap<&str, State> = BTreeMap::new();
     for verdict in &node.verdicts {
-        let benchmark = verdict.metric.rsplit_once('/').map_or(verdict.metric.as_str(), |(benchmark, _)| benchmark);
-        let state = worst.entry(benchmark).or_insert(verdict.state);
+        let state = worst.entry(benchmark(&verdict.metric)).or_insert(verdict.state);
         *state = (*state).max(verdict.state);
     }
     for check in &node.checks {
@@ -63,6 +102,7 @@ fn worst(node: &NodeReport) -> BTreeMap<&str, State> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::FindingReport;
     use crate::report::run::sample;
 
     #[test]
@@ -80,5 +120,24 @@ mod tests {
         };
         assert!(usual(10).starts_with("cpu-stream fails on 3 of 7 nodes (43 %, usually 10.0 %)"), "{}", usual(10));
         assert_eq!(usual(11), "");
+    }
+
+    #[test]
+    fn a_metric_that_is_slower_on_every_node_than_what_is_frozen_is_an_alarm_though_nobody_fails() {
+        let mut report = sample();
+        let slow = |state| FindingReport { state, ..report.nodes[2].findings[0].clone() };
+        let (slow, path) = (slow(State::Warn), slow(State::Warn).of[0].clone());
+        for node in &mut report.nodes[..7] {
+            node.verdicts.iter_mut().for_each(|verdict| verdict.state = State::Pass);
+            node.findings = vec![slow.clone()];
+        }
+        report.weigh(&BTreeMap::new());
+        assert_eq!(
+            report.alarms,
+            [format!("{path} is slower than usual on all 7 nodes: suspect the check or the last roll-out first")]
+        );
+        report.nodes[0].findings.clear();
+        report.weigh(&BTreeMap::new());
+        assert_eq!(report.alarms, [""; 0]);
     }
 }

@@ -1,51 +1,10 @@
-//! What the checks of one node come to: sentences about it, and its part of the document.
-
-use std::collections::BTreeMap;
+//! The answers of checks as they stand in the document.
 
 use muster_analysis::State;
 use muster_analysis::checks::{CheckResult, Severity};
 use muster_wire::{clean, limits};
 
-use super::{CheckReport, NodeFindings};
-
-/// Ids named in one sentence about checks without an answer.
-const NAMED: usize = 4;
-
-/// States and sentences: one for every bad answer, one for all checks that have none for the same reason.
-pub(super) fn told(findings: &NodeFindings) -> Vec<(State, String)> {
-    let node = &findings.node;
-    let mut told: Vec<(State, String)> = Vec::new();
-    let mut silent: BTreeMap<(State, &str), Vec<&str>> = BTreeMap::new();
-    for result in &findings.checks {
-        match result.weight() {
-            state if state > State::Pass && result.found.denied => {
-                silent.entry((state, &result.found.said)).or_default().push(result.check.id);
-            }
-            State::Fail | State::Warn => told.push((result.found.state, result.sentence(node))),
-            state @ (State::Unknown | State::NotRun) => {
-                silent.entry((state, &result.found.said)).or_default().push(result.check.id);
-            }
-            State::Pass | State::NotApplicable => {}
-        }
-    }
-    // Critical ones come first, whatever the order they were asked in: a warning must not hide a failure.
-    told.sort_by_key(|(state, _)| std::cmp::Reverse(*state));
-    let lost = findings.troubles.iter().any(|(state, _)| *state >= State::Unknown);
-    for ((state, why), ids) in silent {
-        // A node that was not reached says why itself.
-        let sentence = if state == State::NotRun && lost { String::new() } else { undecided(node, &ids, why) };
-        told.push((state, sentence));
-    }
-    let best = findings.checks.iter().map(|result| result.found.state).filter(|state| *state <= State::Pass).max();
-    told.extend(best.map(|state| (state, String::new())));
-    told
-}
-
-fn undecided(node: &str, ids: &[&str], why: &str) -> String {
-    let more = if ids.len() > NAMED { format!(" and {} more", ids.len() - NAMED) } else { String::new() };
-    let (what, verb) = (ids[..ids.len().min(NAMED)].join(", "), if ids.len() == 1 { "has" } else { "have" });
-    format!("{node}: {what}{more} {verb} no answer: {why}")
-}
+use super::CheckReport;
 
 /// Its part of the document. Texts are cleaned, since they may come from the node.
 pub(super) fn report(result: &CheckResult) -> CheckReport {
@@ -62,10 +21,11 @@ pub(super) fn report(result: &CheckResult) -> CheckReport {
 #[cfg(test)]
 mod tests {
     use muster_analysis::checks::{Found, check};
-    use muster_wire::Profile;
+    use muster_analysis::findings::{Finding, Source};
+    use muster_wire::{Component, Profile};
 
     use super::*;
-    use crate::report::{NodeReport, RunInfo, RunReport};
+    use crate::report::{NodeFindings, NodeReport, RunInfo, RunReport};
 
     fn result(id: &str, found: Found, demanded: bool) -> CheckResult {
         CheckResult { check: check(id).unwrap(), found, demanded }
@@ -73,8 +33,10 @@ mod tests {
 
     fn node(results: &[(&str, Found)], troubles: &[(State, &str)]) -> NodeReport {
         let checks = results.iter().map(|(id, found)| result(id, found.clone(), false)).collect();
-        let troubles = troubles.iter().map(|(state, why)| (*state, (*why).to_owned())).collect();
-        let findings = NodeFindings { node: "n1".to_owned(), checks, troubles, ..NodeFindings::default() };
+        let link =
+            |(state, why): &(State, &str)| Finding::new("n1", Component::Node, Source::Link, *state, (*why).to_owned());
+        let findings = troubles.iter().map(link).collect();
+        let findings = NodeFindings { node: "n1".to_owned(), checks, findings, ..NodeFindings::default() };
         RunReport::new(RunInfo::new("r", "cbd", Profile::Quick, 0, None), &[findings], &[]).nodes.remove(0)
     }
 

@@ -1,6 +1,6 @@
 //! What was learned, as the `muster.criteria` document (assets/schemas/muster.criteria.json).
 
-use muster_analysis::{Criterion, Grain, Learned, NodeVerdict, State, Status};
+use muster_analysis::{Cluster, Criterion, Grain, Learned, NodeVerdict, State, Status};
 use muster_wire::{Direction, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,9 @@ pub struct CriterionReport {
     pub status: Status,
     /// Mean similarity over all pairs of healthy nodes; null with fewer than two.
     pub repeatability: Option<f64>,
+    /// The two clusters the nodes fall into, the larger one first; left out where they are one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<Cluster>,
     /// Nodes outside the criterion (verdict fail or warn), least similar first; nodes whose benchmark failed lead.
     pub defects: Vec<Defect>,
 }
@@ -149,6 +152,7 @@ impl CriterionReport {
             healthy: criterion.healthy,
             status: criterion.status,
             repeatability: criterion.repeatability.filter(|value| value.is_finite()),
+            clusters: criterion.clusters.clone(),
             defects,
         }
     }

@@ -7,7 +7,9 @@ mod criteria;
 mod csv;
 mod exit;
 mod markdown;
+mod node;
 mod pairs;
+mod pairs_text;
 mod run;
 mod text;
 mod time;
@@ -17,10 +19,11 @@ pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use markdown::markdown;
-pub use pairs::{LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word};
+pub use node::{ComponentReport, FindingReport, NodeFindings};
+pub use pairs::{Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun};
+pub use pairs_text::{accusation, source_word, warning};
 pub use run::{
-    Basis, CheckReport, CriterionRef, Demo, Dropped, NodeFindings, NodeReport, RUN_SCHEMA, RunInfo, RunReport,
-    VerdictReport,
+    Basis, CheckReport, CriterionRef, Demo, Dropped, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
 };
 pub use text::table;
 pub use time::rfc3339;

@@ -1,9 +1,11 @@
 //! What pairs of nodes point at, as the `muster.pairs` document (assets/schemas/muster.pairs.json), and in words.
 
 use muster_analysis::network::Localisation;
-use muster_analysis::network::localise::{Candidate, Kind, SURE, Suspect, Undecided};
+use muster_analysis::network::localise::{Contested, Group, Misfit, SURE, Suspect, Undecided, Warning};
 use muster_analysis::network::topology::Source;
 use serde::{Deserialize, Serialize};
+
+use super::pairs_text::{accusation, alternatives, misfit, open, source_word, warning};
 
 /// Name of the document.
 pub const PAIRS_SCHEMA: &str = "muster.pairs";
@@ -20,12 +22,38 @@ pub struct PairsReport {
     /// The scan behind it; absent for pairs read from a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<PairsRun>,
+    /// Nodes that do not hang where the topology says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misfits: Vec<Misfit>,
     /// Accused, metric by metric, most certain first.
     pub suspects: Vec<Of<Suspect>>,
+    /// Certainly slow, but by little.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Of<Warning>>,
+    /// Nodes that are slow together without a leaf to name; each is also among `undecided`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Of<Group>>,
+    /// Parts of the fabric of which either may be the sound one; each is also among `undecided`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contested: Vec<Of<Contested>>,
+    /// Parts of an accused element between which no matrix can decide.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternatives>,
     /// Slow pairs that several explanations fit.
     pub undecided: Vec<Of<Undecided>>,
     /// Pairs whose measurement would decide, most useful first.
     pub next_pairs: Vec<[String; 2]>,
+}
+
+/// What an accusation of a node may mean.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alternatives {
+    /// The suspect.
+    pub element: String,
+    /// Parts that explain the pairs equally well.
+    pub parts: Vec<String>,
+    /// How to find out.
+    pub advice: String,
 }
 
 /// The scan behind a report.
@@ -74,7 +102,12 @@ impl PairsReport {
             version: 1,
             topology: source_word(source).to_owned(),
             run: None,
+            misfits: Vec::new(),
             suspects: Vec::new(),
+            warnings: Vec::new(),
+            groups: Vec::new(),
+            contested: Vec::new(),
+            alternatives: Vec::new(),
             undecided: Vec::new(),
             next_pairs: Vec::new(),
         }
@@ -83,14 +116,25 @@ impl PairsReport {
     /// Adds what one metric shows.
     pub fn add(&mut self, metric: &str, found: Localisation) {
         let metric = || metric.to_owned();
+        for suspect in found.suspects.iter().filter(|suspect| suspect.confidence >= SURE) {
+            if let Some(parts) = alternatives(suspect).filter(|parts| !self.alternatives.contains(parts)) {
+                self.alternatives.push(parts);
+            }
+        }
+        self.misfits.extend(
+            found.misfits.into_iter().filter(|m| !self.misfits.iter().any(|o| o.node == m.node)).collect::<Vec<_>>(),
+        );
         self.suspects.extend(found.suspects.into_iter().map(|found| Of { metric: metric(), found }));
+        self.warnings.extend(found.warnings.into_iter().map(|found| Of { metric: metric(), found }));
+        self.groups.extend(found.groups.into_iter().map(|found| Of { metric: metric(), found }));
+        self.contested.extend(found.contested.into_iter().map(|found| Of { metric: metric(), found }));
         self.undecided.extend(found.undecided.into_iter().map(|found| Of { metric: metric(), found }));
         let new: Vec<_> = found.next_pairs.into_iter().filter(|p| !self.next_pairs.contains(p)).collect();
         self.next_pairs.extend(new);
     }
 
     /// Exit code that the findings come to: 2 with a suspect that is [`SURE`], 3 with others, where slow pairs are left
-    /// unexplained or a node was left out, else 0.
+    /// unexplained or a node was left out, 1 with warnings or a topology that does not fit, else 0.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let left_out = self.run.as_ref().is_some_and(|run| !run.left_out.is_empty());
@@ -99,20 +143,28 @@ impl PairsReport {
         } else if !self.suspects.is_empty() || !self.undecided.is_empty() || left_out {
             3
         } else {
-            0
+            u8::from(!self.warnings.is_empty() || !self.misfits.is_empty())
         }
     }
 
     /// One line for each finding.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self.suspects.iter().map(accusation).collect();
-        for Of { metric, found } in &self.undecided {
-            let name = |c: &Candidate| format!("{} {}", word(c.kind), c.element);
-            let names: Vec<String> = found.candidates.iter().map(name).collect();
-            lines.push(format!("undecided in {metric}: {}; {}", names.join(" or "), found.reason));
+        let mut lines: Vec<String> = self.misfits.iter().map(misfit).collect();
+        for suspect in &self.suspects {
+            lines.push(accusation(suspect));
+            let own = |a: &&Alternatives| a.element == suspect.found.element && suspect.found.confidence >= SURE;
+            lines.extend(
+                self.alternatives
+                    .iter()
+                    .find(own)
+                    .map(|a| format!("  {}: the pairs cannot tell which; {}", a.parts.join(" or "), a.advice)),
+            );
         }
-        if !self.next_pairs.is_empty() {
+        lines.extend(self.undecided.iter().map(open));
+        lines.extend(self.warnings.iter().map(warning));
+        let doubtful = self.suspects.iter().any(|suspect| suspect.found.confidence < SURE);
+        if !self.next_pairs.is_empty() && (doubtful || !self.undecided.is_empty()) {
             let pairs: Vec<String> = self.next_pairs.iter().take(8).map(|[a, b]| format!("{a}-{b}")).collect();
             lines.push(format!("to decide, measure {}", pairs.join(", ")));
         }
@@ -134,50 +186,10 @@ impl PairsReport {
     }
 }
 
-/// The word for where a topology comes from.
-#[must_use]
-pub const fn source_word(source: Source) -> &'static str {
-    match source {
-        Source::Labels => "labels",
-        Source::Csv => "csv",
-        Source::Slurm => "slurm",
-        Source::Ibnetdiscover => "ibnetdiscover",
-        Source::Latency => "guessed from latency",
-        Source::Flat => "unknown",
-    }
-}
-
-/// What is said of a suspect.
-#[must_use]
-pub fn accusation(Of { metric, found }: &Of<Suspect>) -> String {
-    let percent = |share: f64| format!("{:.0}", share * 100.0);
-    let [low, high] = found.interval.map(percent);
-    format!(
-        "{} {} at {} % of the usual {metric} ({low} to {high} %; {} of {} visits slow; confidence {:.2})",
-        word(found.kind),
-        found.element,
-        percent(found.effect),
-        found.slow,
-        found.pairs,
-        found.confidence
-    )
-}
-
-const fn word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Node => "node",
-        Kind::Nic => "NIC",
-        Kind::NodeRx => "receiving side of node",
-        Kind::NodeTx => "sending side of node",
-        Kind::Leaf => "leaf",
-        Kind::Uplink => "uplink",
-        Kind::Pair => "pair",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_analysis::network::localise::Kind;
 
     #[test]
     fn only_a_sure_suspect_fails_and_a_doubtful_one_is_undecided() {
@@ -196,5 +208,45 @@ mod tests {
             report.exit_code()
         };
         assert_eq!([code(&[]), code(&[0.6]), code(&[0.6, 0.95])], [0, 3, 2]);
+    }
+
+    #[test]
+    fn warnings_and_a_wrong_topology_are_said_and_exit_with_one() {
+        let warning = Warning { kind: Kind::NodeRx, element: "n7".into(), effect: 0.95, error: 0.0045, pairs: 60 };
+        let misfit = Misfit {
+            node: "n017".into(),
+            said: "leaf3".into(),
+            fits: Some("leaf5".into()),
+            swapped_with: Some("n033".into()),
+            by: "paths".into(),
+        };
+        let mut report = PairsReport::new(Source::Csv);
+        report.add("bw", Localisation { warnings: vec![warning], ..Localisation::default() });
+        assert_eq!(report.exit_code(), 1);
+        report.add("bw", Localisation { misfits: vec![misfit], ..Localisation::default() });
+        assert_eq!(report.exit_code(), 1);
+        let lines = report.lines();
+        assert_eq!(lines[0], "topology says n017 is on leaf3, the measured paths say leaf5: swapped with n033?");
+        assert_eq!(
+            lines[1],
+            "warning: receiving side of node n7: bw -5.0 % against its peers (standard error 0.4 %, 60 visits)"
+        );
+    }
+
+    #[test]
+    fn a_sure_node_says_what_the_pairs_cannot_tell() {
+        let suspect = Suspect {
+            kind: Kind::Node,
+            element: "n1".into(),
+            effect: 0.5,
+            interval: [0.4, 0.6],
+            pairs: 30,
+            slow: 30,
+            confidence: 0.99,
+        };
+        let mut report = PairsReport::new(Source::Csv);
+        report.add("bw", Localisation { suspects: vec![suspect], ..Localisation::default() });
+        assert!(report.lines()[0].starts_with("node n1: bw -50 % against its peers (95 % interval -60 to -40 %;"));
+        assert!(report.lines()[1].contains("n1's NIC or its cable or its port of the leaf"), "{:?}", report.lines());
     }
 }

@@ -1,15 +1,14 @@
 //! What a run found, as the `muster.run` document (assets/schemas/muster.run.json).
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use muster_analysis::checks::{CheckResult, Severity};
-use muster_analysis::{Criterion, Learned, NodeState, NodeVerdict, State, Status};
+use muster_analysis::checks::Severity;
+use muster_analysis::{Criterion, Learned, NodeVerdict, State, Status};
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
 use super::alarms::alarms;
+use super::node::{ComponentReport, FindingReport, NodeFindings};
 use super::{CriterionReport, PairsReport, Summary, rfc3339};
 
 /// Name of the document.
@@ -109,10 +108,19 @@ pub struct Demo {
 pub struct NodeReport {
     /// Node name.
     pub node: String,
-    /// The worst of its findings.
+    /// The worst of its components.
     pub state: State,
-    /// Why it is not a pass, worst first: one sentence each. Empty for a pass.
+    /// Something that was asked for could not be decided, whatever the state.
+    #[serde(default)]
+    pub undecided: bool,
+    /// Why it is not a pass, worst first: one sentence each. Remarks on a pass.
     pub reasons: Vec<String>,
+    /// State of every component that was looked at.
+    #[serde(default)]
+    pub components: Vec<ComponentReport>,
+    /// What was found, worst first.
+    #[serde(default)]
+    pub findings: Vec<FindingReport>,
     /// One per metric.
     pub verdicts: Vec<VerdictReport>,
     /// One per check that was asked for.
@@ -170,55 +178,6 @@ pub struct CriterionRef {
     pub status: Status,
 }
 
-/// Everything found out about one node.
-#[derive(Clone, Debug, Default)]
-pub struct NodeFindings {
-    /// Node name.
-    pub node: String,
-    /// What is not a metric's verdict: the link was lost, a benchmark could not run. With the state it amounts to.
-    pub troubles: Vec<(State, String)>,
-    /// What is worth knowing and speaks neither for nor against the node, such as a card that was replaced.
-    pub notices: Vec<String>,
-    /// One per metric.
-    pub verdicts: Vec<NodeVerdict>,
-    /// One per check that was asked for.
-    pub checks: Vec<CheckResult>,
-    /// The judgement over all metrics and its reasons, worst first; without it every verdict counts for itself.
-    pub judged: Option<(State, Vec<String>)>,
-}
-
-impl From<NodeState> for NodeFindings {
-    fn from(judged: NodeState) -> Self {
-        Self {
-            node: judged.node,
-            verdicts: judged.verdicts,
-            judged: Some((judged.state, judged.reasons)),
-            ..Self::default()
-        }
-    }
-}
-
-impl NodeFindings {
-    /// What there is to say, worst first: state and sentence, which may be empty. Troubles come before the judgement
-    /// on metrics where they are as grave.
-    fn told(&self) -> Vec<(State, Cow<'_, str>)> {
-        let mut told: Vec<(State, f64, Cow<'_, str>)> =
-            self.troubles.iter().map(|(state, why)| (*state, f64::NEG_INFINITY, why.into())).collect();
-        told.extend(super::checks::told(self).into_iter().map(|(state, why)| (state, f64::NEG_INFINITY, why.into())));
-        match &self.judged {
-            Some((state, reasons)) if reasons.is_empty() => told.push((*state, 0.0, "".into())),
-            Some((state, reasons)) => told.extend(reasons.iter().map(|why| (*state, 0.0, why.into()))),
-            None => told.extend(
-                self.verdicts
-                    .iter()
-                    .map(|v| (v.state, v.similarity.unwrap_or(f64::NEG_INFINITY), v.reason.as_str().into())),
-            ),
-        }
-        told.sort_by(|a, b| Reverse(a.0).cmp(&Reverse(b.0)).then(a.1.total_cmp(&b.1)));
-        told.into_iter().map(|(state, _, why)| (state, why)).collect()
-    }
-}
-
 impl RunReport {
     /// Puts the document together. A node's state is the worst of its findings; one without any is unknown.
     /// Texts are cleaned of control characters here, since names and reasons may come from nodes.
@@ -242,7 +201,7 @@ impl RunReport {
             schema: RUN_SCHEMA.to_owned(),
             version: 1,
             run,
-            summary: Summary::of(nodes.iter().map(|node| node.state)),
+            summary: Summary::of(nodes.iter().map(|node| (node.state, node.undecided))),
             criteria: basis.iter().map(criterion).collect(),
             alarms: alarms(&nodes, &BTreeMap::new()),
             nodes,
@@ -258,34 +217,36 @@ impl RunReport {
 type Known<'a> = HashMap<(&'a str, &'a MetricId), &'a Criterion>;
 
 fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
-    let found = findings.told();
+    let all = findings.all();
+    let decided = findings.state();
     let mut seen = BTreeSet::new();
-    let state = found.first().map_or(State::Unknown, |(state, _)| *state);
-    // A judgement may say what its pass is worth; the verdicts of single metrics need not.
-    let telling = |of: State| match of {
-        State::Pass => state == State::Pass && findings.judged.is_some(),
-        other => other != State::NotApplicable,
-    };
-    let mut reasons: Vec<String> = found
+    let mut reasons: Vec<String> = all
         .iter()
-        .filter(|(state, _)| telling(*state))
-        .map(|(_, why)| clean(why, limits::TEXT_BYTES))
+        .filter(|finding| finding.state != State::NotApplicable)
+        .map(|finding| clean(&finding.sentence, limits::TEXT_BYTES))
         .filter(|why| !why.is_empty() && seen.insert(why.clone()))
         .collect();
     let node = clean(&findings.node, limits::TEXT_BYTES);
-    if found.is_empty() {
+    if decided.components.is_empty() {
         reasons.push(format!("{node}: nothing was measured"));
-    } else if state == State::NotApplicable {
+    } else if decided.state == State::NotApplicable {
         reasons.push(format!("{node}: nothing that was asked for applies to it"));
     }
-    reasons.extend(findings.notices.iter().map(|notice| clean(notice, limits::TEXT_BYTES)));
     let verdicts = findings
         .verdicts
         .iter()
         .map(|v| verdict_report(v, known.get(&(v.node.as_str(), &v.metric)).copied()))
         .collect();
-    let checks = findings.checks.iter().map(super::checks::report).collect();
-    NodeReport { node, state, reasons, verdicts, checks }
+    NodeReport {
+        node,
+        state: decided.state,
+        undecided: decided.undecided,
+        reasons,
+        components: decided.components.iter().map(ComponentReport::from).collect(),
+        findings: all.iter().filter(|f| f.state > State::Pass).map(FindingReport::from).collect(),
+        verdicts,
+        checks: findings.checks.iter().map(super::checks::report).collect(),
+    }
 }
 
 fn verdict_report(verdict: &NodeVerdict, criterion: Option<&Criterion>) -> VerdictReport {
@@ -309,8 +270,9 @@ fn verdict_report(verdict: &NodeVerdict, criterion: Option<&Criterion>) -> Verdi
 /// A report made by the real analysis: n3 at half speed, n8 unreachable, the others fine.
 #[cfg(test)]
 pub(crate) fn sample() -> RunReport {
+    use muster_analysis::findings::{ComponentState, Finding, Source};
     use muster_analysis::{Observation, Params, learn};
-    use muster_wire::Direction;
+    use muster_wire::{Component, Direction};
 
     let params = Params::default();
     let mut nodes: Vec<NodeFindings> =
@@ -327,13 +289,21 @@ pub(crate) fn sample() -> RunReport {
         let id = MetricId::new("cpu-stream", name, "own");
         let learned = learn(&id, Unit::BytesPerSec, Direction::HigherIsBetter, &observed, &params);
         for (node, verdict) in nodes.iter_mut().zip(&learned.verdicts) {
+            let (component, source) = (Component::Memory, Source::Metric(id.clone()));
+            if verdict.state > State::Pass {
+                node.findings.push(Finding::new(&node.node, component, source, verdict.state, verdict.reason.clone()));
+            } else {
+                let state = verdict.state;
+                node.measured.push(ComponentState { component, state, undecided: false, resolution: Some(0.05) });
+            }
             node.verdicts.push(verdict.clone());
         }
         criteria.push(learned);
     }
+    let why = "n8: cannot connect to 10.0.0.8:22: no route to host".to_owned();
     nodes.push(NodeFindings {
         node: "n8".to_owned(),
-        troubles: vec![(State::Unknown, "n8: cannot connect to 10.0.0.8:22: no route to host".to_owned())],
+        findings: vec![Finding::new("n8", Component::Node, Source::Link, State::Unknown, why)],
         ..NodeFindings::default()
     });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, Some(1_795_271_500_000));
@@ -343,14 +313,16 @@ pub(crate) fn sample() -> RunReport {
 
 #[cfg(test)]
 mod tests {
+    use muster_analysis::findings::{ComponentState, Finding, Source};
+    use muster_wire::Component;
+
     use super::*;
 
     fn findings(states: &[(State, &str)]) -> NodeFindings {
-        NodeFindings {
-            node: "n1".to_owned(),
-            troubles: states.iter().map(|(state, why)| (*state, (*why).to_owned())).collect(),
-            ..NodeFindings::default()
-        }
+        let finding =
+            |(state, why): &(State, &str)| Finding::new("n1", Component::Node, Source::Link, *state, (*why).to_owned());
+        let findings = states.iter().map(finding).collect();
+        NodeFindings { node: "n1".to_owned(), findings, ..NodeFindings::default() }
     }
 
     fn one(findings: NodeFindings) -> NodeReport {
@@ -361,7 +333,7 @@ mod tests {
     #[test]
     fn the_slow_node_fails_with_its_evidence_and_the_silent_one_is_unknown() {
         let report = sample();
-        assert_eq!(report.summary, Summary { pass: 6, warn: 0, fail: 1, unknown: 1 });
+        assert_eq!(report.summary, Summary { pass: 6, warn: 0, fail: 1, unknown: 1, undecided: 0 });
         let slow = &report.nodes[2];
         assert_eq!((slow.node.as_str(), slow.state), ("n3", State::Fail));
         assert!(slow.reasons[0].starts_with("n3 is 50 % slower than 6 peers (cpu-stream/"), "{:?}", slow.reasons);
@@ -374,9 +346,10 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_as_bad_as_its_worst_finding_and_says_that_first() {
-        let node = one(findings(&[(State::Pass, "fine"), (State::Warn, "doubt"), (State::Fail, "broken")]));
-        assert_eq!((node.state, node.reasons), (State::Fail, vec!["broken".to_owned(), "doubt".to_owned()]));
+    fn a_node_is_as_bad_as_its_worst_finding_and_says_that_first_and_remarks_last() {
+        let node = one(findings(&[(State::Pass, "moved"), (State::Warn, "doubt"), (State::Fail, "broken")]));
+        assert_eq!((node.state, node.reasons.join(", ")), (State::Fail, "broken, doubt, moved".to_owned()));
+        assert_eq!(node.findings.len(), 2);
     }
 
     #[test]
@@ -393,21 +366,25 @@ mod tests {
     }
 
     #[test]
-    fn the_judgement_over_all_metrics_stands_above_single_verdicts() {
+    fn the_components_decide_and_the_worst_is_said_first() {
+        let cpu = |state| ComponentState { component: Component::Cpu, state, undecided: false, resolution: Some(0.07) };
         let mut slow = findings(&[(State::Warn, "n1: disk is nearly full")]);
-        slow.judged = Some((State::Fail, vec!["n1 is slow".to_owned(), "n1 is slow".to_owned()]));
+        let sentence = "n1: cpu-gemm/fp32 50 % below 6 peers".to_owned();
+        slow.findings.push(Finding::new("n1", Component::Cpu, Source::Cores, State::Fail, sentence));
         let node = one(slow);
         assert_eq!(
             (node.state, node.reasons.join("; ")),
-            (State::Fail, "n1 is slow; n1: disk is nearly full".to_owned())
+            (State::Fail, "n1: cpu-gemm/fp32 50 % below 6 peers; n1: disk is nearly full".to_owned())
         );
-        // One undecided metric of many does not keep a node from passing, a lost link does.
+        // A verdict that is undecided where the component as a whole is vouched for does not keep a node from passing.
         let mut fine = NodeFindings { verdicts: sample_verdicts(State::Unknown), ..findings(&[]) };
-        fine.judged = Some((State::Pass, Vec::new()));
+        fine.measured.push(cpu(State::Pass));
         let node = one(fine.clone());
-        assert_eq!((node.state, node.reasons.len(), node.verdicts[0].state), (State::Pass, 0, State::Unknown));
-        fine.troubles.push((State::Unknown, "n1: link lost".to_owned()));
-        assert_eq!(one(fine).state, State::Unknown);
+        assert_eq!((node.state, node.undecided, node.verdicts[0].state), (State::Pass, false, State::Unknown));
+        assert_eq!(node.components[0].resolution, Some(0.07));
+        fine.findings.push(Finding::new("n1", Component::Node, Source::Link, State::Unknown, "n1: link lost".into()));
+        let node = one(fine);
+        assert_eq!((node.state, node.undecided), (State::Unknown, true));
     }
 
     fn sample_verdicts(state: State) -> Vec<NodeVerdict> {

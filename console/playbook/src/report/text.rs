@@ -77,35 +77,12 @@ fn groups(report: &RunReport) -> Vec<Group<'_>> {
     groups.into_iter().map(named).collect()
 }
 
-/// What is to be said about a node, each without its name. What cannot be decided for a reason that lies in the whole
-/// fleet is said in one sentence, and only where there is nothing else to say, so that a noisy fleet does not fill the screen.
+/// What is to be said about a node, each sentence without its name.
 fn tails(node: &NodeReport) -> Vec<String> {
-    if node.state == State::Pass {
-        return node.reasons.iter().map(|reason| tail(&node.node, reason).to_owned()).collect();
-    }
-    let mut undecided: [(Status, Vec<&str>); 2] = [(Status::NotRepeatable, vec![]), (Status::NoConsensus, vec![])];
-    for verdict in node.verdicts.iter().filter(|verdict| verdict.state == State::Unknown) {
-        let status = verdict.criterion.as_ref().map(|criterion| criterion.status);
-        for (of, metrics) in &mut undecided {
-            if status == Some(*of) {
-                metrics.push(&verdict.metric);
-            }
-        }
-    }
-    let fleetwide: BTreeSet<&str> = undecided.iter().flat_map(|(_, metrics)| metrics).copied().collect();
-    let own = |tail: &&str| {
-        let metric = tail.strip_prefix(": ").and_then(|rest| rest.split_once(" similarity "));
-        !metric.is_some_and(|(metric, _)| fleetwide.contains(metric))
-    };
-    let all: Vec<&str> = node.reasons.iter().map(|reason| tail(&node.node, reason)).filter(own).collect();
-    let mut tails: Vec<String> = all.iter().take(SENTENCES).map(|tail| (*tail).to_owned()).collect();
-    if all.len() > SENTENCES {
-        tails.push(format!(": and {} more", all.len() - SENTENCES));
-    }
-    if tails.is_empty() {
-        for (of, metrics) in undecided.iter().filter(|(_, metrics)| !metrics.is_empty()) {
-            tails.push(format!(": undecided, {}: {}", status(*of), some(metrics)));
-        }
+    let all = node.reasons.iter().map(|reason| tail(&node.node, reason).to_owned());
+    let mut tails: Vec<String> = all.take(SENTENCES).collect();
+    if node.reasons.len() > SENTENCES {
+        tails.push(format!(": and {} more", node.reasons.len() - SENTENCES));
     }
     tails
 }
@@ -173,7 +150,11 @@ pub(super) fn counts(report: &RunReport) -> String {
     let all = [(summary.fail, "fail"), (summary.warn, "warn"), (summary.unknown, "unknown"), (summary.pass, "pass")];
     let some: Vec<String> =
         all.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    if some.is_empty() { "nothing to judge".to_owned() } else { some.join(", ") }
+    match (some.is_empty(), summary.undecided) {
+        (true, _) => "nothing to judge".to_owned(),
+        (false, 0) => some.join(", "),
+        (false, partly) => format!("{}; {partly} of those in part undecided", some.join(", ")),
+    }
 }
 
 /// The word on the screen.
@@ -348,28 +329,6 @@ mod tests {
         assert_eq!(tail("n1", "n1 is slow"), " is slow");
         assert_eq!(sentence("n[1-2]", " is slow", 2), "n[1-2] are slow");
         assert_eq!(sentence("n1", "no prefix", 1), "n1: no prefix");
-    }
-
-    #[test]
-    fn a_noisy_fleet_is_told_in_one_sentence() {
-        let mut report = sample();
-        for (index, node) in report.nodes.iter_mut().enumerate() {
-            node.state = State::Unknown;
-            node.reasons.clear();
-            for verdict in &mut node.verdicts {
-                verdict.state = State::Unknown;
-                verdict.criterion.as_mut().unwrap().status = Status::NotRepeatable;
-                let why = format!("similarity 0.{index}, undecided: not repeatable here");
-                node.reasons.push(format!("{}: {} {why}", node.node, verdict.metric));
-            }
-        }
-        let text = table(&report, 0, &join);
-        assert!(
-            text.contains(
-                "UNKNOWN  n1+n2+n3+n4+n5+n6+n7: undecided, not repeatable here: cpu-stream/triad, cpu-stream/copy\n"
-            ),
-            "{text}"
-        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ const SEED: u64 = 1;
   muster criteria compare --from samples.csv --lower-is-better '*latency*'
 
 The margin ratio is the distance of the nearest flagged node over that of the farthest healthy one, by each method's own
-split. Scenarios are made and their defects known, so they also have a precision and a recall.")]
+split. The decision is what a node's state is made of, here of one metric alone: it flags whom it would fail. Scenarios are made and their defects known, so they also have a precision and a recall.")]
 pub struct Compare {
     /// Files of any format that `muster import` reads.
     #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "scenario")]
@@ -155,7 +155,10 @@ fn measured(options: &Compare, params: &Params) -> Result<Vec<Compared>, crate::
         let steps = whole.iter().map(|n| metric.values(*n).to_vec()).collect();
         let name = metric.shown.clone().unwrap_or_else(|| metric.id.to_string());
         match Fleet::new(steps, metric.direction) {
-            Ok(fleet) => found.push(shaped(name, &names, &compare(&fleet, params, SEED), None)),
+            Ok(fleet) => {
+                let said = compare(&fleet.aggregated(metric.declared.aggregated), params, SEED);
+                found.push(shaped(name, &names, &said, None));
+            }
             Err(why) => eprintln!("{name}: {why}"),
         }
     }

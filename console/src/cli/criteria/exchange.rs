@@ -96,7 +96,7 @@ fn of_baseline(baseline: &Baseline, source: &str) -> anyhow::Result<Vec<Version>
         };
         let criterion = Criterion::reference(metric, unit, direction, value * factor).context(name.clone())?;
         let (group, source) = (String::new(), source.to_owned());
-        versions.push(Version { criterion, group, learned_ms: now_ms(), source, outside: Vec::new() });
+        versions.push(Version { criterion, group, learned_ms: now_ms(), source, outside: Vec::new(), spread: None });
     }
     if left_out > 0 {
         eprintln!("{source}: {left_out} entries are no measurements, or nothing says which way they are better");

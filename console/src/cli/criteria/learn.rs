@@ -25,8 +25,11 @@ use crate::{input, session};
   muster criteria learn --from results-summary.jsonl --alpha 0.97 --store
   muster criteria learn --from gpus.csv --columns node=uuid,value=perf --lower-is-better perf
 
-Groups are labels of the inventory or facts of the run, such as rack or cpu.model. A criterion of fewer than five nodes
-is provisional; two groups in disagreement are called bimodal; neither accuses anybody nor is frozen unasked.")]
+Groups are labels of the inventory or facts of the run, such as rack or cpu.model. Status ok: a healthy node is a defect
+with a chance of at most one in a thousand. A node is a defect at a similarity of alpha or less. Two clusters of nodes are
+listed with their sizes and medians. The larger one is the criterion; if the smaller one is more than a third of the nodes
+the status is bimodal, and the metric alone does not say which of them is normal. A criterion of fewer than five nodes is
+provisional. Without --force only a criterion of status\nok is frozen, or one that is not repeatable but still tells a node at half speed.")]
 pub struct Learn {
     /// Files of any format that `muster import` reads.
     #[arg(long, value_name = "FILE", num_args = 1..)]

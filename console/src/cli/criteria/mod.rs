@@ -1,6 +1,7 @@
 //! `muster criteria`: learn what is normal, keep it in versions, and see what it says.
 
 use clap::Subcommand;
+use muster_analysis::Cluster;
 use muster_playbook::report::{CriteriaReport, CriterionReport};
 
 use crate::config::Config;
@@ -71,7 +72,17 @@ fn print(report: &CriteriaReport, json: bool) -> Ended {
     }
     let header = ["metric", "group", "status", "n", "healthy", "repeatability", "outside"];
     out::line(&out::table(&header, &report.criteria.iter().map(row).collect::<Vec<_>>()))?;
+    for line in report.criteria.iter().filter_map(clusters) {
+        out::line(&line)?;
+    }
     Ok(PASS)
+}
+
+/// `cpu-stream/triad: two clusters, 14 nodes (median 2.1e11) and 2 nodes (median 1.7e11)`.
+fn clusters(c: &CriterionReport) -> Option<String> {
+    let [large, small] = c.clusters.as_slice() else { return None };
+    let each = |c: &Cluster| format!("{} nodes (median {:.4e})", c.nodes, c.median);
+    Some(format!("{}: two clusters, {} and {}", c.metric, each(large), each(small)))
 }
 
 fn row(c: &CriterionReport) -> Vec<String> {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use clap::Args;
+use muster_analysis::Status;
+use muster_analysis::decide::{Frozen, Refusal};
 use muster_playbook::report::{CriteriaReport, rfc3339};
 
 use super::print;
@@ -45,7 +47,9 @@ pub struct Show {
 /// Options of `freeze`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  muster criteria freeze cpu-stream/triad\n  \
-                  muster criteria freeze --all\n\nRuns that begin from now on are judged by it; runs that were made keep their verdicts.")]
+                  muster criteria freeze --all\n\nRuns that begin from now on are judged by it; runs that were made keep their verdicts. How far healthy nodes differ is \
+                  frozen with it,\nand also how far whole runs do where there are several: a metric that is too noisy to tell a node at \
+                  half speed is refused.")]
 pub struct Freeze {
     /// Identities or their beginnings, or metrics, of which the newest versions are frozen.
     #[arg(required_unless_present = "all")]
@@ -53,7 +57,7 @@ pub struct Freeze {
     /// The newest version of every metric and group that may be trusted.
     #[arg(long)]
     pub all: bool,
-    /// Also what should judge nobody: provisional, bimodal, without consensus or not repeatable.
+    /// Freeze also what should not be used: provisional, bimodal, without consensus, or too noisy to tell a slow node.
     #[arg(long)]
     pub force: bool,
 }
@@ -172,20 +176,51 @@ pub fn freeze(options: &Freeze, config: &Config) -> Ended {
     for name in &options.versions {
         chosen.push(engine::find(&store, name).code(USAGE)?);
     }
-    for version in &chosen {
-        match version.doubt().filter(|_| !options.force) {
-            Some(doubt) if options.all => eprintln!("{}: left as it is, {doubt}", version.criterion.id),
+    let spreads = engine::spreads(&store, &chosen).code(IO)?;
+    for (mut version, spread) in chosen.into_iter().zip(spreads) {
+        let doubt = doubt(&version, &spread);
+        match doubt.filter(|_| !options.force) {
+            Some(doubt) if options.all => eprintln!("{}: not frozen: {doubt}", version.criterion.id),
             Some(doubt) => {
-                let why = anyhow!("{}: {doubt}; --force freezes it all the same", version.criterion.id);
+                let why = anyhow!("{}: not frozen: {doubt}; --force freezes it all the same", version.criterion.id);
                 return Err(Problem { code: USAGE, error: why });
             }
             None => {
-                engine::freeze(&mut store, version).code(IO)?;
-                out::line(&format!("{} is frozen for {}", version.criterion.id, group(&version.group)))?;
+                version.spread = spread.ok();
+                engine::freeze(&mut store, &version).code(IO)?;
+                out::line(&format!(
+                    "{} frozen for {}{}",
+                    version.criterion.id,
+                    group(&version.group),
+                    learned(&version)
+                ))?;
             }
         }
     }
     Ok(PASS)
+}
+
+/// Why nobody should be judged by it, if so. That healthy nodes differ is no reason by itself: how far they do is frozen with it.
+fn doubt(version: &Version, spread: &Result<Frozen, Refusal>) -> Option<String> {
+    let refused = |why: &Refusal| format!("cannot judge by it: {why}");
+    match spread {
+        Ok(_) if version.criterion.status == Status::NotRepeatable => None,
+        Ok(_) => version.doubt(),
+        Err(_) if version.criterion.n == 1 => Some("one value does not say how far healthy nodes differ".to_owned()),
+        Err(why @ (Refusal::TooNoisy { .. } | Refusal::NoCentre)) => Some(refused(why)),
+        Err(why) => version.doubt().or_else(|| Some(refused(why))),
+    }
+}
+
+/// `: nodes differ by 0.8 % (n = 64), runs by 1.1 % (3 runs)`.
+fn learned(version: &Version) -> String {
+    let Some(spread) = &version.spread else { return String::new() };
+    let runs = if spread.assumed {
+        format!("runs by an assumed {:.1} %, since there is one run only", spread.run_spread * 100.0)
+    } else {
+        format!("runs by {:.1} % ({} runs)", spread.run_spread * 100.0, spread.runs)
+    };
+    format!(": nodes differ by {:.1} % (n = {}), {runs}", spread.spread * 100.0, spread.nodes)
 }
 
 fn group(group: &str) -> &str {
@@ -209,4 +244,47 @@ pub fn thaw(options: &Thaw, config: &Config) -> Ended {
         out::line(&format!("{id} is thawed for {}", group(of)))?;
     }
     Ok(PASS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_analysis::Criterion;
+    use muster_wire::{Direction, MetricId, Unit};
+
+    fn version(n: usize, status: Status) -> Version {
+        let metric = MetricId::new("net", "bandwidth", "own");
+        let criterion = Criterion::reference(metric, Unit::BytesPerSec, Direction::HigherIsBetter, 26e9).unwrap();
+        let criterion = Criterion { n, healthy: n, status, ..criterion };
+        Version {
+            criterion,
+            group: String::new(),
+            learned_ms: 0,
+            source: "r".into(),
+            outside: Vec::new(),
+            spread: None,
+        }
+    }
+
+    fn spread() -> Frozen {
+        Frozen::of_one_run(26e9, 0.03, 252)
+    }
+
+    #[test]
+    fn nodes_that_differ_are_frozen_as_far_as_they_do_and_too_far_is_refused_with_the_figure() {
+        let noisy = version(252, Status::NotRepeatable);
+        assert_eq!(doubt(&noisy, &Ok(spread())), None);
+        let why = doubt(&noisy, &Err(Refusal::TooNoisy { spread: 0.3, nodes: 252 })).unwrap();
+        assert!(why.contains("its nodes differ by 30 % (n = 252)"), "{why}");
+        assert!(doubt(&version(20, Status::Bimodal), &Ok(spread())).unwrap().contains("two groups"));
+        assert_eq!(doubt(&version(20, Status::Ok), &Ok(spread())), None);
+    }
+
+    #[test]
+    fn one_value_alone_is_refused_since_it_says_nothing_of_the_nodes() {
+        let why = doubt(&version(1, Status::Ok), &Err(Refusal::TooFewNodes { nodes: 1, needed: 4 }));
+        assert_eq!(why.unwrap(), "one value does not say how far healthy nodes differ");
+        let why = doubt(&version(3, Status::Provisional), &Err(Refusal::TooFewNodes { nodes: 3, needed: 4 }));
+        assert_eq!(why.unwrap(), "only 3 nodes agreed on it");
+    }
 }

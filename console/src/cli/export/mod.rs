@@ -1,6 +1,6 @@
 //! `muster export`: a run for a ticket, a spreadsheet, a warehouse or a monitoring system.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -118,7 +118,12 @@ fn chosen(options: &Options) -> Vec<Redact> {
 fn samples(records: &[Record]) -> Result<Vec<u8>, Problem> {
     let mut csv = csv::Writer::from_writer(Vec::new());
     csv.write_record(["node", "metric", "value", "step"]).code(IO)?;
+    let mut visited: BTreeMap<(&str, &str), &Record> = BTreeMap::new();
     for record in records {
+        let known = visited.entry((&record.node, record.benchmark())).or_insert(record);
+        *known = if record.visit() >= known.visit() { record } else { known };
+    }
+    for record in visited.into_values() {
         let metrics: BTreeSet<&MetricId> = record.series.iter().map(|s| &s.metric).collect();
         for metric in metrics {
             for (step, value) in record.values_of(metric).into_iter().enumerate() {

@@ -26,7 +26,8 @@ same nodes. Without --topology the labels leaf, aggregate and core of the invent
 fabric gives the address to measure with where it is not the one of SSH.
 A matrix has rows src,dst,metric,value and optionally up, the uplink that the pair crossed; several rows of a pair
 are its sample. A topology is node,leaf[,aggregate...] rows, a Slurm topology.conf or the output of ibnetdiscover.
-Exit codes: 0 nothing stands out, 2 something is accused, 3 undecided or a node was left out.")]
+Exit codes: 0 nothing stands out, 1 warnings or a topology that does not fit, 2 an element is accused, 3 undecided,
+contested, or a node was left out.")]
 pub struct Options {
     /// Measure now: every pair, every node once per hop distance, some rounds, or only what it takes to decide.
     #[arg(long, value_enum, value_name = "METHOD")]
@@ -56,7 +57,7 @@ pub struct Options {
     /// Milliseconds that each direction is loaded.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(36..=600_000))]
     pub duration: Option<u32>,
-    /// Which node hangs under which leaf; guessed from latencies where nothing says it.
+    /// Which node hangs under which leaf; guessed from latencies or from the pairs where nothing says it.
     #[arg(long, value_name = "FILE")]
     pub topology: Option<PathBuf>,
     /// CSV with the columns src,dst,up: the uplink that each ordered pair crosses.

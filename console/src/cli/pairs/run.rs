@@ -81,7 +81,7 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
     let nodes = session::nodes(config, &options.pick)?;
     let settings = session::settings(config)?;
     let mut store = session::write_store(config)?;
-    let job = session::Job { playbook, nodes, settings, probe: engine::embedded(), fabric, fresh: options.new };
+    let job = session::Job { fabric, fresh: options.new, ..session::Job::new(playbook, nodes, settings) };
     let say = Say { json: options.json, quiet: options.quiet, fail_on: Line::Warn };
     let done = session::headless(job, &mut store, config, &say).await?;
     Ok((stored(&store, Some(&done.report.run.id), options, config)?, done.state))

@@ -1,11 +1,12 @@
 //! What do the pairs of a run say of each node?
 
-use muster_analysis::network::localise::{Kind, SURE, Suspect};
+use muster_analysis::findings::{ComponentState, Finding, Source};
+use muster_analysis::network::localise::{Kind, SURE};
 use muster_analysis::{Params, State};
 use muster_playbook::PAIRS;
-use muster_playbook::report::{NodeFindings, PairsReport, accusation};
+use muster_playbook::report::{NodeFindings, PairsReport, accusation, warning};
 use muster_store::{Record, Run};
-use muster_wire::Outcome;
+use muster_wire::{Component, Outcome};
 
 use super::found::network;
 
@@ -18,28 +19,40 @@ pub fn judge_pairs(run: &Run, pairs: &[&Record], nodes: &mut [NodeFindings], par
     let report = network(run, pairs.iter().copied(), None, params)?.report;
     for findings in nodes {
         let node = findings.node.as_str();
-        let accused = report.suspects.iter().filter(|suspect| of_node_alone(&suspect.found, node));
-        findings.troubles.extend(accused.map(|suspect| {
-            let state = if suspect.found.confidence >= SURE { State::Fail } else { State::Unknown };
-            (state, format!("{node}: {}", accusation(suspect)))
-        }));
+        let nic = Component::Nic(None);
+        let accused =
+            report.suspects.iter().filter(|suspect| of_node_alone((suspect.found.kind, &suspect.found.element), node));
+        let mut found: Vec<Finding> = accused
+            .map(|suspect| {
+                let state = if suspect.found.confidence >= SURE { State::Fail } else { State::Unknown };
+                let said = format!("{node}: {}", accusation(suspect));
+                Finding::new(node, nic.clone(), Source::Pairs, state, said)
+            })
+            .collect();
+        let slow = report.warnings.iter().filter(|w| of_node_alone((w.found.kind, &w.found.element), node));
+        found.extend(slow.map(|slow| Finding::new(node, nic.clone(), Source::Pairs, State::Warn, warning(slow))));
         let own = pairs.iter().find(|record| record.work == PAIRS && record.node == node);
         match own.map(|record| &record.outcome) {
-            Some(Outcome::Done) => findings.troubles.push((State::Pass, String::new())),
+            Some(Outcome::Done) if !findings.measured.iter().any(|known| known.component == nic) => {
+                let (state, undecided, resolution) = (State::Pass, false, None);
+                findings.measured.push(ComponentState { component: nic, state, undecided, resolution });
+            }
             Some(Outcome::Failed(why)) => {
-                findings.troubles.push((State::Unknown, format!("{node}: left out of the pairs: {why}")));
+                let said = format!("{node}: left out of the pairs: {why}");
+                found.push(Finding::new(node, nic, Source::Pairs, State::Unknown, said));
             }
             _ => {}
         }
+        findings.findings.append(&mut found);
     }
     Some(report)
 }
 
-/// Whether a suspect is `node` or a part of it.
-fn of_node_alone(suspect: &Suspect, node: &str) -> bool {
-    match suspect.kind {
-        Kind::Node | Kind::NodeRx | Kind::NodeTx => suspect.element == node,
-        Kind::Nic => suspect.element.rsplit_once(':').is_some_and(|(owner, _)| owner == node),
+/// Whether an element is `node` or a part of it.
+fn of_node_alone((kind, element): (Kind, &str), node: &str) -> bool {
+    match kind {
+        Kind::Node | Kind::NodeRx | Kind::NodeTx => element == node,
+        Kind::Nic => element.rsplit_once(':').is_some_and(|(owner, _)| owner == node),
         Kind::Leaf | Kind::Uplink | Kind::Pair => false,
     }
 }

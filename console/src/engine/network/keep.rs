@@ -100,7 +100,7 @@ pub(super) fn records(
 /// What belongs to one direction: what its receiver counted, and what its sender timed or had to send again.
 fn series(visited: &Visited, from: usize) -> Vec<Series> {
     let of = |end: usize| visited.ends[end].iter().flat_map(|end| &end.series).cloned();
-    let received = |series: &Series| !series.metric.name.starts_with("rtt") && series.metric.name != "retransmits";
+    let received = |series: &Series| series.unit == Unit::BytesPerSec;
     of(from).filter(|s| !received(s)).chain(of(1 - from).filter(received)).collect()
 }
 

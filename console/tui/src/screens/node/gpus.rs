@@ -1,6 +1,8 @@
 //! The GPUs of a node: how each is and what it gave, and of the chosen one what was found and its multiprocessors.
 
-use muster_wire::Unit;
+use std::collections::HashMap;
+
+use muster_wire::{Component, Unit, describe};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
@@ -20,13 +22,13 @@ pub(super) const EXTRA: u16 = 5;
 const MAP: u16 = 4;
 const STATE: u16 = 10;
 const NUMBER: u16 = 7;
-/// Benchmark and metric that have a column, its head and its width.
+/// Benchmark and metric that have a column, as the catalogue has them; its head and its width.
 const SHOWN: [(&str, &str, &str, u16); 5] = [
-    ("gemm-flops", "bf16", "bf16 gemm", 13),
-    ("gpu-stream", "copy", "copy", 10),
-    ("gpu-copy-bw", "host-to-device", "from host", 10),
-    ("gpu-burn", "bf16-mma", "burn", 13),
-    ("kernel-launch", "event", "launch", 8),
+    ("gemm-flops", "bf16:{gpu}", "bf16 gemm", 13),
+    ("gpu-stream", "copy:{gpu}", "copy", 10),
+    ("gpu-copy-bw", "host-to-device:{gpu}", "from host", 10),
+    ("gpu-burn", "bf16-mma:{gpu}", "burn", 13),
+    ("kernel-launch", "event:{gpu}", "launch", 8),
 ];
 
 /// Draws the list and the chosen GPU's map.
@@ -81,8 +83,9 @@ fn columns(snapshot: &Snapshot, node: &NodeRow, room: u16) -> Vec<Column> {
         of("links", 5, &|row| row.links.map(|(up, all)| format!("{up:.0}/{all:.0}"))),
         of("PCIe", 5, &|row| row.pcie.map(|(generation, lanes)| format!("{generation:.0}x{lanes:.0}"))),
     ];
-    for (benchmark, name, head, width) in SHOWN {
-        all.push(of(head, width, &|row| measured(snapshot, node, (benchmark, name), row.index)));
+    let measured = measured(snapshot, node);
+    for (at, (_, _, head, width)) in SHOWN.into_iter().enumerate() {
+        all.push(of(head, width, &|row| measured.get(&(at, row.index)).cloned()));
     }
     let mut used = 0;
     all.retain(|column| {
@@ -94,14 +97,19 @@ fn columns(snapshot: &Snapshot, node: &NodeRow, room: u16) -> Vec<Column> {
     all
 }
 
-/// What GPU number `index` gave in a benchmark.
-fn measured(snapshot: &Snapshot, node: &NodeRow, (benchmark, name): (&str, &str), index: u32) -> Option<String> {
-    let of = format!("{name}:{index}");
-    node.verdicts.iter().find_map(|verdict| {
-        let metric = snapshot.metrics.get(verdict.metric)?;
-        let fits = metric.id.benchmark == benchmark && metric.id.name == of;
-        fits.then_some(metric.unit.show(verdict.value?))
-    })
+/// What each GPU gave in each of [`SHOWN`], by its place there and the GPU's number.
+fn measured(snapshot: &Snapshot, node: &NodeRow) -> HashMap<(usize, u32), String> {
+    let mut found = HashMap::new();
+    for verdict in node.verdicts.iter() {
+        let Some((metric, value)) = snapshot.metrics.get(verdict.metric).zip(verdict.value) else { continue };
+        for (at, _) in SHOWN.iter().enumerate().filter(|(_, (benchmark, ..))| metric.id.benchmark == *benchmark) {
+            let described = describe(&metric.id);
+            if let (Component::Gpu(index), true) = (&described.component, described.kind == SHOWN[at].1) {
+                found.entry((at, *index)).or_insert_with(|| described.show(metric.unit, value));
+            }
+        }
+    }
+    found
 }
 
 fn gpu(ui: &Ui, row: &GpuRow, (columns, at): (&[Column], usize), (buffer, line): (&mut Buffer, Rect)) {
@@ -137,5 +145,19 @@ fn map(ui: &Ui, row: &GpuRow, (buffer, area): (&mut Buffer, Rect)) {
             })
             .collect();
         put_spans(buffer, (area.x, y), area.width, &spans);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_column_is_of_a_metric_that_exists() {
+        for (benchmark, kind, head, width) in SHOWN {
+            let entry = muster_wire::benchmark(benchmark).unwrap();
+            assert!(entry.metrics.iter().any(|metric| metric.pattern == kind), "{benchmark}/{kind}");
+            assert!(head.len() <= usize::from(width));
+        }
     }
 }
