@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use muster_tests::{Fleet, Options, is_root, skip};
+use muster_tests::{Fleet, Lacks, Options, is_root, skip};
 use serde_json::Value;
 
 /// A look that drops who fails it, and then a short measurement of the others.
@@ -30,7 +30,11 @@ const FAULTS: [(&str, &str, &str, &str); 3] = [
 #[test]
 fn wrong_mtu_other_kernel_parameter_and_a_clock_five_seconds_off_are_named_by_their_checks() {
     if !is_root() {
-        return skip("wrong_mtu_other_kernel_parameter_and_a_clock", "needs root for namespaces");
+        return skip(
+            "wrong_mtu_other_kernel_parameter_and_a_clock_five_seconds_off_are_named_by_their_checks",
+            Lacks::Root,
+            "for namespaces",
+        );
     }
     let mut fleet = Fleet::up(Options { nodes: 6 }).unwrap();
     fleet.node("n002").sh("ip link set eth0 mtu 1400").unwrap();

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use muster_tests::{Fleet, Options, is_root, skip};
+use muster_tests::{Fleet, Lacks, Load, Options, Try, decide, is_root, skip};
 use serde_json::Value;
 
 const TEST: &str = "a_slow_core_and_a_slow_disk_are_named_by_cbd";
@@ -22,35 +22,35 @@ fn book() -> String {
 #[test]
 fn a_slow_core_and_a_slow_disk_are_named_by_cbd() {
     if !is_root() {
-        return skip(TEST, "needs root for namespaces and cgroups");
+        return skip(TEST, Lacks::Root, "for namespaces and cgroups");
     }
     let siblings = std::fs::read_to_string("/sys/devices/system/cpu/cpu1/topology/thread_siblings_list");
     if siblings.is_ok_and(|list| list.trim() != "1") || !std::path::Path::new("/sys/devices/system/cpu/cpu1").exists() {
-        return skip(TEST, "needs a second core that shares nothing with the first");
+        return skip(TEST, Lacks::Tool, "a second core that shares nothing with the first");
     }
-    let mut fleet = Fleet::up(Options { nodes: 6 }).unwrap();
+    // With fewer than a dozen nodes one slow disk hides in the noise of the others'.
+    let mut fleet = Fleet::up(Options { nodes: 12 }).unwrap();
     let slow = match fleet.node("n003").slow_core(1) {
         Ok(slow) => slow,
-        Err(why) => return skip(TEST, &format!("{why:#}")),
+        Err(why) => return skip(TEST, Lacks::Tool, &format!("{why:#}")),
     };
     fleet.node("n005").limit_disk(20_000_000).unwrap();
     let file = fleet.path("book.toml");
     std::fs::write(&file, book()).unwrap();
     // A machine may be too busy to tell a slow core from a held one; nobody may be accused of what he has not.
-    for _ in 0..2 {
+    decide(TEST, 2, || {
+        let load = Load::start(Some(&fleet));
         // One at a time: the nodes share this machine's cores.
         let ran = fleet.console().run(&["run", &file, "--json", "--new", "--fan-out", "1"]).unwrap();
-        let report = ran.json().unwrap();
-        match undecided(&report) {
-            Some(why) => eprintln!("undecided, measured again: {why}"),
-            None => {
-                assert_eq!(ran.code, Some(2), "{}", ran.err);
-                return left(&report);
-            }
+        let (report, others) = (ran.json().unwrap(), load.others(Some(&fleet)));
+        let open = undecided(&report);
+        if open.is_none() {
+            assert_eq!(ran.code, Some(2), "{}", ran.err);
+            left(&report);
         }
-    }
+        Try { open, others }
+    });
     drop(slow);
-    skip(TEST, "nobody was accused wrongly, but this machine is too busy for the slow core to be told from a held one");
 }
 
 /// Why a fault was not named, where the machine is to blame for it.
@@ -60,22 +60,28 @@ fn undecided(report: &Value) -> Option<String> {
         let (name, state, reasons) =
             (node["node"].as_str().unwrap(), node["state"].as_str().unwrap(), &node["reasons"]);
         let said = reasons.to_string();
-        let words: &[&str] = match name {
-            "n003" => &["n003: core 1 takes ", " times as long as 1 other cores of the node (cpu-core/"],
-            "n005" => &[" disk metrics"],
+        let (part, words): (&str, &[&str]) = match name {
+            "n003" => ("core:1", &["n003: core 1 takes ", " times as long as 1 other cores of the node (cpu-core/"]),
+            "n005" => ("disk", &[" disk metrics"]),
             _ => {
                 assert_ne!(state, "fail", "{name}: {said}");
                 continue;
             }
         };
-        let noisy = state == "unknown" && said.contains("not repeatable enough");
-        if noisy || said.contains("measure again") {
+        // Severity and doubt are told apart: a warning of the clock, say, leaves the faulty part as open as it is.
+        if state != "fail" && unclear(node, part) || said.contains("measure again") {
             open = Some(format!("{name}: {said}"));
         } else {
             assert!(state == "fail" && words.iter().all(|word| said.contains(word)), "{name} is {state}: {said}");
         }
     }
     open
+}
+
+/// Whether nothing is known of a part of a node.
+fn unclear(node: &Value, part: &str) -> bool {
+    let parts = node["components"].as_array().unwrap();
+    parts.iter().any(|of| of["component"] == part && of["undecided"] == true)
 }
 
 /// Each left after the step that showed it, and was not measured any further.

@@ -57,7 +57,10 @@ fn a_ticket_holds_the_evidence_and_no_name() {
     assert_eq!(evidence[0]["values"].as_array().unwrap().len(), 40);
     let slow = &ticket["report"]["nodes"][2];
     assert_eq!((slow["node"].as_str(), slow["state"].as_str()), (Some("node-003"), Some("fail")));
-    assert!(slow["reasons"][0].as_str().unwrap().starts_with("node-003 is 30 % slower"), "{slow}");
+    assert!(
+        slow["reasons"][0].as_str().unwrap().starts_with("node-003: net/bandwidth 70.0, 30 % below 7 peers"),
+        "{slow}"
+    );
     // Names on request.
     assert!(said(dir.path(), &["export", "--ticket", "--redact", "addresses,serials"]).contains("rack7-03"));
     assert!(said(dir.path(), &["export", "--format", "markdown"]).contains("rack7-03"));

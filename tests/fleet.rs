@@ -5,52 +5,54 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_tests::{Fleet, Options, is_root, skip};
+use muster_tests::{Fleet, Lacks, Load, Options, Try, decide, is_root, skip};
 use serde_json::Value;
 
-fn state_of(report: &Value, node: &str) -> (String, String) {
+fn state_of(report: &Value, node: &str) -> (String, String, Vec<String>) {
     let nodes = report["nodes"].as_array().unwrap();
     let found = nodes.iter().find(|n| n["node"] == node).unwrap_or_else(|| panic!("{node} is not in the report"));
-    (found["state"].as_str().unwrap().to_owned(), found["reasons"].to_string())
+    let parts = found["components"].as_array().unwrap().iter().filter(|part| part["undecided"] == true);
+    let unclear = parts.map(|part| part["component"].as_str().unwrap().to_owned()).collect();
+    (found["state"].as_str().unwrap().to_owned(), found["reasons"].to_string(), unclear)
 }
 
 #[test]
 fn sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason() {
     if !is_root() {
-        return skip("sixteen_nodes_with_five_faults", "needs root for namespaces and cgroups");
+        return skip(
+            "sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason",
+            Lacks::Root,
+            "for namespaces and cgroups",
+        );
     }
-    // A machine may be too noisy to let a healthy node pass; it must never accuse one, nor fail to name the faulty.
-    for _ in 0..3 {
-        let (report, code) = scan_with_five_faults();
-        let undecided = check(&report);
-        assert_eq!(code, Some(2));
-        if undecided.is_empty() {
-            return;
+    decide("sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason", 3, || {
+        let (report, code, others) = scan_with_five_faults();
+        let open = check(&report);
+        if open.is_empty() {
+            assert_eq!(code, Some(2));
         }
-        eprintln!("undecided, measured again: {undecided:?}");
-    }
-    skip(
-        "sixteen_nodes_with_five_faults",
-        "the faults were named, but this machine is too noisy for the others to pass",
-    );
+        let words = |first: &String| format!("nothing is known of {} of 16 nodes, of the first as {first}", open.len());
+        Try { open: open.first().map(words), others }
+    });
 }
 
-fn scan_with_five_faults() -> (Value, Option<i32>) {
+fn scan_with_five_faults() -> (Value, Option<i32>, f64) {
     let mut fleet = Fleet::up(Options { nodes: 16 }).unwrap();
     fleet.node("n003").limit_cpu(60).unwrap();
     fleet.node("n005").limit_disk(20_000_000).unwrap();
     fleet.node("n009").kill();
     fleet.change_recorded_key("n011").unwrap();
-    let console = fleet.console();
+    let (console, load) = (fleet.console(), Load::start(Some(&fleet)));
     // One at a time: the nodes share this machine's cores.
     let running = console.start(&["run", "demo", "--fan-out", "1", "--json", "--new"]).unwrap();
     fleet.wait_until_measuring("n007").unwrap();
     fleet.node("n007").kill();
     let ran: muster_tests::Ran = running.wait_with_output().unwrap().into();
-    (ran.json().unwrap(), ran.code)
+    (ran.json().unwrap(), ran.code, load.others(Some(&fleet)))
 }
 
-/// Nodes without a fault that nothing could be said of.
+/// Nodes that nothing could be said of, with the reason. A busy machine may leave a slow node undecided; it must neither accuse
+/// one that is sound nor let one pass that is not.
 fn check(report: &Value) -> Vec<String> {
     let faults = [
         ("n003", "fail", "cpu metrics"),
@@ -61,15 +63,19 @@ fn check(report: &Value) -> Vec<String> {
     ];
     let mut undecided = Vec::new();
     for node in (1..=16).map(|index| format!("n{index:03}")) {
-        let (found, reasons) = state_of(report, &node);
+        let (found, reasons, unclear) = state_of(report, &node);
         match faults.iter().find(|(faulty, ..)| *faulty == node) {
+            // Severity and doubt are told apart: a warning may stand beside the faulty part that is not decided.
+            Some((_, "fail", words)) if found != "fail" && unclear.iter().any(|part| words.starts_with(part)) => {
+                undecided.push(format!("{node}: {reasons}"));
+            }
             Some((_, state, words)) => {
                 assert!(found == *state && reasons.contains(words), "{node} is {found}: {reasons}");
             }
             None if found == "pass" => {}
             None => {
-                assert_eq!(found, "unknown", "{node} has no fault: {reasons}");
-                undecided.push(format!("{node}: {reasons}"));
+                // With a slow node among a dozen, the others may be too few to vouch for each other; each says of what and why.
+                assert!(found == "unknown" && reasons.contains(" not decided"), "{node} has no fault: {reasons}");
             }
         }
     }
@@ -79,7 +85,7 @@ fn check(report: &Value) -> Vec<String> {
 #[test]
 fn ten_kills_at_random_moments_lose_no_acknowledged_sample() {
     if !is_root() {
-        return skip("ten_kills_at_random_moments", "needs root for namespaces");
+        return skip("ten_kills_at_random_moments_lose_no_acknowledged_sample", Lacks::Root, "for namespaces");
     }
     let fleet = Fleet::up(Options { nodes: 4 }).unwrap();
     let console = fleet.console();

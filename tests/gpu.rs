@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use muster_tests::{Fleet, Options, Ran, is_root, skip};
+use muster_tests::{Fleet, Lacks, Options, Ran, is_root, skip, skip_part};
 use serde_json::Value;
 
 /// Interpreted kernels are slow, so the simulated GPUs are small; they are eight to a node.
@@ -141,7 +141,11 @@ fn scan(fleet: &Fleet, step: &str, nodes: &[&str]) -> Ran {
 #[test]
 fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
     if !is_root() {
-        return skip("every_broken_gpu_is_named", "needs root for namespaces");
+        return skip(
+            "every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed",
+            Lacks::Root,
+            "for namespaces",
+        );
     }
     let mut fleet = Fleet::up(Options { nodes: NODES.len() as u8 }).unwrap();
     prepare(&mut fleet);
@@ -176,7 +180,8 @@ fn links(fleet: &mut Fleet) {
     let ran = scan(fleet, "gpu-links", &["-w", "n001,n002,n003,n004,n005"]);
     let report = ran.json().unwrap();
     if of(&report, "n003")["reasons"].to_string().contains("others used") {
-        return skip("every_broken_gpu_is_named: the slow link", "others used this machine's CPUs");
+        let test = "every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed";
+        return skip_part(test, "the slow link", Lacks::Quiet, "others used this machine's CPUs");
     }
     for (name, _, words) in LINKS {
         let state = if words.is_empty() { "pass" } else { "fail" };

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use muster_tests::{Fleet, Options, Ran, binary, is_root, skip};
+use muster_tests::{Fleet, Lacks, Options, Ran, binary, is_root, skip};
 use serde_json::Value;
 
 /// A database of its own, without inventory and without a home.
@@ -214,7 +214,7 @@ fn a_simulation_ranks_the_policies_in_the_published_form() {
     let report = document("muster.simulate.json", &desk.ok(&["simulate", "--nodes", "150", "--seeds", "2", "--json"]));
     let policies = report["policies"].as_array().unwrap();
     let names: Vec<&str> = policies.iter().map(|p| p["policy"].as_str().unwrap()).collect();
-    assert_eq!(names, ["absence", "full", "selector", "ideal"]);
+    assert_eq!(names, ["absence", "full", "selector", "ideal", "repair_only"]);
     let used: Vec<f64> = policies.iter().map(|p| p["utilisation"].as_f64().unwrap()).collect();
     assert!(used[0] < used[1] && used[1] < used[2], "{used:?}");
     assert!(policies.iter().all(|p| p["seeds"] == 2) && policies[3]["mtbi_h"].is_null());
@@ -223,7 +223,16 @@ fn a_simulation_ranks_the_policies_in_the_published_form() {
     let replay = ["simulate", "--nodes", "30", "--seeds", "1", "--incidents", &log, "--jobs", &jobs, "--json"];
     let report = document("muster.simulate.json", &desk.ok(&replay));
     assert_eq!((report["incidents"].as_str(), report["jobs"].as_str()), (Some("replayed"), Some("trace")));
-    assert!(desk.ok(&["simulate", "--nodes", "50", "--seeds", "1"]).contains("selector |#"));
+    for gain in report["gains"].as_array().unwrap() {
+        let [all, validation, repair] =
+            ["utilisation", "from_validation", "from_repair_rule"].map(|key| gain[key].as_f64().unwrap());
+        assert!((all - validation - repair).abs() < 1e-9, "{gain}");
+    }
+    let text = desk.ok(&["simulate", "--nodes", "50", "--seeds", "1"]);
+    assert!(text.contains("selector   |#") && text.contains("from validating"), "{text}");
+    let jobs = desk.write("large.csv", "submit_s,duration_s,num_gpus\n0,36000,328\n");
+    let large = desk.muster(&["simulate", "--nodes", "40", "--jobs", &jobs]);
+    assert!(large.code == Some(64) && large.err.contains("needs 41 nodes and the cluster has 40"), "{}", large.err);
 }
 
 /// Names in an array, sorted.
@@ -236,7 +245,11 @@ fn names(array: &Value) -> Vec<String> {
 #[test]
 fn a_regular_run_executes_exactly_the_picked_benchmarks_on_exactly_the_risky_nodes() {
     if !is_root() {
-        return skip("a_regular_run_executes_exactly", "needs root for namespaces");
+        return skip(
+            "a_regular_run_executes_exactly_the_picked_benchmarks_on_exactly_the_risky_nodes",
+            Lacks::Root,
+            "for namespaces",
+        );
     }
     let fleet = Fleet::up(Options { nodes: 4 }).unwrap();
     let console = fleet.console();

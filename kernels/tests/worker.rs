@@ -9,6 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use muster_skip::{Lacks, skip_part};
 use muster_wire::Outcome;
 use process::{Driver, Said, worker};
 
@@ -178,7 +179,12 @@ fn no_library_no_gpu_an_old_driver_and_a_broken_one_are_told_apart() {
     match count(none.path().to_owned()).outcome {
         Outcome::NotRun(why) => assert!(why.starts_with("no NVIDIA driver library: "), "{why}"),
         // A machine with a driver of its own.
-        other => eprintln!("SKIPPED: this machine has a driver: {other:?}"),
+        other => skip_part(
+            "no_library_no_gpu_an_old_driver_and_a_broken_one_are_told_apart",
+            "no library",
+            Lacks::Tool,
+            &format!("this machine has a driver: {other:?}"),
+        ),
     }
     let said = |settings: &str| {
         let driver = Driver::new(settings);
@@ -298,7 +304,12 @@ fn a_management_library_that_does_not_work_fails_with_its_words() {
     match worker(driver.path(), &["health"]).outcome {
         Outcome::NotRun(why) => assert!(why.starts_with("no NVIDIA management library: "), "{why}"),
         // A machine with a driver of its own.
-        other => eprintln!("SKIPPED: this machine has a management library: {other:?}"),
+        other => skip_part(
+            "a_management_library_that_does_not_work_fails_with_its_words",
+            "no library",
+            Lacks::Tool,
+            &format!("this machine has a management library: {other:?}"),
+        ),
     }
 }
 

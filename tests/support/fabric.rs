@@ -9,7 +9,7 @@ use std::fs;
 use anyhow::{Result, bail};
 
 use crate::fleet::Fleet;
-use crate::shell::{is_root, run};
+use crate::shell::run;
 
 /// How the fabric is made.
 #[derive(Clone, Copy, Debug)]
@@ -24,16 +24,10 @@ pub struct Fabric {
     pub rate: u32,
 }
 
-/// Why such a fabric cannot be made here, if it cannot.
-#[must_use]
-pub fn no_fabric() -> Option<&'static str> {
-    (!is_root()).then_some("needs root for namespaces")
-}
-
 /// Why packets cannot be lost here, if they cannot.
 #[must_use]
 pub fn no_loss() -> Option<&'static str> {
-    run(&["nft", "--version"]).is_err().then_some("needs nft for packet loss")
+    run(&["nft", "--version"]).is_err().then_some("nft, for packet loss")
 }
 
 impl Fleet {

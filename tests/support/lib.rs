@@ -7,17 +7,26 @@
 mod cgroup;
 mod console;
 mod disk;
+mod draw;
 mod fabric;
 mod fault;
 mod fleet;
 mod gpu;
+mod load;
 mod node;
+mod place;
 mod shell;
 mod slow_core;
+mod tries;
 
 pub use console::{Console, Ran, binary};
-pub use fabric::{Fabric, no_fabric, no_loss};
+pub use draw::Draw;
+pub use fabric::{Fabric, no_loss};
 pub use fleet::{Fleet, Options};
+pub use load::{BUSY, Load};
+pub use muster_skip::{Lacks, skip, skip_part};
 pub use node::Node;
-pub use shell::{is_root, run, skip};
+pub use place::Place;
+pub use shell::{is_root, run};
 pub use slow_core::SlowCore;
+pub use tries::{Try, decide};

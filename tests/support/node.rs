@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -130,6 +131,11 @@ impl Node {
     /// Where the kernel cannot stop single threads.
     pub fn slow_core(&self, core: usize) -> Result<SlowCore> {
         self.group.slow_core(core)
+    }
+
+    /// CPU time that its programs have used so far; nothing where the kernel does not count.
+    pub(crate) fn used(&self) -> Option<Duration> {
+        self.group.used()
     }
 
     /// Stops or continues all its processes.

@@ -1,6 +1,5 @@
 //! Runs system programs and says plainly when one failed.
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -26,10 +25,4 @@ pub fn run(words: &[&str]) -> Result<String> {
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-/// Says loudly that a test did not run, and why.
-pub fn skip(test: &str, why: &str) {
-    // Not by a macro: their words are kept back when a test passes.
-    let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
 }

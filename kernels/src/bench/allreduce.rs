@@ -3,12 +3,9 @@
 //! Two-shot: each GPU sums its chunk of all inputs, then fetches the others' chunks. Counted is the bus bandwidth,
 //! 2(n-1)/n of the bytes over the time, which does not depend on the number of GPUs n.
 
-use muster_wire::Unit;
-
 use super::links;
 use super::node::{Node, fill, meet, wait, wide};
 use super::pages::SHIFT;
-use super::run::Metric;
 use crate::driver::{Arg, Buffer, Function, Gpu, Shape, Trouble};
 
 const SEED: u32 = 0xa11;
@@ -112,9 +109,7 @@ impl<'a> Group<'a> {
         let count = gpus.len() as f64;
         let bytes = self.members[0].input.bytes as f64 * 2.0 * (count - 1.0) / count;
         let values = times.into_iter().map(|ms| bytes / (ms * 1e-3)).collect();
-        let metric = Metric::rate("", Unit::BytesPerSec);
-        node.all().tell((name.to_owned(), gpus[0].engine.to_owned()), metric, values, warmup);
-        Ok(())
+        node.all().tell((name.to_owned(), gpus[0].engine.to_owned()), values, warmup)
     }
 
     /// Puts one all-reduce on everybody's stream.

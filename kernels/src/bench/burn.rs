@@ -5,9 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use muster_wire::Unit;
-
-use super::run::{Metric, Run};
+use super::run::Run;
 use super::stream::wide;
 use super::{distance, pages};
 use crate::driver::{Arg, Buffer, Function, Gpu, Shape, Trouble};
@@ -145,7 +143,7 @@ pub(super) fn agree(run: &mut Run<'_>) -> Result<(), Trouble> {
                 }
             }
         }
-        run.series(Metric::cost(cycles_of(burn), Unit::Count), best, 0);
+        run.series(cycles_of(burn), best, 0)?;
     }
     distance::measure(run)?;
     if untrue.is_empty() {
@@ -240,9 +238,9 @@ impl Load<'_, '_> {
         Ok(())
     }
 
-    fn tell(&mut self, metric: Metric, mut values: Vec<f64>) {
+    fn tell(&mut self, name: &str, mut values: Vec<f64>) -> Result<(), Trouble> {
         values.truncate(muster_wire::limits::SERIES_VALUES);
-        self.run.series(metric, values, 0);
+        self.run.series(name, values, 0)
     }
 
     /// One unit without a pause.
@@ -254,8 +252,7 @@ impl Load<'_, '_> {
             values.push(fire.operations(rounds) / (ms * 1e-3));
             Ok(())
         })?;
-        self.tell(Metric::rate(fire.burn.name(), Unit::FlopPerSec), values);
-        Ok(())
+        self.tell(fire.burn.name(), values)
     }
 
     /// Tensor cores, and memory copied beside them: most power that a GPU can take.
@@ -275,9 +272,8 @@ impl Load<'_, '_> {
             copied.push(2.0 * from.bytes as f64 * f64::from(copies) / (there * 1e-3));
             Ok(())
         })?;
-        self.tell(Metric::rate("bf16-beside-copy", Unit::FlopPerSec), computed);
-        self.tell(Metric::rate("copy-beside-bf16", Unit::BytesPerSec), copied);
-        Ok(())
+        self.tell("bf16-beside-copy", computed)?;
+        self.tell("copy-beside-bf16", copied)
     }
 
     /// Tensor cores on and off: power supplies and clocks have to follow.
@@ -291,7 +287,6 @@ impl Load<'_, '_> {
             std::thread::sleep(Duration::from_millis(off));
             Ok(())
         })?;
-        self.tell(Metric::rate("bf16-pulse", Unit::FlopPerSec), values);
-        Ok(())
+        self.tell("bf16-pulse", values)
     }
 }

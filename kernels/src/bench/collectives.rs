@@ -3,12 +3,9 @@
 //! Bus bandwidth as nccl-tests defines it: what the operation says it moves, times 2(n-1)/n for all-reduce and (n-1)/n for
 //! the others.
 
-use muster_wire::Unit;
-
 use super::allreduce::{SIZES, Wrong, wrong_sums};
 use super::node::{Node, fill, meet, wait, wide};
 use super::pages;
-use super::run::Metric;
 use crate::driver::{Arg, Buffer, Gpu, Trouble};
 use crate::nccl::{Nccl, Operation};
 
@@ -112,9 +109,7 @@ impl<'a> Exchange<'a> {
         let share = (count - 1.0) / count * if self.what == Operation::Sum { 2.0 } else { 1.0 };
         let bytes = self.ends[0].0.bytes as f64 * share;
         let values = times.into_iter().map(|ms| bytes / (ms * 1e-3)).collect();
-        let metric = Metric::rate("", Unit::BytesPerSec);
-        node.all().tell((name.to_owned(), self.nccl.engine()), metric, values, warmup);
-        Ok(())
+        node.all().tell((name.to_owned(), self.nccl.engine()), values, warmup)
     }
 
     /// The first result that is wrong, and whose it is.

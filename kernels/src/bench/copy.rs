@@ -1,9 +1,7 @@
 //! How fast data comes to the GPU and leaves it, by the copy engines. Bytes are counted once.
 
-use muster_wire::Unit;
-
 use super::pages;
-use super::run::{Metric, Run};
+use super::run::Run;
 use super::stream::{bytes_each, wide};
 use crate::driver::{Arg, Pinned, Trouble};
 use crate::twin;
@@ -18,15 +16,14 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
         *word = twin::pattern(SEED, index as u64);
     }
     let (a, b) = (gpu.buffer(bytes)?, gpu.buffer(bytes)?);
-    let rate = |name| Metric::rate(name, Unit::BytesPerSec);
     let moved = |ms: f64| bytes as f64 / (ms * 1e-3);
-    run.sample(rate("host-to-device"), (0, 3), &moved, &mut || gpu.put(&a, host.words()))?;
+    run.sample("host-to-device", (0, 3), &moved, &mut || gpu.put(&a, host.words()))?;
     pages::expect(run, &a, SEED, "what came from the host")?;
-    run.sample(rate("device-to-device"), (1, 3), &moved, &mut || gpu.duplicate(&b, &a))?;
+    run.sample("device-to-device", (1, 3), &moved, &mut || gpu.duplicate(&b, &a))?;
     pages::expect(run, &b, SEED, "a copy by the copy engine")?;
     let fill = gpu.function("fill", 0)?;
     gpu.launch(fill, wide(run), &[Arg::At(&b), Arg::U64(bytes as u64 / 16), Arg::U32(!SEED)])?;
-    run.sample(rate("device-to-host"), (2, 3), &moved, &mut || gpu.get(host.words(), &b))?;
+    run.sample("device-to-host", (2, 3), &moved, &mut || gpu.get(host.words(), &b))?;
     let wrong = host.words().iter().enumerate().find(|(i, word)| **word != twin::pattern(!SEED, *i as u64));
     match wrong {
         None => Ok(()),

@@ -1,8 +1,6 @@
 //! How many operations per second the GPU delivers on matrix products, and whether they are right.
 
-use muster_wire::Unit;
-
-use super::run::{Metric, Run};
+use super::run::Run;
 use super::stream::wide;
 use crate::driver::{Arg, Buffer, Function, Gpu, Shape, Trouble};
 use crate::twin::{self, Number};
@@ -83,10 +81,6 @@ impl Kind {
             _ => row * edge + k,
         }
     }
-
-    fn unit(self) -> Unit {
-        if self.number == Number::Int8 { Unit::OpsPerSec } else { Unit::FlopPerSec }
-    }
 }
 
 const KINDS: [Kind; 11] = [
@@ -127,8 +121,8 @@ fn measure(run: &mut Run<'_>, part: usize, kind: Kind) -> Result<(), Trouble> {
     let product = Product::new(run, kind)?;
     let before = product.digest(run)?;
     run.fact(&format!("gemm.{}", kind.name), format!("edge={} digest={before:08x}", product.edge));
-    let (metric, operations) = (Metric::rate(kind.name, kind.unit()), product.operations());
-    run.sample(metric, (part, KINDS.len()), &|ms| operations / (ms * 1e-3), &mut || product.start(gpu))?;
+    let operations = product.operations();
+    run.sample(kind.name, (part, KINDS.len()), &|ms| operations / (ms * 1e-3), &mut || product.start(gpu))?;
     product.same(run, before)?;
     product.check(run)
 }

@@ -2,9 +2,7 @@
 
 use std::time::Instant;
 
-use muster_wire::Unit;
-
-use super::run::{Metric, Run};
+use super::run::Run;
 use crate::driver::{Shape, Trouble};
 
 /// Launches behind one value.
@@ -29,8 +27,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
             let sum = (0..EACH).try_fold(0.0, |sum, _| Ok(sum + one()?))?;
             values.push(sum / f64::from(EACH));
         }
-        run.series(Metric::cost(name, Unit::Nanos), values, 4 * EACH as usize);
-        Ok(())
+        run.series(name, values, 4 * EACH as usize)
     };
     of("event", 0, &mut || Ok(gpu.timed(&mut || start())? * 1e6))?;
     of("wall", 1, &mut || {
@@ -46,9 +43,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
         Ok(took)
     })?;
     let graph = gpu.record(&mut || (0..NODES).try_for_each(|_| start()))?;
-    run.sample(Metric::cost("graph-node", Unit::Nanos), (3, 4), &|ms| ms * 1e6 / f64::from(NODES), &mut || {
-        gpu.replay(&graph)
-    })
+    run.sample("graph-node", (3, 4), &|ms| ms * 1e6 / f64::from(NODES), &mut || gpu.replay(&graph))
 }
 
 fn nanos(begin: Instant) -> f64 {

@@ -3,15 +3,11 @@
 //! The copy engine gives a metric for each ordered pair, so that the same pair of another node is its peer and a bad link
 //! is named with both ends. Kernels take all peers of a GPU in turn: one metric a GPU and direction.
 
-use muster_wire::Unit;
-
 use super::node::{Node, fill, wait, wide};
-use super::run::Metric;
 use crate::driver::{Arg, Buffer, Gpu, Trouble};
 
 /// Pattern of GPU 0; the others' follow.
 const SEED: u32 = 0x11e4;
-const RATE: Metric = Metric::rate("", Unit::BytesPerSec);
 
 /// What each GPU has: what it sends, and where things arrive.
 struct Ends {
@@ -106,7 +102,7 @@ fn by_engine(
         |count: u32| sender.timed(&mut || (0..count).try_for_each(|_| sender.send(source, (sink, receiver))));
     let (times, warmup) = run.times(&format!("to GPU {to} by the copy engine"), part, &mut batch)?;
     let values = times.into_iter().map(|ms| bytes / (ms * 1e-3)).collect();
-    run.tell((format!("gpu{from}-to-gpu{to}"), sender.engine.to_owned()), RATE, values, warmup);
+    run.tell((format!("gpu{from}-to-gpu{to}"), sender.engine.to_owned()), values, warmup)?;
     node.expect(to, (sink, seed(from)), &format!("GPU {from} to GPU {to} by the copy engine"))
 }
 
@@ -145,8 +141,7 @@ fn by_kernels(
         |count: u32| gpu.timed(&mut || (0..count).try_for_each(|_| peers.iter().try_for_each(|peer| start(*peer))));
     let (times, warmup) = run.times(&format!("{} by kernels", how.done()), part, &mut batch)?;
     let values = times.into_iter().map(|ms| all / (ms * 1e-3)).collect();
-    run.series(Metric { name: how.name(), ..RATE }, values, warmup);
-    Ok(())
+    run.series(how.name(), values, warmup)
 }
 
 impl How {

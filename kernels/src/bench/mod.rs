@@ -15,12 +15,12 @@ mod run;
 mod stream;
 mod vendor_gemm;
 
-use muster_wire::{Frame, Profile, Unit};
+use muster_wire::{Frame, Profile};
 
 use crate::driver::{Gpu, Trouble};
 use crate::health::Watch;
 use node::Node;
-use run::{Metric, Run};
+use run::Run;
 
 /// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
 ///
@@ -45,10 +45,8 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
     run.introduce();
     let watch = Watch::start(&gpu.uuid);
     let done = body(&mut run);
-    if let Some(watch) = watch {
-        watched(&mut run, watch);
-    }
-    done
+    let watched = watch.map_or(Ok(()), |watch| watched(&mut run, watch));
+    done.and(watched)
 }
 
 /// Runs the benchmark called `name` over all GPUs of the node together.
@@ -69,23 +67,17 @@ fn unknown(name: &str) -> Trouble {
 }
 
 /// Sends what was seen of the GPU meanwhile.
-fn watched(run: &mut Run<'_>, watch: Watch) {
+fn watched(run: &mut Run<'_>, watch: Watch) -> Result<(), Trouble> {
     let Some(seen) = watch.end() else {
-        return run.fact("health", "silent: the management library did not answer".to_owned());
+        run.fact("health", "silent: the management library did not answer".to_owned());
+        return Ok(());
     };
     run.fact("health", seen.line());
     if let Some(company) = seen.company() {
         run.fact("company", company);
     }
-    // Which of these accuse is for the console to say.
-    let metrics = [
-        Metric::cost("temperature", Unit::Celsius),
-        Metric::cost("power", Unit::Watts),
-        Metric::rate("clock", Unit::Hertz),
-    ];
-    for (metric, values) in metrics.into_iter().zip(seen.series()) {
-        if let Some(values) = values {
-            run.series(metric, values, 0);
-        }
-    }
+    let sensors = ["temperature", "power", "clock"].into_iter().zip(seen.series());
+    sensors
+        .filter_map(|(name, values)| Some((name, values?)))
+        .try_for_each(|(name, values)| run.series(name, values, 0))
 }

@@ -41,12 +41,10 @@ impl<'a> Node<'a> {
         let watches: Vec<Option<Watch>> = self.gpus.iter().map(|gpu| Watch::start(&gpu.uuid)).collect();
         (0..self.gpus.len()).for_each(|index| self.of(index).introduce());
         let done = body(&mut self);
-        for (index, watch) in watches.into_iter().enumerate() {
-            if let Some(watch) = watch {
-                super::watched(&mut self.of(index), watch);
-            }
-        }
+        let watches = watches.into_iter().enumerate().filter_map(|(index, watch)| Some((index, watch?)));
+        let watched: Vec<_> = watches.map(|(index, watch)| super::watched(&mut self.of(index), watch)).collect();
         done?;
+        watched.into_iter().collect::<Result<(), Trouble>>()?;
         if self.wrong.is_empty() {
             return Ok(());
         }

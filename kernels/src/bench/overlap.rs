@@ -1,10 +1,8 @@
 //! What a GPU loses when it multiplies and copies at the same time: matrix products on one stream, copies on another.
 
-use muster_wire::Unit;
-
 use super::gemm::Product;
 use super::pages;
-use super::run::{Metric, Run};
+use super::run::Run;
 use super::stream::bytes_each;
 use crate::driver::{Gpu, Pinned, Trouble};
 use crate::twin;
@@ -44,7 +42,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
     }
     let (a, b) = (gpu.buffer(bytes)?, gpu.buffer(bytes)?);
     let before = product.digest(run)?;
-    run.sample(nanos("gemm"), (0, 5), &|ms| ms * 1e6, &mut || product.start(gpu))?;
+    run.sample("gemm", (0, 5), &|ms| ms * 1e6, &mut || product.start(gpu))?;
     let pair = Pair { other: &other, product: &product };
     pair.beside(run, (0, &FROM_HOST), &mut || other.put(&a, host.words()))?;
     pages::expect(run, &a, SEED, "what came from the host beside products")?;
@@ -71,7 +69,7 @@ impl Pair<'_> {
         let batch = &mut |count: u32| self.other.timed(&mut || (0..count).try_for_each(|_| copy()));
         let (times, warmup) = run.times(names.copy, (part, 5), batch)?;
         let one = times.iter().sum::<f64>() / times.len() as f64;
-        run.series(nanos(names.copy), times.iter().map(|ms| ms * 1e6).collect(), warmup);
+        run.series(names.copy, times.iter().map(|ms| ms * 1e6).collect(), warmup)?;
         // As many of both as take the same time, and long enough to be timed.
         let product = gpu.timed(&mut || self.product.start(gpu))?;
         let target = run.pick([1.0_f64, 10.0, 20.0, 20.0]).max(one).max(product);
@@ -89,13 +87,8 @@ impl Pair<'_> {
             copied.push(there * 1e6 / f64::from(copies));
             overlap.push(alone / here.max(there));
         }
-        run.series(nanos(names.product_beside), multiplied, 0);
-        run.series(nanos(names.copy_beside), copied, 0);
-        run.series(Metric::rate(names.overlap, Unit::Ratio), overlap, 0);
-        Ok(())
+        run.series(names.product_beside, multiplied, 0)?;
+        run.series(names.copy_beside, copied, 0)?;
+        run.series(names.overlap, overlap, 0)
     }
-}
-
-const fn nanos(name: &'static str) -> Metric {
-    Metric::cost(name, Unit::Nanos)
 }

@@ -1,8 +1,6 @@
 //! Which pages of the GPU's memory keep what is written, and how long each takes to read.
 
-use muster_wire::Unit;
-
-use super::run::{Metric, Run};
+use super::run::Run;
 use super::stream::wide;
 use crate::driver::{Arg, Buffer, Gpu, Shape, Trouble};
 
@@ -72,6 +70,5 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
     }
     let thin = count.div_ceil(16_384);
     let taken = cycles.iter().step_by(thin).map(|c| f64::from((*c).max(1))).collect();
-    run.series(Metric::cost("page-cycles", Unit::Count), taken, 0);
-    Ok(())
+    run.series("page-cycles", taken, 0)
 }

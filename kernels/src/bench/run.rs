@@ -1,6 +1,6 @@
 //! How work on a GPU becomes a series: batches long enough to be timed, warm-up until steady, then every value.
 
-use muster_wire::{Datum, Direction, Fact, Facts, Frame, MetricId, Profile, Progress, Reading, Series, Unit};
+use muster_wire::{Datum, Fact, Facts, Frame, Metric, MetricId, Profile, Progress, Reading, Series};
 
 use crate::driver::{Gpu, Trouble};
 
@@ -19,24 +19,6 @@ pub(super) struct Run<'a> {
     say: &'a mut dyn FnMut(Frame),
     /// Whose work is told of.
     pub(super) whom: String,
-}
-
-/// What a value of a series is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Metric {
-    pub(super) name: &'static str,
-    pub(super) unit: Unit,
-    pub(super) direction: Direction,
-}
-
-impl Metric {
-    pub(super) const fn rate(name: &'static str, unit: Unit) -> Self {
-        Self { name, unit, direction: Direction::HigherIsBetter }
-    }
-
-    pub(super) const fn cost(name: &'static str, unit: Unit) -> Self {
-        Self { name, unit, direction: Direction::LowerIsBetter }
-    }
 }
 
 impl<'a> Run<'a> {
@@ -77,31 +59,39 @@ impl<'a> Run<'a> {
         (self.say)(Frame::Progress(Progress { benchmark: self.name.to_owned(), done, note }));
     }
 
-    pub(super) fn series(&mut self, metric: Metric, values: Vec<f64>, warmup: usize) {
+    pub(super) fn series(&mut self, name: &str, values: Vec<f64>, warmup: usize) -> Result<(), Trouble> {
         // The number of the GPU belongs to the metric: the same slot of another node is its peer.
-        let name = format!("{}:{}", metric.name, self.gpu.index);
-        self.tell((name, self.gpu.engine.to_owned()), metric, values, warmup);
+        let name = format!("{name}:{}", self.gpu.index);
+        self.tell((name, self.gpu.engine.to_owned()), values, warmup)
     }
 
-    /// Sends a series under a name and an engine of its own.
-    pub(super) fn tell(&mut self, (name, engine): (String, String), metric: Metric, values: Vec<f64>, warmup: usize) {
-        let (metric, Metric { unit, direction, .. }) = (MetricId::new(self.name, name, engine), metric);
-        (self.say)(Frame::Series(Series { metric, unit, direction, values, warmup: warmup as u32, started_ns: 0 }));
+    /// Sends a series under a name and an engine of its own; the metric catalogue says its unit and direction.
+    pub(super) fn tell(
+        &mut self,
+        (name, engine): (String, String),
+        values: Vec<f64>,
+        warmup: usize,
+    ) -> Result<(), Trouble> {
+        let Some(&Metric { unit, direction, .. }) = muster_wire::metric(self.name, &name) else {
+            return Err(Trouble::Failed(format!("{}/{name} is not in the metric catalogue", self.name)));
+        };
+        let (metric, warmup) = (MetricId::new(self.name, name, engine), warmup as u32);
+        (self.say)(Frame::Series(Series { metric, unit, direction, values, warmup, started_ns: 0 }));
+        Ok(())
     }
 
     /// Takes a series: `work` puts one piece on the stream, `value` turns its milliseconds into what the metric says.
     pub(super) fn sample(
         &mut self,
-        metric: Metric,
+        name: &str,
         part: (usize, usize),
         value: &dyn Fn(f64) -> f64,
         work: &mut dyn FnMut() -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let gpu = self.gpu;
         let mut batch = |count: u32| gpu.timed(&mut || (0..count).try_for_each(|_| work()));
-        let (times, warmup) = self.times(metric.name, part, &mut batch)?;
-        self.series(metric, times.into_iter().map(value).collect(), warmup);
-        Ok(())
+        let (times, warmup) = self.times(name, part, &mut batch)?;
+        self.series(name, times.into_iter().map(value).collect(), warmup)
     }
 
     /// Milliseconds of one piece of work, as often as a series has values, and how many batches warmed up. `batch` does so

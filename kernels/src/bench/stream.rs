@@ -1,10 +1,8 @@
 //! How fast the GPU moves its own memory, and how long one access takes. All traffic is counted, reads and writes, as
 //! STREAM does.
 
-use muster_wire::Unit;
-
 use super::pages;
-use super::run::{Metric, Run};
+use super::run::Run;
 use crate::driver::{Arg, Buffer, Shape, Trouble};
 use crate::twin;
 
@@ -34,20 +32,15 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), Trouble> {
     let vectors = Arg::U64(bytes as u64 / 16);
     let kernel = |name| gpu.function(name, 0);
     let (fill, copy, read, triad) = (kernel("fill")?, kernel("copy")?, kernel("read")?, kernel("triad")?);
-    let rate = |name| Metric::rate(name, Unit::BytesPerSec);
     let moved = |buffers: f64| move |ms: f64| buffers * bytes as f64 / (ms * 1e-3);
-    run.sample(rate("write"), (0, 7), &moved(1.0), &mut || {
-        gpu.launch(fill, shape, &[Arg::At(&a), vectors, Arg::U32(SEED)])
-    })?;
-    run.sample(rate("copy"), (1, 7), &moved(2.0), &mut || {
-        gpu.launch(copy, shape, &[Arg::At(&b), Arg::At(&a), vectors])
-    })?;
+    run.sample("write", (0, 7), &moved(1.0), &mut || gpu.launch(fill, shape, &[Arg::At(&a), vectors, Arg::U32(SEED)]))?;
+    run.sample("copy", (1, 7), &moved(2.0), &mut || gpu.launch(copy, shape, &[Arg::At(&b), Arg::At(&a), vectors]))?;
     pages::expect(run, &b, SEED, "the copy of a filled buffer")?;
-    run.sample(rate("read"), (2, 7), &moved(1.0), &mut || {
+    run.sample("read", (2, 7), &moved(1.0), &mut || {
         gpu.launch(read, shape, &[Arg::At(&b), vectors, Arg::At(&digest)])
     })?;
     let arguments = [Arg::At(&c), Arg::At(&a), Arg::At(&b), Arg::F64(SCALAR), vectors];
-    run.sample(rate("triad"), (3, 7), &moved(3.0), &mut || gpu.launch(triad, shape, &arguments))?;
+    run.sample("triad", (3, 7), &moved(3.0), &mut || gpu.launch(triad, shape, &arguments))?;
     latency(run, &a, ("latency", 4), 256 << 20)?;
     l2(run, &a)?;
     latency(run, &a, ("l2-latency", 6), 1 << 20)
@@ -63,7 +56,7 @@ fn l2(run: &mut Run<'_>, room: &Buffer) -> Result<(), Trouble> {
     let bytes = 16.0 * vectors as f64 * f64::from(times);
     let arguments = [Arg::At(room), Arg::U64(vectors), Arg::U32(times), Arg::At(&digest)];
     let start = || gpu.launch(reread, shape, &arguments);
-    run.sample(Metric::rate("l2-read", Unit::BytesPerSec), (5, 7), &|ms| bytes / (ms * 1e-3), &mut || start())?;
+    run.sample("l2-read", (5, 7), &|ms| bytes / (ms * 1e-3), &mut || start())?;
     gpu.put(&digest, &[0_u32; 4])?;
     start()?;
     let mut sum = [0; 1];
@@ -89,7 +82,5 @@ fn latency(run: &mut Run<'_>, room: &Buffer, (name, part): (&'static str, usize)
     // A quarter more for its own warm-up.
     let loads = f64::from(steps) * 1.25;
     let arguments = [Arg::At(room), Arg::U32(steps), Arg::U32(0), Arg::At(&out)];
-    run.sample(Metric::cost(name, Unit::Nanos), (part, 7), &|ms| ms * 1e6 / loads, &mut || {
-        gpu.launch(chase, shape, &arguments)
-    })
+    run.sample(name, (part, 7), &|ms| ms * 1e6 / loads, &mut || gpu.launch(chase, shape, &arguments))
 }

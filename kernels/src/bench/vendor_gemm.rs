@@ -1,10 +1,8 @@
 //! How many operations per second cuBLASLt delivers where it is installed: always its first choice with the same
 //! workspace, no search, so that a GPU is compared with others and not algorithms with each other.
 
-use muster_wire::Unit;
-
 use super::node::wide;
-use super::run::{Metric, Run};
+use super::run::Run;
 use crate::cublaslt::{CublasLt, Plan, SPACE};
 use crate::driver::{Arg, Buffer, Gpu, Trouble};
 use crate::twin::{self, Number};
@@ -76,9 +74,8 @@ fn measure(
     run.fact(&format!("cublaslt.{name}"), format!("edge={edge} algorithm={algorithm} digest={before:08x}"));
     let mut batch = |count: u32| gpu.timed(&mut || (0..count).try_for_each(|_| product.start(gpu, &plan)));
     let (times, warmup) = run.times(name, (part, KINDS.len()), &mut batch)?;
-    let unit = if number == Number::Int8 { Unit::OpsPerSec } else { Unit::FlopPerSec };
     let values = times.into_iter().map(|ms| operations / (ms * 1e-3)).collect();
-    run.tell((format!("{name}:{}", gpu.index), lt.engine()), Metric::rate("", unit), values, warmup);
+    run.tell((format!("{name}:{}", gpu.index), lt.engine()), values, warmup)?;
     let after = product.digest(run, &plan)?;
     if before != after {
         let why = format!("GPU {}: the same {name} product of cuBLASLt gave other bits the second time", gpu.index);

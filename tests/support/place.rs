@@ -1,0 +1,74 @@
+//! A console without nodes: a database, a home and files of its own.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::binary;
+
+/// Where such a console works; gone when dropped.
+#[derive(Debug)]
+pub struct Place(tempfile::TempDir);
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Place {
+    /// Empty.
+    ///
+    /// # Panics
+    /// Without room for temporary files, as all of this.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Where a file of this name would lie.
+    #[must_use]
+    pub fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    /// Writes a file; its path.
+    #[must_use]
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// What the console answers.
+    #[must_use]
+    pub fn muster(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(binary());
+        command.env("MUSTER_DB", self.0.path().join("db")).env("HOME", self.0.path());
+        command.env("MUSTER_INVENTORY", self.0.path().join("none.toml")).args(arguments).output().unwrap()
+    }
+
+    /// Everything it says; `code` is the exit code it must have.
+    pub fn text(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.muster(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {text}");
+        text
+    }
+
+    /// The document it prints, which must conform to the published `schema`.
+    pub fn json(&self, code: i32, schema: &str, arguments: &[&str]) -> Value {
+        let output = self.muster(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let value = serde_json::from_slice(&output.stdout).unwrap();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets/schemas").join(schema);
+        let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new());
+        value
+    }
+}

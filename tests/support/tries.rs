@@ -1,0 +1,84 @@
+//! Tests that may need more than one try, since a busy machine leaves questions open: every try is counted and recorded, and an
+//! open question is excused by others' work only, which is measured.
+
+use muster_skip::{Lacks, skip, tried};
+
+use crate::load::BUSY;
+
+/// What one try came to. Whatever is wrong, a false accusation above all, panics in the try itself and ends the test.
+#[derive(Clone, Debug)]
+pub struct Try {
+    /// Why nothing was decided; nothing when all was as expected.
+    pub open: Option<String>,
+    /// CPUs that others used meanwhile.
+    pub others: f64,
+}
+
+/// Tries up to `most` times until all is decided, and otherwise skips `test` when others kept this machine busy in every try.
+///
+/// # Panics
+/// When nothing was decided and one of the tries had a quiet machine.
+pub fn decide(test: &str, most: usize, mut one: impl FnMut() -> Try) {
+    match repeated(most, &mut one, &mut |what| tried(test, what)) {
+        Ended::Decided => {}
+        Ended::Busy(why) => skip(test, Lacks::Quiet, &why),
+        Ended::Undecided(why) => panic!("{test}: {why}"),
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Ended {
+    Decided,
+    Busy(String),
+    Undecided(String),
+}
+
+fn repeated(most: usize, one: &mut dyn FnMut() -> Try, say: &mut dyn FnMut(&str)) -> Ended {
+    let (mut quietest, mut last) = (f64::INFINITY, String::new());
+    for number in 1..=most {
+        let Try { open, others } = one();
+        let Some(why) = open else {
+            say(&format!("decided by try {number} of {most} (others used {others:.2} CPUs)"));
+            return Ended::Decided;
+        };
+        say(&format!("open after try {number} of {most} (others used {others:.2} CPUs): {why}"));
+        quietest = quietest.min(others);
+        last = why;
+    }
+    if quietest > BUSY {
+        return Ended::Busy(format!("others used at least {quietest:.2} CPUs in {most} tries: {last}"));
+    }
+    Ended::Undecided(format!("undecided {most} times, though others used only {quietest:.2} CPUs: {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How tries end that leave a question open where it is so, with what others used in each, and what was said.
+    fn ended(tries: &[(bool, f64)]) -> (Ended, Vec<String>) {
+        let (mut left, mut said) = (tries.iter(), Vec::new());
+        let mut one = || {
+            let (open, others) = *left.next().unwrap();
+            Try { open: open.then(|| "n1: not judged".into()), others }
+        };
+        let ended = repeated(tries.len(), &mut one, &mut |what| said.push(what.to_owned()));
+        (ended, said)
+    }
+
+    #[test]
+    fn a_decided_try_ends_it_and_the_tries_before_are_recorded() {
+        let (ended, said) = ended(&[(true, 0.01), (false, 0.0), (true, 0.0)]);
+        assert_eq!(ended, Ended::Decided);
+        let open = "open after try 1 of 3 (others used 0.01 CPUs): n1: not judged";
+        assert_eq!(said, [open, "decided by try 2 of 3 (others used 0.00 CPUs)"]);
+    }
+
+    #[test]
+    fn only_others_work_in_every_try_excuses_an_open_question() {
+        let busy = "others used at least 0.90 CPUs in 2 tries: n1: not judged";
+        assert_eq!(ended(&[(true, 0.9), (true, 1.0)]).0, Ended::Busy(busy.into()));
+        let quiet = "undecided 2 times, though others used only 0.01 CPUs: n1: not judged";
+        assert_eq!(ended(&[(true, 0.9), (true, 0.01)]).0, Ended::Undecided(quiet.into()));
+    }
+}
