@@ -95,7 +95,9 @@ mod tests {
     fn a_worker_that_gets_no_core_is_known_from_one_that_waits_by_itself() {
         let core = Place::every_core().remove(0);
         let shell = |script: &str| Command::new("sh").args(["-c", script]).spawn().unwrap();
-        let mut all = [shell("while :; do :; done"), shell("while :; do :; done"), shell("sleep 600")];
+        // Not by a shell: killed, it would leave its child behind, and that this program's output open.
+        let sleeping = Command::new("sleep").arg("600").spawn().unwrap();
+        let mut all = [shell("while :; do :; done"), shell("while :; do :; done"), sleeping];
         all.iter().for_each(|child| core.bind_thread(Some(Pid::from_child(child))).unwrap());
         let begun = Instant::now();
         while starved(&all[0]) < Duration::from_millis(100) && begun.elapsed() < Duration::from_secs(60) {
