@@ -56,6 +56,19 @@ fn the_slope_is_a_loss_per_day_whatever_the_direction_and_one_bad_day_does_not_b
     assert!((loss - 0.002).abs() < 3e-4, "{loss}");
 }
 
+#[test]
+fn points_less_than_a_day_apart_are_no_trend() {
+    let params = Params::default();
+    let trend = |hours: &[i64]| {
+        let past: Vec<Past> = hours.iter().map(|at| Past { at: at * 3600, sample: run(100.0) }).collect();
+        let now = Past { at: hours[hours.len() - 1] * 3600 + 1800, sample: run(99.0) };
+        node_drift(&past, &now, HigherIsBetter, &params).per_day
+    };
+    assert_eq!(trend(&[0, 1, 2, 3]), None);
+    assert_eq!(trend(&[0, 1, 2, 26]), None, "two days are no trend either");
+    assert!(trend(&[0, 1, 24, 48]).is_some());
+}
+
 fn fleet(level: f64, nodes: usize) -> Vec<(String, Observation)> {
     (0..nodes).map(|i| (format!("n{i}"), Observation::Sample(run(level * (1.0 + 0.0005 * (i % 5) as f64))))).collect()
 }

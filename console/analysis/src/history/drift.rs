@@ -47,12 +47,14 @@ pub struct Trend {
     /// Mean similarity of the earlier measurements among each other; `None` with fewer than two.
     pub repeatability: Option<f64>,
     /// Loss of the median per day over past and present (Theil and Sen), as a share of what it was: 0.001 is a
-    /// thousandth a day. Negative where it gets better; `None` with fewer than three points in time.
+    /// thousandth a day. Negative where it gets better; `None` with fewer than three points a day apart from each other.
     pub per_day: Option<f64>,
 }
 
 /// Measurements of its past a node needs before it can be worse than itself.
 const ENOUGH: usize = 3;
+/// Points in time that are closer together than this, in seconds, tell an hour from another and no trend.
+const DAY: i64 = 86_400;
 
 /// Compares a node with itself. The reference is the medoid of its `past` measurements, so one bad day among them
 /// moves nothing; `now` is the new one. Alpha and tau of `params` decide.
@@ -109,19 +111,28 @@ fn compare(now: &Sample, was: &Sample, dir: Direction, params: &Params) -> Drift
     }
 }
 
-/// Median of the slopes between all pairs of points (Theil 1950, Sen 1968): a fifth of the points may be wild.
+/// Median of the slopes between all pairs of points a day or more apart (Theil 1950, Sen 1968): a fifth of the points may be wild.
 fn slope(points: &[(i64, f64)], was: f64, dir: Direction) -> Option<f64> {
-    const DAY: f64 = 86_400.0;
     let mut slopes = Vec::new();
     for (i, a) in points.iter().enumerate() {
-        let later = points[i + 1..].iter().filter(|b| b.0 > a.0);
-        slopes.extend(later.map(|b| (b.1 - a.1) / ((b.0 - a.0) as f64 / DAY)));
+        let later = points[i + 1..].iter().filter(|b| b.0 - a.0 >= DAY);
+        slopes.extend(later.map(|b| (b.1 - a.1) / ((b.0 - a.0) as f64 / DAY as f64)));
     }
-    let times = points.windows(2).filter(|p| p[0].0 < p[1].0).count() + 1;
-    if times < 3 || was <= 0.0 {
+    if days(points) < 3 || was <= 0.0 {
         return None;
     }
     slopes.sort_unstable_by(f64::total_cmp);
     let gain = crate::sample::median_of_sorted(&slopes) / was;
     Some(if dir == Direction::HigherIsBetter { -gain } else { gain })
+}
+
+/// How many of the points, which are in order of time, lie a day or more after the one counted before.
+fn days(points: &[(i64, f64)]) -> usize {
+    let (mut last, mut count) = (None, 0);
+    for (at, _) in points {
+        if last.is_none_or(|last| at - last >= DAY) {
+            (last, count) = (Some(*at), count + 1);
+        }
+    }
+    count
 }
