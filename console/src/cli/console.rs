@@ -101,7 +101,6 @@ impl Desk {
                     self.ask = ask;
                     self.advise();
                 }
-                Intent::RerunFailed => self.rerun(&mut intents).await,
                 Intent::Clean { nodes } => self.clean(&nodes).await,
                 Intent::Focus { node } => self.focus(&node),
                 Intent::WhatIf(terms) => self.what_if(terms).await,
@@ -114,17 +113,6 @@ impl Desk {
         ticking.abort();
         screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?.code(IO)?;
         Ok(PASS)
-    }
-
-    async fn rerun(&mut self, intents: &mut mpsc::UnboundedReceiver<Intent>) {
-        let snapshot = self.board.snapshot();
-        let bad = |state| matches!(state, muster_analysis::State::Fail | muster_analysis::State::Unknown);
-        let nodes: Vec<String> = snapshot.nodes.iter().filter(|n| bad(n.state)).map(|n| n.name.clone()).collect();
-        let Some(run) = snapshot.run.as_ref().filter(|_| !nodes.is_empty()) else {
-            self.board.say(Level::Info, "nothing failed, so there is nothing to run again");
-            return;
-        };
-        self.work(&run.playbook.clone(), &nodes, intents).await;
     }
 
     /// Answers the screen's question to the Selector.
@@ -337,7 +325,17 @@ fn screen_options(config: &Config, ascii: bool, first: Screen) -> muster_tui::Op
         "never" => false,
         _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
     };
-    muster_tui::Options { ascii, color, first }
+    muster_tui::Options { ascii: ascii || !draws_unicode(&|name| std::env::var(name).ok()), color, first }
+}
+
+/// Whether the locale and the terminal can show more than ASCII, as far as the environment says it.
+fn draws_unicode(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let given = |name: &&str| variable(name).filter(|value| !value.is_empty());
+    // In this order, as setlocale(3) does.
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(given).unwrap_or_default().to_lowercase();
+    let plain = ["dumb", "linux", "vt52", "vt100", "vt102", "vt220", "ansi"];
+    let terminal = variable("TERM").unwrap_or_default();
+    (locale.contains("utf-8") || locale.contains("utf8")) && !plain.contains(&terminal.as_str())
 }
 
 fn write(file: String, text: &str) -> Result<String, Problem> {
@@ -378,5 +376,22 @@ const fn shown(state: RunState) -> RunPhase {
         RunState::Finished => RunPhase::Finished,
         RunState::Cancelled => RunPhase::Cancelled,
         RunState::Interrupted => RunPhase::Interrupted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_locale_or_a_terminal_that_cannot_gets_ascii() {
+        let draws = |set: &[(&str, &str)]| {
+            draws_unicode(&|name| set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert!(draws(&[("LANG", "en_GB.UTF-8"), ("TERM", "xterm-256color")]));
+        assert!(draws(&[("LANG", "C"), ("LC_CTYPE", "C.utf8"), ("TERM", "screen")]));
+        assert!(!draws(&[("LANG", "en_GB.UTF-8"), ("LC_ALL", "C"), ("TERM", "xterm")]));
+        assert!(!draws(&[("LANG", "en_GB.UTF-8"), ("TERM", "linux")]));
+        assert!(!draws(&[("TERM", "xterm")]));
     }
 }

@@ -3,7 +3,7 @@
 use muster_wire::Level;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Rect, Size};
 use ratatui::text::Span;
 
 use crate::judgement::word;
@@ -21,6 +21,14 @@ const MESSAGE_MS: u64 = 15_000;
 /// Hints shown at most.
 const HINTS: usize = 7;
 
+/// Where the screens are named.
+pub(crate) const TABS_ROW: u16 = 1;
+
+/// Where the screen's own part is, of a terminal of this size.
+pub(crate) fn body(size: Size) -> Rect {
+    Rect { x: 0, y: TABS_ROW + 1, width: size.width, height: size.height.saturating_sub(4) }
+}
+
 /// Draws `snapshot` as `ui` wants it seen. [`crate::update`] must have seen the snapshot and the frame's size before.
 pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
     let area = frame.area();
@@ -30,9 +38,9 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
         put(buffer, (0, 0), area.width, &text, ui.theme.style(Role::Text));
         return;
     }
-    let body = Rect { y: 2, height: area.height - 4, ..area };
+    let body = body(area.as_size());
     status(ui, snapshot, buffer, Rect { height: 1, ..area });
-    tabs(ui, buffer, Rect { y: 1, height: 1, ..area });
+    tabs(ui, buffer, Rect { y: TABS_ROW, height: 1, ..area });
     match ui.screen {
         Screen::Fleet => fleet::draw(ui, snapshot, buffer, body),
         Screen::Node => node::draw(ui, snapshot, buffer, body),
@@ -103,16 +111,35 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
     spans
 }
 
+/// Number and name of every screen as they stand in the row of tabs.
+fn titles(ui: &Ui, room: u16) -> [(Screen, String, String); Screen::ALL.len()] {
+    let long: usize = Screen::ALL.iter().map(|s| s.title().len() + 4).sum();
+    let mut number = 0;
+    Screen::ALL.map(|screen| {
+        let here = screen == ui.screen;
+        let name = if here || long < room.into() { screen.title() } else { screen.short_title() };
+        let title = if here && ui.theme.is_ascii() { format!("[{name}]") } else { format!(" {name} ") };
+        number += 1;
+        (screen, format!(" {number}"), title)
+    })
+}
+
+/// The screen whose tab is in column `x`.
+pub(crate) fn tab_at(ui: &Ui, x: u16) -> Option<Screen> {
+    let mut end = 0;
+    let mut titles = titles(ui, ui.size.width).into_iter();
+    titles.find_map(|(screen, number, title)| {
+        end += width(&number) + width(&title);
+        (usize::from(x) < end).then_some(screen)
+    })
+}
+
 fn tabs(ui: &Ui, buffer: &mut Buffer, row: Rect) {
     let theme = &ui.theme;
     let mut spans = Vec::new();
-    let long: usize = Screen::ALL.iter().map(|s| s.title().len() + 4).sum();
-    for (i, screen) in Screen::ALL.into_iter().enumerate() {
-        let here = screen == ui.screen;
-        spans.push(Span::styled(format!(" {}", i + 1), theme.style(Role::Key)));
-        let name = if here || long < row.width.into() { screen.title() } else { screen.short_title() };
-        let title = if here && theme.is_ascii() { format!("[{name}]") } else { format!(" {name} ") };
-        spans.push(Span::styled(title, theme.style(if here { Role::Selected } else { Role::Text })));
+    for (screen, number, title) in titles(ui, row.width) {
+        let role = if screen == ui.screen { Role::Selected } else { Role::Text };
+        spans.extend([Span::styled(number, theme.style(Role::Key)), Span::styled(title, theme.style(role))]);
     }
     let used = put_spans(buffer, (row.x, row.y), row.width, &spans);
     let text = if ui.filter.is_empty() { String::new() } else { format!("filter: {} ", ui.filter.text()) };

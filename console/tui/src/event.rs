@@ -9,6 +9,8 @@ pub enum Event {
     Key(KeyEvent),
     /// Text was pasted.
     Paste(String),
+    /// The mouse was used.
+    Mouse(Mouse),
     /// The terminal has this size now.
     Resize {
         /// Cells.
@@ -22,5 +24,22 @@ pub enum Event {
     Tick {
         /// Its age now.
         age_ms: u64,
+    },
+}
+
+/// What a mouse did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mouse {
+    /// The left button went down.
+    Click {
+        /// Column, from 0.
+        x: u16,
+        /// Row, from 0.
+        y: u16,
+    },
+    /// The wheel turned by one step.
+    Wheel {
+        /// Towards the user.
+        down: bool,
     },
 }

@@ -16,8 +16,6 @@ pub enum Intent {
     },
     /// Stop the run that goes on; what was acknowledged stays.
     Cancel,
-    /// Run again what failed in the latest run; the user has confirmed.
-    RerunFailed,
     /// Write what is shown to a file and say where in a message.
     Export(Export),
     /// Remove probes from these nodes; the user has confirmed.
@@ -56,6 +54,8 @@ pub enum Intent {
     },
     /// Draw the whole screen anew. [`crate::run`] does it and does not pass it on.
     Redraw,
+    /// Stop this process until the shell continues it. [`crate::run`] does it and does not pass it on.
+    Suspend,
     /// Leave the console. A run that goes on is cancelled first. [`crate::run`] passes it on and returns.
     Quit,
 }

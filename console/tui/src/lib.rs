@@ -21,7 +21,7 @@ mod update;
 mod widgets;
 
 pub use draw::draw;
-pub use event::Event;
+pub use event::{Event, Mouse};
 pub use intent::{Export, Intent};
 pub use run::{Options, run};
 pub use screens::Screen;

@@ -4,7 +4,10 @@ use std::io::{self, Write, stdout};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::event::{
+    self, DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, MouseButton,
+    MouseEvent, MouseEventKind,
+};
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::Terminal;
@@ -12,7 +15,7 @@ use ratatui::backend::CrosstermBackend;
 
 use crate::clipboard;
 use crate::draw::draw;
-use crate::event::Event;
+use crate::event::{Event, Mouse};
 use crate::intent::Intent;
 use crate::screens;
 use crate::snapshot::{Load, Mode, Snapshot};
@@ -92,6 +95,12 @@ pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn F
 fn obey<W: Write>(terminal: &mut Terminal<CrosstermBackend<W>>, intent: &Intent) -> io::Result<bool> {
     match intent {
         Intent::Redraw => terminal.clear().map(|()| true),
+        Intent::Suspend => {
+            restore();
+            stop()?;
+            enter()?;
+            terminal.clear().map(|()| true)
+        }
         Intent::Copy(text) => {
             let mut out = stdout();
             out.write_all(clipboard::osc52(text).as_bytes())?;
@@ -101,11 +110,23 @@ fn obey<W: Write>(terminal: &mut Terminal<CrosstermBackend<W>>, intent: &Intent)
     }
 }
 
+/// Stops this process as ctrl-z does where no program has taken it; comes back when the shell continues it.
+fn stop() -> io::Result<()> {
+    rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+    Ok(())
+}
+
 fn translate(event: event::Event) -> Option<Event> {
     match event {
         event::Event::Key(key) => Some(Event::Key(key)),
         event::Event::Paste(text) => Some(Event::Paste(text)),
         event::Event::Resize(width, height) => Some(Event::Resize { width, height }),
+        event::Event::Mouse(MouseEvent { kind, column: x, row: y, .. }) => Some(Event::Mouse(match kind {
+            MouseEventKind::Down(MouseButton::Left) => Mouse::Click { x, y },
+            MouseEventKind::ScrollDown => Mouse::Wheel { down: true },
+            MouseEventKind::ScrollUp => Mouse::Wheel { down: false },
+            _ => return None,
+        })),
         _ => None,
     }
 }
@@ -148,11 +169,15 @@ struct Screen;
 
 impl Screen {
     fn enter() -> io::Result<Self> {
-        enable_raw_mode()?;
         let screen = Self;
-        execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        enter()?;
         Ok(screen)
     }
+}
+
+fn enter() -> io::Result<()> {
+    enable_raw_mode()?;
+    execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableMouseCapture)
 }
 
 impl Drop for Screen {
@@ -163,7 +188,8 @@ impl Drop for Screen {
 
 /// Best effort: the terminal may be gone already.
 fn restore() {
-    let _ = execute!(stdout(), DisableBracketedPaste, LeaveAlternateScreen, crossterm::cursor::Show);
+    let _ =
+        execute!(stdout(), DisableMouseCapture, DisableBracketedPaste, LeaveAlternateScreen, crossterm::cursor::Show);
     let _ = disable_raw_mode();
 }
 

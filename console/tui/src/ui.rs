@@ -27,6 +27,8 @@ pub struct Ui {
     pub(crate) selected: Option<(String, usize)>,
     /// The node that the engine was last asked to focus.
     pub(crate) focused: Option<String>,
+    /// Names of commands that were chosen in the palette, the latest last.
+    pub(crate) history: Vec<String>,
     /// A word of ours for the message line, and until when.
     pub(crate) notice: Option<(String, u64)>,
     /// Age of the snapshot.
@@ -57,6 +59,7 @@ impl Ui {
             marks: BTreeSet::new(),
             selected: None,
             focused: None,
+            history: Vec::new(),
             notice: None,
             age_ms: 0,
             last_key_ms: 0,
@@ -115,6 +118,12 @@ impl Ui {
             self.trail.push(self.screen);
             self.screen = screen;
         }
+    }
+
+    /// Puts a command first among those the palette offers.
+    pub(crate) fn remember(&mut self, command: &str) {
+        self.history.retain(|known| known != command);
+        self.history.push(command.to_owned());
     }
 
     pub(crate) fn say(&mut self, snapshot: &Snapshot, text: impl Into<String>) {

@@ -3,10 +3,11 @@
 use crossterm::event::{KeyEvent, KeyEventKind};
 use ratatui::layout::Size;
 
-use crate::event::Event;
+use crate::draw::{TABS_ROW, tab_at};
+use crate::event::{Event, Mouse};
 use crate::filter::Filter;
 use crate::intent::Intent;
-use crate::keymap::{self, Action};
+use crate::keymap::{self, Action, Motion};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
 use crate::snapshot::Snapshot;
@@ -31,6 +32,10 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
         Event::Paste(text) => {
             paste(ui, &text);
             Vec::new()
+        }
+        Event::Mouse(mouse) => {
+            ui.last_key_ms = ui.now_ms(snapshot);
+            take_mouse(ui, mouse, snapshot)
         }
         Event::Resize { width, height } => {
             ui.size = Size { width, height };
@@ -69,7 +74,8 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let page = ui.page();
     if ui.fleet.refresh(snapshot, &ui.filter, hold) {
         // The selection follows the node, not the row.
-        let selected = ui.selected_row(snapshot).map(|(at, _)| at);
+        // Until a key is pressed, the cursor stays on the first row, which is the worst node.
+        let selected = ui.selected_row(snapshot).map(|(at, _)| at).filter(|_| ui.last_key_ms > 0);
         let rows = ui.fleet.rows();
         let row = selected.and_then(|at| rows.iter().position(|r| *r == at)).unwrap_or(ui.fleet.cursor.at);
         let len = rows.len();
@@ -98,8 +104,8 @@ fn paste(ui: &mut Ui, text: &str) {
 
 fn take_key(ui: &mut Ui, key: KeyEvent, snapshot: &Snapshot) -> Vec<Intent> {
     let action = keymap::action(key, ui.screen);
-    // These two work whatever is open, so that nobody is ever locked in.
-    if let Some(action @ (Action::Interrupt | Action::Redraw)) = action {
+    // These work whatever is open, so that nobody is ever locked in.
+    if let Some(action @ (Action::Interrupt | Action::Redraw | Action::Suspend)) = action {
         return act(ui, action, snapshot);
     }
     if ui.is_too_small() {
@@ -123,9 +129,44 @@ fn take_key(ui: &mut Ui, key: KeyEvent, snapshot: &Snapshot) -> Vec<Intent> {
     }
 }
 
+/// Rows that one step of the wheel moves.
+const WHEEL: usize = 3;
+
+fn take_mouse(ui: &mut Ui, mouse: Mouse, snapshot: &Snapshot) -> Vec<Intent> {
+    if ui.is_too_small() || !ui.popups.is_empty() {
+        return Vec::new();
+    }
+    match mouse {
+        Mouse::Wheel { down } => {
+            let motion = if down { Motion::Down } else { Motion::Up };
+            (0..WHEEL).flat_map(|_| act(ui, Action::Move(motion), snapshot)).collect()
+        }
+        Mouse::Click { x, y: TABS_ROW } => {
+            if let Some(screen) = tab_at(ui, x) {
+                ui.show(screen);
+            }
+            Vec::new()
+        }
+        Mouse::Click { x, y } => match ui.screen {
+            Screen::Fleet => fleet::click(ui, (x, y), snapshot),
+            _ => Vec::new(),
+        },
+    }
+}
+
 fn obey(ui: &mut Ui, command: popups::Command, snapshot: &Snapshot) -> Vec<Intent> {
     match command {
         popups::Command::Act(action) => act(ui, action, snapshot),
+        popups::Command::Node(at) => {
+            ui.select(snapshot, at);
+            fleet::seek(ui, at);
+            ui.show(Screen::Node);
+            Vec::new()
+        }
+        popups::Command::Metric(at) => {
+            bench::open_metric(ui, snapshot, at);
+            Vec::new()
+        }
         popups::Command::Run(name) => {
             ask_run(ui, &name, snapshot);
             Vec::new()
@@ -149,6 +190,7 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
         Action::Palette => ui.popups.push(Popup::Palette(Palette::default())),
         Action::Back => return back(ui, snapshot),
         Action::Redraw => return vec![Intent::Redraw],
+        Action::Suspend => return suspend(ui, snapshot),
         Action::Quit => return quit(ui, snapshot),
         Action::Interrupt => return interrupt(ui, snapshot),
         Action::Cancel => ask_cancel(ui, snapshot),
@@ -211,6 +253,16 @@ fn quit(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     Vec::new()
 }
 
+/// A stopped console hears no node, and probes that are not heard end by themselves.
+fn suspend(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
+    let Some(run) = Ui::going(snapshot) else { return vec![Intent::Suspend] };
+    ui.say(
+        snapshot,
+        format!("{} is still {}, and would end if this console stopped; c cancels it", run.playbook, run.phase.word()),
+    );
+    Vec::new()
+}
+
 fn interrupt(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     let now = ui.now_ms(snapshot);
     if ui.interrupted_ms.is_some_and(|at| now.saturating_sub(at) <= INTERRUPT_MS) {
@@ -264,10 +316,11 @@ fn ask_rerun(ui: &mut Ui, snapshot: &Snapshot) {
         return ui.say(snapshot, format!("{} is still {}", run.playbook, run.phase.word()));
     }
     let Some(run) = snapshot.run.as_deref() else { return ui.say(snapshot, "nothing has run yet; R runs a playbook") };
-    let question = format!("Run again what failed in {}?", run.playbook);
-    let failed: usize = run.steps.iter().map(|s| s.failed).sum();
-    let about = format!("{failed} of {} work items failed.", run.total);
-    ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::RerunFailed])));
+    let confirm = Confirm::again(run, snapshot.nodes.iter().map(|node| (node.name.as_str(), node.state)));
+    match confirm {
+        Some(confirm) => ui.popups.push(Popup::Confirm(confirm)),
+        None => ui.say(snapshot, "no node failed and none is undecided, so there is nothing to measure again"),
+    }
 }
 
 fn ask_clean(ui: &mut Ui, snapshot: &Snapshot) {

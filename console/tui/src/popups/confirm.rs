@@ -3,7 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent};
 
 use crate::intent::Intent;
+use crate::judgement::State;
 use crate::popups::{Input, Popup};
+use crate::snapshot::RunInfo;
 use crate::text::counted;
 use crate::ui::Ui;
 
@@ -58,6 +60,30 @@ impl Confirm {
             yes: false,
             then,
         }
+    }
+
+    /// Asks whether to measure the failed and undecided ones of `nodes` again; `None` where there are none.
+    pub(crate) fn again<'n>(run: &RunInfo, nodes: impl Iterator<Item = (&'n str, State)>) -> Option<Self> {
+        let (mut failed, mut undecided, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, state) in nodes {
+            match state {
+                State::Fail => failed.push(name),
+                State::Unknown => undecided.push(name),
+                _ => continue,
+            }
+            names.push(name.to_owned());
+        }
+        let part = |nodes: &[&str], word: &str| match nodes {
+            [] => None,
+            [one] => Some(format!("1 {word} node ({one})")),
+            many => Some(format!("{} {word} nodes", many.len())),
+        };
+        let parts: Vec<String> =
+            [part(&failed, "failed"), part(&undecided, "undecided")].into_iter().flatten().collect();
+        let about = format!("{} runs on these nodes only; the others keep their results.", run.playbook);
+        let then = Intent::RunPlaybook { playbook: run.playbook.clone(), nodes: names.clone() };
+        let confirm = Self::on_nodes("", about, &names, then);
+        (!names.is_empty()).then(|| Self { question: format!("Measure again {}?", parts.join(" and ")), ..confirm })
     }
 
     fn is_typed(&self) -> bool {

@@ -1,15 +1,20 @@
 //! Finds a command by its name.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyCode, KeyEvent};
 
+use crate::judgement::word;
 use crate::keymap::{Action, BINDINGS, Motion};
 use crate::popups::{Input, Popup};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{MetricRow, NodeRow, Snapshot};
 use crate::ui::Ui;
 use crate::widgets::Cursor;
 
 /// Rows in view.
 pub(crate) const ROWS: usize = 10;
+/// Nodes, and metrics, that a text finds at most: who sees so many types one more letter.
+const MOST: usize = 50;
 
 /// The palette.
 #[derive(Debug, Default)]
@@ -32,6 +37,10 @@ pub(crate) enum Command {
     Act(Action),
     Run(String),
     Filter(&'static str),
+    /// Open the node with this index.
+    Node(usize),
+    /// Open the metric with this index.
+    Metric(usize),
 }
 
 impl Palette {
@@ -40,7 +49,8 @@ impl Palette {
     }
 }
 
-/// Commands whose name or sentence holds every word of `text`, those whose name begins with it first.
+/// Commands whose name or sentence holds every word of `text`, those whose name begins with it first; without a text,
+/// those used last first. Nodes and metrics are found by their names once something is typed.
 pub(crate) fn entries(ui: &Ui, snapshot: &Snapshot, text: &str) -> Vec<Entry> {
     let text = text.to_lowercase();
     let mut all = runs(snapshot);
@@ -50,8 +60,33 @@ pub(crate) fn entries(ui: &Ui, snapshot: &Snapshot, text: &str) -> Vec<Entry> {
         let line = format!("{} {}", e.name, e.about).to_lowercase();
         text.split_whitespace().all(|w| line.contains(w))
     });
-    all.sort_by_key(|e| !e.name.starts_with(text.trim()));
+    if text.trim().is_empty() {
+        let used = |e: &Entry| ui.history.iter().rev().position(|name| *name == e.name).unwrap_or(usize::MAX);
+        all.sort_by_key(used);
+        return all;
+    }
+    all.extend(places(snapshot, text.trim()));
+    all.sort_by_key(|e| !e.name.to_lowercase().starts_with(text.trim()));
     all
+}
+
+/// Nodes and metrics whose name holds every word of `text`, up to [`MOST`] of each.
+fn places(snapshot: &Snapshot, text: &str) -> Vec<Entry> {
+    let named = |name: &str| {
+        let name = name.to_lowercase();
+        text.split_whitespace().all(|word| name.contains(word))
+    };
+    let node = |(at, node): (usize, &Arc<NodeRow>)| {
+        let about = format!("open this node ({})", word(node.state));
+        named(&node.name).then(|| Entry { name: node.name.clone(), about, does: Command::Node(at) })
+    };
+    let metric = |(at, metric): (usize, &Arc<MetricRow>)| {
+        let name = metric.id.to_string();
+        let about = "open this metric".to_owned();
+        named(&name).then_some(Entry { name, about, does: Command::Metric(at) })
+    };
+    let nodes = snapshot.nodes.iter().enumerate().filter_map(node).take(MOST);
+    nodes.chain(snapshot.metrics.iter().enumerate().filter_map(metric).take(MOST)).collect()
 }
 
 fn runs(snapshot: &Snapshot) -> Vec<Entry> {
@@ -95,7 +130,8 @@ fn name(action: Action) -> Option<String> {
         Action::MarkAll => "mark all".to_owned(),
         Action::Sort => "sort".to_owned(),
         Action::Reverse => "reverse".to_owned(),
-        Action::Rerun => "rerun failed".to_owned(),
+        Action::Rerun => "measure again".to_owned(),
+        Action::NextFinding => "next finding".to_owned(),
         Action::Cancel => "cancel".to_owned(),
         Action::Clean => "clean".to_owned(),
         Action::Copy => "copy".to_owned(),
@@ -111,7 +147,11 @@ pub(crate) fn key(ui: &mut Ui, mut palette: Palette, key: KeyEvent, snapshot: &S
     let found = entries(ui, snapshot, palette.input.text());
     match key.code {
         KeyCode::Esc => return None,
-        KeyCode::Enter => return found.get(palette.cursor.at).map(|e| e.does.clone()),
+        KeyCode::Enter => {
+            let entry = found.get(palette.cursor.at)?;
+            ui.remember(&entry.name);
+            return Some(entry.does.clone());
+        }
         KeyCode::Up => palette.cursor.go(Motion::Up, found.len(), ROWS),
         KeyCode::Down | KeyCode::Tab => palette.cursor.go(Motion::Down, found.len(), ROWS),
         KeyCode::PageUp => palette.cursor.go(Motion::PageUp, found.len(), ROWS),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use muster_tui::judgement::State;
 use muster_tui::snapshot::{Flip, WhatIf};
-use muster_tui::{Event, Export, Intent, Screen, Snapshot, Theme, Ui, update};
+use muster_tui::{Event, Export, Intent, Mouse, Screen, Snapshot, Theme, Ui, update};
 
 use crate::picture::{console, digit, frame, glyphs};
 use crate::synthetic::{DATA, Fleet, NOW_MS, snapshot};
@@ -51,6 +51,7 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         "bs" => (KeyCode::Backspace, none),
         "c-c" => (KeyCode::Char('c'), KeyModifiers::CONTROL),
         "c-l" => (KeyCode::Char('l'), KeyModifiers::CONTROL),
+        "c-z" => (KeyCode::Char('z'), KeyModifiers::CONTROL),
         other => {
             let screen = Screen::ALL.into_iter().find(|s| s.title().eq_ignore_ascii_case(other));
             (digit(screen.unwrap_or_else(|| panic!("no key {other}"))), none)
@@ -162,7 +163,13 @@ fn no_is_the_answer_unless_yes_is_given() {
     {
         assert_eq!(after(&snapshot, typed).1, [], "{typed}");
     }
-    assert_eq!(after(&snapshot, "r<tab><enter>").1, [Intent::RerunFailed]);
+    let (ui, asked) = after(&snapshot, "r<tab><enter>");
+    let Some(Intent::RunPlaybook { nodes, .. }) = asked.first() else { panic!("{asked:?}") };
+    let bad = |name: &String| {
+        let node = snapshot.nodes.iter().find(|node| node.name == *name).unwrap();
+        matches!(node.state, State::Fail | State::Unknown)
+    };
+    assert!(!nodes.is_empty() && nodes.iter().all(bad) && ui.marks().next().is_none(), "{nodes:?}");
 }
 
 #[test]
@@ -405,4 +412,102 @@ fn ages_grow_with_the_clock_and_stale_ones_dim() {
     update(&mut ui, Event::Tick { age_ms: 70_000 }, &live);
     assert!(shown(&ui, &live).contains("frame 70s ago"), "{}", shown(&ui, &live));
     assert_eq!(live.now_ms, NOW_MS);
+}
+
+#[test]
+fn the_cursor_stays_on_the_first_row_until_a_key_is_pressed() {
+    let (old, mut new) = (snapshot(IDLE), snapshot(Fleet { slow: 4, ..IDLE }));
+    new.generation = old.generation + 1;
+    let first = |ui: &Ui, snapshot: &Snapshot| {
+        let shown = shown(ui, snapshot);
+        let row = shown.lines().nth(4).unwrap().to_owned();
+        assert!(row.contains('▸') && row.contains(ui.selected().unwrap()), "{row}");
+    };
+    let mut ui = console(&old, Theme::new(true, false), SIZE);
+    first(&ui, &old);
+    update(&mut ui, Event::Snapshot, &new);
+    first(&ui, &new);
+}
+
+#[test]
+fn brackets_lead_from_finding_to_finding() {
+    let snapshot = snapshot(IDLE);
+    let state = |ui: &Ui| snapshot.nodes.iter().find(|node| Some(node.name.as_str()) == ui.selected()).unwrap().state;
+    let findings = snapshot.nodes.iter().filter(|node| node.state != State::Pass).count();
+    assert!(findings >= 2, "{findings}");
+    let (mut ui, _) = after(&snapshot, "<end>[");
+    assert_ne!(state(&ui), State::Pass);
+    press(&mut ui, &snapshot, "g");
+    for _ in 1..findings {
+        press(&mut ui, &snapshot, "]");
+        assert_ne!(state(&ui), State::Pass);
+    }
+    let last = ui.selected().map(str::to_owned);
+    press(&mut ui, &snapshot, "]");
+    assert_eq!(ui.selected().map(str::to_owned), last);
+    assert!(shown(&ui, &snapshot).contains("no further finding below"));
+}
+
+#[test]
+fn the_mouse_selects_opens_sorts_scrolls_and_changes_the_screen() {
+    let snapshot = snapshot(IDLE);
+    let mut ui = console(&snapshot, Theme::new(true, false), SIZE);
+    let mouse = |ui: &mut Ui, mouse| update(ui, Event::Mouse(mouse), &snapshot);
+    let row_of = |ui: &Ui, name: &str| {
+        let place = shown(ui, &snapshot).lines().position(|line| line.contains(name)).unwrap();
+        u16::try_from(place).unwrap()
+    };
+    let y = row_of(&ui, "rack1-07");
+    mouse(&mut ui, Mouse::Click { x: 10, y });
+    assert_eq!((ui.selected(), ui.screen()), (Some("rack1-07"), Screen::Fleet));
+    mouse(&mut ui, Mouse::Click { x: 10, y });
+    assert_eq!(ui.screen(), Screen::Node);
+    let tabs = shown(&ui, &snapshot).lines().nth(1).unwrap().to_owned();
+    let before = tabs.find("Log").unwrap();
+    let x = u16::try_from(tabs[..before].chars().count()).unwrap();
+    mouse(&mut ui, Mouse::Click { x, y: 1 });
+    assert_eq!(ui.screen(), Screen::Log);
+    mouse(&mut ui, Mouse::Click { x: 2, y: 1 });
+    assert_eq!(ui.screen(), Screen::Fleet);
+    press(&mut ui, &snapshot, "g");
+    mouse(&mut ui, Mouse::Wheel { down: true });
+    let shown = shown(&ui, &snapshot);
+    assert!(shown.lines().nth(7).unwrap().contains('▸'), "{shown}");
+    mouse(&mut ui, Mouse::Click { x: 5, y: 3 });
+    let sorted = glyphs(&frame(&ui, &snapshot, SIZE));
+    assert!(sorted.lines().nth(2).unwrap().contains("by node"), "{sorted}");
+}
+
+#[test]
+fn control_z_stops_the_console_unless_a_run_would_end_with_it() {
+    assert_eq!(after(&snapshot(IDLE), "<c-z>").1, [Intent::Suspend]);
+    let running = snapshot(DATA);
+    let (ui, intents) = after(&running, "<c-z>");
+    assert_eq!(intents, []);
+    assert!(shown(&ui, &running).contains("would end if this console stopped"));
+}
+
+#[test]
+fn the_palette_opens_nodes_and_metrics_and_offers_the_last_command_first() {
+    let snapshot = snapshot(IDLE);
+    let (ui, _) = after(&snapshot, ":rack1-07<enter>");
+    assert_eq!((ui.screen(), ui.selected()), (Screen::Node, Some("rack1-07")));
+    let (ui, _) = after(&snapshot, ":cpu-latency/dram<enter>");
+    assert_eq!(ui.screen(), Screen::Benchmarks);
+    assert!(shown(&ui, &snapshot).contains(" cpu-latency/dram@own "));
+    let (ui, _) = after(&snapshot, ":show failed<enter>:");
+    let shown = shown(&ui, &snapshot);
+    let list: Vec<&str> = shown.lines().skip_while(|line| !line.contains("Commands")).collect();
+    assert!(list[2].contains("show failed"), "{shown}");
+}
+
+#[test]
+fn measuring_again_says_on_which_nodes() {
+    let snapshot = snapshot(IDLE);
+    let count = |state: State| snapshot.nodes.iter().filter(|node| node.state == state).count();
+    let (ui, _) = after(&snapshot, "r");
+    let shown = shown(&ui, &snapshot);
+    assert_eq!(count(State::Fail), 1);
+    assert!(shown.contains("Measure again 1 failed node (rack1-04)"), "{shown}");
+    assert!(shown.contains("on these nodes only"), "{shown}");
 }

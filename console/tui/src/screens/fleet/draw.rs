@@ -11,6 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
+use crate::draw::body;
 use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit};
 use crate::screens::fleet::detail;
 use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
@@ -73,6 +74,35 @@ fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
             }
         }
     }
+}
+
+/// What lies under a cell of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A row of the table, counted over the whole list.
+    Row(usize),
+    /// The title of a column.
+    Title(Column),
+}
+
+/// What the table shows at this cell; `None` outside it.
+pub(crate) fn at(ui: &Ui, x: u16, y: u16) -> Option<Place> {
+    let mut area = body(ui.size);
+    if area.width >= WITH_DETAIL {
+        area.width -= DETAIL;
+    }
+    let inner = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 };
+    if !inner.contains((x, y).into()) {
+        return None;
+    }
+    if y == inner.y {
+        let own = |placed: &Placed| (placed.x..placed.x + placed.width).contains(&x.saturating_sub(inner.x + 2));
+        return fit(inner.width.saturating_sub(2)).iter().find(|p| own(p)).map(|p| Place::Title(p.spec.column));
+    }
+    let len = ui.fleet.rows().len();
+    let window = ui.fleet.cursor.window(len, usize::from(area.height.saturating_sub(3)));
+    let row = window.start + usize::from(y - inner.y - 1);
+    window.contains(&row).then_some(Place::Row(row))
 }
 
 fn title(ui: &Ui, snapshot: &Snapshot) -> String {

@@ -1,10 +1,11 @@
 //! What keys do on the fleet's screen.
 
 use crate::intent::{Export, Intent};
-use crate::judgement::word;
+use crate::judgement::{State, word};
 use crate::keymap::Action;
 use crate::screens::Screen;
 use crate::screens::fleet::columns::COLUMNS;
+use crate::screens::fleet::draw::{self, Place};
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::ui::Ui;
 
@@ -17,6 +18,8 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             follow(ui, snapshot);
         }
         Action::Open if ui.selected.is_some() => ui.show(Screen::Node),
+        Action::NextFinding => find(ui, snapshot, true),
+        Action::PreviousFinding => find(ui, snapshot, false),
         Action::Mark => mark(ui, snapshot),
         Action::MarkAll => mark_all(ui, snapshot),
         Action::Sort => {
@@ -31,6 +34,46 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             return vec![Intent::Export(Export::Fleet { nodes: ui.fleet.rows().iter().filter_map(name).collect() })];
         }
         _ => {}
+    }
+    Vec::new()
+}
+
+/// Moves to the next row, or the one before, whose node is not a pass.
+pub(crate) fn find(ui: &mut Ui, snapshot: &Snapshot, forward: bool) {
+    let (rows, at, page) = (ui.fleet.rows(), ui.fleet.cursor.at, ui.page());
+    let finding = |row: &usize| snapshot.nodes.get(rows[*row]).is_some_and(|node| node.state != State::Pass);
+    let found = if forward { (at + 1..rows.len()).find(finding) } else { (0..at.min(rows.len())).rev().find(finding) };
+    let len = rows.len();
+    match found {
+        Some(row) => {
+            ui.fleet.cursor.put(row, len, page);
+            follow(ui, snapshot);
+        }
+        None => ui.say(snapshot, if forward { "no further finding below" } else { "no finding above" }),
+    }
+}
+
+/// Puts the cursor on the node with this index, if it is shown.
+pub(crate) fn seek(ui: &mut Ui, node: usize) {
+    let (rows, page) = (ui.fleet.rows(), ui.page());
+    if let Some(row) = rows.iter().position(|at| *at == node) {
+        let len = rows.len();
+        ui.fleet.cursor.put(row, len, page);
+    }
+}
+
+/// A click on a row selects it, a second one opens it; a click on a column's title sorts by it.
+pub(crate) fn click(ui: &mut Ui, (x, y): (u16, u16), snapshot: &Snapshot) -> Vec<Intent> {
+    let (len, page) = (ui.fleet.rows().len(), ui.page());
+    match draw::at(ui, x, y) {
+        Some(Place::Row(row)) if row == ui.fleet.cursor.at => return act(ui, Action::Open, snapshot),
+        Some(Place::Row(row)) => {
+            ui.fleet.cursor.put(row, len, page);
+            follow(ui, snapshot);
+        }
+        Some(Place::Title(column)) if column == ui.fleet.sort => ui.fleet.reversed = !ui.fleet.reversed,
+        Some(Place::Title(column)) => (ui.fleet.sort, ui.fleet.reversed) = (column, false),
+        None => {}
     }
     Vec::new()
 }

@@ -7,5 +7,5 @@ mod keys;
 mod state;
 
 pub(crate) use draw::draw;
-pub(crate) use keys::{act, follow};
+pub(crate) use keys::{act, click, find, follow, seek};
 pub(crate) use state::State;

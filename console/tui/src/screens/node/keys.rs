@@ -20,6 +20,10 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
         Action::Pane => ui.node.pane = ui.node.pane.next(node),
         Action::NextNode => step(ui, Motion::Down, snapshot),
         Action::PreviousNode => step(ui, Motion::Up, snapshot),
+        Action::NextFinding | Action::PreviousFinding => {
+            fleet::find(ui, snapshot, action == Action::NextFinding);
+            ui.node = State { pane: ui.node.pane, ..State::default() };
+        }
         Action::Open => {
             if let Some(verdict) = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at) {
                 bench::open_metric(ui, snapshot, verdict.metric);
