@@ -61,7 +61,7 @@ fn undecided(report: &Value) -> Option<String> {
             (node["node"].as_str().unwrap(), node["state"].as_str().unwrap(), &node["reasons"]);
         let said = reasons.to_string();
         let (part, words): (&str, &[&str]) = match name {
-            "n003" => ("core:1", &["n003: core 1 takes ", " times as long as 1 other cores of the node (cpu-core/"]),
+            "n003" => ("core:1", &["n003: core 1 takes ", " times as long as 1 other cores of the node (cpu-core, "]),
             "n005" => ("disk", &[" disk metrics"]),
             _ => {
                 assert_ne!(state, "fail", "{name}: {said}");

@@ -207,7 +207,10 @@ fn doubt(version: &Version, spread: &Result<Frozen, Refusal>) -> Option<String> 
         Ok(_) if version.criterion.status == Status::NotRepeatable => None,
         Ok(_) => version.doubt(),
         Err(_) if version.criterion.n == 1 => Some("one value does not say how far healthy nodes differ".to_owned()),
-        Err(why @ (Refusal::TooNoisy { .. } | Refusal::NoCentre)) => Some(refused(why)),
+        // Two kinds of nodes are why they differ.
+        Err(why @ (Refusal::TooNoisy { .. } | Refusal::NoCentre)) if version.criterion.status != Status::Bimodal => {
+            Some(refused(why))
+        }
         Err(why) => version.doubt().or_else(|| Some(refused(why))),
     }
 }
