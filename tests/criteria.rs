@@ -69,7 +69,7 @@ fn defects_of_6_to_40_percent_are_all_found_and_nobody_else_is_accused() {
     assert_eq!(defects(&place.json(0, "muster.criteria.json", &learn)), planted);
     // As a run, with all evidence weighed, the same.
     import(&place, &file);
-    assert_eq!(failed(&place.json(0, "muster.run.json", &["results", "--json"])), planted);
+    assert_eq!(failed(&place.results(&[])), planted);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_frozen_criterion_judges_later_runs_and_earlier_verdicts_stay() {
     let (usual, planted) = rows(40, 1.0);
     let first = import(&place, &place.file("monday.csv", &usual));
     place.json(0, "muster.criteria.json", &["criteria", "learn", "--json"]);
-    let before = place.json(0, "muster.run.json", &["results", "--json", &first]);
+    let before = place.results(&[&first]);
     assert_eq!(failed(&before), planted);
     let listed = place.json(0, "muster.criteria.json", &["criteria", "list", "--json"]);
     assert_eq!(listed["criteria"].as_array().unwrap().len(), 2);
@@ -91,7 +91,7 @@ fn a_frozen_criterion_judges_later_runs_and_earlier_verdicts_stay() {
     // slower than the others of their own run fail.
     let (slower, _) = rows(40, 0.9);
     let second = import(&place, &place.file("tuesday.csv", &slower));
-    let report = place.json(0, "muster.run.json", &["results", "--json", &second]);
+    let report = place.results(&[&second]);
     assert_eq!(
         (failed(&report), &report["summary"]["pass"]),
         (planted.iter().map(String::as_str).collect(), &0.into())
@@ -106,8 +106,8 @@ fn a_frozen_criterion_judges_later_runs_and_earlier_verdicts_stay() {
     assert!(place.text(0, &["export", "--format", "markdown", &second]).contains("suspect the check"));
 
     // Monday's verdicts are Monday's, whatever was frozen since; another alpha is another judgement and says so.
-    assert_eq!(place.json(0, "muster.run.json", &["results", "--json", &first]), before);
-    let again = place.json(0, "muster.run.json", &["results", "--json", "--alpha", "0.99", &first]);
+    assert_eq!(place.results(&[&first]), before);
+    let again = place.results(&["--alpha", "0.99", &first]);
     assert_eq!(again["rejudged"], "alpha 0.99 instead of 0.95");
 
     // The fleet has moved away from what is frozen.
@@ -117,14 +117,14 @@ fn a_frozen_criterion_judges_later_runs_and_earlier_verdicts_stay() {
     place.text(0, &["criteria", "thaw", "net/*"]);
     let (third, planted) = rows(40, 0.9);
     let third = import(&place, &place.file("wednesday.csv", &third));
-    let report = place.json(0, "muster.run.json", &["results", "--json", &third]);
+    let report = place.results(&[&third]);
     let frozen = |c: &Value| c["frozen"] == true;
     assert_eq!(report["criteria"].as_array().unwrap().iter().filter(|c| frozen(c)).count(), 1);
     place.text(0, &["criteria", "thaw", "--all"]);
     assert!(place.text(64, &["criteria", "thaw", "--all"]).contains("nothing of that is frozen"));
     let fourth = import(&place, &place.file("thursday.csv", &rows(40, 0.9).0));
-    assert_eq!(failed(&place.json(0, "muster.run.json", &["results", "--json", &fourth])), planted);
-    assert_eq!(place.json(0, "muster.run.json", &["results", "--json", &second])["summary"]["pass"], 0);
+    assert_eq!(failed(&place.results(&[&fourth])), planted);
+    assert_eq!(place.results(&[&second])["summary"]["pass"], 0);
     let _ = third;
 }
 
@@ -135,7 +135,7 @@ fn what_fails_on_as_many_nodes_in_every_run_is_no_alarm() {
         let row = |n: usize| format!("n{n:02},net/bandwidth@own,{}\n", if n < slow { 50 } else { 100 }).repeat(8);
         let rows = (0..20).map(row).collect::<String>();
         let run = import(&place, &place.file("fleet.csv", &format!("node,metric,value\n{rows}")));
-        let report = place.json(0, "muster.run.json", &["results", "--json", &run]);
+        let report = place.results(&[&run]);
         assert_eq!(failed(&report).len(), slow);
         report["alarms"].as_array().map_or(String::new(), |all| all.iter().map(Value::to_string).collect())
     };
@@ -300,13 +300,13 @@ fn a_superbench_baseline_says_nothing_of_how_nodes_differ_and_is_frozen_by_force
         |n: usize| format!("{{\"mem-bw/h2d_bw:0\": {}, \"node\": \"n{n}\"}}\n", if n == 2 { 22.0 } else { 25.9 });
     let results = place.file("results.jsonl", &(0..6).map(line).collect::<String>());
     import(&place, &results);
-    let report = place.json(0, "muster.run.json", &["results", "--json"]);
+    let report = place.results(&[]);
     assert_eq!(failed(&report), ["n2"]);
     assert_eq!(report["criteria"][0]["frozen"], true);
     // All at 85 % of it: nobody can fail by a number that says nothing of healthy nodes, and nobody passes.
     let line = |n: usize| format!("{{\"mem-bw/h2d_bw:0\": 22.0, \"node\": \"n{n}\"}}\n");
     import(&place, &place.file("slow.jsonl", &(0..6).map(line).collect::<String>()));
-    let report = place.json(0, "muster.run.json", &["results", "--json"]);
+    let report = place.results(&[]);
     assert_eq!((failed(&report), &report["summary"]["warn"]), (Vec::new(), &6.into()));
     let why = report["nodes"][0]["reasons"].to_string();
     assert!(why.contains("22.0 GB/s, 15 % below the frozen criterion (26.0 GB/s)"), "{why}");
@@ -380,10 +380,10 @@ fn a_mixed_fleet_is_learned_and_judged_apart_by_its_labels() {
     let import = ["import", "-i", &inventory, "--config", &config, "--higher-is-better", "*", &samples];
     place.text(0, &import);
     // A single step may have been stalled; an average of many was not.
-    let report = place.json(0, "muster.run.json", &["results", "--json"]);
+    let report = place.results(&[]);
     assert_eq!((failed(&report), &report["summary"]["unknown"]), (Vec::new(), &1.into()));
     place.text(0, &[&import[..], &["--aggregated"]].concat());
-    let report = place.json(0, "muster.run.json", &["results", "--json"]);
+    let report = place.results(&[]);
     assert_eq!(failed(&report), ["a04"]);
     assert_eq!(report["criteria"][0]["group"], "profile=standard,sku=new");
 }

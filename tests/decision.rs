@@ -12,7 +12,7 @@ fn judge(place: &Place, rows: &str, extra: &[&str]) -> Value {
     let file = place.file("fleet.csv", rows);
     let import = ["import", "--json", "--higher-is-better", "*", &file];
     let report = place.json(0, "muster.import.json", &[&import[..], extra].concat());
-    place.json(0, "muster.run.json", &["results", "--json", report["run"].as_str().unwrap()])
+    place.results(&[report["run"].as_str().unwrap()])
 }
 
 const AVERAGES: &[&str] = &["--aggregated"];
@@ -271,14 +271,14 @@ fn one_value_that_may_have_been_a_stall_fails_a_node_only_as_an_average() {
     let import = ["import", "--higher-is-better", "*", &file];
     let said = place.text(0, &import);
     assert!(said.contains("fewer than 6 values") && said.contains("import with --aggregated"), "{said}");
-    let report = place.json(0, "muster.run.json", &["results", "--json"]);
+    let report = place.results(&[]);
     assert_eq!((nodes(&report, "unknown"), nodes(&report, "fail")), (vec!["n004"], vec![]));
     let why = node(&report, "n004")["reasons"].to_string();
     assert!(why.contains("too few values to exclude a stall"), "{why}");
 
     let said = place.text(0, &[&import[..], AVERAGES].concat());
     assert!(said.contains("as averages of many steps each (--aggregated)"), "{said}");
-    exactly_fail(&place.json(0, "muster.run.json", &["results", "--json"]), &names(4..5));
+    exactly_fail(&place.results(&[]), &names(4..5));
 }
 
 #[test]

@@ -8,7 +8,10 @@ use muster_tests::{BUSY, Lacks, Load, Try, binary, decide, skip};
 use serde_json::Value;
 
 fn demo(arguments: &[&str]) -> (Option<i32>, Value) {
-    let output = Command::new(binary()).args(["demo", "--headless", "--json"]).args(arguments).output().unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    command.env("XDG_DATA_HOME", place.path()).args(["demo", "--headless", "--json"]);
+    let output = command.args(arguments).output().unwrap();
     let report = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr)));
     (output.status.code(), report)

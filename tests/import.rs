@@ -55,7 +55,9 @@ fn a_superbench_summary_becomes_a_run_and_names_the_slow_and_the_failed_node() {
     assert_eq!(report["failed"][0]["node"], "n5");
     assert_eq!(report["files"][0]["sha256"].as_str().unwrap().len(), 64);
 
-    let results = json(&muster(&db, &["results", "--json"]));
+    let judged = muster(&db, &["results", "--json"]);
+    assert_eq!(judged.status.code(), Some(2));
+    let results: Value = serde_json::from_slice(&judged.stdout).unwrap();
     validate("muster.run.json", &results);
     assert_eq!(results["run"]["playbook"], "import/superbench");
     let node = |name: &str| results["nodes"].as_array().unwrap().iter().find(|n| n["node"] == name).unwrap().clone();

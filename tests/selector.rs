@@ -275,7 +275,7 @@ fn a_regular_run_executes_exactly_the_picked_benchmarks_on_exactly_the_risky_nod
     let report = ran.json().unwrap();
     let ran_on = report["nodes"].as_array().unwrap().iter().map(|n| n["node"].clone()).collect();
     assert_eq!(names(&Value::Array(ran_on)), validate, "{}", ran.err);
-    let run = &console.run(&["runs", "--json"]).unwrap().json().unwrap()[0];
+    let run = &console.run(&["runs", "--json"]).unwrap().json().unwrap()["runs"][0];
     let benchmarks = run["plan"].as_array().unwrap().iter().filter(|w| !w.as_str().unwrap().starts_with("collect/"));
     assert_eq!(names(&Value::Array(benchmarks.cloned().collect())), picks);
     let samples = console.run(&["export", "--format", "samples"]).unwrap().out;

@@ -10,7 +10,7 @@ pub const FAIL: u8 = 2;
 pub const UNDECIDED: u8 = 3;
 /// The command line is wrong.
 pub const USAGE: u8 = 64;
-/// The database or a file cannot be read or written.
+/// The database or a file cannot be read or written, whatever it was for.
 pub const IO: u8 = 74;
 /// Configuration or inventory is wrong.
 pub const CONFIG: u8 = 78;
@@ -31,7 +31,7 @@ pub type Ended = Result<u8, Problem>;
 
 /// Gives an error its exit code.
 pub trait Code<T> {
-    /// `self` with `code` for the error.
+    /// `self` with `code` for the error; where a file that configures cannot be read at all, with [`IO`].
     ///
     /// # Errors
     /// The same error, as a [`Problem`].
@@ -40,7 +40,11 @@ pub trait Code<T> {
 
 impl<T, E: Into<anyhow::Error>> Code<T> for Result<T, E> {
     fn code(self, code: u8) -> Result<T, Problem> {
-        self.map_err(|error| Problem { code, error: error.into() })
+        self.map_err(|error| {
+            let error = error.into();
+            let unreadable = code == CONFIG && error.chain().any(|cause| cause.is::<std::io::Error>());
+            Problem { code: if unreadable { IO } else { code }, error }
+        })
     }
 }
 

@@ -59,8 +59,8 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Tune(options)) => cli::tune::run(options, &config),
         Some(Command::Import(options)) => cli::import::run(options, &config),
         Some(Command::Export(options)) => cli::export::run(options, &config),
-        Some(Command::Doctor(_)) => cli::doctor::run(&config),
-        Some(Command::Config) => cli::config::run(&config),
+        Some(Command::Doctor(options)) => cli::doctor::run(options, &config),
+        Some(Command::Config(options)) => cli::config::run(options, &config),
         Some(Command::Db(action)) => cli::db::run(action, &config),
         Some(Command::Completions(options)) => cli::completions::run(options),
     }

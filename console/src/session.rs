@@ -5,16 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Selection, Settings};
+use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Settings};
 use muster_playbook::report::{self, RunReport};
 use muster_playbook::{Plan, Playbook, builtin, plan};
 use muster_store::{Db, Run, RunState, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Pick, run::Say};
+use crate::cli::Pick;
+use crate::cli::run::{Line, Say};
 use crate::config::{Config, Deadlines};
 use crate::engine::{self, Judging, Observer, Scan};
-use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE};
+use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE, WARN};
 use crate::out;
 
 /// Most visits of a node in doubt, the first one included, where nobody says otherwise.
@@ -87,13 +88,12 @@ pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
         Inventory::load(file)
             .map_err(|why| anyhow!("{why}"))
             .context("no usable inventory; `muster demo` needs none, and assets/inventory.sample.toml is a start")
-            .code(CONFIG)?
+            .code(if file.exists() { CONFIG } else { IO })?
     } else {
         // Without an inventory the names on the command line are hosts for ~/.ssh/config to explain.
         Inventory::from_names(&pick.include.join(",")).code(USAGE)?
     };
-    let selection = Selection { include: pick.include.clone(), exclude: pick.exclude.clone() };
-    let nodes = inventory.select(&selection).code(USAGE)?;
+    let nodes = inventory.select(&pick.selection()).code(USAGE)?;
     if nodes.is_empty() {
         return Err(Problem { code: USAGE, error: anyhow!("no node is left after -w and -x") });
     }
@@ -108,7 +108,7 @@ pub fn settings(config: &Config) -> Result<Arc<Settings>, Problem> {
     let mut settings = Settings { fan_out: config.fan_out.value, ..Settings::default() };
     if let Some(file) = &config.ssh_config.value {
         if !file.exists() {
-            return Err(Problem { code: CONFIG, error: anyhow!("{}: no such file", file.display()) });
+            return Err(Problem { code: IO, error: anyhow!("{}: no such file", file.display()) });
         }
         settings.ssh_config = Some(file.clone());
     }
@@ -147,9 +147,10 @@ pub fn playbook(name: &str) -> Result<Playbook, Problem> {
         return Playbook::parse(text, name).code(CONFIG);
     }
     let known: Vec<&str> = builtin().iter().map(|b| b.0).collect();
+    let file = name.contains('/') || name.ends_with(".toml");
     let text = std::fs::read_to_string(name)
         .with_context(|| format!("no playbook '{name}': one of {}, or a file", known.join(", ")))
-        .code(USAGE)?;
+        .code(if file { IO } else { USAGE })?;
     Playbook::parse(&text, name).code(CONFIG)
 }
 
@@ -367,13 +368,21 @@ pub fn finish(done: &Done, say: &Say) -> Ended {
         out::line(report::table(&done.report, width(), &fold).trim_end())?;
     }
     Ok(match done.state {
-        RunState::Finished => worse(
-            report::exit_code(&done.report.summary, say.fail_on.into()),
-            done.report.network.as_ref().map_or(PASS, report::PairsReport::exit_code),
-        ),
+        RunState::Finished => exit_code(&done.report, say.fail_on),
         RunState::Cancelled => INTERRUPTED,
         _ => UNDECIDED,
     })
+}
+
+/// Exit code of the verdicts on nodes, and on pairs of them.
+#[must_use]
+pub fn exit_code(report: &RunReport, fail_on: Line) -> u8 {
+    let network = match report.network.as_ref().map_or(PASS, report::PairsReport::exit_code) {
+        WARN if fail_on != Line::Warn => PASS,
+        UNDECIDED if fail_on == Line::Fail => PASS,
+        code => code,
+    };
+    worse(report::exit_code(&report.summary, fail_on.into()), network)
 }
 
 /// The graver of two exit codes: 2 before 3 before 1.

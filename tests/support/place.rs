@@ -63,12 +63,31 @@ impl Place {
     pub fn json(&self, code: i32, schema: &str, arguments: &[&str]) -> Value {
         let output = self.muster(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        let value = serde_json::from_slice(&output.stdout).unwrap();
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets/schemas").join(schema);
-        let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let validator = jsonschema::validator_for(&schema).unwrap();
-        let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
-        assert_eq!(errors, Vec::<String>::new());
-        value
+        document(&output, schema)
     }
+
+    /// What `results --json` says with these further `arguments`, whatever it is; the exit code must follow from it.
+    pub fn results(&self, arguments: &[&str]) -> Value {
+        let output = self.muster(&[&["results", "--json"], arguments].concat());
+        let report = document(&output, "muster.run.json");
+        let count = |state: &str| report["summary"][state].as_u64().unwrap();
+        let code = match () {
+            () if count("fail") > 0 => 2,
+            () if count("unknown") + count("undecided") > 0 => 3,
+            () => i32::from(count("warn") > 0),
+        };
+        assert_eq!(output.status.code(), Some(code), "{}", report["summary"]);
+        report
+    }
+}
+
+fn document(output: &Output, schema: &str) -> Value {
+    let parsed = serde_json::from_slice(&output.stdout);
+    let value = parsed.unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr)));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets/schemas").join(schema);
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    value
 }

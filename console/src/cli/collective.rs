@@ -13,7 +13,7 @@ use super::Pick;
 use super::pairs::topology;
 use super::run::{Line, Say};
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED};
+use crate::exit::{Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
 use crate::{engine, out, session};
 
 /// Options.
@@ -111,7 +111,7 @@ async fn measure(options: &Options, config: &Config) -> Result<(CollectiveReport
     }
     let nodes = session::nodes(config, &options.pick)?;
     if nodes.len() < 2 {
-        return Err(Problem { code: crate::exit::USAGE, error: anyhow!("a collective needs at least two nodes") });
+        return Err(Problem { code: USAGE, error: anyhow!("a collective needs at least two nodes") });
     }
     let settings = session::settings(config)?;
     let mut store = session::write_store(config)?;
@@ -127,7 +127,7 @@ fn stored(store: &dyn Store, id: Option<&str>) -> Result<CollectiveReport, Probl
     let run = session::run_of(store, id)?;
     let records = store.records(&run.id).code(IO)?;
     let none = || anyhow!("run {} has no collective; see `muster collective --help`", run.id);
-    engine::collectives(&run, &records).with_context(none).code(CONFIG)
+    engine::collectives(&run, &records).with_context(none).code(USAGE)
 }
 
 /// `64K-16M` doubles from one to the other; commas list sizes and ranges.

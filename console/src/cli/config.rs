@@ -1,13 +1,54 @@
 //! `muster config`: settings in force, and where each came from.
 
+use clap::Args;
 use muster_fleet::Transport;
+use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{Ended, PASS};
 use crate::out;
 
+/// Options.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  muster config\n  muster config --json | jq '.settings[] | select(.name == \"db\")'"
+)]
+pub struct Options {
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    settings: Vec<Setting>,
+}
+
+#[derive(Serialize)]
+struct Setting {
+    name: String,
+    value: String,
+    /// Flag, variable, file or built in.
+    source: String,
+}
+
 /// Prints one setting a line.
-pub fn run(config: &Config) -> Ended {
+pub fn run(options: &Options, config: &Config) -> Ended {
+    let settings = settings(config);
+    if options.json {
+        out::json(&Report { schema: "muster.config", version: 1, settings })?;
+        return Ok(PASS);
+    }
+    for Setting { name, value, source } in settings {
+        out::line(&format!("{name:<11} {value:<48} # {source}"))?;
+    }
+    Ok(PASS)
+}
+
+fn settings(config: &Config) -> Vec<Setting> {
     let ssh = config.ssh_config.value.as_ref().map_or("~/.ssh/config".to_owned(), |p| p.display().to_string());
     let keys = if config.accept_new_keys.value { "accept-new" } else { "yes" };
     let transport = match config.transport.value {
@@ -27,13 +68,9 @@ pub fn run(config: &Config) -> Ended {
         ("transport", transport.to_owned(), &config.transport.source),
         ("color", config.color.value.clone(), &config.color.source),
     ];
-    for (name, value, source) in rows {
-        out::line(&format!("{name:<11} {value:<48} # {source}"))?;
-    }
-    for (name, given) in config.deadlines.value.named() {
-        if let Some(seconds) = given {
-            out::line(&format!("deadlines.{name} = {seconds} s # {}", config.deadlines.source))?;
-        }
-    }
-    Ok(PASS)
+    let deadlines = config.deadlines.value.named().into_iter().filter_map(|(name, given)| {
+        Some((format!("deadlines.{name}"), format!("{} s", given?), &config.deadlines.source))
+    });
+    let rows = rows.into_iter().map(|(name, value, source)| (name.to_owned(), value, source)).chain(deadlines);
+    rows.map(|(name, value, source)| Setting { name, value, source: source.to_string() }).collect()
 }

@@ -1,38 +1,90 @@
 //! `muster db`: check or rebuild the database.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+use muster_store::FileReport;
+use serde::Serialize;
 
 use crate::config::Config;
-use crate::exit::{Code, Ended, IO, PASS};
+use crate::exit::{Code, Ended, IO, PASS, Problem};
 use crate::out;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// Read every frame of every run file and compare the index with them.
-    Check,
+    #[command(after_help = "Examples:\n  muster db check\n  muster --db /srv/muster db check --json")]
+    Check(Options),
     /// Make the index anew from the run files.
-    Rebuild,
+    #[command(after_help = "Example:\n  muster db rebuild")]
+    Rebuild(Options),
+}
+
+/// Options.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    /// Whether nothing is damaged and the index agrees.
+    sound: bool,
+    files: Vec<File>,
+    /// Where the index says something else than the files.
+    index: Vec<String>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct File {
+    path: String,
+    frames: u64,
+    records: u64,
+    bytes: u64,
+    damage: Vec<String>,
+}
+
+impl File {
+    fn of(file: &FileReport) -> Self {
+        let FileReport { path, frames, records, bytes, damage } = file;
+        let damage = damage.iter().map(ToString::to_string).collect();
+        Self { path: path.display().to_string(), frames: *frames, records: *records, bytes: *bytes, damage }
+    }
 }
 
 /// Does it; damage is exit code 74.
 pub fn run(action: &Action, config: &Config) -> Ended {
     let dir = &config.db.value;
-    let report = match action {
-        Action::Check => muster_store::check(dir),
-        Action::Rebuild => muster_store::rebuild(dir),
+    let (found, options) = match action {
+        Action::Check(options) => (muster_store::check(dir).code(IO)?, options),
+        Action::Rebuild(options) => (muster_store::rebuild(dir).code(IO)?, options),
+    };
+    let files = found.files.iter().map(File::of).collect();
+    let sound = found.sound();
+    let report = Report { schema: "muster.db", version: 1, sound, files, index: found.index, notes: found.notes };
+    if options.json {
+        out::json(&report)?;
+    } else {
+        tell(&report)?;
     }
-    .code(IO)?;
+    Ok(if sound { PASS } else { IO })
+}
+
+fn tell(report: &Report) -> Result<(), Problem> {
     for file in &report.files {
-        let (path, kib) = (file.path.display(), file.bytes.div_ceil(1024));
-        out::line(&format!("{path}: {} records in {} frames, {kib} KiB", file.records, file.frames))?;
-        for damage in &file.damage {
+        let File { path, frames, records, bytes, damage } = file;
+        out::line(&format!("{path}: {records} records in {frames} frames, {} KiB", bytes.div_ceil(1024)))?;
+        for damage in damage {
             out::line(&format!("{path}: damaged: {damage}"))?;
         }
     }
     for line in report.index.iter().map(|l| format!("index: {l}")).chain(report.notes.iter().cloned()) {
         out::line(&line)?;
     }
-    out::line(if report.sound() { "sound" } else { "not sound; `muster db rebuild` makes the index anew" })?;
-    Ok(if report.sound() { PASS } else { IO })
+    out::line(if report.sound { "sound" } else { "not sound; `muster db rebuild` makes the index anew" })
 }

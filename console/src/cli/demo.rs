@@ -1,7 +1,10 @@
 //! `muster demo`: a local fleet of real SSH nodes on loopback, one of them slow.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 use muster_fleet::demo::{self, LocalFleet};
+use muster_playbook::report::rfc3339;
 
 use super::{Common, console, run::Say};
 use crate::config::Config;
@@ -10,7 +13,12 @@ use crate::{engine, session};
 
 /// Options.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  muster demo\n  muster demo --headless --nodes 24 --slow 2 --json")]
+#[command(after_help = "Examples:
+  muster demo
+  muster demo --severity 1.5                       the slow node takes one and a half times as long
+  muster demo --headless --nodes 24 --slow 2 --json
+
+The database of a demo is kept and its place is told at the end; --db names another one.")]
 pub struct Options {
     /// How many nodes.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=200))]
@@ -18,6 +26,9 @@ pub struct Options {
     /// How many of them are slowed, by stopping and continuing their processes.
     #[arg(long, default_value_t = 1)]
     pub slow: u16,
+    /// How many times as long everything takes on a slowed node.
+    #[arg(long, default_value_t = 2.0, value_name = "FACTOR", value_parser = severity)]
+    pub severity: f64,
     /// Chooses which; random when left out.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -27,6 +38,12 @@ pub struct Options {
     /// What a headless demo says.
     #[command(flatten)]
     pub say: Say,
+}
+
+fn severity(text: &str) -> Result<f64, String> {
+    let range = 1.05..=20.0;
+    let factor = text.parse().ok().filter(|factor| range.contains(factor));
+    factor.ok_or_else(|| format!("a factor from {} to {}, such as 1.5", range.start(), range.end()))
 }
 
 /// Raises the fleet, then scans it with or without a screen.
@@ -39,12 +56,13 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         slow: usize::from(options.slow.min(options.nodes)),
         seed,
         dir: Some(dir.path().join("fleet")),
+        duty: options.severity.recip(),
         ..demo::Options::default()
     })
     .code(IO)?;
     let mut config = config.clone();
     if common.db.is_none() {
-        config.db.value = dir.path().join("db");
+        config.db.value = database(&config.db.value, dir.path());
     }
     let mut settings = fleet.settings();
     settings.fan_out = common.fan_out.unwrap_or_else(fair_fan_out);
@@ -53,11 +71,33 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let playbook = session::playbook("demo")?;
     let job = session::Job { probe, fresh: true, ..session::Job::new(playbook, nodes, settings.into()) };
     if !(options.headless || options.say.json) {
-        return console::with_job(job, store, config, common).await;
+        let ended = console::with_job(job, store, config.clone(), common).await;
+        told(&config, dir.path());
+        return ended;
     }
     let mut done = session::headless(job, &mut store, &config, &options.say).await?;
     done.report.demo = Some(muster_playbook::report::Demo { slowed: fleet.slowed().to_vec() });
-    session::finish(&done, &options.say)
+    let ended = session::finish(&done, &options.say);
+    if !options.say.quiet {
+        told(&config, dir.path());
+    }
+    ended
+}
+
+/// Where a demo keeps what it measures: beside the usual database and never in it, or with the fleet's own files where
+/// there is no room.
+fn database(usual: &Path, fleet: &Path) -> PathBuf {
+    let stamp: String = rfc3339(engine::now_ms()).chars().filter(char::is_ascii_alphanumeric).take(15).collect();
+    let kept = usual.with_file_name(format!("demo-{stamp}-{:04x}", rand::random::<u16>()));
+    if std::fs::create_dir_all(&kept).is_ok() { kept } else { fleet.join("db") }
+}
+
+/// Says where the database is kept, if it is.
+fn told(config: &Config, fleet: &Path) {
+    let db = &config.db.value;
+    if !db.starts_with(fleet) {
+        eprintln!("kept: muster --db {} results", db.display());
+    }
 }
 
 /// The nodes share this machine: as many at once as leave each two cores to itself, so that they do not

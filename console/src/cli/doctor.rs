@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
+use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Ended, PASS};
@@ -10,8 +11,12 @@ use crate::{engine, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  muster doctor")]
-pub struct Options {}
+#[command(after_help = "Examples:\n  muster doctor\n  muster -i hall7.toml doctor --json")]
+pub struct Options {
+    /// JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
 
 enum Finding {
     Ok(String),
@@ -19,8 +24,35 @@ enum Finding {
     Wrong(String),
 }
 
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    checks: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    /// `ok`, `advice` or `wrong`.
+    state: &'static str,
+    said: String,
+}
+
+impl Row {
+    fn of((name, finding): (&'static str, Finding)) -> Self {
+        let (state, said) = match finding {
+            Finding::Ok(said) => ("ok", said),
+            Finding::Advice(said) => ("advice", said),
+            Finding::Wrong(said) => ("wrong", said),
+        };
+        Self { name, state, said }
+    }
+}
+
 /// Prints one line per check; exit code 78 when one is wrong.
-pub fn run(config: &Config) -> Ended {
+pub fn run(options: &Options, config: &Config) -> Ended {
     let checks: [(&str, Finding); 6] = [
         ("inventory", inventory(config)),
         ("database", database(config)),
@@ -29,17 +61,14 @@ pub fn run(config: &Config) -> Ended {
         ("open files", open_files(config)),
         ("probe", probe()),
     ];
-    let mut code = PASS;
-    for (name, finding) in checks {
-        let (word, text) = match finding {
-            Finding::Ok(text) => ("ok", text),
-            Finding::Advice(text) => ("advice", text),
-            Finding::Wrong(text) => {
-                code = CONFIG;
-                ("wrong", text)
-            }
-        };
-        out::line(&format!("{name:<11} {word:<7} {text}"))?;
+    let checks = checks.map(Row::of);
+    let code = if checks.iter().any(|row| row.state == "wrong") { CONFIG } else { PASS };
+    if options.json {
+        out::json(&Report { schema: "muster.doctor", version: 1, checks: checks.into() })?;
+        return Ok(code);
+    }
+    for Row { name, state, said } in &checks {
+        out::line(&format!("{name:<11} {state:<7} {said}"))?;
     }
     Ok(code)
 }

@@ -15,9 +15,12 @@ use crate::out;
 #[command(after_help = "Examples:
   muster gate -w \"$SLURM_JOB_NODELIST\" --job-hours 72
   muster gate -w 'node[001-064]' --job-hours 24 --p0 0.3 --budget 10 --json
+  muster gate -w \"$(hostname -s)\" --job-hours 24 --prolog      in Slurm's Prolog
 
 Exit codes: 0 they may run, 1 they may after the named benchmarks (muster run regular runs them), 2 they must not,
-3 too little is known to say. With --budget a validation that takes longer is a 2.")]
+3 too little is known to say. With --budget a validation that takes longer is a 2.
+With --prolog only nodes that must not run exit non-zero: Slurm then drains the node and queues the job again. What
+should be validated first, and what is not known, is said on standard error and holds nobody up.")]
 pub struct Options {
     /// Which nodes.
     #[command(flatten)]
@@ -28,6 +31,9 @@ pub struct Options {
     /// Where the history comes from.
     #[command(flatten)]
     pub from: From,
+    /// For a scheduler's prolog: exit non-zero only where a node must not run, and say on standard error what is not known.
+    #[arg(long)]
+    pub prolog: bool,
     /// JSON on standard output.
     #[arg(long)]
     pub json: bool,
@@ -68,10 +74,17 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         Report { schema: "muster.gate", version: 1, job_hours: ask.job_hours, p0, joint_risk, validate, decision };
     if options.json {
         out::json(&report)?;
+    } else if options.prolog && code != PASS {
+        // What a prolog prints is not shown to the job; its log keeps standard error.
+        eprintln!(
+            "muster gate: {}{}",
+            if code == UNDECIDED { "too little is known: " } else { "" },
+            sentence(&report.decision)
+        );
     } else {
         out::line(&sentence(&report.decision))?;
     }
-    Ok(code)
+    Ok(if options.prolog && code != FAIL { PASS } else { code })
 }
 
 fn sentence(decision: &Decision) -> String {

@@ -36,6 +36,7 @@ pub enum Action {
     /// Take over a file; what the log knows already is not added again.
     Import(Import),
     /// The whole log, as import reads it.
+    #[command(after_help = "Example:\n  muster incidents export --format csv > incidents.csv")]
     Export {
         /// Form of the output.
         #[arg(long, value_enum, default_value_t = Form::Csv)]
@@ -45,6 +46,9 @@ pub enum Action {
 
 /// Options of `list`.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  muster incidents list\n  muster incidents list -w 'n[001-016]' --open --since 2026-11-01 --json"
+)]
 pub struct List {
     /// Which nodes; all when left out.
     #[command(flatten)]
@@ -62,6 +66,9 @@ pub struct List {
 
 /// Options of `add`.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  muster incidents add -w n007 --category network --reason 'cable replaced' --start 2026-11-20T08:00"
+)]
 pub struct Add {
     /// On which nodes.
     #[command(flatten)]
@@ -86,6 +93,7 @@ pub struct Add {
 
 /// Options of `close`.
 #[derive(Args, Debug)]
+#[command(after_help = "Example:\n  muster incidents close -w n007 --at 2026-11-20T09:30")]
 pub struct Close {
     /// Of which nodes.
     #[command(flatten)]
@@ -97,6 +105,9 @@ pub struct Close {
 
 /// Options of `import`.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  muster incidents import log.csv --origin 2026-01-01\n  sacctmgr show event -P start=2026-01-01 | muster incidents import - --format sacctmgr --zone 1"
+)]
 pub struct Import {
     /// File, or - for standard input.
     pub file: PathBuf,

@@ -8,6 +8,8 @@ use muster_wire::Direction;
 
 use crate::config::Raw;
 
+pub use pick::Pick;
+
 pub mod checks;
 pub mod clean;
 pub mod collective;
@@ -25,6 +27,7 @@ pub mod incidents;
 pub mod model;
 pub mod nodes;
 pub mod pairs;
+pub mod pick;
 pub mod playbook;
 pub mod results;
 pub mod run;
@@ -59,6 +62,7 @@ Exit codes:
 
 /// Settings for every subcommand.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Settings of every subcommand")]
 pub struct Common {
     /// Inventory file (TOML).
     #[arg(short, long, global = true, env = "MUSTER_INVENTORY", value_name = "FILE")]
@@ -147,17 +151,6 @@ pub fn matches_any(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
-/// Which nodes.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Pick {
-    /// Nodes: host lists, @groups, @label=value, ^files; commas combine.
-    #[arg(short = 'w', long = "nodes", value_name = "LIST")]
-    pub include: Vec<String>,
-    /// Nodes left out, in the same words.
-    #[arg(short = 'x', long = "exclude", value_name = "LIST")]
-    pub exclude: Vec<String>,
-}
-
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -207,10 +200,54 @@ pub enum Command {
     /// Check this machine's own set-up.
     Doctor(doctor::Options),
     /// Settings in force, and where each came from.
-    Config,
+    Config(config::Options),
     /// Check or rebuild the database.
     #[command(subcommand)]
     Db(db::Action),
     /// Shell completions.
     Completions(completions::Options),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Every subcommand below `command`, by its whole name.
+    fn leaves(command: &clap::Command, name: &str, found: &mut Vec<(String, String)>) {
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+            let name = format!("{name} {}", inner.get_name());
+            if inner.has_subcommands() {
+                leaves(inner, &name, found);
+            } else {
+                found.push((name, inner.clone().render_long_help().to_string()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_help_text_has_an_example_of_its_own_command() {
+        let mut found = Vec::new();
+        leaves(&Cli::command(), "muster", &mut found);
+        assert!(found.len() > 40, "{}", found.len());
+        let without = found.iter().filter(|(name, help)| {
+            let mut words = name.split(' ');
+            let last = words.next_back().unwrap_or_default();
+            let examples = help.split("Example").nth(1).unwrap_or_default();
+            !(examples.contains(name.as_str()) || examples.contains(&format!(" {last} ")))
+        });
+        let names: Vec<&str> = without.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn settings_of_every_subcommand_stand_under_a_heading_of_their_own() {
+        let mut command = Cli::command();
+        command.build();
+        let results = command.find_subcommand_mut("results").unwrap().render_long_help().to_string();
+        let (own, settings) = results.split_once("Settings of every subcommand:").unwrap();
+        assert!(own.contains("--node <NODE>") && !own.contains("--ssh-config"), "{own}");
+        assert!(settings.contains("--ssh-config") && !settings.contains("--checks"), "{settings}");
+    }
 }

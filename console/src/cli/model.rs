@@ -34,6 +34,7 @@ pub enum Action {
     /// Train on the incident log and keep the model; the kind is the one that is best on the last 30 % of the time.
     Train(Train),
     /// A kept model: how it was chosen, and what each feature does.
+    #[command(after_help = "Examples:\n  muster model show\n  muster model show model.json --json")]
     Show {
         /// Version, or a file; the newest when left out.
         model: Option<String>,
@@ -44,6 +45,7 @@ pub enum Action {
     /// How good the models are on rows they have not seen.
     Evaluate(Evaluate),
     /// Kept models, the newest first.
+    #[command(after_help = "Example:\n  muster model list")]
     List,
 }
 
@@ -63,6 +65,9 @@ pub struct File {
 
 /// Options of `train`.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  muster model train\n  muster model train --incidents log.csv --nodes 400 --hours 8352 --out model.json"
+)]
 pub struct Train {
     /// Which log.
     #[command(flatten)]
@@ -77,6 +82,9 @@ pub struct Train {
 
 /// Options of `evaluate`.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  muster model evaluate --incidents log.csv --nodes 400 --hours 8352\n  muster model evaluate --from support.csv --duration duration --event event --fold fold --model cox_time --json"
+)]
 pub struct Evaluate {
     /// Plain survival data: a CSV of numbers.
     #[arg(long, value_name = "FILE", conflicts_with = "incidents")]

@@ -23,6 +23,15 @@ pub struct Options {
     pub json: bool,
 }
 
+/// The published document.
+#[derive(Serialize)]
+struct Report {
+    schema: &'static str,
+    version: u32,
+    /// In the order of the inventory.
+    nodes: Vec<Row>,
+}
+
 #[derive(Serialize)]
 struct Row {
     node: String,
@@ -57,7 +66,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         })
         .collect();
     if options.json {
-        out::json(&rows)?;
+        out::json(&Report { schema: "muster.nodes", version: 1, nodes: rows })?;
         return Ok(PASS);
     }
     let cells = |row: &Row| {

@@ -3,19 +3,27 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use muster_playbook::{Playbook, builtin, plan};
+use muster_playbook::{Playbook, PlaybookError, builtin, plan};
+use muster_wire::Profile;
+use serde::Serialize;
 
 use super::Pick;
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, PASS};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS};
 use crate::{out, session};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Action {
     /// The playbooks that come with muster.
-    List,
+    #[command(after_help = "Examples:\n  muster playbook list\n  muster playbook list --json")]
+    List {
+        /// JSON on standard output.
+        #[arg(long)]
+        json: bool,
+    },
     /// The plan of a playbook: phases, work, limits.
+    #[command(after_help = "Examples:\n  muster playbook show cbd\n  muster playbook show ./ours.toml -w @rack7")]
     Show {
         /// Name, or a file.
         playbook: String,
@@ -24,6 +32,7 @@ pub enum Action {
         pick: Pick,
     },
     /// Parse playbook files and say what is wrong with them.
+    #[command(after_help = "Example:\n  muster playbook check ours/*.toml")]
     Check {
         /// Files.
         #[arg(required = true)]
@@ -34,7 +43,7 @@ pub enum Action {
 /// Does it.
 pub fn run(action: &Action, config: &Config) -> Ended {
     match action {
-        Action::List => list(),
+        Action::List { json } => list(*json),
         Action::Show { playbook, pick } => {
             let playbook = session::playbook(playbook)?;
             let nodes = match session::nodes(config, pick) {
@@ -49,12 +58,33 @@ pub fn run(action: &Action, config: &Config) -> Ended {
     }
 }
 
-fn list() -> Ended {
-    let mut rows = Vec::new();
-    for (name, text) in builtin() {
-        let playbook = Playbook::parse(text, name).code(CONFIG)?;
-        rows.push(vec![playbook.name, playbook.profile.to_string(), playbook.title]);
+/// The published document.
+#[derive(Serialize)]
+struct Listed {
+    schema: &'static str,
+    version: u32,
+    playbooks: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    profile: Profile,
+    title: String,
+}
+
+fn list(json: bool) -> Ended {
+    let row = |(name, text): &(&str, &str)| {
+        let Playbook { name, profile, title, .. } = Playbook::parse(text, name)?;
+        Ok(Row { name, profile, title })
+    };
+    let playbooks: Vec<Row> = builtin().iter().map(row).collect::<Result<_, PlaybookError>>().code(CONFIG)?;
+    if json {
+        out::json(&Listed { schema: "muster.playbooks", version: 1, playbooks })?;
+        return Ok(PASS);
     }
+    let cells = |Row { name, profile, title }: Row| vec![name, profile.to_string(), title];
+    let rows: Vec<_> = playbooks.into_iter().map(cells).collect();
     out::line(&out::table(&["playbook", "profile", "what it does"], &rows))?;
     Ok(PASS)
 }
@@ -63,7 +93,7 @@ fn check(files: &[PathBuf]) -> Ended {
     let mut worst = PASS;
     for file in files {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|why| anyhow::anyhow!("{name}: {why}")).code(CONFIG)?;
+        let text = std::fs::read_to_string(file).map_err(|why| anyhow::anyhow!("{name}: {why}")).code(IO)?;
         match Playbook::parse(&text, &name) {
             Ok(playbook) => out::line(&format!("{name}: ok, {} steps", playbook.steps.len()))?,
             Err(why) => {

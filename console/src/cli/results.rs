@@ -1,22 +1,35 @@
 //! `muster results`: values and verdicts of a run, recomputed from its samples.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use muster_analysis::State;
-use muster_playbook::report::{CheckReport, NodeReport, RunReport};
+use muster_playbook::report::{CheckReport, NodeReport, RunReport, Summary};
 
+use super::Pick;
+use super::run::Line;
 use crate::config::Config;
-use crate::exit::{Ended, PASS};
+use crate::exit::{Ended, Problem};
 use crate::{out, session};
 
 /// Options.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  muster results\n  muster results 20261121T143000Z-cbd-1f2e --node node007 --json")]
+#[command(after_help = "Examples:
+  muster results
+  muster results 20261121T143000Z-cbd-1f2e --node node007 --json
+  muster results -w @rack7 --fail-on fail
+
+The exit code is that of the run, counted over the nodes shown: 0 all passed, 1 warnings, 2 at least one failed,
+3 could not decide.")]
 pub struct Options {
     /// Run id; the newest when left out.
     pub run: Option<String>,
     /// Only this node.
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
+    /// Only these nodes of the run.
+    #[command(flatten)]
+    pub pick: Pick,
     /// Every metric of every node, also where they are many thousands.
     #[arg(long)]
     pub all: bool,
@@ -26,27 +39,42 @@ pub struct Options {
     /// The whole report as JSON.
     #[arg(long)]
     pub json: bool,
+    /// The mildest finding that exits non-zero.
+    #[arg(long, value_enum, default_value_t = Line::Warn)]
+    pub fail_on: Line,
 }
 
 /// Rows past which those that pass are left out, unless they are asked for.
 const MANY: usize = 10_000;
 
-/// Prints a report; always exits 0, since looking is not judging.
+/// Prints a report; the exit code is by its verdicts.
 pub fn run(options: &Options, config: &Config) -> Ended {
     let store = session::read_store(config)?;
-    let mut report = session::report_of(&*store, options.run.as_deref(), config)?;
-    if let Some(node) = &options.node {
-        report.nodes.retain(|n| &n.node == node);
+    let run = session::run_of(&*store, options.run.as_deref())?;
+    let mut pick = options.pick.clone();
+    pick.include.extend(options.node.clone());
+    let picked = if pick.given() { Some(pick.of_run(&run, config)?) } else { None };
+    let mut report = session::report_of(&*store, Some(&run.id), config)?;
+    if let Some(picked) = picked {
+        let picked: BTreeSet<&str> = picked.iter().map(String::as_str).collect();
+        report.nodes.retain(|node| picked.contains(node.node.as_str()));
+        report.summary = Summary::of(report.nodes.iter().map(|node| (node.state, node.undecided)));
+        // Pairs speak of links between nodes, of which one may not be shown.
+        report.network = report.network.filter(|_| picked.len() == run.nodes.len());
     }
     if options.json {
         out::json(&report)?;
-        return Ok(PASS);
+    } else if options.checks {
+        answers(&report)?;
+    } else {
+        metrics(&report, options.all)?;
     }
-    if options.checks {
-        return answers(&report);
-    }
-    let all: usize = report.nodes.iter().map(|node| node.verdicts.len()).sum();
-    let whole = options.all || all <= MANY;
+    Ok(session::exit_code(&report, options.fail_on))
+}
+
+fn metrics(report: &RunReport, all: bool) -> Result<(), Problem> {
+    let count: usize = report.nodes.iter().map(|node| node.verdicts.len()).sum();
+    let whole = all || count <= MANY;
     let mut rows = Vec::new();
     for node in &report.nodes {
         for verdict in node.verdicts.iter().filter(|verdict| whole || verdict.state != State::Pass) {
@@ -64,13 +92,16 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         }
     }
     out::line(&out::table(&["node", "metric", "median", "similarity", "state"], &rows))?;
-    if rows.len() < all {
-        eprintln!("{} metrics that pass are left out; --node shows those of a node, --all shows all", all - rows.len());
+    if rows.len() < count {
+        eprintln!(
+            "{} metrics that pass are left out; --node shows those of a node, --all shows all",
+            count - rows.len()
+        );
     }
-    Ok(PASS)
+    Ok(())
 }
 
-fn answers(report: &RunReport) -> Ended {
+fn answers(report: &RunReport) -> Result<(), Problem> {
     let of_node = |node: &NodeReport| {
         let row = |check: &CheckReport| {
             vec![node.node.clone(), check.id.clone(), session::word(&check.state), check.said.clone()]
@@ -78,6 +109,5 @@ fn answers(report: &RunReport) -> Ended {
         node.checks.iter().map(row).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = report.nodes.iter().flat_map(of_node).collect();
-    out::line(&out::table(&["node", "check", "state", "evidence"], &rows))?;
-    Ok(PASS)
+    out::line(&out::table(&["node", "check", "state", "evidence"], &rows))
 }

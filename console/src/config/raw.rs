@@ -69,11 +69,12 @@ impl Deadlines {
 #[derive(Debug, thiserror::Error)]
 pub enum RawError {
     /// It cannot be read.
-    #[error("{file}: {why}")]
+    #[error("{file}")]
     Read {
         /// File.
         file: PathBuf,
         /// What the system said.
+        #[source]
         why: std::io::Error,
     },
     /// It is not what we expect; the message holds line and column.

@@ -10,11 +10,16 @@ use muster_wire::{Declared, Direction, MetricId, Unit, clean, describe};
 use super::fleet::{Fleet, some};
 use crate::cli::Better;
 
+/// Longest piece of a file repeated in a message, bytes.
+const SHOWN: usize = 60;
+
 /// What a file means: its columns under the names that it gives them, and what a value is.
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// Whether each value is an average of many steps.
     pub aggregated: bool,
+    /// Whether values that are no numbers are left out and counted instead of refused.
+    pub lenient: bool,
     node: String,
     metric: Option<String>,
     value: String,
@@ -28,7 +33,7 @@ impl Columns {
     /// When a pair names no column of ours.
     pub fn of(pairs: &[String]) -> Result<Self> {
         let [node, metric, value, step] = ["node", "metric", "value", "step"].map(str::to_owned);
-        let mut columns = Self { aggregated: false, node, metric: Some(metric), value, step };
+        let mut columns = Self { aggregated: false, lenient: false, node, metric: Some(metric), value, step };
         let mut metric = false;
         for pair in pairs {
             match pair.split_once('=') {
@@ -47,11 +52,11 @@ impl Columns {
     }
 }
 
-/// Reads a CSV into `fleet`. A value that is not a number is kept as NaN, so that the node fails instead of vanishing.
-/// Metrics called `benchmark/name@engine`, as we export them, keep their identity.
+/// Reads a CSV into `fleet`. NaN and infinity are results, of a benchmark that went wrong; a value that cannot be read is none,
+/// and says nothing of its node. Metrics called `benchmark/name@engine`, as we export them, keep their identity.
 ///
 /// # Errors
-/// When a column is missing or a row is broken; the message names file and line.
+/// When a column is missing, a row is broken or a value cannot be read; the message names file and line.
 pub fn read(input: impl Read, file: &str, names: &Columns, fleet: &mut Fleet, better: &Better) -> Result<()> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
     let header = reader.headers().with_context(|| format!("{file}: no header"))?.clone();
@@ -72,6 +77,7 @@ pub fn read(input: impl Read, file: &str, names: &Columns, fleet: &mut Fleet, be
     };
     let step = column(&names.step);
     let mut rows: BTreeMap<(String, String), Vec<(f64, f64)>> = BTreeMap::new();
+    let mut unreadable: Vec<(u64, String)> = Vec::new();
     for (index, row) in reader.records().enumerate() {
         let row = row.with_context(|| format!("{file}: row {}", index + 1))?;
         let line = row.position().map_or(0, csv::Position::line);
@@ -84,13 +90,41 @@ pub fn read(input: impl Read, file: &str, names: &Columns, fleet: &mut Fleet, be
             None | Some("") => index as f64,
             Some(text) => text.parse().with_context(|| format!("{file}:{line}: step '{text}' is not a number"))?,
         };
-        let number = get(value).parse().unwrap_or(f64::NAN);
-        rows.entry((metric.to_owned(), clean(get(node), 255))).or_default().push((order, number));
+        let name = clean(get(node), 255);
+        let number: f64 = match get(value).parse() {
+            Ok(number) => number,
+            Err(_) if names.lenient => {
+                // A node of which nothing can be read is still there, with nothing known of it.
+                fleet.node(&name);
+                unreadable.push((line, name));
+                continue;
+            }
+            Err(_) => bail!(
+                "{file}:{line}: the value '{}' of {name} in {} is not a number; --lenient leaves such values out and counts them",
+                clean(get(value), SHOWN),
+                clean(metric, SHOWN)
+            ),
+        };
+        rows.entry((metric.to_owned(), name)).or_default().push((order, number));
     }
+    fleet.notes.extend(left_out(file, &unreadable));
     if rows.is_empty() {
         bail!("{file}: no rows");
     }
     take(rows, names.aggregated, fleet, better)
+}
+
+/// What is said of values that could not be read.
+fn left_out(file: &str, unreadable: &[(u64, String)]) -> Option<String> {
+    let (first, _) = unreadable.first()?;
+    let mut nodes: Vec<&str> = unreadable.iter().map(|(_, node)| node.as_str()).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let values = match unreadable.len() {
+        1 => "1 unreadable value was".to_owned(),
+        n => format!("{n} unreadable values were"),
+    };
+    Some(format!("{file}: {values} left out, the first in line {first}; of {}", some(&nodes)))
 }
 
 fn take(
@@ -140,15 +174,34 @@ mod tests {
     use super::*;
 
     fn fleet(text: &str, columns: &[&str]) -> Result<Fleet> {
-        let mut fleet = Fleet::default();
         let columns: Vec<String> = columns.iter().map(|c| (*c).to_owned()).collect();
-        read(text.as_bytes(), "f.csv", &Columns::of(&columns)?, &mut fleet, &Better::default())?;
+        read_as(text, &Columns::of(&columns)?)
+    }
+
+    fn read_as(text: &str, columns: &Columns) -> Result<Fleet> {
+        let mut fleet = Fleet::default();
+        read(text.as_bytes(), "f.csv", columns, &mut fleet, &Better::default())?;
         Ok(fleet)
     }
 
     #[test]
+    fn a_value_that_cannot_be_read_is_refused_with_its_line_or_left_out_and_counted() {
+        let text = "node,metric,value\na,m,2\nb,m,oops\nb,m,\nc,m,1\nc,m,1 2\n";
+        let said = fleet(text, &[]).unwrap_err().to_string();
+        assert!(said.starts_with("f.csv:3: the value 'oops' of b in m is not a number; --lenient"), "{said}");
+        let lenient = read_as(text, &Columns { lenient: true, ..Columns::of(&[]).unwrap() }).unwrap();
+        assert_eq!(lenient.notes[0], "f.csv: 3 unreadable values were left out, the first in line 3; of b, c");
+        assert_eq!(lenient.nodes.len(), 3, "a node without any readable value is still a node");
+        let values = |node: &str| {
+            let at = lenient.nodes.iter().position(|known| known == node).unwrap();
+            lenient.metrics[0].values(at).len()
+        };
+        assert_eq!(["a", "b", "c"].map(values), [1, 0, 1]);
+    }
+
+    #[test]
     fn steps_set_the_order_and_bad_values_stay_visible() {
-        let fleet = fleet("node,metric,value,step\na,m,2,2\na,m,1,1\nb,m,oops,1\n", &[]).unwrap();
+        let fleet = fleet("node,metric,value,step\na,m,2,2\na,m,1,1\nb,m,nan,1\n", &[]).unwrap();
         assert_eq!(fleet.metrics[0].values(0), [1.0, 2.0]);
         assert!(fleet.metrics[0].values(1)[0].is_nan());
         assert_eq!(fleet.metrics[0].shown.as_deref(), Some("m"));
@@ -157,11 +210,8 @@ mod tests {
     #[test]
     fn values_are_single_steps_unless_somebody_says_that_they_are_averages() {
         let fleet = |aggregated| {
-            let mut fleet = Fleet::default();
-            let mut columns = Columns::of(&[]).unwrap();
-            columns.aggregated = aggregated;
-            let text = "node,metric,value\na,gpu-stream/copy:3@own,2\n";
-            read(text.as_bytes(), "f.csv", &columns, &mut fleet, &Better::default()).unwrap();
+            let columns = Columns { aggregated, ..Columns::of(&[]).unwrap() };
+            let fleet = read_as("node,metric,value\na,gpu-stream/copy:3@own,2\n", &columns).unwrap();
             fleet.metrics[0].declared.describe(&fleet.metrics[0].id)
         };
         assert!(!fleet(false).aggregated && fleet(true).aggregated);

@@ -49,6 +49,9 @@ pub struct Reading {
     /// Values of a CSV are averages of many steps each, not single steps [default: single steps].
     #[arg(long)]
     pub aggregated: bool,
+    /// Leave out values of a CSV that are no numbers, and say how many, instead of refusing the file.
+    #[arg(long)]
+    pub lenient: bool,
     /// Which way the metrics are better.
     #[command(flatten)]
     pub better: Better,
@@ -112,7 +115,7 @@ fn add(fleet: &mut Fleet, file: &Path, format: Format, reading: &Reading) -> Res
     if format == Format::Csv {
         let input = File::open(file).with_context(|| name.clone())?;
         let mut columns = Columns::of(&reading.columns)?;
-        columns.aggregated = reading.aggregated;
+        (columns.aggregated, columns.lenient) = (reading.aggregated, reading.lenient);
         return csv::read(input, &name, &columns, fleet, &reading.better);
     }
     match content(file, format, reading)? {

@@ -28,6 +28,18 @@ impl Inventory {
         }
         if inventory.nodes().is_empty() { Err(SelectError::Empty) } else { Ok(inventory) }
     }
+
+    /// The nodes of a run, so that a selection means them and no others; what this inventory does not know has neither
+    /// groups nor labels.
+    pub fn of_run<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut inventory = Self::default();
+        for name in names {
+            let unknown = || Node { name: name.to_owned(), host: name.to_owned(), ..Node::default() };
+            // Taken already: the same node named twice.
+            let _ = inventory.push(self.node(name).cloned().unwrap_or_else(unknown));
+        }
+        inventory
+    }
 }
 
 fn login(list: &str, at: usize, user: &str) -> Result<String, HostListError> {
@@ -72,6 +84,16 @@ mod tests {
                 ("fe80::1", "fe80::1", 0, None)
             ]
         );
+    }
+
+    #[test]
+    fn a_run_has_its_own_nodes_with_the_labels_that_the_inventory_knows() {
+        let text = "[[nodes]]\nnames = \"n[1-4]\"\nrack = \"r1\"\n";
+        let run = Inventory::parse(text, "fleet.toml").unwrap().of_run(["n2", "imported node", "n2"]);
+        let select = |term: &str| run.select(&crate::Selection { include: vec![term.to_owned()], exclude: Vec::new() });
+        assert_eq!(run.nodes().len(), 2);
+        assert_eq!(select("@rack=r1").unwrap()[0].name, "n2");
+        assert!(matches!(select("n1"), Err(SelectError::Unknown { .. })));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::cli::run::{Line, Say};
 use crate::cli::{Common, console, matches_any};
 use crate::config::Config;
 use crate::engine::PairEngine;
-use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED};
+use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
 use crate::{engine, out, session};
 
 /// What is known of some pairs.
@@ -93,7 +93,7 @@ fn stored(store: &dyn Store, id: Option<&str>, options: &Options, config: &Confi
     let records = store.records(&run.id).code(IO)?;
     let given = options.topology.as_deref().map(files::topology).transpose()?;
     let none = || anyhow!("run {} measured no pairs; see `muster pairs --scan`", run.id);
-    let found = engine::network(&run, &records, given, &session::params(config)).with_context(none).code(CONFIG)?;
+    let found = engine::network(&run, &records, given, &session::params(config)).with_context(none).code(USAGE)?;
     let mut matrices = found.matrices;
     only(&mut matrices, options);
     Ok(Seen { matrices, topology: found.topology, report: found.report, visits: engine::visits(&records) })
@@ -106,7 +106,7 @@ fn read(file: &std::path::Path, options: &Options, config: &Config) -> Result<Se
     let mut matrices = read_matrix(&files::read(file)?, direction).with_context(|| name.clone()).code(CONFIG)?;
     only(&mut matrices, options);
     if matrices.is_empty() {
-        return Err(Problem { code: CONFIG, error: anyhow!("{name}: no row of the metrics asked for") });
+        return Err(Problem { code: USAGE, error: anyhow!("{name}: no row of the metrics asked for") });
     }
     let topology = match &options.topology {
         Some(file) => files::topology(file)?,
@@ -129,7 +129,7 @@ fn show(seen: &Seen, options: &Options, config: &Config) -> Result<(), Problem> 
     if let Some(file) = &options.png {
         let shown = seen.matrices.iter().find(|(metric, _)| judged(metric)).or_else(|| seen.matrices.iter().next());
         let (_, matrix) =
-            shown.with_context(|| format!("{}: there is no matrix to draw", file.display())).code(CONFIG)?;
+            shown.with_context(|| format!("{}: there is no matrix to draw", file.display())).code(USAGE)?;
         let losses = seen.matrices.get(LOSS);
         let found = localise_beside(matrix, losses, &seen.topology, &session::params(config));
         picture::write(file, matrix, &seen.topology, &found).code(IO)?;

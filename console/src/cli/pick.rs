@@ -1,0 +1,64 @@
+//! Which nodes are meant: of the inventory, or of a run.
+
+use anyhow::anyhow;
+use clap::Args;
+use muster_fleet::{Inventory, SelectError, Selection};
+use muster_store::Run;
+
+use crate::config::Config;
+use crate::exit::{Code, Problem, USAGE};
+
+/// Which nodes.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Pick {
+    /// Nodes: host lists, @groups, @label=value, ^files; commas combine.
+    #[arg(short = 'w', long = "nodes", value_name = "LIST")]
+    pub include: Vec<String>,
+    /// Nodes left out, in the same words.
+    #[arg(short = 'x', long = "exclude", value_name = "LIST")]
+    pub exclude: Vec<String>,
+}
+
+impl Pick {
+    /// As the inventory understands it.
+    #[must_use]
+    pub fn selection(&self) -> Selection {
+        Selection { include: self.include.clone(), exclude: self.exclude.clone() }
+    }
+
+    /// Whether it names any node, to take or to leave out.
+    #[must_use]
+    pub const fn given(&self) -> bool {
+        !self.include.is_empty() || !self.exclude.is_empty()
+    }
+
+    /// The nodes of `run` that are meant, in its order; groups and labels are the inventory's.
+    ///
+    /// # Errors
+    /// When a name is not in the run; the message has the name most like it.
+    pub fn of_run(&self, run: &Run, config: &Config) -> Result<Vec<String>, Problem> {
+        self.of_names(run.nodes.iter().map(String::as_str), &format!("run {}", run.id), config)
+    }
+
+    /// Those of `names`, which are the nodes of `whole`, that are meant.
+    ///
+    /// # Errors
+    /// When a name is not among them; the message has the name most like it.
+    pub fn of_names<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+        whole: &str,
+        config: &Config,
+    ) -> Result<Vec<String>, Problem> {
+        // An inventory that cannot be read only takes groups and labels away, and then they are what is not found.
+        let inventory = Inventory::load(&config.inventory.value).unwrap_or_default();
+        let picked = inventory.of_run(names).select(&self.selection()).map_err(|why| match why {
+            SelectError::Unknown { names, nearest } => {
+                let hint = nearest.map_or(String::new(), |name| format!("; did you mean {name}?"));
+                anyhow!("not in {whole}: {names}{hint}")
+            }
+            other => other.into(),
+        });
+        Ok(picked.code(USAGE)?.into_iter().map(|node| node.name).collect())
+    }
+}

@@ -1,0 +1,173 @@
+//! The command line as scripts meet it: one exit code per kind of error, documents with schema and version, and which nodes
+//! of a run are shown.
+
+use muster_tests::Place;
+use serde_json::Value;
+
+const SAMPLES: &str = "node,metric,value\n";
+
+/// Twelve nodes of which n07 is slow, with values as averages.
+fn imported(place: &Place) {
+    let mut rows = SAMPLES.to_owned();
+    for node in 1..=12 {
+        for metric in ["copy", "triad", "scale"] {
+            let value = if node == 7 { 60.0 } else { 100.0 + 0.01 * f64::from(node) };
+            rows += &format!("n{node:02},{metric},{value}\n");
+        }
+    }
+    place.json(0, "muster.import.json", &["import", "--json", "--aggregated", &place.file("samples.csv", &rows)]);
+}
+
+#[test]
+fn a_file_that_is_missing_is_74_whatever_it_was_for() {
+    let place = Place::new();
+    imported(&place);
+    let (csv, none) = (place.file("good.csv", "src,dst,metric,value\na,b,bandwidth,1\n"), place.path("nosuch"));
+    let toml = place.path("nosuch.toml");
+    for arguments in [
+        &["criteria", "learn", "--from", &none][..],
+        &["criteria", "compare", "--from", &none],
+        &["criteria", "judge", "--from", &none, "--rules", &none],
+        &["criteria", "import", &none],
+        &["criteria", "what-if", "--from", &none, "--to", "0.9"],
+        &["import", &none],
+        &["pairs", "--from", &none],
+        &["pairs", "--from", &csv, "--topology", &none],
+        &["tune", "--from", &none],
+        &["select", "-w", "n01", "--incidents", &none],
+        &["select", "-w", "n01", "--model", &none],
+        &["gate", "-w", "n01", "--incidents", &none],
+        &["model", "train", "--incidents", &none],
+        &["model", "evaluate", "--from", &none],
+        &["simulate", "--incidents", &none],
+        &["simulate", "--jobs", &none],
+        &["incidents", "import", &none],
+        &["playbook", "check", &toml],
+        &["playbook", "show", &toml],
+        &["run", &toml, "-w", "n01"],
+        &["--config", &none, "config"],
+        &["-i", &none, "nodes"],
+        &["-F", &none, "run", "cbd-light", "-w", "n01"],
+        &["--db", &none, "results"],
+    ] {
+        let said = place.text(74, arguments);
+        assert!(said.contains("nosuch"), "{arguments:?} does not name the file: {said}");
+    }
+}
+
+#[test]
+fn a_slip_on_the_command_line_is_64_and_says_what_was_probably_meant() {
+    let place = Place::new();
+    imported(&place);
+    for (arguments, said) in [
+        (&["reslts"][..], "results"),
+        (&["results", "--node", "n0"], "n0"),
+        (&["results", "--node", "nosuch"], "nosuch"),
+        (&["results", "-w", "n[01-13]"], "n13"),
+        (&["results", "nosuchrun"], "muster runs"),
+        (&["runs", "-w", "nosuch"], "nosuch"),
+        (&["run", "cbdlight", "-w", "n01"], "cbd-light"),
+        (&["export", "nosuchrun"], "muster runs"),
+        (&["export", "--format", "parquet"], "--output"),
+        (&["criteria", "show", "nosuch"], "nosuch"),
+        (&["model", "show", "9"], "model"),
+        (&["pairs", "--run"], "measured no pairs"),
+        (&["collective", "nosuch"], "allreduce"),
+        (&["incidents", "add", "--category", "gpu"], "-w"),
+    ] {
+        let text = place.text(64, arguments);
+        assert!(text.contains(said), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn what_configures_wrongly_is_78_with_its_place() {
+    let place = Place::new();
+    let broken = place.file("broken.toml", "fan_out = \n");
+    let absurd = place.file("absurd.toml", "alpha = 7.0\n");
+    let empty = place.file("inventory.toml", "[[nodes]]\nnames = 7\n");
+    for (arguments, said) in [
+        (&["--config", &broken, "config"][..], "line 1"),
+        (&["--config", &absurd, "config"], "between 0 and 1"),
+        (&["-i", &empty, "nodes"], "inventory.toml:2"),
+        (&["playbook", "check", &broken], "broken.toml:1"),
+        (&["playbook", "show", &broken], "broken.toml:1"),
+    ] {
+        let text = place.text(78, arguments);
+        assert!(text.contains(said), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn results_exit_by_the_verdicts_of_the_nodes_they_show() {
+    let place = Place::new();
+    imported(&place);
+    let report = place.json(2, "muster.run.json", &["results", "--json"]);
+    assert_eq!(report["summary"]["fail"], 1);
+    let one = place.json(2, "muster.run.json", &["results", "--json", "--node", "n07"]);
+    assert_eq!((one["nodes"].as_array().unwrap().len(), &one["nodes"][0]["node"]), (1, &Value::from("n07")));
+    assert_eq!(one["summary"]["pass"], 0);
+    let sound = place.json(0, "muster.run.json", &["results", "--json", "-w", "n[01-12]", "-x", "n07"]);
+    assert_eq!((sound["nodes"].as_array().unwrap().len(), &sound["summary"]["pass"]), (11, &Value::from(11)));
+    place.text(0, &["results", "-w", "n01,n02"]);
+    let slip = place.text(64, &["results", "--node", "n7"]);
+    assert!(slip.contains("n7; did you mean n07?"), "{slip}");
+}
+
+#[test]
+fn every_list_as_json_has_schema_and_version() {
+    let place = Place::new();
+    imported(&place);
+    let inventory = place.file("fleet.toml", "[[nodes]]\nnames = \"n[01-02]\"\nrack = \"r1\"\n");
+    let runs = place.json(0, "muster.runs.json", &["runs", "--json"]);
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(place.json(0, "muster.runs.json", &["runs", "--json", "-w", "n05"])["runs"], runs["runs"]);
+    assert_eq!(
+        place.json(0, "muster.runs.json", &["-i", &inventory, "runs", "--json", "-w", "@rack=r1"])["runs"],
+        runs["runs"]
+    );
+    let nodes = place.json(0, "muster.nodes.json", &["-i", &inventory, "nodes", "--json"]);
+    assert_eq!(nodes["nodes"][0]["runs"], 1);
+    place.json(0, "muster.doctor.json", &["doctor", "--json"]);
+    let settings = place.json(0, "muster.config.json", &["config", "--json"]);
+    assert!(settings["settings"].as_array().unwrap().iter().any(|s| s["name"] == "db" && s["source"] != "default"));
+    let playbooks = place.json(0, "muster.playbooks.json", &["playbook", "list", "--json"]);
+    assert!(playbooks["playbooks"].as_array().unwrap().iter().any(|p| p["name"] == "cbd"));
+    let state = place.json(0, "muster.db.json", &["db", "check", "--json"]);
+    assert!(state["sound"] == true && state["files"][0]["records"].as_u64().unwrap() >= 12, "{state}");
+    place.json(0, "muster.db.json", &["db", "rebuild", "--json"]);
+}
+
+#[test]
+fn a_value_that_cannot_be_read_is_refused_and_with_lenient_convicts_nobody() {
+    let place = Place::new();
+    let mut rows = SAMPLES.to_owned();
+    for node in 1..=12 {
+        rows +=
+            &format!("n{node:02},copy,{}\n", if node == 3 { "n/a".to_owned() } else { format!("{}", 100 + node % 3) });
+        rows += &format!("n{node:02},triad,{}\n", 200 + node % 2);
+    }
+    let file = place.file("odd.csv", &rows);
+    let said = place.text(78, &["import", "--aggregated", &file]);
+    assert!(said.contains("odd.csv:6: the value 'n/a' of n03 in copy is not a number"), "{said}");
+    let said = place.text(0, &["import", "--aggregated", "--lenient", &file]);
+    assert!(said.contains("1 unreadable value was left out, the first in line 6; of n03"), "{said}");
+    let output = place.muster(&["results", "--json"]);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["summary"]["fail"], 0, "{}", report["summary"]);
+}
+
+#[test]
+fn a_prolog_stops_a_job_only_for_a_node_that_must_not_run() {
+    let place = Place::new();
+    imported(&place);
+    let nothing = place.muster(&["gate", "-w", "n50", "--job-hours", "24"]);
+    assert_eq!(nothing.status.code(), Some(3), "{}", String::from_utf8_lossy(&nothing.stdout));
+    let nothing = place.muster(&["gate", "-w", "n50", "--job-hours", "24", "--prolog"]);
+    assert_eq!(nothing.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("too little is known"));
+    place.text(0, &["incidents", "add", "-w", "n50", "--category", "gpu", "--reason", "fell off the bus"]);
+    let down = place.muster(&["gate", "-w", "n50", "--job-hours", "24", "--prolog"]);
+    assert_eq!(down.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&down.stderr).contains("n50"), "{}", String::from_utf8_lossy(&down.stdout));
+}
