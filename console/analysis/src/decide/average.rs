@@ -9,7 +9,7 @@ use super::budget;
 use super::decision::Average;
 use super::quantile::{after_leaving_out, exact};
 use super::reference::{Hint, Keep, Reference, plain_without, without};
-use super::sorted::Sorted;
+use super::sorted::Sums;
 use crate::State;
 
 /// Bounds of the bands of noise that are averaged separately.
@@ -42,7 +42,7 @@ pub(super) fn chances(settings: &Settings, nodes: usize, run_nodes: usize) -> [f
 /// One mean of one node, and the same mean of the others.
 pub(super) struct Look<'a> {
     /// Mean speeds relative to the peers' centres, clipped metric by metric.
-    pub(super) means: &'a Sorted,
+    pub(super) means: &'a Sums<'a>,
     /// Where the node is among them.
     pub(super) position: usize,
     /// Its mean loss, nothing clipped.

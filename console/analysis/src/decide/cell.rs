@@ -6,16 +6,20 @@ use muster_wire::Direction;
 
 use super::budget;
 use super::decision::{Cell, View as Look, Why};
+use super::measured::Compared;
 use super::peers::{Peers, loose, plain};
 use super::quantile::{Memo, after_leaving_out, exact};
+use super::sorted::Sums;
 use super::views::{Column, View};
-use super::{Settings, clusters, stretch};
+use super::{Settings, stretch};
 use crate::{Sample, State};
 
 /// Fleets in which, beside the robust reference, the plain mean and spread of all others are asked.
 const PLAIN: std::ops::RangeInclusive<usize> = 6..=15;
 /// Fleets in which a reference that leaves out a third of the others is asked before a node passes.
 const LOOSE: std::ops::RangeInclusive<usize> = 5..=10;
+/// Fleets in which either is asked.
+pub(super) const SMALL: usize = 15;
 /// Steps from which on a small loss is worth a warning if the peers are that close together.
 const LONG: u32 = 32;
 /// Steps below which a stall may be the median.
@@ -31,6 +35,8 @@ const TAIL_PEERS: usize = 5;
 pub(super) struct Scene<'a> {
     pub(super) column: &'a Column,
     pub(super) view: &'a View,
+    /// Over the values of the view, where it is so small that more references than one are asked.
+    pub(super) sums: Option<Sums<'a>>,
     /// One per node of the fleet.
     pub(super) samples: &'a [Option<&'a Sample>],
     pub(super) look: Look,
@@ -75,11 +81,8 @@ impl Scene<'_> {
     }
 
     /// Decides every cell of the view; `put` gets node and cell, and `slow` collects what must be decided together.
-    pub(super) fn decide(&self, peers: &[Peers], slow: &mut Vec<Slow>, mut put: impl FnMut(u32, Cell)) {
-        let sorted = &self.view.sorted;
-        let clusters = clusters::of(sorted, self.settings.effect, self.settings.floor, &|index| {
-            self.column.grid(self.column.index(self.view, index))
-        });
+    pub(super) fn decide(&self, compared: &Compared, slow: &mut Vec<Slow>, mut put: impl FnMut(u32, Cell)) {
+        let (sorted, peers) = (&self.view.sorted, &compared.peers);
         let mut hints = [0, 0];
         for (position, &index) in sorted.order().iter().enumerate() {
             let (index, node) = (index as usize, self.view.nodes[index as usize]);
@@ -88,7 +91,7 @@ impl Scene<'_> {
                 put(node, self.without_reference());
                 continue;
             }
-            let split = clusters.get(position).copied().unwrap_or(false);
+            let split = compared.split.get(position).copied().unwrap_or(false);
             let (cell, found) = self.one(position, peers, split, &mut hints);
             slow.extend(found.map(|(named, contested)| Slow { node, named, contested }));
             put(node, self.unless_for_a_while(node, cell));
@@ -176,15 +179,16 @@ impl Scene<'_> {
             resolution: at_least(k * s, s) + table.one_in_twenty * s,
             disagree: false,
         };
+        let Some(sums) = &self.sums else { return limits };
         if LOOSE.contains(&n) {
-            let loose = loose(self.column, self.view, position, self.settings.floor);
+            let loose = loose((self.column, self.view), sums, position, self.settings.floor);
             let table = after_leaving_out(loose.kept as usize);
             let limit = at_least(table.at(log_fail) * loose.scale, loose.scale);
             limits.disagree = loose.loss(self.view.sorted.at(position)) >= limit;
             limits.resolution = limit + table.one_in_twenty * loose.scale;
         }
         if PLAIN.contains(&n) {
-            let plain = plain(self.column, self.view, position, self.settings.floor);
+            let plain = plain((self.column, self.view), sums, position, self.settings.floor);
             let table = exact(n - 2);
             // The same limit, as a loss against the other reference's centre.
             let told = |limit: f64| 1.0 - plain.centre * (1.0 - limit) / peers.centre;

@@ -1,6 +1,6 @@
 //! Whether the other nodes form two clusters so far apart that it cannot be said which of them is healthy.
 
-use super::sorted::Sorted;
+use super::sorted::Sums;
 
 /// Fleets of this size look at every node only where a rough look finds anything.
 const LARGE: usize = 64;
@@ -29,7 +29,7 @@ fn needed(nodes: usize) -> f64 {
 /// By position in `all`: whether the others form two clusters, the slow one (with the node itself, if it is on that
 /// side) more than a third of the fleet. Empty where nobody's do. `effect` is the smallest loss of the slow cluster,
 /// `floor` the least relative spread within one, `grid` the relative grid step that the others of an index show.
-pub(super) fn of(all: &Sorted, effect: f64, floor: f64, grid: &dyn Fn(usize) -> f64) -> Vec<bool> {
+pub(super) fn of(all: &Sums<'_>, effect: f64, floor: f64, grid: &dyn Fn(usize) -> f64) -> Vec<bool> {
     let bounds = Bounds { effect, floor, grid };
     let n = all.len();
     if n < 4 {
@@ -49,7 +49,7 @@ pub(super) fn of(all: &Sorted, effect: f64, floor: f64, grid: &dyn Fn(usize) -> 
 }
 
 /// Whether the others of `own` are split best where the slow side is more than a third.
-fn unclear(all: &Sorted, own: usize, needed: f64, bounds: &Bounds<'_>) -> bool {
+fn unclear(all: &Sums<'_>, own: usize, needed: f64, bounds: &Bounds<'_>) -> bool {
     let n = all.len();
     let mut before =
         if n / 3 > 1 { Split::of(all, own, n / 3 - 1, bounds).map_or(0.0, |split| split.apart) } else { 0.0 };
@@ -74,7 +74,7 @@ struct Split {
 }
 
 impl Split {
-    fn of(all: &Sorted, own: usize, slow: usize, bounds: &Bounds<'_>) -> Option<Self> {
+    fn of(all: &Sums<'_>, own: usize, slow: usize, bounds: &Bounds<'_>) -> Option<Self> {
         let others = all.len() - 1;
         let (low, high) = (cluster(all, own, 0, slow), cluster(all, own, slow, others));
         let mean = (low.0 * slow as f64 + high.0 * (others - slow) as f64) / others as f64;
@@ -86,15 +86,15 @@ impl Split {
     }
 
     /// Whether the slow side, with `own` if it is there, is more than a third of the fleet.
-    fn crowded(&self, all: &Sorted, own: usize) -> bool {
+    fn crowded(&self, all: &Sums<'_>, own: usize) -> bool {
         3 * (self.slow + usize::from(all.at(own) < self.middle)) > all.len()
     }
 }
 
 /// Mean, and sum of squares around it, of the others from position `low` to before `high`, `own` not counted.
-fn cluster(all: &Sorted, own: usize, low: usize, high: usize) -> (f64, f64) {
+fn cluster(all: &Sums<'_>, own: usize, low: usize, high: usize) -> (f64, f64) {
     let count = (high - low) as f64;
-    let (mut sum, mut squares) = all.sums(low + usize::from(own < low), high + usize::from(own < high));
+    let (mut sum, mut squares) = all.between(low + usize::from(own < low), high + usize::from(own < high));
     if (low..high).contains(&own) {
         let away = all.at(own) - all.pivot();
         (sum, squares) = (sum - away, squares - away * away);

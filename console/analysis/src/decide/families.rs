@@ -7,7 +7,7 @@ use super::decision::Average;
 use super::measured::Measured;
 use super::parts::{Family, Part, Parts};
 use super::reference::Hint;
-use super::sorted::Sorted;
+use super::sorted::{Sorted, Sums};
 use super::{Fleet, Settings};
 use crate::State;
 
@@ -206,7 +206,7 @@ impl Running {
     }
 
     /// The node at `position` of `means`, whose mean loss is `raw`.
-    fn look<'a>(&self, (means, position): (&'a Sorted, usize), raw: f64, of: &Of<'a>) -> Look<'a> {
+    fn look<'a>(&self, (means, position): (&'a Sums<'a>, usize), raw: f64, of: &Of<'a>) -> Look<'a> {
         let (chances, settings) = (of.chances(means.order()[position] as usize), of.settings);
         Look { means, position, raw, least: self.least(), cap: self.cap, chances, settings }
     }
@@ -252,6 +252,7 @@ impl Of<'_> {
                 running.add(term, of.column.median.speeds.iter().map(|speed| 1.0 - speed / centre));
                 if running.complete() {
                     let means = running.means();
+                    let means = Sums::of(&means);
                     let position = means.order().iter().position(|at| *at as usize == index).unwrap_or(0);
                     let seen = self.see(&running, (&means, position), &mut Hint::default());
                     said.add(&seen, running.terms.len(), band);
@@ -278,6 +279,7 @@ impl Of<'_> {
                 running.add(&term, speeds.iter().zip(&of.peers).map(|(speed, peers)| peers.loss(*speed)));
                 if running.complete() {
                     let (means, mut hint) = (running.means(), Hint::default());
+                    let means = Sums::of(&means);
                     for position in 0..nodes {
                         let index = means.order()[position] as usize;
                         let seen = self.see(&running, (&means, position), &mut hint);
@@ -290,7 +292,7 @@ impl Of<'_> {
     }
 
     /// What a mean says of the node at a position. It fails only if it would without what was slow for a while, too.
-    fn see(&self, running: &Running, (means, position): (&Sorted, usize), hint: &mut Hint) -> Seen {
+    fn see(&self, running: &Running, (means, position): (&Sums<'_>, usize), hint: &mut Hint) -> Seen {
         let index = means.order()[position] as usize;
         let seen = running.look((means, position), running.raw(index), self).see(hint);
         if seen.state < State::Fail {
@@ -301,6 +303,7 @@ impl Of<'_> {
         means.order().iter().zip(means.values()).for_each(|(at, value)| values[*at as usize] = *value);
         values[index] = mean;
         let means = Sorted::of(&values);
+        let means = Sums::of(&means);
         let position = means.order().iter().position(|at| *at as usize == index).unwrap_or(0);
         let calm = running.look((&means, position), raw, self).see(&mut Hint::default());
         Seen { state: if calm.state < State::Fail { State::Warn } else { State::Fail }, ..seen }

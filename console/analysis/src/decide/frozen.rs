@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::reference::of_all;
+use super::sorted::Sums;
 use super::views::{Column, speed};
 use super::{Metric, Settings, budget, clusters, student};
 
@@ -120,7 +121,7 @@ fn learn(runs: &[&Metric<'_>], settings: &Settings) -> Result<Learned, Refusal> 
         }
         let sorted = &column.median.sorted;
         let grid = |index: usize| column.grid(index);
-        if clusters::of(sorted, settings.effect, settings.floor, &grid).contains(&true) {
+        if clusters::of(&Sums::of(sorted), settings.effect, settings.floor, &grid).contains(&true) {
             return Err(Refusal::TwoClusters);
         }
         let found = of_all(sorted, settings.floor);

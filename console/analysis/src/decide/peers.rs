@@ -1,6 +1,7 @@
 //! What every node of one view is compared with: centre, spread and share of the chance, from the other nodes only.
 
 use super::reference::{Hint, Keep, Reference, median_without, plain_without, without};
+use super::sorted::Sums;
 use super::views::{Column, View};
 use super::{Frozen, Settings};
 
@@ -52,15 +53,15 @@ impl Noise {
     }
 }
 
-/// Of every node of `view`, by its index there. Views of fewer than four nodes have none.
-pub(super) fn of_view(column: &Column, view: &View, settings: &Settings) -> Vec<Peers> {
+/// Of every node of `view`, by its index there; `sums` are over its values. Views of fewer than four nodes have none.
+pub(super) fn of_view(column: &Column, view: &View, sums: &Sums<'_>, settings: &Settings) -> Vec<Peers> {
     let mut peers = vec![NOBODY; view.speeds.len()];
     if view.speeds.len() < 4 {
         return peers;
     }
     let mut hint = Hint::default();
     for (position, &index) in view.sorted.order().iter().enumerate() {
-        let found = without(&view.sorted, position, Keep::Strict, settings.floor, &mut hint);
+        let found = without(sums, position, Keep::Strict, settings.floor, &mut hint);
         peers[index as usize] = Peers::of(found, Noise::of(column, view, index as usize));
     }
     peers
@@ -83,14 +84,14 @@ pub(super) fn with_frozen_spread(view: &View, frozen: &Frozen) -> Vec<Peers> {
 }
 
 /// All others of the node at `position`, none left out.
-pub(super) fn plain(column: &Column, view: &View, position: usize, floor: f64) -> Peers {
+pub(super) fn plain((column, view): (&Column, &View), sums: &Sums<'_>, position: usize, floor: f64) -> Peers {
     let index = view.sorted.order()[position] as usize;
-    Peers::of(plain_without(&view.sorted, position, floor), Noise::of(column, view, index))
+    Peers::of(plain_without(sums, position, floor), Noise::of(column, view, index))
 }
 
 /// The others of the node at `position`, of which a third may be left out.
-pub(super) fn loose(column: &Column, view: &View, position: usize, floor: f64) -> Peers {
+pub(super) fn loose((column, view): (&Column, &View), sums: &Sums<'_>, position: usize, floor: f64) -> Peers {
     let index = view.sorted.order()[position] as usize;
-    let found = without(&view.sorted, position, Keep::Loose, floor, &mut Hint::default());
+    let found = without(sums, position, Keep::Loose, floor, &mut Hint::default());
     Peers::of(found, Noise::of(column, view, index))
 }

@@ -3,7 +3,7 @@
 //! The kept peers are neighbours in order of value, so that sums over them are differences of running sums: leaving out
 //! every node in turn costs a sort and a few comparisons each, whatever the fleet's size.
 
-use super::sorted::Sorted;
+use super::sorted::{Sorted, Sums};
 
 /// How far a peer may lie from the centre in the first and second look, in standard deviations of the peers kept so
 /// far; grows in small fleets, where a standard deviation is a poor estimate.
@@ -62,7 +62,7 @@ struct Range {
 
 /// All values but the one at position `own`, or all of them.
 struct Others<'a> {
-    all: &'a Sorted,
+    all: &'a Sums<'a>,
     own: usize,
     len: usize,
 }
@@ -73,19 +73,18 @@ impl Others<'_> {
     }
 
     fn median(&self) -> f64 {
-        let middle = self.len / 2;
-        if self.len % 2 == 1 { self.at(middle) } else { f64::midpoint(self.at(middle - 1), self.at(middle)) }
+        median(self.len, |position| self.at(position))
     }
 
     /// Centre and standard deviation of the positions from `low` to before `high`.
     fn moments(&self, low: usize, high: usize) -> (f64, f64) {
         let count = (high - low) as f64;
         let (sum, squares) = if self.own <= low {
-            self.all.sums(low + 1, high + 1)
+            self.all.between(low + 1, high + 1)
         } else if self.own >= high {
-            self.all.sums(low, high)
+            self.all.between(low, high)
         } else {
-            let (sum, squares) = self.all.sums(low, high + 1);
+            let (sum, squares) = self.all.between(low, high + 1);
             let own = self.all.at(self.own) - self.all.pivot();
             (sum - own, squares - own * own)
         };
@@ -185,12 +184,12 @@ impl Others<'_> {
 
 /// What the others say of the value at position `own` of `all`, which has at least three values. `floor` is the least
 /// relative spread. `hint` only makes it faster.
-pub(super) fn without(all: &Sorted, own: usize, keep: Keep, floor: f64, hint: &mut Hint) -> Reference {
+pub(super) fn without(all: &Sums<'_>, own: usize, keep: Keep, floor: f64, hint: &mut Hint) -> Reference {
     Others { all, own, len: all.len() - 1 }.reference(keep, floor, hint)
 }
 
 /// Mean and spread of all others: best for one slow node among few.
-pub(super) fn plain_without(all: &Sorted, own: usize, floor: f64) -> Reference {
+pub(super) fn plain_without(all: &Sums<'_>, own: usize, floor: f64) -> Reference {
     let others = Others { all, own, len: all.len() - 1 };
     let (centre, sd) = others.moments(0, others.len);
     let scale = (sd / centre).max(floor) * (1.0 + 1.0 / others.len as f64).sqrt();
@@ -199,12 +198,18 @@ pub(super) fn plain_without(all: &Sorted, own: usize, floor: f64) -> Reference {
 
 /// Median of the others.
 pub(super) fn median_without(all: &Sorted, own: usize) -> f64 {
-    Others { all, own, len: all.len() - 1 }.median()
+    median(all.len() - 1, |position| all.at(position + usize::from(position >= own)))
+}
+
+/// Median of `len` values in order.
+fn median(len: usize, at: impl Fn(usize) -> f64) -> f64 {
+    let middle = len / 2;
+    if len % 2 == 1 { at(middle) } else { f64::midpoint(at(middle - 1), at(middle)) }
 }
 
 /// Centre of all values, their relative spread, and how many were kept.
 pub(super) fn of_all(all: &Sorted, floor: f64) -> Reference {
-    let everyone = Others { all, own: usize::MAX, len: all.len() };
+    let everyone = Others { all: &Sums::of(all), own: usize::MAX, len: all.len() };
     let found = everyone.reference(Keep::Strict, floor, &mut Hint::default());
     Reference { scale: found.scale / (1.0 + 1.0 / found.kept as f64).sqrt(), ..found }
 }
