@@ -6,7 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 use ratatui::text::Span;
 
-use crate::judgement::word;
+use crate::judgement::{State, word};
 use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
@@ -160,10 +160,18 @@ fn message(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     {
         (format!("{what} failed: {why}; what is shown is older"), Role::Act)
     } else {
-        fresh(ui, snapshot)
+        Some(fresh(ui, snapshot)).filter(|(text, _)| !text.is_empty()).unwrap_or_else(|| reason(ui, snapshot))
     };
     let text = cut(&text, usize::from(row.width.saturating_sub(2)), theme.is_ascii());
     put(buffer, (row.x + 1, row.y), row.width.saturating_sub(2), &text, theme.style(role));
+}
+
+/// On Fleet, why the node under the cursor is not a pass.
+fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
+    let node = ui.selected_row(snapshot).map(|(_, node)| node);
+    let node = node.filter(|node| ui.screen == Screen::Fleet && node.state != State::Pass);
+    let said = node.and_then(|node| node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence)));
+    (said.cloned().unwrap_or_default(), Role::Text)
 }
 
 fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {

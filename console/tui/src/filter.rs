@@ -1,14 +1,27 @@
 //! Which nodes a filter keeps.
 
+use regex::{Regex, RegexBuilder};
+
 use crate::judgement::word;
 use crate::snapshot::NodeRow;
 
-/// Terms that must all hold: `state:fail`, `rack:r3`, `group:gpu`, `link:retry`, `name:a17`, or plain text that
-/// occurs in any of these. Case does not matter.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Largest compiled expression, bytes.
+const COMPILED: usize = 1 << 18;
+
+/// Terms that must all hold: `state:fail`, `rack:r3`, `group:gpu`, `link:retry`, `name:a1[0-7]`, or a text that occurs in any
+/// of these; `!` before a term turns it round. Each is a regular expression, or plain text where it is none. Case does not
+/// matter.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     text: String,
-    terms: Vec<(Field, String)>,
+    terms: Vec<Term>,
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    not: bool,
+    field: Field,
+    needle: Regex,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +34,16 @@ enum Field {
     Link,
 }
 
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
 impl Filter {
     /// Reads a filter; every text is one.
     pub(crate) fn new(text: &str) -> Self {
-        let terms = text.split_whitespace().map(|t| term(&t.to_lowercase())).collect();
-        Self { text: text.to_owned(), terms }
+        Self { text: text.to_owned(), terms: text.split_whitespace().filter_map(term).collect() }
     }
 
     /// As typed.
@@ -40,11 +58,13 @@ impl Filter {
 
     /// Whether `node` is kept.
     pub(crate) fn keeps(&self, node: &NodeRow) -> bool {
-        self.terms.iter().all(|(field, needle)| holds(node, *field, needle))
+        self.terms.iter().all(|term| holds(node, term) != term.not)
     }
 }
 
-fn term(text: &str) -> (Field, String) {
+/// `None` where nothing is typed behind a `!` or a field yet.
+fn term(text: &str) -> Option<Term> {
+    let (not, text) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
     let (field, rest) = match text.split_once(':') {
         Some(("name" | "node", rest)) => (Field::Name, rest),
         Some(("state", rest)) => (Field::State, rest),
@@ -53,23 +73,21 @@ fn term(text: &str) -> (Field, String) {
         Some(("link", rest)) => (Field::Link, rest),
         _ => (Field::Any, text),
     };
-    (field, rest.to_owned())
+    let compile = |text: &str| RegexBuilder::new(text).case_insensitive(true).size_limit(COMPILED).build().ok();
+    let needle = compile(rest).or_else(|| compile(&regex::escape(rest)))?;
+    (!rest.is_empty()).then_some(Term { not, field, needle })
 }
 
-fn holds(node: &NodeRow, field: Field, needle: &str) -> bool {
-    let has = |text: &str| text.to_lowercase().contains(needle);
-    match field {
+fn holds(node: &NodeRow, term: &Term) -> bool {
+    let has = |text: &str| term.needle.is_match(text);
+    let state = || has(word(node.state)) || has(&word(node.state).replace(' ', "_"));
+    let group = || node.groups.iter().any(|group| has(group));
+    match term.field {
         Field::Name => has(&node.name),
-        Field::State => word(node.state).replace(' ', "_").starts_with(needle) || has(word(node.state)),
+        Field::State => state(),
         Field::Rack => has(&node.rack),
-        Field::Group => node.groups.iter().any(|g| has(g)),
+        Field::Group => group(),
         Field::Link => has(&node.link.text),
-        Field::Any => {
-            has(&node.name)
-                || has(&node.rack)
-                || has(word(node.state))
-                || has(&node.link.text)
-                || node.groups.iter().any(|g| has(g))
-        }
+        Field::Any => has(&node.name) || has(&node.rack) || state() || has(&node.link.text) || group(),
     }
 }

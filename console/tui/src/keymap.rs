@@ -204,7 +204,15 @@ pub(crate) const BINDINGS: &[Binding] = &[
     bind!([key('r')], "r", A::Rerun, [], "", 9, "measure failed and undecided nodes again; asks first"),
     bind!([key('c')], "c", A::Cancel, [], "cancel", 2, "cancel the run; asks first"),
     bind!([key('X')], "X", A::Clean, [], "", 9, "remove probes from the marked nodes, else from all; asks first"),
-    bind!([key('/')], "/", A::Filter, [], "filter", 5, "keep nodes that match: text, state:fail, rack:, group:, link:"),
+    bind!(
+        [key('/')],
+        "/",
+        A::Filter,
+        [],
+        "filter",
+        5,
+        "keep nodes: text, r[1-3], !text, state:fail, rack:, group:, link:"
+    ),
     bind!([key(':')], ":", A::Palette, [], "", 9, "find a command by its name"),
     bind!([key('y')], "y", A::Copy, [], "copy", 7, "copy what is under the cursor"),
     bind!([key('e')], "e", A::Export, [], "export", 7, "export what is shown to a file"),

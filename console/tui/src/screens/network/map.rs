@@ -155,11 +155,13 @@ fn rows(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
     }
 }
 
-/// Names above the columns, as far as they fit, and the cursor's mark.
+/// Names above the columns, as far as they fit, and the cursor's mark; a name that the mark would cover is the mark.
 fn columns(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
     let (view, theme) = (&ui.network.view, &ui.theme);
     let (y, n) = (map.y - 1, network.endpoints.len());
     let own = view.columns.scale >= NUMBER;
+    let cursor = view.columns.place(ui.network.dst);
+    let mut mark = cursor.map(|column| map.x + (column * view.columns.scale + view.columns.scale / 2) as u16);
     let mut leaf = None;
     let mut free = map.x;
     for column in 0..view.columns.count {
@@ -171,17 +173,20 @@ fn columns(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
             // Names of nodes end in what tells them apart.
             let room = view.columns.scale - 1;
             let tail: String = end.name.chars().skip(end.name.chars().count().saturating_sub(room)).collect();
-            put(buffer, (x, y), room as u16, &tail, theme.style(Role::Dim));
+            let here = cursor == Some(column);
+            put(buffer, (x, y), room as u16, &tail, theme.style(if here { Role::Selected } else { Role::Dim }));
+            mark = mark.filter(|_| !here);
         } else if let Some(name) = begins.and_then(|l| network.leaves.get(l)).filter(|_| x >= free) {
             let used = u16::try_from(width(name)).unwrap_or(u16::MAX);
             if x + used <= map.right() {
-                put(buffer, (x, y), used, name, theme.style(Role::Dim));
+                let here = mark.is_some_and(|mark| (x..x + used).contains(&mark));
+                put(buffer, (x, y), used, name, theme.style(if here { Role::Selected } else { Role::Dim }));
+                mark = mark.filter(|_| !here);
                 free = x + used + 1;
             }
         }
     }
-    if let Some(column) = view.columns.place(ui.network.dst) {
-        let x = map.x + (column * view.columns.scale + view.columns.scale / 2) as u16;
+    if let Some(x) = mark {
         put(buffer, (x, y), 1, theme.pick("▾", "v"), theme.style(Role::Focus));
     }
     put_right(buffer, (right(ui, map), y), BARS + 1, "recv", theme.style(Role::Dim));

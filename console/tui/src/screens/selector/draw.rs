@@ -1,5 +1,6 @@
 //! The Selector's screen: the question and its answer on top, nodes by risk on the left, picks, survival and coverage.
 
+use muster_analysis::selector::Outcome;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 use ratatui::text::Span;
@@ -97,6 +98,10 @@ fn sliders(ui: &Ui, selector: &Selector, ask: &Ask) -> Vec<Span<'static>> {
 /// The joint risk as a bar with the bound marked.
 fn risk(ui: &Ui, selector: &Selector, room: u16) -> Vec<Span<'static>> {
     let theme = &ui.theme;
+    if !known(selector) {
+        let text = format!("joint risk {}, p0 {}", theme.absent(), chance(selector.p0));
+        return vec![Span::styled(text, theme.style(Role::Head))];
+    }
     let over = selector.joint > selector.p0;
     let text = format!("joint risk {} ", chance(selector.joint));
     let after = format!(" {} after the picks, p0 {}", chance(selector.selection.risk_after), chance(selector.p0));
@@ -114,6 +119,11 @@ fn risk(ui: &Ui, selector: &Selector, room: u16) -> Vec<Span<'static>> {
     }
     spans.push(Span::raw(after));
     spans
+}
+
+/// Whether the history says anything of a risk.
+pub(crate) fn known(selector: &Selector) -> bool {
+    selector.selection.outcome != Outcome::LowConfidence
 }
 
 /// A probability with as many digits as it needs to be told from 0 and 1.
@@ -148,14 +158,14 @@ fn nodes(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect) {
     let window = ui.selector.nodes.window(selector.nodes.len(), usize::from(inner.height.saturating_sub(1)));
     for (y, row) in (inner.y + 1..inner.bottom()).zip(window) {
         let line = Rect { y, height: 1, ..inner };
-        node(ui, &selector.nodes[row], (buffer, line), wide);
+        node(ui, &selector.nodes[row], (buffer, line), (wide, known(selector)));
         if row == ui.selector.nodes.at {
             buffer.set_style(line, theme.style(Role::Selected));
         }
     }
 }
 
-fn node(ui: &Ui, row: &RiskRow, (buffer, line): (&mut Buffer, Rect), wide: bool) {
+fn node(ui: &Ui, row: &RiskRow, (buffer, line): (&mut Buffer, Rect), (wide, known): (bool, bool)) {
     let theme = &ui.theme;
     let (mark, role) = match (row.down, row.validate) {
         (true, _) => (theme.pick("✗", "x"), Role::Act),
@@ -165,7 +175,11 @@ fn node(ui: &Ui, row: &RiskRow, (buffer, line): (&mut Buffer, Rect), wide: bool)
     put(buffer, (line.x, line.y), 1, mark, theme.style(role));
     let room = line.width.saturating_sub(if wide { 30 } else { 10 });
     put(buffer, (line.x + 2, line.y), room, &elide(&row.name, room.into(), theme.is_ascii()), theme.style(Role::Text));
-    let text = if row.down { "down".to_owned() } else { chance(row.risk) };
+    let text = match (row.down, known) {
+        (true, _) => "down".to_owned(),
+        (false, true) => chance(row.risk),
+        (false, false) => theme.absent().to_owned(),
+    };
     put_right(buffer, (line.right() - 8, line.y), 7, &text, theme.style(role));
     if wide {
         put_right(buffer, (line.right() - 27, line.y), 9, &row.incidents.to_string(), theme.style(Role::Dim));
