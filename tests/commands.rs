@@ -171,3 +171,46 @@ fn a_prolog_stops_a_job_only_for_a_node_that_must_not_run() {
     assert_eq!(down.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&down.stderr).contains("n50"), "{}", String::from_utf8_lossy(&down.stdout));
 }
+
+#[test]
+fn what_is_measured_and_exported_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    imported(&place);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).expect("it exists").permissions().mode() & 0o777;
+    let mut folders = vec![std::path::PathBuf::from(place.path("db"))];
+    while let Some(folder) = folders.pop() {
+        assert_eq!(mode(&folder), 0o700, "{}", folder.display());
+        for entry in std::fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+            } else {
+                assert_eq!(mode(&entry), 0o600, "{}", entry.display());
+            }
+        }
+    }
+    let (json, metrics) = (place.path("run.json"), place.path("muster.prom"));
+    place.text(0, &["export", "--output", &json]);
+    place.text(0, &["export", "--format", "openmetrics", "--output", &metrics]);
+    assert_eq!([json, metrics].map(|file| mode(file.as_ref())), [0o600, 0o644]);
+}
+
+#[test]
+fn a_flipped_bit_is_told_where_its_run_is_read_and_is_an_error_only_if_asked_for() {
+    let place = Place::new();
+    imported(&place);
+    let runs = std::path::PathBuf::from(place.path("db/runs"));
+    let log = std::fs::read_dir(runs).expect("runs").next().expect("one run").expect("an entry").path();
+    let mut bytes = std::fs::read(&log).expect("a log");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&log, bytes).expect("it can be written");
+    for command in ["results", "export"] {
+        let output = place.muster(&[command, "--json"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("are damaged") && said.contains("muster db check"), "{command}: {said}");
+        assert_ne!(output.status.code(), Some(74), "{command}");
+        place.text(74, &[command, "--json", "--strict"]);
+    }
+    assert_eq!(place.json(74, "muster.db.json", &["db", "check", "--json"])["sound"], false);
+}

@@ -229,6 +229,15 @@ fn one_interrupt_cancels_and_keeps_the_records_and_two_quit_at_once() {
     let kept = console.run(&["results", "--json"]).unwrap().json().unwrap();
     assert!(complaint(&kept, &("measured before the interrupt", "n001", &[])).is_none(), "{kept}");
     assert_eq!(fleet.node("n002").probes(), 0, "the cancelled probe is still there");
+    for (name, code) in [("TERM", 143), ("HUP", 129)] {
+        let running = start(&fleet, &console, "faults.toml", &["-w", "n002", "--new"]);
+        fleet.wait_until_measuring("n002").unwrap();
+        signal(&running, name);
+        let ran = ended(running);
+        assert_eq!(ran.code, Some(code), "{}", ran.err);
+        assert!(ran.json().is_ok(), "{}", ran.err);
+        assert_eq!(fleet.node("n002").probes(), 0, "the probe is still there after {name}");
+    }
 
     let mut running = start(&fleet, &console, "longer.toml", &["--new"]);
     fleet.wait_until_measuring("n001").unwrap();
@@ -256,7 +265,11 @@ fn until_interrupted(running: &mut Child) {
 }
 
 fn interrupt(console: &Child) {
-    run(&["kill", "-INT", &console.id().to_string()]).unwrap();
+    signal(console, "INT");
+}
+
+fn signal(console: &Child, name: &str) {
+    run(&["kill", &format!("-{name}"), &console.id().to_string()]).unwrap();
 }
 
 #[test]

@@ -14,8 +14,12 @@ pub const USAGE: u8 = 64;
 pub const IO: u8 = 74;
 /// Configuration or inventory is wrong.
 pub const CONFIG: u8 = 78;
+/// The terminal went away.
+pub const HUNG_UP: u8 = 129;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
+/// Told to end by TERM.
+pub const TERMINATED: u8 = 143;
 
 /// An error that knows its exit code.
 #[derive(Debug)]

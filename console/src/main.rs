@@ -6,18 +6,23 @@ mod engine;
 mod exit;
 mod input;
 mod out;
+mod patience;
 mod session;
+mod signals;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
+use rustix::fs::Mode;
 
 use cli::{Cli, Command};
 use config::{Config, Raw};
 use exit::{CONFIG, Code, Ended, PASS, Problem, USAGE};
 
 fn main() -> ExitCode {
+    // What is measured, exported and logged names machines and people: it is its owner's alone.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(why) => {

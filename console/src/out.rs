@@ -1,5 +1,6 @@
 //! Standard output, which is data: a closed pipe ends the program quietly.
 
+use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -27,16 +28,22 @@ pub fn json(value: &impl serde::Serialize) -> Result<(), Problem> {
     line(&serde_json::to_string_pretty(value).code(IO)?)
 }
 
-/// Replaces `file` as a whole or not at all: readers see the old content or the new one, never a part.
+/// Permissions of a file that only its owner reads, and of one that everybody does.
+pub const PRIVATE: u32 = 0o600;
+/// See [`PRIVATE`].
+pub const PUBLIC: u32 = 0o644;
+
+/// Replaces `file` as a whole or not at all: readers see the old content or the new one, never a part. It gets the permissions
+/// `mode`.
 ///
 /// # Errors
 /// When it cannot be written; the old file is then as it was.
-pub fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub fn replace(file: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
         let mut new = tempfile::Builder::new().prefix(".muster-").tempfile_in(dir)?;
         new.write_all(bytes)?;
-        new.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        new.as_file().set_permissions(Permissions::from_mode(mode))?;
         new.as_file().sync_all()?;
         new.persist(file)?;
         anyhow::Ok(())

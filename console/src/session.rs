@@ -17,6 +17,7 @@ use crate::config::{Config, Deadlines};
 use crate::engine::{self, Judging, Observer, Scan};
 use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE, WARN};
 use crate::out;
+use crate::signals::Signals;
 
 /// Most visits of a node in doubt, the first one included, where nobody says otherwise.
 pub const VISITS: u8 = 3;
@@ -55,6 +56,8 @@ pub struct Done {
     pub report: RunReport,
     /// How it ended.
     pub state: RunState,
+    /// Exit code of the signal that cancelled it.
+    pub signal: Option<u8>,
 }
 
 /// Opens the database for writing.
@@ -76,6 +79,32 @@ pub fn write_store(config: &Config) -> Result<Db, Problem> {
 pub fn read_store(config: &Config) -> Result<Box<dyn Store>, Problem> {
     let db = Db::open_read_only(&config.db.value).code(IO)?;
     Ok(Box::new(db))
+}
+
+/// Says on standard error what of the database could not be read since it was last asked; whether there was anything.
+pub fn damaged(store: &dyn Store) -> bool {
+    let notices = store.notices();
+    for notice in &notices {
+        eprintln!("database: {notice}");
+    }
+    if !notices.is_empty() {
+        eprintln!("database: what was there is left out; `muster db check` lists all damage");
+    }
+    !notices.is_empty()
+}
+
+/// Says what of the database could not be read, and makes it an error if `strict`.
+///
+/// # Errors
+/// If `strict` and there was anything.
+pub fn sound(store: &dyn Store, strict: bool) -> Result<(), Problem> {
+    if damaged(store) && strict {
+        return Err(Problem {
+            code: IO,
+            error: anyhow!("the database is damaged, and --strict takes nothing less than all of it"),
+        });
+    }
+    Ok(())
 }
 
 /// Nodes named on the command line, or all of the inventory.
@@ -224,20 +253,22 @@ fn acknowledged(store: &dyn Store, run: &Run) -> Result<BTreeSet<(String, String
     Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| engine::is_work(work)).collect())
 }
 
-/// Runs a job with progress on standard error and judges it. Ctrl-C once cancels, twice quits.
+/// Runs a job with progress on standard error and judges it. The first signal cancels, the second quits.
 ///
 /// # Errors
 /// When the store fails.
 pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> Result<Done, Problem> {
     let (run, scan) = begin(&job, store, config)?;
     let cancel = CancellationToken::new();
-    let interrupts = tokio::spawn(interrupts(cancel.clone()));
+    let signals = Signals::default();
+    let listening = signals.listen(cancel.clone());
     let mut progress = engine::Progress::new(say.quiet);
     let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
     let state = engine::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
-    interrupts.abort();
+    listening.abort();
     let report = conclude(store, &run.id, state, config)?;
-    Ok(Done { report, state })
+    damaged(store);
+    Ok(Done { report, state, signal: signals.code() })
 }
 
 /// Ends a run, judges it, and tells the incident log what a finished one found.
@@ -257,14 +288,6 @@ pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> R
     }
     store.end(id, state, now).code(IO)?;
     Ok(report)
-}
-
-async fn interrupts(cancel: CancellationToken) {
-    let _ = tokio::signal::ctrl_c().await;
-    eprintln!("\ncancelling: stopping probes; results so far are kept (Ctrl-C again quits at once)");
-    cancel.cancel();
-    let _ = tokio::signal::ctrl_c().await;
-    std::process::exit(i32::from(INTERRUPTED));
 }
 
 /// Judges a run from its samples; the newest when `id` is left out.
@@ -369,7 +392,7 @@ pub fn finish(done: &Done, say: &Say) -> Ended {
     }
     Ok(match done.state {
         RunState::Finished => exit_code(&done.report, say.fail_on),
-        RunState::Cancelled => INTERRUPTED,
+        RunState::Cancelled => done.signal.unwrap_or(INTERRUPTED),
         _ => UNDECIDED,
     })
 }

@@ -75,7 +75,9 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
     let (report, state) = match &options.run {
         Some(id) => {
             let store = session::read_store(config)?;
-            (stored(&*store, Some(id.as_str()).filter(|id| !id.is_empty()))?, RunState::Finished)
+            let report = stored(&*store, Some(id.as_str()).filter(|id| !id.is_empty()))?;
+            session::damaged(&*store);
+            (report, RunState::Finished)
         }
         None => measure(options, config).await?,
     };

@@ -240,6 +240,7 @@ impl Desk {
     }
 
     fn judge(&self, run: &Run) {
+        self.tell_damage();
         if let Some(records) = self.board.unjudged() {
             match engine::Judging::of(&self.store, run, session::params(&self.config)) {
                 Ok(judging) => {
@@ -249,6 +250,12 @@ impl Desk {
                 }
                 Err(why) => self.board.say(Level::Error, format!("{why:#}")),
             }
+        }
+    }
+
+    fn tell_damage(&self) {
+        for notice in self.store.notices() {
+            self.board.say(Level::Warn, format!("database: {notice}"));
         }
     }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem};
 use crate::out;
+use crate::patience::Patience;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -60,10 +61,12 @@ impl File {
 /// Does it; damage is exit code 74.
 pub fn run(action: &Action, config: &Config) -> Ended {
     let dir = &config.db.value;
+    let waiting = Patience::new("reading the database");
     let (found, options) = match action {
         Action::Check(options) => (muster_store::check(dir).code(IO)?, options),
         Action::Rebuild(options) => (muster_store::rebuild(dir).code(IO)?, options),
     };
+    drop(waiting);
     let files = found.files.iter().map(File::of).collect();
     let sound = found.sound();
     let report = Report { schema: "muster.db", version: 1, sound, files, index: found.index, notes: found.notes };

@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::engine::Judging;
 use crate::exit::{CONFIG, Code, Ended, FAIL, IO, PASS, Problem};
 use crate::input::{self, Fleet, Metric};
+use crate::patience::Patience;
 use crate::{engine, out, session};
 
 /// Work under which every node of an imported run says which files it came from.
@@ -91,9 +92,11 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     if options.files.iter().any(|f| f.is_dir()) {
         formats.insert(Format::SuperbenchRaw.name());
     }
+    let waiting = Patience::new("importing");
     let fleet = input::fleet(&options.files, &options.reading).code(CONFIG)?;
     let sources: Vec<Source> = options.files.iter().map(|f| source(f)).collect::<Result<_, _>>()?;
     let run = keep(&fleet, &formats, &sources, config)?;
+    drop(waiting);
     let mut notes = averages(&fleet, &formats, options.reading.aggregated);
     notes.extend(fleet.notes.iter().cloned());
     let values = fleet.metrics.iter().map(|m| (0..fleet.nodes.len()).map(|n| m.values(n).len()).sum::<usize>()).sum();

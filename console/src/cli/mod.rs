@@ -58,7 +58,8 @@ Examples:
 
 Exit codes:
   0 all passed   1 warnings   2 at least one node failed   3 could not decide
-  64 usage   74 database or file   78 configuration   130 interrupted";
+  64 usage   74 database or file   78 configuration
+  129 the terminal went away   130 interrupted   143 ended by TERM";
 
 /// Settings for every subcommand.
 #[derive(Args, Clone, Debug)]

@@ -10,6 +10,7 @@ use super::Pick;
 use super::run::Line;
 use crate::config::Config;
 use crate::exit::{Ended, Problem};
+use crate::patience::Patience;
 use crate::{out, session};
 
 /// Options.
@@ -42,6 +43,9 @@ pub struct Options {
     /// The mildest finding that exits non-zero.
     #[arg(long, value_enum, default_value_t = Line::Warn)]
     pub fail_on: Line,
+    /// Exit 74 when anything of the database cannot be read, instead of leaving it out.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Rows past which those that pass are left out, unless they are asked for.
@@ -54,7 +58,10 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let mut pick = options.pick.clone();
     pick.include.extend(options.node.clone());
     let picked = if pick.given() { Some(pick.of_run(&run, config)?) } else { None };
+    let waiting = Patience::new(format!("judging {}", run.id));
     let mut report = session::report_of(&*store, Some(&run.id), config)?;
+    drop(waiting);
+    session::sound(&*store, options.strict)?;
     if let Some(picked) = picked {
         let picked: BTreeSet<&str> = picked.iter().map(String::as_str).collect();
         report.nodes.retain(|node| picked.contains(node.node.as_str()));

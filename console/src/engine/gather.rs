@@ -1,60 +1,124 @@
-//! Turns one node's frames into records: everything a piece of work sent, closed by its `Finished`.
+//! Turns one node's frames into records: everything a piece of work sent, closed by its `Finished`. A node is believed about
+//! the work it was given and about nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use muster_playbook::collector_work;
 use muster_store::Record;
 use muster_wire::limits::BENCHMARK_BYTES;
-use muster_wire::{Fact, Finished, Frame, Outcome, Series};
+use muster_wire::{Datum, Fact, Finished, Frame, Outcome, Request, Series, clean};
+
+use super::health;
+
+/// Longest piece of a refused name repeated to a person, bytes.
+const SHOWN: usize = 60;
 
 /// Frames of one node that belong to no finished work yet.
 #[derive(Debug)]
 pub struct Gather {
     run: String,
     node: String,
-    series: BTreeMap<String, Vec<Series>>,
-    facts: BTreeMap<String, Vec<Fact>>,
+    /// What the node was told to do and has not finished.
+    open: BTreeSet<String>,
+    held: BTreeMap<String, Held>,
+    refused: u64,
+    /// What was refused first.
+    first: String,
+}
+
+/// What a piece of work has sent so far.
+#[derive(Debug, Default)]
+struct Held {
+    series: Vec<Series>,
+    facts: Vec<Fact>,
     bytes: usize,
 }
 
+impl Held {
+    /// Makes room for `bytes` more; past the limit, what there was is let go, too.
+    fn admits(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let admits = self.bytes <= BENCHMARK_BYTES;
+        if !admits {
+            (self.series, self.facts) = (Vec::new(), Vec::new());
+        }
+        admits
+    }
+}
+
 impl Gather {
-    /// Starts with nothing.
+    /// Starts with nothing but what the node was told to do.
     #[must_use]
-    pub fn new(run: &str, node: &str) -> Self {
-        Self { run: run.to_owned(), node: node.to_owned(), series: BTreeMap::new(), facts: BTreeMap::new(), bytes: 0 }
+    pub fn new(run: &str, node: &str, told: &Request) -> Self {
+        let open = match told {
+            Request::Run { collectors, benchmarks, .. } => {
+                collectors.iter().map(|name| collector_work(name)).chain(benchmarks.iter().cloned()).collect()
+            }
+            _ => BTreeSet::new(),
+        };
+        let (run, node) = (run.to_owned(), node.to_owned());
+        Self { run, node, open, held: BTreeMap::new(), refused: 0, first: String::new() }
     }
 
     /// Takes one frame; a finished piece of work comes back as a record stamped `at_ms` (Unix, milliseconds).
     pub fn take(&mut self, frame: Frame, at_ms: u64) -> Option<Record> {
         match frame {
             Frame::Series(series) => {
-                self.bytes += series.values.len() * size_of::<f64>();
-                if self.bytes <= BENCHMARK_BYTES {
-                    self.series.entry(series.metric.benchmark.clone()).or_default().push(series);
+                if !self.open.contains(&series.metric.benchmark) {
+                    self.refuse("values of", &series.metric.benchmark);
+                    return None;
+                }
+                let held = self.held.entry(series.metric.benchmark.clone()).or_default();
+                if held.admits(series.values.len() * size_of::<f64>()) {
+                    held.series.push(series);
                 }
                 None
             }
             Frame::Facts(facts) => {
-                self.bytes += facts.facts.len() * size_of::<Fact>();
-                if self.bytes <= BENCHMARK_BYTES {
-                    self.facts.entry(facts.collector).or_default().extend(facts.facts);
+                // A probe also says, unasked, how busy its node is. That belongs to no work and is kept nowhere.
+                let held = self.held.entry(self.owner(facts.collector)?).or_default();
+                if held.admits(facts.facts.iter().map(size).sum()) {
+                    held.facts.extend(facts.facts);
                 }
                 None
             }
-            Frame::Finished(finished) => Some(self.close(finished, at_ms)),
+            Frame::Finished(finished) if self.open.remove(&finished.name) => Some(self.close(finished, at_ms)),
+            Frame::Finished(finished) => {
+                self.refuse("a result of", &finished.name);
+                None
+            }
             _ => None,
         }
     }
 
+    /// The open work that facts of this collector or benchmark belong to.
+    fn owner(&self, name: String) -> Option<String> {
+        let look = collector_work(&name);
+        if self.open.contains(&look) { Some(look) } else { Some(name).filter(|name| self.open.contains(name)) }
+    }
+
+    fn refuse(&mut self, what: &str, name: &str) {
+        if self.refused == 0 {
+            self.first = format!("{what} '{}'", clean(name, SHOWN));
+        }
+        self.refused += 1;
+    }
+
+    /// That the node sent what it was not asked for; `None` where it did not.
+    #[must_use]
+    pub fn out_of_turn(&self, at_ms: u64) -> Option<Record> {
+        let times = if self.refused == 1 { "once".to_owned() } else { format!("{} times", self.refused) };
+        let said = format!("sent what nobody asked for {times}, first {}", self.first);
+        (self.refused > 0).then(|| health::out_of_turn(&self.run, &self.node, said, at_ms))
+    }
+
     fn close(&mut self, finished: Finished, at_ms: u64) -> Record {
-        let series = self.series.remove(&finished.name).unwrap_or_default();
-        let collector = finished.name.strip_prefix("collect/").unwrap_or(&finished.name);
-        let facts = self.facts.remove(collector).unwrap_or_default();
-        let outcome = if self.bytes > BENCHMARK_BYTES {
+        let Held { series, facts, bytes } = self.held.remove(&finished.name).unwrap_or_default();
+        let outcome = if bytes > BENCHMARK_BYTES {
             Outcome::Failed(format!("sent more than {} MB", BENCHMARK_BYTES >> 20))
         } else {
             finished.outcome
         };
-        self.bytes = 0;
         Record {
             run: self.run.clone(),
             node: self.node.clone(),
@@ -68,10 +132,26 @@ impl Gather {
     }
 }
 
+/// Bytes of a fact with its texts.
+fn size(fact: &Fact) -> usize {
+    let text = match fact.reading.value() {
+        Some(Datum::Text(text)) => text.len(),
+        _ => 0,
+    };
+    size_of::<Fact>() + fact.key.len() + text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_wire::{Direction, MetricId, Unit};
+    use muster_wire::{Direction, Facts, MetricId, Profile, Reading, Unit};
+
+    /// Of a node that was told to look at its CPUs and to run `a` and `b`.
+    fn gather() -> Gather {
+        let [collectors, benchmarks] = [vec!["cpu".to_owned()], vec!["a".to_owned(), "b".to_owned()]];
+        let (profile, steps) = (Profile::Smoke, BTreeMap::new());
+        Gather::new("r", "n", &Request::Run { collectors, benchmarks, profile, scratch: None, steps })
+    }
 
     fn series(benchmark: &str, count: usize) -> Frame {
         Frame::Series(Series {
@@ -90,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_record_holds_what_its_work_sent_and_nothing_else() {
-        let mut gather = Gather::new("r", "n");
+        let mut gather = gather();
         assert_eq!(gather.take(series("a", 3), 1), None);
         assert_eq!(gather.take(series("b", 4), 1), None);
         let record = gather.take(finished("a"), 2).unwrap();
@@ -100,12 +180,51 @@ mod tests {
 
     #[test]
     fn a_flood_is_a_failed_work_and_not_a_full_memory() {
-        let mut gather = Gather::new("r", "n");
+        let mut gather = gather();
         for _ in 0..200 {
             gather.take(series("a", 65_536), 1);
         }
         let record = gather.take(finished("a"), 2).unwrap();
         assert!(matches!(record.outcome, Outcome::Failed(_)));
-        assert!(record.series.len() <= 128);
+        assert!(record.series.is_empty());
+        assert_eq!(gather.out_of_turn(3), None);
+    }
+
+    #[test]
+    fn what_nobody_asked_for_is_refused_counted_and_told() {
+        let mut gather = gather();
+        for name in ["console/asked", "link", "net-pair/n2", "a#2", "c"] {
+            assert_eq!(gather.take(finished(name), 1), None, "{name}");
+        }
+        assert_eq!(gather.take(series("c", 3), 1), None);
+        assert!(gather.held.is_empty());
+        let told = gather.out_of_turn(2).unwrap();
+        let Outcome::Failed(why) = &told.outcome else { panic!("{told:?}") };
+        assert_eq!(why, "sent what nobody asked for 6 times, first a result of 'console/asked'");
+        assert!(!health::is_work(&told.work));
+    }
+
+    #[test]
+    fn a_work_is_finished_once() {
+        let mut gather = gather();
+        assert!(gather.take(finished("a"), 1).is_some());
+        assert_eq!(gather.take(series("a", 3), 2), None);
+        assert_eq!(gather.take(finished("a"), 2), None);
+        assert!(gather.out_of_turn(3).is_some());
+    }
+
+    #[test]
+    fn facts_belong_to_the_work_that_is_open_and_others_say_nothing_of_the_node() {
+        let mut gather = gather();
+        let facts = |collector: &str| {
+            let fact = Fact { key: "cpu.count".to_owned(), reading: Reading::Value(Datum::Number(2.0)), unit: None };
+            Frame::Facts(Facts { collector: collector.to_owned(), facts: vec![fact] })
+        };
+        for name in ["cpu", "load", "a"] {
+            assert_eq!(gather.take(facts(name), 1), None);
+        }
+        assert_eq!(gather.take(finished("collect/cpu"), 2).unwrap().facts.len(), 1);
+        assert_eq!(gather.take(finished("a"), 2).unwrap().facts.len(), 1);
+        assert_eq!(gather.out_of_turn(3), None);
     }
 }

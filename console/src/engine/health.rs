@@ -20,6 +20,8 @@ const ASKED: &str = "console/asked";
 /// How far a node's clock is from the console's.
 const OFFSET: &str = "console/clock";
 
+/// That a node sent what it was not asked for.
+pub const OUT_OF_TURN: &str = "console/out-of-turn";
 /// Why and when a node left the run.
 const DROPPED: &str = "console/dropped";
 
@@ -90,6 +92,11 @@ pub fn offset(run: &str, node: &str, clock: &Clock, at_ms: u64) -> Record {
 pub fn dropped(run: &str, node: &str, step: &str, reason: &str, at_ms: u64) -> Record {
     let text = |key: &str, text: &str| fact(key.to_owned(), Datum::Text(text.to_owned()));
     noted(run, node, DROPPED, vec![text("step", step), text("reason", reason)], at_ms)
+}
+
+/// That `node` sent what it was not asked for, and what.
+pub fn out_of_turn(run: &str, node: &str, said: String, at_ms: u64) -> Record {
+    Record { outcome: Outcome::Failed(said), ..noted(run, node, OUT_OF_TURN, Vec::new(), at_ms) }
 }
 
 /// Nodes that left, in the order they did.

@@ -200,7 +200,7 @@ async fn carry(
     (seen, cancel): (&mut Seen, &CancellationToken),
 ) -> Result<()> {
     let mut gathers: BTreeMap<String, Gather> =
-        works.iter().map(|w| (w.node.name.clone(), Gather::new(&scan.run.id, &w.node.name))).collect();
+        works.iter().map(|w| (w.node.name.clone(), Gather::new(&scan.run.id, &w.node.name, &w.request))).collect();
     let (sender, mut events) = mpsc::channel(1024);
     let stop = cancel.child_token();
     let fleet = tokio::spawn(muster_fleet::run(works, scan.probe.clone(), scan.settings.clone(), sender, stop.clone()));
@@ -219,21 +219,29 @@ async fn carry(
             let record = record_of(event, gather, &scan.run.id);
             records.extend(record.map(|record| Record { work: name_of(record.work, visit), ..record }));
         }
-        if records.is_empty() {
-            continue;
-        }
-        // One sync for all that arrived meanwhile: the disk sets the pace, not the number of nodes.
-        if let Err(why) = tokio::task::block_in_place(|| store.append_many(&records)) {
+        if let Err(why) = keep(records, store, watchers) {
             stop.cancel();
             drop(events);
             let _ = fleet.await;
-            return Err(why).context("the scan was stopped because a result could not be kept");
-        }
-        for record in &records {
-            watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
+            return Err(why);
         }
     }
+    let out_of_turn = gathers.values().filter_map(|gather| gather.out_of_turn(now_ms())).collect();
+    keep(out_of_turn, store, watchers)?;
     fleet.await.context("the fleet task ended early")
+}
+
+/// Keeps records and tells who watches. One sync for all that arrived meanwhile: the disk sets the pace, not the number of nodes.
+fn keep(records: Vec<Record>, store: &mut dyn Store, watchers: &mut [&mut dyn Observer]) -> Result<()> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    tokio::task::block_in_place(|| store.append_many(&records))
+        .context("the scan was stopped because a result could not be kept")?;
+    for record in &records {
+        watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
+    }
+    Ok(())
 }
 
 /// Name under which the work of a visit is kept; a link is the node's and has no visits.

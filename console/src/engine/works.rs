@@ -9,6 +9,7 @@ use muster_store::{Record, Run};
 use muster_wire::{Component, ComponentKind, Datum, Outcome, benchmark, fact_of};
 
 use super::evidence::Evidence;
+use super::health::OUT_OF_TURN;
 use super::{LINK, health};
 
 /// What to do about a node whose values cannot be judged for foreign load.
@@ -64,6 +65,12 @@ fn ended(node: &str, record: &Record, widespread: &BTreeSet<&str>) -> Option<Fin
             }
             _ => None,
         };
+    }
+    if work == OUT_OF_TURN {
+        let Outcome::Failed(said) = &record.outcome else { return None };
+        let said = format!("{node}: speaks out of turn: {said}");
+        let next = "find out what answers on this node, and trust none of its results until then";
+        return Some(Finding::new(node, Component::Node, Source::OutOfTurn, State::Fail, said).next(next));
     }
     // A look that is denied or absent is no judgement on the node.
     if work.starts_with("collect/") {

@@ -53,6 +53,8 @@ pub enum Source {
     Load,
     /// The connection to the node.
     Link,
+    /// Results that the node was not asked for.
+    OutOfTurn,
 }
 
 impl Source {
@@ -69,6 +71,7 @@ impl Source {
             Self::Pairs => "pairs",
             Self::Load => "load",
             Self::Link => "link",
+            Self::OutOfTurn => "out-of-turn",
         }
     }
 

@@ -84,7 +84,8 @@ impl From<&ComponentState> for ComponentReport {
 pub struct FindingReport {
     /// Which part, such as `gpu:3`.
     pub component: String,
-    /// Where it comes from: `metric`, `check`, `benchmark`, `cores`, `digests`, `gpu-history`, `pairs`, `load`, `link`.
+    /// Where it comes from: `metric`, `check`, `benchmark`, `cores`, `digests`, `gpu-history`, `pairs`, `load`, `link`,
+    /// `out-of-turn`.
     pub source: String,
     /// The metrics (`benchmark/name`), the check or the benchmark behind it; empty for other sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -51,7 +51,7 @@ const SCHEMA: &str = "muster.criteria-set";
 pub fn export(options: &Export, config: &Config) -> Ended {
     let store = session::read_store(config)?;
     let set = Set { schema: SCHEMA.to_owned(), version: 1, versions: engine::versions(&*store).code(IO)? };
-    out::replace(&options.file, &serde_json::to_vec_pretty(&set).code(IO)?).code(IO)?;
+    out::replace(&options.file, &serde_json::to_vec_pretty(&set).code(IO)?, out::PRIVATE).code(IO)?;
     out::line(&format!("{} versions written to {}", set.versions.len(), options.file.display()))?;
     Ok(PASS)
 }

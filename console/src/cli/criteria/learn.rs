@@ -14,6 +14,7 @@ use super::print;
 use crate::config::Config;
 use crate::engine::{self, Judging, Version, now_ms};
 use crate::exit::{CONFIG, Code, Ended, IO, Problem};
+use crate::patience::Patience;
 use crate::{input, session};
 
 /// Options.
@@ -107,6 +108,7 @@ impl Source<'_> {
     }
 
     fn of_files(&self, config: &Config) -> Result<Vec<Found>, Problem> {
+        let _waiting = Patience::new("learning");
         let fleet = input::fleet(self.from, self.reading).code(CONFIG)?;
         fleet.notes.iter().for_each(|note| eprintln!("{note}"));
         let groups = session::groups(config, &self.labels, &fleet.nodes, &BTreeMap::new())?;
@@ -131,7 +133,9 @@ impl Source<'_> {
     fn of_run(&self, config: &Config) -> Result<Vec<Found>, Problem> {
         let store = session::read_store(config)?;
         let run = session::run_of(&*store, self.run)?;
+        let _waiting = Patience::new(format!("learning from {}", run.id));
         let records = store.records(&run.id).code(IO)?;
+        session::damaged(&*store);
         let mut judging = Judging::own(session::params(config));
         judging.terms.groups = session::groups(config, &self.labels, &run.nodes, &facts(&records))?;
         let found = engine::assess(&run, &records, &judging);

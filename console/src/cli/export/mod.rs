@@ -11,6 +11,7 @@ use muster_wire::MetricId;
 
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
+use crate::patience::Patience;
 use crate::{out, session};
 use redact::{Redact, Redaction};
 
@@ -50,6 +51,9 @@ pub struct Options {
     /// File instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Exit 74 and write nothing when anything of the database cannot be read, instead of leaving it out.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 /// Form of the output.
@@ -73,6 +77,7 @@ pub enum Format {
 pub fn run(options: &Options, config: &Config) -> Ended {
     let store = session::read_store(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
+    let waiting = Patience::new(format!("reading {}", run.id));
     let records = || store.records(&run.id).code(IO);
     let report = || session::report_of(&*store, Some(&run.id), config);
     let format = if options.json || options.ticket { Format::Json } else { options.format };
@@ -99,8 +104,12 @@ pub fn run(options: &Options, config: &Config) -> Ended {
             }
         }
     };
+    drop(waiting);
+    session::sound(&*store, options.strict)?;
     match &options.output {
-        Some(file) => out::replace(file, &bytes).code(IO)?,
+        // A collector of metrics runs as another user, and what it reads is published anyway.
+        Some(file) if matches!(format, Format::Openmetrics) => out::replace(file, &bytes, out::PUBLIC).code(IO)?,
+        Some(file) => out::replace(file, &bytes, out::PRIVATE).code(IO)?,
         None => out::line(String::from_utf8_lossy(&bytes).trim_end())?,
     }
     Ok(PASS)

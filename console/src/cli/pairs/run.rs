@@ -31,7 +31,9 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         (Some(method), ..) => scan(*method, options, config).await?,
         (None, Some(id), _) => {
             let store = session::read_store(config)?;
-            (stored(&*store, Some(id.as_str()).filter(|id| !id.is_empty()), options, config)?, RunState::Finished)
+            let seen = stored(&*store, Some(id.as_str()).filter(|id| !id.is_empty()), options, config)?;
+            session::damaged(&*store);
+            (seen, RunState::Finished)
         }
         (None, None, Some(file)) => (read(file, options, config)?, RunState::Finished),
         (None, None, None) => return Err(anyhow!("give --scan, --run or --from").into()),
