@@ -1,7 +1,7 @@
 //! Turns one node's frames into records: everything a piece of work sent, closed by its `Finished`. A node is believed about
 //! the work it was given and about nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use muster_playbook::collector_work;
 use muster_store::Record;
@@ -18,8 +18,8 @@ const SHOWN: usize = 60;
 pub struct Gather {
     run: String,
     node: String,
-    /// What the node was told to do and has not finished.
-    open: BTreeSet<String>,
+    /// What the node was told to do and has not finished, and how often: several steps may want the same.
+    open: BTreeMap<String, usize>,
     held: BTreeMap<String, Held>,
     refused: u64,
     /// What was refused first.
@@ -47,24 +47,26 @@ impl Held {
 }
 
 impl Gather {
-    /// Starts with nothing but what the node was told to do.
+    /// Starts with nothing.
     #[must_use]
-    pub fn new(run: &str, node: &str, told: &Request) -> Self {
-        let open = match told {
-            Request::Run { collectors, benchmarks, .. } => {
-                collectors.iter().map(|name| collector_work(name)).chain(benchmarks.iter().cloned()).collect()
-            }
-            _ => BTreeSet::new(),
-        };
+    pub fn new(run: &str, node: &str) -> Self {
         let (run, node) = (run.to_owned(), node.to_owned());
-        Self { run, node, open, held: BTreeMap::new(), refused: 0, first: String::new() }
+        Self { run, node, open: BTreeMap::new(), held: BTreeMap::new(), refused: 0, first: String::new() }
+    }
+
+    /// Believes the node about the work of `request` from now on.
+    pub fn expect(&mut self, request: &Request) {
+        if let Request::Run { collectors, benchmarks, .. } = request {
+            let names = collectors.iter().map(|name| collector_work(name)).chain(benchmarks.iter().cloned());
+            names.for_each(|name| *self.open.entry(name).or_default() += 1);
+        }
     }
 
     /// Takes one frame; a finished piece of work comes back as a record stamped `at_ms` (Unix, milliseconds).
     pub fn take(&mut self, frame: Frame, at_ms: u64) -> Option<Record> {
         match frame {
             Frame::Series(series) => {
-                if !self.open.contains(&series.metric.benchmark) {
+                if !self.open.contains_key(&series.metric.benchmark) {
                     self.refuse("values of", &series.metric.benchmark);
                     return None;
                 }
@@ -82,10 +84,16 @@ impl Gather {
                 }
                 None
             }
-            Frame::Finished(finished) if self.open.remove(&finished.name) => Some(self.close(finished, at_ms)),
             Frame::Finished(finished) => {
-                self.refuse("a result of", &finished.name);
-                None
+                let Some(left) = self.open.get_mut(&finished.name) else {
+                    self.refuse("a result of", &finished.name);
+                    return None;
+                };
+                *left -= 1;
+                if *left == 0 {
+                    self.open.remove(&finished.name);
+                }
+                Some(self.close(finished, at_ms))
             }
             _ => None,
         }
@@ -94,7 +102,7 @@ impl Gather {
     /// The open work that facts of this collector or benchmark belong to.
     fn owner(&self, name: String) -> Option<String> {
         let look = collector_work(&name);
-        if self.open.contains(&look) { Some(look) } else { Some(name).filter(|name| self.open.contains(name)) }
+        if self.open.contains_key(&look) { Some(look) } else { Some(name).filter(|name| self.open.contains_key(name)) }
     }
 
     fn refuse(&mut self, what: &str, name: &str) {
@@ -150,7 +158,9 @@ mod tests {
     fn gather() -> Gather {
         let [collectors, benchmarks] = [vec!["cpu".to_owned()], vec!["a".to_owned(), "b".to_owned()]];
         let (profile, steps) = (Profile::Smoke, BTreeMap::new());
-        Gather::new("r", "n", &Request::Run { collectors, benchmarks, profile, scratch: None, steps })
+        let mut gather = Gather::new("r", "n");
+        gather.expect(&Request::Run { collectors, benchmarks, profile, scratch: None, steps });
+        gather
     }
 
     fn series(benchmark: &str, count: usize) -> Frame {
@@ -202,6 +212,18 @@ mod tests {
         let Outcome::Failed(why) = &told.outcome else { panic!("{told:?}") };
         assert_eq!(why, "sent what nobody asked for 6 times, first a result of 'console/asked'");
         assert!(!health::is_work(&told.work));
+    }
+
+    #[test]
+    fn work_that_two_steps_want_is_finished_twice() {
+        let mut gather = gather();
+        let (benchmarks, steps) = (vec!["a".to_owned(), "c".to_owned()], BTreeMap::new());
+        gather.expect(&Request::Run { collectors: vec![], benchmarks, profile: Profile::Smoke, scratch: None, steps });
+        for name in ["a", "c", "a"] {
+            assert!(gather.take(finished(name), 1).is_some(), "{name}");
+        }
+        assert_eq!(gather.out_of_turn(2), None);
+        assert_eq!(gather.take(finished("a"), 3), None);
     }
 
     #[test]

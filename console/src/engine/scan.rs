@@ -94,7 +94,7 @@ pub async fn scan(
     let mut seen = Seen::default();
     let mut plan = scan.plan.clone();
     let asked = health::asked(&scan.run.id, &plan, &scan.nodes, now_ms());
-    store.append_many(&asked).context("the scan was stopped because what it asks could not be kept")?;
+    store.append_many(&asked).context("scan stopped: could not record what was asked")?;
     for record in &asked {
         watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
     }
@@ -157,7 +157,7 @@ async fn part(
         let reason = &failed[&node];
         store
             .append(&health::dropped(&scan.run.id, &node, &step, reason, now_ms()))
-            .context("the scan was stopped because it could not be kept who left it")?;
+            .context("scan stopped: could not record which node was dropped")?;
         let update = Update::Dropped { node: &node, step: &step, reason };
         watchers.iter_mut().for_each(|w| w.see(&update));
     }
@@ -199,8 +199,11 @@ async fn carry(
     watchers: &mut [&mut dyn Observer],
     (seen, cancel): (&mut Seen, &CancellationToken),
 ) -> Result<()> {
-    let mut gathers: BTreeMap<String, Gather> =
-        works.iter().map(|w| (w.node.name.clone(), Gather::new(&scan.run.id, &w.node.name, &w.request))).collect();
+    let mut gathers: BTreeMap<String, Gather> = BTreeMap::new();
+    for work in &works {
+        let gather = gathers.entry(work.node.name.clone());
+        gather.or_insert_with(|| Gather::new(&scan.run.id, &work.node.name)).expect(&work.request);
+    }
     let (sender, mut events) = mpsc::channel(1024);
     let stop = cancel.child_token();
     let fleet = tokio::spawn(muster_fleet::run(works, scan.probe.clone(), scan.settings.clone(), sender, stop.clone()));
@@ -236,8 +239,7 @@ fn keep(records: Vec<Record>, store: &mut dyn Store, watchers: &mut [&mut dyn Ob
     if records.is_empty() {
         return Ok(());
     }
-    tokio::task::block_in_place(|| store.append_many(&records))
-        .context("the scan was stopped because a result could not be kept")?;
+    tokio::task::block_in_place(|| store.append_many(&records)).context("scan stopped: could not record a result")?;
     for record in &records {
         watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
     }
