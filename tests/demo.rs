@@ -32,7 +32,7 @@ fn reasons(report: &Value) -> String {
 
 /// Whether other programs kept this machine so busy that nodes were not judged.
 fn busy(report: &Value) -> bool {
-    report["nodes"].to_string().contains("others used")
+    report["nodes"].to_string().contains("foreign CPU load")
 }
 
 #[test]

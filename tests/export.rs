@@ -131,5 +131,5 @@ fn a_search_saves_steps_and_keeps_what_it_found() {
     std::fs::write(&short, "node,metric,value\na,m,1\nb,m,1\nc,m,1\n").unwrap();
     let output = muster(dir.path(), &["tune", "--from", short.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("1 steps are too few"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("too few steps: 1 of at least"));
 }

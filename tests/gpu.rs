@@ -179,7 +179,7 @@ fn links(fleet: &mut Fleet) {
     fleet.node("n003").remove_nccl().unwrap();
     let ran = scan(fleet, "gpu-links", &["-w", "n001,n002,n003,n004,n005"]);
     let report = ran.json().unwrap();
-    if of(&report, "n003")["reasons"].to_string().contains("others used") {
+    if of(&report, "n003")["reasons"].to_string().contains("foreign CPU load") {
         let test = "every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed";
         return skip_part(test, "the slow link", Lacks::Quiet, "others used this machine's CPUs");
     }

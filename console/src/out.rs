@@ -51,6 +51,12 @@ pub fn replace(file: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
     write().with_context(|| file.display().to_string())
 }
 
+/// `1 node`, `16 nodes`.
+#[must_use]
+pub fn counted(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
 /// A table with left-aligned columns; the last one is not padded.
 #[must_use]
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {

@@ -1,4 +1,4 @@
-//! What subcommands share: opening the store, choosing nodes, beginning or taking up a run, judging it.
+//! What subcommands share: opening the store, choosing nodes, beginning or resuming a run, judging it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -183,7 +183,7 @@ pub fn playbook(name: &str) -> Result<Playbook, Problem> {
     Playbook::parse(&text, name).code(CONFIG)
 }
 
-/// A run to carry through: begun anew, or an unfinished one taken up.
+/// A run to carry through: a new one, or an interrupted one resumed.
 ///
 /// # Errors
 /// When the store cannot keep it.
@@ -193,7 +193,8 @@ pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, 
     let (run, done) = match unfinished(job, &names, &plan, store)? {
         Some(run) => {
             let done = acknowledged(store, &run)?;
-            eprintln!("taking up {}: {} results are there already (--new starts anew)", run.id, done.len());
+            let recorded = out::counted(done.len(), "result", "results");
+            eprintln!("resuming run {}: {recorded} already recorded (--new starts a new run)", run.id);
             store.begin(&run).code(IO)?;
             (run, done)
         }

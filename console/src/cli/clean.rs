@@ -31,7 +31,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         if !std::io::stdin().is_terminal() {
             return Err(refuse("removing probes asks first; give --yes in scripts"));
         }
-        eprint!("remove muster's probes from {} nodes: {names}? [y/N] ", nodes.len());
+        eprint!("remove muster's probes from {}: {names}? [y/N] ", out::counted(nodes.len(), "node", "nodes"));
         let _ = std::io::stderr().flush();
         let mut answer = String::new();
         let _ = std::io::stdin().lock().read_line(&mut answer);

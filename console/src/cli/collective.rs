@@ -24,10 +24,10 @@ use crate::{engine, out, session};
   muster collective allgather -w @hall7 --sizes 1M,64M --streams 8 --deadline 60
   muster collective --run
 
-Ring all-reduce, ring all-gather and pairwise all-to-all between the nodes over TCP, without MPI. Sizes, algorithm and bus
-bandwidth are those of nccl-tests: of an all-reduce over n nodes every link carries 2(n-1)/n of the size each way, of the
-others (n-1)/n. Every byte that arrives is compared with what it must be; a wrong one is named with node and step. The ring
-follows the leaves of the fabric (labels leaf, aggregate, core, or --topology). Which node or link slows all down is told by
+Ring all-reduce, ring all-gather and pairwise all-to-all between the nodes over TCP, without MPI. Sizes, algorithm and bus \
+bandwidth are those of nccl-tests: of an all-reduce over n nodes every link carries 2(n-1)/n of the size each way, of the \
+others (n-1)/n. Every byte that arrives is compared with what it must be; a wrong one is named with node and step. The ring \
+follows the leaves of the fabric (labels leaf, aggregate, core, or --topology). Which node or link slows all down is told by \
 `muster pairs --engine allreduce`.
 Exit codes: 0 right and to the end, 2 wrong data, 3 not to the end or a node took no part.")]
 pub struct Options {
@@ -55,7 +55,7 @@ pub struct Options {
     /// Longest that one size may take, seconds.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub deadline: Option<u64>,
-    /// Which node hangs under which leaf.
+    /// Which leaf each node is attached to.
     #[arg(long, value_name = "FILE")]
     pub topology: Option<PathBuf>,
     /// No progress on standard error.

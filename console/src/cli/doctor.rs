@@ -1,4 +1,4 @@
-//! `muster doctor`: check this machine's own set-up before blaming the fleet.
+//! `muster doctor`: check this machine's own setup before blaming the fleet.
 
 use std::path::Path;
 
@@ -79,7 +79,9 @@ fn inventory(config: &Config) -> Finding {
         return Finding::Advice(format!("{} does not exist; `muster demo` needs none", file.display()));
     }
     match muster_fleet::Inventory::load(file) {
-        Ok(inventory) => Finding::Ok(format!("{}: {} nodes", file.display(), inventory.nodes().len())),
+        Ok(inventory) => {
+            Finding::Ok(format!("{}: {}", file.display(), out::counted(inventory.nodes().len(), "node", "nodes")))
+        }
         Err(why) => Finding::Wrong(why.to_string()),
     }
 }
@@ -90,7 +92,10 @@ fn database(config: &Config) -> Finding {
         return Finding::Ok(format!("{} will be made by the first run", dir.display()));
     }
     match session::read_store(config) {
-        Ok(store) => Finding::Ok(format!("{}: {} runs", dir.display(), store.runs().map_or(0, |r| r.len()))),
+        Ok(store) => {
+            let runs = out::counted(store.runs().map_or(0, |runs| runs.len()), "run", "runs");
+            Finding::Ok(format!("{}: {runs}", dir.display()))
+        }
         Err(problem) => Finding::Wrong(format!("{:#}", problem.error)),
     }
 }

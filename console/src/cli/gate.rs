@@ -17,10 +17,10 @@ use crate::out;
   muster gate -w 'node[001-064]' --job-hours 24 --p0 0.3 --budget 10 --json
   muster gate -w \"$(hostname -s)\" --job-hours 24 --prolog      in Slurm's Prolog
 
-Exit codes: 0 they may run, 1 they may after the named benchmarks (muster run regular runs them), 2 they must not,
-3 too little is known to say. With --budget a validation that takes longer is a 2.
-With --prolog only nodes that must not run exit non-zero: Slurm then drains the node and queues the job again. What
-should be validated first, and what is not known, is said on standard error and holds nobody up.")]
+Exit codes: 0 run, 1 run after the named benchmarks (muster run regular), 2 do not run, 3 too little \
+is known. With --budget, a validation that takes longer is a 2.
+With --prolog only a node that must not run gives a non-zero exit code: Slurm then drains it and \
+requeues the job. What should be validated first, and what is unknown, goes to standard error.")]
 pub struct Options {
     /// Which nodes.
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub struct Options {
     /// Where the history comes from.
     #[command(flatten)]
     pub from: From,
-    /// For a scheduler's prolog: exit non-zero only where a node must not run, and say on standard error what is not known.
+    /// For a scheduler's prolog: non-zero exit code only for a node that must not run.
     #[arg(long)]
     pub prolog: bool,
     /// JSON on standard output.

@@ -34,7 +34,7 @@ const BATCH: usize = 256;
   muster import samples.csv --lower-is-better '*latency*' --json
   muster import rules.yaml                           which rules can be applied; `criteria judge` applies them
 
-The format is told by the file's beginning; --format overrides that. A fleet's values keep their order: a node that
+The format is told by the file's beginning; --format overrides that. A fleet's values keep their order: a node that \
 comes twice has one sample of two values. Nothing in a file is run.")]
 pub struct Options {
     /// Files, or SuperBench output folders.
@@ -134,9 +134,10 @@ fn averages(fleet: &Fleet, formats: &BTreeSet<&'static str>, aggregated: bool) -
         "as single steps, which may have been stalled: a slow node needs more of them, or agreement of several metrics, to fail. \
          If they are averages, import with --aggregated"
     };
+    let has = if count == 1 { "has" } else { "have" };
     vec![format!(
-        "{count} of {} metrics have fewer than {FEW} values on a node; they are taken {said}",
-        fleet.metrics.len()
+        "{count} of {} {has} fewer than {FEW} values on a node; they are taken {said}",
+        out::counted(fleet.metrics.len(), "metric", "metrics")
     )]
 }
 
@@ -149,8 +150,11 @@ fn tell(report: &Report, json: bool) -> Ended {
         eprintln!("{note}");
     }
     out::line(&format!(
-        "{} nodes, {} metrics, {} values as run {}",
-        report.nodes, report.metrics, report.values, report.run
+        "{}, {}, {} as run {}",
+        out::counted(report.nodes, "node", "nodes"),
+        out::counted(report.metrics, "metric", "metrics"),
+        out::counted(report.values, "value", "values"),
+        report.run
     ))?;
     for failed in &report.failed {
         out::line(&format!("{}: {} failed: {}", failed.node, failed.benchmark, failed.why))?;

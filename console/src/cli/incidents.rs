@@ -27,15 +27,15 @@ use crate::{input, out, session};
   sacctmgr show event -P start=2026-01-01 > events.txt && muster incidents import events.txt --format sacctmgr
   muster incidents export --format csv > incidents.csv")]
 pub enum Action {
-    /// What is in the log.
+    /// List incidents.
     List(List),
-    /// Record one incident per named node.
+    /// Record an incident on each named node.
     Add(Add),
-    /// End the open incidents of the named nodes.
+    /// Close the open incidents of the named nodes.
     Close(Close),
-    /// Take over a file; what the log knows already is not added again.
+    /// Import a file; incidents already in the log are not added again.
     Import(Import),
-    /// The whole log, as import reads it.
+    /// Print the whole log in the form that import reads.
     #[command(after_help = "Example:\n  muster incidents export --format csv > incidents.csv")]
     Export {
         /// Form of the output.
@@ -53,7 +53,7 @@ pub struct List {
     /// Which nodes; all when left out.
     #[command(flatten)]
     pub pick: Pick,
-    /// Only those that last.
+    /// Only open incidents.
     #[arg(long)]
     pub open: bool,
     /// Only those that lasted or began after this time (UTC), such as 2026-11-01.
@@ -76,7 +76,7 @@ pub struct Add {
     /// When it began (UTC unless it says otherwise); now when left out.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub start: Option<u64>,
-    /// When the node was usable again; it lasts when left out.
+    /// When the node was usable again; open if left out.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub end: Option<u64>,
     /// What broke: gpu, nvlink, pcie, network, cpu_memory, disk, power_thermal, software; read from the reason when
@@ -129,7 +129,7 @@ pub enum Source {
     Csv,
     /// An array, an object with `incidents`, or one object per line.
     Json,
-    /// Output of `sacctmgr show event -P`.
+    /// `sacctmgr show event -P`.
     Sacctmgr,
 }
 
@@ -214,7 +214,7 @@ fn list(options: &List, config: &Config) -> Ended {
     let rows: Vec<Vec<String>> = all
         .iter()
         .map(|i| {
-            let end = i.end_ms.map_or("lasts".to_owned(), rfc3339);
+            let end = i.end_ms.map_or("open".to_owned(), rfc3339);
             let found = i.found_by.as_ref().map_or(String::new(), |f| f.join(","));
             vec![
                 i.node.clone(),

@@ -50,10 +50,10 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  muster demo                               a local fleet with one slow node, then the console
-  muster -i hall7.toml                      the console on your inventory
+  muster demo                         a local fleet with one slow node
+  muster -i hall7.toml                the console on your inventory
   muster -i hall7.toml run cbd -w 'node[001-128]' --json > verdicts.json
-  muster runs                               what was measured, newest first
+  muster runs                         recorded runs, newest first
   muster criteria learn --from samples.csv --json
 
 Exit codes:
@@ -124,10 +124,10 @@ impl Common {
 /// Which way the metrics of a file are better.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Better {
-    /// Metrics of the file where more is better: names with * and ?; commas combine.
+    /// Metrics where higher is better: names with * and ?, separated by commas.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub higher_is_better: Vec<String>,
-    /// Metrics of the file where less is better.
+    /// Metrics where lower is better.
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub lower_is_better: Vec<String>,
 }
@@ -155,57 +155,57 @@ pub fn matches_any(patterns: &[String], name: &str) -> bool {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// A local fleet of real SSH nodes on loopback, one of them slow; then the console.
+    /// Start a local fleet of real SSH nodes, one of them slow, and open the console.
     Demo(demo::Options),
-    /// Run a playbook without a screen; takes up an unfinished run.
+    /// Run a playbook without a screen; resumes an interrupted run.
     Run(run::Options),
     /// List, show or check playbooks.
     #[command(subcommand)]
     Playbook(playbook::Action),
-    /// Nodes of the inventory and when they were last seen.
+    /// List the nodes of the inventory and when each was last seen.
     Nodes(nodes::Options),
-    /// Values and verdicts of a run.
+    /// Show the values and verdicts of a run.
     Results(results::Options),
-    /// Runs in the database, newest first.
+    /// List recorded runs, newest first.
     Runs(runs::Options),
-    /// Learn what is normal, or show what was learned.
+    /// Learn what is normal for each metric; compare, freeze and exchange it.
     #[command(subcommand)]
     Criteria(criteria::Action),
-    /// Health and consistency checks that playbooks may ask for.
+    /// List the health and consistency checks that a playbook can ask for.
     #[command(subcommand)]
     Checks(checks::Action),
-    /// Measure the network between nodes; which node, NIC, leaf, uplink or pair the slow ones point at.
+    /// Measure the network between nodes and name the node, NIC, leaf, uplink or pair that is slow.
     Pairs(pairs::Options),
-    /// Let nodes compute together over TCP: all-reduce, all-gather, all-to-all; bus bandwidth and right data.
+    /// Run all-reduce, all-gather or all-to-all over TCP: bus bandwidth, and every byte checked.
     Collective(collective::Options),
-    /// How few steps a benchmark needs on this fleet.
+    /// Find the fewest steps that keep a benchmark repeatable.
     Tune(tune::Options),
-    /// Other tools' results as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
+    /// Import results of other tools as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.
     Import(import::Options),
-    /// Which benchmarks should run on which nodes before a job, and why.
+    /// Recommend which benchmarks to run on which nodes before a job.
     Select(select::Options),
-    /// May a job start on these nodes? For a scheduler's prolog.
+    /// Decide whether a job may start on these nodes, for a scheduler's prolog.
     Gate(gate::Options),
-    /// Train, show and judge models of incident risk.
+    /// Train, show and evaluate models of incident risk.
     #[command(subcommand)]
     Model(model::Action),
-    /// A month of a cluster under each validation policy.
+    /// Simulate a month of a cluster under each validation policy.
     Simulate(simulate::Options),
-    /// When nodes could not be used, and why.
+    /// Incident log: list, add, close, import, export.
     #[command(subcommand)]
     Incidents(incidents::Action),
-    /// A run as JSON, Markdown or CSV, for a ticket.
+    /// Export a run: JSON, Markdown, CSV, Parquet, OpenMetrics, or a ticket.
     Export(export::Options),
     /// Remove probes from nodes.
     Clean(clean::Options),
-    /// Check this machine's own set-up.
+    /// Check this machine's own setup.
     Doctor(doctor::Options),
-    /// Settings in force, and where each came from.
+    /// Show the settings in force and where each came from.
     Config(config::Options),
     /// Check or rebuild the database.
     #[command(subcommand)]
     Db(db::Action),
-    /// Shell completions.
+    /// Print shell completions.
     Completions(completions::Options),
 }
 

@@ -31,9 +31,9 @@ use crate::{input, out, session};
 
 Models: exponential, exponential_per_count, exponential_per_hour, kaplan_meier, weibull, cox, cox_time.")]
 pub enum Action {
-    /// Train on the incident log and keep the model; the kind is the one that is best on the last 30 % of the time.
+    /// Train on the incident log and save the model that is best on the last 30 % of the time.
     Train(Train),
-    /// A kept model: how it was chosen, and what each feature does.
+    /// Show a saved model: how it was chosen, and what each feature does.
     #[command(after_help = "Examples:\n  muster model show\n  muster model show model.json --json")]
     Show {
         /// Version, or a file; the newest when left out.
@@ -42,9 +42,9 @@ pub enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// How good the models are on rows they have not seen.
+    /// Evaluate the models on data they have not seen.
     Evaluate(Evaluate),
-    /// Kept models, the newest first.
+    /// List saved models, newest first.
     #[command(after_help = "Example:\n  muster model list")]
     List,
 }
@@ -86,19 +86,19 @@ pub struct Train {
     after_help = "Examples:\n  muster model evaluate --incidents log.csv --nodes 400 --hours 8352\n  muster model evaluate --from support.csv --duration duration --event event --fold fold --model cox_time --json"
 )]
 pub struct Evaluate {
-    /// Plain survival data: a CSV of numbers.
+    /// Survival data instead of the incident log: a CSV of numbers.
     #[arg(long, value_name = "FILE", conflicts_with = "incidents")]
     pub from: Option<PathBuf>,
-    /// Its column of times watched.
+    /// Column of observed times.
     #[arg(long, value_name = "COL", default_value = "duration")]
     pub duration: String,
-    /// Its column of events: 1 when the watch ended in one.
+    /// Event column: 1 = failed, 0 = censored.
     #[arg(long, value_name = "COL", default_value = "event")]
     pub event: String,
     /// Its column of folds: fold k judges, the next one stops the training; five in turn when left out.
     #[arg(long, value_name = "COL")]
     pub fold: Option<String>,
-    /// Columns that are no features; commas combine.
+    /// Columns that are not features, separated by commas.
     #[arg(long, value_name = "COL", value_delimiter = ',')]
     pub ignore: Vec<String>,
     /// Which incident log.

@@ -11,10 +11,10 @@ use crate::exit::{Code, Problem, USAGE};
 /// Which nodes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Pick {
-    /// Nodes: host lists, @groups, @label=value, ^files; commas combine.
+    /// Nodes: host lists, @group, @label=value, ^file; separated by commas.
     #[arg(short = 'w', long = "nodes", value_name = "LIST")]
     pub include: Vec<String>,
-    /// Nodes left out, in the same words.
+    /// Nodes to leave out, in the same syntax.
     #[arg(short = 'x', long = "exclude", value_name = "LIST")]
     pub exclude: Vec<String>,
 }

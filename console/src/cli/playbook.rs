@@ -95,7 +95,9 @@ fn check(files: &[PathBuf]) -> Ended {
         let name = file.display().to_string();
         let text = std::fs::read_to_string(file).map_err(|why| anyhow::anyhow!("{name}: {why}")).code(IO)?;
         match Playbook::parse(&text, &name) {
-            Ok(playbook) => out::line(&format!("{name}: ok, {} steps", playbook.steps.len()))?,
+            Ok(playbook) => {
+                out::line(&format!("{name}: ok, {}", out::counted(playbook.steps.len(), "step", "steps")))?;
+            }
             Err(why) => {
                 eprintln!("{why}");
                 worst = CONFIG;

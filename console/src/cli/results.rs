@@ -20,7 +20,7 @@ use crate::{out, session};
   muster results 20261121T143000Z-cbd-1f2e --node node007 --json
   muster results -w @rack7 --fail-on fail
 
-The exit code is that of the run, counted over the nodes shown: 0 all passed, 1 warnings, 2 at least one failed,
+Exit codes, over the nodes shown: 0 all passed, 1 warnings, 2 at least one failed,
 3 could not decide.")]
 pub struct Options {
     /// Run id; the newest when left out.
@@ -31,19 +31,19 @@ pub struct Options {
     /// Only these nodes of the run.
     #[command(flatten)]
     pub pick: Pick,
-    /// Every metric of every node, also where they are many thousands.
+    /// Print every metric of every node, however many.
     #[arg(long)]
     pub all: bool,
-    /// Answers of the checks instead of metrics.
+    /// Show check results instead of metrics.
     #[arg(long)]
     pub checks: bool,
-    /// The whole report as JSON.
+    /// Print the whole report as JSON.
     #[arg(long)]
     pub json: bool,
-    /// The mildest finding that exits non-zero.
+    /// Mildest finding that gives a non-zero exit code.
     #[arg(long, value_enum, default_value_t = Line::Warn)]
     pub fail_on: Line,
-    /// Exit 74 when anything of the database cannot be read, instead of leaving it out.
+    /// Exit 74 if any part of the database is unreadable, instead of leaving it out.
     #[arg(long)]
     pub strict: bool,
 }

@@ -18,7 +18,7 @@ use crate::{out, session};
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Options {
-    /// Playbook name, or a file.
+    /// Playbook name or file.
     pub playbook: String,
     /// Which nodes.
     #[command(flatten)]
@@ -26,19 +26,19 @@ pub struct Options {
     /// What the run says.
     #[command(flatten)]
     pub say: Say,
-    /// Start anew instead of taking up an unfinished run.
+    /// Start a new run instead of resuming an interrupted one.
     #[arg(long)]
     pub new: bool,
     /// For a playbook that leaves its benchmarks to the Selector: about which job.
     #[command(flatten)]
     pub ask: Ask,
-    /// How much of each benchmark, in steps that do not say it themselves; as the playbook says when left out.
+    /// Length of each benchmark where a step does not set it [default: the playbook's].
     #[arg(long)]
     pub profile: Option<Profile>,
-    /// Most visits of a node in doubt, the first one included; healthy nodes drawn at random are measured beside it.
+    /// How often a node in doubt is measured at most; healthy nodes drawn at random are measured beside it.
     #[arg(long, value_name = "N", default_value_t = session::VISITS, value_parser = clap::value_parser!(u8).range(1..=9))]
     pub visits: u8,
-    /// Show the plan and do nothing.
+    /// Show the plan and exit.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -48,20 +48,20 @@ Examples:
   muster run cbd -w 'node[001-128]'
   muster run cbd -w node007 --profile standard     longer steps, for a closer look
   muster run cbd-light -w @canary --json --fail-on warn
-  muster run regular -w @rack7 --job-hours 72      only what muster select picks, on the nodes it names
-  muster run cbd --visits 5                        patience with a noisy fleet: nodes in doubt are measured up to five times
+  muster run regular -w @rack7 --job-hours 72      what muster select recommends
+  muster run cbd --visits 5                        more patience with a noisy fleet
   muster run build-out --dry-run";
 
 /// What a run says, and which findings are failures.
 #[derive(Args, Clone, Debug)]
 pub struct Say {
-    /// One JSON document on standard output.
+    /// Print one JSON document.
     #[arg(long)]
     pub json: bool,
-    /// No progress on standard error.
+    /// Print no progress.
     #[arg(short, long)]
     pub quiet: bool,
-    /// The mildest finding that exits non-zero.
+    /// Mildest finding that gives a non-zero exit code.
     #[arg(long, value_enum, default_value_t = Line::Warn)]
     pub fail_on: Line,
 }

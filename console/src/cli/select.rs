@@ -28,8 +28,8 @@ pub const REGULAR: &str = "regular";
   muster select --incidents log.csv --job-hours 168 --p0 0.2
   muster run regular -w @rack7 --job-hours 24      runs what select picks
 
-Without --p0 the rule of expectations holds: a validation pays where an incident is expected before the job ends, that
-is above a joint risk of 0.63.")]
+Without --p0, nodes are validated if an incident is expected before the job ends: above a probability \
+of 0.63 that any node fails.")]
 pub struct Options {
     /// Which nodes.
     #[command(flatten)]
@@ -48,13 +48,13 @@ pub struct Options {
 /// About which job.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Ask {
-    /// Length of the job; 24 when left out.
+    /// Length of the job in hours [default: 24].
     #[arg(long, value_name = "HOURS", value_parser = positive)]
     pub job_hours: Option<f64>,
-    /// Joint risk that may remain, 0 to 1; the rule of expectations when left out.
-    #[arg(long, value_name = "RISK", value_parser = share)]
+    /// Acceptable probability that any node fails during the job [default: 0.63].
+    #[arg(long, value_name = "PROB", value_parser = share)]
     pub p0: Option<f64>,
-    /// Minutes there are: the best coverage within them instead of the shortest time that reaches p0.
+    /// Minutes available: best coverage within them, instead of the shortest time that reaches p0.
     #[arg(long, value_name = "MINUTES", value_parser = positive)]
     pub budget: Option<f64>,
 }
@@ -169,9 +169,9 @@ pub fn model_of(file: &std::path::Path) -> Result<Saved, Problem> {
 fn print(advice: &Advice) -> Result<(), Problem> {
     let model = advice.model.name.unwrap_or("no model");
     out::line(&format!(
-        "job of {} h on {} nodes: joint risk {:.2}, {:.2} may remain ({model}; {})",
+        "job of {} h on {}: risk {:.2} that any node fails, {:.2} acceptable ({model}; {})",
         advice.job_hours,
-        advice.nodes.len(),
+        out::counted(advice.nodes.len(), "node", "nodes"),
         advice.joint_risk,
         advice.p0,
         advice.model.reason
@@ -206,7 +206,7 @@ fn print(advice: &Advice) -> Result<(), Problem> {
     out::line(&format!("\n{}", out::table(&["node", "risk", "incidents", "quiet h", ""], &rows)))?;
     let left = advice.nodes.len().saturating_sub(20);
     if left > 0 {
-        out::line(&format!("and {left} less risky ones"))?;
+        out::line(&format!("and {left} with less risk"))?;
     }
     Ok(())
 }

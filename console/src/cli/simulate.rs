@@ -21,10 +21,10 @@ use crate::{input, out};
   muster simulate --nodes 3000 --hours 720 --seeds 10 --json
   muster simulate --incidents log.csv --log-nodes 400 --log-hours 8352 --jobs philly_jobs.csv.gz
 
-Policies: absence (no validation; an incident takes all nodes of its job away for 36 hours), full (all benchmarks before
-every job), selector, ideal (no incidents), repair_only (no validation; an incident takes only its node away, as full
-and selector do). What full and selector gain over repair_only is the gain of validating; the rest is that of the repair
-rule. Without files incidents and jobs follow laws fitted to SuperBench's Table 4: fits, not evidence. A job of a trace
+Policies: absence (no validation; an incident takes all nodes of its job away for 36 hours), full (all benchmarks before \
+every job), selector, ideal (no incidents), repair_only (no validation; an incident takes only its node away, as full \
+and selector do). What full and selector gain over repair_only is the gain of validating; the rest is that of the repair \
+rule. Without files incidents and jobs follow laws fitted to SuperBench's Table 4: fits, not evidence. A job of a trace \
 that needs more nodes than --nodes is an error; generated jobs have only sizes that fit.")]
 pub struct Options {
     /// Nodes of the cluster.
@@ -36,8 +36,8 @@ pub struct Options {
     /// Seeds; intervals are over them.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
-    /// Joint risk that the Selector lets pass; the fitted one when left out.
-    #[arg(long, value_name = "RISK", value_parser = share)]
+    /// Acceptable probability that any node fails during a job [default: the fitted one].
+    #[arg(long, value_name = "PROB", value_parser = share)]
     pub p0: Option<f64>,
     /// What a swap after a failed validation brings.
     #[arg(long, value_enum, default_value_t = Repair::Replaced)]

@@ -29,9 +29,9 @@ const WARMUP: usize = 72;
   muster tune --run 20261121T143000Z-burn-in-1f2e --store  from now on in runs of that profile
   muster tune --forget cpu-stream
 
-Per benchmark, the shortest warm-up and measurement that keep the repeatability of the whole series. A window is refused
-if the loss on the steps after it may be above 1 % (upper 95 % limit), if the level still moves at the end of the series or
-changes late, and if it misses slow steps that come later. With --store, later runs of the profile that was searched take what was found; steps of files are those of another
+Per benchmark, the shortest warm-up and measurement that keep the repeatability of the whole series. A window is refused \
+if the loss on the steps after it may be above 1 % (upper 95 % limit), if the level still moves at the end of the series or \
+changes late, and if it misses slow steps that come later. With --store, later runs of the profile that was searched take what was found; steps of files are those of another \
 program, and are kept to be shown.")]
 pub struct Options {
     /// Files of any format that `muster import` reads, with their steps.
@@ -50,13 +50,13 @@ pub struct Options {
     /// Largest loss of repeatability, as a share: upper 95 % limit on the steps after the window.
     #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
     pub max_loss: f64,
-    /// Show what is kept, and search nothing.
+    /// Show saved settings and exit.
     #[arg(long, conflicts_with_all = ["from", "run", "store", "json"])]
     pub show: bool,
-    /// Give a benchmark the steps of its profile back, and search nothing.
+    /// Go back to the profile's steps for this benchmark, and exit.
     #[arg(long, value_name = "BENCHMARK", conflicts_with_all = ["from", "run", "store", "json", "show"])]
     pub forget: Option<String>,
-    /// Keep what was found.
+    /// Save what was found.
     #[arg(long)]
     pub store: bool,
     /// JSON on standard output.
@@ -115,7 +115,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     for trace in traces {
         let steps = trace.steps.iter().map(Vec::len).min().unwrap_or(0);
         if steps < SHORTEST {
-            skipped.push(format!("{}: {steps} steps are too few, {SHORTEST} are needed", trace.metric));
+            skipped.push(format!("{}: too few steps: {steps} of at least {SHORTEST}", trace.metric));
             continue;
         }
         let outcome = search(&trace.steps, trace.direction, &settings)

@@ -72,7 +72,7 @@ impl Cards {
                 self.before(run).filter(|(at, past)| at == node && past.gpu == gpu).max_by_key(|(_, past)| past.at_ms);
             if let Some((_, past)) = here.filter(|(_, past)| past.uuid != *uuid) {
                 let map = match look.map.moved_since(&[&past.map]) {
-                    Some(moved) => format!("{} of {} multiprocessors lie otherwise", moved.sms.len(), moved.of),
+                    Some(moved) => format!("{} of {} SMs moved in the L2 latency map", moved.sms.len(), moved.of),
                     None => "with the same map, so that it may be the same card under another name".to_owned(),
                 };
                 let why = format!("{node}: GPU {gpu} is {uuid} now and was {} in run {}: {map}", past.uuid, past.run);
@@ -118,7 +118,7 @@ pub fn keep_cards(store: &mut dyn Store, run: &Run) -> Result<()> {
 
 fn kept(store: &dyn Store, node: &str) -> Result<Vec<Look>> {
     let Some(bytes) = store.criterion(&format!("{CARDS}{node}"))? else { return Ok(Vec::new()) };
-    serde_json::from_slice(&bytes).with_context(|| format!("what is kept of the GPUs of {node} does not decode"))
+    serde_json::from_slice(&bytes).with_context(|| format!("GPU history of {node} is corrupt (run: muster db check)"))
 }
 
 /// One look per card of a run; none at cards that share an identity, which says nothing then.
@@ -202,7 +202,7 @@ mod tests {
             assert!(why.starts_with("n1: sm-sdc: GPU 0: ") && why.contains(told) && why.ends_with("(GPU-a)"), "{why}");
         }
         let said = ran(&mut store, 5, "GPU-b", 330.0);
-        let why = "n1: GPU 0 is GPU-b now and was GPU-a in run r2: 1 of 4 multiprocessors lie otherwise";
+        let why = "n1: GPU 0 is GPU-b now and was GPU-a in run r2: 1 of 4 SMs moved in the L2 latency map";
         assert_eq!((said.len(), said[0].state, said[0].sentence.as_str()), (1, State::Pass, why));
         assert!(quiet(ran(&mut store, 6, "GPU-b", 330.0)), "told once");
         assert!(ran(&mut store, 7, "GPU-c", 330.0)[0].sentence.ends_with("under another name"));

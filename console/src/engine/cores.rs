@@ -100,10 +100,13 @@ fn finding(record: &Record, core: u32, title: &str, odd: &Odd) -> Finding {
         _ => None,
     });
     let (state, sentence) = match held.filter(|share| *share > HELD) {
-        Some(share) => {
-            (State::Unknown, format!("{what}; others held it {:.0} % of the time: measure again", share * 100.0))
+        Some(share) => (
+            State::Unknown,
+            format!("{what}; preempted {:.0} % of the time by other processes: measure again when idle", share * 100.0),
+        ),
+        None if company(record).is_some() => {
+            (State::Unknown, format!("{what}; foreign load during the benchmark: measure again when idle"))
         }
-        None if company(record).is_some() => (State::Unknown, format!("{what}; others were at work: measure again")),
         None => (State::Fail, what),
     };
     Finding::new(&record.node, Component::Core(core), Source::Cores, state, sentence)
@@ -151,7 +154,7 @@ mod tests {
         assert!(why.contains("cpu-core, fp64 GEMM of the core alone") && why.contains("32 rounds"), "{why}");
         let why = &held.sentence;
         assert_eq!((held.node.as_str(), held.state), ("n2", State::Unknown));
-        assert!(why.contains("core 5") && why.contains("held it 50 %"), "{why}");
+        assert!(why.contains("core 5") && why.contains("preempted 50 % of the time"), "{why}");
     }
 
     #[test]

@@ -74,8 +74,8 @@ impl Judging {
         let mut criteria = HashMap::new();
         for id in &terms.frozen {
             let bytes = store.criterion(id)?.with_context(|| format!("the frozen criterion {id} is not there"))?;
-            let version: Version =
-                serde_json::from_slice(&bytes).with_context(|| format!("the frozen criterion {id} does not decode"))?;
+            let version: Version = serde_json::from_slice(&bytes)
+                .with_context(|| format!("frozen criterion {id} is corrupt (run: muster db check)"))?;
             let frozen = version.spread.or_else(|| version.criterion.assumed_spread());
             criteria.insert((version.group, version.criterion.metric.clone()), (version.criterion, frozen));
         }

@@ -58,8 +58,8 @@ pub fn kept_validations(store: &dyn Store, runs: &[Run], full: &[String]) -> Res
         let (Some(ended_ms), Some(bytes)) = (run.ended_ms, store.criterion(&format!("{VALIDATED}{}", run.id))?) else {
             continue;
         };
-        let found: BTreeMap<String, Found> =
-            serde_json::from_slice(&bytes).with_context(|| format!("what run {} found does not decode", run.id))?;
+        let found: BTreeMap<String, Found> = serde_json::from_slice(&bytes)
+            .with_context(|| format!("what run {} found is corrupt (run: muster db check)", run.id))?;
         let full = full.iter().all(|benchmark| run.plan.contains(benchmark));
         let check = |Found { margin, failed }| Check { at_h: hours(ended_ms), full, margin, failed };
         all.extend(found.into_iter().map(|(node, found)| (node, check(found))));

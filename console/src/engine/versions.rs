@@ -152,8 +152,8 @@ pub fn frozen(store: &dyn Store) -> Result<BTreeMap<(String, String), String>> {
     for name in store.criteria()?.into_iter().map(|seen| seen.name) {
         let Some((group, metric)) = name.strip_prefix(FROZEN).and_then(|rest| rest.split_once('|')) else { continue };
         let Some(bytes) = store.criterion(&name)? else { continue };
-        let pointer: Pointer =
-            serde_json::from_slice(&bytes).with_context(|| format!("what is frozen for {metric} does not decode"))?;
+        let pointer: Pointer = serde_json::from_slice(&bytes)
+            .with_context(|| format!("frozen criterion for {metric} is corrupt (run: muster db check)"))?;
         if let Some(id) = pointer.id {
             found.insert((group.to_owned(), metric.to_owned()), id);
         }

@@ -33,23 +33,23 @@ const MOST: usize = 200_000;
 /// How files are read.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reading {
-    /// What the files are: csv, superbench, superbench-raw, superbench-baseline, superbench-rules, nccl-tests, perftest, fio,
-    /// nvbandwidth or dcgm; told by their beginning when left out.
+    /// File format: csv, superbench, superbench-raw, superbench-baseline, superbench-rules, nccl-tests, perftest, fio,
+    /// nvbandwidth or dcgm [default: detected].
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub format: Option<Format>,
-    /// Node that a tool's output is of; the file's name without its ending when left out.
+    /// Node the output belongs to [default: the file name without its extension].
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
-    /// Collective of nccl-tests output, such as allreduce; the file's name may say it too.
+    /// Collective of nccl-tests output, such as allreduce [default: from the file name].
     #[arg(long, value_name = "NAME")]
     pub operation: Option<String>,
-    /// Columns of a CSV under other names, such as node=uuid,value=perf,metric=exp.
+    /// Other column names of a CSV, such as node=uuid,value=perf,metric=exp.
     #[arg(long, value_name = "OURS=THEIRS", value_delimiter = ',')]
     pub columns: Vec<String>,
-    /// Values of a CSV are averages of many steps each, not single steps [default: single steps].
+    /// CSV values are averages of many steps [default: single steps].
     #[arg(long)]
     pub aggregated: bool,
-    /// Leave out values of a CSV that are no numbers, and say how many, instead of refusing the file.
+    /// Skip and count CSV values that are not numbers instead of refusing the file.
     #[arg(long)]
     pub lenient: bool,
     /// Which way the metrics are better.

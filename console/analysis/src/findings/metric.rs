@@ -224,8 +224,7 @@ impl<'a> View<'a> {
             Why::BeyondWarning => format!("{against}{again}: more than chance explains, too little to fail it"),
             Why::NotMeasured => format!("{path} not measured"),
             Why::TooFewNodes => {
-                let nodes = self.decided.fleet.metrics[metric].samples.iter().flatten().count();
-                format!("{path} not decided: {} to compare, 4 are needed", count(nodes, "node"))
+                format!("{path} not decided: {} to compare, 4 are needed", count(cell.peers as usize + 1, "node"))
             }
             Why::NoReference => format!("{path} not decided: the peers' median is zero"),
             Why::Contested | Why::TwoClusters => self.contested(metric),

@@ -22,7 +22,7 @@ const SEED: u64 = 1;
   muster criteria compare --scenario resnet --seed 7 --json
   muster criteria compare --from samples.csv --lower-is-better '*latency*'
 
-The margin ratio is the distance of the nearest flagged node over that of the farthest healthy one, by each method's own
+The margin ratio is the distance of the nearest flagged node over that of the farthest healthy one, by each method's own \
 split. The decision is what a node's state is made of, here of one metric alone: it flags whom it would fail. Scenarios are made and their defects known, so they also have a precision and a recall.")]
 pub struct Compare {
     /// Files of any format that `muster import` reads.

@@ -18,9 +18,9 @@ use crate::{input, out};
 #[command(after_help = "Example:
   muster criteria judge --rules rules.yaml --baseline baseline.json --from results-summary.jsonl --json
 
-Verdicts are those of `sb result diagnosis`, except for its defects: a node without a metric of a rule is undecided
-instead of accepted; a baseline of zero, or none, leaves that metric undecided instead of ending everything; a node
-that comes twice is judged twice. Rules that run code (multi_rules, other lambdas than x < c, x > c, x != c) are refused
+Verdicts are those of `sb result diagnosis`, except for its defects: a node without a metric of a rule is undecided \
+instead of accepted; a baseline of zero, or none, leaves that metric undecided instead of ending everything; a node \
+that comes twice is judged twice. Rules that run code (multi_rules, other lambdas than x < c, x > c, x != c) are refused \
 with their line, and while there are any, no node passes.")]
 pub struct Judge {
     /// SuperBench rule file.

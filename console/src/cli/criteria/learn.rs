@@ -26,11 +26,12 @@ use crate::{input, session};
   muster criteria learn --from results-summary.jsonl --alpha 0.97 --store
   muster criteria learn --from gpus.csv --columns node=uuid,value=perf --lower-is-better perf
 
-Groups are labels of the inventory or facts of the run, such as rack or cpu.model. Status ok: a healthy node is a defect
-with a chance of at most one in a thousand. A node is a defect at a similarity of alpha or less. Two clusters of nodes are
-listed with their sizes and medians. The larger one is the criterion; if the smaller one is more than a third of the nodes
-the status is bimodal, and the metric alone does not say which of them is normal. A criterion of fewer than five nodes is
-provisional. Without --force only a criterion of status\nok is frozen, or one that is not repeatable but still tells a node at half speed.")]
+Groups are labels of the inventory or facts of the run, such as rack or cpu.model. Status ok: a healthy node is a defect \
+with a chance of at most one in a thousand. A node is a defect at a similarity of alpha or less. Two clusters of nodes are \
+listed with their sizes and medians. The larger one is the criterion; if the smaller one is more than a third of the nodes \
+the status is bimodal, and the metric alone does not say which of them is normal. A criterion of fewer than five nodes is \
+provisional. \
+Without --force only a criterion of status ok is frozen, or one that is not repeatable but still tells a node at half speed.")]
 pub struct Learn {
     /// Files of any format that `muster import` reads.
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -41,13 +42,13 @@ pub struct Learn {
     /// How the files are read.
     #[command(flatten)]
     pub reading: input::Reading,
-    /// Learn apart for nodes that differ in these labels or facts.
+    /// Learn separately for nodes that differ in these labels or facts.
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     pub group_by: Vec<String>,
     /// Only the group with these labels, such as sku=h100.
     #[arg(long, value_name = "LABEL=VALUE")]
     pub group: Option<String>,
-    /// Keep what was learned from files as versions; of a run it is kept anyway.
+    /// Save criteria learned from files (those of a run are always saved).
     #[arg(long, requires = "from")]
     pub store: bool,
     /// JSON on standard output.

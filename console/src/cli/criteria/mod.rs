@@ -20,27 +20,27 @@ mod what_if;
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Learn criteria from a run, which keeps them as versions, or from files.
+    /// Learn criteria from a run or from files.
     Learn(learn::Learn),
-    /// Versions that are kept, and which of them are frozen.
+    /// List saved versions and which are frozen.
     List(versions::List),
-    /// One version with its evidence, or the newest of every metric.
+    /// Show one version with its evidence, or the newest of every metric.
     Show(versions::Show),
-    /// What one version says otherwise than another.
+    /// Compare two criteria versions.
     Diff(diff::Diff),
-    /// Judge runs by these versions from now on.
+    /// Freeze versions: judge later runs by them.
     Freeze(versions::Freeze),
-    /// Judge runs by what they show themselves again.
+    /// Unfreeze: compare each run with its own fleet again.
     Thaw(versions::Thaw),
     /// Write versions to a file.
     Export(exchange::Export),
-    /// Take over versions from a file, or criteria from a SuperBench baseline.
+    /// Import versions from a file, or criteria from a SuperBench baseline.
     Import(exchange::Import),
-    /// Nodes against their own past, and the fleet against what is frozen.
+    /// Compare nodes with their own past, and the fleet with what is frozen.
     Drift(drift::Drift),
-    /// Which nodes flip when alpha moves.
+    /// Show which nodes flip when alpha changes.
     WhatIf(what_if::WhatIf),
-    /// Algorithm 2 beside interquartile range, k-means and local outlier factor.
+    /// Compare the decision and Algorithm 2 with IQR, k-means and LOF.
     Compare(compare::Compare),
     /// Judge a SuperBench file by SuperBench's rules.
     Judge(judge::Judge),

@@ -19,7 +19,7 @@ use crate::{input, out};
   muster criteria what-if --to 0.97                      the newest run, from the alpha in force to 0.97
   muster criteria what-if --alpha 0.90 --to 0.99 --from results-summary.jsonl --json
 
-A value is flagged at a similarity of alpha or less. The criteria stay what they are: only the threshold moves.
+A value is flagged at a similarity of alpha or less. The criteria stay what they are: only the threshold moves. \
 `criteria learn --alpha` learns them anew.")]
 pub struct WhatIf {
     /// Alpha to move to; --alpha is where it starts.

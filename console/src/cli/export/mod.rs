@@ -24,34 +24,34 @@ mod ticket;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   muster export --json > run.json
-  muster export --ticket > ticket.json                     raw values of what failed; names, addresses, serials replaced
-  muster export --ticket --redact addresses,serials        the same with host names
+  muster export --ticket > ticket.json                   all names replaced
+  muster export --ticket --redact addresses,serials      the same with host names
   muster export --format markdown
   muster export --format samples > samples.csv && muster criteria learn --from samples.csv
   muster export --format parquet --output samples.parquet
   muster export --format openmetrics --output /var/lib/node_exporter/muster.prom
 
-A file is replaced as a whole or not at all. JSON, Markdown and CSV say neither addresses nor serial numbers unless
---redact none; the same name has the same stand-in throughout one document.")]
+A file is replaced as a whole or not at all. JSON, Markdown and CSV contain neither addresses nor \
+serial numbers unless --redact none; one name has one pseudonym throughout a document.")]
 pub struct Options {
     /// Run id; the newest when left out.
     pub run: Option<String>,
-    /// Form of the output.
+    /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Json)]
     pub format: Format,
     /// The same as `--format json`.
     #[arg(long)]
     pub json: bool,
-    /// JSON with the raw values behind every accusation, and all names replaced.
+    /// JSON with the raw values behind every failure, and all names replaced.
     #[arg(long, conflicts_with = "format")]
     pub ticket: bool,
-    /// What is replaced by stand-ins.
+    /// What to replace by pseudonyms.
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     pub redact: Vec<Redact>,
-    /// File instead of standard output.
+    /// Write to this file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Exit 74 and write nothing when anything of the database cannot be read, instead of leaving it out.
+    /// Exit 74 and write nothing if any part of the database is unreadable.
     #[arg(long)]
     pub strict: bool,
 }

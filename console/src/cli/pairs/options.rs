@@ -21,21 +21,21 @@ use crate::engine::PairEngine;
   muster pairs --from matrix.csv --topology topo.csv
   muster pairs --from matrix.csv --topology topo.csv --show
 
-A scan measures pairs of nodes over TCP, all pairs of a round at the same time, and takes up an unfinished scan of the
-same nodes. Without --topology the labels leaf, aggregate and core of the inventory say where a node hangs; the label
+A scan measures pairs of nodes over TCP, all pairs of a round at the same time, and resumes an interrupted scan of the \
+same nodes. Without --topology the labels leaf, aggregate and core of the inventory say which switch a node is attached to; the label \
 fabric gives the address to measure with where it is not the one of SSH.
-A matrix has rows src,dst,metric,value and optionally up, the uplink that the pair crossed; several rows of a pair
+A matrix has rows src,dst,metric,value and optionally up, the uplink that the pair crossed; several rows of a pair \
 are its sample. A topology is node,leaf[,aggregate...] rows, a Slurm topology.conf or the output of ibnetdiscover.
-Exit codes: 0 nothing stands out, 1 warnings or a topology that does not fit, 2 an element is accused, 3 undecided,
+Exit codes: 0 nothing stands out, 1 warnings or a topology that does not fit, 2 an element is accused, 3 undecided, \
 contested, or a node was left out.")]
 pub struct Options {
     /// Measure now: every pair, every node once per hop distance, some rounds, or only what it takes to decide.
     #[arg(long, value_enum, value_name = "METHOD")]
     pub scan: Option<Scan>,
-    /// Look at a run in the database; the newest when no id is given.
+    /// Show a recorded run [default: the newest].
     #[arg(long, value_name = "ID", num_args = 0..=1, default_missing_value = "")]
     pub run: Option<String>,
-    /// Look at a CSV with the columns src,dst,metric,value and optionally up.
+    /// Read a CSV with the columns src,dst,metric,value and optionally up.
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// Which nodes.
@@ -57,7 +57,7 @@ pub struct Options {
     /// Milliseconds that each direction is loaded.
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(36..=600_000))]
     pub duration: Option<u32>,
-    /// Which node hangs under which leaf; guessed from latencies or from the pairs where nothing says it.
+    /// Which leaf each node is attached to [default: inferred from labels, latencies or the pairs].
     #[arg(long, value_name = "FILE")]
     pub topology: Option<PathBuf>,
     /// CSV with the columns src,dst,up: the uplink that each ordered pair crosses.
@@ -69,7 +69,7 @@ pub struct Options {
     /// Which way the metrics of a file are better.
     #[command(flatten)]
     pub better: Better,
-    /// Start anew instead of taking up an unfinished scan.
+    /// Start a new scan instead of resuming an interrupted one.
     #[arg(long)]
     pub new: bool,
     /// No progress on standard error.

@@ -299,8 +299,7 @@ fn append(store: &mut dyn Store, records: &[Record], watchers: &mut [&mut dyn Ob
     if records.is_empty() {
         return Ok(());
     }
-    tokio::task::block_in_place(|| store.append_many(records))
-        .context("the scan was stopped because a result could not be kept")?;
+    tokio::task::block_in_place(|| store.append_many(records)).context("scan stopped: could not record a result")?;
     for record in records {
         watchers.iter_mut().for_each(|watcher| watcher.see(&Update::Recorded(record)));
     }

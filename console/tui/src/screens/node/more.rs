@@ -58,7 +58,7 @@ pub(crate) fn incident(ui: &Ui, snapshot: &Snapshot, row: &IncidentRow, (buffer,
     let ago = whole_age(now.saturating_sub(row.start_ms));
     put_right(buffer, (line.x, line.y), 7, &ago, theme.style(Role::Dim));
     let (text, role) = match row.end_ms {
-        None => (format!("{} lasts", theme.pick("✗", "x")), Role::Act),
+        None => (format!("{} open", theme.pick("✗", "x")), Role::Act),
         Some(end) => (format!("for {}", age(end.saturating_sub(row.start_ms) / 1000 * 1000)), Role::Text),
     };
     put(buffer, (line.x + 8, line.y), 10, &text, theme.style(role));
