@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::Context;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::exit::{Code, IO, Problem};
 
@@ -20,11 +22,36 @@ pub fn line(text: &str) -> Result<(), Problem> {
     }
 }
 
+/// A published document that is one list: its schema, version 1, and the rows under `name`.
+struct List<'a, T> {
+    schema: &'static str,
+    name: &'static str,
+    rows: &'a [T],
+}
+
+impl<T: Serialize> Serialize for List<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(3))?;
+        map.serialize_entry("schema", self.schema)?;
+        map.serialize_entry("version", &1)?;
+        map.serialize_entry(self.name, self.rows)?;
+        map.end()
+    }
+}
+
+/// Writes `rows` as the document `schema`, under `name`.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn list(schema: &'static str, name: &'static str, rows: &[impl Serialize]) -> Result<(), Problem> {
+    json(&List { schema, name, rows })
+}
+
 /// Writes a value as indented JSON.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn json(value: &impl serde::Serialize) -> Result<(), Problem> {
+pub fn json(value: &impl Serialize) -> Result<(), Problem> {
     line(&serde_json::to_string_pretty(value).code(IO)?)
 }
 

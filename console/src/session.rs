@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::Pick;
 use crate::cli::run::{Line, Say};
 use crate::config::{Config, Deadlines};
+use crate::database;
 use crate::engine::{self, Judging, Observer, Scan};
 use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE, WARN};
 use crate::out;
@@ -58,53 +59,6 @@ pub struct Done {
     pub state: RunState,
     /// Exit code of the signal that cancelled it.
     pub signal: Option<u8>,
-}
-
-/// Opens the database for writing.
-///
-/// # Errors
-/// When another console holds it, or the disk refuses.
-pub fn write_store(config: &Config) -> Result<Db, Problem> {
-    let db = Db::open(&config.db.value, &muster_store::Options::default()).code(IO)?;
-    for repair in &db.opened().repairs {
-        eprintln!("database: {repair}");
-    }
-    Ok(db)
-}
-
-/// Opens the database for reading, beside a writer if there is one.
-///
-/// # Errors
-/// When there is none, or it cannot be read.
-pub fn read_store(config: &Config) -> Result<Box<dyn Store>, Problem> {
-    let db = Db::open_read_only(&config.db.value).code(IO)?;
-    Ok(Box::new(db))
-}
-
-/// Says on standard error what of the database could not be read since it was last asked; whether there was anything.
-pub fn damaged(store: &dyn Store) -> bool {
-    let notices = store.notices();
-    for notice in &notices {
-        eprintln!("database: {notice}");
-    }
-    if !notices.is_empty() {
-        eprintln!("database: what was there is left out; `muster db check` lists all damage");
-    }
-    !notices.is_empty()
-}
-
-/// Says what of the database could not be read, and makes it an error if `strict`.
-///
-/// # Errors
-/// If `strict` and there was anything.
-pub fn sound(store: &dyn Store, strict: bool) -> Result<(), Problem> {
-    if damaged(store) && strict {
-        return Err(Problem {
-            code: IO,
-            error: anyhow!("the database is damaged, and --strict takes nothing less than all of it"),
-        });
-    }
-    Ok(())
 }
 
 /// Nodes named on the command line, or all of the inventory.
@@ -221,11 +175,17 @@ pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, 
     Ok((run, scan))
 }
 
+/// A name that nothing else has, such as `20261121T143000Z-cbd-1f2e`: when, what, and a few random digits.
+#[must_use]
+pub fn named(at_ms: u64, what: &str) -> String {
+    let stamp: String = report::rfc3339(at_ms).chars().filter(char::is_ascii_alphanumeric).take(15).collect();
+    format!("{stamp}-{what}-{:04x}", rand::random::<u16>())
+}
+
 fn new_run(playbook: &Playbook, nodes: Vec<String>, plan: &Plan) -> Run {
     let started_ms = engine::now_ms();
-    let stamp: String = report::rfc3339(started_ms).chars().filter(|c| c.is_ascii_alphanumeric()).take(15).collect();
     Run {
-        id: format!("{stamp}-{}-{:04x}", playbook.name, rand::random::<u16>()),
+        id: named(started_ms, &playbook.name),
         playbook: playbook.name.clone(),
         profile: playbook.profile,
         started_ms,
@@ -268,7 +228,7 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let state = engine::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
     listening.abort();
     let report = conclude(store, &run.id, state, config)?;
-    damaged(store);
+    database::damaged(store);
     Ok(Done { report, state, signal: signals.code() })
 }
 

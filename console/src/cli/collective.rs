@@ -14,7 +14,7 @@ use super::pairs::topology;
 use super::run::{Line, Say};
 use crate::config::Config;
 use crate::exit::{Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
-use crate::{engine, out, session};
+use crate::{database, engine, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -74,9 +74,9 @@ pub struct Sizes(Vec<u64>);
 pub async fn run(options: &Options, config: &Config) -> Ended {
     let (report, state) = match &options.run {
         Some(id) => {
-            let store = session::read_store(config)?;
+            let store = database::read(config)?;
             let report = stored(&*store, Some(id.as_str()).filter(|id| !id.is_empty()))?;
-            session::damaged(&*store);
+            database::damaged(&*store);
             (report, RunState::Finished)
         }
         None => measure(options, config).await?,
@@ -116,7 +116,7 @@ async fn measure(options: &Options, config: &Config) -> Result<(CollectiveReport
         return Err(Problem { code: USAGE, error: anyhow!("a collective needs at least two nodes") });
     }
     let settings = session::settings(config)?;
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     // Sizes may differ from those of an unfinished run, and none takes long.
     let job = session::Job { fabric, fresh: true, ..session::Job::new(playbook, nodes, settings) };
     let say = Say { json: options.json, quiet: options.quiet, fail_on: Line::Warn };

@@ -19,14 +19,6 @@ pub struct Options {
     pub json: bool,
 }
 
-/// The published document.
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    version: u32,
-    settings: Vec<Setting>,
-}
-
 #[derive(Serialize)]
 struct Setting {
     name: String,
@@ -39,7 +31,7 @@ struct Setting {
 pub fn run(options: &Options, config: &Config) -> Ended {
     let settings = settings(config);
     if options.json {
-        out::json(&Report { schema: "muster.config", version: 1, settings })?;
+        out::list("muster.config", "settings", &settings)?;
         return Ok(PASS);
     }
     for Setting { name, value, source } in settings {

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Common, Pick, select};
 use crate::config::Config;
+use crate::database;
 use crate::engine::{self, Basis, Board, Observer};
 use crate::exit::{Code, Ended, IO, PASS, Problem};
 use crate::session::{self, Job};
@@ -31,7 +32,7 @@ const JUDGE: Duration = Duration::from_millis(700);
 /// The console on the configured inventory; shows the newest run.
 pub async fn run(config: &Config, common: &Common) -> Ended {
     let nodes = session::nodes(config, &Pick::default())?;
-    let store = session::write_store(config)?;
+    let store = database::write(config)?;
     let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
     let settings = session::settings(config)?;
     let job = Job::new(session::playbook("cbd-light")?, nodes, settings);

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use muster_fleet::demo::{self, LocalFleet};
-use muster_playbook::report::rfc3339;
 
 use super::{Common, console, run::Say};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
-use crate::{engine, session};
+use crate::{database, engine, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -62,11 +61,11 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     .code(IO)?;
     let mut config = config.clone();
     if common.db.is_none() {
-        config.db.value = database(&config.db.value, dir.path());
+        config.db.value = kept(&config.db.value, dir.path());
     }
     let mut settings = fleet.settings();
     settings.fan_out = common.fan_out.unwrap_or_else(fair_fan_out);
-    let mut store = session::write_store(&config)?;
+    let mut store = database::write(&config)?;
     let nodes = fleet.inventory().nodes().to_vec();
     let playbook = session::playbook("demo")?;
     let job = session::Job { probe, fresh: true, ..session::Job::new(playbook, nodes, settings.into()) };
@@ -86,9 +85,8 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
 
 /// Where a demo keeps what it measures: beside the usual database and never in it, or with the fleet's own files where
 /// there is no room.
-fn database(usual: &Path, fleet: &Path) -> PathBuf {
-    let stamp: String = rfc3339(engine::now_ms()).chars().filter(char::is_ascii_alphanumeric).take(15).collect();
-    let kept = usual.with_file_name(format!("demo-{stamp}-{:04x}", rand::random::<u16>()));
+fn kept(usual: &Path, fleet: &Path) -> PathBuf {
+    let kept = usual.with_file_name(session::named(engine::now_ms(), "demo"));
     if std::fs::create_dir_all(&kept).is_ok() { kept } else { fleet.join("db") }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Ended, PASS};
-use crate::{engine, out, session};
+use crate::{database, engine, out};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -22,14 +22,6 @@ enum Finding {
     Ok(String),
     Advice(String),
     Wrong(String),
-}
-
-/// The published document.
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    version: u32,
-    checks: Vec<Row>,
 }
 
 #[derive(Serialize)]
@@ -64,7 +56,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let checks = checks.map(Row::of);
     let code = if checks.iter().any(|row| row.state == "wrong") { CONFIG } else { PASS };
     if options.json {
-        out::json(&Report { schema: "muster.doctor", version: 1, checks: checks.into() })?;
+        out::list("muster.doctor", "checks", &checks)?;
         return Ok(code);
     }
     for Row { name, state, said } in &checks {
@@ -91,7 +83,7 @@ fn database(config: &Config) -> Finding {
     if !dir.exists() {
         return Finding::Ok(format!("{} will be made by the first run", dir.display()));
     }
-    match session::read_store(config) {
+    match database::read(config) {
         Ok(store) => {
             let runs = out::counted(store.runs().map_or(0, |runs| runs.len()), "run", "runs");
             Finding::Ok(format!("{}: {runs}", dir.display()))

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use muster_import::Format;
 use muster_import::format::Content;
-use muster_playbook::report::rfc3339;
 use muster_store::{Record, Run, RunState, Store};
 use muster_wire::{Datum, Fact, Outcome, Profile, Reading, clean, limits};
 use serde::Serialize;
@@ -16,7 +15,7 @@ use crate::engine::Judging;
 use crate::exit::{CONFIG, Code, Ended, FAIL, IO, PASS, Problem};
 use crate::input::{self, Fleet, Metric};
 use crate::patience::Patience;
-use crate::{engine, out, session};
+use crate::{database, engine, out, session};
 
 /// Work under which every node of an imported run says which files it came from.
 const ORIGIN: &str = "collect/import";
@@ -192,9 +191,8 @@ fn keep(
 ) -> Result<String, Problem> {
     let formats = formats.iter().copied().collect::<Vec<_>>().join("+");
     let started_ms = engine::now_ms();
-    let stamp: String = rfc3339(started_ms).chars().filter(char::is_ascii_alphanumeric).take(15).collect();
     let run = Run {
-        id: format!("{stamp}-import-{}-{:04x}", formats.replace('+', "-"), rand::random::<u16>()),
+        id: session::named(started_ms, &format!("import-{}", formats.replace('+', "-"))),
         playbook: format!("import/{formats}"),
         profile: Profile::Standard,
         started_ms,
@@ -205,7 +203,7 @@ fn keep(
     };
     let mut by_work: HashMap<&str, Vec<&Metric>> = HashMap::new();
     fleet.metrics.iter().for_each(|m| by_work.entry(&m.id.benchmark).or_default().push(m));
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     store.begin(&run).code(IO)?;
     let groups = session::groups_in_force(config, &run.nodes);
     let judging = Judging::now(&store, session::params(config), groups).code(IO)?;

@@ -16,7 +16,7 @@ use super::Pick;
 use crate::config::Config;
 use crate::engine::{self, incidents};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
-use crate::{input, out, session};
+use crate::{database, input, out, session};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -174,7 +174,7 @@ pub fn run(action: &Action, config: &Config) -> Ended {
         Action::Close(options) => close(options, config),
         Action::Import(options) => import(options, config),
         Action::Export { format } => {
-            let all = session::read_store(config)?.incidents().code(IO)?;
+            let all = database::read(config)?.incidents().code(IO)?;
             match format {
                 Form::Csv => out::line(csv(&all)?.trim_end())?,
                 Form::Json => out::json(&report(&all))?,
@@ -203,7 +203,7 @@ fn named(pick: &Pick, config: &Config) -> Result<Vec<String>, Problem> {
 
 fn list(options: &List, config: &Config) -> Ended {
     let names = if options.pick.include.is_empty() { None } else { Some(named(&options.pick, config)?) };
-    let mut all = session::read_store(config)?.incidents().code(IO)?;
+    let mut all = database::read(config)?.incidents().code(IO)?;
     all.retain(|i| names.as_ref().is_none_or(|names| names.contains(&i.node)));
     all.retain(|i| !options.open || i.end_ms.is_none());
     all.retain(|i| options.since.is_none_or(|since| i.end_ms.is_none_or(|end| end >= since)));
@@ -283,7 +283,7 @@ fn add(options: &Add, config: &Config) -> Ended {
             found_by: options.found_by.clone(),
         })
         .collect();
-    let added = session::write_store(config)?.record_incidents(&lines).code(USAGE)?;
+    let added = database::write(config)?.record_incidents(&lines).code(USAGE)?;
     out::line(&format!("{added} recorded"))?;
     Ok(PASS)
 }
@@ -291,7 +291,7 @@ fn add(options: &Add, config: &Config) -> Ended {
 fn close(options: &Close, config: &Config) -> Ended {
     let names = named(&options.pick, config)?;
     let at = options.at.unwrap_or_else(engine::now_ms);
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     let open = store.incidents().code(IO)?.into_iter().filter(|i| i.end_ms.is_none() && names.contains(&i.node));
     let ended: Vec<Incident> = open.map(|i| Incident { end_ms: Some(at), ..i }).collect();
     let closed = store.record_incidents(&ended).code(USAGE)?;
@@ -308,7 +308,7 @@ fn import(options: &Import, config: &Config) -> Ended {
     let read = parsed.incidents.len();
     let lines: Option<Vec<Incident>> = parsed.incidents.into_iter().map(|i| tidy(i, options)).collect();
     let lines = lines.ok_or_else(|| anyhow!("{name}: a time lies before 1970; --origin says what hour 0 means"));
-    let added = session::write_store(config)?.record_incidents(&lines.code(CONFIG)?).code(CONFIG)?;
+    let added = database::write(config)?.record_incidents(&lines.code(CONFIG)?).code(CONFIG)?;
     out::line(&format!("{read} incidents read, {added} new or changed, {} lines left out", parsed.refused))?;
     Ok(PASS)
 }

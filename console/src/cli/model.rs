@@ -18,7 +18,7 @@ use super::select::{REGULAR, log_of, model_of, positive};
 use crate::config::Config;
 use crate::engine::{self, CAP_H, Log, incident_settings};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED, USAGE};
-use crate::{input, out, session};
+use crate::{database, input, out, session};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -153,7 +153,7 @@ fn rows(file: &File, config: &Config) -> Result<(Log, Samples), Problem> {
         Some(path) => log_of(path, file.nodes, file.hours)?,
         None => {
             let full = session::playbook(REGULAR)?;
-            Log::stored(&*session::read_store(config)?, &full, engine::now_ms()).code(IO)?
+            Log::stored(&*database::read(config)?, &full, engine::now_ms()).code(IO)?
         }
     };
     let samples = log.samples(&log.history(&[])).code(CONFIG)?;
@@ -174,7 +174,7 @@ fn train(options: &Train, config: &Config) -> Ended {
             std::fs::write(file, text + "\n").with_context(|| file.display().to_string()).code(IO)?;
             file.display().to_string()
         }
-        None => format!("model {}", session::write_store(config)?.put_model(text.as_bytes()).code(IO)?),
+        None => format!("model {}", database::write(config)?.put_model(text.as_bytes()).code(IO)?),
     };
     out::line(&format!("{place}: {}", about(&saved)))?;
     Ok(PASS)
@@ -196,7 +196,7 @@ fn show(model: Option<&str>, json: bool, config: &Config) -> Ended {
             return Err(Problem { code: USAGE, error: why });
         }
         (None, version) => {
-            let bytes = session::read_store(config)?.model(version.and_then(Result::ok)).code(IO)?;
+            let bytes = database::read(config)?.model(version.and_then(Result::ok)).code(IO)?;
             let bytes =
                 bytes.ok_or_else(|| anyhow!("there is no such model; muster model train makes one")).code(USAGE)?;
             Saved::from_json(&String::from_utf8_lossy(&bytes)).code(IO)?
@@ -226,7 +226,7 @@ fn show(model: Option<&str>, json: bool, config: &Config) -> Ended {
 }
 
 fn list(config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let mut rows = Vec::new();
     for seen in store.models().code(IO)?.into_iter().rev() {
         let bytes = store.model(Some(seen.version)).code(IO)?.unwrap_or_default();

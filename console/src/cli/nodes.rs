@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Pick;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS};
-use crate::{out, session};
+use crate::{database, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -21,15 +21,6 @@ pub struct Options {
     /// JSON on standard output.
     #[arg(long)]
     pub json: bool,
-}
-
-/// The published document.
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    version: u32,
-    /// In the order of the inventory.
-    nodes: Vec<Row>,
 }
 
 #[derive(Serialize)]
@@ -46,7 +37,7 @@ struct Row {
 /// Lists nodes.
 pub fn run(options: &Options, config: &Config) -> Ended {
     let nodes = session::nodes(config, &options.pick)?;
-    let seen: BTreeMap<String, _> = match session::read_store(config) {
+    let seen: BTreeMap<String, _> = match database::read(config) {
         Ok(store) => store.nodes().code(IO)?.into_iter().map(|n| (n.name.clone(), n)).collect(),
         Err(_) => BTreeMap::new(),
     };
@@ -66,7 +57,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         })
         .collect();
     if options.json {
-        out::json(&Report { schema: "muster.nodes", version: 1, nodes: rows })?;
+        out::list("muster.nodes", "nodes", &rows)?;
         return Ok(PASS);
     }
     let cells = |row: &Row| {

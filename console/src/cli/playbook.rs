@@ -58,14 +58,6 @@ pub fn run(action: &Action, config: &Config) -> Ended {
     }
 }
 
-/// The published document.
-#[derive(Serialize)]
-struct Listed {
-    schema: &'static str,
-    version: u32,
-    playbooks: Vec<Row>,
-}
-
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -80,7 +72,7 @@ fn list(json: bool) -> Ended {
     };
     let playbooks: Vec<Row> = builtin().iter().map(row).collect::<Result<_, PlaybookError>>().code(CONFIG)?;
     if json {
-        out::json(&Listed { schema: "muster.playbooks", version: 1, playbooks })?;
+        out::list("muster.playbooks", "playbooks", &playbooks)?;
         return Ok(PASS);
     }
     let cells = |Row { name, profile, title }: Row| vec![name, profile.to_string(), title];

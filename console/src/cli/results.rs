@@ -11,7 +11,7 @@ use super::run::Line;
 use crate::config::Config;
 use crate::exit::{Ended, Problem};
 use crate::patience::Patience;
-use crate::{out, session};
+use crate::{database, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -53,7 +53,7 @@ const MANY: usize = 10_000;
 
 /// Prints a report; the exit code is by its verdicts.
 pub fn run(options: &Options, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let mut pick = options.pick.clone();
     pick.include.extend(options.node.clone());
@@ -61,7 +61,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let waiting = Patience::new(format!("judging {}", run.id));
     let mut report = session::report_of(&*store, Some(&run.id), config)?;
     drop(waiting);
-    session::sound(&*store, options.strict)?;
+    database::sound(&*store, options.strict)?;
     if let Some(picked) = picked {
         let picked: BTreeSet<&str> = picked.iter().map(String::as_str).collect();
         report.nodes.retain(|node| picked.contains(node.node.as_str()));

@@ -12,7 +12,7 @@ use super::select::{Ask, stored_basis};
 use crate::config::Config;
 use crate::engine::Advice;
 use crate::exit::{Ended, PASS, Problem, USAGE};
-use crate::{out, session};
+use crate::{database, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -109,7 +109,7 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
         out::line(muster_playbook::plan(&playbook, &names).to_string().trim_end())?;
         return Ok(PASS);
     }
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     let settings = session::settings(config)?;
     let job =
         session::Job { fresh: options.new, visits: options.visits, ..session::Job::new(playbook, nodes, settings) };
@@ -126,7 +126,7 @@ fn selected(
 ) -> Result<Advice, Problem> {
     let names: Vec<String> = nodes.iter().map(|n| n.name.clone()).collect();
     let ask = options.ask.question();
-    let store = session::write_store(config)?;
+    let store = database::write(config)?;
     let basis = stored_basis(&store, (&names, playbook), None, vec![ask.job_hours])?;
     let advice = Advice::new(&basis, &ask);
     if !options.say.quiet {

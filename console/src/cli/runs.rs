@@ -6,12 +6,11 @@ use clap::Args;
 use muster_fleet::hostlist;
 use muster_playbook::report::rfc3339;
 use muster_store::Run;
-use serde::Serialize;
 
 use super::Pick;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem};
-use crate::{out, session};
+use crate::{database, out};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -31,23 +30,14 @@ pub struct Options {
     pub json: bool,
 }
 
-/// The published document.
-#[derive(Serialize)]
-struct Report {
-    schema: &'static str,
-    version: u32,
-    /// Newest first.
-    runs: Vec<Run>,
-}
-
 /// Lists runs.
 pub fn run(options: &Options, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let all = store.runs().code(IO)?;
     let empty = all.is_empty();
     let runs: Vec<Run> = picked(all, &options.pick, config)?.into_iter().take(options.limit).collect();
     if options.json {
-        out::json(&Report { schema: "muster.runs", version: 1, runs })?;
+        out::list("muster.runs", "runs", &runs)?;
         return Ok(PASS);
     }
     if runs.is_empty() {

@@ -15,7 +15,7 @@ use super::Pick;
 use crate::config::Config;
 use crate::engine::{self, Advice, Basis, Log, Measured};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
-use crate::{input, out, session};
+use crate::{database, input, out, session};
 
 /// Playbook whose benchmarks the Selector chooses from.
 pub const REGULAR: &str = "regular";
@@ -115,7 +115,7 @@ pub fn basis(pick: &Pick, from: &From, config: &Config, hours: f64) -> Result<Ba
     let given = from.model.as_ref().map(read).transpose()?;
     let named = || Ok::<_, Problem>(session::nodes(config, pick)?.into_iter().map(|n| n.name).collect::<Vec<_>>());
     let Some(file) = &from.incidents else {
-        return stored_basis(&*session::read_store(config)?, (&named()?, &playbook), given, vec![hours]);
+        return stored_basis(&*database::read(config)?, (&named()?, &playbook), given, vec![hours]);
     };
     let log = log_of(file, None, None)?;
     let all = || log.history(&[]).nodes().map(|(name, _)| name.to_owned()).collect();

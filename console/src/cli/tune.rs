@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::engine::{self, Profiled};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED, USAGE};
-use crate::{input, out, session};
+use crate::{database, input, out, session};
 
 /// Steps that a series needs before a search makes sense: eight cycles of 64.
 const SHORTEST: usize = 512;
@@ -139,7 +139,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 }
 
 fn show(config: &Config) -> Ended {
-    let kept = engine::kept_steps(&*session::read_store(config)?).code(IO)?;
+    let kept = engine::kept_steps(&*database::read(config)?).code(IO)?;
     let row = |(benchmark, kept): (&String, &Profiled)| {
         let Profiled { steps, profile, at_ms } = kept;
         let used = profile.map_or("no run: steps of files".to_owned(), |profile| format!("runs of profile {profile}"));
@@ -151,7 +151,7 @@ fn show(config: &Config) -> Ended {
 }
 
 fn forget(benchmark: &str, config: &Config) -> Ended {
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     if !engine::kept_steps(&store).code(IO)?.contains_key(benchmark) {
         return Err(anyhow!("no steps are kept for '{benchmark}'; see `muster tune --show`")).code(USAGE);
     }
@@ -172,7 +172,7 @@ fn of(benchmark: String, metrics: Vec<Metric>) -> Benchmark {
 }
 
 fn keep(benchmarks: &[Benchmark], profile: Option<Profile>, config: &Config) -> Result<(), Problem> {
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     for b in benchmarks {
         let Some(steps) = b.setting else { continue };
         let profiled = Profiled { steps, profile, at_ms: engine::now_ms() };
@@ -226,7 +226,7 @@ fn of_files(options: &Options) -> Result<Vec<Traces>, Problem> {
 
 /// The series of a run, and with which profile they were taken.
 fn of_run(options: &Options, config: &Config) -> Result<(Option<Profile>, Vec<Traces>), Problem> {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let mut found: BTreeMap<MetricId, Traces> = BTreeMap::new();
     for record in store.records(&run.id).code(IO)?.iter().filter(|r| engine::company(r).is_none()) {

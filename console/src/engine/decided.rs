@@ -184,10 +184,7 @@ impl Members<'_> {
             for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.state != State::NotRun) {
                 // Both are in the order of the nodes.
                 let Some(verdict) = verdicts.by_ref().find(|verdict| verdict.node == self.nodes[at]) else { break };
-                // What would not have been seen is no pass of this metric, though others may vouch for the component.
-                let blind = cell.state == State::Pass && cell.resolution > settings.coarsest;
-                let state = if blind { State::Unknown } else { cell.state.min(most) };
-                revise(verdict, state, || cell_sentence(&decided(at), place, at));
+                revise(verdict, cell.alone(&settings).min(most), || cell_sentence(&decided(at), place, at));
             }
         }
     }

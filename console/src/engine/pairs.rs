@@ -103,7 +103,7 @@ impl Pairs {
         self.topology.hops(self.node(a)?, self.node(b)?)
     }
 
-    /// Endpoints by what they hang under, then by name.
+    /// Endpoints by the switch they are attached to, then by name.
     fn order(&self, matrix: &Matrix) -> Vec<usize> {
         let names = matrix.endpoints();
         let mut order: Vec<usize> = (0..names.len()).collect();

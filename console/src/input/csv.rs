@@ -60,29 +60,14 @@ impl Columns {
 pub fn read(input: impl Read, file: &str, names: &Columns, fleet: &mut Fleet, better: &Better) -> Result<()> {
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(input);
     let header = reader.headers().with_context(|| format!("{file}: no header"))?.clone();
-    let column = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
-    let metric = names.metric.as_deref().map(column);
-    let (Some(node), Some(value), None | Some(Some(_))) = (column(&names.node), column(&names.value), metric) else {
-        let wanted: Vec<&str> = [Some(names.node.as_str()), names.metric.as_deref(), Some(names.value.as_str())]
-            .into_iter()
-            .flatten()
-            .collect();
-        let found: Vec<&str> = header.iter().collect();
-        bail!(
-            "{file}:1: the columns are {} and optionally {}; found '{}' (--columns gives other names)",
-            wanted.join(","),
-            names.step,
-            found.join(",")
-        );
-    };
-    let step = column(&names.step);
+    let Places { node, metric, value, step } = Places::of(&header, file, names)?;
     let mut rows: BTreeMap<(String, String), Vec<(f64, f64)>> = BTreeMap::new();
     let mut unreadable: Vec<(u64, String)> = Vec::new();
     for (index, row) in reader.records().enumerate() {
         let row = row.with_context(|| format!("{file}: row {}", index + 1))?;
         let line = row.position().map_or(0, csv::Position::line);
         let get = |at: usize| row.get(at).unwrap_or_default();
-        let metric = metric.flatten().map_or(names.value.as_str(), get);
+        let metric = metric.map_or(names.value.as_str(), get);
         if get(node).is_empty() || metric.is_empty() {
             bail!("{file}:{line}: node and metric must not be empty");
         }
@@ -112,6 +97,34 @@ pub fn read(input: impl Read, file: &str, names: &Columns, fleet: &mut Fleet, be
         bail!("{file}: no rows");
     }
     take(rows, names.aggregated, fleet, better)
+}
+
+/// Where the columns of a file stand.
+struct Places {
+    node: usize,
+    metric: Option<usize>,
+    value: usize,
+    step: Option<usize>,
+}
+
+impl Places {
+    fn of(header: &csv::StringRecord, file: &str, names: &Columns) -> Result<Self> {
+        let column = |name: &str| header.iter().position(|h| h.eq_ignore_ascii_case(name));
+        let metric = names.metric.as_deref().map(column);
+        let (Some(node), Some(value), None | Some(Some(_))) = (column(&names.node), column(&names.value), metric)
+        else {
+            let wanted = [Some(names.node.as_str()), names.metric.as_deref(), Some(names.value.as_str())];
+            let wanted: Vec<&str> = wanted.into_iter().flatten().collect();
+            let found: Vec<&str> = header.iter().collect();
+            bail!(
+                "{file}:1: the columns are {} and optionally {}; found '{}' (--columns gives other names)",
+                wanted.join(","),
+                names.step,
+                found.join(",")
+            );
+        };
+        Ok(Self { node, metric: metric.flatten(), value, step: column(&names.step) })
+    }
 }
 
 /// What is said of values that could not be read.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::engine;
 use crate::exit::{Code, Ended, IO, PASS, USAGE};
-use crate::{out, session};
+use crate::{database, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -41,7 +41,7 @@ struct Report {
 
 /// Compares and prints.
 pub fn run(options: &Diff, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let (old, new) =
         (engine::find(&*store, &options.old).code(USAGE)?, engine::find(&*store, &options.new).code(USAGE)?);
     let newest = || store.runs().map(|runs| runs.into_iter().next());

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::engine::{self, Judging};
 use crate::exit::{Code, Ended, IO, PASS, Problem, WARN};
-use crate::{out, session};
+use crate::{database, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -72,7 +72,7 @@ struct OfFleet {
 
 /// Compares and prints. Exit code 1 when something became worse.
 pub fn run(options: &Drift, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let runs = store.runs().code(IO)?.into_iter();
     let past: Vec<Run> = runs

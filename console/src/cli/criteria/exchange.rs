@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::Config;
 use crate::engine::{self, Version, now_ms};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS};
-use crate::{input, out, session};
+use crate::{database, input, out};
 
 /// Options of `export`.
 #[derive(Args, Debug)]
@@ -49,7 +49,7 @@ const SCHEMA: &str = "muster.criteria-set";
 
 /// Writes every version.
 pub fn export(options: &Export, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let set = Set { schema: SCHEMA.to_owned(), version: 1, versions: engine::versions(&*store).code(IO)? };
     out::replace(&options.file, &serde_json::to_vec_pretty(&set).code(IO)?, out::PRIVATE).code(IO)?;
     out::line(&format!("{} versions written to {}", set.versions.len(), options.file.display()))?;
@@ -60,7 +60,7 @@ pub fn export(options: &Export, config: &Config) -> Ended {
 pub fn import(options: &Import, config: &Config) -> Ended {
     let name = options.file.display().to_string();
     let versions = read(&options.file).with_context(|| name.clone()).code(CONFIG)?;
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     let mut new = 0;
     for version in &versions {
         new += usize::from(engine::keep(&mut store, version).code(IO)?);

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::engine::{self, Judging, Version, now_ms};
 use crate::exit::{CONFIG, Code, Ended, IO, Problem};
 use crate::patience::Patience;
-use crate::{input, session};
+use crate::{database, input, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -65,7 +65,7 @@ pub fn run(options: &Learn, config: &Config) -> Ended {
         report.push_in(one.shown.as_deref(), &one.group, &one.learned);
     }
     if options.from.is_empty() || options.store {
-        let mut store = session::write_store(config)?;
+        let mut store = database::write(config)?;
         let at_ms = now_ms();
         for one in &found {
             engine::keep(&mut store, &Version::of(&one.learned, &one.group, &one.source, at_ms)).code(IO)?;
@@ -132,11 +132,11 @@ impl Source<'_> {
     }
 
     fn of_run(&self, config: &Config) -> Result<Vec<Found>, Problem> {
-        let store = session::read_store(config)?;
+        let store = database::read(config)?;
         let run = session::run_of(&*store, self.run)?;
         let _waiting = Patience::new(format!("learning from {}", run.id));
         let records = store.records(&run.id).code(IO)?;
-        session::damaged(&*store);
+        database::damaged(&*store);
         let mut judging = Judging::own(session::params(config));
         judging.terms.groups = session::groups(config, &self.labels, &run.nodes, &facts(&records))?;
         let found = engine::assess(&run, &records, &judging);

@@ -13,7 +13,7 @@ use crate::cli::matches_any;
 use crate::config::Config;
 use crate::engine::{self, Version};
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
-use crate::{out, session};
+use crate::{database, out, session};
 
 /// Options of `list`.
 #[derive(Args, Debug)]
@@ -89,7 +89,7 @@ fn is_frozen(frozen: &BTreeMap<(String, String), String>, version: &Version) -> 
 
 /// Lists versions.
 pub fn list(options: &List, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let frozen = engine::frozen(&*store).code(IO)?;
     let named = |v: &Version| {
         options.metric.is_empty()
@@ -130,7 +130,7 @@ fn report(versions: &[Version], frozen: &BTreeMap<(String, String), String>) -> 
 
 /// Shows one version, or the newest of all.
 pub fn show(options: &Show, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let frozen = engine::frozen(&*store).code(IO)?;
     let Some(name) = &options.version else {
         return print(&report(&newest(engine::versions(&*store).code(IO)?), &frozen), options.json);
@@ -171,7 +171,7 @@ pub fn show(options: &Show, config: &Config) -> Ended {
 
 /// Freezes versions.
 pub fn freeze(options: &Freeze, config: &Config) -> Ended {
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     let mut chosen = if options.all { newest(engine::versions(&store).code(IO)?) } else { Vec::new() };
     for name in &options.versions {
         chosen.push(engine::find(&store, name).code(USAGE)?);
@@ -232,7 +232,7 @@ fn group(group: &str) -> &str {
 
 /// Thaws what is frozen.
 pub fn thaw(options: &Thaw, config: &Config) -> Ended {
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     let frozen = engine::frozen(&store).code(IO)?;
     let path = |metric: &str| metric.rsplit_once('@').map_or(metric.to_owned(), |(path, _)| path.to_owned());
     let fits = |metric: &str| {

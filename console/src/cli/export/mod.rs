@@ -12,7 +12,7 @@ use muster_wire::MetricId;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
 use crate::patience::Patience;
-use crate::{out, session};
+use crate::{database, out, session};
 use redact::{Redact, Redaction};
 
 mod openmetrics;
@@ -75,7 +75,7 @@ pub enum Format {
 
 /// Writes the run.
 pub fn run(options: &Options, config: &Config) -> Ended {
-    let store = session::read_store(config)?;
+    let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let waiting = Patience::new(format!("reading {}", run.id));
     let records = || store.records(&run.id).code(IO);
@@ -105,7 +105,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         }
     };
     drop(waiting);
-    session::sound(&*store, options.strict)?;
+    database::sound(&*store, options.strict)?;
     match &options.output {
         // A collector of metrics runs as another user, and what it reads is published anyway.
         Some(file) if matches!(format, Format::Openmetrics) => out::replace(file, &bytes, out::PUBLIC).code(IO)?,

@@ -15,7 +15,7 @@ use crate::cli::{Common, console, matches_any};
 use crate::config::Config;
 use crate::engine::PairEngine;
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
-use crate::{engine, out, session};
+use crate::{database, engine, out, session};
 
 /// What is known of some pairs.
 struct Seen {
@@ -30,9 +30,9 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let (seen, state) = match (&options.scan, &options.run, &options.from) {
         (Some(method), ..) => scan(*method, options, config).await?,
         (None, Some(id), _) => {
-            let store = session::read_store(config)?;
+            let store = database::read(config)?;
             let seen = stored(&*store, Some(id.as_str()).filter(|id| !id.is_empty()), options, config)?;
-            session::damaged(&*store);
+            database::damaged(&*store);
             (seen, RunState::Finished)
         }
         (None, None, Some(file)) => (read(file, options, config)?, RunState::Finished),
@@ -82,7 +82,7 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
     playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));
     let nodes = session::nodes(config, &options.pick)?;
     let settings = session::settings(config)?;
-    let mut store = session::write_store(config)?;
+    let mut store = database::write(config)?;
     let job = session::Job { fabric, fresh: options.new, ..session::Job::new(playbook, nodes, settings) };
     let say = Say { json: options.json, quiet: options.quiet, fail_on: Line::Warn };
     let done = session::headless(job, &mut store, config, &say).await?;

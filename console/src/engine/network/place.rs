@@ -163,7 +163,7 @@ async fn address(name: &str, host: &str) -> Result<IpAddr, String> {
     found.next().map(|address| address.ip()).ok_or_else(|| format!("{name}: no address for {host}"))
 }
 
-/// Switches that a rail of a node hangs under, nearest first: labels may name one per rail, separated by commas.
+/// Switches that a rail of a node is attached to, nearest first: labels may name one per rail, separated by commas.
 fn path(node: &Node, rail: usize) -> Vec<&str> {
     LEVELS.iter().map_while(|level| part(node.labels.get(*level)?, rail)).collect()
 }
