@@ -78,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Some(path) = args.next() {
         let settings = Settings { nodes: 40, ..settings };
         let jobs = Jobs::Trace(philly_jobs(&unpacked(&path)?, Limits::default())?);
-        table("incidents replayed, jobs of the trace", &settings, (&law, &jobs, &plan))?;
+        table("replayed incidents, traced jobs", &settings, (&law, &jobs, &plan))?;
     }
     Ok(())
 }

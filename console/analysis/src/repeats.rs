@@ -18,7 +18,7 @@ pub(crate) enum Repeats {
     Yes,
     /// Only one of them says so, or half of them.
     No,
-    /// Other nodes were as slow in some visits and not in others: here that happens to healthy nodes.
+    /// Other nodes were as slow in some visits only, so healthy nodes here may be, too.
     OthersToo,
 }
 

@@ -12,7 +12,7 @@ use crate::State;
 
 /// Fewer nodes are compared with the frozen centre only.
 const FEWEST: usize = 4;
-/// A median of n normal values has this times the variance of their mean.
+/// Variance of the median of normal values over that of their mean.
 const MEDIAN_VARIANCE: f64 = 1.6;
 
 /// What every node is compared with: the others with the frozen spread, or the criterion alone.

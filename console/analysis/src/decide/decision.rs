@@ -2,6 +2,7 @@
 
 use muster_wire::{Component, ComponentKind};
 
+use super::Settings;
 use crate::State;
 
 /// What is said of a fleet.
@@ -70,6 +71,13 @@ impl Cell {
         warn_limit: f64::INFINITY,
         resolution: f64::INFINITY,
     };
+
+    /// What the metric says by itself: where a loss beyond [`Settings::coarsest`] could go unseen, a pass is none, though other
+    /// metrics may vouch for the component.
+    #[must_use]
+    pub fn alone(&self, settings: &Settings) -> State {
+        if self.state == State::Pass && self.resolution > settings.coarsest { State::Unknown } else { self.state }
+    }
 }
 
 /// Why a cell has its state.
@@ -108,7 +116,7 @@ pub enum Why {
     },
     /// Beyond the limit in an earlier visit, and not by all visits together.
     NotEveryVisit,
-    /// It was slow in most visits, and other nodes were as slow in some: here that happens to healthy nodes.
+    /// Slow in most visits, but other nodes were as slow in some, so healthy nodes here may be, too.
     OthersInSomeVisits,
     /// Some of its steps are far slower than any of its peers', though its typical step is not.
     SlowSteps,

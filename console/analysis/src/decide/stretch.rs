@@ -33,7 +33,7 @@ const CLEAR: f64 = 4.0;
 const MEDIAN_ERROR: f64 = 1.25;
 /// Median of absolute differences of neighbouring normal values, in their standard deviation.
 const NEIGHBOURS: f64 = 0.6745 * std::f64::consts::SQRT_2;
-/// Log costs are not believed to repeat better.
+/// Least spread assumed between the log costs of a node's steps.
 const FLOOR: f64 = 0.001;
 
 /// A node that was slow for a while.

@@ -216,8 +216,7 @@ impl<'a> View<'a> {
         let again =
             if self.decided.visits > 1 { format!(", measured {} times", self.decided.visits) } else { String::new() };
         match cell.why {
-            // One that passed by itself but could hide a node at half speed is told as undecided.
-            Why::AsPeers if cell.resolution > Settings::default().coarsest => {
+            Why::AsPeers if cell.alone(&Settings::default()) == State::Unknown => {
                 format!("{against}{again}: too noisy to judge, {}", unseen(cell.resolution))
             }
             Why::AsPeers | Why::Beyond => format!("{against}{again}"),
@@ -335,7 +334,7 @@ impl<'a> View<'a> {
         let Limiting { metric, scale, nodes } = limiting;
         let seen = unseen(resolution.unwrap_or(f64::INFINITY));
         let said = format!(
-            "{} not decided: {} differ by up to {} % in {}, so {seen}",
+            "{} not decided: with {} and a spread of up to {} % between peers ({}), {seen}",
             part.of,
             count(nodes, "node"),
             up(scale * 100.0),

@@ -4,8 +4,6 @@
 //! fine as long as a quarter of all ends are. Where these best quarters fall into two clear groups and the slower holds
 //! a third of all leaves or nodes, the two are put beside each other instead of calling either usual.
 
-use muster_wire::Direction;
-
 use super::found::{Candidate, Contested, Undecided};
 use super::places::NONE;
 use super::report::effect;
@@ -64,11 +62,10 @@ fn said(case: &Case<'_>, found: &Contested) -> Undecided {
     let (slow, all) = (found.slow.len(), found.slow.len() + found.fast.len());
     let word = if found.kind == Kind::Leaf { "leaves" } else { "nodes" };
     let change = (found.effect - 1.0) * 100.0;
-    let question = match (2 * slow > all, case.matrix.direction()) {
-        (true, _) => "most of the fabric is slow, or the others are a faster kind",
-        (false, Direction::HigherIsBetter | Direction::LowerIsBetter) => {
-            "a fault of theirs, or two link speeds in one scan"
-        }
+    let question = if 2 * slow > all {
+        "most of the fabric is slow, or the others are a faster kind"
+    } else {
+        "a fault of theirs, or two link speeds in one scan"
     };
     Undecided {
         reason: format!(

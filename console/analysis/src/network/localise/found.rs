@@ -122,6 +122,6 @@ pub struct Localisation {
     pub contested: Vec<Contested>,
     /// Pairs `[src, dst]` whose measurement would decide, most useful first; endpoints by name.
     pub next_pairs: Vec<[String; 2]>,
-    /// What is usual at each hop distance measured.
+    /// Usual value at each hop distance that was measured.
     pub tiers: Vec<Tier>,
 }

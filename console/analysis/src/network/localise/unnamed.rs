@@ -58,7 +58,7 @@ pub(super) fn unnamed(case: &Case<'_>, groups: &[Found]) -> Vec<Found> {
     groups.iter().filter(|group| nowhere(group) || !known(group)).cloned().collect()
 }
 
-/// The leaf that all nodes of a group hang under.
+/// The leaf that all nodes of a group are attached to.
 fn inside(case: &Case<'_>, group: &Found) -> Option<u32> {
     let leaf = |node: u32| case.places.leaf_of[case.places.endpoints[node as usize][0] as usize];
     let first = leaf(*group.nodes.first()?);

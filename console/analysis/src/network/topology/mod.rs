@@ -50,7 +50,7 @@ pub fn node_name(endpoint: &str) -> &str {
     }
 }
 
-/// Nodes, the leaf each hangs under, and hop distances. Nodes and leaves are numbered from 0 in the order first met.
+/// Nodes, the leaf each is attached to, and hop distances. Nodes and leaves are numbered from 0 in the order first met.
 #[derive(Clone, Debug)]
 pub struct Topology {
     names: Vec<String>,
@@ -111,7 +111,7 @@ impl Topology {
         self.find(name).or_else(|| self.find(node_name(name)))
     }
 
-    /// Number of the leaf that `node` hangs under. Nodes with several NICs on several switches have a leaf of their
+    /// Number of the leaf that `node` is attached to. Nodes with several NICs on several switches have a leaf of their
     /// own kind: the set of these switches.
     ///
     /// # Panics
