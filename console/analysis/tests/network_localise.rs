@@ -82,6 +82,23 @@ fn leaves_and_isolated_pairs_are_named() {
 }
 
 #[test]
+fn a_pair_whose_replies_cross_a_bad_uplink_is_not_accused_and_one_that_is_bad_both_ways_is() {
+    let fleet = Fleet::default();
+    // What n1 sends to n4 takes spine 0, the replies take spine 1.
+    let uplink = Fault::Uplink(0, 1, 0.3);
+    for seed in 0..SEEDS {
+        let mut matrix = fleet.matrix(&[uplink], seed);
+        [0.0, 20.0].into_iter().for_each(|value| matrix.push(1, 4, &[value], fleet.up(1, 4).as_deref()));
+        let found = localise(&matrix, &fleet.topology(), &Params::default());
+        assert_eq!(named(&found), fleet.expected(&[uplink]), "seed {seed}");
+        let open: Vec<&str> = found.undecided.iter().map(|open| open.reason.as_str()).collect();
+        let said = "n1-n4 is slow, but its replies cross leaf0-spine1: measure the pair again once that is repaired";
+        assert_eq!(open, [said], "seed {seed}");
+    }
+    assert_all(exact(&fleet, |s| vec![uplink, Fault::Pair(4 + at(s, 4), 8 + at(s, 8), 0.1)]));
+}
+
+#[test]
 fn two_and_three_faults_at_once_are_named() {
     let fleet = Fleet { racks: 6, per_rack: 4, spines: 3, missing: 0.1, ..Fleet::default() };
     assert_all(exact(&fleet, |s| vec![Fault::Uplink(at(s, 6), at(s, 3), 0.3), Fault::Node(at(s, 24), 0.5)]));

@@ -6,7 +6,7 @@ use super::places::NONE;
 use super::report::effect;
 use super::residual::WORST;
 use super::tail::Tail;
-use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided, tail};
+use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided, element, tail};
 use crate::network::Cell;
 use crate::network::schedule::Pair;
 
@@ -37,6 +37,8 @@ struct Isolated {
     /// Of those, the ones from the endpoint of the smaller number.
     there: usize,
     values: usize,
+    /// Visits that an element explains.
+    explained: Vec<usize>,
 }
 
 impl Isolated {
@@ -59,6 +61,17 @@ impl Isolated {
         let there = self.extreme.iter().filter(|&&at| cells[at].src < cells[at].dst).count();
         2 * there > self.there || 2 * (self.extreme.len() - there) > self.visits - self.there
     }
+
+    /// An explained visit of the way back, if that is the rule there: what the receiver answers waits in the same queue, and
+    /// the sender waits with it.
+    fn way_back(&self, cells: &[Cell]) -> Option<usize> {
+        let src = cells[self.extreme[0]].src;
+        let back = |at: usize| cells[at].src != src;
+        let all = if src < cells[self.extreme[0]].dst { self.visits - self.there } else { self.there };
+        let explained: Vec<usize> = self.explained.iter().copied().filter(|&at| back(at)).collect();
+        let one_way = !self.extreme.iter().any(|&at| back(at));
+        explained.first().copied().filter(|_| one_way && 2 * explained.len() > all)
+    }
 }
 
 /// Isolated pairs: slow ones that share no element. Two visits or three values make a suspect; a single value may be a hiccup, and is one for
@@ -79,9 +92,14 @@ pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &m
         if let Some(isolated) = found.get_mut(&key(at)) {
             isolated.visits += 1;
             isolated.there += usize::from(cell.src < cell.dst);
+            if explained[at] {
+                isolated.explained.push(at);
+            }
         }
     }
     found.retain(|_, isolated| isolated.comes_back(cells));
+    let waiting = found.extract_if(.., |_, isolated| isolated.way_back(cells).is_some());
+    out.undecided.extend(waiting.filter_map(|(_, isolated)| behind(case, &isolated, &out.suspects)));
     let tail = Tail::of(case, explained, &asked(case, &found));
     let mut again = Vec::new();
     found.retain(|&pair, isolated| {
@@ -116,6 +134,26 @@ pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &m
         });
     }
     again
+}
+
+/// A pair that is slow where the way back is bad: the pair itself may be sound.
+fn behind(case: &Case<'_>, isolated: &Isolated, suspects: &[Suspect]) -> Option<Undecided> {
+    let cells = case.matrix.cells();
+    let names = case.matrix.endpoints();
+    let (first, back) = (cells[isolated.extreme[0]], cells[isolated.way_back(cells)?]);
+    let on_the_way = case.places.groups(back.src, back.dst, back.up);
+    let crossed = suspects.iter().find(|suspect| {
+        let wanted = element::groups(case.places, names, std::slice::from_ref(suspect));
+        on_the_way.iter().any(|group| *group != NONE && wanted[*group as usize])
+    });
+    let pair = format!("{}-{}", names[first.src as usize], names[first.dst as usize]);
+    let bad = crossed.map_or("a slow element", |suspect| &suspect.element);
+    Some(Undecided {
+        reason: format!("{pair} is slow, but its replies cross {bad}: measure the pair again once that is repaired"),
+        candidates: vec![Candidate { kind: Kind::Pair, element: pair }],
+        pairs: isolated.visits,
+        slow: isolated.extreme.len(),
+    })
 }
 
 /// Visits of the few pairs that lie farthest out; all others are the tail itself.
