@@ -1,5 +1,6 @@
 //! The program people start: reads the command line, hands over, exits with a code that scripts can read.
 
+mod app;
 mod cli;
 mod config;
 mod database;

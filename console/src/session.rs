@@ -147,8 +147,6 @@ pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, 
     let (run, done) = match unfinished(job, &names, &plan, store)? {
         Some(run) => {
             let done = acknowledged(store, &run)?;
-            let recorded = out::counted(done.len(), "result", "results");
-            eprintln!("resuming run {}: {recorded} already recorded (--new starts a new run)", run.id);
             store.begin(&run).code(IO)?;
             (run, done)
         }
@@ -220,6 +218,10 @@ fn acknowledged(store: &dyn Store, run: &Run) -> Result<BTreeSet<(String, String
 /// When the store fails.
 pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> Result<Done, Problem> {
     let (run, scan) = begin(&job, store, config)?;
+    if !scan.done.is_empty() {
+        let recorded = out::counted(scan.done.len(), "result", "results");
+        eprintln!("resuming run {}: {recorded} already recorded (--new starts a new run)", run.id);
+    }
     let cancel = CancellationToken::new();
     let signals = Signals::default();
     let listening = signals.listen(cancel.clone());

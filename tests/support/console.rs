@@ -69,6 +69,12 @@ impl Console {
             .context("cannot start the console")
     }
 
+    /// The command that starts it on a terminal.
+    #[must_use]
+    pub fn on_terminal(&self, arguments: &[&str]) -> Command {
+        self.command(arguments)
+    }
+
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
         command

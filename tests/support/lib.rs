@@ -17,6 +17,7 @@ mod node;
 mod place;
 mod shell;
 mod slow_core;
+mod terminal;
 mod tries;
 
 pub use console::{Console, Ran, binary};
@@ -29,4 +30,5 @@ pub use node::Node;
 pub use place::Place;
 pub use shell::{is_root, run};
 pub use slow_core::SlowCore;
+pub use terminal::Terminal;
 pub use tries::{Try, decide};

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use muster_fleet::demo::{self, LocalFleet};
+use muster_tui::Intent;
 
-use super::{Common, console, run::Say};
+use super::{Common, run::Say};
+use crate::app::App;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
 use crate::{database, engine, session};
@@ -70,7 +72,9 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let playbook = session::playbook("demo")?;
     let job = session::Job { probe, fresh: true, ..session::Job::new(playbook, nodes, settings.into()) };
     if !(options.headless || options.say.json) {
-        let ended = console::with_job(job, store, config.clone(), common).await;
+        let nodes = job.nodes.iter().map(|node| node.name.clone()).collect();
+        let first = Intent::RunPlaybook { playbook: job.playbook.name.clone(), nodes };
+        let ended = App::new(job, Ok(store), (config.clone(), common), "demo").sit(Some(first)).await;
         told(&config, dir.path());
         return ended;
     }

@@ -13,10 +13,11 @@ use muster_tui::snapshot::{
     Counts, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
+use tokio::sync::watch;
 
-use self::row::{link, row};
+use self::row::{link, rows};
 use super::observe::{Observer, Update, failure_line};
-use super::{Assessment, focus, gpus, is_work, now_ms, picture, places, report};
+use super::{Told, focus, is_work, now_ms, picture, places};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
@@ -27,17 +28,22 @@ const GROUP_MS: u64 = 500;
 
 /// A handle to the one board; clones share it.
 #[derive(Clone, Debug)]
-pub struct Board(Arc<Mutex<Inner>>);
+pub struct Board {
+    inner: Arc<Mutex<Inner>>,
+    /// What the screen reads; it waits for nobody.
+    shown: watch::Sender<Arc<Snapshot>>,
+}
 
 #[derive(Debug)]
 struct Inner {
     now: Snapshot,
-    published: Arc<Snapshot>,
     nodes: Vec<Arc<NodeRow>>,
     places: HashMap<String, usize>,
     steps: Vec<StepProgress>,
     step: usize,
     records: Vec<Arc<Record>>,
+    /// What the rows are made of, the newest run first.
+    told: Vec<Arc<Told>>,
     judged: usize,
     messages: VecDeque<Message>,
     plan: Vec<places::Step>,
@@ -54,11 +60,11 @@ struct Inner {
 }
 
 impl Board {
-    /// A board with these nodes and nothing running.
+    /// A board with the nodes called `names`, of which the inventory has `known`, and nothing running.
     #[must_use]
-    pub fn new(title: &str, nodes: &[Node]) -> Self {
-        let rows: Vec<Arc<NodeRow>> = nodes.iter().map(|node| Arc::new(row(node))).collect();
-        let places = nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect();
+    pub fn new(title: &str, names: &[String], known: &[Node]) -> Self {
+        let rows = rows(names, known);
+        let places = rows.iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
         let now = Snapshot {
             title: title.to_owned(),
             playbooks: extra::playbooks(),
@@ -66,13 +72,13 @@ impl Board {
             ..Snapshot::default()
         };
         let inner = Inner {
-            published: Arc::new(now.clone()),
             now,
             nodes: rows,
             places,
             steps: Vec::new(),
             step: 0,
             records: Vec::new(),
+            told: Vec::new(),
             judged: 0,
             messages: VecDeque::new(),
             plan: Vec::new(),
@@ -84,7 +90,8 @@ impl Board {
             refocus: false,
             dirty: true,
         };
-        let board = Self(Arc::new(Mutex::new(inner)));
+        let shown = watch::Sender::new(Arc::new(inner.now.clone()));
+        let board = Self { inner: Arc::new(Mutex::new(inner)), shown };
         board.publish();
         board
     }
@@ -92,15 +99,26 @@ impl Board {
     /// The latest snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
-        self.lock().published.clone()
+        self.shown.borrow().clone()
     }
 
-    /// A run begins, or one from the database is shown with `records`.
-    pub fn begin(&self, run: &Run, plan: &Plan, records: Vec<Record>, phase: RunPhase) {
+    /// Where every newer snapshot comes.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.shown.subscribe()
+    }
+
+    /// A run begins, or one from the database is shown with `records`; without a plan it is one step.
+    pub fn begin(&self, run: &Run, plan: Option<&Plan>, records: Vec<Record>, phase: RunPhase) {
         let mut inner = self.lock();
+        let phases = plan.map_or(&[][..], |plan| &plan.phases);
         inner.steps =
-            plan.phases.iter().map(|phase| step(&phase.step, phase.work_names().len() * phase.nodes.len())).collect();
-        inner.plan = plan.phases.iter().map(places::Step::from).collect();
+            phases.iter().map(|phase| step(&phase.step, phase.work_names().len() * phase.nodes.len())).collect();
+        inner.plan = phases.iter().map(places::Step::from).collect();
+        if plan.is_none() {
+            inner.steps.push(step(&run.playbook, run.plan.len() * run.nodes.len()));
+            inner.plan.push(places::Step::from(run));
+        }
         inner.step = 0;
         inner.judged = usize::MAX;
         inner.scan = extra::Scan::default();
@@ -185,23 +203,42 @@ impl Board {
         Some(inner.records.clone())
     }
 
-    /// Takes over what was found.
-    pub fn judge(&self, run: &Run, assessment: &Assessment, records: &[Arc<Record>]) {
-        let report = report(run, assessment);
+    /// Names of the nodes, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.lock().nodes.iter().map(|row| row.name.clone()).collect()
+    }
+
+    /// Shows what `runs`, the newest first, say of the nodes. Made without the lock: a large fleet takes seconds.
+    pub fn show(&self, runs: Vec<Arc<Told>>) {
+        let names = self.names();
+        let picture = picture::picture(&runs, &names);
         let mut inner = self.lock();
-        let places = inner.places.clone();
-        inner.now.metrics = picture::metrics(assessment, records, &places);
-        let gpus = gpus::by_node(records);
-        for (node, finding) in report.nodes.iter().zip(&assessment.nodes) {
-            if let Some(&place) = places.get(&finding.node) {
-                let row = Arc::make_mut(&mut inner.nodes[place]);
-                picture::judged(row, node, finding, &assessment.learned);
-                row.gpus = gpus
-                    .get(finding.node.as_str())
-                    .map_or_else(|| Arc::from([]), |told| gpus::rows(told.iter().copied(), finding));
+        // Meanwhile other nodes may have been put in their place.
+        if inner.nodes.len() != names.len() || inner.nodes.iter().zip(&names).any(|(row, name)| row.name != *name) {
+            return;
+        }
+        inner.now.metrics = Arc::new(picture.metrics);
+        for (row, opinion) in inner.nodes.iter_mut().zip(picture.nodes) {
+            if let Some(opinion) = opinion {
+                opinion.apply(Arc::make_mut(row));
             }
         }
+        inner.told = runs;
         inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));
+        (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// Begins anew with the nodes called `names`, of which nothing is known yet; `alone` is the one run that is shown.
+    pub fn reset(&self, names: &[String], known: &[Node], alone: Option<&str>) {
+        let mut inner = self.lock();
+        let rows = rows(names, known);
+        inner.places = rows.iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
+        (inner.nodes, inner.told, inner.records) = (rows, Vec::new(), Vec::new());
+        (inner.now.metrics, inner.now.what_if) = (Arc::default(), None);
+        (inner.now.run, inner.now.alone) = (None, alone.map(str::to_owned));
+        inner.now.network = Part::default();
+        inner.scan = extra::Scan::default();
         (inner.refocus, inner.dirty) = (true, true);
     }
 
@@ -210,7 +247,7 @@ impl Board {
         let mut inner = self.lock();
         let now = now_ms();
         // A clock on the screen needs a new snapshot once a second even when nothing else happened.
-        if !inner.dirty && now < inner.published.now_ms + 1_000 {
+        if !inner.dirty && now < inner.now.now_ms + 1_000 {
             return;
         }
         if inner.dirty {
@@ -224,12 +261,12 @@ impl Board {
         }
         inner.now.now_ms = now;
         inner.dirty = false;
-        inner.published = Arc::new(inner.now.clone());
+        self.shown.send_replace(Arc::new(inner.now.clone()));
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // A panic elsewhere leaves rows that are still rows; the screen must go on.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -251,7 +288,7 @@ impl Inner {
     fn look(&mut self) {
         let Some(node) = self.focus.as_ref().filter(|_| self.refocus) else { return };
         let log = self.log.iter().filter(|(of, _)| of == node).map(|(_, line)| line.clone()).collect();
-        let mut focus = focus::focus(node, &self.now.metrics, &self.records, log);
+        let mut focus = focus::focus(node, &self.now.metrics, (&self.records, &self.told), log);
         focus.past.clone_from(&self.past);
         self.now.focus = Some(Arc::new(focus));
         self.refocus = false;
@@ -423,8 +460,8 @@ mod tests {
             series: Vec::new(),
             facts: vec![Fact { key: "identity.serial".to_owned(), reading: serial, unit: None }],
         };
-        let board = Board::new("one", inventory.nodes());
-        board.begin(&run, &plan, vec![record], RunPhase::Finished);
+        let board = Board::new("one", &names, inventory.nodes());
+        board.begin(&run, Some(&plan), vec![record], RunPhase::Finished);
         board.publish();
         let row = board.snapshot().nodes[0].clone();
         assert_eq!((row.facts.len(), row.seen_ms), (1, Some(7)));

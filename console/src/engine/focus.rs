@@ -6,18 +6,25 @@ use muster_analysis::{Sample, cdf_points};
 use muster_store::Record;
 use muster_tui::snapshot::{Focus, FocusSeries, MetricRow, NodeLog};
 
+use super::Told;
 use super::picture::POINTS;
 
 /// Values of a series that a sparkline can show.
 const VALUES: usize = 400;
 
 /// Series and log of `node`, of its newest records.
-pub fn focus(node: &str, metrics: &[Arc<MetricRow>], records: &[Arc<Record>], log: Vec<NodeLog>) -> Focus {
-    let own: Vec<&Arc<Record>> = records.iter().rev().filter(|r| r.node == node).collect();
-    let series = metrics.iter().enumerate().filter_map(|(metric, row)| {
-        let values = own.iter().map(|record| record.values_of(&row.id)).find(|values| !values.is_empty())?;
+pub fn focus(
+    node: &str,
+    metrics: &[Arc<MetricRow>],
+    (live, told): (&[Arc<Record>], &[Arc<Told>]),
+    log: Vec<NodeLog>,
+) -> Focus {
+    let live = live.iter().rev().filter(|r| r.node == node);
+    let own: Vec<&Arc<Record>> = live.chain(told.iter().flat_map(|told| told.records(node).iter().rev())).collect();
+    let series = metrics.iter().filter_map(|row| {
+        let values = own.iter().map(|record| record.values_of(&row.id)).find(|values: &Vec<f64>| !values.is_empty())?;
         let curve = cdf_points(&Sample::new(&values).ok()?, POINTS).into();
-        Some(FocusSeries { metric, values: thinned(&values).into(), curve })
+        Some(FocusSeries { metric: row.id.clone(), values: thinned(&values).into(), curve })
     });
     Focus { node: node.to_owned(), series: series.collect(), log: log.into(), past: None }
 }

@@ -1,7 +1,7 @@
 //! What a screen says of each GPU of a node: from the facts of its records, and from what was found.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_analysis::gpu::{self, Finding};
@@ -24,15 +24,6 @@ struct Known {
     measured: bool,
     numbers: BTreeMap<String, f64>,
     sms: BTreeMap<u32, Sm>,
-}
-
-/// Records that tell of GPUs, by node.
-pub fn by_node(records: &[Arc<Record>]) -> HashMap<&str, Vec<&Record>> {
-    let mut told: HashMap<&str, Vec<&Record>> = HashMap::new();
-    for record in records.iter().filter(|record| record.facts.iter().any(|fact| place(&fact.key).is_some())) {
-        told.entry(&record.node).or_default().push(record);
-    }
-    told
 }
 
 /// One row per GPU of which `records`, all of one node, tell.

@@ -4,65 +4,167 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_analysis::checks::CheckResult;
-use muster_analysis::{Learned, Sample, State, cdf_points};
-use muster_playbook::report::{NodeFindings, NodeReport};
+use muster_analysis::{Learned, NodeVerdict, Sample, State, cdf_points};
+use muster_playbook::report::{self, Known, known};
 use muster_store::Record;
 use muster_tui::judgement::severity;
 use muster_tui::snapshot::{
-    Band, CheckRow, Counts, Curve, FactRow, MetricRow, NodeCurve, NodeRow, Score, VerdictRow, Worst,
+    Band, CheckRow, Counts, Curve, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score, VerdictRow, Worst,
 };
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Datum, Reading, clean};
+use muster_wire::{Datum, MetricId, Reading, clean};
 
-use super::Assessment;
+use super::{Told, gpus};
 
 /// Points of a curve: more than a wide terminal's braille columns.
 pub const POINTS: usize = 240;
 /// Defects that get a line of their own.
 const DEFECTS: usize = 6;
 
-/// One row per metric, in the order of `assessment`.
-pub fn metrics(
-    assessment: &Assessment,
-    records: &[Arc<Record>],
-    places: &HashMap<String, usize>,
-) -> Arc<[Arc<MetricRow>]> {
-    assessment.learned.iter().map(|learned| Arc::new(metric(learned, assessment, records, places))).collect()
+/// What the screen shows of the fleet.
+#[derive(Debug, Default)]
+pub struct Picture {
+    /// Every metric that some node has.
+    pub metrics: Metrics,
+    /// What is said of each node; `None` of one that no run knows.
+    pub nodes: Vec<Option<Opinion>>,
+}
+
+/// What is said of one node.
+#[derive(Debug)]
+pub struct Opinion {
+    state: State,
+    reasons: Vec<String>,
+    worst: Option<Worst>,
+    verdicts: Vec<VerdictRow>,
+    checks: Vec<CheckRow>,
+    facts: Vec<FactRow>,
+    gpus: Arc<[GpuRow]>,
+    seen_ms: Option<u64>,
+}
+
+impl Opinion {
+    /// Puts it into the row of the node.
+    pub fn apply(self, row: &mut NodeRow) {
+        (row.state, row.worst) = (self.state, self.worst);
+        (row.reasons, row.verdicts, row.checks) = (self.reasons.into(), self.verdicts.into(), self.checks.into());
+        (row.facts, row.gpus) = (self.facts.into(), self.gpus);
+        row.seen_ms = row.seen_ms.max(self.seen_ms);
+    }
+}
+
+/// What `runs`, the newest first, say of the nodes called `names`.
+#[must_use]
+pub fn picture(runs: &[Arc<Told>], names: &[String]) -> Picture {
+    let index: Vec<Index<'_>> = runs.iter().map(|told| Index::of(told)).collect();
+    let of_node: Vec<Option<(Vec<usize>, Known)>> = names.iter().map(|name| known_of(runs, name)).collect();
+    let mut scores: HashMap<&MetricId, Vec<Place<'_>>> = HashMap::new();
+    for (node, (places, known)) in of_node.iter().enumerate().filter_map(|(node, own)| Some((node, own.as_ref()?))) {
+        for (verdict, place) in known.found.verdicts.iter().zip(&known.verdicts) {
+            scores.entry(&verdict.metric).or_default().push(Place { node, run: places[*place], verdict });
+        }
+    }
+    let mut rows: Vec<Arc<MetricRow>> = Vec::new();
+    for (at, index) in index.iter().enumerate() {
+        for (nr, learned) in runs[at].assessment.learned.iter().enumerate() {
+            let of = scores.get(&learned.criterion.metric).map_or(&[][..], Vec::as_slice);
+            if usual(of, runs.len()) == Some(at) {
+                rows.push(Arc::new(metric((at, learned), index.groups.get(&nr), of, (runs, names))));
+            }
+        }
+    }
+    if runs.len() > 1 {
+        rows.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+    let metrics = Metrics::new(rows);
+    let ids: HashMap<&MetricId, &Arc<MetricId>> = metrics.iter().map(|row| (&*row.id, &row.id)).collect();
+    let nodes = of_node.iter().zip(names).map(|(own, name)| {
+        let (places, known) = own.as_ref()?;
+        Some(opinion((runs, &index), (places, known), name, &ids))
+    });
+    let nodes = nodes.collect();
+    Picture { metrics, nodes }
+}
+
+/// What is known of `node`, and which runs its places mean.
+fn known_of(runs: &[Arc<Told>], node: &str) -> Option<(Vec<usize>, Known)> {
+    let own: Vec<(usize, report::Told<'_>)> =
+        runs.iter().enumerate().filter_map(|(at, told)| Some((at, told.of(node)?))).collect();
+    let told: Vec<report::Told<'_>> = own.iter().map(|(_, told)| *told).collect();
+    (!own.is_empty()).then(|| (own.iter().map(|(at, _)| *at).collect(), known(node, &told)))
+}
+
+/// The run that most nodes have their verdict from, and the newest of such: its criterion is that of the fleet, not that of the
+/// few nodes that were measured again.
+fn usual(of: &[Place<'_>], runs: usize) -> Option<usize> {
+    let count = |run: &usize| of.iter().filter(|place| place.run == *run).count();
+    (0..runs).rev().max_by_key(count).filter(|run| count(run) > 0)
+}
+
+/// A verdict in force, with the places of its node and of its run.
+struct Place<'a> {
+    node: usize,
+    run: usize,
+    verdict: &'a NodeVerdict,
+}
+
+/// The metrics of a run by their identity.
+struct Index<'t> {
+    learned: &'t [Learned],
+    of: HashMap<&'t MetricId, Vec<usize>>,
+    /// Nodes of a metric that groups of them were judged in separately, by its place.
+    groups: HashMap<usize, HashSet<&'t str>>,
+}
+
+impl<'t> Index<'t> {
+    fn of(told: &'t Told) -> Self {
+        let learned = told.assessment.learned.as_slice();
+        let mut of: HashMap<&MetricId, Vec<usize>> = HashMap::new();
+        for (nr, one) in learned.iter().enumerate() {
+            of.entry(&one.criterion.metric).or_default().push(nr);
+        }
+        let several = of.values().filter(|own| own.len() > 1).flatten();
+        let nodes = |nr: usize| learned[nr].verdicts.iter().map(|verdict| verdict.node.as_str()).collect();
+        let groups = several.map(|nr| (*nr, nodes(*nr))).collect();
+        Self { learned, of, groups }
+    }
+
+    /// What the metric was judged by on `node`.
+    fn judged(&self, metric: &MetricId, node: &str) -> Option<&'t Learned> {
+        let own = |nr: &&usize| self.groups.get(*nr).is_none_or(|nodes| nodes.contains(node));
+        self.of.get(metric)?.iter().find(own).map(|nr| &self.learned[*nr])
+    }
 }
 
 fn metric(
-    learned: &Learned,
-    assessment: &Assessment,
-    records: &[Arc<Record>],
-    places: &HashMap<String, usize>,
+    (at, learned): (usize, &Learned),
+    group: Option<&HashSet<&str>>,
+    of: &[Place<'_>],
+    (runs, names): (&[Arc<Told>], &[String]),
 ) -> MetricRow {
     let criterion = &learned.criterion;
-    // The node's final verdicts, which may differ from the metric's own after weighing all evidence.
-    let own: HashSet<&str> = learned.verdicts.iter().map(|v| v.node.as_str()).collect();
-    let findings = assessment.nodes.iter().filter(|f| own.contains(f.node.as_str()));
-    let verdicts = findings.flat_map(|f| &f.verdicts).filter(|v| v.metric == criterion.metric);
-    let mut scores: Vec<(Score, &str)> = verdicts
-        .filter_map(|v| {
-            let node = *places.get(&v.node)?;
-            Some((Score { node, similarity: v.similarity, state: v.state }, v.node.as_str()))
-        })
-        .collect();
-    scores.sort_by(|a, b| order(a.0.similarity).total_cmp(&order(b.0.similarity)));
-    let samples = samples(learned, records);
-    let curve_of = |node: &str| samples.get(node).map(curve);
-    let defects = scores
-        .iter()
-        .filter(|(score, _)| score.state == State::Fail)
-        .take(DEFECTS)
-        .filter_map(|(_, node)| Some(NodeCurve { node: (*node).to_owned(), curve: curve_of(node)? }))
-        .collect();
-    let healthy: Vec<&Sample> = scores
-        .iter()
-        .filter(|(score, _)| score.state != State::Fail)
-        .filter_map(|(_, node)| samples.get(*node))
-        .collect();
+    // A node of another run is shown beside all groups of this one: which it belongs to was not asked then.
+    let own = |place: &&Place<'_>| place.run != at || group.is_none_or(|own| own.contains(names[place.node].as_str()));
+    let mut own: Vec<&Place<'_>> = of.iter().filter(own).collect();
+    own.sort_by(|a, b| order(a.verdict.similarity).total_cmp(&order(b.verdict.similarity)));
+    let sample = |place: &Place<'_>| {
+        let records = runs[place.run].records(&names[place.node]).iter();
+        let newest = records.rev().find(|record| record.benchmark() == criterion.metric.benchmark)?;
+        Sample::new(&newest.values_of(&criterion.metric)).ok()
+    };
+    let failed = own.iter().filter(|place| place.verdict.state == State::Fail).take(DEFECTS);
+    let defects =
+        failed.filter_map(|place| Some(NodeCurve { node: names[place.node].clone(), curve: curve(&sample(place)?) }));
+    let defects = defects.collect();
+    let healthy = own.iter().filter(|place| place.run == at && place.verdict.state != State::Fail);
+    let healthy: Vec<Sample> = healthy.filter_map(|place| sample(place)).collect();
+    let score = |place: &&Place<'_>| Score {
+        node: place.node,
+        similarity: place.verdict.similarity,
+        state: place.verdict.state,
+    };
     MetricRow {
-        id: criterion.metric.clone(),
+        id: Arc::new(criterion.metric.clone()),
         unit: criterion.unit,
         direction: criterion.direction,
         status: Some(criterion.status),
@@ -74,26 +176,15 @@ fn metric(
         tau: criterion.tau,
         median: criterion.sample.as_ref().map(Sample::median),
         criterion: criterion.sample.as_ref().map_or_else(|| Arc::from([]), curve),
-        peers: (healthy.len() >= 2).then(|| band(&healthy)),
+        peers: (healthy.len() >= 2).then(|| band(&healthy.iter().collect::<Vec<_>>())),
         defects,
-        counts: Counts::of(scores.iter().map(|(score, _)| score.state)),
-        scores: scores.into_iter().map(|(score, _)| score).collect(),
+        counts: Counts::of(own.iter().map(|place| place.verdict.state)),
+        scores: own.iter().map(score).collect(),
     }
 }
 
 fn order(similarity: Option<f64>) -> f64 {
     similarity.unwrap_or(f64::INFINITY)
-}
-
-fn samples<'a>(learned: &Learned, records: &'a [Arc<Record>]) -> HashMap<&'a str, Sample> {
-    let metric = &learned.criterion.metric;
-    let mut samples = HashMap::new();
-    for record in records.iter().filter(|r| r.benchmark() == metric.benchmark) {
-        if let Ok(sample) = Sample::new(&record.values_of(metric)) {
-            samples.insert(record.node.as_str(), sample);
-        }
-    }
-    samples
 }
 
 fn curve(sample: &Sample) -> Curve {
@@ -118,30 +209,31 @@ fn band(samples: &[&Sample]) -> Band {
     Band { lower: edge(f64::max, f64::NEG_INFINITY), upper: edge(f64::min, f64::INFINITY) }
 }
 
-/// Puts what was found of a node into its row.
-pub fn judged(row: &mut NodeRow, report: &NodeReport, finding: &NodeFindings, learned: &[Learned]) {
-    row.state = report.state;
-    row.reasons = report.reasons.iter().cloned().collect();
-    let own = learned.iter().enumerate().filter(|(_, l)| l.verdicts.iter().any(|v| v.node == finding.node));
-    let place: HashMap<_, _> = own.map(|(i, l)| (&l.criterion.metric, (i, l))).collect();
-    let verdicts: Vec<VerdictRow> = finding
-        .verdicts
-        .iter()
-        .filter_map(|v| {
-            let (metric, learned) = place.get(&v.metric)?;
-            let normal = learned.criterion.sample.as_ref().map(Sample::median).filter(|m| *m != 0.0);
-            let deviation = v.value.zip(normal).map(|(value, normal)| value / normal - 1.0);
-            let (state, similarity, value) = (v.state, v.similarity, v.value);
-            Some(VerdictRow { metric: *metric, state, similarity, value, deviation, reason: v.reason.clone() })
+fn opinion(
+    (runs, index): (&[Arc<Told>], &[Index<'_>]),
+    (places, known): (&[usize], &Known),
+    node: &str,
+    ids: &HashMap<&MetricId, &Arc<MetricId>>,
+) -> Opinion {
+    let found = &known.found;
+    let run_ids: Vec<Arc<str>> = places.iter().map(|at| Arc::from(runs[*at].run.id.as_str())).collect();
+    let row = |(v, place): (&NodeVerdict, &usize)| {
+        let at = places[*place];
+        let usual = index[at].judged(&v.metric, node).and_then(|learned| learned.criterion.sample.as_ref());
+        let usual = usual.map(Sample::median).filter(|median| *median != 0.0);
+        Some(VerdictRow {
+            metric: (*ids.get(&v.metric)?).clone(),
+            state: v.state,
+            similarity: v.similarity,
+            value: v.value,
+            deviation: v.value.zip(usual).map(|(value, usual)| value / usual - 1.0),
+            reason: v.reason.clone(),
+            at_ms: runs[at].at_ms(),
+            run: run_ids[*place].clone(),
         })
-        .collect();
-    row.worst = worst(&verdicts).map(|v| Worst {
-        metric: v.metric,
-        similarity: v.similarity,
-        deviation: v.deviation,
-        sentence: v.reason.clone(),
-    });
-    row.verdicts = verdicts.into();
+    };
+    let verdicts: Vec<VerdictRow> = found.verdicts.iter().zip(&known.verdicts).filter_map(row).collect();
+    let (all, decided) = (found.all(), found.state());
     let check = |result: &CheckResult| CheckRow {
         id: result.check.id,
         area: result.check.area,
@@ -149,9 +241,32 @@ pub fn judged(row: &mut NodeRow, report: &NodeReport, finding: &NodeFindings, le
         said: clean(&result.found.said, TEXT_BYTES),
         next: result.check.next,
     };
-    let mut checks: Vec<CheckRow> = finding.checks.iter().map(check).collect();
+    let mut checks: Vec<CheckRow> = found.checks.iter().map(check).collect();
     checks.sort_by_key(|row| severity(row.state));
-    row.checks = checks.into();
+    // Newest first; of each work the newest record that stands.
+    let mut seen = HashSet::new();
+    let newest: Vec<&Record> = places
+        .iter()
+        .flat_map(|at| runs[*at].records(node).iter().rev())
+        .filter(|record| seen.insert(record.work.as_str()))
+        .map(AsRef::as_ref)
+        .collect();
+    let worst = worst(&verdicts).map(|v| Worst {
+        metric: v.metric.clone(),
+        similarity: v.similarity,
+        deviation: v.deviation,
+        sentence: v.reason.clone(),
+    });
+    Opinion {
+        state: decided.state,
+        reasons: found.reasons(&all, &decided),
+        worst,
+        verdicts,
+        checks,
+        facts: newest.iter().rev().flat_map(|record| facts(record)).collect(),
+        gpus: gpus::rows(newest.iter().rev().copied(), found),
+        seen_ms: newest.iter().map(|record| record.at_ms).max(),
+    }
 }
 
 /// The verdict furthest from its peers, failed ones first. What was not decided counts for nothing, however unlike the
@@ -183,22 +298,125 @@ pub fn facts(record: &Record) -> Vec<FactRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Judging;
+    use muster_store::{Run, RunState};
+    use muster_wire::{Direction, Outcome, Profile, Series, Unit};
+
+    fn run(id: &str, nodes: &[&str], started_ms: u64) -> Run {
+        Run {
+            id: id.to_owned(),
+            playbook: "cbd-light".to_owned(),
+            profile: Profile::Smoke,
+            started_ms,
+            ended_ms: Some(started_ms + 9),
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            plan: Vec::new(),
+            state: RunState::Finished,
+        }
+    }
+
+    /// What `node` gave in each of `metrics`: about `level` times the place of the metric in [`ALL`].
+    fn record(run: &Run, node: &str, metrics: &[&str], level: f64) -> Vec<Arc<Record>> {
+        let of = |metric: &&str| {
+            let (benchmark, name) = metric.split_once('/').unwrap();
+            let usual = usual_of(metric) * level;
+            let series = Series {
+                metric: MetricId::new(benchmark, name, "own"),
+                unit: Unit::BytesPerSec,
+                direction: Direction::HigherIsBetter,
+                values: (0..32).map(|i| usual * (1.0 + 0.001 * f64::from(i % 7))).collect(),
+                warmup: 0,
+                started_ns: 0,
+            };
+            Arc::new(Record {
+                run: run.id.clone(),
+                node: node.to_owned(),
+                work: benchmark.to_owned(),
+                outcome: Outcome::Done,
+                at_ms: run.started_ms,
+                elapsed_ns: 1,
+                series: vec![series],
+                facts: Vec::new(),
+            })
+        };
+        metrics.iter().map(of).collect()
+    }
+
+    const ALL: [&str; 4] = ["cpu-gemm/a", "cpu-stream/b", "disk/c", "net-loopback/d"];
+
+    fn usual_of(metric: &str) -> f64 {
+        1e3 * 10_f64.powi(ALL.iter().position(|of| *of == metric).unwrap() as i32)
+    }
+
+    fn told(run: Run, records: Vec<Arc<Record>>) -> Arc<Told> {
+        Arc::new(Told::judge(run, &records, &Judging::default()))
+    }
+
+    #[test]
+    fn every_value_is_under_its_own_metric_whichever_runs_it_came_from() {
+        let names: Vec<String> = (1..=8).map(|n| format!("n{n}")).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let older = run("r1", &all, 1_000);
+        let records = all.iter().flat_map(|node| record(&older, node, &[ALL[0], ALL[2], ALL[3]], 1.0)).collect();
+        let older = told(older, records);
+        // A few nodes, other metrics, one of them for the second time and at half its speed.
+        let newer = run("r2", &all[..6], 2_000);
+        let level = |node: &str| if node == "n3" { 0.5 } else { 1.0 };
+        let records = all[..6].iter().flat_map(|node| record(&newer, node, &[ALL[1], ALL[2]], level(node))).collect();
+        let newer = told(newer, records);
+
+        let picture = picture(&[newer, older], &names);
+        let shown: Vec<String> = picture.metrics.iter().map(|row| row.id.path()).collect();
+        assert_eq!(shown, ALL);
+        for (name, node) in names.iter().zip(&picture.nodes) {
+            let node = node.as_ref().unwrap();
+            let again = all[..6].contains(&name.as_str());
+            assert_eq!(node.verdicts.len(), if again { 4 } else { 3 }, "{name}");
+            for verdict in &node.verdicts {
+                let row = picture.metrics.of(&verdict.metric).unwrap();
+                assert_eq!(row.id, verdict.metric);
+                let from = if again && [ALL[1], ALL[2]].contains(&row.id.path().as_str()) { "r2" } else { "r1" };
+                assert_eq!((&*verdict.run, verdict.at_ms > 0), (from, true), "{name} {}", row.id);
+                let factor = if from == "r2" { level(name) } else { 1.0 };
+                let value = verdict.value.unwrap() / (usual_of(&row.id.path()) * factor);
+                assert!((value - 1.0).abs() < 0.01, "{name} {}: {value}", row.id);
+            }
+        }
+        let n3 = picture.nodes[2].as_ref().unwrap();
+        assert_eq!(
+            (n3.state, n3.worst.as_ref().unwrap().deviation.map(|d| (d * 10.0).round())),
+            (State::Fail, Some(-5.0))
+        );
+        // The CDF of a metric is that of the run that most nodes have it from.
+        let disk = picture.metrics.of(&MetricId::new("disk", "c", "own")).unwrap();
+        assert_eq!((disk.n, disk.scores.len()), (6, 8));
+    }
+
+    #[test]
+    fn a_run_without_a_node_says_nothing_of_it() {
+        let older = run("r1", &["n1", "n2"], 1_000);
+        let records = record(&older, "n1", &ALL, 1.0);
+        let picture = picture(&[told(older, records)], &["n1".to_owned(), "n9".to_owned()]);
+        assert!(picture.nodes[0].is_some() && picture.nodes[1].is_none());
+    }
 
     #[test]
     fn the_worst_of_a_node_is_a_verdict_that_counted() {
-        let verdict = |metric, state, similarity| VerdictRow {
-            metric,
+        let verdict = |metric: u32, state, similarity| VerdictRow {
+            metric: Arc::new(MetricId::new("disk", metric.to_string(), "own")),
             state,
             similarity,
             value: None,
             deviation: None,
             reason: String::new(),
+            at_ms: 0,
+            run: Arc::from("r"),
         };
         let mut rows = vec![verdict(0, State::Unknown, Some(0.0)), verdict(1, State::NotRun, None)];
         assert!(worst(&rows).is_none());
         rows.extend([verdict(2, State::Pass, Some(0.97)), verdict(3, State::Pass, Some(0.99))]);
-        assert_eq!(worst(&rows).unwrap().metric, 2);
+        assert_eq!(worst(&rows).unwrap().metric.name, "2");
         rows.extend([verdict(4, State::Warn, Some(0.94)), verdict(5, State::Fail, Some(0.94))]);
-        assert_eq!(worst(&rows).unwrap().metric, 5);
+        assert_eq!(worst(&rows).unwrap().metric.name, "5");
     }
 }

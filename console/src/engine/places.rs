@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use muster_fleet::hostlist;
 use muster_playbook::Phase;
-use muster_store::Record;
+use muster_store::{Record, Run};
 use muster_tui::snapshot::{LinkKind, NodeRow, StepGroup};
 
 /// The work of one step, and who is to do it.
@@ -18,6 +18,12 @@ pub struct Step {
 impl From<&Phase> for Step {
     fn from(phase: &Phase) -> Self {
         Self { works: phase.work_names().into_iter().collect(), nodes: phase.nodes.to_vec() }
+    }
+}
+
+impl From<&Run> for Step {
+    fn from(run: &Run) -> Self {
+        Self { works: run.plan.iter().cloned().collect(), nodes: run.nodes.clone() }
     }
 }
 

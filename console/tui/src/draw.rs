@@ -9,7 +9,7 @@ use ratatui::text::Span;
 use crate::judgement::{State, word};
 use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
-use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
+use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::text::{age, counted, cut, width};
 use crate::theme::{Role, Theme};
@@ -50,6 +50,7 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
         Screen::Network => network::draw(ui, snapshot, buffer, body),
         Screen::Playbooks => playbooks::draw(ui, snapshot, buffer, body),
         Screen::Log => log::draw(ui, buffer, body),
+        Screen::Runs => runs::draw(ui, snapshot, buffer, body),
     }
     popups::draw(ui, snapshot, buffer, body);
     message(ui, snapshot, buffer, Rect { y: area.height - 2, height: 1, ..area });
@@ -106,7 +107,15 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
             let text = format!("REPLAY  {} before now ", age(now.saturating_sub(at_ms) / 1000 * 1000));
             spans.push(Span::styled(text, theme.style(Role::Mode)));
         }
-        Mode::Idle => spans.push(Span::styled("IDLE ", theme.style(Role::Mode))),
+        Mode::Idle => {
+            let run = snapshot.alone.as_ref().filter(|_| ui.size.width >= 100);
+            let text = match (run, &snapshot.alone) {
+                (Some(run), _) => format!("RUN {} ", cut(run, 40, theme.is_ascii())),
+                (None, Some(_)) => "ONE RUN ".to_owned(),
+                (None, None) => "IDLE ".to_owned(),
+            };
+            spans.push(Span::styled(text, theme.style(Role::Mode)));
+        }
     }
     spans
 }
@@ -218,6 +227,7 @@ impl Ui {
                 Screen::Selector => snapshot.selector.data.is_some(),
                 Screen::Network => snapshot.network.data.is_some(),
                 Screen::Playbooks => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
+                Screen::Runs => snapshot.runs.data.is_some(),
                 _ => !snapshot.nodes.is_empty(),
             },
             Action::Run => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),

@@ -43,6 +43,13 @@ pub enum Intent {
     WhatIf(Option<Terms>),
     /// Read the versions of criteria anew.
     Criteria,
+    /// Read the list of runs anew.
+    Runs,
+    /// Show what this stored run alone says; without one, the newest results of all runs.
+    Open {
+        /// Its identity.
+        run: Option<String>,
+    },
     /// Ask the Selector this from now on.
     Ask(Ask),
     /// Run these benchmarks on these nodes; the user has confirmed.

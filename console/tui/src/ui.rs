@@ -7,7 +7,7 @@ use ratatui::layout::Size;
 
 use crate::filter::Filter;
 use crate::popups::Popup;
-use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
+use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::{NodeRow, RunInfo, Snapshot};
 use crate::theme::Theme;
 
@@ -43,6 +43,7 @@ pub struct Ui {
     pub(crate) network: network::State,
     pub(crate) playbooks: playbooks::State,
     pub(crate) log: log::State,
+    pub(crate) runs: runs::State,
 }
 
 impl Ui {
@@ -72,6 +73,7 @@ impl Ui {
             network: network::State::default(),
             playbooks: playbooks::State::default(),
             log: log::State::default(),
+            runs: runs::State::default(),
         }
     }
 

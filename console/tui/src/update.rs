@@ -9,7 +9,7 @@ use crate::filter::Filter;
 use crate::intent::Intent;
 use crate::keymap::{self, Action, Motion};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
-use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, selector};
+use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -59,6 +59,7 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
         Screen::Network => network::ask(ui, snapshot),
         Screen::Criteria | Screen::Benchmarks => criteria::ask(ui),
         Screen::Selector => selector::ask(ui, snapshot),
+        Screen::Runs => runs::ask(ui),
         _ => None,
     });
     intents
@@ -89,6 +90,7 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     selector::settle(ui, snapshot);
     network::settle(ui, snapshot);
     playbooks::settle(ui, snapshot);
+    runs::settle(ui, snapshot);
 }
 
 fn paste(ui: &mut Ui, text: &str) {
@@ -157,14 +159,16 @@ fn take_mouse(ui: &mut Ui, mouse: Mouse, snapshot: &Snapshot) -> Vec<Intent> {
 fn obey(ui: &mut Ui, command: popups::Command, snapshot: &Snapshot) -> Vec<Intent> {
     match command {
         popups::Command::Act(action) => act(ui, action, snapshot),
-        popups::Command::Node(at) => {
-            ui.select(snapshot, at);
-            fleet::seek(ui, at);
-            ui.show(Screen::Node);
+        popups::Command::Node(name) => {
+            if let Some(at) = snapshot.nodes.iter().position(|node| node.name == name) {
+                ui.select(snapshot, at);
+                fleet::seek(ui, at);
+                ui.show(Screen::Node);
+            }
             Vec::new()
         }
-        popups::Command::Metric(at) => {
-            bench::open_metric(ui, snapshot, at);
+        popups::Command::Metric(id) => {
+            bench::open_metric(ui, snapshot, (&id, None));
             Vec::new()
         }
         popups::Command::Run(name) => {
@@ -215,6 +219,7 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
         Screen::Network => network::act(ui, action, snapshot),
         Screen::Playbooks => playbooks::act(ui, action, snapshot),
         Screen::Log => log::act(ui, action, snapshot),
+        Screen::Runs => runs::act(ui, action, snapshot),
     };
     match (action, intents.first()) {
         (Action::Copy, Some(Intent::Copy(text))) => ui.say(snapshot, format!("copied: {text}")),
@@ -224,7 +229,7 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
     intents
 }
 
-/// One step back: the terms tried, the filter, the marks, the screen before.
+/// One step back: the terms tried, the filter, the marks, the run that alone is shown, the screen before.
 fn back(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     if ui.screen == Screen::Log && log::back(ui) {
         return Vec::new();
@@ -239,6 +244,8 @@ fn back(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     } else if ui.screen == Screen::Fleet && !ui.marks.is_empty() {
         ui.marks.clear();
         ui.say(snapshot, "marks cleared");
+    } else if ui.screen == Screen::Fleet && snapshot.alone.is_some() {
+        return vec![Intent::Open { run: None }];
     } else if ui.screen != Screen::Fleet {
         ui.screen = ui.trail.pop().unwrap_or(Screen::Fleet);
     }
@@ -316,6 +323,9 @@ fn ask_rerun(ui: &mut Ui, snapshot: &Snapshot) {
         return ui.say(snapshot, format!("{} is still {}", run.playbook, run.phase.word()));
     }
     let Some(run) = snapshot.run.as_deref() else { return ui.say(snapshot, "nothing has run yet; R runs a playbook") };
+    if !snapshot.playbooks.iter().any(|known| known.name == run.playbook) {
+        return ui.say(snapshot, format!("{} cannot be run from here; R runs a playbook", run.playbook));
+    }
     let confirm = Confirm::again(run, snapshot.nodes.iter().map(|node| (node.name.as_str(), node.state)));
     match confirm {
         Some(confirm) => ui.popups.push(Popup::Confirm(confirm)),

@@ -1,6 +1,7 @@
 //! What was found out about one node, and how it stands in the document.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 use muster_analysis::checks::CheckResult;
 use muster_analysis::findings::{
@@ -49,6 +50,26 @@ impl NodeFindings {
             }
         }
         decide_node(measured, &self.all())
+    }
+
+    /// Why the node is in its state, worst first, one sentence each, without control characters. `all` are its findings, of
+    /// which `decided` is made.
+    #[must_use]
+    pub fn reasons(&self, all: &[Finding], decided: &NodeState) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let mut reasons: Vec<String> = all
+            .iter()
+            .filter(|finding| finding.state != State::NotApplicable)
+            .map(|finding| clean(&finding.sentence, limits::TEXT_BYTES))
+            .filter(|why| !why.is_empty() && seen.insert(why.clone()))
+            .collect();
+        let node = clean(&self.node, limits::TEXT_BYTES);
+        if decided.components.is_empty() {
+            reasons.push(format!("{node}: nothing was measured"));
+        } else if decided.state == State::NotApplicable {
+            reasons.push(format!("{node}: nothing that was asked for applies to it"));
+        }
+        reasons
     }
 }
 

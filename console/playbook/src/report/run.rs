@@ -1,6 +1,6 @@
 //! What a run found, as the `muster.run` document (assets/schemas/muster.run.json).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use muster_analysis::checks::Severity;
 use muster_analysis::{Criterion, Learned, NodeVerdict, State, Status};
@@ -219,19 +219,7 @@ type Known<'a> = HashMap<(&'a str, &'a MetricId), &'a Criterion>;
 fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
     let all = findings.all();
     let decided = findings.state();
-    let mut seen = BTreeSet::new();
-    let mut reasons: Vec<String> = all
-        .iter()
-        .filter(|finding| finding.state != State::NotApplicable)
-        .map(|finding| clean(&finding.sentence, limits::TEXT_BYTES))
-        .filter(|why| !why.is_empty() && seen.insert(why.clone()))
-        .collect();
     let node = clean(&findings.node, limits::TEXT_BYTES);
-    if decided.components.is_empty() {
-        reasons.push(format!("{node}: nothing was measured"));
-    } else if decided.state == State::NotApplicable {
-        reasons.push(format!("{node}: nothing that was asked for applies to it"));
-    }
     let verdicts = findings
         .verdicts
         .iter()
@@ -241,7 +229,7 @@ fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
         node,
         state: decided.state,
         undecided: decided.undecided,
-        reasons,
+        reasons: findings.reasons(&all, &decided),
         components: decided.components.iter().map(ComponentReport::from).collect(),
         findings: all.iter().filter(|f| f.state > State::Pass).map(FindingReport::from).collect(),
         verdicts,

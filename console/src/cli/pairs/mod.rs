@@ -4,6 +4,7 @@ mod files;
 mod options;
 mod picture;
 mod run;
+mod show;
 
 pub(super) use files::topology;
 pub use options::Options;

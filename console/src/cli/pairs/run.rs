@@ -11,7 +11,7 @@ use muster_store::{RunState, Store};
 use super::options::{Options, Scan};
 use super::{files, picture};
 use crate::cli::run::{Line, Say};
-use crate::cli::{Common, console, matches_any};
+use crate::cli::{Common, matches_any};
 use crate::config::Config;
 use crate::engine::PairEngine;
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
@@ -47,7 +47,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         let (matrices, topology) = (seen.matrices, seen.topology);
         let pairs =
             engine::Pairs { origin, matrices, units: BTreeMap::new(), topology, params: session::params(config) };
-        return console::pairs::show(pairs, config, common).await;
+        return super::show::show(pairs, config, common).await;
     }
     show(&seen, options, config)?;
     Ok(match state {

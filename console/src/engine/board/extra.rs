@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_playbook::{Playbook, builtin};
 use muster_store::Record;
-use muster_tui::snapshot::{Criteria, Network, Part, Past, PlaybookRow, Progress, StepRow, WhatIf};
+use muster_tui::snapshot::{Criteria, Network, Part, Past, PlaybookRow, Progress, Runs, StepRow, WhatIf};
 
 use super::{Board, Inner};
 use crate::engine::Pairs;
@@ -20,14 +20,13 @@ pub(super) struct Scan {
 
 impl Board {
     /// The pairs of the run, as far as they are measured.
-    pub fn pairs(&self, pairs: Option<Pairs>) {
-        let Some(pairs) = pairs else { return };
+    pub fn pairs(&self, pairs: Arc<Pairs>) {
         let metric = self.lock().scan.metric.clone().filter(|name| pairs.matrices.contains_key(name));
         // Made without the lock: it takes as long as localising.
         let Some(name) = metric.or_else(|| pairs.first().map(str::to_owned)) else { return };
         let made = pairs.picture(&name);
         let mut inner = self.lock();
-        inner.scan.pairs = Some(Arc::new(pairs));
+        inner.scan.pairs = Some(pairs);
         let seen = inner.now.network.data.as_ref().and_then(|n| n.pair.clone());
         if let Some(mut network) = made {
             network.progress.clone_from(&inner.scan.progress);
@@ -86,6 +85,13 @@ impl Board {
     pub fn criteria(&self, part: Part<Criteria>) {
         let mut inner = self.lock();
         inner.now.criteria = part;
+        inner.dirty = true;
+    }
+
+    /// The runs in the database.
+    pub fn runs(&self, part: Part<Runs>) {
+        let mut inner = self.lock();
+        inner.now.runs = part;
         inner.dirty = true;
     }
 

@@ -1,15 +1,30 @@
 //! How does a node look on the board before anything is known of it, and how is the state of its connection told?
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_fleet::{LinkState, Node};
 use muster_tui::snapshot::{Link, LinkKind, NodeRow};
 
-pub(super) fn row(node: &Node) -> NodeRow {
+/// A row for each of `names`; the inventory has `known`.
+pub(super) fn rows(names: &[String], known: &[Node]) -> Vec<Arc<NodeRow>> {
+    let known: HashMap<&str, &Node> = known.iter().map(|node| (node.name.as_str(), node)).collect();
+    let of = |name: &String| known.get(name.as_str()).map_or_else(|| nameless(name), |node| row(node));
+    let mut seen = HashSet::new();
+    names.iter().filter(|name| seen.insert(name.as_str())).map(|name| Arc::new(of(name))).collect()
+}
+
+fn row(node: &Node) -> NodeRow {
+    let rack = node.labels.get("rack").cloned().unwrap_or_default();
+    NodeRow { rack, groups: node.groups.clone(), ..nameless(&node.name) }
+}
+
+/// A node that the inventory does not know.
+fn nameless(name: &str) -> NodeRow {
     NodeRow {
-        name: node.name.clone(),
-        rack: node.labels.get("rack").cloned().unwrap_or_default(),
-        groups: node.groups.clone(),
+        name: name.to_owned(),
+        rack: String::new(),
+        groups: Vec::new(),
         link: Link { kind: LinkKind::Idle, text: "idle".into() },
         state: muster_analysis::State::NotRun,
         worst: None,

@@ -11,6 +11,8 @@ use crate::ui::Ui;
 
 /// Actions on more nodes than this need the count typed.
 const TYPED_PAST: usize = 10;
+/// Nodes that are measured together at least: of fewer, a node that is slow cannot be told from chance.
+const PEERS: usize = 16;
 /// Names shown before the rest is a number.
 const NAMES: usize = 5;
 
@@ -62,17 +64,26 @@ impl Confirm {
         }
     }
 
-    /// Asks whether to measure the failed and undecided ones of `nodes` again; `None` where there are none.
+    /// Asks whether to measure the failed and undecided ones of `nodes` again, beside some that passed; `None` where there are
+    /// none of the former.
     pub(crate) fn again<'n>(run: &RunInfo, nodes: impl Iterator<Item = (&'n str, State)>) -> Option<Self> {
-        let (mut failed, mut undecided, mut names) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut failed, mut undecided, mut names, mut peers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (name, state) in nodes {
             match state {
                 State::Fail => failed.push(name),
                 State::Unknown => undecided.push(name),
+                State::Pass => {
+                    peers.push(name);
+                    continue;
+                }
                 _ => continue,
             }
             names.push(name.to_owned());
         }
+        if names.is_empty() {
+            return None;
+        }
+        peers.truncate(PEERS.saturating_sub(names.len()));
         let part = |nodes: &[&str], word: &str| match nodes {
             [] => None,
             [one] => Some(format!("1 {word} node ({one})")),
@@ -80,10 +91,16 @@ impl Confirm {
         };
         let parts: Vec<String> =
             [part(&failed, "failed"), part(&undecided, "undecided")].into_iter().flatten().collect();
-        let about = format!("{} runs on these nodes only; the others keep their results.", run.playbook);
-        let then = Intent::RunPlaybook { playbook: run.playbook.clone(), nodes: names.clone() };
+        let beside = match peers.as_slice() {
+            [] => String::new(),
+            [one] => format!(" and on {one}, to compare with"),
+            many => format!(" and on {} that passed, to compare with", counted(many.len(), "node", "nodes")),
+        };
+        let about = format!("{} runs on these nodes{beside}; all others keep their results.", run.playbook);
+        let all = names.iter().cloned().chain(peers.into_iter().map(str::to_owned)).collect();
+        let then = Intent::RunPlaybook { playbook: run.playbook.clone(), nodes: all };
         let confirm = Self::on_nodes("", about, &names, then);
-        (!names.is_empty()).then(|| Self { question: format!("Measure again {}?", parts.join(" and ")), ..confirm })
+        Some(Self { question: format!("Measure again {}?", parts.join(" and ")), ..confirm })
     }
 
     fn is_typed(&self) -> bool {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
+use muster_wire::MetricId;
 
 use crate::judgement::word;
 use crate::keymap::{Action, BINDINGS, Motion};
@@ -37,10 +38,10 @@ pub(crate) enum Command {
     Act(Action),
     Run(String),
     Filter(&'static str),
-    /// Open the node with this index.
-    Node(usize),
-    /// Open the metric with this index.
-    Metric(usize),
+    /// Open the node of this name.
+    Node(String),
+    /// Open this metric.
+    Metric(Arc<MetricId>),
 }
 
 impl Palette {
@@ -76,17 +77,17 @@ fn places(snapshot: &Snapshot, text: &str) -> Vec<Entry> {
         let name = name.to_lowercase();
         text.split_whitespace().all(|word| name.contains(word))
     };
-    let node = |(at, node): (usize, &Arc<NodeRow>)| {
-        let about = format!("open this node ({})", word(node.state));
-        named(&node.name).then(|| Entry { name: node.name.clone(), about, does: Command::Node(at) })
+    let node = |node: &Arc<NodeRow>| {
+        let (name, about) = (&node.name, format!("open this node ({})", word(node.state)));
+        named(name).then(|| Entry { name: name.clone(), about, does: Command::Node(name.clone()) })
     };
-    let metric = |(at, metric): (usize, &Arc<MetricRow>)| {
+    let metric = |metric: &Arc<MetricRow>| {
         let name = metric.id.to_string();
         let about = "open this metric".to_owned();
-        named(&name).then_some(Entry { name, about, does: Command::Metric(at) })
+        named(&name).then(|| Entry { name, about, does: Command::Metric(metric.id.clone()) })
     };
-    let nodes = snapshot.nodes.iter().enumerate().filter_map(node).take(MOST);
-    nodes.chain(snapshot.metrics.iter().enumerate().filter_map(metric).take(MOST)).collect()
+    let nodes = snapshot.nodes.iter().filter_map(node).take(MOST);
+    nodes.chain(snapshot.metrics.iter().filter_map(metric).take(MOST)).collect()
 }
 
 fn runs(snapshot: &Snapshot) -> Vec<Entry> {

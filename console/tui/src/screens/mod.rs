@@ -7,6 +7,7 @@ pub(crate) mod log;
 pub(crate) mod network;
 pub(crate) mod node;
 pub(crate) mod playbooks;
+pub(crate) mod runs;
 mod screen;
 pub(crate) mod selector;
 

@@ -19,11 +19,13 @@ pub enum Screen {
     Playbooks,
     /// What happened.
     Log,
+    /// What was measured when, on which nodes.
+    Runs,
 }
 
 impl Screen {
     /// All, in the order of their digits.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Fleet,
         Self::Node,
         Self::Benchmarks,
@@ -32,6 +34,7 @@ impl Screen {
         Self::Network,
         Self::Playbooks,
         Self::Log,
+        Self::Runs,
     ];
 
     /// The word in the tab where all do not fit.
@@ -58,6 +61,7 @@ impl Screen {
             Self::Network => "Network",
             Self::Playbooks => "Playbooks",
             Self::Log => "Log",
+            Self::Runs => "Runs",
         }
     }
 }

@@ -6,7 +6,7 @@ use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
-    Criteria, Focus, Load, MetricRow, Network, NodeRow, Part, PlaybookRow, RunInfo, Selector, WhatIf,
+    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, RunInfo, Runs, Selector, WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -33,7 +33,7 @@ pub struct Snapshot {
     /// How many nodes are in each state.
     pub counts: Counts,
     /// Metrics in catalogue order.
-    pub metrics: Arc<[Arc<MetricRow>]>,
+    pub metrics: Arc<Metrics>,
     /// Playbooks that can be run.
     pub playbooks: Arc<[PlaybookRow]>,
     /// What is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
@@ -42,6 +42,10 @@ pub struct Snapshot {
     pub what_if: Option<Arc<WhatIf>>,
     /// Versions of criteria in the database.
     pub criteria: Part<Criteria>,
+    /// Runs in the database.
+    pub runs: Part<Runs>,
+    /// The stored run that alone is shown; `None` where the newest results of all runs are.
+    pub alone: Option<String>,
     /// What is known of the pairs.
     pub network: Part<Network>,
     /// What the Selector says.
@@ -63,11 +67,13 @@ impl Default for Snapshot {
             run: None,
             nodes: Arc::from([]),
             counts: Counts::default(),
-            metrics: Arc::from([]),
+            metrics: Arc::default(),
             playbooks: Arc::from([]),
             focus: None,
             what_if: None,
             criteria: Part::default(),
+            runs: Part::default(),
+            alone: None,
             network: Part::default(),
             selector: Part::default(),
             messages: Arc::from([]),

@@ -1,5 +1,7 @@
-//! What is known of one metric over the fleet.
+//! What is known of the metrics over the fleet.
 
+use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use muster_wire::{Direction, MetricId, Unit};
@@ -11,11 +13,54 @@ use crate::snapshot::Counts;
 /// the share is reached at x. Thinned to what a screen can show (a few hundred points).
 pub type Curve = Arc<[(f64, f64)]>;
 
+/// Rows of the metrics in the order of the catalogue, one after another where nodes of several kinds have the same metric.
+/// Found by their identity; a place among them means nothing in another snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    rows: Vec<Arc<MetricRow>>,
+    first: HashMap<Arc<MetricId>, usize>,
+}
+
+impl Metrics {
+    /// Of `rows`, of which those of the same metric stand together.
+    #[must_use]
+    pub fn new(rows: Vec<Arc<MetricRow>>) -> Self {
+        let mut first = HashMap::with_capacity(rows.len());
+        for (at, row) in rows.iter().enumerate() {
+            first.entry(row.id.clone()).or_insert(at);
+        }
+        Self { rows, first }
+    }
+
+    /// The metric, whichever nodes it is of.
+    #[must_use]
+    pub fn of(&self, id: &MetricId) -> Option<&MetricRow> {
+        self.rows.get(*self.first.get(id)?).map(Arc::as_ref)
+    }
+
+    /// Place of the metric, among those of the kind of `node` if it is compared there.
+    #[must_use]
+    pub fn place(&self, id: &MetricId, node: Option<usize>) -> Option<usize> {
+        let first = *self.first.get(id)?;
+        let same = self.rows[first..].iter().take_while(|row| *row.id == *id);
+        let own = same.enumerate().find(|(_, row)| row.scores.iter().any(|score| Some(score.node) == node));
+        Some(own.map_or(first, |(further, _)| first + further))
+    }
+}
+
+impl Deref for Metrics {
+    type Target = [Arc<MetricRow>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.rows
+    }
+}
+
 /// One metric over the fleet.
 #[derive(Clone, Debug)]
 pub struct MetricRow {
     /// Identity.
-    pub id: MetricId,
+    pub id: Arc<MetricId>,
     /// Unit of values and of every curve's x.
     pub unit: Unit,
     /// Which way is better.

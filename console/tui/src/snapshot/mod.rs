@@ -11,13 +11,14 @@ mod network;
 mod node;
 mod part;
 mod run;
+mod runs;
 mod selector;
 mod what_if;
 
 pub use criteria::{Criteria, VersionRow};
 pub use fleet::{Counts, Message, Mode, Snapshot};
 pub use gpu::{GpuRow, Sm};
-pub use metric::{Band, Curve, MetricRow, NodeCurve, Score};
+pub use metric::{Band, Curve, MetricRow, Metrics, NodeCurve, Score};
 pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};
 pub use node::{
     CheckRow, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, MetricPast, NodeLog, NodeRow, Past, VerdictRow,
@@ -25,5 +26,6 @@ pub use node::{
 };
 pub use part::{Load, Part};
 pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};
+pub use runs::{RunRow, Runs};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
 pub use what_if::{Flip, Terms, WhatIf};

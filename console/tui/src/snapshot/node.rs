@@ -84,8 +84,8 @@ pub enum LinkKind {
 /// The verdict that is furthest from its peers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worst {
-    /// Index into [`crate::Snapshot::metrics`].
-    pub metric: usize,
+    /// Which metric.
+    pub metric: Arc<MetricId>,
     /// One-sided similarity to the criterion, 0 to 1.
     pub similarity: Option<f64>,
     /// Median of the node over the criterion's median, minus one; negative is less.
@@ -121,8 +121,8 @@ pub struct FactRow {
 /// One judged metric of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerdictRow {
-    /// Index into [`crate::Snapshot::metrics`].
-    pub metric: usize,
+    /// Which metric.
+    pub metric: Arc<MetricId>,
     /// Judgement.
     pub state: State,
     /// One-sided similarity to the criterion, 0 to 1.
@@ -133,6 +133,10 @@ pub struct VerdictRow {
     pub deviation: Option<f64>,
     /// Why, one sentence.
     pub reason: String,
+    /// When it was measured.
+    pub at_ms: u64,
+    /// In which run.
+    pub run: Arc<str>,
 }
 
 /// What is kept for one node only.
@@ -197,8 +201,8 @@ pub struct IncidentRow {
 /// One series of the focused node.
 #[derive(Clone, Debug)]
 pub struct FocusSeries {
-    /// Index into [`crate::Snapshot::metrics`].
-    pub metric: usize,
+    /// Which metric.
+    pub metric: Arc<MetricId>,
     /// In the order of measurement, thinned to a few hundred.
     pub values: Arc<[f64]>,
     /// Its CDF.

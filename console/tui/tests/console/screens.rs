@@ -101,6 +101,11 @@ fn network_looks_as_stored() {
     look("network", Screen::Network, &[]);
 }
 
+#[test]
+fn runs_look_as_stored() {
+    look("runs", Screen::Runs, &[]);
+}
+
 // One test, because the log is one for the whole process.
 #[test]
 fn log_looks_as_stored() {

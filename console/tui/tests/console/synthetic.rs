@@ -12,8 +12,9 @@ use muster_analysis::{Observation, Params, learn};
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
     Band, CheckRow, Counts, Criteria, Curve, FactRow, Focus, FocusSeries, GpuRow, IncidentRow, Link, LinkKind, Load,
-    Message, MetricPast, MetricRow, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo, RunPhase,
-    Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work, WorkSeen, Worst,
+    Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo,
+    RunPhase, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work,
+    WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -62,12 +63,14 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
     let nodes: Arc<[Arc<NodeRow>]> =
         (0..fleet.nodes).map(|i| Arc::new(node(i, slow(i), lost(i), fleet.running, &mut rng))).collect();
     let metrics = (0..METRICS.len()).map(|m| Arc::new(metric(m, &nodes, &mut rng))).collect();
+    let metrics = Arc::new(Metrics::new(metrics));
     let counts = Counts::of(nodes.iter().map(|n| n.state));
     // Pairs grow with the square.
     let names: Vec<String> = nodes.iter().take(3_000).map(|n| n.name.clone()).collect();
     Snapshot {
         criteria: Part::ready(criteria(&mut rng)),
         selector: Part::ready(selector::selector(&names)),
+        runs: Part::ready(runs()),
         network: Part::ready(network::network(&names, fleet.running)),
         generation: 1,
         now_ms: NOW_MS,
@@ -160,7 +163,7 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
         link: Link { kind, text: text.to_owned() },
         state,
         worst: worst.map(|v| Worst {
-            metric: v.metric,
+            metric: v.metric.clone(),
             similarity: v.similarity,
             deviation: v.deviation,
             sentence: v.reason.clone(),
@@ -261,7 +264,7 @@ fn verdict(i: usize, m: usize, slow: bool, rng: &mut Rng) -> VerdictRow {
     let deviation = value / center - 1.0;
     let word = if (deviation < 0.0) == (direction == Direction::HigherIsBetter) { "slower" } else { "faster" };
     VerdictRow {
-        metric: m,
+        metric: id(m),
         state: if bad { State::Fail } else { State::Pass },
         similarity: Some(similarity),
         value: Some(value),
@@ -272,6 +275,8 @@ fn verdict(i: usize, m: usize, slow: bool, rng: &mut Rng) -> VerdictRow {
             deviation.abs() * 100.0,
             unit.show(value),
         ),
+        at_ms: NOW_MS - 3_600_000,
+        run: Arc::from("20261121T130000-cbd-light-4f2a"),
     }
 }
 
@@ -302,8 +307,17 @@ fn facts(i: usize) -> Arc<[FactRow]> {
     rows.into_iter().map(row).collect()
 }
 
+fn id(m: usize) -> Arc<MetricId> {
+    let (benchmark, name, ..) = METRICS[m];
+    Arc::new(MetricId::new(benchmark, name, "own"))
+}
+
+fn place(id: &MetricId) -> usize {
+    METRICS.iter().position(|(benchmark, name, ..)| id.benchmark == *benchmark && id.name == *name).unwrap_or_default()
+}
+
 fn metric(m: usize, nodes: &[Arc<NodeRow>], rng: &mut Rng) -> MetricRow {
-    let (benchmark, metric, unit, direction, center, spread) = METRICS[m];
+    let (_, metric, unit, direction, center, spread) = METRICS[m];
     let of = |n: &NodeRow| n.verdicts.get(m).cloned();
     let mut scores: Vec<Score> = nodes
         .iter()
@@ -327,7 +341,7 @@ fn metric(m: usize, nodes: &[Arc<NodeRow>], rng: &mut Rng) -> MetricRow {
     let criterion = if scores.is_empty() { Arc::from([]) } else { curve(center, spread, rng) };
     let band = |by: f64| -> Curve { criterion.iter().map(|(x, y)| (x * (1.0 + by * spread), *y)).collect() };
     MetricRow {
-        id: MetricId::new(benchmark, metric, "own"),
+        id: id(m),
         unit,
         direction,
         status,
@@ -354,10 +368,10 @@ fn curve(center: f64, spread: f64, rng: &mut Rng) -> Curve {
 
 fn focus(node: &NodeRow, rng: &mut Rng) -> Focus {
     let series = node.verdicts.iter().map(|v| {
-        let (_, _, _, _, usual, spread) = METRICS[v.metric];
+        let (_, _, _, _, usual, spread) = METRICS[place(&v.metric)];
         let center = v.value.unwrap_or(usual);
         FocusSeries {
-            metric: v.metric,
+            metric: v.metric.clone(),
             values: (0..96).map(|_| center * (1.0 + spread * rng.normal())).collect(),
             curve: curve(center, spread, rng),
         }
@@ -403,14 +417,42 @@ fn criteria(rng: &mut Rng) -> Criteria {
     Criteria { versions: rows.into_iter().map(|(m, days, factor, frozen)| version(m, days, factor, frozen)).collect() }
 }
 
+fn runs() -> Runs {
+    const HOUR: u64 = 3_600_000;
+    let row =
+        |(hours, playbook, profile, minutes, phase, nodes, names, counts): (u64, &str, _, _, _, _, &str, bool)| {
+            RunRow {
+                id: format!("2026112{}T{:02}0000-{playbook}-4f2a", 1 - hours / 24, 14 - hours % 14),
+                playbook: playbook.to_owned(),
+                profile,
+                started_ms: NOW_MS - hours * HOUR,
+                ended_ms: Option::<u64>::map(minutes, |minutes| NOW_MS - hours * HOUR + minutes * 60_000),
+                phase,
+                nodes,
+                names: names.to_owned(),
+                plan: ["collect/identity", "collect/cpu", "cpu-gemm", "cpu-stream", "cpu-latency"]
+                    .map(str::to_owned)
+                    .into(),
+                counts,
+            }
+        };
+    let rows = [
+        (1, "cbd-light", Profile::Quick, Some(4), RunPhase::Finished, 1, "rack1-04", true),
+        (3, "cbd-light", Profile::Quick, Some(11), RunPhase::Finished, 16, "rack1-[00-15]", true),
+        (5, "network-full", Profile::Quick, None, RunPhase::Interrupted, 16, "rack1-[00-15]", false),
+        (23, "import-superbench", Profile::Quick, Some(0), RunPhase::Finished, 412, "rack[1-11]-[00-39]", false),
+    ];
+    Runs { rows: rows.into_iter().map(row).collect() }
+}
+
 fn past(node: &NodeRow, rng: &mut Rng) -> Past {
     const DAY: u64 = 86_400_000;
     let seen = |work: &str, days: u64, ended| WorkSeen { work: work.to_owned(), at_ms: NOW_MS - days * DAY, ended };
     let metric = |v: &VerdictRow| {
-        let (benchmark, name, _, _, usual, spread) = METRICS[v.metric];
+        let (.., usual, spread) = METRICS[place(&v.metric)];
         let at = |run: u64, rng: &mut Rng| (NOW_MS - run * 9 * DAY, usual * (1.0 + spread * rng.normal()));
         MetricPast {
-            metric: MetricId::new(benchmark, name, "own"),
+            metric: v.metric.as_ref().clone(),
             medians: (1..9).rev().map(|run| at(run, &mut *rng)).chain(v.value.map(|now| (NOW_MS, now))).collect(),
         }
     };

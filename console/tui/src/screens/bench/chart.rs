@@ -21,8 +21,8 @@ struct Entry<'a> {
 }
 
 /// Draws the chart with its legend in the first row.
-pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRow), buffer: &mut Buffer, area: Rect) {
-    let entries = entries(ui, snapshot, at, metric);
+pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mut Buffer, area: Rect) {
+    let entries = entries(ui, snapshot, metric);
     if entries.is_empty() && metric.peers.is_none() {
         let text = "No sample yet; the chart fills as nodes finish.";
         return put(buffer, (area.x, area.y + area.height / 3), area.width, text, ui.theme.style(Role::Dim));
@@ -34,7 +34,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRo
     plot.draw(buffer, Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area });
 }
 
-fn entries<'a>(ui: &Ui, snapshot: &'a Snapshot, at: usize, metric: &'a MetricRow) -> Vec<Entry<'a>> {
+fn entries<'a>(ui: &Ui, snapshot: &'a Snapshot, metric: &'a MetricRow) -> Vec<Entry<'a>> {
     let mut entries = Vec::new();
     if !metric.criterion.is_empty() {
         entries.push(Entry {
@@ -51,22 +51,17 @@ fn entries<'a>(ui: &Ui, snapshot: &'a Snapshot, at: usize, metric: &'a MetricRow
     }
     if let Some(name) = selected
         && !entries.iter().any(|e| e.name == name)
-        && let Some(points) = selected_curve(snapshot, name, at, metric)
+        && let Some(points) = selected_curve(snapshot, name, metric)
     {
         entries.push(Entry { points, role: Role::Focus, tag: 'S', name: name.to_owned() });
     }
     entries
 }
 
-fn selected_curve<'a>(
-    snapshot: &'a Snapshot,
-    name: &str,
-    at: usize,
-    metric: &'a MetricRow,
-) -> Option<&'a [(f64, f64)]> {
+fn selected_curve<'a>(snapshot: &'a Snapshot, name: &str, metric: &'a MetricRow) -> Option<&'a [(f64, f64)]> {
     let defect = metric.defects.iter().find(|d| d.node == name).map(|d| &*d.curve);
     let focus = snapshot.focus.as_deref().filter(|f| f.node == name);
-    defect.or_else(|| focus?.series.iter().find(|s| s.metric == at).map(|s| &*s.curve))
+    defect.or_else(|| focus?.series.iter().find(|s| s.metric == metric.id).map(|s| &*s.curve))
 }
 
 fn legend(ui: &Ui, metric: &MetricRow, entries: &[Entry<'_>], buffer: &mut Buffer, area: Rect) {

@@ -21,9 +21,9 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     }
     let width = (area.width * 3 / 10).clamp(24, 44);
     list(ui, snapshot, buffer, Rect { width, ..area });
-    if let Some((at, metric)) = ui.bench.metric(snapshot) {
+    if let Some(metric) = ui.bench.metric(snapshot) {
         let right = Rect { x: area.x + width, width: area.width - width, ..area };
-        chosen(ui, snapshot, (at, metric), buffer, right);
+        chosen(ui, snapshot, metric, buffer, right);
     }
 }
 
@@ -68,7 +68,7 @@ fn mark(metric: &MetricRow) -> (String, Role) {
     }
 }
 
-fn chosen(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRow), buffer: &mut Buffer, area: Rect) {
+fn chosen(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
     let room = usize::from(area.width.saturating_sub(4));
     let title = elide(&metric.id.to_string(), room, theme.is_ascii());
@@ -84,7 +84,7 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, (at, metric): (usize, &MetricRow), buffe
     let list = u16::try_from(scores::rows(ui.size)).unwrap_or(0) + 1;
     let top = inner.y + 3;
     let height = inner.bottom().saturating_sub(top + list);
-    chart::draw(ui, snapshot, (at, metric), buffer, Rect { y: top, height, ..inner });
+    chart::draw(ui, snapshot, metric, buffer, Rect { y: top, height, ..inner });
     let below = Rect { y: top + height, height: list, ..inner };
     match &ui.bench.terms {
         None => scores::draw(ui, snapshot, metric, buffer, below),

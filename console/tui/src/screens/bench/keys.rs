@@ -1,5 +1,7 @@
 //! What keys do on the benchmarks' screen.
 
+use muster_wire::MetricId;
+
 use crate::intent::{Export, Intent};
 use crate::judgement::status_word;
 use crate::keymap::{Action, Motion};
@@ -35,10 +37,10 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             }
         }
         (Action::Copy, _) => {
-            return ui.bench.metric(snapshot).map(|(_, m)| Intent::Copy(sentence(m))).into_iter().collect();
+            return ui.bench.metric(snapshot).map(|m| Intent::Copy(sentence(m))).into_iter().collect();
         }
         (Action::Export, _) => {
-            let export = |(_, m): (usize, &MetricRow)| Intent::Export(Export::Metric { metric: m.id.clone() });
+            let export = |m: &MetricRow| Intent::Export(Export::Metric { metric: m.id.as_ref().clone() });
             return ui.bench.metric(snapshot).map(export).into_iter().collect();
         }
         _ => {}
@@ -47,12 +49,13 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
 }
 
 fn choose(ui: &mut Ui, snapshot: &Snapshot) {
-    ui.bench.chosen = ui.bench.metric(snapshot).map(|(_, m)| m.id.clone());
+    ui.bench.chosen = ui.bench.metric(snapshot).map(|m| m.id.clone());
     ui.bench.nodes = Cursor::default();
 }
 
-/// Opens the screen at the metric with this index.
-pub(crate) fn open_metric(ui: &mut Ui, snapshot: &Snapshot, at: usize) {
+/// Opens the screen at the metric, among those of the kind of `node` if one is given.
+pub(crate) fn open_metric(ui: &mut Ui, snapshot: &Snapshot, (metric, node): (&MetricId, Option<usize>)) {
+    let Some(at) = snapshot.metrics.place(metric, node) else { return };
     let page = ui.page();
     ui.bench.metrics.put(at, snapshot.metrics.len(), page);
     choose(ui, snapshot);
@@ -61,7 +64,7 @@ pub(crate) fn open_metric(ui: &mut Ui, snapshot: &Snapshot, at: usize) {
 }
 
 fn move_node(ui: &mut Ui, motion: Motion, snapshot: &Snapshot) {
-    let Some((_, metric)) = ui.bench.metric(snapshot) else { return };
+    let Some(metric) = ui.bench.metric(snapshot) else { return };
     let page = crate::screens::bench::scores::rows(ui.size);
     ui.bench.nodes.go(motion, metric.scores.len(), page);
     follow(ui, snapshot);
@@ -69,7 +72,7 @@ fn move_node(ui: &mut Ui, motion: Motion, snapshot: &Snapshot) {
 
 /// Makes the node under the cursor the selected one.
 fn follow(ui: &mut Ui, snapshot: &Snapshot) {
-    let score = ui.bench.metric(snapshot).and_then(|(_, m)| m.scores.get(ui.bench.nodes.at));
+    let score = ui.bench.metric(snapshot).and_then(|m| m.scores.get(ui.bench.nodes.at));
     if let Some(node) = score.map(|s| s.node) {
         ui.select(snapshot, node);
     }

@@ -1,5 +1,7 @@
 //! Which metric is chosen, and which of the two lists has the keys.
 
+use std::sync::Arc;
+
 use muster_wire::MetricId;
 
 use crate::snapshot::{MetricRow, Snapshot, Terms};
@@ -23,14 +25,13 @@ pub(crate) struct State {
     /// Terms that are tried instead of those in force.
     pub(crate) terms: Option<Terms>,
     /// The cursor follows the metric, not the row.
-    pub(crate) chosen: Option<MetricId>,
+    pub(crate) chosen: Option<Arc<MetricId>>,
 }
 
 impl State {
-    /// The chosen metric with its index.
-    pub(crate) fn metric<'s>(&self, snapshot: &'s Snapshot) -> Option<(usize, &'s MetricRow)> {
-        let at = self.metrics.at;
-        snapshot.metrics.get(at).map(|m| (at, m.as_ref()))
+    /// The chosen metric.
+    pub(crate) fn metric<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s MetricRow> {
+        snapshot.metrics.get(self.metrics.at).map(AsRef::as_ref)
     }
 }
 

@@ -18,7 +18,7 @@ const STEP: f64 = 0.005;
 
 /// Moves one of the terms; asks the engine what they say.
 pub(crate) fn turn(ui: &mut Ui, snapshot: &Snapshot, term: Term) -> Vec<Intent> {
-    let Some((_, metric)) = ui.bench.metric(snapshot) else { return Vec::new() };
+    let Some(metric) = ui.bench.metric(snapshot) else { return Vec::new() };
     let in_force = Terms { alpha: metric.alpha, tau: metric.tau, group: None, version: None };
     let now = ui.bench.terms.clone().unwrap_or_else(|| in_force.clone());
     // Whole steps, so that going there and back ends where it began.
@@ -57,7 +57,8 @@ fn next_group(snapshot: &Snapshot, now: Option<&str>) -> Option<String> {
 
 /// The stored versions of the metric's criterion, oldest first, and then again none.
 fn next_version<'s>(snapshot: &'s Snapshot, metric: &MetricRow, now: Option<&str>) -> Option<&'s VersionRow> {
-    let mut others = versions(snapshot).filter(|v| v.criterion.metric == metric.id && v.criterion.id != metric.version);
+    let mut others =
+        versions(snapshot).filter(|v| v.criterion.metric == *metric.id && v.criterion.id != metric.version);
     if now.is_some() {
         others.find(|v| Some(v.criterion.id.as_str()) == now);
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::judgement::{severity, word};
+use crate::judgement::{State, severity, word};
 use crate::snapshot::{LinkKind, NodeRow, Snapshot};
 use crate::text::{natural, percent, similarity, whole_age};
 use crate::theme::{Role, Theme};
@@ -104,12 +104,12 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
         Column::Node => (node.name.clone(), Role::Text),
         Column::Rack if node.rack.is_empty() => absent(),
         Column::Rack => (node.rack.clone(), Role::Dim),
+        // Nothing is said of it yet, and something will be.
+        Column::State if node.state == State::NotRun && node.work.is_some() => ("measuring".to_owned(), Role::Text),
         Column::State => {
             (format!("{} {}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))
         }
-        Column::Worst => worst
-            .and_then(|w| snapshot.metrics.get(w.metric))
-            .map_or_else(absent, |m| (m.id.path(), Theme::state_role(node.state))),
+        Column::Worst => worst.map_or_else(absent, |w| (w.metric.path(), Theme::state_role(node.state))),
         Column::Similarity => {
             worst.and_then(|w| w.similarity).map_or_else(absent, |s| (similarity(s), Theme::state_role(node.state)))
         }
@@ -117,6 +117,7 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
             worst.and_then(|w| w.deviation).map_or_else(absent, |d| (percent(d), Theme::state_role(node.state)))
         }
         Column::Work => node.work.as_ref().map_or_else(absent, |w| (w.name.clone(), Role::Text)),
+        Column::Done if node.done == 0.0 && Ui::going(snapshot).is_none() => absent(),
         Column::Done => (format!("{:.0} %", node.done * 100.0), Role::Dim),
         Column::Link => {
             // The reason itself has the room of the columns that are empty then.
@@ -142,7 +143,7 @@ pub(crate) fn compare(column: Column, a: &NodeRow, b: &NodeRow) -> Ordering {
         Column::Node => natural(&a.name, &b.name),
         Column::Rack => natural(&a.rack, &b.rack),
         Column::State => severity(a.state).cmp(&severity(b.state)).then_with(|| present(worst(a), worst(b))),
-        Column::Worst => a.worst.as_ref().map(|w| w.metric).cmp(&b.worst.as_ref().map(|w| w.metric)),
+        Column::Worst => a.worst.as_ref().map(|w| &w.metric).cmp(&b.worst.as_ref().map(|w| &w.metric)),
         Column::Similarity => present(worst(a), worst(b)),
         Column::Deviation => present(deviation(a).map(|d| -d), deviation(b).map(|d| -d)),
         Column::Work => a.work.as_ref().map(|w| &w.name).cmp(&b.work.as_ref().map(|w| &w.name)),

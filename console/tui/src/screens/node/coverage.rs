@@ -3,7 +3,7 @@
 use muster_wire::{BENCHMARKS, COLLECTORS};
 
 use crate::judgement::{State, severity, word};
-use crate::snapshot::{Focus, NodeRow, Snapshot};
+use crate::snapshot::{Focus, NodeRow};
 
 /// A result older than this says little of the node today: 30 days.
 pub(crate) const STALE_MS: u64 = 30 * 86_400_000;
@@ -36,13 +36,10 @@ impl Covered {
 }
 
 /// Every benchmark, then every collector, in the order of the catalogue.
-pub(crate) fn rows(snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>) -> Vec<Covered> {
+pub(crate) fn rows(node: &NodeRow, focus: Option<&Focus>) -> Vec<Covered> {
     let seen = |work: &str| focus.and_then(|f| f.past.as_deref()?.works.iter().find(|w| w.work == work));
     let judged = |benchmark: &str| {
-        let own = node
-            .verdicts
-            .iter()
-            .filter(|v| snapshot.metrics.get(v.metric).is_some_and(|m| m.id.benchmark == benchmark));
+        let own = node.verdicts.iter().filter(|v| v.metric.benchmark == benchmark);
         own.map(|v| v.state).min_by_key(|s| severity(*s))
     };
     let benchmarks = BENCHMARKS.iter().map(|b| {

@@ -101,7 +101,7 @@ fn columns(snapshot: &Snapshot, node: &NodeRow, room: u16) -> Vec<Column> {
 fn measured(snapshot: &Snapshot, node: &NodeRow) -> HashMap<(usize, u32), String> {
     let mut found = HashMap::new();
     for verdict in node.verdicts.iter() {
-        let Some((metric, value)) = snapshot.metrics.get(verdict.metric).zip(verdict.value) else { continue };
+        let Some((metric, value)) = snapshot.metrics.of(&verdict.metric).zip(verdict.value) else { continue };
         for (at, _) in SHOWN.iter().enumerate().filter(|(_, (benchmark, ..))| metric.id.benchmark == *benchmark) {
             let described = describe(&metric.id);
             if let (Component::Gpu(index), true) = (&described.component, described.kind == SHOWN[at].1) {

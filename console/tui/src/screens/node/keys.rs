@@ -10,7 +10,7 @@ use crate::ui::Ui;
 
 /// Does `action`.
 pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
-    let Some((_, node)) = ui.selected_row(snapshot) else { return Vec::new() };
+    let Some((at, node)) = ui.selected_row(snapshot) else { return Vec::new() };
     match action {
         Action::Move(motion) => {
             let len = panes::len(snapshot, node, ui.node.pane);
@@ -26,7 +26,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
         }
         Action::Open => {
             if let Some(verdict) = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at) {
-                bench::open_metric(ui, snapshot, verdict.metric);
+                bench::open_metric(ui, snapshot, (&verdict.metric, Some(at)));
             }
         }
         Action::Mark => {

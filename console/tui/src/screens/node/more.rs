@@ -31,8 +31,8 @@ pub(crate) fn passport(ui: &Ui, fields: &[passport::Field], row: usize, (buffer,
 }
 
 /// Every benchmark and collector with its judgement and age.
-pub(crate) fn covered(snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>) -> Vec<Covered> {
-    coverage::rows(snapshot, node, focus)
+pub(crate) fn covered(node: &NodeRow, focus: Option<&Focus>) -> Vec<Covered> {
+    coverage::rows(node, focus)
 }
 
 /// Draws one line of the coverage.

@@ -41,7 +41,7 @@ pub(crate) fn len(snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> usize {
         Pane::Passport => passport::fields(node).len(),
         Pane::Checks => node.checks.len(),
         Pane::Gpus => node.gpus.len(),
-        Pane::Coverage => more::covered(snapshot, node, focus).len(),
+        Pane::Coverage => more::covered(node, focus).len(),
         Pane::Incidents => incidents(focus).len(),
         Pane::Facts => node.facts.len(),
         Pane::Log => focus.map_or(0, |f| f.log.len()),
@@ -135,14 +135,17 @@ fn verdicts(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>,
 
 /// The chosen metric over stored runs, in one line.
 fn past_of(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Focus>, room: usize) -> String {
-    let found = snapshot.metrics.get(verdict.metric).and_then(|m| Some((m, history(focus?, m)?)));
-    let Some((metric, past)) = found else { return "no older run has it".to_owned() };
+    let age = whole_age(ui.now_ms(snapshot).saturating_sub(verdict.at_ms));
+    let run = if room >= 100 { format!(" in {}", verdict.run) } else { String::new() };
+    let when = format!("measured {age} ago{run}");
+    let found = snapshot.metrics.of(&verdict.metric).and_then(|m| Some((m, history(focus?, m)?)));
+    let Some((metric, past)) = found else { return format!("{when}; no older run has it") };
     let medians: Vec<f64> = past.medians.iter().map(|(_, v)| *v).collect();
     let ends = medians
         .first()
         .zip(medians.last())
         .map_or(String::new(), |(first, last)| format!("{} to {}", metric.unit.show(*first), metric.unit.show(*last)));
-    let text = format!("{}: {ends} ", counted(medians.len(), "stored run", "stored runs"));
+    let text = format!("{when}; {}: {ends} ", counted(medians.len(), "stored run", "stored runs"));
     let left = room.saturating_sub(text.len()).min(48);
     text + &spark(&medians, left, ui.theme.is_ascii())
 }
@@ -152,13 +155,13 @@ fn incidents(focus: Option<&Focus>) -> &[IncidentRow] {
 }
 
 fn history<'f>(focus: &'f Focus, metric: &MetricRow) -> Option<&'f MetricPast> {
-    focus.past.as_deref()?.metrics.iter().find(|m| m.metric == metric.id)
+    focus.past.as_deref()?.metrics.iter().find(|m| m.metric == *metric.id)
 }
 
 /// The lists that have one kind of line each.
 fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, inner): (&mut Buffer, Rect)) {
     let focus = focus_of(snapshot, node);
-    let (fields, covered) = (passport::fields(node), more::covered(snapshot, node, focus));
+    let (fields, covered) = (passport::fields(node), more::covered(node, focus));
     let incidents = incidents(focus);
     let cursor = ui.node.cursor(pane);
     let height = inner.height.saturating_sub(extra(pane));
@@ -203,11 +206,11 @@ fn verdict_cells(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Opti
     let text = theme.style(Role::Text);
     let dim = theme.style(Role::Dim);
     let absent = || (theme.absent().to_owned(), dim);
-    let metric = snapshot.metrics.get(verdict.metric);
+    let metric = snapshot.metrics.of(&verdict.metric);
     let series = focus.and_then(|f| f.series.iter().find(|s| s.metric == verdict.metric));
     [
         (format!("{} {}", theme.glyph(verdict.state), word(verdict.state)), judged),
-        metric.map_or_else(absent, |m| (m.id.path(), text)),
+        (verdict.metric.path(), text),
         metric.and_then(|m| verdict.value.map(|v| (m.unit.show(v), text))).unwrap_or_else(absent),
         verdict.deviation.map_or_else(absent, |d| (percent(d), judged)),
         verdict.similarity.map_or_else(absent, |s| (similarity(s), judged)),

@@ -1,9 +1,12 @@
 //! The console on the pairs of a file or a stored run, without a fleet: `muster pairs --show`.
 
+use std::sync::Arc;
+
 use muster_tui::{Intent, Screen};
 use muster_wire::Level;
 use tokio::sync::mpsc;
 
+use crate::app::screen;
 use crate::cli::Common;
 use crate::config::Config;
 use crate::engine::{Board, Pairs};
@@ -14,11 +17,11 @@ use crate::exit::{Code, Ended, IO, PASS};
 /// # Errors
 /// When the terminal cannot be used.
 pub async fn show(pairs: Pairs, config: &Config, common: &Common) -> Ended {
-    let board = Board::new(&pairs.origin, &[]);
-    board.pairs(Some(pairs));
+    let board = Board::new(&pairs.origin, &[], &[]);
+    board.pairs(Arc::new(pairs));
     board.publish();
     let (sender, mut intents) = mpsc::unbounded_channel();
-    let options = super::screen_options(config, common.ascii, Screen::Network);
+    let options = screen::options(config, common.ascii, Screen::Network);
     let drawn = board.clone();
     let screen =
         std::thread::spawn(move || muster_tui::run(options, &|| drawn.snapshot(), &|intent| drop(sender.send(intent))));

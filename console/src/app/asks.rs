@@ -1,0 +1,164 @@
+//! What the screen asks while it only looks: other terms, versions of criteria, the Selector, the stored runs.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use muster_analysis::Criterion;
+use muster_fleet::hostlist;
+use muster_store::{Run, Store};
+use muster_tui::snapshot::{Load, Part, RunRow, Runs, Terms};
+use muster_wire::Level;
+
+use super::App;
+use super::fleet::judged;
+use super::run::{begin, shown};
+use crate::cli::select;
+use crate::database;
+use crate::engine::{self, Basis};
+use crate::exit::Problem;
+use crate::session;
+
+impl App {
+    /// What other terms would say of the run that is shown.
+    pub(super) fn what_if(&self, terms: Option<Terms>) {
+        let snapshot = self.board.snapshot();
+        let (Some(terms), Some(id)) = (terms, snapshot.run.as_deref().map(|run| run.id.clone())) else {
+            return self.board.what_if(None);
+        };
+        let (board, params) = (self.board.clone(), session::params(&self.config));
+        self.look_up(move |store| {
+            let asked = store.run(&id).map_err(anyhow::Error::from).and_then(|run| {
+                let run = run.with_context(|| format!("run {id} is not in the database"))?;
+                let judging = engine::Judging::of(store, &run, params)?;
+                let Some(version) = &terms.version else { return Ok((run, judging)) };
+                let Terms { alpha, tau, .. } = terms;
+                let criterion = engine::find(store, version)?.criterion;
+                Ok((run, judging.instead(Criterion { alpha, tau, ..criterion })))
+            });
+            match asked {
+                Ok((run, judging)) => {
+                    let records = board.records();
+                    let records = records.iter().map(Arc::as_ref);
+                    board.what_if(Some(engine::what_if(&run, records, &judging, &snapshot.nodes, &terms)));
+                }
+                Err(why) => board.say(Level::Error, format!("{why:#}")),
+            }
+        });
+    }
+
+    pub(super) fn criteria(&self) {
+        let board = self.board.clone();
+        self.look_up(move |store| {
+            board.criteria(match engine::shelf(store) {
+                Ok(criteria) => Part::ready(criteria),
+                Err(why) => failed("reading the criteria", &why, "`muster db check` looks for damage."),
+            });
+        });
+    }
+
+    /// Answers the screen's question to the Selector.
+    pub(super) fn advise(&mut self) {
+        // While a run goes on nothing new is known; the answer comes after it.
+        if self.basis.is_none() {
+            let basis = match (&self.store, &self.watching) {
+                (Some(store), _) => tokio::task::block_in_place(|| basis_of(store, &self.names)),
+                (None, Some(_)) => database::read(&self.config).and_then(|store| basis_of(&*store, &self.names)),
+                (None, None) => return,
+            };
+            match basis {
+                Ok(basis) => self.basis = Some(basis),
+                Err(problem) => {
+                    let next = "muster incidents list and muster model show say more";
+                    return self.board.advise(failed("reading the incident history", &problem.error, next));
+                }
+            }
+        }
+        if let Some(basis) = &self.basis {
+            self.board.advise(Part::ready(engine::picture(basis, &self.ask)));
+        }
+    }
+
+    pub(super) fn runs(&self) {
+        let (board, count) = (self.board.clone(), self.fleet.count());
+        self.look_up(move |store| {
+            board.runs(match store.runs() {
+                Ok(runs) => {
+                    Part::ready(Runs { rows: runs.iter().map(|run| row(run, count.contains(&run.id))).collect() })
+                }
+                Err(why) => failed("reading the runs", &why.into(), "`muster db check` looks for damage."),
+            });
+        });
+    }
+
+    /// Shows one stored run alone, whatever playbook or import it came of and whoever its nodes are; or all again.
+    pub(super) fn open(&mut self, run: Option<String>) {
+        if self.going.is_some() {
+            return self.busy();
+        }
+        let Some(id) = run else {
+            self.board.reset(&self.names, &self.job.nodes, None);
+            if let Some(newest) = self.fleet.newest() {
+                begin(&self.board, &newest);
+            }
+            return self.fleet.alone(None);
+        };
+        let (board, fleet, config, nodes) =
+            (self.board.clone(), self.fleet.clone(), self.config.clone(), self.job.nodes.clone());
+        self.look_up(move |store| {
+            let run = session::run_of(store, Some(&id)).map_err(|problem| problem.error);
+            match run.and_then(|run| judged(store, run, &config)) {
+                Ok(told) => {
+                    board.reset(&told.run.nodes, &nodes, Some(&told.run.id));
+                    begin(&board, &told);
+                    fleet.alone(Some(told));
+                }
+                Err(why) => board.say(Level::Error, format!("run {id} cannot be shown: {why:#}")),
+            }
+        });
+    }
+
+    /// Removes probes from nodes, beside whatever goes on.
+    pub(super) fn clean(&self, names: &[String]) {
+        if self.read_only {
+            return self.board.say(Level::Warn, "--read-only forbids removing probes");
+        }
+        let nodes: Vec<_> = self.job.nodes.iter().filter(|n| names.contains(&n.name)).cloned().collect();
+        let (board, settings) = (self.board.clone(), self.job.settings.clone());
+        tokio::spawn(async move {
+            let results = muster_fleet::clean(&nodes, settings).await;
+            let failed = results.iter().filter(|(_, r)| r.is_err()).count();
+            for failure in results.iter().filter_map(|(_, r)| r.as_ref().err()) {
+                board.say(Level::Warn, failure.message.clone());
+            }
+            board
+                .say(Level::Info, format!("probes removed from {} of {} nodes", results.len() - failed, results.len()));
+        });
+    }
+}
+
+/// What the Selector's answers on the nodes called `names` rest on.
+pub(super) fn basis_of(store: &dyn Store, names: &[String]) -> Result<Basis, Problem> {
+    // Closer together where jobs are short: from an hour to the cap in equal ratios.
+    let times = (0..=40).map(|k| engine::CAP_H.powf(f64::from(k) / 40.0)).collect();
+    select::stored_basis(store, (names, &session::playbook(select::REGULAR)?), None, times)
+}
+
+fn failed<T>(what: &str, why: &anyhow::Error, next: &str) -> Part<T> {
+    let (what, why, next) = (what.to_owned(), format!("{why:#}"), next.to_owned());
+    Part { load: Load::Failed { what, why, since_ms: engine::now_ms(), next }, data: None }
+}
+
+fn row(run: &Run, counts: bool) -> RunRow {
+    RunRow {
+        id: run.id.clone(),
+        playbook: run.playbook.clone(),
+        profile: run.profile,
+        started_ms: run.started_ms,
+        ended_ms: run.ended_ms,
+        phase: shown(run.state),
+        nodes: run.nodes.len(),
+        names: hostlist::fold(run.nodes.iter().map(String::as_str)),
+        plan: run.plan.clone().into(),
+        counts,
+    }
+}

@@ -1,0 +1,180 @@
+//! Which runs the picture of the fleet is made of, and when it is made anew.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::Result;
+use muster_store::{Run, Store, visit_of};
+
+use crate::config::Config;
+use crate::engine::{Asked, Board, Judging, Told, is_work};
+use crate::session;
+
+/// Stored runs that are looked into, newest first.
+const RUNS: usize = 64;
+
+/// The runs in the picture; clones share it.
+#[derive(Clone, Debug)]
+pub struct Fleet {
+    board: Board,
+    runs: Arc<Mutex<Runs>>,
+    /// Held while a picture is made, so that a slow one never replaces a newer one.
+    drawing: Arc<Mutex<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Runs {
+    /// Newest first.
+    stored: Vec<Arc<Told>>,
+    live: Option<Arc<Told>>,
+    alone: Option<Arc<Told>>,
+    /// Grows when a run begins or ends: what was judged before is of the past.
+    epoch: u64,
+}
+
+impl Fleet {
+    /// Of no run yet.
+    #[must_use]
+    pub fn new(board: Board) -> Self {
+        Self { board, runs: Arc::default(), drawing: Arc::default() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Runs> {
+        // A panic elsewhere leaves a list that is still a list.
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the picture anew.
+    fn draw(&self) {
+        let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = {
+            let runs = self.lock();
+            match &runs.alone {
+                Some(alone) => vec![alone.clone()],
+                None => runs.live.iter().chain(&runs.stored).cloned().collect(),
+            }
+        };
+        if let Some(pairs) = runs.iter().find_map(|told| told.pairs.clone()) {
+            self.board.pairs(pairs);
+        }
+        self.board.show(runs);
+    }
+
+    /// A run begins; gives what [`Fleet::live`] is to be told.
+    pub fn began(&self) -> u64 {
+        let mut runs = self.lock();
+        runs.alone = None;
+        runs.epoch += 1;
+        runs.epoch
+    }
+
+    /// What the run that goes on says so far.
+    pub fn live(&self, epoch: u64, told: Told) {
+        {
+            let mut runs = self.lock();
+            if runs.epoch != epoch {
+                return;
+            }
+            runs.live = Some(Arc::new(told));
+        }
+        self.draw();
+    }
+
+    /// What the run said when it ended.
+    pub fn ended(&self, told: Told) {
+        {
+            let mut runs = self.lock();
+            runs.epoch += 1;
+            runs.live = None;
+            runs.stored.retain(|known| known.run.id != told.run.id);
+            runs.stored.insert(0, Arc::new(told));
+        }
+        self.draw();
+    }
+
+    /// Shows one run alone, or all again.
+    pub fn alone(&self, told: Option<Told>) {
+        self.lock().alone = told.map(Arc::new);
+        self.draw();
+    }
+
+    /// The newest stored run that counts.
+    #[must_use]
+    pub fn newest(&self) -> Option<Arc<Told>> {
+        self.lock().stored.first().cloned()
+    }
+
+    /// Runs that the picture of the fleet rests on.
+    #[must_use]
+    pub fn count(&self) -> HashSet<String> {
+        let runs = self.lock();
+        runs.live.iter().chain(&runs.stored).map(|told| told.run.id.clone()).collect()
+    }
+
+    /// Reads the runs that hold the newest results of the nodes called `names`, and shows them one by one. `first` is told of
+    /// the newest of them. Stops between two runs once `given_up` says so.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn read(
+        &self,
+        store: &dyn Store,
+        (names, config): (&[String], &Config),
+        first: impl FnOnce(&Told),
+        given_up: impl Fn() -> bool,
+    ) -> Result<()> {
+        let names: HashSet<&str> = names.iter().map(String::as_str).collect();
+        let mut newer: HashSet<Asked> = HashSet::new();
+        let mut first = Some(first);
+        let known = self.lock().stored.clone();
+        let mut read: Vec<Arc<Told>> = Vec::new();
+        let ours = |run: &Run| run.nodes.iter().any(|node| names.contains(node.as_str()));
+        for run in store.runs()?.into_iter().filter(ours).take(RUNS) {
+            if given_up() {
+                break;
+            }
+            let summaries = store.summaries(&run.id)?;
+            let adds = summaries.iter().any(|one| {
+                let asked = || (one.node.clone(), visit_of(&one.work).0.to_owned());
+                is_work(&one.work) && names.contains(one.node.as_str()) && !newer.contains(&asked())
+            });
+            if !adds {
+                continue;
+            }
+            let same = |told: &&Arc<Told>| (&told.run, told.results) == (&run, summaries.len());
+            let told = match known.iter().find(same) {
+                Some(told) => told.clone(),
+                None => {
+                    let mut told = judged(store, run, config)?;
+                    told.forget(&newer);
+                    Arc::new(told)
+                }
+            };
+            newer.extend(told.settled());
+            if let Some(first) = first.take() {
+                first(&told);
+            }
+            read.push(told);
+            // The first time one by one, as they come; later only whole, so that nothing is missing in between.
+            if known.is_empty() {
+                self.lock().stored.clone_from(&read);
+                self.draw();
+            }
+        }
+        if !known.is_empty() {
+            self.lock().stored = read;
+            self.draw();
+        }
+        Ok(())
+    }
+}
+
+/// A stored run by what it is judged by now.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn judged(store: &dyn Store, run: Run, config: &Config) -> Result<Told> {
+    let records: Vec<_> = store.records(&run.id)?.into_iter().map(Arc::new).collect();
+    let judging = Judging::of(store, &run, session::params(config))?;
+    Ok(Told::judge(run, &records, &judging))
+}

@@ -1,0 +1,201 @@
+//! The application: one object, one dispatcher for whatever the screen asks. Carries values between fleet, store, analysis and
+//! screen, and decides nothing.
+
+mod asks;
+mod export;
+mod fleet;
+mod run;
+pub mod screen;
+
+use std::time::Duration;
+
+use muster_store::{Db, Store};
+use muster_tui::snapshot::Ask;
+use muster_tui::{Intent, Screen};
+use muster_wire::Level;
+use tokio::sync::mpsc;
+
+use self::fleet::Fleet;
+use self::run::{Going, Returned};
+use crate::cli::{Common, select};
+use crate::config::Config;
+use crate::database;
+use crate::engine::{Basis, Board, Reader};
+use crate::exit::{Code, Ended, IO, PASS};
+use crate::session::Job;
+
+/// How often the screen may change.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What the console holds while it is open.
+pub struct App {
+    /// How work is done; its playbook is the one that nobody has to name.
+    job: Job,
+    /// The fleet.
+    names: Vec<String>,
+    config: Config,
+    read_only: bool,
+    ascii: bool,
+    board: Board,
+    fleet: Fleet,
+    past: Reader,
+    /// What the Selector's answers rest on; read when first asked, and again after a run.
+    basis: Option<Basis>,
+    ask: Ask,
+    /// The database, unless what goes on has it.
+    store: Option<Db>,
+    /// Why this console may not write into the database, where it may not.
+    watching: Option<String>,
+    going: Option<Going>,
+}
+
+impl App {
+    /// The console on the nodes of `job`, with what `store` knows of them; without a database to write into it only looks, for the
+    /// reason given.
+    #[must_use]
+    pub fn new(job: Job, store: Result<Db, String>, (config, common): (Config, &Common), title: &str) -> Self {
+        let named = job.nodes.iter().map(|node| node.name.clone());
+        let stored = || database::read(&config).ok().and_then(|store| store.nodes().ok()).unwrap_or_default();
+        // Without an inventory the fleet is whoever was ever measured.
+        let names: Vec<String> = match job.nodes.is_empty() {
+            true => stored().into_iter().map(|node| node.name).collect(),
+            false => named.collect(),
+        };
+        let title = if store.is_ok() { title.to_owned() } else { format!("{title} (read-only)") };
+        let board = Board::new(&title, &names, &job.nodes);
+        let (store, watching) = store.map_or_else(|why| (None, Some(why)), |store| (Some(store), None));
+        let (past, fleet) = (Reader::new(config.db.value.clone(), board.clone()), Fleet::new(board.clone()));
+        let (read_only, ascii, ask) = (common.read_only, common.ascii, select::Ask::default().question());
+        Self {
+            job,
+            names,
+            config,
+            read_only,
+            ascii,
+            board,
+            fleet,
+            past,
+            basis: None,
+            ask,
+            store,
+            watching,
+            going: None,
+        }
+    }
+
+    /// Serves the screen until the user leaves; does `first` as soon as what is stored has been read.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used.
+    pub async fn sit(mut self, mut first: Option<Intent>) -> Ended {
+        let (sender, mut intents) = mpsc::unbounded_channel();
+        let (shown, options) = (self.board.watch(), screen::options(&self.config, self.ascii, Screen::Fleet));
+        let screen = std::thread::spawn(move || {
+            muster_tui::run(options, &|| shown.borrow().clone(), &|intent| drop(sender.send(intent)))
+        });
+        let ticking = tokio::spawn(tick(self.board.clone()));
+        match self.watching.clone() {
+            None => self.read_stored(),
+            Some(why) => {
+                self.follow(&why);
+                self.advise();
+            }
+        }
+        let mut leaving = false;
+        loop {
+            if self.store.is_some()
+                && let Some(intent) = first.take()
+            {
+                self.obey(intent);
+            }
+            tokio::select! {
+                returned = run::end(&mut self.going) => self.take_back(returned),
+                intent = intents.recv(), if !leaving => match intent {
+                    None | Some(Intent::Quit) => leaving = true,
+                    Some(intent) => self.obey(intent),
+                },
+            }
+            match &self.going {
+                Some(going) if leaving => going.cancel(),
+                None if leaving => break,
+                _ => {}
+            }
+        }
+        ticking.abort();
+        screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?.code(IO)?;
+        Ok(PASS)
+    }
+
+    /// Does what the screen asks, or begins it.
+    fn obey(&mut self, intent: Intent) {
+        match intent {
+            Intent::RunPlaybook { playbook, nodes } => self.run_playbook(&playbook, &nodes),
+            Intent::RunSelection { benchmarks, nodes } => self.validate(&benchmarks, &nodes),
+            Intent::Cancel => self.cancel(),
+            Intent::Clean { nodes } => self.clean(&nodes),
+            Intent::Ask(ask) => {
+                self.ask = ask;
+                self.advise();
+            }
+            Intent::Focus { node } => {
+                self.board.focus(&node);
+                self.past.ask(&node);
+            }
+            Intent::WhatIf(terms) => self.what_if(terms),
+            Intent::Criteria => self.criteria(),
+            Intent::Runs => self.runs(),
+            Intent::Open { run } => self.open(run),
+            Intent::Pair { src, dst } => self.board.pair(&src, &dst),
+            Intent::PairMetric(name) => self.board.pair_metric(&name),
+            Intent::Export(what) => self.export(what),
+            // The screen does these itself.
+            Intent::Copy(_) | Intent::Redraw | Intent::Suspend | Intent::Quit => {}
+        }
+    }
+
+    /// What goes on has ended and gives the database back.
+    fn take_back(&mut self, returned: Returned) {
+        self.going = None;
+        self.store = returned.store;
+        if let Some((level, text)) = returned.said {
+            self.board.say(level, text);
+        }
+        if self.store.is_none() {
+            self.board.say(Level::Error, "the database is lost to this console; start it again");
+        }
+        self.tell_damage();
+        self.basis = None;
+        self.advise();
+    }
+
+    /// Asks the database, or, while somebody writes into it, a copy that only reads; then aside, so that frames go on.
+    fn look_up(&self, look: impl FnOnce(&dyn Store) + Send + 'static) {
+        match &self.store {
+            Some(store) => tokio::task::block_in_place(|| look(store)),
+            None => {
+                let (dir, board) = (self.config.db.value.clone(), self.board.clone());
+                tokio::task::spawn_blocking(move || match Db::open_read_only(dir) {
+                    Ok(store) => look(&store),
+                    Err(why) => board.say(Level::Error, format!("the database cannot be read: {why}")),
+                });
+            }
+        }
+    }
+
+    fn tell_damage(&self) {
+        for notice in self.store.iter().flat_map(Store::notices) {
+            self.board.say(Level::Warn, format!("database: {notice}"));
+        }
+    }
+
+    fn problem(&self, why: &anyhow::Error) {
+        self.board.say(Level::Error, format!("{why:#}"));
+    }
+}
+
+async fn tick(board: Board) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        board.publish();
+    }
+}

@@ -1,0 +1,328 @@
+//! What has the database while it goes on: reading the stored runs, or a run.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use muster_analysis::State;
+use muster_fleet::hostlist;
+use muster_playbook::{Playbook, plan};
+use muster_store::{Db, Run, RunState, Store};
+use muster_tui::snapshot::RunPhase;
+use muster_wire::Level;
+use tokio_util::sync::CancellationToken;
+
+use super::App;
+use super::fleet::{Fleet, judged};
+use crate::cli::select;
+use crate::config::Config;
+use crate::engine::{self, Board, Judging, Observer, Scan, Told};
+use crate::exit::{Code, IO, Problem};
+use crate::session::{self, Job};
+
+/// How often a console that only looks asks for what is new, and of how many runs.
+const FOLLOW: Duration = Duration::from_secs(3);
+const FOLLOWED: usize = 8;
+/// How often verdicts are recomputed while results arrive.
+const JUDGE: Duration = Duration::from_millis(700);
+
+/// Something that goes on with the database.
+pub(super) struct Going {
+    ends: Pin<Box<dyn Future<Output = Returned>>>,
+    cancel: CancellationToken,
+    /// The playbook; `None` while stored runs are read.
+    run: Option<String>,
+}
+
+impl Going {
+    pub(super) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+}
+
+/// What is left when it ends.
+pub(super) struct Returned {
+    pub(super) store: Option<Db>,
+    pub(super) said: Option<(Level, String)>,
+}
+
+/// Waits for the end of what goes on; for ever if nothing does.
+pub(super) async fn end(going: &mut Option<Going>) -> Returned {
+    match going {
+        Some(going) => going.ends.as_mut().await,
+        None => std::future::pending().await,
+    }
+}
+
+impl App {
+    /// Reads what is known of the nodes, newest first, beside the screen.
+    pub(super) fn read_stored(&mut self) {
+        let Some(store) = self.store.take() else { return };
+        if store.runs().is_ok_and(|runs| !runs.is_empty()) {
+            self.board.say(Level::Info, "reading the stored runs");
+        }
+        let (fleet, board, config, names) =
+            (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
+        let cancel = CancellationToken::new();
+        let given_up = Arc::new(AtomicBool::new(false));
+        let (stop, stopped) = (given_up.clone(), cancel.clone());
+        tokio::spawn(async move {
+            stopped.cancelled().await;
+            stop.store(true, Ordering::Relaxed);
+        });
+        let ends = tokio::task::spawn_blocking(move || {
+            let first = |told: &Told| begin(&board, told);
+            let read = fleet.read(&store, (&names, &config), first, || given_up.load(Ordering::Relaxed));
+            let said = match (read, fleet.count().len()) {
+                (Err(why), _) => Some((Level::Error, format!("the stored runs cannot be read: {why:#}"))),
+                (Ok(()), 0) => None,
+                (Ok(()), 1) => Some((Level::Info, "1 stored run is shown".to_owned())),
+                (Ok(()), runs) => Some((Level::Info, format!("the newest results of {runs} stored runs are shown"))),
+            };
+            Returned { store: Some(store), said }
+        });
+        let ends = Box::pin(async move { ends.await.unwrap_or(Returned { store: None, said: None }) });
+        self.going = Some(Going { ends, cancel, run: None });
+    }
+
+    /// Shows what another console writes, as it comes.
+    pub(super) fn follow(&self, why: &str) {
+        self.board.say(Level::Info, format!("this console only looks: {why}"));
+        let (fleet, board, config, names) =
+            (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
+        std::thread::spawn(move || {
+            let mut before = Vec::new();
+            loop {
+                if let Err(why) = followed(&mut before, (&fleet, &board), (&config, &names)) {
+                    board.say(Level::Error, format!("the database cannot be read: {why:#}"));
+                }
+                std::thread::sleep(FOLLOW);
+            }
+        });
+    }
+
+    /// Carries a playbook through; one that leaves its benchmarks to the Selector runs what the Selector picks.
+    pub(super) fn run_playbook(&mut self, playbook: &str, names: &[String]) {
+        match session::playbook(playbook) {
+            Ok(playbook) if playbook.selects() => self.run_selected(names),
+            Ok(playbook) => self.carry(playbook, names),
+            Err(problem) => self.problem(&problem.error),
+        }
+    }
+
+    fn run_selected(&mut self, names: &[String]) {
+        let Some(store) = &self.store else { return self.busy() };
+        match tokio::task::block_in_place(|| super::asks::basis_of(store, names)) {
+            Ok(basis) => {
+                let answer = basis.answer(&self.ask);
+                self.board.say(Level::Info, answer.selection.reason.clone());
+                let picks: Vec<String> = answer.selection.picks.iter().map(|p| p.benchmark.clone()).collect();
+                self.validate(&picks, &basis.validate(&answer));
+            }
+            Err(problem) => self.problem(&problem.error),
+        }
+    }
+
+    /// Runs what the Selector picked.
+    pub(super) fn validate(&mut self, benchmarks: &[String], names: &[String]) {
+        if benchmarks.is_empty() || names.is_empty() {
+            return;
+        }
+        match session::playbook(select::REGULAR) {
+            Ok(playbook) => self.carry(playbook.picked(benchmarks), names),
+            Err(problem) => self.problem(&problem.error),
+        }
+    }
+
+    /// Begins a run; the screen and everything that only reads go on beside it.
+    fn carry(&mut self, playbook: Playbook, names: &[String]) {
+        if self.store.is_none() {
+            return self.busy();
+        }
+        let nodes: Vec<_> = self.job.nodes.iter().filter(|node| names.contains(&node.name)).cloned().collect();
+        if nodes.is_empty() {
+            return self.board.say(Level::Warn, "none of these nodes is in the inventory, so none can be measured");
+        }
+        let Some(mut store) = self.store.take() else { return self.busy() };
+        let job = Job {
+            playbook,
+            nodes,
+            settings: self.job.settings.clone(),
+            probe: self.job.probe.clone(),
+            fabric: self.job.fabric.clone(),
+            fresh: self.job.fresh,
+            visits: self.job.visits,
+        };
+        let begun = session::begin(&job, &mut store, &self.config)
+            .and_then(|(run, scan)| Ok((store.records(&run.id).code(IO)?, run, scan)));
+        let (before, run, scan) = match begun {
+            Ok(begun) => begun,
+            Err(problem) => {
+                self.store = Some(store);
+                return self.problem(&problem.error);
+            }
+        };
+        if self.board.snapshot().alone.is_some() {
+            self.board.reset(&self.names, &self.job.nodes, None);
+        }
+        self.board.begin(&run, Some(&scan.plan), before, RunPhase::Running);
+        let (cancel, name) = (CancellationToken::new(), run.playbook.clone());
+        let desk = Desk {
+            epoch: self.fleet.began(),
+            board: self.board.clone(),
+            fleet: self.fleet.clone(),
+            config: self.config.clone(),
+        };
+        let ends = Box::pin(desk.carry(store, run, scan, cancel.clone()));
+        self.going = Some(Going { ends, cancel, run: Some(name) });
+    }
+
+    /// Says why nothing new can begin.
+    pub(super) fn busy(&self) {
+        if let Some(why) = &self.watching {
+            return self.board.say(Level::Warn, format!("this console only looks: {why}"));
+        }
+        let run = self.going.as_ref().and_then(|going| going.run.as_deref());
+        let text = run.map_or_else(
+            || "the stored runs are still being read; try again in a moment".to_owned(),
+            |run| format!("{run} is still running; c cancels it"),
+        );
+        self.board.say(Level::Info, text);
+    }
+
+    pub(super) fn cancel(&self) {
+        match &self.going {
+            Some(going) if going.run.is_some() => {
+                self.board.phase(RunPhase::Cancelling);
+                going.cancel();
+            }
+            _ => self.board.say(Level::Info, "nothing is running"),
+        }
+    }
+}
+
+/// Reads what is new since `before`, which is what was there then.
+fn followed(
+    before: &mut Vec<(Run, usize)>,
+    (fleet, board): (&Fleet, &Board),
+    (config, names): (&Config, &[String]),
+) -> anyhow::Result<()> {
+    let store = Db::open_read_only(&config.db.value)?;
+    let runs = store.runs()?.into_iter().take(FOLLOWED);
+    let now = runs.map(|run| Ok((store.done(&run.id)?.len(), run))).collect::<anyhow::Result<Vec<_>>>()?;
+    let now: Vec<(Run, usize)> = now.into_iter().map(|(done, run)| (run, done)).collect();
+    if now == *before {
+        return Ok(());
+    }
+    *before = now;
+    let first = |told: &Told| {
+        if board.snapshot().alone.is_none() {
+            begin(board, told);
+        }
+    };
+    fleet.read(&store, (names, config), first, || false)
+}
+
+/// The board begins with what a stored run did.
+pub(super) fn begin(board: &Board, told: &Told) {
+    let run = &told.run;
+    let plan = session::playbook(&run.playbook).ok().map(|playbook| plan(&playbook, &run.nodes));
+    let plan = plan.filter(|plan| plan.work_names() == run.plan);
+    let records = run.nodes.iter().flat_map(|node| told.records(node)).map(|record| record.as_ref().clone());
+    board.begin(run, plan.as_ref(), records.collect(), shown(run.state));
+}
+
+/// What a run needs of the application.
+struct Desk {
+    epoch: u64,
+    board: Board,
+    fleet: Fleet,
+    config: Config,
+}
+
+impl Desk {
+    async fn carry(self, mut store: Db, run: Run, scan: Scan, cancel: CancellationToken) -> Returned {
+        let judging = tokio::spawn(judge_often(
+            (self.board.clone(), self.fleet.clone(), self.epoch),
+            run.clone(),
+            scan.judging.clone(),
+        ));
+        let state = {
+            let mut watcher = self.board.clone();
+            let mut watchers: [&mut dyn Observer; 1] = [&mut watcher];
+            engine::scan(&scan, &mut store, &mut watchers, &cancel).await
+        };
+        judging.abort();
+        let board = self.board.clone();
+        let concluded = tokio::task::spawn_blocking(move || {
+            let ended =
+                state.code(IO).and_then(|state| self.conclude(&mut store, &run, state).map(|said| (state, said)));
+            (store, ended)
+        });
+        match concluded.await {
+            Ok((store, Ok((state, said)))) => {
+                board.phase(shown(state));
+                Returned { store: Some(store), said: Some((Level::Info, said)) }
+            }
+            Ok((store, Err(problem))) => {
+                board.phase(RunPhase::Interrupted);
+                Returned { store: Some(store), said: Some((Level::Error, format!("{:#}", problem.error))) }
+            }
+            Err(_) => {
+                board.phase(RunPhase::Interrupted);
+                Returned { store: None, said: None }
+            }
+        }
+    }
+
+    /// Ends the run in the database and in the picture; says what came of it.
+    fn conclude(&self, store: &mut Db, run: &Run, state: RunState) -> Result<String, Problem> {
+        session::conclude(store, &run.id, state, &self.config)?;
+        let told = judged(store, session::run_of(store, Some(&run.id))?, &self.config).code(IO)?;
+        let said = summary(&told, state);
+        self.fleet.ended(told);
+        Ok(said)
+    }
+}
+
+/// `cbd-light on n[1-8] finished: 1 fail, 6 pass, 1 unknown (n5: …); r measures 2 nodes again`.
+fn summary(told: &Told, state: RunState) -> String {
+    let run = &told.run;
+    let states: Vec<State> = told.assessment.nodes.iter().map(|node| node.state().state).collect();
+    let count = |state: State| states.iter().filter(|of| **of == state).count();
+    let words = [State::Fail, State::Warn, State::Unknown, State::NotRun, State::Pass, State::NotApplicable];
+    let counts = words.into_iter().filter(|state| count(*state) > 0);
+    let counts: Vec<String> =
+        counts.map(|state| format!("{} {}", count(state), muster_tui::judgement::word(state))).collect();
+    let nodes = hostlist::fold(run.nodes.iter().map(String::as_str));
+    let mut said = format!("{} on {nodes} {}: {}", run.playbook, shown(state).word(), counts.join(", "));
+    let open = told.assessment.nodes.iter().zip(&states).find(|(_, state)| **state == State::Unknown);
+    let why = open.and_then(|(node, _)| node.all().into_iter().find(|finding| finding.state == State::Unknown));
+    if let Some(why) = why {
+        said += &format!(" ({})", muster_wire::clean(&why.sentence, 200));
+    }
+    if count(State::Fail) + count(State::Unknown) > 0 {
+        said += "; r measures again";
+    }
+    said
+}
+
+async fn judge_often((board, fleet, epoch): (Board, Fleet, u64), run: Run, judging: Judging) {
+    loop {
+        tokio::time::sleep(JUDGE).await;
+        let Some(records) = board.unjudged() else { continue };
+        let (run, judging, fleet) = (run.clone(), judging.clone(), fleet.clone());
+        // On the blocking pool: a large fleet takes seconds, and the stream of frames must not wait.
+        let _ = tokio::task::spawn_blocking(move || fleet.live(epoch, Told::judge(run, &records, &judging))).await;
+    }
+}
+
+pub(super) const fn shown(state: RunState) -> RunPhase {
+    match state {
+        RunState::Running => RunPhase::Running,
+        RunState::Finished => RunPhase::Finished,
+        RunState::Cancelled => RunPhase::Cancelled,
+        RunState::Interrupted => RunPhase::Interrupted,
+    }
+}

@@ -1,0 +1,126 @@
+//! The console on a terminal: keys in, what the screen shows out.
+
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// How often the screen is looked at, and for how long at most.
+const LOOK: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A console on a terminal of its own; ends when it is dropped.
+pub struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    screen: Arc<Mutex<vt100::Parser>>,
+    pressed: usize,
+}
+
+impl std::fmt::Display for Terminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text())
+    }
+}
+
+impl Terminal {
+    /// Starts `command` on a terminal of this many rows and columns. `script` makes it, so that it is a real one.
+    ///
+    /// # Errors
+    /// When `script` is not there.
+    pub fn open(command: &Command, (rows, columns): (NonZero<u16>, NonZero<u16>)) -> Result<Self> {
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let quoted: Vec<String> = words.map(|word| quote(&word.to_string_lossy())).collect();
+        let line = format!("stty rows {rows} cols {columns}; exec {}", quoted.join(" "));
+        let mut script = Command::new("script");
+        script.args(["-qefc", &line, "/dev/null"]).env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => script.env(name, value),
+                None => script.env_remove(name),
+            };
+        }
+        let piped = script.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = piped.spawn().context("cannot start `script`")?;
+        let keys = child.stdin.take().context("no keyboard")?;
+        let mut out = child.stdout.take().context("no screen")?;
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(rows, columns, 0)));
+        let drawn = screen.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 1 << 14];
+            while let Ok(n @ 1..) = out.read(&mut bytes) {
+                drawn.lock().unwrap_or_else(PoisonError::into_inner).process(&bytes[..n]);
+            }
+        });
+        Ok(Self { child, keys, screen, pressed: 0 })
+    }
+
+    /// Presses keys, one for each character: `\r` is enter, `\x1b` escape, `\t` tab.
+    ///
+    /// # Errors
+    /// When the console has ended.
+    pub fn press(&mut self, keys: &str) -> Result<()> {
+        for key in keys.chars() {
+            self.keys.write_all(key.to_string().as_bytes())?;
+            self.keys.flush()?;
+            self.pressed += 1;
+            // An escape with a key right behind it is another key.
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Keys pressed since this was last asked.
+    pub fn pressed(&mut self) -> usize {
+        std::mem::take(&mut self.pressed)
+    }
+
+    /// What the screen shows.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents()
+    }
+
+    /// Waits until the screen shows what is wanted; gives what it shows then.
+    ///
+    /// # Errors
+    /// When it does not in three minutes; the message holds the screen.
+    pub fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
+        let begin = Instant::now();
+        loop {
+            let text = self.text();
+            if wanted(&text) {
+                return Ok(text);
+            }
+            if begin.elapsed() > PATIENCE {
+                bail!("the screen never showed {what}:\n{text}");
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits until the screen shows this text.
+    ///
+    /// # Errors
+    /// As [`Terminal::wait`].
+    pub fn shows(&self, wanted: &str) -> Result<String> {
+        self.wait(wanted, |text| text.contains(wanted))
+    }
+}
+
+fn quote(word: &str) -> String {
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A hang-up ends the console too, and gives its probes the time to go.
+        let _ = self.keys.write_all(b"\x03\x03");
+        std::thread::sleep(Duration::from_millis(300));
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,172 @@
+//! The console as people use it: on a real terminal, by its keys.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::num::NonZero;
+use std::path::Path;
+use std::process::Command;
+
+use muster_tests::{Fleet, Lacks, Options, Terminal, binary, is_root, skip};
+
+const SIZE: (NonZero<u16>, NonZero<u16>) = (NonZero::new(40).unwrap(), NonZero::new(120).unwrap());
+
+/// The usual value of each metric; a node's own is a little beside it, so that no two values are alike.
+const METRICS: [(&str, f64); 4] =
+    [("gemm/fp16", 200.0), ("mem-bw/h2d", 400.0), ("disk/read", 600.0), ("nccl/busbw", 900.0)];
+
+fn value(metric: &str, node: usize, run: usize) -> f64 {
+    let usual = METRICS.iter().find(|(name, _)| *name == metric).unwrap().1;
+    usual * (1.0 + 0.001 * node as f64 + 0.0003 * run as f64)
+}
+
+/// A CSV of steady values.
+fn csv(metrics: &[&str], nodes: std::ops::Range<usize>, run: usize) -> String {
+    let mut out = "node,metric,value\n".to_owned();
+    for (node, metric) in nodes.flat_map(|node| metrics.iter().map(move |metric| (node, metric))) {
+        for step in 0..16 {
+            let value = value(metric, node, run) * (1.0 + 1e-5 * f64::from(step % 3));
+            writeln!(out, "n{node:03},{metric},{value}").unwrap();
+        }
+    }
+    out
+}
+
+fn muster(db: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(binary());
+    command.arg("--db").arg(db).args(["--inventory", "/nonexistent/inventory.toml"]).args(arguments);
+    command
+}
+
+/// Lines of the node's verdicts: metric and value, as they are shown.
+fn verdicts(screen: &str) -> BTreeMap<String, String> {
+    let lines = screen.lines().filter_map(|line| line.trim_start_matches('│').split('│').next());
+    let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let verdict = |words: Vec<&str>| match words.as_slice() {
+        ["✓" | "✗" | "?" | "▲", _, metric, value, rest @ ..] if metric.contains('/') => {
+            let unit = rest.first().filter(|word| word.chars().all(|c| c.is_alphabetic() || c == '/'));
+            let unit = unit.map_or(String::new(), |unit| format!(" {unit}"));
+            Some(((*metric).to_owned(), format!("{value}{unit}")))
+        }
+        _ => None,
+    };
+    words.filter_map(verdict).collect()
+}
+
+#[test]
+fn three_imports_with_other_metrics_leave_every_value_under_its_own_name_on_every_screen() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = dir.path().join("db");
+    let imports: [(&[&str], std::ops::Range<usize>); 3] = [
+        (&["gemm/fp16", "mem-bw/h2d", "disk/read"], 0..20),
+        (&["nccl/busbw", "mem-bw/h2d"], 0..12),
+        (&["disk/read"], 3..9),
+    ];
+    let mut newest: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    for (run, (metrics, nodes)) in imports.iter().enumerate() {
+        let file = dir.path().join(format!("{run}.csv"));
+        std::fs::write(&file, csv(metrics, nodes.clone(), run)).unwrap();
+        let ran = muster(&db, &["import", file.to_str().unwrap()]).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        newest.extend(nodes.clone().flat_map(|node| metrics.iter().map(move |metric| ((node, *metric), run))));
+    }
+    // No inventory: the fleet is whoever was measured.
+    let mut screen = Terminal::open(&muster(&db, &[]), SIZE).unwrap();
+    screen.wait("all runs", |text| text.contains("3 stored runs are shown")).unwrap();
+    for node in [0, 4, 11, 15] {
+        screen.press(&format!(":n{node:03}\r")).unwrap();
+        let wanted: BTreeMap<String, f64> = newest
+            .iter()
+            .filter(|((of, _), _)| *of == node)
+            .map(|((_, metric), run)| (format!("csv/{metric}"), value(metric, node, *run)))
+            .collect();
+        let shown = screen.wait("the node", |text| verdicts(text).len() == wanted.len()).unwrap();
+        for (metric, shown) in verdicts(&shown) {
+            let (digits, wanted) = (shown.split(' ').next().unwrap(), wanted[&metric]);
+            // Three digits are shown.
+            let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{metric}: {shown}\n{screen}"));
+            assert!((value / wanted - 1.0).abs() < 0.006, "{metric} of n{node:03}: {shown} and not {wanted}\n{screen}");
+        }
+        screen.press("\x1b").unwrap();
+        screen.shows(" by state").unwrap();
+    }
+    // One run alone holds what it measured and nothing else.
+    screen.press("9").unwrap();
+    screen.shows("It counts").unwrap();
+    screen.press("\r").unwrap();
+    screen.shows("Nodes 6 ").unwrap();
+    screen.press("2").unwrap();
+    let alone = screen.wait("the node", |text| verdicts(text).len() == 1).unwrap();
+    assert!(verdicts(&alone).contains_key("csv/disk/read"), "{alone}");
+    screen.press("\x1b").unwrap();
+    screen.shows("Nodes 6 ").unwrap();
+    screen.press("\x1b").unwrap();
+    screen.shows("Nodes 20 ").unwrap();
+    screen.press("q").unwrap();
+}
+
+#[test]
+fn a_second_console_looks_on_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (dir.path().join("db"), dir.path().join("a.csv"));
+    std::fs::write(&file, csv(&["gemm/fp16"], 0..8, 0)).unwrap();
+    assert!(muster(&db, &["import", file.to_str().unwrap()]).output().unwrap().status.success());
+    let first = Terminal::open(&muster(&db, &[]), SIZE).unwrap();
+    first.shows("1 stored run is shown").unwrap();
+    let mut second = Terminal::open(&muster(&db, &[]), SIZE).unwrap();
+    second.shows("(read-only)").unwrap();
+    second.shows("n007").unwrap();
+    // What only reads works as ever; what would write says why it cannot.
+    second.press("3").unwrap();
+    second.shows("csv/gemm/fp16").unwrap();
+    second.press("1Rcbd-light\r").unwrap();
+    second.shows("Run cbd-light").unwrap();
+    second.press("y").unwrap();
+    second.shows("another muster has the database").unwrap();
+    drop(first);
+}
+
+#[test]
+fn a_run_on_one_node_by_keys_hides_no_other_node_and_no_other_metric() {
+    const TEST: &str = "a_run_on_one_node_by_keys_hides_no_other_node_and_no_other_metric";
+    if !is_root() {
+        return skip(TEST, Lacks::Root, "for namespaces");
+    }
+    let fleet = Fleet::up(Options { nodes: 5 }).unwrap();
+    let console = fleet.console();
+    let mut screen = Terminal::open(&console.on_terminal(&[]), SIZE).unwrap();
+    screen.shows("n005").unwrap();
+    // From a cold start: run, on all.
+    screen.press(":run demo\r").unwrap();
+    screen.shows("Run demo on all 5 nodes").unwrap();
+    screen.press("y").unwrap();
+    screen.shows("demo on n[001-005] finished").unwrap();
+    let of = |screen: &mut Terminal, node: &str| {
+        screen.press(&format!(":{node}\r")).unwrap();
+        let there = |text: &str| text.contains(&format!("┌ {node}")) && verdicts(text).len() > 8;
+        verdicts(&screen.wait(node, there).unwrap())
+    };
+    let (before, other) = (of(&mut screen, "n002"), of(&mut screen, "n004"));
+    // Another playbook on one node alone; it measures some things again and others for the first time.
+    of(&mut screen, "n002");
+    screen.press(" R").unwrap();
+    screen.shows("Commands").unwrap();
+    screen.press("cbd-light\r").unwrap();
+    screen.shows("Run cbd-light on the marked 1 node").unwrap();
+    screen.press("y").unwrap();
+    screen.shows("cbd-light on n002 finished").unwrap();
+    let again = ["cpu-stream", "cpu-dispatch", "disk", "cpu-gemm"];
+    let kept = |metric: &&String| !again.iter().any(|benchmark| metric.starts_with(&format!("{benchmark}/")));
+    let after = verdicts(&screen.text());
+    assert!(before.keys().any(|metric| kept(&metric)), "{before:?}");
+    for metric in before.keys().filter(kept) {
+        assert_eq!(after.get(metric), before.get(metric), "{metric}\n{screen}");
+    }
+    screen.press("G").unwrap();
+    screen.shows("train-gpt2/").unwrap();
+    assert_eq!(of(&mut screen, "n004"), other, "{screen}");
+    screen.press("9").unwrap();
+    screen.shows("cbd-light").unwrap();
+    screen.press("q").unwrap();
+}
