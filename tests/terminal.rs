@@ -72,7 +72,7 @@ fn three_imports_with_other_metrics_leave_every_value_under_its_own_name_on_ever
         newest.extend(nodes.clone().flat_map(|node| metrics.iter().map(move |metric| ((node, *metric), run))));
     }
     // No inventory: the fleet is whoever was measured.
-    let mut screen = Terminal::open(&muster(&db, &[]), SIZE).unwrap();
+    let mut screen = Terminal::open(muster(&db, &[]).current_dir(dir.path()), SIZE).unwrap();
     screen.wait("all runs", |text| text.contains("3 stored runs are shown")).unwrap();
     for node in [0, 4, 11, 15] {
         screen.press(&format!(":n{node:03}\r")).unwrap();
@@ -87,6 +87,23 @@ fn three_imports_with_other_metrics_leave_every_value_under_its_own_name_on_ever
             // Three digits are shown.
             let value: f64 = digits.parse().unwrap_or_else(|_| panic!("{metric}: {shown}\n{screen}"));
             assert!((value / wanted - 1.0).abs() < 0.006, "{metric} of n{node:03}: {shown} and not {wanted}\n{screen}");
+        }
+        // The same in a file.
+        screen.press("ec").unwrap();
+        screen.shows("written to ").unwrap();
+        let files = std::fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().path());
+        let file =
+            files.into_iter().find(|file| file.to_string_lossy().ends_with(&format!("-n{node:03}.csv"))).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let head: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        let column = |name: &str| head.iter().position(|title| *title == name).unwrap();
+        let (metric, value) = (column("metric"), column("value"));
+        let rows = text.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+        let exported: BTreeMap<String, f64> =
+            rows.map(|row| (row[metric].to_owned(), row[value].parse().unwrap())).collect();
+        assert_eq!(exported.len(), wanted.len(), "{text}");
+        for (metric, value) in exported {
+            assert!((value / wanted[&metric] - 1.0).abs() < 1e-3, "{metric} of n{node:03}: {value}");
         }
         screen.press("\x1b").unwrap();
         screen.shows(" by state").unwrap();

@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 fn start(cli: &Cli) -> Ended {
     let config = settings(cli)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().code(exit::IO)?;
-    match &cli.command {
+    let ended = match &cli.command {
         None => runtime.block_on(cli::console::run(&config, &cli.common)),
         Some(Command::Demo(options)) => runtime.block_on(cli::demo::run(options, &config, &cli.common)),
         Some(Command::Run(options)) => runtime.block_on(cli::run::run(options, &config)),
@@ -70,7 +70,10 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Config(options)) => cli::config::run(options, &config),
         Some(Command::Db(action)) => cli::db::run(action, &config),
         Some(Command::Completions(options)) => cli::completions::run(options),
-    }
+    };
+    // Who leaves does not wait for what is still being read or judged; what is recorded is safe.
+    runtime.shutdown_background();
+    ended
 }
 
 fn settings(cli: &Cli) -> Result<Config, Problem> {

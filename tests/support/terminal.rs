@@ -37,6 +37,9 @@ impl Terminal {
         let line = format!("stty rows {rows} cols {columns}; exec {}", quoted.join(" "));
         let mut script = Command::new("script");
         script.args(["-qefc", &line, "/dev/null"]).env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        if let Some(dir) = command.get_current_dir() {
+            script.current_dir(dir);
+        }
         for (name, value) in command.get_envs() {
             match value {
                 Some(value) => script.env(name, value),

@@ -2,20 +2,18 @@
 
 use std::collections::HashMap;
 
-use muster_playbook::report::Summary;
-use muster_store::Store;
-use muster_tui::{Export, Snapshot};
+use muster_playbook::report::{self, RunReport, Summary};
+use muster_tui::{Export, Format, Snapshot};
 use muster_wire::Level;
 
 use super::App;
-use crate::config::Config;
+use crate::engine::report_of_all;
 use crate::exit::{Code, IO, Problem};
-use crate::session;
 
 impl App {
     /// Writes what is asked for and says where.
-    pub(super) fn export(&self, what: Export) {
-        let (board, snapshot, config) = (self.board.clone(), self.board.snapshot(), self.config.clone());
+    pub(super) fn export(&self, what: Export, format: Format) {
+        let (board, snapshot) = (self.board.clone(), self.board.snapshot());
         let tell = move |written: Result<String, Problem>| match written {
             Ok(file) => board.say(Level::Info, format!("written to {file}")),
             Err(problem) => board.say(Level::Error, format!("{:#}", problem.error)),
@@ -23,14 +21,16 @@ impl App {
         if let Export::Log = what {
             return tell(log(&snapshot));
         }
-        let id = snapshot.run.as_deref().map(|run| run.id.clone());
-        self.look_up(move |store| tell(part(store, id.as_deref(), &what, &config)));
+        let (runs, names) = (self.fleet.shown(), self.board.names());
+        tokio::task::spawn_blocking(move || match report_of_all(&runs, &names) {
+            Some(report) => tell(part(report, &what, format)),
+            None => tell(Err(anyhow::anyhow!("nothing has been measured yet").into())),
+        });
     }
 }
 
-/// Writes the part of the run that is asked for, as a document of the same form.
-fn part(store: &dyn Store, run: Option<&str>, what: &Export, config: &Config) -> Result<String, Problem> {
-    let mut report = session::report_of(store, run, config)?;
+/// Writes the part of a report that is asked for, as a document of the same form.
+fn part(mut report: RunReport, what: &Export, format: Format) -> Result<String, Problem> {
     let part = match what {
         Export::Run | Export::Log => String::new(),
         Export::Fleet { nodes } => {
@@ -52,19 +52,25 @@ fn part(store: &dyn Store, run: Option<&str>, what: &Export, config: &Config) ->
         }
     };
     report.summary = Summary::of(report.nodes.iter().map(|n| (n.state, n.undecided)));
-    let text = serde_json::to_string_pretty(&report).code(IO)?;
-    write(format!("muster-{}{part}.json", report.run.id), &text)
+    let (text, ending) = match format {
+        Format::Json => (serde_json::to_string_pretty(&report).code(IO)?, "json"),
+        Format::Markdown => (report::markdown(&report), "md"),
+        Format::Csv => (report::csv(&report), "csv"),
+    };
+    write(&format!("muster-{}{part}.{ending}", report.run.id), &text)
 }
 
 fn log(snapshot: &Snapshot) -> Result<String, Problem> {
     let line = |m: &muster_tui::snapshot::Message| format!("{} {:?} {}\n", m.at_ms, m.level, m.text);
     let lines: String = snapshot.messages.iter().map(line).collect();
-    write(format!("muster-log-{}.txt", snapshot.now_ms), &lines)
+    write(&format!("muster-log-{}.txt", snapshot.now_ms), &lines)
 }
 
-fn write(file: String, text: &str) -> Result<String, Problem> {
-    std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{file}: {why}"))?;
-    Ok(file)
+/// Writes into the directory that the console was started in; gives the whole path.
+fn write(name: &str, text: &str) -> Result<String, Problem> {
+    let file = std::env::current_dir().unwrap_or_default().join(name);
+    std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{}: {why}", file.display())).code(IO)?;
+    Ok(file.display().to_string())
 }
 
 /// `name` as part of a file name.

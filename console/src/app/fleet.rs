@@ -47,17 +47,21 @@ impl Fleet {
     /// Makes the picture anew.
     fn draw(&self) {
         let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
-        let runs = {
-            let runs = self.lock();
-            match &runs.alone {
-                Some(alone) => vec![alone.clone()],
-                None => runs.live.iter().chain(&runs.stored).cloned().collect(),
-            }
-        };
+        let runs = self.shown();
         if let Some(pairs) = runs.iter().find_map(|told| told.pairs.clone()) {
             self.board.pairs(pairs);
         }
         self.board.show(runs);
+    }
+
+    /// The runs that are shown, the newest first.
+    #[must_use]
+    pub fn shown(&self) -> Vec<Arc<Told>> {
+        let runs = self.lock();
+        match &runs.alone {
+            Some(alone) => vec![alone.clone()],
+            None => runs.live.iter().chain(&runs.stored).cloned().collect(),
+        }
     }
 
     /// A run begins; gives what [`Fleet::live`] is to be told.
@@ -112,7 +116,7 @@ impl Fleet {
     }
 
     /// Reads the runs that hold the newest results of the nodes called `names`, and shows them one by one. `first` is told of
-    /// the newest of them. Stops between two runs once `given_up` says so.
+    /// the newest of them.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -121,7 +125,6 @@ impl Fleet {
         store: &dyn Store,
         (names, config): (&[String], &Config),
         first: impl FnOnce(&Told),
-        given_up: impl Fn() -> bool,
     ) -> Result<()> {
         let names: HashSet<&str> = names.iter().map(String::as_str).collect();
         let mut newer: HashSet<Asked> = HashSet::new();
@@ -130,9 +133,6 @@ impl Fleet {
         let mut read: Vec<Arc<Told>> = Vec::new();
         let ours = |run: &Run| run.nodes.iter().any(|node| names.contains(node.as_str()));
         for run in store.runs()?.into_iter().filter(ours).take(RUNS) {
-            if given_up() {
-                break;
-            }
             let summaries = store.summaries(&run.id)?;
             let adds = summaries.iter().any(|one| {
                 let asked = || (one.node.clone(), visit_of(&one.work).0.to_owned());

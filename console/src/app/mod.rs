@@ -54,12 +54,14 @@ impl App {
     /// reason given.
     #[must_use]
     pub fn new(job: Job, store: Result<Db, String>, (config, common): (Config, &Common), title: &str) -> Self {
-        let named = job.nodes.iter().map(|node| node.name.clone());
-        let stored = || database::read(&config).ok().and_then(|store| store.nodes().ok()).unwrap_or_default();
         // Without an inventory the fleet is whoever was ever measured.
+        let stored = || match &store {
+            Ok(store) => store.nodes().unwrap_or_default(),
+            Err(_) => database::read(&config).ok().and_then(|store| store.nodes().ok()).unwrap_or_default(),
+        };
         let names: Vec<String> = match job.nodes.is_empty() {
             true => stored().into_iter().map(|node| node.name).collect(),
-            false => named.collect(),
+            false => job.nodes.iter().map(|node| node.name.clone()).collect(),
         };
         let title = if store.is_ok() { title.to_owned() } else { format!("{title} (read-only)") };
         let board = Board::new(&title, &names, &job.nodes);
@@ -116,8 +118,9 @@ impl App {
                 },
             }
             match &self.going {
-                Some(going) if leaving => going.cancel(),
-                None if leaving => break,
+                Some(going) if leaving && going.is_run() => going.cancel(),
+                // Reading loses nothing when it is given up.
+                _ if leaving => break,
                 _ => {}
             }
         }
@@ -147,7 +150,7 @@ impl App {
             Intent::Open { run } => self.open(run),
             Intent::Pair { src, dst } => self.board.pair(&src, &dst),
             Intent::PairMetric(name) => self.board.pair_metric(&name),
-            Intent::Export(what) => self.export(what),
+            Intent::Export(what, format) => self.export(what, format),
             // The screen does these itself.
             Intent::Copy(_) | Intent::Redraw | Intent::Suspend | Intent::Quit => {}
         }

@@ -1,8 +1,6 @@
 //! What has the database while it goes on: reading the stored runs, or a run.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use muster_analysis::State;
@@ -39,6 +37,11 @@ impl Going {
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
     }
+
+    /// Whether nodes are at work.
+    pub(super) const fn is_run(&self) -> bool {
+        self.run.is_some()
+    }
 }
 
 /// What is left when it ends.
@@ -65,15 +68,9 @@ impl App {
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
         let cancel = CancellationToken::new();
-        let given_up = Arc::new(AtomicBool::new(false));
-        let (stop, stopped) = (given_up.clone(), cancel.clone());
-        tokio::spawn(async move {
-            stopped.cancelled().await;
-            stop.store(true, Ordering::Relaxed);
-        });
         let ends = tokio::task::spawn_blocking(move || {
             let first = |told: &Told| begin(&board, told);
-            let read = fleet.read(&store, (&names, &config), first, || given_up.load(Ordering::Relaxed));
+            let read = fleet.read(&store, (&names, &config), first);
             let said = match (read, fleet.count().len()) {
                 (Err(why), _) => Some((Level::Error, format!("the stored runs cannot be read: {why:#}"))),
                 (Ok(()), 0) => None,
@@ -193,7 +190,7 @@ impl App {
 
     pub(super) fn cancel(&self) {
         match &self.going {
-            Some(going) if going.run.is_some() => {
+            Some(going) if going.is_run() => {
                 self.board.phase(RunPhase::Cancelling);
                 going.cancel();
             }
@@ -221,7 +218,7 @@ fn followed(
             begin(board, told);
         }
     };
-    fleet.read(&store, (names, config), first, || false)
+    fleet.read(&store, (names, config), first)
 }
 
 /// The board begins with what a stored run did.

@@ -1,6 +1,6 @@
 //! `muster` without a subcommand: the console.
 
-use muster_store::StoreError;
+use muster_store::{Store, StoreError};
 
 use super::{Common, Pick};
 use crate::app::App;
@@ -14,18 +14,21 @@ use crate::session::{self, Job};
 /// # Errors
 /// When inventory, database or terminal cannot be used.
 pub async fn run(config: &Config, common: &Common) -> Ended {
-    let measured = || database::read(config).and_then(|store| store.runs().code(IO)).is_ok_and(|runs| !runs.is_empty());
-    let nodes = match session::nodes(config, &Pick::default()) {
-        // What was measured or imported can be looked at without an inventory.
-        Err(_) if !config.inventory.value.exists() && measured() => Vec::new(),
-        nodes => nodes?,
-    };
+    let nodes = session::nodes(config, &Pick::default());
+    // What was measured or imported can be looked at without an inventory.
+    let without = !config.inventory.value.exists() && config.db.value.exists();
+    let nodes = if without { nodes } else { Ok(nodes?) };
     let store = match database::write(config) {
         Ok(store) => Ok(store),
         // Another console has it, or this user may not write: then this one follows what is written.
         Err(problem) if database::read(config).is_ok() => Err(held(&problem)),
         Err(problem) => return Err(problem),
     };
+    let measured = match &store {
+        Ok(store) => !store.runs().code(IO)?.is_empty(),
+        Err(_) => true,
+    };
+    let nodes = if measured && without { nodes.unwrap_or_default() } else { nodes? };
     let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
     let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
     App::new(job, store, (config.clone(), common), &title).sit(None).await

@@ -52,7 +52,7 @@ pub use pairs::Pairs;
 pub use past::Reader;
 pub use probe::embedded;
 pub use scan::{LINK, Scan, now_ms, scan};
-pub use shape::report;
+pub use shape::{report, report_of_all};
 pub use shelf::shelf;
 pub use steps::{Profiled, keep_steps, kept_steps};
 pub use terms::Judging;

@@ -87,7 +87,7 @@ pub fn picture(runs: &[Arc<Told>], names: &[String]) -> Picture {
 }
 
 /// What is known of `node`, and which runs its places mean.
-fn known_of(runs: &[Arc<Told>], node: &str) -> Option<(Vec<usize>, Known)> {
+pub(super) fn known_of(runs: &[Arc<Told>], node: &str) -> Option<(Vec<usize>, Known)> {
     let own: Vec<(usize, report::Told<'_>)> =
         runs.iter().enumerate().filter_map(|(at, told)| Some((at, told.of(node)?))).collect();
     let told: Vec<report::Told<'_>> = own.iter().map(|(_, told)| *told).collect();

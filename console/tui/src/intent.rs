@@ -16,8 +16,8 @@ pub enum Intent {
     },
     /// Stop the run that goes on; what was acknowledged stays.
     Cancel,
-    /// Write what is shown to a file and say where in a message.
-    Export(Export),
+    /// Write what is shown to a file in this form and say where in a message.
+    Export(Export, Format),
     /// Remove probes from these nodes; the user has confirmed.
     Clean {
         /// Names, in inventory order.
@@ -65,6 +65,17 @@ pub enum Intent {
     Suspend,
     /// Leave the console. A run that goes on is cancelled first. [`crate::run`] passes it on and returns.
     Quit,
+}
+
+/// In which form to write it. The log is text whatever is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The document with schema and version.
+    Json,
+    /// Tables for a ticket.
+    Markdown,
+    /// One row per verdict.
+    Csv,
 }
 
 /// What to write to a file.

@@ -22,7 +22,7 @@ mod widgets;
 
 pub use draw::draw;
 pub use event::{Event, Mouse};
-pub use intent::{Export, Intent};
+pub use intent::{Export, Format, Intent};
 pub use run::{Options, run};
 pub use screens::Screen;
 pub use snapshot::Snapshot;

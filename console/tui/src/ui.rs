@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ratatui::layout::Size;
 
 use crate::filter::Filter;
-use crate::popups::Popup;
+use crate::intent::Export;
+use crate::popups::{ExportBox, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::{NodeRow, RunInfo, Snapshot};
 use crate::theme::Theme;
@@ -126,6 +127,11 @@ impl Ui {
     pub(crate) fn remember(&mut self, command: &str) {
         self.history.retain(|known| known != command);
         self.history.push(command.to_owned());
+    }
+
+    /// Asks in which form to write something.
+    pub(crate) fn ask_export(&mut self, what: Export) {
+        self.popups.push(Popup::Export(ExportBox::new(what)));
     }
 
     pub(crate) fn say(&mut self, snapshot: &Snapshot, text: impl Into<String>) {

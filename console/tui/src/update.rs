@@ -124,6 +124,7 @@ fn take_key(ui: &mut Ui, key: KeyEvent, snapshot: &Snapshot) -> Vec<Intent> {
             Vec::new()
         }
         Some(Popup::Confirm(confirm)) => popups::confirm_key(ui, confirm, key),
+        Some(Popup::Export(export)) => popups::export_key(ui, export, key),
         Some(Popup::Palette(palette)) => match popups::palette_key(ui, palette, key, snapshot) {
             Some(command) => obey(ui, command, snapshot),
             None => Vec::new(),
@@ -223,7 +224,9 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
     };
     match (action, intents.first()) {
         (Action::Copy, Some(Intent::Copy(text))) => ui.say(snapshot, format!("copied: {text}")),
-        (Action::Copy | Action::Export, None) => ui.say(snapshot, "there is nothing here to take along"),
+        (Action::Copy | Action::Export, None) if ui.popups.is_empty() => {
+            ui.say(snapshot, "there is nothing here to take along")
+        }
         _ => {}
     }
     intents

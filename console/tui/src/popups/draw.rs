@@ -4,7 +4,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::{Clear, Widget};
 
-use crate::popups::{Confirm, HelpBox, Palette, Popup, entries, help, palette};
+use crate::popups::export::FORMATS;
+use crate::popups::{Confirm, ExportBox, HelpBox, Palette, Popup, entries, help, palette};
 use crate::snapshot::Snapshot;
 use crate::text::{cut, wrap};
 use crate::theme::Role;
@@ -18,6 +19,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, body: Rect
             Popup::Help(help) => draw_help(ui, *help, buffer, body),
             Popup::Palette(palette) => draw_palette(ui, palette, snapshot, buffer, body),
             Popup::Confirm(confirm) => draw_confirm(ui, confirm, buffer, body),
+            Popup::Export(export) => draw_export(ui, export, buffer, body),
             Popup::Filter(_) => {}
         }
     }
@@ -85,6 +87,19 @@ fn draw_palette(ui: &Ui, palette: &Palette, snapshot: &Snapshot, buffer: &mut Bu
         let about = cut(&entry.about, room.into(), theme.is_ascii());
         put(buffer, (inner.x + 23, y), room, &about, theme.style(Role::Dim));
         if row == palette.cursor.at {
+            buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(Role::Selected));
+        }
+    }
+}
+
+fn draw_export(ui: &Ui, export: &ExportBox, buffer: &mut Buffer, body: Rect) {
+    let theme = &ui.theme;
+    let inner = frame(ui, (buffer, body), (48, FORMATS.len() + 2), ("Export", "esc writes nothing"));
+    put(buffer, (inner.x, inner.y), inner.width, &export.question(), theme.style(Role::Head));
+    for (row, (y, (key, _, about))) in (inner.y + 2..inner.bottom()).zip(FORMATS).enumerate() {
+        put(buffer, (inner.x, y), 2, &key.to_string(), theme.style(Role::Key));
+        put(buffer, (inner.x + 3, y), inner.width.saturating_sub(3), about, theme.style(Role::Text));
+        if row == export.at {
             buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(Role::Selected));
         }
     }

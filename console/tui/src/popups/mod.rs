@@ -2,6 +2,7 @@
 
 mod confirm;
 mod draw;
+mod export;
 mod filter;
 mod help;
 mod input;
@@ -9,6 +10,7 @@ mod palette;
 
 pub(crate) use confirm::{Confirm, key as confirm_key};
 pub(crate) use draw::draw;
+pub(crate) use export::{ExportBox, key as export_key};
 pub(crate) use filter::{FilterBox, key as filter_key};
 pub(crate) use help::{HelpBox, key as help_key};
 pub(crate) use input::Input;
@@ -21,4 +23,5 @@ pub(crate) enum Popup {
     Palette(Palette),
     Filter(FilterBox),
     Confirm(Confirm),
+    Export(ExportBox),
 }

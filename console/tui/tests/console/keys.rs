@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use muster_tui::judgement::State;
 use muster_tui::snapshot::{Flip, Metrics, Mode, WhatIf};
-use muster_tui::{Event, Export, Intent, Mouse, Screen, Snapshot, Theme, Ui, update};
+use muster_tui::{Event, Export, Format, Intent, Mouse, Screen, Snapshot, Theme, Ui, update};
 
 use crate::picture::{console, digit, frame, glyphs};
 use crate::synthetic::{DATA, Fleet, NOW_MS, snapshot};
@@ -254,12 +254,16 @@ fn copy_and_export_take_what_is_under_the_cursor() {
     assert!(copied("3y").starts_with("cpu-gemm/fp32@own: ok, 13 of 14 nodes healthy"));
     assert_eq!(copied("<playbooks>y"), "muster run build-out");
     assert_eq!(copied("/rack1-00<enter> <esc>/rack1-03<enter> y"), "rack1-00,rack1-03");
-    assert_eq!(after(&snapshot, "2e").1, [Intent::Export(Export::Node { node: "rack1-04".to_owned() })]);
     assert_eq!(
-        after(&snapshot, "/state:fail<enter>e").1,
-        [Intent::Export(Export::Fleet { nodes: vec!["rack1-04".to_owned()] })]
+        after(&snapshot, "2em").1,
+        [Intent::Export(Export::Node { node: "rack1-04".to_owned() }, Format::Markdown)]
     );
-    assert_eq!(after(&snapshot, "<log>e").1, [Intent::Export(Export::Log)]);
+    assert_eq!(
+        after(&snapshot, "/state:fail<enter>e<enter>").1,
+        [Intent::Export(Export::Fleet { nodes: vec!["rack1-04".to_owned()] }, Format::Json)]
+    );
+    assert_eq!(after(&snapshot, "e<esc>").1, []);
+    assert_eq!(after(&snapshot, "<log>e").1, [Intent::Export(Export::Log, Format::Markdown)]);
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn without_clock(text: &str) -> String {
 fn boxes_look_as_stored() {
     let snapshot = snapshot(Fleet { running: false, ..DATA });
     let mut text = String::new();
-    for keys in ["?", ":", ":run", "Rcbd\n", "Rcbd\n1", " cX", " X", "/state:fail", "/nothing", "/nothing\n"] {
+    for keys in ["?", ":", ":run", "Rcbd\n", "Rcbd\n1", " cX", " X", "e", "/state:fail", "/nothing", "/nothing\n"] {
         let mut ui = console(&snapshot, COLOR, (80, 24));
         for c in keys.chars() {
             let code = if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) };

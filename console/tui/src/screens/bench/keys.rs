@@ -40,8 +40,9 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             return ui.bench.metric(snapshot).map(|m| Intent::Copy(sentence(m))).into_iter().collect();
         }
         (Action::Export, _) => {
-            let export = |m: &MetricRow| Intent::Export(Export::Metric { metric: m.id.as_ref().clone() });
-            return ui.bench.metric(snapshot).map(export).into_iter().collect();
+            if let Some(metric) = ui.bench.metric(snapshot).map(|metric| metric.id.as_ref().clone()) {
+                ui.ask_export(Export::Metric { metric });
+            }
         }
         _ => {}
     }

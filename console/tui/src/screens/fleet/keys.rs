@@ -31,7 +31,8 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
         Action::Copy => return copy(ui, snapshot),
         Action::Export => {
             let name = |i: &usize| snapshot.nodes.get(*i).map(|n| n.name.clone());
-            return vec![Intent::Export(Export::Fleet { nodes: ui.fleet.rows().iter().filter_map(name).collect() })];
+            let nodes = ui.fleet.rows().iter().filter_map(name).collect();
+            ui.ask_export(Export::Fleet { nodes });
         }
         _ => {}
     }

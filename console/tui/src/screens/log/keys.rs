@@ -3,7 +3,7 @@
 use log::LevelFilter;
 use tui_logger::TuiWidgetEvent;
 
-use crate::intent::{Export, Intent};
+use crate::intent::{Export, Format, Intent};
 use crate::keymap::{Action, Motion};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
@@ -25,7 +25,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, _snapshot: &Snapshot) -> Vec<Inte
             ui.log.widget.transition(TuiWidgetEvent::PrevPageKey);
         }
         Action::Move(Motion::PageDown | Motion::Down) => ui.log.widget.transition(TuiWidgetEvent::NextPageKey),
-        Action::Export => return vec![Intent::Export(Export::Log)],
+        Action::Export => return vec![Intent::Export(Export::Log, Format::Markdown)],
         _ => {}
     }
     Vec::new()

@@ -50,7 +50,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             };
             return vec![Intent::Copy(text.unwrap_or_else(|| node.name.clone()))];
         }
-        Action::Export => return vec![Intent::Export(Export::Node { node: node.name.clone() })],
+        Action::Export => ui.ask_export(Export::Node { node: node.name.clone() }),
         _ => {}
     }
     Vec::new()

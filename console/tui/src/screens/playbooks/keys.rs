@@ -21,7 +21,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             }
         }
         Action::Copy => return name.map(|n| Intent::Copy(format!("muster run {n}"))).into_iter().collect(),
-        Action::Export if snapshot.run.is_some() => return vec![Intent::Export(Export::Run)],
+        Action::Export if snapshot.run.is_some() => ui.ask_export(Export::Run),
         _ => {}
     }
     Vec::new()
