@@ -60,7 +60,11 @@ impl Fleet {
         let runs = self.lock();
         match &runs.alone {
             Some(alone) => vec![alone.clone()],
-            None => runs.live.iter().chain(&runs.stored).cloned().collect(),
+            None => {
+                // A run that is taken up again was read as it was before.
+                let again = |told: &&Arc<Told>| runs.live.as_ref().is_none_or(|live| live.run.id != told.run.id);
+                runs.live.iter().chain(runs.stored.iter().filter(again)).cloned().collect()
+            }
         }
     }
 

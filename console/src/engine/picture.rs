@@ -232,7 +232,9 @@ fn opinion(
             run: run_ids[*place].clone(),
         })
     };
-    let verdicts: Vec<VerdictRow> = found.verdicts.iter().zip(&known.verdicts).filter_map(row).collect();
+    let mut verdicts: Vec<VerdictRow> = found.verdicts.iter().zip(&known.verdicts).filter_map(row).collect();
+    // What is wrong stands first; within a state the order of the catalogue stays.
+    verdicts.sort_by_key(|row| severity(row.state));
     let (all, decided) = (found.all(), found.state());
     let check = |result: &CheckResult| CheckRow {
         id: result.check.id,
