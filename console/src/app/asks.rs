@@ -1,8 +1,5 @@
 //! What the screen asks while it only looks: other terms, versions of criteria, the Selector, the stored runs.
 
-use std::sync::Arc;
-
-use anyhow::Context;
 use muster_analysis::Criterion;
 use muster_fleet::hostlist;
 use muster_store::{Run, Store};
@@ -26,20 +23,20 @@ impl App {
             return self.board.what_if(None);
         };
         let (board, params) = (self.board.clone(), session::params(&self.config));
+        // Against what that run says by itself: a row may hold what other runs say as well.
+        let Some(told) = self.fleet.shown().into_iter().find(|told| told.run.id == id) else { return };
         self.look_up(move |store| {
-            let asked = store.run(&id).map_err(anyhow::Error::from).and_then(|run| {
-                let run = run.with_context(|| format!("run {id} is not in the database"))?;
-                let judging = engine::Judging::of(store, &run, params)?;
-                let Some(version) = &terms.version else { return Ok((run, judging)) };
+            let asked = engine::Judging::of(store, &told.run, params).and_then(|judging| {
+                let records = store.records(&told.run.id)?;
+                let Some(version) = &terms.version else { return Ok((records, judging)) };
                 let Terms { alpha, tau, .. } = terms;
                 let criterion = engine::find(store, version)?.criterion;
-                Ok((run, judging.instead(Criterion { alpha, tau, ..criterion })))
+                Ok((records, judging.instead(Criterion { alpha, tau, ..criterion })))
             });
             match asked {
-                Ok((run, judging)) => {
-                    let records = board.records();
-                    let records = records.iter().map(Arc::as_ref);
-                    board.what_if(Some(engine::what_if(&run, records, &judging, &snapshot.nodes, &terms)));
+                Ok((records, judging)) => {
+                    let answer = engine::what_if(&told, records.iter(), &judging, &snapshot.nodes, &terms);
+                    board.what_if(Some(answer));
                 }
                 Err(why) => board.say(Level::Error, format!("{why:#}")),
             }
@@ -79,18 +76,18 @@ impl App {
     }
 
     pub(super) fn runs(&self) {
-        let (board, count) = (self.board.clone(), self.fleet.count());
+        let (board, current) = (self.board.clone(), self.fleet.current());
         self.look_up(move |store| {
             board.runs(match store.runs() {
                 Ok(runs) => {
-                    Part::ready(Runs { rows: runs.iter().map(|run| row(run, count.contains(&run.id))).collect() })
+                    Part::ready(Runs { rows: runs.iter().map(|run| row(run, current.contains(&run.id))).collect() })
                 }
                 Err(why) => failed("reading the runs", &why.into(), "`muster db check` looks for damage."),
             });
         });
     }
 
-    /// Shows one stored run alone, whatever playbook or import it came of and whoever its nodes are; or all again.
+    /// Shows one stored run by itself, whether of a playbook or an import; `None` shows the fleet again.
     pub(super) fn open(&mut self, run: Option<String>) {
         if self.going.is_some() {
             return self.busy();
@@ -148,7 +145,7 @@ fn failed<T>(what: &str, why: &anyhow::Error, next: &str) -> Part<T> {
     Part { load: Load::Failed { what, why, since_ms: engine::now_ms(), next }, data: None }
 }
 
-fn row(run: &Run, counts: bool) -> RunRow {
+fn row(run: &Run, current: bool) -> RunRow {
     RunRow {
         id: run.id.clone(),
         playbook: run.playbook.clone(),
@@ -159,6 +156,6 @@ fn row(run: &Run, counts: bool) -> RunRow {
         nodes: run.nodes.len(),
         names: hostlist::fold(run.nodes.iter().map(String::as_str)),
         plan: run.plan.clone().into(),
-        counts,
+        current,
     }
 }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use muster_analysis::State;
-use muster_store::{Record, Run};
+use muster_store::Record;
 use muster_tui::snapshot::{Flip, NodeRow, Terms, WhatIf};
 
-use super::{Judging, assess, report};
+use super::{Judging, Told, assess, report};
 
-/// What `terms` say of `run` instead of what `rows` say now. `groups` has the groups of each node by name.
+/// Which nodes of a judged run `terms` judge otherwise; a node is in the groups of its row.
 #[must_use]
 pub fn what_if<'r>(
-    run: &Run,
+    told: &Told,
     records: impl Iterator<Item = &'r Record>,
     judging: &Judging,
     rows: &[impl AsRef<NodeRow>],
@@ -25,16 +25,17 @@ pub fn what_if<'r>(
         let member = |group: &String| rows.get(node).is_some_and(|(_, row)| row.groups.contains(group));
         terms.group.as_ref().is_none_or(member)
     };
-    let mut run = run.clone();
+    let mut run = told.run.clone();
     run.nodes.retain(|node| asked(node));
     let mut judging = judging.clone();
     (judging.terms.params.alpha, judging.terms.params.tau) = (terms.alpha, terms.tau);
     let found = assess(&run, records.filter(|r| asked(&r.node)), &judging);
     let found = report(&run, &found);
     let flips = found.nodes.iter().filter_map(|finding| {
-        let (node, row) = rows.get(finding.node.as_str())?;
+        let (node, _) = rows.get(finding.node.as_str())?;
+        let before = told.of(&finding.node)?.findings.state().state;
         let because = finding.reasons.first().cloned().unwrap_or_default();
-        (finding.state != row.state).then_some(Flip { node: *node, from: row.state, to: finding.state, because })
+        (finding.state != before).then_some(Flip { node: *node, from: before, to: finding.state, because })
     });
     let mut flips: Vec<Flip> = flips.collect();
     flips.sort_by_key(|f| (f.to != State::Fail, f.node));

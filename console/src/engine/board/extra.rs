@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use muster_playbook::{Playbook, builtin};
-use muster_store::Record;
 use muster_tui::snapshot::{Criteria, Network, Part, Past, PlaybookRow, Progress, Runs, StepRow, WhatIf};
 
 use super::{Board, Inner};
@@ -93,12 +92,6 @@ impl Board {
         let mut inner = self.lock();
         inner.now.runs = part;
         inner.dirty = true;
-    }
-
-    /// Records of the run that is shown.
-    #[must_use]
-    pub fn records(&self) -> Vec<Arc<Record>> {
-        self.lock().records.clone()
     }
 }
 
