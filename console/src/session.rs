@@ -239,18 +239,34 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
 /// # Errors
 /// When the store fails.
 pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> Result<RunReport, Problem> {
-    let now = engine::now_ms();
-    let run = Run { state, ended_ms: Some(now), ..run_of(store, Some(id))? };
+    let run = ended(store, id, state)?;
     let report = judged(store, &run, config)?;
-    if state == RunState::Finished {
+    keep_end(store, &run, &report)?;
+    Ok(report)
+}
+
+/// A run as it ends now.
+///
+/// # Errors
+/// When there is no such run or it cannot be read.
+pub fn ended(store: &dyn Store, id: &str, state: RunState) -> Result<Run, Problem> {
+    Ok(Run { state, ended_ms: Some(engine::now_ms()), ..run_of(store, Some(id))? })
+}
+
+/// Ends a judged run, and tells the incident log what a finished one found.
+///
+/// # Errors
+/// When the store fails.
+pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Problem> {
+    let id = run.id.as_str();
+    if run.state == RunState::Finished {
         // Told before the end: a console that is killed in between takes the run up again and tells it once more.
         let (known, works) = (store.incidents().code(IO)?, store.summaries(id).code(IO)?);
-        store.record_incidents(&engine::incidents::incidents_of(&run, &report, &works, &known)).code(IO)?;
-        engine::keep_validations(store, &report, &works).code(IO)?;
-        engine::keep_cards(store, &run).code(IO)?;
+        store.record_incidents(&engine::incidents::incidents_of(run, report, &works, &known)).code(IO)?;
+        engine::keep_validations(store, report, &works).code(IO)?;
+        engine::keep_cards(store, run).code(IO)?;
     }
-    store.end(id, state, now).code(IO)?;
-    Ok(report)
+    store.end(id, run.state, run.ended_ms.unwrap_or(run.started_ms)).code(IO)
 }
 
 /// Judges a run from its samples; the newest when `id` is left out.
@@ -264,7 +280,14 @@ pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result
 fn judged(store: &dyn Store, run: &Run, config: &Config) -> Result<RunReport, Problem> {
     let records = store.records(&run.id).code(IO)?;
     let judging = Judging::of(store, run, params(config)).code(IO)?;
-    let mut report = engine::report(run, &engine::assess(run, &records, &judging));
+    weighed(store, run, engine::report(run, &engine::assess(run, &records, &judging)), config)
+}
+
+/// The report of a run with its alarms weighed against earlier runs.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn weighed(store: &dyn Store, run: &Run, mut report: RunReport, config: &Config) -> Result<RunReport, Problem> {
     // What is usual only ever takes an alarm back, and asking for it means judging earlier runs.
     if !report.alarms.is_empty() {
         report.weigh(&engine::usual(store, run, &params(config)).code(IO)?);

@@ -112,9 +112,9 @@ impl Fleet {
         self.lock().stored.first().cloned()
     }
 
-    /// Runs that the picture of the fleet rests on.
+    /// Runs that hold the newest result of at least one node.
     #[must_use]
-    pub fn count(&self) -> HashSet<String> {
+    pub fn current(&self) -> HashSet<String> {
         let runs = self.lock();
         runs.live.iter().chain(&runs.stored).map(|told| told.run.id.clone()).collect()
     }

@@ -71,7 +71,7 @@ impl App {
         let ends = tokio::task::spawn_blocking(move || {
             let first = |told: &Told| begin(&board, told);
             let read = fleet.read(&store, (&names, &config), first);
-            let said = match (read, fleet.count().len()) {
+            let said = match (read, fleet.current().len()) {
                 (Err(why), _) => Some((Level::Error, format!("the stored runs cannot be read: {why:#}"))),
                 (Ok(()), 0) => None,
                 (Ok(()), 1) => Some((Level::Info, "1 stored run is shown".to_owned())),
@@ -85,7 +85,7 @@ impl App {
 
     /// Shows what another console writes, as it comes.
     pub(super) fn follow(&self, why: &str) {
-        self.board.say(Level::Info, format!("this console only looks: {why}"));
+        self.board.say(Level::Info, format!("read-only: {why}"));
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
         std::thread::spawn(move || {
@@ -178,7 +178,7 @@ impl App {
     /// Says why nothing new can begin.
     pub(super) fn busy(&self) {
         if let Some(why) = &self.watching {
-            return self.board.say(Level::Warn, format!("this console only looks: {why}"));
+            return self.board.say(Level::Warn, format!("read-only: {why}"));
         }
         let run = self.going.as_ref().and_then(|going| going.run.as_deref());
         let text = run.map_or_else(
@@ -275,8 +275,10 @@ impl Desk {
 
     /// Ends the run in the database and in the picture; says what came of it.
     fn conclude(&self, store: &mut Db, run: &Run, state: RunState) -> Result<String, Problem> {
-        session::conclude(store, &run.id, state, &self.config)?;
-        let told = judged(store, session::run_of(store, Some(&run.id))?, &self.config).code(IO)?;
+        let told = judged(store, session::ended(store, &run.id, state)?, &self.config).code(IO)?;
+        let report = engine::report(&told.run, &told.assessment);
+        let report = session::weighed(store, &told.run, report, &self.config)?;
+        session::keep_end(store, &told.run, &report)?;
         let said = summary(&told, state);
         self.fleet.ended(told);
         Ok(said)
