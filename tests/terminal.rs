@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZero;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use muster_tests::{Fleet, Lacks, Options, Terminal, binary, is_root, skip};
@@ -37,6 +37,15 @@ fn muster(db: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(binary());
     command.arg("--db").arg(db).args(["--inventory", "/nonexistent/inventory.toml"]).args(arguments);
     command
+}
+
+/// Imports a CSV into the database in `dir`, which this gives.
+fn import(dir: &Path, csv: &str) -> PathBuf {
+    let (db, file) = (dir.join("db"), dir.join("import.csv"));
+    std::fs::write(&file, csv).unwrap();
+    let ran = muster(&db, &["import", file.to_str().unwrap()]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    db
 }
 
 /// Lines of the node's verdicts: metric and value, as they are shown.
@@ -76,10 +85,7 @@ fn three_imports_with_other_metrics_leave_every_value_under_its_own_name_on_ever
     ];
     let mut newest: BTreeMap<(usize, &str), usize> = BTreeMap::new();
     for (run, (metrics, nodes)) in imports.iter().enumerate() {
-        let file = dir.path().join(format!("{run}.csv"));
-        std::fs::write(&file, csv(metrics, nodes.clone(), run)).unwrap();
-        let ran = muster(&db, &["import", file.to_str().unwrap()]).output().unwrap();
-        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        import(dir.path(), &csv(metrics, nodes.clone(), run));
         newest.extend(nodes.clone().flat_map(|node| metrics.iter().map(move |metric| ((node, *metric), run))));
     }
     // No inventory: the fleet is whoever was measured.
@@ -112,7 +118,7 @@ fn three_imports_with_other_metrics_leave_every_value_under_its_own_name_on_ever
     }
     // One run alone holds what it measured and nothing else.
     screen.press("9").unwrap();
-    screen.shows("It counts").unwrap();
+    screen.shows("Current: ").unwrap();
     screen.press("\r").unwrap();
     screen.shows("Nodes 6 ").unwrap();
     screen.press("2").unwrap();
@@ -129,15 +135,14 @@ fn three_imports_with_other_metrics_leave_every_value_under_its_own_name_on_ever
 #[test]
 fn what_an_engineer_asks_takes_six_keys_at_most() {
     let dir = tempfile::tempdir().unwrap();
-    let (db, file) = (dir.path().join("db"), dir.path().join("a.csv"));
+    let db = dir.path().join("db");
     for run in 0..2 {
         let all = csv(&METRICS.map(|(name, _)| name), 0..24, run);
         let slow = all.lines().map(|line| match line.split_once(",mem-bw/h2d,") {
             Some(("n017", value)) => format!("n017,mem-bw/h2d,{}", value.parse::<f64>().unwrap() * 0.6),
             _ => line.to_owned(),
         });
-        std::fs::write(&file, slow.collect::<Vec<_>>().join("\n")).unwrap();
-        assert!(muster(&db, &["import", file.to_str().unwrap()]).output().unwrap().status.success());
+        import(dir.path(), &slow.collect::<Vec<_>>().join("\n"));
     }
     let mut screen = Terminal::open(muster(&db, &[]).current_dir(dir.path()), SIZE).unwrap();
     let mut table = Vec::new();
@@ -161,9 +166,7 @@ fn what_an_engineer_asks_takes_six_keys_at_most() {
 #[test]
 fn a_second_console_looks_on_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
-    let (db, file) = (dir.path().join("db"), dir.path().join("a.csv"));
-    std::fs::write(&file, csv(&["gemm/fp16"], 0..8, 0)).unwrap();
-    assert!(muster(&db, &["import", file.to_str().unwrap()]).output().unwrap().status.success());
+    let db = import(dir.path(), &csv(&["gemm/fp16"], 0..8, 0));
     let first = Terminal::open(&muster(&db, &[]), SIZE).unwrap();
     first.shows("1 stored run is shown").unwrap();
     let mut second = Terminal::open(&muster(&db, &[]), SIZE).unwrap();

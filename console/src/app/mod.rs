@@ -42,7 +42,7 @@ pub struct App {
     /// What the Selector's answers rest on; read when first asked, and again after a run.
     basis: Option<Basis>,
     ask: Ask,
-    /// The database, unless what goes on has it.
+    /// The database; `None` while a run or the reading of stored runs holds it.
     store: Option<Db>,
     /// Why this console may not write into the database, where it may not.
     watching: Option<String>,
@@ -156,7 +156,7 @@ impl App {
         }
     }
 
-    /// What goes on has ended and gives the database back.
+    /// A run, or the reading of stored runs, has ended and returns the database.
     fn take_back(&mut self, returned: Returned) {
         self.going = None;
         self.store = returned.store;

@@ -209,7 +209,7 @@ impl Board {
         self.lock().nodes.iter().map(|row| row.name.clone()).collect()
     }
 
-    /// Shows what `runs`, the newest first, say of the nodes. Made without the lock: a large fleet takes seconds.
+    /// Shows what `runs`, newest first, say about the nodes. Built outside the lock, since a large fleet takes seconds.
     pub fn show(&self, runs: Vec<Arc<Told>>) {
         let names = self.names();
         let picture = picture::picture(&runs, &names);
@@ -229,7 +229,7 @@ impl Board {
         (inner.refocus, inner.dirty) = (true, true);
     }
 
-    /// Begins anew with the nodes called `names`, of which nothing is known yet; `alone` is the one run that is shown.
+    /// Clears the board and lists `names`; `alone` is the run that is shown by itself, if one is.
     pub fn reset(&self, names: &[String], known: &[Node], alone: Option<&str>) {
         let mut inner = self.lock();
         let rows = rows(names, known);

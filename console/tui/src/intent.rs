@@ -45,7 +45,7 @@ pub enum Intent {
     Criteria,
     /// Read the list of runs anew.
     Runs,
-    /// Show what this stored run alone says; without one, the newest results of all runs.
+    /// Show one stored run by itself; `None` shows the newest results of all runs.
     Open {
         /// Its identity.
         run: Option<String>,

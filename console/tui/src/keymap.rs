@@ -233,7 +233,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     bind!([key('6')], "6", A::Show(S::Network), [], "", 9, "the pairs of the fleet, and what they point at"),
     bind!([key('7')], "7", A::Show(S::Playbooks), [], "", 9, "what can be run, and how far it is"),
     bind!([key('8')], "8", A::Show(S::Log), [], "", 9, "what happened"),
-    bind!([key('9')], "9", A::Show(S::Runs), [], "", 9, "the stored runs, and which of them still count"),
+    bind!([key('9')], "9", A::Show(S::Runs), [], "", 9, "the stored runs, and which of them are current"),
     bind!([key('k'), (NONE, KeyCode::Up)], "up k", A::Move(M::Up), [], "", 9, "up"),
     bind!([key('j'), (NONE, KeyCode::Down)], "down j", A::Move(M::Down), [], "", 9, "down"),
     bind!([key('h'), (NONE, KeyCode::Left)], "left h", A::Move(M::Left), [S::Network], "", 9, "left"),

@@ -197,7 +197,7 @@ impl<'a> Past<'a> {
     }
 }
 
-/// The newest of `all` that was told; one that is not decided takes no alarm back.
+/// The newest answer in `all`; an undecided one does not clear an older failure or warning.
 fn newest<'a, T>(
     all: &[(usize, &'a T)],
     told: impl Fn(&(usize, &'a T)) -> bool,

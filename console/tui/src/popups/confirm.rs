@@ -64,8 +64,8 @@ impl Confirm {
         }
     }
 
-    /// Asks whether to measure the failed and undecided ones of `nodes` again, beside some that passed; `None` where there are
-    /// none of the former.
+    /// Asks whether to measure failed and undecided nodes again, with some that passed for comparison; `None` if no node failed
+    /// or is undecided.
     pub(crate) fn again<'n>(run: &RunInfo, nodes: impl Iterator<Item = (&'n str, State)>) -> Option<Self> {
         let (mut failed, mut undecided, mut names, mut peers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (name, state) in nodes {

@@ -34,6 +34,6 @@ pub struct RunRow {
     pub names: String,
     /// Benchmarks, checks and collectors that were planned for every node.
     pub plan: Arc<[String]>,
-    /// Whether the picture of the fleet rests on it: it holds the newest result of some node.
-    pub counts: bool,
+    /// Whether it holds the newest result of at least one node.
+    pub current: bool,
 }

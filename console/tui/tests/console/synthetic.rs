@@ -420,7 +420,7 @@ fn criteria(rng: &mut Rng) -> Criteria {
 fn runs() -> Runs {
     const HOUR: u64 = 3_600_000;
     let row =
-        |(hours, playbook, profile, minutes, phase, nodes, names, counts): (u64, &str, _, _, _, _, &str, bool)| {
+        |(hours, playbook, profile, minutes, phase, nodes, names, current): (u64, &str, _, _, _, _, &str, bool)| {
             RunRow {
                 id: format!("2026112{}T{:02}0000-{playbook}-4f2a", 1 - hours / 24, 14 - hours % 14),
                 playbook: playbook.to_owned(),
@@ -433,7 +433,7 @@ fn runs() -> Runs {
                 plan: ["collect/identity", "collect/cpu", "cpu-gemm", "cpu-stream", "cpu-latency"]
                     .map(str::to_owned)
                     .into(),
-                counts,
+                current,
             }
         };
     let rows = [

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ┌ Runs ───────────────────────────────────────────────────────── 1/14 ┐
-//!   started  took   playbook   profile  state     counts  nodes
+//!   started  took   playbook   profile  state     current nodes
 //! ▸ 3h       4m10s  cbd-light  quick    finished  yes     n[001-016]
 //! └─────────────────────────────────────────────────────────────────────┘
 //! ```
@@ -17,11 +17,11 @@ use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put};
 
-/// Lines for what is said of the chosen run.
+/// Rows for the details of the chosen run.
 const BELOW: u16 = 4;
 /// Columns: title, width, rank; lower stays longer when the table is narrow. Names take what is left.
 const COLUMNS: [(&str, u16, u8); 6] =
-    [("started", 9, 0), ("took", 7, 3), ("playbook", 20, 1), ("profile", 9, 5), ("state", 12, 2), ("counts", 7, 4)];
+    [("started", 9, 0), ("took", 7, 3), ("playbook", 20, 1), ("profile", 9, 5), ("state", 12, 2), ("current", 7, 4)];
 /// Cells that names get at least.
 const NAMES: u16 = 16;
 
@@ -80,7 +80,7 @@ fn row(ui: &Ui, snapshot: &Snapshot, (columns, run): (&[(&str, u16)], &RunRow), 
             "profile" => (run.profile.to_string(), Role::Dim),
             "state" if run.phase == RunPhase::Finished => (run.phase.word().to_owned(), Role::Dim),
             "state" => (run.phase.word().to_owned(), Role::Attention),
-            _ => (if run.counts { "yes" } else { "older" }.to_owned(), Role::Dim),
+            _ => (if run.current { "yes" } else { "no" }.to_owned(), Role::Dim),
         };
         put(buffer, (x, line.y), *width, &elide(&text, (*width).into(), theme.is_ascii()), theme.style(role));
         x += width + 1;
@@ -93,12 +93,12 @@ fn below(ui: &Ui, runs: &Runs, (buffer, area): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
     let Some(run) = ui.runs.chosen(runs) else { return };
     let head = format!("{}  {}", run.id, counted(run.nodes, "node", "nodes"));
-    let counts = match run.counts {
-        true => "It counts: it holds the newest result of some node.",
-        false => "All that it measured has been measured again since.",
+    let current = match run.current {
+        true => "Current: it holds the newest result of at least one node.",
+        false => "Superseded: everything it measured has been measured again since.",
     };
     let plan = format!("measured {}", run.plan.join(", "));
-    let mut lines = vec![(head, Role::Head), (counts.to_owned(), Role::Dim)];
+    let mut lines = vec![(head, Role::Head), (current.to_owned(), Role::Dim)];
     lines.extend(wrap(&plan, usize::from(area.width) - 3).into_iter().map(|line| (line, Role::Dim)));
     for (y, (text, role)) in (area.y..area.bottom()).zip(lines) {
         let room = area.width.saturating_sub(3);
@@ -114,7 +114,7 @@ mod tests {
     fn a_narrow_table_keeps_when_what_and_how_it_ended() {
         let titles = |room| columns(room).iter().map(|c| c.0).collect::<Vec<_>>();
         assert_eq!(titles(60), ["started", "playbook", "state"]);
-        assert_eq!(titles(76), ["started", "took", "playbook", "state", "counts"]);
+        assert_eq!(titles(76), ["started", "took", "playbook", "state", "current"]);
         assert_eq!(titles(116).len(), COLUMNS.len());
     }
 }
