@@ -230,6 +230,8 @@ impl Ui {
                 Screen::Runs => snapshot.runs.data.is_some(),
                 _ => !snapshot.nodes.is_empty(),
             },
+            // A run is opened first; then what it says can be written.
+            Action::Export => self.screen != Screen::Runs,
             Action::Run => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
             _ => true,
         }
