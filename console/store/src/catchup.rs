@@ -6,13 +6,14 @@ use std::path::Path;
 
 use muster_wire::Profile;
 
-use crate::entry::{Entry, Packed};
+use crate::contents::Contents;
+use crate::entry::{Entry, Head};
 use crate::error::failed;
 use crate::frame::{Damage, HEADER, Piece, Span, Start, scan, start};
 use crate::index::{Index, IndexError, ResultRow, RunRow};
 use crate::log::sync_dir;
 use crate::place;
-use crate::{Run, RunState, StoreError, Summary};
+use crate::{Run, RunState, StoreError};
 
 /// Why catching up stopped.
 #[derive(Debug)]
@@ -70,6 +71,9 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
         index.forget_run(id)?;
         row = None;
     }
+    if row.is_none() && index.by_contents {
+        row = by_contents(index, dir, id, len)?;
+    }
     let from = row.as_ref().map_or(0, |r| r.upto);
     if len == 0 && tail == Tail::Cut {
         cut(&path, 0).map_err(failed("remove", &path))?;
@@ -101,15 +105,25 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
     settle(&path, dir, end, tail, said)
 }
 
+/// Takes what lies beside the file for what is in it.
+fn by_contents(index: &mut Index, dir: &Path, id: &str, len: u64) -> Result<Option<RunRow>, IndexError> {
+    let Some(contents) = Contents::of(dir, id, len) else { return Ok(None) };
+    for row in &contents.rows {
+        index.put_result(id, row)?;
+    }
+    index.put_run(&contents.run)?;
+    Ok(Some(contents.run))
+}
+
 fn take(index: &mut Index, id: &str, row: &mut Option<RunRow>, span: Span, entry: Entry) -> Result<(), IndexError> {
     match entry {
         Entry::Begin(run) => *row = Some(begun(row.take(), Run { id: id.to_owned(), ..run })),
-        Entry::Record(packed) => {
-            let row = row.get_or_insert_with(|| headless(id, packed.at_ms));
-            if !row.run.nodes.contains(&packed.node) && row.run.playbook.is_empty() {
-                row.run.nodes.push(packed.node.clone());
+        Entry::Record(Head(summary)) => {
+            let row = row.get_or_insert_with(|| headless(id, summary.at_ms));
+            if row.run.playbook.is_empty() && !row.run.nodes.contains(&summary.node) {
+                row.run.nodes.push(summary.node.clone());
             }
-            index.put_result(id, &ResultRow::new(summary(&packed), span))?;
+            index.put_result(id, &ResultRow::new(summary, span))?;
         }
         Entry::End { state, at_ms } => {
             let row = row.get_or_insert_with(|| headless(id, at_ms));
@@ -141,19 +155,6 @@ fn headless(id: &str, at_ms: u64) -> RunRow {
         state: RunState::Running,
     };
     RunRow { run, upto: 0, records: 0 }
-}
-
-fn summary(packed: &Packed) -> Summary {
-    Summary {
-        node: packed.node.clone(),
-        work: packed.work.clone(),
-        outcome: packed.outcome.clone(),
-        at_ms: packed.at_ms,
-        elapsed_ns: packed.elapsed_ns,
-        series: packed.series.len() as u64,
-        values: packed.values(),
-        facts: packed.facts.len() as u64,
-    }
 }
 
 fn criteria(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {

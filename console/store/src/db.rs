@@ -53,6 +53,8 @@ pub(crate) struct Pen {
     pub(crate) logs: HashMap<PathBuf, Log>,
     /// Runs begun by this handle and not ended.
     pub(crate) live: BTreeSet<String>,
+    /// Of those, the ones of whose file it wrote every byte.
+    pub(crate) own: BTreeSet<String>,
 }
 
 impl std::fmt::Debug for Db {
@@ -77,7 +79,7 @@ impl Db {
         let index = repair::open(dir, options, &mut repairs)?;
         ledger::repair(dir, &mut repairs)?;
         let encoder = Encoder::new().map_err(failed("prepare compression for", dir))?;
-        let pen = Pen { encoder, logs: HashMap::new(), live: BTreeSet::new() };
+        let pen = Pen { encoder, logs: HashMap::new(), live: BTreeSet::new(), own: BTreeSet::new() };
         Ok(Self {
             dir: dir.to_owned(),
             state: Mutex::new(State { index, notices: repairs.clone() }),
@@ -105,7 +107,7 @@ impl Db {
             std::fs::read_dir(dir).map_err(failed("read", dir))?;
             return Err(StoreError::Missing { path: dir.to_owned() });
         }
-        let state = Mutex::new(State { index: Index::memory(), notices: Vec::new() });
+        let state = Mutex::new(State { index: Index::reader(), notices: Vec::new() });
         let mut db = Self { dir: dir.to_owned(), opened: Opened::default(), state, pen: None, lock: None };
         db.ask(|_| Ok(()))?;
         let repairs = db.state().notices.clone();

@@ -4,23 +4,27 @@
 //! bytes, and so on. Measurements of one kind share sign, exponent and leading digits, which then lie side by
 //! side for zstd. Every bit of every value comes back, NaN payloads included.
 
+use std::collections::{HashMap, HashSet};
+
 use muster_wire::limits::BENCHMARK_BYTES;
 use muster_wire::{Direction, Fact, MetricId, Outcome, Series, Unit};
-use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Incident, Record, Run, RunState};
+use crate::{Incident, Record, Run, RunState, Summary};
 
 /// Largest entry before compression, bytes: one benchmark's share and room for names.
 pub(crate) const ENTRY_BYTES: usize = BENCHMARK_BYTES + (1 << 20);
 const LEVEL: i32 = 3;
+/// Identities that are looked through for the next one: a node may lack a few series that others have.
+const AHEAD: usize = 4;
 
-/// What a log file is made of.
+/// What a log file is made of; of a record only what the index needs, unless all of it is asked for.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Entry {
+pub(crate) enum Entry<R = Head> {
     Begin(Run),
-    Record(Packed),
+    Record(R),
     End { state: RunState, at_ms: u64 },
     Criterion { name: String, at_ms: u64, bytes: Bytes },
     Incidents(Vec<Incident>),
@@ -39,30 +43,70 @@ pub(crate) enum EntryRef<'a> {
     Model { version: u64, at_ms: u64, bytes: Raw<'a> },
 }
 
-/// A record as it lies in the file; its run is the file's.
-#[derive(Debug, PartialEq, Deserialize)]
-pub(crate) struct Packed {
-    pub(crate) node: String,
-    pub(crate) work: String,
-    pub(crate) outcome: Outcome,
-    pub(crate) at_ms: u64,
-    pub(crate) elapsed_ns: u64,
-    #[serde(default)]
-    pub(crate) series: Vec<PackedSeries>,
-    #[serde(default)]
-    pub(crate) facts: Vec<Fact>,
+/// A record without its samples and facts, which are counted.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Head(pub(crate) Summary);
+
+impl<'de> Deserialize<'de> for Head {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Counted { node, work, outcome, at_ms, elapsed_ns, series, facts } = Counted::deserialize(from)?;
+        let values = series.iter().map(|s| s.values.len() as u64 / 8).sum();
+        let (series, facts) = (series.len() as u64, facts.len() as u64);
+        Ok(Self(Summary { node, work, outcome, at_ms, elapsed_ns, series, values, facts }))
+    }
 }
 
-#[derive(Debug, PartialEq, Deserialize)]
-pub(crate) struct PackedSeries {
-    metric: MetricId,
+#[derive(Deserialize)]
+struct Counted<'a> {
+    node: String,
+    work: String,
+    outcome: Outcome,
+    at_ms: u64,
+    elapsed_ns: u64,
+    #[serde(default, borrow)]
+    series: Vec<Values<'a>>,
+    #[serde(default)]
+    facts: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Values<'a> {
+    values: &'a [u8],
+}
+
+/// A record as it lies in the file; its run is the file's.
+#[derive(Deserialize)]
+pub(crate) struct Packed<'a> {
+    pub(crate) node: String,
+    pub(crate) work: String,
+    outcome: Outcome,
+    at_ms: u64,
+    elapsed_ns: u64,
+    #[serde(default, borrow)]
+    series: Vec<PackedSeries<'a>>,
+    #[serde(default)]
+    facts: Vec<Fact>,
+}
+
+#[derive(Deserialize)]
+struct PackedSeries<'a> {
+    #[serde(borrow)]
+    metric: Parts<'a>,
     unit: Unit,
     direction: Direction,
     #[serde(default)]
     warmup: u32,
     #[serde(default)]
     started_ns: u64,
-    values: Bytes,
+    values: &'a [u8],
+}
+
+/// The parts of a [`MetricId`].
+#[derive(Deserialize)]
+struct Parts<'a> {
+    benchmark: &'a str,
+    name: &'a str,
+    engine: &'a str,
 }
 
 #[derive(Serialize)]
@@ -113,10 +157,15 @@ impl<'a> From<&'a Series> for PackedSeriesRef<'a> {
     }
 }
 
-impl Packed {
+impl Packed<'_> {
     /// The record as the rest of muster knows it.
-    pub(crate) fn unpack(self, run: &str) -> Result<Record, String> {
-        let series = self.series.into_iter().map(PackedSeries::unpack).collect::<Result<_, _>>()?;
+    pub(crate) fn unpack(self, run: &str, names: &mut Names) -> Result<Record, String> {
+        let mut series = Vec::with_capacity(self.series.len());
+        names.next = names.first.get(&self.work).copied().unwrap_or(names.ids.len());
+        names.first.entry(self.work.clone()).or_insert(names.next);
+        for packed in &self.series {
+            series.push(packed.unpack(names)?);
+        }
         Ok(Record {
             run: run.to_owned(),
             node: self.node,
@@ -128,23 +177,49 @@ impl Packed {
             facts: self.facts,
         })
     }
-
-    /// Values in all series.
-    pub(crate) fn values(&self) -> u64 {
-        self.series.iter().map(|s| s.values.0.len() as u64 / 8).sum()
-    }
 }
 
-impl PackedSeries {
-    fn unpack(self) -> Result<Series, String> {
+impl PackedSeries<'_> {
+    fn unpack(&self, names: &mut Names) -> Result<Series, String> {
         Ok(Series {
-            values: unshuffle(&self.values.0)?,
-            metric: self.metric,
+            values: unshuffle(self.values)?,
+            metric: names.of(&self.metric),
             unit: self.unit,
             direction: self.direction,
             warmup: self.warmup,
             started_ns: self.started_ns,
         })
+    }
+}
+
+/// Identities that were met, so that millions of series share a few.
+#[derive(Default)]
+pub(crate) struct Names {
+    known: HashSet<MetricId>,
+    /// In the order met.
+    ids: Vec<MetricId>,
+    /// Where the first series of each work stands in it.
+    first: HashMap<String, usize>,
+    /// Where the next one is expected: nodes that did the same give their series in the same order.
+    next: usize,
+}
+
+impl Names {
+    fn of(&mut self, parts: &Parts<'_>) -> MetricId {
+        let same = |id: &MetricId| (&*id.benchmark, &*id.name, &*id.engine) == (parts.benchmark, parts.name, parts.engine);
+        let expected = self.ids.iter().skip(self.next).take(AHEAD).position(same);
+        if let Some(ahead) = expected {
+            self.next += ahead + 1;
+            return self.ids[self.next - 1].clone();
+        }
+        let id = MetricId::new(parts.benchmark, parts.name, parts.engine);
+        if let Some(known) = self.known.get(&id) {
+            return known.clone();
+        }
+        self.known.insert(id.clone());
+        self.ids.push(id.clone());
+        self.next = self.ids.len();
+        id
     }
 }
 
@@ -189,14 +264,28 @@ impl Encoder {
     }
 }
 
-/// The entry in a frame's payload.
-pub(crate) fn decode(payload: &[u8]) -> Result<Entry, String> {
-    let size = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
-    let Some(size) = size.and_then(|n| usize::try_from(n).ok()).filter(|&n| n <= ENTRY_BYTES) else {
-        return Err("its compressed size is not believable".to_owned());
-    };
-    let cbor = zstd::bulk::decompress(payload, size).map_err(|e| format!("it does not decompress: {e}"))?;
-    ciborium::from_reader(cbor.as_slice()).map_err(|e| format!("it does not decode: {e}"))
+/// Takes compressed bytes apart, with one decompressor and one buffer for many.
+pub(crate) struct Decoder {
+    zstd: zstd::bulk::Decompressor<'static>,
+    cbor: Vec<u8>,
+}
+
+impl Decoder {
+    pub(crate) fn new() -> std::io::Result<Self> {
+        Ok(Self { zstd: zstd::bulk::Decompressor::new()?, cbor: Vec::new() })
+    }
+
+    /// The entry in a frame's payload.
+    pub(crate) fn decode<'s, R: Deserialize<'s>>(&'s mut self, payload: &[u8]) -> Result<Entry<R>, String> {
+        let size = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
+        let Some(size) = size.and_then(|n| usize::try_from(n).ok()).filter(|&n| n <= ENTRY_BYTES) else {
+            return Err("its compressed size is not believable".to_owned());
+        };
+        self.cbor.resize(size, 0);
+        let done = self.zstd.decompress_to_buffer(payload, &mut self.cbor[..]);
+        done.map_err(|e| format!("it does not decompress: {e}"))?;
+        minicbor_serde::from_slice(&self.cbor).map_err(|e| format!("it does not decode: {e}"))
+    }
 }
 
 /// A CBOR byte string, owned.
@@ -260,6 +349,7 @@ mod tests {
     fn a_payload_that_claims_gigabytes_is_refused_before_allocation() {
         let mut zstd = zstd::bulk::Compressor::new(1).unwrap();
         let bomb = zstd.compress(&vec![0; ENTRY_BYTES + 1]).unwrap();
-        assert!(decode(&bomb).unwrap_err().contains("believable"));
+        let decoded = Decoder::new().unwrap().decode::<Head>(&bomb).map(drop);
+        assert!(decoded.unwrap_err().contains("believable"));
     }
 }

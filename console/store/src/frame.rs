@@ -8,7 +8,7 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::entry::{ENTRY_BYTES, Entry, decode};
+use crate::entry::{Decoder, ENTRY_BYTES, Entry};
 
 /// First bytes of every log file.
 pub(crate) const MAGIC: [u8; 12] = *b"MUSTERLOG\r\n\0";
@@ -69,7 +69,17 @@ fn checksum(length: u32, payload: &[u8]) -> u32 {
     crc.finalize()
 }
 
-fn head(bytes: [u8; HEAD]) -> (u32, u32) {
+/// Length and checksum of a frame, as they lie there.
+pub(crate) type FrameHead = [u8; HEAD];
+
+/// The head of the frame at `offset`.
+pub(crate) fn head_at(file: &File, offset: u64) -> io::Result<FrameHead> {
+    let mut bytes = [0; HEAD];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
+}
+
+fn head(bytes: FrameHead) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = bytes;
     (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
 }
@@ -78,20 +88,20 @@ fn believable(length: u32) -> bool {
     length as usize >= ZSTD.len() && length as usize <= zstd::zstd_safe::compress_bound(ENTRY_BYTES)
 }
 
-/// The entry at `span`, checked.
-pub(crate) fn read_at(file: &File, span: Span) -> Result<Entry, String> {
+/// The payload of the frame at `span`, checked; `bytes` is a buffer for it.
+pub(crate) fn read_at<'b>(file: &File, span: Span, bytes: &'b mut Vec<u8>) -> Result<&'b [u8], String> {
     let length = usize::try_from(span.length).map_err(|e| e.to_string())?;
     let Some(body) = length.checked_sub(HEAD).filter(|&b| u32::try_from(b).is_ok_and(believable)) else {
         return Err(format!("a frame of {length} bytes cannot be"));
     };
-    let mut bytes = vec![0; length];
-    file.read_exact_at(&mut bytes, span.offset).map_err(|e| e.to_string())?;
+    bytes.resize(length, 0);
+    file.read_exact_at(bytes, span.offset).map_err(|e| e.to_string())?;
     let (start, payload) = bytes.split_first_chunk::<HEAD>().ok_or("a frame without a head")?;
     let (claimed, crc) = head(*start);
     if claimed as usize != body || checksum(claimed, payload) != crc {
         return Err("its checksum is wrong".to_owned());
     }
-    decode(payload)
+    Ok(payload)
 }
 
 /// What stands at the start of a log file.
@@ -139,11 +149,12 @@ pub(crate) fn scan(path: &Path, from: u64, each: &mut dyn FnMut(Piece)) -> io::R
     }
     let mut reader = BufReader::with_capacity(CHUNK, file.try_clone()?);
     reader.seek(SeekFrom::Start(at))?;
+    let mut decoder = Decoder::new()?;
     while at < end {
         match next_payload(&mut reader, end - at)? {
             Ok(payload) => {
                 let span = Span { offset: at, length: (HEAD + payload.len()) as u64 };
-                each(match decode(&payload) {
+                each(match decoder.decode(&payload) {
                     Ok(entry) => Piece::Entry(span, entry),
                     Err(why) => Piece::Damage(Damage { offset: at, bytes: span.length, why, tail: false }),
                 });
@@ -213,6 +224,15 @@ fn whole_frame(file: &File, offset: u64, end: u64) -> io::Result<bool> {
     let mut payload = vec![0; length as usize];
     file.read_exact_at(&mut payload, offset + HEAD as u64)?;
     Ok(checksum(length, &payload) == crc)
+}
+
+/// Whether whole frames lie from `from` to `to` and nothing else.
+pub(crate) fn only_whole(file: &File, from: u64, to: u64) -> io::Result<bool> {
+    let mut at = from;
+    while at < to && whole_frame(file, at, to)? {
+        at += HEAD as u64 + u64::from(head(head_at(file, at)?).0);
+    }
+    Ok(at == to)
 }
 
 fn read_some(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {

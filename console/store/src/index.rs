@@ -122,6 +122,8 @@ struct CriterionRow {
 /// Rows of all kinds.
 pub(crate) struct Index {
     sled: Option<sled::Db>,
+    /// Whether the contents that lie beside run files may be taken for them.
+    pub(crate) by_contents: bool,
     runs: Tree,
     results: Tree,
     nodes: Tree,
@@ -130,12 +132,17 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// An empty index that dies with the process.
+    /// An empty index that dies with the process, for one who only looks.
+    pub(crate) fn reader() -> Self {
+        Self { by_contents: true, ..Self::memory() }
+    }
+
+    /// An empty index that dies with the process, and is made of the log files alone.
     pub(crate) const fn memory() -> Self {
         const fn tree() -> Tree {
             Tree::Memory(BTreeMap::new())
         }
-        Self { sled: None, runs: tree(), results: tree(), nodes: tree(), criteria: tree(), meta: tree() }
+        Self { sled: None, by_contents: false, runs: tree(), results: tree(), nodes: tree(), criteria: tree(), meta: tree() }
     }
 
     /// Opens or makes the index in `dir`. Damage that sled answers with a panic is an error like any other.
@@ -162,6 +169,7 @@ impl Index {
             criteria: tree("criteria")?,
             meta: tree("meta")?,
             sled: Some(db),
+            by_contents: false,
         };
         match index.number(FORMAT_KEY)? {
             Some(FORMAT) => {}

@@ -1,18 +1,19 @@
 //! Settles how records get in and out: the `Store` trait over log files and index.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::catchup::begun;
+use crate::contents::Contents;
 use crate::db::{Db, Pen};
-use crate::entry::{Entry, EntryRef, Raw};
+use crate::entry::{EntryRef, Raw};
 use crate::error::failed;
-use crate::frame::{Span, frame, read_at};
+use crate::frame::{Span, frame};
 use crate::index::{IndexError, ResultRow, RunRow};
 use crate::log::{Log, sync_dir};
+use crate::read::Reader;
 use crate::{
     CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, StoreError, Summary, limits, place,
 };
@@ -105,12 +106,12 @@ impl Db {
     fn read(&self, run: &str, node: Option<&str>) -> Result<Vec<Record>, StoreError> {
         let row = self.known("read the records", run)?;
         let path = place::run_file(&self.dir, run);
-        let file = File::open(&path).map_err(failed("open", &path))?;
+        let mut reader = Reader::open(&path).map_err(failed("open", &path))?;
         self.ask(|index| {
             // An index made in memory a moment ago may hold fewer: what rotted is not in it, and was told.
             let expected = (node.is_none() && index.on_disk()).then_some(row.records);
             let rows = whole(index.results(run, node)?, expected)?;
-            rows.iter().map(|row| record(&file, run, row)).collect()
+            rows.iter().map(|row| reader.record(run, row)).collect()
         })
     }
 }
@@ -120,15 +121,6 @@ fn whole(rows: Vec<ResultRow>, expected: Option<u64>) -> Result<Vec<ResultRow>, 
     match expected {
         Some(n) if (rows.len() as u64) < n => Err(IndexError(format!("it holds {} of {n} results", rows.len()))),
         _ => Ok(rows),
-    }
-}
-
-fn record(file: &File, run: &str, row: &ResultRow) -> Result<Record, IndexError> {
-    let Summary { node, work, .. } = &row.summary;
-    let damaged = |why: String| IndexError(format!("the record of {work} on {node} in run {run} is damaged: {why}"));
-    match read_at(file, row.span()).map_err(damaged)? {
-        Entry::Record(packed) if packed.node == *node && packed.work == *work => packed.unpack(run).map_err(damaged),
-        _ => Err(damaged("another entry lies there".to_owned())),
     }
 }
 
@@ -168,6 +160,9 @@ impl Store for Db {
         }
         let (_, upto) = written?;
         pen.live.insert(run.id.clone());
+        if old.is_none() {
+            pen.own.insert(run.id.clone());
+        }
         let row = RunRow { upto, ..begun(old, run.clone()) };
         self.ask(|index| index.put_run(&row))
     }
@@ -191,10 +186,16 @@ impl Store for Db {
         let (_, upto) = pen.write(&path, (row.upto, row.records), entry)?;
         pen.live.remove(run);
         pen.logs.remove(&path);
+        let own = pen.own.remove(run);
         row.upto = upto;
         (row.run.state, row.run.ended_ms) = (state, Some(at_ms));
         self.ask(|index| index.put_run(&row))?;
         self.flush_index();
+        // What was damaged before this handle came is told by reading the file, and not here.
+        if own {
+            let rows = self.rows(run, None)?;
+            let _ = Contents::keep(&self.dir, row, rows);
+        }
         Ok(())
     }
 
@@ -249,11 +250,8 @@ impl Store for Db {
         let path = place::criteria_file(&self.dir);
         self.ask(|index| {
             let Some(span) = index.criterion(name)? else { return Ok(None) };
-            let file = File::open(&path).map_err(|e| IndexError(e.to_string()))?;
-            match read_at(&file, span).map_err(|why| IndexError(format!("criterion {name} is damaged: {why}")))? {
-                Entry::Criterion { name: found, bytes, .. } if found == name => Ok(Some(bytes.0)),
-                _ => Err(IndexError(format!("criterion {name} is not where the index says"))),
-            }
+            let mut reader = Reader::open(&path).map_err(|e| IndexError(e.to_string()))?;
+            reader.criterion(name, span).map(Some)
         })
     }
 

@@ -11,6 +11,7 @@
 
 mod catchup;
 mod check;
+mod contents;
 mod db;
 mod entry;
 mod error;
@@ -23,6 +24,7 @@ mod lock;
 mod log;
 mod model;
 mod place;
+mod read;
 mod repair;
 mod version;
 

@@ -22,6 +22,11 @@ pub(crate) fn run_file(dir: &Path, id: &str) -> PathBuf {
     runs(dir).join(format!("{id}.log"))
 }
 
+/// What a run file holds, for readers.
+pub(crate) fn contents(dir: &Path, id: &str) -> PathBuf {
+    runs(dir).join(format!("{id}.contents"))
+}
+
 pub(crate) fn criteria_file(dir: &Path) -> PathBuf {
     dir.join("criteria").join("criteria.log")
 }
