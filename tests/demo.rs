@@ -10,7 +10,7 @@ use serde_json::Value;
 fn demo(arguments: &[&str]) -> (Option<i32>, Value) {
     let place = tempfile::tempdir().unwrap();
     let mut command = Command::new(binary());
-    command.env("XDG_DATA_HOME", place.path()).args(["demo", "--headless", "--json"]);
+    command.env("XDG_DATA_HOME", place.path()).args(["demo", "--headless", "--json", "--minutes", "1"]);
     let output = command.args(arguments).output().unwrap();
     let report = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr)));

@@ -114,6 +114,7 @@ fn run(fault: Fault) -> Said {
     let others = load.others(Some(&fleet));
     let report = ran.json().unwrap();
     if let Some(dir) = std::env::var_os("MUSTER_KEEP") {
+        std::fs::create_dir_all(&dir).unwrap();
         let file = Path::new(&dir).join(format!("{}.json", report["run"]["id"].as_str().unwrap()));
         std::fs::write(file, &ran.out).unwrap();
     }

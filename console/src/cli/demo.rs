@@ -1,6 +1,7 @@
 //! `muster demo`: a local fleet of real SSH nodes on loopback, one of them slow.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use muster_fleet::demo::{self, LocalFleet};
@@ -11,6 +12,9 @@ use crate::app::App;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
 use crate::{database, engine, session};
+
+/// Most visits of a node: more of them decide nothing that these do not.
+const VISITS: u8 = 12;
 
 /// Options.
 #[derive(Args, Debug)]
@@ -30,6 +34,9 @@ pub struct Options {
     /// How many times as long everything takes on a slowed node.
     #[arg(long, default_value_t = 2.0, value_name = "FACTOR", value_parser = severity)]
     pub severity: f64,
+    /// Measure again for at most this many minutes while a node is undecided.
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(..=600))]
+    pub minutes: u64,
     /// Chooses which; random when left out.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -70,7 +77,9 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let mut store = database::write(&config)?;
     let nodes = fleet.inventory().nodes().to_vec();
     let playbook = session::playbook("demo")?;
-    let job = session::Job { probe, fresh: true, ..session::Job::new(playbook, nodes, settings.into()) };
+    let patience = Some(Duration::from_secs(60 * options.minutes));
+    let job = session::Job::new(playbook, nodes, settings.into());
+    let job = session::Job { probe, fresh: true, visits: VISITS, patience, ..job };
     if !(options.headless || options.say.json) {
         let nodes = job.nodes.iter().map(|node| node.name.clone()).collect();
         let first = Intent::RunPlaybook { playbook: job.playbook.name.clone(), nodes };
