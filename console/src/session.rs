@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Settings};
@@ -40,13 +40,15 @@ pub struct Job {
     pub fresh: bool,
     /// Most visits of a node in doubt, the first one included.
     pub visits: u8,
+    /// How long after its start a run begins no further visit; `None` for as long as there are visits.
+    pub patience: Option<Duration>,
 }
 
 impl Job {
     /// With the embedded probe, the usual visits and nothing known of the fabric; goes on with an unfinished run if there is one.
     pub fn new(playbook: Playbook, nodes: Vec<Node>, settings: Arc<Settings>) -> Self {
         let (probe, fabric) = (engine::embedded(), engine::Fabric::default());
-        Self { playbook, nodes, settings, probe, fabric, fresh: false, visits: VISITS }
+        Self { playbook, nodes, settings, probe, fabric, fresh: false, visits: VISITS, patience: None }
     }
 }
 
@@ -169,6 +171,7 @@ pub fn begin(job: &Job, store: &mut dyn Store, config: &Config) -> Result<(Run, 
         fabric: job.fabric.clone(),
         done,
         visits: usize::from(job.visits),
+        until: job.patience.map(|patience| Instant::now() + patience),
     };
     Ok((run, scan))
 }
@@ -280,7 +283,10 @@ pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result
 fn judged(store: &dyn Store, run: &Run, config: &Config) -> Result<RunReport, Problem> {
     let records = store.records(&run.id).code(IO)?;
     let judging = Judging::of(store, run, params(config)).code(IO)?;
-    weighed(store, run, engine::report(run, &engine::assess(run, &records, &judging)), config)
+    let found = engine::assess(run, &records, &judging);
+    // A run of millions of values: what is not needed any more makes room for what is said of it.
+    drop(records);
+    weighed(store, run, engine::report(run, &found), config)
 }
 
 /// The report of a run with its alarms weighed against earlier runs.

@@ -75,16 +75,12 @@ pub fn parts(a: &Sample, b: &Sample, dir: Direction, tau: f64) -> Parts {
     if let ([x], [y]) = (a.values(), b.values()) {
         return two_values(*x, *y, dir, tau);
     }
+    let (a, b) = (a.values(), b.values());
+    let (na, nb) = (a.len(), b.len());
     match dir {
-        Direction::HigherIsBetter => {
-            let (a, b) = (a.values(), b.values());
-            sweep(a.iter().copied(), a.len(), b.iter().copied(), b.len(), tau)
-        }
+        Direction::HigherIsBetter => sweep((na, |at| a[at]), (nb, |at| b[at]), tau),
         // Badness grows downwards, so the walk goes from the worst (largest) value with its sign turned.
-        Direction::LowerIsBetter => {
-            let (a, b) = (a.values(), b.values());
-            sweep(a.iter().rev().map(|v| -v), a.len(), b.iter().rev().map(|v| -v), b.len(), tau)
-        }
+        Direction::LowerIsBetter => sweep((na, |at| -a[na - 1 - at]), (nb, |at| -b[nb - 1 - at]), tau),
     }
 }
 
@@ -99,20 +95,17 @@ fn two_values(x: f64, y: f64, dir: Direction, tau: f64) -> Parts {
     }
 }
 
-/// Walks the union of both breakpoints once; the CDFs are constant between them.
-fn sweep(a: impl Iterator<Item = f64>, na: usize, b: impl Iterator<Item = f64>, nb: usize, tau: f64) -> Parts {
-    let (mut a, mut b) = (a.peekable(), b.peekable());
+/// Walks the union of both breakpoints once; the CDFs are constant between them. Each sample is its length and its values,
+/// ascending.
+fn sweep((na, a): (usize, impl Fn(usize) -> f64), (nb, b): (usize, impl Fn(usize) -> f64), tau: f64) -> Parts {
     let (mut seen_a, mut seen_b) = (0_usize, 0_usize);
     let (wa, wb) = (1.0 / na as f64, 1.0 / nb as f64);
     let mut sum = Parts { first_worse: 0.0, second_worse: 0.0 };
     let mut last = f64::NEG_INFINITY;
-    loop {
-        let next = match (a.peek(), b.peek()) {
-            (Some(&x), Some(&y)) => x.min(y),
-            (Some(&x), None) => x,
-            (None, Some(&y)) => y,
-            (None, None) => return sum,
-        };
+    while seen_a < na || seen_b < nb {
+        let of_a = if seen_a < na { a(seen_a) } else { f64::INFINITY };
+        let of_b = if seen_b < nb { b(seen_b) } else { f64::INFINITY };
+        let next = of_a.min(of_b);
         if seen_a + seen_b > 0 && next > last {
             let (fa, fb) = (seen_a as f64 * wa, seen_b as f64 * wb);
             let share = (next - last) / fa.max(fb).max(tau);
@@ -124,13 +117,14 @@ fn sweep(a: impl Iterator<Item = f64>, na: usize, b: impl Iterator<Item = f64>, 
             }
         }
         last = next;
-        while a.next_if(|&x| x <= next).is_some() {
+        while seen_a < na && a(seen_a) <= next {
             seen_a += 1;
         }
-        while b.next_if(|&y| y <= next).is_some() {
+        while seen_b < nb && b(seen_b) <= next {
             seen_b += 1;
         }
     }
+    sum
 }
 
 #[cfg(test)]

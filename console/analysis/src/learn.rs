@@ -1,5 +1,7 @@
 //! What a fleet says about one metric: its criterion, how far that may be trusted, and a verdict per node.
 
+use std::sync::Arc;
+
 use muster_wire::{Direction, MetricId, MetricRole, Unit, role};
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +34,7 @@ pub fn learn(
     metric: &MetricId,
     unit: Unit,
     dir: Direction,
-    nodes: &[(String, Observation)],
+    nodes: &[(impl Into<Arc<str>> + Clone, Observation)],
     params: &Params,
 ) -> Learned {
     learn_below((metric, unit, dir), nodes, params, f64::INFINITY)
@@ -43,46 +45,71 @@ pub fn learn(
 #[must_use]
 pub fn learn_below(
     (metric, unit, dir): (&MetricId, Unit, Direction),
-    nodes: &[(String, Observation)],
+    nodes: &[(impl Into<Arc<str>> + Clone, Observation)],
     params: &Params,
     below: f64,
 ) -> Learned {
     let (criterion, near) = find(metric, unit, dir, &valid(nodes, dir), params);
-    verdicts(criterion, near, nodes, (params, below))
+    verdicts(criterion, near, nodes, (params, Tell { below, reasons: true }))
+}
+
+/// [`learn`] without a word on what was measured, for who decides by more than one metric and says it then: millions of
+/// sentences take longer than millions of values.
+#[must_use]
+pub fn learn_silently(
+    (metric, unit, dir): (&MetricId, Unit, Direction),
+    nodes: &[(impl Into<Arc<str>> + Clone, Observation)],
+    params: &Params,
+) -> Learned {
+    let (criterion, near) = find(metric, unit, dir, &valid(nodes, dir), params);
+    verdicts(criterion, near, nodes, (params, Tell { below: f64::INFINITY, reasons: false }))
 }
 
 /// Judges every node by a criterion found before, with the nodes given as its peers: for runs against a stored criterion.
 #[must_use]
-pub fn compare(criterion: &Criterion, nodes: &[(String, Observation)], params: &Params) -> Learned {
+pub fn compare(
+    criterion: &Criterion,
+    nodes: &[(impl Into<Arc<str>> + Clone, Observation)],
+    params: &Params,
+) -> Learned {
     let near = offsets(&valid(nodes, criterion.direction), criterion.direction);
-    verdicts(criterion.clone(), near, nodes, (params, f64::INFINITY))
+    verdicts(criterion.clone(), near, nodes, (params, Tell { below: f64::INFINITY, reasons: true }))
 }
 
-fn valid(nodes: &[(String, Observation)], dir: Direction) -> Vec<&Sample> {
+/// What is told of the nodes of a metric.
+#[derive(Clone, Copy)]
+struct Tell {
+    /// Nodes that pass with a similarity of at least this are left out.
+    below: f64,
+    /// Why nodes that were measured do not pass.
+    reasons: bool,
+}
+
+fn valid<N>(nodes: &[(N, Observation)], dir: Direction) -> Vec<&Sample> {
     nodes.iter().filter_map(|(_, observed)| observed.valid(dir).ok()).collect()
 }
 
-/// `near` holds one entry per valid node, in their order. Nodes that pass with a similarity of at least `below` are
-/// left out.
+/// `near` holds one entry per valid node, in their order.
 fn verdicts(
     criterion: Criterion,
     near: Vec<Offset>,
-    nodes: &[(String, Observation)],
-    (params, below): (&Params, f64),
+    nodes: &[(impl Into<Arc<str>> + Clone, Observation)],
+    (params, tell): (&Params, Tell),
 ) -> Learned {
     let peers = near.len().saturating_sub(1);
     // One or two peers say nothing about how far is far.
-    let judged = peers + 1 >= params.quorum && role(&criterion.metric) != MetricRole::Informational;
+    let role = role(&criterion.metric);
+    let judged = peers + 1 >= params.quorum && role != MetricRole::Informational;
     let mut near = near.into_iter().map(|e| judged.then_some(e));
     let mut learned = Learned { criterion, verdicts: Vec::new() };
     for (node, observed) in nodes {
         let criterion = &learned.criterion;
         let offset = observed.valid(criterion.direction).ok().and_then(|_| near.next().flatten());
-        if fine(observed, criterion, below) {
+        if fine(observed, criterion, tell.below) {
             continue;
         }
         let margin = offset.map(|e| Margin { ratio: e.slowdown.exp(), spreads: e.spreads(), peers });
-        let verdict = judge_with(node, observed, criterion, margin, params);
+        let verdict = judge_with(&node.clone().into(), observed, criterion, margin, (params, role, tell.reasons));
         learned.verdicts.push(verdict);
     }
     learned

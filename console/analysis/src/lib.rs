@@ -40,7 +40,7 @@ pub use cdf::cdf_points;
 pub use chance::Chance;
 pub use criterion::{Cluster, Criterion, Grain, Params, Status};
 pub use distance::{Parts, is_defect, one_sided, parts, similarity};
-pub use learn::{Learned, compare, criterion_of, learn, learn_below};
+pub use learn::{Learned, compare, criterion_of, learn, learn_below, learn_silently};
 pub use repeatability::repeatability;
 pub use rounds::{Rounds, Visited, VisitedMetric, decide_rounds};
 pub use sample::{BadSample, Sample};

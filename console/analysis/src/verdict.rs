@@ -1,5 +1,7 @@
 //! What is said about one node and one metric, and when a doubt becomes an accusation.
 
+use std::sync::Arc;
+
 use muster_wire::{Direction, MetricId, MetricRole, role};
 use serde::{Deserialize, Serialize};
 
@@ -103,7 +105,7 @@ impl Observation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeVerdict {
     /// Node name.
-    pub node: String,
+    pub node: Arc<str>,
     /// Metric.
     pub metric: MetricId,
     /// Judgement.
@@ -112,7 +114,7 @@ pub struct NodeVerdict {
     pub similarity: Option<f64>,
     /// Median of the node's sample.
     pub value: Option<f64>,
-    /// One sentence for a person.
+    /// One sentence for a person; empty where the node passes.
     pub reason: String,
 }
 
@@ -124,14 +126,14 @@ pub fn fleet_state(verdicts: &[NodeVerdict]) -> State {
 
 /// Judges one node against a criterion found before. A node without a comparable criterion is undecided.
 #[must_use]
-pub fn judge(node: &str, observed: &Observation, criterion: &Criterion) -> NodeVerdict {
+pub fn judge(node: impl Into<Arc<str>>, observed: &Observation, criterion: &Criterion) -> NodeVerdict {
     let margin = |sample: &Sample| {
         let spread = criterion.spread?;
         let (ratio, spreads) = spread.slowdown(sample.median(), criterion.direction);
         Some(Margin { ratio, spreads, peers: criterion.healthy })
     };
     let margin = observed.valid(criterion.direction).ok().and_then(margin);
-    judge_with(node, observed, criterion, margin, &Params::default())
+    judge_with(&node.into(), observed, criterion, margin, (&Params::default(), role(&criterion.metric), true))
 }
 
 /// How far a node lies outside its peers.
@@ -146,14 +148,14 @@ pub(crate) struct Margin {
 }
 
 pub(crate) fn judge_with(
-    node: &str,
+    node: &Arc<str>,
     observed: &Observation,
     criterion: &Criterion,
     margin: Option<Margin>,
-    params: &Params,
+    (params, role, reasons): (&Params, MetricRole, bool),
 ) -> NodeVerdict {
     let verdict = |state, similarity, value, reason| NodeVerdict {
-        node: node.to_owned(),
+        node: node.clone(),
         metric: criterion.metric.clone(),
         state,
         similarity,
@@ -167,7 +169,7 @@ pub(crate) fn judge_with(
             return verdict(state, None, value, format!("{node}: {} {why}", criterion.metric.path()));
         }
     };
-    if role(&criterion.metric) == MetricRole::Informational {
+    if role == MetricRole::Informational {
         let why = format!("{node}: {} is informational and not judged", criterion.metric.path());
         return verdict(State::NotApplicable, None, Some(sample.median()), why);
     }
@@ -175,10 +177,12 @@ pub(crate) fn judge_with(
         let why = format!("{node}: nothing to compare {} with", criterion.metric.path());
         return verdict(State::Unknown, None, Some(sample.median()), why);
     };
-    let grain = criterion.grain;
-    let similarity = one_sided(&grain.of(sample), &grain.of(reference), criterion.direction, criterion.tau);
+    let similarity = match criterion.grain {
+        Grain::Steps => one_sided(sample, reference, criterion.direction, criterion.tau),
+        grain => one_sided(&grain.of(sample), &grain.of(reference), criterion.direction, criterion.tau),
+    };
     let case = Case { node, sample, reference, criterion, similarity, margin, params };
-    let (state, reason) = case.decide();
+    let (state, reason) = case.decide(reasons);
     verdict(state, Some(similarity), Some(sample.median()), reason)
 }
 
@@ -193,28 +197,43 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn decide(&self) -> (State, String) {
-        let alpha = self.criterion.alpha;
-        let below = is_defect(self.similarity, alpha);
+    /// The state and, where it is no pass and `reasons` are asked for, why.
+    fn decide(&self, reasons: bool) -> (State, String) {
+        let far = self.margin.filter(|margin| self.far_outside(*margin));
+        let state = self.state(far.is_some());
+        let reason = if reasons { self.reason(state, far) } else { String::new() };
+        (state, reason)
+    }
+
+    fn state(&self, far: bool) -> State {
+        let below = is_defect(self.similarity, self.criterion.alpha);
         match self.criterion.status {
-            Status::Ok if below => (State::Fail, self.sentence(&alike(self.criterion, self.sample))),
-            Status::Ok => (State::Pass, self.agreement()),
-            Status::Bimodal if below => (State::Warn, self.sentence(&format!("; {}", two_clusters(self.criterion)))),
-            Status::Bimodal => (State::Unknown, self.undecided(&two_clusters(self.criterion))),
-            Status::Provisional if self.criterion.n < 2 => {
-                (State::Unknown, format!("{}: alone, nothing to compare {} with", self.node, self.path()))
+            Status::Ok if below => State::Fail,
+            Status::Provisional if self.criterion.n < 2 => State::Unknown,
+            Status::Bimodal | Status::Provisional if below => State::Warn,
+            Status::Ok | Status::Provisional => State::Pass,
+            Status::NotRepeatable if far => State::Fail,
+            Status::Bimodal | Status::NoConsensus | Status::NotRepeatable => State::Unknown,
+        }
+    }
+
+    fn reason(&self, state: State, far: Option<Margin>) -> String {
+        match (self.criterion.status, state) {
+            (_, State::Pass) => String::new(),
+            (Status::Ok, _) => self.sentence(&alike(self.criterion, self.sample)),
+            (Status::Bimodal, State::Warn) => self.sentence(&format!("; {}", two_clusters(self.criterion))),
+            (Status::Bimodal, _) => self.undecided(&two_clusters(self.criterion)),
+            (Status::Provisional, State::Unknown) => {
+                format!("{}: alone, nothing to compare {} with", self.node, self.path())
             }
-            Status::Provisional if below => {
+            (Status::Provisional, _) => {
                 let why = format!("; provisional, {} of {} nodes needed", self.criterion.n, self.params.quorum);
-                (State::Warn, self.sentence(&why))
+                self.sentence(&why)
             }
-            Status::Provisional => (State::Pass, self.agreement()),
-            Status::NoConsensus => (State::Unknown, self.undecided("the nodes do not agree on what is normal")),
-            Status::NotRepeatable => match self.margin {
-                Some(m) if self.far_outside(m) => {
-                    (State::Fail, self.sentence(&format!("; beyond {:.1} spreads", m.spreads)))
-                }
-                _ => (State::Unknown, self.undecided(&format!("not repeatable here{}", scatter(self.criterion)))),
+            (Status::NoConsensus, _) => self.undecided("the nodes do not agree on what is normal"),
+            (Status::NotRepeatable, _) => match far {
+                Some(margin) => self.sentence(&format!("; beyond {:.1} spreads", margin.spreads)),
+                None => self.undecided(&format!("not repeatable here{}", scatter(self.criterion))),
             },
         }
     }
@@ -239,10 +258,6 @@ impl Case<'_> {
 
     fn path(&self) -> String {
         self.criterion.metric.path()
-    }
-
-    fn agreement(&self) -> String {
-        format!("{}: {} similarity {:.2}{}", self.node, self.path(), self.similarity, self.by())
     }
 
     fn undecided(&self, why: &str) -> String {

@@ -53,7 +53,7 @@ fn slower_than(gpus: &BTreeMap<String, Vec<f64>>, share: f64) -> Vec<&str> {
 }
 
 fn failed(learned: &Learned) -> Vec<&str> {
-    learned.verdicts.iter().filter(|v| v.state == State::Fail).map(|v| v.node.as_str()).collect()
+    learned.verdicts.iter().filter(|v| v.state == State::Fail).map(|v| &*v.node).collect()
 }
 
 /// GPUs that fail by the decision.

@@ -47,7 +47,7 @@ fn part(mut report: RunReport, what: &Export, format: Format) -> Result<String, 
             let path = metric.path();
             report.criteria.retain(|c| c.metric == path && c.engine == metric.engine);
             let nodes = report.nodes.iter_mut();
-            nodes.for_each(|n| n.verdicts.retain(|v| v.metric == path && v.engine == metric.engine));
+            nodes.for_each(|n| n.verdicts.retain(|v| v.of.metric == path && v.of.engine == metric.engine));
             format!("-{}", plain(&path))
         }
     };

@@ -150,6 +150,7 @@ impl App {
             fabric: self.job.fabric.clone(),
             fresh: self.job.fresh,
             visits: self.job.visits,
+            patience: self.job.patience,
         };
         let begun = session::begin(&job, &mut store, &self.config)
             .and_then(|(run, scan)| Ok((store.records(&run.id).code(IO)?, run, scan)));

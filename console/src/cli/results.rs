@@ -85,13 +85,13 @@ fn metrics(report: &RunReport, all: bool) -> Result<(), Problem> {
     let mut rows = Vec::new();
     for node in &report.nodes {
         for verdict in node.verdicts.iter().filter(|verdict| whole || verdict.state != State::Pass) {
-            let value = match (verdict.value, verdict.unit) {
+            let value = match (verdict.value, verdict.of.unit) {
                 (Some(value), Some(unit)) => unit.show(value),
                 _ => "-".to_owned(),
             };
             rows.push(vec![
                 node.node.clone(),
-                verdict.metric.clone(),
+                verdict.of.metric.clone(),
                 value,
                 verdict.similarity.map_or("-".into(), |s| format!("{s:.3}")),
                 session::word(&verdict.state),

@@ -122,7 +122,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
             .map_err(|(node, why)| anyhow!("{}: series {node}: {why}", trace.metric))
             .code(CONFIG)?;
         let metric = Metric { metric: trace.metric.to_string(), nodes: trace.steps.len(), outcome };
-        found.entry(trace.metric.benchmark).or_default().push(metric);
+        found.entry(trace.metric.benchmark.clone()).or_default().push(metric);
     }
     let benchmarks: Vec<Benchmark> = found.into_iter().map(|(benchmark, metrics)| of(benchmark, metrics)).collect();
     if options.store {

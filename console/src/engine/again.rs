@@ -9,6 +9,7 @@ use muster_analysis::State;
 use muster_analysis::findings::{Finding, Source};
 use muster_fleet::Work;
 use muster_playbook::Phase;
+use muster_playbook::report::NodeFindings;
 use muster_store::Record;
 use muster_wire::{Profile, benchmark, describe};
 use rand::SeedableRng;
@@ -79,7 +80,7 @@ pub(super) fn choose(
     let (mut doubtful, mut benchmarks) = (BTreeSet::new(), BTreeSet::new());
     for node in found.nodes.iter().filter(|node| !lost.contains(&node.node)) {
         for finding in node.findings.iter().filter(|finding| finding.again) {
-            let again = of(finding, &node.node, found);
+            let again = of(finding, node);
             // Whoever failed twice has failed; a doubt is asked for as long as there are visits.
             let done = if finding.state == State::Fail { 2 } else { scan.visits };
             if again.iter().any(|name| (1..done).contains(&visits.of(&node.node, name))) {
@@ -106,16 +107,15 @@ pub(super) fn choose(
     Some(Round { doubtful, peers, benchmarks })
 }
 
-/// The benchmarks that look at the component of a finding: all of them, since they are weighed together.
-fn of(finding: &Finding, node: &str, found: &Assessment) -> BTreeSet<String> {
+/// The benchmarks of a node that look at the component of a finding: all of them, since they are weighed together.
+fn of(finding: &Finding, node: &NodeFindings) -> BTreeSet<String> {
     let mut benchmarks: BTreeSet<String> = finding.source.benchmarks().into_iter().map(str::to_owned).collect();
-    for learned in &found.learned {
-        let metric = &learned.criterion.metric;
-        let same = match finding.source {
+    for metric in node.verdicts.iter().map(|verdict| &verdict.metric) {
+        let same = || match finding.source {
             Source::Load => works::component(&metric.benchmark) == finding.component,
             _ => describe(metric).component == finding.component,
         };
-        if same && !benchmarks.contains(&metric.benchmark) && learned.verdicts.iter().any(|v| v.node == node) {
+        if !benchmarks.contains(&metric.benchmark) && same() {
             benchmarks.insert(metric.benchmark.clone());
         }
     }

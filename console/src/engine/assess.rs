@@ -1,12 +1,13 @@
 //! From the records of a run to what is said of each node. Recomputed from raw samples every time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use muster_analysis::findings::{ComponentState, Finding, Source};
-use muster_analysis::{Learned, State};
+use muster_analysis::{Criterion, Learned, NodeVerdict, State};
 use muster_playbook::report::{Dropped, NodeFindings, PairsReport};
 use muster_store::{Record, Run};
-use muster_wire::Outcome;
+use muster_wire::{MetricId, Outcome};
 
 use super::evidence::Evidence;
 use super::{Judging, cores, decided, digests, golden, hardware, health, is_pair, judge_pairs, works};
@@ -14,10 +15,8 @@ use super::{Judging, cores, decided, digests, golden, hardware, health, is_pair,
 /// What is said of a run.
 #[derive(Debug, Default)]
 pub struct Assessment {
-    /// One per metric and group of nodes, in metric order.
-    pub learned: Vec<Learned>,
-    /// What each of them was judged by.
-    pub basis: Vec<Basis>,
+    /// What was judged: one per metric and group of nodes, in metric order.
+    pub judged: Vec<Judged>,
     /// One per node, in the run's order.
     pub nodes: Vec<NodeFindings>,
     /// What the pairs of nodes point at, once all were measured.
@@ -28,13 +27,40 @@ pub struct Assessment {
     pub dropped: Vec<Dropped>,
 }
 
-/// What a metric of some nodes was judged by.
+/// A metric of some nodes, and what they were judged by.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// Its criterion.
+    pub criterion: Criterion,
+    /// Of whom, and where the criterion is from.
+    pub basis: Basis,
+}
+
+/// Who was judged by a criterion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Basis {
-    /// Which nodes.
+    /// Which nodes, in words.
     pub group: String,
     /// By a frozen criterion, not by what these nodes show themselves.
     pub frozen: bool,
+    /// The nodes of the group.
+    pub nodes: Arc<BTreeSet<Arc<str>>>,
+}
+
+impl Assessment {
+    /// Every criterion with the verdicts of those that were judged by it.
+    pub fn into_learned(self) -> impl Iterator<Item = (Learned, Basis)> {
+        let mut all: HashMap<MetricId, Vec<NodeVerdict>> = HashMap::new();
+        for verdict in self.nodes.into_iter().flat_map(|node| node.verdicts) {
+            all.entry(verdict.metric.clone()).or_default().push(verdict);
+        }
+        self.judged.into_iter().map(move |Judged { criterion, basis }| {
+            let left = all.remove(&criterion.metric).unwrap_or_default();
+            let (verdicts, others) = left.into_iter().partition(|verdict| basis.nodes.contains(&verdict.node));
+            all.insert(criterion.metric.clone(), others);
+            (Learned { criterion, verdicts }, basis)
+        })
+    }
 }
 
 /// Judges a run from its records.
@@ -46,10 +72,6 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let mut metrics = decided::decide(run, &evidence, judging, &groups);
     let mut beside = beside(run, &evidence, judging, &groups);
     let mut checked = health::examine(&run.nodes, &groups, &evidence);
-    let mut verdicts: BTreeMap<&str, Vec<_>> = BTreeMap::new();
-    for verdict in metrics.learned.iter().flat_map(|learned| &learned.verdicts) {
-        verdicts.entry(&verdict.node).or_default().push(verdict.clone());
-    }
     let of_node = |node: &String| {
         let mut findings = metrics.findings.remove(node).unwrap_or_default();
         findings.extend(beside.remove(node).unwrap_or_default());
@@ -60,7 +82,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
             node: node.clone(),
             findings,
             measured,
-            verdicts: verdicts.remove(node.as_str()).unwrap_or_default(),
+            verdicts: metrics.verdicts.remove(node).unwrap_or_default(),
             checks: checked.remove(node.as_str()).unwrap_or_default(),
         }
     };
@@ -68,7 +90,7 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
     let network = judge_pairs(run, &pairs, &mut nodes, &judging.terms.params);
     let dropped = health::left(&evidence.latest);
     let rejudged = judging.rejudged.clone();
-    Assessment { learned: metrics.learned, basis: metrics.basis, nodes, network, dropped, rejudged }
+    Assessment { judged: metrics.judged, nodes, network, dropped, rejudged }
 }
 
 /// Group of each node of the run: by the labels that the run was begun with, else by what the hardware says of itself.

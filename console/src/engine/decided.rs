@@ -1,29 +1,31 @@
 //! What the metrics of a run say of its nodes, group by group: criteria learned or applied, and the decision over all metrics.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use muster_analysis::decide::{Frozen, Settings};
 use muster_analysis::findings::{
     ComponentState, Decided, Finding, Source, cell_sentence, metric_components, metric_findings,
 };
 use muster_analysis::{
-    Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, compare, decide_rounds, learn,
+    Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, compare, decide_rounds,
+    learn_silently,
 };
 use muster_store::Run;
 use muster_wire::{Described, Direction, MetricId, MetricRole, Unit};
 
-use super::Judging;
-use super::assess::Basis;
-use super::evidence::{Evidence, Measured};
+use super::{Judging, on_all_cores};
+use super::assess::{Basis, Judged};
+use super::evidence::{Evidence, Measured, Turn};
 use super::trusted;
 
 /// What the metrics of a run say.
 #[derive(Debug, Default)]
 pub(super) struct OfMetrics {
     /// One per metric and group of nodes, in metric order.
-    pub learned: Vec<Learned>,
-    /// What each of them was judged by.
-    pub basis: Vec<Basis>,
+    pub judged: Vec<Judged>,
+    /// By node, in metric order.
+    pub verdicts: BTreeMap<String, Vec<NodeVerdict>>,
     /// By node.
     pub findings: BTreeMap<String, Vec<Finding>>,
     /// By node.
@@ -43,57 +45,94 @@ struct Of<'a> {
     busy: BTreeSet<usize>,
 }
 
+/// The nodes of one group, with what they did.
+struct Group<'a> {
+    name: &'a str,
+    /// Places in the run.
+    members: Vec<usize>,
+    names: Vec<Arc<str>>,
+    /// By benchmark, then member: what holds for all metrics of a visit is looked up once.
+    turns: HashMap<&'a str, Vec<Vec<Option<Turn<'a>>>>>,
+}
+
+impl<'a> Group<'a> {
+    fn of(run: &Run, (name, groups): (&'a str, &[String]), all: &[Measured<'a>], evidence: &Evidence<'a>) -> Self {
+        let members: Vec<usize> = (0..run.nodes.len()).filter(|at| groups[*at] == name).collect();
+        let names: Vec<Arc<str>> = members.iter().map(|at| run.nodes[*at].as_str().into()).collect();
+        let mut turns = HashMap::new();
+        for of in all {
+            let benchmark = of.id.benchmark.as_str();
+            let of_nodes = || names.iter().map(|node| evidence.turns(node, benchmark)).collect();
+            turns.entry(benchmark).or_insert_with(of_nodes);
+        }
+        Self { name, members, names, turns }
+    }
+}
+
 /// Decides on every node; `groups` names the group of each node of the run, in its order.
 pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, groups: &[String]) -> OfMetrics {
     let all = evidence.measured(run);
     let names: BTreeSet<&String> = groups.iter().collect();
     let mut found = OfMetrics::default();
     let mut by_metric: Vec<(usize, Learned, Basis)> = Vec::new();
-    for group in names {
-        let members: Vec<usize> = (0..run.nodes.len()).filter(|at| groups[*at] == *group).collect();
+    for name in names {
+        let group = Group::of(run, (name, groups), &all, evidence);
         let (mut places, mut learned, mut of) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, metric) in all.iter().enumerate() {
-            if let Some((criterion, samples)) = of_metric(run, evidence, judging, (group, &members), metric) {
-                places.push(place);
-                learned.push(criterion);
-                of.push(samples);
-            }
+        let each = on_all_cores(&all, |metric| of_metric(&group, judging, metric));
+        for (place, (criterion, samples)) in each.into_iter().enumerate().filter_map(|(at, one)| Some((at, one?))) {
+            places.push(place);
+            learned.push(criterion);
+            of.push(samples);
         }
-        let nodes: Vec<&str> = members.iter().map(|at| run.nodes[*at].as_str()).collect();
-        let members = Members { group, nodes: &nodes, run_nodes: run.nodes.len(), of: &of };
+        let nodes: Vec<&str> = group.names.iter().map(|name| &**name).collect();
+        let members = Members { group: name, nodes: &nodes, run_nodes: run.nodes.len(), of: &of };
         members.decide(&mut learned, &mut found);
+        let nodes: Arc<BTreeSet<Arc<str>>> = Arc::new(group.names.iter().cloned().collect());
         for ((place, mut learned), of) in places.into_iter().zip(learned).zip(&of) {
             found.undone(&learned);
             if of.criterion.is_some() && of.frozen.is_none() && of.described.role == MetricRole::Judged {
-                for finding in trusted::findings(&mut learned, group, &of.described.component) {
+                for finding in trusted::findings(&mut learned, name, &of.described.component) {
                     found.findings.entry(finding.node.clone()).or_default().push(finding);
                 }
             }
-            by_metric.push((place, learned, Basis { group: group.clone(), frozen: of.criterion.is_some() }));
+            let basis = Basis { group: name.clone(), frozen: of.criterion.is_some(), nodes: nodes.clone() };
+            by_metric.push((place, learned, basis));
         }
     }
     by_metric.sort_by_key(|(place, ..)| *place);
-    (found.learned, found.basis) = by_metric.into_iter().map(|(_, learned, basis)| (learned, basis)).unzip();
+    for (_, Learned { criterion, verdicts }, basis) in by_metric {
+        found.judged.push(Judged { criterion, basis });
+        for mut verdict in verdicts {
+            if verdict.state > State::Pass && verdict.reason.is_empty() {
+                // No visit of it could be weighed with the others'.
+                verdict.reason = format!("{}: {} not decided", verdict.node, verdict.metric.path());
+            }
+            match found.verdicts.get_mut(&*verdict.node) {
+                Some(own) => own.push(verdict),
+                None => drop(found.verdicts.insert(verdict.node.to_string(), vec![verdict])),
+            }
+        }
+    }
     found
 }
 
 fn of_metric<'a>(
-    run: &Run,
-    evidence: &Evidence<'_>,
+    group: &Group<'_>,
     judging: &'a Judging,
-    (group, members): (&str, &[usize]),
     metric: &'a Measured<'_>,
 ) -> Option<(Learned, Of<'a>)> {
+    let members = &group.members;
     let (mut observed, mut first, mut again) = (Vec::new(), vec![None; members.len()], BTreeMap::new());
     let mut busy = BTreeSet::new();
     let mut rest = metric.series.as_slice();
+    let turns = group.turns.get(metric.id.benchmark.as_str())?;
     for (place, at) in members.iter().enumerate() {
         rest = &rest[rest.partition_point(|(of, ..)| of < at)..];
         let own;
         (own, rest) = rest.split_at(rest.partition_point(|(of, ..)| of <= at));
-        let node = &run.nodes[*at];
-        let Some(mut has) = evidence.of_metric(node, metric.id, own) else { continue };
-        observed.push((node.clone(), has.observed));
+        let has = super::evidence::of_metric(&turns[place], &metric.described.component, own);
+        let Some(mut has) = has else { continue };
+        observed.push((group.names[place].clone(), has.observed));
         busy.extend(has.busy.then_some(place));
         if has.visits.len() > 1 {
             first[place].clone_from(&has.visits[0]);
@@ -108,17 +147,17 @@ fn of_metric<'a>(
     }
     let series = metric.series.first()?.2;
     let params = &judging.terms.params;
-    let criterion = judging.criterion(group, metric.id);
+    let criterion = judging.criterion(group.name, metric.id);
     let learned = match criterion {
         Some(criterion) => compare(criterion, &observed, params),
-        None => learn(metric.id, series.unit, series.direction, &observed, params),
+        None => learn_silently((metric.id, series.unit, series.direction), &observed, params),
     };
     let of = Of {
         id: metric.id,
         unit: series.unit,
         direction: series.direction,
         described: &metric.described,
-        frozen: judging.frozen(group, metric.id),
+        frozen: judging.frozen(group.name, metric.id),
         criterion: criterion.map(|criterion| criterion.id.as_str()),
         first,
         again,
@@ -183,7 +222,7 @@ impl Members<'_> {
             let mut verdicts = learned[places[place]].verdicts.iter_mut();
             for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.state != State::NotRun) {
                 // Both are in the order of the nodes.
-                let Some(verdict) = verdicts.by_ref().find(|verdict| verdict.node == self.nodes[at]) else { break };
+                let Some(verdict) = verdicts.by_ref().find(|verdict| *verdict.node == *self.nodes[at]) else { break };
                 revise(verdict, cell.alone(&settings).min(most), || cell_sentence(&decided(at), place, at));
             }
         }
@@ -209,9 +248,7 @@ fn revise(verdict: &mut NodeVerdict, state: State, sentence: impl FnOnce() -> St
         return;
     }
     verdict.state = state;
-    if state > State::Pass {
-        verdict.reason = format!("{}: {}", verdict.node, sentence());
-    }
+    verdict.reason = if state > State::Pass { format!("{}: {}", verdict.node, sentence()) } else { String::new() };
 }
 
 impl OfMetrics {
@@ -224,7 +261,7 @@ impl OfMetrics {
                 State::NotRun => State::NotRun,
                 _ => continue,
             };
-            let known = self.findings.entry(verdict.node.clone()).or_default();
+            let known = self.findings.entry(verdict.node.to_string()).or_default();
             let source = Source::Benchmark(metric.benchmark.clone());
             if !known.iter().any(|finding| finding.source == source && finding.state == state) {
                 known.push(undone(verdict, source, state));

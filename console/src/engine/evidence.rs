@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use muster_analysis::{Observation, Sample};
 use muster_store::{Record, Run};
-use muster_wire::{BUSY, Datum, Described, FOREIGN_CPU, MetricId, Outcome, Series, clean, describe_in};
+use muster_wire::{
+    BUSY, Component, Datum, Described, FOREIGN_CPU, Fact, MetricId, Outcome, Series, clean, describe_in, fact_of,
+};
 
 /// The last record of each piece of work of each node.
 pub(super) type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
@@ -26,6 +28,15 @@ pub(super) struct Measured<'a> {
     pub series: Vec<(usize, usize, &'a Series)>,
 }
 
+impl<'a> Measured<'a> {
+    /// Its series of the node at `place`.
+    pub fn of_node(&self, place: usize) -> &[(usize, usize, &'a Series)] {
+        let from = self.series.partition_point(|(of, ..)| *of < place);
+        let own = self.series[from..].partition_point(|(of, ..)| *of == place);
+        &self.series[from..from + own]
+    }
+}
+
 /// What one node has for one metric.
 pub(super) struct OfNode {
     /// What the criterion is learned from: the last visit.
@@ -34,6 +45,17 @@ pub(super) struct OfNode {
     pub visits: Vec<Option<Sample>>,
     /// Whether others were at work in a visit that is judged all the same, since all nodes of the run had them.
     pub busy: bool,
+}
+
+/// One visit of a node for one benchmark, and what holds for all that was measured in it.
+pub(super) struct Turn<'a> {
+    record: &'a Record,
+    /// Why nothing of it is judged.
+    load: Option<String>,
+    /// Others were at work.
+    busy: bool,
+    /// Who else computed on which GPU.
+    shared: Vec<(u32, String)>,
 }
 
 /// Visits that are told apart.
@@ -98,35 +120,15 @@ impl<'a> Evidence<'a> {
         all
     }
 
-    /// What `node` has for `metric`, from its series there; nothing where another engine measured it or it cannot apply.
-    pub fn of_metric(&self, node: &str, metric: &MetricId, series: &[(usize, usize, &Series)]) -> Option<OfNode> {
-        let records = self.visits(node, &metric.benchmark);
-        let values = |visit: usize| -> Vec<f64> {
-            let own = series.iter().filter(|(_, of, _)| *of == visit);
-            own.flat_map(|(_, _, series)| &series.values).copied().collect()
+    /// Every visit of a node for one benchmark, oldest first; `None` where it took no part in one.
+    pub fn turns(&self, node: &str, benchmark: &str) -> Vec<Option<Turn<'a>>> {
+        let turn = |record: &&'a Record| Turn {
+            record,
+            load: self.load(record),
+            busy: company(record).is_some(),
+            shared: record.facts.iter().filter_map(shared_gpu).collect(),
         };
-        let (mut last, mut busy) = (None, false);
-        let mut visits = Vec::with_capacity(records.len());
-        for (visit, record) in records.iter().enumerate() {
-            let Some(record) = record else {
-                visits.push(None);
-                continue;
-            };
-            let load = || self.load(record).or_else(|| gpu_load(record, metric));
-            let observed = observation(record, &values(visit), load);
-            visits.push(match &observed {
-                Some(Observation::Sample(sample)) => {
-                    busy |= company(record).is_some();
-                    Some(sample.clone())
-                }
-                _ => None,
-            });
-            last = observed;
-        }
-        if records.is_empty() {
-            last = Some(Observation::Missing("it did not get that far".into()));
-        }
-        Some(OfNode { observed: last?, visits, busy })
+        self.visits(node, benchmark).iter().map(|record| record.as_ref().map(turn)).collect()
     }
 
     /// Foreign load that makes a record worthless: far more than the other nodes of the run had, since a busy node is not a
@@ -164,21 +166,78 @@ fn fact<'a>(record: &'a Record, key: &str) -> Option<&'a Datum> {
     record.facts.iter().find(|fact| fact.key == key).and_then(|fact| fact.reading.value())
 }
 
-/// Who else computed on the GPU that a metric is of.
-fn gpu_load(record: &Record, metric: &MetricId) -> Option<String> {
-    let muster_wire::Component::Gpu(gpu) = describe_in(&record.facts, metric).component else { return None };
-    match fact(record, &format!("gpu.{gpu}.company"))? {
-        Datum::Text(who) => Some(format!("other processes computed on this GPU ({})", clean(who, 96))),
+/// A GPU that others computed on meanwhile, and who.
+fn shared_gpu(fact: &Fact) -> Option<(u32, String)> {
+    let (Component::Gpu(gpu), "company") = fact_of(&fact.key)? else { return None };
+    match fact.reading.value()? {
+        Datum::Text(who) => Some((gpu, format!("other processes computed on this GPU ({})", clean(who, 96)))),
         _ => None,
     }
 }
 
+/// What a node has for a metric of `component`, from all of its visits and its series of this metric (place of the node, visit,
+/// values); nothing where another engine measured it or it cannot apply.
+pub(super) fn of_metric(
+    turns: &[Option<Turn<'_>>],
+    component: &Component,
+    series: &[(usize, usize, &Series)],
+) -> Option<OfNode> {
+    let (mut last, mut busy) = (None, false);
+    let mut visits = Vec::with_capacity(turns.len());
+    let mut rest = series;
+    for (visit, turn) in turns.iter().enumerate() {
+        let own;
+        (own, rest) = rest.split_at(rest.partition_point(|(_, of, _)| *of <= visit));
+        let Some(turn) = turn else {
+            visits.push(None);
+            continue;
+        };
+        let observed = turn.observed(component, own);
+        visits.push(match &observed {
+            Some(Observation::Sample(sample)) => {
+                busy |= turn.busy;
+                Some(sample.clone())
+            }
+            _ => None,
+        });
+        last = observed;
+    }
+    if turns.is_empty() {
+        last = Some(Observation::Missing("it did not get that far".into()));
+    }
+    Some(OfNode { observed: last?, visits, busy })
+}
+
+impl Turn<'_> {
+    fn observed(&self, component: &Component, series: &[(usize, usize, &Series)]) -> Option<Observation> {
+        let joined: Vec<f64>;
+        let values = match series {
+            [(.., one)] => one.values.as_slice(),
+            all => {
+                joined = all.iter().flat_map(|(.., series)| &series.values).copied().collect();
+                joined.as_slice()
+            }
+        };
+        observation(self.record, values, || self.load.as_deref().or_else(|| self.on_gpu(component)))
+    }
+
+    /// Who else computed on the GPU that a metric is of.
+    fn on_gpu(&self, component: &Component) -> Option<&str> {
+        let Component::Gpu(gpu) = component else { return None };
+        self.shared.iter().find(|(shared, _)| shared == gpu).map(|(_, who)| who.as_str())
+    }
+}
+
 /// What one record says of a metric.
-fn observation(record: &Record, values: &[f64], load: impl FnOnce() -> Option<String>) -> Option<Observation> {
+fn observation<'l>(
+    record: &Record,
+    values: &[f64],
+    load: impl FnOnce() -> Option<&'l str>,
+) -> Option<Observation> {
     if !values.is_empty() {
         let observed = Observation::from_steps(values);
         return Some(match load() {
-            Some(why) => observed.disturbed(&why),
+            Some(why) => observed.disturbed(why),
             None => observed,
         });
     }
@@ -193,13 +252,13 @@ fn observation(record: &Record, values: &[f64], load: impl FnOnce() -> Option<St
 pub fn observations(run: &Run, records: &[Record], metric: &MetricId) -> Vec<(String, Observation)> {
     let evidence = Evidence::new(records.iter().filter(|record| record.benchmark() == metric.benchmark));
     let all = evidence.measured(run);
-    let series = all.iter().find(|of| of.id == metric).map_or(&[][..], |of| &of.series);
-    let own = |at: usize| {
-        let (start, end) = (series.partition_point(|(of, ..)| *of < at), series.partition_point(|(of, ..)| *of <= at));
-        &series[start..end]
+    let measured = all.iter().find(|of| of.id == metric);
+    let component = measured.map_or(Component::Node, |of| of.described.component.clone());
+    let own = |at: usize| measured.map_or(&[][..], |of| of.of_node(at));
+    let of_node = |(at, node): (usize, &String)| {
+        let turns = evidence.turns(node, &metric.benchmark);
+        Some((node.clone(), of_metric(&turns, &component, own(at))?.observed))
     };
-    let of_node =
-        |(at, node): (usize, &String)| Some((node.clone(), evidence.of_metric(node, metric, own(at))?.observed));
     run.nodes.iter().enumerate().filter_map(of_node).collect()
 }
 
@@ -210,7 +269,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use muster_wire::{Fact, Reading};
+    use muster_wire::Reading;
 
     use super::*;
 
@@ -248,9 +307,11 @@ mod tests {
     #[test]
     fn a_gpu_that_others_compute_on_is_not_judged_and_the_others_of_its_node_are() {
         let shared = record("n1", 1, 0.0, &[("gpu.3.company", "77 train\u{1b}[2J")]);
-        let who = |name: &str| gpu_load(&shared, &MetricId::new("gpu-stream", name, "own"));
-        assert_eq!(who("copy:3").unwrap(), "other processes computed on this GPU (77 train)");
-        assert_eq!(who("copy:4"), None);
+        let records = [shared];
+        let turns = Evidence::new(&records).turns("n1", "gpu-stream");
+        let who = |gpu: u32| turns[0].as_ref().unwrap().on_gpu(&Component::Gpu(gpu));
+        assert_eq!(who(3).unwrap(), "other processes computed on this GPU (77 train)");
+        assert_eq!(who(4), None);
     }
 
     #[test]

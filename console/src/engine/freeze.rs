@@ -11,7 +11,7 @@ use muster_wire::{MetricId, describe};
 
 use super::Judging;
 use super::assess::groups;
-use super::evidence::Evidence;
+use super::evidence::{Evidence, of_metric};
 use super::versions::Version;
 
 /// Runs that are learned from at most, newest first.
@@ -71,9 +71,9 @@ fn of_run(store: &dyn Store, run: &Run, group: &str, wanted: &[&Version]) -> Res
             continue;
         }
         let sample = |at: &usize| {
-            let start = measured.series.partition_point(|(of, ..)| of < at);
-            let own = &measured.series[start..start + measured.series[start..].partition_point(|(of, ..)| of <= at)];
-            evidence.of_metric(&run.nodes[*at], measured.id, own)?.visits.into_iter().flatten().next()
+            let turns = evidence.turns(&run.nodes[*at], &measured.id.benchmark);
+            let has = of_metric(&turns, &measured.described.component, measured.of_node(*at))?;
+            has.visits.into_iter().flatten().next()
         };
         found.insert(measured.id.clone(), members.iter().map(sample).collect());
     }

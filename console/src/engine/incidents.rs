@@ -55,7 +55,7 @@ fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kep
 
 /// Benchmarks that speak against the node: those with a failed verdict or that broke there, else those that warn.
 pub(super) fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
-    let with = |state: State| node.verdicts.iter().filter(move |v| v.state == state).map(|v| metric(v).benchmark);
+    let with = |state: State| node.verdicts.iter().filter(move |v| v.state == state).map(|v| metric(v).benchmark.clone());
     let of_node = works.iter().filter(|w| w.node == node.node && benchmark(visit_of(&w.work).0).is_some());
     let broken = of_node.filter(|w| matches!(w.outcome, Outcome::Failed(_)));
     let found: BTreeSet<String> = with(State::Fail).chain(broken.map(|w| visit_of(&w.work).0.to_owned())).collect();
@@ -63,8 +63,8 @@ pub(super) fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> 
 }
 
 fn metric(verdict: &VerdictReport) -> MetricId {
-    let (benchmark, name) = verdict.metric.rsplit_once('/').unwrap_or((&verdict.metric, ""));
-    MetricId::new(benchmark, name, verdict.engine.as_str())
+    let (benchmark, name) = verdict.of.metric.rsplit_once('/').unwrap_or((&verdict.of.metric, ""));
+    MetricId::new(benchmark, name, verdict.of.engine.as_str())
 }
 
 /// What most of the metrics say that speak against the node, else the benchmarks that failed.
@@ -128,7 +128,9 @@ pub fn hours(ms: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_playbook::report::{RunInfo, VerdictReport};
+    use std::sync::Arc;
+
+    use muster_playbook::report::{MetricReport, RunInfo, VerdictReport};
     use muster_store::RunState;
     use muster_wire::Profile;
 
@@ -150,14 +152,16 @@ mod tests {
         let mut report = RunReport::new(info, &[], &[]);
         for (node, state) in run.nodes.iter().zip(states) {
             let verdict = |metric: &str, state| VerdictReport {
-                metric: metric.into(),
-                unit: None,
-                engine: "own".into(),
+                of: Arc::new(MetricReport {
+                    metric: metric.into(),
+                    unit: None,
+                    engine: "own".into(),
+                    alpha: None,
+                    tau: None,
+                    criterion: None,
+                }),
                 state,
                 similarity: None,
-                alpha: None,
-                tau: None,
-                criterion: None,
                 value: None,
             };
             let verdicts = vec![verdict("cpu-gemm/fp64", State::Warn), verdict("disk/seq-read", state)];

@@ -1,10 +1,10 @@
 //! Turns findings into the rows and curves that a screen can draw.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_analysis::checks::CheckResult;
-use muster_analysis::{Learned, NodeVerdict, Sample, State, cdf_points};
+use muster_analysis::{Criterion, NodeVerdict, Sample, State, cdf_points};
 use muster_playbook::report::{self, Known, known};
 use muster_store::Record;
 use muster_tui::judgement::severity;
@@ -14,7 +14,7 @@ use muster_tui::snapshot::{
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Datum, MetricId, Reading, clean};
 
-use super::{Told, gpus};
+use super::{Judged, Told, gpus};
 
 /// Points of a curve: more than a wide terminal's braille columns.
 pub const POINTS: usize = 240;
@@ -66,10 +66,10 @@ pub fn picture(runs: &[Arc<Told>], names: &[String]) -> Picture {
     }
     let mut rows: Vec<Arc<MetricRow>> = Vec::new();
     for (at, index) in index.iter().enumerate() {
-        for (nr, learned) in runs[at].assessment.learned.iter().enumerate() {
-            let of = scores.get(&learned.criterion.metric).map_or(&[][..], Vec::as_slice);
+        for judged in &runs[at].assessment.judged {
+            let of = scores.get(&judged.criterion.metric).map_or(&[][..], Vec::as_slice);
             if usual(of, runs.len()) == Some(at) {
-                rows.push(Arc::new(metric((at, learned), index.groups.get(&nr), of, (runs, names))));
+                rows.push(Arc::new(metric((at, judged), index.apart(judged), of, (runs, names))));
             }
         }
     }
@@ -109,40 +109,36 @@ struct Place<'a> {
 }
 
 /// The metrics of a run by their identity.
-struct Index<'t> {
-    learned: &'t [Learned],
-    of: HashMap<&'t MetricId, Vec<usize>>,
-    /// Nodes of a metric that groups of them were judged in separately, by its place.
-    groups: HashMap<usize, HashSet<&'t str>>,
-}
+struct Index<'t>(HashMap<&'t MetricId, Vec<&'t Judged>>);
 
 impl<'t> Index<'t> {
     fn of(told: &'t Told) -> Self {
-        let learned = told.assessment.learned.as_slice();
-        let mut of: HashMap<&MetricId, Vec<usize>> = HashMap::new();
-        for (nr, one) in learned.iter().enumerate() {
-            of.entry(&one.criterion.metric).or_default().push(nr);
+        let mut of: HashMap<&MetricId, Vec<&Judged>> = HashMap::new();
+        for judged in &told.assessment.judged {
+            of.entry(&judged.criterion.metric).or_default().push(judged);
         }
-        let several = of.values().filter(|own| own.len() > 1).flatten();
-        let nodes = |nr: usize| learned[nr].verdicts.iter().map(|verdict| verdict.node.as_str()).collect();
-        let groups = several.map(|nr| (*nr, nodes(*nr))).collect();
-        Self { learned, of, groups }
+        Self(of)
+    }
+
+    /// The nodes of a metric that groups of them were judged in separately; `None` where all of them were judged together.
+    fn apart<'j>(&self, judged: &'j Judged) -> Option<&'j BTreeSet<Arc<str>>> {
+        let all = self.0.get(&judged.criterion.metric)?;
+        (all.len() > 1).then_some(&*judged.basis.nodes)
     }
 
     /// What the metric was judged by on `node`.
-    fn judged(&self, metric: &MetricId, node: &str) -> Option<&'t Learned> {
-        let own = |nr: &&usize| self.groups.get(*nr).is_none_or(|nodes| nodes.contains(node));
-        self.of.get(metric)?.iter().find(own).map(|nr| &self.learned[*nr])
+    fn judged(&self, metric: &MetricId, node: &str) -> Option<&'t Criterion> {
+        let own = |judged: &&&Judged| self.apart(judged).is_none_or(|nodes| nodes.contains(node));
+        self.0.get(metric)?.iter().find(own).map(|judged| &judged.criterion)
     }
 }
 
 fn metric(
-    (at, learned): (usize, &Learned),
-    group: Option<&HashSet<&str>>,
+    (at, Judged { criterion, .. }): (usize, &Judged),
+    group: Option<&BTreeSet<Arc<str>>>,
     of: &[Place<'_>],
     (runs, names): (&[Arc<Told>], &[String]),
 ) -> MetricRow {
-    let criterion = &learned.criterion;
     // A node of another run is shown beside all groups of this one: which it belongs to was not asked then.
     let own = |place: &&Place<'_>| place.run != at || group.is_none_or(|own| own.contains(names[place.node].as_str()));
     let mut own: Vec<&Place<'_>> = of.iter().filter(own).collect();
@@ -219,7 +215,7 @@ fn opinion(
     let run_ids: Vec<Arc<str>> = places.iter().map(|at| Arc::from(runs[*at].run.id.as_str())).collect();
     let row = |(v, place): (&NodeVerdict, &usize)| {
         let at = places[*place];
-        let usual = index[at].judged(&v.metric, node).and_then(|learned| learned.criterion.sample.as_ref());
+        let usual = index[at].judged(&v.metric, node).and_then(|criterion| criterion.sample.as_ref());
         let usual = usual.map(Sample::median).filter(|median| *median != 0.0);
         Some(VerdictRow {
             metric: (*ids.get(&v.metric)?).clone(),
@@ -257,7 +253,7 @@ fn opinion(
         metric: v.metric.clone(),
         similarity: v.similarity,
         deviation: v.deviation,
-        sentence: v.reason.clone(),
+        sentence: v.sentence(node),
     });
     Opinion {
         state: decided.state,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use muster_analysis::findings::Source;
@@ -46,6 +46,21 @@ pub struct Scan {
     pub done: BTreeSet<(String, String)>,
     /// Most visits of a node, the first one included.
     pub visits: usize,
+    /// When no further visit begins any more, however few there were.
+    pub until: Option<Instant>,
+}
+
+impl Scan {
+    /// How far measuring again may go after `visit`, for people; `None` where it ends.
+    fn further(&self, visit: usize) -> Option<String> {
+        match self.until {
+            None => Some(format!("{visit} of {}", self.visits)),
+            Some(until) => {
+                let left = until.checked_duration_since(Instant::now())?;
+                Some(format!("visit {visit}, {} s left", left.as_secs()))
+            }
+        }
+    }
 }
 
 /// What the phases of a scan learn about nodes on the way.
@@ -182,7 +197,8 @@ async fn confirm(
             break;
         }
         let visit = visits.most() + 1;
-        let (index, step) = (scan.plan.phases.len() + visit - 2, format!("measure again ({visit} of {})", scan.visits));
+        let Some(further) = scan.further(visit) else { break };
+        let (index, step) = (scan.plan.phases.len() + visit - 2, format!("measure again ({further})"));
         let work = works.iter().map(work_count).sum();
         let update = Update::Phase { index, step: &step, nodes: works.len(), work };
         watchers.iter_mut().for_each(|w| w.see(&update));

@@ -6,7 +6,7 @@ use muster_playbook::report::{Basis, NodeFindings, RunInfo, RunReport};
 use muster_store::Run;
 
 use super::picture::known_of;
-use super::{Assessment, Told};
+use super::{Assessment, Judged, Told};
 
 /// The `muster.run` document of an assessed run.
 #[must_use]
@@ -40,6 +40,10 @@ fn info(run: &Run) -> RunInfo {
 }
 
 fn basis(assessment: &Assessment) -> impl Iterator<Item = Basis<'_>> {
-    let basis = assessment.learned.iter().zip(&assessment.basis);
-    basis.map(|(learned, basis)| Basis { learned, group: &basis.group, frozen: basis.frozen })
+    assessment.judged.iter().map(|Judged { criterion, basis }| Basis {
+        criterion,
+        group: &basis.group,
+        frozen: basis.frozen,
+        nodes: Some(&basis.nodes),
+    })
 }

@@ -43,7 +43,7 @@ fn found(node: &NodeReport, works: &[Summary]) -> Option<Found> {
         return None;
     }
     let judged = node.verdicts.iter().filter(|v| matches!(v.state, State::Pass | State::Warn | State::Fail));
-    let margins = judged.filter_map(|v| Some(v.alpha? - v.similarity?));
+    let margins = judged.filter_map(|v| Some(v.of.alpha? - v.similarity?));
     let failed = if node.state == State::Fail { finders(node, works).len() } else { 0 };
     Some(Found { margin: margins.reduce(f64::max)?, failed: u32::try_from(failed).unwrap_or(u32::MAX) })
 }
@@ -71,22 +71,22 @@ pub fn kept_validations(store: &dyn Store, runs: &[Run], full: &[String]) -> Res
 mod tests {
     use super::*;
     use muster_analysis::Status;
-    use muster_playbook::report::{CriterionRef, RunInfo, VerdictReport};
+    use std::sync::Arc;
+
+    use muster_playbook::report::{CriterionRef, MetricReport, RunInfo, VerdictReport};
     use muster_store::{Db, Options};
     use muster_wire::Profile;
 
     fn verdict(metric: &str, state: State, similarity: f64) -> VerdictReport {
-        VerdictReport {
+        let of = MetricReport {
             metric: metric.into(),
             unit: None,
             engine: "own".into(),
-            state,
-            similarity: Some(similarity),
             alpha: Some(0.95),
             tau: None,
             criterion: Some(CriterionRef { id: "c#1".into(), n: 9, status: Status::Ok }),
-            value: None,
-        }
+        };
+        VerdictReport { of: Arc::new(of), state, similarity: Some(similarity), value: None }
     }
 
     #[test]

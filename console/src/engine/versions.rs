@@ -55,7 +55,7 @@ impl Version {
     pub fn of(learned: &Learned, group: &str, source: &str, learned_ms: u64) -> Self {
         let bad = learned.verdicts.iter().filter(|v| v.state >= State::Warn);
         let mut outside: Vec<Outside> =
-            bad.map(|v| Outside { node: v.node.clone(), similarity: v.similarity }).collect();
+            bad.map(|v| Outside { node: v.node.to_string(), similarity: v.similarity }).collect();
         outside.sort_by(|a, b| a.similarity.unwrap_or(-1.0).total_cmp(&b.similarity.unwrap_or(-1.0)));
         outside.truncate(OUTSIDE);
         let (group, source) = (group.to_owned(), source.to_owned());

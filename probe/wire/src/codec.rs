@@ -256,9 +256,10 @@ fn tidy_outcome(outcome: &mut Outcome) {
 }
 
 fn tidy_metric(metric: &mut MetricId) {
-    tidy(&mut metric.benchmark, NAME_BYTES);
-    tidy(&mut metric.name, NAME_BYTES);
-    tidy(&mut metric.engine, NAME_BYTES);
+    let parts = metric.parts_mut();
+    tidy(&mut parts.benchmark, NAME_BYTES);
+    tidy(&mut parts.name, NAME_BYTES);
+    tidy(&mut parts.engine, NAME_BYTES);
 }
 
 fn tidy_fact(fact: &mut Fact) {
@@ -356,7 +357,7 @@ mod tests {
         let mut decoder = Decoder::new();
         let mut hostile = series(vec![1.0]);
         if let Frame::Series(s) = &mut hostile {
-            s.metric.name = "tri\u{1b}[2Jad".into();
+            s.metric.parts_mut().name = "tri\u{1b}[2Jad".into();
         }
         decoder.push(&stream(&[hostile]));
         assert_eq!(decoder.frame(), Ok(Some(series(vec![1.0]))));

@@ -30,4 +30,4 @@ pub use frame::{
 pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
 pub use reading::{Datum, Reading};
 pub use text::clean;
-pub use unit::{Direction, MetricId, Profile, Unit};
+pub use unit::{Direction, MetricId, MetricParts, Profile, Unit};

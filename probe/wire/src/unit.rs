@@ -1,8 +1,12 @@
 //! What a number means: its unit, which way is good, and the identity under which it may be compared.
 
+use std::borrow::Borrow;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Unit of a value. Stored and shown with every series; values are never rescaled silently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -181,9 +185,15 @@ impl std::str::FromStr for Profile {
 }
 
 /// Identity of a metric. Two series are compared only when their identities are equal, so results of
-/// two engines never meet. Shown as `cpu-stream/triad@own`.
+/// two engines never meet. Shown as `cpu-stream/triad@own`. Cheap to clone: a fleet has millions of series of a few metrics.
+#[derive(Clone, PartialOrd, Ord, Deserialize)]
+#[serde(from = "MetricParts")]
+pub struct MetricId(Arc<MetricParts>);
+
+/// What a [`MetricId`] is made of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct MetricId {
+#[serde(rename = "MetricId")]
+pub struct MetricParts {
     /// Benchmark name, such as `cpu-stream`.
     pub benchmark: String,
     /// What was measured, such as `triad`.
@@ -195,13 +205,66 @@ pub struct MetricId {
 impl MetricId {
     /// Builds an identity from its three parts.
     pub fn new(benchmark: impl Into<String>, name: impl Into<String>, engine: impl Into<String>) -> Self {
-        Self { benchmark: benchmark.into(), name: name.into(), engine: engine.into() }
+        MetricParts { benchmark: benchmark.into(), name: name.into(), engine: engine.into() }.into()
     }
 
     /// `benchmark/name`, the identity without its engine.
     #[must_use]
     pub fn path(&self) -> String {
         format!("{}/{}", self.benchmark, self.name)
+    }
+
+    /// Its parts, to change them; copied first where others hold the same.
+    pub fn parts_mut(&mut self) -> &mut MetricParts {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl Deref for MetricId {
+    type Target = MetricParts;
+
+    fn deref(&self) -> &MetricParts {
+        &self.0
+    }
+}
+
+/// As its parts hash, so that a map of identities can be asked by parts.
+impl Borrow<MetricParts> for MetricId {
+    fn borrow(&self) -> &MetricParts {
+        &self.0
+    }
+}
+
+impl PartialEq for MetricId {
+    fn eq(&self, other: &Self) -> bool {
+        // Series of one file share their identities, which makes this the common case.
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Eq for MetricId {}
+
+impl Hash for MetricId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl From<MetricParts> for MetricId {
+    fn from(parts: MetricParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Serialize for MetricId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+impl fmt::Debug for MetricId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MetricId({self})")
     }
 }
 

@@ -59,7 +59,7 @@ pub fn diff(old: &Criterion, new: &Criterion, nodes: &[(String, Observation)]) -
         return Difference { changes: vec![Change::Incomparable(why)], flips: Vec::new() };
     }
     let flip = |(node, observed): &(String, Observation)| {
-        let (before, after) = (judge(node, observed, old).state, judge(node, observed, new).state);
+        let (before, after) = (judge(&**node, observed, old).state, judge(&**node, observed, new).state);
         (before != after).then(|| (node.clone(), before, after))
     };
     Difference { changes: changes(old, new), flips: nodes.iter().filter_map(flip).collect() }

@@ -57,6 +57,13 @@ pub(crate) fn better(a: &Sample, b: &Sample, dir: Direction) -> Ordering {
 
 fn scale(samples: &[&Sample]) -> f64 {
     let mut medians: Vec<f64> = samples.iter().map(|s| s.median()).collect();
-    medians.sort_unstable_by(f64::total_cmp);
-    crate::sample::median_of_sorted(&medians)
+    let (below, middle, _) = {
+        let at = medians.len() / 2;
+        medians.select_nth_unstable_by(at, f64::total_cmp)
+    };
+    let middle = *middle;
+    if samples.len() % 2 == 1 {
+        return middle;
+    }
+    below.iter().copied().max_by(f64::total_cmp).map_or(middle, |lower| f64::midpoint(lower, middle))
 }

@@ -78,7 +78,7 @@ fn loud_metrics_take_nothing_from_quiet_ones() {
     for seed in 0..5 {
         let quiet = planted((16, 1), 0.08, 20, 1, seed);
         let loud = Run::of(&fleet("noisyln30", &mut Chance::new(seed), 16, 6, 16))
-            .with(|_, row| row.id.benchmark.insert(0, 'z'));
+            .with(|_, row| row.id.parts_mut().benchmark.insert(0, 'z'));
         let (alone, beside) = (quiet.decide(), quiet.clone().and(loud).decide());
         assert_eq!(alone.nodes[0].state, State::Fail);
         assert_eq!(alone.cells, beside.cells[..20]);

@@ -50,9 +50,9 @@ fn everywhere(nodes: &[NodeReport], at_least: usize) -> BTreeMap<&str, String> {
             .flat_map(|finding| &finding.of)
             .collect();
         for verdict in node.verdicts.iter().filter(|verdict| verdict.value.is_some()) {
-            let (measured, found) = counts.entry(&verdict.metric).or_default();
+            let (measured, found) = counts.entry(&verdict.of.metric).or_default();
             *measured += 1;
-            *found += usize::from(slow.contains(&verdict.metric));
+            *found += usize::from(slow.contains(&verdict.of.metric));
         }
     }
     let all = counts.into_iter().filter(|(_, (measured, found))| measured == found && *found >= at_least);
@@ -88,7 +88,7 @@ fn outcomes(nodes: &[NodeReport]) -> BTreeMap<&str, Outcomes> {
 fn worst(node: &NodeReport) -> BTreeMap<&str, State> {
     let mut worst: BTreeMap<&str, State> = BTreeMap::new();
     for verdict in &node.verdicts {
-        let state = worst.entry(benchmark(&verdict.metric)).or_insert(verdict.state);
+        let state = worst.entry(benchmark(&verdict.of.metric)).or_insert(verdict.state);
         *state = (*state).max(verdict.state);
     }
     for check in &node.checks {

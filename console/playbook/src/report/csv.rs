@@ -25,21 +25,21 @@ pub fn csv(report: &RunReport) -> String {
 }
 
 fn row(out: &mut String, report: &RunReport, node: &NodeReport, verdict: Option<&VerdictReport>) {
-    let criterion = verdict.and_then(|v| v.criterion.as_ref());
+    let criterion = verdict.and_then(|v| v.of.criterion.as_ref());
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     let cells = [
         text(&report.run.id),
         text(&report.run.playbook),
         text(&node.node),
         node.state.name().to_owned(),
-        verdict.map_or_else(String::new, |v| text(&v.metric)),
-        verdict.map_or_else(String::new, |v| text(&v.engine)),
-        verdict.and_then(|v| v.unit).map_or_else(String::new, |unit| text(unit.symbol())),
+        verdict.map_or_else(String::new, |v| text(&v.of.metric)),
+        verdict.map_or_else(String::new, |v| text(&v.of.engine)),
+        verdict.and_then(|v| v.of.unit).map_or_else(String::new, |unit| text(unit.symbol())),
         verdict.map_or_else(String::new, |v| v.state.name().to_owned()),
         number(verdict.and_then(|v| v.value)),
         number(verdict.and_then(|v| v.similarity)),
-        number(verdict.and_then(|v| v.alpha)),
-        number(verdict.and_then(|v| v.tau)),
+        number(verdict.and_then(|v| v.of.alpha)),
+        number(verdict.and_then(|v| v.of.tau)),
         criterion.map_or_else(String::new, |c| text(&c.id)),
         criterion.map_or_else(String::new, |c| c.n.to_string()),
         criterion.map_or_else(String::new, |c| c.status.name().to_owned()),

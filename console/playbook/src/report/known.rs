@@ -223,7 +223,7 @@ mod tests {
             let component = describe(&id).component;
             let reason = format!("n1: {benchmark} is {state:?}");
             found.verdicts.push(NodeVerdict {
-                node: "n1".to_owned(),
+                node: "n1".into(),
                 metric: id.clone(),
                 state: *state,
                 similarity: decided(*state).then_some(0.9),
@@ -285,7 +285,7 @@ mod tests {
             for (name, state) in metrics {
                 let reason = format!("n1: {name} is {state:?}");
                 found.verdicts.push(NodeVerdict {
-                    node: "n1".to_owned(),
+                    node: "n1".into(),
                     metric: id(name),
                     state: *state,
                     similarity: Some(0.9),

@@ -1,9 +1,10 @@
 //! What a run found, as the `muster.run` document (assets/schemas/muster.run.json).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use muster_analysis::checks::Severity;
-use muster_analysis::{Criterion, Learned, NodeVerdict, State, Status};
+use muster_analysis::{Criterion, NodeVerdict, State, Status};
 use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
@@ -60,12 +61,20 @@ pub struct Dropped {
 /// What a metric of some nodes was judged by.
 #[derive(Clone, Copy, Debug)]
 pub struct Basis<'a> {
-    /// Its criterion, and the nodes that were judged by it.
-    pub learned: &'a Learned,
+    /// Its criterion.
+    pub criterion: &'a Criterion,
     /// Which nodes, such as `profile=quick,sku=h100`; empty for all.
     pub group: &'a str,
     /// By a frozen criterion, not by what these nodes show themselves.
     pub frozen: bool,
+    /// Their names; `None` for all that have the metric.
+    pub nodes: Option<&'a BTreeSet<Arc<str>>>,
+}
+
+impl Basis<'_> {
+    fn judges(&self, node: &str) -> bool {
+        self.nodes.is_none_or(|nodes| nodes.contains(node))
+    }
 }
 
 /// Which run.
@@ -147,24 +156,32 @@ pub struct CheckReport {
 /// What is said about one node and one metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerdictReport {
-    /// `benchmark/name`.
-    pub metric: String,
-    /// Unit of `value`; null when there is no criterion to take it from.
-    pub unit: Option<Unit>,
-    /// What measured it.
-    pub engine: String,
+    /// What was judged and by what, which many verdicts share.
+    #[serde(flatten)]
+    pub of: Arc<MetricReport>,
     /// Judgement.
     pub state: State,
     /// One-sided similarity to the criterion; null when either is missing.
     pub similarity: Option<f64>,
+    /// Median of the node's sample; null without one.
+    pub value: Option<f64>,
+}
+
+/// A metric, and what it is judged by.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricReport {
+    /// `benchmark/name`.
+    pub metric: String,
+    /// Unit of the values; null when there is no criterion to take it from.
+    pub unit: Option<Unit>,
+    /// What measured it.
+    pub engine: String,
     /// The criterion's threshold.
     pub alpha: Option<f64>,
     /// The criterion's tail floor.
     pub tau: Option<f64>,
     /// What it was compared with; null when there is nothing.
     pub criterion: Option<CriterionRef>,
-    /// Median of the node's sample; null without one.
-    pub value: Option<f64>,
 }
 
 /// The criterion behind a verdict.
@@ -183,26 +200,26 @@ impl RunReport {
     /// Texts are cleaned of control characters here, since names and reasons may come from nodes.
     #[must_use]
     pub fn new(run: RunInfo, nodes: &[NodeFindings], basis: &[Basis<'_>]) -> Self {
-        let mut known: Known<'_> = HashMap::new();
-        for basis in basis {
-            let criterion = &basis.learned.criterion;
-            known.extend(basis.learned.verdicts.iter().map(|v| ((v.node.as_str(), &criterion.metric), criterion)));
+        let known = Known::of(basis);
+        let mut outside: HashMap<&MetricId, Vec<&NodeVerdict>> = HashMap::new();
+        let bad = |verdict: &&NodeVerdict| matches!(verdict.state, State::Fail | State::Warn);
+        for verdict in nodes.iter().flat_map(|node| &node.verdicts).filter(bad) {
+            outside.entry(&verdict.metric).or_default().push(verdict);
         }
-        let final_verdicts: HashMap<(&str, &MetricId), &NodeVerdict> =
-            nodes.iter().flat_map(|n| &n.verdicts).map(|v| ((v.node.as_str(), &v.metric), v)).collect();
         let criterion = |basis: &Basis<'_>| {
-            let of = |v: &NodeVerdict| final_verdicts.get(&(v.node.as_str(), &v.metric)).copied();
+            let own = outside.get(&basis.criterion.metric).map_or(&[][..], Vec::as_slice);
+            let verdicts = own.iter().copied().filter(|verdict| basis.judges(&verdict.node));
             let (group, frozen) = (clean(basis.group, limits::TEXT_BYTES), basis.frozen);
-            let verdicts = basis.learned.verdicts.iter().filter_map(of);
-            CriterionReport { group, frozen, ..CriterionReport::new(&basis.learned.criterion, verdicts) }
+            CriterionReport { group, frozen, ..CriterionReport::new(basis.criterion, verdicts) }
         };
+        let criteria = basis.iter().map(criterion).collect();
         let nodes: Vec<NodeReport> = nodes.iter().map(|node| node_report(node, &known)).collect();
         Self {
             schema: RUN_SCHEMA.to_owned(),
             version: 1,
             run,
             summary: Summary::of(nodes.iter().map(|node| (node.state, node.undecided))),
-            criteria: basis.iter().map(criterion).collect(),
+            criteria,
             alarms: alarms(&nodes, &BTreeMap::new()),
             nodes,
             network: None,
@@ -213,37 +230,38 @@ impl RunReport {
     }
 }
 
-/// What a node's metric was judged by.
-type Known<'a> = HashMap<(&'a str, &'a MetricId), &'a Criterion>;
+/// What every metric is judged by.
+struct Known<'a>(HashMap<&'a MetricId, Vec<(Basis<'a>, Arc<MetricReport>)>>);
 
-fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
-    let all = findings.all();
-    let decided = findings.state();
-    let node = clean(&findings.node, limits::TEXT_BYTES);
-    let verdicts = findings
-        .verdicts
-        .iter()
-        .map(|v| verdict_report(v, known.get(&(v.node.as_str(), &v.metric)).copied()))
-        .collect();
-    NodeReport {
-        node,
-        state: decided.state,
-        undecided: decided.undecided,
-        reasons: findings.reasons(&all, &decided),
-        components: decided.components.iter().map(ComponentReport::from).collect(),
-        findings: all.iter().filter(|f| f.state > State::Pass).map(FindingReport::from).collect(),
-        verdicts,
-        checks: findings.checks.iter().map(super::checks::report).collect(),
+impl<'a> Known<'a> {
+    fn of(basis: &[Basis<'a>]) -> Self {
+        let mut known: HashMap<&MetricId, Vec<_>> = HashMap::new();
+        for basis in basis {
+            let criterion = basis.criterion;
+            let report = Arc::new(metric_report(&criterion.metric, Some(criterion)));
+            known.entry(&criterion.metric).or_default().push((*basis, report));
+        }
+        Self(known)
+    }
+
+    /// By what `verdict` was judged; the last of several, which is the newest.
+    fn by(&self, verdict: &NodeVerdict) -> Arc<MetricReport> {
+        let all = self.0.get(&verdict.metric).map_or(&[][..], Vec::as_slice);
+        match all {
+            [(_, only)] => only.clone(),
+            all => {
+                let own = all.iter().rev().find(|(basis, _)| basis.judges(&verdict.node));
+                own.map_or_else(|| Arc::new(metric_report(&verdict.metric, None)), |(_, report)| report.clone())
+            }
+        }
     }
 }
 
-fn verdict_report(verdict: &NodeVerdict, criterion: Option<&Criterion>) -> VerdictReport {
-    VerdictReport {
-        metric: clean(&verdict.metric.path(), limits::TEXT_BYTES),
+fn metric_report(metric: &MetricId, criterion: Option<&Criterion>) -> MetricReport {
+    MetricReport {
+        metric: clean(&metric.path(), limits::TEXT_BYTES),
         unit: criterion.map(|c| c.unit),
-        engine: clean(&verdict.metric.engine, limits::NAME_BYTES),
-        state: verdict.state,
-        similarity: verdict.similarity.filter(|value| value.is_finite()),
+        engine: clean(&metric.engine, limits::NAME_BYTES),
         alpha: criterion.map(|c| c.alpha),
         tau: criterion.map(|c| c.tau),
         criterion: criterion.filter(|c| c.n > 0).map(|c| CriterionRef {
@@ -251,7 +269,28 @@ fn verdict_report(verdict: &NodeVerdict, criterion: Option<&Criterion>) -> Verdi
             n: c.n,
             status: c.status,
         }),
+    }
+}
+
+fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
+    let all = findings.all();
+    let decided = findings.state();
+    let node = clean(&findings.node, limits::TEXT_BYTES);
+    let verdict = |verdict: &NodeVerdict| VerdictReport {
+        of: known.by(verdict),
+        state: verdict.state,
+        similarity: verdict.similarity.filter(|value| value.is_finite()),
         value: verdict.value.filter(|value| value.is_finite()),
+    };
+    NodeReport {
+        node,
+        state: decided.state,
+        undecided: decided.undecided,
+        reasons: findings.reasons(&all, &decided),
+        components: decided.components.iter().map(ComponentReport::from).collect(),
+        findings: all.iter().filter(|f| f.state > State::Pass).map(FindingReport::from).collect(),
+        verdicts: findings.verdicts.iter().map(verdict).collect(),
+        checks: findings.checks.iter().map(super::checks::report).collect(),
     }
 }
 
@@ -295,7 +334,10 @@ pub(crate) fn sample() -> RunReport {
         ..NodeFindings::default()
     });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, Some(1_795_271_500_000));
-    let basis: Vec<Basis<'_>> = criteria.iter().map(|learned| Basis { learned, group: "", frozen: false }).collect();
+    let basis: Vec<Basis<'_>> = criteria
+        .iter()
+        .map(|learned| Basis { criterion: &learned.criterion, group: "", frozen: false, nodes: None })
+        .collect();
     RunReport::new(info, &nodes, &basis)
 }
 
@@ -326,9 +368,9 @@ mod tests {
         assert_eq!((slow.node.as_str(), slow.state), ("n3", State::Fail));
         assert!(slow.reasons[0].starts_with("n3 is 50 % slower than 6 peers (cpu-stream/"), "{:?}", slow.reasons);
         let verdict = &slow.verdicts[0];
-        assert_eq!((verdict.metric.as_str(), verdict.engine.as_str()), ("cpu-stream/triad", "own"));
-        assert!(verdict.similarity.is_some_and(|s| s < 0.95) && verdict.alpha == Some(0.95));
-        assert_eq!(verdict.criterion.as_ref().map(|c| (c.n, c.status)), Some((7, Status::Ok)));
+        assert_eq!((verdict.of.metric.as_str(), verdict.of.engine.as_str()), ("cpu-stream/triad", "own"));
+        assert!(verdict.similarity.is_some_and(|s| s < 0.95) && verdict.of.alpha == Some(0.95));
+        assert_eq!(verdict.of.criterion.as_ref().map(|c| (c.n, c.status)), Some((7, Status::Ok)));
         assert!(report.nodes[0].reasons.is_empty());
         assert_eq!(report.criteria[0].defects.iter().map(|d| d.node.as_str()).collect::<Vec<_>>(), ["n3"]);
     }
@@ -378,7 +420,7 @@ mod tests {
     fn sample_verdicts(state: State) -> Vec<NodeVerdict> {
         let metric = MetricId::new("disk", "read", "own");
         let reason = "undecided".to_owned();
-        vec![NodeVerdict { node: "n1".to_owned(), metric, state, similarity: None, value: None, reason }]
+        vec![NodeVerdict { node: "n1".into(), metric, state, similarity: None, value: None, reason }]
     }
 
     #[test]

@@ -10,7 +10,7 @@ use muster_wire::{Direction, MetricId, Unit};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::engine::{self, Judging};
+use crate::engine::{self, Judged, Judging};
 use crate::exit::{Code, Ended, IO, PASS, Problem, WARN};
 use crate::{database, out, session};
 
@@ -183,15 +183,15 @@ fn fleet(store: &dyn Store, run: &Run, records: &[Record], config: &Config) -> R
     let mut today = Judging::own(params);
     today.terms.groups.clone_from(&now.terms.groups);
     let found = engine::assess(run, records, &today);
-    let of = found.learned.iter().zip(&found.basis).filter_map(|(learned, basis)| {
-        let metric = &learned.criterion.metric;
+    let of = found.judged.iter().filter_map(|Judged { criterion, basis }| {
+        let metric = &criterion.metric;
         let frozen = now.criterion(&basis.group, metric)?;
         Some(OfFleet {
             metric: metric.to_string(),
             group: basis.group.clone(),
             criterion: frozen.id.clone(),
             unit: frozen.unit,
-            trend: fleet_drift(frozen, &learned.criterion)?,
+            trend: fleet_drift(frozen, criterion)?,
         })
     });
     Ok(of.collect())

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use clap::Args;
 use muster_analysis::{Learned, learn_below};
@@ -128,7 +127,7 @@ impl Source<'_> {
             };
             by_group.into_iter().map(learned).collect::<Vec<_>>()
         };
-        Ok(on_all_cores(&fleet.metrics, one).into_iter().flatten().collect())
+        Ok(engine::on_all_cores(&fleet.metrics, one).into_iter().flatten().collect())
     }
 
     fn of_run(&self, config: &Config) -> Result<Vec<Found>, Problem> {
@@ -140,7 +139,7 @@ impl Source<'_> {
         let mut judging = Judging::own(session::params(config));
         judging.terms.groups = session::groups(config, &self.labels, &run.nodes, &facts(&records))?;
         let found = engine::assess(&run, &records, &judging);
-        let found = found.learned.into_iter().zip(found.basis).map(|(learned, basis)| Found {
+        let found = found.into_learned().map(|(learned, basis)| Found {
             learned,
             shown: None,
             group: basis.group,
@@ -148,30 +147,6 @@ impl Source<'_> {
         });
         Ok(found.collect())
     }
-}
-
-/// `work` of every item, in their order, on all cores.
-fn on_all_cores<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
-    let next = AtomicUsize::new(0);
-    let worker = || {
-        let mut done = Vec::new();
-        while let Some((at, item)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-        {
-            done.push((at, work(item)));
-        }
-        done
-    };
-    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        handles
-            .into_iter()
-            .flat_map(|handle| handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    });
-    done.sort_unstable_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 fn wanted(options: &Learn, group: &str) -> bool {

@@ -84,7 +84,7 @@ pub fn run(options: &WhatIf, config: &Config) -> Ended {
         let verdict = &learned.verdicts[flip.row];
         let metric = shown.clone().unwrap_or_else(|| verdict.metric.to_string());
         let similarity = verdict.similarity.unwrap_or(0.0);
-        Flipped { node: verdict.node.clone(), metric, flagged: flip.flagged, similarity }
+        Flipped { node: verdict.node.to_string(), metric, flagged: flip.flagged, similarity }
     });
     let at = [from, to].map(|alpha| counts(found.iter().map(|f| &f.learned), &standings, alpha));
     let report = Report {
@@ -119,7 +119,7 @@ pub fn run(options: &WhatIf, config: &Config) -> Ended {
 fn counts<'a>(learned: impl Iterator<Item = &'a Learned>, standings: &[Standing], alpha: f64) -> (usize, usize) {
     let mut nodes = std::collections::BTreeSet::new();
     for (learned, standing) in learned.zip(standings) {
-        nodes.extend(standing.below(alpha).iter().map(|(_, row)| learned.verdicts[*row as usize].node.as_str()));
+        nodes.extend(standing.below(alpha).iter().map(|(_, row)| &*learned.verdicts[*row as usize].node));
     }
     (nodes.len(), flags(standings, alpha).by_metric.iter().map(|n| *n as usize).sum())
 }

@@ -35,9 +35,9 @@ pub fn text(report: &RunReport) -> String {
             for verdict in &node.verdicts {
                 let value = if name == "muster_metric_median" { verdict.value } else { verdict.similarity };
                 let Some(value) = value else { continue };
-                let unit = verdict.unit.map_or("", |unit| unit.symbol());
+                let unit = verdict.of.unit.map_or("", |unit| unit.symbol());
                 let mut labels =
-                    vec![("node", node.node.as_str()), ("metric", &verdict.metric), ("engine", &verdict.engine)];
+                    vec![("node", node.node.as_str()), ("metric", &verdict.of.metric), ("engine", &verdict.of.engine)];
                 if name == "muster_metric_median" {
                     labels.push(("unit", unit));
                 }

@@ -45,7 +45,7 @@ impl Ticket {
     pub fn of(report: RunReport, store: &dyn Store, records: &[Record]) -> Result<Self> {
         let accused = report.nodes.iter().flat_map(|node| {
             let bad = node.verdicts.iter().filter(|v| v.state >= State::Warn);
-            bad.map(|v| (node.node.as_str(), v.metric.as_str(), v.engine.as_str()))
+            bad.map(|v| (node.node.as_str(), v.of.metric.as_str(), v.of.engine.as_str()))
         });
         let accused: BTreeSet<(&str, &str, &str)> = accused.collect();
         let mut evidence = Vec::new();

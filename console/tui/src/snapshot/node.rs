@@ -131,12 +131,25 @@ pub struct VerdictRow {
     pub value: Option<f64>,
     /// Median over the criterion's median, minus one.
     pub deviation: Option<f64>,
-    /// Why, one sentence.
+    /// Why, one sentence; empty where the node passes.
     pub reason: String,
     /// When it was measured.
     pub at_ms: u64,
     /// In which run.
     pub run: Arc<str>,
+}
+
+impl VerdictRow {
+    /// What it says of `node`, in one sentence.
+    #[must_use]
+    pub fn sentence(&self, node: &str) -> String {
+        match self.similarity {
+            Some(similarity) if self.reason.is_empty() => {
+                format!("{node}: {} similarity {similarity:.2}", self.metric.path())
+            }
+            _ => self.reason.clone(),
+        }
+    }
 }
 
 /// What is kept for one node only.

@@ -124,7 +124,7 @@ fn verdicts(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>,
         select(ui, Pane::Verdicts, ui.node.cursor(Pane::Verdicts), row, (buffer, Rect { y, height: 1, ..inner }));
     }
     if let Some(verdict) = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at) {
-        let reason = wrap(&verdict.reason, inner.width.into());
+        let reason = wrap(&verdict.sentence(&node.name), inner.width.into());
         for (y, line) in (inner.bottom() - 3..inner.bottom() - 1).zip(reason) {
             put(buffer, (inner.x, y), inner.width, &line, theme.style(Role::Text));
         }
