@@ -89,6 +89,9 @@ pub struct Common {
     /// Share of steps a regression must touch to count in full, 0 to 1.
     #[arg(long, global = true, value_name = "SHARE")]
     pub tau: Option<f64>,
+    /// Age in days past which a result is told as stale [default: 30].
+    #[arg(long, global = true, env = "MUSTER_STALE_AFTER", value_name = "DAYS")]
+    pub stale_after: Option<f64>,
     /// Colour: auto, always or never.
     #[arg(long, global = true, value_name = "WHEN")]
     pub color: Option<String>,
@@ -113,6 +116,7 @@ impl Common {
             fan_out: self.fan_out,
             alpha: self.alpha,
             tau: self.tau,
+            stale_after: self.stale_after,
             ssh_config: self.ssh_config.clone(),
             host_keys: self.host_keys.clone(),
             color: self.color.clone(),
