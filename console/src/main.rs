@@ -44,9 +44,10 @@ fn main() -> ExitCode {
 
 fn start(cli: &Cli) -> Ended {
     let config = settings(cli)?;
+    let run = cli.stored_run()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().code(exit::IO)?;
     let ended = match &cli.command {
-        None => runtime.block_on(cli::console::run(&config, &cli.common)),
+        None => runtime.block_on(cli::console::run(&config, &cli.common, run)),
         Some(Command::Demo(options)) => runtime.block_on(cli::demo::run(options, &config, &cli.common)),
         Some(Command::Run(options)) => runtime.block_on(cli::run::run(options, &config)),
         Some(Command::Clean(options)) => runtime.block_on(cli::clean::run(options, &config, &cli.common)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use muster_fleet::inventory::nearest;
 use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Settings};
 use muster_playbook::report::{self, RunReport};
 use muster_playbook::{Plan, Playbook, builtin, plan};
@@ -358,11 +359,29 @@ pub fn run_of(store: &dyn Store, id: Option<&str>) -> Result<Run, Problem> {
         Some(id) => store.run(id).code(IO)?,
         None => store.runs().code(IO)?.into_iter().next(),
     };
-    run.ok_or_else(|| {
-        let what =
-            id.map_or("there is no run yet".to_owned(), |id| format!("there is no run '{id}'; see `muster runs`"));
-        Problem { code: USAGE, error: anyhow!(what) }
-    })
+    if let Some(run) = run {
+        return Ok(run);
+    }
+    let what = match id {
+        Some(id) => match near(id, &store.runs().code(IO)?) {
+            near if near.is_empty() => format!("there is no run '{id}'; see `muster runs`"),
+            near => format!("there is no run '{id}': did you mean {near}, or another of `muster runs`?"),
+        },
+        None => "there is no run yet".to_owned(),
+    };
+    Err(Problem { code: USAGE, error: anyhow!(what) })
+}
+
+/// `A or B`: the newest runs with `id` in their name, else the one that is most like it; empty where none is.
+fn near(id: &str, runs: &[Run]) -> String {
+    const NAMED: usize = 3;
+    let part = id.to_lowercase();
+    let within = runs.iter().filter(|run| !part.is_empty() && run.id.to_lowercase().contains(&part)).take(NAMED);
+    let mut names: Vec<String> = within.map(|run| run.id.clone()).collect();
+    if names.is_empty() {
+        names.extend(nearest(id, runs.iter().map(|run| run.id.as_str())));
+    }
+    names.join(" or ")
 }
 
 /// Limits of the verdicts.
@@ -415,5 +434,52 @@ pub fn word(state: &impl serde::Serialize) -> String {
     match serde_json::to_value(state) {
         Ok(serde_json::Value::String(word)) => word,
         _ => "?".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_store::Options;
+    use muster_wire::Profile;
+
+    fn said(store: &Db, id: Option<&str>) -> String {
+        let problem = run_of(store, id).unwrap_err();
+        assert_eq!(problem.code, USAGE);
+        problem.error.to_string()
+    }
+
+    #[test]
+    fn a_run_that_is_not_there_is_64_and_those_that_were_probably_meant_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+        assert_eq!(said(&store, None), "there is no run yet");
+        assert_eq!(said(&store, Some("x")), "there is no run 'x'; see `muster runs`");
+        for (at, id) in
+            (1..).zip(["20261120T080000Z-cbd-00aa", "20261121T143000Z-cbd-1f2e", "20261121T150000Z-demo-7c01"])
+        {
+            let run = Run {
+                id: id.to_owned(),
+                playbook: "cbd".to_owned(),
+                profile: Profile::Smoke,
+                started_ms: at,
+                ended_ms: None,
+                nodes: vec!["n1".to_owned()],
+                plan: Vec::new(),
+                state: RunState::Running,
+            };
+            store.begin(&run).unwrap();
+        }
+        let meant = |id: &str, names: &str| {
+            assert_eq!(
+                said(&store, Some(id)),
+                format!("there is no run '{id}': did you mean {names}, or another of `muster runs`?")
+            );
+        };
+        meant("1F2E", "20261121T143000Z-cbd-1f2e");
+        meant("cbd", "20261121T143000Z-cbd-1f2e or 20261120T080000Z-cbd-00aa");
+        meant("20261121T143000Z-cdb-1f2e", "20261121T143000Z-cbd-1f2e");
+        assert_eq!(said(&store, Some("nosuchrun")), "there is no run 'nosuchrun'; see `muster runs`");
+        assert_eq!(run_of(&store, Some("20261120T080000Z-cbd-00aa")).unwrap().started_ms, 1);
     }
 }

@@ -6,9 +6,9 @@ use muster_store::{Run, Store};
 use muster_tui::snapshot::{Load, Part, RunRow, Runs, Terms};
 use muster_wire::Level;
 
-use super::App;
 use super::fleet::judged;
 use super::run::{begin, shown};
+use super::{App, back};
 use crate::cli::select;
 use crate::database;
 use crate::engine::{self, Basis};
@@ -97,8 +97,10 @@ impl App {
             if let Some(newest) = self.fleet.newest() {
                 begin(&self.board, &newest);
             }
-            return self.fleet.alone(None);
+            self.fleet.alone(None);
+            return back::look_back(&self.fleet, &self.config);
         };
+        self.board.say(Level::Info, format!("reading run {id}"));
         let (board, fleet, config, nodes) =
             (self.board.clone(), self.fleet.clone(), self.config.clone(), self.job.nodes.clone());
         self.look_up(move |store| {
@@ -108,6 +110,7 @@ impl App {
                     board.reset(&told.run.nodes, &nodes, Some(&told.run.id));
                     begin(&board, &told);
                     fleet.alone(Some(told));
+                    back::look_back(&fleet, &config);
                 }
                 Err(why) => board.say(Level::Error, format!("run {id} cannot be shown: {why:#}")),
             }

@@ -7,11 +7,11 @@ use anyhow::Result;
 use muster_store::{Run, Store, visit_of};
 
 use crate::config::Config;
-use crate::engine::{Asked, Board, Judging, Told, is_work};
+use crate::engine::{Asked, Board, Earlier, Judging, Told, is_work};
 use crate::session;
 
 /// Stored runs that are looked into, newest first.
-const RUNS: usize = 64;
+pub(super) const RUNS: usize = 64;
 
 /// The runs in the picture; clones share it.
 #[derive(Clone, Debug)]
@@ -27,9 +27,32 @@ struct Runs {
     /// Newest first.
     stored: Vec<Arc<Told>>,
     live: Option<Arc<Told>>,
-    alone: Option<Arc<Told>>,
+    /// What the runs before the stored ones said.
+    earlier: Arc<Earlier>,
+    /// The stored runs that it was read for, or is.
+    looked: Vec<String>,
+    alone: Option<Alone>,
     /// Grows when a run begins or ends: what was judged before is of the past.
     epoch: u64,
+}
+
+/// The run that is shown by itself, and what those before it said.
+#[derive(Debug)]
+struct Alone {
+    told: Arc<Told>,
+    earlier: Arc<Earlier>,
+    /// Whether somebody has read that, or does.
+    looked: bool,
+}
+
+/// Runs for which what was before is to be read.
+#[derive(Debug)]
+pub(super) struct Base {
+    /// Newest first.
+    pub(super) runs: Vec<Arc<Told>>,
+    /// The nodes of which it is wanted.
+    pub(super) names: Vec<String>,
+    alone: bool,
 }
 
 impl Fleet {
@@ -47,11 +70,11 @@ impl Fleet {
     /// Makes the picture anew.
     fn draw(&self) {
         let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
-        let runs = self.shown();
+        let (runs, earlier) = (self.shown(), self.earlier());
         if let Some(pairs) = runs.iter().find_map(|told| told.pairs.clone()) {
             self.board.pairs(pairs);
         }
-        self.board.show(runs);
+        self.board.show(runs, &earlier);
     }
 
     /// The runs that are shown, the newest first.
@@ -59,13 +82,49 @@ impl Fleet {
     pub fn shown(&self) -> Vec<Arc<Told>> {
         let runs = self.lock();
         match &runs.alone {
-            Some(alone) => vec![alone.clone()],
+            Some(alone) => vec![alone.told.clone()],
             None => {
                 // A run that is taken up again was read as it was before.
                 let again = |told: &&Arc<Told>| runs.live.as_ref().is_none_or(|live| live.run.id != told.run.id);
                 runs.live.iter().chain(runs.stored.iter().filter(again)).cloned().collect()
             }
         }
+    }
+
+    fn earlier(&self) -> Arc<Earlier> {
+        let runs = self.lock();
+        runs.alone.as_ref().map_or(&runs.earlier, |alone| &alone.earlier).clone()
+    }
+
+    /// The runs for which what was before is still to be read; whoever asks is to read it.
+    pub(super) fn to_look_back(&self) -> Option<Base> {
+        let mut runs = self.lock();
+        if let Some(alone) = &mut runs.alone {
+            let base = || Base { runs: vec![alone.told.clone()], names: alone.told.run.nodes.clone(), alone: true };
+            let base = (!alone.looked).then(base);
+            alone.looked = true;
+            return base;
+        }
+        let stored: Vec<String> = runs.stored.iter().map(|told| told.run.id.clone()).collect();
+        if stored == runs.looked {
+            return None;
+        }
+        runs.looked = stored;
+        Some(Base { runs: runs.stored.clone(), names: self.board.names(), alone: false })
+    }
+
+    /// What was said before `base`; of a run alone it counts as long as that is shown.
+    pub(super) fn looked_back(&self, base: &Base, earlier: Earlier) {
+        {
+            let mut runs = self.lock();
+            let earlier = Arc::new(earlier);
+            match &mut runs.alone {
+                Some(alone) if base.alone && Arc::ptr_eq(&alone.told, &base.runs[0]) => alone.earlier = earlier,
+                _ if base.alone => return,
+                _ => runs.earlier = earlier,
+            }
+        }
+        self.draw();
     }
 
     /// A run begins; gives what [`Fleet::live`] is to be told.
@@ -102,8 +161,14 @@ impl Fleet {
 
     /// Shows one run alone, or all again.
     pub fn alone(&self, told: Option<Told>) {
-        self.lock().alone = told.map(Arc::new);
+        self.lock().alone = told.map(|told| Alone { told: Arc::new(told), earlier: Arc::default(), looked: false });
         self.draw();
+    }
+
+    /// Whether one run is shown by itself.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.lock().alone.is_some()
     }
 
     /// The newest stored run that counts.

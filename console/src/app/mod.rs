@@ -2,6 +2,7 @@
 //! screen, and decides nothing.
 
 mod asks;
+mod back;
 mod export;
 mod fleet;
 mod run;
@@ -66,6 +67,7 @@ impl App {
         let title = if store.is_ok() { title.to_owned() } else { format!("{title} (read-only)") };
         let board = Board::new(&title, &names, &job.nodes);
         let (store, watching) = store.map_or_else(|why| (None, Some(why)), |store| (Some(store), None));
+        board.stale_after(config.stale_after_ms());
         let (past, fleet) = (Reader::new(config.db.value.clone(), board.clone()), Fleet::new(board.clone()));
         let (read_only, ascii, ask) = (common.read_only, common.ascii, select::Ask::default().question());
         Self {
@@ -85,7 +87,7 @@ impl App {
         }
     }
 
-    /// Serves the screen until the user leaves; does `first` as soon as what is stored has been read.
+    /// Serves the screen until the user leaves; does `first` as soon as what is stored has been read, but opens a run before.
     ///
     /// # Errors
     /// When the terminal cannot be used.
@@ -96,6 +98,9 @@ impl App {
             muster_tui::run(options, &|| shown.borrow().clone(), &|intent| drop(sender.send(intent)))
         });
         let ticking = tokio::spawn(tick(self.board.clone()));
+        if let Some(open) = first.take_if(|intent| matches!(intent, Intent::Open { .. })) {
+            self.obey(open);
+        }
         match self.watching.clone() {
             None => self.read_stored(),
             Some(why) => {

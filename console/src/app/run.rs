@@ -11,8 +11,8 @@ use muster_tui::snapshot::RunPhase;
 use muster_wire::Level;
 use tokio_util::sync::CancellationToken;
 
-use super::App;
 use super::fleet::{Fleet, judged};
+use super::{App, back};
 use crate::cli::select;
 use crate::config::Config;
 use crate::engine::{self, Board, Judging, Observer, Scan, Told};
@@ -69,10 +69,12 @@ impl App {
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
         let cancel = CancellationToken::new();
         let ends = tokio::task::spawn_blocking(move || {
-            let first = |told: &Told| begin(&board, told);
+            let first = |told: &Told| begin_all(&fleet, &board, told);
             let read = fleet.read(&store, (&names, &config), first);
+            back::look_back(&fleet, &config);
             let said = match (read, fleet.current().len()) {
                 (Err(why), _) => Some((Level::Error, format!("the stored runs cannot be read: {why:#}"))),
+                (Ok(()), _) if fleet.is_alone() => None,
                 (Ok(()), 0) => None,
                 (Ok(()), 1) => Some((Level::Info, "1 stored run is shown".to_owned())),
                 (Ok(()), runs) => Some((Level::Info, format!("the newest results of {runs} stored runs are shown"))),
@@ -214,12 +216,15 @@ fn followed(
         return Ok(());
     }
     *before = now;
-    let first = |told: &Told| {
-        if board.snapshot().alone.is_none() {
-            begin(board, told);
-        }
-    };
-    fleet.read(&store, (names, config), first)
+    fleet.read(&store, (names, config), |told| begin_all(fleet, board, told))?;
+    back::read(fleet, &store, config)
+}
+
+/// The board begins with the newest run of the fleet, unless it shows another one by itself.
+fn begin_all(fleet: &Fleet, board: &Board, told: &Told) {
+    if !fleet.is_alone() {
+        begin(board, told);
+    }
 }
 
 /// The board begins with what a stored run did.

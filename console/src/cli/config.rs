@@ -55,6 +55,7 @@ fn settings(config: &Config) -> Vec<Setting> {
         ("alpha", config.alpha.value.to_string(), &config.alpha.source),
         ("tau", config.tau.value.to_string(), &config.tau.source),
         ("group_by", config.group_by.value.join(","), &config.group_by.source),
+        ("stale_after", format!("{} d", config.stale_after.value), &config.stale_after.source),
         ("ssh_config", ssh, &config.ssh_config.source),
         ("host_keys", keys.to_owned(), &config.accept_new_keys.source),
         ("transport", transport.to_owned(), &config.transport.source),

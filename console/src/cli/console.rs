@@ -1,6 +1,7 @@
 //! `muster` without a subcommand: the console.
 
 use muster_store::{Store, StoreError};
+use muster_tui::Intent;
 
 use super::{Common, Pick};
 use crate::app::App;
@@ -9,11 +10,14 @@ use crate::database;
 use crate::exit::{Code, Ended, IO, Problem};
 use crate::session::{self, Job};
 
-/// The console on the configured inventory, with what is known of its nodes.
+/// The console on the configured inventory, with what is known of its nodes, or on the stored run called `run`.
 ///
 /// # Errors
-/// When inventory, database or terminal cannot be used.
-pub async fn run(config: &Config, common: &Common) -> Ended {
+/// When inventory, database or terminal cannot be used, or there is no such run.
+pub async fn run(config: &Config, common: &Common, run: Option<&str>) -> Ended {
+    // Told before the screen opens, and before a database is made where none is.
+    let run = run.map(|id| session::run_of(&*database::read(config)?, Some(id))).transpose()?;
+    let first = run.map(|run| Intent::Open { run: Some(run.id) });
     let nodes = session::nodes(config, &Pick::default());
     // What was measured or imported can be looked at without an inventory.
     let without = !config.inventory.value.exists() && config.db.value.exists();
@@ -31,7 +35,7 @@ pub async fn run(config: &Config, common: &Common) -> Ended {
     let nodes = if measured && without { nodes.unwrap_or_default() } else { nodes? };
     let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
     let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
-    App::new(job, store, (config.clone(), common), &title).sit(None).await
+    App::new(job, store, (config.clone(), common), &title).sit(first).await
 }
 
 /// Why the database cannot be written into, in the few words that a line of the screen has room for.

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::{Args, Parser, Subcommand};
 use muster_fleet::pattern::matches;
 use muster_wire::Direction;
 
 use crate::config::Raw;
+use crate::exit::{Problem, USAGE};
 
 pub use pick::Pick;
 
@@ -40,6 +42,9 @@ pub mod tune;
 #[derive(Debug, Parser)]
 #[command(version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
 pub struct Cli {
+    /// Open the console on one stored run, as `muster runs` names it; esc shows the whole fleet.
+    #[arg(long, value_name = "ID")]
+    pub run: Option<String>,
     /// Settings for every subcommand.
     #[command(flatten)]
     pub common: Common,
@@ -48,10 +53,29 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
+impl Cli {
+    /// The stored run that the console opens on.
+    ///
+    /// # Errors
+    /// When there is a subcommand as well.
+    pub fn stored_run(&self) -> Result<Option<&str>, Problem> {
+        match (&self.run, &self.command) {
+            (Some(run), Some(_)) => {
+                let why =
+                    anyhow!("--run opens the console and takes no subcommand; `muster results {run}` prints the run");
+                Err(Problem { code: USAGE, error: why })
+            }
+            (run, _) => Ok(run.as_deref()),
+        }
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   muster demo                         a local fleet with one slow node
   muster -i hall7.toml                the console on your inventory
+  muster --run 20261121T143000Z-cbd-1f2e
+                                      the console on one stored run; needs no inventory
   muster -i hall7.toml run cbd -w 'node[001-128]' --json > verdicts.json
   muster runs                         recorded runs, newest first
   muster criteria learn --from samples.csv --json
@@ -89,6 +113,9 @@ pub struct Common {
     /// Share of steps a regression must touch to count in full, 0 to 1.
     #[arg(long, global = true, value_name = "SHARE")]
     pub tau: Option<f64>,
+    /// Age in days past which a result is told as stale [default: 30].
+    #[arg(long, global = true, env = "MUSTER_STALE_AFTER", value_name = "DAYS")]
+    pub stale_after: Option<f64>,
     /// Colour: auto, always or never.
     #[arg(long, global = true, value_name = "WHEN")]
     pub color: Option<String>,
@@ -113,6 +140,7 @@ impl Common {
             fan_out: self.fan_out,
             alpha: self.alpha,
             tau: self.tau,
+            stale_after: self.stale_after,
             ssh_config: self.ssh_config.clone(),
             host_keys: self.host_keys.clone(),
             color: self.color.clone(),
@@ -240,6 +268,17 @@ mod tests {
         });
         let names: Vec<&str> = without.map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_stored_run_is_opened_by_its_id_and_stands_beside_no_subcommand() {
+        let parsed = |words: &[&str]| Cli::try_parse_from(words).unwrap();
+        assert_eq!(parsed(&["muster", "--run", "r1"]).stored_run().unwrap(), Some("r1"));
+        assert_eq!(parsed(&["muster"]).stored_run().unwrap(), None);
+        assert_eq!(parsed(&["muster", "runs"]).stored_run().unwrap(), None);
+        let problem = parsed(&["muster", "--run", "r1", "runs"]).stored_run().unwrap_err();
+        assert_eq!(problem.code, USAGE);
+        assert!(problem.error.to_string().contains("muster results r1"), "{}", problem.error);
     }
 
     #[test]

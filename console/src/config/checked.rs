@@ -38,6 +38,9 @@ pub struct Setting<T> {
     pub source: Source,
 }
 
+/// A hundred years: what is to be never stale.
+const DAYS_MOST: f64 = 36_525.0;
+
 /// Everything in force.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -53,6 +56,8 @@ pub struct Config {
     pub tau: Setting<f64>,
     /// Labels of the inventory whose nodes are compared apart, by metrics and by checks.
     pub group_by: Setting<Vec<String>>,
+    /// Age in days past which a result is stale.
+    pub stale_after: Setting<f64>,
     /// SSH client configuration.
     pub ssh_config: Setting<Option<PathBuf>>,
     /// Whether a new host key is accepted.
@@ -63,6 +68,14 @@ pub struct Config {
     pub transport: Setting<Transport>,
     /// Patience with nodes, where the file speaks of it.
     pub deadlines: Setting<Deadlines>,
+}
+
+impl Config {
+    /// Age past which a result is stale, milliseconds.
+    #[must_use]
+    pub fn stale_after_ms(&self) -> u64 {
+        (self.stale_after.value * 86_400_000.0) as u64
+    }
 }
 
 /// Merges flags over file over defaults.
@@ -79,6 +92,7 @@ pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> 
         alpha: pick(flags.alpha, file.alpha, 0.95, &from_file),
         tau: pick(flags.tau, file.tau, 0.01, &from_file),
         group_by: pick(flags.group_by, file.group_by, vec!["sku".to_owned()], &from_file),
+        stale_after: pick(flags.stale_after, file.stale_after, 30.0, &from_file),
         ssh_config: pick(flags.ssh_config.map(Some), file.ssh_config.map(Some), None, &from_file),
         accept_new_keys: host_keys(pick(flags.host_keys, file.host_keys, "accept-new".into(), &from_file))?,
         color: pick(flags.color, file.color, "auto".into(), &from_file),
@@ -95,6 +109,10 @@ fn check(config: &Config) -> Result<()> {
     }
     if !(0.0..=1.0).contains(&config.tau.value) {
         bail!("tau is {} ({}); it lies between 0 and 1", config.tau.value, config.tau.source);
+    }
+    let days = &config.stale_after;
+    if !(days.value > 0.0 && days.value <= DAYS_MOST) {
+        bail!("stale_after is {} ({}); it is a number of days above 0, at most {DAYS_MOST}", days.value, days.source);
     }
     if config.fan_out.value == 0 {
         bail!("fan_out is 0 ({}); at least one node must be worked on", config.fan_out.source);
@@ -176,6 +194,32 @@ mod tests {
         let file = Raw { deadlines: Deadlines { idle: Some(0.0), ..Deadlines::default() }, ..Raw::default() };
         let said = resolve(Raw::default(), file, std::path::Path::new("c.toml")).unwrap_err().to_string();
         assert_eq!(said, "deadlines.idle is 0 (c.toml); 0.1 to 3600 seconds");
+    }
+
+    #[test]
+    fn results_are_stale_after_thirty_days_unless_somebody_says_otherwise() {
+        let place = std::path::Path::new("c.toml");
+        let of = |flag, file| {
+            let raw = |stale_after| Raw { stale_after, ..Raw::default() };
+            resolve(raw(flag), raw(file), place).map(|config| (config.stale_after_ms(), config.stale_after.source))
+        };
+        let day = 86_400_000;
+        assert_eq!(of(None, None).unwrap(), (30 * day, Source::Default));
+        assert_eq!(of(None, Some(7.0)).unwrap(), (7 * day, Source::File("c.toml".into())));
+        assert_eq!(of(Some(0.5), Some(7.0)).unwrap(), (day / 2, Source::Flag));
+        for days in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let said = of(None, Some(days)).unwrap_err().to_string();
+            assert!(
+                said.starts_with(&format!("stale_after is {days} (c.toml); it is a number of days above 0")),
+                "{said}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_whole_number_of_days_may_stand_in_the_file() {
+        let raw: Raw = toml::from_str("stale_after = 14").unwrap();
+        assert_eq!(raw.stale_after, Some(14.0));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct Raw {
     pub tau: Option<f64>,
     /// Labels of the inventory whose nodes are compared apart; `sku` without it.
     pub group_by: Option<Vec<String>>,
+    /// Age in days past which a result is stale.
+    pub stale_after: Option<f64>,
     /// `~/.ssh/config` or another.
     pub ssh_config: Option<PathBuf>,
     /// `yes` or `accept-new`.

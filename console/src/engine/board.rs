@@ -10,14 +10,14 @@ use muster_fleet::Node;
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
+    Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 use tokio::sync::watch;
 
 use self::row::{link, rows};
 use super::observe::{Observer, Update, failure_line};
-use super::{Told, focus, is_work, now_ms, picture, places};
+use super::{Earlier, Told, focus, is_work, now_ms, picture, places};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
@@ -209,10 +209,11 @@ impl Board {
         self.lock().nodes.iter().map(|row| row.name.clone()).collect()
     }
 
-    /// Shows what `runs`, newest first, say about the nodes. Built outside the lock, since a large fleet takes seconds.
-    pub fn show(&self, runs: Vec<Arc<Told>>) {
+    /// Shows what `runs`, newest first, say about the nodes, and what was said before them. Built outside the lock, since a large
+    /// fleet takes seconds.
+    pub fn show(&self, runs: Vec<Arc<Told>>, earlier: &Earlier) {
         let names = self.names();
-        let picture = picture::picture(&runs, &names);
+        let picture = picture::picture(&runs, &names, earlier);
         let mut inner = self.lock();
         // Meanwhile other nodes may have been put in their place.
         if inner.nodes.len() != names.len() || inner.nodes.iter().zip(&names).any(|(row, name)| row.name != *name) {
@@ -225,7 +226,6 @@ impl Board {
             }
         }
         inner.told = runs;
-        inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));
         (inner.refocus, inner.dirty) = (true, true);
     }
 
@@ -254,7 +254,7 @@ impl Board {
             inner.now.generation += 1;
             inner.now.nodes = inner.nodes.iter().cloned().collect();
             inner.now.messages = inner.messages.iter().cloned().collect();
-            inner.now.counts = Counts::of(inner.nodes.iter().map(|n| n.state));
+            inner.count(now);
             inner.group(now);
             inner.run_progress(now);
             inner.look();
@@ -345,6 +345,9 @@ impl Inner {
         let facts = picture::facts(record);
         if let Some(row) = self.row(&record.node) {
             row.seen_ms = Some(record.at_ms);
+            if picture::is_result(record) {
+                row.result_ms = row.result_ms.max(Some(record.at_ms));
+            }
             row.done = (row.done + nodes as f64 / total as f64).min(1.0);
             row.work = None;
             if let Some(collector) = facts.first().map(|fact| fact.collector.clone()) {
@@ -464,7 +467,20 @@ mod tests {
         board.begin(&run, Some(&plan), vec![record], RunPhase::Finished);
         board.publish();
         let row = board.snapshot().nodes[0].clone();
-        assert_eq!((row.facts.len(), row.seen_ms), (1, Some(7)));
+        assert_eq!((row.facts.len(), row.seen_ms, row.result_ms), (1, Some(7), Some(7)));
         assert!(row.done > 0.0 && row.done < 1.0, "{}", row.done);
+    }
+
+    #[test]
+    fn nodes_with_old_results_are_counted_by_state_and_those_without_any_are_not_stale() {
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let board = Board::new("two", &names, &[]);
+        board.lock().row("n1").unwrap().result_ms = Some(now_ms() - 5_000);
+        let stale = |after: u64| {
+            board.stale_after(after);
+            board.publish();
+            board.snapshot().stale.get(muster_analysis::State::NotRun)
+        };
+        assert_eq!((stale(60_000), stale(4_000)), (0, 1));
     }
 }

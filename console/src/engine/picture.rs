@@ -1,5 +1,7 @@
 //! Turns findings into the rows and curves that a screen can draw.
 
+mod verdicts;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -9,12 +11,14 @@ use muster_playbook::report::{self, Known, known};
 use muster_store::Record;
 use muster_tui::judgement::severity;
 use muster_tui::snapshot::{
-    Band, CheckRow, Counts, Curve, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score, VerdictRow, Worst,
+    Band, CheckRow, Counts, Curve, EarlierRun, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score,
+    VerdictRow, Worst,
 };
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Datum, MetricId, Reading, clean};
+use muster_wire::{Datum, MetricId, Outcome, Reading, clean};
 
-use super::{Judged, Told, gpus};
+use self::verdicts::Sources;
+use super::{Earlier, Judged, Told, gpus};
 
 /// Points of a curve: more than a wide terminal's braille columns.
 pub const POINTS: usize = 240;
@@ -41,6 +45,7 @@ pub struct Opinion {
     facts: Vec<FactRow>,
     gpus: Arc<[GpuRow]>,
     seen_ms: Option<u64>,
+    result_ms: Option<u64>,
 }
 
 impl Opinion {
@@ -50,12 +55,13 @@ impl Opinion {
         (row.reasons, row.verdicts, row.checks) = (self.reasons.into(), self.verdicts.into(), self.checks.into());
         (row.facts, row.gpus) = (self.facts.into(), self.gpus);
         row.seen_ms = row.seen_ms.max(self.seen_ms);
+        row.result_ms = row.result_ms.max(self.result_ms);
     }
 }
 
-/// What `runs`, the newest first, say of the nodes called `names`.
+/// What `runs`, the newest first, say of the nodes called `names`; `earlier` is what others said before.
 #[must_use]
-pub fn picture(runs: &[Arc<Told>], names: &[String]) -> Picture {
+pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Picture {
     let index: Vec<Index<'_>> = runs.iter().map(|told| Index::of(told)).collect();
     let of_node: Vec<Option<(Vec<usize>, Known)>> = names.iter().map(|name| known_of(runs, name)).collect();
     let mut scores: HashMap<&MetricId, Vec<Place<'_>>> = HashMap::new();
@@ -78,9 +84,12 @@ pub fn picture(runs: &[Arc<Told>], names: &[String]) -> Picture {
     }
     let metrics = Metrics::new(rows);
     let ids: HashMap<&MetricId, &Arc<MetricId>> = metrics.iter().map(|row| (&*row.id, &row.id)).collect();
+    let from = runs.iter().map(|told| EarlierRun { id: told.run.id.clone(), at_ms: told.at_ms() });
+    let from: Vec<Arc<EarlierRun>> = from.map(Arc::new).collect();
+    let sources = Sources { runs, index: &index, ids: &ids, from: &from, earlier };
     let nodes = of_node.iter().zip(names).map(|(own, name)| {
         let (places, known) = own.as_ref()?;
-        Some(opinion((runs, &index), (places, known), name, &ids))
+        Some(opinion(&sources, (places, known), name))
     });
     let nodes = nodes.collect();
     Picture { metrics, nodes }
@@ -205,30 +214,11 @@ fn band(samples: &[&Sample]) -> Band {
     Band { lower: edge(f64::max, f64::NEG_INFINITY), upper: edge(f64::min, f64::INFINITY) }
 }
 
-fn opinion(
-    (runs, index): (&[Arc<Told>], &[Index<'_>]),
-    (places, known): (&[usize], &Known),
-    node: &str,
-    ids: &HashMap<&MetricId, &Arc<MetricId>>,
-) -> Opinion {
-    let found = &known.found;
+fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known), node: &str) -> Opinion {
+    let (runs, found) = (sources.runs, &known.found);
     let run_ids: Vec<Arc<str>> = places.iter().map(|at| Arc::from(runs[*at].run.id.as_str())).collect();
-    let row = |(v, place): (&NodeVerdict, &usize)| {
-        let at = places[*place];
-        let usual = index[at].judged(&v.metric, node).and_then(|criterion| criterion.sample.as_ref());
-        let usual = usual.map(Sample::median).filter(|median| *median != 0.0);
-        Some(VerdictRow {
-            metric: (*ids.get(&v.metric)?).clone(),
-            state: v.state,
-            similarity: v.similarity,
-            value: v.value,
-            deviation: v.value.zip(usual).map(|(value, usual)| value / usual - 1.0),
-            reason: v.reason.clone(),
-            at_ms: runs[at].at_ms(),
-            run: run_ids[*place].clone(),
-        })
-    };
-    let mut verdicts: Vec<VerdictRow> = found.verdicts.iter().zip(&known.verdicts).filter_map(row).collect();
+    let row = |nr: usize| sources.verdict((places, known), nr, run_ids[known.verdicts[nr]].clone());
+    let mut verdicts: Vec<VerdictRow> = (0..found.verdicts.len()).filter_map(row).collect();
     // What is wrong stands first; within a state the order of the catalogue stays.
     verdicts.sort_by_key(|row| severity(row.state));
     let (all, decided) = (found.all(), found.state());
@@ -264,6 +254,7 @@ fn opinion(
         facts: newest.iter().rev().flat_map(|record| facts(record)).collect(),
         gpus: gpus::rows(newest.iter().rev().copied(), found),
         seen_ms: newest.iter().map(|record| record.at_ms).max(),
+        result_ms: newest.iter().filter(|record| is_result(record)).map(|record| record.at_ms).max(),
     }
 }
 
@@ -274,6 +265,11 @@ fn worst(verdicts: &[VerdictRow]) -> Option<&VerdictRow> {
     let similar = verdicts.iter().filter(decided).filter_map(|v| Some((v, v.similarity?)));
     let worst = similar.min_by(|a, b| severity(a.0.state).cmp(&severity(b.0.state)).then(a.1.total_cmp(&b.1)));
     worst.map(|(verdict, _)| verdict)
+}
+
+/// Whether it says something of the node, and not only that nothing was done.
+pub fn is_result(record: &Record) -> bool {
+    !matches!(record.outcome, Outcome::NotRun(_))
 }
 
 /// What a collector saw, as rows.
@@ -297,8 +293,9 @@ pub fn facts(record: &Record) -> Vec<FactRow> {
 mod tests {
     use super::*;
     use crate::engine::Judging;
+    use muster_analysis::history::Shift;
     use muster_store::{Run, RunState};
-    use muster_wire::{Direction, Outcome, Profile, Series, Unit};
+    use muster_wire::{Direction, Profile, Series, Unit};
 
     fn run(id: &str, nodes: &[&str], started_ms: u64) -> Run {
         Run {
@@ -363,7 +360,7 @@ mod tests {
         let records = all[..6].iter().flat_map(|node| record(&newer, node, &[ALL[1], ALL[2]], level(node))).collect();
         let newer = told(newer, records);
 
-        let picture = picture(&[newer, older], &names);
+        let picture = picture(&[newer, older], &names, &Earlier::default());
         let shown: Vec<String> = picture.metrics.iter().map(|row| row.id.path()).collect();
         assert_eq!(shown, ALL);
         for (name, node) in names.iter().zip(&picture.nodes) {
@@ -391,10 +388,54 @@ mod tests {
     }
 
     #[test]
+    fn each_row_knows_what_the_run_before_showed_whether_that_is_in_the_picture_or_earlier() {
+        let names: Vec<String> = (1..=8).map(|n| format!("n{n}")).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let whole = |id: &str, at: u64, metrics: &[&str], slow: f64| {
+            let run = run(id, &all, at);
+            let level = |node: &str| if node == "n3" { slow } else { 1.0 };
+            let records = all.iter().flat_map(|node| record(&run, node, metrics, level(node))).collect();
+            told(run, records)
+        };
+        let (newest, middle) = (whole("r3", 3_000, &ALL[..2], 0.5), whole("r2", 2_000, &ALL[..1], 1.0));
+        let oldest = whole("r1", 1_000, &ALL[..2], 1.0);
+        let wanted = |told: &Told| ALL.map(|of| (of.split('/').next().unwrap(), told.run.nodes.clone()));
+        let mut earlier = Earlier::default();
+        for old in [&middle, &oldest] {
+            let wanted = wanted(old);
+            let nodes = wanted.iter().map(|(of, nodes)| (*of, nodes.iter().map(String::as_str).collect())).collect();
+            earlier.add((&old.run, old.at_ms()), &old.assessment, &nodes);
+        }
+        let known = [
+            picture(std::slice::from_ref(&newest), &names, &earlier),
+            picture(&[newest.clone(), middle, oldest], &names, &Earlier::default()),
+        ];
+        for picture in known {
+            for (name, node) in names.iter().zip(&picture.nodes) {
+                for row in &node.as_ref().unwrap().verdicts {
+                    let before = row.before.as_ref().unwrap();
+                    let (id, shift) = match (row.metric.path() == ALL[0], name == "n3") {
+                        (true, true) => ("r2", Shift::Worse),
+                        (true, false) => ("r2", Shift::Same),
+                        (false, true) => ("r1", Shift::Worse),
+                        (false, false) => ("r1", Shift::Same),
+                    };
+                    assert_eq!((before.from.id.as_str(), before.shift), (id, shift), "{name} {}", row.metric);
+                    assert_eq!(before.state, State::Pass);
+                    assert!((before.value.unwrap() / usual_of(&row.metric.path()) - 1.0).abs() < 0.01);
+                }
+            }
+        }
+        let alone = picture(&[newest], &names, &Earlier::default());
+        assert!(alone.nodes[0].as_ref().unwrap().verdicts.iter().all(|row| row.before.is_none()));
+    }
+
+    #[test]
     fn a_run_without_a_node_says_nothing_of_it() {
         let older = run("r1", &["n1", "n2"], 1_000);
         let records = record(&older, "n1", &ALL, 1.0);
-        let picture = picture(&[told(older, records)], &["n1".to_owned(), "n9".to_owned()]);
+        let names = ["n1".to_owned(), "n9".to_owned()];
+        let picture = picture(&[told(older, records)], &names, &Earlier::default());
         assert!(picture.nodes[0].is_some() && picture.nodes[1].is_none());
     }
 
@@ -409,6 +450,7 @@ mod tests {
             reason: String::new(),
             at_ms: 0,
             run: Arc::from("r"),
+            before: None,
         };
         let mut rows = vec![verdict(0, State::Unknown, Some(0.0)), verdict(1, State::NotRun, None)];
         assert!(worst(&rows).is_none());

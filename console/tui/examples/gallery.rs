@@ -1,4 +1,4 @@
-//! Shows the console on a made-up snapshot, to look at: `gallery [data|many|one|half|gpus|loading|empty|error] [--ascii]`.
+//! Shows the console on a made-up snapshot, to look at: `gallery [data|many|one|half|gpus|old|loading|empty|error] [--ascii]`.
 //! Nothing it shows was measured.
 
 #[path = "../tests/console/synthetic.rs"]
@@ -19,6 +19,7 @@ fn main() -> std::io::Result<()> {
         Some("one") => synthetic::snapshot(Fleet { nodes: 1, slow: 0, lost_each: 0, running: false }),
         Some("many") => synthetic::snapshot(Fleet { nodes: 10_000, slow: 12, lost_each: 50, running: false }),
         Some("gpus") => synthetic::with_gpus(synthetic::snapshot(synthetic::DATA)),
+        Some("old") => synthetic::with_old_results(synthetic::snapshot(DATA)),
         Some("half") => synthetic::snapshot(Fleet { nodes: 40, slow: 1, lost_each: 2, running: true }),
         _ => synthetic::snapshot(DATA),
     };

@@ -11,6 +11,7 @@ use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::{Load, Mode, Snapshot};
+use crate::stale::{self, Stale};
 use crate::text::{age, counted, cut, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -63,11 +64,7 @@ fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
         Span::styled(format!(" {}", cut(&snapshot.title, 24, theme.is_ascii())), theme.style(Role::Head)),
         Span::raw(format!("  {}", counted(snapshot.nodes.len(), "node", "nodes"))),
     ];
-    for (state, n) in snapshot.counts.present() {
-        spans.push(Span::raw("  "));
-        let text = format!("{} {n} {}", theme.glyph(state), word(state));
-        spans.push(Span::styled(text, theme.style(Theme::state_role(state))));
-    }
+    spans.extend(counts(theme, snapshot));
     if !ui.marks.is_empty() {
         spans.push(Span::styled(format!("  {} marked", ui.marks.len()), theme.style(Role::Key)));
     }
@@ -81,6 +78,25 @@ fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     let right_width = u16::try_from(right_width).unwrap_or(row.width).min(row.width);
     put_spans(buffer, (row.x, row.y), row.width.saturating_sub(right_width + 1), &spans);
     put_spans(buffer, (row.right() - right_width, row.y), right_width, &right);
+}
+
+/// How many nodes are told as what; what passed and is stale is counted as stale.
+fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
+    let hidden = |state| if stale::hides(state) { snapshot.stale.get(state) } else { 0 };
+    let (mut spans, mut old) = (Vec::new(), 0);
+    for (state, all) in snapshot.counts.present() {
+        let n = all.saturating_sub(hidden(state));
+        old += all - n;
+        if n > 0 {
+            let text = format!("{} {n} {}", theme.glyph(state), word(state));
+            spans.extend([Span::raw("  "), Span::styled(text, theme.style(Theme::state_role(state)))]);
+        }
+    }
+    if old > 0 {
+        let text = format!("  {} {old} {}", stale::glyph(theme), stale::WORD);
+        spans.push(Span::styled(text, theme.style(Role::Dim)));
+    }
+    spans
 }
 
 /// LIVE, REPLAY or IDLE, what runs, and how old the picture is.
@@ -177,10 +193,16 @@ fn message(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
 
 /// On Fleet, why the node under the cursor is not a pass.
 fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
-    let node = ui.selected_row(snapshot).map(|(_, node)| node);
-    let node = node.filter(|node| ui.screen == Screen::Fleet && node.state != State::Pass);
-    let said = node.and_then(|node| node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence)));
-    (said.cloned().unwrap_or_default(), Role::Text)
+    let node = ui.selected_row(snapshot).map(|(_, node)| node).filter(|_| ui.screen == Screen::Fleet);
+    let said = node.and_then(|node| {
+        let stale = Stale::now(ui, snapshot);
+        if stale::hides(node.state) && stale.is(node.result_ms) || node.state == State::Pass {
+            return stale.sentence(node);
+        }
+        let why = node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence))?;
+        Some(stale.words(node.result_ms).map_or_else(|| why.clone(), |stale| format!("{stale}; {why}")))
+    });
+    (said.unwrap_or_default(), Role::Text)
 }
 
 fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
@@ -222,6 +244,7 @@ impl Ui {
     /// Whether `action` would do anything now; what would not is dim in the hints.
     fn works(&self, action: Action, snapshot: &Snapshot) -> bool {
         match action {
+            Action::Changed => !snapshot.nodes.is_empty(),
             Action::Open | Action::Mark | Action::MarkAll | Action::Sort | Action::NextNode => match self.screen {
                 Screen::Criteria => snapshot.criteria.data.is_some(),
                 Screen::Selector => snapshot.selector.data.is_some(),

@@ -4,11 +4,12 @@ use regex::{Regex, RegexBuilder};
 
 use crate::judgement::word;
 use crate::snapshot::NodeRow;
+use crate::stale::{self, Stale};
 
 /// Largest compiled expression, bytes.
 const COMPILED: usize = 1 << 18;
 
-/// Terms that must all hold: `state:fail`, `rack:r3`, `group:gpu`, `link:retry`, `name:a1[0-7]`, or a text that occurs in any
+/// Terms that must all hold: `state:fail`, `state:stale`, `rack:r3`, `group:gpu`, `link:retry`, `name:a1[0-7]`, or a text that occurs in any
 /// of these; `!` before a term turns it round. Each is a regular expression, or plain text where it is none. Case does not
 /// matter.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +58,8 @@ impl Filter {
     }
 
     /// Whether `node` is kept.
-    pub(crate) fn keeps(&self, node: &NodeRow) -> bool {
-        self.terms.iter().all(|term| holds(node, term) != term.not)
+    pub(crate) fn keeps(&self, node: &NodeRow, stale: Stale) -> bool {
+        self.terms.iter().all(|term| holds(node, stale, term) != term.not)
     }
 }
 
@@ -78,9 +79,12 @@ fn term(text: &str) -> Option<Term> {
     (!rest.is_empty()).then_some(Term { not, field, needle })
 }
 
-fn holds(node: &NodeRow, term: &Term) -> bool {
+fn holds(node: &NodeRow, stale: Stale, term: &Term) -> bool {
     let has = |text: &str| term.needle.is_match(text);
-    let state = || has(word(node.state)) || has(&word(node.state).replace(' ', "_"));
+    // As the table tells it: a stale pass is no pass, a stale failure is both.
+    let stale = stale.is(node.result_ms);
+    let own = || has(word(node.state)) || has(&word(node.state).replace(' ', "_"));
+    let state = || stale && has(stale::WORD) || !(stale && stale::hides(node.state)) && own();
     let group = || node.groups.iter().any(|group| has(group));
     match term.field {
         Field::Name => has(&node.name),

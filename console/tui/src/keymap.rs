@@ -18,6 +18,8 @@ pub(crate) enum Action {
     Pane,
     Sort,
     Reverse,
+    /// Only what changed, or all.
+    Changed,
     NextNode,
     NextFinding,
     PreviousFinding,
@@ -152,6 +154,7 @@ pub(crate) const BINDINGS: &[Binding] = &[
     bind!([key(']')], "[ ]", A::NextFinding, [S::Fleet, S::Node], "finding", 6, "next node that is not a pass"),
     bind!([key('[')], "[", A::PreviousFinding, [S::Fleet, S::Node], "", 9, "the one before"),
     bind!([key('n')], "n", A::NextNode, [S::Node, S::Benchmarks], "next node", 4, "next node in the order of Fleet"),
+    bind!([key('d')], "d", A::Changed, [S::Node], "diff", 5, "only metrics that changed since the run before, or all"),
     bind!([key('p')], "p", A::PreviousNode, [S::Node, S::Benchmarks], "", 9, "previous node"),
     bind!([key('n')], "n", A::NextNode, [S::Network], "next suspect", 1, "go to the next suspect's worst pair"),
     bind!([key('p')], "p", A::PreviousNode, [S::Network], "", 9, "go to the suspect before"),

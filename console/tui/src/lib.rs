@@ -14,6 +14,7 @@ mod popups;
 mod run;
 mod screens;
 pub mod snapshot;
+mod stale;
 mod text;
 mod theme;
 mod ui;

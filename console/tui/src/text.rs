@@ -1,7 +1,9 @@
 //! How names, ages and numbers are written so that they fit a cell and line up.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
+use muster_playbook::report::rfc3339;
 use ratatui::text::Span;
 
 /// Cells that `text` takes.
@@ -97,6 +99,33 @@ pub(crate) fn percent(share: f64) -> String {
     if p.abs() < 9.95 { format!("{p:+.1} %") } else { format!("{p:+.0} %") }
 }
 
+/// The change of a metric from `then` to `now`: `-41 %`, and above a factor of two `5.1x`; empty where it has no ratio.
+pub(crate) fn difference(then: f64, now: f64) -> String {
+    let ratio = now / then;
+    match ratio {
+        _ if !ratio.is_finite() || ratio < 0.0 => String::new(),
+        100.0.. => format!("{ratio:.0}x"),
+        _ if ratio > 2.0 => format!("{ratio:.1}x"),
+        _ => percent(ratio - 1.0),
+    }
+}
+
+/// The day of a moment in UTC, such as `2026-11-12`.
+pub(crate) fn day(ms: u64) -> String {
+    rfc3339(ms).chars().take(10).collect()
+}
+
+/// Two moments in UTC as days, such as `2026-11-12`; of one day with their times, and the second one as a time only.
+pub(crate) fn days(then_ms: u64, now_ms: u64) -> (String, String) {
+    let (then, now) = (rfc3339(then_ms).replace('T', " "), rfc3339(now_ms).replace('T', " "));
+    let part = |text: &str, range: Range<usize>| text.get(range).unwrap_or_default().to_owned();
+    if part(&then, 0..10) == part(&now, 0..10) {
+        (part(&then, 0..16), part(&now, 11..16))
+    } else {
+        (part(&then, 0..10), part(&now, 0..10))
+    }
+}
+
 /// A similarity: three decimals, and never rounded up to a one it is not.
 pub(crate) fn similarity(value: f64) -> String {
     if value < 1.0 && value > 0.9994 { "0.999".to_owned() } else { format!("{value:.3}") }
@@ -150,6 +179,28 @@ mod tests {
         assert_eq!(elide("short", 11, false), "short");
         assert_eq!(elide("anything", 0, false), "");
         assert_eq!(elide("日本語の名前", 5, false), "日…前");
+    }
+
+    #[test]
+    fn a_difference_is_a_share_of_what_was_and_above_twice_of_it_a_factor() {
+        for (then, now, said) in [
+            (100.0, 59.0, "-41 %"),
+            (100.0, 100.3, "+0.3 %"),
+            (100.0, 182.0, "+82 %"),
+            (100.0, 510.0, "5.1x"),
+            (1.0, 12_345.0, "12345x"),
+            (0.0, 5.0, ""),
+        ] {
+            assert_eq!(difference(then, now), said);
+        }
+    }
+
+    #[test]
+    fn moments_are_days_and_of_one_day_times() {
+        let day = 86_400_000;
+        let now = 1_795_269_600_000;
+        assert_eq!(days(now - 9 * day, now), ("2026-11-12".to_owned(), "2026-11-21".to_owned()));
+        assert_eq!(days(now - 3_600_000, now), ("2026-11-21 13:00".to_owned(), "14:00".to_owned()));
     }
 
     #[test]

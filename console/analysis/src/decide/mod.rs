@@ -29,7 +29,7 @@ mod settings;
 mod sorted;
 mod stopped;
 mod stretch;
-mod student;
+pub(crate) mod student;
 mod tails;
 mod views;
 mod witnesses;

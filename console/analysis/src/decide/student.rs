@@ -12,7 +12,7 @@ pub(super) fn above(t: f64, df: f64) -> f64 {
 
 /// The value that is exceeded with probability `p`, for `0 < p < 0.5`: Newton's method on logarithms, where the tail
 /// is nearly a straight line, kept between bounds.
-pub(super) fn quantile(p: f64, df: f64) -> f64 {
+pub(crate) fn quantile(p: f64, df: f64) -> f64 {
     let (mut low, mut high) = (1e-3_f64.ln(), 1e18_f64.ln());
     let mut at = 0.0_f64;
     for _ in 0..200 {

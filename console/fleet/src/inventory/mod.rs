@@ -8,5 +8,6 @@ mod parse;
 mod select;
 
 pub use error::{InventoryError, SelectError};
+pub use nearest::nearest;
 pub use node::{Inventory, Node};
 pub use select::Selection;

@@ -1,7 +1,8 @@
 //! Which of the known words did somebody probably mean?
 
 /// The candidate with the fewest edits to `word`, when it is near enough to be a likely slip.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let word: Vec<char> = word.chars().collect();
     let bound = (word.len() / 3).max(2);
     let mut best: Option<(usize, &str)> = None;

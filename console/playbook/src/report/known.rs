@@ -33,16 +33,38 @@ pub struct Known {
     pub found: NodeFindings,
     /// Which run each of its verdicts is from, by its place; in their order.
     pub verdicts: Vec<usize>,
+    /// What each of its verdicts was in the newest run before that; in their order, and empty where there is one run only.
+    pub before: Vec<Option<Earlier>>,
+}
+
+/// What an older run says of a metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Earlier {
+    /// Place of the run.
+    pub place: usize,
+    /// The verdict.
+    pub state: State,
+    /// Median of the node's sample.
+    pub value: Option<f64>,
+}
+
+impl Known {
+    /// What the verdict at `place` was in the newest run before its own.
+    #[must_use]
+    pub fn before(&self, place: usize) -> Option<Earlier> {
+        self.before.get(place).copied().flatten()
+    }
 }
 
 /// What is known of `node` from `runs`, the newest first.
 #[must_use]
 pub fn known(node: &str, runs: &[Told<'_>]) -> Known {
     if let [only] = runs {
-        return Known { found: only.findings.clone(), verdicts: vec![0; only.findings.verdicts.len()] };
+        let verdicts = vec![0; only.findings.verdicts.len()];
+        return Known { found: only.findings.clone(), verdicts, before: Vec::new() };
     }
     let past = Past { settled: runs.iter().map(settled).collect(), runs };
-    let verdicts = past.verdicts();
+    let (verdicts, before): (Vec<_>, Vec<_>) = past.verdicts().into_iter().unzip();
     let findings = past.findings();
     let measured = past.components(&verdicts, &findings);
     let found = NodeFindings {
@@ -52,7 +74,7 @@ pub fn known(node: &str, runs: &[Told<'_>]) -> Known {
         verdicts: verdicts.iter().map(|(_, verdict)| (*verdict).clone()).collect(),
         checks: past.checks(),
     };
-    Known { found, verdicts: verdicts.iter().map(|(place, _)| *place).collect() }
+    Known { found, verdicts: verdicts.iter().map(|(place, _)| *place).collect(), before }
 }
 
 /// Whether something was decided, one way or the other.
@@ -77,7 +99,8 @@ struct Past<'a> {
 }
 
 impl<'a> Past<'a> {
-    fn verdicts(&self) -> Vec<(usize, &'a NodeVerdict)> {
+    /// The verdicts that stand, each with the one before it.
+    fn verdicts(&self) -> Vec<((usize, &'a NodeVerdict), Option<Earlier>)> {
         let mut all: BTreeMap<&MetricId, Vec<(usize, &NodeVerdict)>> = BTreeMap::new();
         for (place, told) in self.runs.iter().enumerate() {
             for verdict in &told.findings.verdicts {
@@ -87,7 +110,13 @@ impl<'a> Past<'a> {
         let told = |(place, verdict): &(usize, &NodeVerdict)| {
             verdict.state != State::NotRun && self.runs[*place].works.contains(&verdict.metric.benchmark)
         };
-        all.into_values().filter_map(|own| newest(&own, told, |verdict| verdict.state)).collect()
+        let stands = |own: Vec<(usize, &'a NodeVerdict)>| {
+            let newest = newest(&own, told, |verdict| verdict.state)?;
+            let before = own.iter().find(|one| one.0 > newest.0 && told(one));
+            let before = before.map(|(place, v)| Earlier { place: *place, state: v.state, value: v.value });
+            Some((newest, before))
+        };
+        all.into_values().filter_map(stands).collect()
     }
 
     fn checks(&self) -> Vec<muster_analysis::checks::CheckResult> {
@@ -344,6 +373,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn each_verdict_knows_the_newest_run_before_its_own_that_has_an_answer() {
+        let gemm = |state| run(&[("cpu-gemm", state)]);
+        let known = over(&[gemm(State::Fail), gemm(State::NotRun), run(&[("disk", State::Warn)]), gemm(State::Pass)]);
+        let told: Vec<_> = known.found.verdicts.iter().zip(&known.verdicts).zip(&known.before).collect();
+        assert_eq!(told.len(), 2);
+        for ((verdict, place), before) in told {
+            let expected = Earlier { place: 3, state: State::Pass, value: Some(1.0) };
+            let (at, before_it) = if verdict.metric.benchmark == "disk" { (2, None) } else { (0, Some(expected)) };
+            assert_eq!((*place, *before), (at, before_it), "{}", verdict.metric);
+        }
+        // A failure that a newer run could not decide on stands, and what was before it is older than the failure.
+        let known = over(&[gemm(State::Unknown), gemm(State::Fail), gemm(State::Warn)]);
+        assert_eq!((known.verdicts[0], known.before(0).unwrap().place), (1, 2));
+        assert_eq!(over(&[gemm(State::Pass)]).before(0), None);
     }
 
     #[test]

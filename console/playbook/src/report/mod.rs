@@ -19,7 +19,7 @@ pub use collective::{COLLECTIVE_SCHEMA, CollectiveFailure, CollectiveReport, Col
 pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
 pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
-pub use known::{Known, Told, known, settled};
+pub use known::{Earlier, Known, Told, known, settled};
 pub use markdown::markdown;
 pub use node::{ComponentReport, FindingReport, NodeFindings};
 pub use pairs::{Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun};

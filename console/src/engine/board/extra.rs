@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use muster_playbook::{Playbook, builtin};
-use muster_tui::snapshot::{Criteria, Network, Part, Past, PlaybookRow, Progress, Runs, StepRow, WhatIf};
+use muster_tui::snapshot::{Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Runs, StepRow, WhatIf};
 
 use super::{Board, Inner};
 use crate::engine::Pairs;
@@ -80,6 +80,13 @@ impl Board {
         inner.dirty = true;
     }
 
+    /// Results older than this are stale from now on.
+    pub fn stale_after(&self, ms: u64) {
+        let mut inner = self.lock();
+        inner.now.stale_result_ms = ms;
+        inner.dirty = true;
+    }
+
     /// The versions of criteria in the database.
     pub fn criteria(&self, part: Part<Criteria>) {
         let mut inner = self.lock();
@@ -96,6 +103,15 @@ impl Board {
 }
 
 impl Inner {
+    /// How many nodes are in each state, and how many of these have stale results only.
+    pub(super) fn count(&mut self, now: u64) {
+        let limit = self.now.stale_result_ms;
+        let stale = |at: u64| now.saturating_sub(at) > limit;
+        let old = self.nodes.iter().filter(|node| node.result_ms.is_some_and(stale));
+        self.now.stale = Counts::of(old.map(|node| node.state));
+        self.now.counts = Counts::of(self.nodes.iter().map(|node| node.state));
+    }
+
     /// The scan of pairs goes on no more.
     pub(super) fn rounds_over(&mut self) {
         let over = |progress: &mut Option<Progress>| {

@@ -31,6 +31,7 @@ fn nameless(name: &str) -> NodeRow {
         work: None,
         done: 0.0,
         seen_ms: None,
+        result_ms: None,
         reasons: Arc::from([]),
         facts: Arc::from([]),
         verdicts: Arc::from([]),

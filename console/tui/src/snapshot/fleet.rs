@@ -26,12 +26,16 @@ pub struct Snapshot {
     pub last_frame_ms: Option<u64>,
     /// Age past which a live value is stale.
     pub stale_after_ms: u64,
+    /// Age past which a result is stale: it says little of the node as it is today.
+    pub stale_result_ms: u64,
     /// The running or the latest run.
     pub run: Option<Arc<RunInfo>>,
     /// The fleet in inventory order.
     pub nodes: Arc<[Arc<NodeRow>]>,
     /// How many nodes are in each state.
     pub counts: Counts,
+    /// Of these, the nodes all of whose results are stale.
+    pub stale: Counts,
     /// Metrics in catalogue order.
     pub metrics: Arc<Metrics>,
     /// Playbooks that can be run.
@@ -64,9 +68,11 @@ impl Default for Snapshot {
             load: Load::Ready,
             last_frame_ms: None,
             stale_after_ms: 3_000,
+            stale_result_ms: 30 * 86_400_000,
             run: None,
             nodes: Arc::from([]),
             counts: Counts::default(),
+            stale: Counts::default(),
             metrics: Arc::default(),
             playbooks: Arc::from([]),
             focus: None,

@@ -21,8 +21,8 @@ pub use gpu::{GpuRow, Sm};
 pub use metric::{Band, Curve, MetricRow, Metrics, NodeCurve, Score};
 pub use network::{Endpoint, Grid, Network, Pair, Progress, Tier, Visits};
 pub use node::{
-    CheckRow, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, MetricPast, NodeLog, NodeRow, Past, VerdictRow,
-    Work, WorkSeen, Worst,
+    Before, CheckRow, EarlierRun, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, MetricPast, NodeLog,
+    NodeRow, Past, VerdictRow, Work, WorkSeen, Worst,
 };
 pub use part::{Load, Part};
 pub use run::{PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use muster_analysis::history::Shift;
 use muster_wire::{Level, MetricId};
 
 use crate::judgement::State;
@@ -28,6 +29,8 @@ pub struct NodeRow {
     pub done: f64,
     /// When it was last heard.
     pub seen_ms: Option<u64>,
+    /// When its newest result came.
+    pub result_ms: Option<u64>,
     /// Why it is in its state: whole sentences, worst first.
     pub reasons: Arc<[String]>,
     /// What the collectors saw.
@@ -137,6 +140,30 @@ pub struct VerdictRow {
     pub at_ms: u64,
     /// In which run.
     pub run: Arc<str>,
+    /// What the newest earlier run that has it showed; `None` where there was none, or while it is read.
+    pub before: Option<Before>,
+}
+
+/// What an earlier run showed of a node and metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Before {
+    /// Judgement then.
+    pub state: State,
+    /// Median of the node then, in the metric's unit.
+    pub value: Option<f64>,
+    /// How what is shown now differs from it.
+    pub shift: Shift,
+    /// Which run it was; rows share it, since a fleet has millions of them.
+    pub from: Arc<EarlierRun>,
+}
+
+/// A run before the one that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierRun {
+    /// Identity in the database.
+    pub id: String,
+    /// When it ended, or its last result came.
+    pub at_ms: u64,
 }
 
 impl VerdictRow {

@@ -8,7 +8,7 @@ use muster_tui::snapshot::{Flip, Metrics, Mode, WhatIf};
 use muster_tui::{Event, Export, Format, Intent, Mouse, Screen, Snapshot, Theme, Ui, update};
 
 use crate::picture::{console, digit, frame, glyphs};
-use crate::synthetic::{DATA, Fleet, NOW_MS, snapshot};
+use crate::synthetic::{DATA, Fleet, NOW_MS, snapshot, with_old_results};
 
 const IDLE: Fleet = Fleet { running: false, ..DATA };
 const SIZE: (u16, u16) = (120, 40);
@@ -148,6 +148,55 @@ fn a_filter_keeps_what_matches_and_escape_undoes_it() {
     }
     let (ui, _) = after(&snapshot, "/gpu:h100<enter>");
     assert!(shown(&ui, &snapshot).contains("No node matches `gpu:h100`."));
+}
+
+#[test]
+fn a_stale_pass_is_no_pass_and_a_stale_failure_still_is_one() {
+    let snapshot = with_old_results(snapshot(IDLE));
+    for (typed, rows) in [
+        ("/state:stale<enter>", "1-4/4"),
+        ("/state:fail<enter>", "1-1/1"),
+        ("/state:pass<enter>", "1-10/10"),
+        ("/state:stale state:fail<enter>", "1-1/1"),
+        ("/!state:pass<enter>", "1-6/6"),
+    ] {
+        let (ui, _) = after(&snapshot, typed);
+        assert!(shown(&ui, &snapshot).contains(rows), "{typed}: {}", shown(&ui, &snapshot));
+    }
+    let (ui, _) = after(&snapshot, "/rack1-09<enter>");
+    let said = "rack1-09: stale (41 d), no result is newer than 30 d; measure it again (space, then R)";
+    assert!(shown(&ui, &snapshot).contains(said), "{}", shown(&ui, &snapshot));
+    let (mut ui, _) = after(&snapshot, "/rack1-04<enter>");
+    assert!(shown(&ui, &snapshot).contains("stale (41 d); rack1-04 is"), "{}", shown(&ui, &snapshot));
+    let intents = press(&mut ui, &snapshot, "y");
+    assert!(matches!(&intents[..], [Intent::Copy(text)] if text.starts_with("fail, stale (41 d): rack1-04 is")));
+}
+
+#[test]
+fn only_what_changed_is_listed_worst_first_until_all_is_wanted_again() {
+    let snapshot = snapshot(IDLE);
+    let (mut ui, _) = after(&snapshot, "<node>");
+    assert!(shown(&ui, &snapshot).contains("Verdicts, 9 changed"), "{}", shown(&ui, &snapshot));
+    assert!(shown(&ui, &snapshot).contains("→ 2026-11-21 833 GFLOP/s, -41 %, worse"), "{}", shown(&ui, &snapshot));
+    press(&mut ui, &snapshot, "d<end>");
+    let text = shown(&ui, &snapshot);
+    assert!(text.contains("Verdicts, changed only") && text.contains(" 9/9 "), "{text}");
+    assert!(text.contains("2.5x, better") && !text.contains("net-loopback/throughput"), "{text}");
+    // What the cursor is on is what is opened and copied, and the next node is shown the same way.
+    let copied = press(&mut ui, &snapshot, "y");
+    assert!(matches!(&copied[..], [Intent::Copy(text)] if text.contains("disk/sequential-read")), "{copied:?}");
+    press(&mut ui, &snapshot, "nnn");
+    assert!(shown(&ui, &snapshot).contains("1/1 ┐"), "{}", shown(&ui, &snapshot));
+    press(&mut ui, &snapshot, "d");
+    assert!(shown(&ui, &snapshot).contains("1/11 ┐"), "{}", shown(&ui, &snapshot));
+}
+
+#[test]
+fn a_node_without_a_run_before_says_so() {
+    let (mut ui, snapshot) = (after(&snapshot(IDLE), "<node>").0, with_old_results(snapshot(IDLE)));
+    assert!(shown(&ui, &snapshot).contains("no earlier run has it"), "{}", shown(&ui, &snapshot));
+    press(&mut ui, &snapshot, "d");
+    assert!(shown(&ui, &snapshot).contains("No earlier run has these metrics; d shows all."));
 }
 
 #[test]

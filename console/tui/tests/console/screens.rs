@@ -1,7 +1,7 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
-use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus};
+use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus, with_old_results};
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
 use muster_tui::snapshot::Load;
@@ -59,6 +59,34 @@ fn gpus_of_a_node_look_as_stored() {
         text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
     }
     compare("node-gpus", &text);
+}
+
+#[test]
+fn old_results_look_as_stored() {
+    let snapshot = with_old_results(snapshot(Fleet { running: false, ..DATA }));
+    let mut text = String::new();
+    for (theme, size) in [(COLOR, SIZES[0]), (COLOR, SIZES[1]), (COLOR, SIZES[2]), (ASCII, SIZES[0])] {
+        let mut ui = console(&snapshot, theme, size);
+        for screen in [Screen::Fleet, Screen::Node] {
+            press(&mut ui, digit(screen), &snapshot);
+            text += &format!("=== {} {}x{}\n{}", screen.title(), size.0, size.1, picture(&frame(&ui, &snapshot, size)));
+        }
+    }
+    compare("old-results", &text);
+}
+
+#[test]
+fn what_changed_on_a_node_looks_as_stored() {
+    let snapshot = snapshot(Fleet { running: false, ..DATA });
+    let mut text = String::new();
+    for (theme, size) in [(COLOR, SIZES[0]), (COLOR, SIZES[1]), (COLOR, SIZES[2]), (ASCII, SIZES[2])] {
+        let mut ui = console(&snapshot, theme, size);
+        for code in [digit(Screen::Node), KeyCode::Char('d'), KeyCode::Down] {
+            press(&mut ui, code, &snapshot);
+        }
+        text += &format!("=== {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &snapshot, size)));
+    }
+    compare("node-changed", &text);
 }
 
 #[test]

@@ -8,13 +8,14 @@ pub(crate) mod selector;
 
 use std::sync::Arc;
 
+use muster_analysis::history::Shift;
 use muster_analysis::{Observation, Params, learn};
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
-    Band, CheckRow, Counts, Criteria, Curve, FactRow, Focus, FocusSeries, GpuRow, IncidentRow, Link, LinkKind, Load,
-    Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past, PlaybookRow, RunInfo,
-    RunPhase, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow, VersionRow, Work,
-    WorkSeen, Worst,
+    Band, Before, CheckRow, Counts, Criteria, Curve, EarlierRun, FactRow, Focus, FocusSeries, GpuRow, IncidentRow,
+    Link, LinkKind, Load, Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past,
+    PlaybookRow, RunInfo, RunPhase, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
+    VersionRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -180,13 +181,40 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
         } else {
             1.0
         },
-        seen_ms: if lost { None } else { Some(NOW_MS - (i as u64 % 5) * 300 - if i % 11 == 10 { 8_000 } else { 0 }) },
+        seen_ms: seen(i, lost),
+        result_ms: seen(i, lost),
         reasons: reasons.into(),
         facts: if lost { Arc::from([]) } else { facts(i) },
         verdicts,
         gpus: Arc::from([]),
         checks: if lost { Arc::from([]) } else { checks(slow) },
     }
+}
+
+/// When a node was heard.
+fn seen(i: usize, lost: bool) -> Option<u64> {
+    (!lost).then_some(NOW_MS - (i as u64 % 5) * 300 - if i % 11 == 10 { 8_000 } else { 0 })
+}
+
+/// The same where the slow node and some that pass were last measured 41 days ago.
+pub(crate) fn with_old_results(mut snapshot: Snapshot) -> Snapshot {
+    const AGO: u64 = 41 * 86_400_000;
+    let old = |i: usize| matches!(i, 2 | 4 | 5 | 9);
+    let of = |(i, node): (usize, &Arc<NodeRow>)| {
+        if !old(i) {
+            return node.clone();
+        }
+        let at = NOW_MS - AGO;
+        let verdicts = node.verdicts.iter().map(|verdict| VerdictRow { at_ms: at, before: None, ..verdict.clone() });
+        let (verdicts, seen_ms) = (verdicts.collect(), Some(at));
+        Arc::new(NodeRow { seen_ms, result_ms: seen_ms, verdicts, ..(**node).clone() })
+    };
+    snapshot.nodes = snapshot.nodes.iter().enumerate().map(of).collect();
+    let stale = snapshot.nodes.iter().enumerate().filter(|(i, _)| old(*i));
+    snapshot.stale = Counts::of(stale.map(|(_, node)| node.state));
+    // Nothing of it is said in the message line.
+    snapshot.messages = Arc::from([]);
+    snapshot
 }
 
 /// The same with GPUs in every node.
@@ -277,7 +305,21 @@ fn verdict(i: usize, m: usize, slow: bool, rng: &mut Rng) -> VerdictRow {
         ),
         at_ms: NOW_MS - 3_600_000,
         run: Arc::from("20261121T130000-cbd-light-4f2a"),
+        before: before(m, bad, value),
     }
+}
+
+/// What it was nine days before: a slow node was none, every disk was slower, and one metric is new.
+fn before(m: usize, bad: bool, value: f64) -> Option<Before> {
+    let (benchmark, metric, .., center, _) = METRICS[m];
+    let (value, shift) = match (benchmark, metric) {
+        ("net-loopback", _) => return None,
+        _ if bad => (center, Shift::Worse),
+        (_, "sequential-read") => (value * 0.4, Shift::Better),
+        _ => (value * 1.002, Shift::Same),
+    };
+    let from = EarlierRun { id: "20261112T130000-cbd-light-1c07".to_owned(), at_ms: NOW_MS - 9 * 86_400_000 };
+    Some(Before { state: State::Pass, value: Some(value), shift, from: Arc::new(from) })
 }
 
 fn facts(i: usize) -> Arc<[FactRow]> {

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::judgement::{State, severity, word};
+use crate::judgement::{State, severity};
 use crate::snapshot::{LinkKind, NodeRow, Snapshot};
+use crate::stale::Stale;
 use crate::text::{natural, percent, similarity, whole_age};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -106,9 +107,7 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
         Column::Rack => (node.rack.clone(), Role::Dim),
         // Nothing is said of it yet, and something will be.
         Column::State if node.state == State::NotRun && node.work.is_some() => ("measuring".to_owned(), Role::Text),
-        Column::State => {
-            (format!("{} {}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))
-        }
+        Column::State => Stale::now(ui, snapshot).cell(&ui.theme, node.state, node.result_ms),
         Column::Worst => worst.map_or_else(absent, |w| (w.metric.path(), Theme::state_role(node.state))),
         Column::Similarity => {
             worst.and_then(|w| w.similarity).map_or_else(absent, |s| (similarity(s), Theme::state_role(node.state)))
@@ -136,13 +135,16 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
 }
 
 /// Compares two nodes by a column, the one to look at first before the other.
-pub(crate) fn compare(column: Column, a: &NodeRow, b: &NodeRow) -> Ordering {
+pub(crate) fn compare(column: Column, stale: Stale, a: &NodeRow, b: &NodeRow) -> Ordering {
     let worst = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.similarity);
     let deviation = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.deviation).map(f64::abs);
     match column {
         Column::Node => natural(&a.name, &b.name),
         Column::Rack => natural(&a.rack, &b.rack),
-        Column::State => severity(a.state).cmp(&severity(b.state)).then_with(|| present(worst(a), worst(b))),
+        Column::State => severity(a.state)
+            .cmp(&severity(b.state))
+            .then_with(|| stale.is(b.result_ms).cmp(&stale.is(a.result_ms)))
+            .then_with(|| present(worst(a), worst(b))),
         Column::Worst => a.worst.as_ref().map(|w| &w.metric).cmp(&b.worst.as_ref().map(|w| &w.metric)),
         Column::Similarity => present(worst(a), worst(b)),
         Column::Deviation => present(deviation(a).map(|d| -d), deviation(b).map(|d| -d)),

@@ -4,8 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use crate::judgement::word;
+use crate::screens::node::changes;
 use crate::snapshot::{NodeRow, Snapshot};
+use crate::stale::Stale;
 use crate::text::{elide, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -17,14 +18,17 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let block = block(&ui.theme, area, &elide(&node.name, 40, ui.theme.is_ascii()), "");
     let inner = block.inner(area);
     block.render(area, buffer);
-    for (y, (text, role)) in (inner.y..inner.bottom()).zip(lines(ui, node, usize::from(inner.width) - 2)) {
+    for (y, (text, role)) in (inner.y..inner.bottom()).zip(lines(ui, snapshot, node, usize::from(inner.width) - 2)) {
         put(buffer, (inner.x + 1, y), inner.width - 2, &text, ui.theme.style(role));
     }
 }
 
-fn lines(ui: &Ui, node: &NodeRow, room: usize) -> Vec<(String, Role)> {
-    let mut lines =
-        vec![(format!("{} {}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))];
+fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, room: usize) -> Vec<(String, Role)> {
+    let state = Stale::now(ui, snapshot).state(node.state, node.result_ms);
+    let mut lines = vec![(format!("{} {state}", ui.theme.glyph(node.state)), Theme::state_role(node.state))];
+    if let Some((changed, role)) = changes(&node.verdicts) {
+        lines.extend(wrap(&changed, room).into_iter().map(|l| (l, role)));
+    }
     for reason in node.reasons.iter() {
         lines.extend(wrap(reason, room).into_iter().map(|l| (l, Role::Text)));
     }

@@ -15,6 +15,7 @@ use crate::draw::body;
 use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit};
 use crate::screens::fleet::detail;
 use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
+use crate::stale::Stale;
 use crate::text::{cut, elide};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -144,7 +145,9 @@ fn draw_row(
     node: &NodeRow,
 ) {
     let theme = &ui.theme;
-    let old = matches!(snapshot.load, Load::Failed { .. }) || node.link.kind == LinkKind::Failed;
+    let old = matches!(snapshot.load, Load::Failed { .. })
+        || node.link.kind == LinkKind::Failed
+        || Stale::now(ui, snapshot).is(node.result_ms);
     if ui.marks.contains(&node.name) {
         put(buffer, (line.x + 1, line.y), 1, "*", theme.style(Role::Key));
     }

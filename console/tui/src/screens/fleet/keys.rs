@@ -1,12 +1,13 @@
 //! What keys do on the fleet's screen.
 
 use crate::intent::{Export, Intent};
-use crate::judgement::{State, word};
+use crate::judgement::State;
 use crate::keymap::Action;
 use crate::screens::Screen;
 use crate::screens::fleet::columns::COLUMNS;
 use crate::screens::fleet::draw::{self, Place};
 use crate::snapshot::{NodeRow, Snapshot};
+use crate::stale::Stale;
 use crate::ui::Ui;
 
 /// Does `action`.
@@ -113,10 +114,14 @@ fn copy(ui: &Ui, snapshot: &Snapshot) -> Vec<Intent> {
     if !ui.marks.is_empty() {
         return vec![Intent::Copy(ui.targets(snapshot).join(","))];
     }
-    ui.selected_row(snapshot).map(|(_, node)| Intent::Copy(sentence(node))).into_iter().collect()
+    ui.selected_row(snapshot)
+        .map(|(_, node)| Intent::Copy(sentence(node, Stale::now(ui, snapshot))))
+        .into_iter()
+        .collect()
 }
 
-fn sentence(node: &NodeRow) -> String {
+fn sentence(node: &NodeRow, stale: Stale) -> String {
     let reason = node.reasons.first().or_else(|| node.worst.as_ref().map(|w| &w.sentence));
-    reason.map_or_else(|| format!("{}: {}", node.name, word(node.state)), |r| format!("{}: {r}", word(node.state)))
+    let state = stale.state(node.state, node.result_ms);
+    reason.map_or_else(|| format!("{}: {state}", node.name), |r| format!("{state}: {r}"))
 }

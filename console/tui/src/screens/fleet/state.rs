@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use crate::filter::Filter;
 use crate::screens::fleet::columns::{Column, compare};
 use crate::snapshot::Snapshot;
+use crate::stale::Stale;
 use crate::widgets::Cursor;
 
 /// State of the fleet's screen.
@@ -84,9 +85,11 @@ impl State {
 
 fn rows(snapshot: &Snapshot, filter: &Filter, sort: Column, reversed: bool) -> Vec<usize> {
     let nodes = &snapshot.nodes;
-    let mut rows: Vec<usize> = (0..nodes.len()).filter(|i| filter.is_empty() || filter.keeps(&nodes[*i])).collect();
+    let stale = Stale::then(snapshot);
+    let kept = |i: &usize| filter.is_empty() || filter.keeps(&nodes[*i], stale);
+    let mut rows: Vec<usize> = (0..nodes.len()).filter(kept).collect();
     rows.sort_by(|a, b| {
-        let order = compare(sort, &nodes[*a], &nodes[*b]);
+        let order = compare(sort, stale, &nodes[*a], &nodes[*b]);
         let order = if reversed { order.reverse() } else { order };
         if order == Ordering::Equal { a.cmp(b) } else { order }
     });

@@ -2,11 +2,10 @@
 
 use muster_wire::{BENCHMARKS, COLLECTORS};
 
-use crate::judgement::{State, severity, word};
+use crate::judgement::{State, severity};
 use crate::snapshot::{Focus, NodeRow};
-
-/// A result older than this says little of the node today: 30 days.
-pub(crate) const STALE_MS: u64 = 30 * 86_400_000;
+use crate::stale::{self, Stale};
+use crate::theme::{Role, Theme};
 
 /// One line of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,17 +19,12 @@ pub(crate) struct Covered {
 }
 
 impl Covered {
-    /// Whether its result is too old to stand for the node as it is.
-    pub(crate) fn is_stale(&self, now_ms: u64) -> bool {
-        self.at_ms.is_some_and(|at| now_ms.saturating_sub(at) > STALE_MS)
-    }
-
-    /// The word for it.
-    pub(crate) fn word(&self, now_ms: u64) -> &'static str {
+    /// Glyph and word for it, and how they are drawn.
+    pub(crate) fn cell(&self, theme: &Theme, stale: Stale) -> (String, Role) {
         match self.state {
-            _ if self.is_stale(now_ms) => "stale",
-            Some(state) => word(state),
-            None => "ran",
+            Some(state) => stale.cell(theme, state, self.at_ms),
+            None if stale.is(self.at_ms) => (format!("{} {}", stale::glyph(theme), stale::WORD), Role::Dim),
+            None => (format!("{} ran", theme.pick("○", "o")), Role::Dim),
         }
     }
 }
@@ -65,14 +59,22 @@ pub(crate) fn rows(node: &NodeRow, focus: Option<&Focus>) -> Vec<Covered> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::Snapshot;
 
     #[test]
-    fn a_result_is_stale_after_thirty_days_whatever_it_said() {
-        let covered = |state| Covered { work: "disk".to_owned(), state, at_ms: Some(5) };
-        for (state, word) in [(Some(State::Pass), "pass"), (Some(State::NotApplicable), "n/a"), (None, "ran")] {
-            assert_eq!(covered(state).word(5 + STALE_MS), word);
-            assert_eq!(covered(state).word(6 + STALE_MS), "stale");
+    fn what_ran_is_stale_past_the_limit_and_what_failed_still_failed() {
+        let cell = |state, at_ms, limit_days: u64| {
+            let now_ms = 100 * 86_400_000;
+            let snapshot = Snapshot { now_ms, stale_result_ms: limit_days * 86_400_000, ..Snapshot::default() };
+            let covered = Covered { work: "disk".to_owned(), state, at_ms };
+            covered.cell(&Theme::new(true, false), Stale::then(&snapshot)).0
+        };
+        let at = Some(60 * 86_400_000);
+        for (state, fresh) in [(Some(State::Pass), "✓ pass"), (Some(State::NotApplicable), "- n/a"), (None, "○ ran")]
+        {
+            assert_eq!((cell(state, at, 40), cell(state, at, 39)), (fresh.to_owned(), "◷ stale".to_owned()));
         }
-        assert_eq!(Covered { work: String::new(), state: Some(State::NotRun), at_ms: None }.word(u64::MAX), "not run");
+        assert_eq!(cell(Some(State::Fail), at, 1), "✗ fail");
+        assert_eq!(cell(Some(State::NotRun), None, 1), "· not run");
     }
 }

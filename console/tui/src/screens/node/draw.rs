@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
-use crate::judgement::word;
 use crate::screens::node::{Pane, panes};
 use crate::snapshot::{NodeRow, Snapshot};
+use crate::stale::Stale;
 use crate::text::{cut, whole_age, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -88,7 +88,8 @@ fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, ar
     let inner = block.inner(area);
     block.render(area, buffer);
     let dim = theme.style(Role::Dim);
-    let state = format!("{} {}", theme.glyph(node.state), word(node.state));
+    let state = Stale::now(ui, snapshot).state(node.state, node.result_ms);
+    let state = format!("{} {state}", theme.glyph(node.state));
     let mut line = vec![Span::styled(state, theme.style(Theme::state_role(node.state))), Span::raw("  ")];
     let link = cut(&node.link.text, 40, theme.is_ascii());
     line.extend([Span::styled("link ", dim), Span::styled(link, theme.style(Theme::link_role(node.link.kind)))]);

@@ -4,7 +4,7 @@ use crate::intent::{Export, Intent};
 use crate::keymap::{Action, Motion};
 use crate::screens::bench;
 use crate::screens::fleet;
-use crate::screens::node::{Pane, State, draw, panes};
+use crate::screens::node::{Pane, State, changes, draw, panes};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -13,19 +13,22 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
     let Some((at, node)) = ui.selected_row(snapshot) else { return Vec::new() };
     match action {
         Action::Move(motion) => {
-            let len = panes::len(snapshot, node, ui.node.pane);
+            let len = panes::len(ui, snapshot, node, ui.node.pane);
             let page = draw::page(ui, node);
             ui.node.cursor_mut().go(motion, len, page);
         }
         Action::Pane => ui.node.pane = ui.node.pane.next(node),
+        Action::Changed => {
+            ui.node = State { changed: !ui.node.changed, ..State::default() };
+        }
         Action::NextNode => step(ui, Motion::Down, snapshot),
         Action::PreviousNode => step(ui, Motion::Up, snapshot),
         Action::NextFinding | Action::PreviousFinding => {
             fleet::find(ui, snapshot, action == Action::NextFinding);
-            ui.node = State { pane: ui.node.pane, ..State::default() };
+            ui.node = ui.node.of_another();
         }
         Action::Open => {
-            if let Some(verdict) = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at) {
+            if let Some(verdict) = changes::chosen(ui, node, ui.node.cursor(Pane::Verdicts).at) {
                 bench::open_metric(ui, snapshot, (&verdict.metric, Some(at)));
             }
         }
@@ -38,7 +41,8 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
         Action::Copy => {
             let fact =
                 node.facts.get(ui.node.cursor(Pane::Facts).at).map(|f| format!("{} {}: {}", node.name, f.key, f.value));
-            let verdict = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at).map(|v| v.sentence(&node.name));
+            let verdict =
+                changes::chosen(ui, node, ui.node.cursor(Pane::Verdicts).at).map(|v| v.sentence(&node.name));
             let check = node
                 .checks
                 .get(ui.node.cursor(Pane::Checks).at)
@@ -61,5 +65,5 @@ fn step(ui: &mut Ui, motion: Motion, snapshot: &Snapshot) {
     let (len, page) = (ui.fleet.rows().len(), ui.page());
     ui.fleet.cursor.go(motion, len, page);
     fleet::follow(ui, snapshot);
-    ui.node = State { pane: ui.node.pane, ..State::default() };
+    ui.node = ui.node.of_another();
 }

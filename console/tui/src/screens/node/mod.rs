@@ -1,5 +1,6 @@
 //! One node: what it is, how it was judged, by which numbers, and what it said.
 
+mod changes;
 mod checks;
 mod coverage;
 mod draw;
@@ -9,7 +10,9 @@ mod more;
 mod panes;
 mod passport;
 mod state;
+mod verdicts;
 
+pub(crate) use changes::changes;
 pub(crate) use draw::draw;
 pub(crate) use keys::act;
 pub(crate) use state::{Pane, State};

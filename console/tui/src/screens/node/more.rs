@@ -7,8 +7,9 @@ use crate::judgement::State;
 use crate::screens::node::coverage::{self, Covered};
 use crate::screens::node::passport;
 use crate::snapshot::{Focus, IncidentRow, NodeRow, Snapshot};
+use crate::stale::Stale;
 use crate::text::{age, cut, whole_age};
-use crate::theme::{Role, Theme};
+use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{put, put_right};
 
@@ -38,16 +39,11 @@ pub(crate) fn covered(node: &NodeRow, focus: Option<&Focus>) -> Vec<Covered> {
 /// Draws one line of the coverage.
 pub(crate) fn coverage(ui: &Ui, snapshot: &Snapshot, covered: &Covered, (buffer, line): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let now = ui.now_ms(snapshot);
-    let (glyph, role) = match covered.state {
-        _ if covered.is_stale(now) => (theme.pick("◷", "o"), Role::Dim),
-        Some(state) => (theme.glyph(state), Theme::state_role(state)),
-        None => (theme.pick("○", "o"), Role::Dim),
-    };
-    put(buffer, (line.x, line.y), 10, &format!("{glyph} {}", covered.word(now)), theme.style(role));
+    let (state, role) = covered.cell(theme, Stale::now(ui, snapshot));
+    put(buffer, (line.x, line.y), 10, &state, theme.style(role));
     let text = if covered.state == Some(State::NotRun) { Role::Dim } else { Role::Text };
     put(buffer, (line.x + 10, line.y), line.width.saturating_sub(17), &covered.work, theme.style(text));
-    let seen = covered.at_ms.map_or(String::new(), |at| whole_age(now.saturating_sub(at)));
+    let seen = covered.at_ms.map_or(String::new(), |at| whole_age(ui.now_ms(snapshot).saturating_sub(at)));
     put_right(buffer, (line.right().saturating_sub(7), line.y), 7, &seen, theme.style(Role::Dim));
 }
 

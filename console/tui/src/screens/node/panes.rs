@@ -1,4 +1,4 @@
-//! The node's lists in their borders: verdicts against its peers, facts, its log, and those of `more`.
+//! The node's lists in their borders: facts, its log, and those that have files of their own.
 
 use muster_wire::Level;
 use ratatui::buffer::Buffer;
@@ -6,21 +6,17 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use ratatui::widgets::Widget;
 
-use crate::judgement::word;
-use crate::screens::node::{Pane, checks, gpus, more, passport};
-use crate::snapshot::{Focus, IncidentRow, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
-use crate::text::{counted, cut, elide, percent, similarity, whole_age, wrap};
-use crate::theme::{Role, Theme};
+use crate::screens::node::{Pane, changes, checks, gpus, more, passport, verdicts};
+use crate::snapshot::{Focus, IncidentRow, NodeRow, Snapshot};
+use crate::text::{cut, elide, whole_age};
+use crate::theme::Role;
 use crate::ui::Ui;
-use crate::widgets::{Cursor, block, put, put_right, spark};
-
-/// Rows of the verdicts' pane that are not verdicts: the column header, the chosen verdict's reason and its past.
-const VERDICT_EXTRA: u16 = 4;
+use crate::widgets::{Cursor, block, put, put_right};
 
 /// Rows of a pane that are not lines of its list.
 pub(crate) const fn extra(pane: Pane) -> u16 {
     match pane {
-        Pane::Verdicts => VERDICT_EXTRA,
+        Pane::Verdicts => verdicts::EXTRA,
         Pane::Checks => checks::EXTRA,
         Pane::Gpus => gpus::EXTRA,
         // The timeline.
@@ -34,10 +30,10 @@ fn focus_of<'s>(snapshot: &'s Snapshot, node: &NodeRow) -> Option<&'s Focus> {
 }
 
 /// Lines of a pane's list.
-pub(crate) fn len(snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> usize {
+pub(crate) fn len(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> usize {
     let focus = focus_of(snapshot, node);
     match pane {
-        Pane::Verdicts => node.verdicts.len(),
+        Pane::Verdicts => changes::listed(ui, node).len(),
         Pane::Passport => passport::fields(node).len(),
         Pane::Checks => node.checks.len(),
         Pane::Gpus => node.gpus.len(),
@@ -53,18 +49,19 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
     let theme = &ui.theme;
     let here = ui.node.pane == pane;
     let focus = focus_of(snapshot, node);
-    let (cursor, len) = (ui.node.cursor(pane), len(snapshot, node, pane));
+    let (cursor, len) = (ui.node.cursor(pane), len(ui, snapshot, node, pane));
     let note = if len == 0 { String::new() } else { format!("{}/{len}", cursor.at.min(len - 1) + 1) };
-    let title = if here { format!("{} {}", theme.pick("▸", ">"), pane.title()) } else { pane.title().to_owned() };
+    let title = title(ui, node, pane);
+    let title = if here { format!("{} {title}", theme.pick("▸", ">")) } else { title };
     let block = block(theme, area, &title, &note);
     let inner = block.inner(area);
     block.render(area, buffer);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if len == 0 {
-        return put(buffer, (inner.x, inner.y), inner.width, nothing(pane, focus), theme.style(Role::Dim));
+        return put(buffer, (inner.x, inner.y), inner.width, nothing(node, pane, focus), theme.style(Role::Dim));
     }
     match pane {
-        Pane::Verdicts => verdicts(ui, snapshot, node, focus, (buffer, inner)),
+        Pane::Verdicts => verdicts::draw(ui, snapshot, node, focus, (buffer, inner)),
         Pane::Facts => facts(ui, node, (buffer, inner)),
         Pane::Checks => checks::draw(ui, node, (buffer, inner)),
         Pane::Gpus => gpus::draw(ui, snapshot, node, (buffer, inner)),
@@ -73,8 +70,27 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
     }
 }
 
-const fn nothing(pane: Pane, focus: Option<&Focus>) -> &'static str {
+/// What the pane holds, and of verdicts how many changed.
+fn title(ui: &Ui, node: &NodeRow, pane: Pane) -> String {
+    let name = pane.title();
+    if pane != Pane::Verdicts {
+        return name.to_owned();
+    }
+    if ui.node.changed {
+        return format!("{name}, changed only");
+    }
+    match node.verdicts.iter().filter(|verdict| changes::has_changed(verdict)).count() {
+        0 => name.to_owned(),
+        changed => format!("{name}, {changed} changed"),
+    }
+}
+
+fn nothing(node: &NodeRow, pane: Pane, focus: Option<&Focus>) -> &'static str {
     match (pane, focus) {
+        (Pane::Verdicts, _) if node.verdicts.iter().any(|verdict| verdict.before.is_some()) => {
+            "No metric changed since the run before; d shows all."
+        }
+        (Pane::Verdicts, _) if !node.verdicts.is_empty() => "No earlier run has these metrics; d shows all.",
         (Pane::Verdicts, _) => "Nothing was measured here yet; R runs a playbook.",
         (Pane::Facts | Pane::Passport, _) => "No collector has reported yet; R runs a playbook.",
         (Pane::Checks, _) => "No check was asked for; R runs a playbook that does, such as cbd.",
@@ -96,66 +112,8 @@ pub(super) fn select(ui: &Ui, pane: Pane, cursor: Cursor, row: usize, (buffer, l
     }
 }
 
-/// Places of the verdicts' columns for a width.
-struct Places {
-    metric: u16,
-    spark: u16,
-}
-
-fn places(width: u16) -> Places {
-    // State 9, value 12, vs peers 8, similarity 7, one cell between any two.
-    let fixed = 9 + 12 + 8 + 7 + 4;
-    let left = width.saturating_sub(fixed);
-    let spark = if left > 44 { (left - 30).min(24) } else { 0 };
-    Places { metric: left.saturating_sub(spark), spark: spark.saturating_sub(1) }
-}
-
-fn verdicts(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, focus: Option<&Focus>, (buffer, inner): (&mut Buffer, Rect)) {
-    let theme = &ui.theme;
-    let at = places(inner.width);
-    let head = theme.style(Role::Head);
-    let titles = ["state", "metric", "value", "vs peers", "similar", if at.spark > 8 { "its series" } else { "" }];
-    columns(buffer, inner, inner.y, &at, &titles.map(|t| (t.to_owned(), head)));
-    let height = inner.height.saturating_sub(VERDICT_EXTRA);
-    let window = ui.node.cursor(Pane::Verdicts).window(node.verdicts.len(), height.into());
-    for (y, row) in (inner.y + 1..inner.y + 1 + height).zip(window) {
-        let verdict = &node.verdicts[row];
-        columns(buffer, inner, y, &at, &verdict_cells(ui, snapshot, verdict, focus, &at));
-        select(ui, Pane::Verdicts, ui.node.cursor(Pane::Verdicts), row, (buffer, Rect { y, height: 1, ..inner }));
-    }
-    if let Some(verdict) = node.verdicts.get(ui.node.cursor(Pane::Verdicts).at) {
-        let reason = wrap(&verdict.sentence(&node.name), inner.width.into());
-        for (y, line) in (inner.bottom() - 3..inner.bottom() - 1).zip(reason) {
-            put(buffer, (inner.x, y), inner.width, &line, theme.style(Role::Text));
-        }
-        let past = past_of(ui, snapshot, verdict, focus, inner.width.into());
-        put(buffer, (inner.x, inner.bottom() - 1), inner.width, &past, theme.style(Role::Dim));
-    }
-}
-
-/// The chosen metric over stored runs, in one line.
-fn past_of(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Focus>, room: usize) -> String {
-    let age = whole_age(ui.now_ms(snapshot).saturating_sub(verdict.at_ms));
-    let run = if room >= 100 { format!(" in {}", verdict.run) } else { String::new() };
-    let when = format!("measured {age} ago{run}");
-    let found = snapshot.metrics.of(&verdict.metric).and_then(|m| Some((m, history(focus?, m)?)));
-    let Some((metric, past)) = found else { return format!("{when}; no older run has it") };
-    let medians: Vec<f64> = past.medians.iter().map(|(_, v)| *v).collect();
-    let ends = medians
-        .first()
-        .zip(medians.last())
-        .map_or(String::new(), |(first, last)| format!("{} to {}", metric.unit.show(*first), metric.unit.show(*last)));
-    let text = format!("{when}; {}: {ends} ", counted(medians.len(), "stored run", "stored runs"));
-    let left = room.saturating_sub(text.len()).min(48);
-    text + &spark(&medians, left, ui.theme.is_ascii())
-}
-
 fn incidents(focus: Option<&Focus>) -> &[IncidentRow] {
     focus.and_then(|f| f.past.as_deref()).map_or(&[], |p| &p.incidents)
-}
-
-fn history<'f>(focus: &'f Focus, metric: &MetricRow) -> Option<&'f MetricPast> {
-    focus.past.as_deref()?.metrics.iter().find(|m| m.metric == *metric.id)
 }
 
 /// The lists that have one kind of line each.
@@ -165,7 +123,7 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, inne
     let incidents = incidents(focus);
     let cursor = ui.node.cursor(pane);
     let height = inner.height.saturating_sub(extra(pane));
-    for (y, row) in (inner.y..inner.y + height).zip(cursor.window(len(snapshot, node, pane), height.into())) {
+    for (y, row) in (inner.y..inner.y + height).zip(cursor.window(len(ui, snapshot, node, pane), height.into())) {
         let line = Rect { y, height: 1, ..inner };
         match pane {
             Pane::Passport => more::passport(ui, &fields, row, (buffer, line)),
@@ -178,44 +136,6 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, inne
         let bars = more::timeline(ui, snapshot, incidents, usize::from(inner.width).saturating_sub(9));
         put(buffer, (inner.x, inner.bottom() - 1), inner.width, &format!("90 days {bars}"), ui.theme.style(Role::Dim));
     }
-}
-
-type Cell = (String, Style);
-
-fn columns(
-    buffer: &mut Buffer,
-    inner: Rect,
-    y: u16,
-    at: &Places,
-    [state, metric, value, peers, similar, series]: &[Cell; 6],
-) {
-    let mut x = inner.x;
-    put(buffer, (x, y), 9, &state.0, state.1);
-    x += 10;
-    put(buffer, (x, y), at.metric, &elide(&metric.0, at.metric.into(), true), metric.1);
-    x += at.metric;
-    put_right(buffer, (x, y), 12, &value.0, value.1);
-    put_right(buffer, (x + 13, y), 8, &peers.0, peers.1);
-    put_right(buffer, (x + 22, y), 7, &similar.0, similar.1);
-    put(buffer, (x + 30, y), at.spark, &series.0, series.1);
-}
-
-fn verdict_cells(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Focus>, at: &Places) -> [Cell; 6] {
-    let theme = &ui.theme;
-    let judged = theme.style(Theme::state_role(verdict.state));
-    let text = theme.style(Role::Text);
-    let dim = theme.style(Role::Dim);
-    let absent = || (theme.absent().to_owned(), dim);
-    let metric = snapshot.metrics.of(&verdict.metric);
-    let series = focus.and_then(|f| f.series.iter().find(|s| s.metric == verdict.metric));
-    [
-        (format!("{} {}", theme.glyph(verdict.state), word(verdict.state)), judged),
-        (verdict.metric.path(), text),
-        metric.and_then(|m| verdict.value.map(|v| (m.unit.show(v), text))).unwrap_or_else(absent),
-        verdict.deviation.map_or_else(absent, |d| (percent(d), judged)),
-        verdict.similarity.map_or_else(absent, |s| (similarity(s), judged)),
-        series.map_or((String::new(), dim), |s| (spark(&s.values, at.spark.into(), theme.is_ascii()), dim)),
-    ]
 }
 
 fn facts(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {

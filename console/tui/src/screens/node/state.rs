@@ -48,10 +48,17 @@ impl Pane {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) pane: Pane,
+    /// Whether only metrics are listed that changed since the run before.
+    pub(crate) changed: bool,
     pub(super) cursors: [Cursor; 8],
 }
 
 impl State {
+    /// The same lists of another node, from their beginning.
+    pub(super) fn of_another(&self) -> Self {
+        Self { pane: self.pane, changed: self.changed, ..Self::default() }
+    }
+
     /// The cursor of a pane.
     pub(crate) const fn cursor(&self, pane: Pane) -> Cursor {
         self.cursors[pane as usize]
