@@ -10,7 +10,8 @@ use muster_fleet::Node;
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Counts, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
+    Counts, Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress,
+    Work,
 };
 use muster_wire::{Level, Outcome};
 use tokio::sync::watch;
@@ -134,7 +135,7 @@ impl Board {
             started_ms: run.started_ms,
             ended_ms: run.ended_ms,
             phase,
-            eta_ms: None,
+            left: None,
             done,
             total,
             steps: Arc::from([]),
@@ -156,7 +157,7 @@ impl Board {
             run.phase = phase;
             if !phase.is_going() {
                 run.ended_ms = Some(now_ms());
-                run.eta_ms = None;
+                run.left = None;
             }
         }
         if !phase.is_going() {
@@ -309,7 +310,8 @@ impl Inner {
             let run = Arc::make_mut(run);
             run.steps = steps;
             let (done, left) = (run.done as u64, run.total.saturating_sub(run.done) as u64);
-            run.eta_ms = (run.phase.is_going() && done > 0).then(|| now.saturating_sub(run.started_ms) * left / done);
+            let ms = now.saturating_sub(run.started_ms) * left / done.max(1);
+            run.left = (run.phase.is_going() && done > 0).then_some(Left { ms, measured: true });
         }
     }
 

@@ -8,9 +8,9 @@ use crate::snapshot::NodeRow;
 /// Largest compiled expression, bytes.
 const COMPILED: usize = 1 << 18;
 
-/// Terms that must all hold: `state:fail`, `rack:r3`, `group:gpu`, `link:retry`, `name:a1[0-7]`, or a text that occurs in any
-/// of these; `!` before a term turns it round. Each is a regular expression, or plain text where it is none. Case does not
-/// matter.
+/// Terms that must all hold: `state:fail`, `state:provisional`, `rack:r3`, `leaf:sw2`, `group:gpu`, `link:retry`,
+/// `name:a1[0-7]`, or a text that occurs in any of these; `!` before a term turns it round. Each is a regular expression,
+/// or plain text where it is none. Case does not matter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     text: String,
@@ -30,6 +30,7 @@ enum Field {
     Name,
     State,
     Rack,
+    Leaf,
     Group,
     Link,
 }
@@ -69,6 +70,7 @@ fn term(text: &str) -> Option<Term> {
         Some(("name" | "node", rest)) => (Field::Name, rest),
         Some(("state", rest)) => (Field::State, rest),
         Some(("rack", rest)) => (Field::Rack, rest),
+        Some(("leaf", rest)) => (Field::Leaf, rest),
         Some(("group", rest)) => (Field::Group, rest),
         Some(("link", rest)) => (Field::Link, rest),
         _ => (Field::Any, text),
@@ -80,14 +82,18 @@ fn term(text: &str) -> Option<Term> {
 
 fn holds(node: &NodeRow, term: &Term) -> bool {
     let has = |text: &str| term.needle.is_match(text);
-    let state = || has(word(node.state)) || has(&word(node.state).replace(' ', "_"));
+    let provisional = || node.provisional && has("provisional");
+    let state = || has(word(node.state)) || has(&word(node.state).replace(' ', "_")) || provisional();
     let group = || node.groups.iter().any(|group| has(group));
     match term.field {
         Field::Name => has(&node.name),
         Field::State => state(),
         Field::Rack => has(&node.rack),
+        Field::Leaf => has(&node.leaf),
         Field::Group => group(),
         Field::Link => has(&node.link.text),
-        Field::Any => has(&node.name) || has(&node.rack) || state() || has(&node.link.text) || group(),
+        Field::Any => {
+            has(&node.name) || has(&node.rack) || has(&node.leaf) || state() || has(&node.link.text) || group()
+        }
     }
 }

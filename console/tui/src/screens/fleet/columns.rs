@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::judgement::{State, severity, word};
+use crate::judgement::{PROVISIONAL, State, severity, word};
 use crate::snapshot::{LinkKind, NodeRow, Snapshot};
 use crate::text::{natural, percent, similarity, whole_age};
 use crate::theme::{Role, Theme};
@@ -46,7 +46,7 @@ const fn spec(column: Column, title: &'static str, (min, max): (u16, u16), rank:
 pub(crate) const COLUMNS: &[Spec] = &[
     spec(Column::Node, "node", (14, 32), 0, false),
     spec(Column::Rack, "rack", (6, 12), 8, false),
-    spec(Column::State, "state", (9, 9), 1, false),
+    spec(Column::State, "state", (10, 10), 1, false),
     spec(Column::Worst, "worst metric", (20, 34), 2, false),
     spec(Column::Similarity, "similar", (7, 7), 5, true),
     spec(Column::Deviation, "vs peers", (8, 8), 3, true),
@@ -107,7 +107,8 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
         // Nothing is said of it yet, and something will be.
         Column::State if node.state == State::NotRun && node.work.is_some() => ("measuring".to_owned(), Role::Text),
         Column::State => {
-            (format!("{} {}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))
+            let mark = if node.provisional { PROVISIONAL } else { "" };
+            (format!("{} {}{mark}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))
         }
         Column::Worst => worst.map_or_else(absent, |w| (w.metric.path(), Theme::state_role(node.state))),
         Column::Similarity => {

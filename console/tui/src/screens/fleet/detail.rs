@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use crate::judgement::word;
+use crate::judgement::{PROVISIONAL_ABOUT, word};
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::text::{elide, wrap};
 use crate::theme::{Role, Theme};
@@ -25,12 +25,16 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
 fn lines(ui: &Ui, node: &NodeRow, room: usize) -> Vec<(String, Role)> {
     let mut lines =
         vec![(format!("{} {}", ui.theme.glyph(node.state), word(node.state)), Theme::state_role(node.state))];
+    if node.provisional {
+        lines.extend(wrap(PROVISIONAL_ABOUT, room).into_iter().map(|l| (l, Role::Dim)));
+    }
     for reason in node.reasons.iter() {
         lines.extend(wrap(reason, room).into_iter().map(|l| (l, Role::Text)));
     }
     lines.push((String::new(), Role::Text));
+    let places = [("rack", node.rack.clone()), ("leaf", node.leaf.clone())];
     for (label, value) in
-        [("rack", node.rack.clone()), ("groups", node.groups.join(", ")), ("link", node.link.text.clone())]
+        places.into_iter().chain([("groups", node.groups.join(", ")), ("link", node.link.text.clone())])
     {
         if !value.is_empty() {
             lines.extend(wrap(&format!("{label}: {value}"), room).into_iter().map(|l| (l, Role::Dim)));
