@@ -7,7 +7,7 @@ use anyhow::Result;
 use muster_store::{Run, Store, visit_of};
 
 use crate::config::Config;
-use crate::engine::{Asked, Board, Judging, Told, is_work};
+use crate::engine::{Asked, Board, Judging, Stage, Told, is_work};
 use crate::session;
 
 /// Stored runs that are looked into, newest first.
@@ -26,7 +26,7 @@ pub struct Fleet {
 struct Runs {
     /// Newest first.
     stored: Vec<Arc<Told>>,
-    live: Option<Arc<Told>>,
+    live: Option<(Arc<Told>, Stage)>,
     alone: Option<Arc<Told>>,
     /// Grows when a run begins or ends: what was judged before is of the past.
     epoch: u64,
@@ -47,11 +47,11 @@ impl Fleet {
     /// Makes the picture anew.
     fn draw(&self) {
         let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
-        let runs = self.shown();
+        let (runs, stage) = (self.shown(), self.stage());
         if let Some(pairs) = runs.iter().find_map(|told| told.pairs.clone()) {
             self.board.pairs(pairs);
         }
-        self.board.show(runs);
+        self.board.show(runs, &stage);
     }
 
     /// The runs that are shown, the newest first.
@@ -62,9 +62,19 @@ impl Fleet {
             Some(alone) => vec![alone.clone()],
             None => {
                 // A run that is taken up again was read as it was before.
-                let again = |told: &&Arc<Told>| runs.live.as_ref().is_none_or(|live| live.run.id != told.run.id);
-                runs.live.iter().chain(runs.stored.iter().filter(again)).cloned().collect()
+                let live = runs.live.as_ref().map(|(told, _)| told);
+                let again = |told: &&Arc<Told>| live.is_none_or(|live| live.run.id != told.run.id);
+                live.into_iter().chain(runs.stored.iter().filter(again)).cloned().collect()
             }
+        }
+    }
+
+    /// Where the newest of them stands.
+    fn stage(&self) -> Stage {
+        let runs = self.lock();
+        match (&runs.alone, &runs.live) {
+            (None, Some((_, stage))) => stage.clone(),
+            (alone, _) => alone.as_ref().or(runs.stored.first()).map_or(Stage::Over, |told| Stage::of(&told.run)),
         }
     }
 
@@ -76,14 +86,14 @@ impl Fleet {
         runs.epoch
     }
 
-    /// What the run that goes on says so far.
-    pub fn live(&self, epoch: u64, told: Told) {
+    /// What the run that goes on says so far, and where it stood then.
+    pub fn live(&self, epoch: u64, told: Told, stage: Stage) {
         {
             let mut runs = self.lock();
             if runs.epoch != epoch {
                 return;
             }
-            runs.live = Some(Arc::new(told));
+            runs.live = Some((Arc::new(told), stage));
         }
         self.draw();
     }
@@ -116,7 +126,8 @@ impl Fleet {
     #[must_use]
     pub fn current(&self) -> HashSet<String> {
         let runs = self.lock();
-        runs.live.iter().chain(&runs.stored).map(|told| told.run.id.clone()).collect()
+        let live = runs.live.iter().map(|(told, _)| told);
+        live.chain(&runs.stored).map(|told| told.run.id.clone()).collect()
     }
 
     /// Reads the runs that hold the newest results of the nodes called `names`, and shows them one by one. `first` is told of

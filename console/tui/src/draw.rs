@@ -7,7 +7,7 @@ use ratatui::layout::{Rect, Size};
 use ratatui::text::Span;
 
 use crate::freeze;
-use crate::judgement::{State, word};
+use crate::judgement::{PROVISIONAL_ABOUT, State, word};
 use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
@@ -187,11 +187,13 @@ fn message(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     put(buffer, (row.x + 1, row.y), row.width.saturating_sub(2), &text, theme.style(role));
 }
 
-/// On Fleet, why the node under the cursor is not a pass.
+/// On Fleet, why the node under the cursor is not a pass, or what the mark behind its state means.
 fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
-    let node = ui.selected_row(snapshot).map(|(_, node)| node);
-    let node = node.filter(|node| ui.screen == Screen::Fleet && node.state != State::Pass);
-    let said = node.and_then(|node| node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence)));
+    let node = ui.selected_row(snapshot).map(|(_, node)| node).filter(|_| ui.screen == Screen::Fleet);
+    if let Some(node) = node.filter(|node| node.provisional && node.state == State::Pass) {
+        return (format!("{}: pass, {PROVISIONAL_ABOUT}", node.name), Role::Text);
+    }
+    let said = node.filter(|node| node.state != State::Pass).and_then(|node| node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence)));
     (said.cloned().unwrap_or_default(), Role::Text)
 }
 
