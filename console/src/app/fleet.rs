@@ -7,7 +7,7 @@ use anyhow::Result;
 use muster_store::{Run, Store, visit_of};
 
 use crate::config::Config;
-use crate::engine::{Asked, Board, Earlier, Judging, Told, is_work};
+use crate::engine::{Asked, Board, Earlier, Judging, Stage, Told, is_work};
 use crate::session;
 
 /// Stored runs that are looked into, newest first.
@@ -26,7 +26,7 @@ pub struct Fleet {
 struct Runs {
     /// Newest first.
     stored: Vec<Arc<Told>>,
-    live: Option<Arc<Told>>,
+    live: Option<(Arc<Told>, Stage)>,
     /// What the runs before the stored ones said.
     earlier: Arc<Earlier>,
     /// The stored runs that it was read for, or is.
@@ -70,11 +70,11 @@ impl Fleet {
     /// Makes the picture anew.
     fn draw(&self) {
         let _turn = self.drawing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (runs, earlier) = (self.shown(), self.earlier());
+        let (runs, earlier, stage) = (self.shown(), self.earlier(), self.stage());
         if let Some(pairs) = runs.iter().find_map(|told| told.pairs.clone()) {
             self.board.pairs(pairs);
         }
-        self.board.show(runs, &earlier);
+        self.board.show(runs, &earlier, &stage);
     }
 
     /// The runs that are shown, the newest first.
@@ -85,8 +85,9 @@ impl Fleet {
             Some(alone) => vec![alone.told.clone()],
             None => {
                 // A run that is taken up again was read as it was before.
-                let again = |told: &&Arc<Told>| runs.live.as_ref().is_none_or(|live| live.run.id != told.run.id);
-                runs.live.iter().chain(runs.stored.iter().filter(again)).cloned().collect()
+                let live = runs.live.as_ref().map(|(told, _)| told);
+                let again = |told: &&Arc<Told>| live.is_none_or(|live| live.run.id != told.run.id);
+                live.into_iter().chain(runs.stored.iter().filter(again)).cloned().collect()
             }
         }
     }
@@ -127,6 +128,15 @@ impl Fleet {
         self.draw();
     }
 
+    /// Where the newest of them stands.
+    fn stage(&self) -> Stage {
+        let runs = self.lock();
+        match (&runs.alone, &runs.live) {
+            (None, Some((_, stage))) => stage.clone(),
+            (alone, _) => alone.as_ref().map(|alone| &alone.told).or(runs.stored.first()).map_or(Stage::Over, |told| Stage::of(&told.run)),
+        }
+    }
+
     /// A run begins; gives what [`Fleet::live`] is to be told.
     pub fn began(&self) -> u64 {
         let mut runs = self.lock();
@@ -135,14 +145,14 @@ impl Fleet {
         runs.epoch
     }
 
-    /// What the run that goes on says so far.
-    pub fn live(&self, epoch: u64, told: Told) {
+    /// What the run that goes on says so far, and where it stood then.
+    pub fn live(&self, epoch: u64, told: Told, stage: Stage) {
         {
             let mut runs = self.lock();
             if runs.epoch != epoch {
                 return;
             }
-            runs.live = Some(Arc::new(told));
+            runs.live = Some((Arc::new(told), stage));
         }
         self.draw();
     }
@@ -181,7 +191,8 @@ impl Fleet {
     #[must_use]
     pub fn current(&self) -> HashSet<String> {
         let runs = self.lock();
-        runs.live.iter().chain(&runs.stored).map(|told| told.run.id.clone()).collect()
+        let live = runs.live.iter().map(|(told, _)| told);
+        live.chain(&runs.stored).map(|told| told.run.id.clone()).collect()
     }
 
     /// Reads the runs that hold the newest results of the nodes called `names`, and shows them one by one. `first` is told of

@@ -174,6 +174,8 @@ impl App {
         self.tell_damage();
         self.basis = None;
         self.advise();
+        // The palette finds stored runs, also those that have just ended.
+        self.runs();
     }
 
     /// Asks the database, or, while somebody writes into it, a copy that only reads; then aside, so that frames go on.

@@ -15,7 +15,7 @@ use super::fleet::{Fleet, judged};
 use super::{App, back};
 use crate::cli::select;
 use crate::config::Config;
-use crate::engine::{self, Board, Judging, Observer, Scan, Told};
+use crate::engine::{self, Board, Course, Durations, Judging, Observer, Scan, Told};
 use crate::exit::{Code, IO, Problem};
 use crate::session::{self, Job};
 
@@ -167,6 +167,7 @@ impl App {
             self.board.reset(&self.names, &self.job.nodes, None);
         }
         self.board.begin(&run, Some(&scan.plan), before, RunPhase::Running);
+        self.board.expect(course(&store, &run, &scan), engine::measures_again(run.profile, scan.visits));
         let (cancel, name) = (CancellationToken::new(), run.playbook.clone());
         let desk = Desk {
             epoch: self.fleet.began(),
@@ -200,6 +201,15 @@ impl App {
             _ => self.board.say(Level::Info, "nothing is running"),
         }
     }
+}
+
+/// How long the run will take, by what earlier ones took.
+fn course(store: &dyn Store, run: &Run, scan: &Scan) -> Course {
+    let durations = tokio::task::block_in_place(|| Durations::read(store, run)).unwrap_or_else(|why| {
+        log::warn!("what earlier runs took cannot be read, so the time left is that of the plan: {why:#}");
+        Durations::default()
+    });
+    Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done)
 }
 
 /// Reads what is new since `before`, which is what was there then.
@@ -316,10 +326,11 @@ fn summary(told: &Told, state: RunState) -> String {
 async fn judge_often((board, fleet, epoch): (Board, Fleet, u64), run: Run, judging: Judging) {
     loop {
         tokio::time::sleep(JUDGE).await;
-        let Some(records) = board.unjudged() else { continue };
+        let Some((records, stage)) = board.unjudged() else { continue };
         let (run, judging, fleet) = (run.clone(), judging.clone(), fleet.clone());
         // On the blocking pool: a large fleet takes seconds, and the stream of frames must not wait.
-        let _ = tokio::task::spawn_blocking(move || fleet.live(epoch, Told::judge(run, &records, &judging))).await;
+        let _ =
+            tokio::task::spawn_blocking(move || fleet.live(epoch, Told::judge(run, &records, &judging), stage)).await;
     }
 }
 

@@ -17,7 +17,8 @@ use tokio::sync::watch;
 
 use self::row::{link, rows};
 use super::observe::{Observer, Update, failure_line};
-use super::{Earlier, Told, focus, is_work, now_ms, picture, places};
+use super::provisional::{Going, Stage};
+use super::{Course, Earlier, Told, focus, is_work, now_ms, picture, places};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
@@ -54,6 +55,10 @@ struct Inner {
     past: Option<Arc<Past>>,
     /// Pairs of the run, and what of them is looked at.
     scan: extra::Scan,
+    /// How long the run that goes on here will still take.
+    course: Option<Course>,
+    /// Who has results in the phase under way, and who takes no further part.
+    going: Going,
     /// Whether what is shown of the focused node has changed.
     refocus: bool,
     dirty: bool,
@@ -87,6 +92,8 @@ impl Board {
             focus: None,
             past: None,
             scan: extra::Scan::default(),
+            course: None,
+            going: Going::default(),
             refocus: false,
             dirty: true,
         };
@@ -120,6 +127,7 @@ impl Board {
             inner.plan.push(places::Step::from(run));
         }
         inner.step = 0;
+        (inner.course, inner.going) = (None, Going::default());
         inner.judged = usize::MAX;
         inner.scan = extra::Scan::default();
         inner.now.network = Part::default();
@@ -134,7 +142,7 @@ impl Board {
             started_ms: run.started_ms,
             ended_ms: run.ended_ms,
             phase,
-            eta_ms: None,
+            left: None,
             done,
             total,
             steps: Arc::from([]),
@@ -148,6 +156,13 @@ impl Board {
         }
     }
 
+    /// What is known beforehand of the run that was begun here: how long it will take, and whether what is in doubt is
+    /// measured again.
+    pub fn expect(&self, course: Course, visits: bool) {
+        let mut inner = self.lock();
+        (inner.course, inner.going.visits) = (Some(course), visits);
+    }
+
     /// The run changes its phase, such as from running to finished.
     pub fn phase(&self, phase: RunPhase) {
         let mut inner = self.lock();
@@ -156,13 +171,17 @@ impl Board {
             run.phase = phase;
             if !phase.is_going() {
                 run.ended_ms = Some(now_ms());
-                run.eta_ms = None;
+                run.left = None;
             }
         }
         if !phase.is_going() {
             inner.rounds_over();
             inner.now.mode = Mode::Idle;
-            inner.nodes.iter_mut().filter(|n| n.work.is_some()).for_each(|n| Arc::make_mut(n).work = None);
+            inner.course = None;
+            for row in inner.nodes.iter_mut().filter(|row| row.work.is_some() || row.provisional) {
+                let row = Arc::make_mut(row);
+                (row.work, row.provisional) = (None, false);
+            }
         }
         inner.dirty = true;
     }
@@ -191,16 +210,16 @@ impl Board {
         inner.dirty = true;
     }
 
-    /// Records to judge, when there are new ones since the last call.
+    /// Records to judge, when there are new ones since the last call, and where the run stands with them.
     #[must_use]
-    pub fn unjudged(&self) -> Option<Vec<Arc<Record>>> {
+    pub fn unjudged(&self) -> Option<(Vec<Arc<Record>>, Stage)> {
         let mut inner = self.lock();
         let count = inner.records.len();
         if count == inner.judged {
             return None;
         }
         inner.judged = count;
-        Some(inner.records.clone())
+        Some((inner.records.clone(), Stage::Going(inner.going.clone())))
     }
 
     /// Names of the nodes, in order.
@@ -209,11 +228,12 @@ impl Board {
         self.lock().nodes.iter().map(|row| row.name.clone()).collect()
     }
 
-    /// Shows what `runs`, newest first, say about the nodes, and what was said before them. Built outside the lock, since a large
-    /// fleet takes seconds.
-    pub fn show(&self, runs: Vec<Arc<Told>>, earlier: &Earlier) {
+    /// Shows what `runs`, newest first, say about the nodes, and what was said before them; the newest stood at `stage` then. Built
+    /// outside the lock, since a large fleet takes seconds.
+    pub fn show(&self, runs: Vec<Arc<Told>>, earlier: &Earlier, stage: &Stage) {
         let names = self.names();
         let picture = picture::picture(&runs, &names, earlier);
+        let newest = runs.first().cloned();
         let mut inner = self.lock();
         // Meanwhile other nodes may have been put in their place.
         if inner.nodes.len() != names.len() || inner.nodes.iter().zip(&names).any(|(row, name)| row.name != *name) {
@@ -221,8 +241,10 @@ impl Board {
         }
         inner.now.metrics = Arc::new(picture.metrics);
         for (row, opinion) in inner.nodes.iter_mut().zip(picture.nodes) {
-            if let Some(opinion) = opinion {
-                opinion.apply(Arc::make_mut(row));
+            if let Some(opinion) = opinion.filter(|told| !stage.keeps(&row.name, row.state, told.state())) {
+                let row = Arc::make_mut(row);
+                opinion.apply(row);
+                row.provisional = newest.as_ref().is_some_and(|told| stage.is_provisional(&row.name, row.state, told));
             }
         }
         inner.told = runs;
@@ -250,6 +272,7 @@ impl Board {
         if !inner.dirty && now < inner.now.now_ms + 1_000 {
             return;
         }
+        inner.dirty |= inner.course.is_some();
         if inner.dirty {
             inner.now.generation += 1;
             inner.now.nodes = inner.nodes.iter().cloned().collect();
@@ -308,8 +331,8 @@ impl Inner {
         if let Some(run) = &mut self.now.run {
             let run = Arc::make_mut(run);
             run.steps = steps;
-            let (done, left) = (run.done as u64, run.total.saturating_sub(run.done) as u64);
-            run.eta_ms = (run.phase.is_going() && done > 0).then(|| now.saturating_sub(run.started_ms) * left / done);
+            let running = run.phase == RunPhase::Running;
+            run.left = self.course.as_mut().filter(|_| running).map(|course| course.shown(now));
         }
     }
 
@@ -328,6 +351,7 @@ impl Inner {
         if let Some(run) = &mut self.now.run {
             Arc::make_mut(run).done += 1;
         }
+        self.going.seen.insert(record.node.clone());
         if let Some(step) = self.steps.get_mut(self.step) {
             step.done += 1;
             step.failed += usize::from(matches!(record.outcome, Outcome::Failed(_)));
@@ -362,9 +386,15 @@ impl Observer for Board {
     fn see(&mut self, update: &Update<'_>) {
         let mut inner = self.lock();
         let now = now_ms();
+        if let Some(course) = &mut inner.course {
+            course.see(update, now);
+        }
         match update {
             Update::Phase { index, step: name, work, .. } => {
                 inner.step = *index;
+                // What was measured so far is judged once more as what it is now: all of the phase before.
+                inner.going.seen.clear();
+                inner.judged = usize::MAX;
                 if *index == inner.steps.len() {
                     inner.steps.push(step(name, *work));
                     if let Some(run) = &mut inner.now.run {
@@ -393,6 +423,7 @@ impl Observer for Board {
             }
             Update::Said { node, line } => inner.line(node, line.level, &line.text),
             Update::Dropped { node, step, reason } => {
+                inner.going.gone.insert((*node).to_owned());
                 let text = format!("left out after {step}: {reason}");
                 inner.line(node, Level::Warn, &text);
                 inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
@@ -403,6 +434,7 @@ impl Observer for Board {
             }
             Update::Ended { node, failure } => {
                 if let Some(failure) = failure {
+                    inner.going.gone.insert((*node).to_owned());
                     let text = failure_line(node, failure);
                     inner.line(node, Level::Warn, &text);
                     inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
@@ -482,5 +514,33 @@ mod tests {
             board.snapshot().stale.get(muster_analysis::State::NotRun)
         };
         assert_eq!((stale(60_000), stale(4_000)), (0, 1));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_here_says_how_long_it_still_takes_until_it_has_ended() {
+        let names = ["n1".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
+        let run = Run {
+            id: "r".to_owned(),
+            playbook: "cbd-light".to_owned(),
+            profile: Profile::Smoke,
+            started_ms: now_ms(),
+            ended_ms: None,
+            nodes: names.to_vec(),
+            plan: plan.work_names(),
+            state: RunState::Running,
+        };
+        let board = Board::new("one", &names, &[]);
+        let left = || {
+            board.publish();
+            board.snapshot().run.as_ref().and_then(|run| run.left)
+        };
+        board.begin(&run, Some(&plan), Vec::new(), RunPhase::Running);
+        assert_eq!(left(), None, "a run of another console");
+        board.expect(Course::new(&plan, &crate::engine::Durations::default(), 8, &Default::default()), true);
+        let planned = left().unwrap();
+        assert!(!planned.measured && planned.ms > 1_000, "{planned:?}");
+        board.phase(RunPhase::Finished);
+        assert_eq!(left(), None);
     }
 }

@@ -49,6 +49,12 @@ pub struct Opinion {
 }
 
 impl Opinion {
+    /// What it makes of the node.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
     /// Puts it into the row of the node.
     pub fn apply(self, row: &mut NodeRow) {
         (row.state, row.worst) = (self.state, self.worst);

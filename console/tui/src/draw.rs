@@ -6,13 +6,14 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 use ratatui::text::Span;
 
-use crate::judgement::{State, word};
+use crate::freeze;
+use crate::judgement::{PROVISIONAL_ABOUT, State, word};
 use crate::keymap::{Action, BINDINGS, Binding};
 use crate::popups::{self, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::stale::{self, Stale};
-use crate::text::{age, counted, cut, width};
+use crate::text::{age, counted, cut, time_left, whole_age, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_right, put_spans};
@@ -32,6 +33,8 @@ pub(crate) fn body(size: Size) -> Rect {
 
 /// Draws `snapshot` as `ui` wants it seen. [`crate::update`] must have seen the snapshot and the frame's size before.
 pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
+    let seen = freeze::seen(ui.frozen.as_ref(), snapshot);
+    let snapshot = seen.as_ref();
     let area = frame.area();
     let buffer = frame.buffer_mut();
     if area.width < 60 || area.height < 16 {
@@ -99,17 +102,23 @@ fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
     spans
 }
 
-/// LIVE, REPLAY or IDLE, what runs, and how old the picture is.
+/// LIVE, FROZEN, REPLAY or IDLE, what runs, and how old the picture is.
 fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
     let theme = &ui.theme;
     let now = ui.now_ms(snapshot);
     let mut spans = Vec::new();
     if let Some(run) = Ui::going(snapshot) {
         let share = (run.done * 100).checked_div(run.total).unwrap_or(0);
-        let eta = run.eta_ms.map_or(String::new(), |eta| format!(", {} left", age(eta / 1000 * 1000)));
+        let left = run.left.map_or(String::new(), |left| format!(", {}", time_left(left)));
         let wide = ui.size.width >= 100;
-        let text = if wide { format!("{} {share} %{eta}  ", run.playbook) } else { format!("{share} %  ") };
+        let text = if wide { format!("{} {share} %{left}  ", run.playbook) } else { format!("{share} %  ") };
         spans.push(Span::raw(text));
+    }
+    // The log holds its own lines, and they go on.
+    if let Some(frozen) = ui.frozen.as_ref().filter(|_| ui.screen != Screen::Log) {
+        let since = whole_age(now.saturating_sub(frozen.since_ms));
+        spans.push(Span::styled(format!("FROZEN for {since} "), theme.style(Role::Mode)));
+        return spans;
     }
     let frame_age = snapshot.last_frame_ms.map(|at| now.saturating_sub(at));
     match snapshot.mode {
@@ -139,10 +148,13 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
 /// Number and name of every screen as they stand in the row of tabs.
 fn titles(ui: &Ui, room: u16) -> [(Screen, String, String); Screen::ALL.len()] {
     let long: usize = Screen::ALL.iter().map(|s| s.title().len() + 4).sum();
+    let short: usize = Screen::ALL.iter().map(|s| s.short_title().len() + 4).sum();
+    // The screen that is shown has its whole name where the others leave room for it.
+    let fits = short + ui.screen.title().len() - ui.screen.short_title().len() <= room.into();
     let mut number = 0;
     Screen::ALL.map(|screen| {
         let here = screen == ui.screen;
-        let name = if here || long < room.into() { screen.title() } else { screen.short_title() };
+        let name = if long < room.into() || (here && fits) { screen.title() } else { screen.short_title() };
         let title = if here && ui.theme.is_ascii() { format!("[{name}]") } else { format!(" {name} ") };
         number += 1;
         (screen, format!(" {number}"), title)
@@ -191,9 +203,12 @@ fn message(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     put(buffer, (row.x + 1, row.y), row.width.saturating_sub(2), &text, theme.style(role));
 }
 
-/// On Fleet, why the node under the cursor is not a pass.
+/// On Fleet, why the node under the cursor is not a pass, or what the mark behind its state means.
 fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
     let node = ui.selected_row(snapshot).map(|(_, node)| node).filter(|_| ui.screen == Screen::Fleet);
+    if let Some(node) = node.filter(|node| node.provisional && node.state == State::Pass) {
+        return (format!("{}: pass, {PROVISIONAL_ABOUT}", node.name), Role::Text);
+    }
     let said = node.and_then(|node| {
         let stale = Stale::now(ui, snapshot);
         if stale::hides(node.state) && stale.is(node.result_ms) || node.state == State::Pass {
@@ -253,6 +268,7 @@ impl Ui {
                 Screen::Runs => snapshot.runs.data.is_some(),
                 _ => !snapshot.nodes.is_empty(),
             },
+            Action::Map => !snapshot.nodes.is_empty(),
             // A run is opened first; then what it says can be written.
             Action::Export => self.screen != Screen::Runs,
             Action::Run => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),

@@ -9,9 +9,9 @@ use crate::stale::{self, Stale};
 /// Largest compiled expression, bytes.
 const COMPILED: usize = 1 << 18;
 
-/// Terms that must all hold: `state:fail`, `state:stale`, `rack:r3`, `group:gpu`, `link:retry`, `name:a1[0-7]`, or a text that occurs in any
-/// of these; `!` before a term turns it round. Each is a regular expression, or plain text where it is none. Case does not
-/// matter.
+/// Terms that must all hold: `state:fail`, `state:stale`, `state:provisional`, `rack:r3`, `leaf:sw2`, `group:gpu`, `link:retry`,
+/// `name:a1[0-7]`, or a text that occurs in any of these; `!` before a term turns it round. Each is a regular expression,
+/// or plain text where it is none. Case does not matter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     text: String,
@@ -31,6 +31,7 @@ enum Field {
     Name,
     State,
     Rack,
+    Leaf,
     Group,
     Link,
 }
@@ -70,6 +71,7 @@ fn term(text: &str) -> Option<Term> {
         Some(("name" | "node", rest)) => (Field::Name, rest),
         Some(("state", rest)) => (Field::State, rest),
         Some(("rack", rest)) => (Field::Rack, rest),
+        Some(("leaf", rest)) => (Field::Leaf, rest),
         Some(("group", rest)) => (Field::Group, rest),
         Some(("link", rest)) => (Field::Link, rest),
         _ => (Field::Any, text),
@@ -84,14 +86,18 @@ fn holds(node: &NodeRow, stale: Stale, term: &Term) -> bool {
     // As the table tells it: a stale pass is no pass, a stale failure is both.
     let stale = stale.is(node.result_ms);
     let own = || has(word(node.state)) || has(&word(node.state).replace(' ', "_"));
-    let state = || stale && has(stale::WORD) || !(stale && stale::hides(node.state)) && own();
+    let provisional = || node.provisional && has("provisional");
+    let state = || provisional() || stale && has(stale::WORD) || !(stale && stale::hides(node.state)) && own();
     let group = || node.groups.iter().any(|group| has(group));
     match term.field {
         Field::Name => has(&node.name),
         Field::State => state(),
         Field::Rack => has(&node.rack),
+        Field::Leaf => has(&node.leaf),
         Field::Group => group(),
         Field::Link => has(&node.link.text),
-        Field::Any => has(&node.name) || has(&node.rack) || state() || has(&node.link.text) || group(),
+        Field::Any => {
+            has(&node.name) || has(&node.rack) || has(&node.leaf) || state() || has(&node.link.text) || group()
+        }
     }
 }

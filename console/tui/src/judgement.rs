@@ -32,6 +32,12 @@ pub const fn word(state: State) -> &'static str {
     }
 }
 
+/// What stands behind the word of a state that results still to come may change.
+pub const PROVISIONAL: &str = "~";
+
+/// The same in a sentence.
+pub const PROVISIONAL_ABOUT: &str = "provisional: results that may change it are still being measured";
+
 /// The word for a criterion's status.
 #[must_use]
 pub const fn status_word(status: Status) -> &'static str {

@@ -10,6 +10,12 @@ pub(crate) enum Action {
     Show(Screen),
     Help,
     Filter,
+    /// Hold the picture still while results arrive, or go on.
+    Freeze,
+    /// Give the list all of the width, or share it again.
+    Wide,
+    /// Show the racks instead of the table, or the other way round.
+    Map,
     Palette,
     Mark,
     MarkAll,
@@ -114,6 +120,12 @@ use Action as A;
 use Motion as M;
 use Screen as S;
 
+/// Screens on which something stands beside the list.
+const WITH_PANES: [S; 6] = [S::Fleet, S::Node, S::Benchmarks, S::Criteria, S::Selector, S::Network];
+/// Screens that show what was measured.
+const WITH_DATA: [S; 8] =
+    [S::Fleet, S::Node, S::Benchmarks, S::Criteria, S::Selector, S::Network, S::Playbooks, S::Runs];
+
 /// The table, in the order of help: what belongs to single screens first.
 pub(crate) const BINDINGS: &[Binding] = &[
     bind!([(NONE, KeyCode::Enter)], "enter", A::Open, [S::Fleet], "open", 1, "open the node under the cursor"),
@@ -210,6 +222,9 @@ pub(crate) const BINDINGS: &[Binding] = &[
     bind!([key('>')], "< >", A::Slide(Slider::Risk, true), [S::Selector], "p0", 2, "let more risk remain"),
     bind!([key('<')], "<", A::Slide(Slider::Risk, false), [S::Selector], "", 9, "let less risk remain"),
     bind!([(NONE, KeyCode::Tab)], "tab", A::Pane, [S::Selector], "pane", 4, "picks, survival, coverage"),
+    bind!([key('m')], "m", A::Map, [S::Fleet], "map", 5, "racks, a cell a node, instead of the table; m goes back"),
+    bind!([key('w')], "w", A::Wide, WITH_PANES, "", 9, "give the list all of the width, or show what is beside it"),
+    bind!([key('F')], "F", A::Freeze, WITH_DATA, "", 9, "hold the picture still while results arrive; F goes on"),
     bind!([key('+'), key('=')], "+", A::More, [S::Log], "more", 2, "show less important lines too"),
     bind!([key('-')], "-", A::Less, [S::Log], "less", 3, "show only more important lines"),
     bind!([key('R')], "R", A::Run, [], "run", 5, "run a playbook on the marked nodes, else on all; asks first"),
@@ -222,10 +237,10 @@ pub(crate) const BINDINGS: &[Binding] = &[
         A::Filter,
         [],
         "filter",
-        5,
-        "keep nodes: text, r[1-3], !text, state:fail, rack:, group:, link:"
+        4,
+        "nodes by text, !text, r[1-3], state:, rack:, leaf:, group:, link:"
     ),
-    bind!([key(':')], ":", A::Palette, [], "", 9, "find a command by its name"),
+    bind!([key(':')], ":", A::Palette, [], "", 9, "find a node, metric, run or command by its name"),
     bind!([key('y')], "y", A::Copy, [], "copy", 7, "copy what is under the cursor"),
     bind!([key('e')], "e", A::Export, [], "export", 7, "export what is shown to a file"),
     bind!([key('1')], "1", A::Show(S::Fleet), [], "", 9, "every node"),
@@ -239,8 +254,8 @@ pub(crate) const BINDINGS: &[Binding] = &[
     bind!([key('9')], "9", A::Show(S::Runs), [], "", 9, "the stored runs, and which of them are current"),
     bind!([key('k'), (NONE, KeyCode::Up)], "up k", A::Move(M::Up), [], "", 9, "up"),
     bind!([key('j'), (NONE, KeyCode::Down)], "down j", A::Move(M::Down), [], "", 9, "down"),
-    bind!([key('h'), (NONE, KeyCode::Left)], "left h", A::Move(M::Left), [S::Network], "", 9, "left"),
-    bind!([key('l'), (NONE, KeyCode::Right)], "right l", A::Move(M::Right), [S::Network], "", 9, "right"),
+    bind!([key('h'), (NONE, KeyCode::Left)], "left h", A::Move(M::Left), [S::Fleet, S::Network], "", 9, "left"),
+    bind!([key('l'), (NONE, KeyCode::Right)], "right l", A::Move(M::Right), [S::Fleet, S::Network], "", 9, "right"),
     bind!([(NONE, KeyCode::PageUp), (CTRL, KeyCode::Char('b'))], "pgup", A::Move(M::PageUp), [], "", 9, "a page up"),
     bind!(
         [(NONE, KeyCode::PageDown), (CTRL, KeyCode::Char('f'))],
@@ -265,6 +280,11 @@ impl Binding {
     /// Whether it works on `screen`.
     pub(crate) fn on(&self, screen: Screen) -> bool {
         self.on.is_empty() || self.on.contains(&screen)
+    }
+
+    /// Screens on which it works; empty means all.
+    pub(crate) const fn screens(&self) -> &'static [Screen] {
+        self.on
     }
 
     /// Whether it works on some screens only.

@@ -7,6 +7,7 @@ mod clipboard;
 mod draw;
 mod event;
 mod filter;
+mod freeze;
 mod intent;
 pub mod judgement;
 mod keymap;

@@ -74,7 +74,7 @@ pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn F
                 happened.extend(translate(event::read()?));
             }
         }
-        happened.extend(clock.look(source, drawn));
+        happened.extend(clock.look(source, drawn, ui.is_frozen()));
         for event in happened {
             dirty = true;
             for intent in update(&mut ui, event, &clock.snapshot) {
@@ -145,7 +145,7 @@ impl Clock {
     }
 
     /// What the passing of time brings: a newer snapshot, or an older one where ages are shown.
-    fn look(&mut self, source: &dyn Fn() -> Arc<Snapshot>, drawn: Option<Instant>) -> Option<Event> {
+    fn look(&mut self, source: &dyn Fn() -> Arc<Snapshot>, drawn: Option<Instant>, frozen: bool) -> Option<Event> {
         let newest = source();
         if newest.generation != self.snapshot.generation {
             *self = Self::new(newest);
@@ -155,7 +155,7 @@ impl Clock {
         let waiting = matches!(self.snapshot.load, Load::Loading { .. } | Load::Failed { .. });
         let every = if waiting { SECOND / 4 } else { SECOND };
         let due = self.ticked.elapsed() >= every && drawn.is_some();
-        if !due || !(live || waiting || self.came.elapsed() < Duration::from_secs(90)) {
+        if !due || !(live || waiting || frozen || self.came.elapsed() < Duration::from_secs(90)) {
             return None;
         }
         self.ticked = Instant::now();

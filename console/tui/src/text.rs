@@ -6,6 +6,8 @@ use std::ops::Range;
 use muster_playbook::report::rfc3339;
 use ratatui::text::Span;
 
+use crate::snapshot::Left;
+
 /// Cells that `text` takes.
 pub(crate) fn width(text: &str) -> usize {
     Span::raw(text).width()
@@ -91,6 +93,25 @@ pub(crate) fn age(ms: u64) -> String {
 /// An age without tenths, for columns.
 pub(crate) fn whole_age(ms: u64) -> String {
     age(ms / 1000 * 1000).replace(".0s", "s")
+}
+
+/// A duration as one would say it, no finer than it can be known: `about a minute`, `about 25 minutes`.
+pub(crate) fn about(ms: u64) -> String {
+    let minutes = (ms + 30_000) / 60_000;
+    match ms / 1000 {
+        0..10 => "a few seconds".to_owned(),
+        10..45 => "half a minute".to_owned(),
+        45..90 => "about a minute".to_owned(),
+        90..600 => format!("about {minutes} minutes"),
+        600..5_400 => format!("about {} minutes", (minutes + 2) / 5 * 5),
+        5_400..129_600 => format!("about {} hours", (minutes + 30) / 60),
+        _ => format!("about {} days", (minutes + 720) / 1440),
+    }
+}
+
+/// How long a run will still take, in words; says where it is but a plan.
+pub(crate) fn time_left(left: Left) -> String {
+    if left.measured { format!("{} left", about(left.ms)) } else { format!("planned: {}", about(left.ms)) }
 }
 
 /// A deviation with its sign: `-41 %`, `+0.3 %`.
@@ -211,6 +232,28 @@ mod tests {
         assert_eq!(age(7_440_000), "2h04");
         assert_eq!(age(273_600_000), "3d04h");
         assert_eq!(whole_age(2_900), "2s");
+    }
+
+    #[test]
+    fn time_left_is_said_no_finer_than_it_is_known_and_a_plan_is_called_one() {
+        for (s, said) in [
+            (0, "a few seconds"),
+            (44, "half a minute"),
+            (45, "about a minute"),
+            (89, "about a minute"),
+            (90, "about 2 minutes"),
+            (599, "about 10 minutes"),
+            (600, "about 10 minutes"),
+            (780, "about 15 minutes"),
+            (5_399, "about 90 minutes"),
+            (5_400, "about 2 hours"),
+            (86_400, "about 24 hours"),
+            (172_800, "about 2 days"),
+        ] {
+            assert_eq!(about(s * 1000), said, "{s} s");
+        }
+        assert_eq!(time_left(Left { ms: 60_000, measured: true }), "about a minute left");
+        assert_eq!(time_left(Left { ms: 60_000, measured: false }), "planned: about a minute");
     }
 
     #[test]

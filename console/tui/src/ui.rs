@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ratatui::layout::Size;
 
 use crate::filter::Filter;
+use crate::freeze::Frozen;
 use crate::intent::Export;
 use crate::popups::{ExportBox, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
@@ -23,6 +24,10 @@ pub struct Ui {
     /// Boxes over the screen, the topmost last.
     pub(crate) popups: Vec<Popup>,
     pub(crate) filter: Filter,
+    /// The picture that is held still.
+    pub(crate) frozen: Option<Frozen>,
+    /// Whether lists take all of the width, and what stands beside them is hidden.
+    pub(crate) wide: bool,
     pub(crate) marks: BTreeSet<String>,
     /// The node under the cursor, with its place in the snapshot as a hint.
     pub(crate) selected: Option<(String, usize)>,
@@ -58,6 +63,8 @@ impl Ui {
             trail: Vec::new(),
             popups: Vec::new(),
             filter: Filter::default(),
+            frozen: None,
+            wide: false,
             marks: BTreeSet::new(),
             selected: None,
             focused: None,
@@ -93,6 +100,12 @@ impl Ui {
     #[must_use]
     pub fn selected(&self) -> Option<&str> {
         self.selected.as_ref().map(|(name, _)| name.as_str())
+    }
+
+    /// Whether the picture is held still while results arrive.
+    #[must_use]
+    pub const fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
     }
 
     /// The wall clock as this console sees it, milliseconds since 1970 UTC.

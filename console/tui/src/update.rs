@@ -6,6 +6,7 @@ use ratatui::layout::Size;
 use crate::draw::{TABS_ROW, tab_at};
 use crate::event::{Event, Mouse};
 use crate::filter::Filter;
+use crate::freeze::{self, Frozen};
 use crate::intent::Intent;
 use crate::keymap::{self, Action, Motion};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
@@ -23,7 +24,18 @@ const INTERRUPT_MS: u64 = 3_000;
 /// `snapshot` is the one that the next frame will be drawn from. Costs nothing that grows with the fleet, except on
 /// [`Event::Snapshot`] and where the filter or the sort order changes.
 pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
-    let mut intents = match event {
+    ui.frozen.take_if(|frozen| !frozen.fits(snapshot));
+    let mut intents = take(ui, event, &freeze::seen(ui.frozen.as_ref(), snapshot));
+    // The event may have let a held picture go on.
+    let seen = freeze::seen(ui.frozen.as_ref(), snapshot);
+    settle(ui, &seen);
+    intents.extend(asks(ui, &seen));
+    intents
+}
+
+/// What the event itself does.
+fn take(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
+    match event {
         Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
         Event::Key(key) => {
             ui.last_key_ms = ui.now_ms(snapshot);
@@ -49,8 +61,12 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
             ui.age_ms = age_ms;
             Vec::new()
         }
-    };
-    settle(ui, snapshot);
+    }
+}
+
+/// What the screen needs to know to show what the user looks at.
+fn asks(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
+    let mut intents = Vec::new();
     if let Some(name) = ui.selected().filter(|name| ui.focused.as_deref() != Some(*name)).map(str::to_owned) {
         ui.focused = Some(name.clone());
         intents.push(Intent::Focus { node: name });
@@ -85,6 +101,7 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
             fleet::follow(ui, snapshot);
         }
     }
+    fleet::map::settle(ui, snapshot);
     bench::settle(ui, snapshot);
     criteria::settle(ui, snapshot);
     selector::settle(ui, snapshot);
@@ -168,6 +185,14 @@ fn obey(ui: &mut Ui, command: popups::Command, snapshot: &Snapshot) -> Vec<Inten
             }
             Vec::new()
         }
+        popups::Command::Open(run) => {
+            ui.show(Screen::Fleet);
+            vec![Intent::Open { run: Some(run) }]
+        }
+        popups::Command::On(screen, action) => {
+            ui.show(screen);
+            act(ui, action, snapshot)
+        }
         popups::Command::Metric(id) => {
             bench::open_metric(ui, snapshot, (&id, None));
             Vec::new()
@@ -192,7 +217,13 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
             ui.show(Screen::Fleet);
             ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter)));
         }
-        Action::Palette => ui.popups.push(Popup::Palette(Palette::default())),
+        Action::Palette => {
+            ui.popups.push(Popup::Palette(Palette::default()));
+            // It finds stored runs as well.
+            return if snapshot.runs.data.is_none() { vec![Intent::Runs] } else { Vec::new() };
+        }
+        Action::Freeze => hold(ui, snapshot),
+        Action::Wide => ui.wide = !ui.wide,
         Action::Back => return back(ui, snapshot),
         Action::Redraw => return vec![Intent::Redraw],
         Action::Suspend => return suspend(ui, snapshot),
@@ -230,6 +261,18 @@ fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent
         _ => {}
     }
     intents
+}
+
+/// Holds the picture still, or lets it go on.
+fn hold(ui: &mut Ui, snapshot: &Snapshot) {
+    ui.frozen = match ui.frozen {
+        Some(_) => None,
+        None => Some(Frozen::new(snapshot, ui.now_ms(snapshot))),
+    };
+    ui.say(
+        snapshot,
+        if ui.is_frozen() { "held; results keep arriving, F goes on" } else { "showing what is known now" },
+    );
 }
 
 /// One step back: the terms tried, the filter, the marks, the run that alone is shown, the screen before.

@@ -16,7 +16,10 @@ pub(super) fn rows(names: &[String], known: &[Node]) -> Vec<Arc<NodeRow>> {
 
 fn row(node: &Node) -> NodeRow {
     let rack = node.labels.get("rack").cloned().unwrap_or_default();
-    NodeRow { rack, groups: node.groups.clone(), ..nameless(&node.name) }
+    // Rails may hang at leaves of their own; the first stands for the node.
+    let leaf =
+        node.labels.get("leaf").and_then(|leaves| leaves.split(',').next()).unwrap_or_default().trim().to_owned();
+    NodeRow { rack, leaf, groups: node.groups.clone(), ..nameless(&node.name) }
 }
 
 /// A node that the inventory does not know.
@@ -24,9 +27,11 @@ fn nameless(name: &str) -> NodeRow {
     NodeRow {
         name: name.to_owned(),
         rack: String::new(),
+        leaf: String::new(),
         groups: Vec::new(),
         link: Link { kind: LinkKind::Idle, text: "idle".into() },
         state: muster_analysis::State::NotRun,
+        provisional: false,
         worst: None,
         work: None,
         done: 0.0,

@@ -7,7 +7,7 @@ use ratatui::widgets::{Clear, Widget};
 use crate::popups::export::FORMATS;
 use crate::popups::{Confirm, ExportBox, HelpBox, Palette, Popup, entries, help, palette};
 use crate::snapshot::Snapshot;
-use crate::text::{cut, wrap};
+use crate::text::{cut, elide, width, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{block, put};
@@ -80,12 +80,17 @@ fn draw_palette(ui: &Ui, palette: &Palette, snapshot: &Snapshot, buffer: &mut Bu
         let why = format!("no command matches `{}`; esc closes", palette.input.text());
         put(buffer, (inner.x, inner.y + 1), inner.width, &why, theme.style(Role::Text));
     }
-    for (row, y) in palette.cursor.window(found.len(), rows).zip(inner.y + 1..inner.bottom()) {
+    let window = palette.cursor.window(found.len(), rows);
+    // Names of runs and metrics are longer than those of commands.
+    let longest = found[window.clone()].iter().map(|entry| width(&entry.name)).max().unwrap_or(0);
+    let names = u16::try_from(longest.clamp(22, 36)).unwrap_or(22).min(inner.width);
+    for (row, y) in window.zip(inner.y + 1..inner.bottom()) {
         let entry = &found[row];
-        put(buffer, (inner.x, y), 22, &entry.name, theme.style(Role::Text));
-        let room = inner.width.saturating_sub(23);
+        let name = elide(&entry.name, names.into(), theme.is_ascii());
+        put(buffer, (inner.x, y), names, &name, theme.style(Role::Text));
+        let room = inner.width.saturating_sub(names + 1);
         let about = cut(&entry.about, room.into(), theme.is_ascii());
-        put(buffer, (inner.x + 23, y), room, &about, theme.style(Role::Dim));
+        put(buffer, (inner.x + names + 1, y), room, &about, theme.style(Role::Dim));
         if row == palette.cursor.at {
             buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(Role::Selected));
         }

@@ -1,4 +1,4 @@
-//! Finds a command by its name.
+//! Finds a node, a metric, a stored run or a command by its name.
 
 use std::sync::Arc;
 
@@ -6,15 +6,17 @@ use crossterm::event::{KeyCode, KeyEvent};
 use muster_wire::MetricId;
 
 use crate::judgement::word;
-use crate::keymap::{Action, BINDINGS, Motion};
+use crate::keymap::{Action, BINDINGS, Binding, Motion, Slider, Term};
 use crate::popups::{Input, Popup};
-use crate::snapshot::{MetricRow, NodeRow, Snapshot};
+use crate::screens::Screen;
+use crate::snapshot::{MetricRow, NodeRow, RunRow, Snapshot};
+use crate::text::counted;
 use crate::ui::Ui;
 use crate::widgets::Cursor;
 
 /// Rows in view.
 pub(crate) const ROWS: usize = 10;
-/// Nodes, and metrics, that a text finds at most: who sees so many types one more letter.
+/// Nodes, metrics and runs that a text finds at most of each: who sees so many types one more letter.
 const MOST: usize = 50;
 
 /// The palette.
@@ -36,12 +38,16 @@ pub(crate) struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Act(Action),
+    /// Go to this screen, then do it there.
+    On(Screen, Action),
     Run(String),
     Filter(&'static str),
     /// Open the node of this name.
     Node(String),
     /// Open this metric.
     Metric(Arc<MetricId>),
+    /// Show this stored run alone.
+    Open(String),
 }
 
 impl Palette {
@@ -51,28 +57,35 @@ impl Palette {
 }
 
 /// Commands whose name or sentence holds every word of `text`, those whose name begins with it first; without a text,
-/// those used last first. Nodes and metrics are found by their names once something is typed.
+/// what was used last comes first. Nodes, metrics and stored runs are found by their names once something is typed.
 pub(crate) fn entries(ui: &Ui, snapshot: &Snapshot, text: &str) -> Vec<Entry> {
     let text = text.to_lowercase();
     let mut all = runs(snapshot);
     all.extend(actions(ui));
     all.extend(filters());
+    if text.trim().is_empty() {
+        let mut used: Vec<Entry> = ui.history.iter().rev().filter_map(|name| recalled(&all, snapshot, name)).collect();
+        all.retain(|entry| !used.contains(entry));
+        used.extend(all);
+        return used;
+    }
     all.retain(|e| {
         let line = format!("{} {}", e.name, e.about).to_lowercase();
         text.split_whitespace().all(|w| line.contains(w))
     });
-    if text.trim().is_empty() {
-        let used = |e: &Entry| ui.history.iter().rev().position(|name| *name == e.name).unwrap_or(usize::MAX);
-        all.sort_by_key(used);
-        return all;
-    }
     all.extend(places(snapshot, text.trim()));
     all.sort_by_key(|e| !e.name.to_lowercase().starts_with(text.trim()));
     all
 }
 
-/// Nodes and metrics whose name holds every word of `text`, up to [`MOST`] of each.
-fn places(snapshot: &Snapshot, text: &str) -> Vec<Entry> {
+/// What was chosen under this name, if it is still there.
+fn recalled(commands: &[Entry], snapshot: &Snapshot, name: &str) -> Option<Entry> {
+    let command = commands.iter().find(|entry| entry.name == name).cloned();
+    command.or_else(|| places(snapshot, &name.to_lowercase()).find(|entry| entry.name == name))
+}
+
+/// Nodes, metrics and stored runs whose name holds every word of `text`, up to [`MOST`] of each.
+fn places(snapshot: &Snapshot, text: &str) -> impl Iterator<Item = Entry> {
     let named = |name: &str| {
         let name = name.to_lowercase();
         text.split_whitespace().all(|word| name.contains(word))
@@ -86,8 +99,15 @@ fn places(snapshot: &Snapshot, text: &str) -> Vec<Entry> {
         let about = "open this metric".to_owned();
         named(&name).then(|| Entry { name, about, does: Command::Metric(metric.id.clone()) })
     };
-    let nodes = snapshot.nodes.iter().filter_map(node).take(MOST);
-    nodes.chain(snapshot.metrics.iter().filter_map(metric).take(MOST)).collect()
+    let run = |run: &RunRow| {
+        let (name, nodes) = (&run.id, counted(run.nodes, "node", "nodes"));
+        let about = format!("show this run alone ({}, {nodes})", run.phase.word());
+        named(name).then(|| Entry { name: name.clone(), about, does: Command::Open(name.clone()) })
+    };
+    let mut found: Vec<Entry> = snapshot.nodes.iter().filter_map(node).take(MOST).collect();
+    found.extend(snapshot.metrics.iter().filter_map(metric).take(MOST));
+    found.extend(snapshot.runs.data.iter().flat_map(|runs| runs.rows.iter()).filter_map(run).take(MOST));
+    found.into_iter()
 }
 
 fn runs(snapshot: &Snapshot) -> Vec<Entry> {
@@ -99,11 +119,21 @@ fn runs(snapshot: &Snapshot) -> Vec<Entry> {
     snapshot.playbooks.iter().map(entry).collect()
 }
 
-fn actions(ui: &Ui) -> impl Iterator<Item = Entry> {
-    BINDINGS.iter().filter(|b| b.on(ui.screen)).filter_map(|b| {
-        let name = name(b.action)?;
-        Some(Entry { name, about: format!("{} ({})", b.help, b.shown), does: Command::Act(b.action) })
-    })
+/// What this screen can do, and what others can, which are gone to first.
+fn actions(ui: &Ui) -> Vec<Entry> {
+    let (here, elsewhere): (Vec<&Binding>, Vec<&Binding>) = BINDINGS.iter().partition(|b| b.on(ui.screen));
+    let mut found: Vec<Entry> = Vec::new();
+    for binding in here.into_iter().chain(elsewhere) {
+        let Some(name) = name(binding.action).filter(|name| found.iter().all(|known| known.name != *name)) else {
+            continue;
+        };
+        let (does, place) = match binding.screens().first().filter(|_| !binding.on(ui.screen)) {
+            Some(screen) => (Command::On(*screen, binding.action), format!("{}, {}", screen.title(), binding.shown)),
+            None => (Command::Act(binding.action), binding.shown.to_owned()),
+        };
+        found.push(Entry { name, about: format!("{} ({place})", binding.help), does });
+    }
+    found
 }
 
 fn filters() -> impl Iterator<Item = Entry> {
@@ -122,25 +152,65 @@ fn filters() -> impl Iterator<Item = Entry> {
     })
 }
 
-/// The command's name; `None` keeps it out of the palette.
+/// The command's name; `None` keeps it out of the palette, as what only moves or needs a cursor first.
 fn name(action: Action) -> Option<String> {
-    Some(match action {
-        Action::Show(screen) => format!("go {}", screen.title().to_lowercase()),
-        Action::Help => "help".to_owned(),
-        Action::Filter => "filter".to_owned(),
-        Action::MarkAll => "mark all".to_owned(),
-        Action::Sort => "sort".to_owned(),
-        Action::Reverse => "reverse".to_owned(),
-        Action::Rerun => "measure again".to_owned(),
-        Action::NextFinding => "next finding".to_owned(),
-        Action::Cancel => "cancel".to_owned(),
-        Action::Clean => "clean".to_owned(),
-        Action::Copy => "copy".to_owned(),
-        Action::Export => "export".to_owned(),
-        Action::Redraw => "redraw".to_owned(),
-        Action::Quit => "quit".to_owned(),
-        _ => return None,
-    })
+    let name = match action {
+        Action::Show(screen) => return Some(format!("go {}", screen.title().to_lowercase())),
+        Action::Help => "help",
+        Action::Filter => "filter",
+        Action::Freeze => "freeze",
+        Action::Wide => "wide",
+        Action::Map => "rack map",
+        Action::Mark => "mark",
+        Action::MarkAll => "mark all",
+        Action::Sort => "sort",
+        Action::Reverse => "reverse",
+        Action::Rerun => "measure again",
+        Action::NextFinding => "next finding",
+        Action::PreviousFinding => "previous finding",
+        Action::NextNode => "next",
+        Action::PreviousNode => "previous",
+        Action::Pane => "pane",
+        Action::More => "more",
+        Action::Less => "less",
+        Action::Gather => "worst or median",
+        Action::Metric => "next metric",
+        Action::Slide(slider, up) => slide(slider, up),
+        Action::Try(term) => attempt(term),
+        Action::Cancel => "cancel",
+        Action::Clean => "clean",
+        Action::Copy => "copy",
+        Action::Export => "export",
+        Action::Redraw => "redraw",
+        Action::Suspend => "suspend",
+        Action::Quit => "quit",
+        Action::Open | Action::Run | Action::Back | Action::Palette | Action::Interrupt | Action::Move(_) => {
+            return None;
+        }
+    };
+    Some(name.to_owned())
+}
+
+const fn slide(slider: Slider, up: bool) -> &'static str {
+    match (slider, up) {
+        (Slider::Hours, true) => "longer job",
+        (Slider::Hours, false) => "shorter job",
+        (Slider::Budget, true) => "larger budget",
+        (Slider::Budget, false) => "smaller budget",
+        (Slider::Risk, true) => "more risk",
+        (Slider::Risk, false) => "less risk",
+    }
+}
+
+const fn attempt(term: Term) -> &'static str {
+    match term {
+        Term::Alpha(true) => "try alpha up",
+        Term::Alpha(false) => "try alpha down",
+        Term::Tau(true) => "try tau up",
+        Term::Tau(false) => "try tau down",
+        Term::Group => "try next group",
+        Term::Version => "try next criterion",
+    }
 }
 
 /// Takes a key for the palette on top of the stack; gives the chosen command.

@@ -15,12 +15,16 @@ pub struct NodeRow {
     pub name: String,
     /// Rack, empty when the inventory does not say.
     pub rack: String,
+    /// Switch that it hangs at, empty when the inventory does not say.
+    pub leaf: String,
     /// Groups of the inventory.
     pub groups: Vec<String>,
     /// The connection.
     pub link: Link,
     /// Worst of the verdicts.
     pub state: State,
+    /// Whether results that may still change the state are being measured.
+    pub provisional: bool,
     /// The verdict furthest from its peers.
     pub worst: Option<Worst>,
     /// What it does now.

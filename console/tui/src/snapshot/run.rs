@@ -45,14 +45,23 @@ pub struct RunInfo {
     pub ended_ms: Option<u64>,
     /// What it does.
     pub phase: RunPhase,
-    /// Time to go, as far as known.
-    pub eta_ms: Option<u64>,
+    /// How long it will still take; `None` once it has ended, and of a run that another console carries.
+    pub left: Option<Left>,
     /// Work items done over all nodes.
     pub done: usize,
     /// Work items over all nodes.
     pub total: usize,
     /// In the playbook's order.
     pub steps: Arc<[StepProgress]>,
+}
+
+/// How long a run will still take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Milliseconds.
+    pub ms: u64,
+    /// Whether it rests on how long the same work took before; else it is what the playbook plans for it.
+    pub measured: bool,
 }
 
 /// What a run does.

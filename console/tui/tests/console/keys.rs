@@ -582,3 +582,177 @@ fn measuring_again_says_on_which_nodes() {
     assert!(shown.contains("Measure again 1 failed node (rack1-04)"), "{shown}");
     assert!(shown.contains("and on 13 nodes that passed"), "{shown}");
 }
+
+/// The same fleet some results later, with a slow node more.
+fn later(snapshot: &Snapshot) -> Snapshot {
+    let newer = crate::synthetic::snapshot(Fleet { slow: 3, ..DATA });
+    Snapshot { generation: snapshot.generation + 1, now_ms: snapshot.now_ms + 40_000, ..newer }
+}
+
+#[test]
+fn a_frozen_picture_holds_still_while_results_arrive_and_goes_on_with_the_same_key() {
+    let old = snapshot(DATA);
+    let new = later(&old);
+    let rows = |ui: &Ui, snapshot: &Snapshot| {
+        let shown = shown(ui, snapshot);
+        shown.lines().skip(2).take(20).map(|line| line.chars().take(60).collect::<String>()).collect::<Vec<_>>()
+    };
+    for screen in [Screen::Fleet, Screen::Node, Screen::Benchmarks, Screen::Network, Screen::Playbooks] {
+        let (mut ui, _) = after(&old, &format!("<{}>", screen.title()));
+        let before = rows(&ui, &old);
+        press(&mut ui, &old, "F");
+        assert!(shown(&ui, &old).contains("FROZEN for 0s"), "{}", shown(&ui, &old));
+        update(&mut ui, Event::Snapshot, &new);
+        update(&mut ui, Event::Tick { age_ms: 3_000 }, &new);
+        let text = shown(&ui, &new);
+        assert!(text.contains("FROZEN for 43s"), "{text}");
+        if screen != Screen::Playbooks {
+            assert_eq!(rows(&ui, &new), before, "{screen:?}");
+        }
+        assert!(text.contains("1 fail") && !text.contains("3 fail"), "{text}");
+        press(&mut ui, &new, "F");
+        let text = shown(&ui, &new);
+        assert!(text.contains("3 fail") && !text.contains("FROZEN"), "{text}");
+    }
+}
+
+#[test]
+fn a_frozen_console_still_knows_whether_a_run_goes_on() {
+    let (idle, live) = (snapshot(IDLE), snapshot(DATA));
+    let live = Snapshot { generation: idle.generation + 1, ..live };
+    let (mut ui, _) = after(&idle, "F");
+    update(&mut ui, Event::Snapshot, &live);
+    assert_eq!(press(&mut ui, &live, "q"), [], "it asks first");
+    assert_eq!(press(&mut ui, &live, "y"), [Intent::Cancel, Intent::Quit]);
+}
+
+#[test]
+fn a_frozen_picture_ends_where_other_nodes_are_listed() {
+    let old = snapshot(IDLE);
+    let (mut ui, _) = after(&old, "F");
+    let alone = Snapshot { alone: Some("r-1".to_owned()), mode: Mode::Idle, ..old.clone() };
+    update(&mut ui, Event::Snapshot, &alone);
+    assert!(!ui.is_frozen());
+    assert!(shown(&ui, &alone).contains("RUN r-1"));
+}
+
+#[test]
+fn wide_gives_the_list_all_of_the_width_and_back() {
+    let snapshot = snapshot(IDLE);
+    let size = (200, 60);
+    let look = |typed: &str| {
+        let mut ui = console(&snapshot, Theme::new(true, false), size);
+        press(&mut ui, &snapshot, typed);
+        glyphs(&frame(&ui, &snapshot, size))
+    };
+    // What stands beside the list of each screen.
+    for (screen, beside) in [
+        ("fleet", "dmi.product"),
+        ("node", "Passport"),
+        ("benchmarks", "enough nodes agree"),
+        ("criteria", "No version before it"),
+        ("selector", "Without an incident"),
+        ("network", "Suspects"),
+    ] {
+        let (narrow, wide) = (look(&format!("<{screen}>")), look(&format!("<{screen}>w")));
+        assert!(narrow.contains(beside) && !wide.contains(beside), "{screen}: {narrow}{wide}");
+        assert_eq!(look(&format!("<{screen}>ww")), narrow);
+    }
+    assert!(look("<benchmarks>w").contains("13/14 healthy"), "{}", look("<benchmarks>w"));
+    assert!(look("<benchmarks><tab>w").contains("similarity: 1 of 14 nodes"), "what has the keys is wide");
+    assert!(look("<node><tab>w").contains("Passport"));
+}
+
+#[test]
+fn the_rack_map_moves_by_what_is_seen_and_opens_nodes() {
+    let many = snapshot(Fleet { nodes: 160, slow: 3, lost_each: 50, running: false });
+    let (mut ui, _) = after(&many, "m<end>");
+    assert_eq!(ui.selected(), Some("rack4-39"));
+    press(&mut ui, &many, "hh");
+    assert_eq!(ui.selected(), Some("rack4-37"));
+    assert!(shown(&ui, &many).contains("rack4-37  ✓ pass  rack r4, leaf2"), "{}", shown(&ui, &many));
+    press(&mut ui, &many, "<enter>");
+    assert_eq!((ui.screen(), ui.selected()), (Screen::Node, Some("rack4-37")));
+    press(&mut ui, &many, "<esc>m");
+    assert_eq!(ui.selected(), Some("rack4-37"), "the table is where the map was");
+    assert!(shown(&ui, &many).lines().any(|line| line.contains('▸') && line.contains("rack4-37")));
+}
+
+#[test]
+fn the_rack_map_passes_over_what_the_filter_hides() {
+    let many = snapshot(Fleet { nodes: 160, slow: 3, lost_each: 0, running: false });
+    let (mut ui, _) = after(&many, "m/state:fail<enter>g");
+    let state = |ui: &Ui| many.nodes.iter().find(|node| Some(node.name.as_str()) == ui.selected()).unwrap().state;
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..6 {
+        assert_eq!(state(&ui), State::Fail);
+        seen.insert(ui.selected().unwrap().to_owned());
+        press(&mut ui, &many, "j");
+    }
+    assert!(seen.len() > 1, "{seen:?}");
+}
+
+#[test]
+fn a_folded_cell_says_how_many_are_in_the_worst_state_and_opens_the_first_of_them() {
+    let many = snapshot(Fleet { nodes: 10_000, slow: 12, lost_each: 50, running: false });
+    let worst = many.nodes.iter().find(|node| node.state == State::Fail).unwrap().name.clone();
+    let (ui, _) = after(&many, &format!("m/{worst}$<enter><esc><enter>"));
+    assert_eq!((ui.screen(), ui.selected()), (Screen::Node, Some(worst.as_str())));
+    let (ui, _) = after(&many, "m");
+    let text = shown(&ui, &many);
+    assert!(text.contains("a cell is up to") && text.contains("one of "), "{text}");
+    assert!(text.contains("✗ 1 fail"), "{text}");
+}
+
+#[test]
+fn the_mouse_selects_and_opens_cells_of_the_map() {
+    let snapshot = snapshot(IDLE);
+    let (mut ui, _) = after(&snapshot, "m<end>hhh");
+    let name = ui.selected().unwrap().to_owned();
+    let text = shown(&ui, &snapshot);
+    let y = text.lines().position(|line| line.contains("r1 ")).unwrap() as u16;
+    let x = text.lines().nth(usize::from(y)).unwrap().chars().position(|c| "✓✗?".contains(c)).unwrap() as u16;
+    press(&mut ui, &snapshot, "g");
+    let first = ui.selected().unwrap().to_owned();
+    press(&mut ui, &snapshot, "<end>");
+    update(&mut ui, Event::Mouse(Mouse::Click { x, y }), &snapshot);
+    assert_eq!((ui.selected(), ui.screen()), (Some(first.as_str()), Screen::Fleet));
+    update(&mut ui, Event::Mouse(Mouse::Click { x, y }), &snapshot);
+    assert_eq!(ui.screen(), Screen::Node);
+    assert_ne!(name, first);
+}
+
+#[test]
+fn the_palette_shows_stored_runs_and_does_what_other_screens_can() {
+    let full = snapshot(IDLE);
+    let id = full.runs.data.as_ref().unwrap().rows[1].id.clone();
+    let (ui, intents) = after(&full, &format!(":{id}<enter>"));
+    assert_eq!((ui.screen(), intents), (Screen::Fleet, vec![Intent::Open { run: Some(id.clone()) }]));
+    assert!(shown(&after(&full, &format!(":{}", &id[..10])).0, &full).contains(&id), "no name of a run is cut");
+    let (ui, _) = after(&full, "<log>:rack map<enter>");
+    assert_eq!(ui.screen(), Screen::Fleet);
+    assert!(shown(&ui, &full).contains("a cell is a node"));
+    let (_, intents) = after(&full, ":longer job<enter>");
+    assert!(matches!(&intents[..], [Intent::Ask(_)]), "{intents:?}");
+    let unread = Snapshot { runs: muster_tui::snapshot::Part::default(), ..full.clone() };
+    assert_eq!(after(&unread, ":").1, [Intent::Runs], "the list of runs is asked for where it was not read yet");
+    let (ui, _) = after(&full, ":rack1-07<enter>:");
+    let shown = shown(&ui, &full);
+    let list: Vec<&str> = shown.lines().skip_while(|line| !line.contains("Commands")).collect();
+    assert!(list[2].contains("rack1-07"), "a node that was opened is offered first: {shown}");
+}
+
+#[test]
+fn provisional_states_have_a_mark_in_the_table_and_a_word_elsewhere() {
+    let live = snapshot(DATA);
+    let provisional = live.nodes.iter().filter(|node| node.provisional).count();
+    assert!(provisional > 0);
+    let (ui, _) = after(&live, "");
+    let marked = shown(&ui, &live).lines().filter(|line| line.contains("pass~") || line.contains("fail~")).count();
+    assert_eq!(marked, provisional);
+    let (ui, _) = after(&live, "/state:provisional<enter>");
+    let text = shown(&ui, &live);
+    assert!(text.contains(&format!("1-{provisional}/{provisional}")), "{text}");
+    let (ui, _) = after(&live, "/state:provisional<enter><enter>");
+    assert!(shown(&ui, &live).contains(", provisional"), "{}", shown(&ui, &live));
+}

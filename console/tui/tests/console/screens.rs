@@ -2,9 +2,11 @@
 
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
 use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus, with_old_results};
+use std::sync::Arc;
+
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
-use muster_tui::snapshot::Load;
+use muster_tui::snapshot::{Load, NodeRow};
 use muster_tui::{Screen, Snapshot, Theme};
 
 const COLOR: Theme = Theme::new(true, false);
@@ -40,6 +42,47 @@ fn look(name: &str, screen: Screen, keys: &[KeyCode]) {
 #[test]
 fn fleet_looks_as_stored() {
     look("fleet", Screen::Fleet, &[]);
+}
+
+#[test]
+fn the_rack_map_looks_as_stored() {
+    look("map", Screen::Fleet, &[KeyCode::Char('m')]);
+    // What does not fit as a cell a node, the lack of racks, a filter, and glyphs alone.
+    let many = snapshot(Fleet { nodes: 10_000, slow: 12, lost_each: 50, running: false });
+    let nowhere =
+        |node: &Arc<NodeRow>| Arc::new(NodeRow { rack: String::new(), leaf: String::new(), ..(**node).clone() });
+    let mut without = snapshot(DATA);
+    without.nodes = without.nodes.iter().map(nowhere).collect();
+    let mut text = String::new();
+    for (name, snapshot, theme, keys) in [
+        ("ten thousand", &many, COLOR, "m"),
+        ("no racks", &without, COLOR, "m"),
+        ("filtered", &snapshot(DATA), COLOR, "m/!state:pass\n"),
+        ("plain", &snapshot(DATA), ASCII, "m"),
+    ] {
+        let mut ui = console(snapshot, theme, (80, 24));
+        for c in keys.chars() {
+            press(&mut ui, if c == '\n' { KeyCode::Enter } else { KeyCode::Char(c) }, snapshot);
+        }
+        text += &format!("=== {name}\n{}", glyphs(&frame(&ui, snapshot, (80, 24))));
+    }
+    compare("map-cases", &text);
+}
+
+#[test]
+fn wide_screens_look_as_stored() {
+    let snapshot = snapshot(DATA);
+    let mut text = String::new();
+    for screen in [Screen::Fleet, Screen::Node, Screen::Benchmarks, Screen::Criteria, Screen::Selector, Screen::Network]
+    {
+        for size in SIZES {
+            let mut ui = console(&snapshot, COLOR, size);
+            press(&mut ui, digit(screen), &snapshot);
+            press(&mut ui, KeyCode::Char('w'), &snapshot);
+            text += &format!("=== {} {}x{}\n{}", screen.title(), size.0, size.1, glyphs(&frame(&ui, &snapshot, size)));
+        }
+    }
+    compare("wide", &text);
 }
 
 #[test]
@@ -231,7 +274,7 @@ fn no_size_and_no_screen_makes_drawing_fail() {
     let snapshots: Vec<Snapshot> = states().into_iter().map(|(_, s)| s).collect();
     for snapshot in &snapshots {
         for size in [(60, 16), (61, 17), (79, 23), (119, 39), (159, 16), (160, 50), (300, 16), (60, 100)] {
-            let others = ['?', ':', 'R', 'X'].map(KeyCode::Char);
+            let others = ['?', ':', 'R', 'X', 'm', 'w', 'F'].map(KeyCode::Char);
             for key in Screen::ALL.map(digit).into_iter().chain(others) {
                 let mut ui = console(snapshot, COLOR, size);
                 for code in [key, KeyCode::End, KeyCode::Tab, KeyCode::PageDown] {

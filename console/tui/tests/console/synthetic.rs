@@ -13,7 +13,7 @@ use muster_analysis::{Observation, Params, learn};
 use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
     Band, Before, CheckRow, Counts, Criteria, Curve, EarlierRun, FactRow, Focus, FocusSeries, GpuRow, IncidentRow,
-    Link, LinkKind, Load, Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past,
+    Left, Link, LinkKind, Load, Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past,
     PlaybookRow, RunInfo, RunPhase, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
     VersionRow, Work, WorkSeen, Worst,
 };
@@ -160,9 +160,11 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
     NodeRow {
         name: name(i),
         rack: format!("r{}", i / 40 + 1),
+        leaf: format!("leaf{}", i / 80 + 1),
         groups: vec!["gpu".to_owned(), if i.is_multiple_of(2) { "even".to_owned() } else { "odd".to_owned() }],
         link: Link { kind, text: text.to_owned() },
         state,
+        provisional: running && !lost && i % 3 == 1,
         worst: worst.map(|v| Worst {
             metric: v.metric.clone(),
             similarity: v.similarity,
@@ -574,7 +576,7 @@ fn run(fleet: Fleet) -> RunInfo {
         started_ms: NOW_MS - 63_000,
         ended_ms: (!fleet.running).then_some(NOW_MS - 4_000),
         phase: if fleet.running { RunPhase::Running } else { RunPhase::Finished },
-        eta_ms: fleet.running.then_some(74_000),
+        left: fleet.running.then_some(Left { ms: 74_000, measured: true }),
         done: if fleet.running { total * 6 / 11 } else { total },
         total,
         steps: Arc::from([

@@ -19,9 +19,16 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     if let Some(instead) = instead(ui, snapshot, (&snapshot.load, !snapshot.metrics.is_empty()), none) {
         return framed_panel(buffer, area, &ui.theme, ("Benchmarks", &instead));
     }
-    let width = (area.width * 3 / 10).clamp(24, 44);
-    list(ui, snapshot, buffer, Rect { width, ..area });
-    if let Some(metric) = ui.bench.metric(snapshot) {
+    // Wide, the list that has the keys takes all of the width.
+    let width = match (ui.wide, ui.bench.pane) {
+        (true, Pane::Metrics) => area.width,
+        (true, Pane::Nodes) => 0,
+        (false, _) => (area.width * 3 / 10).clamp(24, 44),
+    };
+    if width > 0 {
+        list(ui, snapshot, buffer, Rect { width, ..area });
+    }
+    if let Some(metric) = ui.bench.metric(snapshot).filter(|_| width < area.width) {
         let right = Rect { x: area.x + width, width: area.width - width, ..area };
         chosen(ui, snapshot, metric, buffer, right);
     }
@@ -39,7 +46,11 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let metric = &metrics[row];
         let (mark, role) = mark(metric);
-        let room = inner.width.saturating_sub(6);
+        let numbers =
+            if ui.wide { numbers(ui, metric, inner.width.saturating_sub(PATH).into()) } else { String::new() };
+        let used = u16::try_from(width(&numbers)).unwrap_or(0);
+        let room = inner.width.saturating_sub(6 + used);
+        put_right(buffer, (inner.right() - 6 - used, y), used, &numbers, theme.style(Role::Dim));
         put(
             buffer,
             (inner.x, y),
@@ -53,6 +64,27 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
             buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(role));
         }
     }
+}
+
+/// Cells of a wide list that the path of a metric and its mark have at least.
+const PATH: u16 = 36;
+
+/// What a wide list says of a metric besides: how many nodes are healthy, how repeatable it is and what is usual, as far as
+/// there is room.
+fn numbers(ui: &Ui, metric: &MetricRow, room: usize) -> String {
+    let value = |v: Option<f64>, show: &dyn Fn(f64) -> String| v.map_or(ui.theme.absent().to_owned(), show);
+    let healthy = format!("{}/{} healthy", metric.healthy, metric.n);
+    let repeatability = value(metric.repeatability, &similarity);
+    let median = value(metric.median, &|m| metric.unit.show(m));
+    let parts =
+        [format!("{healthy:>16}"), format!("  repeatability {repeatability:>5}"), format!("  median {median:>14}")];
+    let mut text = String::new();
+    for part in parts {
+        if width(&text) + width(&part) <= room {
+            text += &part;
+        }
+    }
+    text
 }
 
 /// What is worth knowing of a metric in five cells: `2 ✗` defects, `~` not to be relied on, `ok`.

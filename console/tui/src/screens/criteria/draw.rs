@@ -27,9 +27,9 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let (Some(criteria), None) = (part.data.as_deref(), &instead) else {
         return framed_panel(buffer, area, &ui.theme, ("Criteria", &instead.unwrap_or_else(none)));
     };
-    let width = (area.width * 9 / 20).min(84);
+    let width = if ui.wide { area.width } else { (area.width * 9 / 20).min(84) };
     list(ui, snapshot, criteria, buffer, Rect { width, ..area });
-    if let Some((chosen, base)) = ui.criteria.chosen(criteria) {
+    if let Some((chosen, base)) = ui.criteria.chosen(criteria).filter(|_| !ui.wide) {
         let right = Rect { x: area.x + width, width: area.width - width, ..area };
         detail(ui, snapshot, (chosen, base), buffer, right);
     }

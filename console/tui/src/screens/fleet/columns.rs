@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::judgement::{State, severity};
+use crate::judgement::{PROVISIONAL, State, severity};
 use crate::snapshot::{LinkKind, NodeRow, Snapshot};
 use crate::stale::Stale;
 use crate::text::{natural, percent, similarity, whole_age};
@@ -47,7 +47,7 @@ const fn spec(column: Column, title: &'static str, (min, max): (u16, u16), rank:
 pub(crate) const COLUMNS: &[Spec] = &[
     spec(Column::Node, "node", (14, 32), 0, false),
     spec(Column::Rack, "rack", (6, 12), 8, false),
-    spec(Column::State, "state", (9, 9), 1, false),
+    spec(Column::State, "state", (10, 10), 1, false),
     spec(Column::Worst, "worst metric", (20, 34), 2, false),
     spec(Column::Similarity, "similar", (7, 7), 5, true),
     spec(Column::Deviation, "vs peers", (8, 8), 3, true),
@@ -107,7 +107,10 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
         Column::Rack => (node.rack.clone(), Role::Dim),
         // Nothing is said of it yet, and something will be.
         Column::State if node.state == State::NotRun && node.work.is_some() => ("measuring".to_owned(), Role::Text),
-        Column::State => Stale::now(ui, snapshot).cell(&ui.theme, node.state, node.result_ms),
+        Column::State => {
+            let (text, role) = Stale::now(ui, snapshot).cell(&ui.theme, node.state, node.result_ms);
+            (if node.provisional { text + PROVISIONAL } else { text }, role)
+        }
         Column::Worst => worst.map_or_else(absent, |w| (w.metric.path(), Theme::state_role(node.state))),
         Column::Similarity => {
             worst.and_then(|w| w.similarity).map_or_else(absent, |s| (similarity(s), Theme::state_role(node.state)))

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
+use crate::judgement::PROVISIONAL_ABOUT;
 use crate::screens::node::changes;
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::stale::Stale;
@@ -26,6 +27,9 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
 fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, room: usize) -> Vec<(String, Role)> {
     let state = Stale::now(ui, snapshot).state(node.state, node.result_ms);
     let mut lines = vec![(format!("{} {state}", ui.theme.glyph(node.state)), Theme::state_role(node.state))];
+    if node.provisional {
+        lines.extend(wrap(PROVISIONAL_ABOUT, room).into_iter().map(|l| (l, Role::Dim)));
+    }
     if let Some((changed, role)) = changes(&node.verdicts) {
         lines.extend(wrap(&changed, room).into_iter().map(|l| (l, role)));
     }
@@ -33,8 +37,9 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, room: usize) -> Vec<(Stri
         lines.extend(wrap(reason, room).into_iter().map(|l| (l, Role::Text)));
     }
     lines.push((String::new(), Role::Text));
+    let places = [("rack", node.rack.clone()), ("leaf", node.leaf.clone())];
     for (label, value) in
-        [("rack", node.rack.clone()), ("groups", node.groups.join(", ")), ("link", node.link.text.clone())]
+        places.into_iter().chain([("groups", node.groups.join(", ")), ("link", node.link.text.clone())])
     {
         if !value.is_empty() {
             lines.extend(wrap(&format!("{label}: {value}"), room).into_iter().map(|l| (l, Role::Dim)));

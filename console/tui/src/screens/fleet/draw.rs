@@ -13,7 +13,7 @@ use ratatui::widgets::Widget;
 
 use crate::draw::body;
 use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit};
-use crate::screens::fleet::detail;
+use crate::screens::fleet::{detail, map};
 use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
 use crate::stale::Stale;
 use crate::text::{cut, elide};
@@ -32,12 +32,20 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     if let Some(instead) = instead {
         return framed_panel(buffer, area, &ui.theme, ("Nodes", &instead));
     }
-    let mut left = area;
-    if area.width >= WITH_DETAIL {
-        left.width -= DETAIL;
-        detail::draw(ui, snapshot, buffer, Rect { x: left.right(), width: DETAIL, ..area });
+    let list = list(ui, area);
+    if list.width < area.width {
+        detail::draw(ui, snapshot, buffer, Rect { x: list.right(), width: area.width - list.width, ..area });
     }
-    table(ui, snapshot, buffer, left);
+    match ui.fleet.map.shown {
+        true => map::draw(ui, snapshot, buffer, list),
+        false => table(ui, snapshot, buffer, list),
+    }
+}
+
+/// Where the table or the map is: in all of `area`, or beside the selected node.
+pub(crate) const fn list(ui: &Ui, area: Rect) -> Rect {
+    let width = if area.width >= WITH_DETAIL && !ui.wide { area.width - DETAIL } else { area.width };
+    Rect { width, ..area }
 }
 
 fn empty() -> Panel {
@@ -88,10 +96,7 @@ pub(crate) enum Place {
 
 /// What the table shows at this cell; `None` outside it.
 pub(crate) fn at(ui: &Ui, x: u16, y: u16) -> Option<Place> {
-    let mut area = body(ui.size);
-    if area.width >= WITH_DETAIL {
-        area.width -= DETAIL;
-    }
+    let area = list(ui, body(ui.size));
     let inner = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 };
     if !inner.contains((x, y).into()) {
         return None;

@@ -6,6 +6,7 @@ use crate::keymap::Action;
 use crate::screens::Screen;
 use crate::screens::fleet::columns::COLUMNS;
 use crate::screens::fleet::draw::{self, Place};
+use crate::screens::fleet::map;
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::stale::Stale;
 use crate::ui::Ui;
@@ -13,6 +14,8 @@ use crate::ui::Ui;
 /// Does `action`.
 pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
     match action {
+        Action::Move(motion) if ui.fleet.map.shown => map::act(ui, motion, snapshot),
+        Action::Map => ui.fleet.map.shown = !ui.fleet.map.shown,
         Action::Move(motion) => {
             let (len, page) = (ui.fleet.rows().len(), ui.page());
             ui.fleet.cursor.go(motion, len, page);
@@ -66,6 +69,9 @@ pub(crate) fn seek(ui: &mut Ui, node: usize) {
 
 /// A click on a row selects it, a second one opens it; a click on a column's title sorts by it.
 pub(crate) fn click(ui: &mut Ui, (x, y): (u16, u16), snapshot: &Snapshot) -> Vec<Intent> {
+    if ui.fleet.map.shown {
+        return map::click(ui, (x, y), snapshot);
+    }
     let (len, page) = (ui.fleet.rows().len(), ui.page());
     match draw::at(ui, x, y) {
         Some(Place::Row(row)) if row == ui.fleet.cursor.at => return act(ui, Action::Open, snapshot),
@@ -91,6 +97,10 @@ fn mark(ui: &mut Ui, snapshot: &Snapshot) {
     let Some((name, _)) = ui.selected.clone() else { return };
     if !ui.marks.remove(&name) {
         ui.marks.insert(name);
+    }
+    // On the map the next row is somewhere else.
+    if ui.fleet.map.shown {
+        return;
     }
     let (len, page) = (ui.fleet.rows().len(), ui.page());
     ui.fleet.cursor.go(crate::keymap::Motion::Down, len, page);

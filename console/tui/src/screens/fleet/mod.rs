@@ -4,6 +4,7 @@ mod columns;
 mod detail;
 mod draw;
 mod keys;
+pub(crate) mod map;
 mod state;
 
 pub(crate) use draw::draw;

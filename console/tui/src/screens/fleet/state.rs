@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::filter::Filter;
 use crate::screens::fleet::columns::{Column, compare};
+use crate::screens::fleet::map;
 use crate::snapshot::Snapshot;
 use crate::stale::Stale;
 use crate::widgets::Cursor;
@@ -14,12 +15,19 @@ pub(crate) struct State {
     pub(crate) sort: Column,
     pub(crate) reversed: bool,
     pub(crate) cursor: Cursor,
+    pub(crate) map: map::State,
     order: Order,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { sort: Column::State, reversed: false, cursor: Cursor::default(), order: Order::default() }
+        Self {
+            sort: Column::State,
+            reversed: false,
+            cursor: Cursor::default(),
+            map: map::State::default(),
+            order: Order::default(),
+        }
     }
 }
 

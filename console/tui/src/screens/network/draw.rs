@@ -30,9 +30,9 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let (Some(network), None) = (part.data.as_deref(), &instead) else {
         return framed_panel(buffer, area, &ui.theme, ("Network", &instead.unwrap_or_else(none)));
     };
-    let layout = layout(ui.size);
+    let layout = layout(ui.size, ui.wide);
     matrix(ui, network, buffer, &layout);
-    for (pane, area) in layout::panes(ui.size, ui.network.pane) {
+    for (pane, area) in layout::panes(ui.size, ui.wide, ui.network.pane) {
         match pane {
             Pane::Suspects => suspects::draw(ui, network, buffer, area),
             Pane::Pair => pair::draw(ui, network, buffer, area),

@@ -22,10 +22,11 @@ pub(crate) struct Layout {
     pub(crate) map: Rect,
 }
 
-/// The parts of the screen on a terminal of this size.
-pub(crate) fn layout(size: Size) -> Layout {
+/// The parts of the screen on a terminal of this size; `wide` leaves nothing beside the map.
+pub(crate) fn layout(size: Size, wide: bool) -> Layout {
     let body = Rect { x: 0, y: 2, width: size.width, height: size.height.saturating_sub(4) };
     let side = match size.width {
+        _ if wide => 0,
         0..100 => 32,
         100..160 => 46,
         _ => 78,
@@ -42,8 +43,11 @@ pub(crate) fn layout(size: Size) -> Layout {
 }
 
 /// The panes beside the map and where: all where there is height, else the chosen one.
-pub(crate) fn panes(size: Size, chosen: Pane) -> Vec<(Pane, Rect)> {
-    let right = layout(size).right;
+pub(crate) fn panes(size: Size, wide: bool, chosen: Pane) -> Vec<(Pane, Rect)> {
+    let right = layout(size, wide).right;
+    if wide {
+        return Vec::new();
+    }
     if size.height < TALL {
         return vec![(chosen, right)];
     }

@@ -52,7 +52,7 @@ impl State {
 /// Brings the view up to date.
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let Some(network) = snapshot.network.data.as_deref() else { return };
-    let room = layout::layout(ui.size).map;
+    let room = layout::layout(ui.size, ui.wide).map;
     // Half a cell is about as high as wide.
     let halves = if ui.theme.has_half_cells() { 2 } else { 1 };
     let len = network.grid.len();

@@ -31,7 +31,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let head = head_height(ui, node);
     summary(ui, snapshot, node, buffer, Rect { height: head, ..area });
     let rest = Rect { y: area.y + head, height: area.height - head, ..area };
-    if area.width < WIDE {
+    if area.width < WIDE || ui.wide {
         panes::draw(ui, snapshot, node, ui.node.pane, (buffer, rest));
         return;
     }
@@ -59,7 +59,8 @@ pub(crate) fn page(ui: &Ui, node: &NodeRow) -> usize {
     let rest = ui.size.height.saturating_sub(4 + head_height(ui, node));
     let pane = ui.node.pane;
     let column = Rect { height: rest, ..Rect::default() };
-    let own = beside(pane, node, column).into_iter().find(|(p, _)| *p == pane).filter(|_| ui.size.width >= WIDE);
+    let own =
+        beside(pane, node, column).into_iter().find(|(p, _)| *p == pane).filter(|_| ui.size.width >= WIDE && !ui.wide);
     let height = own.map_or(rest, |(_, area)| area.height);
     usize::from(height.saturating_sub(2 + panes::extra(pane)))
 }
@@ -89,7 +90,8 @@ fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, ar
     block.render(area, buffer);
     let dim = theme.style(Role::Dim);
     let state = Stale::now(ui, snapshot).state(node.state, node.result_ms);
-    let state = format!("{} {state}", theme.glyph(node.state));
+    let mark = if node.provisional { ", provisional" } else { "" };
+    let state = format!("{} {state}{mark}", theme.glyph(node.state));
     let mut line = vec![Span::styled(state, theme.style(Theme::state_role(node.state))), Span::raw("  ")];
     let link = cut(&node.link.text, 40, theme.is_ascii());
     line.extend([Span::styled("link ", dim), Span::styled(link, theme.style(Theme::link_role(node.link.kind)))]);

@@ -60,21 +60,21 @@ pub(super) fn draw(
     }
     let Some(verdict) = listed.get(cursor.at) else { return };
     let below = Rect { y: inner.bottom() - said, height: said, ..inner };
-    detail(ui, snapshot, verdict, focus, (buffer, below));
+    detail(ui, snapshot, (&node.name, verdict), focus, (buffer, below));
 }
 
 /// Why, what it was before, and its past.
 fn detail(
     ui: &Ui,
     snapshot: &Snapshot,
-    verdict: &VerdictRow,
+    (node, verdict): (&str, &VerdictRow),
     focus: Option<&Focus>,
     (buffer, below): (&mut Buffer, Rect),
 ) {
     let (theme, room) = (&ui.theme, usize::from(below.width));
     let reasons = if below.height < EXTRA - 1 { 1 } else { 2 };
     let mut lines: Vec<(String, Role)> =
-        wrap(&verdict.sentence(&node.name), room).into_iter().map(|line| (line, Role::Text)).take(reasons).collect();
+        wrap(&verdict.sentence(node), room).into_iter().map(|line| (line, Role::Text)).take(reasons).collect();
     lines.resize(reasons, (String::new(), Role::Text));
     let unit = snapshot.metrics.of(&verdict.metric).map(|metric| metric.unit);
     let role = if changes::has_changed(verdict) { Role::Text } else { Role::Dim };

@@ -6,7 +6,7 @@ use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
 use crate::snapshot::{PlaybookRow, RunInfo, Snapshot, StepProgress, StepRow};
-use crate::text::{age, counted, cut, elide, wrap};
+use crate::text::{age, counted, cut, elide, time_left, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
@@ -81,11 +81,8 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, playbook: &PlaybookRow, buffer: &mut Buf
 fn overall<'a>(ui: &Ui, snapshot: &Snapshot, run: &RunInfo, room: usize) -> Row<'a> {
     let end = run.ended_ms.unwrap_or_else(|| ui.now_ms(snapshot));
     let took = age(end.saturating_sub(run.started_ms) / 1000 * 1000);
-    let eta = match run.eta_ms {
-        Some(eta) if run.phase.is_going() => format!(", about {} left", age(eta / 1000 * 1000)),
-        _ => String::new(),
-    };
-    let text = format!("{} of {} work items in {took}{eta}", run.done, run.total);
+    let left = run.left.filter(|_| run.phase.is_going()).map_or(String::new(), |left| format!(", {}", time_left(left)));
+    let text = format!("{} of {} work items in {took}{left}", run.done, run.total);
     vec![
         Span::styled(
             ui.theme.bar(share(run.done, run.total), room.saturating_sub(text.len() + 2).min(30)),

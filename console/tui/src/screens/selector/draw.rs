@@ -35,9 +35,12 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     };
     question(ui, selector, buffer, Rect { height: TOP, ..area });
     let rest = Rect { y: area.y + TOP, height: area.height - TOP, ..area };
-    let left = Rect { width: rest.width * 9 / 20, ..rest };
+    let left = Rect { width: if ui.wide { rest.width } else { rest.width * 9 / 20 }, ..rest };
     let right = Rect { x: left.right(), width: rest.width - left.width, ..rest };
     nodes(ui, selector, buffer, left);
+    if ui.wide {
+        return;
+    }
     for (pane, area) in panes(ui.size, ui.selector.pane, right) {
         match pane {
             Pane::Picks => picks::draw(ui, selector, buffer, area),

@@ -1,0 +1,60 @@
+//! Holds what was measured still while newer results arrive behind it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::snapshot::{RunInfo, Snapshot};
+
+/// The picture that is held.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    held: Snapshot,
+    /// Clock of the console when it was taken.
+    pub(crate) since_ms: u64,
+}
+
+impl Frozen {
+    /// Holds `snapshot` from `now_ms` on.
+    pub(crate) fn new(snapshot: &Snapshot, now_ms: u64) -> Self {
+        Self { held: snapshot.clone(), since_ms: now_ms }
+    }
+
+    /// Whether `live` lists the same nodes: the cursor and the marks mean nodes of the list, so another list ends it.
+    pub(crate) fn fits(&self, live: &Snapshot) -> bool {
+        let names = |snapshot: &Snapshot| (snapshot.nodes.len(), snapshot.nodes.first().map(|node| node.name.clone()));
+        self.held.alone == live.alone && names(&self.held) == names(live)
+    }
+
+    /// `live` with what was measured as it was held. The clock, messages and answers to questions go on, so that whatever
+    /// the user does meanwhile is answered.
+    fn over(&self, live: &Snapshot) -> Snapshot {
+        let held = &self.held;
+        let focus = match (&held.focus, &live.focus) {
+            (Some(held), Some(live)) if held.node == live.node => Some(held.clone()),
+            (_, live) => live.clone(),
+        };
+        Snapshot {
+            generation: held.generation,
+            last_frame_ms: held.last_frame_ms,
+            run: run(held.run.as_ref(), live.run.as_ref()),
+            nodes: held.nodes.clone(),
+            counts: held.counts,
+            metrics: held.metrics.clone(),
+            focus,
+            network: held.network.clone(),
+            ..live.clone()
+        }
+    }
+}
+
+/// The run as it was held, unless it has ended or another one has begun: what may be asked of it depends on that.
+fn run(held: Option<&Arc<RunInfo>>, live: Option<&Arc<RunInfo>>) -> Option<Arc<RunInfo>> {
+    let which = |run: &&Arc<RunInfo>| (run.id.clone(), run.phase);
+    let same = held.as_ref().map(which) == live.as_ref().map(which);
+    if same { held.cloned() } else { live.cloned() }
+}
+
+/// What is drawn and answered: `live`, or what is held over it.
+pub(crate) fn seen<'s>(frozen: Option<&Frozen>, live: &'s Snapshot) -> Cow<'s, Snapshot> {
+    frozen.map_or(Cow::Borrowed(live), |frozen| Cow::Owned(frozen.over(live)))
+}
