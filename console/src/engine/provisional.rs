@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::engine::observe::Update;
-    use crate::engine::{Board, Course, Durations, Judging, Observer};
+    use crate::engine::{Board, Course, Durations, Earlier, Judging, Observer};
 
     const NODES: usize = 16;
 
