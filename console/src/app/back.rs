@@ -130,6 +130,7 @@ mod tests {
     }
 
     fn rows(board: &Board, node: usize) -> Vec<VerdictRow> {
+        board.focus(&format!("n{}", node + 1));
         board.publish();
         let mut rows = board.snapshot().nodes[node].verdicts.to_vec();
         rows.sort_by(|a, b| a.metric.cmp(&b.metric));

@@ -74,7 +74,7 @@ impl Fleet {
         if let Some(pairs) = runs.iter().find_map(|told| told.pairs.clone()) {
             self.board.pairs(pairs);
         }
-        self.board.show(runs, &earlier, &stage);
+        self.board.show(runs, earlier, &stage);
     }
 
     /// The runs that are shown, the newest first.

@@ -3,7 +3,7 @@
 mod extra;
 mod row;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use muster_fleet::Node;
@@ -45,6 +45,10 @@ struct Inner {
     records: Vec<Arc<Record>>,
     /// What the rows are made of, the newest run first.
     told: Vec<Arc<Told>>,
+    /// What runs before them said.
+    earlier: Arc<Earlier>,
+    /// Nodes of which what was said before stands for now.
+    kept: HashSet<String>,
     judged: usize,
     messages: VecDeque<Message>,
     plan: Vec<places::Step>,
@@ -84,6 +88,8 @@ impl Board {
             step: 0,
             records: Vec::new(),
             told: Vec::new(),
+            earlier: Arc::default(),
+            kept: HashSet::new(),
             judged: 0,
             messages: VecDeque::new(),
             plan: Vec::new(),
@@ -230,9 +236,9 @@ impl Board {
 
     /// Shows what `runs`, newest first, say about the nodes, and what was said before them; the newest stood at `stage` then. Built
     /// outside the lock, since a large fleet takes seconds.
-    pub fn show(&self, runs: Vec<Arc<Told>>, earlier: &Earlier, stage: &Stage) {
+    pub fn show(&self, runs: Vec<Arc<Told>>, earlier: Arc<Earlier>, stage: &Stage) {
         let names = self.names();
-        let picture = picture::picture(&runs, &names, earlier);
+        let picture = picture::picture(&runs, &names, &earlier);
         let newest = runs.first().cloned();
         let mut inner = self.lock();
         // Meanwhile other nodes may have been put in their place.
@@ -240,14 +246,18 @@ impl Board {
             return;
         }
         inner.now.metrics = Arc::new(picture.metrics);
+        let mut kept = HashSet::new();
         for (row, opinion) in inner.nodes.iter_mut().zip(picture.nodes) {
-            if let Some(opinion) = opinion.filter(|told| !stage.keeps(&row.name, row.state, told.state())) {
+            let Some(opinion) = opinion else { continue };
+            if stage.keeps(&row.name, row.state, opinion.state()) {
+                kept.insert(row.name.clone());
+            } else {
                 let row = Arc::make_mut(row);
                 opinion.apply(row);
                 row.provisional = newest.as_ref().is_some_and(|told| stage.is_provisional(&row.name, row.state, told));
             }
         }
-        inner.told = runs;
+        (inner.told, inner.earlier, inner.kept) = (runs, earlier, kept);
         (inner.refocus, inner.dirty) = (true, true);
     }
 
@@ -257,6 +267,7 @@ impl Board {
         let rows = rows(names, known);
         inner.places = rows.iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
         (inner.nodes, inner.told, inner.records) = (rows, Vec::new(), Vec::new());
+        (inner.earlier, inner.kept) = (Arc::default(), HashSet::new());
         (inner.now.metrics, inner.now.what_if) = (Arc::default(), None);
         (inner.now.run, inner.now.alone) = (None, alone.map(str::to_owned));
         inner.now.network = Part::default();
@@ -275,12 +286,12 @@ impl Board {
         inner.dirty |= inner.course.is_some();
         if inner.dirty {
             inner.now.generation += 1;
+            inner.look();
             inner.now.nodes = inner.nodes.iter().cloned().collect();
             inner.now.messages = inner.messages.iter().cloned().collect();
             inner.count(now);
             inner.group(now);
             inner.run_progress(now);
-            inner.look();
         }
         inner.now.now_ms = now;
         inner.dirty = false;
@@ -309,12 +320,25 @@ impl Inner {
     }
 
     fn look(&mut self) {
-        let Some(node) = self.focus.as_ref().filter(|_| self.refocus) else { return };
-        let log = self.log.iter().filter(|(of, _)| of == node).map(|(_, line)| line.clone()).collect();
-        let mut focus = focus::focus(node, &self.now.metrics, (&self.records, &self.told), log);
+        let Some(node) = self.focus.clone().filter(|_| self.refocus) else { return };
+        let log = self.log.iter().filter(|(of, _)| *of == node).map(|(_, line)| line.clone()).collect();
+        let mut focus = focus::focus(&node, &self.now.metrics, (&self.records, &self.told), log);
         focus.past.clone_from(&self.past);
         self.now.focus = Some(Arc::new(focus));
         self.refocus = false;
+        self.look_closely(&node);
+    }
+
+    /// Only the node that is looked at has its verdicts at hand.
+    fn look_closely(&mut self, node: &str) {
+        for row in self.nodes.iter_mut().filter(|row| row.name != node && !row.verdicts.is_empty()) {
+            Arc::make_mut(row).verdicts = Arc::default();
+        }
+        let Some(row) = self.places.get(node).and_then(|place| self.nodes.get_mut(*place)) else { return };
+        if row.verdicts.is_empty() || !self.kept.contains(node) {
+            let rows = picture::verdicts_of(&self.told, (&*self.now.metrics, &*self.earlier), node);
+            Arc::make_mut(row).verdicts = rows.into();
+        }
     }
 
     fn line(&mut self, node: &str, level: Level, text: &str) {

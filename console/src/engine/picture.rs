@@ -2,6 +2,8 @@
 
 mod verdicts;
 
+pub use verdicts::verdicts_of;
+
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -11,8 +13,7 @@ use muster_playbook::report::{self, Known, known};
 use muster_store::Record;
 use muster_tui::judgement::severity;
 use muster_tui::snapshot::{
-    Band, CheckRow, Counts, Curve, EarlierRun, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score,
-    VerdictRow, Worst,
+    Band, CheckRow, Counts, Curve, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score, Worst,
 };
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Datum, MetricId, Outcome, Reading, clean};
@@ -40,7 +41,6 @@ pub struct Opinion {
     state: State,
     reasons: Vec<String>,
     worst: Option<Worst>,
-    verdicts: Vec<VerdictRow>,
     checks: Vec<CheckRow>,
     facts: Vec<FactRow>,
     gpus: Arc<[GpuRow]>,
@@ -55,10 +55,10 @@ impl Opinion {
         self.state
     }
 
-    /// Puts it into the row of the node.
+    /// Puts it into the row of the node. Its verdicts are only of interest where somebody looks at them ([`verdicts_of`]).
     pub fn apply(self, row: &mut NodeRow) {
         (row.state, row.worst) = (self.state, self.worst);
-        (row.reasons, row.verdicts, row.checks) = (self.reasons.into(), self.verdicts.into(), self.checks.into());
+        (row.reasons, row.checks) = (self.reasons.into(), self.checks.into());
         (row.facts, row.gpus) = (self.facts.into(), self.gpus);
         row.seen_ms = row.seen_ms.max(self.seen_ms);
         row.result_ms = row.result_ms.max(self.result_ms);
@@ -69,7 +69,7 @@ impl Opinion {
 #[must_use]
 pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Picture {
     let index: Vec<Index<'_>> = runs.iter().map(|told| Index::of(told)).collect();
-    let of_node: Vec<Option<(Vec<usize>, Known)>> = names.iter().map(|name| known_of(runs, name)).collect();
+    let of_node: Vec<Option<(Vec<usize>, Known<'_>)>> = names.iter().map(|name| known_of(runs, name)).collect();
     let mut scores: HashMap<&MetricId, Vec<Place<'_>>> = HashMap::new();
     for (node, (places, known)) in of_node.iter().enumerate().filter_map(|(node, own)| Some((node, own.as_ref()?))) {
         for (verdict, place) in known.found.verdicts.iter().zip(&known.verdicts) {
@@ -89,10 +89,7 @@ pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Pictu
         rows.sort_by(|a, b| a.id.cmp(&b.id));
     }
     let metrics = Metrics::new(rows);
-    let ids: HashMap<&MetricId, &Arc<MetricId>> = metrics.iter().map(|row| (&*row.id, &row.id)).collect();
-    let from = runs.iter().map(|told| EarlierRun { id: told.run.id.clone(), at_ms: told.at_ms() });
-    let from: Vec<Arc<EarlierRun>> = from.map(Arc::new).collect();
-    let sources = Sources { runs, index: &index, ids: &ids, from: &from, earlier };
+    let sources = Sources::new(runs, &index, (&metrics, earlier));
     let nodes = of_node.iter().zip(names).map(|(own, name)| {
         let (places, known) = own.as_ref()?;
         Some(opinion(&sources, (places, known), name))
@@ -102,7 +99,7 @@ pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Pictu
 }
 
 /// What is known of `node`, and which runs its places mean.
-pub(super) fn known_of(runs: &[Arc<Told>], node: &str) -> Option<(Vec<usize>, Known)> {
+pub(super) fn known_of<'t>(runs: &'t [Arc<Told>], node: &str) -> Option<(Vec<usize>, Known<'t>)> {
     let own: Vec<(usize, report::Told<'_>)> =
         runs.iter().enumerate().filter_map(|(at, told)| Some((at, told.of(node)?))).collect();
     let told: Vec<report::Told<'_>> = own.iter().map(|(_, told)| *told).collect();
@@ -220,13 +217,8 @@ fn band(samples: &[&Sample]) -> Band {
     Band { lower: edge(f64::max, f64::NEG_INFINITY), upper: edge(f64::min, f64::INFINITY) }
 }
 
-fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known), node: &str) -> Opinion {
+fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node: &str) -> Opinion {
     let (runs, found) = (sources.runs, &known.found);
-    let run_ids: Vec<Arc<str>> = places.iter().map(|at| Arc::from(runs[*at].run.id.as_str())).collect();
-    let row = |nr: usize| sources.verdict((places, known), nr, run_ids[known.verdicts[nr]].clone());
-    let mut verdicts: Vec<VerdictRow> = (0..found.verdicts.len()).filter_map(row).collect();
-    // What is wrong stands first; within a state the order of the catalogue stays.
-    verdicts.sort_by_key(|row| severity(row.state));
     let (all, decided) = (found.all(), found.state());
     let check = |result: &CheckResult| CheckRow {
         id: result.check.id,
@@ -245,7 +237,7 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known), node: &st
         .filter(|record| seen.insert(record.work.as_str()))
         .map(AsRef::as_ref)
         .collect();
-    let worst = worst(&verdicts).map(|v| Worst {
+    let worst = worst(&found.verdicts).and_then(|nr| sources.verdict((places, known), nr)).map(|v| Worst {
         metric: v.metric.clone(),
         similarity: v.similarity,
         deviation: v.deviation,
@@ -255,7 +247,6 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known), node: &st
         state: decided.state,
         reasons: found.reasons(&all, &decided),
         worst,
-        verdicts,
         checks,
         facts: newest.iter().rev().flat_map(|record| facts(record)).collect(),
         gpus: gpus::rows(newest.iter().rev().copied(), found),
@@ -264,13 +255,13 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known), node: &st
     }
 }
 
-/// The verdict furthest from its peers, failed ones first. What was not decided counts for nothing, however unlike the
+/// Place of the verdict furthest from its peers, failed ones first. What was not decided counts for nothing, however unlike the
 /// criterion it is.
-fn worst(verdicts: &[VerdictRow]) -> Option<&VerdictRow> {
-    let decided = |v: &&VerdictRow| matches!(v.state, State::Fail | State::Warn | State::Pass);
-    let similar = verdicts.iter().filter(decided).filter_map(|v| Some((v, v.similarity?)));
-    let worst = similar.min_by(|a, b| severity(a.0.state).cmp(&severity(b.0.state)).then(a.1.total_cmp(&b.1)));
-    worst.map(|(verdict, _)| verdict)
+fn worst(verdicts: &[NodeVerdict]) -> Option<usize> {
+    let decided = |v: &NodeVerdict| matches!(v.state, State::Fail | State::Warn | State::Pass);
+    let all = verdicts.iter().enumerate().filter(|(_, v)| decided(v));
+    let similar = all.filter_map(|(nr, v)| Some((nr, severity(v.state), v.similarity?)));
+    similar.min_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(nr, ..)| nr)
 }
 
 /// Whether it says something of the node, and not only that nothing was done.
@@ -366,14 +357,15 @@ mod tests {
         let records = all[..6].iter().flat_map(|node| record(&newer, node, &[ALL[1], ALL[2]], level(node))).collect();
         let newer = told(newer, records);
 
-        let picture = picture(&[newer, older], &names, &Earlier::default());
+        let (runs, earlier) = ([newer, older], Earlier::default());
+        let picture = picture(&runs, &names, &earlier);
         let shown: Vec<String> = picture.metrics.iter().map(|row| row.id.path()).collect();
         assert_eq!(shown, ALL);
-        for (name, node) in names.iter().zip(&picture.nodes) {
-            let node = node.as_ref().unwrap();
+        for name in &names {
+            let verdicts = verdicts_of(&runs, (&picture.metrics, &earlier), name);
             let again = all[..6].contains(&name.as_str());
-            assert_eq!(node.verdicts.len(), if again { 4 } else { 3 }, "{name}");
-            for verdict in &node.verdicts {
+            assert_eq!(verdicts.len(), if again { 4 } else { 3 }, "{name}");
+            for verdict in &verdicts {
                 let row = picture.metrics.of(&verdict.metric).unwrap();
                 assert_eq!(row.id, verdict.metric);
                 let from = if again && [ALL[1], ALL[2]].contains(&row.id.path().as_str()) { "r2" } else { "r1" };
@@ -412,13 +404,12 @@ mod tests {
             let nodes = wanted.iter().map(|(of, nodes)| (*of, nodes.iter().map(String::as_str).collect())).collect();
             earlier.add((&old.run, old.at_ms()), &old.assessment, &nodes);
         }
-        let known = [
-            picture(std::slice::from_ref(&newest), &names, &earlier),
-            picture(&[newest.clone(), middle, oldest], &names, &Earlier::default()),
-        ];
-        for picture in known {
-            for (name, node) in names.iter().zip(&picture.nodes) {
-                for row in &node.as_ref().unwrap().verdicts {
+        let none = Earlier::default();
+        let metrics = picture(std::slice::from_ref(&newest), &names, &none).metrics;
+        let known = [(vec![newest.clone()], &earlier), (vec![newest.clone(), middle, oldest], &none)];
+        for (runs, earlier) in known {
+            for name in &names {
+                for row in &verdicts_of(&runs, (&metrics, earlier), name) {
                     let before = row.before.as_ref().unwrap();
                     let (id, shift) = match (row.metric.path() == ALL[0], name == "n3") {
                         (true, true) => ("r2", Shift::Worse),
@@ -432,8 +423,8 @@ mod tests {
                 }
             }
         }
-        let alone = picture(&[newest], &names, &Earlier::default());
-        assert!(alone.nodes[0].as_ref().unwrap().verdicts.iter().all(|row| row.before.is_none()));
+        let alone = verdicts_of(&[newest], (&metrics, &none), "n1");
+        assert!(alone.len() == 2 && alone.iter().all(|row| row.before.is_none()));
     }
 
     #[test]
@@ -447,22 +438,19 @@ mod tests {
 
     #[test]
     fn the_worst_of_a_node_is_a_verdict_that_counted() {
-        let verdict = |metric: u32, state, similarity| VerdictRow {
-            metric: Arc::new(MetricId::new("disk", metric.to_string(), "own")),
+        let verdict = |state, similarity| NodeVerdict {
+            node: "n1".into(),
+            metric: MetricId::new("disk", "a", "own"),
             state,
             similarity,
             value: None,
-            deviation: None,
             reason: String::new(),
-            at_ms: 0,
-            run: Arc::from("r"),
-            before: None,
         };
-        let mut rows = vec![verdict(0, State::Unknown, Some(0.0)), verdict(1, State::NotRun, None)];
-        assert!(worst(&rows).is_none());
-        rows.extend([verdict(2, State::Pass, Some(0.97)), verdict(3, State::Pass, Some(0.99))]);
-        assert_eq!(worst(&rows).unwrap().metric.name, "2");
-        rows.extend([verdict(4, State::Warn, Some(0.94)), verdict(5, State::Fail, Some(0.94))]);
-        assert_eq!(worst(&rows).unwrap().metric.name, "5");
+        let mut all = vec![verdict(State::Unknown, Some(0.0)), verdict(State::NotRun, None)];
+        assert_eq!(worst(&all), None);
+        all.extend([verdict(State::Pass, Some(0.97)), verdict(State::Pass, Some(0.99))]);
+        assert_eq!(worst(&all), Some(2));
+        all.extend([verdict(State::Warn, Some(0.94)), verdict(State::Fail, Some(0.94))]);
+        assert_eq!(worst(&all), Some(5));
     }
 }

@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
     use crate::engine::observe::Update;
-    use crate::engine::{Board, Course, Durations, Earlier, Judging, Observer};
+    use crate::engine::{Board, Course, Durations, Judging, Observer};
 
     const NODES: usize = 16;
 
@@ -156,7 +156,7 @@ mod tests {
         fn look(&mut self) -> Vec<(State, bool)> {
             if let Some((records, stage)) = self.board.unjudged() {
                 let told = Arc::new(Told::judge(self.run.clone(), &records, &Judging::default()));
-                self.board.show(vec![told.clone()], &Earlier::default(), &stage);
+                self.board.show(vec![told.clone()], Arc::default(), &stage);
                 self.told = Some(told);
             }
             self.rows()

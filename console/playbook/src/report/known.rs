@@ -3,6 +3,7 @@
 //! An answer stands until the same is measured again. A failure or a warning stands until a newer run has decided on what it
 //! rests on: a visit that decides nothing takes nothing back. What a newer run could not decide is said all the same.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_analysis::findings::{ComponentState, Finding, Source};
@@ -28,9 +29,9 @@ pub struct Told<'a> {
 
 /// A node over several runs.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct Known<'a> {
     /// What stands of all of them.
-    pub found: NodeFindings,
+    pub found: Cow<'a, NodeFindings>,
     /// Which run each of its verdicts is from, by its place; in their order.
     pub verdicts: Vec<usize>,
     /// What each of its verdicts was in the newest run before that; in their order, and empty where there is one run only.
@@ -48,7 +49,7 @@ pub struct Earlier {
     pub value: Option<f64>,
 }
 
-impl Known {
+impl Known<'_> {
     /// What the verdict at `place` was in the newest run before its own.
     #[must_use]
     pub fn before(&self, place: usize) -> Option<Earlier> {
@@ -58,10 +59,10 @@ impl Known {
 
 /// What is known of `node` from `runs`, the newest first.
 #[must_use]
-pub fn known(node: &str, runs: &[Told<'_>]) -> Known {
+pub fn known<'a>(node: &str, runs: &[Told<'a>]) -> Known<'a> {
     if let [only] = runs {
         let verdicts = vec![0; only.findings.verdicts.len()];
-        return Known { found: only.findings.clone(), verdicts, before: Vec::new() };
+        return Known { found: Cow::Borrowed(only.findings), verdicts, before: Vec::new() };
     }
     let past = Past { settled: runs.iter().map(settled).collect(), runs };
     let (verdicts, before): (Vec<_>, Vec<_>) = past.verdicts().into_iter().unzip();
@@ -74,7 +75,7 @@ pub fn known(node: &str, runs: &[Told<'_>]) -> Known {
         verdicts: verdicts.iter().map(|(_, verdict)| (*verdict).clone()).collect(),
         checks: past.checks(),
     };
-    Known { found, verdicts: verdicts.iter().map(|(place, _)| *place).collect(), before }
+    Known { found: Cow::Owned(found), verdicts: verdicts.iter().map(|(place, _)| *place).collect(), before }
 }
 
 /// Whether something was decided, one way or the other.
@@ -273,7 +274,7 @@ mod tests {
         (found, works)
     }
 
-    fn over(runs: &[(NodeFindings, BTreeSet<String>)]) -> Known {
+    fn over(runs: &[(NodeFindings, BTreeSet<String>)]) -> Known<'_> {
         let told: Vec<Told<'_>> =
             runs.iter().map(|(findings, works)| Told { at_ms: 1_763_700_000_000, findings, works }).collect();
         known("n1", &told)

@@ -1,50 +1,74 @@
 //! A node's verdicts as rows: what each says now, and what the same metric showed before.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use muster_analysis::history::{Noise, Showed, since};
 use muster_analysis::{Criterion, Sample};
 use muster_playbook::report::Known;
-use muster_tui::snapshot::{Before, EarlierRun, VerdictRow};
-use muster_wire::MetricId;
+use muster_tui::judgement::severity;
+use muster_tui::snapshot::{Before, EarlierRun, Metrics, VerdictRow};
 
-use super::Index;
+use super::{Index, known_of};
 use crate::engine::earlier::Then;
 use crate::engine::{Earlier, Told};
+
+/// The verdicts of `node` by what `runs`, the newest first, say, what is wrong first. For the node that is looked at: a fleet has
+/// millions of them.
+#[must_use]
+pub fn verdicts_of(runs: &[Arc<Told>], (metrics, earlier): (&Metrics, &Earlier), node: &str) -> Vec<VerdictRow> {
+    let Some((places, known)) = known_of(runs, node) else { return Vec::new() };
+    let index: Vec<Index<'_>> = runs.iter().map(|told| Index::of(told)).collect();
+    let sources = Sources::new(runs, &index, (metrics, earlier));
+    let rows = (0..known.found.verdicts.len()).filter_map(|nr| sources.verdict((&places, &known), nr));
+    let mut rows: Vec<VerdictRow> = rows.collect();
+    // Within a state the order of the catalogue stays.
+    rows.sort_by_key(|row| severity(row.state));
+    rows
+}
 
 /// What rows of nodes are made of.
 pub(super) struct Sources<'a> {
     pub(super) runs: &'a [Arc<Told>],
-    pub(super) index: &'a [Index<'a>],
-    pub(super) ids: &'a HashMap<&'a MetricId, &'a Arc<MetricId>>,
-    pub(super) from: &'a [Arc<EarlierRun>],
-    pub(super) earlier: &'a Earlier,
+    index: &'a [Index<'a>],
+    metrics: &'a Metrics,
+    from: Vec<Arc<EarlierRun>>,
+    ids: Vec<Arc<str>>,
+    earlier: &'a Earlier,
 }
 
-impl Sources<'_> {
-    /// The row of the verdict number `nr` of `node`.
-    pub(super) fn verdict(&self, (places, known): (&[usize], &Known), nr: usize, run: Arc<str>) -> Option<VerdictRow> {
+impl<'a> Sources<'a> {
+    pub(super) fn new(
+        runs: &'a [Arc<Told>],
+        index: &'a [Index<'a>],
+        (metrics, earlier): (&'a Metrics, &'a Earlier),
+    ) -> Self {
+        let from = runs.iter().map(|told| Arc::new(EarlierRun { id: told.run.id.clone(), at_ms: told.at_ms() }));
+        let ids = runs.iter().map(|told| told.run.id.as_str().into()).collect();
+        Self { runs, index, metrics, from: from.collect(), ids, earlier }
+    }
+
+    /// The row of the verdict number `nr`.
+    pub(super) fn verdict(&self, (places, known): (&[usize], &Known<'_>), nr: usize) -> Option<VerdictRow> {
         let (v, at) = (&known.found.verdicts[nr], places[known.verdicts[nr]]);
         let criterion = self.index[at].judged(&v.metric, &v.node);
         let usual = criterion.and_then(|criterion| criterion.sample.as_ref());
         let usual = usual.map(Sample::median).filter(|median| *median != 0.0);
         let before = criterion.and_then(|criterion| self.before((places, known), nr, criterion));
         Some(VerdictRow {
-            metric: (*self.ids.get(&v.metric)?).clone(),
+            metric: self.metrics.of(&v.metric)?.id.clone(),
             state: v.state,
             similarity: v.similarity,
             value: v.value,
             deviation: v.value.zip(usual).map(|(value, usual)| value / usual - 1.0),
             reason: v.reason.clone(),
             at_ms: self.runs[at].at_ms(),
-            run,
+            run: self.ids[at].clone(),
             before,
         })
     }
 
     /// What the verdict number `nr` was before, in whichever run is the newest of those before its own.
-    fn before(&self, (places, known): (&[usize], &Known), nr: usize, now: &Criterion) -> Option<Before> {
+    fn before(&self, (places, known): (&[usize], &Known<'_>), nr: usize, now: &Criterion) -> Option<Before> {
         let v = &known.found.verdicts[nr];
         let near = known.before(nr).and_then(|before| {
             let at = places[before.place];
