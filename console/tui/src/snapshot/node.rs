@@ -39,7 +39,7 @@ pub struct NodeRow {
     pub reasons: Arc<[String]>,
     /// What the collectors saw.
     pub facts: Arc<[FactRow]>,
-    /// One per metric that applies.
+    /// One per metric that applies, where the node is the one that [`crate::Intent::Focus`] named; empty otherwise.
     pub verdicts: Arc<[VerdictRow]>,
     /// One per check that was asked for, worst first.
     pub checks: Arc<[CheckRow]>,
