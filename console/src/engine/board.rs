@@ -44,6 +44,8 @@ struct Inner {
     records: Vec<Arc<Record>>,
     /// What the rows are made of, the newest run first.
     told: Vec<Arc<Told>>,
+    /// How many are reading earlier runs.
+    looking_back: usize,
     judged: usize,
     messages: VecDeque<Message>,
     plan: Vec<places::Step>,
@@ -79,6 +81,7 @@ impl Board {
             step: 0,
             records: Vec::new(),
             told: Vec::new(),
+            looking_back: 0,
             judged: 0,
             messages: VecDeque::new(),
             plan: Vec::new(),
