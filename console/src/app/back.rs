@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::Result;
 use muster_store::{Db, Store, visit_of};
-use muster_wire::Outcome;
+use muster_wire::{Level, Outcome};
 
 use super::fleet::{Base, Fleet, RUNS};
 use crate::config::Config;
@@ -16,25 +16,27 @@ use crate::session;
 
 /// Reads it beside whatever goes on, and shows it.
 pub(super) fn look_back(fleet: &Fleet, config: &Config) {
+    let Some(base) = fleet.to_look_back() else { return };
     let (fleet, config) = (fleet.clone(), config.clone());
     std::thread::spawn(move || {
-        let read = Db::open_read_only(&config.db.value).map_err(Into::into).and_then(|db| read(&fleet, &db, &config));
-        if let Err(why) = read {
-            log::warn!("what runs said before cannot be read: {why:#}");
-        }
+        let store = Db::open_read_only(&config.db.value);
+        let earlier = store.map_err(Into::into).and_then(|store| before(&store, &base, &config));
+        tell(&fleet, &base, earlier);
     });
 }
 
-/// Reads it from `store`, unless it is known or being read.
-///
-/// # Errors
-/// When the store cannot be read.
-pub(super) fn read(fleet: &Fleet, store: &dyn Store, config: &Config) -> Result<()> {
+/// Reads it from `store`, unless it is known or being read, and shows it.
+pub(super) fn read(fleet: &Fleet, store: &dyn Store, config: &Config) {
     if let Some(base) = fleet.to_look_back() {
-        let earlier = before(store, &base, config)?;
-        fleet.looked_back(&base, earlier);
+        tell(fleet, &base, before(store, &base, config));
     }
-    Ok(())
+}
+
+fn tell(fleet: &Fleet, base: &Base, earlier: Result<Earlier>) {
+    if let Err(why) = &earlier {
+        fleet.say(Level::Warn, format!("earlier runs cannot be read: {why:#}"));
+    }
+    fleet.looked_back(base, earlier.ok());
 }
 
 /// Of everything that the runs of `base` measured the answer before the newest one, as far as none of them has it.
@@ -158,14 +160,17 @@ mod tests {
         let fleet = Fleet::new(board.clone());
         fleet.read(&store, (&names, &config), |_| ()).unwrap();
         assert_eq!(told(&rows(&board, 2)), ["cpu-gemm r3, Worse since r2", "disk r2"]);
-        read(&fleet, &store, &config).unwrap();
+        let base = fleet.to_look_back().unwrap();
+        board.publish();
+        assert!(board.snapshot().looking_back);
+        fleet.looked_back(&base, before(&store, &base, &config).ok());
         let all = ["cpu-gemm r3, Worse since r2", "disk r2, Same since r1"];
         assert_eq!(told(&rows(&board, 2)), all);
-        assert!(fleet.to_look_back().is_none(), "it is read once");
+        assert!(fleet.to_look_back().is_none() && !board.snapshot().looking_back, "it is read once");
         let alone = judged(&store, store.run("r2").unwrap().unwrap(), &config).unwrap();
         fleet.alone(Some(alone));
         assert!(rows(&board, 2).iter().all(|row| row.before.is_none()));
-        read(&fleet, &store, &config).unwrap();
+        read(&fleet, &store, &config);
         assert_eq!(told(&rows(&board, 2)), ["cpu-gemm r2, Same since r1", "disk r2, Same since r1"]);
         fleet.alone(None);
         assert_eq!(told(&rows(&board, 2)), all);

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use muster_store::{Run, Store, visit_of};
+use muster_wire::Level;
 
 use crate::config::Config;
 use crate::engine::{Asked, Board, Earlier, Judging, Stage, Told, is_work};
@@ -102,30 +103,39 @@ impl Fleet {
         let mut runs = self.lock();
         if let Some(alone) = &mut runs.alone {
             let base = || Base { runs: vec![alone.told.clone()], names: alone.told.run.nodes.clone(), alone: true };
-            let base = (!alone.looked).then(base);
+            let base = (!alone.looked).then(base)?;
             alone.looked = true;
-            return base;
+            self.board.looking_back(true);
+            return Some(base);
         }
         let stored: Vec<String> = runs.stored.iter().map(|told| told.run.id.clone()).collect();
         if stored == runs.looked {
             return None;
         }
         runs.looked = stored;
+        self.board.looking_back(true);
         Some(Base { runs: runs.stored.clone(), names: self.board.names(), alone: false })
     }
 
-    /// What was said before `base`; of a run alone it counts as long as that is shown.
-    pub(super) fn looked_back(&self, base: &Base, earlier: Earlier) {
-        {
-            let mut runs = self.lock();
-            let earlier = Arc::new(earlier);
-            match &mut runs.alone {
-                Some(alone) if base.alone && Arc::ptr_eq(&alone.told, &base.runs[0]) => alone.earlier = earlier,
-                _ if base.alone => return,
-                _ => runs.earlier = earlier,
+    /// What was said before `base`, if that could be read; of a run alone it counts as long as that is shown.
+    pub(super) fn looked_back(&self, base: &Base, earlier: Option<Earlier>) {
+        if let Some(earlier) = earlier.map(Arc::new) {
+            {
+                let mut runs = self.lock();
+                match &mut runs.alone {
+                    Some(alone) if base.alone && Arc::ptr_eq(&alone.told, &base.runs[0]) => alone.earlier = earlier,
+                    _ if base.alone => {}
+                    _ => runs.earlier = earlier,
+                }
             }
+            self.draw();
         }
-        self.draw();
+        self.board.looking_back(false);
+    }
+
+    /// Tells the user something.
+    pub(super) fn say(&self, level: Level, text: impl Into<String>) {
+        self.board.say(level, text);
     }
 
     /// Where the newest of them stands.
@@ -163,8 +173,13 @@ impl Fleet {
             let mut runs = self.lock();
             runs.epoch += 1;
             runs.live = None;
+            let looked = runs.stored.iter().map(|told| &told.run.id).eq(&runs.looked);
             runs.stored.retain(|known| known.run.id != told.run.id);
             runs.stored.insert(0, Arc::new(told));
+            // What was before the others is still before them, and they are at hand.
+            if looked {
+                runs.looked = runs.stored.iter().map(|told| told.run.id.clone()).collect();
+            }
         }
         self.draw();
     }

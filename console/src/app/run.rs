@@ -68,10 +68,12 @@ impl App {
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
         let cancel = CancellationToken::new();
+        board.looking_back(true);
         let ends = tokio::task::spawn_blocking(move || {
             let first = |told: &Told| begin_all(&fleet, &board, told);
             let read = fleet.read(&store, (&names, &config), first);
             back::look_back(&fleet, &config);
+            board.looking_back(false);
             let said = match (read, fleet.current().len()) {
                 (Err(why), _) => Some((Level::Error, format!("the stored runs cannot be read: {why:#}"))),
                 (Ok(()), _) if fleet.is_alone() => None,
@@ -175,6 +177,8 @@ impl App {
             fleet: self.fleet.clone(),
             config: self.config.clone(),
         };
+        // Where one run was shown by itself until now, nobody has looked behind the others.
+        back::look_back(&self.fleet, &self.config);
         let ends = Box::pin(desk.carry(store, run, scan, cancel.clone()));
         self.going = Some(Going { ends, cancel, run: Some(name) });
     }
@@ -227,7 +231,8 @@ fn followed(
     }
     *before = now;
     fleet.read(&store, (names, config), |told| begin_all(fleet, board, told))?;
-    back::read(fleet, &store, config)
+    back::read(fleet, &store, config);
+    Ok(())
 }
 
 /// The board begins with the newest run of the fleet, unless it shows another one by itself.

@@ -49,6 +49,8 @@ struct Inner {
     earlier: Arc<Earlier>,
     /// Nodes of which what was said before stands for now.
     kept: HashSet<String>,
+    /// How many are reading earlier runs.
+    looking_back: usize,
     judged: usize,
     messages: VecDeque<Message>,
     plan: Vec<places::Step>,
@@ -90,6 +92,7 @@ impl Board {
             told: Vec::new(),
             earlier: Arc::default(),
             kept: HashSet::new(),
+            looking_back: 0,
             judged: 0,
             messages: VecDeque::new(),
             plan: Vec::new(),

@@ -107,6 +107,7 @@ mod tests {
     use muster_analysis::{Observation, Params, learn};
     use muster_playbook::report::NodeFindings;
     use muster_store::RunState;
+    use muster_tui::snapshot::Before;
     use muster_wire::{Direction, Profile};
 
     fn run(id: &str) -> Run {
@@ -167,5 +168,7 @@ mod tests {
     #[test]
     fn a_verdict_of_an_earlier_run_takes_as_little_room_as_it_says() {
         assert!(size_of::<Kept>() <= 32, "{}", size_of::<Kept>());
+        // And as little more in the row of the verdict.
+        assert!(size_of::<Option<Before>>() <= 32, "{}", size_of::<Option<Before>>());
     }
 }

@@ -87,6 +87,14 @@ impl Board {
         inner.dirty = true;
     }
 
+    /// Somebody begins to read earlier runs, or has.
+    pub fn looking_back(&self, begins: bool) {
+        let mut inner = self.lock();
+        inner.looking_back = if begins { inner.looking_back + 1 } else { inner.looking_back.saturating_sub(1) };
+        inner.now.looking_back = inner.looking_back > 0;
+        inner.dirty = true;
+    }
+
     /// The versions of criteria in the database.
     pub fn criteria(&self, part: Part<Criteria>) {
         let mut inner = self.lock();

@@ -38,6 +38,8 @@ pub struct Snapshot {
     pub stale: Counts,
     /// Metrics in catalogue order.
     pub metrics: Arc<Metrics>,
+    /// Whether earlier runs are still being read: what a metric was before may be missing as long as they are.
+    pub looking_back: bool,
     /// Playbooks that can be run.
     pub playbooks: Arc<[PlaybookRow]>,
     /// What is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
@@ -74,6 +76,7 @@ impl Default for Snapshot {
             counts: Counts::default(),
             stale: Counts::default(),
             metrics: Arc::default(),
+            looking_back: false,
             playbooks: Arc::from([]),
             focus: None,
             what_if: None,

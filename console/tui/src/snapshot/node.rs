@@ -144,7 +144,7 @@ pub struct VerdictRow {
     pub at_ms: u64,
     /// In which run.
     pub run: Arc<str>,
-    /// What the newest earlier run that has it showed; `None` where there was none, or while it is read.
+    /// What the newest earlier run that has it showed; `None` where there was none, or [`crate::Snapshot::looking_back`].
     pub before: Option<Before>,
 }
 

@@ -192,11 +192,15 @@ fn only_what_changed_is_listed_worst_first_until_all_is_wanted_again() {
 }
 
 #[test]
-fn a_node_without_a_run_before_says_so() {
+fn a_node_without_a_run_before_says_so_once_earlier_runs_are_read() {
     let (mut ui, snapshot) = (after(&snapshot(IDLE), "<node>").0, with_old_results(snapshot(IDLE)));
     assert!(shown(&ui, &snapshot).contains("no earlier run has it"), "{}", shown(&ui, &snapshot));
     press(&mut ui, &snapshot, "d");
     assert!(shown(&ui, &snapshot).contains("No earlier run has these metrics; d shows all."));
+    let reading = Snapshot { looking_back: true, ..snapshot };
+    assert!(shown(&ui, &reading).contains("Reading earlier runs; d shows all."));
+    press(&mut ui, &reading, "d");
+    assert!(shown(&ui, &reading).contains("reading earlier runs"), "{}", shown(&ui, &reading));
 }
 
 #[test]

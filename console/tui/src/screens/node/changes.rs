@@ -50,8 +50,7 @@ pub(crate) fn changes(verdicts: &[VerdictRow]) -> Option<(String, Role)> {
 }
 
 /// `2026-11-12 1.41 TFLOP/s pass → 2026-11-21 833 GFLOP/s fail, -41 %, worse`, as much of it as fits `room` cells.
-pub(crate) fn line(theme: &Theme, verdict: &VerdictRow, unit: Option<Unit>, room: usize) -> String {
-    let Some(before) = &verdict.before else { return "no earlier run has it".to_owned() };
+pub(crate) fn line(theme: &Theme, verdict: &VerdictRow, before: &Before, unit: Option<Unit>, room: usize) -> String {
     let value = |value: Option<f64>| {
         let shown = value.zip(unit).map(|(value, unit)| unit.show(value));
         shown.unwrap_or_else(|| theme.absent().to_owned())
@@ -139,19 +138,18 @@ mod tests {
     fn a_change_says_then_now_difference_and_both_days_as_far_as_there_is_room() {
         let theme = Theme::new(true, false);
         let slow = verdict((State::Fail, 833e9), Some((State::Pass, 1.41e12, Shift::Worse, 9)));
-        let said = |room| line(&theme, &slow, Some(Unit::FlopPerSec), room);
+        let said = |room| line(&theme, &slow, slow.before.as_ref().unwrap(), Some(Unit::FlopPerSec), room);
         let whole = "2026-11-12 1.41 TFLOP/s pass → 2026-11-21 833 GFLOP/s fail, -41 %, worse";
         assert_eq!(said(76), whole);
         assert_eq!(said(100), format!("{whole} (was in r0)"));
         assert_eq!(said(70), "2026-11-12 1.41 TFLOP/s → 2026-11-21 833 GFLOP/s, -41 %, worse");
-        assert_eq!(line(&theme, &verdict((State::Pass, 1.0), None), None, 76), "no earlier run has it");
     }
 
     #[test]
     fn the_longest_line_fits_the_narrowest_terminal_without_a_cut() {
         let theme = Theme::new(true, false);
         let odd = verdict((State::Unknown, 1.234e12), Some((State::NotRun, 1.111e9, Shift::Otherwise, 0)));
-        let text = line(&theme, &odd, Some(Unit::FlopPerSec), 76);
+        let text = line(&theme, &odd, odd.before.as_ref().unwrap(), Some(Unit::FlopPerSec), 76);
         assert!(width(&text) <= 76 && text.contains("1111x"), "{text}");
     }
 

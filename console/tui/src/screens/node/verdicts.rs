@@ -78,7 +78,12 @@ fn detail(
     lines.resize(reasons, (String::new(), Role::Text));
     let unit = snapshot.metrics.of(&verdict.metric).map(|metric| metric.unit);
     let role = if changes::has_changed(verdict) { Role::Text } else { Role::Dim };
-    lines.push((changes::line(theme, verdict, unit, room), role));
+    let change = match &verdict.before {
+        Some(before) => changes::line(theme, verdict, before, unit, room),
+        None if snapshot.looking_back => "reading earlier runs".to_owned(),
+        None => "no earlier run has it".to_owned(),
+    };
+    lines.push((change, role));
     lines.push((past_of(ui, snapshot, verdict, focus, room), Role::Dim));
     for (y, (line, role)) in (below.y..below.bottom()).zip(lines) {
         put(buffer, (below.x, y), below.width, &line, theme.style(role));
