@@ -48,7 +48,7 @@ impl Stage {
     #[must_use]
     pub fn keeps(&self, node: &str, before: State, now: State) -> bool {
         let waits = matches!(self, Self::Going(going) if !going.seen.contains(node));
-        waits && now == State::NotRun && before != State::NotApplicable
+        waits && now == State::NotRun && !matches!(before, State::NotRun | State::NotApplicable)
     }
 
     /// Whether `state`, which rests on `told` among others, is provisional. What nothing is said of yet is not.
