@@ -177,8 +177,10 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
     let failed = CheckResult { check: all[0], found: Found::fail("a reason"), demanded: false };
     nodes.push(NodeFindings { node: "bad".to_owned(), checks: vec![failed], ..NodeFindings::default() });
     let info = RunInfo::new("r1", "cbd", Profile::Quick, 1_795_271_408_000, None);
-    let basis: Vec<Basis<'_>> =
-        criteria.iter().map(|learned| Basis { criterion: &learned.criterion, group: "profile=quick", frozen: true, nodes: None }).collect();
+    let basis: Vec<Basis<'_>> = criteria
+        .iter()
+        .map(|learned| Basis { criterion: &learned.criterion, group: "profile=quick", frozen: true, nodes: None })
+        .collect();
     let mut run = RunReport::new(info, &nodes, &basis);
     run.alarms = vec!["bench fails on most nodes".to_owned()];
     run.dropped = vec![Dropped { node: "n3".into(), step: "look".into(), reason: "n3: nic-mtu: 1400".into() }];

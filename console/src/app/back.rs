@@ -142,7 +142,9 @@ mod tests {
     /// One line a row: benchmark, its run, and the run before with what changed since.
     fn told(rows: &[VerdictRow]) -> Vec<String> {
         let before = |row: &VerdictRow| {
-            row.before.as_ref().map_or_else(String::new, |before| format!(", {:?} since {}", before.shift, before.from.id))
+            row.before
+                .as_ref()
+                .map_or_else(String::new, |before| format!(", {:?} since {}", before.shift, before.from.id))
         };
         rows.iter().map(|row| format!("{} {}{}", row.metric.benchmark, row.run, before(row))).collect()
     }

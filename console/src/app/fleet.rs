@@ -143,7 +143,11 @@ impl Fleet {
         let runs = self.lock();
         match (&runs.alone, &runs.live) {
             (None, Some((_, stage))) => stage.clone(),
-            (alone, _) => alone.as_ref().map(|alone| &alone.told).or(runs.stored.first()).map_or(Stage::Over, |told| Stage::of(&told.run)),
+            (alone, _) => alone
+                .as_ref()
+                .map(|alone| &alone.told)
+                .or(runs.stored.first())
+                .map_or(Stage::Over, |told| Stage::of(&told.run)),
         }
     }
 

@@ -14,10 +14,10 @@ use muster_analysis::{
 use muster_store::Run;
 use muster_wire::{Described, Direction, MetricId, MetricRole, Unit};
 
-use super::{Judging, on_all_cores};
 use super::assess::{Basis, Judged};
 use super::evidence::{Evidence, Measured, Turn};
 use super::trusted;
+use super::{Judging, on_all_cores};
 
 /// What the metrics of a run say.
 #[derive(Debug, Default)]
@@ -116,11 +116,7 @@ pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, grou
     found
 }
 
-fn of_metric<'a>(
-    group: &Group<'_>,
-    judging: &'a Judging,
-    metric: &'a Measured<'_>,
-) -> Option<(Learned, Of<'a>)> {
+fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'_>) -> Option<(Learned, Of<'a>)> {
     let members = &group.members;
     let (mut observed, mut first, mut again) = (Vec::new(), vec![None; members.len()], BTreeMap::new());
     let mut busy = BTreeSet::new();

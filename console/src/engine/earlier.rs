@@ -67,7 +67,9 @@ impl Earlier {
             let asked = |benchmark: &str| wanted.get(benchmark).is_some_and(|nodes| nodes.contains(of.node.as_str()));
             for verdict in told.filter(|v| asked(&v.metric.benchmark)) {
                 let by = judged.get(&verdict.metric).map_or(&[][..], Vec::as_slice);
-                let Some((_, criterion)) = by.iter().find(|(one, _)| one.basis.nodes.contains(&*of.node)) else { continue };
+                let Some((_, criterion)) = by.iter().find(|(one, _)| one.basis.nodes.contains(&*of.node)) else {
+                    continue;
+                };
                 let (value, state, metric) = (verdict.value, verdict.state, self.number(&verdict.metric));
                 let kept = Kept { value, metric, criterion: *criterion, run: place, state };
                 match self.nodes.get_mut(&of.node) {
@@ -136,7 +138,8 @@ mod tests {
             frozen: false,
             nodes: Arc::new(observed.iter().map(|(node, _)| node.clone()).collect()),
         };
-        let of = |(node, _): &(Arc<str>, Observation)| NodeFindings { node: node.to_string(), ..NodeFindings::default() };
+        let of =
+            |(node, _): &(Arc<str>, Observation)| NodeFindings { node: node.to_string(), ..NodeFindings::default() };
         let mut nodes: Vec<NodeFindings> = observed.iter().map(of).collect();
         let judged = metrics.iter().map(|name| {
             let params = Params::default();

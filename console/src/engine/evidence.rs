@@ -229,11 +229,7 @@ impl Turn<'_> {
 }
 
 /// What one record says of a metric.
-fn observation<'l>(
-    record: &Record,
-    values: &[f64],
-    load: impl FnOnce() -> Option<&'l str>,
-) -> Option<Observation> {
+fn observation<'l>(record: &Record, values: &[f64], load: impl FnOnce() -> Option<&'l str>) -> Option<Observation> {
     if !values.is_empty() {
         let observed = Observation::from_steps(values);
         return Some(match load() {

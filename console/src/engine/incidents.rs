@@ -55,7 +55,8 @@ fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kep
 
 /// Benchmarks that speak against the node: those with a failed verdict or that broke there, else those that warn.
 pub(super) fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
-    let with = |state: State| node.verdicts.iter().filter(move |v| v.state == state).map(|v| metric(v).benchmark.clone());
+    let with =
+        |state: State| node.verdicts.iter().filter(move |v| v.state == state).map(|v| metric(v).benchmark.clone());
     let of_node = works.iter().filter(|w| w.node == node.node && benchmark(visit_of(&w.work).0).is_some());
     let broken = of_node.filter(|w| matches!(w.outcome, Outcome::Failed(_)));
     let found: BTreeSet<String> = with(State::Fail).chain(broken.map(|w| visit_of(&w.work).0.to_owned())).collect();

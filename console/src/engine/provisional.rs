@@ -182,7 +182,8 @@ mod tests {
         let mut check = |replay: &mut Replay, own: Option<usize>| {
             let now = replay.look();
             // Nothing was decided of a node that has no result yet.
-            let others = before.iter().zip(&now).enumerate().filter(|(nr, _)| Some(*nr) != own && measured.contains(nr));
+            let others =
+                before.iter().zip(&now).enumerate().filter(|(nr, _)| Some(*nr) != own && measured.contains(nr));
             for (nr, (was, is)) in others {
                 let changed = was.0 != is.0 && was.0 != State::NotRun;
                 assert!(!changed || was.1, "n{nr:02} was {:?} for good and is {:?}", was.0, is.0);
@@ -207,7 +208,10 @@ mod tests {
         }
         assert!(flipped > 0, "the replay has nothing to show");
         replay.board.phase(RunPhase::Finished);
-        assert!(replay.rows().iter().all(|(_, provisional)| !provisional), "nothing is provisional once the run is over");
+        assert!(
+            replay.rows().iter().all(|(_, provisional)| !provisional),
+            "nothing is provisional once the run is over"
+        );
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub fn report_of_all(runs: &[Arc<Told>], names: &[String]) -> Option<RunReport> 
     if runs.len() == 1 {
         return Some(report(&newest.run, &newest.assessment));
     }
-    let nodes: Vec<NodeFindings> = names.iter().filter_map(|name| Some(known_of(runs, name)?.1.found.into_owned())).collect();
+    let nodes: Vec<NodeFindings> =
+        names.iter().filter_map(|name| Some(known_of(runs, name)?.1.found.into_owned())).collect();
     // What a newer run judged a node by stands for what an older one did.
     let basis: Vec<Basis<'_>> = runs.iter().rev().flat_map(|told| basis(&told.assessment)).collect();
     let mut report = RunReport::new(info(&newest.run), &nodes, &basis);

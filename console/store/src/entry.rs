@@ -206,7 +206,8 @@ pub(crate) struct Names {
 
 impl Names {
     fn of(&mut self, parts: &Parts<'_>) -> MetricId {
-        let same = |id: &MetricId| (&*id.benchmark, &*id.name, &*id.engine) == (parts.benchmark, parts.name, parts.engine);
+        let same =
+            |id: &MetricId| (&*id.benchmark, &*id.name, &*id.engine) == (parts.benchmark, parts.name, parts.engine);
         let expected = self.ids.iter().skip(self.next).take(AHEAD).position(same);
         if let Some(ahead) = expected {
             self.next += ahead + 1;

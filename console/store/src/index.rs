@@ -142,7 +142,15 @@ impl Index {
         const fn tree() -> Tree {
             Tree::Memory(BTreeMap::new())
         }
-        Self { sled: None, by_contents: false, runs: tree(), results: tree(), nodes: tree(), criteria: tree(), meta: tree() }
+        Self {
+            sled: None,
+            by_contents: false,
+            runs: tree(),
+            results: tree(),
+            nodes: tree(),
+            criteria: tree(),
+            meta: tree(),
+        }
     }
 
     /// Opens or makes the index in `dir`. Damage that sled answers with a panic is an error like any other.

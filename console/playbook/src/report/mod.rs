@@ -25,7 +25,8 @@ pub use node::{ComponentReport, FindingReport, NodeFindings};
 pub use pairs::{Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun};
 pub use pairs_text::{accusation, source_word, warning};
 pub use run::{
-    Basis, CheckReport, CriterionRef, Demo, Dropped, MetricReport, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
+    Basis, CheckReport, CriterionRef, Demo, Dropped, MetricReport, NodeReport, RUN_SCHEMA, RunInfo, RunReport,
+    VerdictReport,
 };
 pub use text::table;
 pub use time::rfc3339;

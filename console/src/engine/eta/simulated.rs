@@ -25,7 +25,8 @@ enum What {
 
 /// What a work takes on a node beside what it takes on others: no more than a quarter more or less.
 fn uneven(nr: usize, work: &str) -> f64 {
-    let mixed = work.bytes().fold(nr as u64 + 1, |mixed, byte| (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mixed =
+        work.bytes().fold(nr as u64 + 1, |mixed, byte| (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     1.0 + 0.25 * ((mixed >> 20) % 2001) as f64 / 1000.0 - 0.25
 }
 

@@ -41,8 +41,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
         Action::Copy => {
             let fact =
                 node.facts.get(ui.node.cursor(Pane::Facts).at).map(|f| format!("{} {}: {}", node.name, f.key, f.value));
-            let verdict =
-                changes::chosen(ui, node, ui.node.cursor(Pane::Verdicts).at).map(|v| v.sentence(&node.name));
+            let verdict = changes::chosen(ui, node, ui.node.cursor(Pane::Verdicts).at).map(|v| v.sentence(&node.name));
             let check = node
                 .checks
                 .get(ui.node.cursor(Pane::Checks).at)

@@ -58,7 +58,13 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
     block.render(area, buffer);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if len == 0 {
-        return put(buffer, (inner.x, inner.y), inner.width, nothing(snapshot, node, pane, focus), theme.style(Role::Dim));
+        return put(
+            buffer,
+            (inner.x, inner.y),
+            inner.width,
+            nothing(snapshot, node, pane, focus),
+            theme.style(Role::Dim),
+        );
     }
     match pane {
         Pane::Verdicts => verdicts::draw(ui, snapshot, node, focus, (buffer, inner)),
@@ -90,7 +96,9 @@ fn nothing(snapshot: &Snapshot, node: &NodeRow, pane: Pane, focus: Option<&Focus
         (Pane::Verdicts, _) if node.verdicts.iter().any(|verdict| verdict.before.is_some()) => {
             "No metric changed since the run before; d shows all."
         }
-        (Pane::Verdicts, _) if snapshot.looking_back && !node.verdicts.is_empty() => "Reading earlier runs; d shows all.",
+        (Pane::Verdicts, _) if snapshot.looking_back && !node.verdicts.is_empty() => {
+            "Reading earlier runs; d shows all."
+        }
         (Pane::Verdicts, _) if !node.verdicts.is_empty() => "No earlier run has these metrics; d shows all.",
         (Pane::Verdicts, _) => "Nothing was measured here yet; R runs a playbook.",
         (Pane::Facts | Pane::Passport, _) => "No collector has reported yet; R runs a playbook.",
