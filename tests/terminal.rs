@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use muster_tests::{Fleet, Lacks, Options, Terminal, binary, is_root, skip};
+use rustix::process::Signal;
 
 const SIZE: (NonZero<u16>, NonZero<u16>) = (NonZero::new(40).unwrap(), NonZero::new(120).unwrap());
 
@@ -226,4 +227,21 @@ fn a_run_on_one_node_by_keys_hides_no_other_node_and_no_other_metric() {
     screen.press("9").unwrap();
     screen.shows("cbd-light").unwrap();
     screen.press("q").unwrap();
+}
+
+#[test]
+fn a_console_that_is_told_to_end_leaves_the_terminal_as_it_was_and_says_by_what_it_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = import(dir.path(), &csv(&["disk/read"], 1..7, 0));
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let mut terminal = Terminal::open(&muster(&db, &[]), SIZE).unwrap();
+        terminal.shows("n001").unwrap();
+        assert!(terminal.is_taken(), "{terminal}");
+        assert_eq!(terminal.end_by(signal).unwrap(), Some(code));
+        let begin = std::time::Instant::now();
+        while terminal.is_taken() && begin.elapsed().as_secs() < 10 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        assert!(!terminal.is_taken(), "{signal:?}: {terminal}");
+    }
 }

@@ -1,4 +1,4 @@
-//! Signals that end a run: the first one cancels it and its results are kept, the second one ends the program.
+//! Signals that end a run or the console: the first one ends it in order and its results are kept, the second one ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -18,6 +18,17 @@ impl Signals {
     #[must_use]
     pub fn code(&self) -> Option<u8> {
         Some(self.0.load(Ordering::Relaxed)).filter(|code| *code > 0)
+    }
+
+    /// Ends by `end`, which leaves the terminal to whoever comes next, when the first signal comes; the second one quits at once.
+    pub fn end(&self, end: CancellationToken) -> JoinHandle<()> {
+        let first = self.0.clone();
+        tokio::spawn(async move {
+            let mut sources = Sources::open();
+            first.store(sources.next().await, Ordering::Relaxed);
+            end.cancel();
+            std::process::exit(i32::from(sources.next().await));
+        })
     }
 
     /// Cancels by `cancel` when the first signal comes. Aborting the task stops listening.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How often the screen is looked at, and for how long at most.
 const LOOK: Duration = Duration::from_millis(50);
@@ -85,6 +86,31 @@ impl Terminal {
     #[must_use]
     pub fn text(&self) -> String {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents()
+    }
+
+    /// Whether a program has the whole screen, as the console does until it ends.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().alternate_screen()
+    }
+
+    /// Sends the console a signal and waits for its end: its exit code.
+    ///
+    /// # Errors
+    /// When it cannot be sent, or the console does not end in three minutes.
+    pub fn end_by(&mut self, signal: Signal) -> Result<Option<i32>> {
+        let id = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"))?;
+        let console = children.split_whitespace().find_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        kill_process(console.context("there is no console")?, signal)?;
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status.code());
+            }
+            std::thread::sleep(LOOK);
+        }
+        bail!("the console goes on after {signal:?}")
     }
 
     /// Waits until the screen shows what is wanted; gives what it shows then.

@@ -15,6 +15,7 @@ use muster_tui::snapshot::Ask;
 use muster_tui::{Intent, Screen};
 use muster_wire::Level;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
 use self::run::{Going, Returned};
@@ -24,6 +25,7 @@ use crate::database;
 use crate::engine::{Basis, Board, Reader};
 use crate::exit::{Code, Ended, IO, PASS};
 use crate::session::Job;
+use crate::signals::Signals;
 
 /// How often the screen may change.
 const TICK: Duration = Duration::from_millis(50);
@@ -94,8 +96,12 @@ impl App {
     pub async fn sit(mut self, mut first: Option<Intent>) -> Ended {
         let (sender, mut intents) = mpsc::unbounded_channel();
         let (shown, options) = (self.board.watch(), screen::options(&self.config, self.ascii, Screen::Fleet));
+        let (signals, ended) = (Signals::default(), CancellationToken::new());
+        let listening = signals.end(ended.clone());
+        let end = ended.clone();
         let screen = std::thread::spawn(move || {
-            muster_tui::run(options, &|| shown.borrow().clone(), &|intent| drop(sender.send(intent)))
+            let newest = || (!end.is_cancelled()).then(|| shown.borrow().clone());
+            muster_tui::run(options, &newest, &|intent| drop(sender.send(intent)))
         });
         let ticking = tokio::spawn(tick(self.board.clone()));
         if let Some(open) = first.take_if(|intent| matches!(intent, Intent::Open { .. })) {
@@ -116,6 +122,7 @@ impl App {
                 self.obey(intent);
             }
             tokio::select! {
+                () = ended.cancelled(), if !leaving => leaving = true,
                 returned = run::end(&mut self.going) => self.take_back(returned),
                 intent = intents.recv(), if !leaving => match intent {
                     None | Some(Intent::Quit) => leaving = true,
@@ -130,8 +137,13 @@ impl App {
             }
         }
         ticking.abort();
-        screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?.code(IO)?;
-        Ok(PASS)
+        listening.abort();
+        let left = screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?;
+        match signals.code() {
+            // A terminal that hung up cannot be left in order.
+            Some(code) => Ok(code),
+            None => left.code(IO).map(|()| PASS),
+        }
     }
 
     /// Does what the screen asks, or begins it.

@@ -41,13 +41,14 @@ pub struct Options {
     pub first: screens::Screen,
 }
 
-/// Runs the console on this thread until the user quits. `source` gives the newest snapshot and must not wait;
-/// `intents` takes every wish but [`Intent::Redraw`], and must not wait either. It has had [`Intent::Quit`] when this
-/// returns.
+/// Runs the console on this thread until the user quits or `source` gives nothing any more. `source` gives the newest snapshot
+/// and must not wait; `intents` takes every wish but [`Intent::Redraw`], and must not wait either. Where the user quits, it
+/// has had [`Intent::Quit`] when this returns.
 ///
 /// # Errors
 /// When the terminal cannot be read or written; it is restored before.
-pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn Fn(Intent)) -> io::Result<()> {
+pub fn run(options: Options, source: &dyn Fn() -> Option<Arc<Snapshot>>, intents: &dyn Fn(Intent)) -> io::Result<()> {
+    let Some(begin) = source() else { return Ok(()) };
     restore_on_panic();
     // A second console in one process keeps the first one's logger.
     let _ = tui_logger::init_logger(log::LevelFilter::Info);
@@ -56,7 +57,7 @@ pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn F
     let size = terminal.size()?;
     let mut ui = Ui::new(Theme::new(options.color, options.ascii), size.width, size.height);
     ui.show(options.first);
-    let mut clock = Clock::new(source());
+    let mut clock = Clock::new(begin);
     let first = update(&mut ui, Event::Snapshot, &clock.snapshot);
     first.into_iter().for_each(intents);
     let mut drawn: Option<Instant> = None;
@@ -74,7 +75,8 @@ pub fn run(options: Options, source: &dyn Fn() -> Arc<Snapshot>, intents: &dyn F
                 happened.extend(translate(event::read()?));
             }
         }
-        happened.extend(clock.look(source, drawn, ui.is_frozen()));
+        let Some(newest) = source() else { return Ok(()) };
+        happened.extend(clock.look(newest, drawn, ui.is_frozen()));
         for event in happened {
             dirty = true;
             for intent in update(&mut ui, event, &clock.snapshot) {
@@ -145,8 +147,7 @@ impl Clock {
     }
 
     /// What the passing of time brings: a newer snapshot, or an older one where ages are shown.
-    fn look(&mut self, source: &dyn Fn() -> Arc<Snapshot>, drawn: Option<Instant>, frozen: bool) -> Option<Event> {
-        let newest = source();
+    fn look(&mut self, newest: Arc<Snapshot>, drawn: Option<Instant>, frozen: bool) -> Option<Event> {
         if newest.generation != self.snapshot.generation {
             *self = Self::new(newest);
             return Some(Event::Snapshot);

@@ -24,7 +24,7 @@ pub async fn show(pairs: Pairs, config: &Config, common: &Common) -> Ended {
     let options = screen::options(config, common.ascii, Screen::Network);
     let drawn = board.clone();
     let screen =
-        std::thread::spawn(move || muster_tui::run(options, &|| drawn.snapshot(), &|intent| drop(sender.send(intent))));
+        std::thread::spawn(move || muster_tui::run(options, &|| Some(drawn.snapshot()), &|intent| drop(sender.send(intent))));
     while let Some(intent) = intents.recv().await {
         match intent {
             Intent::Quit => break,

@@ -158,6 +158,7 @@ fn name(action: Action) -> Option<String> {
         Action::Show(screen) => return Some(format!("go {}", screen.title().to_lowercase())),
         Action::Help => "help",
         Action::Filter => "filter",
+        Action::Changed => "only changes",
         Action::Freeze => "freeze",
         Action::Wide => "wide",
         Action::Map => "rack map",
