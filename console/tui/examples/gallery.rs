@@ -29,7 +29,7 @@ fn main() -> std::io::Result<()> {
     log::info!(target: "gallery", "a made-up fleet of {} nodes", snapshot.nodes.len());
     run(
         Options { ascii, color, first: Screen::Fleet },
-        &|| snapshot.clone(),
+        &|| Some(snapshot.clone()),
         &|intent| log::info!(target: "intent", "{intent:?}"),
     )
 }

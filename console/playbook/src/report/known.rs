@@ -274,10 +274,11 @@ mod tests {
         (found, works)
     }
 
-    fn over(runs: &[(NodeFindings, BTreeSet<String>)]) -> Known<'_> {
+    fn over(runs: &[(NodeFindings, BTreeSet<String>)]) -> Known<'static> {
         let told: Vec<Told<'_>> =
             runs.iter().map(|(findings, works)| Told { at_ms: 1_763_700_000_000, findings, works }).collect();
-        known("n1", &told)
+        let Known { found, verdicts, before } = known("n1", &told);
+        Known { found: Cow::Owned(found.into_owned()), verdicts, before }
     }
 
     fn state(runs: &[(NodeFindings, BTreeSet<String>)]) -> State {

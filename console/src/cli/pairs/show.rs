@@ -23,8 +23,9 @@ pub async fn show(pairs: Pairs, config: &Config, common: &Common) -> Ended {
     let (sender, mut intents) = mpsc::unbounded_channel();
     let options = screen::options(config, common.ascii, Screen::Network);
     let drawn = board.clone();
-    let screen =
-        std::thread::spawn(move || muster_tui::run(options, &|| Some(drawn.snapshot()), &|intent| drop(sender.send(intent))));
+    let screen = std::thread::spawn(move || {
+        muster_tui::run(options, &|| Some(drawn.snapshot()), &|intent| drop(sender.send(intent)))
+    });
     while let Some(intent) = intents.recv().await {
         match intent {
             Intent::Quit => break,

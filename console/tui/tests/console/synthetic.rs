@@ -449,7 +449,7 @@ fn criteria(rng: &mut Rng) -> Criteria {
         let learned = learn(&MetricId::new(benchmark, name, "own"), unit, direction, &nodes, &Params::default());
         let outside = learned.verdicts.iter().filter(|v| v.state == State::Fail);
         VersionRow {
-            outside: outside.map(|v| (v.node.clone(), v.similarity)).collect(),
+            outside: outside.map(|v| (v.node.to_string(), v.similarity)).collect(),
             criterion: Arc::new(learned.criterion),
             group: "profile=smoke".to_owned(),
             learned_ms: NOW_MS - days * DAY,

@@ -33,7 +33,7 @@ fn emits(name: &str, metrics: &[&str]) {
                 assert!(series.values.len() >= least, "{}: {} values", series.metric, series.values.len());
                 assert!(series.values.iter().all(|v| v.is_finite() && *v > 0.0), "{}", series.metric);
                 assert!(series.started_ns > 0);
-                seen.insert(series.metric.name, series.direction);
+                seen.insert(series.metric.name.clone(), series.direction);
             }
             Frame::Progress(p) => {
                 assert!((0.0..=1.0).contains(&p.done), "{}", p.done);
