@@ -170,6 +170,7 @@ impl Board {
     pub fn expect(&self, course: Course, visits: bool) {
         let mut inner = self.lock();
         (inner.course, inner.going.visits) = (Some(course), visits);
+        inner.dirty = true;
     }
 
     /// The run changes its phase, such as from running to finished.
