@@ -20,14 +20,15 @@ enum Fault {
     Disk(u64),
 }
 
-/// In how many of five tries a fault is named at least, by a failure or a warning of every node that has it, on a quiet machine.
+/// In how many of five tries a fault is named at least, by a failure or a warning of every node that has it, on a quiet machine: the
+/// least of the machines in docs/SENSITIVITY.md.
 /// These are what the campaign holds the counts against; nobody else is ever accused, and no faulty node passes as sound at twice
 /// the time.
 const EXPECTED: [(Fault, u32); 7] = [
     (Fault::Cpu { speed: 50, nodes: 1 }, 5),
     (Fault::Cpu { speed: 50, nodes: 2 }, 5),
     (Fault::Cpu { speed: 70, nodes: 1 }, 4),
-    (Fault::Cpu { speed: 70, nodes: 2 }, 4),
+    (Fault::Cpu { speed: 70, nodes: 2 }, 1),
     (Fault::Cpu { speed: 85, nodes: 1 }, 0),
     (Fault::Cpu { speed: 85, nodes: 2 }, 0),
     (Fault::Disk(20_000_000), 5),
