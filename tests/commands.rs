@@ -203,7 +203,8 @@ fn a_flipped_bit_is_told_where_its_run_is_read_and_is_an_error_only_if_asked_for
     let place = Place::new();
     imported(&place);
     let runs = std::path::PathBuf::from(place.path("db/runs"));
-    let log = std::fs::read_dir(runs).expect("runs").next().expect("one run").expect("an entry").path();
+    let mut files = std::fs::read_dir(runs).expect("runs").map(|entry| entry.expect("an entry").path());
+    let log = files.find(|file| file.extension().is_some_and(|ending| ending == "log")).expect("one run");
     let mut bytes = std::fs::read(&log).expect("a log");
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

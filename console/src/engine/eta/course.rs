@@ -323,10 +323,14 @@ impl Course {
         let sum = |part: fn(&Weighed) -> f64| left.iter().map(part).sum::<f64>();
         let mut all = Weighed { ms: sum(|one| one.ms), measured: sum(|one| one.measured) };
         let overhead = self.overhead.0 / self.overhead.1;
-        let Some(turn) = turn else { return Weighed { ms: all.ms + overhead, measured: all.measured + overhead } };
+        // Until a node is through, it is assumed and not measured.
+        let seen = if self.overhead.1 > 1.0 { 1.0 } else { 0.0 };
+        let Some(turn) = turn else {
+            return Weighed { ms: all.ms + overhead, measured: all.measured + seen * overhead };
+        };
         let Some((since, first)) = turn.since_ms.zip(left.first()) else {
             let waits = (overhead - now.saturating_sub(turn.began_ms) as f64).max(0.0);
-            return Weighed { ms: all.ms + waits, measured: all.measured + waits };
+            return Weighed { ms: all.ms + waits, measured: all.measured + seen * waits };
         };
         let spent = now.saturating_sub(since) as f64;
         // What the node says of its work counts the more the more of it is done.
