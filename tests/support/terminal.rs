@@ -35,7 +35,9 @@ impl Terminal {
     pub fn open(command: &Command, (rows, columns): (NonZero<u16>, NonZero<u16>)) -> Result<Self> {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let quoted: Vec<String> = words.map(|word| quote(&word.to_string_lossy())).collect();
-        let line = format!("stty rows {rows} cols {columns}; exec {}", quoted.join(" "));
+        // Whoever runs the tests may ignore signals, as nohup does; a terminal's own programs do not.
+        let started = format!("exec env --default-signal=HUP,INT,QUIT {}", quoted.join(" "));
+        let line = format!("stty rows {rows} cols {columns}; {started}");
         let mut script = Command::new("script");
         script.args(["-qefc", &line, "/dev/null"]).env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
         if let Some(dir) = command.get_current_dir() {
