@@ -8,6 +8,7 @@ use clap::Args;
 use muster_analysis::Sample;
 use muster_analysis::tune::{Outcome, Settings, Tuned, search};
 use muster_playbook::report::rfc3339;
+use muster_store::joined;
 use muster_wire::{Direction, MetricId, Profile, Steps};
 use serde::Serialize;
 
@@ -230,9 +231,8 @@ fn of_run(options: &Options, config: &Config) -> Result<(Option<Profile>, Vec<Tr
     let run = session::run_of(&*store, options.run.as_deref())?;
     let mut found: BTreeMap<MetricId, Traces> = BTreeMap::new();
     for record in store.records(&run.id).code(IO)?.iter().filter(|r| engine::company(r).is_none()) {
-        let metrics: BTreeMap<&MetricId, Direction> = record.series.iter().map(|s| (&s.metric, s.direction)).collect();
-        for (metric, direction) in metrics {
-            let steps = record.values_of(metric);
+        for (metric, series) in record.by_metric() {
+            let (direction, steps) = (series[0].direction, joined(series));
             if Sample::new(&steps).is_ok() {
                 let new = || Traces { metric: metric.clone(), direction, steps: Vec::new() };
                 found.entry(metric.clone()).or_insert_with(new).steps.push(steps);

@@ -63,6 +63,38 @@ impl Assessment {
     }
 }
 
+/// What was judged, by metric.
+pub(super) struct ByMetric<'a> {
+    judged: &'a [Judged],
+    places: HashMap<&'a MetricId, Vec<usize>>,
+}
+
+impl<'a> ByMetric<'a> {
+    pub(super) fn of(assessment: &'a Assessment) -> Self {
+        let mut places: HashMap<&MetricId, Vec<usize>> = HashMap::new();
+        for (place, judged) in assessment.judged.iter().enumerate() {
+            places.entry(&judged.criterion.metric).or_default().push(place);
+        }
+        Self { judged: &assessment.judged, places }
+    }
+
+    /// The nodes of a metric that groups of them were judged in separately; `None` where all of them were judged together.
+    pub(super) fn apart<'j>(&self, judged: &'j Judged) -> Option<&'j BTreeSet<Arc<str>>> {
+        (self.places.get(&judged.criterion.metric)?.len() > 1).then_some(&*judged.basis.nodes)
+    }
+
+    /// Place in [`Assessment::judged`] of what the metric was judged by on `node`.
+    pub(super) fn place(&self, metric: &MetricId, node: &str) -> Option<usize> {
+        let own = |place: &&usize| self.apart(&self.judged[**place]).is_none_or(|nodes| nodes.contains(node));
+        self.places.get(metric)?.iter().find(own).copied()
+    }
+
+    /// The criterion that the metric was judged by on `node`.
+    pub(super) fn criterion(&self, metric: &MetricId, node: &str) -> Option<&'a Criterion> {
+        self.place(metric, node).map(|place| &self.judged[place].criterion)
+    }
+}
+
 /// Judges a run from its records.
 #[must_use]
 pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judging: &Judging) -> Assessment {

@@ -354,6 +354,13 @@ impl Inner {
         self.refocus |= self.focus.as_deref() == Some(node);
     }
 
+    /// A node takes no further part.
+    fn gone(&mut self, node: &str, text: String, now: u64) {
+        self.going.gone.insert(node.to_owned());
+        self.line(node, Level::Warn, &text);
+        self.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+    }
+
     fn run_progress(&mut self, now: u64) {
         let steps: Arc<[StepProgress]> = self.steps.iter().cloned().collect();
         if let Some(run) = &mut self.now.run {
@@ -451,10 +458,7 @@ impl Observer for Board {
             }
             Update::Said { node, line } => inner.line(node, line.level, &line.text),
             Update::Dropped { node, step, reason } => {
-                inner.going.gone.insert((*node).to_owned());
-                let text = format!("left out after {step}: {reason}");
-                inner.line(node, Level::Warn, &text);
-                inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+                inner.gone(node, format!("left out after {step}: {reason}"), now);
             }
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);
@@ -462,10 +466,7 @@ impl Observer for Board {
             }
             Update::Ended { node, failure } => {
                 if let Some(failure) = failure {
-                    inner.going.gone.insert((*node).to_owned());
-                    let text = failure_line(node, failure);
-                    inner.line(node, Level::Warn, &text);
-                    inner.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+                    inner.gone(node, failure_line(node, failure), now);
                 }
                 if let Some(row) = inner.row(node) {
                     row.work = None;
@@ -494,7 +495,21 @@ fn step(id: &str, total: usize) -> StepProgress {
 mod tests {
     use super::*;
     use muster_store::RunState;
-    use muster_wire::{Datum, Fact, Profile, Reading};
+    use muster_wire::{Datum, Fact, Reading};
+
+    /// One that goes on.
+    fn run(names: &[String], plan: &Plan, started_ms: u64) -> Run {
+        Run {
+            id: "r".to_owned(),
+            playbook: plan.playbook.clone(),
+            profile: plan.profile,
+            started_ms,
+            ended_ms: None,
+            nodes: names.to_vec(),
+            plan: plan.work_names(),
+            state: RunState::Running,
+        }
+    }
 
     #[test]
     fn a_stored_run_shows_what_its_nodes_are_how_far_they_came_and_when_they_were_seen() {
@@ -502,16 +517,7 @@ mod tests {
         let inventory = muster_fleet::Inventory::parse(text, "one.toml").unwrap();
         let names = ["n1".to_owned()];
         let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
-        let run = Run {
-            id: "r".to_owned(),
-            playbook: "cbd-light".to_owned(),
-            profile: Profile::Smoke,
-            started_ms: 1,
-            ended_ms: Some(9),
-            nodes: names.to_vec(),
-            plan: plan.work_names(),
-            state: RunState::Finished,
-        };
+        let run = Run { ended_ms: Some(9), state: RunState::Finished, ..run(&names, &plan, 1) };
         let serial = Reading::Value(Datum::Text("C02".to_owned()));
         let record = Record {
             run: "r".to_owned(),
@@ -548,16 +554,7 @@ mod tests {
     fn a_run_that_goes_on_here_says_how_long_it_still_takes_until_it_has_ended() {
         let names = ["n1".to_owned()];
         let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
-        let run = Run {
-            id: "r".to_owned(),
-            playbook: "cbd-light".to_owned(),
-            profile: Profile::Smoke,
-            started_ms: now_ms(),
-            ended_ms: None,
-            nodes: names.to_vec(),
-            plan: plan.work_names(),
-            state: RunState::Running,
-        };
+        let run = run(&names, &plan, now_ms());
         let board = Board::new("one", &names, &[]);
         let left = || {
             board.publish();

@@ -11,7 +11,8 @@ use muster_store::Run;
 use muster_tui::snapshot::EarlierRun;
 use muster_wire::{MetricId, Unit};
 
-use super::{Assessment, Judged};
+use super::Assessment;
+use super::assess::ByMetric;
 
 /// What earlier runs said, the newest of each node and metric.
 #[derive(Debug, Default)]
@@ -57,21 +58,15 @@ impl Earlier {
     pub fn add(&mut self, (run, at_ms): (&Run, u64), said: &Assessment, wanted: &HashMap<&str, BTreeSet<&str>>) {
         let Ok(place) = u16::try_from(self.runs.len()) else { return };
         self.runs.push(Arc::new(EarlierRun { id: run.id.clone(), at_ms }));
-        let mut judged: HashMap<&MetricId, Vec<(&Judged, u32)>> = HashMap::new();
-        for one in said.judged.iter().filter(|one| wanted.contains_key(one.criterion.metric.benchmark.as_str())) {
-            judged.entry(&one.criterion.metric).or_default().push((one, self.criteria.len() as u32));
-            self.criteria.push((one.criterion.unit, Noise::of(&one.criterion)));
-        }
+        let (judged, first) = (ByMetric::of(said), self.criteria.len());
+        self.criteria.extend(said.judged.iter().map(|one| (one.criterion.unit, Noise::of(&one.criterion))));
         for of in &said.nodes {
             let told = of.verdicts.iter().filter(|v| v.state != State::NotRun);
             let asked = |benchmark: &str| wanted.get(benchmark).is_some_and(|nodes| nodes.contains(of.node.as_str()));
             for verdict in told.filter(|v| asked(&v.metric.benchmark)) {
-                let by = judged.get(&verdict.metric).map_or(&[][..], Vec::as_slice);
-                let Some((_, criterion)) = by.iter().find(|(one, _)| one.basis.nodes.contains(&*of.node)) else {
-                    continue;
-                };
+                let Some(by) = judged.place(&verdict.metric, &of.node) else { continue };
                 let (value, state, metric) = (verdict.value, verdict.state, self.number(&verdict.metric));
-                let kept = Kept { value, metric, criterion: *criterion, run: place, state };
+                let kept = Kept { value, metric, criterion: (first + by) as u32, run: place, state };
                 match self.nodes.get_mut(&of.node) {
                     Some(own) => own.push(kept),
                     None => _ = self.nodes.insert(of.node.clone(), vec![kept]),
@@ -105,7 +100,7 @@ impl Earlier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::assess::Basis;
+    use crate::engine::assess::{Basis, Judged};
     use muster_analysis::{Observation, Params, learn};
     use muster_playbook::report::NodeFindings;
     use muster_store::RunState;

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use muster_analysis::{Sample, cdf_points};
-use muster_store::Record;
+use muster_store::{Record, joined};
 use muster_tui::snapshot::{Focus, FocusSeries, MetricRow, NodeLog};
 
 use super::Told;
 use super::picture::POINTS;
+use super::picture::series::newest;
 
 /// Values of a series that a sparkline can show.
 const VALUES: usize = 400;
@@ -20,9 +21,10 @@ pub fn focus(
     log: Vec<NodeLog>,
 ) -> Focus {
     let live = live.iter().rev().filter(|r| r.node == node);
-    let own: Vec<&Arc<Record>> = live.chain(told.iter().flat_map(|told| told.records(node).iter().rev())).collect();
+    let own = live.chain(told.iter().flat_map(|told| told.records(node).iter().rev()));
+    let newest = newest(own.map(AsRef::as_ref));
     let series = metrics.iter().filter_map(|row| {
-        let values = own.iter().map(|record| record.values_of(&row.id)).find(|values: &Vec<f64>| !values.is_empty())?;
+        let values = joined(newest.get(&row.id)?.iter().copied());
         let curve = cdf_points(&Sample::new(&values).ok()?, POINTS).into();
         Some(FocusSeries { metric: row.id.clone(), values: thinned(&values).into(), curve })
     });

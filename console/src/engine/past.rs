@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
 use muster_analysis::{Sample, State};
-use muster_store::{Db, Incident, Record, Store, StoreError};
+use muster_store::{Db, Incident, Record, Store, StoreError, joined};
 use muster_tui::snapshot::{IncidentRow, MetricPast, Past, WorkSeen};
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{MetricId, Outcome, clean};
@@ -52,8 +52,8 @@ fn past(store: &dyn Store, node: &str) -> Result<Past, StoreError> {
     for run in runs {
         for record in store.records_of(&run.id, node)?.iter().filter(|r| r.work != LINK) {
             works.entry(record.work.clone()).or_insert_with(|| seen(record));
-            for metric in record.series.iter().map(|s| &s.metric) {
-                if let Ok(sample) = Sample::new(&record.values_of(metric)) {
+            for (metric, series) in record.by_metric() {
+                if let Ok(sample) = Sample::new(&joined(series)) {
                     metrics.entry(metric.clone()).or_default().push((record.at_ms, sample.median()));
                 }
             }

@@ -1,5 +1,6 @@
 //! Turns findings into the rows and curves that a screen can draw.
 
+pub mod series;
 mod verdicts;
 
 pub use verdicts::verdicts_of;
@@ -8,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_analysis::checks::CheckResult;
-use muster_analysis::{Criterion, NodeVerdict, Sample, State, cdf_points};
+use muster_analysis::{NodeVerdict, Sample, State, cdf_points};
 use muster_playbook::report::{self, Known, known};
 use muster_store::Record;
 use muster_tui::judgement::severity;
@@ -18,7 +19,9 @@ use muster_tui::snapshot::{
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Datum, MetricId, Outcome, Reading, clean};
 
+use self::series::OfFleet;
 use self::verdicts::Sources;
+use super::assess::ByMetric;
 use super::{Earlier, Judged, Told, gpus};
 
 /// Points of a curve: more than a wide terminal's braille columns.
@@ -68,7 +71,7 @@ impl Opinion {
 /// What `runs`, the newest first, say of the nodes called `names`; `earlier` is what others said before.
 #[must_use]
 pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Picture {
-    let index: Vec<Index<'_>> = runs.iter().map(|told| Index::of(told)).collect();
+    let index: Vec<ByMetric<'_>> = runs.iter().map(|told| ByMetric::of(&told.assessment)).collect();
     let of_node: Vec<Option<(Vec<usize>, Known<'_>)>> = names.iter().map(|name| known_of(runs, name)).collect();
     let mut scores: HashMap<&MetricId, Vec<Place<'_>>> = HashMap::new();
     for (node, (places, known)) in of_node.iter().enumerate().filter_map(|(node, own)| Some((node, own.as_ref()?))) {
@@ -76,12 +79,13 @@ pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Pictu
             scores.entry(&verdict.metric).or_default().push(Place { node, run: places[*place], verdict });
         }
     }
+    let series: Vec<OfFleet<'_>> = runs.iter().map(|told| OfFleet::of(told, names)).collect();
     let mut rows: Vec<Arc<MetricRow>> = Vec::new();
     for (at, index) in index.iter().enumerate() {
         for judged in &runs[at].assessment.judged {
             let of = scores.get(&judged.criterion.metric).map_or(&[][..], Vec::as_slice);
             if usual(of, runs.len()) == Some(at) {
-                rows.push(Arc::new(metric((at, judged), index.apart(judged), of, (runs, names))));
+                rows.push(Arc::new(metric((at, judged), index.apart(judged), of, (&series, names))));
             }
         }
     }
@@ -120,46 +124,17 @@ struct Place<'a> {
     verdict: &'a NodeVerdict,
 }
 
-/// The metrics of a run by their identity.
-struct Index<'t>(HashMap<&'t MetricId, Vec<&'t Judged>>);
-
-impl<'t> Index<'t> {
-    fn of(told: &'t Told) -> Self {
-        let mut of: HashMap<&MetricId, Vec<&Judged>> = HashMap::new();
-        for judged in &told.assessment.judged {
-            of.entry(&judged.criterion.metric).or_default().push(judged);
-        }
-        Self(of)
-    }
-
-    /// The nodes of a metric that groups of them were judged in separately; `None` where all of them were judged together.
-    fn apart<'j>(&self, judged: &'j Judged) -> Option<&'j BTreeSet<Arc<str>>> {
-        let all = self.0.get(&judged.criterion.metric)?;
-        (all.len() > 1).then_some(&*judged.basis.nodes)
-    }
-
-    /// What the metric was judged by on `node`.
-    fn judged(&self, metric: &MetricId, node: &str) -> Option<&'t Criterion> {
-        let own = |judged: &&&Judged| self.apart(judged).is_none_or(|nodes| nodes.contains(node));
-        self.0.get(metric)?.iter().find(own).map(|judged| &judged.criterion)
-    }
-}
-
 fn metric(
     (at, Judged { criterion, .. }): (usize, &Judged),
     group: Option<&BTreeSet<Arc<str>>>,
     of: &[Place<'_>],
-    (runs, names): (&[Arc<Told>], &[String]),
+    (series, names): (&[OfFleet<'_>], &[String]),
 ) -> MetricRow {
     // A node of another run is shown beside all groups of this one: which it belongs to was not asked then.
     let own = |place: &&Place<'_>| place.run != at || group.is_none_or(|own| own.contains(names[place.node].as_str()));
     let mut own: Vec<&Place<'_>> = of.iter().filter(own).collect();
     own.sort_by(|a, b| order(a.verdict.similarity).total_cmp(&order(b.verdict.similarity)));
-    let sample = |place: &Place<'_>| {
-        let records = runs[place.run].records(&names[place.node]).iter();
-        let newest = records.rev().find(|record| record.benchmark() == criterion.metric.benchmark)?;
-        Sample::new(&newest.values_of(&criterion.metric)).ok()
-    };
+    let sample = |place: &Place<'_>| series[place.run].sample(&criterion.metric, place.node);
     let failed = own.iter().filter(|place| place.verdict.state == State::Fail).take(DEFECTS);
     let defects =
         failed.filter_map(|place| Some(NodeCurve { node: names[place.node].clone(), curve: curve(&sample(place)?) }));
@@ -172,7 +147,7 @@ fn metric(
         state: place.verdict.state,
     };
     MetricRow {
-        id: Arc::new(criterion.metric.clone()),
+        id: criterion.metric.clone(),
         unit: criterion.unit,
         direction: criterion.direction,
         status: Some(criterion.status),

@@ -33,5 +33,5 @@ pub use db::{Db, Opened, Options};
 pub use error::StoreError;
 pub use frame::Damage;
 pub use model::{
-    CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, Summary, visit_name, visit_of,
+    CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, Summary, joined, visit_name, visit_of,
 };

@@ -1,6 +1,6 @@
 //! Settles what the store keeps and what it can be asked: runs, records, criteria, and the `Store` trait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use muster_wire::{Fact, MetricId, Outcome, Profile, Series};
 use serde::{Deserialize, Serialize};
@@ -99,11 +99,21 @@ impl Record {
         visit_of(&self.work).1
     }
 
-    /// Values of `metric` in the order measured, also where they came as several series; empty when there are none.
+    /// The series of every metric in the order measured, found in one pass: a record of an import holds thousands of metrics.
     #[must_use]
-    pub fn values_of(&self, metric: &MetricId) -> Vec<f64> {
-        self.series.iter().filter(|s| &s.metric == metric).flat_map(|s| &s.values).copied().collect()
+    pub fn by_metric(&self) -> BTreeMap<&MetricId, Vec<&Series>> {
+        let mut found: BTreeMap<&MetricId, Vec<&Series>> = BTreeMap::new();
+        for series in &self.series {
+            found.entry(&series.metric).or_default().push(series);
+        }
+        found
     }
+}
+
+/// Values of several series of one metric, in their order.
+#[must_use]
+pub fn joined<'s>(series: impl IntoIterator<Item = &'s Series>) -> Vec<f64> {
+    series.into_iter().flat_map(|series| &series.values).copied().collect()
 }
 
 /// The benchmark and the number of the visit in the name of a work.

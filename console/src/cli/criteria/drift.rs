@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use clap::Args;
 use muster_analysis::history::{Drift as Word, Past, Trend, fleet_drift, node_drift};
 use muster_analysis::{Observation, Sample};
-use muster_store::{Record, Run, Store};
+use muster_store::{Record, Run, Store, joined};
 use muster_wire::{Direction, MetricId, Unit};
 use serde::Serialize;
 
@@ -118,14 +118,12 @@ fn sentence(what: &str, trend: &Trend, unit: Unit, against: &str) -> String {
 fn samples(records: &[Record]) -> HashMap<(&str, &MetricId), (Sample, Unit, Direction, u64)> {
     let mut found = HashMap::new();
     for record in records.iter().filter(|r| engine::company(r).is_none()) {
-        for series in &record.series {
-            let key = (record.node.as_str(), &series.metric);
-            if found.contains_key(&key) {
+        for (metric, series) in record.by_metric() {
+            let Observation::Sample(sample) = Observation::from_values(&joined(series.iter().copied())) else {
                 continue;
-            }
-            if let Observation::Sample(sample) = Observation::from_values(&record.values_of(&series.metric)) {
-                found.insert(key, (sample, series.unit, series.direction, record.at_ms));
-            }
+            };
+            let of = (sample, series[0].unit, series[0].direction, record.at_ms);
+            found.entry((record.node.as_str(), metric)).or_insert(of);
         }
     }
     found

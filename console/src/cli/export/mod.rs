@@ -1,13 +1,12 @@
 //! `muster export`: a run for a ticket, a spreadsheet, a warehouse or a monitoring system.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use muster_playbook::report::{self, RunReport};
-use muster_store::Record;
-use muster_wire::MetricId;
+use muster_store::{Record, joined};
 
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
@@ -133,9 +132,8 @@ fn samples(records: &[Record]) -> Result<Vec<u8>, Problem> {
         *known = if record.visit() >= known.visit() { record } else { known };
     }
     for record in visited.into_values() {
-        let metrics: BTreeSet<&MetricId> = record.series.iter().map(|s| &s.metric).collect();
-        for metric in metrics {
-            for (step, value) in record.values_of(metric).into_iter().enumerate() {
+        for (metric, series) in record.by_metric() {
+            for (step, value) in joined(series).into_iter().enumerate() {
                 csv.write_record([&record.node, &metric.to_string(), &value.to_string(), &step.to_string()])
                     .code(IO)?;
             }

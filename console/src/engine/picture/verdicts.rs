@@ -8,7 +8,8 @@ use muster_playbook::report::Known;
 use muster_tui::judgement::severity;
 use muster_tui::snapshot::{Before, EarlierRun, Metrics, VerdictRow};
 
-use super::{Index, known_of};
+use super::known_of;
+use crate::engine::assess::ByMetric;
 use crate::engine::earlier::Then;
 use crate::engine::{Earlier, Told};
 
@@ -17,7 +18,7 @@ use crate::engine::{Earlier, Told};
 #[must_use]
 pub fn verdicts_of(runs: &[Arc<Told>], (metrics, earlier): (&Metrics, &Earlier), node: &str) -> Vec<VerdictRow> {
     let Some((places, known)) = known_of(runs, node) else { return Vec::new() };
-    let index: Vec<Index<'_>> = runs.iter().map(|told| Index::of(told)).collect();
+    let index: Vec<ByMetric<'_>> = runs.iter().map(|told| ByMetric::of(&told.assessment)).collect();
     let sources = Sources::new(runs, &index, (metrics, earlier));
     let rows = (0..known.found.verdicts.len()).filter_map(|nr| sources.verdict((&places, &known), nr));
     let mut rows: Vec<VerdictRow> = rows.collect();
@@ -29,7 +30,7 @@ pub fn verdicts_of(runs: &[Arc<Told>], (metrics, earlier): (&Metrics, &Earlier),
 /// What rows of nodes are made of.
 pub(super) struct Sources<'a> {
     pub(super) runs: &'a [Arc<Told>],
-    index: &'a [Index<'a>],
+    index: &'a [ByMetric<'a>],
     metrics: &'a Metrics,
     from: Vec<Arc<EarlierRun>>,
     ids: Vec<Arc<str>>,
@@ -39,7 +40,7 @@ pub(super) struct Sources<'a> {
 impl<'a> Sources<'a> {
     pub(super) fn new(
         runs: &'a [Arc<Told>],
-        index: &'a [Index<'a>],
+        index: &'a [ByMetric<'a>],
         (metrics, earlier): (&'a Metrics, &'a Earlier),
     ) -> Self {
         let from = runs.iter().map(|told| Arc::new(EarlierRun { id: told.run.id.clone(), at_ms: told.at_ms() }));
@@ -50,7 +51,7 @@ impl<'a> Sources<'a> {
     /// The row of the verdict number `nr`.
     pub(super) fn verdict(&self, (places, known): (&[usize], &Known<'_>), nr: usize) -> Option<VerdictRow> {
         let (v, at) = (&known.found.verdicts[nr], places[known.verdicts[nr]]);
-        let criterion = self.index[at].judged(&v.metric, &v.node);
+        let criterion = self.index[at].criterion(&v.metric, &v.node);
         let usual = criterion.and_then(|criterion| criterion.sample.as_ref());
         let usual = usual.map(Sample::median).filter(|median| *median != 0.0);
         let before = criterion.and_then(|criterion| self.before((places, known), nr, criterion));
@@ -72,7 +73,7 @@ impl<'a> Sources<'a> {
         let v = &known.found.verdicts[nr];
         let near = known.before(nr).and_then(|before| {
             let at = places[before.place];
-            let then = self.index[at].judged(&v.metric, &v.node)?;
+            let then = self.index[at].criterion(&v.metric, &v.node)?;
             Some(Then::new(&self.from[at], (before.state, before.value), then))
         });
         let far = self.earlier.of(&v.node, &v.metric, self.from[places[known.verdicts[nr]]].at_ms);

@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Open the node of this name.
     Node(String),
     /// Open this metric.
-    Metric(Arc<MetricId>),
+    Metric(MetricId),
     /// Show this stored run alone.
     Open(String),
 }

@@ -18,7 +18,7 @@ pub type Curve = Arc<[(f64, f64)]>;
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     rows: Vec<Arc<MetricRow>>,
-    first: HashMap<Arc<MetricId>, usize>,
+    first: HashMap<MetricId, usize>,
 }
 
 impl Metrics {
@@ -42,7 +42,7 @@ impl Metrics {
     #[must_use]
     pub fn place(&self, id: &MetricId, node: Option<usize>) -> Option<usize> {
         let first = *self.first.get(id)?;
-        let same = self.rows[first..].iter().take_while(|row| *row.id == *id);
+        let same = self.rows[first..].iter().take_while(|row| row.id == *id);
         let own = same.enumerate().find(|(_, row)| row.scores.iter().any(|score| Some(score.node) == node));
         Some(own.map_or(first, |(further, _)| first + further))
     }
@@ -60,7 +60,7 @@ impl Deref for Metrics {
 #[derive(Clone, Debug)]
 pub struct MetricRow {
     /// Identity.
-    pub id: Arc<MetricId>,
+    pub id: MetricId,
     /// Unit of values and of every curve's x.
     pub unit: Unit,
     /// Which way is better.

@@ -92,7 +92,7 @@ pub enum LinkKind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worst {
     /// Which metric.
-    pub metric: Arc<MetricId>,
+    pub metric: MetricId,
     /// One-sided similarity to the criterion, 0 to 1.
     pub similarity: Option<f64>,
     /// Median of the node over the criterion's median, minus one; negative is less.
@@ -129,7 +129,7 @@ pub struct FactRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct VerdictRow {
     /// Which metric.
-    pub metric: Arc<MetricId>,
+    pub metric: MetricId,
     /// Judgement.
     pub state: State,
     /// One-sided similarity to the criterion, 0 to 1.
@@ -246,7 +246,7 @@ pub struct IncidentRow {
 #[derive(Clone, Debug)]
 pub struct FocusSeries {
     /// Which metric.
-    pub metric: Arc<MetricId>,
+    pub metric: MetricId,
     /// In the order of measurement, thinned to a few hundred.
     pub values: Arc<[f64]>,
     /// Its CDF.

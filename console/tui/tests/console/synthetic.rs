@@ -351,9 +351,9 @@ fn facts(i: usize) -> Arc<[FactRow]> {
     rows.into_iter().map(row).collect()
 }
 
-fn id(m: usize) -> Arc<MetricId> {
+fn id(m: usize) -> MetricId {
     let (benchmark, name, ..) = METRICS[m];
-    Arc::new(MetricId::new(benchmark, name, "own"))
+    MetricId::new(benchmark, name, "own")
 }
 
 fn place(id: &MetricId) -> usize {
@@ -496,7 +496,7 @@ fn past(node: &NodeRow, rng: &mut Rng) -> Past {
         let (.., usual, spread) = METRICS[place(&v.metric)];
         let at = |run: u64, rng: &mut Rng| (NOW_MS - run * 9 * DAY, usual * (1.0 + spread * rng.normal()));
         MetricPast {
-            metric: v.metric.as_ref().clone(),
+            metric: v.metric.clone(),
             medians: (1..9).rev().map(|run| at(run, &mut *rng)).chain(v.value.map(|now| (NOW_MS, now))).collect(),
         }
     };

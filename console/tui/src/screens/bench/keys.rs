@@ -40,7 +40,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
             return ui.bench.metric(snapshot).map(|m| Intent::Copy(sentence(m))).into_iter().collect();
         }
         (Action::Export, _) => {
-            if let Some(metric) = ui.bench.metric(snapshot).map(|metric| metric.id.as_ref().clone()) {
+            if let Some(metric) = ui.bench.metric(snapshot).map(|metric| metric.id.clone()) {
                 ui.ask_export(Export::Metric { metric });
             }
         }

@@ -1,7 +1,5 @@
 //! Which metric is chosen, and which of the two lists has the keys.
 
-use std::sync::Arc;
-
 use muster_wire::MetricId;
 
 use crate::snapshot::{MetricRow, Snapshot, Terms};
@@ -25,7 +23,7 @@ pub(crate) struct State {
     /// Terms that are tried instead of those in force.
     pub(crate) terms: Option<Terms>,
     /// The cursor follows the metric, not the row.
-    pub(crate) chosen: Option<Arc<MetricId>>,
+    pub(crate) chosen: Option<MetricId>,
 }
 
 impl State {

@@ -57,8 +57,7 @@ fn next_group(snapshot: &Snapshot, now: Option<&str>) -> Option<String> {
 
 /// The stored versions of the metric's criterion, oldest first, and then again none.
 fn next_version<'s>(snapshot: &'s Snapshot, metric: &MetricRow, now: Option<&str>) -> Option<&'s VersionRow> {
-    let mut others =
-        versions(snapshot).filter(|v| v.criterion.metric == *metric.id && v.criterion.id != metric.version);
+    let mut others = versions(snapshot).filter(|v| v.criterion.metric == metric.id && v.criterion.id != metric.version);
     if now.is_some() {
         others.find(|v| Some(v.criterion.id.as_str()) == now);
     }

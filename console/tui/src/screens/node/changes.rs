@@ -122,7 +122,7 @@ mod tests {
             from: Arc::new(EarlierRun { id: "r0".to_owned(), at_ms: NOW - days * DAY }),
         });
         VerdictRow {
-            metric: Arc::new(MetricId::new("cpu-gemm", "fp32", "own")),
+            metric: MetricId::new("cpu-gemm", "fp32", "own"),
             state,
             similarity: None,
             value: Some(value),

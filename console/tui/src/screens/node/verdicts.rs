@@ -109,7 +109,7 @@ fn past_of(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Fo
 }
 
 fn history<'f>(focus: &'f Focus, metric: &MetricRow) -> Option<&'f MetricPast> {
-    focus.past.as_deref()?.metrics.iter().find(|m| m.metric == *metric.id)
+    focus.past.as_deref()?.metrics.iter().find(|m| m.metric == metric.id)
 }
 
 type Cell = (String, Style);
