@@ -25,7 +25,7 @@ pub use draw::Draw;
 pub use fabric::{Fabric, no_loss};
 pub use fleet::{Fleet, Options};
 pub use load::{BUSY, Load};
-pub use muster_skip::{Lacks, skip, skip_part};
+pub use muster_skip::{Lacks, skip, skip_part, tried};
 pub use node::Node;
 pub use place::Place;
 pub use shell::{is_root, run};
