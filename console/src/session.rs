@@ -9,7 +9,8 @@ use muster_fleet::inventory::nearest;
 use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Settings};
 use muster_playbook::report::{self, RunReport};
 use muster_playbook::{Plan, Playbook, builtin, plan};
-use muster_store::{Db, Run, RunState, Store};
+use muster_run::{Run, RunState};
+use muster_store::{Db, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Pick;

@@ -2,7 +2,8 @@
 
 use muster_analysis::Criterion;
 use muster_fleet::hostlist;
-use muster_store::{Run, Store};
+use muster_run::Run;
+use muster_store::Store;
 use muster_tui::snapshot::{Load, Part, RunRow, Runs, Terms};
 use muster_wire::Level;
 

@@ -6,7 +6,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::Result;
-use muster_store::{Db, Store, visit_of};
+use muster_run::visit_of;
+use muster_store::{Db, Store};
 use muster_wire::{Level, Outcome};
 
 use super::fleet::{Base, Fleet, RUNS};
@@ -87,7 +88,8 @@ mod tests {
     use crate::app::fleet::judged;
     use crate::config::{Raw, resolve};
     use crate::engine::Board;
-    use muster_store::{Options, Record, Run, RunState};
+    use muster_run::{Record, Run, RunState};
+    use muster_store::Options;
     use muster_tui::snapshot::VerdictRow;
     use muster_wire::{Direction, MetricId, Profile, Series, Unit};
 

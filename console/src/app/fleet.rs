@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use muster_store::{Run, Store, visit_of};
+use muster_run::{Run, visit_of};
+use muster_store::Store;
 use muster_wire::Level;
 
 use crate::config::Config;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use clap::Args;
 use muster_playbook::report::CollectiveReport;
-use muster_store::{RunState, Store};
+use muster_run::RunState;
+use muster_store::Store;
 use muster_wire::{COLLECTIVE_BYTES, Collective, Profile, SIZES};
 
 use super::Pick;

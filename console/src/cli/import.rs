@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use muster_import::Format;
 use muster_import::format::Content;
-use muster_store::{Record, Run, RunState, Store};
+use muster_run::{Record, Run, RunState};
+use muster_store::Store;
 use muster_wire::{Datum, Fact, Outcome, Profile, Reading, clean, limits};
 use serde::Serialize;
 

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 use muster_fleet::{Inventory, SelectError, Selection};
-use muster_store::Run;
+use muster_run::Run;
 
 use crate::config::Config;
 use crate::exit::{Code, Problem, USAGE};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use clap::Args;
 use muster_fleet::hostlist;
 use muster_playbook::report::rfc3339;
-use muster_store::Run;
+use muster_run::Run;
 
 use super::Pick;
 use crate::config::Config;

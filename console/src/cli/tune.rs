@@ -8,7 +8,7 @@ use clap::Args;
 use muster_analysis::Sample;
 use muster_analysis::tune::{Outcome, Settings, Tuned, search};
 use muster_playbook::report::rfc3339;
-use muster_store::joined;
+use muster_run::joined;
 use muster_wire::{Direction, MetricId, Profile, Steps};
 use serde::Serialize;
 

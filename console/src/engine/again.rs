@@ -10,7 +10,7 @@ use muster_analysis::findings::{Finding, Source};
 use muster_fleet::Work;
 use muster_playbook::Phase;
 use muster_playbook::report::NodeFindings;
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::{Profile, benchmark, describe};
 use rand::SeedableRng;
 use rand::rngs::StdRng;

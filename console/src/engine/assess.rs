@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_analysis::findings::{ComponentState, Finding, Source};
 use muster_analysis::{Criterion, Learned, NodeVerdict, State};
 use muster_playbook::report::{Dropped, NodeFindings, PairsReport};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::{MetricId, Outcome};
 
 use super::evidence::Evidence;
@@ -186,7 +186,7 @@ fn ran(node: &str, evidence: &Evidence<'_>, measured: &[ComponentState]) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_store::RunState;
+    use muster_run::RunState;
     use muster_wire::{Datum, Direction, FOREIGN_CPU, Fact, MetricId, Profile, Reading, Series, Unit};
 
     fn record(node: &str, level: f64, foreign: f64) -> Record {

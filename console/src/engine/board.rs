@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use muster_fleet::Node;
 use muster_playbook::Plan;
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_tui::snapshot::{
     Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
 };
@@ -494,7 +494,7 @@ fn step(id: &str, total: usize) -> StepProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_store::RunState;
+    use muster_run::RunState;
     use muster_wire::{Datum, Fact, Reading};
 
     /// One that goes on.

@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use muster_analysis::State;
 use muster_analysis::findings::{Finding, Source};
 use muster_analysis::gpu::Map;
-use muster_store::{Record, Run, Store};
+use muster_run::{Record, Run};
+use muster_store::Store;
 use muster_wire::{Component, Datum, fact_of};
 use serde::{Deserialize, Serialize};
 
@@ -153,7 +154,8 @@ fn uuid(key: &str, text: &str) -> Option<(u32, String)> {
 
 #[cfg(test)]
 mod tests {
-    use muster_store::{Db, Options, RunState};
+    use muster_run::RunState;
+    use muster_store::{Db, Options};
     use muster_wire::{Fact, Profile, Reading};
 
     use super::super::health::noted;

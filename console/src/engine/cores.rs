@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_analysis::State;
 use muster_analysis::findings::{Finding, Source};
 use muster_analysis::within::{Odd, odd_parts};
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::{Component, Datum, Direction, HELD_CPU, describe};
 
 use super::evidence::{Evidence, company};

@@ -11,7 +11,7 @@ use muster_analysis::{
     Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, compare, decide_rounds,
     learn_silently,
 };
-use muster_store::Run;
+use muster_run::Run;
 use muster_wire::{Described, Direction, MetricId, MetricRole, Unit};
 
 use super::assess::{Basis, Judged};

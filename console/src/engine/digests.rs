@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_analysis::State;
 use muster_analysis::digests::{Agreement, Odd, agreement, repeated};
 use muster_analysis::findings::{Finding, Source};
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::{DIGEST, Datum};
 
 use super::works;

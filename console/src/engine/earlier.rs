@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use muster_analysis::history::{Noise, Showed};
 use muster_analysis::{Criterion, State};
-use muster_store::Run;
+use muster_run::Run;
 use muster_tui::snapshot::EarlierRun;
 use muster_wire::{MetricId, Unit};
 
@@ -103,7 +103,7 @@ mod tests {
     use crate::engine::assess::{Basis, Judged};
     use muster_analysis::{Observation, Params, learn};
     use muster_playbook::report::NodeFindings;
-    use muster_store::RunState;
+    use muster_run::RunState;
     use muster_tui::snapshot::Before;
     use muster_wire::{Direction, Profile};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use muster_analysis::{Observation, Sample};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::{
     BUSY, Component, Datum, Described, FOREIGN_CPU, Fact, MetricId, Outcome, Series, clean, describe_in, fact_of,
 };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use muster_analysis::{Sample, cdf_points};
-use muster_store::{Record, joined};
+use muster_run::{Record, joined};
 use muster_tui::snapshot::{Focus, FocusSeries, MetricRow, NodeLog};
 
 use super::Told;

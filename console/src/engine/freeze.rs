@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use muster_analysis::decide::{Frozen, Metric, Refusal, Settings, freeze};
 use muster_analysis::{Params, Sample};
-use muster_store::{Run, RunState, Store};
+use muster_run::{Run, RunState};
+use muster_store::Store;
 use muster_wire::{MetricId, describe};
 
 use super::Judging;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use muster_playbook::collector_work;
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::limits::BENCHMARK_BYTES;
 use muster_wire::{Datum, Fact, Finished, Frame, Outcome, Request, Series, clean};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_analysis::State;
 use muster_analysis::findings::{Finding, Source};
 use muster_analysis::gpu::{self, Finding as Seen, Golden, NODES, Odd};
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::{Component, Datum};
 
 /// What golden digests say of each node.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use muster_analysis::gpu::{self, Finding};
 use muster_analysis::{State, gpu::Row};
 use muster_playbook::report::NodeFindings;
-use muster_store::Record;
+use muster_run::Record;
 use muster_tui::snapshot::{GpuRow, Sm};
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Component, Datum, Unit, clean, fact_of, gpu_fact};

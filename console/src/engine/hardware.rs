@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use muster_analysis::groups::{Hardware, hardware_groups};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::{Component, Datum, Fact, clean, fact_of, limits};
 
 use super::evidence::Evidence;

@@ -6,7 +6,7 @@ use muster_analysis::checks::{self, CLOCK, CheckResult, NodeFacts, Policy, check
 use muster_fleet::{Clock, Node};
 use muster_playbook::Plan;
 use muster_playbook::report::Dropped;
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Component, Datum, Fact, IDLE, Outcome, Reading, Unit, clean, fact_of};
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use muster_analysis::State;
 use muster_analysis::risk::{Category, Incident};
 use muster_playbook::report::{NodeReport, RunReport, VerdictReport};
-use muster_store::{Incident as Kept, Run, Summary, visit_of};
+use muster_run::{Run, Summary, visit_of};
+use muster_store::Incident as Kept;
 use muster_wire::{MetricId, Outcome, benchmark, describe};
 
 /// First word of the source of incidents that muster recorded itself; the run's id follows.
@@ -132,7 +133,7 @@ mod tests {
     use std::sync::Arc;
 
     use muster_playbook::report::{MetricReport, RunInfo, VerdictReport};
-    use muster_store::RunState;
+    use muster_run::RunState;
     use muster_wire::Profile;
 
     fn run(id: &str, started_ms: u64) -> Run {

@@ -6,7 +6,8 @@ use anyhow::Result;
 use muster_analysis::risk::{BadTable, Check, History, Incident, Samples, Sampling, Window, samples};
 use muster_analysis::selector::{Benchmark, Validation, p90};
 use muster_playbook::{Playbook, plan};
-use muster_store::{RunState, Store, StoreError, visit_of};
+use muster_run::{RunState, visit_of};
+use muster_store::{Store, StoreError};
 use muster_wire::{Outcome, Profile};
 
 use super::incidents::{hours, known};

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use muster_fleet::{Failure, LinkState};
-use muster_store::Record;
+use muster_run::Record;
 
 /// Something happened.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use muster_analysis::network::localise::{Localisation, Tier};
 use muster_analysis::network::{LOSS, Matrix, Topology, judged, localise_beside};
 use muster_analysis::{Params, Sample, cdf_points};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_tui::snapshot::{self, Endpoint, Grid, Network, Pair, Visits};
 use muster_wire::{Direction, Unit};
 

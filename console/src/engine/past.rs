@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
 use muster_analysis::{Sample, State};
-use muster_store::{Db, Incident, Record, Store, StoreError, joined};
+use muster_run::{Record, joined};
+use muster_store::{Db, Incident, Store, StoreError};
 use muster_tui::snapshot::{IncidentRow, MetricPast, Past, WorkSeen};
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{MetricId, Outcome, clean};

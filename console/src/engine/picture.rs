@@ -11,7 +11,7 @@ use std::sync::Arc;
 use muster_analysis::checks::CheckResult;
 use muster_analysis::{NodeVerdict, Sample, State, cdf_points};
 use muster_playbook::report::{self, Known, known};
-use muster_store::Record;
+use muster_run::Record;
 use muster_tui::judgement::severity;
 use muster_tui::snapshot::{
     Band, CheckRow, Counts, Curve, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score, Worst,
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
     use crate::engine::Judging;
     use muster_analysis::history::Shift;
-    use muster_store::{Run, RunState};
+    use muster_run::{Run, RunState};
     use muster_wire::{Direction, Profile, Series, Unit};
 
     fn run(id: &str, nodes: &[&str], started_ms: u64) -> Run {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use muster_fleet::hostlist;
 use muster_playbook::Phase;
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_tui::snapshot::{LinkKind, NodeRow, StepGroup};
 
 /// The work of one step, and who is to do it.

@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 
 use muster_analysis::State;
-use muster_store::{Run, RunState};
+use muster_run::{Run, RunState};
 use muster_wire::Profile;
 
 use super::Told;
@@ -80,7 +80,7 @@ pub fn measures_again(profile: Profile, visits: usize) -> bool {
 mod tests {
     use std::sync::Arc;
 
-    use muster_store::Record;
+    use muster_run::Record;
     use muster_tui::snapshot::RunPhase;
     use muster_wire::{Direction, MetricId, Outcome, Series, Unit};
 

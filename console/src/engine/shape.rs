@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use muster_playbook::report::{Basis, NodeFindings, RunInfo, RunReport};
-use muster_store::Run;
+use muster_run::Run;
 
 use super::picture::known_of;
 use super::{Assessment, Judged, Told};

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 use anyhow::{Context, Result};
 use muster_analysis::decide::Frozen;
 use muster_analysis::{Criterion, Params};
-use muster_store::{Run, Store};
+use muster_run::Run;
+use muster_store::Store;
 use muster_wire::{MetricId, Profile};
 use serde::{Deserialize, Serialize};
 

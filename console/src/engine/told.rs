@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_playbook::{PAIRS, report};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::{Outcome, benchmark};
 
 use super::{Assessment, Judging, Pairs, assess, is_work};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use muster_analysis::Params;
 use muster_analysis::history::Outcomes;
-use muster_store::{Run, RunState, Store};
+use muster_run::{Run, RunState};
+use muster_store::Store;
 
 use super::{Judging, assess, report};
 

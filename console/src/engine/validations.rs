@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use muster_analysis::State;
 use muster_analysis::risk::Check;
 use muster_playbook::report::{NodeReport, RunReport};
-use muster_store::{Run, RunState, Store, Summary};
+use muster_run::{Run, RunState, Summary};
+use muster_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::incidents::{finders, hours};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use muster_analysis::State;
-use muster_store::Record;
+use muster_run::Record;
 use muster_tui::snapshot::{Flip, NodeRow, Terms, WhatIf};
 
 use super::{Judging, Told, assess, report};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use muster_analysis::findings::{Finding, Source};
 use muster_analysis::{State, gpu};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::{Component, ComponentKind, Datum, Outcome, benchmark, fact_of};
 
 use super::evidence::Evidence;

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use muster_analysis::{Observation, Table};
 use muster_import::superbench::Key;
 use muster_import::{Meaning, Series, component};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::limits::{FACTS, SERIES_VALUES};
 use muster_wire::{Declared, Direction, Fact, MetricId, Outcome, Unit, describe};
 

@@ -5,7 +5,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use muster_store::{Db, Options, Record, Run, RunState, Store, StoreError, check, rebuild};
+use muster_run::{Record, Run, RunState};
+use muster_store::{Db, Options, Store, StoreError, check, rebuild};
 use muster_wire::{Direction, MetricId, Outcome, Profile, Series, Unit};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use muster_wire::Profile;
 
+use crate::StoreError;
 use crate::contents::Contents;
 use crate::entry::{Entry, Head};
 use crate::error::failed;
@@ -13,7 +14,7 @@ use crate::frame::{Damage, HEADER, Piece, Span, Start, scan, start};
 use crate::index::{Index, IndexError, ResultRow, RunRow};
 use crate::log::sync_dir;
 use crate::place;
-use crate::{Run, RunState, StoreError};
+use muster_run::{Run, RunState};
 
 /// Why catching up stopped.
 #[derive(Debug)]

@@ -10,7 +10,8 @@ use crate::error::failed;
 use crate::index::{Index, IndexError, RunRow};
 use crate::lock::{Lock, writer};
 use crate::log::Log;
-use crate::{Run, RunState, StoreError, ledger, place, repair, version};
+use crate::{StoreError, ledger, place, repair, version};
+use muster_run::{Run, RunState};
 
 /// How to open.
 #[derive(Clone, Debug)]

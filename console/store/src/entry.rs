@@ -11,7 +11,8 @@ use muster_wire::{Direction, Fact, MetricId, Outcome, Series, Unit};
 use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::{Incident, Record, Run, RunState, Summary};
+use crate::Incident;
+use muster_run::{Record, Run, RunState, Summary};
 
 /// Largest entry before compression, bytes: one benchmark's share and room for names.
 pub(crate) const ENTRY_BYTES: usize = BENCHMARK_BYTES + (1 << 20);

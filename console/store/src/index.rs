@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::Span;
-use crate::{CriterionSeen, NodeSeen, Run, Summary};
+use crate::{CriterionSeen, NodeSeen};
+use muster_run::{Run, Summary};
 
 /// Changes whenever a row's layout does; another number means a new index, never a migration.
 const FORMAT: u64 = 1;

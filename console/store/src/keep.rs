@@ -14,9 +14,8 @@ use crate::frame::{Span, frame};
 use crate::index::{IndexError, ResultRow, RunRow};
 use crate::log::{Log, sync_dir};
 use crate::read::Reader;
-use crate::{
-    CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, StoreError, Summary, limits, place,
-};
+use crate::{CriterionSeen, Incident, ModelSeen, NodeSeen, Store, StoreError, limits, place};
+use muster_run::{Record, Run, RunState, Summary};
 
 /// Frames are handed to the system in pieces of this size, so that a large batch needs little memory.
 const PIECE: usize = 4 << 20;

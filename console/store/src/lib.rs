@@ -32,6 +32,4 @@ pub use check::{FileReport, Report, check, rebuild};
 pub use db::{Db, Opened, Options};
 pub use error::StoreError;
 pub use frame::Damage;
-pub use model::{
-    CriterionSeen, Incident, ModelSeen, NodeSeen, Record, Run, RunState, Store, Summary, joined, visit_name, visit_of,
-};
+pub use model::{CriterionSeen, Incident, ModelSeen, NodeSeen, Store};

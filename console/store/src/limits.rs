@@ -3,7 +3,8 @@
 use muster_wire::limits::{BENCHMARK_BYTES, FACTS, SERIES_VALUES};
 use muster_wire::{Datum, Fact, Outcome, Reading};
 
-use crate::{Incident, Record, Run, StoreError, place};
+use crate::{Incident, StoreError, place};
+use muster_run::{Record, Run};
 
 /// Text of one incident, bytes.
 const INCIDENT_BYTES: usize = 16 << 10;

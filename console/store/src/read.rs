@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use crate::entry::{Decoder, Entry, Names, Packed};
 use crate::frame::{Span, read_at};
 use crate::index::{IndexError, ResultRow};
-use crate::{Record, Summary};
+use muster_run::{Record, Summary};
 
 /// An open log file.
 pub(crate) struct Reader {

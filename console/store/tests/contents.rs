@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{db, record, run};
-use muster_store::{Db, Record, RunState, Store};
+use muster_run::{Record, RunState};
+use muster_store::{Db, Store};
 
 /// A closed database with one finished run of `n` records of `values` values each.
 fn filled(dir: &Path, n: usize, values: usize) -> Vec<Record> {

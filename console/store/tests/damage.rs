@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{db, record, run};
-use muster_store::{Db, Options, Record, RunState, Store, StoreError, check, rebuild};
+use muster_run::{Record, RunState};
+use muster_store::{Db, Options, Store, StoreError, check, rebuild};
 
 /// A closed database with one finished run of `n` records.
 fn filled(dir: &Path, n: usize) -> Vec<Record> {

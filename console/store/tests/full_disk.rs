@@ -9,8 +9,9 @@ use std::path::Path;
 use std::process::Command;
 
 use common::{db, record, run};
+use muster_run::Record;
 use muster_skip::Lacks;
-use muster_store::{Db, Record, Store, StoreError, check};
+use muster_store::{Db, Store, StoreError, check};
 
 /// A file system of a few megabytes, unmounted at the end.
 struct Tiny(tempfile::TempDir);

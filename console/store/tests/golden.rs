@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use common::{db, record, run};
 use incidents::incident;
-use muster_store::{Db, Record, RunState, Store, check};
+use muster_run::{Record, RunState};
+use muster_store::{Db, Store, check};
 use muster_wire::{Datum, Direction, Fact, MetricId, Outcome, Reading, Series, Unit};
 
 fn golden(name: &str) -> PathBuf {

@@ -3,7 +3,8 @@
 mod common;
 
 use common::{db, record, run};
-use muster_store::{Db, Options, RunState, Store, StoreError, check, rebuild};
+use muster_run::RunState;
+use muster_store::{Db, Options, Store, StoreError, check, rebuild};
 use muster_wire::limits::SERIES_VALUES;
 use muster_wire::{Datum, Fact, Outcome, Reading, Unit};
 

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use clap::Args;
 use muster_analysis::history::{Drift as Word, Past, Trend, fleet_drift, node_drift};
 use muster_analysis::{Observation, Sample};
-use muster_store::{Record, Run, Store, joined};
+use muster_run::{Record, Run, joined};
+use muster_store::Store;
 use muster_wire::{Direction, MetricId, Unit};
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use muster_analysis::{Learned, learn_below};
 use muster_playbook::report::CriteriaReport;
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::Datum;
 
 use super::print;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use muster_playbook::report::{self, RunReport};
-use muster_store::{Record, joined};
+use muster_run::{Record, joined};
 
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::Direction;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};

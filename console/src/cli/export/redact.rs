@@ -6,7 +6,7 @@ use std::net::Ipv6Addr;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::Datum;
 use regex::{Captures, Regex};
 use serde::Serialize;
@@ -154,7 +154,7 @@ fn serials(records: &[Record]) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_store::RunState;
+    use muster_run::RunState;
     use muster_wire::Profile;
 
     fn run() -> Run {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use muster_analysis::{Criterion, State};
 use muster_playbook::report::RunReport;
-use muster_store::{Record, Store};
+use muster_run::Record;
+use muster_store::Store;
 use muster_wire::Unit;
 use serde::Serialize;
 

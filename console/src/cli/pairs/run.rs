@@ -6,7 +6,8 @@ use anyhow::{Context, anyhow};
 use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside, read_matrix};
 use muster_playbook::Pairs;
 use muster_playbook::report::PairsReport;
-use muster_store::{RunState, Store};
+use muster_run::RunState;
+use muster_store::Store;
 
 use super::options::{Options, Scan};
 use super::{files, picture};

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use muster_fleet::LinkState;
 use muster_playbook::{Phase, Plan};
-use muster_store::Record;
+use muster_run::Record;
 use muster_tui::snapshot::Left;
 use muster_wire::Outcome;
 

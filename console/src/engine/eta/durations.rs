@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use anyhow::Result;
-use muster_store::{Run, RunState, Store, Summary, visit_of};
+use muster_run::{Run, RunState, Summary, visit_of};
+use muster_store::Store;
 use muster_wire::Outcome;
 
 use crate::engine::is_work;
@@ -78,7 +79,8 @@ pub(super) fn nodes(plan: &muster_playbook::Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_store::{Db, Options, Record};
+    use muster_run::Record;
+    use muster_store::{Db, Options};
     use muster_wire::Profile;
 
     fn run(id: &str, playbook: &str, profile: Profile, started_ms: u64) -> Run {

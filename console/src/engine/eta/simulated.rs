@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use muster_analysis::checks::Policy;
 use muster_fleet::LinkState;
 use muster_playbook::{Phase, Plan};
-use muster_store::{Record, Summary};
+use muster_run::{Record, Summary};
 use muster_tui::snapshot::Left;
 use muster_wire::{Outcome, Profile, Progress};
 

@@ -1,6 +1,6 @@
 //! Why did a collective not end well: which node, which step, and who only suffered from it?
 
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::Outcome;
 
 use super::keep;

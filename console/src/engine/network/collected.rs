@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_analysis::Sample;
 use muster_playbook::report::{CollectiveFailure, CollectiveReport, CollectiveResult, LeftOut, SizeResult};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::{Collective, Outcome};
 
 use super::{cause, keep};

@@ -7,7 +7,7 @@ use muster_analysis::network::topology::from_labels;
 use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{LeftOut, PairsReport, PairsRun};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::Outcome;
 
 use super::keep;

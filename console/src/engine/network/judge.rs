@@ -5,7 +5,7 @@ use muster_analysis::network::localise::{Kind, SURE};
 use muster_analysis::{Params, State};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{NodeFindings, PairsReport, accusation, warning};
-use muster_store::{Record, Run};
+use muster_run::{Record, Run};
 use muster_wire::{Component, Outcome};
 
 use super::found::network;

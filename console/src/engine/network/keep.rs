@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use muster_playbook::PAIRS;
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::{Collective, Datum, Engine, Fact, Outcome, Paired, Reading, Series, Unit};
 
 use super::mesh::Mesh;

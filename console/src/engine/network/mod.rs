@@ -18,7 +18,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use muster_playbook::report::PairsReport;
 use muster_playbook::{PAIRS, Pairs, Phase};
-use muster_store::{Record, Store};
+use muster_run::Record;
+use muster_store::Store;
 use muster_wire::{Engine, Load, Outcome, PERFTEST, Profile, RDMA};
 use tokio_util::sync::CancellationToken;
 

@@ -6,7 +6,7 @@ use muster_analysis::Params;
 use muster_analysis::network::schedule::{Bisection, FullScan, Pair, SampledScan, Step, Visit, quick_scan};
 use muster_analysis::network::{Topology, health};
 use muster_playbook::Pairs;
-use muster_store::Record;
+use muster_run::Record;
 use muster_wire::Direction;
 
 use super::keep;

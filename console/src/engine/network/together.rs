@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use muster_fleet::Failure;
 use muster_playbook::Phase;
-use muster_store::{Record, Store};
+use muster_run::Record;
+use muster_store::Store;
 use muster_wire::{
     Collective, CollectiveOrder, Frame, ListenOrder, Listening, Outcome, Paired, Profile, Rank, Request, Secret,
 };

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use muster_analysis::Sample;
-use muster_store::{Record, joined};
+use muster_run::{Record, joined};
 use muster_wire::{MetricId, Series};
 
 use crate::engine::Told;

@@ -1,5 +1,5 @@
 use super::*;
-use muster_store::RunState;
+use muster_run::RunState;
 use muster_wire::{Component, Profile, describe_in};
 
 #[test]

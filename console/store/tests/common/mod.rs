@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use muster_store::{Db, Options, Record, Run, RunState};
+use muster_run::{Record, Run, RunState};
+use muster_store::{Db, Options};
 use muster_wire::{Direction, MetricId, Outcome, Profile, Series, Unit};
 
 pub(crate) fn db(dir: &Path) -> Db {

@@ -1,0 +1,57 @@
+//! What the name of a record's work says: which work, which visit, and whether the node or the console did it.
+
+use muster_wire::IDLE;
+
+/// Work of the record that tells how the connection to a node fared.
+pub const LINK: &str = "link";
+/// Begins the names of records that the console makes itself.
+pub const CONSOLE: &str = "console/";
+/// Work of the record that tells that a node sent what it was not asked for.
+pub const OUT_OF_TURN: &str = "console/out-of-turn";
+
+/// Between the name of a benchmark and the number of a further visit.
+const VISIT: char = '#';
+
+/// Name of the work that measures `work` for the time number `visit`: `disk`, then `disk#2`. Every visit is a record of its own.
+#[must_use]
+pub fn visit_name(work: &str, visit: usize) -> String {
+    if visit > 1 { format!("{work}{VISIT}{visit}") } else { work.to_owned() }
+}
+
+/// The benchmark and the number of the visit in the name of a work.
+#[must_use]
+pub fn visit_of(work: &str) -> (&str, usize) {
+    let further =
+        work.rsplit_once(VISIT).and_then(|(name, visit)| Some((name, visit.parse().ok().filter(|n| *n > 1)?)));
+    further.unwrap_or((work, 1))
+}
+
+/// Whether a node did this work, rather than the console.
+#[must_use]
+pub fn is_work(work: &str) -> bool {
+    // An idle gate waits and gives no result.
+    let gate = work.strip_prefix("collect/").is_some_and(|name| name.starts_with(IDLE));
+    work != LINK && !work.starts_with(CONSOLE) && !gate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visit_has_a_name_of_its_own_and_the_first_that_of_its_work() {
+        for (work, visit, name) in [("disk", 1, "disk"), ("disk", 2, "disk#2"), ("collect/nic", 12, "collect/nic#12")] {
+            assert_eq!(visit_name(work, visit), name);
+            assert_eq!(visit_of(name), (work, visit));
+        }
+        assert_eq!(visit_of("c#"), ("c#", 1));
+        assert_eq!((visit_of("c#1"), visit_of("c#x")), (("c#1", 1), ("c#x", 1)));
+    }
+
+    #[test]
+    fn what_the_console_notes_and_an_idle_gate_are_no_work_of_a_node() {
+        assert!(is_work("collect/nic") && is_work("disk#2"));
+        assert!(![LINK, OUT_OF_TURN, "console/asked"].iter().any(|work| is_work(work)));
+        assert!(!is_work(&format!("collect/{IDLE}")));
+    }
+}
