@@ -29,9 +29,10 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-gpu", &["muster-wire", "muster-tape", "muster-ptxsim", "muster-skip"]),
         ("muster-ptxsim", &[]),
         ("muster-skip", &[]),
-        ("muster-analysis", &["muster-wire", "muster-skip"]),
+        ("muster-run", &["muster-wire"]),
+        ("muster-analysis", &["muster-wire", "muster-run", "muster-skip"]),
         ("muster-import", &["muster-wire", "muster-analysis", "muster-skip"]),
-        ("muster-store", &["muster-wire", "muster-skip"]),
+        ("muster-store", &["muster-wire", "muster-run", "muster-skip"]),
         ("muster-fleet", &["muster-wire", "muster-skip"]),
         ("muster-playbook", &["muster-wire", "muster-analysis"]),
         ("muster-tui", &["muster-wire", "muster-analysis", "muster-playbook"]),
@@ -61,5 +62,37 @@ fn each_big_library_lives_in_one_package() {
 fn the_pure_layer_has_no_way_to_the_outside() {
     for banned in ["tokio", "rustix", "libc", "russh", "sled"] {
         assert!(!ours()["muster-analysis"].contains(banned), "muster-analysis uses {banned}");
+    }
+}
+
+/// Folders of the console, each with those that it may use. What all may use (configuration, exit codes, the clock) stands beside them.
+const ARROWS: [(&str, &[&str]); 6] = [
+    ("judge", &[]),
+    ("risk", &["judge"]),
+    ("work", &["judge"]),
+    ("views", &["judge", "risk", "work"]),
+    ("app", &["judge", "risk", "work", "views"]),
+    ("cli", &["judge", "risk", "work", "views", "app", "input"]),
+];
+
+#[test]
+fn folders_of_the_console_use_only_those_below_them() {
+    let src = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../console/src");
+    let folders: Vec<&str> = ARROWS.iter().map(|(folder, _)| *folder).chain(["input"]).collect();
+    for (folder, may) in ARROWS {
+        let mut left = vec![src.join(folder)];
+        let mut files = 0;
+        while let Some(path) = left.pop() {
+            if path.is_dir() {
+                left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+                continue;
+            }
+            files += 1;
+            let text = std::fs::read_to_string(&path).unwrap();
+            for other in folders.iter().filter(|other| **other != folder && !may.contains(other)) {
+                assert!(!text.contains(&format!("crate::{other}::")), "{} uses {other}", path.display());
+            }
+        }
+        assert!(files > 1, "{folder} is not where it was");
     }
 }

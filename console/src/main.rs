@@ -2,15 +2,20 @@
 
 mod app;
 mod cli;
+mod clock;
 mod config;
 mod database;
-mod engine;
 mod exit;
 mod input;
+mod judge;
+mod options;
 mod out;
 mod patience;
+mod risk;
 mod session;
 mod signals;
+mod views;
+mod work;
 
 use std::process::ExitCode;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
+use muster_analysis::risk::Saved;
 use muster_fleet::inventory::nearest;
 use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Settings};
 use muster_playbook::report::{self, RunReport};
@@ -13,14 +14,17 @@ use muster_run::{Run, RunState};
 use muster_store::{Db, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::Pick;
-use crate::cli::run::{Line, Say};
 use crate::config::{Config, Deadlines};
-use crate::database;
-use crate::engine::{self, Judging, Observer, Scan};
 use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE, WARN};
-use crate::out;
+use crate::judge::Judging;
+use crate::options::{Line, Pick, Say};
+use crate::risk::{Basis, Log, Measured};
 use crate::signals::Signals;
+use crate::work::{Observer, Scan};
+use crate::{clock, database, judge, out, risk, work};
+
+/// Playbook whose benchmarks the Selector chooses from.
+pub const REGULAR: &str = "regular";
 
 /// Most visits of a node in doubt, the first one included, where nobody says otherwise.
 pub const VISITS: u8 = 3;
@@ -37,7 +41,7 @@ pub struct Job {
     /// What to push.
     pub probe: Arc<Probe>,
     /// What is known of the fabric before pairs of nodes are measured.
-    pub fabric: engine::Fabric,
+    pub fabric: work::Fabric,
     /// Start anew even when an unfinished run of the same kind exists.
     pub fresh: bool,
     /// Most visits of a node in doubt, the first one included.
@@ -49,7 +53,7 @@ pub struct Job {
 impl Job {
     /// With the embedded probe, the usual visits and nothing known of the fabric; goes on with an unfinished run if there is one.
     pub fn new(playbook: Playbook, nodes: Vec<Node>, settings: Arc<Settings>) -> Self {
-        let (probe, fabric) = (engine::embedded(), engine::Fabric::default());
+        let (probe, fabric) = (work::embedded(), work::Fabric::default());
         Self { playbook, nodes, settings, probe, fabric, fresh: false, visits: VISITS, patience: None }
     }
 }
@@ -186,7 +190,7 @@ pub fn named(at_ms: u64, what: &str) -> String {
 }
 
 fn new_run(playbook: &Playbook, nodes: Vec<String>, plan: &Plan) -> Run {
-    let started_ms = engine::now_ms();
+    let started_ms = clock::now_ms();
     Run {
         id: named(started_ms, &playbook.name),
         playbook: playbook.name.clone(),
@@ -214,7 +218,7 @@ fn unfinished(job: &Job, names: &[String], plan: &Plan, store: &dyn Store) -> Re
 }
 
 fn acknowledged(store: &dyn Store, run: &Run) -> Result<BTreeSet<(String, String)>, Problem> {
-    Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| engine::is_work(work)).collect())
+    Ok(store.done(&run.id).code(IO)?.into_iter().filter(|(_, work)| muster_run::is_work(work)).collect())
 }
 
 /// Runs a job with progress on standard error and judges it. The first signal cancels, the second quits.
@@ -230,9 +234,9 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let cancel = CancellationToken::new();
     let signals = Signals::default();
     let listening = signals.listen(cancel.clone());
-    let mut progress = engine::Progress::new(say.quiet);
+    let mut progress = work::Progress::new(say.quiet);
     let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
-    let state = engine::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
+    let state = work::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
     listening.abort();
     let report = conclude(store, &run.id, state, config)?;
     database::damaged(store);
@@ -255,7 +259,7 @@ pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> R
 /// # Errors
 /// When there is no such run or it cannot be read.
 pub fn ended(store: &dyn Store, id: &str, state: RunState) -> Result<Run, Problem> {
-    Ok(Run { state, ended_ms: Some(engine::now_ms()), ..run_of(store, Some(id))? })
+    Ok(Run { state, ended_ms: Some(clock::now_ms()), ..run_of(store, Some(id))? })
 }
 
 /// Ends a judged run, and tells the incident log what a finished one found.
@@ -267,9 +271,9 @@ pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Pro
     if run.state == RunState::Finished {
         // Told before the end: a console that is killed in between takes the run up again and tells it once more.
         let (known, works) = (store.incidents().code(IO)?, store.summaries(id).code(IO)?);
-        store.record_incidents(&engine::incidents::incidents_of(run, report, &works, &known)).code(IO)?;
-        engine::keep_validations(store, report, &works).code(IO)?;
-        engine::keep_cards(store, run).code(IO)?;
+        store.record_incidents(&risk::incidents::incidents_of(run, report, &works, &known)).code(IO)?;
+        risk::keep_validations(store, report, &works).code(IO)?;
+        judge::keep_cards(store, run).code(IO)?;
     }
     store.end(id, run.state, run.ended_ms.unwrap_or(run.started_ms)).code(IO)
 }
@@ -285,10 +289,10 @@ pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result
 fn judged(store: &dyn Store, run: &Run, config: &Config) -> Result<RunReport, Problem> {
     let records = store.records(&run.id).code(IO)?;
     let judging = Judging::of(store, run, params(config)).code(IO)?;
-    let found = engine::assess(run, &records, &judging);
+    let found = judge::assess(run, &records, &judging);
     // A run of millions of values: what is not needed any more makes room for what is said of it.
     drop(records);
-    weighed(store, run, engine::report(run, &found), config)
+    weighed(store, run, judge::report(run, &found), config)
 }
 
 /// The report of a run with its alarms weighed against earlier runs.
@@ -298,7 +302,7 @@ fn judged(store: &dyn Store, run: &Run, config: &Config) -> Result<RunReport, Pr
 pub fn weighed(store: &dyn Store, run: &Run, mut report: RunReport, config: &Config) -> Result<RunReport, Problem> {
     // What is usual only ever takes an alarm back, and asking for it means judging earlier runs.
     if !report.alarms.is_empty() {
-        report.weigh(&engine::usual(store, run, &params(config)).code(IO)?);
+        report.weigh(&judge::usual(store, run, &params(config)).code(IO)?);
     }
     Ok(report)
 }
@@ -436,6 +440,23 @@ pub fn word(state: &impl serde::Serialize) -> String {
         Ok(serde_json::Value::String(word)) => word,
         _ => "?".to_owned(),
     }
+}
+
+/// The same from the database alone: its log, its runs, and `given` or its newest model. Curves are kept at `times`.
+///
+/// # Errors
+/// When the database cannot be read.
+pub fn stored_basis(
+    store: &dyn Store,
+    (names, playbook): (&[String], &Playbook),
+    given: Option<(Saved, String)>,
+    times: Vec<f64>,
+) -> Result<Basis, Problem> {
+    let kept = || risk::saved(store).map(|kept| kept.map(|(model, version)| (model, format!("model {version}"))));
+    let saved = given.map_or_else(kept, |given| Ok(Some(given))).code(IO)?;
+    let measured = Measured::stored(store, playbook.profile).code(IO)?;
+    let log = Log::stored(store, playbook, clock::now_ms()).code(IO)?;
+    Basis::new(&log, &measured, saved, (names, playbook), times).code(CONFIG)
 }
 
 #[cfg(test)]

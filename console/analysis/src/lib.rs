@@ -18,6 +18,7 @@ pub mod history;
 mod learn;
 pub mod medoid;
 pub mod network;
+pub mod records;
 mod repeatability;
 mod repeats;
 pub mod risk;

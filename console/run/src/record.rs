@@ -52,6 +52,21 @@ impl Record {
     }
 }
 
+/// A record that the console makes of a node.
+#[must_use]
+pub fn noted(run: &str, node: &str, work: &str, facts: Vec<Fact>, at_ms: u64) -> Record {
+    Record {
+        run: run.to_owned(),
+        node: node.to_owned(),
+        work: work.to_owned(),
+        outcome: Outcome::Done,
+        at_ms,
+        elapsed_ns: 0,
+        series: Vec::new(),
+        facts,
+    }
+}
+
 /// Values of several series of one metric, in their order.
 #[must_use]
 pub fn joined<'s>(series: impl IntoIterator<Item = &'s Series>) -> Vec<f64> {

@@ -10,11 +10,9 @@ use muster_wire::Level;
 use super::fleet::judged;
 use super::run::{begin, shown};
 use super::{App, back};
-use crate::cli::select;
-use crate::database;
-use crate::engine::{self, Basis};
 use crate::exit::Problem;
-use crate::session;
+use crate::risk::Basis;
+use crate::{clock, database, judge, risk, session, views};
 
 impl App {
     /// What other terms would say of the run that is shown.
@@ -27,16 +25,16 @@ impl App {
         // Against what that run says by itself: a row may hold what other runs say as well.
         let Some(told) = self.fleet.shown().into_iter().find(|told| told.run.id == id) else { return };
         self.look_up(move |store| {
-            let asked = engine::Judging::of(store, &told.run, params).and_then(|judging| {
+            let asked = judge::Judging::of(store, &told.run, params).and_then(|judging| {
                 let records = store.records(&told.run.id)?;
                 let Some(version) = &terms.version else { return Ok((records, judging)) };
                 let Terms { alpha, tau, .. } = terms;
-                let criterion = engine::find(store, version)?.criterion;
+                let criterion = judge::find(store, version)?.criterion;
                 Ok((records, judging.instead(Criterion { alpha, tau, ..criterion })))
             });
             match asked {
                 Ok((records, judging)) => {
-                    let answer = engine::what_if(&told, records.iter(), &judging, &snapshot.nodes, &terms);
+                    let answer = views::what_if(&told, records.iter(), &judging, &snapshot.nodes, &terms);
                     board.what_if(Some(answer));
                 }
                 Err(why) => board.say(Level::Error, format!("{why:#}")),
@@ -47,7 +45,7 @@ impl App {
     pub(super) fn criteria(&self) {
         let board = self.board.clone();
         self.look_up(move |store| {
-            board.criteria(match engine::shelf(store) {
+            board.criteria(match views::shelf(store) {
                 Ok(criteria) => Part::ready(criteria),
                 Err(why) => failed("reading the criteria", &why, "`muster db check` looks for damage."),
             });
@@ -72,7 +70,7 @@ impl App {
             }
         }
         if let Some(basis) = &self.basis {
-            self.board.advise(Part::ready(engine::picture(basis, &self.ask)));
+            self.board.advise(Part::ready(risk::picture(basis, &self.ask)));
         }
     }
 
@@ -140,13 +138,13 @@ impl App {
 /// What the Selector's answers on the nodes called `names` rest on.
 pub(super) fn basis_of(store: &dyn Store, names: &[String]) -> Result<Basis, Problem> {
     // Closer together where jobs are short: from an hour to the cap in equal ratios.
-    let times = (0..=40).map(|k| engine::CAP_H.powf(f64::from(k) / 40.0)).collect();
-    select::stored_basis(store, (names, &session::playbook(select::REGULAR)?), None, times)
+    let times = (0..=40).map(|k| risk::CAP_H.powf(f64::from(k) / 40.0)).collect();
+    session::stored_basis(store, (names, &session::playbook(session::REGULAR)?), None, times)
 }
 
 fn failed<T>(what: &str, why: &anyhow::Error, next: &str) -> Part<T> {
     let (what, why, next) = (what.to_owned(), format!("{why:#}"), next.to_owned());
-    Part { load: Load::Failed { what, why, since_ms: engine::now_ms(), next }, data: None }
+    Part { load: Load::Failed { what, why, since_ms: clock::now_ms(), next }, data: None }
 }
 
 fn row(run: &Run, current: bool) -> RunRow {

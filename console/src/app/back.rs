@@ -6,14 +6,15 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use anyhow::Result;
-use muster_run::visit_of;
+use muster_run::{is_work, visit_of};
 use muster_store::{Db, Store};
 use muster_wire::{Level, Outcome};
 
 use super::fleet::{Base, Fleet, RUNS};
 use crate::config::Config;
-use crate::engine::{Asked, Earlier, Judging, assess, is_work};
+use crate::judge::{Asked, Judging, assess};
 use crate::session;
+use crate::views::Earlier;
 
 /// Reads it beside whatever goes on, and shows it.
 pub(super) fn look_back(fleet: &Fleet, config: &Config) {
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
     use crate::app::fleet::judged;
     use crate::config::{Raw, resolve};
-    use crate::engine::Board;
+    use crate::views::Board;
     use muster_run::{Record, Run, RunState};
     use muster_store::Options;
     use muster_tui::snapshot::VerdictRow;

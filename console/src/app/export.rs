@@ -7,8 +7,8 @@ use muster_tui::{Export, Format, Snapshot};
 use muster_wire::Level;
 
 use super::App;
-use crate::engine::report_of_all;
 use crate::exit::{Code, IO, Problem};
+use crate::judge::report_of_all;
 
 impl App {
     /// Writes what is asked for and says where.

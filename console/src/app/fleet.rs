@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use muster_run::{Run, visit_of};
+use muster_run::{Run, is_work, visit_of};
 use muster_store::Store;
 use muster_wire::Level;
 
 use crate::config::Config;
-use crate::engine::{Asked, Board, Earlier, Judging, Stage, Told, is_work};
+use crate::judge::{Asked, Judging, Told};
 use crate::session;
+use crate::views::{Board, Earlier, Stage};
 
 /// Stored runs that are looked into, newest first.
 pub(super) const RUNS: usize = 64;

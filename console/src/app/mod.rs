@@ -19,14 +19,17 @@ use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
 use self::run::{Going, Returned};
-use crate::cli::{Common, select};
 use crate::config::Config;
 use crate::database;
-use crate::engine::{Basis, Board, Reader};
 use crate::exit::{Code, Ended, IO, PASS};
+use crate::options::{self, Common};
+use crate::risk::Basis;
 use crate::session::Job;
 use crate::signals::Signals;
+use crate::views::{Board, Reader};
 
+/// How long the screen may take to leave the terminal once a signal came.
+const LEAVING: Duration = Duration::from_secs(2);
 /// How often the screen may change.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -71,7 +74,7 @@ impl App {
         let (store, watching) = store.map_or_else(|why| (None, Some(why)), |store| (Some(store), None));
         board.stale_after(config.stale_after_ms());
         let (past, fleet) = (Reader::new(config.db.value.clone(), board.clone()), Fleet::new(board.clone()));
-        let (read_only, ascii, ask) = (common.read_only, common.ascii, select::Ask::default().question());
+        let (read_only, ascii, ask) = (common.read_only, common.ascii, options::Ask::default().question());
         Self {
             job,
             names,
@@ -138,12 +141,15 @@ impl App {
         }
         ticking.abort();
         listening.abort();
-        let left = screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?;
-        match signals.code() {
-            // A terminal that hung up cannot be left in order.
-            Some(code) => Ok(code),
-            None => left.code(IO).map(|()| PASS),
+        if let Some(code) = signals.code() {
+            // A terminal that hung up cannot be left in order, and may hold the screen's thread for ever.
+            let begin = std::time::Instant::now();
+            while !screen.is_finished() && begin.elapsed() < LEAVING {
+                tokio::time::sleep(TICK / 10).await;
+            }
+            return Ok(code);
         }
+        screen.join().map_err(|_| anyhow::anyhow!("the screen ended in a panic"))?.code(IO).map(|()| PASS)
     }
 
     /// Does what the screen asks, or begins it.

@@ -14,11 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::fleet::{Fleet, judged};
 use super::{App, back};
-use crate::cli::select;
 use crate::config::Config;
-use crate::engine::{self, Board, Course, Durations, Judging, Observer, Scan, Told};
 use crate::exit::{Code, IO, Problem};
+use crate::judge::{Judging, Told};
 use crate::session::{self, Job};
+use crate::views::{Board, Course, Durations};
+use crate::work::{Observer, Scan};
+use crate::{judge, views, work};
 
 /// How often a console that only looks asks for what is new, and of how many runs.
 const FOLLOW: Duration = Duration::from_secs(3);
@@ -131,7 +133,7 @@ impl App {
         if benchmarks.is_empty() || names.is_empty() {
             return;
         }
-        match session::playbook(select::REGULAR) {
+        match session::playbook(session::REGULAR) {
             Ok(playbook) => self.carry(playbook.picked(benchmarks), names),
             Err(problem) => self.problem(&problem.error),
         }
@@ -170,7 +172,7 @@ impl App {
             self.board.reset(&self.names, &self.job.nodes, None);
         }
         self.board.begin(&run, Some(&scan.plan), before, RunPhase::Running);
-        self.board.expect(course(&store, &run, &scan), engine::measures_again(run.profile, scan.visits));
+        self.board.expect(course(&store, &run, &scan), views::measures_again(run.profile, scan.visits));
         let (cancel, name) = (CancellationToken::new(), run.playbook.clone());
         let desk = Desk {
             epoch: self.fleet.began(),
@@ -270,7 +272,7 @@ impl Desk {
         let state = {
             let mut watcher = self.board.clone();
             let mut watchers: [&mut dyn Observer; 1] = [&mut watcher];
-            engine::scan(&scan, &mut store, &mut watchers, &cancel).await
+            work::scan(&scan, &mut store, &mut watchers, &cancel).await
         };
         judging.abort();
         let board = self.board.clone();
@@ -298,7 +300,7 @@ impl Desk {
     /// Ends the run in the database and in the picture; says what came of it.
     fn conclude(&self, store: &mut Db, run: &Run, state: RunState) -> Result<String, Problem> {
         let told = judged(store, session::ended(store, &run.id, state)?, &self.config).code(IO)?;
-        let report = engine::report(&told.run, &told.assessment);
+        let report = judge::report(&told.run, &told.assessment);
         let report = session::weighed(store, &told.run, report, &self.config)?;
         session::keep_end(store, &told.run, &report)?;
         let said = summary(&told, state);

@@ -5,9 +5,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use clap::Args;
 use muster_fleet::hostlist;
 
-use super::{Common, Pick};
 use crate::config::Config;
 use crate::exit::{Ended, PASS, Problem, UNDECIDED, USAGE};
+use crate::options::{Common, Pick};
 use crate::{out, session};
 
 /// Options.

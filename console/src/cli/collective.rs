@@ -10,12 +10,12 @@ use muster_run::RunState;
 use muster_store::Store;
 use muster_wire::{COLLECTIVE_BYTES, Collective, Profile, SIZES};
 
-use super::Pick;
 use super::pairs::topology;
-use super::run::{Line, Say};
 use crate::config::Config;
 use crate::exit::{Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
-use crate::{database, engine, out, session};
+use crate::judge::pairs;
+use crate::options::{Line, Pick, Say};
+use crate::{database, out, session, work};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -96,13 +96,13 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
 }
 
 async fn measure(options: &Options, config: &Config) -> Result<(CollectiveReport, RunState), Problem> {
-    let fabric = engine::Fabric {
+    let fabric = work::Fabric {
         topology: options.topology.as_deref().map(topology).transpose()?,
         streams: options.streams,
         duration_ms: options.duration,
         sizes: options.sizes.clone().map(|sizes| sizes.0).unwrap_or_default(),
         deadline: options.deadline.map(Duration::from_secs),
-        ..engine::Fabric::default()
+        ..work::Fabric::default()
     };
     let mut playbook = session::playbook("network-full")?;
     "collective".clone_into(&mut playbook.name);
@@ -130,7 +130,7 @@ fn stored(store: &dyn Store, id: Option<&str>) -> Result<CollectiveReport, Probl
     let run = session::run_of(store, id)?;
     let records = store.records(&run.id).code(IO)?;
     let none = || anyhow!("run {} has no collective; see `muster collective --help`", run.id);
-    engine::collectives(&run, &records).with_context(none).code(USAGE)
+    pairs::collectives(&run, &records).with_context(none).code(USAGE)
 }
 
 /// `64K-16M` doubles from one to the other; commas list sizes and ranges.

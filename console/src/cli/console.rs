@@ -3,11 +3,11 @@
 use muster_store::{Store, StoreError};
 use muster_tui::Intent;
 
-use super::{Common, Pick};
 use crate::app::App;
 use crate::config::Config;
 use crate::database;
 use crate::exit::{Code, Ended, IO, Problem};
+use crate::options::{Common, Pick};
 use crate::session::{self, Job};
 
 /// The console on the configured inventory, with what is known of its nodes, or on the stored run called `run`.

@@ -7,11 +7,11 @@ use clap::Args;
 use muster_fleet::demo::{self, LocalFleet};
 use muster_tui::Intent;
 
-use super::{Common, run::Say};
 use crate::app::App;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
-use crate::{database, engine, session};
+use crate::options::{Common, Say};
+use crate::{clock, database, session, work};
 
 /// Most visits of a node: more of them decide nothing that these do not.
 const VISITS: u8 = 12;
@@ -58,7 +58,7 @@ fn severity(text: &str) -> Result<f64, String> {
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let dir = tempfile::Builder::new().prefix("muster-demo-").tempdir().code(IO)?;
     let seed = options.seed.unwrap_or_else(rand::random);
-    let probe = engine::embedded();
+    let probe = work::embedded();
     let fleet = LocalFleet::start(&demo::Options {
         nodes: usize::from(options.nodes),
         slow: usize::from(options.slow.min(options.nodes)),
@@ -99,7 +99,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
 /// Where a demo keeps what it measures: beside the usual database and never in it, or with the fleet's own files where
 /// there is no room.
 fn kept(usual: &Path, fleet: &Path) -> PathBuf {
-    let kept = usual.with_file_name(session::named(engine::now_ms(), "demo"));
+    let kept = usual.with_file_name(session::named(clock::now_ms(), "demo"));
     if std::fs::create_dir_all(&kept).is_ok() { kept } else { fleet.join("db") }
 }
 

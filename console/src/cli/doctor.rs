@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Ended, PASS};
-use crate::{database, engine, out};
+use crate::{database, out, work};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -127,6 +127,6 @@ fn open_files(config: &Config) -> Finding {
 }
 
 fn probe() -> Finding {
-    let probe = engine::embedded();
+    let probe = work::embedded();
     Finding::Ok(format!("{:.1} MB, sha256 {}", probe.size() as f64 / 1e6, &probe.sha256()[..16]))
 }

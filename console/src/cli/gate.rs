@@ -4,10 +4,10 @@ use clap::Args;
 use muster_analysis::selector::{Decision, Gate, Outcome, gate};
 use serde::Serialize;
 
-use super::Pick;
-use super::select::{Ask, From, basis};
+use super::select::{From, basis};
 use crate::config::Config;
 use crate::exit::{Ended, FAIL, PASS, UNDECIDED, WARN};
+use crate::options::{Ask, Pick};
 use crate::out;
 
 /// Options.

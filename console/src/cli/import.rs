@@ -12,11 +12,11 @@ use muster_wire::{Datum, Fact, Outcome, Profile, Reading, clean, limits};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::engine::Judging;
 use crate::exit::{CONFIG, Code, Ended, FAIL, IO, PASS, Problem};
 use crate::input::{self, Fleet, Metric};
+use crate::judge::Judging;
 use crate::patience::Patience;
-use crate::{database, engine, out, session};
+use crate::{clock, database, out, session};
 
 /// Work under which every node of an imported run says which files it came from.
 const ORIGIN: &str = "collect/import";
@@ -191,7 +191,7 @@ fn keep(
     config: &Config,
 ) -> Result<String, Problem> {
     let formats = formats.iter().copied().collect::<Vec<_>>().join("+");
-    let started_ms = engine::now_ms();
+    let started_ms = clock::now_ms();
     let run = Run {
         id: session::named(started_ms, &format!("import-{}", formats.replace('+', "-"))),
         playbook: format!("import/{formats}"),
@@ -215,7 +215,7 @@ fn keep(
         });
         store.append_many(&records.collect::<Vec<_>>()).code(IO)?;
     }
-    store.end(&run.id, RunState::Finished, engine::now_ms()).code(IO)?;
+    store.end(&run.id, RunState::Finished, clock::now_ms()).code(IO)?;
     Ok(run.id)
 }
 

@@ -12,11 +12,11 @@ use muster_store::{Incident, Store};
 use muster_wire::clean;
 use serde::Serialize;
 
-use super::Pick;
 use crate::config::Config;
-use crate::engine::{self, incidents};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
-use crate::{database, input, out, session};
+use crate::options::Pick;
+use crate::risk::incidents;
+use crate::{clock, database, input, out, session};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -267,7 +267,7 @@ fn csv(all: &[Incident]) -> Result<String, Problem> {
 }
 
 fn add(options: &Add, config: &Config) -> Ended {
-    let start_ms = options.start.unwrap_or_else(engine::now_ms);
+    let start_ms = options.start.unwrap_or_else(clock::now_ms);
     let reason = clean(&options.reason, 4096);
     let category = options.category.unwrap_or_else(|| import::guess_category(&reason));
     let lines: Vec<Incident> = named(&options.pick, config)?
@@ -290,7 +290,7 @@ fn add(options: &Add, config: &Config) -> Ended {
 
 fn close(options: &Close, config: &Config) -> Ended {
     let names = named(&options.pick, config)?;
-    let at = options.at.unwrap_or_else(engine::now_ms);
+    let at = options.at.unwrap_or_else(clock::now_ms);
     let mut store = database::write(config)?;
     let open = store.incidents().code(IO)?.into_iter().filter(|i| i.end_ms.is_none() && names.contains(&i.node));
     let ended: Vec<Incident> = open.map(|i| Incident { end_ms: Some(at), ..i }).collect();

@@ -1,16 +1,10 @@
 //! What a person may type: one file per subcommand, each answering with an exit code.
 
-use std::path::PathBuf;
-
 use anyhow::anyhow;
-use clap::{Args, Parser, Subcommand};
-use muster_fleet::pattern::matches;
-use muster_wire::Direction;
+use clap::{Parser, Subcommand};
 
-use crate::config::Raw;
 use crate::exit::{Problem, USAGE};
-
-pub use pick::Pick;
+use crate::options::Common;
 
 pub mod checks;
 pub mod clean;
@@ -29,7 +23,6 @@ pub mod incidents;
 pub mod model;
 pub mod nodes;
 pub mod pairs;
-pub mod pick;
 pub mod playbook;
 pub mod results;
 pub mod run;
@@ -84,101 +77,6 @@ Exit codes:
   0 all passed   1 warnings   2 at least one node failed   3 could not decide
   64 usage   74 database or file   78 configuration
   129 the terminal went away   130 interrupted   143 ended by TERM";
-
-/// Settings for every subcommand.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Settings of every subcommand")]
-pub struct Common {
-    /// Inventory file (TOML).
-    #[arg(short, long, global = true, env = "MUSTER_INVENTORY", value_name = "FILE")]
-    pub inventory: Option<PathBuf>,
-    /// Database directory.
-    #[arg(long, global = true, env = "MUSTER_DB", value_name = "DIR")]
-    pub db: Option<PathBuf>,
-    /// Configuration file.
-    #[arg(long, global = true, env = "MUSTER_CONFIG", value_name = "FILE")]
-    pub config: Option<PathBuf>,
-    /// SSH client configuration to follow.
-    #[arg(short = 'F', long, global = true, env = "MUSTER_SSH_CONFIG", value_name = "FILE")]
-    pub ssh_config: Option<PathBuf>,
-    /// New host keys: `yes` refuses them, `accept-new` records them. A changed key is always refused.
-    #[arg(long, global = true, env = "MUSTER_HOST_KEYS", value_name = "POLICY")]
-    pub host_keys: Option<String>,
-    /// Nodes worked on at once.
-    #[arg(long, global = true, env = "MUSTER_FAN_OUT", value_name = "N")]
-    pub fan_out: Option<usize>,
-    /// Similarity under which a node differs from its peers, 0 to 1.
-    #[arg(long, global = true, value_name = "SHARE")]
-    pub alpha: Option<f64>,
-    /// Share of steps a regression must touch to count in full, 0 to 1.
-    #[arg(long, global = true, value_name = "SHARE")]
-    pub tau: Option<f64>,
-    /// Age in days past which a result is told as stale [default: 30].
-    #[arg(long, global = true, env = "MUSTER_STALE_AFTER", value_name = "DAYS")]
-    pub stale_after: Option<f64>,
-    /// Colour: auto, always or never.
-    #[arg(long, global = true, value_name = "WHEN")]
-    pub color: Option<String>,
-    /// Draw with plain ASCII.
-    #[arg(long, global = true)]
-    pub ascii: bool,
-    /// Forbid everything that changes a node.
-    #[arg(long, global = true)]
-    pub read_only: bool,
-    /// Answer yes to questions.
-    #[arg(short = 'y', long, global = true)]
-    pub yes: bool,
-}
-
-impl Common {
-    /// The flags as settings.
-    #[must_use]
-    pub fn raw(&self) -> Raw {
-        Raw {
-            inventory: self.inventory.clone(),
-            db: self.db.clone(),
-            fan_out: self.fan_out,
-            alpha: self.alpha,
-            tau: self.tau,
-            stale_after: self.stale_after,
-            ssh_config: self.ssh_config.clone(),
-            host_keys: self.host_keys.clone(),
-            color: self.color.clone(),
-            ..Raw::default()
-        }
-    }
-}
-
-/// Which way the metrics of a file are better.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Better {
-    /// Metrics where higher is better: names with * and ?, separated by commas.
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub higher_is_better: Vec<String>,
-    /// Metrics where lower is better.
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub lower_is_better: Vec<String>,
-}
-
-impl Better {
-    /// Which way `metric` is better; `None` when no pattern speaks of it.
-    #[must_use]
-    pub fn direction(&self, metric: &str) -> Option<Direction> {
-        if matches_any(&self.lower_is_better, metric) {
-            Some(Direction::LowerIsBetter)
-        } else if matches_any(&self.higher_is_better, metric) {
-            Some(Direction::HigherIsBetter)
-        } else {
-            None
-        }
-    }
-}
-
-/// Whether `name` matches one of `patterns`.
-#[must_use]
-pub fn matches_any(patterns: &[String], name: &str) -> bool {
-    patterns.iter().any(|pattern| matches(pattern, name))
-}
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]

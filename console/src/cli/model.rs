@@ -14,11 +14,13 @@ use muster_playbook::report::rfc3339;
 use muster_store::Store;
 use serde::Serialize;
 
-use super::select::{REGULAR, log_of, model_of, positive};
+use super::select::{log_of, model_of};
 use crate::config::Config;
-use crate::engine::{self, CAP_H, Log, incident_settings};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED, USAGE};
-use crate::{database, input, out, session};
+use crate::options::positive;
+use crate::risk::{CAP_H, Log, incident_settings};
+use crate::session::REGULAR;
+use crate::{clock, database, input, out, session};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -153,7 +155,7 @@ fn rows(file: &File, config: &Config) -> Result<(Log, Samples), Problem> {
         Some(path) => log_of(path, file.nodes, file.hours)?,
         None => {
             let full = session::playbook(REGULAR)?;
-            Log::stored(&*database::read(config)?, &full, engine::now_ms()).code(IO)?
+            Log::stored(&*database::read(config)?, &full, clock::now_ms()).code(IO)?
         }
     };
     let samples = log.samples(&log.history(&[])).code(CONFIG)?;

@@ -6,9 +6,9 @@ use clap::Args;
 use muster_playbook::report::rfc3339;
 use serde::Serialize;
 
-use super::Pick;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS};
+use crate::options::Pick;
 use crate::{database, out, session};
 
 /// Options.

@@ -7,9 +7,9 @@ use muster_playbook::{Playbook, PlaybookError, builtin, plan};
 use muster_wire::Profile;
 use serde::Serialize;
 
-use super::Pick;
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, IO, PASS};
+use crate::options::Pick;
 use crate::{out, session};
 
 /// What to do.

@@ -6,10 +6,9 @@ use clap::Args;
 use muster_analysis::State;
 use muster_playbook::report::{CheckReport, NodeReport, RunReport, Summary};
 
-use super::Pick;
-use super::run::Line;
 use crate::config::Config;
 use crate::exit::{Ended, Problem};
+use crate::options::{Line, Pick};
 use crate::patience::Patience;
 use crate::{database, out, session};
 

@@ -1,17 +1,16 @@
 //! `muster run`: a playbook without a screen.
 
 use anyhow::anyhow;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use muster_fleet::Node;
 use muster_playbook::Playbook;
-use muster_playbook::report::FailOn;
 use muster_wire::Profile;
 
-use super::Pick;
-use super::select::{Ask, stored_basis};
 use crate::config::Config;
-use crate::engine::Advice;
 use crate::exit::{Ended, PASS, Problem, USAGE};
+use crate::options::{Ask, Pick, Say};
+use crate::risk::Advice;
+use crate::session::stored_basis;
 use crate::{database, out, session};
 
 /// Options.
@@ -51,41 +50,6 @@ Examples:
   muster run regular -w @rack7 --job-hours 72      what muster select recommends
   muster run cbd --visits 5                        more patience with a noisy fleet
   muster run build-out --dry-run";
-
-/// What a run says, and which findings are failures.
-#[derive(Args, Clone, Debug)]
-pub struct Say {
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
-    /// Print no progress.
-    #[arg(short, long)]
-    pub quiet: bool,
-    /// Mildest finding that gives a non-zero exit code.
-    #[arg(long, value_enum, default_value_t = Line::Warn)]
-    pub fail_on: Line,
-}
-
-/// The mildest finding that exits non-zero.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Line {
-    /// Warnings, failures and undecided nodes.
-    Warn,
-    /// Failures only.
-    Fail,
-    /// Failures and undecided nodes.
-    Unknown,
-}
-
-impl From<Line> for FailOn {
-    fn from(line: Line) -> Self {
-        match line {
-            Line::Warn => Self::Warn,
-            Line::Fail => Self::Fail,
-            Line::Unknown => Self::Unknown,
-        }
-    }
-}
 
 /// Runs it.
 pub async fn run(options: &Options, config: &Config) -> Ended {

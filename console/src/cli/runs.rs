@@ -7,9 +7,9 @@ use muster_fleet::hostlist;
 use muster_playbook::report::rfc3339;
 use muster_run::Run;
 
-use super::Pick;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem};
+use crate::options::Pick;
 use crate::{database, out};
 
 /// Options.

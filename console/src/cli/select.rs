@@ -7,18 +7,13 @@ use clap::Args;
 use muster_analysis::risk::Saved;
 use muster_analysis::risk::import::{Limits, csv_incidents};
 use muster_fleet::hostlist;
-use muster_playbook::Playbook;
-use muster_store::Store;
-use muster_tui::snapshot;
 
-use super::Pick;
 use crate::config::Config;
-use crate::engine::{self, Advice, Basis, Log, Measured};
-use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
+use crate::exit::{CONFIG, Code, Ended, PASS, Problem, USAGE};
+use crate::options::{Ask, Pick};
+use crate::risk::{Advice, Basis, Log, Measured};
+use crate::session::{REGULAR, stored_basis};
 use crate::{database, input, out, session};
-
-/// Playbook whose benchmarks the Selector chooses from.
-pub const REGULAR: &str = "regular";
 
 /// Options.
 #[derive(Args, Debug)]
@@ -45,34 +40,6 @@ pub struct Options {
     pub json: bool,
 }
 
-/// About which job.
-#[derive(Args, Clone, Debug, Default)]
-pub struct Ask {
-    /// Length of the job in hours [default: 24].
-    #[arg(long, value_name = "HOURS", value_parser = positive)]
-    pub job_hours: Option<f64>,
-    /// Acceptable probability that any node fails during the job [default: 0.63].
-    #[arg(long, value_name = "PROB", value_parser = share)]
-    pub p0: Option<f64>,
-    /// Minutes available: best coverage within them, instead of the shortest time that reaches p0.
-    #[arg(long, value_name = "MINUTES", value_parser = positive)]
-    pub budget: Option<f64>,
-}
-
-impl Ask {
-    /// Whether any of it was given.
-    #[must_use]
-    pub const fn given(&self) -> bool {
-        self.job_hours.is_some() || self.p0.is_some() || self.budget.is_some()
-    }
-
-    /// The question.
-    #[must_use]
-    pub fn question(&self) -> snapshot::Ask {
-        snapshot::Ask { job_hours: self.job_hours.unwrap_or(24.0), budget_minutes: self.budget, p0: self.p0 }
-    }
-}
-
 /// Where the history comes from.
 #[derive(Args, Clone, Debug, Default)]
 pub struct From {
@@ -82,14 +49,6 @@ pub struct From {
     /// This saved model instead of the database's newest.
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
-}
-
-pub(super) fn positive(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|v: &f64| *v > 0.0 && *v < 1e6).ok_or_else(|| "a number above 0".to_owned())
-}
-
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|v| (0.0..=1.0).contains(v)).ok_or_else(|| "a number from 0 to 1".to_owned())
 }
 
 /// Answers.
@@ -124,23 +83,6 @@ pub fn basis(pick: &Pick, from: &From, config: &Config, hours: f64) -> Result<Ba
         return Err(Problem { code: USAGE, error: anyhow!("no node is named and the log has none") });
     }
     Basis::new(&log, &Measured::default(), given, (&names, &playbook), vec![hours]).code(CONFIG)
-}
-
-/// The same from the database alone: its log, its runs, and `given` or its newest model. Curves are kept at `times`.
-///
-/// # Errors
-/// When the database cannot be read.
-pub fn stored_basis(
-    store: &dyn Store,
-    (names, playbook): (&[String], &Playbook),
-    given: Option<(Saved, String)>,
-    times: Vec<f64>,
-) -> Result<Basis, Problem> {
-    let kept = || engine::saved(store).map(|kept| kept.map(|(model, version)| (model, format!("model {version}"))));
-    let saved = given.map_or_else(kept, |given| Ok(Some(given))).code(IO)?;
-    let measured = Measured::stored(store, playbook.profile).code(IO)?;
-    let log = Log::stored(store, playbook, engine::now_ms()).code(IO)?;
-    Basis::new(&log, &measured, saved, (names, playbook), times).code(CONFIG)
 }
 
 /// The incident log of a CSV file.

@@ -10,8 +10,9 @@ use muster_analysis::risk::import::Limits;
 use muster_analysis::simulate::{Gain, Interval, Jobs, Law, PolicySummary, Replay, World, compare, gains, philly_jobs};
 use serde::Serialize;
 
-use super::select::{log_of, positive, share};
+use super::select::log_of;
 use crate::exit::{CONFIG, Code, Ended, PASS, Problem, USAGE};
+use crate::options::{positive, share};
 use crate::{input, out};
 
 /// Options.

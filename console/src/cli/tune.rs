@@ -13,9 +13,9 @@ use muster_wire::{Direction, MetricId, Profile, Steps};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::engine::{self, Profiled};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED, USAGE};
-use crate::{database, input, out, session};
+use crate::judge::Profiled;
+use crate::{clock, database, input, judge, out, session};
 
 /// Steps that a series needs before a search makes sense: eight cycles of 64.
 const SHORTEST: usize = 512;
@@ -140,7 +140,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 }
 
 fn show(config: &Config) -> Ended {
-    let kept = engine::kept_steps(&*database::read(config)?).code(IO)?;
+    let kept = judge::kept_steps(&*database::read(config)?).code(IO)?;
     let row = |(benchmark, kept): (&String, &Profiled)| {
         let Profiled { steps, profile, at_ms } = kept;
         let used = profile.map_or("no run: steps of files".to_owned(), |profile| format!("runs of profile {profile}"));
@@ -153,10 +153,10 @@ fn show(config: &Config) -> Ended {
 
 fn forget(benchmark: &str, config: &Config) -> Ended {
     let mut store = database::write(config)?;
-    if !engine::kept_steps(&store).code(IO)?.contains_key(benchmark) {
+    if !judge::kept_steps(&store).code(IO)?.contains_key(benchmark) {
         return Err(anyhow!("no steps are kept for '{benchmark}'; see `muster tune --show`")).code(USAGE);
     }
-    engine::keep_steps(&mut store, benchmark, None).code(IO)?;
+    judge::keep_steps(&mut store, benchmark, None).code(IO)?;
     Ok(PASS)
 }
 
@@ -176,8 +176,8 @@ fn keep(benchmarks: &[Benchmark], profile: Option<Profile>, config: &Config) -> 
     let mut store = database::write(config)?;
     for b in benchmarks {
         let Some(steps) = b.setting else { continue };
-        let profiled = Profiled { steps, profile, at_ms: engine::now_ms() };
-        engine::keep_steps(&mut store, &b.benchmark, Some(&profiled)).code(IO)?;
+        let profiled = Profiled { steps, profile, at_ms: clock::now_ms() };
+        judge::keep_steps(&mut store, &b.benchmark, Some(&profiled)).code(IO)?;
     }
     Ok(())
 }
@@ -230,7 +230,7 @@ fn of_run(options: &Options, config: &Config) -> Result<(Option<Profile>, Vec<Tr
     let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let mut found: BTreeMap<MetricId, Traces> = BTreeMap::new();
-    for record in store.records(&run.id).code(IO)?.iter().filter(|r| engine::company(r).is_none()) {
+    for record in store.records(&run.id).code(IO)?.iter().filter(|r| muster_analysis::records::company(r).is_none()) {
         for (metric, series) in record.by_metric() {
             let (direction, steps) = (series[0].direction, joined(series));
             if Sample::new(&steps).is_ok() {

@@ -8,7 +8,7 @@ use muster_import::Series;
 use muster_wire::{Declared, Direction, MetricId, Unit, clean, describe};
 
 use super::fleet::{Fleet, some};
-use crate::cli::Better;
+use crate::options::Better;
 
 /// Longest piece of a file repeated in a message, bytes.
 const SHOWN: usize = 60;

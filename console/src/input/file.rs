@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::csv::{self, Columns};
 use super::fleet::Fleet;
-use crate::cli::Better;
+use crate::options::Better;
 
 /// Collectives that a file's name may hold.
 const OPERATIONS: [&str; 9] = [

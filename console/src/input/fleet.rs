@@ -10,7 +10,7 @@ use muster_run::{Record, Run};
 use muster_wire::limits::{FACTS, SERIES_VALUES};
 use muster_wire::{Declared, Direction, Fact, MetricId, Outcome, Unit, describe};
 
-use crate::cli::Better;
+use crate::options::Better;
 
 /// Names told in one line of notes.
 const NAMED: usize = 5;

@@ -6,14 +6,13 @@ use std::path::Path;
 
 use muster_wire::Profile;
 
-use crate::StoreError;
 use crate::contents::Contents;
 use crate::entry::{Entry, Head};
 use crate::error::failed;
 use crate::frame::{Damage, HEADER, Piece, Span, Start, scan, start};
 use crate::index::{Index, IndexError, ResultRow, RunRow};
 use crate::log::sync_dir;
-use crate::place;
+use crate::{StoreError, place};
 use muster_run::{Run, RunState};
 
 /// Why catching up stopped.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::Span;
-use crate::{CriterionSeen, NodeSeen};
+use crate::{EntrySeen, NodeSeen};
 use muster_run::{Run, Summary};
 
 /// Changes whenever a row's layout does; another number means a new index, never a migration.
@@ -274,12 +274,12 @@ impl Index {
         Ok(row.map(|r| Span { offset: r.offset, length: r.length }))
     }
 
-    pub(crate) fn criteria(&self) -> Answer<Vec<CriterionSeen>> {
+    pub(crate) fn criteria(&self) -> Answer<Vec<EntrySeen>> {
         let rows = self.criteria.scan(b"")?;
         rows.into_iter()
             .map(|(k, v)| {
                 let row: CriterionRow = unpack(&v)?;
-                Ok(CriterionSeen { name: String::from_utf8_lossy(&k).into_owned(), at_ms: row.at_ms })
+                Ok(EntrySeen { key: String::from_utf8_lossy(&k).into_owned(), at_ms: row.at_ms })
             })
             .collect()
     }

@@ -14,7 +14,7 @@ use crate::frame::{Span, frame};
 use crate::index::{IndexError, ResultRow, RunRow};
 use crate::log::{Log, sync_dir};
 use crate::read::Reader;
-use crate::{CriterionSeen, Incident, ModelSeen, NodeSeen, Store, StoreError, limits, place};
+use crate::{EntrySeen, Incident, ModelSeen, NodeSeen, Store, StoreError, Table, limits, place};
 use muster_run::{Record, Run, RunState, Summary};
 
 /// Frames are handed to the system in pieces of this size, so that a large batch needs little memory.
@@ -229,7 +229,8 @@ impl Store for Db {
         self.ask(|index| index.nodes())
     }
 
-    fn put_criterion(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    fn put(&mut self, table: Table, key: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let name = &table.name(key);
         place::name("criterion", name)?;
         limits::criterion(name, bytes)?;
         self.pen("keep a criterion")?;
@@ -245,7 +246,8 @@ impl Store for Db {
         })
     }
 
-    fn criterion(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+    fn get(&self, table: Table, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let name = &table.name(key);
         let path = place::criteria_file(&self.dir);
         self.ask(|index| {
             let Some(span) = index.criterion(name)? else { return Ok(None) };
@@ -254,8 +256,10 @@ impl Store for Db {
         })
     }
 
-    fn criteria(&self) -> Result<Vec<CriterionSeen>, StoreError> {
-        self.ask(|index| index.criteria())
+    fn list(&self, table: Table) -> Result<Vec<EntrySeen>, StoreError> {
+        let all = self.ask(|index| index.criteria())?;
+        let own = |seen: EntrySeen| Some(EntrySeen { key: table.key(&seen.key)?.to_owned(), ..seen });
+        Ok(all.into_iter().filter_map(own).collect())
     }
 
     fn record_incidents(&mut self, incidents: &[Incident]) -> Result<usize, StoreError> {

@@ -26,10 +26,12 @@ mod model;
 mod place;
 mod read;
 mod repair;
+mod table;
 mod version;
 
 pub use check::{FileReport, Report, check, rebuild};
 pub use db::{Db, Opened, Options};
 pub use error::StoreError;
 pub use frame::Damage;
-pub use model::{CriterionSeen, Incident, ModelSeen, NodeSeen, Store};
+pub use model::{EntrySeen, Incident, ModelSeen, NodeSeen, Store};
+pub use table::Table;

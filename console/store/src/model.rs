@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use muster_run::{Record, Run, RunState, Summary};
 use serde::{Deserialize, Serialize};
 
-use crate::StoreError;
+use crate::{StoreError, Table};
 
 /// A node that some run has a record of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,11 +18,11 @@ pub struct NodeSeen {
     pub runs: u64,
 }
 
-/// A stored criterion, without its content.
+/// An entry of a table, without its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CriterionSeen {
-    /// Its name.
-    pub name: String,
+pub struct EntrySeen {
+    /// Its key.
+    pub key: String,
     /// When it was stored, milliseconds since 1970 UTC.
     pub at_ms: u64,
 }
@@ -133,23 +133,23 @@ pub trait Store: Send {
     /// [`StoreError`].
     fn nodes(&self) -> Result<Vec<NodeSeen>, StoreError>;
 
-    /// Keeps `bytes` under `name`; the newest wins, older ones stay in the file. Durable on return.
+    /// Keeps `bytes` under `key`; the newest wins, older ones stay in the file. Durable on return.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn put_criterion(&mut self, name: &str, bytes: &[u8]) -> Result<(), StoreError>;
+    fn put(&mut self, table: Table, key: &str, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// The newest bytes kept under `name`.
+    /// The newest bytes kept under `key`.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn criterion(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError>;
+    fn get(&self, table: Table, key: &str) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Every stored criterion, by name.
+    /// Every entry of a table, by key.
     ///
     /// # Errors
     /// [`StoreError`].
-    fn criteria(&self) -> Result<Vec<CriterionSeen>, StoreError>;
+    fn list(&self, table: Table) -> Result<Vec<EntrySeen>, StoreError>;
 
     /// Adds to the incident log what it does not hold already; returns how many lines that were. Durable on return,
     /// all of them or none.

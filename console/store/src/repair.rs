@@ -6,8 +6,7 @@ use std::path::Path;
 
 use crate::catchup::{Tail, Trouble, catch_up};
 use crate::index::{Index, IndexError};
-use crate::place;
-use crate::{Options, StoreError};
+use crate::{Options, StoreError, place};
 
 /// An index that holds everything the log files hold. Needs the writer's lock.
 pub(crate) fn open(dir: &Path, options: &Options, said: &mut Vec<String>) -> Result<Index, StoreError> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use common::{db, record, run};
 use muster_run::{Record, RunState};
-use muster_store::{Db, Options, Store, StoreError, check, rebuild};
+use muster_store::{Db, Options, Store, StoreError, Table, check, rebuild};
 
 /// A closed database with one finished run of `n` records.
 fn filled(dir: &Path, n: usize) -> Vec<Record> {
@@ -17,7 +17,7 @@ fn filled(dir: &Path, n: usize) -> Vec<Record> {
     let mut store = db(dir);
     store.begin(&run("r", 1)).unwrap();
     store.append_many(&records).unwrap();
-    store.put_criterion("disk", b"sample").unwrap();
+    store.put(Table::Criteria, "disk", b"sample").unwrap();
     store.end("r", RunState::Finished, 2).unwrap();
     records
 }
@@ -196,7 +196,7 @@ fn an_index_cut_anywhere_or_overwritten_never_loses_a_record() {
             let store = db(dir);
             assert_eq!(store.records("r").unwrap(), records, "round {round}, {look} look");
             assert_eq!(store.nodes().unwrap().len(), records.len(), "round {round}, {look} look");
-            assert_eq!(store.criterion("disk").unwrap().unwrap(), b"sample", "round {round}, {look} look");
+            assert_eq!(store.get(Table::Criteria, "disk").unwrap().unwrap(), b"sample", "round {round}, {look} look");
             told += store.notices().len();
         }
     }

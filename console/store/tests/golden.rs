@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use common::{db, record, run};
 use incidents::incident;
 use muster_run::{Record, RunState};
-use muster_store::{Db, Store, check};
+use muster_store::{Db, Store, Table, check};
 use muster_wire::{Datum, Direction, Fact, MetricId, Outcome, Reading, Series, Unit};
 
 fn golden(name: &str) -> PathBuf {
@@ -73,7 +73,7 @@ fn holds_the_contents(store: &Db) {
     let mut want = run("v1", 1_700_000_000_000);
     (want.state, want.ended_ms) = (RunState::Cancelled, Some(1_700_000_009_000));
     assert_eq!(shown, want);
-    assert_eq!(store.criterion("disk/latency@io_uring").unwrap().unwrap(), (0..=255).collect::<Vec<u8>>());
+    assert_eq!(store.get(Table::Criteria, "disk/latency@io_uring").unwrap().unwrap(), (0..=255).collect::<Vec<u8>>());
     assert_eq!(store.incidents().unwrap(), [incident(1), incident(2), incident(3)]);
     assert_eq!(store.model(None).unwrap().unwrap(), b"a model");
 }
@@ -107,7 +107,7 @@ fn what_is_written_today_is_what_the_newest_golden_file_holds() {
     store.begin(&run("v1", 1_700_000_000_000)).unwrap();
     store.append_many(&contents()).unwrap();
     store.end("v1", RunState::Cancelled, 1_700_000_009_000).unwrap();
-    store.put_criterion("disk/latency@io_uring", &(0..=255).collect::<Vec<u8>>()).unwrap();
+    store.put(Table::Criteria, "disk/latency@io_uring", &(0..=255).collect::<Vec<u8>>()).unwrap();
     store.record_incidents(&[incident(1), incident(2), incident(3)]).unwrap();
     store.put_model(b"a model").unwrap();
     holds_the_contents(&store);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{db, record, run};
 use muster_run::RunState;
-use muster_store::{Db, Options, Store, StoreError, check, rebuild};
+use muster_store::{Db, Options, Store, StoreError, Table, check, rebuild};
 use muster_wire::limits::SERIES_VALUES;
 use muster_wire::{Datum, Fact, Outcome, Reading, Unit};
 
@@ -101,15 +101,15 @@ fn a_node_whose_name_begins_like_another_is_another() {
 fn criteria_are_kept_and_the_newest_wins() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = db(dir.path());
-    store.put_criterion("b", b"one").unwrap();
-    store.put_criterion("a", &[7; 100_000]).unwrap();
-    store.put_criterion("b", b"two").unwrap();
+    store.put(Table::Criteria, "b", b"one").unwrap();
+    store.put(Table::Criteria, "a", &[7; 100_000]).unwrap();
+    store.put(Table::Criteria, "b", b"two").unwrap();
     drop(store);
     for store in [db(dir.path()), Db::open_read_only(dir.path()).unwrap()] {
-        assert_eq!(store.criterion("b").unwrap().unwrap(), b"two");
-        assert_eq!(store.criterion("a").unwrap().unwrap(), [7; 100_000]);
-        assert_eq!(store.criterion("c").unwrap(), None);
-        assert_eq!(store.criteria().unwrap().into_iter().map(|c| c.name).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(store.get(Table::Criteria, "b").unwrap().unwrap(), b"two");
+        assert_eq!(store.get(Table::Criteria, "a").unwrap().unwrap(), [7; 100_000]);
+        assert_eq!(store.get(Table::Criteria, "c").unwrap(), None);
+        assert_eq!(store.list(Table::Criteria).unwrap().into_iter().map(|c| c.key).collect::<Vec<_>>(), ["a", "b"]);
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use common::{db, record, run};
 use incidents::incident;
-use muster_store::{Db, Store, check};
+use muster_store::{Db, Store, Table, check};
 use rand::{Rng, SeedableRng};
 
 const CHILD: &str = "MUSTER_STORE_TEST_CHILD";
@@ -40,7 +40,7 @@ fn child(dir: &Path) -> ! {
             out.flush().unwrap();
         }
         if next.is_multiple_of(17) {
-            store.put_criterion("disk", &next.to_le_bytes()).unwrap();
+            store.put(Table::Criteria, "disk", &next.to_le_bytes()).unwrap();
         }
     }
 }

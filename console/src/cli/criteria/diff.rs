@@ -5,9 +5,8 @@ use muster_analysis::history::{Change, Difference, diff};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::engine;
 use crate::exit::{Code, Ended, IO, PASS, USAGE};
-use crate::{database, out, session};
+use crate::{database, judge, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -42,8 +41,7 @@ struct Report {
 /// Compares and prints.
 pub fn run(options: &Diff, config: &Config) -> Ended {
     let store = database::read(config)?;
-    let (old, new) =
-        (engine::find(&*store, &options.old).code(USAGE)?, engine::find(&*store, &options.new).code(USAGE)?);
+    let (old, new) = (judge::find(&*store, &options.old).code(USAGE)?, judge::find(&*store, &options.new).code(USAGE)?);
     let newest = || store.runs().map(|runs| runs.into_iter().next());
     let run = match &options.run {
         Some(id) => Some(session::run_of(&*store, Some(id))?),
@@ -52,7 +50,7 @@ pub fn run(options: &Diff, config: &Config) -> Ended {
     let nodes = match &run {
         Some(run) => {
             let records = store.records(&run.id).code(IO)?;
-            engine::observations(run, &records, &new.criterion.metric)
+            muster_analysis::records::observations(run, &records, &new.criterion.metric)
         }
         None => Vec::new(),
     };

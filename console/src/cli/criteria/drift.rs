@@ -11,9 +11,9 @@ use muster_wire::{Direction, MetricId, Unit};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::engine::{self, Judged, Judging};
 use crate::exit::{Code, Ended, IO, PASS, Problem, WARN};
-use crate::{database, out, session};
+use crate::judge::{Judged, Judging};
+use crate::{database, judge, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -118,7 +118,7 @@ fn sentence(what: &str, trend: &Trend, unit: Unit, against: &str) -> String {
 /// Samples of every metric and node of some records, disturbed ones left out.
 fn samples(records: &[Record]) -> HashMap<(&str, &MetricId), (Sample, Unit, Direction, u64)> {
     let mut found = HashMap::new();
-    for record in records.iter().filter(|r| engine::company(r).is_none()) {
+    for record in records.iter().filter(|r| muster_analysis::records::company(r).is_none()) {
         for (metric, series) in record.by_metric() {
             let Observation::Sample(sample) = Observation::from_values(&joined(series.iter().copied())) else {
                 continue;
@@ -181,7 +181,7 @@ fn fleet(store: &dyn Store, run: &Run, records: &[Record], config: &Config) -> R
     let now = Judging::now(store, params.clone(), frozen.terms.groups.clone()).code(IO)?;
     let mut today = Judging::own(params);
     today.terms.groups.clone_from(&now.terms.groups);
-    let found = engine::assess(run, records, &today);
+    let found = judge::assess(run, records, &today);
     let of = found.judged.iter().filter_map(|Judged { criterion, basis }| {
         let metric = &criterion.metric;
         let frozen = now.criterion(&basis.group, metric)?;

@@ -6,16 +6,16 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use muster_analysis::Criterion;
 use muster_analysis::rules::Baseline;
-use muster_import::Format;
-use muster_import::Meaning;
 use muster_import::format::Content;
 use muster_import::superbench::Key;
+use muster_import::{Format, Meaning};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::now_ms;
 use crate::config::Config;
-use crate::engine::{self, Version, now_ms};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS};
-use crate::{database, input, out};
+use crate::judge::Version;
+use crate::{database, input, judge, out};
 
 /// Options of `export`.
 #[derive(Args, Debug)]
@@ -50,7 +50,7 @@ const SCHEMA: &str = "muster.criteria-set";
 /// Writes every version.
 pub fn export(options: &Export, config: &Config) -> Ended {
     let store = database::read(config)?;
-    let set = Set { schema: SCHEMA.to_owned(), version: 1, versions: engine::versions(&*store).code(IO)? };
+    let set = Set { schema: SCHEMA.to_owned(), version: 1, versions: judge::versions(&*store).code(IO)? };
     out::replace(&options.file, &serde_json::to_vec_pretty(&set).code(IO)?, out::PRIVATE).code(IO)?;
     out::line(&format!("{} versions written to {}", set.versions.len(), options.file.display()))?;
     Ok(PASS)
@@ -63,7 +63,7 @@ pub fn import(options: &Import, config: &Config) -> Ended {
     let mut store = database::write(config)?;
     let mut new = 0;
     for version in &versions {
-        new += usize::from(engine::keep(&mut store, version).code(IO)?);
+        new += usize::from(judge::keep(&mut store, version).code(IO)?);
     }
     out::line(&format!("{new} new versions of {} in {name}; freeze them to judge by them", versions.len()))?;
     Ok(PASS)

@@ -10,11 +10,12 @@ use muster_run::Record;
 use muster_wire::Datum;
 
 use super::print;
+use crate::clock::now_ms;
 use crate::config::Config;
-use crate::engine::{self, Judging, Version, now_ms};
 use crate::exit::{CONFIG, Code, Ended, IO, Problem};
+use crate::judge::{Judging, Version};
 use crate::patience::Patience;
-use crate::{database, input, session};
+use crate::{database, input, judge, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -67,7 +68,7 @@ pub fn run(options: &Learn, config: &Config) -> Ended {
         let mut store = database::write(config)?;
         let at_ms = now_ms();
         for one in &found {
-            engine::keep(&mut store, &Version::of(&one.learned, &one.group, &one.source, at_ms)).code(IO)?;
+            judge::keep(&mut store, &Version::of(&one.learned, &one.group, &one.source, at_ms)).code(IO)?;
         }
     }
     print(&report, options.json)
@@ -127,7 +128,7 @@ impl Source<'_> {
             };
             by_group.into_iter().map(learned).collect::<Vec<_>>()
         };
-        Ok(engine::on_all_cores(&fleet.metrics, one).into_iter().flatten().collect())
+        Ok(judge::on_all_cores(&fleet.metrics, one).into_iter().flatten().collect())
     }
 
     fn of_run(&self, config: &Config) -> Result<Vec<Found>, Problem> {
@@ -138,7 +139,7 @@ impl Source<'_> {
         database::damaged(&*store);
         let mut judging = Judging::own(session::params(config));
         judging.terms.groups = session::groups(config, &self.labels, &run.nodes, &facts(&records))?;
-        let found = engine::assess(&run, &records, &judging);
+        let found = judge::assess(&run, &records, &judging);
         let found = found.into_learned().map(|(learned, basis)| Found {
             learned,
             shown: None,

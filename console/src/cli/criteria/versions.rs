@@ -9,11 +9,11 @@ use muster_analysis::decide::{Frozen, Refusal};
 use muster_playbook::report::{CriteriaReport, rfc3339};
 
 use super::print;
-use crate::cli::matches_any;
 use crate::config::Config;
-use crate::engine::{self, Version};
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
-use crate::{database, out, session};
+use crate::judge::Version;
+use crate::options::matches_any;
+use crate::{database, judge, out, session};
 
 /// Options of `list`.
 #[derive(Args, Debug)]
@@ -90,13 +90,13 @@ fn is_frozen(frozen: &BTreeMap<(String, String), String>, version: &Version) -> 
 /// Lists versions.
 pub fn list(options: &List, config: &Config) -> Ended {
     let store = database::read(config)?;
-    let frozen = engine::frozen(&*store).code(IO)?;
+    let frozen = judge::frozen(&*store).code(IO)?;
     let named = |v: &Version| {
         options.metric.is_empty()
             || matches_any(&options.metric, &v.metric())
             || matches_any(&options.metric, &v.criterion.metric.path())
     };
-    let all: Vec<Version> = engine::versions(&*store).code(IO)?.into_iter().filter(named).collect();
+    let all: Vec<Version> = judge::versions(&*store).code(IO)?.into_iter().filter(named).collect();
     // What is frozen is shown however old it is.
     let held: Vec<Version> = all.iter().filter(|v| is_frozen(&frozen, v)).cloned().collect();
     let mut shown = if options.all { all } else { newest(all) };
@@ -131,11 +131,11 @@ fn report(versions: &[Version], frozen: &BTreeMap<(String, String), String>) -> 
 /// Shows one version, or the newest of all.
 pub fn show(options: &Show, config: &Config) -> Ended {
     let store = database::read(config)?;
-    let frozen = engine::frozen(&*store).code(IO)?;
+    let frozen = judge::frozen(&*store).code(IO)?;
     let Some(name) = &options.version else {
-        return print(&report(&newest(engine::versions(&*store).code(IO)?), &frozen), options.json);
+        return print(&report(&newest(judge::versions(&*store).code(IO)?), &frozen), options.json);
     };
-    let version = engine::find(&*store, name).code(USAGE)?;
+    let version = judge::find(&*store, name).code(USAGE)?;
     if options.json {
         return print(&report(std::slice::from_ref(&version), &frozen), true);
     }
@@ -172,11 +172,11 @@ pub fn show(options: &Show, config: &Config) -> Ended {
 /// Freezes versions.
 pub fn freeze(options: &Freeze, config: &Config) -> Ended {
     let mut store = database::write(config)?;
-    let mut chosen = if options.all { newest(engine::versions(&store).code(IO)?) } else { Vec::new() };
+    let mut chosen = if options.all { newest(judge::versions(&store).code(IO)?) } else { Vec::new() };
     for name in &options.versions {
-        chosen.push(engine::find(&store, name).code(USAGE)?);
+        chosen.push(judge::find(&store, name).code(USAGE)?);
     }
-    let spreads = engine::spreads(&store, &chosen).code(IO)?;
+    let spreads = judge::spreads(&store, &chosen).code(IO)?;
     for (mut version, spread) in chosen.into_iter().zip(spreads) {
         let doubt = doubt(&version, &spread);
         match doubt.filter(|_| !options.force) {
@@ -187,7 +187,7 @@ pub fn freeze(options: &Freeze, config: &Config) -> Ended {
             }
             None => {
                 version.spread = spread.ok();
-                engine::freeze(&mut store, &version).code(IO)?;
+                judge::freeze(&mut store, &version).code(IO)?;
                 out::line(&format!(
                     "{} frozen for {}{}",
                     version.criterion.id,
@@ -233,7 +233,7 @@ fn group(group: &str) -> &str {
 /// Thaws what is frozen.
 pub fn thaw(options: &Thaw, config: &Config) -> Ended {
     let mut store = database::write(config)?;
-    let frozen = engine::frozen(&store).code(IO)?;
+    let frozen = judge::frozen(&store).code(IO)?;
     let path = |metric: &str| metric.rsplit_once('@').map_or(metric.to_owned(), |(path, _)| path.to_owned());
     let fits = |metric: &str| {
         options.all || matches_any(&options.metrics, metric) || matches_any(&options.metrics, &path(metric))
@@ -243,7 +243,7 @@ pub fn thaw(options: &Thaw, config: &Config) -> Ended {
         return Err(Problem { code: USAGE, error: anyhow!("nothing of that is frozen; see `muster criteria list`") });
     }
     for ((of, metric), id) in chosen {
-        engine::thaw(&mut store, of, metric).code(IO)?;
+        judge::thaw(&mut store, of, metric).code(IO)?;
         out::line(&format!("{id} is thawed for {}", group(of)))?;
     }
     Ok(PASS)

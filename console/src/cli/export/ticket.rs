@@ -6,11 +6,11 @@ use anyhow::Result;
 use muster_analysis::{Criterion, State};
 use muster_playbook::report::RunReport;
 use muster_run::Record;
-use muster_store::Store;
+use muster_store::{Store, Table};
 use muster_wire::Unit;
 use serde::Serialize;
 
-use crate::engine::Version;
+use crate::judge::Version;
 
 /// The published document.
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ impl Ticket {
         }
         let mut criteria = Vec::new();
         for id in report.criteria.iter().filter(|c| c.frozen).map(|c| &c.id) {
-            if let Some(bytes) = store.criterion(id)? {
+            if let Some(bytes) = store.get(Table::Criteria, id)? {
                 criteria.push(serde_json::from_slice::<Version>(&bytes)?.criterion);
             }
         }

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use muster_analysis::network::topology;
-use muster_analysis::network::{Matrix, Topology};
+use muster_analysis::network::{Matrix, Topology, topology};
 use muster_fleet::hostlist;
 
 use crate::exit::{CONFIG, Code, IO, Problem};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, ValueEnum};
 use muster_wire::Profile;
 
-use crate::cli::{Better, Pick};
-use crate::engine::PairEngine;
+use crate::options::{Better, Pick};
+use crate::work::PairEngine;
 
 /// Options.
 #[derive(Args, Debug)]

@@ -11,12 +11,13 @@ use muster_store::Store;
 
 use super::options::{Options, Scan};
 use super::{files, picture};
-use crate::cli::run::{Line, Say};
-use crate::cli::{Common, matches_any};
 use crate::config::Config;
-use crate::engine::PairEngine;
 use crate::exit::{CONFIG, Code, Ended, INTERRUPTED, IO, Problem, UNDECIDED, USAGE};
-use crate::{database, engine, out, session};
+use crate::judge::pairs;
+use crate::options::{Common, Line, Say, matches_any};
+use crate::{database, judge, out, session, work};
+
+use crate::work::PairEngine;
 
 /// What is known of some pairs.
 struct Seen {
@@ -47,7 +48,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         };
         let (matrices, topology) = (seen.matrices, seen.topology);
         let pairs =
-            engine::Pairs { origin, matrices, units: BTreeMap::new(), topology, params: session::params(config) };
+            judge::Pairs { origin, matrices, units: BTreeMap::new(), topology, params: session::params(config) };
         return super::show::show(pairs, config, common).await;
     }
     show(&seen, options, config)?;
@@ -59,13 +60,13 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
 }
 
 async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen, RunState), Problem> {
-    let fabric = engine::Fabric {
+    let fabric = work::Fabric {
         topology: options.topology.as_deref().map(files::topology).transpose()?,
         routes: options.routes.as_deref().map(files::routes).transpose()?.unwrap_or_default(),
         streams: options.streams,
         duration_ms: options.duration,
         engine: options.engine,
-        ..engine::Fabric::default()
+        ..work::Fabric::default()
     };
     let pairs = match method {
         Scan::Full => Pairs::Full,
@@ -96,10 +97,10 @@ fn stored(store: &dyn Store, id: Option<&str>, options: &Options, config: &Confi
     let records = store.records(&run.id).code(IO)?;
     let given = options.topology.as_deref().map(files::topology).transpose()?;
     let none = || anyhow!("run {} measured no pairs; see `muster pairs --scan`", run.id);
-    let found = engine::network(&run, &records, given, &session::params(config)).with_context(none).code(USAGE)?;
+    let found = pairs::network(&run, &records, given, &session::params(config)).with_context(none).code(USAGE)?;
     let mut matrices = found.matrices;
     only(&mut matrices, options);
-    Ok(Seen { matrices, topology: found.topology, report: found.report, visits: engine::visits(&records) })
+    Ok(Seen { matrices, topology: found.topology, report: found.report, visits: pairs::visits(&records) })
 }
 
 /// The pairs in a file.

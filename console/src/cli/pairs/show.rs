@@ -7,10 +7,11 @@ use muster_wire::Level;
 use tokio::sync::mpsc;
 
 use crate::app::screen;
-use crate::cli::Common;
 use crate::config::Config;
-use crate::engine::{Board, Pairs};
 use crate::exit::{Code, Ended, IO, PASS};
+use crate::judge::Pairs;
+use crate::options::Common;
+use crate::views::Board;
 
 /// Shows `pairs` until the user leaves.
 ///

@@ -1,0 +1,272 @@
+//! What the metrics of a run say of its nodes, group by group: criteria learned or applied, and the decision over all metrics.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use muster_analysis::decide::{Frozen, Settings};
+use muster_analysis::findings::{
+    ComponentState, Decided, Finding, Source, cell_sentence, metric_components, metric_findings,
+};
+use muster_analysis::{
+    Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, compare, decide_rounds,
+    learn_silently,
+};
+use muster_run::Run;
+use muster_wire::{Described, Direction, MetricId, MetricRole, Unit};
+
+use super::assess::{Basis, Judged};
+use super::{Judging, on_all_cores, trusted};
+use muster_analysis::records::{Evidence, Measured, Turn};
+
+/// What the metrics of a run say.
+#[derive(Debug, Default)]
+pub(super) struct OfMetrics {
+    /// One per metric and group of nodes, in metric order.
+    pub judged: Vec<Judged>,
+    /// By node, in metric order.
+    pub verdicts: BTreeMap<String, Vec<NodeVerdict>>,
+    /// By node.
+    pub findings: BTreeMap<String, Vec<Finding>>,
+    /// By node.
+    pub measured: BTreeMap<String, Vec<ComponentState>>,
+}
+
+/// One metric on the nodes of one group.
+struct Of<'a> {
+    id: &'a MetricId,
+    unit: Unit,
+    direction: Direction,
+    described: &'a Described,
+    frozen: Option<&'a Frozen>,
+    criterion: Option<&'a str>,
+    first: Vec<Option<Sample>>,
+    again: BTreeMap<usize, Vec<Option<Sample>>>,
+    busy: BTreeSet<usize>,
+}
+
+/// The nodes of one group, with what they did.
+struct Group<'a> {
+    name: &'a str,
+    /// Places in the run.
+    members: Vec<usize>,
+    names: Vec<Arc<str>>,
+    /// By benchmark, then member: what holds for all metrics of a visit is looked up once.
+    turns: HashMap<&'a str, Vec<Vec<Option<Turn<'a>>>>>,
+}
+
+impl<'a> Group<'a> {
+    fn of(run: &Run, (name, groups): (&'a str, &[String]), all: &[Measured<'a>], evidence: &Evidence<'a>) -> Self {
+        let members: Vec<usize> = (0..run.nodes.len()).filter(|at| groups[*at] == name).collect();
+        let names: Vec<Arc<str>> = members.iter().map(|at| run.nodes[*at].as_str().into()).collect();
+        let mut turns = HashMap::new();
+        for of in all {
+            let benchmark = of.id.benchmark.as_str();
+            let of_nodes = || names.iter().map(|node| evidence.turns(node, benchmark)).collect();
+            turns.entry(benchmark).or_insert_with(of_nodes);
+        }
+        Self { name, members, names, turns }
+    }
+}
+
+/// Decides on every node; `groups` names the group of each node of the run, in its order.
+pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, groups: &[String]) -> OfMetrics {
+    let all = evidence.measured(run);
+    let names: BTreeSet<&String> = groups.iter().collect();
+    let mut found = OfMetrics::default();
+    let mut by_metric: Vec<(usize, Learned, Basis)> = Vec::new();
+    for name in names {
+        let group = Group::of(run, (name, groups), &all, evidence);
+        let (mut places, mut learned, mut of) = (Vec::new(), Vec::new(), Vec::new());
+        let each = on_all_cores(&all, |metric| of_metric(&group, judging, metric));
+        for (place, (criterion, samples)) in each.into_iter().enumerate().filter_map(|(at, one)| Some((at, one?))) {
+            places.push(place);
+            learned.push(criterion);
+            of.push(samples);
+        }
+        let nodes: Vec<&str> = group.names.iter().map(|name| &**name).collect();
+        let members = Members { group: name, nodes: &nodes, run_nodes: run.nodes.len(), of: &of };
+        members.decide(&mut learned, &mut found);
+        let nodes: Arc<BTreeSet<Arc<str>>> = Arc::new(group.names.iter().cloned().collect());
+        for ((place, mut learned), of) in places.into_iter().zip(learned).zip(&of) {
+            found.undone(&learned);
+            if of.criterion.is_some() && of.frozen.is_none() && of.described.role == MetricRole::Judged {
+                for finding in trusted::findings(&mut learned, name, &of.described.component) {
+                    found.findings.entry(finding.node.clone()).or_default().push(finding);
+                }
+            }
+            let basis = Basis { group: name.clone(), frozen: of.criterion.is_some(), nodes: nodes.clone() };
+            by_metric.push((place, learned, basis));
+        }
+    }
+    by_metric.sort_by_key(|(place, ..)| *place);
+    for (_, Learned { criterion, verdicts }, basis) in by_metric {
+        found.judged.push(Judged { criterion, basis });
+        for mut verdict in verdicts {
+            if verdict.state > State::Pass && verdict.reason.is_empty() {
+                // No visit of it could be weighed with the others'.
+                verdict.reason = format!("{}: {} not decided", verdict.node, verdict.metric.path());
+            }
+            match found.verdicts.get_mut(&*verdict.node) {
+                Some(own) => own.push(verdict),
+                None => drop(found.verdicts.insert(verdict.node.to_string(), vec![verdict])),
+            }
+        }
+    }
+    found
+}
+
+fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'_>) -> Option<(Learned, Of<'a>)> {
+    let members = &group.members;
+    let (mut observed, mut first, mut again) = (Vec::new(), vec![None; members.len()], BTreeMap::new());
+    let mut busy = BTreeSet::new();
+    let mut rest = metric.series.as_slice();
+    let turns = group.turns.get(metric.id.benchmark.as_str())?;
+    for (place, at) in members.iter().enumerate() {
+        rest = &rest[rest.partition_point(|(of, ..)| of < at)..];
+        let own;
+        (own, rest) = rest.split_at(rest.partition_point(|(of, ..)| of <= at));
+        let has = muster_analysis::records::of_metric(&turns[place], &metric.described.component, own);
+        let Some(mut has) = has else { continue };
+        observed.push((group.names[place].clone(), has.observed));
+        busy.extend(has.busy.then_some(place));
+        if has.visits.len() > 1 {
+            first[place].clone_from(&has.visits[0]);
+            again.insert(place, has.visits);
+        } else {
+            first[place] = has.visits.pop().flatten();
+        }
+    }
+    // A metric that no node of the group measured is another group's.
+    if observed.iter().all(|(_, observed)| matches!(observed, Observation::Missing(_))) {
+        return None;
+    }
+    let series = metric.series.first()?.2;
+    let params = &judging.terms.params;
+    let criterion = judging.criterion(group.name, metric.id);
+    let learned = match criterion {
+        Some(criterion) => compare(criterion, &observed, params),
+        None => learn_silently((metric.id, series.unit, series.direction), &observed, params),
+    };
+    let of = Of {
+        id: metric.id,
+        unit: series.unit,
+        direction: series.direction,
+        described: &metric.described,
+        frozen: judging.frozen(group.name, metric.id),
+        criterion: criterion.map(|criterion| criterion.id.as_str()),
+        first,
+        again,
+        busy,
+    };
+    Some((learned, of))
+}
+
+/// The nodes that are compared with each other, and what they have.
+struct Members<'a> {
+    group: &'a str,
+    nodes: &'a [&'a str],
+    run_nodes: usize,
+    of: &'a [Of<'a>],
+}
+
+impl Members<'_> {
+    fn decide(&self, learned: &mut [Learned], found: &mut OfMetrics) {
+        let places = |role: MetricRole| (0..self.of.len()).filter(move |at| self.of[*at].described.role == role);
+        let mut judged: Vec<usize> = places(MetricRole::Judged).collect();
+        let components: BTreeSet<_> = judged.iter().map(|at| &self.of[*at].described.component).collect();
+        // A tail repeats nowhere: it may warn, and vouches for nothing; but where a component has nothing else, it is judged.
+        let (tails, lone): (Vec<usize>, Vec<usize>) =
+            places(MetricRole::Tail).partition(|at| components.contains(&self.of[*at].described.component));
+        judged.extend(lone);
+        self.judge(&judged, State::Fail, learned, found);
+        self.judge(&tails, State::Warn, learned, found);
+    }
+
+    /// Decides by the metrics at `places`; nothing is said that is graver than `most`.
+    fn judge(&self, places: &[usize], most: State, learned: &mut [Learned], found: &mut OfMetrics) {
+        if places.is_empty() {
+            return;
+        }
+        let metrics: Vec<VisitedMetric<'_>> = places.iter().map(|at| visited(&self.of[*at])).collect();
+        let visited = Visited { nodes: self.nodes.len(), metrics, run_nodes: self.run_nodes };
+        let settings = Settings::default();
+        let rounds: Rounds = decide_rounds(&visited, &settings);
+        let fleet = rounds.fleet(&visited);
+        let units: Vec<Unit> = places.iter().map(|at| self.of[*at].unit).collect();
+        let criteria: Vec<Option<&str>> = places.iter().map(|at| self.of[*at].criterion).collect();
+        let decided = |at: usize| Decided {
+            nodes: self.nodes,
+            group: self.group,
+            fleet: &fleet,
+            units: &units,
+            criteria: &criteria,
+            decision: &rounds.decision,
+            visits: rounds.visits[at],
+        };
+        for (at, node) in self.nodes.iter().enumerate() {
+            let mut findings = metric_findings(&decided(at), at);
+            if most == State::Warn {
+                findings.retain(|finding| finding.state >= State::Warn);
+                findings.iter_mut().for_each(|finding| finding.state = State::Warn);
+            } else {
+                found.measured.entry((*node).to_owned()).or_default().extend(metric_components(&decided(at), at));
+            }
+            found.findings.entry((*node).to_owned()).or_default().extend(findings);
+        }
+        for (place, cells) in rounds.decision.cells.iter().enumerate() {
+            let mut verdicts = learned[places[place]].verdicts.iter_mut();
+            for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.state != State::NotRun) {
+                // Both are in the order of the nodes.
+                let Some(verdict) = verdicts.by_ref().find(|verdict| *verdict.node == *self.nodes[at]) else { break };
+                revise(verdict, cell.alone(&settings).min(most), || cell_sentence(&decided(at), place, at));
+            }
+        }
+    }
+}
+
+fn visited<'s>(of: &'s Of<'_>) -> VisitedMetric<'s> {
+    VisitedMetric {
+        id: of.id,
+        direction: of.direction,
+        component: of.described.component.clone(),
+        aggregated: of.described.aggregated,
+        frozen: of.frozen,
+        first: of.first.iter().map(Option::as_ref).collect(),
+        again: of.again.iter().map(|(at, visits)| (*at, visits.iter().map(Option::as_ref).collect())).collect(),
+        busy: of.busy.clone(),
+    }
+}
+
+/// The verdict of a metric as the decision has it; where the benchmark itself failed, that stands.
+fn revise(verdict: &mut NodeVerdict, state: State, sentence: impl FnOnce() -> String) {
+    if verdict.state == State::Fail && verdict.similarity.is_none() {
+        return;
+    }
+    verdict.state = state;
+    verdict.reason = if state > State::Pass { format!("{}: {}", verdict.node, sentence()) } else { String::new() };
+}
+
+impl OfMetrics {
+    /// Findings of what was not measured, or not validly: one per node and benchmark.
+    fn undone(&mut self, learned: &Learned) {
+        let metric = &learned.criterion.metric;
+        for verdict in learned.verdicts.iter().filter(|verdict| verdict.similarity.is_none()) {
+            let state = match verdict.state {
+                State::Fail => State::Fail,
+                State::NotRun => State::NotRun,
+                _ => continue,
+            };
+            let known = self.findings.entry(verdict.node.to_string()).or_default();
+            let source = Source::Benchmark(metric.benchmark.clone());
+            if !known.iter().any(|finding| finding.source == source && finding.state == state) {
+                known.push(undone(verdict, source, state));
+            }
+        }
+    }
+}
+
+fn undone(verdict: &NodeVerdict, source: Source, state: State) -> Finding {
+    let component = muster_analysis::records::works::component(&verdict.metric.benchmark);
+    let next = if state == State::Fail { "run the benchmark on it by hand" } else { "run it again" };
+    Finding::new(&verdict.node, component, source, state, verdict.reason.clone()).next(next)
+}

@@ -1,0 +1,30 @@
+//! What is said of the nodes of a run: judged anew from its records, by the terms that were written down when it began.
+
+mod assess;
+mod cards;
+mod decided;
+mod freeze;
+pub mod health;
+pub mod pairs;
+mod parallel;
+mod shape;
+mod steps;
+mod terms;
+mod told;
+mod trusted;
+mod usual;
+mod versions;
+
+#[cfg(test)]
+pub use assess::Basis;
+pub use assess::{Assessment, ByMetric, Judged, assess};
+pub use cards::keep_cards;
+pub use freeze::spreads;
+pub use pairs::Pairs;
+pub use parallel::on_all_cores;
+pub use shape::{report, report_of_all};
+pub use steps::{Profiled, keep_steps, kept_steps, steps_of};
+pub use terms::Judging;
+pub use told::{Asked, Told, known_of};
+pub use usual::usual;
+pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};

@@ -1,0 +1,98 @@
+//! One run as it was judged, with the records that it rests on.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use muster_playbook::{PAIRS, report};
+use muster_run::{Record, Run, is_work};
+use muster_wire::{Outcome, benchmark};
+
+use super::{Assessment, Judging, assess};
+use crate::judge::Pairs;
+
+/// A node and a benchmark or collector.
+pub type Asked = (String, String);
+
+/// What one run says.
+#[derive(Debug)]
+pub struct Told {
+    /// The run.
+    pub run: Run,
+    /// What was found.
+    pub assessment: Assessment,
+    /// Number of records that it was judged by.
+    pub results: usize,
+    /// Its pairs of nodes, if it measured any.
+    pub pairs: Option<Arc<Pairs>>,
+    records: HashMap<String, Vec<Arc<Record>>>,
+    works: HashMap<String, BTreeSet<String>>,
+    places: HashMap<String, usize>,
+    at_ms: u64,
+}
+
+impl Told {
+    /// Judges a run by its records.
+    #[must_use]
+    pub fn judge(run: Run, all: &[Arc<Record>], judging: &Judging) -> Self {
+        let assessment = assess(&run, all.iter().map(Arc::as_ref), judging);
+        let pairs = Pairs::of_run(&run, all, &judging.terms.params).map(Arc::new);
+        let places = assessment.nodes.iter().enumerate().map(|(place, found)| (found.node.clone(), place)).collect();
+        let (mut records, mut works) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, BTreeSet<_>>::new());
+        for record in all.iter().filter(|record| is_work(&record.work)) {
+            records.entry(record.node.clone()).or_default().push(record.clone());
+            if !matches!(record.outcome, Outcome::NotRun(_)) {
+                works.entry(record.node.clone()).or_default().insert(record.benchmark().to_owned());
+            }
+        }
+        let at_ms = run.ended_ms.or(all.iter().map(|record| record.at_ms).max()).unwrap_or(run.started_ms);
+        Self { run, assessment, results: all.len(), pairs, records, works, places, at_ms }
+    }
+
+    /// When it ended, or its last result came; milliseconds since 1970 UTC.
+    #[must_use]
+    pub fn at_ms(&self) -> u64 {
+        self.at_ms
+    }
+
+    /// What it says of `node`; `None` where the node took no part.
+    #[must_use]
+    pub fn of<'t>(&'t self, node: &str) -> Option<report::Told<'t>> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        let findings = &self.assessment.nodes[*self.places.get(node)?];
+        Some(report::Told { at_ms: self.at_ms, findings, works: self.works.get(node).unwrap_or(&NONE) })
+    }
+
+    /// Results of `node`, oldest first.
+    #[must_use]
+    pub fn records(&self, node: &str) -> &[Arc<Record>] {
+        self.records.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    /// What it decided on of work that always measures the same; what an import holds is told apart by its metrics alone.
+    pub fn settled(&self) -> impl Iterator<Item = Asked> + '_ {
+        self.works.keys().filter_map(|node| Some((node, self.of(node)?))).flat_map(|(node, told)| {
+            let known = |work: &&str| benchmark(work).is_some() || work.starts_with("collect/") || *work == PAIRS;
+            report::settled(&told)
+                .into_iter()
+                .filter(known)
+                .map(|work| (node.clone(), work.to_owned()))
+                .collect::<Vec<_>>()
+        })
+    }
+
+    /// Lets go of samples that newer runs stand for, so that many runs cost little more memory than one.
+    pub fn forget(&mut self, newer: &HashSet<Asked>) {
+        for (node, records) in &mut self.records {
+            records.retain(|record| !newer.contains(&(node.clone(), record.benchmark().to_owned())));
+        }
+    }
+}
+
+/// What is known of `node`, and which runs its places mean.
+#[must_use]
+pub fn known_of<'t>(runs: &'t [Arc<Told>], node: &str) -> Option<(Vec<usize>, report::Known<'t>)> {
+    let own: Vec<(usize, report::Told<'_>)> =
+        runs.iter().enumerate().filter_map(|(at, told)| Some((at, told.of(node)?))).collect();
+    let told: Vec<report::Told<'_>> = own.iter().map(|(_, told)| *told).collect();
+    (!own.is_empty()).then(|| (own.iter().map(|(at, _)| *at).collect(), report::known(node, &told)))
+}

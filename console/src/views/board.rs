@@ -1,0 +1,573 @@
+//! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
+
+mod extra;
+mod row;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use muster_fleet::Node;
+use muster_playbook::Plan;
+use muster_run::{Record, Run, is_work};
+use muster_tui::snapshot::{
+    Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
+};
+use muster_wire::{Level, Outcome};
+use tokio::sync::watch;
+
+use self::row::{link, rows};
+use super::provisional::{Going, Stage};
+use super::{Course, Earlier, focus, picture, places};
+use crate::clock::now_ms;
+use crate::judge::Told;
+use crate::work::{Observer, Update, failure_line};
+
+/// Messages kept for the line under the body.
+const MESSAGES: usize = 50;
+/// Log lines kept of all nodes together.
+const LINES: usize = 4_000;
+/// Groups of the running step are folded at most this often.
+const GROUP_MS: u64 = 500;
+
+/// A handle to the one board; clones share it.
+#[derive(Clone, Debug)]
+pub struct Board {
+    inner: Arc<Mutex<Inner>>,
+    /// What the screen reads; it waits for nobody.
+    shown: watch::Sender<Arc<Snapshot>>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    now: Snapshot,
+    nodes: Vec<Arc<NodeRow>>,
+    places: HashMap<String, usize>,
+    steps: Vec<StepProgress>,
+    step: usize,
+    records: Vec<Arc<Record>>,
+    /// What the rows are made of, the newest run first.
+    told: Vec<Arc<Told>>,
+    /// What runs before them said.
+    earlier: Arc<Earlier>,
+    /// Nodes of which what was said before stands for now.
+    kept: HashSet<String>,
+    /// How many are reading earlier runs.
+    looking_back: usize,
+    judged: usize,
+    messages: VecDeque<Message>,
+    plan: Vec<places::Step>,
+    grouped_ms: u64,
+    log: VecDeque<(String, NodeLog)>,
+    focus: Option<String>,
+    /// What the database knows of the focused node.
+    past: Option<Arc<Past>>,
+    /// Pairs of the run, and what of them is looked at.
+    scan: extra::Scan,
+    /// How long the run that goes on here will still take.
+    course: Option<Course>,
+    /// Who has results in the phase under way, and who takes no further part.
+    going: Going,
+    /// Whether what is shown of the focused node has changed.
+    refocus: bool,
+    dirty: bool,
+}
+
+impl Board {
+    /// A board with the nodes called `names`, of which the inventory has `known`, and nothing running.
+    #[must_use]
+    pub fn new(title: &str, names: &[String], known: &[Node]) -> Self {
+        let rows = rows(names, known);
+        let places = rows.iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
+        let now = Snapshot {
+            title: title.to_owned(),
+            playbooks: extra::playbooks(),
+            now_ms: now_ms(),
+            ..Snapshot::default()
+        };
+        let inner = Inner {
+            now,
+            nodes: rows,
+            places,
+            steps: Vec::new(),
+            step: 0,
+            records: Vec::new(),
+            told: Vec::new(),
+            earlier: Arc::default(),
+            kept: HashSet::new(),
+            looking_back: 0,
+            judged: 0,
+            messages: VecDeque::new(),
+            plan: Vec::new(),
+            grouped_ms: 0,
+            log: VecDeque::new(),
+            focus: None,
+            past: None,
+            scan: extra::Scan::default(),
+            course: None,
+            going: Going::default(),
+            refocus: false,
+            dirty: true,
+        };
+        let shown = watch::Sender::new(Arc::new(inner.now.clone()));
+        let board = Self { inner: Arc::new(Mutex::new(inner)), shown };
+        board.publish();
+        board
+    }
+
+    /// The latest snapshot.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.shown.borrow().clone()
+    }
+
+    /// Where every newer snapshot comes.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.shown.subscribe()
+    }
+
+    /// A run begins, or one from the database is shown with `records`; without a plan it is one step.
+    pub fn begin(&self, run: &Run, plan: Option<&Plan>, records: Vec<Record>, phase: RunPhase) {
+        let mut inner = self.lock();
+        let phases = plan.map_or(&[][..], |plan| &plan.phases);
+        inner.steps =
+            phases.iter().map(|phase| step(&phase.step, phase.work_names().len() * phase.nodes.len())).collect();
+        inner.plan = phases.iter().map(places::Step::from).collect();
+        if plan.is_none() {
+            inner.steps.push(step(&run.playbook, run.plan.len() * run.nodes.len()));
+            inner.plan.push(places::Step::from(run));
+        }
+        inner.step = 0;
+        (inner.course, inner.going) = (None, Going::default());
+        inner.judged = usize::MAX;
+        inner.scan = extra::Scan::default();
+        inner.now.network = Part::default();
+        let total = inner.steps.iter().map(|s| s.total).sum();
+        let done = records.iter().filter(|r| is_work(&r.work)).count();
+        inner.records = records.into_iter().map(Arc::new).collect();
+        inner.now.mode = if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle };
+        inner.now.run = Some(Arc::new(RunInfo {
+            id: run.id.clone(),
+            playbook: run.playbook.clone(),
+            profile: run.profile,
+            started_ms: run.started_ms,
+            ended_ms: run.ended_ms,
+            phase,
+            left: None,
+            done,
+            total,
+            steps: Arc::from([]),
+        }));
+        inner.dirty = true;
+        for row in &mut inner.nodes {
+            Arc::make_mut(row).done = 0.0;
+        }
+        for record in inner.records.clone() {
+            inner.show(&record);
+        }
+    }
+
+    /// What is known beforehand of the run that was begun here: how long it will take, and whether what is in doubt is
+    /// measured again.
+    pub fn expect(&self, course: Course, visits: bool) {
+        let mut inner = self.lock();
+        (inner.course, inner.going.visits) = (Some(course), visits);
+        inner.dirty = true;
+    }
+
+    /// The run changes its phase, such as from running to finished.
+    pub fn phase(&self, phase: RunPhase) {
+        let mut inner = self.lock();
+        if let Some(run) = &mut inner.now.run {
+            let run = Arc::make_mut(run);
+            run.phase = phase;
+            if !phase.is_going() {
+                run.ended_ms = Some(now_ms());
+                run.left = None;
+            }
+        }
+        if !phase.is_going() {
+            inner.rounds_over();
+            inner.now.mode = Mode::Idle;
+            inner.course = None;
+            for row in inner.nodes.iter_mut().filter(|row| row.work.is_some() || row.provisional) {
+                let row = Arc::make_mut(row);
+                (row.work, row.provisional) = (None, false);
+            }
+        }
+        inner.dirty = true;
+    }
+
+    /// The screen looks at this node.
+    pub fn focus(&self, node: &str) {
+        let mut inner = self.lock();
+        (inner.focus, inner.past) = (Some(node.to_owned()), None);
+        (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// What the Selector says from now on.
+    pub fn advise(&self, part: Part<Selector>) {
+        let mut inner = self.lock();
+        inner.now.selector = part;
+        inner.dirty = true;
+    }
+
+    /// Tells the user something.
+    pub fn say(&self, level: Level, text: impl Into<String>) {
+        let mut inner = self.lock();
+        inner.messages.push_back(Message { at_ms: now_ms(), level, text: text.into() });
+        if inner.messages.len() > MESSAGES {
+            inner.messages.pop_front();
+        }
+        inner.dirty = true;
+    }
+
+    /// Records to judge, when there are new ones since the last call, and where the run stands with them.
+    #[must_use]
+    pub fn unjudged(&self) -> Option<(Vec<Arc<Record>>, Stage)> {
+        let mut inner = self.lock();
+        let count = inner.records.len();
+        if count == inner.judged {
+            return None;
+        }
+        inner.judged = count;
+        Some((inner.records.clone(), Stage::Going(inner.going.clone())))
+    }
+
+    /// Names of the nodes, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.lock().nodes.iter().map(|row| row.name.clone()).collect()
+    }
+
+    /// Shows what `runs`, newest first, say about the nodes, and what was said before them; the newest stood at `stage` then. Built
+    /// outside the lock, since a large fleet takes seconds.
+    pub fn show(&self, runs: Vec<Arc<Told>>, earlier: Arc<Earlier>, stage: &Stage) {
+        let names = self.names();
+        let picture = picture::picture(&runs, &names, &earlier);
+        let newest = runs.first().cloned();
+        let mut inner = self.lock();
+        // Meanwhile other nodes may have been put in their place.
+        if inner.nodes.len() != names.len() || inner.nodes.iter().zip(&names).any(|(row, name)| row.name != *name) {
+            return;
+        }
+        inner.now.metrics = Arc::new(picture.metrics);
+        let mut kept = HashSet::new();
+        for (row, opinion) in inner.nodes.iter_mut().zip(picture.nodes) {
+            let Some(opinion) = opinion else { continue };
+            if stage.keeps(&row.name, row.state, opinion.state()) {
+                kept.insert(row.name.clone());
+            } else {
+                let row = Arc::make_mut(row);
+                opinion.apply(row);
+                row.provisional = newest.as_ref().is_some_and(|told| stage.is_provisional(&row.name, row.state, told));
+            }
+        }
+        (inner.told, inner.earlier, inner.kept) = (runs, earlier, kept);
+        (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// Clears the board and lists `names`; `alone` is the run that is shown by itself, if one is.
+    pub fn reset(&self, names: &[String], known: &[Node], alone: Option<&str>) {
+        let mut inner = self.lock();
+        let rows = rows(names, known);
+        inner.places = rows.iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
+        (inner.nodes, inner.told, inner.records) = (rows, Vec::new(), Vec::new());
+        (inner.earlier, inner.kept) = (Arc::default(), HashSet::new());
+        (inner.now.metrics, inner.now.what_if) = (Arc::default(), None);
+        (inner.now.run, inner.now.alone) = (None, alone.map(str::to_owned));
+        inner.now.network = Part::default();
+        inner.scan = extra::Scan::default();
+        (inner.refocus, inner.dirty) = (true, true);
+    }
+
+    /// Makes the state visible, when it changed.
+    pub fn publish(&self) {
+        let mut inner = self.lock();
+        let now = now_ms();
+        // A clock on the screen needs a new snapshot once a second even when nothing else happened.
+        if !inner.dirty && now < inner.now.now_ms + 1_000 {
+            return;
+        }
+        inner.dirty |= inner.course.is_some();
+        if inner.dirty {
+            inner.now.generation += 1;
+            inner.look();
+            inner.now.nodes = inner.nodes.iter().cloned().collect();
+            inner.now.messages = inner.messages.iter().cloned().collect();
+            inner.count(now);
+            inner.group(now);
+            inner.run_progress(now);
+        }
+        inner.now.now_ms = now;
+        inner.dirty = false;
+        self.shown.send_replace(Arc::new(inner.now.clone()));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic elsewhere leaves rows that are still rows; the screen must go on.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn group(&mut self, now: u64) {
+        let going = self.now.run.as_ref().is_some_and(|run| run.phase.is_going());
+        if going && now < self.grouped_ms + GROUP_MS {
+            return;
+        }
+        self.grouped_ms = now;
+        let rows: HashMap<&str, &NodeRow> = self.nodes.iter().map(|row| (row.name.as_str(), row.as_ref())).collect();
+        // A step just over changes once more, with its last record; all of them when the run ends.
+        let (first, last) = if going { (self.step.saturating_sub(1), self.step) } else { (0, self.plan.len()) };
+        for (step, progress) in self.plan.iter().zip(&mut self.steps).take(last + 1).skip(first) {
+            progress.groups = places::groups(step, &rows, &self.records);
+        }
+    }
+
+    fn look(&mut self) {
+        let Some(node) = self.focus.clone().filter(|_| self.refocus) else { return };
+        let log = self.log.iter().filter(|(of, _)| *of == node).map(|(_, line)| line.clone()).collect();
+        let mut focus = focus::focus(&node, &self.now.metrics, (&self.records, &self.told), log);
+        focus.past.clone_from(&self.past);
+        self.now.focus = Some(Arc::new(focus));
+        self.refocus = false;
+        self.look_closely(&node);
+    }
+
+    /// Only the node that is looked at has its verdicts at hand.
+    fn look_closely(&mut self, node: &str) {
+        for row in self.nodes.iter_mut().filter(|row| row.name != node && !row.verdicts.is_empty()) {
+            Arc::make_mut(row).verdicts = Arc::default();
+        }
+        let Some(row) = self.places.get(node).and_then(|place| self.nodes.get_mut(*place)) else { return };
+        if row.verdicts.is_empty() || !self.kept.contains(node) {
+            let rows = picture::verdicts_of(&self.told, (&*self.now.metrics, &*self.earlier), node);
+            Arc::make_mut(row).verdicts = rows.into();
+        }
+    }
+
+    fn line(&mut self, node: &str, level: Level, text: &str) {
+        log_line(node, level, text);
+        self.log.push_back((node.to_owned(), NodeLog { at_ms: now_ms(), level, text: text.to_owned() }));
+        if self.log.len() > LINES {
+            self.log.pop_front();
+        }
+        self.refocus |= self.focus.as_deref() == Some(node);
+    }
+
+    /// A node takes no further part.
+    fn gone(&mut self, node: &str, text: String, now: u64) {
+        self.going.gone.insert(node.to_owned());
+        self.line(node, Level::Warn, &text);
+        self.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+    }
+
+    fn run_progress(&mut self, now: u64) {
+        let steps: Arc<[StepProgress]> = self.steps.iter().cloned().collect();
+        if let Some(run) = &mut self.now.run {
+            let run = Arc::make_mut(run);
+            run.steps = steps;
+            let running = run.phase == RunPhase::Running;
+            run.left = self.course.as_mut().filter(|_| running).map(|course| course.shown(now));
+        }
+    }
+
+    fn row(&mut self, node: &str) -> Option<&mut NodeRow> {
+        self.dirty = true;
+        let place = *self.places.get(node)?;
+        Some(Arc::make_mut(&mut self.nodes[place]))
+    }
+
+    fn recorded(&mut self, record: &Record) {
+        self.records.push(Arc::new(record.clone()));
+        self.refocus |= self.focus.as_deref() == Some(record.node.as_str());
+        if !is_work(&record.work) {
+            return;
+        }
+        if let Some(run) = &mut self.now.run {
+            Arc::make_mut(run).done += 1;
+        }
+        self.going.seen.insert(record.node.clone());
+        if let Some(step) = self.steps.get_mut(self.step) {
+            step.done += 1;
+            step.failed += usize::from(matches!(record.outcome, Outcome::Failed(_)));
+        }
+        self.show(record);
+    }
+
+    /// What a record says in the row of its node.
+    fn show(&mut self, record: &Record) {
+        if !is_work(&record.work) {
+            return;
+        }
+        let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
+        let nodes = self.nodes.len().max(1);
+        let facts = picture::facts(record);
+        if let Some(row) = self.row(&record.node) {
+            row.seen_ms = Some(record.at_ms);
+            if picture::is_result(record) {
+                row.result_ms = row.result_ms.max(Some(record.at_ms));
+            }
+            row.done = (row.done + nodes as f64 / total as f64).min(1.0);
+            row.work = None;
+            if let Some(collector) = facts.first().map(|fact| fact.collector.clone()) {
+                let others = row.facts.iter().filter(|f| f.collector != collector).cloned();
+                row.facts = others.chain(facts).collect();
+            }
+        }
+    }
+}
+
+impl Observer for Board {
+    fn see(&mut self, update: &Update<'_>) {
+        let mut inner = self.lock();
+        let now = now_ms();
+        if let Some(course) = &mut inner.course {
+            course.see(update, now);
+        }
+        match update {
+            Update::Phase { index, step: name, work, .. } => {
+                inner.step = *index;
+                // What was measured so far is judged once more as what it is now: all of the phase before.
+                inner.going.seen.clear();
+                inner.judged = usize::MAX;
+                if *index == inner.steps.len() {
+                    inner.steps.push(step(name, *work));
+                    if let Some(run) = &mut inner.now.run {
+                        Arc::make_mut(run).total += work;
+                    }
+                }
+                if let Some(step) = inner.steps.get_mut(*index) {
+                    step.done = step.total.saturating_sub(*work);
+                }
+            }
+            Update::Link { node, state } => {
+                if let Some(row) = inner.row(node) {
+                    row.link = link(state);
+                }
+            }
+            Update::Working { node, progress } => {
+                inner.now.last_frame_ms = Some(now);
+                if let Some(row) = inner.row(node) {
+                    row.seen_ms = Some(now);
+                    let (name, note) = (progress.benchmark.clone(), progress.note.clone());
+                    row.work = Some(Work { name, done: progress.done, note });
+                }
+            }
+            Update::Round { number, planned, measured, dropped, .. } => {
+                inner.round(now, (*number, *planned), *measured, dropped.keys().cloned().collect());
+            }
+            Update::Said { node, line } => inner.line(node, line.level, &line.text),
+            Update::Dropped { node, step, reason } => {
+                inner.gone(node, format!("left out after {step}: {reason}"), now);
+            }
+            Update::Recorded(record) => {
+                inner.now.last_frame_ms = Some(now);
+                inner.recorded(record);
+            }
+            Update::Ended { node, failure } => {
+                if let Some(failure) = failure {
+                    inner.gone(node, failure_line(node, failure), now);
+                }
+                if let Some(row) = inner.row(node) {
+                    row.work = None;
+                }
+            }
+        }
+        inner.dirty = true;
+    }
+}
+
+fn log_line(node: &str, level: Level, text: &str) {
+    let level = match level {
+        Level::Debug => log::Level::Debug,
+        Level::Info => log::Level::Info,
+        Level::Warn => log::Level::Warn,
+        Level::Error => log::Level::Error,
+    };
+    log::log!(level, "{node}: {text}");
+}
+
+fn step(id: &str, total: usize) -> StepProgress {
+    StepProgress { id: id.to_owned(), done: 0, failed: 0, total, groups: Arc::from([]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use muster_run::RunState;
+    use muster_wire::{Datum, Fact, Reading};
+
+    /// One that goes on.
+    fn run(names: &[String], plan: &Plan, started_ms: u64) -> Run {
+        Run {
+            id: "r".to_owned(),
+            playbook: plan.playbook.clone(),
+            profile: plan.profile,
+            started_ms,
+            ended_ms: None,
+            nodes: names.to_vec(),
+            plan: plan.work_names(),
+            state: RunState::Running,
+        }
+    }
+
+    #[test]
+    fn a_stored_run_shows_what_its_nodes_are_how_far_they_came_and_when_they_were_seen() {
+        let text = "[[nodes]]\nname = \"n1\"\nhost = \"127.0.0.1\"\n";
+        let inventory = muster_fleet::Inventory::parse(text, "one.toml").unwrap();
+        let names = ["n1".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
+        let run = Run { ended_ms: Some(9), state: RunState::Finished, ..run(&names, &plan, 1) };
+        let serial = Reading::Value(Datum::Text("C02".to_owned()));
+        let record = Record {
+            run: "r".to_owned(),
+            node: "n1".to_owned(),
+            work: "collect/identity".to_owned(),
+            outcome: Outcome::Done,
+            at_ms: 7,
+            elapsed_ns: 1,
+            series: Vec::new(),
+            facts: vec![Fact { key: "identity.serial".to_owned(), reading: serial, unit: None }],
+        };
+        let board = Board::new("one", &names, inventory.nodes());
+        board.begin(&run, Some(&plan), vec![record], RunPhase::Finished);
+        board.publish();
+        let row = board.snapshot().nodes[0].clone();
+        assert_eq!((row.facts.len(), row.seen_ms, row.result_ms), (1, Some(7), Some(7)));
+        assert!(row.done > 0.0 && row.done < 1.0, "{}", row.done);
+    }
+
+    #[test]
+    fn nodes_with_old_results_are_counted_by_state_and_those_without_any_are_not_stale() {
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let board = Board::new("two", &names, &[]);
+        board.lock().row("n1").unwrap().result_ms = Some(now_ms() - 5_000);
+        let stale = |after: u64| {
+            board.stale_after(after);
+            board.publish();
+            board.snapshot().stale.get(muster_analysis::State::NotRun)
+        };
+        assert_eq!((stale(60_000), stale(4_000)), (0, 1));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_here_says_how_long_it_still_takes_until_it_has_ended() {
+        let names = ["n1".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
+        let run = run(&names, &plan, now_ms());
+        let board = Board::new("one", &names, &[]);
+        let left = || {
+            board.publish();
+            board.snapshot().run.as_ref().and_then(|run| run.left)
+        };
+        board.begin(&run, Some(&plan), Vec::new(), RunPhase::Running);
+        assert_eq!(left(), None, "a run of another console");
+        board.expect(Course::new(&plan, &crate::views::Durations::default(), 8, &Default::default()), true);
+        let planned = left().unwrap();
+        assert!(!planned.measured && planned.ms > 1_000, "{planned:?}");
+        board.phase(RunPhase::Finished);
+        assert_eq!(left(), None);
+    }
+}

@@ -1,0 +1,179 @@
+//! What the board has besides a run's updates: playbooks, a node's past, and answers to questions.
+
+use std::sync::Arc;
+
+use muster_playbook::{Playbook, builtin};
+use muster_tui::snapshot::{Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Runs, StepRow, WhatIf};
+
+use super::{Board, Inner};
+use crate::judge::Pairs;
+
+/// What is known of the pairs of the run, and which of them the screen looks at.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    pairs: Option<Arc<Pairs>>,
+    metric: Option<String>,
+    progress: Option<Progress>,
+    began_ms: u64,
+}
+
+impl Board {
+    /// The pairs of the run, as far as they are measured.
+    pub fn pairs(&self, pairs: Arc<Pairs>) {
+        let metric = self.lock().scan.metric.clone().filter(|name| pairs.matrices.contains_key(name));
+        // Made without the lock: it takes as long as localising.
+        let Some(name) = metric.or_else(|| pairs.first().map(str::to_owned)) else { return };
+        let made = pairs.picture(&name);
+        let mut inner = self.lock();
+        inner.scan.pairs = Some(pairs);
+        let seen = inner.now.network.data.as_ref().and_then(|n| n.pair.clone());
+        if let Some(mut network) = made {
+            network.progress.clone_from(&inner.scan.progress);
+            network.pair = seen;
+            inner.now.network = Part::ready(network);
+        }
+        inner.dirty = true;
+    }
+
+    /// The screen looks at this metric of the pairs.
+    pub fn pair_metric(&self, name: &str) {
+        let (pairs, progress) = {
+            let mut inner = self.lock();
+            inner.scan.metric = Some(name.to_owned());
+            (inner.scan.pairs.clone(), inner.scan.progress.clone())
+        };
+        if let Some(network) = pairs.and_then(|pairs| pairs.picture(name)) {
+            let mut inner = self.lock();
+            inner.now.network = Part::ready(Network { progress, ..network });
+            inner.dirty = true;
+        }
+    }
+
+    /// The screen looks at this pair.
+    pub fn pair(&self, src: &str, dst: &str) {
+        let (pairs, shown) = {
+            let inner = self.lock();
+            (inner.scan.pairs.clone(), inner.now.network.data.clone())
+        };
+        let Some((pairs, shown)) = pairs.zip(shown) else { return };
+        let pair = pairs.pair(&shown, src, dst).map(Arc::new);
+        let mut inner = self.lock();
+        if let Some(network) = &mut inner.now.network.data {
+            Arc::make_mut(network).pair = pair;
+        }
+        inner.dirty = true;
+    }
+
+    /// What the database knows of `node`; kept while the screen looks at it.
+    pub fn past(&self, node: &str, past: Past) {
+        let mut inner = self.lock();
+        if inner.focus.as_deref() == Some(node) {
+            inner.past = Some(Arc::new(past));
+            (inner.refocus, inner.dirty) = (true, true);
+        }
+    }
+
+    /// The answer to a question about other terms; `None` shows what is in force.
+    pub fn what_if(&self, answer: Option<WhatIf>) {
+        let mut inner = self.lock();
+        inner.now.what_if = answer.map(Arc::new);
+        inner.dirty = true;
+    }
+
+    /// Results older than this are stale from now on.
+    pub fn stale_after(&self, ms: u64) {
+        let mut inner = self.lock();
+        inner.now.stale_result_ms = ms;
+        inner.dirty = true;
+    }
+
+    /// Somebody begins to read earlier runs, or has.
+    pub fn looking_back(&self, begins: bool) {
+        let mut inner = self.lock();
+        inner.looking_back = if begins { inner.looking_back + 1 } else { inner.looking_back.saturating_sub(1) };
+        inner.now.looking_back = inner.looking_back > 0;
+        inner.dirty = true;
+    }
+
+    /// The versions of criteria in the database.
+    pub fn criteria(&self, part: Part<Criteria>) {
+        let mut inner = self.lock();
+        inner.now.criteria = part;
+        inner.dirty = true;
+    }
+
+    /// The runs in the database.
+    pub fn runs(&self, part: Part<Runs>) {
+        let mut inner = self.lock();
+        inner.now.runs = part;
+        inner.dirty = true;
+    }
+}
+
+impl Inner {
+    /// How many nodes are in each state, and how many of these have stale results only.
+    pub(super) fn count(&mut self, now: u64) {
+        let limit = self.now.stale_result_ms;
+        let stale = |at: u64| now.saturating_sub(at) > limit;
+        let old = self.nodes.iter().filter(|node| node.result_ms.is_some_and(stale));
+        self.now.stale = Counts::of(old.map(|node| node.state));
+        self.now.counts = Counts::of(self.nodes.iter().map(|node| node.state));
+    }
+
+    /// The scan of pairs goes on no more.
+    pub(super) fn rounds_over(&mut self) {
+        let over = |progress: &mut Option<Progress>| {
+            if let Some(progress) = progress {
+                (progress.going, progress.eta_ms) = (false, None);
+            }
+        };
+        over(&mut self.scan.progress);
+        if let Some(network) = &mut self.now.network.data {
+            over(&mut Arc::make_mut(network).progress);
+        }
+    }
+
+    /// A round of pairs begins; `planned` are rounds and pairs in all, where they are known.
+    pub(super) fn round(
+        &mut self,
+        now: u64,
+        (number, planned): (usize, Option<(usize, u64)>),
+        done: usize,
+        dropped: Arc<[String]>,
+    ) {
+        if number == 0 || self.scan.began_ms == 0 {
+            self.scan.began_ms = now;
+        }
+        let (rounds, total) = planned.map_or((0, 0), |(rounds, pairs)| (rounds, pairs as usize));
+        let took = now.saturating_sub(self.scan.began_ms);
+        let left = rounds.saturating_sub(number) as u64;
+        let eta_ms = (number > 0 && rounds > 0).then(|| took * left / number as u64);
+        let progress = Progress { round: number + 1, rounds, done, total, eta_ms, going: true, dropped };
+        if let Some(network) = &mut self.now.network.data {
+            Arc::make_mut(network).progress = Some(progress.clone());
+        }
+        self.scan.progress = Some(progress);
+    }
+}
+
+/// The playbooks that come with muster.
+pub(super) fn playbooks() -> Arc<[PlaybookRow]> {
+    let parsed = builtin().iter().filter_map(|(name, text)| Playbook::parse(text, name).ok());
+    parsed
+        .map(|book| PlaybookRow {
+            steps: book
+                .steps
+                .iter()
+                .map(|s| StepRow {
+                    id: s.id.clone(),
+                    about: s.about.clone(),
+                    work: s.collect.iter().chain(&s.run).cloned().collect(),
+                })
+                .collect(),
+            name: book.name,
+            title: book.title,
+            about: book.about,
+            profile: book.profile,
+        })
+        .collect()
+}

@@ -1,0 +1,22 @@
+//! From what was found to the rows and curves that a screen shows.
+
+mod board;
+mod earlier;
+mod eta;
+mod focus;
+mod gpus;
+mod pairs;
+mod past;
+mod picture;
+mod places;
+mod provisional;
+mod shelf;
+mod what_if;
+
+pub use board::Board;
+pub use earlier::Earlier;
+pub use eta::{Course, Durations};
+pub use past::Reader;
+pub use provisional::{Stage, measures_again};
+pub use shelf::shelf;
+pub use what_if::what_if;

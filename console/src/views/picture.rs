@@ -1,0 +1,423 @@
+//! Turns findings into the rows and curves that a screen can draw.
+
+pub mod series;
+mod verdicts;
+
+pub use verdicts::verdicts_of;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use muster_analysis::checks::CheckResult;
+use muster_analysis::{NodeVerdict, Sample, State, cdf_points};
+use muster_playbook::report::Known;
+use muster_run::Record;
+use muster_tui::judgement::severity;
+use muster_tui::snapshot::{
+    Band, CheckRow, Counts, Curve, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score, Worst,
+};
+use muster_wire::limits::TEXT_BYTES;
+use muster_wire::{Datum, MetricId, Outcome, Reading, clean};
+
+use self::series::OfFleet;
+use self::verdicts::Sources;
+use super::{Earlier, gpus};
+use crate::judge::{ByMetric, Judged, Told, known_of};
+
+/// Points of a curve: more than a wide terminal's braille columns.
+pub const POINTS: usize = 240;
+/// Defects that get a line of their own.
+const DEFECTS: usize = 6;
+
+/// What the screen shows of the fleet.
+#[derive(Debug, Default)]
+pub struct Picture {
+    /// Every metric that some node has.
+    pub metrics: Metrics,
+    /// What is said of each node; `None` of one that no run knows.
+    pub nodes: Vec<Option<Opinion>>,
+}
+
+/// What is said of one node.
+#[derive(Debug)]
+pub struct Opinion {
+    state: State,
+    reasons: Vec<String>,
+    worst: Option<Worst>,
+    checks: Vec<CheckRow>,
+    facts: Vec<FactRow>,
+    gpus: Arc<[GpuRow]>,
+    seen_ms: Option<u64>,
+    result_ms: Option<u64>,
+}
+
+impl Opinion {
+    /// What it makes of the node.
+    #[must_use]
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Puts it into the row of the node. Its verdicts are only of interest where somebody looks at them ([`verdicts_of`]).
+    pub fn apply(self, row: &mut NodeRow) {
+        (row.state, row.worst) = (self.state, self.worst);
+        (row.reasons, row.checks) = (self.reasons.into(), self.checks.into());
+        (row.facts, row.gpus) = (self.facts.into(), self.gpus);
+        row.seen_ms = row.seen_ms.max(self.seen_ms);
+        row.result_ms = row.result_ms.max(self.result_ms);
+    }
+}
+
+/// What `runs`, the newest first, say of the nodes called `names`; `earlier` is what others said before.
+#[must_use]
+pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Picture {
+    let index: Vec<ByMetric<'_>> = runs.iter().map(|told| ByMetric::of(&told.assessment)).collect();
+    let of_node: Vec<Option<(Vec<usize>, Known<'_>)>> = names.iter().map(|name| known_of(runs, name)).collect();
+    let mut scores: HashMap<&MetricId, Vec<Place<'_>>> = HashMap::new();
+    for (node, (places, known)) in of_node.iter().enumerate().filter_map(|(node, own)| Some((node, own.as_ref()?))) {
+        for (verdict, place) in known.found.verdicts.iter().zip(&known.verdicts) {
+            scores.entry(&verdict.metric).or_default().push(Place { node, run: places[*place], verdict });
+        }
+    }
+    let series: Vec<OfFleet<'_>> = runs.iter().map(|told| OfFleet::of(told, names)).collect();
+    let mut rows: Vec<Arc<MetricRow>> = Vec::new();
+    for (at, index) in index.iter().enumerate() {
+        for judged in &runs[at].assessment.judged {
+            let of = scores.get(&judged.criterion.metric).map_or(&[][..], Vec::as_slice);
+            if usual(of, runs.len()) == Some(at) {
+                rows.push(Arc::new(metric((at, judged), index.apart(judged), of, (&series, names))));
+            }
+        }
+    }
+    if runs.len() > 1 {
+        rows.sort_by(|a, b| a.id.cmp(&b.id));
+    }
+    let metrics = Metrics::new(rows);
+    let sources = Sources::new(runs, &index, (&metrics, earlier));
+    let nodes = of_node.iter().zip(names).map(|(own, name)| {
+        let (places, known) = own.as_ref()?;
+        Some(opinion(&sources, (places, known), name))
+    });
+    let nodes = nodes.collect();
+    Picture { metrics, nodes }
+}
+
+/// The run that most nodes have their verdict from, and the newest of such: its criterion is that of the fleet, not that of the
+/// few nodes that were measured again.
+fn usual(of: &[Place<'_>], runs: usize) -> Option<usize> {
+    let count = |run: &usize| of.iter().filter(|place| place.run == *run).count();
+    (0..runs).rev().max_by_key(count).filter(|run| count(run) > 0)
+}
+
+/// A verdict in force, with the places of its node and of its run.
+struct Place<'a> {
+    node: usize,
+    run: usize,
+    verdict: &'a NodeVerdict,
+}
+
+fn metric(
+    (at, Judged { criterion, .. }): (usize, &Judged),
+    group: Option<&BTreeSet<Arc<str>>>,
+    of: &[Place<'_>],
+    (series, names): (&[OfFleet<'_>], &[String]),
+) -> MetricRow {
+    // A node of another run is shown beside all groups of this one: which it belongs to was not asked then.
+    let own = |place: &&Place<'_>| place.run != at || group.is_none_or(|own| own.contains(names[place.node].as_str()));
+    let mut own: Vec<&Place<'_>> = of.iter().filter(own).collect();
+    own.sort_by(|a, b| order(a.verdict.similarity).total_cmp(&order(b.verdict.similarity)));
+    let sample = |place: &Place<'_>| series[place.run].sample(&criterion.metric, place.node);
+    let failed = own.iter().filter(|place| place.verdict.state == State::Fail).take(DEFECTS);
+    let defects =
+        failed.filter_map(|place| Some(NodeCurve { node: names[place.node].clone(), curve: curve(&sample(place)?) }));
+    let defects = defects.collect();
+    let healthy = own.iter().filter(|place| place.run == at && place.verdict.state != State::Fail);
+    let healthy: Vec<Sample> = healthy.filter_map(|place| sample(place)).collect();
+    let score = |place: &&Place<'_>| Score {
+        node: place.node,
+        similarity: place.verdict.similarity,
+        state: place.verdict.state,
+    };
+    MetricRow {
+        id: criterion.metric.clone(),
+        unit: criterion.unit,
+        direction: criterion.direction,
+        status: Some(criterion.status),
+        version: criterion.id.clone(),
+        n: criterion.n,
+        healthy: criterion.healthy,
+        repeatability: criterion.repeatability,
+        alpha: criterion.alpha,
+        tau: criterion.tau,
+        median: criterion.sample.as_ref().map(Sample::median),
+        criterion: criterion.sample.as_ref().map_or_else(|| Arc::from([]), curve),
+        peers: (healthy.len() >= 2).then(|| band(&healthy.iter().collect::<Vec<_>>())),
+        defects,
+        counts: Counts::of(own.iter().map(|place| place.verdict.state)),
+        scores: own.iter().map(score).collect(),
+    }
+}
+
+fn order(similarity: Option<f64>) -> f64 {
+    similarity.unwrap_or(f64::INFINITY)
+}
+
+fn curve(sample: &Sample) -> Curve {
+    cdf_points(sample, POINTS).into()
+}
+
+/// At levels between 0 and 1 the leftmost and the rightmost of the peers.
+fn band(samples: &[&Sample]) -> Band {
+    let levels = 64;
+    let edge = |pick: fn(f64, f64) -> f64, start: f64| -> Curve {
+        (1..=levels)
+            .map(|level| {
+                let share = f64::from(level) / f64::from(levels);
+                let at = |s: &&Sample| {
+                    let rank = (share * s.len() as f64).ceil() as usize;
+                    s.values()[rank.clamp(1, s.len()) - 1]
+                };
+                (samples.iter().map(at).fold(start, pick), share)
+            })
+            .collect()
+    };
+    Band { lower: edge(f64::max, f64::NEG_INFINITY), upper: edge(f64::min, f64::INFINITY) }
+}
+
+fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node: &str) -> Opinion {
+    let (runs, found) = (sources.runs, &known.found);
+    let (all, decided) = (found.all(), found.state());
+    let check = |result: &CheckResult| CheckRow {
+        id: result.check.id,
+        area: result.check.area,
+        state: result.found.state,
+        said: clean(&result.found.said, TEXT_BYTES),
+        next: result.check.next,
+    };
+    let mut checks: Vec<CheckRow> = found.checks.iter().map(check).collect();
+    checks.sort_by_key(|row| severity(row.state));
+    // Newest first; of each work the newest record that stands.
+    let mut seen = HashSet::new();
+    let newest: Vec<&Record> = places
+        .iter()
+        .flat_map(|at| runs[*at].records(node).iter().rev())
+        .filter(|record| seen.insert(record.work.as_str()))
+        .map(AsRef::as_ref)
+        .collect();
+    let worst = worst(&found.verdicts).and_then(|nr| sources.verdict((places, known), nr)).map(|v| Worst {
+        metric: v.metric.clone(),
+        similarity: v.similarity,
+        deviation: v.deviation,
+        sentence: v.sentence(node),
+    });
+    Opinion {
+        state: decided.state,
+        reasons: found.reasons(&all, &decided),
+        worst,
+        checks,
+        facts: newest.iter().rev().flat_map(|record| facts(record)).collect(),
+        gpus: gpus::rows(newest.iter().rev().copied(), found),
+        seen_ms: newest.iter().map(|record| record.at_ms).max(),
+        result_ms: newest.iter().filter(|record| is_result(record)).map(|record| record.at_ms).max(),
+    }
+}
+
+/// Place of the verdict furthest from its peers, failed ones first. What was not decided counts for nothing, however unlike the
+/// criterion it is.
+fn worst(verdicts: &[NodeVerdict]) -> Option<usize> {
+    let decided = |v: &NodeVerdict| matches!(v.state, State::Fail | State::Warn | State::Pass);
+    let all = verdicts.iter().enumerate().filter(|(_, v)| decided(v));
+    let similar = all.filter_map(|(nr, v)| Some((nr, severity(v.state), v.similarity?)));
+    similar.min_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(nr, ..)| nr)
+}
+
+/// Whether it says something of the node, and not only that nothing was done.
+pub fn is_result(record: &Record) -> bool {
+    !matches!(record.outcome, Outcome::NotRun(_))
+}
+
+/// What a collector saw, as rows.
+pub fn facts(record: &Record) -> Vec<FactRow> {
+    let Some(collector) = record.work.strip_prefix("collect/") else { return Vec::new() };
+    let row = |fact: &muster_wire::Fact| {
+        let (value, known) = match &fact.reading {
+            Reading::Value(Datum::Number(n)) => (fact.unit.map_or_else(|| n.to_string(), |unit| unit.show(*n)), true),
+            Reading::Value(Datum::Text(text)) => (text.clone(), true),
+            Reading::Value(Datum::Flag(flag)) => (if *flag { "yes" } else { "no" }.to_owned(), true),
+            Reading::Absent => ("–".to_owned(), false),
+            Reading::Denied => ("denied".to_owned(), false),
+            Reading::Failed(why) => (why.clone(), false),
+        };
+        FactRow { collector: collector.to_owned(), key: fact.key.clone(), value, known }
+    };
+    record.facts.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Judging;
+    use muster_analysis::history::Shift;
+    use muster_run::{Run, RunState};
+    use muster_wire::{Direction, Profile, Series, Unit};
+
+    fn run(id: &str, nodes: &[&str], started_ms: u64) -> Run {
+        Run {
+            id: id.to_owned(),
+            playbook: "cbd-light".to_owned(),
+            profile: Profile::Smoke,
+            started_ms,
+            ended_ms: Some(started_ms + 9),
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            plan: Vec::new(),
+            state: RunState::Finished,
+        }
+    }
+
+    /// What `node` gave in each of `metrics`: about `level` times the place of the metric in [`ALL`].
+    fn record(run: &Run, node: &str, metrics: &[&str], level: f64) -> Vec<Arc<Record>> {
+        let of = |metric: &&str| {
+            let (benchmark, name) = metric.split_once('/').unwrap();
+            let usual = usual_of(metric) * level;
+            let series = Series {
+                metric: MetricId::new(benchmark, name, "own"),
+                unit: Unit::BytesPerSec,
+                direction: Direction::HigherIsBetter,
+                values: (0..32).map(|i| usual * (1.0 + 0.001 * f64::from(i % 7))).collect(),
+                warmup: 0,
+                started_ns: 0,
+            };
+            Arc::new(Record {
+                run: run.id.clone(),
+                node: node.to_owned(),
+                work: benchmark.to_owned(),
+                outcome: Outcome::Done,
+                at_ms: run.started_ms,
+                elapsed_ns: 1,
+                series: vec![series],
+                facts: Vec::new(),
+            })
+        };
+        metrics.iter().map(of).collect()
+    }
+
+    const ALL: [&str; 4] = ["cpu-gemm/a", "cpu-stream/b", "disk/c", "net-loopback/d"];
+
+    fn usual_of(metric: &str) -> f64 {
+        1e3 * 10_f64.powi(ALL.iter().position(|of| *of == metric).unwrap() as i32)
+    }
+
+    fn told(run: Run, records: Vec<Arc<Record>>) -> Arc<Told> {
+        Arc::new(Told::judge(run, &records, &Judging::default()))
+    }
+
+    #[test]
+    fn every_value_is_under_its_own_metric_whichever_runs_it_came_from() {
+        let names: Vec<String> = (1..=8).map(|n| format!("n{n}")).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let older = run("r1", &all, 1_000);
+        let records = all.iter().flat_map(|node| record(&older, node, &[ALL[0], ALL[2], ALL[3]], 1.0)).collect();
+        let older = told(older, records);
+        // A few nodes, other metrics, one of them for the second time and at half its speed.
+        let newer = run("r2", &all[..6], 2_000);
+        let level = |node: &str| if node == "n3" { 0.5 } else { 1.0 };
+        let records = all[..6].iter().flat_map(|node| record(&newer, node, &[ALL[1], ALL[2]], level(node))).collect();
+        let newer = told(newer, records);
+
+        let (runs, earlier) = ([newer, older], Earlier::default());
+        let picture = picture(&runs, &names, &earlier);
+        let shown: Vec<String> = picture.metrics.iter().map(|row| row.id.path()).collect();
+        assert_eq!(shown, ALL);
+        for name in &names {
+            let verdicts = verdicts_of(&runs, (&picture.metrics, &earlier), name);
+            let again = all[..6].contains(&name.as_str());
+            assert_eq!(verdicts.len(), if again { 4 } else { 3 }, "{name}");
+            for verdict in &verdicts {
+                let row = picture.metrics.of(&verdict.metric).unwrap();
+                assert_eq!(row.id, verdict.metric);
+                let from = if again && [ALL[1], ALL[2]].contains(&row.id.path().as_str()) { "r2" } else { "r1" };
+                assert_eq!((&*verdict.run, verdict.at_ms > 0), (from, true), "{name} {}", row.id);
+                let factor = if from == "r2" { level(name) } else { 1.0 };
+                let value = verdict.value.unwrap() / (usual_of(&row.id.path()) * factor);
+                assert!((value - 1.0).abs() < 0.01, "{name} {}: {value}", row.id);
+            }
+        }
+        let n3 = picture.nodes[2].as_ref().unwrap();
+        assert_eq!(
+            (n3.state, n3.worst.as_ref().unwrap().deviation.map(|d| (d * 10.0).round())),
+            (State::Fail, Some(-5.0))
+        );
+        // The CDF of a metric is that of the run that most nodes have it from.
+        let disk = picture.metrics.of(&MetricId::new("disk", "c", "own")).unwrap();
+        assert_eq!((disk.n, disk.scores.len()), (6, 8));
+    }
+
+    #[test]
+    fn each_row_knows_what_the_run_before_showed_whether_that_is_in_the_picture_or_earlier() {
+        let names: Vec<String> = (1..=8).map(|n| format!("n{n}")).collect();
+        let all: Vec<&str> = names.iter().map(String::as_str).collect();
+        let whole = |id: &str, at: u64, metrics: &[&str], slow: f64| {
+            let run = run(id, &all, at);
+            let level = |node: &str| if node == "n3" { slow } else { 1.0 };
+            let records = all.iter().flat_map(|node| record(&run, node, metrics, level(node))).collect();
+            told(run, records)
+        };
+        let (newest, middle) = (whole("r3", 3_000, &ALL[..2], 0.5), whole("r2", 2_000, &ALL[..1], 1.0));
+        let oldest = whole("r1", 1_000, &ALL[..2], 1.0);
+        let wanted = |told: &Told| ALL.map(|of| (of.split('/').next().unwrap(), told.run.nodes.clone()));
+        let mut earlier = Earlier::default();
+        for old in [&middle, &oldest] {
+            let wanted = wanted(old);
+            let nodes = wanted.iter().map(|(of, nodes)| (*of, nodes.iter().map(String::as_str).collect())).collect();
+            earlier.add((&old.run, old.at_ms()), &old.assessment, &nodes);
+        }
+        let none = Earlier::default();
+        let metrics = picture(std::slice::from_ref(&newest), &names, &none).metrics;
+        let known = [(vec![newest.clone()], &earlier), (vec![newest.clone(), middle, oldest], &none)];
+        for (runs, earlier) in known {
+            for name in &names {
+                for row in &verdicts_of(&runs, (&metrics, earlier), name) {
+                    let before = row.before.as_ref().unwrap();
+                    let (id, shift) = match (row.metric.path() == ALL[0], name == "n3") {
+                        (true, true) => ("r2", Shift::Worse),
+                        (true, false) => ("r2", Shift::Same),
+                        (false, true) => ("r1", Shift::Worse),
+                        (false, false) => ("r1", Shift::Same),
+                    };
+                    assert_eq!((before.from.id.as_str(), before.shift), (id, shift), "{name} {}", row.metric);
+                    assert_eq!(before.state, State::Pass);
+                    assert!((before.value.unwrap() / usual_of(&row.metric.path()) - 1.0).abs() < 0.01);
+                }
+            }
+        }
+        let alone = verdicts_of(&[newest], (&metrics, &none), "n1");
+        assert!(alone.len() == 2 && alone.iter().all(|row| row.before.is_none()));
+    }
+
+    #[test]
+    fn a_run_without_a_node_says_nothing_of_it() {
+        let older = run("r1", &["n1", "n2"], 1_000);
+        let records = record(&older, "n1", &ALL, 1.0);
+        let names = ["n1".to_owned(), "n9".to_owned()];
+        let picture = picture(&[told(older, records)], &names, &Earlier::default());
+        assert!(picture.nodes[0].is_some() && picture.nodes[1].is_none());
+    }
+
+    #[test]
+    fn the_worst_of_a_node_is_a_verdict_that_counted() {
+        let verdict = |state, similarity| NodeVerdict {
+            node: "n1".into(),
+            metric: MetricId::new("disk", "a", "own"),
+            state,
+            similarity,
+            value: None,
+            reason: String::new(),
+        };
+        let mut all = vec![verdict(State::Unknown, Some(0.0)), verdict(State::NotRun, None)];
+        assert_eq!(worst(&all), None);
+        all.extend([verdict(State::Pass, Some(0.97)), verdict(State::Pass, Some(0.99))]);
+        assert_eq!(worst(&all), Some(2));
+        all.extend([verdict(State::Warn, Some(0.94)), verdict(State::Fail, Some(0.94))]);
+        assert_eq!(worst(&all), Some(5));
+    }
+}

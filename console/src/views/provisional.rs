@@ -1,0 +1,250 @@
+//! When is a state that is shown provisional? While results that may change it without the node doing anything more are
+//! still to come: those of its peers in the phase under way, and another visit of what is in doubt.
+//!
+//! A node that is through with a phase keeps its state until it has results of a later one: that its turn has not come takes
+//! nothing back. So a state that is not provisional changes by results of the node's own, and never flaps because others
+//! report.
+
+use std::collections::HashSet;
+
+use muster_analysis::State;
+use muster_run::{Run, RunState};
+use muster_wire::Profile;
+
+use crate::judge::Told;
+
+/// Where a run stood when what is shown of it was judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Nothing more comes: it has ended.
+    #[default]
+    Over,
+    /// It goes on here.
+    Going(Going),
+    /// It goes on in another console, and which phase it is in is not known here.
+    Elsewhere,
+}
+
+/// A run that goes on here.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Going {
+    /// Nodes with results in the phase under way.
+    pub seen: HashSet<String>,
+    /// Nodes that take no further part.
+    pub gone: HashSet<String>,
+    /// Whether what is in doubt is measured again before the run ends.
+    pub visits: bool,
+}
+
+impl Stage {
+    /// That of a stored run.
+    #[must_use]
+    pub fn of(run: &Run) -> Self {
+        if run.state == RunState::Running { Self::Elsewhere } else { Self::Over }
+    }
+
+    /// Whether a node that was `before` keeps what was said of it although it would be `now`: its peers have results of the phase
+    /// under way, and it has none yet.
+    #[must_use]
+    pub fn keeps(&self, node: &str, before: State, now: State) -> bool {
+        let waits = matches!(self, Self::Going(going) if !going.seen.contains(node));
+        waits && now == State::NotRun && !matches!(before, State::NotRun | State::NotApplicable)
+    }
+
+    /// Whether `state`, which rests on `told` among others, is provisional. What nothing is said of yet is not.
+    #[must_use]
+    pub fn is_provisional(&self, node: &str, state: State, told: &Told) -> bool {
+        if matches!(state, State::NotRun | State::NotApplicable) {
+            return false;
+        }
+        let Some(own) = told.of(node).filter(|own| !own.works.is_empty()) else { return false };
+        match self {
+            Self::Over => false,
+            Self::Elsewhere => true,
+            Self::Going(going) => {
+                let doubted = || own.findings.findings.iter().any(|finding| finding.again);
+                going.seen.contains(node) || (going.visits && !going.gone.contains(node) && doubted())
+            }
+        }
+    }
+}
+
+/// Whether a run of this profile measures again what is in doubt, where a node is visited at most so often.
+#[must_use]
+pub fn measures_again(profile: Profile, visits: usize) -> bool {
+    // A burn-in of a day is not run twice unasked.
+    profile != Profile::Full && visits > 1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use muster_run::Record;
+    use muster_tui::snapshot::RunPhase;
+    use muster_wire::{Direction, MetricId, Outcome, Series, Unit};
+
+    use super::*;
+    use crate::judge::Judging;
+    use crate::views::{Board, Course, Durations};
+    use crate::work::{Observer, Update};
+
+    const NODES: usize = 16;
+
+    /// A run as the screen sees it: each result is judged as soon as it is there.
+    struct Replay {
+        run: Run,
+        board: Board,
+        told: Option<Arc<Told>>,
+    }
+
+    impl Replay {
+        fn new() -> Self {
+            let nodes: Vec<String> = (0..NODES).map(|nr| format!("n{nr:02}")).collect();
+            let run = Run {
+                id: "r".to_owned(),
+                playbook: "made-up".to_owned(),
+                profile: Profile::Smoke,
+                started_ms: 1,
+                ended_ms: None,
+                nodes: nodes.clone(),
+                plan: vec!["cpu-stream".to_owned(), "cpu-gemm".to_owned()],
+                state: RunState::Running,
+            };
+            let board = Board::new("made-up", &nodes, &[]);
+            board.begin(&run, None, Vec::new(), RunPhase::Running);
+            let replay = Self { run, board, told: None };
+            replay.expects(true);
+            replay
+        }
+
+        fn expects(&self, visits: bool) {
+            let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &self.run.nodes);
+            self.board.expect(Course::new(&plan, &Durations::default(), 64, &Default::default()), visits);
+        }
+
+        fn phase(&mut self, index: usize) {
+            self.board.see(&Update::Phase { index, step: "step", nodes: NODES, work: NODES });
+        }
+
+        /// `work` ends on a node that is `level` times as fast as usual.
+        fn result(&mut self, node: usize, work: &str, level: f64) {
+            let benchmark = work.split('#').next().unwrap();
+            // No two nodes are quite alike.
+            let usual = 1e9 * level * (1.0 + 0.0004 * (node * 7 % 11) as f64);
+            let series = Series {
+                metric: MetricId::new(benchmark, "rate", "own"),
+                unit: Unit::BytesPerSec,
+                direction: Direction::HigherIsBetter,
+                values: (0..32).map(|i| usual * (1.0 + 0.001 * f64::from(i * 5 % 7))).collect(),
+                warmup: 0,
+                started_ns: 0,
+            };
+            let record = Record {
+                run: self.run.id.clone(),
+                node: format!("n{node:02}"),
+                work: work.to_owned(),
+                outcome: Outcome::Done,
+                at_ms: 2,
+                elapsed_ns: 1,
+                series: vec![series],
+                facts: Vec::new(),
+            };
+            self.board.see(&Update::Recorded(&record));
+        }
+
+        /// State of each node, and whether it is provisional.
+        fn look(&mut self) -> Vec<(State, bool)> {
+            if let Some((records, stage)) = self.board.unjudged() {
+                let told = Arc::new(Told::judge(self.run.clone(), &records, &Judging::default()));
+                self.board.show(vec![told.clone()], Arc::default(), &stage);
+                self.told = Some(told);
+            }
+            self.rows()
+        }
+
+        fn rows(&self) -> Vec<(State, bool)> {
+            self.board.publish();
+            self.board.snapshot().nodes.iter().map(|row| (row.state, row.provisional)).collect()
+        }
+    }
+
+    /// Every second node is slow in the first phase, and these come first: what is usual turns round with those that follow.
+    fn order() -> impl Iterator<Item = (usize, f64)> {
+        let slow = (0..5).map(|nr| (2 * nr, if nr == 4 { 1.0 } else { 0.6 }));
+        slow.chain((0..NODES).filter(|nr| nr % 2 == 1 || *nr > 8).map(|nr| (nr, 1.0)))
+    }
+
+    #[test]
+    fn a_state_that_is_not_provisional_changes_only_by_results_of_the_node_itself() {
+        let mut replay = Replay::new();
+        let mut before = replay.look();
+        let (mut measured, mut flipped) = (HashSet::new(), 0);
+        let mut check = |replay: &mut Replay, own: Option<usize>| {
+            let now = replay.look();
+            // Nothing was decided of a node that has no result yet.
+            let others =
+                before.iter().zip(&now).enumerate().filter(|(nr, _)| Some(*nr) != own && measured.contains(nr));
+            for (nr, (was, is)) in others {
+                let changed = was.0 != is.0 && was.0 != State::NotRun;
+                assert!(!changed || was.1, "n{nr:02} was {:?} for good and is {:?}", was.0, is.0);
+                flipped += usize::from(changed);
+            }
+            before = now;
+            measured.extend(own);
+        };
+        for (phase, work) in ["cpu-stream", "cpu-gemm"].into_iter().enumerate() {
+            replay.phase(phase);
+            check(&mut replay, None);
+            for (nr, level) in order() {
+                replay.result(nr, work, if phase == 0 { level } else { 1.0 });
+                check(&mut replay, Some(nr));
+            }
+        }
+        replay.phase(2);
+        check(&mut replay, None);
+        for nr in [0, 2, 4, 6, 1, 3, 5, 7] {
+            replay.result(nr, "cpu-stream#2", 1.0);
+            check(&mut replay, Some(nr));
+        }
+        assert!(flipped > 0, "the replay has nothing to show");
+        replay.board.phase(RunPhase::Finished);
+        assert!(
+            replay.rows().iter().all(|(_, provisional)| !provisional),
+            "nothing is provisional once the run is over"
+        );
+    }
+
+    #[test]
+    fn a_phase_that_ends_makes_states_final_but_for_what_is_measured_again() {
+        let mut replay = Replay::new();
+        replay.phase(0);
+        for nr in 0..NODES {
+            replay.result(nr, "cpu-stream", if nr == 3 { 0.5 } else { 1.0 });
+        }
+        assert!(replay.look().iter().all(|(_, provisional)| *provisional), "the phase is not over");
+        replay.phase(1);
+        let rows = replay.look();
+        assert_eq!(rows[3], (State::Fail, true), "a slow node is measured again before the run ends");
+        assert!(!rows[5].1, "{:?}", rows[5]);
+        replay.expects(false);
+        replay.phase(1);
+        assert_eq!(replay.look()[3], (State::Fail, false), "where it is not, it has failed");
+    }
+
+    #[test]
+    fn a_run_of_another_console_is_provisional_until_it_ends() {
+        let replay = {
+            let mut replay = Replay::new();
+            (0..NODES).for_each(|nr| replay.result(nr, "cpu-stream", 1.0));
+            replay.look();
+            replay
+        };
+        let told = replay.told.unwrap();
+        let stage = |state| Stage::of(&Run { state, ..replay.run.clone() });
+        assert!(stage(RunState::Running).is_provisional("n01", State::Pass, &told));
+        assert!(!stage(RunState::Running).is_provisional("n01", State::NotRun, &told));
+        assert!(!stage(RunState::Interrupted).is_provisional("n01", State::Pass, &told));
+        assert!(!stage(RunState::Running).is_provisional("elsewhere", State::Pass, &told));
+    }
+}

@@ -1,0 +1,150 @@
+//! What is measured again: whatever is in doubt, beside peers that are not.
+//!
+//! A doubtful node is compared with peers that are measured at the same time, so that a busy hour, or a machine that all of
+//! them share, slows both and cancels. All nodes of a round do the same work; who takes part, and in which order, is drawn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_analysis::State;
+use muster_analysis::findings::{Finding, Source};
+use muster_fleet::Work;
+use muster_playbook::Phase;
+use muster_playbook::report::NodeFindings;
+use muster_run::Record;
+use muster_wire::{Profile, benchmark, describe};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use super::scan::{Scan, request};
+use crate::judge::Assessment;
+use muster_analysis::records::works;
+
+/// Peers at least. From sixteen nodes on a third of them can be left out at little cost: with twelve, the same noise hides three
+/// times the loss.
+const PEERS: usize = 15;
+
+/// How often each node was measured by each benchmark, by the records alone, so that a resumed scan goes on as it would have.
+#[derive(Debug, Default)]
+pub(super) struct Visits(BTreeMap<(String, String), usize>);
+
+impl Visits {
+    /// Counts the records of a run.
+    pub fn new(records: &[Record]) -> Self {
+        let mut counts = BTreeMap::new();
+        for record in records.iter().filter(|record| benchmark(record.benchmark()).is_some()) {
+            let visits = counts.entry((record.node.clone(), record.benchmark().to_owned())).or_default();
+            *visits = record.visit().max(*visits);
+        }
+        Self(counts)
+    }
+
+    /// Number of the last visit of `node` by `benchmark`.
+    pub fn of(&self, node: &str, benchmark: &str) -> usize {
+        self.0.get(&(node.to_owned(), benchmark.to_owned())).copied().unwrap_or(0)
+    }
+
+    /// Number of the last visit of any node.
+    pub fn most(&self) -> usize {
+        self.0.values().copied().max().unwrap_or(0).max(1)
+    }
+
+    /// Nodes that were measured again.
+    fn again(&self) -> BTreeSet<String> {
+        self.0.iter().filter(|(_, visits)| **visits > 1).map(|((node, _), _)| node.clone()).collect()
+    }
+}
+
+/// One more visit.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Round {
+    /// Nodes in doubt.
+    pub doubtful: BTreeSet<String>,
+    /// Nodes that are measured beside them.
+    pub peers: BTreeSet<String>,
+    /// Benchmarks that all of them run.
+    pub benchmarks: BTreeSet<String>,
+}
+
+/// What is to be measured again after what was found; `None` where nothing is in doubt that another visit may decide, or where
+/// the visits are used up. A burn-in of a day is not run twice unasked. Nodes that are `lost` cannot be reached.
+pub(super) fn choose(
+    scan: &Scan,
+    phases: &[Phase],
+    found: &Assessment,
+    (visits, lost): (&Visits, &BTreeSet<String>),
+) -> Option<Round> {
+    let most = visits.most();
+    if scan.plan.profile == Profile::Full || most >= scan.visits {
+        return None;
+    }
+    let (mut doubtful, mut benchmarks) = (BTreeSet::new(), BTreeSet::new());
+    for node in found.nodes.iter().filter(|node| !lost.contains(&node.node)) {
+        for finding in node.findings.iter().filter(|finding| finding.again) {
+            let again = of(finding, node);
+            // Whoever failed twice has failed; a doubt is asked for as long as there are visits.
+            let done = if finding.state == State::Fail { 2 } else { scan.visits };
+            if again.iter().any(|name| (1..done).contains(&visits.of(&node.node, name))) {
+                doubtful.insert(node.node.clone());
+                benchmarks.extend(again);
+            }
+        }
+    }
+    benchmarks.retain(|name| phases.iter().any(|phase| phase.benchmarks.contains(name)));
+    if doubtful.is_empty() || benchmarks.is_empty() {
+        return None;
+    }
+    let earlier = visits.again();
+    let mut peers: BTreeSet<String> = earlier.iter().filter(|name| !lost.contains(*name)).cloned().collect();
+    // All visits hold the same nodes: peers are drawn once.
+    if earlier.is_empty() {
+        let takes_part = |name: &&String| phases.iter().any(|phase| phase.nodes.contains(*name));
+        let mut others: Vec<&String> = found.nodes.iter().map(|node| &node.node).filter(takes_part).collect();
+        others.retain(|name| !lost.contains(*name) && !doubtful.contains(*name));
+        others.shuffle(&mut drawn(scan, most));
+        peers.extend(others.into_iter().take(PEERS.max(2 * doubtful.len())).cloned());
+    }
+    peers.retain(|name| !doubtful.contains(name));
+    Some(Round { doubtful, peers, benchmarks })
+}
+
+/// The benchmarks of a node that look at the component of a finding: all of them, since they are weighed together.
+fn of(finding: &Finding, node: &NodeFindings) -> BTreeSet<String> {
+    let mut benchmarks: BTreeSet<String> = finding.source.benchmarks().into_iter().map(str::to_owned).collect();
+    for metric in node.verdicts.iter().map(|verdict| &verdict.metric) {
+        let same = || match finding.source {
+            Source::Load => works::component(&metric.benchmark) == finding.component,
+            _ => describe(metric).component == finding.component,
+        };
+        if !benchmarks.contains(&metric.benchmark) && same() {
+            benchmarks.insert(metric.benchmark.clone());
+        }
+    }
+    benchmarks
+}
+
+/// The same draw for the same run and visit: a scan that is resumed goes on as it would have.
+fn drawn(scan: &Scan, visit: usize) -> StdRng {
+    let seed = scan.run.id.bytes().fold(visit as u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    StdRng::seed_from_u64(seed)
+}
+
+impl Round {
+    /// The works of the round in an order that is drawn.
+    pub fn works(&self, scan: &Scan, phases: &[Phase]) -> Vec<Work> {
+        let mut works = Vec::new();
+        for phase in phases {
+            let benchmarks: Vec<String> =
+                phase.benchmarks.iter().filter(|b| self.benchmarks.contains(*b)).cloned().collect();
+            let takes_part = |name: &String| self.doubtful.contains(name) || self.peers.contains(name);
+            let nodes = scan.nodes.iter().filter(|n| phase.nodes.contains(&n.name) && takes_part(&n.name));
+            let work = |node: &muster_fleet::Node| {
+                let request = request(scan, phase, Vec::new(), benchmarks.clone());
+                Work { node: node.clone(), request, limit: phase.limit }
+            };
+            works.extend(nodes.filter(|_| !benchmarks.is_empty()).map(work));
+        }
+        works.shuffle(&mut drawn(scan, usize::MAX));
+        works
+    }
+}

@@ -1,0 +1,251 @@
+//! Carries a collective through: a port on every node, one order for all, and what each of them said into the store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use muster_fleet::Failure;
+use muster_playbook::Phase;
+use muster_run::Record;
+use muster_store::Store;
+use muster_wire::{
+    Collective, CollectiveOrder, Frame, ListenOrder, Listening, Outcome, Paired, Profile, Rank, Request, Secret,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::mesh::{Heard, Mesh};
+use super::round::{LATE, LISTEN, millis};
+use super::{append, keep};
+use crate::clock::now_ms;
+use crate::judge::pairs::cause;
+use crate::work::scan::{Scan, link_record};
+use crate::work::{Observer, Update, failure_line};
+
+/// All ranks find each other within this.
+const MEET: Duration = Duration::from_secs(10);
+/// From the order to the start, beside the error of the clocks: the connections are made meanwhile.
+const LEAD: Duration = Duration::from_millis(150);
+/// Each size must be over within this, unless asked otherwise.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// Connections to each neighbour.
+const STREAMS: u16 = 4;
+
+/// How much a collective does.
+#[derive(Clone, Debug)]
+pub(super) struct Amount {
+    pub(super) sizes: Vec<u64>,
+    pub(super) streams: u16,
+    pub(super) duration_ms: u32,
+    /// Longest that one size may take.
+    pub(super) deadline: Duration,
+}
+
+impl Amount {
+    /// What a profile measures.
+    pub(super) fn of(profile: Profile) -> Self {
+        let (sizes, duration_ms): (&[u64], _) = match profile {
+            Profile::Smoke => (&[64 << 10, 1 << 20], 200),
+            Profile::Quick => (&[8 << 10, 64 << 10, 1 << 20, 16 << 20], 500),
+            Profile::Standard => (&[8, 8 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20], 2_000),
+            Profile::Full => (&[8, 1 << 10, 8 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20], 10_000),
+        };
+        Self { sizes: sizes.to_vec(), streams: STREAMS, duration_ms, deadline: DEADLINE }
+    }
+}
+
+/// The port that each node opened.
+type Ports = BTreeMap<String, u16>;
+
+/// What the nodes of a collective said.
+struct Told {
+    /// Names, in the order of the ring.
+    ranks: Vec<String>,
+    ends: BTreeMap<String, Paired>,
+    lost: BTreeMap<String, String>,
+}
+
+/// Runs the collectives of `phase` one after another over its nodes.
+///
+/// # Errors
+/// When the topology cannot be used or the store cannot keep a record.
+pub(in crate::work) async fn phase(
+    scan: &Scan,
+    phase: &Phase,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (index, lost, cancel): (usize, &mut BTreeSet<String>, &CancellationToken),
+) -> Result<()> {
+    let names: Vec<String> = phase.nodes.iter().filter(|name| !lost.contains(*name)).cloned().collect();
+    let done = |name: &String, what: Collective| scan.done.contains(&(name.clone(), what.benchmark().to_owned()));
+    let open = phase.collectives.iter().copied().filter(|what| !names.iter().all(|name| done(name, *what)));
+    let open: Vec<Collective> = open.collect();
+    if open.is_empty() {
+        return Ok(());
+    }
+    let ring = ring(scan, &names)?;
+    let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work: names.len() * open.len() };
+    watchers.iter_mut().for_each(|watcher| watcher.see(&update));
+    let (with, without) = scan.fabric.addresses(&scan.nodes, &names, &scan.settings).await;
+    let mut mesh = Mesh::open(scan, &with, phase.limit.max(Duration::from_secs(24 * 3600)), watchers, cancel).await;
+    let mut gone = Gone { run: &scan.run.id, reasons: without };
+    let mut kept = append(store, &gone.take(&mut mesh, lost), watchers);
+    for (visit, what) in open.into_iter().enumerate() {
+        if kept.is_err() || cancel.is_cancelled() {
+            break;
+        }
+        let ranks: Vec<String> = ring.iter().filter(|name| mesh.has(name)).cloned().collect();
+        let amount = scan.fabric.amount(phase.profile);
+        let mut told = one(&mut mesh, ranks, (visit as u64, what), &amount, watchers).await;
+        if cancel.is_cancelled() {
+            break;
+        }
+        let mut records = gone.take(&mut mesh, lost);
+        told.lost = gone.reasons.clone();
+        let mut own: Vec<Record> = ring.iter().map(|name| record(&scan.run.id, name, what, &told)).collect();
+        cause::settle(&mut own);
+        records.extend(own);
+        kept = append(store, &records, watchers);
+    }
+    mesh.close(watchers).await;
+    kept
+}
+
+/// Nodes in the order of the fabric, so that the ring enters and leaves every leaf once.
+fn ring(scan: &Scan, names: &[String]) -> Result<Vec<String>> {
+    let topology = scan.fabric.topology(&scan.nodes, names)?;
+    let mut ring = names.to_vec();
+    ring.sort_by_key(|name| topology.find(name).map(|node| topology.leaf(node)));
+    Ok(ring)
+}
+
+/// Nodes that cannot take part, and why.
+struct Gone<'a> {
+    run: &'a str,
+    reasons: BTreeMap<String, String>,
+}
+
+impl Gone<'_> {
+    /// Records of the links that ended since the last call.
+    fn take(&mut self, mesh: &mut Mesh, lost: &mut BTreeSet<String>) -> Vec<Record> {
+        let gone: Vec<(String, Failure)> = std::mem::take(&mut mesh.lost);
+        let records = gone.iter().map(|(node, failure)| link_record(self.run, node, failure)).collect();
+        for (node, failure) in gone {
+            self.reasons.insert(node.clone(), failure_line(&node, &failure));
+            lost.insert(node);
+        }
+        records
+    }
+}
+
+/// One collective over `ranks`.
+async fn one(
+    mesh: &mut Mesh,
+    ranks: Vec<String>,
+    (visit, what): (u64, Collective),
+    amount: &Amount,
+    watchers: &mut [&mut dyn Observer],
+) -> Told {
+    let mut told = Told { ranks, ends: BTreeMap::new(), lost: BTreeMap::new() };
+    if told.ranks.len() < 2 {
+        return told;
+    }
+    let mut ports = Ports::new();
+    for name in &told.ranks {
+        let Some(local) = mesh.address(name, None) else { continue };
+        let order = ListenOrder { visit, local, hold_ms: millis(LISTEN + MEET) };
+        mesh.ask(name, Request::Listen(order)).await;
+    }
+    let open = |told: &Told, ports: &Ports, name: &str| ports.contains_key(name) || told.ends.contains_key(name);
+    hear(mesh, (Instant::now() + LISTEN, visit), watchers, (&mut told, &mut ports), open).await;
+    told.ranks.retain(|name| ports.contains_key(name) && mesh.has(name));
+    if told.ranks.len() < 2 {
+        return told;
+    }
+    let start = Instant::now() + LEAD + mesh.clock_error();
+    order(mesh, &told.ranks, &ports, (visit, what, start), amount).await;
+    let until = start + MEET + amount.deadline * amount.sizes.len() as u32 + LATE;
+    let over = |told: &Told, _: &Ports, name: &str| told.ends.contains_key(name);
+    hear(mesh, (until, visit), watchers, (&mut told, &mut ports), over).await;
+    told
+}
+
+async fn order(
+    mesh: &Mesh,
+    names: &[String],
+    ports: &Ports,
+    (visit, collective, start): (u64, Collective, Instant),
+    amount: &Amount,
+) {
+    let rank =
+        |name: &String| Some(Rank { name: name.clone(), address: mesh.address(name, None)?, port: *ports.get(name)? });
+    let ranks: Vec<Rank> = names.iter().filter_map(rank).collect();
+    let secret = Secret(rand::random());
+    for (rank, name) in names.iter().enumerate() {
+        let order = CollectiveOrder {
+            visit,
+            secret,
+            collective,
+            rank: u16::try_from(rank).unwrap_or(u16::MAX),
+            ranks: ranks.clone(),
+            sizes: amount.sizes.clone(),
+            streams: amount.streams,
+            duration_ms: amount.duration_ms,
+            start_ns: mesh.on_clock_of(name, start),
+            meet_ms: millis(MEET),
+            limit_ms: millis(amount.deadline),
+        };
+        mesh.ask(name, Request::Collective(order)).await;
+    }
+}
+
+/// Hears what the ranks say until each of them is settled or gone, or the time is over.
+async fn hear(
+    mesh: &mut Mesh,
+    (until, visit): (Instant, u64),
+    watchers: &mut [&mut dyn Observer],
+    (told, ports): (&mut Told, &mut Ports),
+    settled: impl Fn(&Told, &Ports, &str) -> bool,
+) {
+    while told.ranks.iter().any(|name| mesh.has(name) && !settled(told, ports, name)) {
+        match mesh.hear(Some(until), watchers).await {
+            Heard::Frame(node, Frame::Listening(Listening { visit: of, port })) if of == visit => {
+                ports.insert(node, port);
+            }
+            Heard::Frame(node, Frame::Paired(paired)) if paired.visit == visit => {
+                told.ends.insert(node, paired);
+            }
+            Heard::Frame(..) | Heard::Lost(_) => {}
+            Heard::Nothing => return,
+        }
+    }
+}
+
+/// What is kept of one node.
+fn record(run: &str, node: &str, what: Collective, told: &Told) -> Record {
+    let rank = told.ranks.iter().position(|name| name == node);
+    let end = told.ends.get(node).filter(|_| !told.lost.contains_key(node));
+    let silent = || match rank {
+        _ if told.lost.contains_key(node) => Outcome::Failed(told.lost[node].clone()),
+        _ if told.ranks.len() < 2 => Outcome::NotRun("fewer than two nodes could take part".to_owned()),
+        Some(_) => Outcome::Failed(format!("{node}: it did not answer")),
+        None => Outcome::Failed(format!("{node}: it opened no port")),
+    };
+    let outcome = end.map_or_else(silent, |end| end.outcome.clone());
+    let mut facts: Vec<_> = rank.iter().map(|rank| keep::number(keep::RANK, *rank as f64)).collect();
+    match end {
+        Some(end) => facts.extend(end.facts.clone()),
+        None if matches!(outcome, Outcome::Failed(_)) => facts.push(keep::text(cause::TROUBLE, cause::LOST)),
+        None => {}
+    }
+    let begun = end.filter(|end| end.started_ns > 0);
+    Record {
+        run: run.to_owned(),
+        node: node.to_owned(),
+        work: what.benchmark().to_owned(),
+        outcome,
+        at_ms: now_ms(),
+        elapsed_ns: begun.map_or(0, |end| end.ended_ns.saturating_sub(end.started_ns)),
+        series: end.map(|end| end.series.clone()).unwrap_or_default(),
+        facts,
+    }
+}

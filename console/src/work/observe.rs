@@ -1,0 +1,189 @@
+//! Who may watch a scan, and the watcher that writes progress to standard error.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use muster_fleet::{Failure, LinkState};
+use muster_run::Record;
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Update<'a> {
+    /// A phase begins; the one after the plan's last measures accused nodes again.
+    Phase {
+        /// From zero.
+        index: usize,
+        /// Step id.
+        step: &'a str,
+        /// Nodes that take part.
+        nodes: usize,
+        /// Pieces of work over all nodes.
+        work: usize,
+    },
+    /// A node's link changed.
+    Link {
+        /// Node.
+        node: &'a str,
+        /// Its state now.
+        state: &'a LinkState,
+    },
+    /// A node says how far it is.
+    Working {
+        /// Node.
+        node: &'a str,
+        /// What the probe said.
+        progress: &'a muster_wire::Progress,
+    },
+    /// A node says something for the log.
+    Said {
+        /// Node.
+        node: &'a str,
+        /// The line.
+        line: &'a muster_wire::LogLine,
+    },
+    /// A node is left out of the later steps.
+    Dropped {
+        /// Node.
+        node: &'a str,
+        /// The step after which it leaves.
+        step: &'a str,
+        /// Why, in one sentence.
+        reason: &'a str,
+    },
+    /// A record is on disk.
+    Recorded(&'a Record),
+    /// A round of pairs begins.
+    Round {
+        /// From zero.
+        number: usize,
+        /// Rounds and pairs in all, where the method knows them beforehand.
+        planned: Option<(usize, u64)>,
+        /// Pairs that are measured in it.
+        pairs: usize,
+        /// Pairs of the rounds before.
+        measured: usize,
+        /// Nodes left out so far, and why.
+        dropped: &'a BTreeMap<String, String>,
+    },
+    /// A node is done with this phase.
+    Ended {
+        /// Node.
+        node: &'a str,
+        /// Why it did not get to the end.
+        failure: Option<&'a Failure>,
+    },
+}
+
+/// Watches a scan.
+pub trait Observer: Send {
+    /// Called on the engine's task; must not block.
+    fn see(&mut self, update: &Update<'_>);
+}
+
+/// One line on standard error, rewritten in a terminal, repeated every ten seconds elsewhere.
+#[derive(Debug)]
+pub struct Progress {
+    terminal: bool,
+    started: Instant,
+    shown: Option<Instant>,
+    step: String,
+    work: usize,
+    recorded: usize,
+    nodes: usize,
+    ended: usize,
+    failed: usize,
+    quiet: bool,
+}
+
+impl Progress {
+    /// A watcher; a quiet one only tells failures.
+    #[must_use]
+    pub fn new(quiet: bool) -> Self {
+        Self {
+            terminal: std::io::stderr().is_terminal(),
+            started: Instant::now(),
+            shown: None,
+            step: String::new(),
+            work: 0,
+            recorded: 0,
+            nodes: 0,
+            ended: 0,
+            failed: 0,
+            quiet,
+        }
+    }
+
+    fn line(&self) -> String {
+        let elapsed = self.started.elapsed().as_secs_f64();
+        let rate = self.recorded as f64 / elapsed.max(0.001);
+        let left = if self.recorded > 0 {
+            format!("about {:.0} s left", (self.work.saturating_sub(self.recorded)) as f64 / rate)
+        } else {
+            "waiting for the first result".to_owned()
+        };
+        format!(
+            "{}: {}/{} results, {}/{} nodes done, {} failed, {elapsed:.0} s, {rate:.1} results/s, {left}",
+            self.step, self.recorded, self.work, self.ended, self.nodes, self.failed
+        )
+    }
+
+    fn show(&mut self, now: bool) {
+        let pause = if self.terminal { Duration::from_millis(200) } else { Duration::from_secs(10) };
+        let due = self.shown.is_none_or(|at| at.elapsed() >= pause);
+        if self.quiet || !(now || due) {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let (start, end) = if self.terminal { ("\r\x1b[K", "") } else { ("", "\n") };
+        // A closed standard error must not end a scan.
+        let _ = write!(std::io::stderr(), "{start}{}{end}", self.line());
+    }
+
+    fn tell(&self, line: &str) {
+        let start = if self.terminal { "\r\x1b[K" } else { "" };
+        let _ = writeln!(std::io::stderr(), "{start}{line}");
+    }
+}
+
+impl Observer for Progress {
+    fn see(&mut self, update: &Update<'_>) {
+        match update {
+            Update::Phase { step, nodes, work, .. } => {
+                (self.step, self.nodes, self.work) = ((*step).to_owned(), *nodes, *work);
+                (self.recorded, self.ended, self.failed) = (0, 0, 0);
+                self.started = Instant::now();
+                self.show(false);
+            }
+            Update::Recorded(record) if muster_run::is_work(&record.work) => {
+                self.recorded += 1;
+                self.show(false);
+            }
+            Update::Round { number, planned, pairs, measured, dropped } => {
+                let of = planned.map_or_else(String::new, |(rounds, _)| format!(" of {rounds}"));
+                let out = if dropped.is_empty() { String::new() } else { format!(", {} nodes out", dropped.len()) };
+                self.step = format!("round {}{of}, {pairs} pairs after {measured}{out}", number + 1);
+                self.show(false);
+            }
+            Update::Dropped { step, reason, .. } => self.tell(&format!("left out after {step}: {reason}")),
+            Update::Ended { node, failure } => {
+                self.ended += 1;
+                if let Some(failure) = failure {
+                    self.failed += 1;
+                    self.tell(&failure_line(node, failure));
+                }
+                self.show(self.ended == self.nodes);
+                if self.terminal && !self.quiet && self.ended == self.nodes {
+                    let _ = writeln!(std::io::stderr());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A failure's sentence, beginning with its node.
+#[must_use]
+pub fn failure_line(node: &str, failure: &Failure) -> String {
+    if failure.message.starts_with(node) { failure.message.clone() } else { format!("{node}: {}", failure.message) }
+}
