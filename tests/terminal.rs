@@ -245,3 +245,12 @@ fn a_console_that_is_told_to_end_leaves_the_terminal_as_it_was_and_says_by_what_
         assert!(!terminal.is_taken(), "{signal:?}: {terminal}");
     }
 }
+
+#[test]
+fn a_console_whose_terminal_is_closed_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = import(dir.path(), &csv(&["disk/read"], 1..7, 0));
+    let mut terminal = Terminal::open(&muster(&db, &[]), SIZE).unwrap();
+    terminal.shows("n001").unwrap();
+    terminal.close().unwrap();
+}

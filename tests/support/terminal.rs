@@ -101,10 +101,7 @@ impl Terminal {
     /// # Errors
     /// When it cannot be sent, or the console does not end in three minutes.
     pub fn end_by(&mut self, signal: Signal) -> Result<Option<i32>> {
-        let id = self.child.id();
-        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"))?;
-        let console = children.split_whitespace().find_map(|pid| Pid::from_raw(pid.parse().ok()?));
-        kill_process(console.context("there is no console")?, signal)?;
+        kill_process(self.console()?, signal)?;
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait()? {
@@ -113,6 +110,33 @@ impl Terminal {
             std::thread::sleep(LOOK);
         }
         bail!("the console goes on after {signal:?}")
+    }
+
+    /// Closes the terminal under the console, as a lost connection does, and waits for the console's end.
+    ///
+    /// # Errors
+    /// When there is no console, or it goes on for three minutes.
+    pub fn close(&mut self) -> Result<()> {
+        let console = self.console()?;
+        self.child.kill()?;
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            // Whoever adopted it may not have asked how it ended.
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", console.as_raw_nonzero())).unwrap_or_default();
+            if stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().is_empty() || rest.starts_with(" Z")) {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = kill_process(console, Signal::KILL);
+        bail!("the console goes on without a terminal")
+    }
+
+    fn console(&self) -> Result<Pid> {
+        let id = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children"))?;
+        let console = children.split_whitespace().find_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        console.context("there is no console")
     }
 
     /// Waits until the screen shows what is wanted; gives what it shows then.

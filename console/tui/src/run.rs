@@ -1,6 +1,6 @@
 //! The terminal: enters and leaves it, drains events, draws when something changed, and restores it whatever happens.
 
-use std::io::{self, Write, stdout};
+use std::io::{self, IsTerminal, Write, stdin, stdout};
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::clipboard;
 use crate::draw::draw;
@@ -53,6 +54,7 @@ pub fn run(options: Options, source: &dyn Fn() -> Option<Arc<Snapshot>>, intents
     // A second console in one process keeps the first one's logger.
     let _ = tui_logger::init_logger(log::LevelFilter::Info);
     let _screen = Screen::enter()?;
+    let keys = stdin().is_terminal();
     let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
     let size = terminal.size()?;
     let mut ui = Ui::new(Theme::new(options.color, options.ascii), size.width, size.height);
@@ -70,10 +72,9 @@ pub fn run(options: Options, source: &dyn Fn() -> Option<Arc<Snapshot>>, intents
         }
         let mut happened = Vec::new();
         // A frame that is due must not wait for the next key.
-        if event::poll(if dirty { FRAME } else { POLL })? {
-            while event::poll(Duration::ZERO)? {
-                happened.extend(translate(event::read()?));
-            }
+        wait(if dirty { FRAME } else { POLL }, keys)?;
+        while event::poll(Duration::ZERO)? {
+            happened.extend(translate(event::read()?));
         }
         let Some(newest) = source() else { return Ok(()) };
         happened.extend(clock.look(newest, drawn, ui.is_frozen()));
@@ -91,6 +92,24 @@ pub fn run(options: Options, source: &dyn Fn() -> Option<Arc<Snapshot>>, intents
             }
         }
     }
+}
+
+/// Waits for a key, `most` at most. crossterm would read the end of a terminal that was closed over and over and never return, so
+/// that is looked for first, where the keys come from standard input.
+fn wait(most: Duration, keys: bool) -> io::Result<()> {
+    if !keys {
+        return event::poll(most).map(drop);
+    }
+    let input = stdin();
+    let mut watched = [PollFd::new(&input, PollFlags::IN)];
+    match rustix::event::poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: most.subsec_nanos().into() })) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(why) => return Err(why.into()),
+    }
+    if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal was closed"));
+    }
+    Ok(())
 }
 
 /// Does what only the terminal can; gives whether nobody else needs to know.
