@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use muster_tests::{Fleet, Lacks, Options, Terminal, binary, is_root, skip};
 use rustix::process::Signal;
@@ -145,23 +146,52 @@ fn what_an_engineer_asks_takes_six_keys_at_most() {
         });
         import(dir.path(), &slow.collect::<Vec<_>>().join("\n"));
     }
-    let mut screen = Terminal::open(muster(&db, &[]).current_dir(dir.path()), SIZE).unwrap();
-    let mut table = Vec::new();
-    let mut asked = |screen: &mut Terminal, what: &'static str, keys: &str, answer: &str| {
-        screen.press(keys).unwrap();
-        screen.shows(answer).unwrap_or_else(|why| panic!("{what}: {why}"));
-        table.push((what, screen.pressed()));
-    };
-    asked(&mut screen, "which node", "", "▸ n017 ");
-    asked(&mut screen, "which metric", "\r", "✗ fail    csv/mem-bw/h2d");
-    asked(&mut screen, "what changed", "", "2 stored runs: ");
-    asked(&mut screen, "its CDF", "\r", "A n017");
-    asked(&mut screen, "another alpha", "+", "alpha 0.955");
-    asked(&mut screen, "as a ticket", "\x1bem", "written to ");
-    for (what, keys) in &table {
-        println!("| {what} | {keys} |");
+    answered(dir.path(), ("n017", "csv/mem-bw/h2d"));
+}
+
+/// The same of 1,000 nodes with 2,323 metrics each, with the seconds that each answer takes from the first key.
+#[test]
+#[ignore = "a campaign: tests/campaign keys"]
+fn what_an_engineer_asks_of_a_thousand_nodes_takes_as_many_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut noise = muster_tests::Draw::new(5);
+    for _ in 0..2 {
+        let mut out = "node,metric,value\n".to_owned();
+        for (node, metric) in (0..1_000).flat_map(|node| (0..2_323).map(move |metric| (node, metric))) {
+            let factor = if (node, metric) == (17, 1_205) { 0.6 } else { 1.0 };
+            for _ in 0..4 {
+                let value = 1_000.0 * factor * (1.0 + 0.01 * noise.normal());
+                writeln!(out, "n{node:04},b{:02}/m{metric:04},{value:.6}", metric % 40).unwrap();
+            }
+        }
+        import(dir.path(), &out);
     }
-    assert!(table.iter().map(|(_, keys)| keys).sum::<usize>() <= 12 && table.iter().all(|(_, keys)| *keys <= 6));
+    answered(dir.path(), ("n0017", "csv/b05/m1205"));
+}
+
+/// Asks what an engineer asks of the worst node of the database in `dir`, whose worst metric is this one; prints how many keys
+/// that took, and how long.
+fn answered(dir: &Path, (node, metric): (&str, &str)) {
+    let begin = Instant::now();
+    let mut screen = Terminal::open(muster(&dir.join("db"), &[]).current_dir(dir), SIZE).unwrap();
+    let questions = [
+        ("which node", "", format!("▸ {node} ")),
+        ("which metric", "\r", format!("✗ fail    {metric}")),
+        ("what changed", "", "2 stored runs: ".to_owned()),
+        ("its CDF", "\r", format!("A {node}")),
+        ("another alpha", "+", "alpha 0.955".to_owned()),
+        ("as a ticket", "\x1bem", "written to ".to_owned()),
+    ];
+    let mut most = 0;
+    println!("| question | keys | seconds since the start |\n|---|---|---|");
+    for (what, keys, answer) in questions {
+        screen.press(keys).unwrap();
+        screen.shows(&answer).unwrap_or_else(|why| panic!("{what}: {why}"));
+        let pressed = screen.pressed();
+        println!("| {what} | {pressed} | {:.1} |", begin.elapsed().as_secs_f64());
+        most = most.max(pressed);
+    }
+    assert!(most <= 6, "{most}");
 }
 
 #[test]
