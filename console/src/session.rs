@@ -229,7 +229,9 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let cancel = CancellationToken::new();
     let signals = Signals::default();
     let listening = signals.listen(cancel.clone());
-    let mut progress = engine::Progress::new(say.quiet);
+    let durations = engine::Durations::known(store, &run);
+    let course = engine::Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done);
+    let mut progress = engine::Progress::new(say.quiet, course, cancel.clone());
     let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
     let state = engine::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
     listening.abort();

@@ -150,12 +150,7 @@ fn failed<T>(what: &str, why: &anyhow::Error, next: &str) -> Part<T> {
 
 fn row(run: &Run, current: bool) -> RunRow {
     RunRow {
-        id: run.id.clone(),
-        playbook: run.playbook.clone(),
-        profile: run.profile,
-        started_ms: run.started_ms,
-        ended_ms: run.ended_ms,
-        phase: shown(run.state),
+        run: engine::info(run, shown(run.state)),
         nodes: run.nodes.len(),
         names: hostlist::fold(run.nodes.iter().map(String::as_str)),
         plan: run.plan.clone().into(),

@@ -147,7 +147,7 @@ impl Fleet {
                 .as_ref()
                 .map(|alone| &alone.told)
                 .or(runs.stored.first())
-                .map_or(Stage::Over, |told| Stage::of(&told.run)),
+                .map_or(Stage::Over, |told| Stage::of(told)),
         }
     }
 

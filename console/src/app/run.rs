@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_analysis::State;
 use muster_fleet::hostlist;
-use muster_playbook::{Playbook, plan};
+use muster_playbook::Playbook;
 use muster_store::{Db, Run, RunState, Store};
 use muster_tui::snapshot::RunPhase;
 use muster_wire::Level;
@@ -93,9 +93,9 @@ impl App {
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
         std::thread::spawn(move || {
-            let mut before = Vec::new();
+            let mut seen = Seen::default();
             loop {
-                if let Err(why) = followed(&mut before, (&fleet, &board), (&config, &names)) {
+                if let Err(why) = followed(&mut seen, (&fleet, &board), (&config, &names)) {
                     board.say(Level::Error, format!("the database cannot be read: {why:#}"));
                 }
                 std::thread::sleep(FOLLOW);
@@ -169,7 +169,9 @@ impl App {
             self.board.reset(&self.names, &self.job.nodes, None);
         }
         self.board.begin(&run, Some(&scan.plan), before, RunPhase::Running);
-        self.board.expect(course(&store, &run, &scan), engine::measures_again(run.profile, scan.visits));
+        let durations = tokio::task::block_in_place(|| Durations::known(&store, &run));
+        let course = Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done);
+        self.board.expect(course, engine::visits_at_most(run.profile, scan.visits));
         let (cancel, name) = (CancellationToken::new(), run.playbook.clone());
         let desk = Desk {
             epoch: self.fleet.began(),
@@ -207,18 +209,28 @@ impl App {
     }
 }
 
-/// How long the run will take, by what earlier ones took.
-fn course(store: &dyn Store, run: &Run, scan: &Scan) -> Course {
-    let durations = tokio::task::block_in_place(|| Durations::read(store, run)).unwrap_or_else(|why| {
-        log::warn!("what earlier runs took cannot be read, so the time left is that of the plan: {why:#}");
-        Durations::default()
-    });
-    Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done)
+/// What a console that only looks has read.
+#[derive(Default)]
+struct Seen {
+    /// The newest runs, and how many results each had.
+    runs: Vec<(Run, usize)>,
+    /// What the works of this run took in earlier ones.
+    durations: Option<(String, Durations)>,
 }
 
-/// Reads what is new since `before`, which is what was there then.
+impl Seen {
+    /// How long the run that another console carries will still take, as far as that can be known here.
+    fn course(&mut self, store: &dyn Store, told: &Told, fan_out: usize) -> Option<Course> {
+        let plan = engine::plan_of(&told.run).filter(|_| told.run.state == RunState::Running)?;
+        let durations = self.durations.take().filter(|(id, _)| *id == told.run.id);
+        let durations = durations.unwrap_or_else(|| (told.run.id.clone(), Durations::known(store, &told.run)));
+        Course::elsewhere(&plan, &self.durations.insert(durations).1, fan_out, told)
+    }
+}
+
+/// Reads what is new since the last time.
 fn followed(
-    before: &mut Vec<(Run, usize)>,
+    seen: &mut Seen,
     (fleet, board): (&Fleet, &Board),
     (config, names): (&Config, &[String]),
 ) -> anyhow::Result<()> {
@@ -226,11 +238,18 @@ fn followed(
     let runs = store.runs()?.into_iter().take(FOLLOWED);
     let now = runs.map(|run| Ok((store.done(&run.id)?.len(), run))).collect::<anyhow::Result<Vec<_>>>()?;
     let now: Vec<(Run, usize)> = now.into_iter().map(|(done, run)| (run, done)).collect();
-    if now == *before {
+    if now == seen.runs {
         return Ok(());
     }
-    *before = now;
-    fleet.read(&store, (names, config), |told| begin_all(fleet, board, told))?;
+    seen.runs = now;
+    fleet.read(&store, (names, config), |told| {
+        begin_all(fleet, board, told);
+        let course = seen.course(&store, told, config.fan_out.value).filter(|_| !fleet.is_alone());
+        if let Some(course) = course {
+            // What is provisional is told by the records, not by what this console sees of the run.
+            board.expect(course, 1);
+        }
+    })?;
     back::read(fleet, &store, config);
     Ok(())
 }
@@ -245,8 +264,7 @@ fn begin_all(fleet: &Fleet, board: &Board, told: &Told) {
 /// The board begins with what a stored run did.
 pub(super) fn begin(board: &Board, told: &Told) {
     let run = &told.run;
-    let plan = session::playbook(&run.playbook).ok().map(|playbook| plan(&playbook, &run.nodes));
-    let plan = plan.filter(|plan| plan.work_names() == run.plan);
+    let plan = engine::plan_of(run);
     let records = run.nodes.iter().flat_map(|node| told.records(node)).map(|record| record.as_ref().clone());
     board.begin(run, plan.as_ref(), records.collect(), shown(run.state));
 }

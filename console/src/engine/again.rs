@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use muster_analysis::State;
 use muster_analysis::findings::{Finding, Source};
+use muster_analysis::{State, TOGETHER};
 use muster_fleet::Work;
 use muster_playbook::Phase;
 use muster_playbook::report::NodeFindings;
@@ -19,19 +19,15 @@ use rand::seq::SliceRandom;
 use super::scan::{Scan, request};
 use super::{Assessment, works};
 
-/// Peers at least. From sixteen nodes on a third of them can be left out at little cost: with twelve, the same noise hides three
-/// times the loss.
-const PEERS: usize = 15;
-
 /// How often each node was measured by each benchmark, by the records alone, so that a resumed scan goes on as it would have.
 #[derive(Debug, Default)]
 pub(super) struct Visits(BTreeMap<(String, String), usize>);
 
 impl Visits {
     /// Counts the records of a run.
-    pub fn new(records: &[Record]) -> Self {
+    pub fn new<'r>(records: impl IntoIterator<Item = &'r Record>) -> Self {
         let mut counts = BTreeMap::new();
-        for record in records.iter().filter(|record| benchmark(record.benchmark()).is_some()) {
+        for record in records.into_iter().filter(|record| benchmark(record.benchmark()).is_some()) {
             let visits = counts.entry((record.node.clone(), record.benchmark().to_owned())).or_default();
             *visits = record.visit().max(*visits);
         }
@@ -74,19 +70,15 @@ pub(super) fn choose(
     (visits, lost): (&Visits, &BTreeSet<String>),
 ) -> Option<Round> {
     let most = visits.most();
-    if scan.plan.profile == Profile::Full || most >= scan.visits {
+    if scan.plan.profile == Profile::Full {
         return None;
     }
     let (mut doubtful, mut benchmarks) = (BTreeSet::new(), BTreeSet::new());
     for node in found.nodes.iter().filter(|node| !lost.contains(&node.node)) {
-        for finding in node.findings.iter().filter(|finding| finding.again) {
-            let again = of(finding, node);
-            // Whoever failed twice has failed; a doubt is asked for as long as there are visits.
-            let done = if finding.state == State::Fail { 2 } else { scan.visits };
-            if again.iter().any(|name| (1..done).contains(&visits.of(&node.node, name))) {
-                doubtful.insert(node.node.clone());
-                benchmarks.extend(again);
-            }
+        let again = in_doubt(node, visits, scan.visits);
+        if !again.is_empty() {
+            doubtful.insert(node.node.clone());
+            benchmarks.extend(again);
         }
     }
     benchmarks.retain(|name| phases.iter().any(|phase| phase.benchmarks.contains(name)));
@@ -101,10 +93,28 @@ pub(super) fn choose(
         let mut others: Vec<&String> = found.nodes.iter().map(|node| &node.node).filter(takes_part).collect();
         others.retain(|name| !lost.contains(*name) && !doubtful.contains(*name));
         others.shuffle(&mut drawn(scan, most));
-        peers.extend(others.into_iter().take(PEERS.max(2 * doubtful.len())).cloned());
+        peers.extend(others.into_iter().take((TOGETHER - 1).max(2 * doubtful.len())).cloned());
     }
     peers.retain(|name| !doubtful.contains(name));
     Some(Round { doubtful, peers, benchmarks })
+}
+
+/// The benchmarks that are to look once more at what is in doubt of `node`, where nodes are visited `most` times; none where
+/// another visit decides nothing more.
+pub(super) fn in_doubt(node: &NodeFindings, visits: &Visits, most: usize) -> BTreeSet<String> {
+    let mut benchmarks = BTreeSet::new();
+    if visits.most() >= most {
+        return benchmarks;
+    }
+    for finding in node.findings.iter().filter(|finding| finding.again) {
+        let again = of(finding, node);
+        // Whoever failed twice has failed; a doubt is asked for as long as there are visits.
+        let done = if finding.state == State::Fail { 2 } else { most };
+        if again.iter().any(|name| (1..done).contains(&visits.of(&node.node, name))) {
+            benchmarks.extend(again);
+        }
+    }
+    benchmarks
 }
 
 /// The benchmarks of a node that look at the component of a finding: all of them, since they are weighed together.

@@ -10,7 +10,7 @@ use muster_fleet::Node;
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
+    Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, RunProgress, Selector, Snapshot, StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 use tokio::sync::watch;
@@ -61,8 +61,10 @@ struct Inner {
     past: Option<Arc<Past>>,
     /// Pairs of the run, and what of them is looked at.
     scan: extra::Scan,
-    /// How long the run that goes on here will still take.
+    /// How long the run that goes on will still take.
     course: Option<Course>,
+    /// What was said of it before more of its results were read.
+    said_left: Option<(u64, Left)>,
     /// Who has results in the phase under way, and who takes no further part.
     going: Going,
     /// Whether what is shown of the focused node has changed.
@@ -102,6 +104,7 @@ impl Board {
             past: None,
             scan: extra::Scan::default(),
             course: None,
+            said_left: None,
             going: Going::default(),
             refocus: false,
             dirty: true,
@@ -136,7 +139,9 @@ impl Board {
             inner.plan.push(places::Step::from(run));
         }
         inner.step = 0;
-        (inner.course, inner.going) = (None, Going::default());
+        let same = inner.now.run.as_ref().is_some_and(|shown| shown.id == run.id) && phase.is_going();
+        inner.said_left = inner.course.take().filter(|_| same).and_then(|course| course.said());
+        inner.going = Going::default();
         inner.judged = usize::MAX;
         inner.scan = extra::Scan::default();
         inner.now.network = Part::default();
@@ -144,18 +149,8 @@ impl Board {
         let done = records.iter().filter(|r| is_work(&r.work)).count();
         inner.records = records.into_iter().map(Arc::new).collect();
         inner.now.mode = if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle };
-        inner.now.run = Some(Arc::new(RunInfo {
-            id: run.id.clone(),
-            playbook: run.playbook.clone(),
-            profile: run.profile,
-            started_ms: run.started_ms,
-            ended_ms: run.ended_ms,
-            phase,
-            left: None,
-            done,
-            total,
-            steps: Arc::from([]),
-        }));
+        inner.now.run = Some(Arc::new(info(run, phase)));
+        inner.now.progress = RunProgress { done, total, ..RunProgress::default() };
         inner.dirty = true;
         for row in &mut inner.nodes {
             Arc::make_mut(row).done = 0.0;
@@ -165,11 +160,11 @@ impl Board {
         }
     }
 
-    /// What is known beforehand of the run that was begun here: how long it will take, and whether what is in doubt is
-    /// measured again.
-    pub fn expect(&self, course: Course, visits: bool) {
+    /// What is known beforehand of the run that was begun: how long it will take, and how often a node is visited at most.
+    pub fn expect(&self, course: Course, visits: usize) {
         let mut inner = self.lock();
-        (inner.course, inner.going.visits) = (Some(course), visits);
+        let said = inner.said_left.take();
+        (inner.course, inner.going.visits) = (Some(course.after(said)), visits);
         inner.dirty = true;
     }
 
@@ -181,13 +176,12 @@ impl Board {
             run.phase = phase;
             if !phase.is_going() {
                 run.ended_ms = Some(now_ms());
-                run.left = None;
             }
         }
         if !phase.is_going() {
             inner.rounds_over();
             inner.now.mode = Mode::Idle;
-            inner.course = None;
+            (inner.course, inner.now.progress.left) = (None, None);
             for row in inner.nodes.iter_mut().filter(|row| row.work.is_some() || row.provisional) {
                 let row = Arc::make_mut(row);
                 (row.work, row.provisional) = (None, false);
@@ -273,7 +267,8 @@ impl Board {
         (inner.nodes, inner.told, inner.records) = (rows, Vec::new(), Vec::new());
         (inner.earlier, inner.kept) = (Arc::default(), HashSet::new());
         (inner.now.metrics, inner.now.what_if) = (Arc::default(), None);
-        (inner.now.run, inner.now.alone) = (None, alone.map(str::to_owned));
+        (inner.now.run, inner.now.progress) = (None, RunProgress::default());
+        inner.now.alone = alone.map(str::to_owned);
         inner.now.network = Part::default();
         inner.scan = extra::Scan::default();
         (inner.refocus, inner.dirty) = (true, true);
@@ -362,13 +357,10 @@ impl Inner {
     }
 
     fn run_progress(&mut self, now: u64) {
-        let steps: Arc<[StepProgress]> = self.steps.iter().cloned().collect();
-        if let Some(run) = &mut self.now.run {
-            let run = Arc::make_mut(run);
-            run.steps = steps;
-            let running = run.phase == RunPhase::Running;
-            run.left = self.course.as_mut().filter(|_| running).map(|course| course.shown(now));
-        }
+        let running = self.now.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
+        let progress = &mut self.now.progress;
+        progress.steps = self.steps.iter().cloned().collect();
+        progress.left = self.course.as_mut().filter(|_| running).map(|course| course.shown(now));
     }
 
     fn row(&mut self, node: &str) -> Option<&mut NodeRow> {
@@ -383,9 +375,7 @@ impl Inner {
         if !is_work(&record.work) {
             return;
         }
-        if let Some(run) = &mut self.now.run {
-            Arc::make_mut(run).done += 1;
-        }
+        self.now.progress.done += 1;
         self.going.seen.insert(record.node.clone());
         if let Some(step) = self.steps.get_mut(self.step) {
             step.done += 1;
@@ -399,7 +389,7 @@ impl Inner {
         if !is_work(&record.work) {
             return;
         }
-        let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
+        let total = self.now.progress.total.max(1);
         let nodes = self.nodes.len().max(1);
         let facts = picture::facts(record);
         if let Some(row) = self.row(&record.node) {
@@ -432,9 +422,7 @@ impl Observer for Board {
                 inner.judged = usize::MAX;
                 if *index == inner.steps.len() {
                     inner.steps.push(step(name, *work));
-                    if let Some(run) = &mut inner.now.run {
-                        Arc::make_mut(run).total += work;
-                    }
+                    inner.now.progress.total += work;
                 }
                 if let Some(step) = inner.steps.get_mut(*index) {
                     step.done = step.total.saturating_sub(*work);
@@ -485,6 +473,19 @@ fn log_line(node: &str, level: Level, text: &str) {
         Level::Error => log::Level::Error,
     };
     log::log!(level, "{node}: {text}");
+}
+
+/// A run as the screen has it.
+#[must_use]
+pub fn info(run: &Run, phase: RunPhase) -> RunInfo {
+    RunInfo {
+        id: run.id.clone(),
+        playbook: run.playbook.clone(),
+        profile: run.profile,
+        started_ms: run.started_ms,
+        ended_ms: run.ended_ms,
+        phase,
+    }
 }
 
 fn step(id: &str, total: usize) -> StepProgress {
@@ -558,11 +559,11 @@ mod tests {
         let board = Board::new("one", &names, &[]);
         let left = || {
             board.publish();
-            board.snapshot().run.as_ref().and_then(|run| run.left)
+            board.snapshot().progress.left
         };
         board.begin(&run, Some(&plan), Vec::new(), RunPhase::Running);
         assert_eq!(left(), None, "a run of another console");
-        board.expect(Course::new(&plan, &crate::engine::Durations::default(), 8, &Default::default()), true);
+        board.expect(Course::new(&plan, &crate::engine::Durations::default(), 8, &Default::default()), 3);
         let planned = left().unwrap();
         assert!(!planned.measured && planned.ms > 1_000, "{planned:?}");
         board.phase(RunPhase::Finished);

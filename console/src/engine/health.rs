@@ -99,6 +99,12 @@ pub fn out_of_turn(run: &str, node: &str, said: String, at_ms: u64) -> Record {
     Record { outcome: Outcome::Failed(said), ..noted(run, node, OUT_OF_TURN, Vec::new(), at_ms) }
 }
 
+/// Whether a record says that its node takes no further part.
+#[must_use]
+pub fn leaves(record: &Record) -> bool {
+    record.work == DROPPED || (record.work == LINK && matches!(record.outcome, Outcome::Failed(_)))
+}
+
 /// Nodes that left, in the order they did.
 pub fn left(latest: &Latest<'_>) -> Vec<Dropped> {
     let mut records: Vec<&&Record> = latest.values().filter(|record| record.work == DROPPED).collect();

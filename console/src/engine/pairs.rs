@@ -10,6 +10,7 @@ use muster_store::{Record, Run};
 use muster_tui::snapshot::{self, Endpoint, Grid, Network, Pair, Visits};
 use muster_wire::{Direction, Unit};
 
+use super::network::Found;
 use super::picture::POINTS;
 
 /// Pairs of a tier that its curve is drawn from.
@@ -28,19 +29,20 @@ pub struct Pairs {
     pub units: BTreeMap<String, Unit>,
     /// Where the nodes hang.
     pub topology: Topology,
+    /// What each judged metric points at, as far as that is known already.
+    pub localised: BTreeMap<String, Localisation>,
     /// What is a fault.
     pub params: Params,
 }
 
 impl Pairs {
-    /// The pairs of a run, with the run's own topology; nothing where it has none.
+    /// What was `found` of the pairs of a run.
     #[must_use]
-    pub fn of_run(run: &Run, records: &[Arc<Record>], params: &Params) -> Option<Self> {
-        let found = super::network(run, records.iter().map(Arc::as_ref), None, params)?;
+    pub fn of_run(run: &Run, records: &[Arc<Record>], found: Found, params: &Params) -> Self {
         let series = records.iter().filter(|r| super::is_pair(r)).flat_map(|r| &r.series);
         let units = series.map(|s| (s.metric.name.clone(), s.unit)).collect();
-        let (matrices, topology) = (found.matrices, found.topology);
-        Some(Self { origin: format!("run {}", run.id), matrices, units, topology, params: params.clone() })
+        let Found { matrices, topology, localised, .. } = found;
+        Self { origin: format!("run {}", run.id), matrices, units, topology, localised, params: params.clone() }
     }
 
     /// The metric that is shown first: one that faults are looked for in.
@@ -54,7 +56,9 @@ impl Pairs {
     #[must_use]
     pub fn picture(&self, metric: &str) -> Option<Network> {
         let matrix = self.matrices.get(metric)?;
-        let found = localise_beside(matrix, self.matrices.get(LOSS), &self.topology, &self.params);
+        let known = self.localised.get(metric).cloned();
+        let localise = || localise_beside(matrix, self.matrices.get(LOSS), &self.topology, &self.params);
+        let found = known.unwrap_or_else(localise);
         let order = self.order(matrix);
         let place = places(&order);
         let (grid, tiers) = self.grid(matrix, &found, &place);
@@ -200,6 +204,7 @@ mod tests {
             matrices: BTreeMap::from([(metric.to_owned(), matrix)]),
             units: BTreeMap::new(),
             topology: from_csv(&format!("node,leaf\n{rows}")).unwrap(),
+            localised: BTreeMap::new(),
             params: Params::default(),
         }
     }

@@ -7,7 +7,10 @@ use muster_playbook::{PAIRS, report};
 use muster_store::{Record, Run};
 use muster_wire::{Outcome, benchmark};
 
-use super::{Assessment, Judging, Pairs, assess, is_work};
+use super::again::Visits;
+use super::assess::assess_with_pairs;
+use super::health::leaves;
+use super::{Assessment, Judging, Pairs, is_work};
 
 /// A node and a benchmark or collector.
 pub type Asked = (String, String);
@@ -23,6 +26,10 @@ pub struct Told {
     pub results: usize,
     /// Its pairs of nodes, if it measured any.
     pub pairs: Option<Arc<Pairs>>,
+    /// Nodes that take no further part: they were lost, or left out of later steps.
+    pub gone: HashSet<String>,
+    /// How often each node was measured.
+    pub(super) visits: Visits,
     records: HashMap<String, Vec<Arc<Record>>>,
     works: HashMap<String, BTreeSet<String>>,
     places: HashMap<String, usize>,
@@ -33,8 +40,8 @@ impl Told {
     /// Judges a run by its records.
     #[must_use]
     pub fn judge(run: Run, all: &[Arc<Record>], judging: &Judging) -> Self {
-        let assessment = assess(&run, all.iter().map(Arc::as_ref), judging);
-        let pairs = Pairs::of_run(&run, all, &judging.terms.params).map(Arc::new);
+        let (assessment, found) = assess_with_pairs(&run, all.iter().map(Arc::as_ref), judging);
+        let pairs = found.map(|found| Arc::new(Pairs::of_run(&run, all, found, &judging.terms.params)));
         let places = assessment.nodes.iter().enumerate().map(|(place, found)| (found.node.clone(), place)).collect();
         let (mut records, mut works) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, BTreeSet<_>>::new());
         for record in all.iter().filter(|record| is_work(&record.work)) {
@@ -43,8 +50,10 @@ impl Told {
                 works.entry(record.node.clone()).or_default().insert(record.benchmark().to_owned());
             }
         }
+        let gone = gone(all);
+        let visits = Visits::new(all.iter().map(Arc::as_ref));
         let at_ms = run.ended_ms.or(all.iter().map(|record| record.at_ms).max()).unwrap_or(run.started_ms);
-        Self { run, assessment, results: all.len(), pairs, records, works, places, at_ms }
+        Self { run, assessment, results: all.len(), pairs, gone, visits, records, works, places, at_ms }
     }
 
     /// When it ended, or its last result came; milliseconds since 1970 UTC.
@@ -67,6 +76,11 @@ impl Told {
         self.records.get(node).map_or(&[], Vec::as_slice)
     }
 
+    /// Results of all nodes, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Record>> {
+        self.records.values().flatten()
+    }
+
     /// What it decided on of work that always measures the same; what an import holds is told apart by its metrics alone.
     pub fn settled(&self) -> impl Iterator<Item = Asked> + '_ {
         self.works.keys().filter_map(|node| Some((node, self.of(node)?))).flat_map(|(node, told)| {
@@ -85,4 +99,18 @@ impl Told {
             records.retain(|record| !newer.contains(&(node.clone(), record.benchmark().to_owned())));
         }
     }
+}
+
+/// Nodes with a record that says that they take no further part, and no result after it: a run that is resumed tries them again.
+fn gone(all: &[Arc<Record>]) -> HashSet<String> {
+    let mut left: HashMap<&str, u64> = HashMap::new();
+    for record in all.iter().filter(|record| leaves(record)) {
+        left.insert(&record.node, record.at_ms);
+    }
+    for record in all.iter().filter(|record| is_work(&record.work)) {
+        if left.get(record.node.as_str()).is_some_and(|at| *at < record.at_ms) {
+            left.remove(record.node.as_str());
+        }
+    }
+    left.into_keys().map(str::to_owned).collect()
 }

@@ -13,7 +13,7 @@ use crate::popups::{self, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::stale::{self, Stale};
-use crate::text::{age, counted, cut, time_left, whole_age, width};
+use crate::text::{age, counted, cut, whole_age, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_right, put_spans};
@@ -108,8 +108,9 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
     let now = ui.now_ms(snapshot);
     let mut spans = Vec::new();
     if let Some(run) = Ui::going(snapshot) {
-        let share = (run.done * 100).checked_div(run.total).unwrap_or(0);
-        let left = run.left.map_or(String::new(), |left| format!(", {}", time_left(left)));
+        let progress = &snapshot.progress;
+        let share = (progress.done * 100).checked_div(progress.total).unwrap_or(0);
+        let left = progress.left.map_or(String::new(), |left| format!(", {}", left.words()));
         let wide = ui.size.width >= 100;
         let text = if wide { format!("{} {share} %{left}  ", run.playbook) } else { format!("{share} %  ") };
         spans.push(Span::raw(text));

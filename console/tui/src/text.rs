@@ -6,8 +6,6 @@ use std::ops::Range;
 use muster_playbook::report::rfc3339;
 use ratatui::text::Span;
 
-use crate::snapshot::Left;
-
 /// Cells that `text` takes.
 pub(crate) fn width(text: &str) -> usize {
     Span::raw(text).width()
@@ -109,11 +107,6 @@ pub(crate) fn about(ms: u64) -> String {
     }
 }
 
-/// How long a run will still take, in words; says where it is but a plan.
-pub(crate) fn time_left(left: Left) -> String {
-    if left.measured { format!("{} left", about(left.ms)) } else { format!("planned: {}", about(left.ms)) }
-}
-
 /// A deviation with its sign: `-41 %`, `+0.3 %`.
 pub(crate) fn percent(share: f64) -> String {
     let p = share * 100.0;
@@ -192,6 +185,7 @@ fn trim(digits: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::Left;
 
     #[test]
     fn long_names_lose_their_middle() {
@@ -252,8 +246,8 @@ mod tests {
         ] {
             assert_eq!(about(s * 1000), said, "{s} s");
         }
-        assert_eq!(time_left(Left { ms: 60_000, measured: true }), "about a minute left");
-        assert_eq!(time_left(Left { ms: 60_000, measured: false }), "planned: about a minute");
+        assert_eq!(Left { ms: 60_000, measured: true }.words(), "about a minute left");
+        assert_eq!(Left { ms: 60_000, measured: false }.words(), "planned: about a minute");
     }
 
     #[test]

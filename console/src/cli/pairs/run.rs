@@ -46,7 +46,14 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         };
         let (matrices, topology) = (seen.matrices, seen.topology);
         let pairs =
-            engine::Pairs { origin, matrices, units: BTreeMap::new(), topology, params: session::params(config) };
+            engine::Pairs {
+                origin,
+                matrices,
+                units: BTreeMap::new(),
+                topology,
+                localised: BTreeMap::new(),
+                params: session::params(config),
+            };
         return super::show::show(pairs, config, common).await;
     }
     show(&seen, options, config)?;

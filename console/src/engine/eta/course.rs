@@ -1,6 +1,7 @@
 //! A run as it goes on, by the updates of the engine: what is done, what is under way and what is left.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use muster_fleet::LinkState;
 use muster_playbook::{Phase, Plan};
@@ -12,8 +13,8 @@ use super::durations::{Durations, nodes};
 use super::expected::{Basis, Expected};
 use super::steady::steady;
 use super::window::through;
-use crate::engine::is_work;
 use crate::engine::observe::Update;
+use crate::engine::{Told, followed, is_work};
 
 /// An estimate is made anew this often, milliseconds.
 const EVERY_MS: u64 = 1_000;
@@ -141,6 +142,47 @@ impl Course {
             measured: false,
             shown: None,
         }
+    }
+
+    /// A run that another console carries by `plan`, as far as its results tell; `None` where it measures again what is in doubt:
+    /// how much that is, only the other console knows.
+    #[must_use]
+    pub fn elsewhere(plan: &Plan, durations: &Durations, fan_out: usize, told: &Told) -> Option<Self> {
+        let mut course = Self::new(plan, durations, fan_out, &BTreeSet::new());
+        let of = |record: &'_ Arc<Record>| Some((followed::part(plan, record)?, record.clone()));
+        let mut records: Vec<(usize, Arc<Record>)> = told.all().filter_map(of).collect();
+        records.sort_by_key(|(part, record)| (record.at_ms, *part));
+        let mut under_way = None;
+        for (part, record) in &records {
+            if under_way != Some(*part) {
+                under_way = Some(*part);
+                course.begin(*part, (0, 0), record.at_ms);
+                course.begin_turns(record.at_ms.saturating_sub(record.elapsed_ns / 1_000_000));
+            }
+            course.recorded(record, record.at_ms);
+        }
+        course.gone.extend(told.gone.iter().filter_map(|node| course.numbers.get(node)));
+        (course.at < course.planned).then_some(course)
+    }
+
+    /// As many nodes as work at a time begin with the phase under way.
+    fn begin_turns(&mut self, at_ms: u64) {
+        let Some(Stretch::Each { nodes, .. }) = self.phases.get(self.at) else { return };
+        for nr in nodes.iter().take(self.fan_out).copied().collect::<Vec<_>>() {
+            self.turn(nr, at_ms).since_ms = Some(at_ms);
+        }
+    }
+
+    /// What was said last, and when.
+    #[must_use]
+    pub const fn said(&self) -> Option<(u64, Left)> {
+        self.shown
+    }
+
+    /// The same course, after something was `said` of the run.
+    #[must_use]
+    pub fn after(self, said: Option<(u64, Left)>) -> Self {
+        Self { measured: said.is_some_and(|(_, left)| left.measured), shown: said, ..self }
     }
 
     /// Follows the run.

@@ -42,6 +42,15 @@ impl Durations {
         Ok(found)
     }
 
+    /// The same; nothing where the store cannot be read, so that the time left is that of the plan.
+    #[must_use]
+    pub fn known(store: &dyn Store, run: &Run) -> Self {
+        Self::read(store, run).unwrap_or_else(|why| {
+            log::warn!("what earlier runs took cannot be read, so the time left is that of the plan: {why:#}");
+            Self::default()
+        })
+    }
+
     /// Takes what an older run says of works that no newer one has.
     pub fn add(&mut self, older: &[Summary]) {
         for one in older.iter().filter(|one| is_work(&one.work) && visit_of(&one.work).1 == 1) {

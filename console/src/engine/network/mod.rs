@@ -23,7 +23,7 @@ use muster_wire::{Engine, Load, Outcome, PERFTEST, Profile, RDMA};
 use tokio_util::sync::CancellationToken;
 
 pub use collected::collectives;
-pub use found::{network, visits};
+pub use found::{Found, network, visits};
 pub use judge::judge_pairs;
 pub use place::{Fabric, PairEngine};
 pub(super) use together::phase as together;

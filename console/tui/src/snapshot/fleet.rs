@@ -6,7 +6,7 @@ use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
-    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, RunInfo, Runs, Selector, WhatIf,
+    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, RunInfo, RunProgress, Runs, Selector, WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -30,6 +30,8 @@ pub struct Snapshot {
     pub stale_result_ms: u64,
     /// The running or the latest run.
     pub run: Option<Arc<RunInfo>>,
+    /// How far it is.
+    pub progress: RunProgress,
     /// The fleet in inventory order.
     pub nodes: Arc<[Arc<NodeRow>]>,
     /// How many nodes are in each state.
@@ -72,6 +74,7 @@ impl Default for Snapshot {
             stale_after_ms: 3_000,
             stale_result_ms: 30 * 86_400_000,
             run: None,
+            progress: RunProgress::default(),
             nodes: Arc::from([]),
             counts: Counts::default(),
             stale: Counts::default(),

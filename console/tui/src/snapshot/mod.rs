@@ -25,7 +25,7 @@ pub use node::{
     NodeRow, Past, VerdictRow, Work, WorkSeen, Worst,
 };
 pub use part::{Load, Part};
-pub use run::{Left, PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};
+pub use run::{Left, PlaybookRow, RunInfo, RunPhase, RunProgress, StepGroup, StepProgress, StepRow};
 pub use runs::{RunRow, Runs};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
 pub use what_if::{Flip, Terms, WhatIf};

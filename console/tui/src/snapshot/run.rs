@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use muster_wire::Profile;
 
+use crate::text;
+
 /// A playbook that can be run.
 #[derive(Clone, Debug)]
 pub struct PlaybookRow {
@@ -30,22 +32,27 @@ pub struct StepRow {
     pub work: Vec<String>,
 }
 
-/// A run and how far it is.
-#[derive(Clone, Debug)]
+/// A run and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
     /// Identity in the database.
     pub id: String,
-    /// Playbook.
+    /// Playbook, or what was imported.
     pub playbook: String,
     /// How much work.
     pub profile: Profile,
     /// Start.
     pub started_ms: u64,
-    /// End, `None` while it goes on.
+    /// End, `None` while it goes on or where it never ended.
     pub ended_ms: Option<u64>,
     /// What it does.
     pub phase: RunPhase,
-    /// How long it will still take; `None` once it has ended, and of a run that another console carries.
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default)]
+pub struct RunProgress {
+    /// How long it will still take; `None` once it has ended, and where that cannot be known.
     pub left: Option<Left>,
     /// Work items done over all nodes.
     pub done: usize,
@@ -62,6 +69,15 @@ pub struct Left {
     pub ms: u64,
     /// Whether it rests on how long the same work took before; else it is what the playbook plans for it.
     pub measured: bool,
+}
+
+impl Left {
+    /// `about 25 minutes left`, or `planned: about 25 minutes` where nothing is measured yet.
+    #[must_use]
+    pub fn words(self) -> String {
+        let about = text::about(self.ms);
+        if self.measured { format!("{about} left") } else { format!("planned: {about}") }
+    }
 }
 
 /// What a run does.

@@ -569,7 +569,7 @@ fn the_palette_opens_nodes_and_metrics_and_offers_the_last_command_first() {
 fn a_stored_run_is_opened_alone_and_escape_shows_all_runs_again() {
     let snapshot = snapshot(IDLE);
     let (ui, intents) = after(&snapshot, "<runs>j<enter>");
-    let second = snapshot.runs.data.as_ref().unwrap().rows[1].id.clone();
+    let second = snapshot.runs.data.as_ref().unwrap().rows[1].run.id.clone();
     assert_eq!((ui.screen(), intents), (Screen::Fleet, vec![Intent::Runs, Intent::Open { run: Some(second.clone()) }]));
     let alone = Snapshot { alone: Some(second.clone()), mode: Mode::Idle, ..snapshot };
     assert!(shown(&ui, &alone).contains(&format!("RUN {}", &second[..20])));
@@ -729,7 +729,7 @@ fn the_mouse_selects_and_opens_cells_of_the_map() {
 #[test]
 fn the_palette_shows_stored_runs_and_does_what_other_screens_can() {
     let full = snapshot(IDLE);
-    let id = full.runs.data.as_ref().unwrap().rows[1].id.clone();
+    let id = full.runs.data.as_ref().unwrap().rows[1].run.id.clone();
     let (ui, intents) = after(&full, &format!(":{id}<enter>"));
     assert_eq!((ui.screen(), intents), (Screen::Fleet, vec![Intent::Open { run: Some(id.clone()) }]));
     assert!(shown(&after(&full, &format!(":{}", &id[..10])).0, &full).contains(&id), "no name of a run is cut");

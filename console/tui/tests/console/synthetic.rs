@@ -14,7 +14,7 @@ use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
     Band, Before, CheckRow, Counts, Criteria, Curve, EarlierRun, FactRow, Focus, FocusSeries, GpuRow, IncidentRow,
     Left, Link, LinkKind, Load, Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past,
-    PlaybookRow, RunInfo, RunPhase, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
+    PlaybookRow, RunInfo, RunPhase, RunProgress, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
     VersionRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
@@ -80,6 +80,7 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
         load: Load::Ready,
         last_frame_ms: Some(NOW_MS - 412),
         run: Some(Arc::new(run(fleet))),
+        progress: progress(fleet),
         focus: nodes
             .iter()
             .find(|n| n.state == State::Fail)
@@ -465,13 +466,16 @@ fn runs() -> Runs {
     const HOUR: u64 = 3_600_000;
     let row =
         |(hours, playbook, profile, minutes, phase, nodes, names, current): (u64, &str, _, _, _, _, &str, bool)| {
-            RunRow {
+            let run = RunInfo {
                 id: format!("2026112{}T{:02}0000-{playbook}-4f2a", 1 - hours / 24, 14 - hours % 14),
                 playbook: playbook.to_owned(),
                 profile,
                 started_ms: NOW_MS - hours * HOUR,
                 ended_ms: Option::<u64>::map(minutes, |minutes| NOW_MS - hours * HOUR + minutes * 60_000),
                 phase,
+            };
+            RunRow {
+                run,
                 nodes,
                 names: names.to_owned(),
                 plan: ["collect/identity", "collect/cpu", "cpu-gemm", "cpu-stream", "cpu-latency"]
@@ -554,6 +558,17 @@ fn playbooks() -> Arc<[PlaybookRow]> {
 }
 
 fn run(fleet: Fleet) -> RunInfo {
+    RunInfo {
+        id: "r-20261121-135857".to_owned(),
+        playbook: "build-out".to_owned(),
+        profile: Profile::Smoke,
+        started_ms: NOW_MS - 63_000,
+        ended_ms: (!fleet.running).then_some(NOW_MS - 4_000),
+        phase: if fleet.running { RunPhase::Running } else { RunPhase::Finished },
+    }
+}
+
+fn progress(fleet: Fleet) -> RunProgress {
     let total = fleet.nodes * 11;
     let group = |what: &str, count: usize, nodes: &str, done: f64| StepGroup {
         what: what.to_owned(),
@@ -569,13 +584,7 @@ fn run(fleet: Fleet) -> RunInfo {
         groups: groups.into(),
     };
     let n = fleet.nodes;
-    RunInfo {
-        id: "r-20261121-135857".to_owned(),
-        playbook: "build-out".to_owned(),
-        profile: Profile::Smoke,
-        started_ms: NOW_MS - 63_000,
-        ended_ms: (!fleet.running).then_some(NOW_MS - 4_000),
-        phase: if fleet.running { RunPhase::Running } else { RunPhase::Finished },
+    RunProgress {
         left: fleet.running.then_some(Left { ms: 74_000, measured: true }),
         done: if fleet.running { total * 6 / 11 } else { total },
         total,
