@@ -105,11 +105,13 @@ impl App {
             (self.board.clone(), self.fleet.clone(), self.config.clone(), self.job.nodes.clone());
         self.look_up(move |store| {
             let run = session::run_of(store, Some(&id)).map_err(|problem| problem.error);
-            match run.and_then(|run| judged(store, run, &config)) {
+            let reads = board.reads(&id);
+            match run.and_then(|run| judged(store, run, &config, Some(&reads))) {
                 Ok(told) => {
                     board.reset(&told.run.nodes, &nodes, Some(&told.run.id));
                     begin(&board, &told);
                     fleet.alone(Some(told));
+                    drop(reads);
                     back::look_back(&fleet, &config);
                 }
                 Err(why) => board.say(Level::Error, format!("run {id} cannot be shown: {why:#}")),

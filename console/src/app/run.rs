@@ -314,7 +314,7 @@ impl Desk {
 
     /// Ends the run in the database and in the picture; says what came of it.
     fn conclude(&self, store: &mut Db, run: &Run, state: RunState) -> Result<String, Problem> {
-        let told = judged(store, session::ended(store, &run.id, state)?, &self.config).code(IO)?;
+        let told = judged(store, session::ended(store, &run.id, state)?, &self.config, None).code(IO)?;
         let report = engine::report(&told.run, &told.assessment);
         let report = session::weighed(store, &told.run, report, &self.config)?;
         session::keep_end(store, &told.run, &report)?;

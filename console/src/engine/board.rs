@@ -15,6 +15,7 @@ use muster_tui::snapshot::{
 use muster_wire::{Level, Outcome};
 use tokio::sync::watch;
 
+pub use self::extra::Reads;
 use self::row::{link, rows};
 use super::observe::{Observer, Update, failure_line};
 use super::provisional::{Going, Stage};
@@ -51,6 +52,8 @@ struct Inner {
     kept: HashSet<String>,
     /// How many are reading earlier runs.
     looking_back: usize,
+    /// The stored run that is being read and judged.
+    waits: Option<extra::Waits>,
     judged: usize,
     messages: VecDeque<Message>,
     plan: Vec<places::Step>,
@@ -95,6 +98,7 @@ impl Board {
             earlier: Arc::default(),
             kept: HashSet::new(),
             looking_back: 0,
+            waits: None,
             judged: 0,
             messages: VecDeque::new(),
             plan: Vec::new(),
@@ -278,6 +282,7 @@ impl Board {
     pub fn publish(&self) {
         let mut inner = self.lock();
         let now = now_ms();
+        inner.wait(now);
         // A clock on the screen needs a new snapshot once a second even when nothing else happened.
         if !inner.dirty && now < inner.now.now_ms + 1_000 {
             return;

@@ -45,7 +45,7 @@ mod works;
 
 pub use advice::{Advice, Basis, CAP_H, incident_settings, picture, saved};
 pub use assess::{Assessment, Judged, assess};
-pub use board::{Board, info};
+pub use board::{Board, Reads, info};
 pub use cards::keep_cards;
 pub use earlier::Earlier;
 pub use eta::{Course, Durations};
@@ -65,7 +65,7 @@ pub use scan::{LINK, Scan, now_ms, scan};
 pub use shape::{report, report_of_all};
 pub use shelf::shelf;
 pub use steps::{Profiled, keep_steps, kept_steps};
-pub use terms::Judging;
+pub use terms::{Count, Judging};
 pub use told::{Asked, Told};
 pub use usual::usual;
 pub use validations::keep_validations;

@@ -75,8 +75,14 @@ pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Pictu
     let of_node: Vec<Option<(Vec<usize>, Known<'_>)>> = names.iter().map(|name| known_of(runs, name)).collect();
     let mut scores: HashMap<&MetricId, Vec<Place<'_>>> = HashMap::new();
     for (node, (places, known)) in of_node.iter().enumerate().filter_map(|(node, own)| Some((node, own.as_ref()?))) {
+        let mut last: Option<((usize, &str), u64)> = None;
         for (verdict, place) in known.found.verdicts.iter().zip(&known.verdicts) {
-            scores.entry(&verdict.metric).or_default().push(Place { node, run: places[*place], verdict });
+            let (run, benchmark) = (places[*place], verdict.metric.benchmark.as_str());
+            // Metrics of a benchmark stand together, and there are millions of them.
+            let same = last.filter(|(of, _)| *of == (run, benchmark)).map(|(_, at_ms)| at_ms);
+            let at_ms = same.unwrap_or_else(|| runs[run].measured_ms(&names[node], benchmark));
+            last = Some(((run, benchmark), at_ms));
+            scores.entry(&verdict.metric).or_default().push(Place { node, run, verdict, at_ms });
         }
     }
     let series: Vec<OfFleet<'_>> = runs.iter().map(|told| OfFleet::of(told, names)).collect();
@@ -122,6 +128,7 @@ struct Place<'a> {
     node: usize,
     run: usize,
     verdict: &'a NodeVerdict,
+    at_ms: u64,
 }
 
 fn metric(
@@ -141,11 +148,8 @@ fn metric(
     let defects = defects.collect();
     let healthy = own.iter().filter(|place| place.run == at && place.verdict.state != State::Fail);
     let healthy: Vec<Sample> = healthy.filter_map(|place| sample(place)).collect();
-    let score = |place: &&Place<'_>| Score {
-        node: place.node,
-        similarity: place.verdict.similarity,
-        state: place.verdict.state,
-    };
+    let score =
+        |place: &&Place<'_>| Score::new(place.node, place.verdict.similarity, place.verdict.state, place.at_ms);
     MetricRow {
         id: criterion.metric.clone(),
         unit: criterion.unit,

@@ -4,6 +4,8 @@
 //! frozen today would change what was said yesterday.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use muster_analysis::decide::Frozen;
@@ -42,6 +44,37 @@ pub struct Judging {
     criteria: HashMap<(String, MetricId), (Criterion, Option<Frozen>)>,
     /// GPU cards as they were in earlier runs.
     pub(super) cards: Cards,
+    /// How far it is, for whoever waits.
+    pub count: Arc<Count>,
+}
+
+/// How many metrics of a run have been judged.
+#[derive(Debug, Default)]
+pub struct Count {
+    metrics: AtomicUsize,
+    groups: AtomicUsize,
+    done: AtomicUsize,
+}
+
+impl Count {
+    /// So many metrics are judged in so many groups of nodes.
+    pub fn begin(&self, metrics: usize, groups: usize) {
+        self.done.store(0, Ordering::Relaxed);
+        self.groups.store(groups, Ordering::Relaxed);
+        self.metrics.store(metrics, Ordering::Relaxed);
+    }
+
+    /// One more is judged in one of the groups.
+    pub fn add(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many are judged, and how many there are; of several groups a share.
+    #[must_use]
+    pub fn get(&self) -> (usize, usize) {
+        let (done, metrics) = (self.done.load(Ordering::Relaxed), self.metrics.load(Ordering::Relaxed));
+        ((done / self.groups.load(Ordering::Relaxed).max(1)).min(metrics), metrics)
+    }
 }
 
 /// Group of all nodes of a profile.
@@ -79,7 +112,7 @@ impl Judging {
             let frozen = version.spread.or_else(|| version.criterion.assumed_spread());
             criteria.insert((version.group, version.criterion.metric.clone()), (version.criterion, frozen));
         }
-        Ok(Self { terms, rejudged: None, criteria, cards: Cards::default() })
+        Ok(Self { terms, criteria, ..Self::default() })
     }
 
     /// By what `run` was judged when it was made, with the thresholds `params` that are asked for now; says so where

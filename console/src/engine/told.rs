@@ -10,6 +10,7 @@ use muster_wire::{Outcome, benchmark};
 use super::again::Visits;
 use super::assess::assess_with_pairs;
 use super::health::leaves;
+use super::picture::is_result;
 use super::{Assessment, Judging, Pairs, is_work};
 
 /// A node and a benchmark or collector.
@@ -60,6 +61,13 @@ impl Told {
     #[must_use]
     pub fn at_ms(&self) -> u64 {
         self.at_ms
+    }
+
+    /// When `benchmark` last gave a result on `node`; that of the run where its records are let go, or named otherwise.
+    #[must_use]
+    pub fn measured_ms(&self, node: &str, benchmark: &str) -> u64 {
+        let own = self.records(node).iter().filter(|record| record.benchmark() == benchmark && is_result(record));
+        own.map(|record| record.at_ms).max().unwrap_or(self.at_ms)
     }
 
     /// What it says of `node`; `None` where the node took no part.

@@ -91,7 +91,8 @@ fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
         let n = all.saturating_sub(hidden(state));
         old += all - n;
         if n > 0 {
-            let text = format!("{} {n} {}", theme.glyph(state), word(state));
+            let word = snapshot.awaited(state).unwrap_or_else(|| word(state));
+            let text = format!("{} {n} {word}", theme.glyph(state));
             spans.extend([Span::raw("  "), Span::styled(text, theme.style(Theme::state_role(state)))]);
         }
     }
@@ -136,6 +137,7 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
         Mode::Idle => {
             let run = snapshot.alone.as_ref().filter(|_| ui.size.width >= 100);
             let text = match (run, &snapshot.alone) {
+                _ if snapshot.reading.is_some() => snapshot.reading.iter().map(|r| r.words() + " ").collect(),
                 (Some(run), _) => format!("RUN {} ", cut(run, 40, theme.is_ascii())),
                 (None, Some(_)) => "ONE RUN ".to_owned(),
                 (None, None) => "IDLE ".to_owned(),

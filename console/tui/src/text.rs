@@ -145,6 +145,19 @@ pub(crate) fn similarity(value: f64) -> String {
     if value < 1.0 && value > 0.9994 { "0.999".to_owned() } else { format!("{value:.3}") }
 }
 
+/// A count with its thousands apart: `1,340`.
+pub(crate) fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// `1 node`, `2 nodes`.
 pub(crate) fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
@@ -248,6 +261,12 @@ mod tests {
         }
         assert_eq!(Left { ms: 60_000, measured: true }.words(), "about a minute left");
         assert_eq!(Left { ms: 60_000, measured: false }.words(), "planned: about a minute");
+    }
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        let said = [0, 999, 1_000, 12_345, 1_234_567].map(thousands);
+        assert_eq!(said, ["0", "999", "1,000", "12,345", "1,234,567"]);
     }
 
     #[test]

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use muster_playbook::{Playbook, builtin};
-use muster_tui::snapshot::{Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Runs, StepRow, WhatIf};
+use muster_tui::snapshot::{Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, WhatIf};
 
 use super::{Board, Inner};
-use crate::engine::Pairs;
+use crate::engine::{Count, Pairs, now_ms};
+
+/// How often it is told how far the judging of a stored run is.
+const WAIT_MS: u64 = 200;
 
 /// What is known of the pairs of the run, and which of them the screen looks at.
 #[derive(Debug, Default)]
@@ -95,6 +98,15 @@ impl Board {
         inner.dirty = true;
     }
 
+    /// The results of a stored run are being read, until what is given is dropped.
+    #[must_use]
+    pub fn reads(&self, run: &str) -> Reads {
+        let mut inner = self.lock();
+        inner.waits = Some(Waits { run: run.to_owned(), since_ms: now_ms(), count: None });
+        inner.dirty = true;
+        Reads(self.clone())
+    }
+
     /// The versions of criteria in the database.
     pub fn criteria(&self, part: Part<Criteria>) {
         let mut inner = self.lock();
@@ -111,6 +123,16 @@ impl Board {
 }
 
 impl Inner {
+    /// What is being read and judged, and how far that is.
+    pub(super) fn wait(&mut self, now: u64) {
+        if self.waits.is_some() && now >= self.now.now_ms + WAIT_MS {
+            self.dirty = true;
+        }
+        if self.dirty {
+            self.now.reading = self.waits.as_ref().map(Waits::reading);
+        }
+    }
+
     /// How many nodes are in each state, and how many of these have stale results only.
     pub(super) fn count(&mut self, now: u64) {
         let limit = self.now.stale_result_ms;
@@ -153,6 +175,44 @@ impl Inner {
             Arc::make_mut(network).progress = Some(progress.clone());
         }
         self.scan.progress = Some(progress);
+    }
+}
+
+/// A stored run that is read and judged.
+#[derive(Debug)]
+pub(super) struct Waits {
+    run: String,
+    since_ms: u64,
+    count: Option<Arc<Count>>,
+}
+
+impl Waits {
+    fn reading(&self) -> Reading {
+        let judged = self.count.as_ref().map(|count| count.get());
+        Reading { run: self.run.clone(), since_ms: self.since_ms, judged }
+    }
+}
+
+/// A stored run is being read and judged until this is dropped.
+#[derive(Debug)]
+pub struct Reads(Board);
+
+impl Reads {
+    /// Its results are read; `count` tells how many of its metrics are judged.
+    pub fn judges(&self, count: &Arc<Count>) {
+        let mut inner = self.0.lock();
+        if let Some(waits) = &mut inner.waits {
+            waits.count = Some(count.clone());
+        }
+        inner.dirty = true;
+    }
+}
+
+impl Drop for Reads {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.waits = None;
+        inner.dirty = true;
     }
 }
 

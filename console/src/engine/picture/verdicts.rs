@@ -62,7 +62,7 @@ impl<'a> Sources<'a> {
             value: v.value,
             deviation: v.value.zip(usual).map(|(value, usual)| value / usual - 1.0),
             reason: v.reason.clone(),
-            at_ms: self.runs[at].at_ms(),
+            at_ms: self.runs[at].measured_ms(&v.node, &v.metric.benchmark),
             run: self.ids[at].clone(),
             before,
         })

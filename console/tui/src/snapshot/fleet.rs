@@ -6,7 +6,7 @@ use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
-    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, RunInfo, RunProgress, Runs, Selector, WhatIf,
+    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, Reading, RunInfo, RunProgress, Runs, Selector, WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -42,6 +42,8 @@ pub struct Snapshot {
     pub metrics: Arc<Metrics>,
     /// Whether earlier runs are still being read: what a metric was before may be missing as long as they are.
     pub looking_back: bool,
+    /// The stored run that is being read and judged, if one is.
+    pub reading: Option<Reading>,
     /// Playbooks that can be run.
     pub playbooks: Arc<[PlaybookRow]>,
     /// What is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
@@ -80,6 +82,7 @@ impl Default for Snapshot {
             stale: Counts::default(),
             metrics: Arc::default(),
             looking_back: false,
+            reading: None,
             playbooks: Arc::from([]),
             focus: None,
             what_if: None,
@@ -90,6 +93,14 @@ impl Default for Snapshot {
             selector: Part::default(),
             messages: Arc::from([]),
         }
+    }
+}
+
+impl Snapshot {
+    /// What stands in place of a state that is not there yet: nothing is said of the node because a run is still being read.
+    #[must_use]
+    pub fn awaited(&self, state: State) -> Option<&'static str> {
+        self.reading.as_ref().filter(|_| state == State::NotRun).map(Reading::word)
     }
 }
 

@@ -120,4 +120,20 @@ pub struct Score {
     pub similarity: Option<f64>,
     /// Judgement.
     pub state: State,
+    /// When it was measured, seconds since 1970 UTC: a fleet has millions of these, and milliseconds would need more room.
+    at_s: u32,
+}
+
+impl Score {
+    /// That of a node measured at `at_ms`.
+    #[must_use]
+    pub fn new(node: usize, similarity: Option<f64>, state: State, at_ms: u64) -> Self {
+        Self { node, similarity, state, at_s: u32::try_from(at_ms / 1000).unwrap_or(u32::MAX) }
+    }
+
+    /// When it was measured.
+    #[must_use]
+    pub const fn at_ms(&self) -> u64 {
+        self.at_s as u64 * 1000
+    }
 }

@@ -151,6 +151,22 @@ fn a_filter_keeps_what_matches_and_escape_undoes_it() {
 }
 
 #[test]
+fn benchmarks_tell_stale_results_node_by_node_and_as_a_whole() {
+    let old = with_old_results(snapshot(IDLE));
+    let (ui, _) = after(&old, "3");
+    let text = shown(&ui, &old);
+    assert!(text.contains(" below 0.95, 4 stale"), "{text}");
+    assert!(text.lines().any(|line| line.contains("✗ rack1-04") && line.contains("stale (41 d)")), "{text}");
+    let (ui, _) = after(&old, "3<tab><end>");
+    let text = shown(&ui, &old);
+    assert!(text.lines().any(|line| line.contains("◷ rack1-") && line.contains("stale (41 d)")), "{text}");
+    let all = Snapshot { stale_result_ms: 60_000, ..snapshot(IDLE) };
+    let (ui, _) = after(&all, "3");
+    let text = shown(&ui, &all);
+    assert!(text.contains(" stale│") && !text.contains(" ok│"), "{text}");
+}
+
+#[test]
 fn a_stale_pass_is_no_pass_and_a_stale_failure_still_is_one() {
     let snapshot = with_old_results(snapshot(IDLE));
     for (typed, rows) in [

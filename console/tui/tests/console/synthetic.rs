@@ -213,6 +213,14 @@ pub(crate) fn with_old_results(mut snapshot: Snapshot) -> Snapshot {
         Arc::new(NodeRow { seen_ms, result_ms: seen_ms, verdicts, ..(**node).clone() })
     };
     snapshot.nodes = snapshot.nodes.iter().enumerate().map(of).collect();
+    let score = |score: &Score| {
+        let at = if old(score.node) { NOW_MS - AGO } else { score.at_ms() };
+        Score::new(score.node, score.similarity, score.state, at)
+    };
+    let metric = |row: &Arc<MetricRow>| {
+        Arc::new(MetricRow { scores: row.scores.iter().map(score).collect(), ..(**row).clone() })
+    };
+    snapshot.metrics = Arc::new(Metrics::new(snapshot.metrics.iter().map(metric).collect()));
     let stale = snapshot.nodes.iter().enumerate().filter(|(i, _)| old(*i));
     snapshot.stale = Counts::of(stale.map(|(_, node)| node.state));
     // Nothing of it is said in the message line.
@@ -367,7 +375,7 @@ fn metric(m: usize, nodes: &[Arc<NodeRow>], rng: &mut Rng) -> MetricRow {
     let mut scores: Vec<Score> = nodes
         .iter()
         .enumerate()
-        .filter_map(|(node, n)| of(n).map(|v| Score { node, similarity: v.similarity, state: v.state }))
+        .filter_map(|(node, n)| of(n).map(|v| Score::new(node, v.similarity, v.state, v.at_ms)))
         .collect();
     scores.sort_by(|a, b| a.similarity.unwrap_or(2.0).total_cmp(&b.similarity.unwrap_or(2.0)));
     let defects: Arc<[NodeCurve]> = scores

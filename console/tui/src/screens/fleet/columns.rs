@@ -107,6 +107,9 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
         Column::Rack => (node.rack.clone(), Role::Dim),
         // Nothing is said of it yet, and something will be.
         Column::State if node.state == State::NotRun && node.work.is_some() => ("measuring".to_owned(), Role::Text),
+        Column::State if snapshot.awaited(node.state).is_some() => {
+            (snapshot.awaited(node.state).unwrap_or_default().to_owned(), Role::Dim)
+        }
         Column::State => {
             let (text, role) = Stale::now(ui, snapshot).cell(&ui.theme, node.state, node.result_ms);
             (if node.provisional { text + PROVISIONAL } else { text }, role)
