@@ -266,7 +266,7 @@ pub fn ended(store: &dyn Store, id: &str, state: RunState) -> Result<Run, Proble
 pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Problem> {
     let id = run.id.as_str();
     if run.state == RunState::Finished {
-        // Told before the end: a console that is killed in between takes the run up again and tells it once more.
+        // Told before the end: a console that is killed in between resumes the run and tells it once more.
         let (known, works) = (store.incidents().code(IO)?, store.summaries(id).code(IO)?);
         store.record_incidents(&engine::incidents::incidents_of(run, report, &works, &known)).code(IO)?;
         engine::keep_validations(store, report, &works).code(IO)?;

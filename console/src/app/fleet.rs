@@ -85,7 +85,7 @@ impl Fleet {
         match &runs.alone {
             Some(alone) => vec![alone.told.clone()],
             None => {
-                // A run that is taken up again was read as it was before.
+                // A resumed run is among the stored ones as it was before.
                 let live = runs.live.as_ref().map(|(told, _)| told);
                 let again = |told: &&Arc<Told>| live.is_none_or(|live| live.run.id != told.run.id);
                 live.into_iter().chain(runs.stored.iter().filter(again)).cloned().collect()

@@ -365,3 +365,92 @@ pub(super) const fn shown(state: RunState) -> RunPhase {
         RunState::Interrupted => RunPhase::Interrupted,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Raw, resolve};
+    use muster_store::{Options, Record};
+    use muster_wire::Outcome;
+
+    const NODES: usize = 4;
+
+    /// Every work of the first `phases` of cbd-light takes four seconds on every node, one after another.
+    fn record(store: &mut Db, run: &Run, phases: usize, began_ms: u64) {
+        let plan = engine::plan_of(run).unwrap();
+        let works: Vec<String> = plan.phases.iter().take(phases).flat_map(muster_playbook::Phase::work_names).collect();
+        let of = |(nr, work): (u64, &String), node: &String| Record {
+            run: run.id.clone(),
+            node: node.clone(),
+            work: work.clone(),
+            outcome: Outcome::Done,
+            at_ms: began_ms + 4_000 * (nr + 1),
+            elapsed_ns: 4_000_000_000,
+            series: Vec::new(),
+            facts: Vec::new(),
+        };
+        let all = (0..).zip(&works).flat_map(|work| run.nodes.iter().map(move |node| of(work, node)));
+        store.append_many(&all.collect::<Vec<_>>()).unwrap();
+    }
+
+    fn begun(store: &mut Db, id: &str, playbook: &str, started_ms: u64) -> Run {
+        let nodes: Vec<String> = (0..NODES).map(|nr| format!("n{nr}")).collect();
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &nodes);
+        let (id, playbook) = (id.to_owned(), playbook.to_owned());
+        let state = RunState::Running;
+        let run = Run {
+            id,
+            playbook,
+            profile: plan.profile,
+            started_ms,
+            ended_ms: None,
+            nodes,
+            plan: plan.work_names(),
+            state,
+        };
+        store.begin(&run).unwrap();
+        run
+    }
+
+    /// What a console that only looks says of the time left.
+    fn left(store: &Db, dir: &std::path::Path) -> Option<muster_tui::snapshot::Left> {
+        let names: Vec<String> = (0..NODES).map(|nr| format!("n{nr}")).collect();
+        let raw = Raw { db: Some(dir.to_owned()), ..Raw::default() };
+        let config = resolve(raw, Raw::default(), std::path::Path::new("none.toml")).unwrap();
+        let board = Board::new("four", &names, &[]);
+        followed(&mut Seen::default(), (&Fleet::new(board.clone()), &board), (&config, &names)).unwrap();
+        board.publish();
+        assert!(store.runs().is_ok(), "the other console has the database");
+        board.snapshot().progress.left
+    }
+
+    #[test]
+    fn a_console_that_only_looks_says_how_long_the_run_of_another_one_will_take() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+        let now = engine::now_ms();
+        let before = begun(&mut store, "r1", "cbd-light", now - 1_000_000);
+        record(&mut store, &before, 3, before.started_ms);
+        store.end(&before.id, RunState::Finished, now - 900_000).unwrap();
+        let run = begun(&mut store, "r2", "cbd-light", now - 40_000);
+        let took = 4_000 * engine::plan_of(&run).unwrap().phases[0].work_names().len() as u64;
+        record(&mut store, &run, 1, now - took);
+        let six_works = left(&store, dir.path()).unwrap();
+        assert!(six_works.measured && (20_000..32_000).contains(&six_works.ms), "{six_works:?}");
+        store.end(&run.id, RunState::Finished, now).unwrap();
+        assert_eq!(left(&store, dir.path()), None, "it has ended");
+    }
+
+    #[test]
+    fn no_time_left_is_made_up_for_a_run_by_an_unknown_playbook() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+        let run = begun(&mut store, "r1", "cbd-light", engine::now_ms() - 40_000);
+        record(&mut store, &run, 1, run.started_ms);
+        store.end(&run.id, RunState::Finished, run.started_ms + 1).unwrap();
+        let other = begun(&mut store, "r2", "made-up", engine::now_ms() - 10_000);
+        let results = Run { playbook: "cbd-light".to_owned(), ..other };
+        record(&mut store, &results, 1, results.started_ms);
+        assert_eq!(left(&store, dir.path()), None);
+    }
+}

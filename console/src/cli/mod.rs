@@ -113,7 +113,7 @@ pub struct Common {
     /// Share of steps a regression must touch to count in full, 0 to 1.
     #[arg(long, global = true, value_name = "SHARE")]
     pub tau: Option<f64>,
-    /// Age in days past which a result is told as stale [default: 30].
+    /// Age in days past which a result is shown as stale [default: 30].
     #[arg(long, global = true, env = "MUSTER_STALE_AFTER", value_name = "DAYS")]
     pub stale_after: Option<f64>,
     /// Colour: auto, always or never.

@@ -131,7 +131,8 @@ mod tests {
         ] {
             let (nodes, plan) = (vec!["n1".to_owned()], vec!["disk".to_owned()]);
             let (playbook, profile, state) = ("cbd".to_owned(), Profile::Smoke, RunState::Running);
-            let run = Run { id: id.to_owned(), playbook, profile, started_ms: at_ms, ended_ms: None, nodes, plan, state };
+            let run =
+                Run { id: id.to_owned(), playbook, profile, started_ms: at_ms, ended_ms: None, nodes, plan, state };
             store.begin(&run).unwrap();
             let record = Record {
                 run: id.to_owned(),

@@ -1,4 +1,4 @@
-//! What is measured again: whatever is in doubt, beside peers that are not.
+//! Which nodes are measured again? Those in doubt, together with peers that are not.
 //!
 //! A doubtful node is compared with peers that are measured at the same time, so that a busy hour, or a machine that all of
 //! them share, slows both and cancels. All nodes of a round do the same work; who takes part, and in which order, is drawn.
@@ -99,8 +99,8 @@ pub(super) fn choose(
     Some(Round { doubtful, peers, benchmarks })
 }
 
-/// The benchmarks that are to look once more at what is in doubt of `node`, where nodes are visited `most` times; none where
-/// another visit decides nothing more.
+/// The benchmarks to repeat because `node` is in doubt, if nodes are visited `most` times; empty if another visit would decide
+/// nothing more.
 pub(super) fn in_doubt(node: &NodeFindings, visits: &Visits, most: usize) -> BTreeSet<String> {
     let mut benchmarks = BTreeSet::new();
     if visits.most() >= most {

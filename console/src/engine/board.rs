@@ -10,7 +10,8 @@ use muster_fleet::Node;
 use muster_playbook::Plan;
 use muster_store::{Record, Run};
 use muster_tui::snapshot::{
-    Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, RunProgress, Selector, Snapshot, StepProgress, Work,
+    Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, RunProgress, Selector, Snapshot,
+    StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 use tokio::sync::watch;
@@ -46,11 +47,11 @@ struct Inner {
     records: Vec<Arc<Record>>,
     /// What the rows are made of, the newest run first.
     told: Vec<Arc<Told>>,
-    /// What runs before them said.
+    /// Results of older runs.
     earlier: Arc<Earlier>,
-    /// Nodes of which what was said before stands for now.
+    /// Nodes whose earlier state is kept for now.
     kept: HashSet<String>,
-    /// How many are reading earlier runs.
+    /// How many readers of earlier runs are at work.
     looking_back: usize,
     /// The stored run that is being read and judged.
     waits: Option<extra::Waits>,
@@ -62,13 +63,13 @@ struct Inner {
     focus: Option<String>,
     /// What the database knows of the focused node.
     past: Option<Arc<Past>>,
-    /// Pairs of the run, and what of them is looked at.
+    /// Pairs of the run, and the one the user is looking at.
     scan: extra::Scan,
-    /// How long the run that goes on will still take.
+    /// Estimates how long the current run will still take.
     course: Option<Course>,
-    /// What was said of it before more of its results were read.
+    /// The last estimate before more results were read.
     said_left: Option<(u64, Left)>,
-    /// Who has results in the phase under way, and who takes no further part.
+    /// Which nodes have results in the current phase, and which have left the run.
     going: Going,
     /// Whether what is shown of the focused node has changed.
     refocus: bool,
@@ -125,7 +126,7 @@ impl Board {
         self.shown.borrow().clone()
     }
 
-    /// Where every newer snapshot comes.
+    /// Receives every newer snapshot.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.shown.subscribe()
@@ -164,7 +165,7 @@ impl Board {
         }
     }
 
-    /// What is known beforehand of the run that was begun: how long it will take, and how often a node is visited at most.
+    /// Sets how long the run that has just begun will take, and how often a node is visited at most.
     pub fn expect(&self, course: Course, visits: usize) {
         let mut inner = self.lock();
         let said = inner.said_left.take();
@@ -218,7 +219,7 @@ impl Board {
         inner.dirty = true;
     }
 
-    /// Records to judge, when there are new ones since the last call, and where the run stands with them.
+    /// All records so far, if any are new since the last call, and where the run stands.
     #[must_use]
     pub fn unjudged(&self) -> Option<(Vec<Arc<Record>>, Stage)> {
         let mut inner = self.lock();
@@ -236,8 +237,8 @@ impl Board {
         self.lock().nodes.iter().map(|row| row.name.clone()).collect()
     }
 
-    /// Shows what `runs`, newest first, say about the nodes, and what was said before them; the newest stood at `stage` then. Built
-    /// outside the lock, since a large fleet takes seconds.
+    /// Shows the results of `runs`, newest first, beside `earlier` ones; `stage` is where the newest run stood when it was judged.
+    /// The rows are built outside the lock, since that takes seconds for a large fleet.
     pub fn show(&self, runs: Vec<Arc<Told>>, earlier: Arc<Earlier>, stage: &Stage) {
         let names = self.names();
         let picture = picture::picture(&runs, &names, &earlier);
@@ -263,7 +264,7 @@ impl Board {
         (inner.refocus, inner.dirty) = (true, true);
     }
 
-    /// Clears the board and lists `names`; `alone` is the run that is shown by itself, if one is.
+    /// Clears the board and lists `names`; `alone` names the run that is shown by itself, if there is one.
     pub fn reset(&self, names: &[String], known: &[Node], alone: Option<&str>) {
         let mut inner = self.lock();
         let rows = rows(names, known);
@@ -278,7 +279,7 @@ impl Board {
         (inner.refocus, inner.dirty) = (true, true);
     }
 
-    /// Makes the state visible, when it changed.
+    /// Publishes a new snapshot if anything has changed.
     pub fn publish(&self) {
         let mut inner = self.lock();
         let now = now_ms();
@@ -333,7 +334,7 @@ impl Inner {
         self.look_closely(&node);
     }
 
-    /// Only the node that is looked at has its verdicts at hand.
+    /// Fills in the verdicts of the node on the screen, and drops those of all others.
     fn look_closely(&mut self, node: &str) {
         for row in self.nodes.iter_mut().filter(|row| row.name != node && !row.verdicts.is_empty()) {
             Arc::make_mut(row).verdicts = Arc::default();
@@ -354,7 +355,7 @@ impl Inner {
         self.refocus |= self.focus.as_deref() == Some(node);
     }
 
-    /// A node takes no further part.
+    /// A node leaves the run.
     fn gone(&mut self, node: &str, text: String, now: u64) {
         self.going.gone.insert(node.to_owned());
         self.line(node, Level::Warn, &text);
@@ -389,7 +390,7 @@ impl Inner {
         self.show(record);
     }
 
-    /// What a record says in the row of its node.
+    /// Shows a record in the row of its node.
     fn show(&mut self, record: &Record) {
         if !is_work(&record.work) {
             return;

@@ -1,9 +1,9 @@
-//! What is known here of a run that another console carries? The playbook says in which phases it goes, its records how far it is.
+//! What can be known about a run in another console? Its phases from the playbook, its progress from its records.
 
 use muster_playbook::{Phase, Plan, find_builtin};
 use muster_store::{Record, Run};
 
-/// What `run` carries out; `None` where its playbook is not one of ours, or another one by now.
+/// The plan of `run`; `None` if its playbook is not built in, or has changed since.
 #[must_use]
 pub fn plan(run: &Run) -> Option<Plan> {
     let mut playbook = find_builtin(&run.playbook).ok()?;
@@ -14,7 +14,7 @@ pub fn plan(run: &Run) -> Option<Plan> {
     Some(muster_playbook::plan(&playbook, &run.nodes)).filter(|plan| plan.work_names() == run.plan)
 }
 
-/// Which part of `plan` a record is of: a phase by its place, and after the last one the further visits, as the scan counts them.
+/// The part of `plan` that a record belongs to: the index of its phase; further visits are counted on after the last phase.
 #[must_use]
 pub fn part(plan: &Plan, record: &Record) -> Option<usize> {
     let phases = plan.phases.len();

@@ -34,11 +34,11 @@ const DEFECTS: usize = 6;
 pub struct Picture {
     /// Every metric that some node has.
     pub metrics: Metrics,
-    /// What is said of each node; `None` of one that no run knows.
+    /// One per node; `None` for a node that is in no run.
     pub nodes: Vec<Option<Opinion>>,
 }
 
-/// What is said of one node.
+/// The state of one node and the reasons for it.
 #[derive(Debug)]
 pub struct Opinion {
     state: State,
@@ -52,13 +52,13 @@ pub struct Opinion {
 }
 
 impl Opinion {
-    /// What it makes of the node.
+    /// The state of the node.
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Puts it into the row of the node. Its verdicts are only of interest where somebody looks at them ([`verdicts_of`]).
+    /// Writes it into the row of the node. Verdicts are made only for the node on the screen, by [`verdicts_of`].
     pub fn apply(self, row: &mut NodeRow) {
         (row.state, row.worst) = (self.state, self.worst);
         (row.reasons, row.checks) = (self.reasons.into(), self.checks.into());
@@ -68,7 +68,7 @@ impl Opinion {
     }
 }
 
-/// What `runs`, the newest first, say of the nodes called `names`; `earlier` is what others said before.
+/// The nodes called `names` as `runs`, newest first, leave them; `earlier` holds older results to compare with.
 #[must_use]
 pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Picture {
     let index: Vec<ByMetric<'_>> = runs.iter().map(|told| ByMetric::of(&told.assessment)).collect();
@@ -108,7 +108,7 @@ pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Pictu
     Picture { metrics, nodes }
 }
 
-/// What is known of `node`, and which runs its places mean.
+/// What the runs tell about `node`, and the indices of the runs it took part in.
 pub(super) fn known_of<'t>(runs: &'t [Arc<Told>], node: &str) -> Option<(Vec<usize>, Known<'t>)> {
     let own: Vec<(usize, report::Told<'_>)> =
         runs.iter().enumerate().filter_map(|(at, told)| Some((at, told.of(node)?))).collect();
@@ -116,8 +116,8 @@ pub(super) fn known_of<'t>(runs: &'t [Arc<Told>], node: &str) -> Option<(Vec<usi
     (!own.is_empty()).then(|| (own.iter().map(|(at, _)| *at).collect(), known(node, &told)))
 }
 
-/// The run that most nodes have their verdict from, and the newest of such: its criterion is that of the fleet, not that of the
-/// few nodes that were measured again.
+/// The run that gave most nodes their verdict, the newest of several. Its criterion stands for the fleet; that of a run on a few
+/// nodes would not.
 fn usual(of: &[Place<'_>], runs: usize) -> Option<usize> {
     let count = |run: &usize| of.iter().filter(|place| place.run == *run).count();
     (0..runs).rev().max_by_key(count).filter(|run| count(run) > 0)
@@ -148,8 +148,7 @@ fn metric(
     let defects = defects.collect();
     let healthy = own.iter().filter(|place| place.run == at && place.verdict.state != State::Fail);
     let healthy: Vec<Sample> = healthy.filter_map(|place| sample(place)).collect();
-    let score =
-        |place: &&Place<'_>| Score::new(place.node, place.verdict.similarity, place.verdict.state, place.at_ms);
+    let score = |place: &&Place<'_>| Score::new(place.node, place.verdict.similarity, place.verdict.state, place.at_ms);
     MetricRow {
         id: criterion.metric.clone(),
         unit: criterion.unit,
@@ -178,7 +177,7 @@ fn curve(sample: &Sample) -> Curve {
     cdf_points(sample, POINTS).into()
 }
 
-/// At levels between 0 and 1 the leftmost and the rightmost of the peers.
+/// The leftmost and the rightmost peer at each level between 0 and 1.
 fn band(samples: &[&Sample]) -> Band {
     let levels = 64;
     let edge = |pick: fn(f64, f64) -> f64, start: f64| -> Curve {
@@ -234,8 +233,8 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node:
     }
 }
 
-/// Place of the verdict furthest from its peers, failed ones first. What was not decided counts for nothing, however unlike the
-/// criterion it is.
+/// Index of the verdict furthest from its peers, failed ones first. Undecided verdicts are left out, however far they are from the
+/// criterion.
 fn worst(verdicts: &[NodeVerdict]) -> Option<usize> {
     let decided = |v: &NodeVerdict| matches!(v.state, State::Fail | State::Warn | State::Pass);
     let all = verdicts.iter().enumerate().filter(|(_, v)| decided(v));
@@ -243,7 +242,7 @@ fn worst(verdicts: &[NodeVerdict]) -> Option<usize> {
     similar.min_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(nr, ..)| nr)
 }
 
-/// Whether it says something of the node, and not only that nothing was done.
+/// Whether the record is a result, and not just a note that nothing was run.
 pub fn is_result(record: &Record) -> bool {
     !matches!(record.outcome, Outcome::NotRun(_))
 }

@@ -1,9 +1,8 @@
-//! When is a state that is shown provisional? While results that may change it without the node doing anything more are
-//! still to come: those of its peers in the phase under way, and another visit of what is in doubt.
+//! When is the state of a node provisional? While results to come may still change it: those of its peers in the current phase, and
+//! another visit to a node in doubt.
 //!
-//! A node that is through with a phase keeps its state until it has results of a later one: that its turn has not come takes
-//! nothing back. So a state that is not provisional changes by results of the node's own, and never flaps because others
-//! report.
+//! A node that has finished a phase keeps its state until it has results of a later one: waiting for its turn takes nothing back.
+//! So a state that is not provisional changes only by the node's own results, and never flaps because others report.
 
 use std::collections::HashSet;
 
@@ -14,31 +13,31 @@ use muster_wire::Profile;
 
 use super::{Told, again, followed};
 
-/// Where a run stood when what is shown of it was judged.
+/// Where a run stood when it was judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing more comes: it has ended.
+    /// It has ended; no more results will come.
     #[default]
     Over,
-    /// It goes on.
+    /// It is running.
     Going(Going),
-    /// It goes on in another console, by a playbook that is not known here: nothing tells its phases apart.
+    /// It is running in another console, by a playbook that is not known here, so its phases cannot be told apart.
     Elsewhere,
 }
 
-/// A run that goes on.
+/// A run in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Going {
-    /// Nodes with results in the phase under way.
+    /// Nodes with results in the current phase.
     pub seen: HashSet<String>,
-    /// Nodes that take no further part.
+    /// Nodes that have left the run.
     pub gone: HashSet<String>,
-    /// How often a node is visited at most: what is in doubt is measured again before the run ends.
+    /// How often a node is visited at most; nodes in doubt are visited again before the run ends.
     pub visits: usize,
 }
 
 impl Going {
-    /// A run that another console carries by `plan`.
+    /// A run of `plan` in another console.
     fn elsewhere(plan: &Plan, told: &Told) -> Self {
         let newest = told.all().filter_map(|record| Some((record.at_ms, followed::part(plan, record)?))).max();
         let under_way = newest.map(|(_, part)| part);
@@ -50,7 +49,7 @@ impl Going {
 }
 
 impl Stage {
-    /// That of a stored run.
+    /// The stage of a stored run.
     #[must_use]
     pub fn of(told: &Told) -> Self {
         if told.run.state != RunState::Running {
@@ -59,15 +58,15 @@ impl Stage {
         followed::plan(&told.run).map_or(Self::Elsewhere, |plan| Self::Going(Going::elsewhere(&plan, told)))
     }
 
-    /// Whether a node that was `before` keeps what was said of it although it would be `now`: its peers have results of the phase
-    /// under way, and it has none yet.
+    /// Whether a node keeps its state `before` although it would be `now`: its peers have results of the current phase, and it has
+    /// none yet.
     #[must_use]
     pub fn keeps(&self, node: &str, before: State, now: State) -> bool {
         let waits = matches!(self, Self::Going(going) if !going.seen.contains(node));
         waits && now == State::NotRun && !matches!(before, State::NotRun | State::NotApplicable)
     }
 
-    /// Whether `state`, which rests on `told` among others, is provisional. What nothing is said of yet is not.
+    /// Whether `state`, which is based on `told` among others, is provisional. A node without a state is not.
     #[must_use]
     pub fn is_provisional(&self, node: &str, state: State, told: &Told) -> bool {
         if matches!(state, State::NotRun | State::NotApplicable) {

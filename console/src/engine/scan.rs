@@ -46,7 +46,7 @@ pub struct Scan {
     pub done: BTreeSet<(String, String)>,
     /// Most visits of a node, the first one included.
     pub visits: usize,
-    /// When no further visit begins any more, however few there were.
+    /// After this instant no further visit starts, however few have been made.
     pub until: Option<Instant>,
 }
 

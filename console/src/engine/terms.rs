@@ -29,7 +29,7 @@ pub struct Terms {
     /// Identities of the frozen criteria.
     #[serde(default)]
     pub frozen: Vec<String>,
-    /// Tuned steps that were in force, so that a run that is taken up goes on with them.
+    /// Tuned steps that were in force, so that a resumed run keeps them.
     #[serde(default)]
     pub steps: BTreeMap<String, Profiled>,
 }
@@ -44,7 +44,7 @@ pub struct Judging {
     criteria: HashMap<(String, MetricId), (Criterion, Option<Frozen>)>,
     /// GPU cards as they were in earlier runs.
     pub(super) cards: Cards,
-    /// How far it is, for whoever waits.
+    /// Progress of the judging, for whoever is waiting.
     pub count: Arc<Count>,
 }
 
@@ -57,19 +57,19 @@ pub struct Count {
 }
 
 impl Count {
-    /// So many metrics are judged in so many groups of nodes.
+    /// Starts the count: so many metrics, each judged in so many groups of nodes.
     pub fn begin(&self, metrics: usize, groups: usize) {
         self.done.store(0, Ordering::Relaxed);
         self.groups.store(groups, Ordering::Relaxed);
         self.metrics.store(metrics, Ordering::Relaxed);
     }
 
-    /// One more is judged in one of the groups.
+    /// Counts one metric of one group as judged.
     pub fn add(&self) {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many are judged, and how many there are; of several groups a share.
+    /// Metrics judged so far, and in all; those of several groups count in part.
     #[must_use]
     pub fn get(&self) -> (usize, usize) {
         let (done, metrics) = (self.done.load(Ordering::Relaxed), self.metrics.load(Ordering::Relaxed));

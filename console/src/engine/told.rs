@@ -27,7 +27,7 @@ pub struct Told {
     pub results: usize,
     /// Its pairs of nodes, if it measured any.
     pub pairs: Option<Arc<Pairs>>,
-    /// Nodes that take no further part: they were lost, or left out of later steps.
+    /// Nodes that have left the run: they were lost, or left out of later steps.
     pub gone: HashSet<String>,
     /// How often each node was measured.
     pub(super) visits: Visits,

@@ -83,7 +83,7 @@ fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     put_spans(buffer, (row.right() - right_width, row.y), right_width, &right);
 }
 
-/// How many nodes are told as what; what passed and is stale is counted as stale.
+/// Number of nodes in each state; a stale pass counts as stale.
 fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
     let hidden = |state| if stale::hides(state) { snapshot.stale.get(state) } else { 0 };
     let (mut spans, mut old) = (Vec::new(), 0);

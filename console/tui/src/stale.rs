@@ -1,7 +1,7 @@
-//! When is a result too old to stand for the node as it is, and how is that told?
+//! When is a result too old to describe the node as it is today, and how is that shown?
 //!
-//! Age changes no verdict. What passed and is stale is told as stale, since nobody knows whether it would still pass; what was
-//! wrong stays wrong until it is measured again, and is told with its age.
+//! Age changes no verdict. A stale pass is shown as stale, since nobody knows whether the node would still pass. A stale failure
+//! stays a failure until the node is measured again, and is shown with its age.
 
 use crate::judgement::{State, word};
 use crate::snapshot::{NodeRow, Snapshot};
@@ -73,7 +73,7 @@ impl Stale {
     }
 }
 
-/// Whether a stale result of that state is told as stale alone: a pass of long ago is none, a failure still is one.
+/// Whether a stale result of that state is shown only as stale: an old pass no longer counts as a pass, an old failure still fails.
 pub(crate) const fn hides(state: State) -> bool {
     matches!(state, State::Pass | State::NotApplicable)
 }

@@ -45,15 +45,14 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
             (None, None) => String::new(),
         };
         let (matrices, topology) = (seen.matrices, seen.topology);
-        let pairs =
-            engine::Pairs {
-                origin,
-                matrices,
-                units: BTreeMap::new(),
-                topology,
-                localised: BTreeMap::new(),
-                params: session::params(config),
-            };
+        let pairs = engine::Pairs {
+            origin,
+            matrices,
+            units: BTreeMap::new(),
+            topology,
+            localised: BTreeMap::new(),
+            params: session::params(config),
+        };
         return super::show::show(pairs, config, common).await;
     }
     show(&seen, options, config)?;

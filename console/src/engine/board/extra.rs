@@ -1,14 +1,16 @@
-//! What the board has besides a run's updates: playbooks, a node's past, and answers to questions.
+//! What the board shows besides the updates of a run: playbooks, a node's past, and answers to questions.
 
 use std::sync::Arc;
 
 use muster_playbook::{Playbook, builtin};
-use muster_tui::snapshot::{Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, WhatIf};
+use muster_tui::snapshot::{
+    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, WhatIf,
+};
 
 use super::{Board, Inner};
 use crate::engine::{Count, Pairs, now_ms};
 
-/// How often it is told how far the judging of a stored run is.
+/// Minimum time between two updates on how far a stored run is judged, milliseconds.
 const WAIT_MS: u64 = 200;
 
 /// What is known of the pairs of the run, and which of them the screen looks at.
@@ -90,7 +92,7 @@ impl Board {
         inner.dirty = true;
     }
 
-    /// Somebody begins to read earlier runs, or has.
+    /// A reader of earlier runs starts, or has finished.
     pub fn looking_back(&self, begins: bool) {
         let mut inner = self.lock();
         inner.looking_back = if begins { inner.looking_back + 1 } else { inner.looking_back.saturating_sub(1) };
@@ -98,7 +100,7 @@ impl Board {
         inner.dirty = true;
     }
 
-    /// The results of a stored run are being read, until what is given is dropped.
+    /// A stored run is being read and judged until the returned guard is dropped.
     #[must_use]
     pub fn reads(&self, run: &str) -> Reads {
         let mut inner = self.lock();
@@ -123,7 +125,7 @@ impl Board {
 }
 
 impl Inner {
-    /// What is being read and judged, and how far that is.
+    /// Updates which stored run is being read, and how far it is judged.
     pub(super) fn wait(&mut self, now: u64) {
         if self.waits.is_some() && now >= self.now.now_ms + WAIT_MS {
             self.dirty = true;
@@ -133,7 +135,7 @@ impl Inner {
         }
     }
 
-    /// How many nodes are in each state, and how many of these have stale results only.
+    /// Counts the nodes in each state, and those among them that have only stale results.
     pub(super) fn count(&mut self, now: u64) {
         let limit = self.now.stale_result_ms;
         let stale = |at: u64| now.saturating_sub(at) > limit;
@@ -142,7 +144,7 @@ impl Inner {
         self.now.counts = Counts::of(self.nodes.iter().map(|node| node.state));
     }
 
-    /// The scan of pairs goes on no more.
+    /// The scan of pairs has ended.
     pub(super) fn rounds_over(&mut self) {
         let over = |progress: &mut Option<Progress>| {
             if let Some(progress) = progress {
@@ -178,7 +180,7 @@ impl Inner {
     }
 }
 
-/// A stored run that is read and judged.
+/// A stored run that is being read and judged.
 #[derive(Debug)]
 pub(super) struct Waits {
     run: String,

@@ -1,8 +1,8 @@
-//! How long will the run still take? From how long the same work took before, from what is left of it, and from how many
-//! nodes are worked on at a time.
+//! How long will the run still take? Estimated from the times of the same work in earlier runs, the work that is left, and the
+//! number of nodes that work at a time.
 //!
-//! [`Durations`] is what the store knows, [`Course`] follows a run by its updates and says what is left; `window` has the one
-//! sum behind it, and `steady` keeps what is shown from jumping about. None of them looks at a clock.
+//! [`Durations`] holds times from the database, [`Course`] follows a run and estimates the time left; `window` has the arithmetic,
+//! and `steady` keeps the displayed time from jumping. None of them reads a clock.
 
 mod course;
 mod durations;

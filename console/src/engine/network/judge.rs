@@ -1,8 +1,8 @@
 //! What do the pairs of a run say of each node?
 
+use muster_analysis::State;
 use muster_analysis::findings::{ComponentState, Finding, Source};
 use muster_analysis::network::localise::{Kind, SURE};
-use muster_analysis::State;
 use muster_playbook::PAIRS;
 use muster_playbook::report::{NodeFindings, PairsReport, accusation, warning};
 use muster_store::Record;

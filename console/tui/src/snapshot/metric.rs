@@ -32,7 +32,7 @@ impl Metrics {
         Self { rows, first }
     }
 
-    /// The metric, whichever nodes it is of.
+    /// The first row of the metric, whichever nodes it covers.
     #[must_use]
     pub fn of(&self, id: &MetricId) -> Option<&MetricRow> {
         self.rows.get(*self.first.get(id)?).map(Arc::as_ref)
@@ -125,7 +125,7 @@ pub struct Score {
 }
 
 impl Score {
-    /// That of a node measured at `at_ms`.
+    /// The score of a node that was measured at `at_ms`.
     #[must_use]
     pub fn new(node: usize, similarity: Option<f64>, state: State, at_ms: u64) -> Self {
         Self { node, similarity, state, at_s: u32::try_from(at_ms / 1000).unwrap_or(u32::MAX) }

@@ -30,19 +30,19 @@ pub enum Load {
     Ready,
 }
 
-/// A stored run that is being read and judged, so that what it says of its nodes is not there yet.
+/// A stored run that is being read and judged; the states of its nodes are not known yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Which run.
     pub run: String,
     /// Since when.
     pub since_ms: u64,
-    /// How many metrics have been judged, and how many there are; `None` until all results are read.
+    /// Metrics judged so far, and in all; `None` while results are being read.
     pub judged: Option<(usize, usize)>,
 }
 
 impl Reading {
-    /// What stands in place of the state of a node.
+    /// The word shown instead of the state of a node.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         if self.judged.is_some() { "judging" } else { "reading" }

@@ -1,4 +1,4 @@
-//! What can be run, and how far the run is.
+//! What can be run, and the progress of a run.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ pub struct RunInfo {
 /// How far a run is.
 #[derive(Clone, Debug, Default)]
 pub struct RunProgress {
-    /// How long it will still take; `None` once it has ended, and where that cannot be known.
+    /// How long it will still take; `None` once it has ended, or if that cannot be known.
     pub left: Option<Left>,
     /// Work items done over all nodes.
     pub done: usize,
@@ -67,7 +67,7 @@ pub struct RunProgress {
 pub struct Left {
     /// Milliseconds.
     pub ms: u64,
-    /// Whether it rests on how long the same work took before; else it is what the playbook plans for it.
+    /// Whether it is based on measured times; otherwise it is the playbook's plan.
     pub measured: bool,
 }
 
@@ -85,7 +85,7 @@ impl Left {
 pub enum RunPhase {
     /// Goes on.
     Running,
-    /// Was told to stop and waits for its nodes.
+    /// Was told to stop and is waiting for its nodes.
     Cancelling,
     /// Ran to its end.
     Finished,

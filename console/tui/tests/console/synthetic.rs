@@ -14,8 +14,8 @@ use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
     Band, Before, CheckRow, Counts, Criteria, Curve, EarlierRun, FactRow, Focus, FocusSeries, GpuRow, IncidentRow,
     Left, Link, LinkKind, Load, Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past,
-    PlaybookRow, RunInfo, RunPhase, RunProgress, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
-    VersionRow, Work, WorkSeen, Worst,
+    PlaybookRow, RunInfo, RunPhase, RunProgress, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow,
+    VerdictRow, VersionRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 

@@ -67,11 +67,10 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     }
 }
 
-/// Cells of a wide list that the path of a metric and its mark have at least.
+/// Width that the wide list reserves for a metric's path and mark.
 const PATH: u16 = 36;
 
-/// What a wide list says of a metric besides: how many nodes are healthy, how repeatable it is and what is usual, as far as
-/// there is room.
+/// Further columns of the wide list, as many as fit: healthy nodes, repeatability and median.
 fn numbers(ui: &Ui, metric: &MetricRow, room: usize) -> String {
     let value = |v: Option<f64>, show: &dyn Fn(f64) -> String| v.map_or(ui.theme.absent().to_owned(), show);
     let healthy = format!("{}/{} healthy", metric.healthy, metric.n);
@@ -88,8 +87,8 @@ fn numbers(ui: &Ui, metric: &MetricRow, room: usize) -> String {
     text
 }
 
-/// What is worth knowing of a metric in five cells: `2 bad` nodes failed, `noisy` it is not repeatable, `stale` all of its results
-/// are, `ok`.
+/// The state of a metric in five cells: `2 bad` if nodes failed, `noisy` if it is not repeatable, `stale` if all results are, else
+/// `ok`.
 fn mark(metric: &MetricRow, stale: Stale) -> (String, Role) {
     let old = !metric.scores.is_empty() && metric.scores.iter().all(|score| stale.is(Some(score.at_ms())));
     match (metric.counts.get(State::Fail), metric.status) {

@@ -11,7 +11,7 @@ use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_right};
 
-/// Cells that a bar keeps beside words.
+/// Width that a bar keeps beside words.
 const LEAST_BAR: usize = 12;
 
 /// Rows of the list on a terminal of this size.
@@ -50,7 +50,8 @@ fn draw_score(ui: &Ui, snapshot: &Snapshot, alpha: f64, (buffer, line): (&mut Bu
     let name_room = (line.width / 3).min(26);
     let (stale, at) = (Stale::now(ui, snapshot), Some(score.at_ms()));
     let dim = hides(score.state) && stale.is(at);
-    let (mark, role) = if dim { (glyph(theme), Role::Dim) } else { (theme.glyph(score.state), Theme::state_role(score.state)) };
+    let (mark, role) =
+        if dim { (glyph(theme), Role::Dim) } else { (theme.glyph(score.state), Theme::state_role(score.state)) };
     let style = theme.style(role);
     put(buffer, (line.x, line.y), 1, mark, style);
     if ui.marks.contains(&node.name) {

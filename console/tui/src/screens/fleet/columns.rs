@@ -140,7 +140,7 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
     }
 }
 
-/// Compares two nodes by a column, the one to look at first before the other.
+/// Compares two nodes by a column; the one that needs attention comes first.
 pub(crate) fn compare(column: Column, stale: Stale, a: &NodeRow, b: &NodeRow) -> Ordering {
     let worst = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.similarity);
     let deviation = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.deviation).map(f64::abs);

@@ -15,7 +15,7 @@ use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// From this width on facts and log stand beside the verdicts.
 const WIDE: u16 = 120;
-/// Rows that a pane beside the verdicts has at least.
+/// Minimum height of a pane beside the verdicts.
 const LEAST: u16 = 9;
 /// Lines of reasons shown at most on a terminal of 24 rows.
 const REASONS: usize = 4;

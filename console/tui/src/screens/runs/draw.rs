@@ -22,7 +22,7 @@ const BELOW: u16 = 4;
 /// Columns: title, width, rank; lower stays longer when the table is narrow. Names take what is left.
 const COLUMNS: [(&str, u16, u8); 6] =
     [("started", 9, 0), ("took", 7, 3), ("playbook", 20, 1), ("profile", 9, 5), ("state", 12, 2), ("current", 7, 4)];
-/// Cells that names get at least.
+/// Minimum width of the names.
 const NAMES: u16 = 16;
 
 /// Draws the screen.

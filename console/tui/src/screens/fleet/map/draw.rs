@@ -80,7 +80,7 @@ fn look(theme: &Theme, tally: &Tally, fold: usize) -> (String, Style) {
     (text, theme.style(Theme::state_role(tally.state)))
 }
 
-/// As the table has it: nothing is said of a node that is being measured for the first time.
+/// As in the table, a node that is being measured for the first time has no state yet.
 const fn glyph(theme: &Theme, state: State, measuring: bool) -> &'static str {
     if measuring { "o" } else { theme.glyph(state) }
 }
