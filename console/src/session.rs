@@ -234,7 +234,9 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let cancel = CancellationToken::new();
     let signals = Signals::default();
     let listening = signals.listen(cancel.clone());
-    let mut progress = work::Progress::new(say.quiet);
+    let durations = work::Durations::known(store, &run);
+    let course = work::Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done);
+    let mut progress = work::Progress::new(say.quiet, course, cancel.clone());
     let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
     let state = work::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
     listening.abort();
@@ -269,7 +271,7 @@ pub fn ended(store: &dyn Store, id: &str, state: RunState) -> Result<Run, Proble
 pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Problem> {
     let id = run.id.as_str();
     if run.state == RunState::Finished {
-        // Told before the end: a console that is killed in between takes the run up again and tells it once more.
+        // Told before the end: a console that is killed in between resumes the run and tells it once more.
         let (known, works) = (store.incidents().code(IO)?, store.summaries(id).code(IO)?);
         store.record_incidents(&risk::incidents::incidents_of(run, report, &works, &known)).code(IO)?;
         risk::keep_validations(store, report, &works).code(IO)?;

@@ -90,7 +90,7 @@ impl Terminal {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents()
     }
 
-    /// Whether a program has the whole screen, as the console does until it ends.
+    /// Whether a program has switched to the alternate screen, as the console does until it ends.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().alternate_screen()

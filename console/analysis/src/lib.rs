@@ -43,7 +43,7 @@ pub use criterion::{Cluster, Criterion, Grain, Params, Status};
 pub use distance::{Parts, is_defect, one_sided, parts, similarity};
 pub use learn::{Learned, compare, criterion_of, learn, learn_below, learn_silently};
 pub use repeatability::repeatability;
-pub use rounds::{Rounds, Visited, VisitedMetric, decide_rounds};
+pub use rounds::{Rounds, TOGETHER, Visited, VisitedMetric, decide_rounds};
 pub use sample::{BadSample, Sample};
 pub use spread::{Offset, Spread};
 pub use table::Table;

@@ -104,11 +104,13 @@ impl App {
             (self.board.clone(), self.fleet.clone(), self.config.clone(), self.job.nodes.clone());
         self.look_up(move |store| {
             let run = session::run_of(store, Some(&id)).map_err(|problem| problem.error);
-            match run.and_then(|run| judged(store, run, &config)) {
+            let reads = board.reads(&id);
+            match run.and_then(|run| judged(store, run, &config, Some(&reads))) {
                 Ok(told) => {
                     board.reset(&told.run.nodes, &nodes, Some(&told.run.id));
                     begin(&board, &told);
                     fleet.alone(Some(told));
+                    drop(reads);
                     back::look_back(&fleet, &config);
                 }
                 Err(why) => board.say(Level::Error, format!("run {id} cannot be shown: {why:#}")),
@@ -149,12 +151,7 @@ fn failed<T>(what: &str, why: &anyhow::Error, next: &str) -> Part<T> {
 
 fn row(run: &Run, current: bool) -> RunRow {
     RunRow {
-        id: run.id.clone(),
-        playbook: run.playbook.clone(),
-        profile: run.profile,
-        started_ms: run.started_ms,
-        ended_ms: run.ended_ms,
-        phase: shown(run.state),
+        run: views::info(run, shown(run.state)),
         nodes: run.nodes.len(),
         names: hostlist::fold(run.nodes.iter().map(String::as_str)),
         plan: run.plan.clone().into(),

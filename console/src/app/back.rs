@@ -172,7 +172,7 @@ mod tests {
         let all = ["cpu-gemm r3, Worse since r2", "disk r2, Same since r1"];
         assert_eq!(told(&rows(&board, 2)), all);
         assert!(fleet.to_look_back().is_none() && !board.snapshot().looking_back, "it is read once");
-        let alone = judged(&store, store.run("r2").unwrap().unwrap(), &config).unwrap();
+        let alone = judged(&store, store.run("r2").unwrap().unwrap(), &config, None).unwrap();
         fleet.alone(Some(alone));
         assert!(rows(&board, 2).iter().all(|row| row.before.is_none()));
         read(&fleet, &store, &config);

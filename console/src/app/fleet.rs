@@ -11,7 +11,7 @@ use muster_wire::Level;
 use crate::config::Config;
 use crate::judge::{Asked, Judging, Told};
 use crate::session;
-use crate::views::{Board, Earlier, Stage};
+use crate::views::{Board, Earlier, Reads, Stage};
 
 /// Stored runs that are looked into, newest first.
 pub(super) const RUNS: usize = 64;
@@ -87,7 +87,7 @@ impl Fleet {
         match &runs.alone {
             Some(alone) => vec![alone.told.clone()],
             None => {
-                // A run that is taken up again was read as it was before.
+                // A resumed run is among the stored ones as it was before.
                 let live = runs.live.as_ref().map(|(told, _)| told);
                 let again = |told: &&Arc<Told>| live.is_none_or(|live| live.run.id != told.run.id);
                 live.into_iter().chain(runs.stored.iter().filter(again)).cloned().collect()
@@ -149,7 +149,7 @@ impl Fleet {
                 .as_ref()
                 .map(|alone| &alone.told)
                 .or(runs.stored.first())
-                .map_or(Stage::Over, |told| Stage::of(&told.run)),
+                .map_or(Stage::Over, |told| Stage::of(told)),
         }
     }
 
@@ -234,6 +234,8 @@ impl Fleet {
         let mut read: Vec<Arc<Told>> = Vec::new();
         let ours = |run: &Run| run.nodes.iter().any(|node| names.contains(node.as_str()));
         for run in store.runs()?.into_iter().filter(ours).take(RUNS) {
+            // Later the rows stand while what is new is read.
+            let reads = known.is_empty().then(|| self.board.reads(&run.id));
             let summaries = store.summaries(&run.id)?;
             let adds = summaries.iter().any(|one| {
                 let asked = || (one.node.clone(), visit_of(&one.work).0.to_owned());
@@ -246,7 +248,7 @@ impl Fleet {
             let told = match known.iter().find(same) {
                 Some(told) => told.clone(),
                 None => {
-                    let mut told = judged(store, run, config)?;
+                    let mut told = judged(store, run, config, reads.as_ref())?;
                     told.forget(&newer);
                     Arc::new(told)
                 }
@@ -270,12 +272,43 @@ impl Fleet {
     }
 }
 
-/// A stored run by what it is judged by now.
+/// A stored run by what it is judged by now; `reads` is told how far that is.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub fn judged(store: &dyn Store, run: Run, config: &Config) -> Result<Told> {
+pub fn judged(store: &dyn Store, run: Run, config: &Config, reads: Option<&Reads>) -> Result<Told> {
     let records: Vec<_> = store.records(&run.id)?.into_iter().map(Arc::new).collect();
     let judging = Judging::of(store, &run, session::params(config))?;
+    if let Some(reads) = reads {
+        reads.judges(&judging.count);
+    }
     Ok(Told::judge(run, &records, &judging))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::Count;
+    use muster_analysis::State;
+
+    #[test]
+    fn nodes_are_not_told_as_not_run_while_a_stored_run_is_read_and_judged() {
+        let board = Board::new("one", &["n1".to_owned()], &[]);
+        let look = || {
+            board.publish();
+            let snapshot = board.snapshot();
+            (snapshot.awaited(State::NotRun), snapshot.reading.as_ref().map(|reading| reading.words()))
+        };
+        assert_eq!(look(), (None, None));
+        let reads = board.reads("r1");
+        assert_eq!(look(), (Some("reading"), Some("reading run r1".to_owned())));
+        assert_eq!(board.snapshot().awaited(State::Fail), None, "what is known stands");
+        let count = Arc::new(Count::default());
+        reads.judges(&count);
+        count.begin(2_000, 2);
+        (0..2_680).for_each(|_| count.add());
+        assert_eq!(look(), (Some("judging"), Some("judging 1,340 of 2,000 metrics".to_owned())));
+        drop(reads);
+        assert_eq!(look(), (None, None));
+    }
 }

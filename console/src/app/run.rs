@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use muster_analysis::State;
 use muster_fleet::hostlist;
-use muster_playbook::{Playbook, plan};
+use muster_playbook::Playbook;
 use muster_run::{Run, RunState};
 use muster_store::{Db, Store};
 use muster_tui::snapshot::RunPhase;
@@ -18,8 +18,8 @@ use crate::config::Config;
 use crate::exit::{Code, IO, Problem};
 use crate::judge::{Judging, Told};
 use crate::session::{self, Job};
-use crate::views::{Board, Course, Durations};
-use crate::work::{Observer, Scan};
+use crate::views::Board;
+use crate::work::{Course, Durations, Observer, Scan};
 use crate::{judge, views, work};
 
 /// How often a console that only looks asks for what is new, and of how many runs.
@@ -96,9 +96,9 @@ impl App {
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
         std::thread::spawn(move || {
-            let mut before = Vec::new();
+            let mut seen = Seen::default();
             loop {
-                if let Err(why) = followed(&mut before, (&fleet, &board), (&config, &names)) {
+                if let Err(why) = followed(&mut seen, (&fleet, &board), (&config, &names)) {
                     board.say(Level::Error, format!("the database cannot be read: {why:#}"));
                 }
                 std::thread::sleep(FOLLOW);
@@ -172,7 +172,9 @@ impl App {
             self.board.reset(&self.names, &self.job.nodes, None);
         }
         self.board.begin(&run, Some(&scan.plan), before, RunPhase::Running);
-        self.board.expect(course(&store, &run, &scan), views::measures_again(run.profile, scan.visits));
+        let durations = tokio::task::block_in_place(|| Durations::known(&store, &run));
+        let course = Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done);
+        self.board.expect(course, views::visits_at_most(run.profile, scan.visits));
         let (cancel, name) = (CancellationToken::new(), run.playbook.clone());
         let desk = Desk {
             epoch: self.fleet.began(),
@@ -210,18 +212,28 @@ impl App {
     }
 }
 
-/// How long the run will take, by what earlier ones took.
-fn course(store: &dyn Store, run: &Run, scan: &Scan) -> Course {
-    let durations = tokio::task::block_in_place(|| Durations::read(store, run)).unwrap_or_else(|why| {
-        log::warn!("what earlier runs took cannot be read, so the time left is that of the plan: {why:#}");
-        Durations::default()
-    });
-    Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done)
+/// What a console that only looks has read.
+#[derive(Default)]
+struct Seen {
+    /// The newest runs, and how many results each had.
+    runs: Vec<(Run, usize)>,
+    /// What the works of this run took in earlier ones.
+    durations: Option<(String, Durations)>,
 }
 
-/// Reads what is new since `before`, which is what was there then.
+impl Seen {
+    /// How long the run that another console carries will still take, as far as that can be known here.
+    fn course(&mut self, store: &dyn Store, told: &Told, fan_out: usize) -> Option<Course> {
+        let plan = work::plan_of(&told.run).filter(|_| told.run.state == RunState::Running)?;
+        let durations = self.durations.take().filter(|(id, _)| *id == told.run.id);
+        let durations = durations.unwrap_or_else(|| (told.run.id.clone(), Durations::known(store, &told.run)));
+        Course::elsewhere(&plan, &self.durations.insert(durations).1, fan_out, told)
+    }
+}
+
+/// Reads what is new since the last time.
 fn followed(
-    before: &mut Vec<(Run, usize)>,
+    seen: &mut Seen,
     (fleet, board): (&Fleet, &Board),
     (config, names): (&Config, &[String]),
 ) -> anyhow::Result<()> {
@@ -229,11 +241,18 @@ fn followed(
     let runs = store.runs()?.into_iter().take(FOLLOWED);
     let now = runs.map(|run| Ok((store.done(&run.id)?.len(), run))).collect::<anyhow::Result<Vec<_>>>()?;
     let now: Vec<(Run, usize)> = now.into_iter().map(|(done, run)| (run, done)).collect();
-    if now == *before {
+    if now == seen.runs {
         return Ok(());
     }
-    *before = now;
-    fleet.read(&store, (names, config), |told| begin_all(fleet, board, told))?;
+    seen.runs = now;
+    fleet.read(&store, (names, config), |told| {
+        begin_all(fleet, board, told);
+        let course = seen.course(&store, told, config.fan_out.value).filter(|_| !fleet.is_alone());
+        if let Some(course) = course {
+            // What is provisional is told by the records, not by what this console sees of the run.
+            board.expect(course, 1);
+        }
+    })?;
     back::read(fleet, &store, config);
     Ok(())
 }
@@ -248,8 +267,7 @@ fn begin_all(fleet: &Fleet, board: &Board, told: &Told) {
 /// The board begins with what a stored run did.
 pub(super) fn begin(board: &Board, told: &Told) {
     let run = &told.run;
-    let plan = session::playbook(&run.playbook).ok().map(|playbook| plan(&playbook, &run.nodes));
-    let plan = plan.filter(|plan| plan.work_names() == run.plan);
+    let plan = work::plan_of(run);
     let records = run.nodes.iter().flat_map(|node| told.records(node)).map(|record| record.as_ref().clone());
     board.begin(run, plan.as_ref(), records.collect(), shown(run.state));
 }
@@ -299,7 +317,7 @@ impl Desk {
 
     /// Ends the run in the database and in the picture; says what came of it.
     fn conclude(&self, store: &mut Db, run: &Run, state: RunState) -> Result<String, Problem> {
-        let told = judged(store, session::ended(store, &run.id, state)?, &self.config).code(IO)?;
+        let told = judged(store, session::ended(store, &run.id, state)?, &self.config, None).code(IO)?;
         let report = judge::report(&told.run, &told.assessment);
         let report = session::weighed(store, &told.run, report, &self.config)?;
         session::keep_end(store, &told.run, &report)?;
@@ -348,5 +366,95 @@ pub(super) const fn shown(state: RunState) -> RunPhase {
         RunState::Finished => RunPhase::Finished,
         RunState::Cancelled => RunPhase::Cancelled,
         RunState::Interrupted => RunPhase::Interrupted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Raw, resolve};
+    use muster_run::Record;
+    use muster_store::Options;
+    use muster_wire::Outcome;
+
+    const NODES: usize = 4;
+
+    /// Every work of the first `phases` of cbd-light takes four seconds on every node, one after another.
+    fn record(store: &mut Db, run: &Run, phases: usize, began_ms: u64) {
+        let plan = work::plan_of(run).unwrap();
+        let works: Vec<String> = plan.phases.iter().take(phases).flat_map(muster_playbook::Phase::work_names).collect();
+        let of = |(nr, work): (u64, &String), node: &String| Record {
+            run: run.id.clone(),
+            node: node.clone(),
+            work: work.clone(),
+            outcome: Outcome::Done,
+            at_ms: began_ms + 4_000 * (nr + 1),
+            elapsed_ns: 4_000_000_000,
+            series: Vec::new(),
+            facts: Vec::new(),
+        };
+        let all = (0..).zip(&works).flat_map(|work| run.nodes.iter().map(move |node| of(work, node)));
+        store.append_many(&all.collect::<Vec<_>>()).unwrap();
+    }
+
+    fn begun(store: &mut Db, id: &str, playbook: &str, started_ms: u64) -> Run {
+        let nodes: Vec<String> = (0..NODES).map(|nr| format!("n{nr}")).collect();
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &nodes);
+        let (id, playbook) = (id.to_owned(), playbook.to_owned());
+        let state = RunState::Running;
+        let run = Run {
+            id,
+            playbook,
+            profile: plan.profile,
+            started_ms,
+            ended_ms: None,
+            nodes,
+            plan: plan.work_names(),
+            state,
+        };
+        store.begin(&run).unwrap();
+        run
+    }
+
+    /// What a console that only looks says of the time left.
+    fn left(store: &Db, dir: &std::path::Path) -> Option<muster_tui::snapshot::Left> {
+        let names: Vec<String> = (0..NODES).map(|nr| format!("n{nr}")).collect();
+        let raw = Raw { db: Some(dir.to_owned()), ..Raw::default() };
+        let config = resolve(raw, Raw::default(), std::path::Path::new("none.toml")).unwrap();
+        let board = Board::new("four", &names, &[]);
+        followed(&mut Seen::default(), (&Fleet::new(board.clone()), &board), (&config, &names)).unwrap();
+        board.publish();
+        assert!(store.runs().is_ok(), "the other console has the database");
+        board.snapshot().progress.left
+    }
+
+    #[test]
+    fn a_console_that_only_looks_says_how_long_the_run_of_another_one_will_take() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+        let now = crate::clock::now_ms();
+        let before = begun(&mut store, "r1", "cbd-light", now - 1_000_000);
+        record(&mut store, &before, 3, before.started_ms);
+        store.end(&before.id, RunState::Finished, now - 900_000).unwrap();
+        let run = begun(&mut store, "r2", "cbd-light", now - 40_000);
+        let took = 4_000 * work::plan_of(&run).unwrap().phases[0].work_names().len() as u64;
+        record(&mut store, &run, 1, now - took);
+        let six_works = left(&store, dir.path()).unwrap();
+        assert!(six_works.measured && (20_000..32_000).contains(&six_works.ms), "{six_works:?}");
+        store.end(&run.id, RunState::Finished, now).unwrap();
+        assert_eq!(left(&store, dir.path()), None, "it has ended");
+    }
+
+    #[test]
+    fn no_time_left_is_made_up_for_a_run_by_an_unknown_playbook() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+        let run = begun(&mut store, "r1", "cbd-light", crate::clock::now_ms() - 40_000);
+        record(&mut store, &run, 1, run.started_ms);
+        store.end(&run.id, RunState::Finished, run.started_ms + 1).unwrap();
+        let other = begun(&mut store, "r2", "made-up", crate::clock::now_ms() - 10_000);
+        let results = Run { playbook: "cbd-light".to_owned(), ..other };
+        record(&mut store, &results, 1, results.started_ms);
+        assert_eq!(left(&store, dir.path()), None);
     }
 }

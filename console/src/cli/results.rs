@@ -1,13 +1,18 @@
 //! `muster results`: values and verdicts of a run, recomputed from its samples.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use muster_analysis::State;
 use muster_playbook::report::{CheckReport, NodeReport, RunReport, Summary};
+use muster_run::{Run, visit_of};
+use muster_store::{Store, StoreError};
+use muster_tui::stale::Stale;
+use muster_wire::Outcome;
 
+use crate::clock::now_ms;
 use crate::config::Config;
-use crate::exit::{Ended, Problem};
+use crate::exit::{Code, Ended, IO, Problem};
 use crate::options::{Line, Pick};
 use crate::patience::Patience;
 use crate::{database, out, session};
@@ -70,15 +75,40 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     }
     if options.json {
         out::json(&report)?;
-    } else if options.checks {
-        answers(&report)?;
     } else {
-        metrics(&report, options.all)?;
+        let age = Age::of(&*store, &run, config).code(IO)?;
+        if options.checks { answers(&report, &age)? } else { metrics(&report, options.all, &age)? }
     }
     Ok(session::exit_code(&report, options.fail_on))
 }
 
-fn metrics(report: &RunReport, all: bool) -> Result<(), Problem> {
+/// When the results of a run came, and which of them are stale.
+struct Age {
+    stale: Stale,
+    /// The newest of each node and work.
+    of: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+impl Age {
+    fn of(store: &dyn Store, run: &Run, config: &Config) -> Result<Self, StoreError> {
+        let mut of: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
+        for one in store.summaries(&run.id)?.into_iter().filter(|one| !matches!(one.outcome, Outcome::NotRun(_))) {
+            let newest = of.entry(one.node).or_default().entry(visit_of(&one.work).0.to_owned()).or_default();
+            *newest = one.at_ms.max(*newest);
+        }
+        Ok(Self { stale: Stale::new(config.stale_after_ms(), now_ms()), of })
+    }
+
+    /// `pass`, or `pass, stale (41 d)`: as the screen says it of what `work` gave on `node`, or of whatever is newest there.
+    fn state(&self, (node, work): (&str, Option<&str>), state: State) -> String {
+        let own = self.of.get(node).filter(|_| state != State::NotRun);
+        let at = own.and_then(|own| work.and_then(|work| own.get(work)).or_else(|| own.values().max()).copied());
+        let word = session::word(&state);
+        self.stale.words(at).map_or_else(|| word.clone(), |stale| format!("{word}, {stale}"))
+    }
+}
+
+fn metrics(report: &RunReport, all: bool, age: &Age) -> Result<(), Problem> {
     let count: usize = report.nodes.iter().map(|node| node.verdicts.len()).sum();
     let whole = all || count <= MANY;
     let mut rows = Vec::new();
@@ -93,7 +123,7 @@ fn metrics(report: &RunReport, all: bool) -> Result<(), Problem> {
                 verdict.of.metric.clone(),
                 value,
                 verdict.similarity.map_or("-".into(), |s| format!("{s:.3}")),
-                session::word(&verdict.state),
+                age.state((&node.node, verdict.of.metric.split('/').next()), verdict.state),
             ]);
         }
     }
@@ -107,13 +137,31 @@ fn metrics(report: &RunReport, all: bool) -> Result<(), Problem> {
     Ok(())
 }
 
-fn answers(report: &RunReport) -> Result<(), Problem> {
+fn answers(report: &RunReport, age: &Age) -> Result<(), Problem> {
     let of_node = |node: &NodeReport| {
         let row = |check: &CheckReport| {
-            vec![node.node.clone(), check.id.clone(), session::word(&check.state), check.said.clone()]
+            let state = age.state((&node.node, None), check.state);
+            vec![node.node.clone(), check.id.clone(), state, check.said.clone()]
         };
         node.checks.iter().map(row).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = report.nodes.iter().flat_map(of_node).collect();
     out::line(&out::table(&["node", "check", "state", "evidence"], &rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_told_with_its_age_in_the_words_of_the_screen() {
+        const DAY: u64 = 86_400_000;
+        let works = BTreeMap::from([("disk".to_owned(), 59 * DAY), ("cpu-gemm".to_owned(), 99 * DAY)]);
+        let age = Age { stale: Stale::new(30 * DAY, 100 * DAY), of: BTreeMap::from([("n1".to_owned(), works)]) };
+        assert_eq!(age.state(("n1", Some("disk")), State::Fail), "fail, stale (41 d)");
+        assert_eq!(age.state(("n1", Some("cpu-gemm")), State::Pass), "pass");
+        assert_eq!(age.state(("n1", Some("disk")), State::NotRun), "not_run", "it has no result that could be old");
+        assert_eq!(age.state(("n1", None), State::Pass), "pass", "the newest counts");
+        assert_eq!(age.state(("n2", Some("disk")), State::Unknown), "unknown");
+    }
 }

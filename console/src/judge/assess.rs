@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use muster_analysis::findings::{ComponentState, Finding, Source};
 use muster_analysis::{Criterion, Learned, NodeVerdict, State};
+use muster_playbook::PAIRS;
 use muster_playbook::report::{Dropped, NodeFindings, PairsReport};
 use muster_run::{Record, Run};
 use muster_wire::{MetricId, Outcome};
 
-use super::pairs::{is_pair, judge_pairs};
+use super::pairs::{Found, is_pair, judge_pairs, network};
 use super::{Judging, decided, health};
 use muster_analysis::records::{Evidence, cores, digests, golden, hardware, works};
 
@@ -99,6 +100,15 @@ impl<'a> ByMetric<'a> {
 /// Judges a run from its records.
 #[must_use]
 pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judging: &Judging) -> Assessment {
+    assess_with_pairs(run, records, judging).0
+}
+
+/// The same, and what its pairs of nodes come to, so that nobody has to look for it twice.
+pub(super) fn assess_with_pairs<'a>(
+    run: &Run,
+    records: impl IntoIterator<Item = &'a Record>,
+    judging: &Judging,
+) -> (Assessment, Option<Found>) {
     let (pairs, records): (Vec<&Record>, Vec<&Record>) = records.into_iter().partition(|record| is_pair(record));
     let evidence = Evidence::new(records);
     let groups = groups(run, &evidence, judging);
@@ -120,10 +130,15 @@ pub fn assess<'a>(run: &Run, records: impl IntoIterator<Item = &'a Record>, judg
         }
     };
     let mut nodes: Vec<NodeFindings> = run.nodes.iter().map(of_node).collect();
-    let network = judge_pairs(run, &pairs, &mut nodes, &judging.terms.params);
+    let pairs_found = network(run, pairs.iter().copied(), None, &judging.terms.params);
+    let whole = pairs_found.as_ref().filter(|_| pairs.iter().any(|record| record.work == PAIRS));
+    let network = whole.map(|found| {
+        judge_pairs(&found.report, &pairs, &mut nodes);
+        found.report.clone()
+    });
     let dropped = health::left(&evidence.latest);
     let rejudged = judging.rejudged.clone();
-    Assessment { judged: metrics.judged, nodes, network, dropped, rejudged }
+    (Assessment { judged: metrics.judged, nodes, network, dropped, rejudged }, pairs_found)
 }
 
 /// Group of each node of the run: by the labels that the run was begun with, else by what the hardware says of itself.

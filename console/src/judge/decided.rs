@@ -72,12 +72,17 @@ impl<'a> Group<'a> {
 pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, groups: &[String]) -> OfMetrics {
     let all = evidence.measured(run);
     let names: BTreeSet<&String> = groups.iter().collect();
+    judging.count.begin(all.len(), names.len());
     let mut found = OfMetrics::default();
     let mut by_metric: Vec<(usize, Learned, Basis)> = Vec::new();
     for name in names {
         let group = Group::of(run, (name, groups), &all, evidence);
         let (mut places, mut learned, mut of) = (Vec::new(), Vec::new(), Vec::new());
-        let each = on_all_cores(&all, |metric| of_metric(&group, judging, metric));
+        let each = on_all_cores(&all, |metric| {
+            let one = of_metric(&group, judging, metric);
+            judging.count.add();
+            one
+        });
         for (place, (criterion, samples)) in each.into_iter().enumerate().filter_map(|(at, one)| Some((at, one?))) {
             places.push(place);
             learned.push(criterion);

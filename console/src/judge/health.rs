@@ -6,7 +6,7 @@ use muster_analysis::checks::{self, CLOCK, CheckResult, NodeFacts, Policy, check
 use muster_fleet::{Clock, Node};
 use muster_playbook::Plan;
 use muster_playbook::report::Dropped;
-use muster_run::{OUT_OF_TURN, Record, noted};
+use muster_run::{LINK, OUT_OF_TURN, Record, noted};
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Component, Datum, Fact, Outcome, Reading, Unit, clean, fact_of};
 
@@ -69,6 +69,12 @@ pub fn dropped(run: &str, node: &str, step: &str, reason: &str, at_ms: u64) -> R
 /// That `node` sent what it was not asked for, and what.
 pub fn out_of_turn(run: &str, node: &str, said: String, at_ms: u64) -> Record {
     Record { outcome: Outcome::Failed(said), ..noted(run, node, OUT_OF_TURN, Vec::new(), at_ms) }
+}
+
+/// Whether a record says that its node takes no further part.
+#[must_use]
+pub fn leaves(record: &Record) -> bool {
+    record.work == DROPPED || (record.work == LINK && matches!(record.outcome, Outcome::Failed(_)))
 }
 
 /// Nodes that left, in the order they did.

@@ -14,6 +14,7 @@ mod told;
 mod trusted;
 mod usual;
 mod versions;
+mod visits;
 
 #[cfg(test)]
 pub use assess::Basis;
@@ -24,7 +25,8 @@ pub use pairs::Pairs;
 pub use parallel::on_all_cores;
 pub use shape::{report, report_of_all};
 pub use steps::{Profiled, keep_steps, kept_steps, steps_of};
-pub use terms::Judging;
-pub use told::{Asked, Told, known_of};
+pub use terms::{Count, Judging};
+pub use told::{Asked, Told, is_result, known_of};
 pub use usual::usual;
 pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};
+pub use visits::Visits;

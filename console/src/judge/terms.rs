@@ -4,6 +4,8 @@
 //! frozen today would change what was said yesterday.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
 use muster_analysis::decide::Frozen;
@@ -29,7 +31,7 @@ pub struct Terms {
     /// Identities of the frozen criteria.
     #[serde(default)]
     pub frozen: Vec<String>,
-    /// Tuned steps that were in force, so that a run that is taken up goes on with them.
+    /// Tuned steps that were in force, so that a resumed run keeps them.
     #[serde(default)]
     pub steps: BTreeMap<String, Profiled>,
 }
@@ -44,6 +46,37 @@ pub struct Judging {
     criteria: HashMap<(String, MetricId), (Criterion, Option<Frozen>)>,
     /// GPU cards as they were in earlier runs.
     pub(super) cards: Cards,
+    /// Progress of the judging, for whoever is waiting.
+    pub count: Arc<Count>,
+}
+
+/// How many metrics of a run have been judged.
+#[derive(Debug, Default)]
+pub struct Count {
+    metrics: AtomicUsize,
+    groups: AtomicUsize,
+    done: AtomicUsize,
+}
+
+impl Count {
+    /// Starts the count: so many metrics, each judged in so many groups of nodes.
+    pub fn begin(&self, metrics: usize, groups: usize) {
+        self.done.store(0, Ordering::Relaxed);
+        self.groups.store(groups, Ordering::Relaxed);
+        self.metrics.store(metrics, Ordering::Relaxed);
+    }
+
+    /// Counts one metric of one group as judged.
+    pub fn add(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Metrics judged so far, and in all; those of several groups count in part.
+    #[must_use]
+    pub fn get(&self) -> (usize, usize) {
+        let (done, metrics) = (self.done.load(Ordering::Relaxed), self.metrics.load(Ordering::Relaxed));
+        ((done / self.groups.load(Ordering::Relaxed).max(1)).min(metrics), metrics)
+    }
 }
 
 /// Group of all nodes of a profile.
@@ -82,7 +115,7 @@ impl Judging {
             let frozen = version.spread.or_else(|| version.criterion.assumed_spread());
             criteria.insert((version.group, version.criterion.metric.clone()), (version.criterion, frozen));
         }
-        Ok(Self { terms, rejudged: None, criteria, cards: Cards::default() })
+        Ok(Self { terms, criteria, ..Self::default() })
     }
 
     /// By what `run` was judged when it was made, with the thresholds `params` that are asked for now; says so where

@@ -7,8 +7,11 @@ use muster_playbook::{PAIRS, report};
 use muster_run::{Record, Run, is_work};
 use muster_wire::{Outcome, benchmark};
 
-use super::{Assessment, Judging, assess};
-use crate::judge::Pairs;
+use super::Pairs;
+use super::assess::assess_with_pairs;
+use super::health::leaves;
+use super::visits::Visits;
+use super::{Assessment, Judging};
 
 /// A node and a benchmark or collector.
 pub type Asked = (String, String);
@@ -24,6 +27,10 @@ pub struct Told {
     pub results: usize,
     /// Its pairs of nodes, if it measured any.
     pub pairs: Option<Arc<Pairs>>,
+    /// Nodes that have left the run: they were lost, or left out of later steps.
+    pub gone: HashSet<String>,
+    /// How often each node was measured.
+    pub visits: Visits,
     records: HashMap<String, Vec<Arc<Record>>>,
     works: HashMap<String, BTreeSet<String>>,
     places: HashMap<String, usize>,
@@ -34,8 +41,8 @@ impl Told {
     /// Judges a run by its records.
     #[must_use]
     pub fn judge(run: Run, all: &[Arc<Record>], judging: &Judging) -> Self {
-        let assessment = assess(&run, all.iter().map(Arc::as_ref), judging);
-        let pairs = Pairs::of_run(&run, all, &judging.terms.params).map(Arc::new);
+        let (assessment, found) = assess_with_pairs(&run, all.iter().map(Arc::as_ref), judging);
+        let pairs = found.map(|found| Arc::new(Pairs::of_run(&run, all, found, &judging.terms.params)));
         let places = assessment.nodes.iter().enumerate().map(|(place, found)| (found.node.clone(), place)).collect();
         let (mut records, mut works) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, BTreeSet<_>>::new());
         for record in all.iter().filter(|record| is_work(&record.work)) {
@@ -44,14 +51,23 @@ impl Told {
                 works.entry(record.node.clone()).or_default().insert(record.benchmark().to_owned());
             }
         }
+        let gone = gone(all);
+        let visits = Visits::new(all.iter().map(Arc::as_ref));
         let at_ms = run.ended_ms.or(all.iter().map(|record| record.at_ms).max()).unwrap_or(run.started_ms);
-        Self { run, assessment, results: all.len(), pairs, records, works, places, at_ms }
+        Self { run, assessment, results: all.len(), pairs, gone, visits, records, works, places, at_ms }
     }
 
     /// When it ended, or its last result came; milliseconds since 1970 UTC.
     #[must_use]
     pub fn at_ms(&self) -> u64 {
         self.at_ms
+    }
+
+    /// When `benchmark` last gave a result on `node`; that of the run where its records are let go, or named otherwise.
+    #[must_use]
+    pub fn measured_ms(&self, node: &str, benchmark: &str) -> u64 {
+        let own = self.records(node).iter().filter(|record| record.benchmark() == benchmark && is_result(record));
+        own.map(|record| record.at_ms).max().unwrap_or(self.at_ms)
     }
 
     /// What it says of `node`; `None` where the node took no part.
@@ -66,6 +82,11 @@ impl Told {
     #[must_use]
     pub fn records(&self, node: &str) -> &[Arc<Record>] {
         self.records.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Results of all nodes, in no order.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<Record>> {
+        self.records.values().flatten()
     }
 
     /// What it decided on of work that always measures the same; what an import holds is told apart by its metrics alone.
@@ -95,4 +116,23 @@ pub fn known_of<'t>(runs: &'t [Arc<Told>], node: &str) -> Option<(Vec<usize>, re
         runs.iter().enumerate().filter_map(|(at, told)| Some((at, told.of(node)?))).collect();
     let told: Vec<report::Told<'_>> = own.iter().map(|(_, told)| *told).collect();
     (!own.is_empty()).then(|| (own.iter().map(|(at, _)| *at).collect(), report::known(node, &told)))
+}
+
+/// Nodes with a record that says that they take no further part, and no result after it: a run that is resumed tries them again.
+fn gone(all: &[Arc<Record>]) -> HashSet<String> {
+    let mut left: HashMap<&str, u64> = HashMap::new();
+    for record in all.iter().filter(|record| leaves(record)) {
+        left.insert(&record.node, record.at_ms);
+    }
+    for record in all.iter().filter(|record| is_work(&record.work)) {
+        if left.get(record.node.as_str()).is_some_and(|at| *at < record.at_ms) {
+            left.remove(record.node.as_str());
+        }
+    }
+    left.into_keys().map(str::to_owned).collect()
+}
+
+/// Whether the record is a result, and not just a note that nothing was run.
+pub fn is_result(record: &Record) -> bool {
+    !matches!(record.outcome, Outcome::NotRun(_))
 }

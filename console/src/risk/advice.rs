@@ -192,7 +192,7 @@ pub struct NodeAdvice {
     pub risk: f64,
     /// Whether the picks should run on it.
     pub validate: bool,
-    /// Whether an incident lasts.
+    /// Whether an incident is open.
     pub down: bool,
     /// Incidents in the log.
     pub incidents: usize,

@@ -10,16 +10,20 @@ use muster_fleet::Node;
 use muster_playbook::Plan;
 use muster_run::{Record, Run, is_work};
 use muster_tui::snapshot::{
-    Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, Selector, Snapshot, StepProgress, Work,
+    Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, RunProgress, Selector, Snapshot,
+    StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
 use tokio::sync::watch;
 
+pub use self::extra::Reads;
 use self::row::{link, rows};
+use super::picture;
 use super::provisional::{Going, Stage};
-use super::{Course, Earlier, focus, picture, places};
+use super::{Earlier, focus, places};
 use crate::clock::now_ms;
 use crate::judge::Told;
+use crate::work::Course;
 use crate::work::{Observer, Update, failure_line};
 
 /// Messages kept for the line under the body.
@@ -47,12 +51,14 @@ struct Inner {
     records: Vec<Arc<Record>>,
     /// What the rows are made of, the newest run first.
     told: Vec<Arc<Told>>,
-    /// What runs before them said.
+    /// Results of older runs.
     earlier: Arc<Earlier>,
-    /// Nodes of which what was said before stands for now.
+    /// Nodes whose earlier state is kept for now.
     kept: HashSet<String>,
-    /// How many are reading earlier runs.
+    /// How many readers of earlier runs are at work.
     looking_back: usize,
+    /// The stored run that is being read and judged.
+    waits: Option<extra::Waits>,
     judged: usize,
     messages: VecDeque<Message>,
     plan: Vec<places::Step>,
@@ -61,11 +67,13 @@ struct Inner {
     focus: Option<String>,
     /// What the database knows of the focused node.
     past: Option<Arc<Past>>,
-    /// Pairs of the run, and what of them is looked at.
+    /// Pairs of the run, and the one the user is looking at.
     scan: extra::Scan,
-    /// How long the run that goes on here will still take.
+    /// Estimates how long the current run will still take.
     course: Option<Course>,
-    /// Who has results in the phase under way, and who takes no further part.
+    /// The last estimate before more results were read.
+    said_left: Option<(u64, Left)>,
+    /// Which nodes have results in the current phase, and which have left the run.
     going: Going,
     /// Whether what is shown of the focused node has changed.
     refocus: bool,
@@ -95,6 +103,7 @@ impl Board {
             earlier: Arc::default(),
             kept: HashSet::new(),
             looking_back: 0,
+            waits: None,
             judged: 0,
             messages: VecDeque::new(),
             plan: Vec::new(),
@@ -104,6 +113,7 @@ impl Board {
             past: None,
             scan: extra::Scan::default(),
             course: None,
+            said_left: None,
             going: Going::default(),
             refocus: false,
             dirty: true,
@@ -120,7 +130,7 @@ impl Board {
         self.shown.borrow().clone()
     }
 
-    /// Where every newer snapshot comes.
+    /// Receives every newer snapshot.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Arc<Snapshot>> {
         self.shown.subscribe()
@@ -138,7 +148,9 @@ impl Board {
             inner.plan.push(places::Step::from(run));
         }
         inner.step = 0;
-        (inner.course, inner.going) = (None, Going::default());
+        let same = inner.now.run.as_ref().is_some_and(|shown| shown.id == run.id) && phase.is_going();
+        inner.said_left = inner.course.take().filter(|_| same).and_then(|course| course.said());
+        inner.going = Going::default();
         inner.judged = usize::MAX;
         inner.scan = extra::Scan::default();
         inner.now.network = Part::default();
@@ -146,18 +158,8 @@ impl Board {
         let done = records.iter().filter(|r| is_work(&r.work)).count();
         inner.records = records.into_iter().map(Arc::new).collect();
         inner.now.mode = if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle };
-        inner.now.run = Some(Arc::new(RunInfo {
-            id: run.id.clone(),
-            playbook: run.playbook.clone(),
-            profile: run.profile,
-            started_ms: run.started_ms,
-            ended_ms: run.ended_ms,
-            phase,
-            left: None,
-            done,
-            total,
-            steps: Arc::from([]),
-        }));
+        inner.now.run = Some(Arc::new(info(run, phase)));
+        inner.now.progress = RunProgress { done, total, ..RunProgress::default() };
         inner.dirty = true;
         for row in &mut inner.nodes {
             Arc::make_mut(row).done = 0.0;
@@ -167,11 +169,11 @@ impl Board {
         }
     }
 
-    /// What is known beforehand of the run that was begun here: how long it will take, and whether what is in doubt is
-    /// measured again.
-    pub fn expect(&self, course: Course, visits: bool) {
+    /// Sets how long the run that has just begun will take, and how often a node is visited at most.
+    pub fn expect(&self, course: Course, visits: usize) {
         let mut inner = self.lock();
-        (inner.course, inner.going.visits) = (Some(course), visits);
+        let said = inner.said_left.take();
+        (inner.course, inner.going.visits) = (Some(course.after(said)), visits);
         inner.dirty = true;
     }
 
@@ -183,13 +185,12 @@ impl Board {
             run.phase = phase;
             if !phase.is_going() {
                 run.ended_ms = Some(now_ms());
-                run.left = None;
             }
         }
         if !phase.is_going() {
             inner.rounds_over();
             inner.now.mode = Mode::Idle;
-            inner.course = None;
+            (inner.course, inner.now.progress.left) = (None, None);
             for row in inner.nodes.iter_mut().filter(|row| row.work.is_some() || row.provisional) {
                 let row = Arc::make_mut(row);
                 (row.work, row.provisional) = (None, false);
@@ -222,7 +223,7 @@ impl Board {
         inner.dirty = true;
     }
 
-    /// Records to judge, when there are new ones since the last call, and where the run stands with them.
+    /// All records so far, if any are new since the last call, and where the run stands.
     #[must_use]
     pub fn unjudged(&self) -> Option<(Vec<Arc<Record>>, Stage)> {
         let mut inner = self.lock();
@@ -240,8 +241,8 @@ impl Board {
         self.lock().nodes.iter().map(|row| row.name.clone()).collect()
     }
 
-    /// Shows what `runs`, newest first, say about the nodes, and what was said before them; the newest stood at `stage` then. Built
-    /// outside the lock, since a large fleet takes seconds.
+    /// Shows the results of `runs`, newest first, beside `earlier` ones; `stage` is where the newest run stood when it was judged.
+    /// The rows are built outside the lock, since that takes seconds for a large fleet.
     pub fn show(&self, runs: Vec<Arc<Told>>, earlier: Arc<Earlier>, stage: &Stage) {
         let names = self.names();
         let picture = picture::picture(&runs, &names, &earlier);
@@ -267,7 +268,7 @@ impl Board {
         (inner.refocus, inner.dirty) = (true, true);
     }
 
-    /// Clears the board and lists `names`; `alone` is the run that is shown by itself, if one is.
+    /// Clears the board and lists `names`; `alone` names the run that is shown by itself, if there is one.
     pub fn reset(&self, names: &[String], known: &[Node], alone: Option<&str>) {
         let mut inner = self.lock();
         let rows = rows(names, known);
@@ -275,16 +276,18 @@ impl Board {
         (inner.nodes, inner.told, inner.records) = (rows, Vec::new(), Vec::new());
         (inner.earlier, inner.kept) = (Arc::default(), HashSet::new());
         (inner.now.metrics, inner.now.what_if) = (Arc::default(), None);
-        (inner.now.run, inner.now.alone) = (None, alone.map(str::to_owned));
+        (inner.now.run, inner.now.progress) = (None, RunProgress::default());
+        inner.now.alone = alone.map(str::to_owned);
         inner.now.network = Part::default();
         inner.scan = extra::Scan::default();
         (inner.refocus, inner.dirty) = (true, true);
     }
 
-    /// Makes the state visible, when it changed.
+    /// Publishes a new snapshot if anything has changed.
     pub fn publish(&self) {
         let mut inner = self.lock();
         let now = now_ms();
+        inner.wait(now);
         // A clock on the screen needs a new snapshot once a second even when nothing else happened.
         if !inner.dirty && now < inner.now.now_ms + 1_000 {
             return;
@@ -335,7 +338,7 @@ impl Inner {
         self.look_closely(&node);
     }
 
-    /// Only the node that is looked at has its verdicts at hand.
+    /// Fills in the verdicts of the node on the screen, and drops those of all others.
     fn look_closely(&mut self, node: &str) {
         for row in self.nodes.iter_mut().filter(|row| row.name != node && !row.verdicts.is_empty()) {
             Arc::make_mut(row).verdicts = Arc::default();
@@ -356,7 +359,7 @@ impl Inner {
         self.refocus |= self.focus.as_deref() == Some(node);
     }
 
-    /// A node takes no further part.
+    /// A node leaves the run.
     fn gone(&mut self, node: &str, text: String, now: u64) {
         self.going.gone.insert(node.to_owned());
         self.line(node, Level::Warn, &text);
@@ -364,13 +367,10 @@ impl Inner {
     }
 
     fn run_progress(&mut self, now: u64) {
-        let steps: Arc<[StepProgress]> = self.steps.iter().cloned().collect();
-        if let Some(run) = &mut self.now.run {
-            let run = Arc::make_mut(run);
-            run.steps = steps;
-            let running = run.phase == RunPhase::Running;
-            run.left = self.course.as_mut().filter(|_| running).map(|course| course.shown(now));
-        }
+        let running = self.now.run.as_ref().is_some_and(|run| run.phase == RunPhase::Running);
+        let progress = &mut self.now.progress;
+        progress.steps = self.steps.iter().cloned().collect();
+        progress.left = self.course.as_mut().filter(|_| running).map(|course| course.shown(now));
     }
 
     fn row(&mut self, node: &str) -> Option<&mut NodeRow> {
@@ -385,9 +385,7 @@ impl Inner {
         if !is_work(&record.work) {
             return;
         }
-        if let Some(run) = &mut self.now.run {
-            Arc::make_mut(run).done += 1;
-        }
+        self.now.progress.done += 1;
         self.going.seen.insert(record.node.clone());
         if let Some(step) = self.steps.get_mut(self.step) {
             step.done += 1;
@@ -396,17 +394,17 @@ impl Inner {
         self.show(record);
     }
 
-    /// What a record says in the row of its node.
+    /// Shows a record in the row of its node.
     fn show(&mut self, record: &Record) {
         if !is_work(&record.work) {
             return;
         }
-        let total = self.now.run.as_ref().map_or(1, |r| r.total).max(1);
+        let total = self.now.progress.total.max(1);
         let nodes = self.nodes.len().max(1);
         let facts = picture::facts(record);
         if let Some(row) = self.row(&record.node) {
             row.seen_ms = Some(record.at_ms);
-            if picture::is_result(record) {
+            if crate::judge::is_result(record) {
                 row.result_ms = row.result_ms.max(Some(record.at_ms));
             }
             row.done = (row.done + nodes as f64 / total as f64).min(1.0);
@@ -434,9 +432,7 @@ impl Observer for Board {
                 inner.judged = usize::MAX;
                 if *index == inner.steps.len() {
                     inner.steps.push(step(name, *work));
-                    if let Some(run) = &mut inner.now.run {
-                        Arc::make_mut(run).total += work;
-                    }
+                    inner.now.progress.total += work;
                 }
                 if let Some(step) = inner.steps.get_mut(*index) {
                     step.done = step.total.saturating_sub(*work);
@@ -487,6 +483,19 @@ fn log_line(node: &str, level: Level, text: &str) {
         Level::Error => log::Level::Error,
     };
     log::log!(level, "{node}: {text}");
+}
+
+/// A run as the screen has it.
+#[must_use]
+pub fn info(run: &Run, phase: RunPhase) -> RunInfo {
+    RunInfo {
+        id: run.id.clone(),
+        playbook: run.playbook.clone(),
+        profile: run.profile,
+        started_ms: run.started_ms,
+        ended_ms: run.ended_ms,
+        phase,
+    }
 }
 
 fn step(id: &str, total: usize) -> StepProgress {
@@ -560,11 +569,11 @@ mod tests {
         let board = Board::new("one", &names, &[]);
         let left = || {
             board.publish();
-            board.snapshot().run.as_ref().and_then(|run| run.left)
+            board.snapshot().progress.left
         };
         board.begin(&run, Some(&plan), Vec::new(), RunPhase::Running);
         assert_eq!(left(), None, "a run of another console");
-        board.expect(Course::new(&plan, &crate::views::Durations::default(), 8, &Default::default()), true);
+        board.expect(Course::new(&plan, &crate::work::Durations::default(), 8, &Default::default()), 3);
         let planned = left().unwrap();
         assert!(!planned.measured && planned.ms > 1_000, "{planned:?}");
         board.phase(RunPhase::Finished);

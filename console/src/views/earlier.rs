@@ -1,6 +1,6 @@
-//! What runs before the ones that are shown said: of each node and metric the verdict and the median, and no more.
+//! Results of runs older than the ones on the screen: for each node and metric the verdict and the median, nothing else.
 //!
-//! A fleet has millions of verdicts, so of an earlier run neither samples nor sentences stay: 32 bytes for each of them.
+//! A fleet has millions of verdicts, so neither samples nor sentences of an earlier run are kept: 32 bytes per verdict.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use muster_wire::{MetricId, Unit};
 
 use crate::judge::{Assessment, ByMetric};
 
-/// What earlier runs said, the newest of each node and metric.
+/// The newest earlier result of each node and metric.
 #[derive(Debug, Default)]
 pub struct Earlier {
     metrics: HashMap<MetricId, u32>,
@@ -33,19 +33,19 @@ struct Kept {
     state: State,
 }
 
-/// What an earlier run showed of a node and metric.
+/// An earlier result of a node and metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Then<'a> {
-    /// In which run.
+    /// The run it is from.
     pub from: &'a Arc<EarlierRun>,
-    /// What.
+    /// State and value.
     pub showed: Showed,
     /// Unit of its value.
     pub unit: Unit,
 }
 
 impl<'a> Then<'a> {
-    /// What `criterion` was the measure of in the run `from`.
+    /// A result of the run `from`, which was judged by `criterion`.
     #[must_use]
     pub fn new(from: &'a Arc<EarlierRun>, (state, value): (State, Option<f64>), criterion: &Criterion) -> Self {
         Self { from, showed: Showed { state, value, noise: Noise::of(criterion) }, unit: criterion.unit }
@@ -53,7 +53,7 @@ impl<'a> Then<'a> {
 }
 
 impl Earlier {
-    /// Keeps what `run` said of `wanted`: of each benchmark the nodes. Runs are added newest first.
+    /// Keeps the results of `run` for the nodes that `wanted` lists by benchmark. Runs must be added newest first.
     pub fn add(&mut self, (run, at_ms): (&Run, u64), said: &Assessment, wanted: &HashMap<&str, BTreeSet<&str>>) {
         let Ok(place) = u16::try_from(self.runs.len()) else { return };
         self.runs.push(Arc::new(EarlierRun { id: run.id.clone(), at_ms }));
@@ -84,7 +84,7 @@ impl Earlier {
         *self.metrics.entry(metric.clone()).or_insert(next)
     }
 
-    /// What was last said of `metric` on `node` before `before_ms`.
+    /// The newest result of `metric` on `node` from before `before_ms`.
     #[must_use]
     pub fn of(&self, node: &str, metric: &MetricId, before_ms: u64) -> Option<Then<'_>> {
         let (own, number) = (self.nodes.get(node)?, self.metrics.get(metric)?);

@@ -2,7 +2,6 @@
 
 mod board;
 mod earlier;
-mod eta;
 mod focus;
 mod gpus;
 mod pairs;
@@ -13,10 +12,9 @@ mod provisional;
 mod shelf;
 mod what_if;
 
-pub use board::Board;
+pub use board::{Board, Reads, info};
 pub use earlier::Earlier;
-pub use eta::{Course, Durations};
 pub use past::Reader;
-pub use provisional::{Stage, measures_again};
+pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;
 pub use what_if::what_if;

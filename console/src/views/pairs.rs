@@ -21,7 +21,9 @@ impl Pairs {
     #[must_use]
     pub fn picture(&self, metric: &str) -> Option<Network> {
         let matrix = self.matrices.get(metric)?;
-        let found = localise_beside(matrix, self.matrices.get(LOSS), &self.topology, &self.params);
+        let known = self.localised.get(metric).cloned();
+        let localise = || localise_beside(matrix, self.matrices.get(LOSS), &self.topology, &self.params);
+        let found = known.unwrap_or_else(localise);
         let order = self.order(matrix);
         let place = places(&order);
         let (grid, tiers) = self.grid(matrix, &found, &place);
@@ -170,6 +172,7 @@ mod tests {
             matrices: BTreeMap::from([(metric.to_owned(), matrix)]),
             units: BTreeMap::new(),
             topology: from_csv(&format!("node,leaf\n{rows}")).unwrap(),
+            localised: BTreeMap::new(),
             params: Params::default(),
         }
     }

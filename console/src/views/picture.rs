@@ -17,12 +17,12 @@ use muster_tui::snapshot::{
     Band, CheckRow, Counts, Curve, FactRow, GpuRow, MetricRow, Metrics, NodeCurve, NodeRow, Score, Worst,
 };
 use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Datum, MetricId, Outcome, Reading, clean};
+use muster_wire::{Datum, MetricId, Reading, clean};
 
 use self::series::OfFleet;
 use self::verdicts::Sources;
 use super::{Earlier, gpus};
-use crate::judge::{ByMetric, Judged, Told, known_of};
+use crate::judge::{ByMetric, Judged, Told, is_result, known_of};
 
 /// Points of a curve: more than a wide terminal's braille columns.
 pub const POINTS: usize = 240;
@@ -34,11 +34,11 @@ const DEFECTS: usize = 6;
 pub struct Picture {
     /// Every metric that some node has.
     pub metrics: Metrics,
-    /// What is said of each node; `None` of one that no run knows.
+    /// One per node; `None` for a node that is in no run.
     pub nodes: Vec<Option<Opinion>>,
 }
 
-/// What is said of one node.
+/// The state of one node and the reasons for it.
 #[derive(Debug)]
 pub struct Opinion {
     state: State,
@@ -52,13 +52,13 @@ pub struct Opinion {
 }
 
 impl Opinion {
-    /// What it makes of the node.
+    /// The state of the node.
     #[must_use]
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Puts it into the row of the node. Its verdicts are only of interest where somebody looks at them ([`verdicts_of`]).
+    /// Writes it into the row of the node. Verdicts are made only for the node on the screen, by [`verdicts_of`].
     pub fn apply(self, row: &mut NodeRow) {
         (row.state, row.worst) = (self.state, self.worst);
         (row.reasons, row.checks) = (self.reasons.into(), self.checks.into());
@@ -68,15 +68,21 @@ impl Opinion {
     }
 }
 
-/// What `runs`, the newest first, say of the nodes called `names`; `earlier` is what others said before.
+/// The nodes called `names` as `runs`, newest first, leave them; `earlier` holds older results to compare with.
 #[must_use]
 pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Picture {
     let index: Vec<ByMetric<'_>> = runs.iter().map(|told| ByMetric::of(&told.assessment)).collect();
     let of_node: Vec<Option<(Vec<usize>, Known<'_>)>> = names.iter().map(|name| known_of(runs, name)).collect();
     let mut scores: HashMap<&MetricId, Vec<Place<'_>>> = HashMap::new();
     for (node, (places, known)) in of_node.iter().enumerate().filter_map(|(node, own)| Some((node, own.as_ref()?))) {
+        let mut last: Option<((usize, &str), u64)> = None;
         for (verdict, place) in known.found.verdicts.iter().zip(&known.verdicts) {
-            scores.entry(&verdict.metric).or_default().push(Place { node, run: places[*place], verdict });
+            let (run, benchmark) = (places[*place], verdict.metric.benchmark.as_str());
+            // Metrics of a benchmark stand together, and there are millions of them.
+            let same = last.filter(|(of, _)| *of == (run, benchmark)).map(|(_, at_ms)| at_ms);
+            let at_ms = same.unwrap_or_else(|| runs[run].measured_ms(&names[node], benchmark));
+            last = Some(((run, benchmark), at_ms));
+            scores.entry(&verdict.metric).or_default().push(Place { node, run, verdict, at_ms });
         }
     }
     let series: Vec<OfFleet<'_>> = runs.iter().map(|told| OfFleet::of(told, names)).collect();
@@ -102,8 +108,8 @@ pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Pictu
     Picture { metrics, nodes }
 }
 
-/// The run that most nodes have their verdict from, and the newest of such: its criterion is that of the fleet, not that of the
-/// few nodes that were measured again.
+/// The run that gave most nodes their verdict, the newest of several. Its criterion stands for the fleet; that of a run on a few
+/// nodes would not.
 fn usual(of: &[Place<'_>], runs: usize) -> Option<usize> {
     let count = |run: &usize| of.iter().filter(|place| place.run == *run).count();
     (0..runs).rev().max_by_key(count).filter(|run| count(run) > 0)
@@ -114,6 +120,7 @@ struct Place<'a> {
     node: usize,
     run: usize,
     verdict: &'a NodeVerdict,
+    at_ms: u64,
 }
 
 fn metric(
@@ -133,11 +140,7 @@ fn metric(
     let defects = defects.collect();
     let healthy = own.iter().filter(|place| place.run == at && place.verdict.state != State::Fail);
     let healthy: Vec<Sample> = healthy.filter_map(|place| sample(place)).collect();
-    let score = |place: &&Place<'_>| Score {
-        node: place.node,
-        similarity: place.verdict.similarity,
-        state: place.verdict.state,
-    };
+    let score = |place: &&Place<'_>| Score::new(place.node, place.verdict.similarity, place.verdict.state, place.at_ms);
     MetricRow {
         id: criterion.metric.clone(),
         unit: criterion.unit,
@@ -166,7 +169,7 @@ fn curve(sample: &Sample) -> Curve {
     cdf_points(sample, POINTS).into()
 }
 
-/// At levels between 0 and 1 the leftmost and the rightmost of the peers.
+/// The leftmost and the rightmost peer at each level between 0 and 1.
 fn band(samples: &[&Sample]) -> Band {
     let levels = 64;
     let edge = |pick: fn(f64, f64) -> f64, start: f64| -> Curve {
@@ -222,18 +225,13 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node:
     }
 }
 
-/// Place of the verdict furthest from its peers, failed ones first. What was not decided counts for nothing, however unlike the
-/// criterion it is.
+/// Index of the verdict furthest from its peers, failed ones first. Undecided verdicts are left out, however far they are from the
+/// criterion.
 fn worst(verdicts: &[NodeVerdict]) -> Option<usize> {
     let decided = |v: &NodeVerdict| matches!(v.state, State::Fail | State::Warn | State::Pass);
     let all = verdicts.iter().enumerate().filter(|(_, v)| decided(v));
     let similar = all.filter_map(|(nr, v)| Some((nr, severity(v.state), v.similarity?)));
     similar.min_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(nr, ..)| nr)
-}
-
-/// Whether it says something of the node, and not only that nothing was done.
-pub fn is_result(record: &Record) -> bool {
-    !matches!(record.outcome, Outcome::NotRun(_))
 }
 
 /// What a collector saw, as rows.

@@ -1,57 +1,73 @@
-//! When is a state that is shown provisional? While results that may change it without the node doing anything more are
-//! still to come: those of its peers in the phase under way, and another visit of what is in doubt.
+//! When is the state of a node provisional? While results to come may still change it: those of its peers in the current phase, and
+//! another visit to a node in doubt.
 //!
-//! A node that is through with a phase keeps its state until it has results of a later one: that its turn has not come takes
-//! nothing back. So a state that is not provisional changes by results of the node's own, and never flaps because others
-//! report.
+//! A node that has finished a phase keeps its state until it has results of a later one: waiting for its turn takes nothing back.
+//! So a state that is not provisional changes only by the node's own results, and never flaps because others report.
 
 use std::collections::HashSet;
 
 use muster_analysis::State;
-use muster_run::{Run, RunState};
+use muster_playbook::Plan;
+use muster_run::RunState;
 use muster_wire::Profile;
 
 use crate::judge::Told;
+use crate::work::{again, followed};
 
-/// Where a run stood when what is shown of it was judged.
+/// Where a run stood when it was judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing more comes: it has ended.
+    /// It has ended; no more results will come.
     #[default]
     Over,
-    /// It goes on here.
+    /// It is running.
     Going(Going),
-    /// It goes on in another console, and which phase it is in is not known here.
+    /// It is running in another console, by a playbook that is not known here, so its phases cannot be told apart.
     Elsewhere,
 }
 
-/// A run that goes on here.
+/// A run in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Going {
-    /// Nodes with results in the phase under way.
+    /// Nodes with results in the current phase.
     pub seen: HashSet<String>,
-    /// Nodes that take no further part.
+    /// Nodes that have left the run.
     pub gone: HashSet<String>,
-    /// Whether what is in doubt is measured again before the run ends.
-    pub visits: bool,
+    /// How often a node is visited at most; nodes in doubt are visited again before the run ends.
+    pub visits: usize,
+}
+
+impl Going {
+    /// A run of `plan` in another console.
+    fn elsewhere(plan: &Plan, told: &Told) -> Self {
+        let newest = told.all().filter_map(|record| Some((record.at_ms, followed::part(plan, record)?))).max();
+        let under_way = newest.map(|(_, part)| part);
+        let seen = told.all().filter(|record| followed::part(plan, record) == under_way);
+        // How often that console visits a node is not known here.
+        let visits = visits_at_most(told.run.profile, usize::MAX);
+        Self { seen: seen.map(|record| record.node.clone()).collect(), gone: told.gone.clone(), visits }
+    }
 }
 
 impl Stage {
-    /// That of a stored run.
+    /// The stage of a stored run.
     #[must_use]
-    pub fn of(run: &Run) -> Self {
-        if run.state == RunState::Running { Self::Elsewhere } else { Self::Over }
+    pub fn of(told: &Told) -> Self {
+        if told.run.state != RunState::Running {
+            return Self::Over;
+        }
+        followed::plan(&told.run).map_or(Self::Elsewhere, |plan| Self::Going(Going::elsewhere(&plan, told)))
     }
 
-    /// Whether a node that was `before` keeps what was said of it although it would be `now`: its peers have results of the phase
-    /// under way, and it has none yet.
+    /// Whether a node keeps its state `before` although it would be `now`: its peers have results of the current phase, and it has
+    /// none yet.
     #[must_use]
     pub fn keeps(&self, node: &str, before: State, now: State) -> bool {
         let waits = matches!(self, Self::Going(going) if !going.seen.contains(node));
         waits && now == State::NotRun && !matches!(before, State::NotRun | State::NotApplicable)
     }
 
-    /// Whether `state`, which rests on `told` among others, is provisional. What nothing is said of yet is not.
+    /// Whether `state`, which is based on `told` among others, is provisional. A node without a state is not.
     #[must_use]
     pub fn is_provisional(&self, node: &str, state: State, told: &Told) -> bool {
         if matches!(state, State::NotRun | State::NotApplicable) {
@@ -62,31 +78,32 @@ impl Stage {
             Self::Over => false,
             Self::Elsewhere => true,
             Self::Going(going) => {
-                let doubted = || own.findings.findings.iter().any(|finding| finding.again);
-                going.seen.contains(node) || (going.visits && !going.gone.contains(node) && doubted())
+                let doubted = || !again::in_doubt(own.findings, &told.visits, going.visits).is_empty();
+                going.seen.contains(node) || (!going.gone.contains(node) && doubted())
             }
         }
     }
 }
 
-/// Whether a run of this profile measures again what is in doubt, where a node is visited at most so often.
+/// How often a run of this profile visits a node at most, where `visits` are asked for.
 #[must_use]
-pub fn measures_again(profile: Profile, visits: usize) -> bool {
+pub fn visits_at_most(profile: Profile, visits: usize) -> usize {
     // A burn-in of a day is not run twice unasked.
-    profile != Profile::Full && visits > 1
+    if profile == Profile::Full { 1 } else { visits }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use muster_run::Record;
+    use muster_run::{Record, Run};
     use muster_tui::snapshot::RunPhase;
     use muster_wire::{Direction, MetricId, Outcome, Series, Unit};
 
     use super::*;
     use crate::judge::Judging;
-    use crate::views::{Board, Course, Durations};
+    use crate::views::Board;
+    use crate::work::{Course, Durations};
     use crate::work::{Observer, Update};
 
     const NODES: usize = 16;
@@ -96,6 +113,7 @@ mod tests {
         run: Run,
         board: Board,
         told: Option<Arc<Told>>,
+        at_ms: u64,
     }
 
     impl Replay {
@@ -113,12 +131,12 @@ mod tests {
             };
             let board = Board::new("made-up", &nodes, &[]);
             board.begin(&run, None, Vec::new(), RunPhase::Running);
-            let replay = Self { run, board, told: None };
-            replay.expects(true);
+            let replay = Self { run, board, told: None, at_ms: 2 };
+            replay.expects(3);
             replay
         }
 
-        fn expects(&self, visits: bool) {
+        fn expects(&self, visits: usize) {
             let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &self.run.nodes);
             self.board.expect(Course::new(&plan, &Durations::default(), 64, &Default::default()), visits);
         }
@@ -129,6 +147,11 @@ mod tests {
 
         /// `work` ends on a node that is `level` times as fast as usual.
         fn result(&mut self, node: usize, work: &str, level: f64) {
+            let record = self.record(node, work, level);
+            self.board.see(&Update::Recorded(&record));
+        }
+
+        fn record(&self, node: usize, work: &str, level: f64) -> Record {
             let benchmark = work.split('#').next().unwrap();
             // No two nodes are quite alike.
             let usual = 1e9 * level * (1.0 + 0.0004 * (node * 7 % 11) as f64);
@@ -140,17 +163,16 @@ mod tests {
                 warmup: 0,
                 started_ns: 0,
             };
-            let record = Record {
+            Record {
                 run: self.run.id.clone(),
                 node: format!("n{node:02}"),
                 work: work.to_owned(),
                 outcome: Outcome::Done,
-                at_ms: 2,
+                at_ms: self.at_ms,
                 elapsed_ns: 1,
                 series: vec![series],
                 facts: Vec::new(),
-            };
-            self.board.see(&Update::Recorded(&record));
+            }
         }
 
         /// State of each node, and whether it is provisional.
@@ -227,7 +249,7 @@ mod tests {
         let rows = replay.look();
         assert_eq!(rows[3], (State::Fail, true), "a slow node is measured again before the run ends");
         assert!(!rows[5].1, "{:?}", rows[5]);
-        replay.expects(false);
+        replay.expects(1);
         replay.phase(1);
         assert_eq!(replay.look()[3], (State::Fail, false), "where it is not, it has failed");
     }
@@ -241,10 +263,55 @@ mod tests {
             replay
         };
         let told = replay.told.unwrap();
-        let stage = |state| Stage::of(&Run { state, ..replay.run.clone() });
-        assert!(stage(RunState::Running).is_provisional("n01", State::Pass, &told));
-        assert!(!stage(RunState::Running).is_provisional("n01", State::NotRun, &told));
-        assert!(!stage(RunState::Interrupted).is_provisional("n01", State::Pass, &told));
-        assert!(!stage(RunState::Running).is_provisional("elsewhere", State::Pass, &told));
+        let stage = Stage::of(&told);
+        assert_eq!(stage, Stage::Elsewhere, "no playbook of ours is called made-up");
+        assert!(stage.is_provisional("n01", State::Pass, &told));
+        assert!(!stage.is_provisional("n01", State::NotRun, &told));
+        assert!(!stage.is_provisional("elsewhere", State::Pass, &told));
+        let over = Run { state: RunState::Interrupted, ..replay.run };
+        let over = Told::judge(over, &[], &Judging::default());
+        assert_eq!(Stage::of(&over), Stage::Over);
+    }
+
+    #[test]
+    fn a_run_of_another_console_by_a_known_playbook_is_provisional_as_one_of_our_own() {
+        let nodes: Vec<String> = (0..NODES).map(|nr| format!("n{nr:02}")).collect();
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &nodes);
+        let mut replay = Replay::new();
+        (replay.run.playbook, replay.run.plan) = ("cbd-light".to_owned(), plan.work_names());
+        let mut records: Vec<Arc<Record>> = Vec::new();
+        let mut stage = |replay: &mut Replay, (nr, work, level): (usize, &str, f64)| {
+            replay.at_ms += 1;
+            records.push(Arc::new(replay.record(nr, work, level)));
+            let told = Told::judge(replay.run.clone(), &records, &Judging::default());
+            let stage = Stage::of(&told);
+            let state = |nr: usize| told.assessment.nodes[nr].state().state;
+            let marks = |nr: usize| stage.is_provisional(&nodes[nr], state(nr), &told);
+            (0..NODES).map(marks).collect::<Vec<_>>()
+        };
+        let mut marks = Vec::new();
+        for nr in 0..NODES {
+            marks = stage(&mut replay, (nr, "cpu-stream", if nr == 3 { 0.5 } else { 1.0 }));
+        }
+        assert!(marks.iter().all(|provisional| *provisional), "the phase is not known to be over");
+        marks = stage(&mut replay, (0, "train-gpt2", 1.0));
+        assert!(marks[0] && marks[3] && !marks[5], "the next has begun, and what is slow is measured again: {marks:?}");
+    }
+
+    #[test]
+    fn a_fail_that_a_second_visit_confirmed_is_final_when_the_next_visit_begins() {
+        let mut replay = Replay::new();
+        replay.phase(0);
+        for nr in 0..NODES {
+            replay.result(nr, "cpu-stream", if nr == 3 { 0.5 } else { 1.0 });
+        }
+        replay.phase(1);
+        assert_eq!(replay.look()[3], (State::Fail, true));
+        for nr in 0..NODES {
+            replay.result(nr, "cpu-stream#2", if nr == 3 { 0.5 } else { 1.0 });
+        }
+        assert_eq!(replay.look()[3], (State::Fail, true), "its peers may still be measured");
+        replay.phase(2);
+        assert_eq!(replay.look()[3], (State::Fail, false), "whoever failed twice has failed");
     }
 }

@@ -1,59 +1,23 @@
-//! What is measured again: whatever is in doubt, beside peers that are not.
+//! Which nodes are measured again? Those in doubt, together with peers that are not.
 //!
 //! A doubtful node is compared with peers that are measured at the same time, so that a busy hour, or a machine that all of
 //! them share, slows both and cancels. All nodes of a round do the same work; who takes part, and in which order, is drawn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use muster_analysis::State;
 use muster_analysis::findings::{Finding, Source};
+use muster_analysis::{State, TOGETHER};
 use muster_fleet::Work;
 use muster_playbook::Phase;
 use muster_playbook::report::NodeFindings;
-use muster_run::Record;
-use muster_wire::{Profile, benchmark, describe};
+use muster_wire::{Profile, describe};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::scan::{Scan, request};
-use crate::judge::Assessment;
+use crate::judge::{Assessment, Visits};
 use muster_analysis::records::works;
-
-/// Peers at least. From sixteen nodes on a third of them can be left out at little cost: with twelve, the same noise hides three
-/// times the loss.
-const PEERS: usize = 15;
-
-/// How often each node was measured by each benchmark, by the records alone, so that a resumed scan goes on as it would have.
-#[derive(Debug, Default)]
-pub(super) struct Visits(BTreeMap<(String, String), usize>);
-
-impl Visits {
-    /// Counts the records of a run.
-    pub fn new(records: &[Record]) -> Self {
-        let mut counts = BTreeMap::new();
-        for record in records.iter().filter(|record| benchmark(record.benchmark()).is_some()) {
-            let visits = counts.entry((record.node.clone(), record.benchmark().to_owned())).or_default();
-            *visits = record.visit().max(*visits);
-        }
-        Self(counts)
-    }
-
-    /// Number of the last visit of `node` by `benchmark`.
-    pub fn of(&self, node: &str, benchmark: &str) -> usize {
-        self.0.get(&(node.to_owned(), benchmark.to_owned())).copied().unwrap_or(0)
-    }
-
-    /// Number of the last visit of any node.
-    pub fn most(&self) -> usize {
-        self.0.values().copied().max().unwrap_or(0).max(1)
-    }
-
-    /// Nodes that were measured again.
-    fn again(&self) -> BTreeSet<String> {
-        self.0.iter().filter(|(_, visits)| **visits > 1).map(|((node, _), _)| node.clone()).collect()
-    }
-}
 
 /// One more visit.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,19 +39,15 @@ pub(super) fn choose(
     (visits, lost): (&Visits, &BTreeSet<String>),
 ) -> Option<Round> {
     let most = visits.most();
-    if scan.plan.profile == Profile::Full || most >= scan.visits {
+    if scan.plan.profile == Profile::Full {
         return None;
     }
     let (mut doubtful, mut benchmarks) = (BTreeSet::new(), BTreeSet::new());
     for node in found.nodes.iter().filter(|node| !lost.contains(&node.node)) {
-        for finding in node.findings.iter().filter(|finding| finding.again) {
-            let again = of(finding, node);
-            // Whoever failed twice has failed; a doubt is asked for as long as there are visits.
-            let done = if finding.state == State::Fail { 2 } else { scan.visits };
-            if again.iter().any(|name| (1..done).contains(&visits.of(&node.node, name))) {
-                doubtful.insert(node.node.clone());
-                benchmarks.extend(again);
-            }
+        let again = in_doubt(node, visits, scan.visits);
+        if !again.is_empty() {
+            doubtful.insert(node.node.clone());
+            benchmarks.extend(again);
         }
     }
     benchmarks.retain(|name| phases.iter().any(|phase| phase.benchmarks.contains(name)));
@@ -102,10 +62,28 @@ pub(super) fn choose(
         let mut others: Vec<&String> = found.nodes.iter().map(|node| &node.node).filter(takes_part).collect();
         others.retain(|name| !lost.contains(*name) && !doubtful.contains(*name));
         others.shuffle(&mut drawn(scan, most));
-        peers.extend(others.into_iter().take(PEERS.max(2 * doubtful.len())).cloned());
+        peers.extend(others.into_iter().take((TOGETHER - 1).max(2 * doubtful.len())).cloned());
     }
     peers.retain(|name| !doubtful.contains(name));
     Some(Round { doubtful, peers, benchmarks })
+}
+
+/// The benchmarks to repeat because `node` is in doubt, if nodes are visited `most` times; empty if another visit would decide
+/// nothing more.
+pub fn in_doubt(node: &NodeFindings, visits: &Visits, most: usize) -> BTreeSet<String> {
+    let mut benchmarks = BTreeSet::new();
+    if visits.most() >= most {
+        return benchmarks;
+    }
+    for finding in node.findings.iter().filter(|finding| finding.again) {
+        let again = of(finding, node);
+        // Whoever failed twice has failed; a doubt is asked for as long as there are visits.
+        let done = if finding.state == State::Fail { 2 } else { most };
+        if again.iter().any(|name| (1..done).contains(&visits.of(&node.node, name))) {
+            benchmarks.extend(again);
+        }
+    }
+    benchmarks
 }
 
 /// The benchmarks of a node that look at the component of a finding: all of them, since they are weighed together.

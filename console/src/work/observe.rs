@@ -6,6 +6,10 @@ use std::time::{Duration, Instant};
 
 use muster_fleet::{Failure, LinkState};
 use muster_run::Record;
+use tokio_util::sync::CancellationToken;
+
+use super::Course;
+use crate::clock::now_ms;
 
 /// Something happened.
 #[derive(Debug)]
@@ -94,12 +98,15 @@ pub struct Progress {
     ended: usize,
     failed: usize,
     quiet: bool,
+    /// How long the run will still take.
+    course: Course,
+    cancel: CancellationToken,
 }
 
 impl Progress {
-    /// A watcher; a quiet one only tells failures.
+    /// A watcher of a run that takes this `course` until somebody cancels it; a quiet one only tells failures.
     #[must_use]
-    pub fn new(quiet: bool) -> Self {
+    pub fn new(quiet: bool, course: Course, cancel: CancellationToken) -> Self {
         Self {
             terminal: std::io::stderr().is_terminal(),
             started: Instant::now(),
@@ -111,17 +118,16 @@ impl Progress {
             ended: 0,
             failed: 0,
             quiet,
+            course,
+            cancel,
         }
     }
 
-    fn line(&self) -> String {
+    fn line(&mut self) -> String {
         let elapsed = self.started.elapsed().as_secs_f64();
         let rate = self.recorded as f64 / elapsed.max(0.001);
-        let left = if self.recorded > 0 {
-            format!("about {:.0} s left", (self.work.saturating_sub(self.recorded)) as f64 / rate)
-        } else {
-            "waiting for the first result".to_owned()
-        };
+        let cancelled = self.cancel.is_cancelled();
+        let left = if cancelled { "cancelling".to_owned() } else { self.course.shown(now_ms()).words() };
         format!(
             "{}: {}/{} results, {}/{} nodes done, {} failed, {elapsed:.0} s, {rate:.1} results/s, {left}",
             self.step, self.recorded, self.work, self.ended, self.nodes, self.failed
@@ -148,6 +154,7 @@ impl Progress {
 
 impl Observer for Progress {
     fn see(&mut self, update: &Update<'_>) {
+        self.course.see(update, now_ms());
         match update {
             Update::Phase { step, nodes, work, .. } => {
                 (self.step, self.nodes, self.work) = ((*step).to_owned(), *nodes, *work);
@@ -186,4 +193,45 @@ impl Observer for Progress {
 #[must_use]
 pub fn failure_line(node: &str, failure: &Failure) -> String {
     if failure.message.starts_with(node) { failure.message.clone() } else { format!("{node}: {}", failure.message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_run::{Run, RunState};
+    use muster_tui::snapshot::RunPhase;
+
+    use super::*;
+    use crate::views::Board;
+    use crate::work::Durations;
+
+    #[test]
+    fn the_line_says_the_time_left_in_the_words_of_the_screen_until_the_run_is_cancelled() {
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
+        let course = || Course::new(&plan, &Durations::default(), 8, &Default::default());
+        let run = Run {
+            id: "r".to_owned(),
+            playbook: plan.playbook.clone(),
+            profile: plan.profile,
+            started_ms: now_ms(),
+            ended_ms: None,
+            nodes: names.to_vec(),
+            plan: plan.work_names(),
+            state: RunState::Running,
+        };
+        let mut board = Board::new("two", &names, &[]);
+        board.begin(&run, Some(&plan), Vec::new(), RunPhase::Running);
+        board.expect(course(), 3);
+        let cancel = CancellationToken::new();
+        let mut progress = Progress::new(true, course(), cancel.clone());
+        let phase = Update::Phase { index: 1, step: "taste", nodes: 2, work: 10 };
+        board.see(&phase);
+        progress.see(&phase);
+        board.publish();
+        let left = board.snapshot().progress.left.unwrap().words();
+        assert!(left.starts_with("planned: "), "{left}");
+        assert!(progress.line().ends_with(&format!("results/s, {left}")), "{}", progress.line());
+        cancel.cancel();
+        assert!(progress.line().ends_with("cancelling"), "{}", progress.line());
+    }
 }

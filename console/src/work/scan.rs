@@ -10,21 +10,18 @@ use muster_analysis::{NodeVerdict, State};
 use muster_fleet::{Clock, Event, EventKind, Failure, Node, Probe, Settings, Work};
 use muster_playbook::report::NodeFindings;
 use muster_playbook::{Phase, Plan, collector_work};
-use muster_run::{Record, Run, RunState, visit_name};
+use muster_run::{LINK, Record, Run, RunState, visit_name};
 use muster_store::Store;
 use muster_wire::{Frame, IDLE, Outcome, Profile, Request};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::again::{self, Visits};
+use super::again;
 use super::gather::Gather;
 use super::network::{self, Fabric};
 use super::observe::{Observer, Update};
 use crate::clock::now_ms;
-use crate::judge::{Judging, assess, health, report, steps_of};
-
-/// Name of the record that says how a node's link ended.
-pub const LINK: &str = "link";
+use crate::judge::{Judging, Visits, assess, health, report, steps_of};
 
 /// What to carry through.
 #[derive(Debug)]
@@ -47,7 +44,7 @@ pub struct Scan {
     pub done: BTreeSet<(String, String)>,
     /// Most visits of a node, the first one included.
     pub visits: usize,
-    /// When no further visit begins any more, however few there were.
+    /// After this instant no further visit starts, however few have been made.
     pub until: Option<Instant>,
 }
 

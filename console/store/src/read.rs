@@ -24,7 +24,7 @@ impl Reader {
         Ok(Self { file: File::open(path)?, bytes: Vec::new(), decoder: Decoder::new()?, names: Names::default() })
     }
 
-    /// The record of `run` that `row` tells of.
+    /// Reads the record of `run` that an index `row` points to.
     pub(crate) fn record(&mut self, run: &str, row: &ResultRow) -> Result<Record, IndexError> {
         let Summary { node, work, .. } = &row.summary;
         let damaged =

@@ -13,7 +13,7 @@ use crate::popups::{self, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
 use crate::snapshot::{Load, Mode, Snapshot};
 use crate::stale::{self, Stale};
-use crate::text::{age, counted, cut, time_left, whole_age, width};
+use crate::text::{age, counted, cut, whole_age, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_right, put_spans};
@@ -83,7 +83,7 @@ fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     put_spans(buffer, (row.right() - right_width, row.y), right_width, &right);
 }
 
-/// How many nodes are told as what; what passed and is stale is counted as stale.
+/// Number of nodes in each state; a stale pass counts as stale.
 fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
     let hidden = |state| if stale::hides(state) { snapshot.stale.get(state) } else { 0 };
     let (mut spans, mut old) = (Vec::new(), 0);
@@ -91,7 +91,8 @@ fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
         let n = all.saturating_sub(hidden(state));
         old += all - n;
         if n > 0 {
-            let text = format!("{} {n} {}", theme.glyph(state), word(state));
+            let word = snapshot.awaited(state).unwrap_or_else(|| word(state));
+            let text = format!("{} {n} {word}", theme.glyph(state));
             spans.extend([Span::raw("  "), Span::styled(text, theme.style(Theme::state_role(state)))]);
         }
     }
@@ -108,8 +109,9 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
     let now = ui.now_ms(snapshot);
     let mut spans = Vec::new();
     if let Some(run) = Ui::going(snapshot) {
-        let share = (run.done * 100).checked_div(run.total).unwrap_or(0);
-        let left = run.left.map_or(String::new(), |left| format!(", {}", time_left(left)));
+        let progress = &snapshot.progress;
+        let share = (progress.done * 100).checked_div(progress.total).unwrap_or(0);
+        let left = progress.left.map_or(String::new(), |left| format!(", {}", left.words()));
         let wide = ui.size.width >= 100;
         let text = if wide { format!("{} {share} %{left}  ", run.playbook) } else { format!("{share} %  ") };
         spans.push(Span::raw(text));
@@ -135,6 +137,7 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
         Mode::Idle => {
             let run = snapshot.alone.as_ref().filter(|_| ui.size.width >= 100);
             let text = match (run, &snapshot.alone) {
+                _ if snapshot.reading.is_some() => snapshot.reading.iter().map(|r| r.words() + " ").collect(),
                 (Some(run), _) => format!("RUN {} ", cut(run, 40, theme.is_ascii())),
                 (None, Some(_)) => "ONE RUN ".to_owned(),
                 (None, None) => "IDLE ".to_owned(),

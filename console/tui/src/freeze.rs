@@ -1,9 +1,8 @@
 //! Holds what was measured still while newer results arrive behind it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use crate::snapshot::{RunInfo, Snapshot};
+use crate::snapshot::Snapshot;
 
 /// The picture that is held.
 #[derive(Debug)]
@@ -29,6 +28,9 @@ impl Frozen {
     /// the user does meanwhile is answered.
     fn over(&self, live: &Snapshot) -> Snapshot {
         let held = &self.held;
+        // A run that has ended, or another one that has begun, is shown: what may be asked of it depends on that.
+        let which = |snapshot: &Snapshot| snapshot.run.as_ref().map(|run| (run.id.clone(), run.phase));
+        let same = which(held) == which(live);
         let focus = match (&held.focus, &live.focus) {
             (Some(held), Some(live)) if held.node == live.node => Some(held.clone()),
             (_, live) => live.clone(),
@@ -36,7 +38,8 @@ impl Frozen {
         Snapshot {
             generation: held.generation,
             last_frame_ms: held.last_frame_ms,
-            run: run(held.run.as_ref(), live.run.as_ref()),
+            run: if same { held.run.clone() } else { live.run.clone() },
+            progress: if same { held.progress.clone() } else { live.progress.clone() },
             nodes: held.nodes.clone(),
             counts: held.counts,
             metrics: held.metrics.clone(),
@@ -45,13 +48,6 @@ impl Frozen {
             ..live.clone()
         }
     }
-}
-
-/// The run as it was held, unless it has ended or another one has begun: what may be asked of it depends on that.
-fn run(held: Option<&Arc<RunInfo>>, live: Option<&Arc<RunInfo>>) -> Option<Arc<RunInfo>> {
-    let which = |run: &&Arc<RunInfo>| (run.id.clone(), run.phase);
-    let same = held.as_ref().map(which) == live.as_ref().map(which);
-    if same { held.cloned() } else { live.cloned() }
 }
 
 /// What is drawn and answered: `live`, or what is held over it.

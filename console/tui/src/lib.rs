@@ -15,7 +15,7 @@ mod popups;
 mod run;
 mod screens;
 pub mod snapshot;
-mod stale;
+pub mod stale;
 mod text;
 mod theme;
 mod ui;

@@ -1,7 +1,7 @@
-//! When is a result too old to stand for the node as it is, and how is that told?
+//! When is a result too old to describe the node as it is today, and how is that shown?
 //!
-//! Age changes no verdict. What passed and is stale is told as stale, since nobody knows whether it would still pass; what was
-//! wrong stays wrong until it is measured again, and is told with its age.
+//! Age changes no verdict. A stale pass is shown as stale, since nobody knows whether the node would still pass. A stale failure
+//! stays a failure until the node is measured again, and is shown with its age.
 
 use crate::judgement::{State, word};
 use crate::snapshot::{NodeRow, Snapshot};
@@ -10,16 +10,22 @@ use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 
 /// The word for it.
-pub(crate) const WORD: &str = "stale";
+pub const WORD: &str = "stale";
 
 /// What is stale at one moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stale {
+pub struct Stale {
     limit_ms: u64,
     now_ms: u64,
 }
 
 impl Stale {
+    /// Whatever is older than `limit_ms` at `now_ms`.
+    #[must_use]
+    pub const fn new(limit_ms: u64, now_ms: u64) -> Self {
+        Self { limit_ms, now_ms }
+    }
+
     /// By the clock of the screen.
     pub(crate) const fn now(ui: &Ui, snapshot: &Snapshot) -> Self {
         Self { limit_ms: snapshot.stale_result_ms, now_ms: ui.now_ms(snapshot) }
@@ -35,17 +41,20 @@ impl Stale {
     }
 
     /// Whether a result of that time is stale; one that never came is not.
-    pub(crate) fn is(self, at_ms: Option<u64>) -> bool {
+    #[must_use]
+    pub fn is(self, at_ms: Option<u64>) -> bool {
         self.age(at_ms).is_some()
     }
 
     /// `stale (41 d)`, if a result of that time is.
-    pub(crate) fn words(self, at_ms: Option<u64>) -> Option<String> {
+    #[must_use]
+    pub fn words(self, at_ms: Option<u64>) -> Option<String> {
         self.age(at_ms).map(|age| format!("{WORD} ({})", days(age)))
     }
 
     /// `pass`, or `pass, stale (41 d)`.
-    pub(crate) fn state(self, state: State, at_ms: Option<u64>) -> String {
+    #[must_use]
+    pub fn state(self, state: State, at_ms: Option<u64>) -> String {
         self.words(at_ms).map_or_else(|| word(state).to_owned(), |stale| format!("{}, {stale}", word(state)))
     }
 
@@ -64,7 +73,7 @@ impl Stale {
     }
 }
 
-/// Whether a stale result of that state is told as stale alone: a pass of long ago is none, a failure still is one.
+/// Whether a stale result of that state is shown only as stale: an old pass no longer counts as a pass, an old failure still fails.
 pub(crate) const fn hides(state: State) -> bool {
     matches!(state, State::Pass | State::NotApplicable)
 }

@@ -6,8 +6,6 @@ use std::ops::Range;
 use muster_playbook::report::rfc3339;
 use ratatui::text::Span;
 
-use crate::snapshot::Left;
-
 /// Cells that `text` takes.
 pub(crate) fn width(text: &str) -> usize {
     Span::raw(text).width()
@@ -109,11 +107,6 @@ pub(crate) fn about(ms: u64) -> String {
     }
 }
 
-/// How long a run will still take, in words; says where it is but a plan.
-pub(crate) fn time_left(left: Left) -> String {
-    if left.measured { format!("{} left", about(left.ms)) } else { format!("planned: {}", about(left.ms)) }
-}
-
 /// A deviation with its sign: `-41 %`, `+0.3 %`.
 pub(crate) fn percent(share: f64) -> String {
     let p = share * 100.0;
@@ -150,6 +143,19 @@ pub(crate) fn days(then_ms: u64, now_ms: u64) -> (String, String) {
 /// A similarity: three decimals, and never rounded up to a one it is not.
 pub(crate) fn similarity(value: f64) -> String {
     if value < 1.0 && value > 0.9994 { "0.999".to_owned() } else { format!("{value:.3}") }
+}
+
+/// A count with its thousands apart: `1,340`.
+pub(crate) fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// `1 node`, `2 nodes`.
@@ -192,6 +198,7 @@ fn trim(digits: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::snapshot::Left;
 
     #[test]
     fn long_names_lose_their_middle() {
@@ -252,8 +259,14 @@ mod tests {
         ] {
             assert_eq!(about(s * 1000), said, "{s} s");
         }
-        assert_eq!(time_left(Left { ms: 60_000, measured: true }), "about a minute left");
-        assert_eq!(time_left(Left { ms: 60_000, measured: false }), "planned: about a minute");
+        assert_eq!(Left { ms: 60_000, measured: true }.words(), "about a minute left");
+        assert_eq!(Left { ms: 60_000, measured: false }.words(), "planned: about a minute");
+    }
+
+    #[test]
+    fn counts_have_their_thousands_apart() {
+        let said = [0, 999, 1_000, 12_345, 1_234_567].map(thousands);
+        assert_eq!(said, ["0", "999", "1,000", "12,345", "1,234,567"]);
     }
 
     #[test]

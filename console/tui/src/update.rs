@@ -11,7 +11,7 @@ use crate::intent::Intent;
 use crate::keymap::{self, Action, Motion};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
 use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{RunProgress, Snapshot};
 use crate::ui::Ui;
 
 /// Rows keep their order this long after a key, so that nothing moves under the cursor.
@@ -300,10 +300,16 @@ fn back(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
 
 fn quit(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     let Some(run) = Ui::going(snapshot).filter(|_| !ui.is_too_small()) else { return vec![Intent::Quit] };
-    let about = format!("{} of {} work items are done; they stay, and the run can be resumed.", run.done, run.total);
+    let about = stays(snapshot);
     let question = format!("Cancel {} and quit?", run.playbook);
     ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::Cancel, Intent::Quit])));
     Vec::new()
+}
+
+/// What a run that is cancelled leaves.
+fn stays(snapshot: &Snapshot) -> String {
+    let RunProgress { done, total, .. } = &snapshot.progress;
+    format!("{done} of {total} work items are done; they stay, and the run can be resumed.")
 }
 
 /// A stopped console hears no node, and probes that are not heard end by themselves.
@@ -359,7 +365,7 @@ fn whose(ui: &Ui, nodes: &[String]) -> &'static str {
 
 fn ask_cancel(ui: &mut Ui, snapshot: &Snapshot) {
     let Some(run) = Ui::going(snapshot) else { return ui.say(snapshot, "nothing is running") };
-    let about = format!("{} of {} work items are done; they stay, and the run can be resumed.", run.done, run.total);
+    let about = stays(snapshot);
     let question = format!("Cancel {}?", run.playbook);
     ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::Cancel])));
 }

@@ -47,8 +47,14 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
             (None, None) => String::new(),
         };
         let (matrices, topology) = (seen.matrices, seen.topology);
-        let pairs =
-            judge::Pairs { origin, matrices, units: BTreeMap::new(), topology, params: session::params(config) };
+        let pairs = judge::Pairs {
+            origin,
+            matrices,
+            units: BTreeMap::new(),
+            topology,
+            localised: BTreeMap::new(),
+            params: session::params(config),
+        };
         return super::show::show(pairs, config, common).await;
     }
     show(&seen, options, config)?;

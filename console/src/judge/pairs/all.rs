@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use muster_analysis::Params;
+use muster_analysis::network::localise::Localisation;
 use muster_analysis::network::{Matrix, Topology, judged};
 use muster_run::{Record, Run};
 use muster_wire::Unit;
 
-use super::{is_pair, network};
+use super::{Found, is_pair};
 
 /// The pairs of a run or a file.
 #[derive(Debug)]
@@ -21,19 +22,20 @@ pub struct Pairs {
     pub units: BTreeMap<String, Unit>,
     /// Where the nodes hang.
     pub topology: Topology,
+    /// What each judged metric points at, as far as that is known already.
+    pub localised: BTreeMap<String, Localisation>,
     /// What is a fault.
     pub params: Params,
 }
 
 impl Pairs {
-    /// The pairs of a run, with the run's own topology; nothing where it has none.
+    /// What was `found` of the pairs of a run.
     #[must_use]
-    pub fn of_run(run: &Run, records: &[Arc<Record>], params: &Params) -> Option<Self> {
-        let found = network(run, records.iter().map(Arc::as_ref), None, params)?;
+    pub fn of_run(run: &Run, records: &[Arc<Record>], found: Found, params: &Params) -> Self {
         let series = records.iter().filter(|r| is_pair(r)).flat_map(|r| &r.series);
         let units = series.map(|s| (s.metric.name.clone(), s.unit)).collect();
-        let (matrices, topology) = (found.matrices, found.topology);
-        Some(Self { origin: format!("run {}", run.id), matrices, units, topology, params: params.clone() })
+        let Found { matrices, topology, localised, .. } = found;
+        Self { origin: format!("run {}", run.id), matrices, units, topology, localised, params: params.clone() }
     }
 
     /// The metric that is shown first: one that faults are looked for in.

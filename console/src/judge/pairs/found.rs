@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_analysis::Params;
+use muster_analysis::network::localise::Localisation;
 use muster_analysis::network::topology::from_labels;
 use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside};
 use muster_playbook::PAIRS;
@@ -48,7 +49,9 @@ pub struct Found {
     pub matrices: BTreeMap<String, Matrix>,
     /// As given, as the run kept it, or as latencies suggest.
     pub topology: Topology,
-    /// What the judged matrices point at.
+    /// What each of the judged matrices points at.
+    pub localised: BTreeMap<String, Localisation>,
+    /// The same, put together.
     pub report: PairsReport,
 }
 
@@ -71,9 +74,11 @@ pub fn network<'a>(
     if let Some(source) = members.iter().find_map(|record| kept::told(record, kept::SOURCE)) {
         source.clone_into(&mut report.topology);
     }
-    for (metric, matrix) in matrices.iter().filter(|(metric, _)| judged(metric)) {
-        report.add(metric, localise_beside(matrix, matrices.get(LOSS), &topology, params));
-    }
+    let localise = |matrix: &Matrix| localise_beside(matrix, matrices.get(LOSS), &topology, params);
+    let own = matrices.iter().filter(|(metric, _)| judged(metric));
+    let localised: BTreeMap<String, Localisation> =
+        own.map(|(metric, matrix)| (metric.clone(), localise(matrix))).collect();
+    localised.iter().for_each(|(metric, found)| report.add(metric, found.clone()));
     let (again, pairs): (Vec<&Record>, Vec<&Record>) = records
         .iter()
         .filter(|record| kept::receiver(record).is_some())
@@ -90,7 +95,7 @@ pub fn network<'a>(
         rounds: rounds(&pairs),
         left_out: left_out.collect(),
     });
-    Some(Found { matrices, topology, report })
+    Some(Found { matrices, topology, localised, report })
 }
 
 /// When each direction of each pair was measured: `src,dst,round,begin_ms,end_ms,clock_error_ms,outcome`, times in

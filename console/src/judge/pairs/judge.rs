@@ -1,22 +1,15 @@
 //! What do the pairs of a run say of each node?
 
+use muster_analysis::State;
 use muster_analysis::findings::{ComponentState, Finding, Source};
 use muster_analysis::network::localise::{Kind, SURE};
-use muster_analysis::{Params, State};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{NodeFindings, PairsReport, accusation, warning};
-use muster_run::{Record, Run};
+use muster_run::Record;
 use muster_wire::{Component, Outcome};
 
-use super::found::network;
-
-/// What the `pairs` of a run point at, once all were measured; adds to each node what it says of that node.
-#[must_use]
-pub fn judge_pairs(run: &Run, pairs: &[&Record], nodes: &mut [NodeFindings], params: &Params) -> Option<PairsReport> {
-    if !pairs.iter().any(|record| record.work == PAIRS) {
-        return None;
-    }
-    let report = network(run, pairs.iter().copied(), None, params)?.report;
+/// Adds to each node what the `pairs` of a run, once all were measured, say of that node: `report` has what they point at.
+pub fn judge_pairs(report: &PairsReport, pairs: &[&Record], nodes: &mut [NodeFindings]) {
     for findings in nodes {
         let node = findings.node.as_str();
         let nic = Component::Nic(None);
@@ -45,7 +38,6 @@ pub fn judge_pairs(run: &Run, pairs: &[&Record], nodes: &mut [NodeFindings], par
         }
         findings.findings.append(&mut found);
     }
-    Some(report)
 }
 
 /// Whether an element is `node` or a part of it.

@@ -9,7 +9,7 @@ pub mod kept;
 
 pub use all::Pairs;
 pub use collected::collectives;
-pub use found::{network, visits};
+pub use found::{Found, network, visits};
 pub use judge::judge_pairs;
 
 use muster_playbook::PAIRS;

@@ -1,12 +1,18 @@
-//! What the board has besides a run's updates: playbooks, a node's past, and answers to questions.
+//! What the board shows besides the updates of a run: playbooks, a node's past, and answers to questions.
 
 use std::sync::Arc;
 
 use muster_playbook::{Playbook, builtin};
-use muster_tui::snapshot::{Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Runs, StepRow, WhatIf};
+use muster_tui::snapshot::{
+    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, WhatIf,
+};
 
 use super::{Board, Inner};
-use crate::judge::Pairs;
+use crate::clock::now_ms;
+use crate::judge::{Count, Pairs};
+
+/// Minimum time between two updates on how far a stored run is judged, milliseconds.
+const WAIT_MS: u64 = 200;
 
 /// What is known of the pairs of the run, and which of them the screen looks at.
 #[derive(Debug, Default)]
@@ -87,12 +93,21 @@ impl Board {
         inner.dirty = true;
     }
 
-    /// Somebody begins to read earlier runs, or has.
+    /// A reader of earlier runs starts, or has finished.
     pub fn looking_back(&self, begins: bool) {
         let mut inner = self.lock();
         inner.looking_back = if begins { inner.looking_back + 1 } else { inner.looking_back.saturating_sub(1) };
         inner.now.looking_back = inner.looking_back > 0;
         inner.dirty = true;
+    }
+
+    /// A stored run is being read and judged until the returned guard is dropped.
+    #[must_use]
+    pub fn reads(&self, run: &str) -> Reads {
+        let mut inner = self.lock();
+        inner.waits = Some(Waits { run: run.to_owned(), since_ms: now_ms(), count: None });
+        inner.dirty = true;
+        Reads(self.clone())
     }
 
     /// The versions of criteria in the database.
@@ -111,7 +126,17 @@ impl Board {
 }
 
 impl Inner {
-    /// How many nodes are in each state, and how many of these have stale results only.
+    /// Updates which stored run is being read, and how far it is judged.
+    pub(super) fn wait(&mut self, now: u64) {
+        if self.waits.is_some() && now >= self.now.now_ms + WAIT_MS {
+            self.dirty = true;
+        }
+        if self.dirty {
+            self.now.reading = self.waits.as_ref().map(Waits::reading);
+        }
+    }
+
+    /// Counts the nodes in each state, and those among them that have only stale results.
     pub(super) fn count(&mut self, now: u64) {
         let limit = self.now.stale_result_ms;
         let stale = |at: u64| now.saturating_sub(at) > limit;
@@ -120,7 +145,7 @@ impl Inner {
         self.now.counts = Counts::of(self.nodes.iter().map(|node| node.state));
     }
 
-    /// The scan of pairs goes on no more.
+    /// The scan of pairs has ended.
     pub(super) fn rounds_over(&mut self) {
         let over = |progress: &mut Option<Progress>| {
             if let Some(progress) = progress {
@@ -153,6 +178,44 @@ impl Inner {
             Arc::make_mut(network).progress = Some(progress.clone());
         }
         self.scan.progress = Some(progress);
+    }
+}
+
+/// A stored run that is being read and judged.
+#[derive(Debug)]
+pub(super) struct Waits {
+    run: String,
+    since_ms: u64,
+    count: Option<Arc<Count>>,
+}
+
+impl Waits {
+    fn reading(&self) -> Reading {
+        let judged = self.count.as_ref().map(|count| count.get());
+        Reading { run: self.run.clone(), since_ms: self.since_ms, judged }
+    }
+}
+
+/// A stored run is being read and judged until this is dropped.
+#[derive(Debug)]
+pub struct Reads(Board);
+
+impl Reads {
+    /// Its results are read; `count` tells how many of its metrics are judged.
+    pub fn judges(&self, count: &Arc<Count>) {
+        let mut inner = self.0.lock();
+        if let Some(waits) = &mut inner.waits {
+            waits.count = Some(count.clone());
+        }
+        inner.dirty = true;
+    }
+}
+
+impl Drop for Reads {
+    fn drop(&mut self) {
+        let mut inner = self.0.lock();
+        inner.waits = None;
+        inner.dirty = true;
     }
 }
 

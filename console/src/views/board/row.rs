@@ -1,4 +1,4 @@
-//! How does a node look on the board before anything is known of it, and how is the state of its connection told?
+//! How is a node shown before anything is known about it, and how is its connection described?
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The newest series of every metric, gathered in one pass: looked for metric by metric, a fleet of thousands of metrics would
-//! take minutes.
+//! The newest series of every metric, gathered in one pass: searching metric by metric would take minutes in a fleet with
+//! thousands of metrics.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ pub fn newest<'r>(records: impl IntoIterator<Item = &'r Record>) -> HashMap<&'r 
     found
 }
 
-/// What the nodes of a fleet have for every metric in one run.
+/// The series of every metric in one run, node by node.
 pub(super) struct OfFleet<'t>(HashMap<&'t MetricId, Vec<(usize, &'t Series)>>);
 
 impl<'t> OfFleet<'t> {
@@ -35,7 +35,7 @@ impl<'t> OfFleet<'t> {
         Self(all)
     }
 
-    /// What the node at this place has; `None` where nothing valid was measured.
+    /// The sample of the node with this index; `None` if nothing valid was measured.
     pub(super) fn sample(&self, metric: &MetricId, node: usize) -> Option<Sample> {
         let all = self.0.get(metric)?;
         let own = &all[all.partition_point(|(of, _)| *of < node)..];

@@ -1,4 +1,4 @@
-//! A node's verdicts as rows: what each says now, and what the same metric showed before.
+//! A node's verdicts as rows, each with the result of the same metric in an earlier run.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::judge::{ByMetric, Told, known_of};
 use crate::views::Earlier;
 use crate::views::earlier::Then;
 
-/// The verdicts of `node` by what `runs`, the newest first, say, what is wrong first. For the node that is looked at: a fleet has
+/// The verdicts of `node` in `runs`, newest run first; the worst verdicts come first. Only for the node on the screen: a fleet has
 /// millions of them.
 #[must_use]
 pub fn verdicts_of(runs: &[Arc<Told>], (metrics, earlier): (&Metrics, &Earlier), node: &str) -> Vec<VerdictRow> {
@@ -26,7 +26,7 @@ pub fn verdicts_of(runs: &[Arc<Told>], (metrics, earlier): (&Metrics, &Earlier),
     rows
 }
 
-/// What rows of nodes are made of.
+/// What rows are built from.
 pub(super) struct Sources<'a> {
     pub(super) runs: &'a [Arc<Told>],
     index: &'a [ByMetric<'a>],
@@ -47,7 +47,7 @@ impl<'a> Sources<'a> {
         Self { runs, index, metrics, from: from.collect(), ids, earlier }
     }
 
-    /// The row of the verdict number `nr`.
+    /// The row of verdict number `nr`.
     pub(super) fn verdict(&self, (places, known): (&[usize], &Known<'_>), nr: usize) -> Option<VerdictRow> {
         let (v, at) = (&known.found.verdicts[nr], places[known.verdicts[nr]]);
         let criterion = self.index[at].criterion(&v.metric, &v.node);
@@ -61,13 +61,13 @@ impl<'a> Sources<'a> {
             value: v.value,
             deviation: v.value.zip(usual).map(|(value, usual)| value / usual - 1.0),
             reason: v.reason.clone(),
-            at_ms: self.runs[at].at_ms(),
+            at_ms: self.runs[at].measured_ms(&v.node, &v.metric.benchmark),
             run: self.ids[at].clone(),
             before,
         })
     }
 
-    /// What the verdict number `nr` was before, in whichever run is the newest of those before its own.
+    /// The result before verdict number `nr`, from the newest run older than its own.
     fn before(&self, (places, known): (&[usize], &Known<'_>), nr: usize, now: &Criterion) -> Option<Before> {
         let v = &known.found.verdicts[nr];
         let near = known.before(nr).and_then(|before| {

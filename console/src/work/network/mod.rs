@@ -301,7 +301,7 @@ fn append(store: &mut dyn Store, records: &[Record], watchers: &mut [&mut dyn Ob
     Ok(())
 }
 
-/// A number from a run's name (FNV-1a), so that a run taken up again has the same rounds.
+/// A number from a run's name (FNV-1a), so that a resumed run has the same rounds.
 fn seed(run: &str) -> u64 {
     run.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

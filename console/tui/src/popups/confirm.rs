@@ -1,6 +1,7 @@
 //! Asks before anything is done: the verb, the count, the names; No unless the user says otherwise.
 
 use crossterm::event::{KeyCode, KeyEvent};
+use muster_analysis::TOGETHER;
 
 use crate::intent::Intent;
 use crate::judgement::State;
@@ -11,8 +12,6 @@ use crate::ui::Ui;
 
 /// Actions on more nodes than this need the count typed.
 const TYPED_PAST: usize = 10;
-/// Nodes that are measured together at least: of fewer, a node that is slow cannot be told from chance.
-const PEERS: usize = 16;
 /// Names shown before the rest is a number.
 const NAMES: usize = 5;
 
@@ -83,7 +82,7 @@ impl Confirm {
         if names.is_empty() {
             return None;
         }
-        peers.truncate(PEERS.saturating_sub(names.len()));
+        peers.truncate(TOGETHER.saturating_sub(names.len()));
         let part = |nodes: &[&str], word: &str| match nodes {
             [] => None,
             [one] => Some(format!("1 {word} node ({one})")),

@@ -99,9 +99,9 @@ fn places(snapshot: &Snapshot, text: &str) -> impl Iterator<Item = Entry> {
         let about = "open this metric".to_owned();
         named(&name).then(|| Entry { name, about, does: Command::Metric(metric.id.clone()) })
     };
-    let run = |run: &RunRow| {
-        let (name, nodes) = (&run.id, counted(run.nodes, "node", "nodes"));
-        let about = format!("show this run alone ({}, {nodes})", run.phase.word());
+    let run = |row: &RunRow| {
+        let (name, nodes) = (&row.run.id, counted(row.nodes, "node", "nodes"));
+        let about = format!("show this run alone ({}, {nodes})", row.run.phase.word());
         named(name).then(|| Entry { name: name.clone(), about, does: Command::Open(name.clone()) })
     };
     let mut found: Vec<Entry> = snapshot.nodes.iter().filter_map(node).take(MOST).collect();

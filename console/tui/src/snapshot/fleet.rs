@@ -6,7 +6,8 @@ use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
-    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, RunInfo, Runs, Selector, WhatIf,
+    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, Reading, RunInfo, RunProgress, Runs, Selector,
+    WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -26,10 +27,12 @@ pub struct Snapshot {
     pub last_frame_ms: Option<u64>,
     /// Age past which a live value is stale.
     pub stale_after_ms: u64,
-    /// Age past which a result is stale: it says little of the node as it is today.
+    /// Age past which a result is stale and says little about the node as it is today.
     pub stale_result_ms: u64,
     /// The running or the latest run.
     pub run: Option<Arc<RunInfo>>,
+    /// How far it is.
+    pub progress: RunProgress,
     /// The fleet in inventory order.
     pub nodes: Arc<[Arc<NodeRow>]>,
     /// How many nodes are in each state.
@@ -38,19 +41,21 @@ pub struct Snapshot {
     pub stale: Counts,
     /// Metrics in catalogue order.
     pub metrics: Arc<Metrics>,
-    /// Whether earlier runs are still being read: what a metric was before may be missing as long as they are.
+    /// Whether earlier runs are still being read; until then earlier results may be missing.
     pub looking_back: bool,
+    /// The stored run that is being read and judged, if one is.
+    pub reading: Option<Reading>,
     /// Playbooks that can be run.
     pub playbooks: Arc<[PlaybookRow]>,
-    /// What is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
+    /// Data that is too large to keep for every node, for the one that [`crate::Intent::Focus`] named.
     pub focus: Option<Arc<Focus>>,
-    /// What the terms that [`crate::Intent::WhatIf`] named would say.
+    /// What the verdicts would be under the terms of [`crate::Intent::WhatIf`].
     pub what_if: Option<Arc<WhatIf>>,
     /// Versions of criteria in the database.
     pub criteria: Part<Criteria>,
     /// Runs in the database.
     pub runs: Part<Runs>,
-    /// The stored run that alone is shown; `None` where the newest results of all runs are.
+    /// The stored run that is shown by itself; `None` if the newest results of all runs are shown.
     pub alone: Option<String>,
     /// What is known of the pairs.
     pub network: Part<Network>,
@@ -72,11 +77,13 @@ impl Default for Snapshot {
             stale_after_ms: 3_000,
             stale_result_ms: 30 * 86_400_000,
             run: None,
+            progress: RunProgress::default(),
             nodes: Arc::from([]),
             counts: Counts::default(),
             stale: Counts::default(),
             metrics: Arc::default(),
             looking_back: false,
+            reading: None,
             playbooks: Arc::from([]),
             focus: None,
             what_if: None,
@@ -87,6 +94,14 @@ impl Default for Snapshot {
             selector: Part::default(),
             messages: Arc::from([]),
         }
+    }
+}
+
+impl Snapshot {
+    /// The word shown instead of a state that is not known yet because a stored run is still being read.
+    #[must_use]
+    pub fn awaited(&self, state: State) -> Option<&'static str> {
+        self.reading.as_ref().filter(|_| state == State::NotRun).map(Reading::word)
     }
 }
 

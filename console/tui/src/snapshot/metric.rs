@@ -32,7 +32,7 @@ impl Metrics {
         Self { rows, first }
     }
 
-    /// The metric, whichever nodes it is of.
+    /// The first row of the metric, whichever nodes it covers.
     #[must_use]
     pub fn of(&self, id: &MetricId) -> Option<&MetricRow> {
         self.rows.get(*self.first.get(id)?).map(Arc::as_ref)
@@ -120,4 +120,20 @@ pub struct Score {
     pub similarity: Option<f64>,
     /// Judgement.
     pub state: State,
+    /// When it was measured, seconds since 1970 UTC: a fleet has millions of these, and milliseconds would need more room.
+    at_s: u32,
+}
+
+impl Score {
+    /// The score of a node that was measured at `at_ms`.
+    #[must_use]
+    pub fn new(node: usize, similarity: Option<f64>, state: State, at_ms: u64) -> Self {
+        Self { node, similarity, state, at_s: u32::try_from(at_ms / 1000).unwrap_or(u32::MAX) }
+    }
+
+    /// When it was measured.
+    #[must_use]
+    pub const fn at_ms(&self) -> u64 {
+        self.at_s as u64 * 1000
+    }
 }

@@ -24,8 +24,8 @@ pub use node::{
     Before, CheckRow, EarlierRun, FactRow, Focus, FocusSeries, IncidentRow, Link, LinkKind, MetricPast, NodeLog,
     NodeRow, Past, VerdictRow, Work, WorkSeen, Worst,
 };
-pub use part::{Load, Part};
-pub use run::{Left, PlaybookRow, RunInfo, RunPhase, StepGroup, StepProgress, StepRow};
+pub use part::{Load, Part, Reading};
+pub use run::{Left, PlaybookRow, RunInfo, RunPhase, RunProgress, StepGroup, StepProgress, StepRow};
 pub use runs::{RunRow, Runs};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
 pub use what_if::{Flip, Terms, WhatIf};

@@ -1,4 +1,4 @@
-//! What is known of one node, and what only of the focused one.
+//! What is known about every node, and about the focused one only.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ pub struct NodeRow {
     pub link: Link,
     /// Worst of the verdicts.
     pub state: State,
-    /// Whether results that may still change the state are being measured.
+    /// Whether results to come may still change the state.
     pub provisional: bool,
     /// The verdict furthest from its peers.
     pub worst: Option<Worst>,
-    /// What it does now.
+    /// What it is working on.
     pub work: Option<Work>,
     /// Share of its plan that is done, 0 to 1.
     pub done: f64,
-    /// When it was last heard.
+    /// When it was last heard from.
     pub seen_ms: Option<u64>,
     /// When its newest result came.
     pub result_ms: Option<u64>,
@@ -101,7 +101,7 @@ pub struct Worst {
     pub sentence: String,
 }
 
-/// What a node does now.
+/// What a node is working on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Work {
     /// Benchmark or collector.
@@ -148,14 +148,14 @@ pub struct VerdictRow {
     pub before: Option<Before>,
 }
 
-/// What an earlier run showed of a node and metric.
+/// An earlier result of a node and metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Before {
     /// Judgement then.
     pub state: State,
     /// Median of the node then, in the metric's unit.
     pub value: Option<f64>,
-    /// How what is shown now differs from it.
+    /// How the current result differs from it.
     pub shift: Shift,
     /// Which run it was; rows share it, since a fleet has millions of them.
     pub from: Arc<EarlierRun>,
@@ -183,7 +183,7 @@ impl VerdictRow {
     }
 }
 
-/// What is kept for one node only.
+/// Data that is kept for one node only.
 #[derive(Clone, Debug, Default)]
 pub struct Focus {
     /// Name.
@@ -192,11 +192,11 @@ pub struct Focus {
     pub series: Arc<[FocusSeries]>,
     /// Its latest log lines, oldest first.
     pub log: Arc<[NodeLog]>,
-    /// What the database knows of it; `None` while it is read.
+    /// Its history in the database; `None` while it is being read.
     pub past: Option<Arc<Past>>,
 }
 
-/// What was known of a node before the run that is shown.
+/// The history of a node before the run on the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     /// When each benchmark and collector last ran on it, by name.
@@ -214,7 +214,7 @@ pub struct WorkSeen {
     pub work: String,
     /// When it ended.
     pub at_ms: u64,
-    /// [`State::Pass`] where it gave a result, whatever that was worth.
+    /// [`State::Pass`] if it gave a result, whatever the verdict.
     pub ended: State,
 }
 
@@ -232,13 +232,13 @@ pub struct MetricPast {
 pub struct IncidentRow {
     /// Begin.
     pub start_ms: u64,
-    /// End; `None` while it lasts.
+    /// End; `None` while it is open.
     pub end_ms: Option<u64>,
     /// What broke.
     pub category: String,
     /// In words.
     pub reason: String,
-    /// Where it was learnt.
+    /// Where it was reported.
     pub source: String,
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::text::thousands;
+
 /// Whether data can be shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Load {
@@ -26,6 +28,37 @@ pub enum Load {
     /// Rows are what there is.
     #[default]
     Ready,
+}
+
+/// A stored run that is being read and judged; the states of its nodes are not known yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Which run.
+    pub run: String,
+    /// Since when.
+    pub since_ms: u64,
+    /// Metrics judged so far, and in all; `None` while results are being read.
+    pub judged: Option<(usize, usize)>,
+}
+
+impl Reading {
+    /// The word shown instead of the state of a node.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        if self.judged.is_some() { "judging" } else { "reading" }
+    }
+
+    /// `judging 1,340 of 2,323 metrics`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self.judged {
+            None => format!("reading run {}", self.run),
+            Some((done, all)) if done < all => {
+                format!("judging {} of {} metrics", thousands(done), thousands(all))
+            }
+            Some(_) => format!("judging run {}", self.run),
+        }
+    }
 }
 
 /// Data of one screen that has its own source.

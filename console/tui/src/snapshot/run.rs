@@ -1,8 +1,10 @@
-//! What can be run, and how far the run is.
+//! What can be run, and the progress of a run.
 
 use std::sync::Arc;
 
 use muster_wire::Profile;
+
+use crate::text;
 
 /// A playbook that can be run.
 #[derive(Clone, Debug)]
@@ -30,22 +32,27 @@ pub struct StepRow {
     pub work: Vec<String>,
 }
 
-/// A run and how far it is.
-#[derive(Clone, Debug)]
+/// A run and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
     /// Identity in the database.
     pub id: String,
-    /// Playbook.
+    /// Playbook, or what was imported.
     pub playbook: String,
     /// How much work.
     pub profile: Profile,
     /// Start.
     pub started_ms: u64,
-    /// End, `None` while it goes on.
+    /// End, `None` while it goes on or where it never ended.
     pub ended_ms: Option<u64>,
     /// What it does.
     pub phase: RunPhase,
-    /// How long it will still take; `None` once it has ended, and of a run that another console carries.
+}
+
+/// How far a run is.
+#[derive(Clone, Debug, Default)]
+pub struct RunProgress {
+    /// How long it will still take; `None` once it has ended, or if that cannot be known.
     pub left: Option<Left>,
     /// Work items done over all nodes.
     pub done: usize,
@@ -60,8 +67,17 @@ pub struct RunInfo {
 pub struct Left {
     /// Milliseconds.
     pub ms: u64,
-    /// Whether it rests on how long the same work took before; else it is what the playbook plans for it.
+    /// Whether it is based on measured times; otherwise it is the playbook's plan.
     pub measured: bool,
+}
+
+impl Left {
+    /// `about 25 minutes left`, or `planned: about 25 minutes` where nothing is measured yet.
+    #[must_use]
+    pub fn words(self) -> String {
+        let about = text::about(self.ms);
+        if self.measured { format!("{about} left") } else { format!("planned: {about}") }
+    }
 }
 
 /// What a run does.
@@ -69,7 +85,7 @@ pub struct Left {
 pub enum RunPhase {
     /// Goes on.
     Running,
-    /// Was told to stop and waits for its nodes.
+    /// Was told to stop and is waiting for its nodes.
     Cancelling,
     /// Ran to its end.
     Finished,

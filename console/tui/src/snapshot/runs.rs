@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_wire::Profile;
-
-use crate::snapshot::RunPhase;
+use crate::snapshot::RunInfo;
 
 /// The stored runs, newest first.
 #[derive(Clone, Debug, Default)]
@@ -16,18 +14,8 @@ pub struct Runs {
 /// A stored run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRow {
-    /// Identity in the database.
-    pub id: String,
-    /// Playbook, or what was imported.
-    pub playbook: String,
-    /// How much work.
-    pub profile: Profile,
-    /// Start.
-    pub started_ms: u64,
-    /// End, `None` while it goes on or where it never ended.
-    pub ended_ms: Option<u64>,
-    /// Where it stands.
-    pub phase: RunPhase,
+    /// Which one.
+    pub run: RunInfo,
     /// How many nodes.
     pub nodes: usize,
     /// Their folded names.

@@ -59,7 +59,7 @@ pub struct RiskRow {
     pub risk: f64,
     /// Whether it is among the nodes that the picks should run on.
     pub validate: bool,
-    /// Whether an incident lasts.
+    /// Whether an incident is open.
     pub down: bool,
     /// Incidents in the log.
     pub incidents: usize,

@@ -43,7 +43,10 @@ pub(crate) fn instead(
             let (head, lines) = (format!("{what} failed {since} ago"), vec![why.clone(), next.clone()]);
             Some(Panel { head, role: Role::Act, lines })
         }
-        Load::Ready => Some(none()),
+        Load::Ready => Some(match &snapshot.reading {
+            Some(reading) => waiting(ui, &reading.words(), now.saturating_sub(reading.since_ms)),
+            None => none(),
+        }),
     }
 }
 

@@ -151,6 +151,22 @@ fn a_filter_keeps_what_matches_and_escape_undoes_it() {
 }
 
 #[test]
+fn benchmarks_tell_stale_results_node_by_node_and_as_a_whole() {
+    let old = with_old_results(snapshot(IDLE));
+    let (ui, _) = after(&old, "3");
+    let text = shown(&ui, &old);
+    assert!(text.contains(" below 0.95, 4 stale"), "{text}");
+    assert!(text.lines().any(|line| line.contains("✗ rack1-04") && line.contains("stale (41 d)")), "{text}");
+    let (ui, _) = after(&old, "3<tab><end>");
+    let text = shown(&ui, &old);
+    assert!(text.lines().any(|line| line.contains("◷ rack1-") && line.contains("stale (41 d)")), "{text}");
+    let all = Snapshot { stale_result_ms: 60_000, ..snapshot(IDLE) };
+    let (ui, _) = after(&all, "3");
+    let text = shown(&ui, &all);
+    assert!(text.contains(" stale│") && !text.contains(" ok│"), "{text}");
+}
+
+#[test]
 fn a_stale_pass_is_no_pass_and_a_stale_failure_still_is_one() {
     let snapshot = with_old_results(snapshot(IDLE));
     for (typed, rows) in [
@@ -569,7 +585,7 @@ fn the_palette_opens_nodes_and_metrics_and_offers_the_last_command_first() {
 fn a_stored_run_is_opened_alone_and_escape_shows_all_runs_again() {
     let snapshot = snapshot(IDLE);
     let (ui, intents) = after(&snapshot, "<runs>j<enter>");
-    let second = snapshot.runs.data.as_ref().unwrap().rows[1].id.clone();
+    let second = snapshot.runs.data.as_ref().unwrap().rows[1].run.id.clone();
     assert_eq!((ui.screen(), intents), (Screen::Fleet, vec![Intent::Runs, Intent::Open { run: Some(second.clone()) }]));
     let alone = Snapshot { alone: Some(second.clone()), mode: Mode::Idle, ..snapshot };
     assert!(shown(&ui, &alone).contains(&format!("RUN {}", &second[..20])));
@@ -729,7 +745,7 @@ fn the_mouse_selects_and_opens_cells_of_the_map() {
 #[test]
 fn the_palette_shows_stored_runs_and_does_what_other_screens_can() {
     let full = snapshot(IDLE);
-    let id = full.runs.data.as_ref().unwrap().rows[1].id.clone();
+    let id = full.runs.data.as_ref().unwrap().rows[1].run.id.clone();
     let (ui, intents) = after(&full, &format!(":{id}<enter>"));
     assert_eq!((ui.screen(), intents), (Screen::Fleet, vec![Intent::Open { run: Some(id.clone()) }]));
     assert!(shown(&after(&full, &format!(":{}", &id[..10])).0, &full).contains(&id), "no name of a run is cut");

@@ -14,8 +14,8 @@ use muster_tui::judgement::{State, Status, severity};
 use muster_tui::snapshot::{
     Band, Before, CheckRow, Counts, Criteria, Curve, EarlierRun, FactRow, Focus, FocusSeries, GpuRow, IncidentRow,
     Left, Link, LinkKind, Load, Message, MetricPast, MetricRow, Metrics, Mode, NodeCurve, NodeLog, NodeRow, Part, Past,
-    PlaybookRow, RunInfo, RunPhase, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow, VerdictRow,
-    VersionRow, Work, WorkSeen, Worst,
+    PlaybookRow, RunInfo, RunPhase, RunProgress, RunRow, Runs, Score, Sm, Snapshot, StepGroup, StepProgress, StepRow,
+    VerdictRow, VersionRow, Work, WorkSeen, Worst,
 };
 use muster_wire::{Direction, Level, MetricId, Profile, Unit};
 
@@ -80,6 +80,7 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
         load: Load::Ready,
         last_frame_ms: Some(NOW_MS - 412),
         run: Some(Arc::new(run(fleet))),
+        progress: progress(fleet),
         focus: nodes
             .iter()
             .find(|n| n.state == State::Fail)
@@ -212,6 +213,14 @@ pub(crate) fn with_old_results(mut snapshot: Snapshot) -> Snapshot {
         Arc::new(NodeRow { seen_ms, result_ms: seen_ms, verdicts, ..(**node).clone() })
     };
     snapshot.nodes = snapshot.nodes.iter().enumerate().map(of).collect();
+    let score = |score: &Score| {
+        let at = if old(score.node) { NOW_MS - AGO } else { score.at_ms() };
+        Score::new(score.node, score.similarity, score.state, at)
+    };
+    let metric = |row: &Arc<MetricRow>| {
+        Arc::new(MetricRow { scores: row.scores.iter().map(score).collect(), ..(**row).clone() })
+    };
+    snapshot.metrics = Arc::new(Metrics::new(snapshot.metrics.iter().map(metric).collect()));
     let stale = snapshot.nodes.iter().enumerate().filter(|(i, _)| old(*i));
     snapshot.stale = Counts::of(stale.map(|(_, node)| node.state));
     // Nothing of it is said in the message line.
@@ -366,7 +375,7 @@ fn metric(m: usize, nodes: &[Arc<NodeRow>], rng: &mut Rng) -> MetricRow {
     let mut scores: Vec<Score> = nodes
         .iter()
         .enumerate()
-        .filter_map(|(node, n)| of(n).map(|v| Score { node, similarity: v.similarity, state: v.state }))
+        .filter_map(|(node, n)| of(n).map(|v| Score::new(node, v.similarity, v.state, v.at_ms)))
         .collect();
     scores.sort_by(|a, b| a.similarity.unwrap_or(2.0).total_cmp(&b.similarity.unwrap_or(2.0)));
     let defects: Arc<[NodeCurve]> = scores
@@ -465,13 +474,16 @@ fn runs() -> Runs {
     const HOUR: u64 = 3_600_000;
     let row =
         |(hours, playbook, profile, minutes, phase, nodes, names, current): (u64, &str, _, _, _, _, &str, bool)| {
-            RunRow {
+            let run = RunInfo {
                 id: format!("2026112{}T{:02}0000-{playbook}-4f2a", 1 - hours / 24, 14 - hours % 14),
                 playbook: playbook.to_owned(),
                 profile,
                 started_ms: NOW_MS - hours * HOUR,
                 ended_ms: Option::<u64>::map(minutes, |minutes| NOW_MS - hours * HOUR + minutes * 60_000),
                 phase,
+            };
+            RunRow {
+                run,
                 nodes,
                 names: names.to_owned(),
                 plan: ["collect/identity", "collect/cpu", "cpu-gemm", "cpu-stream", "cpu-latency"]
@@ -554,6 +566,17 @@ fn playbooks() -> Arc<[PlaybookRow]> {
 }
 
 fn run(fleet: Fleet) -> RunInfo {
+    RunInfo {
+        id: "r-20261121-135857".to_owned(),
+        playbook: "build-out".to_owned(),
+        profile: Profile::Smoke,
+        started_ms: NOW_MS - 63_000,
+        ended_ms: (!fleet.running).then_some(NOW_MS - 4_000),
+        phase: if fleet.running { RunPhase::Running } else { RunPhase::Finished },
+    }
+}
+
+fn progress(fleet: Fleet) -> RunProgress {
     let total = fleet.nodes * 11;
     let group = |what: &str, count: usize, nodes: &str, done: f64| StepGroup {
         what: what.to_owned(),
@@ -569,13 +592,7 @@ fn run(fleet: Fleet) -> RunInfo {
         groups: groups.into(),
     };
     let n = fleet.nodes;
-    RunInfo {
-        id: "r-20261121-135857".to_owned(),
-        playbook: "build-out".to_owned(),
-        profile: Profile::Smoke,
-        started_ms: NOW_MS - 63_000,
-        ended_ms: (!fleet.running).then_some(NOW_MS - 4_000),
-        phase: if fleet.running { RunPhase::Running } else { RunPhase::Finished },
+    RunProgress {
         left: fleet.running.then_some(Left { ms: 74_000, measured: true }),
         done: if fleet.running { total * 6 / 11 } else { total },
         total,

@@ -14,7 +14,7 @@ use super::sides::MEDIAN_ERROR;
 use super::{Case, group, unnamed};
 use crate::network::matrix::NO_UP;
 use crate::network::topology::{self, Source};
-use crate::network::{Matrix, Topology};
+use crate::network::{Cell, Matrix, Topology};
 
 /// Characters between a leaf's name and the rest of an uplink's.
 const SEPARATORS: [char; 6] = ['-', '/', ':', '_', '.', '>'];
@@ -109,34 +109,52 @@ fn by_distance(case: &Case<'_>) -> Vec<Move> {
     }
     let mut pairs: BTreeMap<(u32, u32), Vec<f32>> = BTreeMap::new();
     let leaf = |end: u32| places.leaf_of[end as usize];
-    let usable = |at: &usize| !case.residuals.worse[*at].is_nan();
-    let mut towards = |node: u32, other: u32, worse: f32| pairs.entry((node, leaf(other))).or_default().push(worse);
-    for (at, cell) in case.matrix.cells().iter().enumerate().filter(|(at, _)| usable(at)) {
-        let same = leaf(cell.src) == leaf(cell.dst);
-        // First those within leaves; the others only matter to whom these do not fit.
-        if same {
-            towards(places.node_of[cell.src as usize], cell.dst, case.residuals.worse[at]);
-            towards(places.node_of[cell.dst as usize], cell.src, case.residuals.worse[at]);
-        }
-    }
-    let share = |worse: &mut Vec<f32>| {
-        worse.sort_unstable_by(f32::total_cmp);
-        let error = MEDIAN_ERROR * spread / (worse.len() as f64).sqrt() / gap;
-        (f64::from(worse[(worse.len() - 1) / 2]) / gap, error)
-    };
-    let odd = |worse: &mut Vec<f32>| {
-        let (share, error) = share(worse);
-        share > SHOWN && share - ERRORS * error > 1.0 - SHOWN
-    };
-    let doubtful: BTreeSet<u32> =
-        pairs.iter_mut().filter_map(|(&(node, _), worse)| odd(worse).then_some(node)).collect();
-    if doubtful.is_empty() {
-        return Vec::new();
-    }
-    let mut other: BTreeMap<(u32, u32), Vec<f32>> = BTreeMap::new();
-    for (at, cell) in case.matrix.cells().iter().enumerate().filter(|(at, _)| usable(at)) {
+    // First those within leaves; the others only matter to whom these do not fit.
+    for (at, cell) in measured(case).filter(|(_, cell)| leaf(cell.src) == leaf(cell.dst)) {
         for (end, peer) in [(cell.src, cell.dst), (cell.dst, cell.src)] {
             let node = places.node_of[end as usize];
+            pairs.entry((node, leaf(peer))).or_default().push(case.residuals.worse[at]);
+        }
+    }
+    let step = Step { gap, spread };
+    let odd = pairs.iter_mut().filter_map(|(&(node, _), worse)| step.is_taken(worse).then_some(node));
+    let doubtful: BTreeSet<u32> = odd.collect();
+    if doubtful.is_empty() { Vec::new() } else { nearer(case, &doubtful, &step) }
+}
+
+/// Visits with a value, with their places in the matrix.
+fn measured<'c>(case: &'c Case<'_>) -> impl Iterator<Item = (usize, &'c Cell)> {
+    case.matrix.cells().iter().enumerate().filter(|(at, _)| !case.residuals.worse[*at].is_nan())
+}
+
+/// The step from one hop distance to the next, as the logarithm of what pairs deliver, and how far pairs scatter.
+struct Step {
+    gap: f64,
+    spread: f64,
+}
+
+impl Step {
+    /// The share of the step that the median of `worse` shows, and its standard error.
+    fn share(&self, worse: &mut [f32]) -> (f64, f64) {
+        worse.sort_unstable_by(f32::total_cmp);
+        let error = MEDIAN_ERROR * self.spread / (worse.len() as f64).sqrt() / self.gap;
+        (f64::from(worse[(worse.len() - 1) / 2]) / self.gap, error)
+    }
+
+    /// Whether pairs are clearly a step away from where they should be.
+    fn is_taken(&self, worse: &mut [f32]) -> bool {
+        let (share, error) = self.share(worse);
+        share > SHOWN && share - ERRORS * error > 1.0 - SHOWN
+    }
+}
+
+/// For each `doubtful` node the other leaf to which its pairs are clearly nearer than they should be, the nearest of several.
+fn nearer(case: &Case<'_>, doubtful: &BTreeSet<u32>, step: &Step) -> Vec<Move> {
+    let leaf = |end: u32| case.places.leaf_of[end as usize];
+    let mut other: BTreeMap<(u32, u32), Vec<f32>> = BTreeMap::new();
+    for (at, cell) in measured(case) {
+        for (end, peer) in [(cell.src, cell.dst), (cell.dst, cell.src)] {
+            let node = case.places.node_of[end as usize];
             if doubtful.contains(&node) && leaf(end) != leaf(peer) && leaf(peer) != NONE {
                 other.entry((node, leaf(peer))).or_default().push(-case.residuals.worse[at]);
             }
@@ -144,8 +162,8 @@ fn by_distance(case: &Case<'_>) -> Vec<Move> {
     }
     let mut best: BTreeMap<u32, (f64, u32)> = BTreeMap::new();
     for ((node, leaf), mut worse) in other {
-        if odd(&mut worse) {
-            let share = share(&mut worse).0;
+        if step.is_taken(&mut worse) {
+            let share = step.share(&mut worse).0;
             let best = best.entry(node).or_insert((share, leaf));
             if share > best.0 {
                 *best = (share, leaf);

@@ -8,6 +8,7 @@ use ratatui::widgets::Widget;
 use crate::judgement::{State, Status, status_about, status_word};
 use crate::screens::bench::{Pane, chart, scores, what_if};
 use crate::snapshot::{MetricRow, Snapshot};
+use crate::stale::{Stale, WORD};
 use crate::text::{cut, elide, similarity, width};
 use crate::theme::Role;
 use crate::ui::Ui;
@@ -45,7 +46,7 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     block.render(area, buffer);
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let metric = &metrics[row];
-        let (mark, role) = mark(metric);
+        let (mark, role) = mark(metric, Stale::now(ui, snapshot));
         let numbers =
             if ui.wide { numbers(ui, metric, inner.width.saturating_sub(PATH).into()) } else { String::new() };
         let used = u16::try_from(width(&numbers)).unwrap_or(0);
@@ -66,11 +67,10 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     }
 }
 
-/// Cells of a wide list that the path of a metric and its mark have at least.
+/// Width that the wide list reserves for a metric's path and mark.
 const PATH: u16 = 36;
 
-/// What a wide list says of a metric besides: how many nodes are healthy, how repeatable it is and what is usual, as far as
-/// there is room.
+/// Further columns of the wide list, as many as fit: healthy nodes, repeatability and median.
 fn numbers(ui: &Ui, metric: &MetricRow, room: usize) -> String {
     let value = |v: Option<f64>, show: &dyn Fn(f64) -> String| v.map_or(ui.theme.absent().to_owned(), show);
     let healthy = format!("{}/{} healthy", metric.healthy, metric.n);
@@ -87,10 +87,13 @@ fn numbers(ui: &Ui, metric: &MetricRow, room: usize) -> String {
     text
 }
 
-/// What is worth knowing of a metric in five cells: `2 ✗` defects, `~` not to be relied on, `ok`.
-fn mark(metric: &MetricRow) -> (String, Role) {
+/// The state of a metric in five cells: `2 bad` if nodes failed, `noisy` if it is not repeatable, `stale` if all results are, else
+/// `ok`.
+fn mark(metric: &MetricRow, stale: Stale) -> (String, Role) {
+    let old = !metric.scores.is_empty() && metric.scores.iter().all(|score| stale.is(Some(score.at_ms())));
     match (metric.counts.get(State::Fail), metric.status) {
         (0, None) => ("...".to_owned(), Role::Dim),
+        (0, Some(_)) if old => (WORD.to_owned(), Role::Dim),
         (0, Some(Status::Ok)) => ("ok".to_owned(), Role::Dim),
         (0, Some(Status::Provisional)) => ("prov".to_owned(), Role::Dim),
         (0, Some(Status::NotRepeatable)) => ("noisy".to_owned(), Role::Attention),

@@ -5,10 +5,14 @@ use ratatui::layout::{Rect, Size};
 
 use crate::screens::bench::Pane;
 use crate::snapshot::{MetricRow, Score, Snapshot};
-use crate::text::{counted, elide, similarity};
+use crate::stale::{Stale, WORD, glyph, hides};
+use crate::text::{counted, elide, similarity, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_right};
+
+/// Width that a bar keeps beside words.
+const LEAST_BAR: usize = 12;
 
 /// Rows of the list on a terminal of this size.
 pub(crate) const fn rows(size: Size) -> usize {
@@ -26,6 +30,9 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mu
     let below = metric.defects.len();
     let text =
         format!("similarity: {below} of {} below {}", counted(metric.scores.len(), "node", "nodes"), metric.alpha);
+    let stale = Stale::now(ui, snapshot);
+    let old = metric.scores.iter().filter(|score| stale.is(Some(score.at_ms()))).count();
+    let text = if old > 0 { format!("{text}, {old} {WORD}") } else { text };
     put(buffer, (area.x, area.y), area.width, &text, head);
     let window = ui.bench.nodes.window(metric.scores.len(), usize::from(area.height.saturating_sub(1)));
     for (y, row) in (area.y + 1..area.bottom()).zip(window) {
@@ -41,8 +48,12 @@ fn draw_score(ui: &Ui, snapshot: &Snapshot, alpha: f64, (buffer, line): (&mut Bu
     let theme = &ui.theme;
     let Some(node) = snapshot.nodes.get(score.node) else { return };
     let name_room = (line.width / 3).min(26);
-    let style = theme.style(Theme::state_role(score.state));
-    put(buffer, (line.x, line.y), 1, theme.glyph(score.state), style);
+    let (stale, at) = (Stale::now(ui, snapshot), Some(score.at_ms()));
+    let dim = hides(score.state) && stale.is(at);
+    let (mark, role) =
+        if dim { (glyph(theme), Role::Dim) } else { (theme.glyph(score.state), Theme::state_role(score.state)) };
+    let style = theme.style(role);
+    put(buffer, (line.x, line.y), 1, mark, style);
     if ui.marks.contains(&node.name) {
         put(buffer, (line.x + 1, line.y), 1, "*", theme.style(Role::Key));
     }
@@ -52,6 +63,11 @@ fn draw_score(ui: &Ui, snapshot: &Snapshot, alpha: f64, (buffer, line): (&mut Bu
     put_right(buffer, (line.right() - 6, line.y), 6, &number, style);
     let start = line.x + 3 + name_room;
     let room = line.right().saturating_sub(7 + start);
+    // Words take the end of the bar, where both fit.
+    let words = stale.words(at).filter(|words| width(words) + LEAST_BAR < room.into()).unwrap_or_default();
+    let taken = if words.is_empty() { 0 } else { u16::try_from(width(&words) + 1).unwrap_or(room) };
+    put_right(buffer, (start + room - taken, line.y), taken, &words, theme.style(Role::Dim));
+    let room = room - taken;
     if let Some(value) = score.similarity {
         put(buffer, (start, line.y), room, &theme.bar(value, room.into()), style);
         // `alpha` is a similarity, so the mark lies within the bar.

@@ -107,6 +107,9 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
         Column::Rack => (node.rack.clone(), Role::Dim),
         // Nothing is said of it yet, and something will be.
         Column::State if node.state == State::NotRun && node.work.is_some() => ("measuring".to_owned(), Role::Text),
+        Column::State if snapshot.awaited(node.state).is_some() => {
+            (snapshot.awaited(node.state).unwrap_or_default().to_owned(), Role::Dim)
+        }
         Column::State => {
             let (text, role) = Stale::now(ui, snapshot).cell(&ui.theme, node.state, node.result_ms);
             (if node.provisional { text + PROVISIONAL } else { text }, role)
@@ -137,7 +140,7 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
     }
 }
 
-/// Compares two nodes by a column, the one to look at first before the other.
+/// Compares two nodes by a column; the one that needs attention comes first.
 pub(crate) fn compare(column: Column, stale: Stale, a: &NodeRow, b: &NodeRow) -> Ordering {
     let worst = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.similarity);
     let deviation = |n: &NodeRow| n.worst.as_ref().and_then(|w| w.deviation).map(f64::abs);

@@ -25,7 +25,8 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
 }
 
 fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, room: usize) -> Vec<(String, Role)> {
-    let state = Stale::now(ui, snapshot).state(node.state, node.result_ms);
+    let known = || Stale::now(ui, snapshot).state(node.state, node.result_ms);
+    let state = snapshot.awaited(node.state).map_or_else(known, str::to_owned);
     let mut lines = vec![(format!("{} {state}", ui.theme.glyph(node.state)), Theme::state_role(node.state))];
     if node.provisional {
         lines.extend(wrap(PROVISIONAL_ABOUT, room).into_iter().map(|l| (l, Role::Dim)));

@@ -1,4 +1,4 @@
-//! The pairs of the fleet: which cells of the matrix are bad, and which element do they point at?
+//! The pairs of the fleet: which cells of the matrix are bad, and which element do they point to?
 
 mod draw;
 mod keys;

@@ -1,4 +1,4 @@
-//! What a node's metrics were in the run before: which of them are listed, and the change in a line.
+//! How a node's metrics changed since an earlier run: which are listed, and each change in a line.
 
 use muster_analysis::history::Shift;
 use muster_wire::Unit;
@@ -9,7 +9,7 @@ use crate::text::{counted, day, days, difference, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 
-/// The verdicts in the list: all, or where only changes are wanted those that changed, what became worse first.
+/// The verdicts in the list: all, or only those that changed, with those that became worse first.
 pub(crate) fn listed<'n>(ui: &Ui, node: &'n NodeRow) -> Vec<&'n VerdictRow> {
     let mut rows: Vec<&VerdictRow> = node.verdicts.iter().filter(|v| !ui.node.changed || has_changed(v)).collect();
     if ui.node.changed {
@@ -23,7 +23,7 @@ pub(crate) fn chosen<'n>(ui: &Ui, node: &'n NodeRow, at: usize) -> Option<&'n Ve
     if ui.node.changed { listed(ui, node).get(at).copied() } else { node.verdicts.get(at) }
 }
 
-/// Whether it shows something else than it did before.
+/// Whether it differs from the earlier result.
 pub(crate) fn has_changed(verdict: &VerdictRow) -> bool {
     verdict.before.as_ref().is_some_and(|before| before.shift != Shift::Same)
 }
@@ -74,7 +74,7 @@ pub(crate) fn line(theme: &Theme, verdict: &VerdictRow, before: &Before, unit: O
     fits.or(options.last()).cloned().unwrap_or_default()
 }
 
-/// The difference with what was before; empty where it has none.
+/// The difference from the earlier value; empty if there is none.
 fn change(verdict: &VerdictRow, before: &Before) -> String {
     before.value.zip(verdict.value).map_or_else(String::new, |(then, now)| difference(then, now))
 }

@@ -1,4 +1,4 @@
-//! What was and what was not looked at on a node: every benchmark, with its judgement and how old it is.
+//! What was measured on a node and what was not: every benchmark, with its verdict and age.
 
 use muster_wire::{BENCHMARKS, COLLECTORS};
 

@@ -15,7 +15,7 @@ use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// From this width on facts and log stand beside the verdicts.
 const WIDE: u16 = 120;
-/// Rows that a pane beside the verdicts has at least.
+/// Minimum height of a pane beside the verdicts.
 const LEAST: u16 = 9;
 /// Lines of reasons shown at most on a terminal of 24 rows.
 const REASONS: usize = 4;
@@ -89,7 +89,8 @@ fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, ar
     let inner = block.inner(area);
     block.render(area, buffer);
     let dim = theme.style(Role::Dim);
-    let state = Stale::now(ui, snapshot).state(node.state, node.result_ms);
+    let known = || Stale::now(ui, snapshot).state(node.state, node.result_ms);
+    let state = snapshot.awaited(node.state).map_or_else(known, str::to_owned);
     let mark = if node.provisional { ", provisional" } else { "" };
     let state = format!("{} {state}{mark}", theme.glyph(node.state));
     let mut line = vec![Span::styled(state, theme.style(Theme::state_role(node.state))), Span::raw("  ")];

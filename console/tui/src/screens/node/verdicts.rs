@@ -15,11 +15,11 @@ use crate::widgets::{put, put_right, spark};
 
 /// Rows that are not verdicts: the column header, the chosen verdict's reason, what it was before and its past.
 pub(super) const EXTRA: u16 = 5;
-/// Cells of a metric's name that no other column takes.
+/// Width reserved for a metric's name.
 const METRIC: u16 = 30;
 /// Widths of value, difference with the peers, similarity; state 9, one cell between any two.
 const FIXED: u16 = 9 + 12 + 8 + 7 + 4;
-/// Widths of what it was and of the change, with the cell before each.
+/// Widths of the earlier value and of the change, each with the cell before it.
 const BEFORE: u16 = 13 + 9;
 
 /// Places of the columns for a width.

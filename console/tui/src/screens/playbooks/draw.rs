@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
-use crate::snapshot::{PlaybookRow, RunInfo, Snapshot, StepProgress, StepRow};
-use crate::text::{age, counted, cut, elide, time_left, wrap};
+use crate::snapshot::{PlaybookRow, RunInfo, RunProgress, Snapshot, StepProgress, StepRow};
+use crate::text::{age, counted, cut, elide, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
@@ -70,7 +70,7 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, playbook: &PlaybookRow, buffer: &mut Buf
     }
     rows.push(Vec::new());
     for (i, step) in playbook.steps.iter().enumerate() {
-        let progress = run.and_then(|r| r.steps.iter().find(|s| s.id == step.id));
+        let progress = run.and_then(|_| snapshot.progress.steps.iter().find(|s| s.id == step.id));
         rows.extend(step_rows(ui, i, step, progress, room));
     }
     for (y, row) in (inner.y..inner.bottom()).zip(&rows) {
@@ -81,11 +81,12 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, playbook: &PlaybookRow, buffer: &mut Buf
 fn overall<'a>(ui: &Ui, snapshot: &Snapshot, run: &RunInfo, room: usize) -> Row<'a> {
     let end = run.ended_ms.unwrap_or_else(|| ui.now_ms(snapshot));
     let took = age(end.saturating_sub(run.started_ms) / 1000 * 1000);
-    let left = run.left.filter(|_| run.phase.is_going()).map_or(String::new(), |left| format!(", {}", time_left(left)));
-    let text = format!("{} of {} work items in {took}{left}", run.done, run.total);
+    let RunProgress { left, done, total, .. } = &snapshot.progress;
+    let left = left.filter(|_| run.phase.is_going()).map_or(String::new(), |left| format!(", {}", left.words()));
+    let text = format!("{done} of {total} work items in {took}{left}");
     vec![
         Span::styled(
-            ui.theme.bar(share(run.done, run.total), room.saturating_sub(text.len() + 2).min(30)),
+            ui.theme.bar(share(*done, *total), room.saturating_sub(text.len() + 2).min(30)),
             ui.theme.style(Role::Text),
         ),
         Span::raw("  "),

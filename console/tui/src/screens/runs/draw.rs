@@ -22,7 +22,7 @@ const BELOW: u16 = 4;
 /// Columns: title, width, rank; lower stays longer when the table is narrow. Names take what is left.
 const COLUMNS: [(&str, u16, u8); 6] =
     [("started", 9, 0), ("took", 7, 3), ("playbook", 20, 1), ("profile", 9, 5), ("state", 12, 2), ("current", 7, 4)];
-/// Cells that names get at least.
+/// Minimum width of the names.
 const NAMES: u16 = 16;
 
 /// Draws the screen.
@@ -68,8 +68,8 @@ fn columns(room: u16) -> Vec<(&'static str, u16)> {
     COLUMNS.iter().filter(|c| c.2 <= most).map(|c| (c.0, c.1)).collect()
 }
 
-fn row(ui: &Ui, snapshot: &Snapshot, (columns, run): (&[(&str, u16)], &RunRow), (buffer, line): (&mut Buffer, Rect)) {
-    let theme = &ui.theme;
+fn row(ui: &Ui, snapshot: &Snapshot, (columns, row): (&[(&str, u16)], &RunRow), (buffer, line): (&mut Buffer, Rect)) {
+    let (theme, run) = (&ui.theme, &row.run);
     let took = run.ended_ms.map(|end| whole_age(end.saturating_sub(run.started_ms)));
     let mut x = line.x + 2;
     for (title, width) in columns {
@@ -80,24 +80,24 @@ fn row(ui: &Ui, snapshot: &Snapshot, (columns, run): (&[(&str, u16)], &RunRow), 
             "profile" => (run.profile.to_string(), Role::Dim),
             "state" if run.phase == RunPhase::Finished => (run.phase.word().to_owned(), Role::Dim),
             "state" => (run.phase.word().to_owned(), Role::Attention),
-            _ => (if run.current { "yes" } else { "no" }.to_owned(), Role::Dim),
+            _ => (if row.current { "yes" } else { "no" }.to_owned(), Role::Dim),
         };
         put(buffer, (x, line.y), *width, &elide(&text, (*width).into(), theme.is_ascii()), theme.style(role));
         x += width + 1;
     }
     let room = line.right().saturating_sub(x);
-    put(buffer, (x, line.y), room, &elide(&run.names, room.into(), theme.is_ascii()), theme.style(Role::Text));
+    put(buffer, (x, line.y), room, &elide(&row.names, room.into(), theme.is_ascii()), theme.style(Role::Text));
 }
 
 fn below(ui: &Ui, runs: &Runs, (buffer, area): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let Some(run) = ui.runs.chosen(runs) else { return };
-    let head = format!("{}  {}", run.id, counted(run.nodes, "node", "nodes"));
-    let current = match run.current {
+    let Some(row) = ui.runs.chosen(runs) else { return };
+    let head = format!("{}  {}", row.run.id, counted(row.nodes, "node", "nodes"));
+    let current = match row.current {
         true => "Current: it holds the newest result of at least one node.",
         false => "Superseded: everything it measured has been measured again since.",
     };
-    let plan = format!("measured {}", run.plan.join(", "));
+    let plan = format!("measured {}", row.plan.join(", "));
     let mut lines = vec![(head, Role::Head), (current.to_owned(), Role::Dim)];
     lines.extend(wrap(&plan, usize::from(area.width) - 3).into_iter().map(|line| (line, Role::Dim)));
     for (y, (text, role)) in (area.y..area.bottom()).zip(lines) {

@@ -13,17 +13,17 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Inten
         Action::Move(motion) => {
             let page = ui.page();
             ui.runs.rows.go(motion, runs.rows.len(), page);
-            ui.runs.chosen = ui.runs.chosen(runs).map(|row| row.id.clone());
+            ui.runs.chosen = ui.runs.chosen(runs).map(|row| row.run.id.clone());
             Vec::new()
         }
         Action::Open => {
-            let chosen = ui.runs.chosen(runs).map(|row| row.id.clone());
+            let chosen = ui.runs.chosen(runs).map(|row| row.run.id.clone());
             if chosen.is_some() {
                 ui.show(Screen::Fleet);
             }
             chosen.map(|id| Intent::Open { run: Some(id) }).into_iter().collect()
         }
-        Action::Copy => ui.runs.chosen(runs).map(|row| Intent::Copy(row.id.clone())).into_iter().collect(),
+        Action::Copy => ui.runs.chosen(runs).map(|row| Intent::Copy(row.run.id.clone())).into_iter().collect(),
         _ => Vec::new(),
     }
 }

@@ -7,20 +7,20 @@ use crate::keymap::Motion;
 use crate::screens::fleet::map::layout::{Cell, Layout};
 use crate::snapshot::NodeRow;
 
-/// What stands for the nodes of a cell.
+/// The summary of the nodes in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// The worst of their states.
     pub(crate) state: State,
     /// How many have it.
     pub(crate) count: usize,
-    /// Whether all that nothing is said of yet are being measured.
+    /// Whether all of them without a state are being measured.
     pub(crate) measuring: bool,
     /// The first node in that state, as its place in the snapshot.
     pub(crate) node: usize,
 }
 
-/// What stands for those of `cell` that the filter keeps; `None` where it keeps none.
+/// The summary of those nodes of `cell` that pass the filter; `None` if none does.
 pub(crate) fn tally(layout: &Layout, cell: &Cell, nodes: &[Arc<NodeRow>], kept: &[bool]) -> Option<Tally> {
     let own = layout.order.get(cell.nodes.clone())?.iter().copied();
     let shown = own.filter(|at| kept.get(*at) == Some(&true)).filter_map(|at| Some((at, nodes.get(at)?)));

@@ -80,7 +80,7 @@ fn look(theme: &Theme, tally: &Tally, fold: usize) -> (String, Style) {
     (text, theme.style(Theme::state_role(tally.state)))
 }
 
-/// As the table has it: nothing is said of a node that is being measured for the first time.
+/// As in the table, a node that is being measured for the first time has no state yet.
 const fn glyph(theme: &Theme, state: State, measuring: bool) -> &'static str {
     if measuring { "o" } else { theme.glyph(state) }
 }
@@ -94,7 +94,7 @@ fn words(ui: &Ui, snapshot: &Snapshot, (layout, cell): (&Layout, &Cell), kept: &
         spans.push(Span::styled(" marked", theme.style(Role::Key)));
     }
     spans.push(Span::raw("  "));
-    spans.push(Span::styled(state(theme, node), theme.style(Theme::state_role(node.state))));
+    spans.push(Span::styled(state(theme, snapshot, node), theme.style(Theme::state_role(node.state))));
     let place = [("rack ", &node.rack), ("", &node.leaf)];
     let place: Vec<String> =
         place.iter().filter(|(_, name)| !name.is_empty()).map(|(what, name)| format!("{what}{name}")).collect();
@@ -119,9 +119,10 @@ fn words(ui: &Ui, snapshot: &Snapshot, (layout, cell): (&Layout, &Cell), kept: &
     spans
 }
 
-fn state(theme: &Theme, node: &NodeRow) -> String {
+fn state(theme: &Theme, snapshot: &Snapshot, node: &NodeRow) -> String {
     let measuring = node.state == State::NotRun && node.work.is_some();
-    let said = if measuring { "measuring" } else { word(node.state) };
+    let awaited = snapshot.awaited(node.state).unwrap_or_else(|| word(node.state));
+    let said = if measuring { "measuring" } else { awaited };
     let mark = if node.provisional { ", provisional" } else { "" };
     format!("{} {said}{mark}", glyph(theme, node.state, measuring))
 }

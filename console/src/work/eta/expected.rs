@@ -1,4 +1,4 @@
-//! What a work is expected to take on a node, and what that rests on.
+//! How long is a piece of work expected to take on a node, and what is that based on?
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use muster_playbook::Phase;
 
 use super::Durations;
 
-/// What an expectation rests on.
+/// What an expectation is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
     /// Earlier runs.
@@ -20,15 +20,15 @@ pub enum Basis {
 /// One work of a phase.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// Its name in the store.
+    /// Its name in the database.
     pub work: String,
-    /// What it took before on each node, milliseconds; empty where nothing is known.
+    /// Time on each node in earlier runs, milliseconds; empty if nothing is known.
     past: Vec<Option<u32>>,
     /// The mean of these.
     mean: Option<f64>,
-    /// What the plan gives it.
+    /// The plan's budget for it.
     planned: f64,
-    /// Sum and number of what it took in this run.
+    /// Sum and number of its times in this run.
     now: (f64, u32),
 }
 
@@ -53,7 +53,7 @@ impl Expected {
         works.iter().map(expected).collect()
     }
 
-    /// Milliseconds that it is expected to take on the node with this number, before the pace of the run is known.
+    /// Expected milliseconds on the node with this number, before the pace of the run is taken into account.
     pub fn ms(&self, node: usize) -> (f64, Basis) {
         let own = self.past.get(node).copied().flatten().map(f64::from);
         match (own, self.now, self.mean) {
@@ -64,13 +64,13 @@ impl Expected {
         }
     }
 
-    /// Takes what it took on a node of this run.
+    /// Adds its time on a node of this run.
     pub fn took(&mut self, ms: f64) {
         self.now = (self.now.0 + ms, self.now.1 + 1);
     }
 }
 
-/// The share of the phase's budget that a work has by itself.
+/// The budget that a piece of work would have as a phase of its own.
 fn planned(phase: &Phase, work: &str) -> f64 {
     let one = |names: &[String], prefix: &str| -> Vec<String> {
         let own = work.strip_prefix(prefix);

@@ -1,9 +1,9 @@
-//! What is shown of an estimate that is made anew every second.
+//! Smooths an estimate that is recomputed every second.
 
 use muster_tui::snapshot::Left;
 
-/// What is shown for `estimate` at `now`, after something was shown before: it falls with the clock, stands still where things take a
-/// little longer than was said, and rises only in one step and for news that is worth it.
+/// The time to show for `estimate` at `now`, given what was shown `before`. It counts down with the clock, stands still while
+/// things take slightly longer than estimated, and rises only in one step, when the estimate has grown considerably.
 pub fn steady(before: Option<(u64, Left)>, now: u64, estimate: Left) -> Left {
     let Some((at, shown)) = before.filter(|(_, shown)| shown.measured == estimate.measured) else { return estimate };
     let counted = shown.ms.saturating_sub(now.saturating_sub(at));

@@ -1,4 +1,4 @@
-//! How long did the same work take before, by work and node?
+//! How long did the same work take in earlier runs, by work and node?
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,17 +10,17 @@ use muster_wire::Outcome;
 /// Finished runs that are looked into, newest first.
 const RUNS: usize = 3;
 
-/// What finished runs of the same profile took.
+/// Times from finished runs of the same profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Durations {
     /// Milliseconds by work and node, of the newest run that has them.
     of: HashMap<String, HashMap<String, u32>>,
-    /// Milliseconds for which doubtful nodes were measured again at the end of a run, on average.
+    /// Mean time that further visits took at the end of a run, milliseconds.
     pub again_ms: u64,
 }
 
 impl Durations {
-    /// What the newest finished runs like `run` took: those of its playbook first, then others of its profile.
+    /// Times from the newest finished runs like `run`: first those of its playbook, then others of its profile.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -41,7 +41,16 @@ impl Durations {
         Ok(found)
     }
 
-    /// Takes what an older run says of works that no newer one has.
+    /// The same, but empty if the store cannot be read: then the time left is estimated from the plan alone.
+    #[must_use]
+    pub fn known(store: &dyn Store, run: &Run) -> Self {
+        Self::read(store, run).unwrap_or_else(|why| {
+            log::warn!("what earlier runs took cannot be read, so the time left is that of the plan: {why:#}");
+            Self::default()
+        })
+    }
+
+    /// Adds the times of an older run for work that no newer run has.
     pub fn add(&mut self, older: &[Summary]) {
         for one in older.iter().filter(|one| is_work(&one.work) && visit_of(&one.work).1 == 1) {
             // A work that failed says how long it took to fail.
@@ -59,7 +68,7 @@ impl Durations {
     }
 }
 
-/// From the last result of a first visit to the last result of all.
+/// Time between the last result of a first visit and the very last result.
 fn again_ms(summaries: &[Summary]) -> u64 {
     let works = || summaries.iter().filter(|one| is_work(&one.work));
     let first = works().filter(|one| visit_of(&one.work).1 == 1).map(|one| one.at_ms).max();

@@ -1,10 +1,10 @@
-//! When is a window over nodes through?
+//! How long do nodes take that are worked on a few at a time?
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Milliseconds until all nodes are done that take `each` so long, in this order, `places` of them at a time. Those that
-/// are at it already come first.
+/// Milliseconds until all nodes are done, where they take `each` so long, in this order, `places` of them at a time. Nodes that
+/// have started come first.
 pub fn through(each: impl IntoIterator<Item = u64>, places: usize) -> u64 {
     let mut free: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
     let mut last = 0;

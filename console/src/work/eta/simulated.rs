@@ -1,4 +1,4 @@
-//! Runs whose end is known, followed second by second: how far off was what was said?
+//! Simulated runs whose end is known, followed second by second: how far off were the estimates?
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -23,7 +23,7 @@ enum What {
     Ends(String),
 }
 
-/// What a work takes on a node beside what it takes on others: no more than a quarter more or less.
+/// Factor by which the time of a piece of work differs from node to node: within a quarter of the mean.
 fn uneven(nr: usize, work: &str) -> f64 {
     let mixed =
         work.bytes().fold(nr as u64 + 1, |mixed, byte| (mixed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
@@ -40,12 +40,12 @@ struct Scene {
     slow: HashMap<usize, f64>,
     /// Seconds that each node needs besides.
     overhead: f64,
-    /// What was said of the works before, as a factor of what they take; `None` where nothing was ever measured.
+    /// Times of earlier runs relative to those of this one; `None` if nothing was ever measured.
     past: Option<f64>,
     done: BTreeSet<(String, String)>,
 }
 
-/// A quarter of the time in small works, and one long one at the end.
+/// A quarter of the time goes to short benchmarks, the rest to a long one at the end.
 const UNEVEN: [(&str, f64); 4] = [("cpu-gemm", 3.0), ("cpu-stream", 1.0), ("cpu-latency", 8.0), ("disk", 40.0)];
 
 impl Scene {
@@ -79,7 +79,7 @@ impl Scene {
         Plan { policy: Policy::default(), playbook, title, profile: Profile::Quick, phases }
     }
 
-    /// What stored runs say: all nodes alike, and what is slow now was not slow then.
+    /// Times of stored runs: the same on all nodes; those that are slow now were not slow then.
     fn durations(&self) -> Durations {
         let mut durations = Durations::default();
         let Some(factor) = self.past else { return durations };
@@ -191,14 +191,14 @@ fn see(course: &mut Course, at: u64, what: &What) {
 }
 
 impl Told {
-    /// What was said at this share of the run over what was left then; above 1 it was said to take longer than it did.
+    /// Estimate over true time left at this share of the run; above 1 the estimate was too long.
     fn ratio(&self, share: f64) -> f64 {
         let at = (self.shown.len() as f64 * share) as usize;
         let left = self.end as f64 - at as f64 * 1e3;
         self.shown[at].ms as f64 / left
     }
 
-    /// Seconds in which what was shown rose, and the longest row of them.
+    /// Number of seconds in which the estimate rose, and the longest stretch of them.
     fn rises(&self) -> (usize, usize) {
         let rose: Vec<bool> = self.shown.windows(2).map(|two| two[1].ms > two[0].ms).collect();
         let longest = rose.split(|rose| !rose).map(<[bool]>::len).max().unwrap_or(0);

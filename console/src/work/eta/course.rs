@@ -1,6 +1,7 @@
-//! A run as it goes on, by the updates of the engine: what is done, what is under way and what is left.
+//! Follows a run by the engine's updates: what is done, what is in progress and what is left.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use muster_fleet::LinkState;
 use muster_playbook::{Phase, Plan};
@@ -12,13 +13,14 @@ use super::durations::{Durations, nodes};
 use super::expected::{Basis, Expected};
 use super::steady::steady;
 use super::window::through;
-use crate::work::Update;
+use crate::judge::Told;
+use crate::work::{Update, followed};
 
-/// An estimate is made anew this often, milliseconds.
+/// Time between two estimates, milliseconds.
 const EVERY_MS: u64 = 1_000;
-/// Milliseconds that a node is expected to need until it begins to measure, before any has told.
+/// Milliseconds that a node is assumed to need before it starts to measure, until one has shown it.
 const FIRST_OVERHEAD: f64 = 1_000.0;
-/// Share of a work that is left at least while it goes on, however long it has taken.
+/// At least this share of a piece of work is left while it runs, however long it has taken.
 const LEAST_LEFT: f64 = 0.05;
 
 /// A run and how far it is.
@@ -26,23 +28,23 @@ const LEAST_LEFT: f64 = 0.05;
 pub struct Course {
     numbers: HashMap<String, usize>,
     phases: Vec<Stretch>,
-    /// How many of them are the plan's; what follows measures again what is in doubt, also in between.
+    /// How many of them are in the plan. Those after them measure doubtful nodes again, possibly between phases of the plan.
     planned: usize,
-    /// How many of the plan's have begun.
+    /// How many phases of the plan have begun.
     begun: usize,
     /// The phase under way.
     at: usize,
     fan_out: usize,
-    /// Nodes that take no further part.
+    /// Nodes that have left the run.
     gone: HashSet<usize>,
-    /// Nodes that have had their turn in the phase under way, or have it.
+    /// Nodes that are working in the current phase, or are done with it.
     turns: HashMap<usize, Turn>,
-    /// Milliseconds that nodes needed besides their works: the sum and how many.
+    /// Milliseconds that nodes spent outside their work: the sum, and the number of nodes.
     overhead: (f64, f64),
-    /// What works took, and what they were expected to take: of all nodes, and of each.
+    /// Time taken against time expected, over all nodes and for each.
     pace: Pace,
     paces: HashMap<usize, Pace>,
-    /// What is measured again at the end takes about so long, as far as earlier runs tell.
+    /// How long further visits at the end will take, judging by earlier runs.
     again_ms: u64,
     measured: bool,
     shown: Option<(u64, Left)>,
@@ -51,9 +53,9 @@ pub struct Course {
 /// A part of the run.
 #[derive(Debug)]
 enum Stretch {
-    /// Every node does the works by itself.
+    /// Every node works on its own.
     Each { works: Vec<Expected>, nodes: Vec<usize>, done: HashMap<usize, BTreeSet<usize>> },
-    /// All nodes take part in the same thing.
+    /// All nodes work together.
     Together { planned_ms: f64, began_ms: Option<u64>, rounds: Option<(usize, usize)> },
     /// Some nodes are measured again.
     Again { nodes: usize, works: usize, done: usize, took: (f64, u32) },
@@ -63,16 +65,16 @@ enum Stretch {
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     began_ms: u64,
-    /// Since when it has been at its present work; `None` until it is heard.
+    /// When it started its current work; `None` until it has reported.
     since_ms: Option<u64>,
-    /// When it last said how much of its work is done, and how much.
+    /// When it last reported progress, and the share that was done.
     said: Option<(u64, f64)>,
-    /// What its works took so far, milliseconds.
+    /// Time its finished work took, milliseconds.
     worked: f64,
     over: bool,
 }
 
-/// How much slower things go than was expected.
+/// Time taken against time expected.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pace {
     took: f64,
@@ -87,7 +89,7 @@ impl Pace {
         self.results += 1;
     }
 
-    /// The factor, drawn towards 1 by `weight` milliseconds that went as expected.
+    /// How much slower than expected, drawn towards 1 as if `weight` more milliseconds had gone as expected.
     fn factor(&self, weight: f64) -> f64 {
         if self.expected + weight > 0.0 { (self.took + weight) / (self.expected + weight) } else { 1.0 }
     }
@@ -97,7 +99,7 @@ impl Pace {
     }
 }
 
-/// Milliseconds, and how many of them rest on something that was measured.
+/// Milliseconds, and how many of them are based on measurements.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weighed {
     ms: f64,
@@ -111,7 +113,7 @@ impl Weighed {
 }
 
 impl Course {
-    /// A run that carries out `plan` on `fan_out` nodes at a time, of which `done` (node and work) is there already.
+    /// A run of `plan` on `fan_out` nodes at a time; the results in `done` (node and work) are already there.
     #[must_use]
     pub fn new(plan: &Plan, durations: &Durations, fan_out: usize, done: &BTreeSet<(String, String)>) -> Self {
         let numbers: HashMap<String, usize> = nodes(plan).into_iter().zip(0..).collect();
@@ -140,6 +142,47 @@ impl Course {
             measured: false,
             shown: None,
         }
+    }
+
+    /// A run of `plan` by another console, reconstructed from its results. `None` while it measures doubtful nodes again: only the
+    /// other console knows which.
+    #[must_use]
+    pub fn elsewhere(plan: &Plan, durations: &Durations, fan_out: usize, told: &Told) -> Option<Self> {
+        let mut course = Self::new(plan, durations, fan_out, &BTreeSet::new());
+        let of = |record: &'_ Arc<Record>| Some((followed::part(plan, record)?, record.clone()));
+        let mut records: Vec<(usize, Arc<Record>)> = told.all().filter_map(of).collect();
+        records.sort_by_key(|(part, record)| (record.at_ms, *part));
+        let mut under_way = None;
+        for (part, record) in &records {
+            if under_way != Some(*part) {
+                under_way = Some(*part);
+                course.begin(*part, (0, 0), record.at_ms);
+                course.begin_turns(record.at_ms.saturating_sub(record.elapsed_ns / 1_000_000));
+            }
+            course.recorded(record, record.at_ms);
+        }
+        course.gone.extend(told.gone.iter().filter_map(|node| course.numbers.get(node)));
+        (course.at < course.planned).then_some(course)
+    }
+
+    /// Starts the first `fan_out` nodes of the current phase.
+    fn begin_turns(&mut self, at_ms: u64) {
+        let Some(Stretch::Each { nodes, .. }) = self.phases.get(self.at) else { return };
+        for nr in nodes.iter().take(self.fan_out).copied().collect::<Vec<_>>() {
+            self.turn(nr, at_ms).since_ms = Some(at_ms);
+        }
+    }
+
+    /// The last estimate shown, and when.
+    #[must_use]
+    pub const fn said(&self) -> Option<(u64, Left)> {
+        self.shown
+    }
+
+    /// The same course, continuing from an estimate that was already shown.
+    #[must_use]
+    pub fn after(self, said: Option<(u64, Left)>) -> Self {
+        Self { measured: said.is_some_and(|(_, left)| left.measured), shown: said, ..self }
     }
 
     /// Follows the run.
@@ -172,7 +215,7 @@ impl Course {
         }
     }
 
-    /// What is to be shown of what is left at `now`. Costs as much as there are nodes and works, once a second.
+    /// The time left to show at `now`. Linear in nodes and work, once a second.
     pub fn shown(&mut self, now: u64) -> Left {
         if let Some((at, shown)) = self.shown
             && now < at + EVERY_MS
@@ -186,7 +229,7 @@ impl Course {
         left
     }
 
-    /// What is left at `now`.
+    /// The unsmoothed estimate of the time left at `now`.
     #[must_use]
     pub fn left(&self, now: u64) -> Left {
         let mut all = Weighed::default();
@@ -290,7 +333,7 @@ impl Course {
         }
     }
 
-    /// Nodes of a phase by themselves.
+    /// Time left in a phase in which every node works on its own.
     fn of_nodes(
         &self,
         (works, nodes, done): (&[Expected], &[usize], &HashMap<usize, BTreeSet<usize>>),
@@ -317,7 +360,7 @@ impl Course {
         Weighed { ms, measured: if sum.ms > 0.0 { ms * sum.measured / sum.ms } else { 0.0 } }
     }
 
-    /// What a node still needs for `left`, the first of which it may be at.
+    /// Time that a node still needs for `left`; it may be working on the first of them.
     fn of_node(&self, left: &[Weighed], turn: Option<&Turn>, now: u64) -> Weighed {
         let sum = |part: fn(&Weighed) -> f64| left.iter().map(part).sum::<f64>();
         let mut all = Weighed { ms: sum(|one| one.ms), measured: sum(|one| one.measured) };
@@ -343,7 +386,7 @@ impl Course {
         all
     }
 
-    /// What a work is expected to take on a node at the pace of this run and of this node.
+    /// Expected time of a piece of work on a node, at the pace of this run and of this node.
     fn expected(&self, work: &Expected, (nr, own): (usize, f64)) -> Weighed {
         match work.ms(nr) {
             (ms, Basis::Past) => Weighed::measured(ms * own * self.factor()),
@@ -352,13 +395,13 @@ impl Course {
         }
     }
 
-    /// How much slower this node is than was expected. One that was slow so far is expected to be slow at what comes; one
-    /// result does not quite make it so.
+    /// How much slower this node is than expected. A node that has been slow so far is expected to stay slow; a single result
+    /// counts for less.
     fn own(&self, nr: usize) -> f64 {
         self.paces.get(&nr).map_or(1.0, |own| own.factor(own.mean()))
     }
 
-    /// How much slower this run goes than earlier ones did.
+    /// How much slower this run is than earlier ones.
     fn factor(&self) -> f64 {
         self.pace.factor(2.0 * self.pace.mean())
     }
@@ -378,7 +421,7 @@ impl Course {
         Weighed { ms, measured: if measured { ms } else { 0.0 } }
     }
 
-    /// The mean of all works of the plan, and whether it rests on anything.
+    /// The mean time of the plan's benchmarks, and whether at least half of it is based on measurements.
     fn mean_work(&self) -> (f64, bool) {
         let mut all = Weighed::default();
         let mut count = 0.0;
@@ -403,7 +446,7 @@ impl Stretch {
         Self::Each { works: Expected::of(phase, durations, numbers), nodes, done: HashMap::new() }
     }
 
-    /// Notes that a node is done with a work; gives what was expected of it, the first time.
+    /// Notes that a node has finished a piece of work; returns what was expected of it, the first time.
     fn finish(&mut self, nr: usize, work: &str) -> Option<&mut Expected> {
         let Self::Each { works, done, .. } = self else { return None };
         let at = works.iter().position(|expected| expected.work == work)?;
