@@ -253,6 +253,8 @@ pub fn facts(record: &Record) -> Vec<FactRow> {
 
 #[cfg(test)]
 mod tests {
+    use muster_wire::Outcome;
+
     use super::*;
     use crate::judge::Judging;
     use muster_analysis::history::Shift;
