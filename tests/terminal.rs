@@ -137,7 +137,6 @@ fn three_imports_with_other_metrics_leave_every_value_under_its_own_name_on_ever
 #[test]
 fn what_an_engineer_asks_takes_six_keys_at_most() {
     let dir = tempfile::tempdir().unwrap();
-    let db = dir.path().join("db");
     for run in 0..2 {
         let all = csv(&METRICS.map(|(name, _)| name), 0..24, run);
         let slow = all.lines().map(|line| match line.split_once(",mem-bw/h2d,") {
