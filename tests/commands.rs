@@ -212,7 +212,7 @@ fn a_flipped_bit_is_told_where_its_run_is_read_and_is_an_error_only_if_asked_for
     for command in ["results", "export"] {
         let output = place.muster(&[command, "--json"]);
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains("are damaged") && said.contains("muster db check"), "{command}: {said}");
+        assert!(said.contains("damaged and left out") && said.contains("muster db check"), "{command}: {said}");
         assert_ne!(output.status.code(), Some(74), "{command}");
         place.text(74, &[command, "--json", "--strict"]);
     }

@@ -44,7 +44,7 @@ fn scan_with_five_faults() -> (Value, Option<i32>, f64) {
     fleet.change_recorded_key("n011").unwrap();
     let (console, load) = (fleet.console(), Load::start(Some(&fleet)));
     // One at a time: the nodes share this machine's cores.
-    let running = console.start(&["run", "demo", "--fan-out", "1", "--json", "--new"]).unwrap();
+    let running = console.start(&["run", "demo", "--one-at-a-time", "--json", "--new"]).unwrap();
     fleet.wait_until_measuring("n007").unwrap();
     fleet.node("n007").kill();
     let ran: muster_tests::Ran = running.wait_with_output().unwrap().into();

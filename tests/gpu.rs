@@ -134,7 +134,7 @@ fn scan(fleet: &Fleet, step: &str, nodes: &[&str]) -> Ran {
     let path = fleet.path(step);
     std::fs::write(&path, book(step)).unwrap();
     // One at a time, as they share this machine's cores; no figure of the CPUs is different enough to accuse a node.
-    let words = ["run", &path, "--fan-out", "1", "--alpha", "0.001", "--json", "--new"];
+    let words = ["run", &path, "--one-at-a-time", "--alpha", "0.001", "--json", "--new"];
     fleet.console().run(&[&words[..], nodes].concat()).unwrap()
 }
 

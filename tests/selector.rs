@@ -271,7 +271,7 @@ fn a_regular_run_executes_exactly_the_picked_benchmarks_on_exactly_the_risky_nod
     let picks = names(&Value::Array(picks));
     assert!(picks.contains(&"cpu-dispatch".to_owned()) && picks.len() < 6, "{picks:?}");
 
-    let ran = console.run(&[&["run", "regular", "--fan-out", "1"], &ask[..]].concat()).unwrap();
+    let ran = console.run(&[&["run", "regular", "--one-at-a-time"], &ask[..]].concat()).unwrap();
     let report = ran.json().unwrap();
     let ran_on = report["nodes"].as_array().unwrap().iter().map(|n| n["node"].clone()).collect();
     assert_eq!(names(&Value::Array(ran_on)), validate, "{}", ran.err);

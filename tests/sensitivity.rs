@@ -111,7 +111,7 @@ fn run(fault: Fault) -> Said {
     fault.set(&mut fleet);
     let load = Load::start(Some(&fleet));
     // One at a time: the nodes share this machine's cores.
-    let ran = fleet.console().run(&["run", "demo", "--fan-out", "1", "--json", "--new"]).unwrap();
+    let ran = fleet.console().run(&["run", "demo", "--one-at-a-time", "--json", "--new"]).unwrap();
     let others = load.others(Some(&fleet));
     let report = ran.json().unwrap();
     if let Some(dir) = std::env::var_os("MUSTER_KEEP") {

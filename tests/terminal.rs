@@ -154,10 +154,12 @@ fn what_an_engineer_asks_takes_six_keys_at_most() {
 fn what_an_engineer_asks_of_a_thousand_nodes_takes_as_many_keys() {
     let dir = tempfile::tempdir().unwrap();
     let mut noise = muster_tests::Draw::new(5);
+    // Four values decide nothing alone: eight metrics of a benchmark are slow together.
+    let slow: Vec<usize> = (0..8).map(|nr| 1_205 + 40 * nr).collect();
     for _ in 0..2 {
         let mut out = "node,metric,value\n".to_owned();
         for (node, metric) in (0..1_000).flat_map(|node| (0..2_323).map(move |metric| (node, metric))) {
-            let factor = if (node, metric) == (17, 1_205) { 0.6 } else { 1.0 };
+            let factor = if node == 17 && slow.contains(&metric) { 0.6 } else { 1.0 };
             for _ in 0..4 {
                 let value = 1_000.0 * factor * (1.0 + 0.01 * noise.normal());
                 writeln!(out, "n{node:04},b{:02}/m{metric:04},{value:.6}", metric % 40).unwrap();

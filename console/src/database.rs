@@ -1,30 +1,55 @@
 //! The database as subcommands use it: opened for writing or reading, and what of it cannot be read is said.
 
+use std::ops::Deref;
+
 use anyhow::anyhow;
 use muster_store::{Db, Store};
 
 use crate::config::Config;
 use crate::exit::{Code, IO, Problem};
 
+/// The database as a subcommand reads it: what could not be read is told at the latest when it is let go.
+#[derive(Debug)]
+pub struct Open(Db);
+
+impl Deref for Open {
+    type Target = dyn Store;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        damaged(&self.0);
+    }
+}
+
 /// Opens the database for writing.
 ///
 /// # Errors
 /// When another console holds it, or the disk refuses.
 pub fn write(config: &Config) -> Result<Db, Problem> {
-    let db = Db::open(&config.db.value, &muster_store::Options::default()).code(IO)?;
-    for repair in &db.opened().repairs {
-        eprintln!("database: {repair}");
-    }
+    let db = own(config)?;
+    damaged(&db);
     Ok(db)
+}
+
+/// The same for who tells of damage by other means than standard error.
+///
+/// # Errors
+/// As for [`write()`].
+pub fn own(config: &Config) -> Result<Db, Problem> {
+    Db::open(&config.db.value, &muster_store::Options::default()).code(IO)
 }
 
 /// Opens the database for reading, beside a writer if there is one.
 ///
 /// # Errors
 /// When there is none, or it cannot be read.
-pub fn read(config: &Config) -> Result<Box<dyn Store>, Problem> {
-    let db = Db::open_read_only(&config.db.value).code(IO)?;
-    Ok(Box::new(db))
+pub fn read(config: &Config) -> Result<Open, Problem> {
+    Ok(Open(Db::open_read_only(&config.db.value).code(IO)?))
 }
 
 /// Says on standard error what of the database could not be read since it was last asked; whether there was anything.
@@ -32,9 +57,6 @@ pub fn damaged(store: &dyn Store) -> bool {
     let notices = store.notices();
     for notice in &notices {
         eprintln!("database: {notice}");
-    }
-    if !notices.is_empty() {
-        eprintln!("database: what was there is left out; `muster db check` lists all damage");
     }
     !notices.is_empty()
 }

@@ -1,7 +1,7 @@
 //! Standard output, which is data: a closed pipe ends the program quietly.
 
 use std::fs::Permissions;
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -76,6 +76,16 @@ pub fn replace(file: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
         anyhow::Ok(())
     };
     write().with_context(|| file.display().to_string())
+}
+
+/// Whether the person at the terminal says yes to `question`.
+#[must_use]
+pub fn confirmed(question: &str) -> bool {
+    eprint!("{question} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
 }
 
 /// `1 node`, `16 nodes`.

@@ -1,14 +1,15 @@
 //! What subcommands share: opening the store, choosing nodes, beginning or resuming a run, judging it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use muster_analysis::risk::Saved;
 use muster_fleet::inventory::nearest;
-use muster_fleet::{HostKeyPolicy, Inventory, Node, Probe, Settings};
-use muster_playbook::report::{self, RunReport};
+use muster_fleet::{Inventory, Node, Probe, Settings, Tell};
+use muster_playbook::report::{self, NodeFindings, RunReport};
 use muster_playbook::{Plan, Playbook, builtin, plan};
 use muster_run::{Run, RunState};
 use muster_store::{Db, Store};
@@ -22,6 +23,9 @@ use crate::risk::{Basis, Log, Measured};
 use crate::signals::Signals;
 use crate::work::{Observer, Scan};
 use crate::{clock, database, judge, out, risk, work};
+
+/// How often somebody is asked about keys: jump hosts of jump hosts become known one after another.
+const HOPS: usize = 8;
 
 /// Playbook whose benchmarks the Selector chooses from.
 pub const REGULAR: &str = "regular";
@@ -97,18 +101,41 @@ pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
 /// When the SSH configuration does not exist.
 pub fn settings(config: &Config) -> Result<Arc<Settings>, Problem> {
     let mut settings = Settings { fan_out: config.fan_out.value, ..Settings::default() };
+    settings.at_once = config.at_once.value.unwrap_or(settings.at_once);
     if let Some(file) = &config.ssh_config.value {
         if !file.exists() {
             return Err(Problem { code: IO, error: anyhow!("{}: no such file", file.display()) });
         }
         settings.ssh_config = Some(file.clone());
     }
-    if !config.accept_new_keys.value {
-        settings.host_key_policy = HostKeyPolicy::Strict;
-    }
+    settings.host_key_policy = config.host_keys.value;
+    settings.tell = Tell::new(|what| eprintln!("{what}"));
     settings.transport = config.transport.value;
     wait_as_told(&mut settings, &config.deadlines.value);
     Ok(Arc::new(settings))
+}
+
+/// The same for work on `nodes` that begins now: a person at the terminal is asked about their new host keys, all at once.
+///
+/// # Errors
+/// When the SSH configuration does not exist, or a key cannot be recorded.
+pub async fn settings_for(config: &Config, nodes: &[Node]) -> Result<Arc<Settings>, Problem> {
+    let settings = settings(config)?;
+    let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    // Behind a jump host that was unknown there may be more.
+    for _ in 0..if asks { HOPS } else { 0 } {
+        let new = muster_fleet::unknown_keys(nodes, settings.clone()).await;
+        if new.is_empty() {
+            break;
+        }
+        eprintln!("no record of {}:", out::counted(new.len(), "host key", "host keys"));
+        new.iter().for_each(|key| eprintln!("  {key}"));
+        if !out::confirmed("are they right, shall they be recorded?") {
+            break;
+        }
+        new.iter().try_for_each(muster_fleet::NewKey::record).code(IO)?;
+    }
+    Ok(settings)
 }
 
 fn wait_as_told(settings: &mut Settings, deadlines: &Deadlines) {
@@ -235,12 +262,18 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let signals = Signals::default();
     let listening = signals.listen(cancel.clone());
     let durations = work::Durations::known(store, &run);
-    let course = work::Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done);
+    let course = work::Course::new(&scan.plan, &durations, scan.settings.at_once, &scan.done);
     let mut progress = work::Progress::new(say.quiet, course, cancel.clone());
     let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
     let state = work::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
     listening.abort();
     let report = conclude(store, &run.id, state, config)?;
+    if state == RunState::Incomplete {
+        eprintln!(
+            "run {} is incomplete: the connection to some nodes was lost; the same command asks them again",
+            run.id
+        );
+    }
     database::damaged(store);
     Ok(Done { report, state, signal: signals.code() })
 }
@@ -251,8 +284,11 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
 /// When the store fails.
 pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> Result<RunReport, Problem> {
     let run = ended(store, id, state)?;
-    let report = judged(store, &run, config)?;
+    let judging = Judging::of(store, &run, params(config)).code(IO)?;
+    let found = judge::assess(&run, &store.records(&run.id).code(IO)?, &judging);
+    let report = weighed(store, &run, judge::report(&run, &found), config)?;
     keep_end(store, &run, &report)?;
+    judge::keep_assessment(store, &run, &judging, &found);
     Ok(report)
 }
 
@@ -270,7 +306,7 @@ pub fn ended(store: &dyn Store, id: &str, state: RunState) -> Result<Run, Proble
 /// When the store fails.
 pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Problem> {
     let id = run.id.as_str();
-    if run.state == RunState::Finished {
+    if matches!(run.state, RunState::Finished | RunState::Incomplete) {
         // Told before the end: a console that is killed in between resumes the run and tells it once more.
         let (known, works) = (store.incidents().code(IO)?, store.summaries(id).code(IO)?);
         store.record_incidents(&risk::incidents::incidents_of(run, report, &works, &known)).code(IO)?;
@@ -285,16 +321,34 @@ pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Pro
 /// # Errors
 /// When there is no such run or it cannot be read.
 pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result<RunReport, Problem> {
-    judged(store, &run_of(store, id)?, config)
+    let run = &run_of(store, id)?;
+    let judging = Judging::of(store, run, params(config)).code(IO)?;
+    weighed(store, run, judge::report(run, &judge::stored(store, run, &judging).code(IO)?), config)
 }
 
-fn judged(store: &dyn Store, run: &Run, config: &Config) -> Result<RunReport, Problem> {
-    let records = store.records(&run.id).code(IO)?;
+/// The same as far as a list of rows needs it: of the nodes that are `picked`, without what `pruned` takes out. Alarms and defects
+/// are those of these nodes alone.
+///
+/// # Errors
+/// As [`report_of`].
+pub fn rows_of(
+    store: &dyn Store,
+    run: &Run,
+    config: &Config,
+    (picked, mut pruned): (impl Fn(&str) -> bool, impl FnMut(&mut NodeFindings)),
+) -> Result<RunReport, Problem> {
     let judging = Judging::of(store, run, params(config)).code(IO)?;
-    let found = judge::assess(run, &records, &judging);
-    // A run of millions of values: what is not needed any more makes room for what is said of it.
-    drop(records);
-    weighed(store, run, judge::report(run, &found), config)
+    let kept = judge::Kept::of(store, run, &judging).and_then(|kept| kept.some(&picked, &mut pruned));
+    let found = match kept {
+        Some(found) => found,
+        None => {
+            let mut found = judge::stored(store, run, &judging).code(IO)?;
+            found.nodes.retain(|node| picked(&node.node));
+            found.nodes.iter_mut().for_each(pruned);
+            found
+        }
+    };
+    Ok(judge::report(run, &found))
 }
 
 /// The report of a run with its alarms weighed against earlier runs.
@@ -409,7 +463,7 @@ pub fn finish(done: &Done, say: &Say) -> Ended {
         out::line(report::table(&done.report, width(), &fold).trim_end())?;
     }
     Ok(match done.state {
-        RunState::Finished => exit_code(&done.report, say.fail_on),
+        RunState::Finished | RunState::Incomplete => exit_code(&done.report, say.fail_on),
         RunState::Cancelled => done.signal.unwrap_or(INTERRUPTED),
         _ => UNDECIDED,
     })

@@ -14,8 +14,8 @@ use crate::clock;
 use crate::stop::{Cause, Stop};
 
 const QUEUE: usize = 64;
-/// Facts per frame: keeps a frame far below its limit in bytes.
-const FACTS_EACH: usize = if FACTS < 1024 { FACTS } else { 1024 };
+/// Facts per frame: keeps a frame below its limit in bytes however long their texts are.
+const FACTS_EACH: usize = if FACTS < 128 { FACTS } else { 128 };
 /// How often a full queue is tried again.
 const RETRY: Duration = Duration::from_millis(5);
 

@@ -72,6 +72,17 @@ impl Node {
         self.login_shell("/usr/local/bin/shifted")
     }
 
+    /// Whatever is started on this node over SSH, `program` answers instead, as a hostile node of this `kind`.
+    ///
+    /// # Errors
+    /// When the node is not up.
+    pub fn hostile(&self, program: &[u8], kind: &str) -> Result<()> {
+        self.put("/usr/local/bin/hostile-probe", program)?;
+        let shell = format!("#!/bin/sh\nexec /usr/local/bin/hostile-probe {kind} \"$@\"\n");
+        self.put("/usr/local/bin/hostile", shell.as_bytes())?;
+        self.login_shell("/usr/local/bin/hostile")
+    }
+
     /// Writes a program into the node.
     pub(crate) fn put(&self, path: &str, content: &[u8]) -> Result<()> {
         let pid = self.init()?.to_string();
@@ -128,6 +139,16 @@ impl Node {
     /// When the node is not up.
     pub fn read_only_home(&self) -> Result<()> {
         self.sh("umount /root/.cache; mount -o remount,ro /root").map(drop)
+    }
+
+    /// Gives it `home`, which other nodes may have as well, as a network file system would.
+    ///
+    /// # Errors
+    /// When the node is not up.
+    pub fn share_home(&self, home: &str) -> Result<()> {
+        let pid = self.init()?.to_string();
+        let own = format!("{}/root", self.root().display());
+        run(&["nsenter", "--mount", "--target", &pid, "--", "mount", "--bind", home, &own]).map(drop)
     }
 
     /// Kills the probe, and nothing else.

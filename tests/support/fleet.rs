@@ -114,8 +114,27 @@ impl Fleet {
     /// # Errors
     /// When the system refuses.
     pub fn unplug(&self, name: &str) -> Result<()> {
-        let port = format!("p{}", name.trim_start_matches(['n', '0']));
-        run(&["ip", "-n", &self.netns("hub"), "link", "set", &port, "down"]).map(drop)
+        self.link(&format!("p{}", name.trim_start_matches(['n', '0'])), "down")
+    }
+
+    /// Puts `name` back on the network.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn plug_in(&self, name: &str) -> Result<()> {
+        self.link(&format!("p{}", name.trim_start_matches(['n', '0'])), "up")
+    }
+
+    /// Switches the bridge that all nodes and the console are on.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn bridge(&self, up: bool) -> Result<()> {
+        self.link("br0", if up { "up" } else { "down" })
+    }
+
+    fn link(&self, port: &str, state: &str) -> Result<()> {
+        run(&["ip", "-n", &self.netns("hub"), "link", "set", port, state]).map(drop)
     }
 
     /// Limits what `name` receives to `rate`, such as `8mbit`.

@@ -95,6 +95,11 @@ impl Node {
         Ok(text.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
     }
 
+    /// Its root, as its mount namespace has it.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.dir.join("top/root")
+    }
+
     /// What its processes printed.
     #[must_use]
     pub fn log(&self) -> String {

@@ -2,6 +2,7 @@
 //! open ends closed; and which nodes will fail, and what to run on them. Pure: no clock, no files, no chance
 //! without a seed; the same input gives the same verdict.
 
+mod absurd;
 mod algorithm2;
 pub mod alternatives;
 mod cdf;
@@ -37,7 +38,8 @@ pub mod what_if;
 mod why;
 pub mod within;
 
-pub use cdf::cdf_points;
+pub use absurd::{ABSURD, absurd};
+pub use cdf::{cdf_band, cdf_points};
 pub use chance::Chance;
 pub use criterion::{Cluster, Criterion, Grain, Params, Status};
 pub use distance::{Parts, is_defect, one_sided, parts, similarity};

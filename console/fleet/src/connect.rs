@@ -73,6 +73,11 @@ impl Link {
         Self::attempt(target, shared, report).await
     }
 
+    /// Up to the judgement of the host's key, and no further.
+    pub(crate) async fn greet(target: &Target, shared: &Shared, report: &Reporter) -> Result<(), Failure> {
+        Self::reach(target, shared, report).await.map(drop)
+    }
+
     /// Ends the connection politely.
     pub(crate) async fn goodbye(&self) {
         // A connection that is gone already needs no goodbye.
@@ -258,8 +263,8 @@ fn config(settings: &Settings, wanted: &Wanted) -> client::Config {
         preferred.key = all.to_vec().into();
     }
     client::Config {
-        window_size: 512 * 1024,
-        channel_buffer_size: 16,
+        window_size: 128 * 1024,
+        channel_buffer_size: 8,
         preferred,
         nodelay: true,
         keepalive_interval: Some(settings.ping.max(std::time::Duration::from_secs(1))),

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use muster_wire::Frame;
+use muster_wire::limits::FRAME_BYTES;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use crate::auth::KeyRing;
 use crate::event::{Event, EventKind};
@@ -11,13 +13,15 @@ use crate::jump::Bastions;
 use crate::link::LinkState;
 use crate::settings::Settings;
 use crate::target::{Records, Resolver};
-use crate::trust::Trust;
+use crate::trust::{Asked, Trust};
 
 /// Shared by every connection of a run.
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
     pub(crate) resolver: Resolver,
     trusts: Mutex<HashMap<Records, Arc<Trust>>>,
+    /// Keys that were refused because nobody was asked about them.
+    pub(crate) asked: Asked,
     pub(crate) keys: KeyRing,
     pub(crate) bastions: Bastions,
 }
@@ -25,14 +29,15 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(settings: Arc<Settings>) -> Arc<Self> {
         let resolver = Resolver::new(&settings);
-        let trusts = Mutex::default();
-        Arc::new(Self { settings, resolver, trusts, keys: KeyRing::default(), bastions: Bastions::default() })
+        let (trusts, asked) = (Mutex::default(), Asked::default());
+        Arc::new(Self { settings, resolver, trusts, asked, keys: KeyRing::default(), bastions: Bastions::default() })
     }
 
     /// The judge over these records; read once for all nodes that share them.
     pub(crate) fn trust(&self, records: &Records) -> Arc<Trust> {
         let mut trusts = self.trusts.lock().unwrap_or_else(PoisonError::into_inner);
-        trusts.entry(records.clone()).or_insert_with(|| Arc::new(Trust::new(records))).clone()
+        let new = || Arc::new(Trust::new(records, self.settings.tell.clone(), self.asked.clone()));
+        trusts.entry(records.clone()).or_insert_with(new).clone()
     }
 }
 
@@ -41,15 +46,20 @@ impl Shared {
 pub(crate) struct Reporter {
     pub(crate) node: String,
     events: Option<mpsc::Sender<Event>>,
+    /// Kilobytes that the node may have on their way to the console: a node that floods waits for itself.
+    room: Arc<Semaphore>,
 }
+
+/// Kilobytes of the largest frame.
+const ROOM: u32 = (FRAME_BYTES >> 10) as u32;
 
 impl Reporter {
     pub(crate) fn new(node: &str, events: mpsc::Sender<Event>) -> Self {
-        Self { node: node.to_owned(), events: Some(events) }
+        Self { node: node.to_owned(), events: Some(events), room: Arc::new(Semaphore::new(ROOM as usize)) }
     }
 
     pub(crate) fn silent(node: &str) -> Self {
-        Self { node: node.to_owned(), events: None }
+        Self { node: node.to_owned(), events: None, room: Arc::new(Semaphore::new(0)) }
     }
 
     pub(crate) async fn link(&self, state: LinkState) {
@@ -58,15 +68,27 @@ impl Reporter {
 
     /// Waits while the console is behind; once it is gone, nothing is left to tell.
     pub(crate) async fn tell(&self, kind: EventKind) {
+        self.pass(kind, None).await;
+    }
+
+    /// Passes on a frame that took `bytes` on the line.
+    pub(crate) async fn frame(&self, frame: Frame, bytes: usize) {
+        let kilobytes = u32::try_from(bytes >> 10).unwrap_or(ROOM).clamp(1, ROOM);
+        // Closed never.
+        let room = self.room.clone().acquire_many_owned(kilobytes).await.ok();
+        self.pass(EventKind::Frame(frame), room).await;
+    }
+
+    async fn pass(&self, kind: EventKind, room: Option<OwnedSemaphorePermit>) {
         if let Some(events) = &self.events {
-            let _ = events.send(Event { node: self.node.clone(), kind }).await;
+            let _ = events.send(Event { node: self.node.clone(), kind, room }).await;
         }
     }
 
     /// Progress may be dropped when the console is behind; states and frames may not.
     pub(crate) fn progress(&self, state: LinkState) {
         if let Some(events) = &self.events {
-            let _ = events.try_send(Event { node: self.node.clone(), kind: EventKind::Link(state) });
+            let _ = events.try_send(Event { node: self.node.clone(), kind: EventKind::Link(state), room: None });
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use russh::ChannelStream;
 use russh::client::Msg;
@@ -14,10 +15,13 @@ use crate::link::{Failure, FailureKind, Phase, spoken};
 use crate::sshconfig::Jump;
 use crate::target::Target;
 
-type Opened = Arc<OnceCell<Result<Arc<Link>, Failure>>>;
+type Opened = Arc<OnceCell<(Result<Arc<Link>, Failure>, Instant)>>;
 
-/// The jump hosts of a run, connected at most once each; a failure is kept too, so that a thousand nodes
-/// behind a dead jump host do not wait for it one after another.
+/// How long a jump host that failed is not tried again.
+const KEPT: Duration = Duration::from_secs(5);
+
+/// The jump hosts of a run, each with one connection that all nodes behind it share. A failure is kept for a while, too, so that
+/// a thousand nodes behind a dead jump host do not wait for it one after another; a connection that broke is made anew.
 #[derive(Default)]
 pub(crate) struct Bastions {
     links: Mutex<HashMap<Vec<Jump>, Opened>>,
@@ -54,9 +58,18 @@ pub(crate) async fn tunnel(target: &Target, shared: &Shared) -> Result<(ChannelS
 async fn bastion(hops: &[Jump], shared: &Shared) -> Result<Arc<Link>, Failure> {
     let cell = {
         let mut links = shared.bastions.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.entry(hops.to_vec()).or_default().clone()
+        let cell = links.entry(hops.to_vec()).or_default();
+        let over = cell.get().is_some_and(|(opened, at)| match opened {
+            Ok(link) => link.handle.is_closed(),
+            Err(_) => at.elapsed() > KEPT,
+        });
+        if over {
+            *cell = Opened::default();
+        }
+        cell.clone()
     };
-    cell.get_or_init(|| open(hops, shared)).await.clone()
+    let (opened, _) = cell.get_or_init(|| async { (open(hops, shared).await, Instant::now()) }).await;
+    opened.clone()
 }
 
 async fn open(hops: &[Jump], shared: &Shared) -> Result<Arc<Link>, Failure> {

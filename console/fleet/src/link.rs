@@ -125,6 +125,8 @@ pub enum FailureKind {
     NotStarted,
     /// The probe stopped speaking.
     Hang,
+    /// It did, and the node takes TCP connections and says nothing on them.
+    Frozen,
     /// The work took longer than allowed.
     TimeLimit,
     /// The probe ended without its last frame: killed, crashed.
@@ -133,8 +135,10 @@ pub enum FailureKind {
     LinkLost,
     /// The stream breaks the contract.
     Protocol,
-    /// More bytes than a benchmark may send.
+    /// More bytes than the node's orders allow.
     TooMuch,
+    /// What the node was not asked for.
+    OutOfTurn,
     /// Stopped by the user.
     Cancelled,
 }
@@ -159,9 +163,30 @@ impl Failure {
     }
 
     /// The message without the node and the phase.
-    pub(crate) fn what(&self, node: &str) -> String {
+    #[must_use]
+    pub fn what(&self, node: &str) -> &str {
         let start = format!("{node}: {}: ", self.phase.name());
-        self.message.strip_prefix(&start).unwrap_or(&self.message).to_owned()
+        self.message.strip_prefix(&start).unwrap_or(&self.message)
+    }
+
+    /// Whether the node said what it was not asked, rather than that something broke.
+    #[must_use]
+    pub const fn out_of_turn(&self) -> bool {
+        matches!(self.kind, FailureKind::OutOfTurn | FailureKind::TooMuch)
+    }
+
+    /// Whether it may be the network between us and the node, which comes back, rather than the node.
+    #[must_use]
+    pub const fn passing(&self) -> bool {
+        use FailureKind as Kind;
+        let unreachable =
+            matches!(self.kind, Kind::Unreachable | Kind::Refused | Kind::NoBanner | Kind::Dropped | Kind::NoAddress);
+        unreachable || matches!(self.kind, Kind::LoginTimeout | Kind::LinkLost | Kind::Hang | Kind::Frozen)
+    }
+
+    /// Whether the probe did not arrive, for which a fresh connection may be the remedy.
+    pub(crate) fn cut_upload(&self) -> bool {
+        self.phase == Phase::Upload && matches!(self.kind, FailureKind::LinkLost | FailureKind::Upload)
     }
 
     /// Whether another attempt a moment later may well succeed.

@@ -42,8 +42,14 @@ impl OpenSsh {
         add("-o", "BatchMode=yes".to_owned());
         add("-o", format!("ConnectTimeout={}", target.connect.as_secs().max(1)));
         add("-o", format!("ServerAliveInterval={}", settings.ping.as_secs().max(1)));
-        let strict = target.records.policy == HostKeyPolicy::Strict;
-        add("-o", format!("StrictHostKeyChecking={}", if strict { "yes" } else { "accept-new" }));
+        // Nobody is there to be asked by it.
+        let accepts = target.records.policy == HostKeyPolicy::AcceptNew;
+        add("-o", format!("StrictHostKeyChecking={}", if accepts { "accept-new" } else { "yes" }));
+        // The records that we go by, ours and the machine's.
+        let files: Vec<String> = target.records.files.iter().map(|file| format!("\"{}\"", file.display())).collect();
+        if !files.is_empty() {
+            add("-o", format!("UserKnownHostsFile={}", files.join(" ")));
+        }
         add("-l", target.user.clone());
         add("-p", target.port.to_string());
         for identity in &target.identities {

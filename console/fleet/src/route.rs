@@ -60,7 +60,7 @@ impl Route {
                 return Ok(self);
             }
             Ok(output) => muster_wire::clean(String::from_utf8_lossy(&output.stderr).trim(), 300),
-            Err(failure) => failure.what(&target.node),
+            Err(failure) => failure.what(&target.node).to_owned(),
         };
         Err(Failure { message: format!("{}; the system's ssh said '{said}'", own.message), ..own })
     }

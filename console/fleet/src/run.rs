@@ -1,4 +1,4 @@
-//! In which order do nodes get their turn? A window over the fleet; within a node one work after another.
+//! Who is worked on? Every node of the fleet, in the order given; within a node one work after another.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Reporter, Shared};
-use crate::event::{Event, EventKind, Talk, Work};
+use crate::event::{Event, Talk, Work};
 use crate::exec::{self, Output};
 use crate::inventory::Node;
-use crate::link::{Failure, FailureKind, LinkState, Phase};
+use crate::link::{Failure, FailureKind, Phase};
 use crate::probe::Probe;
+use crate::roll::Roll;
 use crate::route::Route;
-use crate::script;
 use crate::settings::Settings;
-use crate::stream::{Orders, Session};
-use crate::upload;
+use crate::worker::{Turns, Worker};
+use crate::{script, upload};
 
 /// Does every work and tells `events` about it: states and frames as they come, and exactly one
-/// [`EventKind::Ended`] for every work. Nodes get their turn, and works of one node run over one connection, in the
-/// order given. Returns when all have ended; after `cancel` within a few seconds, with the remote processes killed.
-/// A receiver that was dropped counts as cancelled.
+/// [`EventKind::Ended`](crate::EventKind::Ended) for every work. Nodes get their turn, and works of one node run over one
+/// connection, in the order given. A node that is lost on the way is waited for. Returns when all have ended; after `cancel` within a few seconds,
+/// with the remote processes killed. A receiver that was dropped counts as cancelled.
 pub async fn run(
     works: Vec<Work>,
     probe: Arc<Probe>,
@@ -33,23 +33,20 @@ pub async fn run(
     cancel: CancellationToken,
 ) {
     let shared = Shared::new(settings);
-    let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
+    let groups = by_node(works);
+    let (turns, roll) = (Turns::new(&shared.settings), Arc::new(Roll::new(groups.len())));
     let mut tasks = JoinSet::new();
-    for works in by_node(works) {
-        let node = Worker {
-            report: Reporter::new(
-                works.first().map(|work| work.node.name.as_str()).unwrap_or_default(),
-                events.clone(),
-            ),
-            probe: probe.clone(),
-            shared: shared.clone(),
-            cancel: cancel.clone(),
-        };
-        // Waiting here keeps the order given. The semaphore is never closed.
-        let turn = window.clone().acquire_owned().await;
+    for works in groups {
+        let name = works.first().map(|work| work.node.name.as_str()).unwrap_or_default();
+        let report = Reporter::new(name, events.clone());
+        let (probe, shared, cancel) = (probe.clone(), shared.clone(), cancel.clone());
+        let worker = Worker { report, probe, shared, cancel, turns: turns.clone() };
+        // Waiting here keeps the order given.
+        let turn = turns.take(works.iter().any(measures)).await;
+        let roll = roll.clone();
         tasks.spawn(async move {
-            let _turn = turn;
-            node.all(works).await;
+            worker.all(works, turn, &roll).await;
+            roll.done();
         });
     }
     tasks.join_all().await;
@@ -65,18 +62,15 @@ pub async fn talk(
     cancel: CancellationToken,
 ) {
     let shared = Shared::new(settings);
-    let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
+    let turns = Turns::new(&shared.settings);
     let mut tasks = JoinSet::new();
     for Talk { node, orders, limit } in talks {
         let report = Reporter::new(&node.name, events.clone());
-        let worker = Worker { report, probe: probe.clone(), shared: shared.clone(), cancel: cancel.clone() };
-        let turn = window.clone().acquire_owned().await.ok();
-        let work = Work { node, request: Request::Ping { nonce: 0 }, limit };
-        tasks.spawn(async move {
-            let mut link = None;
-            worker.finish(&work, &mut link, Some(Orders { requests: orders, turn })).await;
-            leave(link).await;
-        });
+        let (probe, shared, cancel) = (probe.clone(), shared.clone(), cancel.clone());
+        let worker = Worker { report, probe, shared, cancel, turns: turns.clone() };
+        let turn = turns.take(false).await;
+        let work = Work::new(node, Request::Ping { nonce: 0 }, limit);
+        tasks.spawn(async move { worker.talk(&work, turn, orders).await });
     }
     tasks.join_all().await;
 }
@@ -169,12 +163,6 @@ pub(crate) async fn open_again(node: &Node, shared: &Shared) -> Result<Route, Fa
     Route::open(&target, shared, &Reporter::silent(&node.name)).await
 }
 
-async fn leave(link: Option<Route>) {
-    if let Some(link) = link {
-        let _ = tokio::time::timeout(Duration::from_secs(1), link.goodbye()).await;
-    }
-}
-
 fn by_node(works: Vec<Work>) -> Vec<Vec<Work>> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Vec<Work>> = Vec::new();
@@ -190,66 +178,7 @@ fn by_node(works: Vec<Work>) -> Vec<Vec<Work>> {
     groups
 }
 
-struct Worker {
-    report: Reporter,
-    probe: Arc<Probe>,
-    shared: Arc<Shared>,
-    cancel: CancellationToken,
-}
-
-impl Worker {
-    async fn all(&self, works: Vec<Work>) {
-        let mut link: Option<Route> = None;
-        for work in works {
-            self.finish(&work, &mut link, None).await;
-        }
-        leave(link).await;
-    }
-
-    /// One work from connection to its end, told.
-    async fn finish(&self, work: &Work, link: &mut Option<Route>, orders: Option<Orders>) {
-        let result = self.one(work, link, orders).await;
-        if result.as_ref().is_err_and(|failure| failure.kind == FailureKind::LinkLost) {
-            *link = None;
-        }
-        let state = match &result {
-            Ok(_) => LinkState::Closed,
-            Err(failure) => LinkState::Failed { why: failure.message.clone() },
-        };
-        self.report.link(state).await;
-        self.report.tell(EventKind::Ended(result)).await;
-    }
-
-    async fn one(
-        &self,
-        work: &Work,
-        link: &mut Option<Route>,
-        orders: Option<Orders>,
-    ) -> Result<muster_wire::Bye, Failure> {
-        let cancelled = |phase| Failure::new(&work.node.name, phase, FailureKind::Cancelled, "cancelled");
-        if self.cancel.is_cancelled() || !self.report.heard() {
-            return Err(cancelled(Phase::Resolve));
-        }
-        let open = match link.take() {
-            Some(open) => open,
-            None => {
-                let target = self.shared.resolver.target(&work.node, &self.shared.settings)?;
-                tokio::select! {
-                    opened = Route::open(&target, &self.shared, &self.report) => opened?,
-                    () = self.cancel.cancelled() => return Err(cancelled(Phase::Connect)),
-                }
-            }
-        };
-        let session = Session {
-            link: &open,
-            work,
-            probe: &self.probe,
-            shared: &self.shared,
-            report: &self.report,
-            cancel: &self.cancel,
-        };
-        let result = session.run(orders).await;
-        *link = Some(open);
-        result
-    }
+/// Whether a work keeps its node busy, rather than only looks at it.
+pub(crate) fn measures(work: &Work) -> bool {
+    matches!(&work.request, Request::Run { benchmarks, .. } if !benchmarks.is_empty())
 }

@@ -7,8 +7,9 @@
 
 use crate::probe::Probe;
 
-/// Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed.
-const INSTALL: &str = r#"LC_ALL=C; export LC_ALL; umask 077; u=$(id -u); w=;
+/// Names end with the host's own, so that nodes that share a home neither wait for each other's file nor lose it to another's
+/// cleaning. Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed.
+const INSTALL: &str = r#"LC_ALL=C; export LC_ALL; umask 077; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-); w=;
 say() { echo; echo "$n $*"; };
 same() { [ "$(wc -c < "$1")" -eq $s ] || return 1; command -v sha256sum >/dev/null 2>&1 || return 0; set -- $(sha256sum < "$1"); [ "$1" = $h ]; };
 for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
@@ -20,10 +21,10 @@ if [ -h "$d" ]; then say NOTE unsafe $d is a symbolic link; continue; fi;
 [ -d "$d" ] || e=$(mkdir "$d" 2>&1) || [ -d "$d" ] || { say NOTE denied $e; continue; };
 [ -O "$d" ] || { say NOTE unsafe $d belongs to another user; continue; };
 chmod 700 "$d" 2>/dev/null;
-t=$d/$n; e=$( { : > "$t"; } 2>&1 ) || { say NOTE denied $d: $e; continue; };
+t=$d/$n.$i; e=$( { : > "$t"; } 2>&1 ) || { say NOTE denied $d: $e; continue; };
 chmod 700 "$t"; "$t" >/dev/null 2>&1 </dev/null; r=$?; rm -f "$t";
 [ $r -eq 126 ] && { say NOTE noexec $d; continue; };
-p=$d/$f;
+p=$d/$f.$i;
 if [ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && same "$p"; then say READY $$ kept $p; exec "$p" @ARGUMENT@; fi;
 set -- $(df -Pk "$d" 2>/dev/null | tail -n 1); a=$4; [ "$a" -ge 0 ] 2>/dev/null || a=$k;
 [ "$a" -lt $k ] && { say NOTE full $d has $a kB free, $k kB needed; continue; };
@@ -37,12 +38,15 @@ if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( 
 same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
 trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
 
-/// Removes every probe directory of ours that it may remove, and says which.
-const CLEAN: &str = r#"LC_ALL=C; export LC_ALL; u=$(id -u);
+/// Removes what is this host's from every probe directory of ours, and the directory when no other host has anything in it; says which.
+/// A name without a host is an older muster's.
+const CLEAN: &str = r#"LC_ALL=C; export LC_ALL; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-);
 for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
 d=$b/muster-$u; [ -n "$b" ] && [ -d "$d" ] && [ -O "$d" ] || continue;
 [ -h "$d" ] && continue;
-e=$(rm -rf "$d" 2>&1) && { echo; echo "$n GONE $d"; } || { echo; echo "$n KEPT $e"; };
+e=$(rm -f "$d"/*."$i" "$d"/probe-???????????????? "$d"/muster-???????????????? 2>&1) || { echo; echo "$n KEPT $e"; continue; };
+e=$(rmdir "$d" 2>&1) || case $e in *mpty*|*xist*) ;; *) echo; echo "$n KEPT $e"; continue;; esac;
+echo; echo "$n GONE $d";
 done; echo; echo "$n END""#;
 
 /// An answer of the node's shell.
@@ -87,6 +91,11 @@ pub(crate) fn clean(word: &str, scratch: &[String]) -> String {
 /// A command that kills a process group and its leader.
 pub(crate) fn kill(pid: u32) -> String {
     format!("sh -c 'kill -9 -{pid} 2>/dev/null; kill -9 {pid} 2>/dev/null; exit 0'")
+}
+
+/// The same for a probe that was left behind, if it is still one: its number may belong to another process by now.
+pub(crate) fn kill_left(pid: u32, file_name: &str) -> String {
+    format!("sh -c 'grep -q {file_name} /proc/{pid}/cmdline 2>/dev/null && kill -9 -{pid} {pid} 2>/dev/null; exit 0'")
 }
 
 /// A word no shell says by itself; also a file name.
@@ -193,6 +202,33 @@ mod tests {
         assert!(matches!(answers(&second, "w").as_slice(), [Answer::Ready { kept: true, .. }]), "{second}");
         let gone = sh(home.path(), &clean("w", &[]), b"");
         assert!(answers(&gone, "w").iter().any(|a| matches!(a, Answer::Gone(_))), "{gone}");
+    }
+
+    #[test]
+    fn hosts_with_one_home_have_a_file_each_and_clean_only_their_own() {
+        let home = tempfile::tempdir().unwrap();
+        let bin = tempfile::tempdir().unwrap();
+        let host = |name: &str, command: &str, input: &[u8]| {
+            let uname = bin.path().join("uname");
+            std::fs::write(&uname, format!("#!/bin/sh\necho {name}\n")).unwrap();
+            std::fs::set_permissions(&uname, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            sh(home.path(), &format!("PATH={}:$PATH; export PATH; {command}", bin.path().display()), input)
+        };
+        let probe = probe();
+        let (install, packed) = (install("w", &probe, &[], "serve"), probe.packed().unwrap());
+        for name in ["n001", "n002"] {
+            let said = host(name, &install, &packed);
+            assert!(matches!(answers(&said, "w").first(), Some(Answer::Send { .. })), "{name}: {said}");
+        }
+        let files = || walk(home.path()).into_iter().filter(|path| path.is_file()).collect::<Vec<_>>();
+        assert_eq!(files().len(), 2);
+        host("n001", &clean("w", &[]), b"");
+        assert_eq!(files().len(), 1, "the other one's stays");
+        let said = host("n002", &install, b"");
+        assert!(matches!(answers(&said, "w").as_slice(), [Answer::Ready { kept: true, .. }]), "{said}");
+        let said = host("n002", &clean("w", &[]), b"");
+        assert!(answers(&said, "w").iter().any(|answer| matches!(answer, Answer::Gone(_))), "{said}");
+        assert!(!walk(home.path()).iter().any(|path| path.to_string_lossy().contains("muster-")));
     }
 
     #[test]

@@ -1,16 +1,48 @@
 //! How patient, how parallel and how trusting the console is with its nodes.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
+
 /// What to do with a host key that is not recorded. A changed or revoked key is always refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostKeyPolicy {
     /// Refuse it.
     Strict,
+    /// Refuse it until a person has said that it is right (OpenSSH's `ask`).
+    Ask,
     /// Record it in the first known-hosts file and go on (OpenSSH's `accept-new`).
-    #[default]
     AcceptNew,
+}
+
+/// Is told at once what a person should know, such as a key that was recorded.
+#[derive(Clone)]
+pub struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
+
+impl Tell {
+    /// Tells `to`.
+    pub fn new(to: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(to))
+    }
+
+    pub(crate) fn say(&self, what: &str) {
+        (self.0)(what);
+    }
+}
+
+impl Default for Tell {
+    /// Tells the log.
+    fn default() -> Self {
+        Self::new(|what| log::info!("{what}"))
+    }
+}
+
+impl std::fmt::Debug for Tell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tell")
+    }
 }
 
 /// Which SSH is spoken.
@@ -28,8 +60,10 @@ pub enum Transport {
 /// Everything `run` and `clean` need to know besides the nodes. Every limit is per node.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Nodes worked on at the same time.
+    /// Nodes logged in to and sent the probe at the same time.
     pub fan_out: usize,
+    /// Nodes that measure at the same time; nodes that only look at themselves are not counted.
+    pub at_once: usize,
     /// TCP must connect within this.
     pub connect: Duration,
     /// Then the banner and the key exchange must be done within this.
@@ -50,8 +84,10 @@ pub struct Settings {
     pub back_off: Duration,
     /// Which SSH is spoken.
     pub transport: Transport,
-    /// What to do with unrecorded host keys; the SSH configuration may only make it stricter.
-    pub host_key_policy: HostKeyPolicy,
+    /// What to do with unrecorded host keys; as the SSH configuration says where left out. Its `yes` holds in any case.
+    pub host_key_policy: Option<HostKeyPolicy>,
+    /// Who is told of keys that were recorded.
+    pub tell: Tell,
     /// Known-hosts files, the operator's first: new keys go there. The SSH configuration may name others.
     pub known_hosts: Vec<PathBuf>,
     /// OpenSSH client configuration, if any is to be read.
@@ -73,6 +109,7 @@ impl Default for Settings {
         let under = |name: &str| ssh.as_ref().map(|ssh| ssh.join(name));
         Self {
             fan_out: 64,
+            at_once: Semaphore::MAX_PERMITS,
             connect: Duration::from_secs(10),
             banner: Duration::from_secs(10),
             login: Duration::from_secs(30),
@@ -83,7 +120,8 @@ impl Default for Settings {
             retries: 6,
             back_off: Duration::from_millis(250),
             transport: Transport::default(),
-            host_key_policy: HostKeyPolicy::default(),
+            host_key_policy: None,
+            tell: Tell::default(),
             known_hosts: under("known_hosts").into_iter().chain([PathBuf::from("/etc/ssh/ssh_known_hosts")]).collect(),
             ssh_config: under("config"),
             identities: ["id_ed25519", "id_ecdsa", "id_rsa"].into_iter().filter_map(under).collect(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use muster_wire::{Bye, Decoder, Frame, Request, encode_request, limits};
+use muster_wire::{Bye, Decoder, Frame, Request, encode_request};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,9 @@ use crate::event::{EventKind, Work};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
 use crate::probe::Probe;
 use crate::route::Route;
+use crate::turn::{Breach, Turn};
 use crate::upload::{Exit, Heard, Pipe, Started};
+use crate::worker::{self, Attempt};
 use crate::{exec, script, upload};
 
 /// Longest wait for the goodbye of a probe that was told to stop.
@@ -32,8 +34,6 @@ pub(crate) struct Session<'a> {
 /// What a probe that stays is asked.
 pub(crate) struct Orders {
     pub(crate) requests: mpsc::Receiver<Request>,
-    /// Held until the probe speaks.
-    pub(crate) turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Orders {
@@ -56,17 +56,26 @@ struct Stream {
     /// Work not finished, in the probe's order.
     left: Vec<String>,
     pid: u32,
-    bytes: usize,
+    turn: Turn,
     deadline: Instant,
     quiet_until: Instant,
     live: bool,
+    /// When the last frame came.
+    heard: Option<std::time::Instant>,
     clock: Exchange,
     orders: Option<Orders>,
+    /// The turn to log in, until the probe speaks.
+    login: Option<OwnedSemaphorePermit>,
 }
 
 impl Session<'_> {
     /// Starts the probe and passes its frames on until it ends, or is ended.
-    pub(crate) async fn run(&self, orders: Option<Orders>) -> Result<Bye, Failure> {
+    pub(crate) async fn run(
+        &self,
+        orders: Option<Orders>,
+        turn: &mut worker::Turn,
+        attempt: &mut Attempt,
+    ) -> Result<Bye, Failure> {
         let node = &self.work.node.name;
         let settings = &self.shared.settings;
         let word = script::word();
@@ -79,6 +88,7 @@ impl Session<'_> {
         };
         let mut stream = Stream::new(&started, settings.start, self.work);
         (stream.orders, stream.clock) = (orders, clock);
+        stream.login = turn.login.take();
         let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
         if let Some(clock) = stream.clock.clock() {
             self.report.tell(EventKind::Clock(clock)).await;
@@ -86,9 +96,18 @@ impl Session<'_> {
         if let Err(failure) = &mut result {
             let silence = self.end(&mut pipe, &mut stream).await;
             if failure.kind == FailureKind::Hang && failure.phase == Phase::Run {
-                let why = silence.unwrap_or("the node answers, so the probe is stopped or starved".to_owned());
+                if silence.as_ref().is_some_and(|silence| silence.kind == FailureKind::NoBanner) {
+                    failure.kind = FailureKind::Frozen;
+                }
+                let why = silence.map_or_else(
+                    || "the node answers, so the probe is stopped or starved".to_owned(),
+                    |silence| format!("a new connection: {}", silence.what(&self.work.node.name)),
+                );
                 failure.message.push_str(&format!("; {why}"));
             }
+            attempt.pid = Some(stream.pid);
+            attempt.heard = stream.heard;
+            attempt.left = Some(left(&self.work.request, &stream.left));
         }
         result
     }
@@ -148,36 +167,36 @@ impl Session<'_> {
 
     /// Decodes and passes on; `Some` is the last frame.
     async fn take(&self, stream: &mut Stream, data: &[u8]) -> Result<Option<Bye>, Failure> {
-        stream.bytes += data.len();
-        if stream.bytes > limits::BENCHMARK_BYTES {
-            let what = format!("{} sent more than {} MB; stopped", stream.doing, limits::BENCHMARK_BYTES >> 20);
-            return Err(self.failed(FailureKind::TooMuch, what));
-        }
+        let breach = |(kind, what): Breach| self.failed(kind, format!("{what}; stopped"));
+        stream.turn.heard(data.len(), Instant::now().into_std()).map_err(breach)?;
         stream.decoder.push(data);
         let mut last = None;
         while let Some(frame) = stream.decoder.frame().map_err(|e| self.failed(FailureKind::Protocol, e))? {
             if !stream.live {
                 stream.live = true;
-                stream.orders.as_mut().and_then(|orders| orders.turn.take());
+                stream.login = None;
                 self.report.link(LinkState::Live).await;
             }
+            stream.turn.frame(&frame).map_err(breach)?;
             stream.note(&frame);
             stream.clock.heard(&frame);
             match frame {
                 Frame::Bye(bye) => last = Some(bye),
-                frame => self.report.tell(EventKind::Frame(frame)).await,
+                frame => self.report.frame(frame, stream.decoder.last_bytes()).await,
             }
         }
         // Counted from when we are ready to hear more, not from when a slow console took the last frame.
         if stream.decoder.greeted() {
-            stream.quiet_until = Instant::now() + self.shared.settings.idle;
+            let now = Instant::now();
+            stream.heard = stream.live.then(|| now.into_std());
+            stream.quiet_until = now + self.shared.settings.idle;
         }
         Ok(last)
     }
 
     /// Asks the probe to stop, closes its input, and kills what is left of it. Tells why the node does not even
     /// answer a new connection, if so.
-    async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) -> Option<String> {
+    async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) -> Option<Failure> {
         if let Ok(bytes) = encode_request(&Request::Stop) {
             pipe.write(bytes).await;
         }
@@ -187,11 +206,11 @@ impl Session<'_> {
         let said_goodbye = timeout(GRACE, closing).await.is_ok() && pipe.exit == Some(Exit::Status(0));
         let silence = if said_goodbye { None } else { self.kill(stream.pid).await.err() };
         let _ = timeout(Duration::from_secs(1), pipe.write.close()).await;
-        silence.map(|why| format!("a new connection: {why}"))
+        silence
     }
 
     /// Kills the remote process group; over a new connection when this one is gone or opens no more sessions.
-    async fn kill(&self, pid: u32) -> Result<(), String> {
+    async fn kill(&self, pid: u32) -> Result<(), Failure> {
         let node = &self.work.node.name;
         let limit = Duration::from_secs(3);
         let command = script::kill(pid);
@@ -200,13 +219,12 @@ impl Session<'_> {
         }
         let again = timeout(Duration::from_secs(10), crate::run::open_again(&self.work.node, self.shared)).await;
         let killed = match again {
-            Ok(Ok(link)) => {
-                exec::run(&link, node, &command, limit).await.map(drop).map_err(|failure| failure.what(node))
-            }
-            Ok(Err(failure)) => Err(failure.what(node)),
-            Err(_) => Err("not open within 10 s".to_owned()),
+            Ok(Ok(link)) => exec::run(&link, node, &command, limit).await.map(drop),
+            Ok(Err(failure)) => Err(failure),
+            Err(_) => Err(Failure::new(node, Phase::Connect, FailureKind::Unreachable, "not open within 10 s")),
         };
-        if let Err(why) = &killed {
+        if let Err(failure) = &killed {
+            let why = failure.what(node);
             log::warn!("{node}: process group {pid} could not be killed ({why}); it ends itself without a console");
         }
         killed
@@ -255,17 +273,21 @@ impl Stream {
     fn new(started: &Started, start: Duration, work: &Work) -> Self {
         let now = Instant::now();
         let left = names(&work.request);
+        let mut turn = Turn::new(now.into_std());
+        turn.ordered(&work.request);
         Self {
             decoder: Decoder::new(),
             doing: left.first().cloned().unwrap_or_else(|| "its start".to_owned()),
             left,
             pid: started.pid,
-            bytes: 0,
+            turn,
             deadline: now + work.limit,
             quiet_until: now + start,
             live: false,
+            heard: None,
             clock: Exchange::new(),
             orders: None,
+            login: None,
         }
     }
 
@@ -277,17 +299,14 @@ impl Stream {
             Frame::Finished(finished) => {
                 self.left.retain(|work| *work != finished.name);
                 self.doing = self.left.first().cloned().unwrap_or_else(|| "its goodbye".to_owned());
-                self.bytes = 0;
             }
-            Frame::Paired(_) => {
-                self.doing = "a wait for orders".to_owned();
-                self.bytes = 0;
-            }
+            Frame::Paired(_) => self.doing = "a wait for orders".to_owned(),
             _ => {}
         }
     }
 
     fn asked(&mut self, request: &Request) {
+        self.turn.ordered(request);
         match request {
             Request::Pair(order) => self.doing = format!("a pair with {}", order.peer),
             Request::Collective(order) => self.doing = format!("{} with {} nodes", order.collective, order.ranks.len()),
@@ -304,6 +323,15 @@ fn names(request: &Request) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// What is left of a request when only the works called `left` are to be done.
+fn left(request: &Request, left: &[String]) -> Request {
+    let Request::Run { collectors, benchmarks, profile, scratch, steps } = request else { return request.clone() };
+    let looks = collectors.iter().filter(|name| left.contains(&format!("collect/{name}"))).cloned().collect();
+    let works = benchmarks.iter().filter(|name| left.contains(name)).cloned().collect();
+    let (profile, scratch, steps) = (*profile, scratch.clone(), steps.clone());
+    Request::Run { collectors: looks, benchmarks: works, profile, scratch, steps }
 }
 
 fn opening(request: &Request) -> Result<Vec<u8>, muster_wire::CodecError> {

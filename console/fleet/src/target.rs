@@ -193,10 +193,14 @@ fn records(found: &Resolved, settings: &Settings) -> Records {
     let (own, machine) = settings.known_hosts.split_at(settings.known_hosts.len().min(1));
     let mut files = found.user_known_hosts.clone().unwrap_or_else(|| own.to_vec());
     files.extend(found.global_known_hosts.clone().unwrap_or_else(|| machine.to_vec()));
-    // Nobody is there to be asked, so that `ask` refuses. The stricter of configuration and settings holds.
-    let strict =
-        matches!(found.strict_host_key_checking, Some(StrictHostKeyChecking::Yes | StrictHostKeyChecking::Ask));
-    Records { files, policy: if strict { HostKeyPolicy::Strict } else { settings.host_key_policy } }
+    // What OpenSSH would do, who asks where nothing is said; a changed key is never accepted, whatever `no` means there.
+    let configured = match found.strict_host_key_checking {
+        Some(StrictHostKeyChecking::Yes) => HostKeyPolicy::Strict,
+        Some(StrictHostKeyChecking::AcceptNew | StrictHostKeyChecking::No) => HostKeyPolicy::AcceptNew,
+        Some(StrictHostKeyChecking::Ask) | None => HostKeyPolicy::Ask,
+    };
+    let given = settings.host_key_policy.filter(|_| configured != HostKeyPolicy::Strict);
+    Records { files, policy: given.unwrap_or(configured) }
 }
 
 #[cfg(test)]
@@ -286,8 +290,17 @@ mod tests {
         let files = vec![PathBuf::from("/kh2"), PathBuf::from("etc")];
         assert_eq!(target.records, Records { files, policy: HostKeyPolicy::Strict });
         assert_eq!(target.key_name, ("other".to_owned(), 22));
-        let target = config.target(&node("b"), &settings()).unwrap();
-        assert_eq!(target.records.policy, HostKeyPolicy::AcceptNew);
+        let policy = |config: &str, given| {
+            let settings = Settings { host_key_policy: given, ..settings() };
+            resolver(config).target(&node("b"), &settings).unwrap().records.policy
+        };
+        let own = |config: &str| policy(config, None);
+        assert_eq!((own(""), own("StrictHostKeyChecking ask\n")), (HostKeyPolicy::Ask, HostKeyPolicy::Ask));
+        assert_eq!(own("StrictHostKeyChecking accept-new\n"), HostKeyPolicy::AcceptNew);
+        let accept = Some(HostKeyPolicy::AcceptNew);
+        assert_eq!(policy("StrictHostKeyChecking ask\n", accept), HostKeyPolicy::AcceptNew);
+        assert_eq!(policy("StrictHostKeyChecking yes\n", accept), HostKeyPolicy::Strict);
+        assert_eq!(policy("StrictHostKeyChecking no\n", Some(HostKeyPolicy::Strict)), HostKeyPolicy::Strict);
     }
 
     #[test]

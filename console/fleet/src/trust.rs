@@ -1,13 +1,13 @@
 //! Is this host key the one on record? The judgement that a connection asks for, and the recording of new keys.
 
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use russh::keys::{Algorithm, HashAlg, PublicKey, PublicKeyOrCertificate};
 
-use crate::hostkey::{KnownHosts, Verdict};
+use crate::hostkey::{KnownHosts, Verdict, append};
 use crate::link::FailureKind;
-use crate::settings::HostKeyPolicy;
+use crate::settings::{HostKeyPolicy, Tell};
 use crate::target::Records;
 
 /// Why a host key was refused.
@@ -32,10 +32,40 @@ pub(crate) struct Trust {
     unusable: Option<String>,
     policy: HostKeyPolicy,
     file: Option<PathBuf>,
+    tell: Tell,
+    asked: Asked,
+}
+
+/// Keys that a person is to be asked about.
+pub(crate) type Asked = Arc<Mutex<Vec<NewKey>>>;
+
+/// The key of a host that is not recorded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewKey {
+    name: (String, u16),
+    key: PublicKey,
+    file: PathBuf,
+}
+
+impl NewKey {
+    /// Records it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn record(&self) -> std::io::Result<()> {
+        append(&self.file, (&self.name.0, self.name.1), &self.key, false).map(drop)
+    }
+}
+
+impl std::fmt::Display for NewKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let port = if self.name.1 == 22 { String::new() } else { format!(":{}", self.name.1) };
+        write!(f, "{}{port} {} {}", self.name.0, self.key.algorithm(), self.key.fingerprint(HashAlg::Sha256))
+    }
 }
 
 impl Trust {
-    pub(crate) fn new(records: &Records) -> Self {
+    pub(crate) fn new(records: &Records, tell: Tell, asked: Asked) -> Self {
         let (known, unusable) = match KnownHosts::load(&records.files) {
             Ok(known) => (known, None),
             Err(e) => (KnownHosts::default(), Some(e.to_string())),
@@ -44,7 +74,13 @@ impl Trust {
             log::debug!("{}:{}: {}", skipped.file.display(), skipped.line, skipped.reason);
         }
         let file = records.files.first().cloned();
-        Self { known: RwLock::new(known), unusable, policy: records.policy, file }
+        Self { known: RwLock::new(known), unusable, policy: records.policy, file, tell, asked }
+    }
+
+    /// Whether there is a record of the host, whatever it says.
+    pub(crate) fn knows(&self, host: &str, port: u16) -> bool {
+        let Wanted { keys, certificates } = self.wanted(host, port);
+        certificates || !keys.is_empty()
     }
 
     pub(crate) fn wanted(&self, host: &str, port: u16) -> Wanted {
@@ -86,23 +122,41 @@ impl Trust {
             Verdict::BadCertificate { reason } => {
                 refuse(FailureKind::HostKeyChanged, format!("its certificate does not hold: {reason}; refused"))
             }
-            Verdict::Unknown => match (self.policy, &self.file) {
-                (HostKeyPolicy::Strict, _) | (_, None) => {
-                    refuse(FailureKind::HostKeyUnknown, format!("{shown} is not recorded for {host}; refused"))
-                }
-                (HostKeyPolicy::AcceptNew, Some(file)) => self.record(file, (host, port), &key),
-            },
+            Verdict::Unknown => self.unknown((host, port), key),
+        }
+    }
+
+    fn unknown(&self, name: (&str, u16), key: PublicKey) -> Result<(), Refusal> {
+        let said = format!("{} is not recorded for {}; refused", key.fingerprint(HashAlg::Sha256), name.0);
+        let refused = |what: String| Err(Refusal { kind: FailureKind::HostKeyUnknown, what });
+        match (self.policy, &self.file) {
+            (HostKeyPolicy::Strict, _) | (_, None) => refused(said),
+            (HostKeyPolicy::Ask, Some(file)) => {
+                let new = NewKey { name: (name.0.to_owned(), name.1), key, file: file.clone() };
+                self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(new);
+                refused(format!("{said} (--host-keys accept-new records new keys)"))
+            }
+            (HostKeyPolicy::AcceptNew, Some(file)) => self.record(file, name, &key),
         }
     }
 
     fn record(&self, file: &Path, name: (&str, u16), key: &PublicKey) -> Result<(), Refusal> {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let shown = key.fingerprint(HashAlg::Sha256);
+        // Another connection to the same host may have been faster.
+        match known.check(name.0, name.1, key) {
+            Verdict::Unknown => {}
+            Verdict::Known => return Ok(()),
+            _ => {
+                let what = format!("changed: it offered {shown} and another key a moment before; refused");
+                return Err(Refusal { kind: FailureKind::HostKeyChanged, what });
+            }
+        }
         known.remember(file, name, key, false).map_err(|e| Refusal {
             kind: FailureKind::KnownHosts,
             what: format!("new key {shown} cannot be recorded: {e}; refused"),
         })?;
-        log::info!("{}: new host key {shown} recorded in {}", name.0, file.display());
+        self.tell.say(&format!("{}: new host key {shown} recorded in {}", name.0, file.display()));
         Ok(())
     }
 }

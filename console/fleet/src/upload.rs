@@ -110,17 +110,24 @@ pub(crate) async fn install(
 ) -> Result<Started, Failure> {
     // The login shell reads its files before it answers, which is a part of the login.
     let patience = settings.login;
-    let mut talk = Talk { word, patience, buffer: Vec::new(), notes: Vec::new(), noise: Vec::new(), heard: 0 };
+    let mut talk =
+        Talk { word, patience, buffer: Vec::new(), notes: Vec::new(), noise: Vec::new(), heard: 0, sent: None };
     let mut dir = String::new();
     loop {
         match talk.answer(pipe).await? {
             Answer::Note(kind, what) => talk.notes.push((kind, what)),
             Answer::Nowhere => return Err(nowhere(&pipe.node, &talk.notes)),
+            Answer::Send { .. } if !dir.is_empty() => {
+                let what = "the node asked for the probe twice";
+                return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::OutOfTurn, what));
+            }
             Answer::Send { packed, dir: into } => {
                 dir = into;
                 let packed = if packed { probe.packed() } else { None };
                 let early = send(pipe, packed.unwrap_or_else(|| probe.bytes()), settings, report).await?;
-                talk.buffer.extend(early);
+                talk.heard += early.heard.len();
+                talk.buffer.extend(early.heard);
+                talk.sent = Some(early.sent);
                 talk.patience = settings.start;
             }
             Answer::Bad(why) => return Err(bad(&pipe.node, &dir, &why)),
@@ -134,34 +141,61 @@ pub(crate) async fn install(
     }
 }
 
-/// Sends from the shared buffer while listening: the channel's own messages must not pile up. Gives back what
-/// was heard meanwhile; stops early when the other side closes, which then says why.
-async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Reporter) -> Result<Vec<u8>, Failure> {
+/// What came of sending the probe.
+struct Early {
+    /// What was heard meanwhile.
+    heard: Vec<u8>,
+    /// How much was sent.
+    sent: Sent,
+}
+
+/// Bytes handed to the connection, of how many.
+#[derive(Clone, Copy)]
+struct Sent(usize, usize);
+
+impl std::fmt::Display for Sent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let megabytes = |bytes: usize| bytes as f64 / 1e6;
+        write!(f, "{:.1} of {:.1} MB", megabytes(self.0), megabytes(self.1))
+    }
+}
+
+/// Sends from the shared buffer while listening: the channel's own messages must not pile up. Stops early when the other side
+/// closes, which then says why.
+async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Reporter) -> Result<Early, Failure> {
     let total = bytes.len() as u64;
     let mut heard = Vec::new();
     let mut done = 0;
+    let broken = |node: &str, kind, what: String| Failure::new(node, Phase::Upload, kind, what);
     while done < bytes.len() {
         report.progress(LinkState::Uploading { done: done as u64, total });
         let end = (done + CHUNK).min(bytes.len());
         let chunk = bytes.slice(done..end);
         match timeout(settings.upload, send_chunk(pipe, chunk, &mut heard)).await {
+            Ok(Ok(_)) if heard.len() > TALK => {
+                let said = muster_wire::clean(&String::from_utf8_lossy(&heard[..200]), 80);
+                let (kilobytes, sent) = (heard.len() >> 10, Sent(done, bytes.len()));
+                let what =
+                    format!("the node sent {kilobytes} kB of its own after {sent}, beginning with '{said}'; stopped");
+                return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::TooMuch, what));
+            }
             Ok(Ok(true)) => done = end,
-            Ok(Ok(false)) => return Ok(heard),
+            Ok(Ok(false)) => break,
             Ok(Err(e)) => {
-                let what = format!("the connection broke at {done} of {total} bytes: {e}");
-                return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::LinkLost, what));
+                let what = format!("the connection broke after {} ({e})", Sent(done, bytes.len()));
+                return Err(broken(&pipe.node, FailureKind::LinkLost, what));
             }
             Err(_) => {
-                let what = format!("stuck at {done} of {total} bytes for {}", spoken(settings.upload));
-                return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::Upload, what));
+                let what = format!("no progress for {} after {}", spoken(settings.upload), Sent(done, bytes.len()));
+                return Err(broken(&pipe.node, FailureKind::Upload, what));
             }
         }
     }
-    report.progress(LinkState::Uploading { done: total, total });
-    Ok(heard)
+    report.progress(LinkState::Uploading { done: done as u64, total });
+    Ok(Early { heard, sent: Sent(done, bytes.len()) })
 }
 
-/// Whether the chunk was taken; false when the other side closed.
+/// Whether the chunk was taken; false when the other side closed or said too much meanwhile.
 async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Result<bool, russh::Error> {
     let Pipe { write, read, exit, errors, .. } = pipe;
     let sending = write.data(chunk);
@@ -170,7 +204,12 @@ async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Resul
         tokio::select! {
             sent = &mut sending => return sent.map(|()| true),
             message = read.wait() => match note(message, exit, errors) {
-                Heard::Data(data) => heard.extend_from_slice(&data),
+                Heard::Data(data) => {
+                    heard.extend_from_slice(&data);
+                    if heard.len() > TALK {
+                        return Ok(false);
+                    }
+                }
                 Heard::Closed | Heard::Lost => return Ok(false),
                 Heard::Taken | Heard::Other => {}
             },
@@ -186,6 +225,8 @@ struct Talk<'a> {
     notes: Vec<(String, String)>,
     noise: Vec<u8>,
     heard: usize,
+    /// Once the node asked for the probe: how much of it was sent.
+    sent: Option<Sent>,
 }
 
 impl Talk<'_> {
@@ -213,8 +254,11 @@ impl Talk<'_> {
                 }
                 Ok(Heard::Taken) => deadline = Instant::now() + self.patience,
                 Ok(Heard::Other) => {}
-                Ok(Heard::Closed) => return Err(self.no_shell(pipe)),
-                Ok(Heard::Lost) => return Err(pipe.lost(Phase::Start)),
+                Ok(ended @ (Heard::Closed | Heard::Lost)) => return Err(self.ended(pipe, matches!(ended, Heard::Lost))),
+                Err(_) if self.sent.is_some() => {
+                    let what = format!("no answer within {}", spoken(self.patience));
+                    return Err(self.cut(pipe, FailureKind::Upload, &what));
+                }
                 Err(_) => {
                     let what =
                         format!("the login shell did not answer within {}; {}", spoken(self.patience), self.said());
@@ -228,6 +272,26 @@ impl Talk<'_> {
         let noise = [self.noise.as_slice(), &self.buffer].concat();
         let text = muster_wire::clean(String::from_utf8_lossy(&noise).trim(), 200);
         if text.is_empty() { "it said nothing".to_owned() } else { format!("it said '{text}'") }
+    }
+
+    fn ended(&self, pipe: &Pipe, lost: bool) -> Failure {
+        match &pipe.exit {
+            _ if self.sent.is_none() && lost => pipe.lost(Phase::Start),
+            _ if self.sent.is_none() => self.no_shell(pipe),
+            Some(Exit::Status(status)) => {
+                self.cut(pipe, FailureKind::Upload, &format!("the login shell ended with status {status}"))
+            }
+            Some(Exit::Signal(signal)) => {
+                self.cut(pipe, FailureKind::Upload, &format!("the login shell ended by signal {signal}"))
+            }
+            None => self.cut(pipe, FailureKind::LinkLost, "the connection closed"),
+        }
+    }
+
+    /// The upload did not come to its end.
+    fn cut(&self, pipe: &Pipe, kind: FailureKind, what: &str) -> Failure {
+        let sent = self.sent.map_or_else(String::new, |sent| format!(" after {sent}"));
+        Failure::new(&pipe.node, Phase::Upload, kind, format!("{what}{sent}{}", pipe.errors()))
     }
 
     fn no_shell(&self, pipe: &Pipe) -> Failure {

@@ -32,7 +32,7 @@ fn work(node: &Node) -> Work {
         scratch: None,
         steps: BTreeMap::new(),
     };
-    Work { node: node.clone(), request, limit: Duration::from_secs(600) }
+    Work::new(node.clone(), request, Duration::from_secs(600))
 }
 
 fn hello() -> Frame {
@@ -368,12 +368,82 @@ async fn an_unknown_host_key_is_refused_or_recorded_as_the_policy_says() {
     let node = &fleet.inventory().nodes()[0];
     let records = fleet.dir().join("new/known_hosts");
     let strict = Settings { known_hosts: vec![records.clone()], ..settings(&fleet) };
-    let accept = Settings { host_key_policy: muster_fleet::HostKeyPolicy::AcceptNew, ..strict.clone() };
+    let accept = Settings { host_key_policy: Some(muster_fleet::HostKeyPolicy::AcceptNew), ..strict.clone() };
     let failure = failure(&run(vec![work(node)], stub(&[], ""), strict.clone()).await);
     assert_eq!(failure.kind, FailureKind::HostKeyUnknown, "{failure}");
     let probe = stub(&[hello(), bye()], "");
     assert!(ends(&run(vec![work(node)], probe.clone(), accept).await)[0].is_ok());
     assert!(ends(&run(vec![work(node)], probe, strict).await)[0].is_ok(), "recorded by the run before");
+}
+
+#[tokio::test]
+async fn a_person_is_asked_about_all_unknown_keys_at_once_and_a_recorded_key_is_told_once() {
+    let fleet = fleet(3);
+    let nodes = fleet.inventory().nodes();
+    let file = fleet.dir().join("asked/known_hosts");
+    let ask = |given| Settings { known_hosts: vec![file.clone()], host_key_policy: given, ..settings(&fleet) };
+    let refused = failure(&run(vec![work(&nodes[0])], stub(&[], ""), ask(None)).await);
+    assert_eq!(refused.kind, FailureKind::HostKeyUnknown);
+    assert!(refused.message.contains("--host-keys accept-new"), "{refused}");
+
+    let keys = muster_fleet::unknown_keys(nodes, Arc::new(ask(None))).await;
+    assert_eq!(keys.len(), 3, "{keys:?}");
+    assert!(keys.iter().all(|key| key.to_string().contains("SHA256:")) && !file.exists());
+    keys[0].record().unwrap();
+    assert_eq!(muster_fleet::unknown_keys(nodes, Arc::new(ask(None))).await.len(), 2);
+
+    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let heard = told.clone();
+    let tell = muster_fleet::Tell::new(move |what| heard.lock().unwrap().push(what.to_owned()));
+    let accept = Settings { tell, ..ask(Some(muster_fleet::HostKeyPolicy::AcceptNew)) };
+    let probe = stub(&[hello(), bye()], "");
+    for _ in 0..2 {
+        let works = nodes.iter().flat_map(|node| [work(node), work(node)]).collect();
+        assert!(ends(&run(works, probe.clone(), accept.clone()).await).iter().all(Result::is_ok));
+    }
+    let told = told.lock().unwrap();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told.iter().all(|said| said.contains("new host key SHA256:") && said.contains("recorded in")), "{told:?}");
+}
+
+/// Passes connections on to `port`; the first one it cuts after so many bytes for the server. Its own port.
+async fn cutting(port: u16, after: usize) -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let own = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        for connection in 0.. {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut server = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+            tokio::spawn(async move {
+                if connection > 0 {
+                    return drop(tokio::io::copy_bidirectional(&mut client, &mut server).await);
+                }
+                let ((mut from, mut to), (mut answers, mut back)) = (client.split(), server.split());
+                let mut limited = tokio::io::AsyncReadExt::take(&mut from, after as u64);
+                tokio::select! {
+                    _ = tokio::io::copy(&mut limited, &mut back) => {}
+                    _ = tokio::io::copy(&mut answers, &mut to) => {}
+                }
+            });
+        }
+    });
+    own
+}
+
+#[tokio::test]
+async fn an_upload_that_is_cut_is_tried_once_more_on_a_fresh_connection() {
+    let fleet = fleet(1);
+    let mut node = fleet.inventory().nodes()[0].clone();
+    node.port = cutting(node.port, 600_000).await;
+    let file = fleet.dir().join("cut/known_hosts");
+    let policy = Some(muster_fleet::HostKeyPolicy::AcceptNew);
+    let settings = Settings { known_hosts: vec![file], host_key_policy: policy, ..settings(&fleet) };
+    // Random, so that it is as long packed.
+    let padding: String = (0..150_000).map(|_| format!("#{:016x}\n", rand::random::<u64>())).collect();
+    let probe = stub(&[hello(), bye()], &padding);
+    let events = run(vec![work(&node)], probe, settings).await;
+    assert!(ends(&events)[0].is_ok(), "{events:?}");
+    assert_eq!(uploads(&events), 2, "a second try on a fresh connection");
 }
 
 #[tokio::test]

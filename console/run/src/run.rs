@@ -11,6 +11,8 @@ pub enum RunState {
     Running,
     /// Every piece of work was acknowledged.
     Finished,
+    /// It came to its end, and the connection to some nodes was lost on the way: the next run of the same kind asks those again.
+    Incomplete,
     /// A person stopped it.
     Cancelled,
     /// Its console went away without a word. Never written to disk: it is what a run without an end is called
@@ -25,6 +27,7 @@ impl RunState {
         match self {
             Self::Running => "running",
             Self::Finished => "finished",
+            Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
             Self::Interrupted => "interrupted",
         }

@@ -12,7 +12,7 @@ use muster_wire::{Level, Outcome};
 
 use super::fleet::{Base, Fleet, RUNS};
 use crate::config::Config;
-use crate::judge::{Asked, Judging, assess};
+use crate::judge::{Asked, Judging, stored};
 use crate::session;
 use crate::views::Earlier;
 
@@ -22,7 +22,11 @@ pub(super) fn look_back(fleet: &Fleet, config: &Config) {
     let (fleet, config) = (fleet.clone(), config.clone());
     std::thread::spawn(move || {
         let store = Db::open_read_only(&config.db.value);
-        let earlier = store.map_err(Into::into).and_then(|store| before(&store, &base, &config));
+        let earlier = store.map_err(Into::into).and_then(|store| {
+            let earlier = before(&store, &base, &config);
+            fleet.tell_damage(&store);
+            earlier
+        });
         tell(&fleet, &base, earlier);
     });
 }
@@ -50,8 +54,9 @@ fn before(store: &dyn Store, base: &Base, config: &Config) -> Result<Earlier> {
     let mut answers: HashMap<Asked, u8> = HashMap::new();
     let runs = store.runs()?.into_iter().skip_while(|run| !shown.contains(run.id.as_str()));
     for run in runs.take(RUNS) {
-        let answered: HashSet<Asked> = store
-            .summaries(&run.id)?
+        let summaries = store.summaries(&run.id)?;
+        let newest = summaries.iter().map(|one| one.at_ms).max();
+        let answered: HashSet<Asked> = summaries
             .into_iter()
             .filter(|one| names.contains(&one.node) && is_work(&one.work) && !matches!(one.outcome, Outcome::NotRun(_)))
             .map(|one| (one.node, visit_of(&one.work).0.to_owned()))
@@ -68,10 +73,8 @@ fn before(store: &dyn Store, base: &Base, config: &Config) -> Result<Earlier> {
             continue;
         }
         let judging = Judging::of(store, &run, session::params(config))?;
-        let records = store.records(&run.id)?;
-        let at_ms = run.ended_ms.or(records.iter().map(|record| record.at_ms).max()).unwrap_or(run.started_ms);
-        let said = assess(&run, &records, &judging);
-        drop(records);
+        let at_ms = run.ended_ms.or(newest).unwrap_or(run.started_ms);
+        let said = stored(store, &run, &judging)?;
         earlier.add((&run, at_ms), &said, &wanted);
         // What none of the shown runs has is nobody's past.
         for asked in &answered {

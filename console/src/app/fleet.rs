@@ -9,7 +9,7 @@ use muster_store::Store;
 use muster_wire::Level;
 
 use crate::config::Config;
-use crate::judge::{Asked, Judging, Told};
+use crate::judge::{self, Asked, Judging, Kept, Told};
 use crate::session;
 use crate::views::{Board, Earlier, Reads, Stage};
 
@@ -121,7 +121,8 @@ impl Fleet {
 
     /// What was said before `base`, if that could be read; of a run alone it counts as long as that is shown.
     pub(super) fn looked_back(&self, base: &Base, earlier: Option<Earlier>) {
-        if let Some(earlier) = earlier.map(Arc::new) {
+        if let Some(earlier) = earlier.filter(|earlier| !earlier.is_empty() || !self.earlier().is_empty()).map(Arc::new)
+        {
             {
                 let mut runs = self.lock();
                 match &mut runs.alone {
@@ -138,6 +139,11 @@ impl Fleet {
     /// Tells the user something.
     pub(super) fn say(&self, level: Level, text: impl Into<String>) {
         self.board.say(level, text);
+    }
+
+    /// Says what of the database could not be read.
+    pub(super) fn tell_damage(&self, store: &dyn Store) {
+        self.board.tell_damage(store);
     }
 
     /// Where the newest of them stands.
@@ -277,12 +283,26 @@ impl Fleet {
 /// # Errors
 /// When the store cannot be read.
 pub fn judged(store: &dyn Store, run: Run, config: &Config, reads: Option<&Reads>) -> Result<Told> {
-    let records: Vec<_> = store.records(&run.id)?.into_iter().map(Arc::new).collect();
     let judging = Judging::of(store, &run, session::params(config))?;
+    if let Some(known) = known(store, &run, &judging)? {
+        return Ok(known);
+    }
+    let records: Vec<_> = store.records(&run.id)?.into_iter().map(Arc::new).collect();
     if let Some(reads) = reads {
         reads.judges(&judging.count);
     }
-    Ok(Told::judge(run, &records, &judging))
+    let mut told = Told::judge(run, &records, &judging);
+    drop(records);
+    told.drop_series();
+    judge::keep_assessment(store, &told.run, &judging, &told.assessment);
+    Ok(told)
+}
+
+/// The same by what was kept of it; `None` where that no longer holds, or where it measured pairs of nodes.
+fn known(store: &dyn Store, run: &Run, judging: &Judging) -> Result<Option<Told>> {
+    let Some(said) = Kept::of(store, run, judging).and_then(Kept::assessment) else { return Ok(None) };
+    let records: Vec<_> = store.facts(&run.id)?.into_iter().map(Arc::new).collect();
+    Ok(Told::known(run.clone(), &records, said))
 }
 
 #[cfg(test)]

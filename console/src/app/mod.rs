@@ -7,12 +7,16 @@ mod export;
 mod fleet;
 mod run;
 pub mod screen;
+#[cfg(test)]
+mod under_load;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use muster_fleet::Tell;
 use muster_store::{Db, Store};
 use muster_tui::snapshot::Ask;
-use muster_tui::{Intent, Screen};
+use muster_tui::{Intent, Screen, Source};
 use muster_wire::Level;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +30,7 @@ use crate::options::{self, Common};
 use crate::risk::Basis;
 use crate::session::Job;
 use crate::signals::Signals;
-use crate::views::{Board, Reader};
+use crate::views::{Board, read_past};
 
 /// How long the screen may take to leave the terminal once a signal came.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -44,7 +48,6 @@ pub struct App {
     ascii: bool,
     board: Board,
     fleet: Fleet,
-    past: Reader,
     /// What the Selector's answers rest on; read when first asked, and again after a run.
     basis: Option<Basis>,
     ask: Ask,
@@ -71,40 +74,40 @@ impl App {
         };
         let title = if store.is_ok() { title.to_owned() } else { format!("{title} (read-only)") };
         let board = Board::new(&title, &names, &job.nodes);
+        let mut job = job;
+        let told = board.clone();
+        Arc::make_mut(&mut job.settings).tell = Tell::new(move |what| told.say(Level::Info, what));
         let (store, watching) = store.map_or_else(|why| (None, Some(why)), |store| (Some(store), None));
         board.stale_after(config.stale_after_ms());
-        let (past, fleet) = (Reader::new(config.db.value.clone(), board.clone()), Fleet::new(board.clone()));
+        read_past(config.db.value.clone(), &board);
+        let fleet = Fleet::new(board.clone());
         let (read_only, ascii, ask) = (common.read_only, common.ascii, options::Ask::default().question());
-        Self {
-            job,
-            names,
-            config,
-            read_only,
-            ascii,
-            board,
-            fleet,
-            past,
-            basis: None,
-            ask,
-            store,
-            watching,
-            going: None,
-        }
+        Self { job, names, config, read_only, ascii, board, fleet, basis: None, ask, store, watching, going: None }
     }
 
     /// Serves the screen until the user leaves; does `first` as soon as what is stored has been read, but opens a run before.
     ///
     /// # Errors
     /// When the terminal cannot be used.
-    pub async fn sit(mut self, mut first: Option<Intent>) -> Ended {
+    pub async fn sit(self, first: Option<Intent>) -> Ended {
+        let options = screen::options(&self.config, self.ascii, Screen::Fleet);
+        self.serve(first, move |newest, wish| muster_tui::run(options, newest, wish)).await
+    }
+
+    /// The same with any screen: it is given the newest snapshot whenever it asks, and says what it wants done.
+    async fn serve(
+        mut self,
+        mut first: Option<Intent>,
+        screen: impl FnOnce(Source<'_>, &dyn Fn(Intent)) -> std::io::Result<()> + Send + 'static,
+    ) -> Ended {
         let (sender, mut intents) = mpsc::unbounded_channel();
-        let (shown, options) = (self.board.watch(), screen::options(&self.config, self.ascii, Screen::Fleet));
+        let shown = self.board.watch();
         let (signals, ended) = (Signals::default(), CancellationToken::new());
         let listening = signals.end(ended.clone());
         let end = ended.clone();
         let screen = std::thread::spawn(move || {
             let newest = || (!end.is_cancelled()).then(|| shown.borrow().clone());
-            muster_tui::run(options, &newest, &|intent| drop(sender.send(intent)))
+            screen(&newest, &|intent| drop(sender.send(intent)))
         });
         let ticking = tokio::spawn(tick(self.board.clone()));
         if let Some(open) = first.take_if(|intent| matches!(intent, Intent::Open { .. })) {
@@ -163,10 +166,7 @@ impl App {
                 self.ask = ask;
                 self.advise();
             }
-            Intent::Focus { node } => {
-                self.board.focus(&node);
-                self.past.ask(&node);
-            }
+            Intent::Focus { node } => self.board.focus(&node),
             Intent::WhatIf(terms) => self.what_if(terms),
             Intent::Criteria => self.criteria(),
             Intent::Runs => self.runs(),
@@ -203,7 +203,10 @@ impl App {
             None => {
                 let (dir, board) = (self.config.db.value.clone(), self.board.clone());
                 tokio::task::spawn_blocking(move || match Db::open_read_only(dir) {
-                    Ok(store) => look(&store),
+                    Ok(store) => {
+                        look(&store);
+                        board.tell_damage(&store);
+                    }
                     Err(why) => board.say(Level::Error, format!("the database cannot be read: {why}")),
                 });
             }
@@ -211,9 +214,7 @@ impl App {
     }
 
     fn tell_damage(&self) {
-        for notice in self.store.iter().flat_map(Store::notices) {
-            self.board.say(Level::Warn, format!("database: {notice}"));
-        }
+        self.store.iter().for_each(|store| self.board.tell_damage(store));
     }
 
     fn problem(&self, why: &anyhow::Error) {

@@ -141,6 +141,11 @@ impl App {
 
     /// Begins a run; the screen and everything that only reads go on beside it.
     fn carry(&mut self, playbook: Playbook, names: &[String]) {
+        self.carry_by(playbook, names, work::scan);
+    }
+
+    /// The same with any `work` that does what [`work::scan`] does.
+    pub(super) fn carry_by(&mut self, playbook: Playbook, names: &[String], work: impl Carrier + 'static) {
         if self.store.is_none() {
             return self.busy();
         }
@@ -173,7 +178,7 @@ impl App {
         }
         self.board.begin(&run, Some(&scan.plan), before, RunPhase::Running);
         let durations = tokio::task::block_in_place(|| Durations::known(&store, &run));
-        let course = Course::new(&scan.plan, &durations, scan.settings.fan_out, &scan.done);
+        let course = Course::new(&scan.plan, &durations, scan.settings.at_once, &scan.done);
         self.board.expect(course, views::visits_at_most(run.profile, scan.visits));
         let (cancel, name) = (CancellationToken::new(), run.playbook.clone());
         let desk = Desk {
@@ -184,7 +189,7 @@ impl App {
         };
         // Where one run was shown by itself until now, nobody has looked behind the others.
         back::look_back(&self.fleet, &self.config);
-        let ends = Box::pin(desk.carry(store, run, scan, cancel.clone()));
+        let ends = Box::pin(desk.carry(store, run, scan, (work, cancel.clone())));
         self.going = Some(Going { ends, cancel, run: Some(name) });
     }
 
@@ -224,7 +229,8 @@ struct Seen {
 impl Seen {
     /// How long the run that another console carries will still take, as far as that can be known here.
     fn course(&mut self, store: &dyn Store, told: &Told, fan_out: usize) -> Option<Course> {
-        let plan = work::plan_of(&told.run).filter(|_| told.run.state == RunState::Running)?;
+        let run = Some(&told.run).filter(|run| run.state == RunState::Running)?;
+        let plan = work::plan_of(run).or_else(|| work::as_one_step(run))?;
         let durations = self.durations.take().filter(|(id, _)| *id == told.run.id);
         let durations = durations.unwrap_or_else(|| (told.run.id.clone(), Durations::known(store, &told.run)));
         Course::elsewhere(&plan, &self.durations.insert(durations).1, fan_out, told)
@@ -239,7 +245,7 @@ fn followed(
 ) -> anyhow::Result<()> {
     let store = Db::open_read_only(&config.db.value)?;
     let runs = store.runs()?.into_iter().take(FOLLOWED);
-    let now = runs.map(|run| Ok((store.done(&run.id)?.len(), run))).collect::<anyhow::Result<Vec<_>>>()?;
+    let now = runs.map(|run| Ok((store.summaries(&run.id)?.len(), run))).collect::<anyhow::Result<Vec<_>>>()?;
     let now: Vec<(Run, usize)> = now.into_iter().map(|(done, run)| (run, done)).collect();
     if now == seen.runs {
         return Ok(());
@@ -247,13 +253,15 @@ fn followed(
     seen.runs = now;
     fleet.read(&store, (names, config), |told| {
         begin_all(fleet, board, told);
-        let course = seen.course(&store, told, config.fan_out.value).filter(|_| !fleet.is_alone());
+        let course =
+            seen.course(&store, told, config.at_once.value.unwrap_or(usize::MAX)).filter(|_| !fleet.is_alone());
         if let Some(course) = course {
             // What is provisional is told by the records, not by what this console sees of the run.
             board.expect(course, 1);
         }
     })?;
     back::read(fleet, &store, config);
+    board.tell_damage(&store);
     Ok(())
 }
 
@@ -272,6 +280,17 @@ pub(super) fn begin(board: &Board, told: &Told) {
     board.begin(run, plan.as_ref(), records.collect(), shown(run.state));
 }
 
+/// What does the work of a run: tells its watchers, and keeps what comes of it.
+pub(super) trait Carrier:
+    AsyncFnOnce(&Scan, &mut dyn Store, &mut [&mut dyn Observer], &CancellationToken) -> anyhow::Result<RunState>
+{
+}
+
+impl<W> Carrier for W where
+    W: AsyncFnOnce(&Scan, &mut dyn Store, &mut [&mut dyn Observer], &CancellationToken) -> anyhow::Result<RunState>
+{
+}
+
 /// What a run needs of the application.
 struct Desk {
     epoch: u64,
@@ -281,18 +300,24 @@ struct Desk {
 }
 
 impl Desk {
-    async fn carry(self, mut store: Db, run: Run, scan: Scan, cancel: CancellationToken) -> Returned {
-        let judging = tokio::spawn(judge_often(
-            (self.board.clone(), self.fleet.clone(), self.epoch),
-            run.clone(),
-            scan.judging.clone(),
-        ));
+    async fn carry(
+        self,
+        mut store: Db,
+        run: Run,
+        scan: Scan,
+        (work, cancel): (impl Carrier, CancellationToken),
+    ) -> Returned {
+        let ended = CancellationToken::new();
+        let (of, judging, token) = (run.clone(), scan.judging.clone(), ended.clone());
+        let (board, fleet, epoch) = (self.board.clone(), self.fleet.clone(), self.epoch);
+        std::thread::spawn(move || judge_often((&board, &fleet, epoch), &of, &judging, &token));
+        let judging = ended.drop_guard();
         let state = {
             let mut watcher = self.board.clone();
             let mut watchers: [&mut dyn Observer; 1] = [&mut watcher];
-            work::scan(&scan, &mut store, &mut watchers, &cancel).await
+            work(&scan, &mut store, &mut watchers, &cancel).await
         };
-        judging.abort();
+        drop(judging);
         let board = self.board.clone();
         let concluded = tokio::task::spawn_blocking(move || {
             let ended =
@@ -321,6 +346,8 @@ impl Desk {
         let report = judge::report(&told.run, &told.assessment);
         let report = session::weighed(store, &told.run, report, &self.config)?;
         session::keep_end(store, &told.run, &report)?;
+        let judging = Judging::of(store, &told.run, session::params(&self.config)).code(IO)?;
+        judge::keep_assessment(store, &told.run, &judging, &told.assessment);
         let said = summary(&told, state);
         self.fleet.ended(told);
         Ok(said)
@@ -349,14 +376,16 @@ fn summary(told: &Told, state: RunState) -> String {
     said
 }
 
-async fn judge_often((board, fleet, epoch): (Board, Fleet, u64), run: Run, judging: Judging) {
-    loop {
-        tokio::time::sleep(JUDGE).await;
-        let Some((records, stage)) = board.unjudged() else { continue };
-        let (run, judging, fleet) = (run.clone(), judging.clone(), fleet.clone());
-        // On the blocking pool: a large fleet takes seconds, and the stream of frames must not wait.
-        let _ =
-            tokio::task::spawn_blocking(move || fleet.live(epoch, Told::judge(run, &records, &judging), stage)).await;
+/// Judges what has arrived so far, over and over until the run has `ended`. A large fleet takes seconds: the thread and those that it
+/// starts give way to the screen and to the stream of frames.
+fn judge_often((board, fleet, epoch): (&Board, &Fleet, u64), run: &Run, judging: &Judging, ended: &CancellationToken) {
+    // Where that is not allowed it judges as fast as everything else.
+    let _ = rustix::process::nice(10);
+    while !ended.is_cancelled() {
+        std::thread::sleep(JUDGE);
+        if let Some((records, stage)) = board.unjudged() {
+            fleet.live(epoch, Told::judge(run.clone(), &records, judging), stage);
+        }
     }
 }
 
@@ -364,6 +393,7 @@ pub(super) const fn shown(state: RunState) -> RunPhase {
     match state {
         RunState::Running => RunPhase::Running,
         RunState::Finished => RunPhase::Finished,
+        RunState::Incomplete => RunPhase::Incomplete,
         RunState::Cancelled => RunPhase::Cancelled,
         RunState::Interrupted => RunPhase::Interrupted,
     }
@@ -446,15 +476,21 @@ mod tests {
     }
 
     #[test]
-    fn no_time_left_is_made_up_for_a_run_by_an_unknown_playbook() {
+    fn of_a_playbook_from_a_file_the_time_left_is_that_of_the_work_left() {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Db::open(dir.path(), &Options::default()).unwrap();
-        let run = begun(&mut store, "r1", "cbd-light", crate::clock::now_ms() - 40_000);
-        record(&mut store, &run, 1, run.started_ms);
-        store.end(&run.id, RunState::Finished, run.started_ms + 1).unwrap();
-        let other = begun(&mut store, "r2", "made-up", crate::clock::now_ms() - 10_000);
-        let results = Run { playbook: "cbd-light".to_owned(), ..other };
-        record(&mut store, &results, 1, results.started_ms);
-        assert_eq!(left(&store, dir.path()), None);
+        let now = crate::clock::now_ms();
+        let before = begun(&mut store, "r1", "cbd-light", now - 1_000_000);
+        record(&mut store, &before, 3, before.started_ms);
+        store.end(&before.id, RunState::Finished, now - 900_000).unwrap();
+        let works = work::plan_of(&before).unwrap();
+        let of_file = begun(&mut store, "r2", "our-own.toml", now - 40_000);
+        assert_eq!(work::plan_of(&of_file), None, "nobody here knows its steps");
+        let took = 4_000 * works.phases[0].work_names().len() as u64;
+        record(&mut store, &Run { playbook: "cbd-light".to_owned(), ..of_file.clone() }, 1, now - took);
+        let six_works = left(&store, dir.path()).unwrap();
+        assert!(six_works.measured && (20_000..32_000).contains(&six_works.ms), "{six_works:?}");
+        let unknown = Run { id: "r3".to_owned(), plan: vec!["net-pair".to_owned()], ..of_file };
+        assert_eq!(work::as_one_step(&unknown), None, "how long pairs take depends on the playbook");
     }
 }

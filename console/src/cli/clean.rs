@@ -1,6 +1,6 @@
 //! `muster clean`: remove probes from nodes.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::IsTerminal;
 
 use clap::Args;
 use muster_fleet::hostlist;
@@ -31,16 +31,14 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         if !std::io::stdin().is_terminal() {
             return Err(refuse("removing probes asks first; give --yes in scripts"));
         }
-        eprint!("remove muster's probes from {}: {names}? [y/N] ", out::counted(nodes.len(), "node", "nodes"));
-        let _ = std::io::stderr().flush();
-        let mut answer = String::new();
-        let _ = std::io::stdin().lock().read_line(&mut answer);
-        if !answer.trim().eq_ignore_ascii_case("y") {
+        let question = format!("remove muster's probes from {}: {names}?", out::counted(nodes.len(), "node", "nodes"));
+        if !out::confirmed(&question) {
             return Ok(PASS);
         }
     }
     let mut worst = PASS;
-    for (node, result) in muster_fleet::clean(&nodes, session::settings(config)?).await {
+    let settings = session::settings_for(config, &nodes).await?;
+    for (node, result) in muster_fleet::clean(&nodes, settings).await {
         match result {
             Ok(cleaned) => {
                 let removed = if cleaned.removed.is_empty() { "nothing".into() } else { cleaned.removed.join(", ") };

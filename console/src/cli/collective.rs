@@ -89,7 +89,7 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
         out::line(&report.lines(&fold).join("\n"))?;
     }
     Ok(match state {
-        RunState::Finished => report.exit_code(),
+        RunState::Finished | RunState::Incomplete => report.exit_code(),
         RunState::Cancelled => INTERRUPTED,
         _ => UNDECIDED,
     })
@@ -116,7 +116,7 @@ async fn measure(options: &Options, config: &Config) -> Result<(CollectiveReport
     if nodes.len() < 2 {
         return Err(Problem { code: USAGE, error: anyhow!("a collective needs at least two nodes") });
     }
-    let settings = session::settings(config)?;
+    let settings = session::settings_for(config, &nodes).await?;
     let mut store = database::write(config)?;
     // Sizes may differ from those of an unfinished run, and none takes long.
     let job = session::Job { fabric, fresh: true, ..session::Job::new(playbook, nodes, settings) };

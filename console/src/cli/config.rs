@@ -1,7 +1,7 @@
 //! `muster config`: settings in force, and where each came from.
 
 use clap::Args;
-use muster_fleet::Transport;
+use muster_fleet::{HostKeyPolicy, Transport};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -42,7 +42,12 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 
 fn settings(config: &Config) -> Vec<Setting> {
     let ssh = config.ssh_config.value.as_ref().map_or("~/.ssh/config".to_owned(), |p| p.display().to_string());
-    let keys = if config.accept_new_keys.value { "accept-new" } else { "yes" };
+    let keys = match config.host_keys.value {
+        None => "ssh",
+        Some(HostKeyPolicy::Strict) => "yes",
+        Some(HostKeyPolicy::Ask) => "ask",
+        Some(HostKeyPolicy::AcceptNew) => "accept-new",
+    };
     let transport = match config.transport.value {
         Transport::Auto => "auto",
         Transport::Own => "own",
@@ -52,12 +57,13 @@ fn settings(config: &Config) -> Vec<Setting> {
         ("inventory", config.inventory.value.display().to_string(), &config.inventory.source),
         ("db", config.db.value.display().to_string(), &config.db.source),
         ("fan_out", config.fan_out.value.to_string(), &config.fan_out.source),
+        ("at_once", config.at_once.value.map_or("all".to_owned(), |n| n.to_string()), &config.at_once.source),
         ("alpha", config.alpha.value.to_string(), &config.alpha.source),
         ("tau", config.tau.value.to_string(), &config.tau.source),
         ("group_by", config.group_by.value.join(","), &config.group_by.source),
         ("stale_after", format!("{} d", config.stale_after.value), &config.stale_after.source),
         ("ssh_config", ssh, &config.ssh_config.source),
-        ("host_keys", keys.to_owned(), &config.accept_new_keys.source),
+        ("host_keys", keys.to_owned(), &config.host_keys.source),
         ("transport", transport.to_owned(), &config.transport.source),
         ("color", config.color.value.clone(), &config.color.source),
     ];

@@ -22,7 +22,7 @@ pub async fn run(config: &Config, common: &Common, run: Option<&str>) -> Ended {
     // What was measured or imported can be looked at without an inventory.
     let without = !config.inventory.value.exists() && config.db.value.exists();
     let nodes = if without { nodes } else { Ok(nodes?) };
-    let store = match database::write(config) {
+    let store = match database::own(config) {
         Ok(store) => Ok(store),
         // Another console has it, or this user may not write: then this one follows what is written.
         Err(problem) if database::read(config).is_ok() => Err(held(&problem)),

@@ -15,9 +15,22 @@ pub enum Action {
     /// Read every frame of every run file and compare the index with them.
     #[command(after_help = "Examples:\n  muster db check\n  muster --db /srv/muster db check --json")]
     Check(Options),
-    /// Make the index anew from the run files.
-    #[command(after_help = "Example:\n  muster db rebuild")]
-    Rebuild(Options),
+    /// Move what is damaged aside and make version and index anew from what is sound.
+    #[command(
+        after_help = "Examples:\n  muster db rebuild\n  muster db rebuild --forget-missing   run files were removed on purpose"
+    )]
+    Rebuild(Rebuild),
+}
+
+/// Options of `rebuild`.
+#[derive(Args, Debug)]
+pub struct Rebuild {
+    /// What it prints.
+    #[command(flatten)]
+    pub options: Options,
+    /// Stop telling of log files that are gone.
+    #[arg(long)]
+    pub forget_missing: bool,
 }
 
 /// Options.
@@ -64,7 +77,9 @@ pub fn run(action: &Action, config: &Config) -> Ended {
     let waiting = Patience::new("reading the database");
     let (found, options) = match action {
         Action::Check(options) => (muster_store::check(dir).code(IO)?, options),
-        Action::Rebuild(options) => (muster_store::rebuild(dir).code(IO)?, options),
+        Action::Rebuild(Rebuild { options, forget_missing }) => {
+            (muster_store::rebuild(dir, *forget_missing).code(IO)?, options)
+        }
     };
     drop(waiting);
     let files = found.files.iter().map(File::of).collect();
@@ -89,5 +104,9 @@ fn tell(report: &Report) -> Result<(), Problem> {
     for line in report.index.iter().map(|l| format!("index: {l}")).chain(report.notes.iter().cloned()) {
         out::line(&line)?;
     }
-    out::line(if report.sound { "sound" } else { "not sound; `muster db rebuild` makes the index anew" })
+    out::line(if report.sound {
+        "sound"
+    } else {
+        "not sound; `muster db rebuild` moves what is damaged aside and makes the index anew"
+    })
 }

@@ -73,7 +73,8 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         config.db.value = kept(&config.db.value, dir.path());
     }
     let mut settings = fleet.settings();
-    settings.fan_out = common.fan_out.unwrap_or_else(fair_fan_out);
+    settings.fan_out = config.fan_out.value;
+    settings.at_once = config.at_once.value.unwrap_or_else(fair);
     let mut store = database::write(&config)?;
     let nodes = fleet.inventory().nodes().to_vec();
     let playbook = session::playbook("demo")?;
@@ -113,6 +114,6 @@ fn told(config: &Config, fleet: &Path) {
 
 /// The nodes share this machine: as many at once as leave each two cores to itself, so that they do not
 /// measure one another.
-fn fair_fan_out() -> usize {
+fn fair() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| (cores.get() / 2).clamp(1, 8))
 }

@@ -7,14 +7,14 @@ use clap::Args;
 use muster_import::Format;
 use muster_import::format::Content;
 use muster_run::{Record, Run, RunState};
-use muster_store::Store;
+use muster_store::{Db, Store};
 use muster_wire::{Datum, Fact, Outcome, Profile, Reading, clean, limits};
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, FAIL, IO, PASS, Problem};
 use crate::input::{self, Fleet, Metric};
-use crate::judge::Judging;
+use crate::judge::{self, Judging};
 use crate::patience::Patience;
 use crate::{clock, database, out, session};
 
@@ -95,7 +95,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let waiting = Patience::new("importing");
     let fleet = input::fleet(&options.files, &options.reading).code(CONFIG)?;
     let sources: Vec<Source> = options.files.iter().map(|f| source(f)).collect::<Result<_, _>>()?;
-    let run = keep(&fleet, &formats, &sources, config)?;
+    let (store, run) = keep(&fleet, &formats, &sources, config)?;
     drop(waiting);
     let mut notes = averages(&fleet, &formats, options.reading.aggregated);
     notes.extend(fleet.notes.iter().cloned());
@@ -104,7 +104,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let report = Report {
         schema: "muster.import",
         version: 1,
-        run,
+        run: run.id.clone(),
         formats: formats.into_iter().collect(),
         files: sources,
         nodes: fleet.nodes.len(),
@@ -115,6 +115,11 @@ pub fn run(options: &Options, config: &Config) -> Ended {
             .collect(),
         notes,
     };
+    // A fleet of millions of values makes room for judging them, which whoever looks next does not have to do.
+    drop(fleet);
+    let waiting = Patience::new(format!("judging {}", run.id));
+    judge::stored(&store, &run, &Judging::of(&store, &run, session::params(config)).code(IO)?).code(IO)?;
+    drop((waiting, store));
     tell(&report, options.json)
 }
 
@@ -189,7 +194,7 @@ fn keep(
     formats: &BTreeSet<&'static str>,
     sources: &[Source],
     config: &Config,
-) -> Result<String, Problem> {
+) -> Result<(Db, Run), Problem> {
     let formats = formats.iter().copied().collect::<Vec<_>>().join("+");
     let started_ms = clock::now_ms();
     let run = Run {
@@ -216,7 +221,8 @@ fn keep(
         store.append_many(&records.collect::<Vec<_>>()).code(IO)?;
     }
     store.end(&run.id, RunState::Finished, clock::now_ms()).code(IO)?;
-    Ok(run.id)
+    let run = session::run_of(&store, Some(&run.id))?;
+    Ok((store, run))
 }
 
 fn origin(run: &Run, node: &str, sources: &[Source]) -> Record {

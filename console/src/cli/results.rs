@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use clap::Args;
 use muster_analysis::State;
-use muster_playbook::report::{CheckReport, NodeReport, RunReport, Summary};
+use muster_playbook::report::{CheckReport, NodeFindings, NodeReport, RunReport, Summary};
 use muster_run::{Run, visit_of};
-use muster_store::{Store, StoreError};
+use muster_store::Store;
 use muster_tui::stale::Stale;
 use muster_wire::Outcome;
 
@@ -53,7 +53,7 @@ pub struct Options {
 }
 
 /// Rows past which those that pass are left out, unless they are asked for.
-const MANY: usize = 10_000;
+const MANY: u64 = 10_000;
 
 /// Prints a report; the exit code is by its verdicts.
 pub fn run(options: &Options, config: &Config) -> Ended {
@@ -62,22 +62,50 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let mut pick = options.pick.clone();
     pick.include.extend(options.node.clone());
     let picked = if pick.given() { Some(pick.of_run(&run, config)?) } else { None };
+    let picked: Option<BTreeSet<&str>> = picked.as_ref().map(|names| names.iter().map(String::as_str).collect());
+    let is_picked = |node: &str| picked.as_ref().is_none_or(|names| names.contains(node));
+    if !options.json {
+        return rows(&*store, &run, config, (options, is_picked));
+    }
     let waiting = Patience::new(format!("judging {}", run.id));
     let mut report = session::report_of(&*store, Some(&run.id), config)?;
     drop(waiting);
     database::sound(&*store, options.strict)?;
-    if let Some(picked) = picked {
-        let picked: BTreeSet<&str> = picked.iter().map(String::as_str).collect();
-        report.nodes.retain(|node| picked.contains(node.node.as_str()));
+    if picked.is_some() {
+        report.nodes.retain(|node| is_picked(&node.node));
         report.summary = Summary::of(report.nodes.iter().map(|node| (node.state, node.undecided)));
         // Pairs speak of links between nodes, of which one may not be shown.
-        report.network = report.network.filter(|_| picked.len() == run.nodes.len());
+        report.network = report.network.filter(|_| report.nodes.len() == run.nodes.len());
     }
-    if options.json {
-        out::json(&report)?;
+    out::json(&report)?;
+    Ok(session::exit_code(&report, options.fail_on))
+}
+
+/// Prints what is asked of the picked nodes, line by line.
+fn rows(
+    store: &dyn Store,
+    run: &Run,
+    config: &Config,
+    (options, is_picked): (&Options, impl Fn(&str) -> bool),
+) -> Ended {
+    let summaries = store.summaries(&run.id).code(IO)?;
+    let series: u64 = summaries.iter().filter(|one| is_picked(&one.node)).map(|one| one.series).sum();
+    let whole = options.all || series <= MANY;
+    let mut count = 0;
+    let prune = |node: &mut NodeFindings| {
+        count += node.verdicts.len();
+        node.verdicts.retain(|verdict| !options.checks && (whole || verdict.state != State::Pass));
+    };
+    let waiting = Patience::new(format!("judging {}", run.id));
+    let mut report = session::rows_of(store, run, config, (is_picked, prune))?;
+    drop(waiting);
+    report.network = report.network.filter(|_| report.nodes.len() == run.nodes.len());
+    database::sound(store, options.strict)?;
+    let age = Age::of(summaries, config);
+    if options.checks {
+        answers(&report, &age)?
     } else {
-        let age = Age::of(&*store, &run, config).code(IO)?;
-        if options.checks { answers(&report, &age)? } else { metrics(&report, options.all, &age)? }
+        metrics(&report, count, &age)?
     }
     Ok(session::exit_code(&report, options.fail_on))
 }
@@ -90,13 +118,13 @@ struct Age {
 }
 
 impl Age {
-    fn of(store: &dyn Store, run: &Run, config: &Config) -> Result<Self, StoreError> {
+    fn of(summaries: Vec<muster_run::Summary>, config: &Config) -> Self {
         let mut of: BTreeMap<String, BTreeMap<String, u64>> = BTreeMap::new();
-        for one in store.summaries(&run.id)?.into_iter().filter(|one| !matches!(one.outcome, Outcome::NotRun(_))) {
+        for one in summaries.into_iter().filter(|one| !matches!(one.outcome, Outcome::NotRun(_))) {
             let newest = of.entry(one.node).or_default().entry(visit_of(&one.work).0.to_owned()).or_default();
             *newest = one.at_ms.max(*newest);
         }
-        Ok(Self { stale: Stale::new(config.stale_after_ms(), now_ms()), of })
+        Self { stale: Stale::new(config.stale_after_ms(), now_ms()), of }
     }
 
     /// `pass`, or `pass, stale (41 d)`: as the screen says it of what `work` gave on `node`, or of whatever is newest there.
@@ -108,12 +136,11 @@ impl Age {
     }
 }
 
-fn metrics(report: &RunReport, all: bool, age: &Age) -> Result<(), Problem> {
-    let count: usize = report.nodes.iter().map(|node| node.verdicts.len()).sum();
-    let whole = all || count <= MANY;
+/// `count` is how many there are with those that are left out.
+fn metrics(report: &RunReport, count: usize, age: &Age) -> Result<(), Problem> {
     let mut rows = Vec::new();
     for node in &report.nodes {
-        for verdict in node.verdicts.iter().filter(|verdict| whole || verdict.state != State::Pass) {
+        for verdict in &node.verdicts {
             let value = match (verdict.value, verdict.of.unit) {
                 (Some(value), Some(unit)) => unit.show(value),
                 _ => "-".to_owned(),

@@ -74,7 +74,7 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
         return Ok(PASS);
     }
     let mut store = database::write(config)?;
-    let settings = session::settings(config)?;
+    let settings = session::settings_for(config, &nodes).await?;
     let job =
         session::Job { fresh: options.new, visits: options.visits, ..session::Job::new(playbook, nodes, settings) };
     let done = session::headless(job, &mut store, config, &options.say).await?;

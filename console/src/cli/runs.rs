@@ -53,7 +53,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         .map(|run| {
             let ended = run.ended_ms.map_or("-".to_owned(), rfc3339);
             let nodes = hostlist::fold(run.nodes.iter().map(String::as_str));
-            let state = format!("{:?}", run.state).to_lowercase();
+            let state = run.state.name().to_owned();
             vec![run.id.clone(), run.playbook.clone(), state, rfc3339(run.started_ms), ended, nodes]
         })
         .collect();

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use muster_fleet::Transport;
+use muster_fleet::{HostKeyPolicy, Transport};
 
 use super::{Deadlines, Raw};
 
@@ -48,8 +48,10 @@ pub struct Config {
     pub inventory: Setting<PathBuf>,
     /// Database directory.
     pub db: Setting<PathBuf>,
-    /// Nodes worked on at once.
+    /// Nodes logged in to and sent the probe at the same time.
     pub fan_out: Setting<usize>,
+    /// Nodes that measure at the same time; all where nothing is set.
+    pub at_once: Setting<Option<usize>>,
     /// Similarity limit.
     pub alpha: Setting<f64>,
     /// Tail floor.
@@ -60,8 +62,8 @@ pub struct Config {
     pub stale_after: Setting<f64>,
     /// SSH client configuration.
     pub ssh_config: Setting<Option<PathBuf>>,
-    /// Whether a new host key is accepted.
-    pub accept_new_keys: Setting<bool>,
+    /// What to do with new host keys; as the SSH configuration says where left out.
+    pub host_keys: Setting<Option<HostKeyPolicy>>,
     /// Colour wish: `auto`, `always`, `never`.
     pub color: Setting<String>,
     /// Which SSH is spoken.
@@ -89,12 +91,13 @@ pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> 
         inventory: pick(flags.inventory, file.inventory, places.inventory, &from_file),
         db: pick(flags.db, file.db, places.db, &from_file),
         fan_out: pick(flags.fan_out, file.fan_out, 64, &from_file),
+        at_once: pick(flags.at_once.map(Some), file.at_once.map(Some), None, &from_file),
         alpha: pick(flags.alpha, file.alpha, 0.95, &from_file),
         tau: pick(flags.tau, file.tau, 0.01, &from_file),
         group_by: pick(flags.group_by, file.group_by, vec!["sku".to_owned()], &from_file),
         stale_after: pick(flags.stale_after, file.stale_after, 30.0, &from_file),
         ssh_config: pick(flags.ssh_config.map(Some), file.ssh_config.map(Some), None, &from_file),
-        accept_new_keys: host_keys(pick(flags.host_keys, file.host_keys, "accept-new".into(), &from_file))?,
+        host_keys: host_keys(pick(flags.host_keys, file.host_keys, "ssh".into(), &from_file))?,
         color: pick(flags.color, file.color, "auto".into(), &from_file),
         transport: transport(pick(flags.transport, file.transport, "auto".into(), &from_file))?,
         deadlines: Setting { value: file.deadlines, source: from_file },
@@ -117,6 +120,9 @@ fn check(config: &Config) -> Result<()> {
     if config.fan_out.value == 0 {
         bail!("fan_out is 0 ({}); at least one node must be worked on", config.fan_out.source);
     }
+    if config.at_once.value == Some(0) {
+        bail!("at_once is 0 ({}); at least one node must measure", config.at_once.source);
+    }
     if !["auto", "always", "never"].contains(&config.color.value.as_str()) {
         bail!("color is '{}' ({}); auto, always or never", config.color.value, config.color.source);
     }
@@ -136,11 +142,13 @@ fn pick<T>(flag: Option<T>, file: Option<T>, default: T, from_file: &Source) -> 
     }
 }
 
-fn host_keys(word: Setting<String>) -> Result<Setting<bool>> {
+fn host_keys(word: Setting<String>) -> Result<Setting<Option<HostKeyPolicy>>> {
     let value = match word.value.as_str() {
-        "yes" => false,
-        "accept-new" => true,
-        other => bail!("host_keys is '{other}' ({}); yes or accept-new", word.source),
+        "ssh" => None,
+        "yes" => Some(HostKeyPolicy::Strict),
+        "ask" => Some(HostKeyPolicy::Ask),
+        "accept-new" => Some(HostKeyPolicy::AcceptNew),
+        other => bail!("host_keys is '{other}' ({}); ssh, yes, ask or accept-new", word.source),
     };
     Ok(Setting { value, source: word.source })
 }

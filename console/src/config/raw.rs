@@ -12,8 +12,10 @@ pub struct Raw {
     pub inventory: Option<PathBuf>,
     /// Database directory.
     pub db: Option<PathBuf>,
-    /// Nodes worked on at once.
+    /// Nodes logged in to and sent the probe at the same time.
     pub fan_out: Option<usize>,
+    /// Nodes that measure at the same time.
+    pub at_once: Option<usize>,
     /// Similarity under which a node differs from the criterion, between 0 and 1.
     pub alpha: Option<f64>,
     /// Tail floor of the distance, between 0 and 1.
@@ -24,7 +26,7 @@ pub struct Raw {
     pub stale_after: Option<f64>,
     /// `~/.ssh/config` or another.
     pub ssh_config: Option<PathBuf>,
-    /// `yes` or `accept-new`.
+    /// `ssh`, `yes`, `ask` or `accept-new`.
     pub host_keys: Option<String>,
     /// `auto`, `always` or `never`.
     pub color: Option<String>,

@@ -7,12 +7,13 @@ use muster_analysis::findings::{ComponentState, Finding, Source};
 use muster_analysis::{Criterion, Learned, NodeVerdict, State};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{Dropped, NodeFindings, PairsReport};
-use muster_run::{Record, Run};
+use muster_run::{OUT_OF_TURN, Record, Run};
 use muster_wire::{MetricId, Outcome};
 
+use super::pairs::kept::receiving_node;
 use super::pairs::{Found, is_pair, judge_pairs, network};
-use super::{Judging, decided, health};
-use muster_analysis::records::{Evidence, cores, digests, golden, hardware, works};
+use super::{Chart, Judging, decided, health};
+use muster_analysis::records::{Evidence, cores, digests, golden, hardware, names, works};
 
 /// What is said of a run.
 #[derive(Debug, Default)]
@@ -36,6 +37,8 @@ pub struct Judged {
     pub criterion: Criterion,
     /// Of whom, and where the criterion is from.
     pub basis: Basis,
+    /// Where the samples lie.
+    pub chart: Chart,
 }
 
 /// Who was judged by a criterion.
@@ -56,7 +59,7 @@ impl Assessment {
         for verdict in self.nodes.into_iter().flat_map(|node| node.verdicts) {
             all.entry(verdict.metric.clone()).or_default().push(verdict);
         }
-        self.judged.into_iter().map(move |Judged { criterion, basis }| {
+        self.judged.into_iter().map(move |Judged { criterion, basis, .. }| {
             let left = all.remove(&criterion.metric).unwrap_or_default();
             let (verdicts, others) = left.into_iter().partition(|verdict| basis.nodes.contains(&verdict.node));
             all.insert(criterion.metric.clone(), others);
@@ -109,6 +112,7 @@ pub(super) fn assess_with_pairs<'a>(
     records: impl IntoIterator<Item = &'a Record>,
     judging: &Judging,
 ) -> (Assessment, Option<Found>) {
+    let records = believed(records.into_iter().collect());
     let (pairs, records): (Vec<&Record>, Vec<&Record>) = records.into_iter().partition(|record| is_pair(record));
     let evidence = Evidence::new(records);
     let groups = groups(run, &evidence, judging);
@@ -141,6 +145,18 @@ pub(super) fn assess_with_pairs<'a>(
     (Assessment { judged: metrics.judged, nodes, network, dropped, rejudged }, pairs_found)
 }
 
+/// The records without what a node said that speaks out of turn: nobody is compared with it, nor judged by its word.
+fn believed(mut records: Vec<&Record>) -> Vec<&Record> {
+    let liars: BTreeSet<&str> =
+        records.iter().filter(|record| record.work == OUT_OF_TURN).map(|record| record.node.as_str()).collect();
+    if !liars.is_empty() {
+        let said = |record: &Record| muster_run::is_work(&record.work) && liars.contains(record.node.as_str());
+        let of = |record: &Record| receiving_node(record).is_some_and(|node| liars.contains(node));
+        records.retain(|record| !said(record) && !of(record));
+    }
+    records
+}
+
 /// Group of each node of the run: by the labels that the run was begun with, else by what the hardware says of itself.
 pub fn groups(run: &Run, evidence: &Evidence<'_>, judging: &Judging) -> Vec<String> {
     if !judging.terms.groups.is_empty() {
@@ -159,6 +175,7 @@ fn beside(run: &Run, evidence: &Evidence<'_>, judging: &Judging, groups: &[Strin
     let ended = run.nodes.iter().flat_map(|node| works::findings(node, evidence, &widespread));
     let mut found: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
     for finding in ended
+        .chain(names::findings(&run.nodes, evidence))
         .chain(cores::findings(&run.nodes, evidence))
         .chain(digests::findings(records(), &of_node))
         .chain(golden::findings(records()))
@@ -169,10 +186,10 @@ fn beside(run: &Run, evidence: &Evidence<'_>, judging: &Judging, groups: &[Strin
     found
 }
 
-/// A node that was lost says so once, and not of every benchmark that it did not get to; nor does a benchmark say twice how it
-/// ended.
+/// A node that was lost, or is not believed, says so once, and not of every benchmark that it did not get to; nor does a
+/// benchmark say twice how it ended.
 fn quiet_repeats(findings: &mut [Finding]) {
-    let lost = findings.iter().any(|finding| finding.source == Source::Link);
+    let lost = findings.iter().any(|finding| matches!(finding.source, Source::Link | Source::OutOfTurn));
     let said: Vec<Source> = findings
         .iter()
         .filter(|finding| finding.state > State::NotRun && matches!(finding.source, Source::Benchmark(_)))
@@ -228,6 +245,31 @@ mod tests {
                 fact("foreign.0.comm", Datum::Text("train\u{1b}[2J".into())),
             ],
         }
+    }
+
+    #[test]
+    fn nothing_counts_of_a_node_that_speaks_out_of_turn() {
+        let nodes: Vec<String> = (1..=6).map(|n| format!("n{n}")).collect();
+        let mut records: Vec<Record> = nodes.iter().map(|n| record(n, 100.0, 0.05)).collect();
+        let run = Run {
+            id: "r".into(),
+            playbook: "demo".into(),
+            profile: Profile::Smoke,
+            started_ms: 0,
+            ended_ms: None,
+            nodes,
+            plan: vec!["cpu-gemm".into()],
+            state: RunState::Running,
+        };
+        records[5] = record("n6", 1e300, 0.05);
+        records.push(health::out_of_turn("r", "n6", "said hello twice".to_owned(), 2));
+        let found = assess(&run, &records, &Judging::default());
+        let states: Vec<State> = found.nodes.iter().map(|node| node.state().state).collect();
+        assert_eq!((&states[..5], states[5]), (&[State::Pass; 5][..], State::Fail));
+        assert!(found.nodes[5].verdicts.iter().all(|verdict| verdict.value.is_none()));
+        let said: Vec<&str> =
+            found.nodes[5].findings.iter().map(|f| f.sentence.as_str()).filter(|s| !s.is_empty()).collect();
+        assert_eq!(said, ["n6: speaks out of turn: said hello twice"]);
     }
 
     fn state_of_n6(foreign: f64) -> NodeFindings {

@@ -8,14 +8,14 @@ use muster_analysis::findings::{
     ComponentState, Decided, Finding, Source, cell_sentence, metric_components, metric_findings,
 };
 use muster_analysis::{
-    Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, compare, decide_rounds,
+    Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, absurd, compare, decide_rounds,
     learn_silently,
 };
 use muster_run::Run;
 use muster_wire::{Described, Direction, MetricId, MetricRole, Unit};
 
 use super::assess::{Basis, Judged};
-use super::{Judging, on_all_cores, trusted};
+use super::{Chart, Judging, on_all_cores, trusted};
 use muster_analysis::records::{Evidence, Measured, Turn};
 
 /// What the metrics of a run say.
@@ -42,6 +42,21 @@ struct Of<'a> {
     first: Vec<Option<Sample>>,
     again: BTreeMap<usize, Vec<Option<Sample>>>,
     busy: BTreeSet<usize>,
+}
+
+impl Of<'_> {
+    /// Of the nodes called `names`, to which `learned` gives the verdicts.
+    fn chart(&self, learned: &Learned, names: &[Arc<str>]) -> Chart {
+        let newest = |at: usize| self.again.get(&at).map_or(self.first[at].as_ref(), |visits| visits.last()?.as_ref());
+        let mut rest = learned.verdicts.iter();
+        // Both are in the order of the nodes.
+        let own = |(at, name): (usize, &Arc<str>)| {
+            let verdict = rest.as_slice().first().filter(|verdict| verdict.node == *name)?;
+            rest.next();
+            Some((verdict, newest(at)?))
+        };
+        Chart::of(&names.iter().enumerate().filter_map(own).collect::<Vec<_>>())
+    }
 }
 
 /// The nodes of one group, with what they did.
@@ -74,7 +89,7 @@ pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, grou
     let names: BTreeSet<&String> = groups.iter().collect();
     judging.count.begin(all.len(), names.len());
     let mut found = OfMetrics::default();
-    let mut by_metric: Vec<(usize, Learned, Basis)> = Vec::new();
+    let mut by_metric: Vec<(usize, Learned, (Basis, Chart))> = Vec::new();
     for name in names {
         let group = Group::of(run, (name, groups), &all, evidence);
         let (mut places, mut learned, mut of) = (Vec::new(), Vec::new(), Vec::new());
@@ -100,12 +115,13 @@ pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, grou
                 }
             }
             let basis = Basis { group: name.clone(), frozen: of.criterion.is_some(), nodes: nodes.clone() };
-            by_metric.push((place, learned, basis));
+            let chart = of.chart(&learned, &group.names);
+            by_metric.push((place, learned, (basis, chart)));
         }
     }
     by_metric.sort_by_key(|(place, ..)| *place);
-    for (_, Learned { criterion, verdicts }, basis) in by_metric {
-        found.judged.push(Judged { criterion, basis });
+    for (_, Learned { criterion, verdicts }, (basis, chart)) in by_metric {
+        found.judged.push(Judged { criterion, basis, chart });
         for mut verdict in verdicts {
             if verdict.state > State::Pass && verdict.reason.is_empty() {
                 // No visit of it could be weighed with the others'.
@@ -123,7 +139,7 @@ pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, grou
 fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'_>) -> Option<(Learned, Of<'a>)> {
     let members = &group.members;
     let (mut observed, mut first, mut again) = (Vec::new(), vec![None; members.len()], BTreeMap::new());
-    let mut busy = BTreeSet::new();
+    let (mut busy, mut places) = (BTreeSet::new(), Vec::new());
     let mut rest = metric.series.as_slice();
     let turns = group.turns.get(metric.id.benchmark.as_str())?;
     for (place, at) in members.iter().enumerate() {
@@ -133,6 +149,7 @@ fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'
         let has = muster_analysis::records::of_metric(&turns[place], &metric.described.component, own);
         let Some(mut has) = has else { continue };
         observed.push((group.names[place].clone(), has.observed));
+        places.push(place);
         busy.extend(has.busy.then_some(place));
         if has.visits.len() > 1 {
             first[place].clone_from(&has.visits[0]);
@@ -146,6 +163,11 @@ fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'
         return None;
     }
     let series = metric.series.first()?.2;
+    for (at, why) in absurd(&observed, series.unit, series.direction) {
+        observed[at].1 = Observation::Failed(why);
+        first[places[at]] = None;
+        again.remove(&places[at]);
+    }
     let params = &judging.terms.params;
     let criterion = judging.criterion(group.name, metric.id);
     let learned = match criterion {

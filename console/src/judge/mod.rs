@@ -2,9 +2,11 @@
 
 mod assess;
 mod cards;
+mod chart;
 mod decided;
 mod freeze;
 pub mod health;
+mod kept;
 pub mod pairs;
 mod parallel;
 mod shape;
@@ -20,7 +22,9 @@ mod visits;
 pub use assess::Basis;
 pub use assess::{Assessment, ByMetric, Judged, assess};
 pub use cards::keep_cards;
+pub use chart::Chart;
 pub use freeze::spreads;
+pub use kept::{Kept, keep_assessment, stored};
 pub use pairs::Pairs;
 pub use parallel::on_all_cores;
 pub use shape::{report, report_of_all};

@@ -41,7 +41,7 @@ fn info(run: &Run) -> RunInfo {
 }
 
 fn basis(assessment: &Assessment) -> impl Iterator<Item = Basis<'_>> {
-    assessment.judged.iter().map(|Judged { criterion, basis }| Basis {
+    assessment.judged.iter().map(|Judged { criterion, basis, .. }| Basis {
         criterion,
         group: &basis.group,
         frozen: basis.frozen,

@@ -7,11 +7,11 @@ use muster_playbook::{PAIRS, report};
 use muster_run::{Record, Run, is_work};
 use muster_wire::{Outcome, benchmark};
 
-use super::Pairs;
 use super::assess::assess_with_pairs;
 use super::health::leaves;
+use super::pairs::is_pair;
 use super::visits::Visits;
-use super::{Assessment, Judging};
+use super::{Assessment, Judging, Pairs};
 
 /// A node and a benchmark or collector.
 pub type Asked = (String, String);
@@ -43,11 +43,21 @@ impl Told {
     pub fn judge(run: Run, all: &[Arc<Record>], judging: &Judging) -> Self {
         let (assessment, found) = assess_with_pairs(&run, all.iter().map(Arc::as_ref), judging);
         let pairs = found.map(|found| Arc::new(Pairs::of_run(&run, all, found, &judging.terms.params)));
+        Self::new(run, all, assessment, pairs)
+    }
+
+    /// A run of which the assessment is known, by its records, which need no series; `None` of pairs, whose picture needs them.
+    #[must_use]
+    pub fn known(run: Run, all: &[Arc<Record>], assessment: Assessment) -> Option<Self> {
+        (!all.iter().any(|record| is_pair(record))).then(|| Self::new(run, all, assessment, None))
+    }
+
+    fn new(run: Run, all: &[Arc<Record>], assessment: Assessment, pairs: Option<Arc<Pairs>>) -> Self {
         let places = assessment.nodes.iter().enumerate().map(|(place, found)| (found.node.clone(), place)).collect();
         let (mut records, mut works) = (HashMap::<_, Vec<_>>::new(), HashMap::<_, BTreeSet<_>>::new());
         for record in all.iter().filter(|record| is_work(&record.work)) {
             records.entry(record.node.clone()).or_default().push(record.clone());
-            if !matches!(record.outcome, Outcome::NotRun(_)) {
+            if is_result(record) {
                 works.entry(record.node.clone()).or_default().insert(record.benchmark().to_owned());
             }
         }
@@ -101,6 +111,14 @@ impl Told {
         })
     }
 
+    /// Drops the series of all records that nothing else holds. They take more memory than the verdicts, and the database has
+    /// them.
+    pub fn drop_series(&mut self) {
+        for record in self.records.values_mut().flatten().filter_map(Arc::get_mut) {
+            record.series = Vec::new();
+        }
+    }
+
     /// Lets go of samples that newer runs stand for, so that many runs cost little more memory than one.
     pub fn forget(&mut self, newer: &HashSet<Asked>) {
         for (node, records) in &mut self.records {
@@ -132,7 +150,8 @@ fn gone(all: &[Arc<Record>]) -> HashSet<String> {
     left.into_keys().map(str::to_owned).collect()
 }
 
-/// Whether the record is a result, and not just a note that nothing was run.
+/// Whether a record holds a result, rather than the reason why nothing was run.
+#[must_use]
 pub fn is_result(record: &Record) -> bool {
     !matches!(record.outcome, Outcome::NotRun(_))
 }

@@ -8,7 +8,7 @@ use muster_analysis::history::Outcomes;
 use muster_run::{Run, RunState};
 use muster_store::Store;
 
-use super::{Judging, assess, report};
+use super::{Judging, report, stored};
 
 /// Earlier runs that are looked at, newest first.
 const RUNS: usize = 5;
@@ -28,7 +28,7 @@ pub fn usual(store: &dyn Store, run: &Run, params: &Params) -> Result<BTreeMap<S
     let mut seen: BTreeMap<String, Vec<Outcomes>> = BTreeMap::new();
     for earlier in store.runs()?.into_iter().filter(alike).take(RUNS) {
         let judging = Judging::of(store, &earlier, params.clone())?;
-        let found = report(&earlier, &assess(&earlier, &store.records(&earlier.id)?, &judging));
+        let found = report(&earlier, &stored(store, &earlier, &judging)?);
         for (name, outcomes) in found.outcomes() {
             seen.entry(name.to_owned()).or_default().push(outcomes);
         }

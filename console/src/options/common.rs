@@ -22,19 +22,26 @@ pub struct Common {
     /// SSH client configuration to follow.
     #[arg(short = 'F', long, global = true, env = "MUSTER_SSH_CONFIG", value_name = "FILE")]
     pub ssh_config: Option<PathBuf>,
-    /// New host keys: `yes` refuses them, `accept-new` records them. A changed key is always refused.
+    /// New host keys: `ssh` does as your SSH configuration says, `yes` refuses them, `ask` asks in a terminal, `accept-new` records
+    /// them and says so. A changed key is always refused [default: ssh].
     #[arg(long, global = true, env = "MUSTER_HOST_KEYS", value_name = "POLICY")]
     pub host_keys: Option<String>,
-    /// Nodes worked on at once.
+    /// Nodes logged in to and sent the probe at the same time [default: 64].
     #[arg(long, global = true, env = "MUSTER_FAN_OUT", value_name = "N")]
     pub fan_out: Option<usize>,
+    /// Nodes that measure at the same time [default: all]. For nodes that share a machine or a disk.
+    #[arg(long, global = true, env = "MUSTER_AT_ONCE", value_name = "N")]
+    pub at_once: Option<usize>,
+    /// One node measures after another, as with --at-once 1.
+    #[arg(long, global = true, conflicts_with = "at_once")]
+    pub one_at_a_time: bool,
     /// Similarity under which a node differs from its peers, 0 to 1.
     #[arg(long, global = true, value_name = "SHARE")]
     pub alpha: Option<f64>,
     /// Share of steps a regression must touch to count in full, 0 to 1.
     #[arg(long, global = true, value_name = "SHARE")]
     pub tau: Option<f64>,
-    /// Age in days past which a result is told as stale [default: 30].
+    /// Age in days past which a result is shown as stale [default: 30].
     #[arg(long, global = true, env = "MUSTER_STALE_AFTER", value_name = "DAYS")]
     pub stale_after: Option<f64>,
     /// Colour: auto, always or never.
@@ -59,6 +66,7 @@ impl Common {
             inventory: self.inventory.clone(),
             db: self.db.clone(),
             fan_out: self.fan_out,
+            at_once: if self.one_at_a_time { Some(1) } else { self.at_once },
             alpha: self.alpha,
             tau: self.tau,
             stale_after: self.stale_after,

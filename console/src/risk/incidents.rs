@@ -3,14 +3,20 @@
 use std::collections::BTreeSet;
 
 use muster_analysis::State;
+use muster_analysis::checks::{Check, check};
 use muster_analysis::risk::{Category, Incident};
-use muster_playbook::report::{NodeReport, RunReport, VerdictReport};
+use muster_playbook::PAIRS;
+use muster_playbook::report::{FindingReport, NodeReport, RunReport, VerdictReport};
 use muster_run::{Run, Summary, visit_of};
 use muster_store::Incident as Kept;
-use muster_wire::{MetricId, Outcome, benchmark, describe};
+use muster_wire::{Component, MetricId, Outcome, benchmark, describe};
 
 /// First word of the source of incidents that muster recorded itself; the run's id follows.
 pub const OWN: &str = "muster";
+/// Begins the names of health checks among what found an incident.
+const CHECK: &str = "check/";
+/// The benchmark in which a GPU is seen not to be what it was.
+const GPU_MAP: &str = "gpu-memory-map";
 const MS_PER_H: f64 = 3_600_000.0;
 
 /// Lines for the incident log after `run`, which has finished: one incident per failed node, unless the log knows it
@@ -26,7 +32,7 @@ pub fn incidents_of(run: &Run, report: &RunReport, works: &[Summary], known: &[K
             State::Pass => {
                 let ended_ms = run.ended_ms.unwrap_or(run.started_ms);
                 let open = of_node().filter(|i| i.end_ms.is_none() && i.source.starts_with(OWN));
-                let overcome = open.filter(|i| i.start_ms < ended_ms && i.source != source && covered(i, run));
+                let overcome = open.filter(|i| i.start_ms < ended_ms && i.source != source && covered(i, run, node));
                 lines.extend(overcome.map(|i| Kept { end_ms: Some(ended_ms), ..i.clone() }));
             }
             _ => {}
@@ -35,13 +41,19 @@ pub fn incidents_of(run: &Run, report: &RunReport, works: &[Summary], known: &[K
     lines
 }
 
-fn covered(incident: &Kept, run: &Run) -> bool {
-    incident.found_by.iter().flatten().all(|benchmark| run.plan.contains(benchmark))
+/// Whether all that found the incident was looked at again: `node` passed `run`. What nobody can look at again, a person closes.
+fn covered(incident: &Kept, run: &Run, node: &NodeReport) -> bool {
+    let passed = |finder: &String| match finder.strip_prefix(CHECK) {
+        Some(id) => node.checks.iter().any(|check| check.id == id && check.state == State::Pass),
+        None => run.plan.contains(finder),
+    };
+    incident.found_by.as_ref().is_some_and(|finders| !finders.is_empty() && finders.iter().all(passed))
 }
 
 fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kept {
     let benchmarks = finders(node, works);
     let category = category(node, &benchmarks);
+    let others = node.findings.iter().filter(|finding| finding.state == State::Fail).flat_map(other_finders);
     Kept {
         node: node.node.clone(),
         start_ms: run.started_ms,
@@ -50,18 +62,34 @@ fn failure(run: &Run, node: &NodeReport, works: &[Summary], source: &str) -> Kep
         reason: node.reasons.first().cloned().unwrap_or_default(),
         source: source.to_owned(),
         who: OWN.to_owned(),
-        found_by: Some(benchmarks.into_iter().collect()),
+        found_by: Some(benchmarks.into_iter().chain(others).collect::<BTreeSet<String>>().into_iter().collect()),
     }
 }
 
-/// Benchmarks that speak against the node: those with a failed verdict or that broke there, else those that warn.
+/// Benchmarks that speak against the node: those with a failed verdict or that broke there, else, where nothing else fails it, those
+/// that warn.
 pub(super) fn finders(node: &NodeReport, works: &[Summary]) -> BTreeSet<String> {
     let with =
         |state: State| node.verdicts.iter().filter(move |v| v.state == state).map(|v| metric(v).benchmark.clone());
     let of_node = works.iter().filter(|w| w.node == node.node && benchmark(visit_of(&w.work).0).is_some());
     let broken = of_node.filter(|w| matches!(w.outcome, Outcome::Failed(_)));
     let found: BTreeSet<String> = with(State::Fail).chain(broken.map(|w| visit_of(&w.work).0.to_owned())).collect();
-    if found.is_empty() { with(State::Warn).collect() } else { found }
+    let otherwise = node.findings.iter().any(|f| f.state == State::Fail && !other_finders(f).is_empty());
+    if found.is_empty() && !otherwise { with(State::Warn).collect() } else { found }
+}
+
+/// What a finding that is no verdict on a metric was found by.
+fn other_finders(finding: &FindingReport) -> Vec<String> {
+    match finding.source.as_str() {
+        "check" => finding.of.iter().map(|id| format!("{CHECK}{id}")).collect(),
+        "benchmark" | "digests" => finding.of.clone(),
+        "cores" => vec![muster_analysis::records::cores::WORK.to_owned()],
+        "gpu-history" => vec![GPU_MAP.to_owned()],
+        "pairs" => vec![PAIRS.to_owned()],
+        // Of a node that says what it was not asked for, no later word is believed.
+        source @ "out-of-turn" => vec![source.to_owned()],
+        _ => Vec::new(),
+    }
 }
 
 fn metric(verdict: &VerdictReport) -> MetricId {
@@ -69,14 +97,30 @@ fn metric(verdict: &VerdictReport) -> MetricId {
     MetricId::new(benchmark, name, verdict.of.engine.as_str())
 }
 
-/// What most of the metrics say that speak against the node, else the benchmarks that failed.
+/// What most of what speaks against the node says: metrics and checks that fail and other findings, else the benchmarks that failed, else
+/// the metrics that warn.
 fn category(node: &NodeReport, benchmarks: &BTreeSet<String>) -> Category {
     let with = |state: State| {
         let verdicts = node.verdicts.iter().filter(move |v| v.state == state);
-        most(verdicts.map(|v| describe(&metric(v)).category))
+        verdicts.map(|v| describe(&metric(v)).category)
     };
+    let found = node.findings.iter().filter(|finding| finding.state == State::Fail).filter_map(of_finding);
     let failed = || most(benchmarks.iter().filter_map(|name| benchmark(name)).map(|entry| entry.category));
-    with(State::Fail).or_else(failed).or_else(|| with(State::Warn)).unwrap_or(Category::Unknown)
+    most(with(State::Fail).chain(found))
+        .or_else(failed)
+        .or_else(|| most(with(State::Warn)))
+        .unwrap_or(Category::Unknown)
+}
+
+/// What a finding that is no verdict on a metric says is broken.
+fn of_finding(finding: &FindingReport) -> Option<Category> {
+    let known = |of: &String| match finding.source.as_str() {
+        "check" => check(of).map(Check::category),
+        "benchmark" | "digests" => benchmark(of).map(|entry| entry.category),
+        _ => None,
+    };
+    let component = || finding.component.parse::<Component>().ok().map(|component| Category::of(component.kind()));
+    (finding.source != "metric").then(|| finding.of.iter().find_map(known).or_else(component))?
 }
 
 /// The category that comes most often, the first in the list of all where several do.
@@ -132,7 +176,9 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    use muster_playbook::report::{MetricReport, RunInfo, VerdictReport};
+    use muster_analysis::checks::Severity;
+    use muster_analysis::findings::{Finding, Source};
+    use muster_playbook::report::{CheckReport, MetricReport, RunInfo, VerdictReport};
     use muster_run::RunState;
     use muster_wire::Profile;
 
@@ -192,6 +238,101 @@ mod tests {
         assert_eq!(ended, [Kept { end_ms: Some(2010), ..line.clone() }]);
         let foreign = [Kept { source: "operator".into(), ..line.clone() }];
         assert!(incidents_of(&second, &passed, &[], &foreign).is_empty(), "a person's word stands");
+    }
+
+    /// A node with a metric of `metric` that fails, where one is named, and these other findings and answers of checks.
+    fn failed(metric: Option<&str>, found: &[(&str, &str, &str)], checks: &[(&str, State)]) -> NodeReport {
+        let run = run("r", 1000);
+        let mut node = report(&run, [State::Fail, State::Pass]).nodes.remove(0);
+        match metric {
+            None => node.verdicts.retain(|v| v.state == State::Warn),
+            Some(metric) => Arc::make_mut(&mut node.verdicts[1].of).metric = metric.into(),
+        }
+        let finding = |(source, of, component): &(&str, &str, &str)| FindingReport {
+            source: (*source).to_owned(),
+            of: Some((*of).to_owned()).filter(|of| !of.is_empty()).into_iter().collect(),
+            component: (*component).to_owned(),
+            ..FindingReport::from(&Finding::new("n1", Component::Node, Source::Link, State::Fail, String::new()))
+        };
+        node.findings = found.iter().map(finding).collect();
+        let check = |(id, state): &(&str, State)| CheckReport {
+            id: (*id).to_owned(),
+            severity: Severity::Critical,
+            state: *state,
+            said: String::new(),
+            next: String::new(),
+        };
+        node.checks = checks.iter().map(check).collect();
+        node
+    }
+
+    #[test]
+    fn what_a_check_found_is_over_only_when_that_check_passes_again() {
+        let first = run("r1", 1000);
+        let broken = failed(None, &[("check", "gpu-ecc", "gpus")], &[("gpu-ecc", State::Fail)]);
+        let line = failure(&first, &broken, &[], "muster r1");
+        assert_eq!((line.category.as_str(), line.found_by.clone()), ("gpu", Some(vec!["check/gpu-ecc".to_owned()])));
+        let second = run("r2", 2000);
+        let passed = |checks: &[(&str, State)]| {
+            let mut all = report(&second, [State::Pass, State::Pass]);
+            all.nodes[0].checks = failed(None, &[], checks).checks;
+            incidents_of(&second, &all, &[], std::slice::from_ref(&line)).len()
+        };
+        assert_eq!(passed(&[]), 0, "the check was not asked");
+        assert_eq!(passed(&[("gpu-ecc", State::NotRun), ("xid", State::Pass)]), 0);
+        assert_eq!(passed(&[("gpu-ecc", State::NotApplicable)]), 0);
+        assert_eq!(passed(&[("gpu-ecc", State::Pass)]), 1);
+        let nobody = Kept { found_by: Some(Vec::new()), ..line.clone() };
+        let all = report(&second, [State::Pass, State::Pass]);
+        assert!(incidents_of(&second, &all, &[], &[nobody]).is_empty(), "nobody knows what would have to pass");
+    }
+
+    #[test]
+    fn benchmarks_and_checks_that_found_it_must_all_pass_and_a_liar_is_let_go_by_a_person() {
+        let found = [("check", "xid", "gpus"), ("digests", "cpu-gemm", "cpu"), ("out-of-turn", "", "node")];
+        let node = failed(Some("disk/seq-read"), &found, &[("xid", State::Fail)]);
+        let mut line = failure(&run("r1", 1000), &node, &[], "muster r1");
+        let all = ["check/xid", "cpu-gemm", "disk", "out-of-turn"];
+        assert_eq!(line.found_by.as_deref().unwrap(), all);
+        let second = run("r2", 2000);
+        let mut passed = report(&second, [State::Pass, State::Pass]);
+        passed.nodes[0].checks = failed(None, &[], &[("xid", State::Pass)]).checks;
+        assert!(incidents_of(&second, &passed, &[], std::slice::from_ref(&line)).is_empty());
+        line.found_by = Some(all[..3].iter().map(|&finder| finder.to_owned()).collect());
+        assert_eq!(incidents_of(&second, &passed, &[], &[line]).len(), 1);
+    }
+
+    #[test]
+    fn every_category_comes_from_the_catalogue_of_what_failed() {
+        let check = |id: &'static str| failed(None, &[("check", id, "node")], &[]);
+        let metric = |name: &'static str| failed(Some(name), &[], &[]);
+        for (node, category) in [
+            (metric("gpu-stream/copy:3"), "gpu"),
+            (metric("gpu-copy-bw/host-to-device:0"), "pcie"),
+            (metric("gpu-peer-bw/gpu7-to-gpu2"), "nvlink"),
+            (metric("net-loopback/rtt"), "network"),
+            (metric("cpu-stream/triad-1t"), "cpu_memory"),
+            (metric("disk/rand-read-p99.9"), "disk"),
+            // What warns beside it says why a whole step is slow.
+            (metric("train-lstm/lstm_fp32_train_step_time"), "cpu_memory"),
+            (check("gpu-ecc"), "gpu"),
+            (check("gpu-nvlink"), "nvlink"),
+            (check("pcie-uncorrected"), "pcie"),
+            (check("ib-port"), "network"),
+            (check("machine-check"), "cpu_memory"),
+            (check("nvme-timeout"), "disk"),
+            (check("gpu-temperature"), "power_thermal"),
+            (check("kernel-oops"), "software"),
+            (failed(None, &[("cores", "", "core:3")], &[]), "cpu_memory"),
+            (failed(None, &[("gpu-history", "", "gpu:3")], &[]), "gpu"),
+            (failed(None, &[("pairs", "", "nic")], &[]), "network"),
+            (failed(None, &[("digests", "sm-sdc", "gpu:1")], &[]), "gpu"),
+            // Two against one.
+            (failed(Some("disk/x"), &[("check", "ib-port", "nic"), ("check", "nic-link", "nic")], &[]), "network"),
+        ] {
+            let line = failure(&run("r", 1), &node, &[], "muster r");
+            assert_eq!(line.category, category, "{:?} {:?}", node.findings, node.verdicts);
+        }
     }
 
     #[test]

@@ -4,11 +4,13 @@ mod extra;
 mod row;
 
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use muster_fleet::Node;
+use muster_fleet::{Failure, Node};
 use muster_playbook::Plan;
 use muster_run::{Record, Run, is_work};
+use muster_store::Store;
 use muster_tui::snapshot::{
     Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, RunProgress, Selector, Snapshot,
     StepProgress, Work,
@@ -18,18 +20,18 @@ use tokio::sync::watch;
 
 pub use self::extra::Reads;
 use self::row::{link, rows};
-use super::picture;
 use super::provisional::{Going, Stage};
-use super::{Earlier, focus, places};
+use super::{Earlier, focus, picture, places};
 use crate::clock::now_ms;
 use crate::judge::Told;
-use crate::work::Course;
-use crate::work::{Observer, Update, failure_line};
+use crate::work::{Course, Observer, Update, failure_line};
 
 /// Messages kept for the line under the body.
 const MESSAGES: usize = 50;
 /// Log lines kept of all nodes together.
 const LINES: usize = 4_000;
+/// Bytes kept of each: a node that talks much must not cost much.
+const LINE_BYTES: usize = 400;
 /// Groups of the running step are folded at most this often.
 const GROUP_MS: u64 = 500;
 
@@ -67,6 +69,10 @@ struct Inner {
     focus: Option<String>,
     /// What the database knows of the focused node.
     past: Option<Arc<Past>>,
+    /// Its records in the runs that are shown, newest first.
+    stored: Vec<Record>,
+    /// Is told the focused node whenever the database is to be asked about it.
+    reader: Option<Sender<String>>,
     /// Pairs of the run, and the one the user is looking at.
     scan: extra::Scan,
     /// Estimates how long the current run will still take.
@@ -111,6 +117,8 @@ impl Board {
             log: VecDeque::new(),
             focus: None,
             past: None,
+            stored: Vec::new(),
+            reader: None,
             scan: extra::Scan::default(),
             course: None,
             said_left: None,
@@ -202,8 +210,9 @@ impl Board {
     /// The screen looks at this node.
     pub fn focus(&self, node: &str) {
         let mut inner = self.lock();
-        (inner.focus, inner.past) = (Some(node.to_owned()), None);
+        (inner.focus, inner.past, inner.stored) = (Some(node.to_owned()), None, Vec::new());
         (inner.refocus, inner.dirty) = (true, true);
+        inner.ask();
     }
 
     /// What the Selector says from now on.
@@ -221,6 +230,16 @@ impl Board {
             inner.messages.pop_front();
         }
         inner.dirty = true;
+    }
+
+    /// Says what of the database could not be read since `store` was last asked, each sentence once.
+    pub fn tell_damage(&self, store: &dyn Store) {
+        for notice in store.notices() {
+            let text = format!("database: {notice}");
+            if !self.lock().messages.iter().any(|message| message.text == text) {
+                self.say(Level::Warn, text);
+            }
+        }
     }
 
     /// All records so far, if any are new since the last call, and where the run stands.
@@ -264,8 +283,12 @@ impl Board {
                 row.provisional = newest.as_ref().is_some_and(|told| stage.is_provisional(&row.name, row.state, told));
             }
         }
+        let same = runs.iter().map(|told| &told.run.id).eq(inner.told.iter().map(|told| &told.run.id));
         (inner.told, inner.earlier, inner.kept) = (runs, earlier, kept);
         (inner.refocus, inner.dirty) = (true, true);
+        if !same {
+            inner.ask();
+        }
     }
 
     /// Clears the board and lists `names`; `alone` names the run that is shown by itself, if there is one.
@@ -331,7 +354,7 @@ impl Inner {
     fn look(&mut self) {
         let Some(node) = self.focus.clone().filter(|_| self.refocus) else { return };
         let log = self.log.iter().filter(|(of, _)| *of == node).map(|(_, line)| line.clone()).collect();
-        let mut focus = focus::focus(&node, &self.now.metrics, (&self.records, &self.told), log);
+        let mut focus = focus::focus(&node, &self.now.metrics, (&self.records, &self.stored), log);
         focus.past.clone_from(&self.past);
         self.now.focus = Some(Arc::new(focus));
         self.refocus = false;
@@ -352,7 +375,8 @@ impl Inner {
 
     fn line(&mut self, node: &str, level: Level, text: &str) {
         log_line(node, level, text);
-        self.log.push_back((node.to_owned(), NodeLog { at_ms: now_ms(), level, text: text.to_owned() }));
+        let text = muster_wire::clean(text, LINE_BYTES);
+        self.log.push_back((node.to_owned(), NodeLog { at_ms: now_ms(), level, text }));
         if self.log.len() > LINES {
             self.log.pop_front();
         }
@@ -363,7 +387,22 @@ impl Inner {
     fn gone(&mut self, node: &str, text: String, now: u64) {
         self.going.gone.insert(node.to_owned());
         self.line(node, Level::Warn, &text);
+        self.warn(text, now);
+    }
+
+    /// A node was lost and is waited for.
+    fn interrupted(&mut self, node: &str, failure: &Failure) {
+        self.line(node, Level::Warn, &format!("{}; it is waited for", failure_line(node, failure)));
+        if let Some(row) = self.row(node) {
+            row.work = None;
+        }
+    }
+
+    fn warn(&mut self, text: String, now: u64) {
         self.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+        if self.messages.len() > MESSAGES {
+            self.messages.pop_front();
+        }
     }
 
     fn run_progress(&mut self, now: u64) {
@@ -458,6 +497,8 @@ impl Observer for Board {
             Update::Dropped { node, step, reason } => {
                 inner.gone(node, format!("left out after {step}: {reason}"), now);
             }
+            Update::Interrupted { node, failure } => inner.interrupted(node, failure),
+            Update::Outage(said) => inner.warn((*said).to_owned(), now),
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);
                 inner.recorded(record);
@@ -482,7 +523,7 @@ fn log_line(node: &str, level: Level, text: &str) {
         Level::Warn => log::Level::Warn,
         Level::Error => log::Level::Error,
     };
-    log::log!(level, "{node}: {text}");
+    log::log!(target: "node", level, "{node}: {text}");
 }
 
 /// A run as the screen has it.

@@ -79,6 +79,12 @@ impl Earlier {
         }
     }
 
+    /// Whether it holds no result.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
     fn number(&mut self, metric: &MetricId) -> u32 {
         let next = self.metrics.len() as u32;
         *self.metrics.entry(metric.clone()).or_insert(next)
@@ -99,7 +105,7 @@ impl Earlier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{Basis, Judged};
+    use crate::judge::{Basis, Chart, Judged};
     use muster_analysis::{Observation, Params, learn};
     use muster_playbook::report::NodeFindings;
     use muster_run::RunState;
@@ -139,7 +145,7 @@ mod tests {
             let params = Params::default();
             let learned = learn(&id(name), Unit::FlopPerSec, Direction::HigherIsBetter, &observed, &params);
             nodes.iter_mut().zip(learned.verdicts).for_each(|(node, verdict)| node.verdicts.push(verdict));
-            Judged { criterion: learned.criterion, basis: basis.clone() }
+            Judged { criterion: learned.criterion, basis: basis.clone(), chart: Chart::default() }
         });
         let judged = judged.collect();
         Assessment { judged, nodes, ..Assessment::default() }

@@ -14,7 +14,7 @@ mod what_if;
 
 pub use board::{Board, Reads, info};
 pub use earlier::Earlier;
-pub use past::Reader;
+pub use past::read_past;
 pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;
 pub use what_if::what_if;

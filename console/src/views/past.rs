@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::channel;
 
 use muster_analysis::{Sample, State};
 use muster_run::{LINK, Record, joined};
@@ -16,33 +16,35 @@ use super::Board;
 /// Runs that are looked into, newest first.
 const RUNS: usize = 32;
 
-/// Asks for the past of nodes; the board hears the answers. Ends when it is dropped.
-#[derive(Debug)]
-pub struct Reader(Sender<String>);
-
-impl Reader {
-    /// Begins to read the database in `dir` for `board`.
-    #[must_use]
-    pub fn new(dir: PathBuf, board: Board) -> Self {
-        let (sender, names) = channel::<String>();
-        std::thread::spawn(move || {
-            while let Ok(first) = names.recv() {
-                // Whoever scrolls asks for many nodes and waits for the last one.
-                let node = names.try_iter().last().unwrap_or(first);
-                match Db::open_read_only(&dir).and_then(|db| past(&db, &node)) {
-                    Ok(past) => board.past(&node, past),
-                    Err(why) => log::warn!("the past of {node} cannot be read: {why}"),
-                }
+/// Reads the database in `dir` for `board` from now on, whatever node it looks at.
+pub fn read_past(dir: PathBuf, board: &Board) {
+    let (sender, names) = channel::<String>();
+    board.read_by(sender);
+    let board = board.clone();
+    std::thread::spawn(move || {
+        while let Ok(first) = names.recv() {
+            // Whoever scrolls asks for many nodes and waits for the last one.
+            let node = names.try_iter().last().unwrap_or(first);
+            let looked = Db::open_read_only(&dir).and_then(|db| {
+                let found = past(&db, &node).and_then(|past| Ok((past, stored(&db, &board.shown(), &node)?)));
+                board.tell_damage(&db);
+                found
+            });
+            match looked {
+                Ok((past, stored)) => board.past(&node, past, stored),
+                Err(why) => log::warn!("the past of {node} cannot be read: {why}"),
             }
-        });
-        Self(sender)
-    }
+        }
+    });
+}
 
-    /// Asks for the past of `node`.
-    pub fn ask(&self, node: &str) {
-        // The thread ends with the console only.
-        let _ = self.0.send(node.to_owned());
+/// The records of `node` in `runs`, newest first.
+fn stored(store: &dyn Store, runs: &[String], node: &str) -> Result<Vec<Record>, StoreError> {
+    let mut found = Vec::new();
+    for run in runs {
+        found.extend(store.records_of(run, node)?.into_iter().rev());
     }
+    Ok(found)
 }
 
 /// The past of `node` in the newest runs.

@@ -1,6 +1,5 @@
 //! Turns findings into the rows and curves that a screen can draw.
 
-pub mod series;
 mod verdicts;
 
 pub use verdicts::verdicts_of;
@@ -19,7 +18,6 @@ use muster_tui::snapshot::{
 use muster_wire::limits::TEXT_BYTES;
 use muster_wire::{Datum, MetricId, Reading, clean};
 
-use self::series::OfFleet;
 use self::verdicts::Sources;
 use super::{Earlier, gpus};
 use crate::judge::{ByMetric, Judged, Told, is_result, known_of};
@@ -85,13 +83,12 @@ pub fn picture(runs: &[Arc<Told>], names: &[String], earlier: &Earlier) -> Pictu
             scores.entry(&verdict.metric).or_default().push(Place { node, run, verdict, at_ms });
         }
     }
-    let series: Vec<OfFleet<'_>> = runs.iter().map(|told| OfFleet::of(told, names)).collect();
     let mut rows: Vec<Arc<MetricRow>> = Vec::new();
-    for (at, index) in index.iter().enumerate() {
+    for (at, own) in index.iter().enumerate() {
         for judged in &runs[at].assessment.judged {
             let of = scores.get(&judged.criterion.metric).map_or(&[][..], Vec::as_slice);
             if usual(of, runs.len()) == Some(at) {
-                rows.push(Arc::new(metric((at, judged), index.apart(judged), of, (&series, names))));
+                rows.push(Arc::new(metric((at, judged), own.apart(judged), of, (runs, &index, names))));
             }
         }
     }
@@ -124,22 +121,25 @@ struct Place<'a> {
 }
 
 fn metric(
-    (at, Judged { criterion, .. }): (usize, &Judged),
+    (at, Judged { criterion, chart, .. }): (usize, &Judged),
     group: Option<&BTreeSet<Arc<str>>>,
     of: &[Place<'_>],
-    (series, names): (&[OfFleet<'_>], &[String]),
+    (runs, index, names): (&[Arc<Told>], &[ByMetric<'_>], &[String]),
 ) -> MetricRow {
     // A node of another run is shown beside all groups of this one: which it belongs to was not asked then.
     let own = |place: &&Place<'_>| place.run != at || group.is_none_or(|own| own.contains(names[place.node].as_str()));
     let mut own: Vec<&Place<'_>> = of.iter().filter(own).collect();
     own.sort_by(|a, b| order(a.verdict.similarity).total_cmp(&order(b.verdict.similarity)));
-    let sample = |place: &Place<'_>| series[place.run].sample(&criterion.metric, place.node);
-    let failed = own.iter().filter(|place| place.verdict.state == State::Fail).take(DEFECTS);
-    let defects =
-        failed.filter_map(|place| Some(NodeCurve { node: names[place.node].clone(), curve: curve(&sample(place)?) }));
-    let defects = defects.collect();
-    let healthy = own.iter().filter(|place| place.run == at && place.verdict.state != State::Fail);
-    let healthy: Vec<Sample> = healthy.filter_map(|place| sample(place)).collect();
+    // A benchmark that failed has no curve that belongs beside the others'.
+    let compared = |place: &&&Place<'_>| place.verdict.state == State::Fail && place.verdict.similarity.is_some();
+    let failed = own.iter().filter(compared).take(DEFECTS);
+    let defect = |place: &&Place<'_>| {
+        let node = &names[place.node];
+        let judged = index[place.run].place(&criterion.metric, node)?;
+        let sample = runs[place.run].assessment.judged[judged].chart.failed(node)?;
+        Some(NodeCurve { node: node.clone(), curve: curve(sample) })
+    };
+    let defects = failed.filter_map(defect).collect();
     let score = |place: &&Place<'_>| Score::new(place.node, place.verdict.similarity, place.verdict.state, place.at_ms);
     MetricRow {
         id: criterion.metric.clone(),
@@ -154,7 +154,7 @@ fn metric(
         tau: criterion.tau,
         median: criterion.sample.as_ref().map(Sample::median),
         criterion: criterion.sample.as_ref().map_or_else(|| Arc::from([]), curve),
-        peers: (healthy.len() >= 2).then(|| band(&healthy.iter().collect::<Vec<_>>())),
+        peers: chart.band.as_ref().map(band),
         defects,
         counts: Counts::of(own.iter().map(|place| place.verdict.state)),
         scores: own.iter().map(score).collect(),
@@ -169,22 +169,13 @@ fn curve(sample: &Sample) -> Curve {
     cdf_points(sample, POINTS).into()
 }
 
-/// The leftmost and the rightmost peer at each level between 0 and 1.
-fn band(samples: &[&Sample]) -> Band {
-    let levels = 64;
-    let edge = |pick: fn(f64, f64) -> f64, start: f64| -> Curve {
-        (1..=levels)
-            .map(|level| {
-                let share = f64::from(level) / f64::from(levels);
-                let at = |s: &&Sample| {
-                    let rank = (share * s.len() as f64).ceil() as usize;
-                    s.values()[rank.clamp(1, s.len()) - 1]
-                };
-                (samples.iter().map(at).fold(start, pick), share)
-            })
-            .collect()
+/// Values at equal levels up to 1, as curves: the largest are the right edge.
+fn band([least, most]: &[Vec<f64>; 2]) -> Band {
+    let edge = |values: &[f64]| -> Curve {
+        let levels = values.len() as f64;
+        values.iter().zip(1..).map(|(value, level)| (*value, f64::from(level) / levels)).collect()
     };
-    Band { lower: edge(f64::max, f64::NEG_INFINITY), upper: edge(f64::min, f64::INFINITY) }
+    Band { lower: edge(most), upper: edge(least) }
 }
 
 fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node: &str) -> Opinion {

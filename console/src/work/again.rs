@@ -118,7 +118,7 @@ impl Round {
             let nodes = scan.nodes.iter().filter(|n| phase.nodes.contains(&n.name) && takes_part(&n.name));
             let work = |node: &muster_fleet::Node| {
                 let request = request(scan, phase, Vec::new(), benchmarks.clone());
-                Work { node: node.clone(), request, limit: phase.limit }
+                Work { known: true, ..Work::new(node.clone(), request, phase.limit) }
             };
             works.extend(nodes.filter(|_| !benchmarks.is_empty()).map(work));
         }

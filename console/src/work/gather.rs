@@ -1,29 +1,43 @@
 //! Turns one node's frames into records: everything a piece of work sent, closed by its `Finished`. A node is believed about
 //! the work it was given and about nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
+use muster_fleet::Failure;
 use muster_playbook::collector_work;
 use muster_run::Record;
-use muster_wire::limits::BENCHMARK_BYTES;
+use muster_wire::limits::work_bytes;
 use muster_wire::{Datum, Fact, Finished, Frame, Outcome, Request, Series, clean};
 
 use crate::judge::health;
 
 /// Longest piece of a refused name repeated to a person, bytes.
 const SHOWN: usize = 60;
+/// Bytes of facts that a collector may send.
+const COLLECTOR: usize = 1 << 20;
 
-/// Frames of one node that belong to no finished work yet.
+/// What one node was told to do in a run, and what it sent that belongs to no finished work yet.
 #[derive(Debug)]
 pub struct Gather {
     run: String,
     node: String,
-    /// What the node was told to do and has not finished, and how often: several steps may want the same.
-    open: BTreeMap<String, usize>,
+    /// What the node was told to do and has not finished, order by order: it does one after the other.
+    orders: VecDeque<BTreeMap<String, Open>>,
     held: BTreeMap<String, Held>,
     refused: u64,
     /// What was refused first.
     first: String,
+    /// Refusals that were told.
+    told: u64,
+}
+
+/// A piece of work that was ordered.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    /// How often: several steps may want the same.
+    times: usize,
+    /// Bytes that all unfinished works together may have sent.
+    limit: usize,
 }
 
 /// What a piece of work has sent so far.
@@ -32,18 +46,8 @@ struct Held {
     series: Vec<Series>,
     facts: Vec<Fact>,
     bytes: usize,
-}
-
-impl Held {
-    /// Makes room for `bytes` more; past the limit, what there was is let go, too.
-    fn admits(&mut self, bytes: usize) -> bool {
-        self.bytes = self.bytes.saturating_add(bytes);
-        let admits = self.bytes <= BENCHMARK_BYTES;
-        if !admits {
-            (self.series, self.facts) = (Vec::new(), Vec::new());
-        }
-        admits
-    }
+    /// It sent more than it may, and nothing of it is kept.
+    over: bool,
 }
 
 impl Gather {
@@ -51,47 +55,76 @@ impl Gather {
     #[must_use]
     pub fn new(run: &str, node: &str) -> Self {
         let (run, node) = (run.to_owned(), node.to_owned());
-        Self { run, node, open: BTreeMap::new(), held: BTreeMap::new(), refused: 0, first: String::new() }
+        let (orders, held, first) = (VecDeque::new(), BTreeMap::new(), String::new());
+        Self { run, node, orders, held, refused: 0, first, told: 0 }
     }
 
-    /// Believes the node about the work of `request` from now on.
+    /// Believes the node about the work of `request` once what was ordered before has ended.
     pub fn expect(&mut self, request: &Request) {
-        if let Request::Run { collectors, benchmarks, .. } = request {
-            let names = collectors.iter().map(|name| collector_work(name)).chain(benchmarks.iter().cloned());
-            names.for_each(|name| *self.open.entry(name).or_default() += 1);
+        let Request::Run { collectors, benchmarks, profile, .. } = request else { return };
+        let looks = collectors.iter().map(|name| (collector_work(name), COLLECTOR));
+        let works = benchmarks.iter().map(|name| (name.clone(), work_bytes(*profile)));
+        let mut order: BTreeMap<String, Open> = BTreeMap::new();
+        for (name, limit) in looks.chain(works) {
+            let open = order.entry(name).or_default();
+            *open = Open { times: open.times + 1, limit: open.limit.max(limit) };
         }
+        self.orders.push_back(order);
+    }
+
+    /// The stream broke off: what it sent of unfinished works belongs to nothing, since they begin anew.
+    pub fn interrupted(&mut self) {
+        self.held.clear();
+    }
+
+    /// The stream of the first order is over: nothing of that may come any more. Works that were ordered and have no result, although
+    /// the stream ended well, come back as not run.
+    pub fn ended(&mut self, failure: Option<&Failure>, at_ms: u64) -> Vec<Record> {
+        self.held.clear();
+        let open = self.orders.pop_front().unwrap_or_default();
+        let Some(failure) = failure else {
+            let missing = open.into_keys().filter(|work| muster_run::is_work(work));
+            return missing.map(|name| self.close(unanswered(name), at_ms)).collect();
+        };
+        if failure.out_of_turn() {
+            self.count(clean(failure.what(&self.node), 2 * SHOWN));
+        }
+        Vec::new()
     }
 
     /// Takes one frame; a finished piece of work comes back as a record stamped `at_ms` (Unix, milliseconds).
     pub fn take(&mut self, frame: Frame, at_ms: u64) -> Option<Record> {
         match frame {
             Frame::Series(series) => {
-                if !self.open.contains_key(&series.metric.benchmark) {
-                    self.refuse("values of", &series.metric.benchmark);
-                    return None;
-                }
-                let held = self.held.entry(series.metric.benchmark.clone()).or_default();
-                if held.admits(series.values.len() * size_of::<f64>()) {
+                let work = series.metric.benchmark.clone();
+                if !self.is_open(&work) {
+                    self.refuse("values of", &work);
+                } else if let Some(held) = self.room(&work, weight(&series)) {
                     held.series.push(series);
                 }
                 None
             }
             Frame::Facts(facts) => {
                 // A probe also says, unasked, how busy its node is. That belongs to no work and is kept nowhere.
-                let held = self.held.entry(self.owner(facts.collector)?).or_default();
-                if held.admits(facts.facts.iter().map(size).sum()) {
+                let work = self.owner(facts.collector)?;
+                if let Some(held) = self.room(&work, facts.facts.iter().map(size).sum()) {
                     held.facts.extend(facts.facts);
                 }
                 None
             }
             Frame::Finished(finished) => {
-                let Some(left) = self.open.get_mut(&finished.name) else {
+                let left = self.orders.front_mut().and_then(|order| {
+                    let left = order.get_mut(&finished.name)?;
+                    left.times -= 1;
+                    let times = left.times;
+                    if times == 0 {
+                        order.remove(&finished.name);
+                    }
+                    Some(times)
+                });
+                if left.is_none() {
                     self.refuse("a result of", &finished.name);
                     return None;
-                };
-                *left -= 1;
-                if *left == 0 {
-                    self.open.remove(&finished.name);
                 }
                 Some(self.close(finished, at_ms))
             }
@@ -99,31 +132,60 @@ impl Gather {
         }
     }
 
+    /// Where `bytes` more of `work` go; past its limit nowhere, and what there was of it is let go, too.
+    fn room(&mut self, work: &str, bytes: usize) -> Option<&mut Held> {
+        let all: usize = self.held.values().map(|held| held.bytes).sum();
+        let limit = self.orders.front()?.get(work)?.limit;
+        let held = self.held.entry(work.to_owned()).or_default();
+        if held.over || all + bytes > limit {
+            *held = Held { over: true, ..Held::default() };
+            return None;
+        }
+        held.bytes += bytes;
+        Some(held)
+    }
+
     /// The open work that facts of this collector or benchmark belong to.
     fn owner(&self, name: String) -> Option<String> {
         let look = collector_work(&name);
-        if self.open.contains_key(&look) { Some(look) } else { Some(name).filter(|name| self.open.contains_key(name)) }
+        if self.is_open(&look) { Some(look) } else { Some(name).filter(|name| self.is_open(name)) }
+    }
+
+    /// Whether `work` was ordered and has not finished.
+    fn is_open(&self, work: &str) -> bool {
+        self.orders.front().is_some_and(|order| order.contains_key(work))
     }
 
     fn refuse(&mut self, what: &str, name: &str) {
+        self.count(format!("sent {what} '{}'", clean(name, SHOWN)));
+    }
+
+    fn count(&mut self, what: String) {
         if self.refused == 0 {
-            self.first = format!("{what} '{}'", clean(name, SHOWN));
+            self.first = what;
         }
         self.refused += 1;
     }
 
-    /// That the node sent what it was not asked for; `None` where it did not.
+    /// That the node sent what it was not asked for: at once when it first does, and after the stream with the whole count.
     #[must_use]
-    pub fn out_of_turn(&self, at_ms: u64) -> Option<Record> {
-        let times = if self.refused == 1 { "once".to_owned() } else { format!("{} times", self.refused) };
-        let said = format!("sent what nobody asked for {times}, first {}", self.first);
-        (self.refused > 0).then(|| health::out_of_turn(&self.run, &self.node, said, at_ms))
+    pub fn out_of_turn(&mut self, at_ms: u64) -> Option<Record> {
+        let new = self.refused > self.told && (self.told == 0 || self.orders.iter().all(BTreeMap::is_empty));
+        if !new {
+            return None;
+        }
+        self.told = self.refused;
+        let said = match self.refused {
+            1 => self.first.clone(),
+            times => format!("{}, and {} times more what nobody asked for", self.first, times - 1),
+        };
+        Some(health::out_of_turn(&self.run, &self.node, said, at_ms))
     }
 
     fn close(&mut self, finished: Finished, at_ms: u64) -> Record {
-        let Held { series, facts, bytes } = self.held.remove(&finished.name).unwrap_or_default();
-        let outcome = if bytes > BENCHMARK_BYTES {
-            Outcome::Failed(format!("sent more than {} MB", BENCHMARK_BYTES >> 20))
+        let Held { series, facts, over, .. } = self.held.remove(&finished.name).unwrap_or_default();
+        let outcome = if over {
+            Outcome::Failed("sent more than a work may; nothing is kept".to_owned())
         } else {
             finished.outcome
         };
@@ -138,6 +200,16 @@ impl Gather {
             facts,
         }
     }
+}
+
+fn unanswered(name: String) -> Finished {
+    Finished { name, outcome: Outcome::NotRun("the probe ended without a result of it".to_owned()), elapsed_ns: 0 }
+}
+
+/// Bytes of a series in memory.
+fn weight(series: &Series) -> usize {
+    let names = series.metric.benchmark.len() + series.metric.name.len() + series.metric.engine.len();
+    size_of::<Series>() + size_of_val(&*series.metric) + names + size_of_val(series.values.as_slice())
 }
 
 /// Bytes of a fact with its texts.
@@ -161,6 +233,25 @@ mod tests {
         let mut gather = Gather::new("r", "n");
         gather.expect(&Request::Run { collectors, benchmarks, profile, scratch: None, steps });
         gather
+    }
+
+    #[test]
+    fn a_second_order_is_open_when_the_first_has_ended_and_not_before() {
+        let mut gather = gather();
+        let (collectors, benchmarks) = (Vec::new(), vec!["c".to_owned()]);
+        let (profile, steps) = (Profile::Smoke, BTreeMap::new());
+        gather.expect(&Request::Run { collectors, benchmarks, profile, scratch: None, steps });
+        let done = |name: &str| Frame::Finished(Finished { name: name.into(), outcome: Outcome::Done, elapsed_ns: 1 });
+        for name in ["a", "b"] {
+            gather.take(series(name, 1), 1);
+            assert_eq!(gather.take(done(name), 1).unwrap().series.len(), 1);
+        }
+        let missing = gather.ended(None, 1);
+        assert_eq!(missing.iter().map(|record| record.work.as_str()).collect::<Vec<_>>(), ["collect/cpu"]);
+        gather.take(series("c", 1), 2);
+        assert_eq!(gather.take(done("c"), 2).unwrap().series.len(), 1);
+        assert!(gather.ended(None, 2).is_empty() && gather.out_of_turn(2).is_none());
+        assert!(gather.take(done("c"), 3).is_none() && gather.out_of_turn(3).is_some());
     }
 
     fn series(benchmark: &str, count: usize) -> Frame {
@@ -201,6 +292,32 @@ mod tests {
     }
 
     #[test]
+    fn works_that_never_end_share_the_room_of_one() {
+        let mut gather = gather();
+        for name in ["a", "b", "a", "b"] {
+            for _ in 0..100 {
+                gather.take(series(name, 1_024), 1);
+            }
+        }
+        let held: usize = gather.held.values().map(|held| held.bytes).sum();
+        assert!(held <= work_bytes(Profile::Smoke), "{held}");
+        let missing = gather.ended(None, 2);
+        assert_eq!(missing.iter().map(|r| r.work.as_str()).collect::<Vec<_>>(), ["a", "b", "collect/cpu"]);
+        assert!(missing.iter().all(|record| matches!(record.outcome, Outcome::NotRun(_))));
+        assert!(gather.held.is_empty());
+        assert_eq!(gather.take(finished("a"), 3), None);
+    }
+
+    #[test]
+    fn work_that_broke_off_begins_anew_with_nothing_of_before() {
+        let mut gather = gather();
+        gather.take(series("a", 3), 1);
+        gather.interrupted();
+        gather.take(series("a", 5), 2);
+        assert_eq!(gather.take(finished("a"), 3).unwrap().series.len(), 1);
+    }
+
+    #[test]
     fn what_nobody_asked_for_is_refused_counted_and_told() {
         let mut gather = gather();
         for name in ["console/asked", "link", "net-pair/n2", "a#2", "c"] {
@@ -210,8 +327,12 @@ mod tests {
         assert!(gather.held.is_empty());
         let told = gather.out_of_turn(2).unwrap();
         let Outcome::Failed(why) = &told.outcome else { panic!("{told:?}") };
-        assert_eq!(why, "sent what nobody asked for 6 times, first a result of 'console/asked'");
+        assert_eq!(why, "sent a result of 'console/asked', and 5 times more what nobody asked for");
         assert!(!muster_run::is_work(&told.work));
+        gather.take(finished("c"), 3);
+        assert_eq!(gather.out_of_turn(4), None, "told once while the node works");
+        gather.ended(None, 5);
+        assert!(gather.out_of_turn(5).is_some(), "and once more with the whole count");
     }
 
     #[test]
@@ -219,7 +340,9 @@ mod tests {
         let mut gather = gather();
         let (benchmarks, steps) = (vec!["a".to_owned(), "c".to_owned()], BTreeMap::new());
         gather.expect(&Request::Run { collectors: vec![], benchmarks, profile: Profile::Smoke, scratch: None, steps });
-        for name in ["a", "c", "a"] {
+        assert!(gather.take(finished("a"), 1).is_some());
+        gather.ended(None, 1);
+        for name in ["a", "c"] {
             assert!(gather.take(finished(name), 1).is_some(), "{name}");
         }
         assert_eq!(gather.out_of_turn(2), None);

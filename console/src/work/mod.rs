@@ -1,4 +1,4 @@
-//! What talks to nodes: carries a plan through and keeps what comes back.
+//! Everything that talks to nodes: carries out a plan, and stores the results as they arrive.
 
 pub mod again;
 mod eta;
@@ -6,11 +6,12 @@ pub mod followed;
 mod gather;
 mod network;
 mod observe;
+mod outage;
 mod probe;
 mod scan;
 
 pub use eta::{Course, Durations};
-pub use followed::plan as plan_of;
+pub use followed::{as_one_step, plan as plan_of};
 pub use network::{Fabric, PairEngine};
 pub use observe::{Observer, Progress, Update, failure_line};
 pub use probe::embedded;

@@ -70,6 +70,15 @@ pub enum Update<'a> {
         /// Nodes left out so far, and why.
         dropped: &'a BTreeMap<String, String>,
     },
+    /// A node was lost and is waited for.
+    Interrupted {
+        /// Node.
+        node: &'a str,
+        /// How.
+        failure: &'a Failure,
+    },
+    /// Several nodes were lost together: what is said of it.
+    Outage(&'a str),
     /// A node is done with this phase.
     Ended {
         /// Node.
@@ -172,6 +181,10 @@ impl Observer for Progress {
                 self.step = format!("round {}{of}, {pairs} pairs after {measured}{out}", number + 1);
                 self.show(false);
             }
+            Update::Interrupted { node, failure } => {
+                self.tell(&format!("{}; it is waited for", failure_line(node, failure)));
+            }
+            Update::Outage(said) => self.tell(said),
             Update::Dropped { step, reason, .. } => self.tell(&format!("left out after {step}: {reason}")),
             Update::Ended { node, failure } => {
                 self.ended += 1;

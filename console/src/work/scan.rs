@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use muster_analysis::findings::Source;
 use muster_analysis::{NodeVerdict, State};
-use muster_fleet::{Clock, Event, EventKind, Failure, Node, Probe, Settings, Work};
+use muster_fleet::{Clock, Event, EventKind, Failure, FailureKind, Node, Probe, Settings, Work};
 use muster_playbook::report::NodeFindings;
 use muster_playbook::{Phase, Plan, collector_work};
 use muster_run::{LINK, Record, Run, RunState, visit_name};
@@ -20,6 +20,7 @@ use super::again;
 use super::gather::Gather;
 use super::network::{self, Fabric};
 use super::observe::{Observer, Update};
+use super::outage::Outages;
 use crate::clock::now_ms;
 use crate::judge::{Judging, Visits, assess, health, report, steps_of};
 
@@ -64,10 +65,19 @@ impl Scan {
 /// What the phases of a scan learn about nodes on the way.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Nodes whose link failed: not tried again.
+    /// Nodes whose link failed: not tried again before the end of the run.
     lost: BTreeSet<String>,
+    /// Of those the ones that were reached before and may come back.
+    missed: BTreeSet<String>,
+    /// Nodes that were reached.
+    reached: BTreeSet<String>,
+    /// Nodes of which it was recorded how their link ended, and which have not come back.
+    told: BTreeSet<String>,
+    outages: Outages,
     /// Uncertainty of the best offset of each node's clock, nanoseconds.
     clocks: BTreeMap<String, u64>,
+    /// What each node was told to do.
+    gathers: BTreeMap<String, Gather>,
 }
 
 impl Seen {
@@ -91,6 +101,69 @@ impl Seen {
         }
         *best = clock.uncertainty_ns;
         Some(health::offset(run, node, clock, now_ms()))
+    }
+}
+
+impl Seen {
+    /// What an event of a node's visit number `visit` comes to; a sentence where it is more than one node's matter.
+    fn take(&mut self, event: Event, scan: &Scan, visit: usize, records: &mut Vec<Record>) -> Option<String> {
+        let (node, at_ms, run) = (event.node, now_ms(), scan.run.id.as_str());
+        let gather = self.gathers.get_mut(&node)?;
+        let mut said = None;
+        match event.kind {
+            EventKind::Frame(frame) => {
+                let record = gather.take(frame, at_ms);
+                records.extend(record.map(|record| Record { work: visit_name(&record.work, visit), ..record }));
+            }
+            EventKind::Ended(result) => {
+                let failure = result.err();
+                let missing = gather.ended(failure.as_ref(), at_ms).into_iter();
+                records.extend(missing.map(|record| Record { work: visit_name(&record.work, visit), ..record }));
+                match failure {
+                    Some(failure) => records.extend(self.link_lost(run, &node, &failure)),
+                    None => {
+                        self.reached.insert(node.clone());
+                        self.told.remove(&node);
+                    }
+                }
+            }
+            EventKind::Interrupted(failure, ago) => {
+                gather.interrupted();
+                self.reached.insert(node.clone());
+                self.told.remove(&node);
+                let now = Instant::now();
+                if failure.kind != FailureKind::Frozen {
+                    self.outages.lost(&node, now.checked_sub(ago).unwrap_or(now));
+                    said = self.outages.sentence(&node, &scan.nodes);
+                }
+            }
+            EventKind::Clock(clock) => records.extend(self.clock(run, &node, &clock)),
+            EventKind::Link(_) => {}
+        }
+        records.extend(self.gathers.get_mut(&node).and_then(|gather| gather.out_of_turn(at_ms)));
+        said
+    }
+
+    /// Records how the node's link was lost, and with how many others. Nothing if that is recorded already: the first reason says
+    /// what the node was doing.
+    fn link_lost(&mut self, run: &str, node: &str, failure: &Failure) -> Option<Record> {
+        self.lost.insert(node.to_owned());
+        let cut = failure.kind == FailureKind::Cut;
+        if self.reached.contains(node) && failure.passing() || cut {
+            self.missed.insert(node.to_owned());
+        }
+        if !self.told.insert(node.to_owned()) && failure.passing() {
+            return None;
+        }
+        let mut record = link_record(run, node, failure);
+        let others = self.outages.together(node).len().saturating_sub(1);
+        if let Outcome::Failed(why) = &mut record.outcome
+            && others > 0
+        {
+            let others = if others == 1 { "another node".to_owned() } else { format!("{others} other nodes") };
+            why.push_str(&format!("; lost together with {others}: probably the network or a switch"));
+        }
+        Some(record)
     }
 }
 
@@ -126,7 +199,7 @@ pub async fn scan(
             network::together(scan, &phase, store, watchers, (index, &mut seen.lost, cancel)).await?;
             continue;
         }
-        let works = works_of(scan, phase, &seen.lost);
+        let works = works_of(scan, phase, (&scan.done, &seen), |node| !seen.lost.contains(node));
         let update =
             Update::Phase { index, step: &phase.step, nodes: works.len(), work: works.iter().map(work_count).sum() };
         watchers.iter_mut().for_each(|w| w.see(&update));
@@ -136,9 +209,43 @@ pub async fn scan(
         part(scan, (&mut plan, index), store, watchers, (&mut seen, cancel)).await?;
     }
     if !cancel.is_cancelled() {
+        ask_again(scan, &plan.phases, store, watchers, (&mut seen, cancel)).await?;
         confirm(scan, &plan.phases, store, watchers, (&mut seen, cancel)).await?;
     }
-    Ok(if cancel.is_cancelled() { RunState::Cancelled } else { RunState::Finished })
+    Ok(match (cancel.is_cancelled(), seen.missed.is_empty()) {
+        (true, _) => RunState::Cancelled,
+        (false, true) => RunState::Finished,
+        (false, false) => RunState::Incomplete,
+    })
+}
+
+/// Asks nodes that were lost on the way once more for what they still owe; all steps of a node in one go.
+async fn ask_again(
+    scan: &Scan,
+    phases: &[Phase],
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (seen, cancel): (&mut Seen, &CancellationToken),
+) -> Result<()> {
+    if seen.missed.is_empty() {
+        return Ok(());
+    }
+    let missed = std::mem::take(&mut seen.missed);
+    let done: BTreeSet<(String, String)> =
+        store.done(&scan.run.id).context("reading back the results")?.into_iter().collect();
+    let plain = phases.iter().filter(|phase| phase.pairs.is_none() && phase.collectives.is_empty());
+    let works: Vec<Work> = plain
+        .flat_map(|phase| works_of(scan, phase, (&done, seen), |node| missed.contains(node)))
+        .map(|work| Work { last: true, ..work })
+        .collect();
+    if works.is_empty() {
+        return Ok(());
+    }
+    seen.lost.retain(|node| !missed.contains(node));
+    let (index, work) = (scan.plan.phases.len(), works.iter().map(work_count).sum());
+    let update = Update::Phase { index, step: "ask lost nodes again", nodes: missed.len(), work };
+    watchers.iter_mut().for_each(|w| w.see(&update));
+    carry(scan, (works, 1), store, watchers, (seen, cancel)).await
 }
 
 /// What a phase ends with: nodes that failed so far leave the later ones, if the phase says so. A slow result is measured
@@ -213,9 +320,8 @@ async fn carry(
     watchers: &mut [&mut dyn Observer],
     (seen, cancel): (&mut Seen, &CancellationToken),
 ) -> Result<()> {
-    let mut gathers: BTreeMap<String, Gather> = BTreeMap::new();
     for work in &works {
-        let gather = gathers.entry(work.node.name.clone());
+        let gather = seen.gathers.entry(work.node.name.clone());
         gather.or_insert_with(|| Gather::new(&scan.run.id, &work.node.name)).expect(&work.request);
     }
     let (sender, mut events) = mpsc::channel(1024);
@@ -226,15 +332,9 @@ async fn carry(
         let mut records = Vec::new();
         for event in batch.drain(..) {
             tell(&event, watchers);
-            if let EventKind::Ended(Err(_)) = &event.kind {
-                seen.lost.insert(event.node.clone());
+            if let Some(said) = seen.take(event, scan, visit, &mut records) {
+                watchers.iter_mut().for_each(|w| w.see(&Update::Outage(&said)));
             }
-            if let EventKind::Clock(clock) = &event.kind {
-                records.extend(seen.clock(&scan.run.id, &event.node, clock));
-            }
-            let Some(gather) = gathers.get_mut(&event.node) else { continue };
-            let record = record_of(event, gather, &scan.run.id);
-            records.extend(record.map(|record| Record { work: name_of(record.work, visit), ..record }));
         }
         if let Err(why) = keep(records, store, watchers) {
             stop.cancel();
@@ -243,8 +343,6 @@ async fn carry(
             return Err(why);
         }
     }
-    let out_of_turn = gathers.values().filter_map(|gather| gather.out_of_turn(now_ms())).collect();
-    keep(out_of_turn, store, watchers)?;
     fleet.await.context("the fleet task ended early")
 }
 
@@ -260,16 +358,17 @@ fn keep(records: Vec<Record>, store: &mut dyn Store, watchers: &mut [&mut dyn Ob
     Ok(())
 }
 
-/// Name under which the work of a visit is kept; a link is the node's and has no visits.
-fn name_of(work: String, visit: usize) -> String {
-    if work == LINK { work } else { visit_name(&work, visit) }
-}
-
-fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
+/// What the nodes that are `asked` still owe of a phase when `done` is there.
+fn works_of(
+    scan: &Scan,
+    phase: &Phase,
+    (done, seen): (&BTreeSet<(String, String)>, &Seen),
+    asked: impl Fn(&str) -> bool,
+) -> Vec<Work> {
     let mut works = Vec::new();
-    for node in scan.nodes.iter().filter(|n| !lost.contains(&n.name) && phase.nodes.contains(&n.name)) {
+    for node in scan.nodes.iter().filter(|n| asked(&n.name) && phase.nodes.contains(&n.name)) {
         let left = |names: &[String], key: fn(&str) -> String| -> Vec<String> {
-            names.iter().filter(|name| !scan.done.contains(&(node.name.clone(), key(name)))).cloned().collect()
+            names.iter().filter(|name| !done.contains(&(node.name.clone(), key(name)))).cloned().collect()
         };
         let (mut collectors, benchmarks) =
             (left(&phase.collectors, collector_work), left(&phase.benchmarks, str::to_owned));
@@ -280,7 +379,8 @@ fn works_of(scan: &Scan, phase: &Phase, lost: &BTreeSet<String>) -> Vec<Work> {
             collectors.push(format!("{IDLE}{}", idle.as_secs()));
         }
         let request = request(scan, phase, collectors, benchmarks);
-        works.push(Work { node: node.clone(), request, limit: phase.limit });
+        let known = seen.reached.contains(&node.name);
+        works.push(Work { known, ..Work::new(node.clone(), request, phase.limit) });
     }
     works
 }
@@ -306,19 +406,11 @@ pub(super) fn tell(event: &Event, watchers: &mut [&mut dyn Observer]) {
         EventKind::Link(state) => Update::Link { node, state },
         EventKind::Frame(Frame::Progress(progress)) => Update::Working { node, progress },
         EventKind::Frame(Frame::Log(line)) => Update::Said { node, line },
+        EventKind::Interrupted(failure, _) => Update::Interrupted { node, failure },
         EventKind::Frame(_) | EventKind::Clock(_) => return,
         EventKind::Ended(result) => Update::Ended { node, failure: result.as_ref().err() },
     };
     watchers.iter_mut().for_each(|w| w.see(&update));
-}
-
-fn record_of(event: Event, gather: &mut Gather, run: &str) -> Option<Record> {
-    let at_ms = now_ms();
-    match event.kind {
-        EventKind::Frame(frame) => gather.take(frame, at_ms),
-        EventKind::Ended(Err(failure)) => Some(link_record(run, &event.node, &failure)),
-        EventKind::Ended(Ok(_)) | EventKind::Link(_) | EventKind::Clock(_) => None,
-    }
 }
 
 /// How a node's link ended.
@@ -333,4 +425,13 @@ pub(super) fn link_record(run: &str, node: &str, failure: &Failure) -> Record {
         series: Vec::new(),
         facts: Vec::new(),
     }
+}
+
+/// What is kept of a node whose link failed beside the pairs: how it ended, and whether it spoke out of turn.
+pub(super) fn lost_records(run: &str, node: &str, failure: &Failure) -> Vec<Record> {
+    let link = link_record(run, node, failure);
+    if !failure.out_of_turn() {
+        return vec![link];
+    }
+    vec![link, health::out_of_turn(run, node, failure.what(node).to_owned(), now_ms())]
 }

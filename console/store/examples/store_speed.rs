@@ -36,7 +36,7 @@ fn main() -> Result<(), StoreError> {
     drop(store);
     timed("open ro", || Db::open_read_only(&dir).map(drop))?;
     timed("check", || check(&dir).map(drop))?;
-    timed("rebuild", || rebuild(&dir).map(drop))?;
+    timed("rebuild", || rebuild(&dir, false).map(drop))?;
     println!("memory    {} MB at most in all", peak_mb());
     Ok(())
 }

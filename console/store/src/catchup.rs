@@ -82,9 +82,9 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
     if from == len || newer(&path, from, said)? {
         return Ok(());
     }
-    let mut trouble = Ok(());
+    let (mut trouble, mut damaged) = (Ok(()), Vec::new());
     let mut end = scan(&path, from, &mut |piece| match piece {
-        Piece::Damage(damage) => tell(&path, &damage, tail, said),
+        Piece::Damage(damage) => damaged.push(damage),
         Piece::Entry(span, entry) => {
             if trouble.is_ok() {
                 trouble = take(index, id, &mut row, span, entry);
@@ -93,6 +93,13 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
     })
     .map_err(failed("read", &path))?;
     trouble?;
+    if from == 0 && damaged.first().is_some_and(|d| d.offset + d.bytes > HEADER && d.offset <= HEADER && !d.tail) {
+        said.push(format!(
+            "the beginning of run {id} is damaged: its playbook and plan are not known (muster db check)"
+        ));
+        damaged[0].frames = damaged[0].frames.saturating_sub(1);
+    }
+    tell(&path, &damaged, ("record", &format!("run {id}")), tail, said);
     if let Some(mut row) = row {
         row.upto = end;
         // Counted, not added up: rows may be there from a time before a crash.
@@ -169,9 +176,9 @@ fn criteria(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -
     if from == len || newer(&path, from, said)? {
         return Ok(());
     }
-    let mut trouble = Ok(());
+    let (mut trouble, mut damaged) = (Ok(()), Vec::new());
     let end = scan(&path, from, &mut |piece| match piece {
-        Piece::Damage(damage) => tell(&path, &damage, tail, said),
+        Piece::Damage(damage) => damaged.push(damage),
         Piece::Entry(span, Entry::Criterion { name, at_ms, .. }) if trouble.is_ok() => {
             trouble = index.put_criterion(&name, at_ms, span);
         }
@@ -179,6 +186,7 @@ fn criteria(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -
     })
     .map_err(failed("read", &path))?;
     trouble?;
+    tell(&path, &damaged, ("frame", "criteria.log"), tail, said);
     index.set_criteria_upto(end)?;
     settle(&path, dir, end, tail, said)
 }
@@ -202,11 +210,17 @@ fn newer(path: &Path, from: u64, said: &mut Vec<String>) -> Result<bool, StoreEr
     Ok(true)
 }
 
-pub(crate) fn tell(path: &Path, damage: &Damage, tail: Tail, said: &mut Vec<String>) {
-    if damage.tail && tail != Tail::Tell {
-        return;
+/// Says what of a log file is left out; `unit` is one of its entries, and `whole` what it holds, such as `run x`.
+pub(crate) fn tell(path: &Path, damaged: &[Damage], (unit, whole): (&str, &str), tail: Tail, said: &mut Vec<String>) {
+    let (ends, inside): (Vec<&Damage>, Vec<&Damage>) = damaged.iter().partition(|damage| damage.tail);
+    match inside.iter().map(|damage| damage.frames).sum() {
+        0 => said.extend(inside.iter().map(|damage| format!("{}: {damage}", path.display()))),
+        1 => said.push(format!("1 {unit} of {whole} is damaged and left out (muster db check)")),
+        n => said.push(format!("{n} {unit}s of {whole} are damaged and left out (muster db check)")),
     }
-    said.push(format!("{}: {damage}", path.display()));
+    if tail == Tail::Tell {
+        said.extend(ends.iter().map(|damage| format!("{}: {damage} (muster db check)", path.display())));
+    }
 }
 
 /// Cuts off what a crash left behind the last whole frame, keeping a copy.
@@ -215,8 +229,7 @@ pub(crate) fn settle(path: &Path, dir: &Path, end: u64, tail: Tail, said: &mut V
     if tail != Tail::Cut || end >= len {
         return Ok(());
     }
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let copy = place::damaged(dir).join(format!("{name}.{end}"));
+    let copy = place::quarantine(dir, path, end);
     let kept = match keep(path, end, &copy) {
         Ok(()) => format!("a copy is {}", copy.display()),
         Err(e) => format!("no copy could be kept: {e}"),

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use crate::catchup::{Tail, Trouble, catch_up};
 use crate::entry::Entry;
 use crate::error::failed;
+use crate::expected::Expected;
 use crate::frame::{Damage, Piece, Start, scan, start};
 use crate::index::Index;
 use crate::lock::{Lock, writer};
-use crate::{Db, Options, StoreError, place, repair, version};
+use crate::{Db, Options, StoreError, place, quarantine, repair, version};
 
 /// One log file, read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub struct FileReport {
 /// State of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Every run file, by id, and then those of criteria, incidents and models where they exist.
+    /// Every run file, by id, then those of criteria, incidents and models where they exist; then what else is damaged or gone.
     pub files: Vec<FileReport>,
     /// Where the index says something else than the log files, or cannot be read.
     pub index: Vec<String>,
@@ -42,6 +43,15 @@ impl Report {
     #[must_use]
     pub fn sound(&self) -> bool {
         self.index.is_empty() && self.files.iter().all(|f| f.damage.is_empty())
+    }
+
+    fn damage(&mut self, path: PathBuf, damage: Damage) {
+        match self.files.iter_mut().find(|file| file.path == path) {
+            // What is damaged within it says more than that it is not what it was.
+            Some(file) if !file.damage.is_empty() => {}
+            Some(file) => file.damage.push(damage),
+            None => self.files.push(FileReport { path, frames: 0, records: 0, bytes: 0, damage: vec![damage] }),
+        }
     }
 }
 
@@ -70,19 +80,28 @@ pub fn check(dir: impl AsRef<Path>) -> Result<Report, StoreError> {
     Ok(report)
 }
 
-/// Throws the index away, makes it new from the log files, and checks the result.
+/// Moves what is damaged in the log files to `damaged/`, makes the version and the index new, and checks the result. Files that are
+/// gone are told for ever after, unless they are to be `forgotten`.
 ///
 /// # Errors
 /// When another process writes to the database, or it cannot be read or written.
-pub fn rebuild(dir: impl AsRef<Path>) -> Result<Report, StoreError> {
+pub fn rebuild(dir: impl AsRef<Path>, forgotten: bool) -> Result<Report, StoreError> {
     let dir = dir.as_ref();
     drop(Db::open_read_only(dir)?);
     let lock = Lock::take(dir)?;
+    let mut notes = Vec::new();
+    if version::heal(dir)? {
+        notes.push("the version of the database could not be read: written anew".to_owned());
+    }
+    quarantine::move_aside(dir, &mut notes)?;
     let path = place::index(dir);
     repair::remove(&path).and_then(|()| repair::remove(&place::index_bad(dir))).map_err(failed("remove", &path))?;
     drop(lock);
     let db = Db::open(dir, &Options::default())?;
-    let notes = db.opened().repairs.clone();
+    notes.extend(db.opened().repairs.clone());
+    let mut expected = Expected::load(dir).unwrap_or_default();
+    expected.renew(dir, forgotten)?;
+    expected.save(dir);
     drop(db);
     let mut report = check(dir)?;
     report.notes.splice(0..0, notes);
@@ -90,12 +109,9 @@ pub fn rebuild(dir: impl AsRef<Path>) -> Result<Report, StoreError> {
 }
 
 fn files(dir: &Path) -> Result<Report, StoreError> {
-    version::read(dir, version::SCHEMA)?;
     let mut report = Report::default();
     let busy = writer(dir).is_some();
-    let mut paths: Vec<PathBuf> = place::run_ids(dir)?.iter().map(|id| place::run_file(dir, id)).collect();
-    paths.extend([place::criteria_file(dir), place::incidents_file(dir), place::models_file(dir)]);
-    for path in paths.iter().filter(|p| p.exists()) {
+    for path in &place::logs(dir)? {
         let file = fs::File::open(path).map_err(failed("open", path))?;
         if let Start::Newer(format) = start(&file).map_err(failed("read", path))? {
             report.notes.push(format!("{} is of format {format}, which only a newer muster reads", path.display()));
@@ -114,7 +130,21 @@ fn files(dir: &Path) -> Result<Report, StoreError> {
         .map_err(failed("read", path))?;
         report.files.push(one);
     }
+    beside(dir, &mut report)?;
     Ok(report)
+}
+
+/// What is wrong with the version, with the list of files, and with files that are in the list.
+fn beside(dir: &Path, report: &mut Report) -> Result<(), StoreError> {
+    match version::read(dir, version::SCHEMA) {
+        Err(StoreError::Damaged { path, why }) => report.damage(path, Damage::of_file(why)),
+        other => drop(other?),
+    }
+    match Expected::load(dir) {
+        Ok(expected) => expected.missed(dir)?.into_iter().for_each(|(path, damage)| report.damage(path, damage)),
+        Err(damage) => report.damage(place::files(dir), damage),
+    }
+    Ok(())
 }
 
 /// Compares the index on disk with one made from the files. Needs the lock.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::catchup::{Tail, Trouble, catch_up};
 use crate::entry::Encoder;
 use crate::error::failed;
+use crate::expected::Expected;
 use crate::index::{Index, IndexError, RunRow};
 use crate::lock::{Lock, writer};
 use crate::log::Log;
@@ -56,6 +57,8 @@ pub(crate) struct Pen {
     pub(crate) live: BTreeSet<String>,
     /// Of those, the ones of whose file it wrote every byte.
     pub(crate) own: BTreeSet<String>,
+    /// Log files as far as they were written.
+    expected: Expected,
 }
 
 impl std::fmt::Debug for Db {
@@ -79,8 +82,12 @@ impl Db {
         place::furnish(dir)?;
         let index = repair::open(dir, options, &mut repairs)?;
         ledger::repair(dir, &mut repairs)?;
+        repairs.extend(missed(dir)?);
+        let mut expected = Expected::load(dir).unwrap_or_default();
+        expected.note_all(dir)?;
+        expected.save(dir);
         let encoder = Encoder::new().map_err(failed("prepare compression for", dir))?;
-        let pen = Pen { encoder, logs: HashMap::new(), live: BTreeSet::new(), own: BTreeSet::new() };
+        let pen = Pen { encoder, logs: HashMap::new(), live: BTreeSet::new(), own: BTreeSet::new(), expected };
         Ok(Self {
             dir: dir.to_owned(),
             state: Mutex::new(State { index, notices: repairs.clone() }),
@@ -108,7 +115,10 @@ impl Db {
             std::fs::read_dir(dir).map_err(failed("read", dir))?;
             return Err(StoreError::Missing { path: dir.to_owned() });
         }
-        let state = Mutex::new(State { index: Index::reader(), notices: Vec::new() });
+        let mut notices: Vec<String> =
+            version::read(dir, version::SCHEMA).err().iter().map(ToString::to_string).collect();
+        notices.extend(missed(dir)?);
+        let state = Mutex::new(State { index: Index::reader(), notices });
         let mut db = Self { dir: dir.to_owned(), opened: Opened::default(), state, pen: None, lock: None };
         db.ask(|_| Ok(()))?;
         let repairs = db.state().notices.clone();
@@ -134,6 +144,14 @@ impl Db {
 
     pub(crate) fn notice(&self, said: Vec<String>) {
         self.state().notices.extend(said);
+    }
+
+    /// Takes note of what was added to the log file at `path`.
+    pub(crate) fn expect(&mut self, path: &Path) {
+        if let Some(pen) = &mut self.pen {
+            pen.expected.note(&self.dir, path);
+            pen.expected.save(&self.dir);
+        }
     }
 
     pub(crate) fn take_notices(&self) -> Vec<String> {
@@ -200,6 +218,15 @@ impl Drop for Db {
             self.flush_index();
         }
     }
+}
+
+/// Log files that are gone, shorter than they were or replaced, in words.
+fn missed(dir: &Path) -> Result<Vec<String>, StoreError> {
+    let missed = match Expected::load(dir) {
+        Ok(expected) => expected.missed(dir)?,
+        Err(damage) => vec![(place::files(dir), damage)],
+    };
+    Ok(missed.into_iter().map(|(path, damage)| format!("{}: {damage}", path.display())).collect())
 }
 
 /// A directory of a newer layout is refused before anything in it is touched.

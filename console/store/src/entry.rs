@@ -89,6 +89,26 @@ pub(crate) struct Packed<'a> {
     facts: Vec<Fact>,
 }
 
+/// A record as it lies in the file, its series left out.
+#[derive(Deserialize)]
+pub(crate) struct Bare {
+    pub(crate) node: String,
+    pub(crate) work: String,
+    outcome: Outcome,
+    at_ms: u64,
+    elapsed_ns: u64,
+    #[serde(default)]
+    facts: Vec<Fact>,
+}
+
+impl Bare {
+    /// The record as the rest of muster knows it.
+    pub(crate) fn unpack(self, run: &str) -> Record {
+        let Self { node, work, outcome, at_ms, elapsed_ns, facts } = self;
+        Record { run: run.to_owned(), node, work, outcome, at_ms, elapsed_ns, series: Vec::new(), facts }
+    }
+}
+
 #[derive(Deserialize)]
 struct PackedSeries<'a> {
     #[serde(borrow)]

@@ -31,6 +31,8 @@ pub struct Damage {
     pub why: String,
     /// Whether nothing whole follows: what a crash in the middle of a write leaves.
     pub tail: bool,
+    /// How many frames they were; 1 where their lengths cannot be believed, 0 where only the header is damaged.
+    pub frames: u64,
 }
 
 /// Where a frame lies.
@@ -124,9 +126,10 @@ pub(crate) fn start(file: &File) -> io::Result<Start> {
     let format = format.try_into().map_or(0, u32::from_le_bytes);
     Ok(match format {
         _ if *magic != MAGIC => Start::Damaged("its header is not that of a muster log".to_owned()),
-        0 => Start::Damaged("its header names format 0".to_owned()),
-        f if f > FORMAT => Start::Newer(f),
-        _ => Start::Known,
+        FORMAT => Start::Known,
+        // A later format says its number twice, so that a rotten bit of an old one is not taken for it.
+        f if f >> 16 == !f & 0xffff => Start::Newer(f & 0xffff),
+        f => Start::Damaged(format!("its header names format {f}, which cannot be")),
     })
 }
 
@@ -141,7 +144,8 @@ pub(crate) fn scan(path: &Path, from: u64, each: &mut dyn FnMut(Piece)) -> io::R
     {
         let next = resync(&file, 0, end)?;
         let stop = next.unwrap_or(end);
-        each(Piece::Damage(Damage { offset: 0, bytes: stop, why, tail: next.is_none() }));
+        let frames = frames_in(&file, HEADER, stop)?;
+        each(Piece::Damage(Damage { offset: 0, bytes: stop, why, tail: next.is_none(), frames }));
         at = stop;
         if next.is_none() {
             return Ok(0);
@@ -156,14 +160,15 @@ pub(crate) fn scan(path: &Path, from: u64, each: &mut dyn FnMut(Piece)) -> io::R
                 let span = Span { offset: at, length: (HEAD + payload.len()) as u64 };
                 each(match decoder.decode(&payload) {
                     Ok(entry) => Piece::Entry(span, entry),
-                    Err(why) => Piece::Damage(Damage { offset: at, bytes: span.length, why, tail: false }),
+                    Err(why) => Piece::Damage(Damage { offset: at, bytes: span.length, why, tail: false, frames: 1 }),
                 });
                 at += span.length;
             }
             Err(why) => {
                 let next = resync(&file, at + 1, end)?;
-                let bytes = next.unwrap_or(end) - at;
-                each(Piece::Damage(Damage { offset: at, bytes, why, tail: next.is_none() }));
+                let stop = next.unwrap_or(end);
+                let frames = frames_in(&file, at, stop)?;
+                each(Piece::Damage(Damage { offset: at, bytes: stop - at, why, tail: next.is_none(), frames }));
                 let Some(next) = next else { return Ok(at) };
                 at = next;
                 reader.seek(SeekFrom::Start(at))?;
@@ -171,6 +176,17 @@ pub(crate) fn scan(path: &Path, from: u64, each: &mut dyn FnMut(Piece)) -> io::R
         }
     }
     Ok(at)
+}
+
+/// How many frames there were from `at` to `end`: at least one, and more where their lengths lead to the end.
+fn frames_in(file: &File, mut at: u64, end: u64) -> io::Result<u64> {
+    let mut frames = u64::from(at < end);
+    while at + (HEAD as u64) < end {
+        let (length, _) = head(head_at(file, at)?);
+        at += HEAD as u64 + u64::from(length);
+        frames += u64::from(at < end);
+    }
+    Ok(if at == end { frames } else { frames.min(1) })
 }
 
 fn next_payload(reader: &mut impl Read, left: u64) -> io::Result<Result<Vec<u8>, String>> {
@@ -248,8 +264,18 @@ fn read_some(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     Ok(have)
 }
 
+impl Damage {
+    /// Of a file as a whole.
+    pub(crate) const fn of_file(why: String) -> Self {
+        Self { offset: 0, bytes: 0, why, tail: true, frames: 0 }
+    }
+}
+
 impl std::fmt::Display for Damage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.bytes == 0 {
+            return f.write_str(&self.why);
+        }
         let after = if self.tail { "nothing whole follows" } else { "what follows is readable" };
         write!(f, "{} bytes at offset {} are damaged: {} ({after})", self.bytes, self.offset, self.why)
     }

@@ -14,7 +14,7 @@ use crate::frame::{Span, frame};
 use crate::index::{IndexError, ResultRow, RunRow};
 use crate::log::{Log, sync_dir};
 use crate::read::Reader;
-use crate::{EntrySeen, Incident, ModelSeen, NodeSeen, Store, StoreError, Table, limits, place};
+use crate::{EntrySeen, Incident, ModelSeen, NodeSeen, Store, StoreError, Table, beside, limits, place};
 use muster_run::{Record, Run, RunState, Summary};
 
 /// Frames are handed to the system in pieces of this size, so that a large batch needs little memory.
@@ -103,6 +103,15 @@ impl Db {
     }
 
     fn read(&self, run: &str, node: Option<&str>) -> Result<Vec<Record>, StoreError> {
+        self.read_with(run, node, Reader::record)
+    }
+
+    fn read_with(
+        &self,
+        run: &str,
+        node: Option<&str>,
+        one: impl Fn(&mut Reader, &str, &ResultRow) -> Result<Record, IndexError>,
+    ) -> Result<Vec<Record>, StoreError> {
         let row = self.known("read the records", run)?;
         let path = place::run_file(&self.dir, run);
         let mut reader = Reader::open(&path).map_err(failed("open", &path))?;
@@ -110,7 +119,7 @@ impl Db {
             // An index made in memory a moment ago may hold fewer: what rotted is not in it, and was told.
             let expected = (node.is_none() && index.on_disk()).then_some(row.records);
             let rows = whole(index.results(run, node)?, expected)?;
-            rows.iter().map(|row| reader.record(run, row)).collect()
+            rows.iter().map(|row| one(&mut reader, run, row)).collect()
         })
     }
 }
@@ -162,6 +171,7 @@ impl Store for Db {
         if old.is_none() {
             pen.own.insert(run.id.clone());
         }
+        self.expect(&path);
         let row = RunRow { upto, ..begun(old, run.clone()) };
         self.ask(|index| index.put_run(&row))
     }
@@ -186,6 +196,7 @@ impl Store for Db {
         pen.live.remove(run);
         pen.logs.remove(&path);
         let own = pen.own.remove(run);
+        self.expect(&path);
         row.upto = upto;
         (row.run.state, row.run.ended_ms) = (state, Some(at_ms));
         self.ask(|index| index.put_run(&row))?;
@@ -221,8 +232,31 @@ impl Store for Db {
         Ok(self.rows(run, None)?.into_iter().map(|row| row.summary).collect())
     }
 
+    fn facts(&self, run: &str) -> Result<Vec<Record>, StoreError> {
+        self.read_with(run, None, Reader::facts)
+    }
+
+    fn beside(&self, run: &str) -> Option<Vec<u8>> {
+        place::run_id(run).ok()?;
+        beside::kept(&self.dir, run)
+    }
+
+    fn keep_beside(&self, run: &str, bytes: &[u8]) {
+        if place::run_id(run).is_ok() {
+            let _ = beside::keep(&self.dir, run, bytes);
+        }
+    }
+
     fn done(&self, run: &str) -> Result<BTreeSet<(String, String)>, StoreError> {
-        Ok(self.rows(run, None)?.into_iter().map(|row| (row.summary.node, row.summary.work)).collect())
+        let row = self.known("read the records", run)?;
+        let path = place::run_file(&self.dir, run);
+        let mut reader = Reader::open(&path).map_err(failed("open", &path))?;
+        let rows = self.ask(|index| {
+            let rows = whole(index.results(run, None)?, index.on_disk().then_some(row.records))?;
+            rows.iter().try_for_each(|row| reader.prove(run, row))?;
+            Ok(rows)
+        })?;
+        Ok(rows.into_iter().map(|row| (row.summary.node, row.summary.work)).collect())
     }
 
     fn nodes(&self) -> Result<Vec<NodeSeen>, StoreError> {
@@ -238,6 +272,7 @@ impl Store for Db {
         let (path, at_ms) = (place::criteria_file(&self.dir), now_ms());
         let entry = EntryRef::Criterion { name, at_ms, bytes: Raw(bytes) };
         let (spans, upto) = self.pen("keep a criterion")?.write(&path, (upto, kept), std::iter::once(entry))?;
+        self.expect(&path);
         self.ask(|index| {
             for span in &spans {
                 index.put_criterion(name, at_ms, *span)?;

@@ -39,12 +39,14 @@ impl Db {
         if !path.exists() {
             return Ok(());
         }
-        let (tail, mut said) = (self.tail(), Vec::new());
+        let (mut damaged, mut said) = (Vec::new(), Vec::new());
         scan(path, 0, &mut |piece| match piece {
             Piece::Entry(_, entry) => take(entry),
-            Piece::Damage(damage) => tell(path, &damage, tail, &mut said),
+            Piece::Damage(damage) => damaged.push(damage),
         })
         .map_err(failed("read", path))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        tell(path, &damaged, ("frame", &name), self.tail(), &mut said);
         self.notice(said);
         Ok(())
     }
@@ -57,7 +59,9 @@ impl Db {
     ) -> Result<(), StoreError> {
         // Opening cut the file behind its last whole frame, and only we write.
         let upto = std::fs::metadata(path).map_or(0, |meta| meta.len());
-        self.pen("append to a ledger")?.write(path, (upto, kept), entries).map(drop)
+        self.pen("append to a ledger")?.write(path, (upto, kept), entries)?;
+        self.expect(path);
+        Ok(())
     }
 
     pub(crate) fn read_incidents(&self) -> Result<Vec<Incident>, StoreError> {

@@ -6,15 +6,17 @@
 //! is in. Whatever happens to the index, questions are answered from the log files and the index is made anew.
 //! `CRASH.md` beside this package says what is durable when, and what is done about each kind of damage.
 //!
-//! One process writes ([`Db::open`]); any number may look ([`Db::open_read_only`]), also meanwhile. Verdicts are not
-//! kept: they are recomputed from the samples.
+//! One process writes ([`Db::open`]); any number may look ([`Db::open_read_only`]), also meanwhile. Verdicts are
+//! recomputed from the samples; what was made of a run may lie beside its file for readers in a hurry ([`Store::beside`]).
 
+mod beside;
 mod catchup;
 mod check;
 mod contents;
 mod db;
 mod entry;
 mod error;
+mod expected;
 mod frame;
 mod index;
 mod keep;
@@ -24,11 +26,13 @@ mod lock;
 mod log;
 mod model;
 mod place;
+mod quarantine;
 mod read;
 mod repair;
 mod table;
 mod version;
 
+pub use beside::{pack, unpack};
 pub use check::{FileReport, Report, check, rebuild};
 pub use db::{Db, Opened, Options};
 pub use error::StoreError;

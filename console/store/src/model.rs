@@ -121,6 +121,19 @@ pub trait Store: Send {
     /// [`StoreError::NoRun`] among others.
     fn summaries(&self, run: &str) -> Result<Vec<Summary>, StoreError>;
 
+    /// Every record of `run` without its series, otherwise as [`Store::records`].
+    ///
+    /// # Errors
+    /// [`StoreError::NoRun`] among others.
+    fn facts(&self, run: &str) -> Result<Vec<Record>, StoreError>;
+
+    /// What [`Store::keep_beside`] kept, as long as the run file is, byte for byte, the one it was kept for.
+    fn beside(&self, run: &str) -> Option<Vec<u8>>;
+
+    /// Keeps what was made of the whole run, if it can be kept: whoever asks for it does without. Nothing is kept of a damaged
+    /// file.
+    fn keep_beside(&self, run: &str, bytes: &[u8]);
+
     /// (node, work) pairs that were acknowledged, whatever their outcome: a resumed run need not measure them again.
     ///
     /// # Errors

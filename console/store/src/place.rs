@@ -27,6 +27,11 @@ pub(crate) fn contents(dir: &Path, id: &str) -> PathBuf {
     runs(dir).join(format!("{id}.contents"))
 }
 
+/// What was made of a whole run file.
+pub(crate) fn beside(dir: &Path, id: &str) -> PathBuf {
+    runs(dir).join(format!("{id}.judged"))
+}
+
 pub(crate) fn criteria_file(dir: &Path) -> PathBuf {
     dir.join("criteria").join("criteria.log")
 }
@@ -53,6 +58,25 @@ pub(crate) fn damaged(dir: &Path) -> PathBuf {
     dir.join("damaged")
 }
 
+/// Which log files there must be, and how long each was.
+pub(crate) fn files(dir: &Path) -> PathBuf {
+    dir.join("files")
+}
+
+/// Where the bytes of the log file `path` go that are damaged at `offset`.
+pub(crate) fn quarantine(dir: &Path, path: &Path, offset: u64) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    damaged(dir).join(format!("{name}.{offset}"))
+}
+
+/// Every log file there is: those of runs, by id, then those of criteria, incidents and models.
+pub(crate) fn logs(dir: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let mut paths: Vec<PathBuf> = run_ids(dir)?.iter().map(|id| run_file(dir, id)).collect();
+    let others = [criteria_file(dir), incidents_file(dir), models_file(dir)];
+    paths.extend(others.into_iter().filter(|path| path.exists()));
+    Ok(paths)
+}
+
 /// Refuses what is no directory, and a directory that belongs to something else.
 pub(crate) fn claim(dir: &Path) -> Result<(), StoreError> {
     match fs::metadata(dir) {
@@ -71,7 +95,7 @@ pub(crate) fn claim(dir: &Path) -> Result<(), StoreError> {
     }
     for entry in fs::read_dir(dir).map_err(failed("read", dir))? {
         let name = entry.map_err(failed("read", dir))?.file_name();
-        if !["lock", "version.new", "lost+found"].iter().any(|ours| name == *ours) {
+        if !["lock", "version.new", "files.new", "lost+found"].iter().any(|ours| name == *ours) {
             let why = format!("it holds {name:?} and no database of ours: give an empty or a new directory");
             return Err(StoreError::Damaged { path: dir.to_owned(), why });
         }

@@ -22,14 +22,40 @@ pub(crate) const STEPS: &[Step] = &[];
 /// The layout of `dir`, `None` for a new one. A newer one is refused.
 pub(crate) fn read(dir: &Path, known: u32) -> Result<Option<u32>, StoreError> {
     let path = dir.join(FILE);
-    let text = match fs::read_to_string(&path) {
+    let text = match fs::read(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        other => other.map_err(failed("read", &path))?,
+        other => String::from_utf8_lossy(&other.map_err(failed("read", &path))?).into_owned(),
     };
-    match text.trim().parse() {
-        Ok(found) if found > known => Err(StoreError::Newer { path, found, known }),
-        Ok(found) if found > 0 => Ok(Some(found)),
-        _ => Err(StoreError::Damaged { path, why: format!("{:?} is no version number", clip(&text)) }),
+    match number(text.trim()) {
+        Some(found) if found > known => Err(StoreError::Newer { path, found, known }),
+        Some(found) if found > 0 => Ok(Some(found)),
+        _ => {
+            let why = format!("{:?} is no version number (`muster db rebuild` writes it anew)", clip(&text));
+            Err(StoreError::Damaged { path, why })
+        }
+    }
+}
+
+/// The number in `text`: behind it stands its checksum, so that a rotten byte is not taken for a newer layout. Layout 1 was
+/// once written without.
+fn number(text: &str) -> Option<u32> {
+    match text.split_once(' ') {
+        Some((number, crc)) if crc == checksum(number) => number.parse().ok(),
+        None if text == "1" => Some(1),
+        _ => None,
+    }
+}
+
+fn checksum(number: &str) -> String {
+    format!("{:08x}", crc32fast::hash(number.as_bytes()))
+}
+
+/// Writes a version that cannot be read anew; whether it had to. Only layout 1 was ever written without a checksum, and a later one
+/// has log files of a later format, which are refused by themselves.
+pub(crate) fn heal(dir: &Path) -> Result<bool, StoreError> {
+    match read(dir, SCHEMA) {
+        Err(StoreError::Damaged { .. }) => write(dir, SCHEMA).map(|()| true),
+        other => other.map(|_| false),
     }
 }
 
@@ -55,7 +81,7 @@ fn write(dir: &Path, version: u32) -> Result<(), StoreError> {
     let (path, new) = (dir.join(FILE), dir.join("version.new"));
     let put = || {
         let mut file = fs::File::create(&new)?;
-        writeln!(file, "{version}")?;
+        writeln!(file, "{version} {}", checksum(&version.to_string()))?;
         file.sync_all()?;
         fs::rename(&new, &path)?;
         sync_dir(dir)
@@ -81,7 +107,7 @@ mod tests {
     fn an_older_layout_takes_the_missing_steps_in_order_and_only_once() {
         let dir = tempfile::tempdir().unwrap();
         let steps: [Step; 3] = [|d| add(d, "one"), |d| add(d, "two"), |d| add(d, "three")];
-        fs::write(dir.path().join(FILE), "2\n").unwrap();
+        write(dir.path(), 2).unwrap();
         let said = bring_up(dir.path(), &steps).unwrap();
         assert_eq!(said.as_deref(), Some("database migrated from layout 2 to 4"));
         assert_eq!(bring_up(dir.path(), &steps).unwrap(), None);
@@ -101,10 +127,14 @@ mod tests {
     #[test]
     fn a_newer_layout_and_nonsense_are_refused_in_words() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join(FILE), "7\n").unwrap();
+        write(dir.path(), 7).unwrap();
         let said = bring_up(dir.path(), STEPS).unwrap_err().to_string();
         assert!(said.contains("newer muster") && said.contains("format 7"), "{said}");
-        fs::write(dir.path().join(FILE), "seven").unwrap();
-        assert!(bring_up(dir.path(), STEPS).unwrap_err().to_string().contains("no version number"));
+        for rotten in ["seven", "", "7", "0", "1 00000000"] {
+            fs::write(dir.path().join(FILE), rotten).unwrap();
+            assert!(bring_up(dir.path(), STEPS).unwrap_err().to_string().contains("no version number"), "{rotten}");
+            assert!(heal(dir.path()).unwrap() && !heal(dir.path()).unwrap());
+            assert_eq!(bring_up(dir.path(), STEPS).unwrap(), None);
+        }
     }
 }

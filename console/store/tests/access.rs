@@ -23,7 +23,7 @@ fn two_writers_never_share_a_database_and_the_second_learns_who_the_first_is() {
     let said = refused(dir.path()).to_string();
     assert!(said.contains(&format!("process {}", std::process::id())), "{said}");
     assert!(said.contains(dir.path().to_str().unwrap()), "{said}");
-    assert!(matches!(rebuild(dir.path()), Err(StoreError::Locked { .. })));
+    assert!(matches!(rebuild(dir.path(), false), Err(StoreError::Locked { .. })));
     assert!(check(dir.path()).unwrap().notes.join("\n").contains("is writing"));
     drop(first);
     drop(db(dir.path()));
@@ -62,7 +62,7 @@ fn a_file_a_strange_directory_and_nothing_at_all_are_told_apart() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing was made in it");
     let nothing = dir.path().join("nothing");
     assert!(Db::open_read_only(&nothing).unwrap_err().to_string().contains("no database at"));
-    assert!(check(&nothing).is_err() && rebuild(&nothing).is_err() && !nothing.exists());
+    assert!(check(&nothing).is_err() && rebuild(&nothing, false).is_err() && !nothing.exists());
     drop(db(&nothing.join("deeper")));
 }
 

@@ -102,7 +102,13 @@ fn a_flipped_byte_costs_one_frame_and_is_told_wherever_it_is() {
             left.remove(hit - 1);
         }
         assert_eq!(store.records("r").unwrap(), left, "byte {at}");
-        assert!(store.notices().join("\n").contains(&format!("offset {}", frames[hit].0)), "byte {at}");
+        let said = store.notices().join("\n");
+        let expected = match hit {
+            0 => "the beginning of run r is damaged".to_owned(),
+            4 => format!("offset {} are damaged", frames[hit].0),
+            _ => "1 record of run r is damaged and left out (muster db check)".to_owned(),
+        };
+        assert!(said.contains(&expected), "byte {at}: {said}");
     }
 }
 
@@ -118,7 +124,7 @@ fn a_record_that_rotted_after_it_was_indexed_is_left_out_and_told() {
     let left = [&records[..2], &records[3..]].concat();
     assert_eq!(store.records("r").unwrap(), left);
     let said = store.notices().join("\n");
-    assert!(said.contains("disk on n0002") && said.contains(&format!("offset {at}")), "{said}");
+    assert!(said.contains("disk on n0002") && said.contains("1 record of run r is damaged and left out"), "{said}");
     assert_eq!(store.records("r").unwrap(), left, "and the second look costs no more");
     drop(store);
     let store = db(dir.path());
@@ -127,6 +133,88 @@ fn a_record_that_rotted_after_it_was_indexed_is_left_out_and_told() {
     drop(store);
     assert_eq!(db(dir.path()).opened().repairs, Vec::<String>::new(), "told once by opening, always by check");
     assert!(!check(dir.path()).unwrap().sound());
+
+    let report = rebuild(dir.path(), false).unwrap();
+    assert!(report.sound() && report.notes.join("\n").contains("moved to"), "{report:?}");
+    assert_eq!(fs::read(dir.path().join(format!("damaged/r.log.{at}"))).unwrap(), bytes[at..at + length]);
+    let store = Db::open_read_only(dir.path()).unwrap();
+    assert_eq!((store.records("r").unwrap(), store.notices()), (left, Vec::<String>::new()));
+}
+
+#[test]
+fn a_resumed_run_measures_again_what_rotted_unseen() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path(), 5);
+    let mut bytes = fs::read(log(dir.path())).unwrap();
+    for frame in [2, 3] {
+        let (at, length) = frames(&bytes)[frame];
+        bytes[at + length - 1] ^= 1;
+    }
+    fs::write(log(dir.path()), &bytes).unwrap();
+    for store in [Db::open_read_only(dir.path()).unwrap(), db(dir.path())] {
+        assert_eq!(store.done("r").unwrap().len(), 3);
+        assert!(store.notices().join("\n").contains("2 records of run r are damaged and left out (muster db check)"));
+    }
+}
+
+#[test]
+fn a_log_file_that_is_gone_is_told_by_everybody_until_it_is_forgotten() {
+    let home = tempfile::tempdir().unwrap();
+    let dir = home.path();
+    filled(dir, 3);
+    let incident = muster_store::Incident {
+        node: "n1".into(),
+        start_ms: 1,
+        end_ms: None,
+        category: "disk".into(),
+        reason: String::new(),
+        source: "operator".into(),
+        who: "me".into(),
+        found_by: None,
+    };
+    db(dir).record_incidents(&[incident]).unwrap();
+    assert!(check(dir).unwrap().sound());
+    fs::remove_file(dir.join("incidents.log")).unwrap();
+    fs::remove_file(log(dir)).unwrap();
+    for _ in 0..2 {
+        let reader = Db::open_read_only(dir).unwrap().opened().repairs.join("\n");
+        let writer = db(dir).opened().repairs.join("\n");
+        for said in [reader, writer] {
+            assert!(
+                said.contains("incidents.log: the file is gone") && said.contains("r.log: the file is gone"),
+                "{said}"
+            );
+        }
+        assert!(!check(dir).unwrap().sound());
+        assert!(!rebuild(dir, false).unwrap().sound(), "what is gone cannot be healed");
+    }
+    assert!(rebuild(dir, true).unwrap().sound());
+    assert_eq!(Db::open_read_only(dir).unwrap().opened().repairs, Vec::<String>::new());
+}
+
+#[test]
+fn a_version_that_rotted_is_told_and_written_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let records = filled(dir.path(), 3);
+    let whole = fs::read(dir.path().join("version")).unwrap();
+    let flipped = (0..whole.len() * 8).map(|bit| {
+        let mut bytes = whole.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    });
+    for rotten in flipped.chain([Vec::new(), b"3\n".to_vec()]) {
+        fs::write(dir.path().join("version"), &rotten).unwrap();
+        let reader = Db::open_read_only(dir.path()).unwrap();
+        let told = reader.notices().join("\n").contains("is no version number");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        assert_eq!((reader.records("r").unwrap(), told), (records.clone(), text(&rotten) != text(&whole)));
+        assert_eq!(Db::open(dir.path(), &Options::default()).is_err(), told, "{rotten:?}");
+        assert_eq!(check(dir.path()).unwrap().sound(), !told);
+        if told {
+            assert!(rebuild(dir.path(), false).unwrap().sound(), "{rotten:?}");
+            assert_eq!(fs::read(dir.path().join("version")).unwrap(), whole);
+        }
+    }
 }
 
 #[test]
@@ -134,11 +222,15 @@ fn a_header_that_rotted_hides_no_record() {
     let dir = tempfile::tempdir().unwrap();
     let records = filled(dir.path(), 3);
     let mut bytes = fs::read(log(dir.path())).unwrap();
-    bytes[2] ^= 1;
-    fs::write(log(dir.path()), &bytes).unwrap();
-    rebuild(dir.path()).unwrap();
-    let store = db(dir.path());
-    assert_eq!(store.records("r").unwrap(), records);
+    let whole = bytes.clone();
+    for bit in 0..16 * 8 {
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(log(dir.path()), &bytes).unwrap();
+        assert_eq!(Db::open_read_only(dir.path()).unwrap().records("r").unwrap(), records, "bit {bit}");
+        assert!(rebuild(dir.path(), false).unwrap().sound());
+        assert!(fs::read(log(dir.path())).unwrap() == whole, "bit {bit}");
+        bytes.clone_from(&whole);
+    }
 }
 
 #[test]
@@ -148,7 +240,7 @@ fn a_run_whose_beginning_rotted_still_shows_its_records() {
     let mut bytes = fs::read(log(dir.path())).unwrap();
     bytes[30] ^= 1;
     fs::write(log(dir.path()), &bytes).unwrap();
-    rebuild(dir.path()).unwrap();
+    rebuild(dir.path(), false).unwrap();
     let store = db(dir.path());
     let shown = store.run("r").unwrap().unwrap();
     assert_eq!((shown.playbook.as_str(), shown.nodes.len(), shown.state), ("", 3, RunState::Finished));
@@ -235,7 +327,7 @@ fn rebuild_makes_an_index_that_agrees() {
     let dir = tempfile::tempdir().unwrap();
     let records = filled(dir.path(), 50);
     fs::write(dir.path().join("index/db"), b"rubbish").unwrap();
-    let report = rebuild(dir.path()).unwrap();
+    let report = rebuild(dir.path(), false).unwrap();
     assert!(report.sound(), "{report:?}");
     assert_eq!((report.files[0].records, report.files[0].frames), (50, 52));
     assert_eq!(db(dir.path()).records("r").unwrap(), records);
@@ -251,8 +343,10 @@ fn an_index_of_another_history_is_seen_by_check_and_healed_by_opening() {
     let store = db(two.path());
     assert_eq!(store.records("r").unwrap(), records);
     assert_eq!(store.nodes().unwrap().len(), 10);
+    assert!(store.opened().repairs.join("\n").contains("r.log: the file was longer"));
     drop(store);
-    assert!(check(two.path()).unwrap().sound());
+    assert!(check(two.path()).unwrap().index.is_empty());
+    assert!(rebuild(two.path(), false).unwrap().sound());
 }
 
 #[test]
@@ -270,7 +364,7 @@ fn a_newer_database_or_run_file_is_refused_in_words_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     filled(dir.path(), 3);
     let mut bytes = fs::read(log(dir.path())).unwrap();
-    bytes[12] = 9;
+    bytes[12..16].copy_from_slice(&(9 | (!9_u32 & 0xffff) << 16).to_le_bytes());
     fs::write(dir.path().join("runs/new.log"), &bytes).unwrap();
     let mut store = db(dir.path());
     assert!(store.opened().repairs.join("\n").contains("new.log was written by a newer muster (format 9)"));
@@ -279,12 +373,12 @@ fn a_newer_database_or_run_file_is_refused_in_words_and_left_alone() {
     drop(store);
     assert_eq!(fs::read(dir.path().join("runs/new.log")).unwrap(), bytes);
 
-    fs::write(dir.path().join("version"), "2\n").unwrap();
+    fs::write(dir.path().join("version"), "2 1ad5be0d\n").unwrap();
     for said in [
         Db::open(dir.path(), &Options::default()).unwrap_err(),
         Db::open_read_only(dir.path()).unwrap_err(),
         check(dir.path()).unwrap_err(),
-        rebuild(dir.path()).unwrap_err(),
+        rebuild(dir.path(), false).unwrap_err(),
     ] {
         assert!(matches!(said, StoreError::Newer { found: 2, known: 1, .. }), "{said}");
     }

@@ -86,7 +86,7 @@ fn files_of_format_1_decode() {
     holds_the_contents(&store);
     drop(store);
     assert!(check(dir.path()).unwrap().sound());
-    assert_eq!(fs::read_to_string(dir.path().join("version")).unwrap(), "1\n");
+    assert_eq!(fs::read_to_string(dir.path().join("version")).unwrap(), "1 83dcefb7\n");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn a_second_record_of_the_same_work_replaces_the_first_also_after_a_rebuild() {
     store.append(&record("r", "n1", "disk", 7)).unwrap();
     assert_eq!(store.summaries("r").unwrap().iter().map(|s| s.values).collect::<Vec<_>>(), [7]);
     drop(store);
-    assert!(rebuild(dir.path()).unwrap().sound());
+    assert!(rebuild(dir.path(), false).unwrap().sound());
     assert_eq!(db(dir.path()).records("r").unwrap(), [record("r", "n1", "disk", 7)]);
 }
 

@@ -7,12 +7,12 @@ use ratatui::layout::{Rect, Size};
 use ratatui::text::Span;
 
 use crate::freeze;
-use crate::judgement::{PROVISIONAL_ABOUT, State, word};
-use crate::keymap::{Action, BINDINGS, Binding};
+use crate::judgement::word;
+use crate::keymap::{Action, Binding, bindings};
 use crate::popups::{self, Popup};
-use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
+use crate::screens::Screen;
 use crate::snapshot::{Load, Mode, Snapshot};
-use crate::stale::{self, Stale};
+use crate::stale;
 use crate::text::{age, counted, cut, whole_age, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -45,17 +45,7 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
     let body = body(area.as_size());
     status(ui, snapshot, buffer, Rect { height: 1, ..area });
     tabs(ui, buffer, Rect { y: TABS_ROW, height: 1, ..area });
-    match ui.screen {
-        Screen::Fleet => fleet::draw(ui, snapshot, buffer, body),
-        Screen::Node => node::draw(ui, snapshot, buffer, body),
-        Screen::Benchmarks => bench::draw(ui, snapshot, buffer, body),
-        Screen::Criteria => criteria::draw(ui, snapshot, buffer, body),
-        Screen::Selector => selector::draw(ui, snapshot, buffer, body),
-        Screen::Network => network::draw(ui, snapshot, buffer, body),
-        Screen::Playbooks => playbooks::draw(ui, snapshot, buffer, body),
-        Screen::Log => log::draw(ui, buffer, body),
-        Screen::Runs => runs::draw(ui, snapshot, buffer, body),
-    }
+    (ui.screen.view().draw)(ui, snapshot, buffer, body);
     popups::draw(ui, snapshot, buffer, body);
     message(ui, snapshot, buffer, Rect { y: area.height - 2, height: 1, ..area });
     hints(ui, snapshot, buffer, Rect { y: area.height - 1, height: 1, ..area });
@@ -63,9 +53,12 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
 
 fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     let theme = &ui.theme;
+    // A matrix from a file has nodes, but no rows of them.
+    let ends = || snapshot.network.data.as_ref().map_or(0, |network| network.endpoints.len());
+    let nodes = if snapshot.nodes.is_empty() { ends() } else { snapshot.nodes.len() };
     let mut spans = vec![
         Span::styled(format!(" {}", cut(&snapshot.title, 24, theme.is_ascii())), theme.style(Role::Head)),
-        Span::raw(format!("  {}", counted(snapshot.nodes.len(), "node", "nodes"))),
+        Span::raw(format!("  {}", counted(nodes, "node", "nodes"))),
     ];
     spans.extend(counts(theme, snapshot));
     if !ui.marks.is_empty() {
@@ -116,8 +109,9 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
         let text = if wide { format!("{} {share} %{left}  ", run.playbook) } else { format!("{share} %  ") };
         spans.push(Span::raw(text));
     }
-    // The log holds its own lines, and they go on.
-    if let Some(frozen) = ui.frozen.as_ref().filter(|_| ui.screen != Screen::Log) {
+    // A screen that cannot be held, as the log, goes on.
+    let can_be_held = || ui.screen.view().keys.iter().any(|b| b.action == Action::Freeze);
+    if let Some(frozen) = ui.frozen.as_ref().filter(|_| can_be_held()) {
         let since = whole_age(now.saturating_sub(frozen.since_ms));
         spans.push(Span::styled(format!("FROZEN for {since} "), theme.style(Role::Mode)));
         return spans;
@@ -150,14 +144,15 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
 
 /// Number and name of every screen as they stand in the row of tabs.
 fn titles(ui: &Ui, room: u16) -> [(Screen, String, String); Screen::ALL.len()] {
-    let long: usize = Screen::ALL.iter().map(|s| s.title().len() + 4).sum();
-    let short: usize = Screen::ALL.iter().map(|s| s.short_title().len() + 4).sum();
+    let long: usize = Screen::ALL.iter().map(|s| s.view().title.len() + 4).sum();
+    let short: usize = Screen::ALL.iter().map(|s| s.view().short.len() + 4).sum();
     // The screen that is shown has its whole name where the others leave room for it.
-    let fits = short + ui.screen.title().len() - ui.screen.short_title().len() <= room.into();
+    let shown = ui.screen.view();
+    let fits = short + shown.title.len() - shown.short.len() <= room.into();
     let mut number = 0;
     Screen::ALL.map(|screen| {
         let here = screen == ui.screen;
-        let name = if long < room.into() || (here && fits) { screen.title() } else { screen.short_title() };
+        let name = if long < room.into() || (here && fits) { screen.view().title } else { screen.view().short };
         let title = if here && ui.theme.is_ascii() { format!("[{name}]") } else { format!(" {name} ") };
         number += 1;
         (screen, format!(" {number}"), title)
@@ -200,27 +195,12 @@ fn message(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     {
         (format!("{what} failed: {why}; what is shown is older"), Role::Act)
     } else {
-        Some(fresh(ui, snapshot)).filter(|(text, _)| !text.is_empty()).unwrap_or_else(|| reason(ui, snapshot))
+        Some(fresh(ui, snapshot))
+            .filter(|(text, _)| !text.is_empty())
+            .unwrap_or_else(|| (ui.screen.view().message)(ui, snapshot))
     };
     let text = cut(&text, usize::from(row.width.saturating_sub(2)), theme.is_ascii());
     put(buffer, (row.x + 1, row.y), row.width.saturating_sub(2), &text, theme.style(role));
-}
-
-/// On Fleet, why the node under the cursor is not a pass, or what the mark behind its state means.
-fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
-    let node = ui.selected_row(snapshot).map(|(_, node)| node).filter(|_| ui.screen == Screen::Fleet);
-    if let Some(node) = node.filter(|node| node.provisional && node.state == State::Pass) {
-        return (format!("{}: pass, {PROVISIONAL_ABOUT}", node.name), Role::Text);
-    }
-    let said = node.and_then(|node| {
-        let stale = Stale::now(ui, snapshot);
-        if stale::hides(node.state) && stale.is(node.result_ms) || node.state == State::Pass {
-            return stale.sentence(node);
-        }
-        let why = node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence))?;
-        Some(stale.words(node.result_ms).map_or_else(|| why.clone(), |stale| format!("{stale}; {why}")))
-    });
-    (said.unwrap_or_default(), Role::Text)
 }
 
 fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
@@ -235,7 +215,7 @@ fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
 }
 
 fn hints(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
-    let mut shown: Vec<&Binding> = BINDINGS.iter().filter(|b| b.on(ui.screen) && !b.hint.is_empty()).collect();
+    let mut shown: Vec<Binding> = bindings(ui.screen).filter(|b| !b.hint.is_empty()).collect();
     shown.retain(|b| b.action != Action::Cancel || Ui::going(snapshot).is_some());
     shown.sort_by_key(|b| b.rank);
     shown.truncate(HINTS);
@@ -254,7 +234,7 @@ fn hints(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     put_spans(buffer, (row.x + 1, row.y), row.width.saturating_sub(1), &spans);
 }
 
-fn total(bindings: &[&Binding]) -> usize {
+fn total(bindings: &[Binding]) -> usize {
     bindings.iter().map(|b| width(b.shown) + width(b.hint) + 3).sum()
 }
 
@@ -262,18 +242,14 @@ impl Ui {
     /// Whether `action` would do anything now; what would not is dim in the hints.
     fn works(&self, action: Action, snapshot: &Snapshot) -> bool {
         match action {
-            Action::Changed => !snapshot.nodes.is_empty(),
-            Action::Open | Action::Mark | Action::MarkAll | Action::Sort | Action::NextNode => match self.screen {
-                Screen::Criteria => snapshot.criteria.data.is_some(),
-                Screen::Selector => snapshot.selector.data.is_some(),
-                Screen::Network => snapshot.network.data.is_some(),
-                Screen::Playbooks => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
-                Screen::Runs => snapshot.runs.data.is_some(),
-                _ => !snapshot.nodes.is_empty(),
-            },
-            Action::Map => !snapshot.nodes.is_empty(),
-            // A run is opened first; then what it says can be written.
-            Action::Export => self.screen != Screen::Runs,
+            Action::Open
+            | Action::Mark
+            | Action::MarkAll
+            | Action::Sort
+            | Action::NextNode
+            | Action::Changed
+            | Action::Map => (self.screen.view().ready)(snapshot),
+            Action::Export => self.screen.view().exports,
             Action::Run => !snapshot.playbooks.is_empty() && Self::going(snapshot).is_none(),
             _ => true,
         }

@@ -1,6 +1,6 @@
 //! What can happen to the console.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// One happening, in the order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,18 @@ pub enum Event {
         /// Its age now.
         age_ms: u64,
     },
+}
+
+impl From<char> for Event {
+    /// The key of a character goes down; `\r` is enter, `\x1b` escape.
+    fn from(c: char) -> Self {
+        let code = match c {
+            '\r' => KeyCode::Enter,
+            '\x1b' => KeyCode::Esc,
+            c => KeyCode::Char(c),
+        };
+        Self::Key(KeyEvent::new(code, KeyModifiers::NONE))
+    }
 }
 
 /// What a mouse did.

@@ -10,8 +10,9 @@ use crossterm::event::{
 };
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::clipboard;
@@ -42,40 +43,87 @@ pub struct Options {
     pub first: screens::Screen,
 }
 
+/// Gives the newest snapshot without waiting, and nothing once the console is to end.
+pub type Source<'a> = &'a dyn Fn() -> Option<Arc<Snapshot>>;
+
+/// What the user does.
+pub trait Input {
+    /// Waits until there is an event, `most` at most.
+    ///
+    /// # Errors
+    /// When nothing more will come.
+    fn wait(&mut self, most: Duration) -> io::Result<()>;
+
+    /// The next event that is there already.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn next(&mut self) -> io::Result<Option<Event>>;
+}
+
 /// Runs the console on this thread until the user quits or `source` gives nothing any more. `source` gives the newest snapshot
 /// and must not wait; `intents` takes every wish but [`Intent::Redraw`], and must not wait either. Where the user quits, it
 /// has had [`Intent::Quit`] when this returns.
 ///
 /// # Errors
 /// When the terminal cannot be read or written; it is restored before.
-pub fn run(options: Options, source: &dyn Fn() -> Option<Arc<Snapshot>>, intents: &dyn Fn(Intent)) -> io::Result<()> {
-    let Some(begin) = source() else { return Ok(()) };
+pub fn run(options: Options, source: Source<'_>, intents: &dyn Fn(Intent)) -> io::Result<()> {
+    if source().is_none() {
+        return Ok(());
+    }
     restore_on_panic();
     // A second console in one process keeps the first one's logger.
     let _ = tui_logger::init_logger(log::LevelFilter::Info);
     let _screen = Screen::enter()?;
-    let keys = stdin().is_terminal();
-    let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-    let size = terminal.size()?;
+    let mut keyboard = Keyboard { is_terminal: stdin().is_terminal() };
+    serve(Terminal::new(CrosstermBackend::new(stdout()))?, options, &mut keyboard, (source, intents))
+}
+
+/// The same for a user and a terminal of a fixed size that are made up: what would be shown is written to `out`.
+///
+/// # Errors
+/// When `input` or `out` fails.
+pub fn rehearse<W: Write>(
+    (out, width, height): (W, u16, u16),
+    options: Options,
+    input: &mut dyn Input,
+    (source, intents): (Source<'_>, &dyn Fn(Intent)),
+) -> io::Result<()> {
+    let viewport = Viewport::Fixed(Rect { x: 0, y: 0, width, height });
+    let terminal = Terminal::with_options(CrosstermBackend::new(out), TerminalOptions { viewport })?;
+    serve(terminal, options, input, (source, intents))
+}
+
+/// Takes events and newer snapshots, and draws.
+fn serve<W: Write>(
+    mut terminal: Terminal<CrosstermBackend<W>>,
+    options: Options,
+    input: &mut dyn Input,
+    (source, intents): (Source<'_>, &dyn Fn(Intent)),
+) -> io::Result<()> {
+    let Some(begin) = source() else { return Ok(()) };
+    let size = terminal.get_frame().area();
     let mut ui = Ui::new(Theme::new(options.color, options.ascii), size.width, size.height);
     ui.show(options.first);
     let mut clock = Clock::new(begin);
     let first = update(&mut ui, Event::Snapshot, &clock.snapshot);
     first.into_iter().for_each(intents);
     let mut drawn: Option<Instant> = None;
-    let mut dirty = true;
+    let (mut dirty, mut pressed) = (true, false);
     loop {
-        if dirty && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
+        // Results may wait for the next frame; who pressed a key does not.
+        if dirty && (pressed || drawn.is_none_or(|at| at.elapsed() >= FRAME)) {
             terminal.draw(|frame| draw(&ui, &clock.snapshot, frame))?;
             drawn = Some(Instant::now());
             dirty = false;
         }
         let mut happened = Vec::new();
         // A frame that is due must not wait for the next key.
-        wait(if dirty { FRAME } else { POLL }, keys)?;
-        while event::poll(Duration::ZERO)? {
-            happened.extend(translate(event::read()?));
+        input.wait(if dirty { FRAME } else { POLL })?;
+        while let Some(event) = input.next()? {
+            happened.push(event);
         }
+        pressed = !happened.is_empty();
         let Some(newest) = source() else { return Ok(()) };
         happened.extend(clock.look(newest, drawn, ui.is_frozen()));
         for event in happened {
@@ -94,6 +142,27 @@ pub fn run(options: Options, source: &dyn Fn() -> Option<Arc<Snapshot>>, intents
     }
 }
 
+/// The terminal that this process was started on.
+struct Keyboard {
+    /// Whether keys come from standard input.
+    is_terminal: bool,
+}
+
+impl Input for Keyboard {
+    fn wait(&mut self, most: Duration) -> io::Result<()> {
+        wait(most, self.is_terminal)
+    }
+
+    fn next(&mut self) -> io::Result<Option<Event>> {
+        while event::poll(Duration::ZERO)? {
+            if let Some(event) = translate(event::read()?) {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Waits for a key, `most` at most. crossterm would read the end of a terminal that was closed over and over and never return, so
 /// that is looked for first, where the keys come from standard input.
 fn wait(most: Duration, keys: bool) -> io::Result<()> {
@@ -109,6 +178,10 @@ fn wait(most: Duration, keys: bool) -> io::Result<()> {
     if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
         return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal was closed"));
     }
+    // Bytes that are no event yet: to look again at once would take a whole core until the rest of them comes.
+    if watched[0].revents().contains(PollFlags::IN) && !event::poll(Duration::ZERO)? {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     Ok(())
 }
 
@@ -123,9 +196,9 @@ fn obey<W: Write>(terminal: &mut Terminal<CrosstermBackend<W>>, intent: &Intent)
             terminal.clear().map(|()| true)
         }
         Intent::Copy(text) => {
-            let mut out = stdout();
+            let out = terminal.backend_mut();
             out.write_all(clipboard::osc52(text).as_bytes())?;
-            out.flush().map(|()| false)
+            io::Write::flush(out).map(|()| false)
         }
         _ => Ok(false),
     }

@@ -45,13 +45,27 @@ fn take(chars: impl Iterator<Item = char>, room: usize) -> String {
     out
 }
 
+/// The words of `text`; a number stays with its unit, or with what it counts, where both fit into half a line.
+fn pieces(text: &str, room: usize) -> Vec<String> {
+    let mut pieces: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match pieces.last_mut() {
+            Some(last) if last.ends_with(|c: char| c.is_ascii_digit()) && width(last) + 1 + width(word) <= room / 2 => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => pieces.push(word.to_owned()),
+        }
+    }
+    pieces
+}
+
 /// `text` in lines of at most `room` cells, broken at spaces where there are any.
 pub(crate) fn wrap(text: &str, room: usize) -> Vec<String> {
     let room = room.max(1);
     let mut lines = vec![String::new()];
     let mut used = 0;
-    for word in text.split_whitespace() {
-        let mut word = word.to_owned();
+    for mut word in pieces(text, room) {
         if used > 0 && used + 1 + width(&word) > room {
             lines.push(String::new());
             used = 0;
@@ -107,21 +121,21 @@ pub(crate) fn about(ms: u64) -> String {
     }
 }
 
-/// A deviation with its sign: `-41 %`, `+0.3 %`.
+/// A deviation with its sign: `-41 %`, `+0.3 %`, and above a factor of two as one: `5.1x`.
 pub(crate) fn percent(share: f64) -> String {
-    let p = share * 100.0;
-    if p.abs() < 9.95 { format!("{p:+.1} %") } else { format!("{p:+.0} %") }
+    match share * 100.0 {
+        9_900.0.. => format!("{:.0}x", share + 1.0),
+        p if p > 100.0 => format!("{:.1}x", share + 1.0),
+        p if p.abs() < 0.05 => "0.0 %".to_owned(),
+        p if p.abs() < 9.95 => format!("{p:+.1} %"),
+        p => format!("{p:+.0} %"),
+    }
 }
 
 /// The change of a metric from `then` to `now`: `-41 %`, and above a factor of two `5.1x`; empty where it has no ratio.
 pub(crate) fn difference(then: f64, now: f64) -> String {
     let ratio = now / then;
-    match ratio {
-        _ if !ratio.is_finite() || ratio < 0.0 => String::new(),
-        100.0.. => format!("{ratio:.0}x"),
-        _ if ratio > 2.0 => format!("{ratio:.1}x"),
-        _ => percent(ratio - 1.0),
-    }
+    if ratio.is_finite() && ratio >= 0.0 { percent(ratio - 1.0) } else { String::new() }
 }
 
 /// The day of a moment in UTC, such as `2026-11-12`.
@@ -283,8 +297,8 @@ mod tests {
     }
 
     #[test]
-    fn sentences_wrap_at_spaces_and_long_words_break() {
-        assert_eq!(wrap("n7 is 41 % slower", 8), ["n7 is 41", "% slower"]);
+    fn sentences_wrap_at_spaces_but_not_before_a_unit_and_long_words_break() {
+        assert_eq!(wrap("n7 is 41 % slower", 8), ["n7 is", "41 %", "slower"]);
         assert_eq!(wrap("abcdefghij kl", 4), ["abcd", "efgh", "ij", "kl"]);
     }
 }

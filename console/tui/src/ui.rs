@@ -9,7 +9,7 @@ use crate::filter::Filter;
 use crate::freeze::Frozen;
 use crate::intent::Export;
 use crate::popups::{ExportBox, Popup};
-use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
+use crate::screens::{Screen, States};
 use crate::snapshot::{NodeRow, RunInfo, Snapshot};
 use crate::theme::Theme;
 
@@ -41,15 +41,7 @@ pub struct Ui {
     pub(crate) age_ms: u64,
     pub(crate) last_key_ms: u64,
     pub(crate) interrupted_ms: Option<u64>,
-    pub(crate) fleet: fleet::State,
-    pub(crate) node: node::State,
-    pub(crate) bench: bench::State,
-    pub(crate) criteria: criteria::State,
-    pub(crate) selector: selector::State,
-    pub(crate) network: network::State,
-    pub(crate) playbooks: playbooks::State,
-    pub(crate) log: log::State,
-    pub(crate) runs: runs::State,
+    pub(crate) states: States,
 }
 
 impl Ui {
@@ -73,15 +65,7 @@ impl Ui {
             age_ms: 0,
             last_key_ms: 0,
             interrupted_ms: None,
-            fleet: fleet::State::default(),
-            node: node::State::default(),
-            bench: bench::State::default(),
-            criteria: criteria::State::default(),
-            selector: selector::State::default(),
-            network: network::State::default(),
-            playbooks: playbooks::State::default(),
-            log: log::State::default(),
-            runs: runs::State::default(),
+            states: States::default(),
         }
     }
 
@@ -125,6 +109,15 @@ impl Ui {
     pub(crate) fn select(&mut self, snapshot: &Snapshot, at: usize) {
         if let Some(node) = snapshot.nodes.get(at) {
             self.selected = Some((node.name.clone(), at));
+        }
+    }
+
+    /// Marks the selected node, or takes its mark away.
+    pub(crate) fn mark(&mut self) {
+        if let Some((name, _)) = self.selected.clone()
+            && !self.marks.remove(&name)
+        {
+            self.marks.insert(name);
         }
     }
 

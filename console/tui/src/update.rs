@@ -10,12 +10,10 @@ use crate::freeze::{self, Frozen};
 use crate::intent::Intent;
 use crate::keymap::{self, Action, Motion};
 use crate::popups::{self, Confirm, FilterBox, HelpBox, Palette, Popup};
-use crate::screens::{Screen, bench, criteria, fleet, log, network, node, playbooks, runs, selector};
+use crate::screens::{Screen, bench, fleet};
 use crate::snapshot::{RunProgress, Snapshot};
 use crate::ui::Ui;
 
-/// Rows keep their order this long after a key, so that nothing moves under the cursor.
-const HOLD_MS: u64 = 2_000;
 /// A second ctrl-c within this time quits.
 const INTERRUPT_MS: u64 = 3_000;
 
@@ -71,13 +69,7 @@ fn asks(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
         ui.focused = Some(name.clone());
         intents.push(Intent::Focus { node: name });
     }
-    intents.extend(match ui.screen {
-        Screen::Network => network::ask(ui, snapshot),
-        Screen::Criteria | Screen::Benchmarks => criteria::ask(ui),
-        Screen::Selector => selector::ask(ui, snapshot),
-        Screen::Runs => runs::ask(ui),
-        _ => None,
-    });
+    intents.extend((ui.screen.view().ask)(ui, snapshot));
     intents
 }
 
@@ -87,27 +79,9 @@ fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     if ui.notice.as_ref().is_some_and(|(_, until)| *until <= now) {
         ui.notice = None;
     }
-    let hold = now.saturating_sub(ui.last_key_ms) < HOLD_MS && ui.last_key_ms > 0;
-    let page = ui.page();
-    if ui.fleet.refresh(snapshot, &ui.filter, hold) {
-        // The selection follows the node, not the row.
-        // Until a key is pressed, the cursor stays on the first row, which is the worst node.
-        let selected = ui.selected_row(snapshot).map(|(at, _)| at).filter(|_| ui.last_key_ms > 0);
-        let rows = ui.fleet.rows();
-        let row = selected.and_then(|at| rows.iter().position(|r| *r == at)).unwrap_or(ui.fleet.cursor.at);
-        let len = rows.len();
-        ui.fleet.cursor.put(row, len, page);
-        if selected.is_none() || ui.screen == Screen::Fleet {
-            fleet::follow(ui, snapshot);
-        }
+    for screen in Screen::ALL {
+        (screen.view().settle)(ui, snapshot);
     }
-    fleet::map::settle(ui, snapshot);
-    bench::settle(ui, snapshot);
-    criteria::settle(ui, snapshot);
-    selector::settle(ui, snapshot);
-    network::settle(ui, snapshot);
-    playbooks::settle(ui, snapshot);
-    runs::settle(ui, snapshot);
 }
 
 fn paste(ui: &mut Ui, text: &str) {
@@ -167,10 +141,7 @@ fn take_mouse(ui: &mut Ui, mouse: Mouse, snapshot: &Snapshot) -> Vec<Intent> {
             }
             Vec::new()
         }
-        Mouse::Click { x, y } => match ui.screen {
-            Screen::Fleet => fleet::click(ui, (x, y), snapshot),
-            _ => Vec::new(),
-        },
+        Mouse::Click { x, y } => (ui.screen.view().click)(ui, (x, y), snapshot),
     }
 }
 
@@ -210,6 +181,15 @@ fn obey(ui: &mut Ui, command: popups::Command, snapshot: &Snapshot) -> Vec<Inten
 }
 
 fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
+    let Some(intents) = (ui.screen.view().act)(ui, action, snapshot) else { return act_anywhere(ui, action, snapshot) };
+    if let [Intent::Copy(text)] = &intents[..] {
+        ui.say(snapshot, format!("copied: {text}"));
+    }
+    intents
+}
+
+/// Does what the screen has no answer of its own to.
+fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
     match action {
         Action::Show(screen) => ui.show(screen),
         Action::Help => ui.popups.push(Popup::Help(HelpBox::default())),
@@ -224,7 +204,7 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
         }
         Action::Freeze => hold(ui, snapshot),
         Action::Wide => ui.wide = !ui.wide,
-        Action::Back => return back(ui, snapshot),
+        Action::Back => ui.screen = ui.trail.pop().unwrap_or(Screen::Fleet),
         Action::Redraw => return vec![Intent::Redraw],
         Action::Suspend => return suspend(ui, snapshot),
         Action::Quit => return quit(ui, snapshot),
@@ -232,35 +212,13 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
         Action::Cancel => ask_cancel(ui, snapshot),
         Action::Rerun => ask_rerun(ui, snapshot),
         Action::Clean => ask_clean(ui, snapshot),
-        Action::Run if ui.screen == Screen::Selector => return selector::act(ui, action, snapshot),
-        Action::Run if ui.screen == Screen::Playbooks => return playbooks::act(ui, Action::Open, snapshot),
         Action::Run if snapshot.playbooks.is_empty() => ui.say(snapshot, "there is no playbook to run"),
         Action::Run => ui.popups.push(Popup::Palette(Palette::new("run "))),
-        _ => return act_on_screen(ui, action, snapshot),
-    }
-    Vec::new()
-}
-
-fn act_on_screen(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
-    let intents = match ui.screen {
-        Screen::Fleet => fleet::act(ui, action, snapshot),
-        Screen::Node => node::act(ui, action, snapshot),
-        Screen::Benchmarks => bench::act(ui, action, snapshot),
-        Screen::Criteria => criteria::act(ui, action, snapshot),
-        Screen::Selector => selector::act(ui, action, snapshot),
-        Screen::Network => network::act(ui, action, snapshot),
-        Screen::Playbooks => playbooks::act(ui, action, snapshot),
-        Screen::Log => log::act(ui, action, snapshot),
-        Screen::Runs => runs::act(ui, action, snapshot),
-    };
-    match (action, intents.first()) {
-        (Action::Copy, Some(Intent::Copy(text))) => ui.say(snapshot, format!("copied: {text}")),
-        (Action::Copy | Action::Export, None) if ui.popups.is_empty() => {
-            ui.say(snapshot, "there is nothing here to take along")
-        }
+        Action::Mark => ui.mark(),
+        Action::Copy | Action::Export => ui.say(snapshot, "there is nothing here to take along"),
         _ => {}
     }
-    intents
+    Vec::new()
 }
 
 /// Holds the picture still, or lets it go on.
@@ -273,29 +231,6 @@ fn hold(ui: &mut Ui, snapshot: &Snapshot) {
         snapshot,
         if ui.is_frozen() { "held; results keep arriving, F goes on" } else { "showing what is known now" },
     );
-}
-
-/// One step back: the terms tried, the filter, the marks, the run that alone is shown, the screen before.
-fn back(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
-    if ui.screen == Screen::Log && log::back(ui) {
-        return Vec::new();
-    }
-    if ui.screen == Screen::Benchmarks
-        && let Some(restored) = bench::restore(ui)
-    {
-        return vec![restored];
-    }
-    if ui.screen == Screen::Fleet && !ui.filter.is_empty() {
-        ui.filter = Filter::default();
-    } else if ui.screen == Screen::Fleet && !ui.marks.is_empty() {
-        ui.marks.clear();
-        ui.say(snapshot, "marks cleared");
-    } else if ui.screen == Screen::Fleet && snapshot.alone.is_some() {
-        return vec![Intent::Open { run: None }];
-    } else if ui.screen != Screen::Fleet {
-        ui.screen = ui.trail.pop().unwrap_or(Screen::Fleet);
-    }
-    Vec::new()
 }
 
 fn quit(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {

@@ -1,17 +1,12 @@
-//! What a benchmark is given, and how a name becomes a run that always ends in an outcome.
+//! What a benchmark is given.
 
 use std::borrow::Cow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use muster_wire::{
-    Benchmark, Facts, Frame, Level, LogLine, MetricId, Outcome, Profile, Progress, Series, Steps, benchmark,
-};
+use muster_wire::{Facts, Frame, Level, LogLine, MetricId, Profile, Progress, Series, Steps};
 
-use super::{burn, cores, disk, dispatch, gemm, latency, net, numa, overlap, sharding, stream, train};
-use crate::gpu;
 use crate::steps::{Halt, Plan, Taken};
 
 /// What a benchmark may use.
@@ -128,36 +123,3 @@ impl Context<'_> {
 pub(super) fn share(at: usize, of: usize) -> (f64, f64) {
     (at as f64 / of as f64, (at + 1) as f64 / of as f64)
 }
-
-/// Runs the benchmark called `name` and says how it ended. Never panics.
-pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Outcome {
-    if context.stop.load(Ordering::Relaxed) {
-        return Halt::Stopped.into();
-    }
-    let ended = catch_unwind(AssertUnwindSafe(|| match name {
-        gemm::NAME => gemm::run(context),
-        stream::NAME => stream::run(context),
-        latency::NAME => latency::run(context),
-        dispatch::NAME => dispatch::run(context),
-        cores::NAME => cores::run(context),
-        burn::NAME => burn::run(context),
-        numa::NAME => numa::run(context),
-        overlap::NAME => overlap::run(context),
-        sharding::NAME => sharding::run(context),
-        disk::NAME => disk::run(context),
-        net::NAME => net::run(context),
-        _ if benchmark(name).is_some_and(Benchmark::is_gpu) => gpu::run(name, context),
-        _ => match train::Family::called(name) {
-            Some(family) => family.run(context),
-            None => Err(Halt::NotRun(format!("this probe has no benchmark called '{name}'"))),
-        },
-    }));
-    match ended {
-        Ok(Ok(())) => Outcome::Done,
-        Ok(Err(halt)) => halt.into(),
-        Err(_) => Outcome::Failed(format!("{name} came to an internal error")),
-    }
-}
-
-#[cfg(test)]
-mod tests;

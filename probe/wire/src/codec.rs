@@ -5,13 +5,19 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::limits::{FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, SERIES_VALUES, TEXT_BYTES};
+use crate::bounded::Key;
+use crate::limits::{
+    CAPABILITIES, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, SERIES_VALUES, TEXT_BYTES,
+};
 use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, Series, clean};
 
 /// Begins every stream in either direction; banners and shell noise before it are skipped.
 pub const MAGIC: [u8; 16] = *b"\0\xffmuster-wire\x01\r\n";
 /// The same bytes as a slice.
 pub const PREAMBLE: &[u8] = &MAGIC;
+
+/// Memory that a decoder keeps between frames, bytes.
+const SMALL: usize = 64 * 1024;
 
 /// Why a stream cannot be read on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,8 +82,10 @@ fn pack<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
 pub struct Decoder {
     buffer: Vec<u8>,
     start: usize,
-    noise: usize,
+    /// Bytes of noise in which no preamble begins.
+    searched: usize,
     greeted: bool,
+    last: usize,
     unknown: u64,
 }
 
@@ -90,13 +98,15 @@ impl Decoder {
 
     /// Adds bytes as they arrived.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.start > 0 && self.start == self.buffer.len() {
-            self.buffer.clear();
-            self.start = 0;
-        } else if self.start > FRAME_BYTES {
+        if self.greeted && self.start > 0 {
             self.buffer.drain(..self.start);
             self.start = 0;
+            if self.buffer.is_empty() {
+                self.buffer.shrink_to(SMALL);
+            }
         }
+        // Exactly: doubling would hold twice what the largest frame needs.
+        self.buffer.reserve_exact(bytes.len());
         self.buffer.extend_from_slice(bytes);
     }
 
@@ -104,6 +114,12 @@ impl Decoder {
     #[must_use]
     pub const fn greeted(&self) -> bool {
         self.greeted
+    }
+
+    /// Bytes of the frame that came last.
+    #[must_use]
+    pub const fn last_bytes(&self) -> usize {
+        self.last
     }
 
     /// Frames of kinds this version does not know, skipped.
@@ -157,21 +173,21 @@ impl Decoder {
             return Ok(None);
         }
         let begin = self.start + 4;
-        self.start = begin + length;
+        (self.start, self.last) = (begin + length, length);
         Ok(Some(begin..begin + length))
     }
 
     fn skip_noise(&mut self) -> Result<bool, CodecError> {
-        let rest = &self.buffer[self.start..];
-        if let Some(at) = rest.windows(MAGIC.len()).position(|w| w == MAGIC) {
-            self.start += at + MAGIC.len();
+        if let Some(at) = self.buffer[self.searched..].windows(MAGIC.len()).position(|w| w == MAGIC) {
+            self.start = self.searched + at + MAGIC.len();
             self.greeted = true;
             return Ok(true);
         }
-        self.noise = rest.len();
-        if self.noise > NOISE_BYTES {
-            return Err(CodecError::NoPreamble { bytes: self.noise, start: self.noise() });
+        let bytes = self.buffer.len();
+        if bytes > NOISE_BYTES {
+            return Err(CodecError::NoPreamble { bytes, start: self.noise() });
         }
+        self.searched = bytes.saturating_sub(MAGIC.len() - 1);
         Ok(false)
     }
 }
@@ -185,13 +201,7 @@ fn unpack<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 fn known_kind(body: &[u8]) -> bool {
     const KINDS: [&str; 10] =
         ["hello", "facts", "progress", "series", "finished", "log", "beat", "listening", "paired", "bye"];
-    let Ok(value) = unpack::<ciborium::Value>(body) else { return true };
-    match value {
-        ciborium::Value::Map(entries) => {
-            !matches!(entries.as_slice(), [(ciborium::Value::Text(kind), _)] if !KINDS.contains(&kind.as_str()))
-        }
-        _ => true,
-    }
+    !matches!(unpack(body), Ok(Key(Some(kind))) if !KINDS.contains(&kind.as_str()))
 }
 
 fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
@@ -204,7 +214,7 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
                     Reading::Absent | Reading::Denied => {}
                 }
             }
-            bounded("capabilities", hello.capabilities.len(), 64)?;
+            bounded("capabilities", hello.capabilities.len(), CAPABILITIES)?;
             hello.capabilities.iter_mut().for_each(|c| tidy(c, NAME_BYTES));
         }
         Frame::Facts(facts) => {
@@ -228,6 +238,8 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
             tidy_outcome(&mut paired.outcome);
             bounded("series of a pair", paired.series.len(), PAIR_SERIES)?;
             bounded("facts of a pair", paired.facts.len(), PAIR_FACTS)?;
+            let values = paired.series.iter().map(|series| series.values.len()).sum();
+            bounded("values of a pair", values, SERIES_VALUES)?;
             paired.series.iter_mut().try_for_each(tidy_series)?;
             paired.facts.iter_mut().for_each(tidy_fact);
         }
@@ -398,6 +410,69 @@ mod tests {
         let Ok(Some(Frame::Paired(seen))) = read(&paired(2)) else { panic!("not read") };
         assert_eq!((seen.outcome, seen.series.len()), (Outcome::Failed("gone".into()), 2));
         assert!(matches!(read(&paired(PAIR_SERIES + 1)), Err(CodecError::Limit { .. })));
+    }
+
+    #[test]
+    fn a_small_frame_cannot_become_a_large_memory() {
+        let list = |kind: &str, key: &str, count: usize| {
+            let nulls = ciborium::Value::Array(vec![ciborium::Value::Null; count]);
+            let body = ciborium::Value::Map(vec![(key.into(), nulls)]);
+            let mut bytes = Vec::new();
+            ciborium::into_writer(&ciborium::Value::Map(vec![(kind.into(), body)]), &mut bytes).unwrap();
+            bytes
+        };
+        // Of a kind that is not known, only the name of the kind is ever held.
+        assert!(!known_kind(&list("aura", "x", 500_000)));
+        assert!(known_kind(&list("series", "values", 500_000)));
+        let Frame::Hello(mut hello) = Frame::Hello(crate::Hello {
+            protocol: 1,
+            build: String::new(),
+            boot_id: Reading::Absent,
+            hostname: Reading::Absent,
+            wall_ns: 0,
+            monotonic_ns: 0,
+            pid: 2,
+            capabilities: Vec::new(),
+        }) else {
+            unreachable!()
+        };
+        hello.capabilities = vec![String::new(); 400_000];
+        let bytes = encode(&Frame::Hello(hello)).unwrap();
+        let Ok(Frame::Hello(read)) = unpack::<Frame>(&bytes[4..]) else { panic!("not read") };
+        assert_eq!(read.capabilities.len(), CAPABILITIES + 1);
+        let mut decoder = Decoder::new();
+        decoder.push(&MAGIC);
+        decoder.push(&bytes);
+        assert!(matches!(decoder.frame(), Err(CodecError::Limit { .. })));
+    }
+
+    #[test]
+    fn a_decoder_holds_one_frame_and_lets_it_go() {
+        let mut decoder = Decoder::new();
+        decoder.push(&MAGIC);
+        let whole = encode(&series(vec![0.1; SERIES_VALUES])).unwrap();
+        for _ in 0..5 {
+            for chunk in whole.chunks(32 << 10) {
+                decoder.push(chunk);
+                while decoder.frame().unwrap().is_some() {}
+                assert!(decoder.buffer.capacity() <= FRAME_BYTES + (64 << 10), "{}", decoder.buffer.capacity());
+            }
+        }
+        decoder.push(&whole[..3]);
+        assert!(decoder.buffer.capacity() <= SMALL, "{}", decoder.buffer.capacity());
+    }
+
+    #[test]
+    fn a_preamble_in_pieces_is_found_behind_noise_in_pieces() {
+        let mut decoder = Decoder::new();
+        let mut bytes = vec![b'x'; 1_000];
+        bytes.extend(stream(&[series(vec![1.0])]));
+        let mut seen = None;
+        for byte in bytes {
+            decoder.push(&[byte]);
+            seen = decoder.frame().unwrap().or(seen);
+        }
+        assert_eq!(seen, Some(series(vec![1.0])));
     }
 
     #[test]

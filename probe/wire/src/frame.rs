@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounded;
 use crate::{
     CollectiveOrder, Datum, Direction, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading, Unit,
 };
@@ -56,7 +57,7 @@ pub struct Hello {
     /// Process id of the probe; its process group has the same number.
     pub pid: u32,
     /// Names of optional abilities.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "bounded::words")]
     pub capabilities: Vec<String>,
 }
 
@@ -78,6 +79,7 @@ pub struct Facts {
     /// Collector name, such as `cpu`.
     pub collector: String,
     /// In the order of the source.
+    #[serde(deserialize_with = "bounded::facts")]
     pub facts: Vec<Fact>,
 }
 
@@ -102,6 +104,7 @@ pub struct Series {
     /// Which way is better.
     pub direction: Direction,
     /// At least 32 where time allows; warm-up steps are not among them.
+    #[serde(deserialize_with = "bounded::values")]
     pub values: Vec<f64>,
     /// Steps discarded as warm-up before the first value.
     #[serde(default)]

@@ -3,6 +3,7 @@
 //! Uses nothing of ours and touches no file, socket or clock. Old probes outlive consoles, so frames are
 //! self-describing (CBOR maps with names) and unknown frame kinds are skipped and counted.
 
+mod bounded;
 mod catalog;
 mod category;
 mod codec;

@@ -1,7 +1,9 @@
 //! How much a node may say before the console stops listening.
 
-/// Largest body of one frame, bytes. Checked before anything is allocated.
-pub const FRAME_BYTES: usize = 1 << 20;
+use crate::Profile;
+
+/// Largest body of one frame, bytes: room for the longest series. Checked before anything is allocated.
+pub const FRAME_BYTES: usize = 640 << 10;
 /// Most values in one series; longer series must be split or thinned by the probe.
 pub const SERIES_VALUES: usize = 65_536;
 /// Longest text of any kind (names, reasons, log lines), bytes after cleaning.
@@ -12,9 +14,23 @@ pub const NAME_BYTES: usize = 96;
 pub const FACTS: usize = 8_192;
 /// Bytes of banner and login noise skipped while looking for the preamble.
 pub const NOISE_BYTES: usize = 256 * 1024;
-/// Bytes one benchmark of one node may send in all.
+/// Most words in which a probe tells its abilities.
+pub const CAPABILITIES: usize = 64;
+/// Bytes of results that one benchmark of one node may send in the longest profile.
 pub const BENCHMARK_BYTES: usize = 64 << 20;
 /// Most series that one end of a pair may send.
 pub const PAIR_SERIES: usize = 64;
 /// Most facts that one end of a pair may send.
 pub const PAIR_FACTS: usize = 64;
+
+/// Bytes of results that one work of one node may send in a profile, as they lie in memory. The shorter profiles measure for
+/// seconds, and a node that lies must not cost more than it may.
+#[must_use]
+pub const fn work_bytes(profile: Profile) -> usize {
+    match profile {
+        Profile::Smoke => 640 << 10,
+        Profile::Quick => 1 << 20,
+        Profile::Standard => 8 << 20,
+        Profile::Full => BENCHMARK_BYTES,
+    }
+}

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Fact, Outcome, Series};
+use crate::{Fact, Outcome, Series, bounded};
 
 /// Measure with one other node. Both ends get an order of the same visit, the listening end first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -125,8 +125,10 @@ pub struct Paired {
     /// When it was over.
     pub ended_ns: u64,
     /// What was measured.
+    #[serde(deserialize_with = "bounded::series")]
     pub series: Vec<Series>,
     /// The circumstances.
+    #[serde(deserialize_with = "bounded::facts")]
     pub facts: Vec<Fact>,
 }
 

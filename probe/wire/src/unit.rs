@@ -58,6 +58,9 @@ impl Unit {
     /// `value` with an SI prefix and three to four significant digits, such as `41.2 GB/s`.
     #[must_use]
     pub fn show(self, value: f64) -> String {
+        if let Some(odd) = self.scientific(value) {
+            return odd;
+        }
         if self == Self::Ratio {
             return format!("{:.1} %", value * 100.0);
         }
@@ -72,12 +75,21 @@ impl Unit {
     #[must_use]
     pub fn show_with(self, value: f64, decimals: u8) -> String {
         let most = usize::from(decimals);
+        if let Some(odd) = self.scientific(value) {
+            return odd;
+        }
         if self == Self::Ratio {
             return format!("{:.most$} %", value * 100.0);
         }
         let (scaled, symbol) = self.scaled(value);
         let digits = digits(scaled).min(most);
         format!("{scaled:.digits$} {symbol}").trim_end().to_owned()
+    }
+
+    /// `1.00e308 B/s`: what no prefix makes readable.
+    fn scientific(self, value: f64) -> Option<String> {
+        let plain = value == 0.0 || !value.is_finite() || (PLAIN.contains(&value.abs()));
+        (!plain).then(|| format!("{value:.2e} {}", self.symbol()).trim_end().to_owned())
     }
 
     /// The number in front of a symbol with its prefix.
@@ -91,6 +103,9 @@ impl Unit {
         (scaled, format!("{prefix}{}", self.symbol()))
     }
 }
+
+/// Magnitudes that are read as they stand, whatever the unit.
+const PLAIN: std::ops::Range<f64> = 1e-15..1e21;
 
 fn si(value: f64) -> (f64, &'static str) {
     for (factor, prefix) in [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")] {
@@ -287,6 +302,12 @@ mod tests {
         assert_eq!(Unit::Celsius.show_with(66.04, 0), "66 °C");
         assert_eq!(Unit::FlopPerSec.show_with(812.35e12, 2), "812 TFLOP/s");
         assert_eq!(Unit::Ratio.show_with(0.999_998, 4), "99.9998 %");
+        assert_eq!(Unit::BytesPerSec.show(1e308), "1.00e308 B/s");
+        assert_eq!(Unit::Count.show_with(-2.5e30, 1), "-2.50e30");
+        assert_eq!(
+            (Unit::BytesPerSec.show(0.0), Unit::Seconds.show(4e-300)),
+            ("0.00 B/s".into(), "4.00e-300 s".into())
+        );
         assert_eq!((Unit::Count.show(7.0), Unit::Count.show(7.5)), ("7".to_owned(), "7.50".to_owned()));
     }
 }

@@ -82,7 +82,7 @@ pub(super) enum Ask {
 }
 
 /// An answer: the state, and what was seen, as it stands behind the node's name and the check's id.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
     /// Judgement.
     pub state: State,
@@ -136,9 +136,10 @@ pub(super) fn some(parts: &[String]) -> String {
 }
 
 /// One check's answer for one node. The state is never graver than the check's severity allows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckResult {
     /// Which check.
+    #[serde(with = "super::by_id")]
     pub check: &'static Check,
     /// Its answer.
     pub found: Found,

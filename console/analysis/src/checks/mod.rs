@@ -1,7 +1,9 @@
 //! Health and consistency checks: small questions about what collectors saw, each with its severity, where it comes
 //! from, and what to do when the answer is bad. Pure, and always evaluated anew from stored facts.
 
+pub(crate) mod by_id;
 mod catalog;
+mod category;
 mod check;
 mod compare;
 mod cpu;

@@ -1,11 +1,13 @@
 //! What is wrong with a part of a node, from whichever source.
 
 use muster_wire::{Component, Direction, MetricId, Unit};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::State;
+use crate::checks::by_id;
 
 /// One thing that is to be said of one component of one node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Node name.
     pub node: String,
@@ -30,15 +32,18 @@ pub struct Finding {
     pub next: String,
 }
 
+/// Id of a check of this program.
+pub type CheckId = &'static str;
+
 /// What a finding was made from; also the way to its evidence.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Source {
     /// One metric against its peers, or against a frozen criterion.
     Metric(MetricId),
     /// Several metrics of one component together.
     Metrics(Vec<MetricId>),
     /// A health or consistency check, by its id.
-    Check(&'static str),
+    Check(#[serde(deserialize_with = "known")] CheckId),
     /// How a benchmark ended, by its name.
     Benchmark(String),
     /// One core against the other cores of its node.
@@ -53,8 +58,14 @@ pub enum Source {
     Load,
     /// The connection to the node.
     Link,
+    /// The name that the node gives itself.
+    HostName,
     /// Results that the node was not asked for.
     OutOfTurn,
+}
+
+fn known<'de, D: Deserializer<'de>>(from: D) -> Result<CheckId, D::Error> {
+    Ok(by_id::deserialize(from)?.id)
 }
 
 impl Source {
@@ -71,6 +82,7 @@ impl Source {
             Self::Pairs => "pairs",
             Self::Load => "load",
             Self::Link => "link",
+            Self::HostName => "host-name",
             Self::OutOfTurn => "out-of-turn",
         }
     }
@@ -93,7 +105,7 @@ impl Source {
 }
 
 /// How far off a component is.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
     /// The metric that says it best.
     pub metric: MetricId,
@@ -131,6 +143,9 @@ pub fn change(value: f64, usual: f64) -> String {
     if !ratio.is_finite() || ratio <= 0.0 {
         return "not comparable with".to_owned();
     }
+    if ratio > 1e6 {
+        return format!("{ratio:.1e}x that of");
+    }
     if ratio > 2.0 {
         return format!("{ratio:.1}x that of");
     }
@@ -140,7 +155,7 @@ pub fn change(value: f64, usual: f64) -> String {
 }
 
 /// What a component was compared with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compared {
     /// Which nodes, such as `profile=quick,sku=h100`; empty for all.
     pub group: String,

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use muster_wire::Component;
+use serde::{Deserialize, Serialize};
 
 use super::Finding;
 use crate::State;
 
 /// What is known of one component of a node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComponentState {
     /// Which part.
     pub component: Component,

@@ -28,7 +28,7 @@ pub struct Look {
 }
 
 /// Looks of all nodes, in the order they were kept.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Cards(Vec<(String, Look)>);
 
 /// Whether a run looks at cards at all.

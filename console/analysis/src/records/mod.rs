@@ -6,6 +6,7 @@ pub mod digests;
 mod evidence;
 pub mod golden;
 pub mod hardware;
+pub mod names;
 pub mod works;
 
 pub use evidence::{Evidence, Latest, Measured, OfNode, Turn, company, observations, of_metric};

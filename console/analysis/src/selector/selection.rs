@@ -215,7 +215,8 @@ impl Selection {
         match self.outcome {
             Outcome::NotNeeded => format!("the risk {:.2} is within {p0:.2}; nothing has to run", self.risk_before),
             Outcome::LowConfidence => {
-                format!("low confidence: {known:.0} known defects are too few; run all {of} benchmarks, {time}")
+                let defects = if known == 1.0 { "defect is" } else { "defects are" };
+                format!("low confidence: {known:.0} known {defects} too few; run all {of} benchmarks, {time}")
             }
             Outcome::TargetUnreachable => {
                 format!("target unreachable: {falls} at best, {p0:.2} was asked; run the full set or ask a person")

@@ -157,7 +157,7 @@ impl LocalFleet {
             transport: Transport::Own,
             known_hosts: vec![self.dir.join("known_hosts")],
             identities: vec![self.dir.join("id_ed25519")],
-            host_key_policy: HostKeyPolicy::Strict,
+            host_key_policy: Some(HostKeyPolicy::Strict),
             ssh_config: None,
             agent: false,
             user: "demo".to_owned(),

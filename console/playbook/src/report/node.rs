@@ -106,7 +106,7 @@ pub struct FindingReport {
     /// Which part, such as `gpu:3`.
     pub component: String,
     /// Where it comes from: `metric`, `check`, `benchmark`, `cores`, `digests`, `gpu-history`, `pairs`, `load`, `link`,
-    /// `out-of-turn`.
+    /// `host-name`, `out-of-turn`.
     pub source: String,
     /// The metrics (`benchmark/name`), the check or the benchmark behind it; empty for other sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -182,7 +182,7 @@ fn fleet(store: &dyn Store, run: &Run, records: &[Record], config: &Config) -> R
     let mut today = Judging::own(params);
     today.terms.groups.clone_from(&now.terms.groups);
     let found = judge::assess(run, records, &today);
-    let of = found.judged.iter().filter_map(|Judged { criterion, basis }| {
+    let of = found.judged.iter().filter_map(|Judged { criterion, basis, .. }| {
         let metric = &criterion.metric;
         let frozen = now.criterion(&basis.group, metric)?;
         Some(OfFleet {

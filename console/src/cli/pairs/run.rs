@@ -59,7 +59,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     }
     show(&seen, options, config)?;
     Ok(match state {
-        RunState::Finished => seen.report.exit_code(),
+        RunState::Finished | RunState::Incomplete => seen.report.exit_code(),
         RunState::Cancelled => INTERRUPTED,
         _ => UNDECIDED,
     })
@@ -89,7 +89,7 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
     playbook.profile = options.profile;
     playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));
     let nodes = session::nodes(config, &options.pick)?;
-    let settings = session::settings(config)?;
+    let settings = session::settings_for(config, &nodes).await?;
     let mut store = database::write(config)?;
     let job = session::Job { fabric, fresh: options.new, ..session::Job::new(playbook, nodes, settings) };
     let say = Say { json: options.json, quiet: options.quiet, fail_on: Line::Warn };

@@ -43,6 +43,13 @@ pub fn receiver(record: &Record) -> Option<&str> {
     Some(rest.rsplit_once(AGAIN).filter(|(_, n)| n.parse::<u32>().is_ok()).map_or(rest, |(name, _)| name))
 }
 
+/// The node that the receiver is, or is a rail of.
+pub fn receiving_node(record: &Record) -> Option<&str> {
+    let receiver = receiver(record)?;
+    let rail = receiver.rsplit_once(RAIL).filter(|(_, rail)| rail.parse::<usize>().is_ok());
+    Some(rail.map_or(receiver, |(node, _)| node))
+}
+
 /// Name of a node's rail in a matrix; of the node itself where it has one only.
 pub fn endpoint(node: &str, rail: Option<usize>) -> String {
     rail.map_or_else(|| node.to_owned(), |rail| format!("{node}{RAIL}{rail}"))

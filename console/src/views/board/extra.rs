@@ -1,8 +1,10 @@
 //! What the board shows besides the updates of a run: playbooks, a node's past, and answers to questions.
 
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use muster_playbook::{Playbook, builtin};
+use muster_run::Record;
 use muster_tui::snapshot::{
     Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, WhatIf,
 };
@@ -70,11 +72,23 @@ impl Board {
         inner.dirty = true;
     }
 
-    /// What the database knows of `node`; kept while the screen looks at it.
-    pub fn past(&self, node: &str, past: Past) {
+    /// The runs that are shown, newest first.
+    #[must_use]
+    pub fn shown(&self) -> Vec<String> {
+        self.lock().told.iter().map(|told| told.run.id.clone()).collect()
+    }
+
+    /// From now on `reader` is told the focused node whenever the database is to be asked about it.
+    pub fn read_by(&self, reader: Sender<String>) {
+        self.lock().reader = Some(reader);
+    }
+
+    /// What the database knows of `node`, and its records in the runs that are shown, newest first; kept while the screen looks at
+    /// it.
+    pub fn past(&self, node: &str, past: Past, stored: Vec<Record>) {
         let mut inner = self.lock();
         if inner.focus.as_deref() == Some(node) {
-            inner.past = Some(Arc::new(past));
+            (inner.past, inner.stored) = (Some(Arc::new(past)), stored);
             (inner.refocus, inner.dirty) = (true, true);
         }
     }
@@ -126,6 +140,14 @@ impl Board {
 }
 
 impl Inner {
+    /// Has the database asked about the focused node.
+    pub(super) fn ask(&self) {
+        if let Some((reader, node)) = self.reader.as_ref().zip(self.focus.as_ref()) {
+            // The reader ends with the console only.
+            let _ = reader.send(node.clone());
+        }
+    }
+
     /// Updates which stored run is being read, and how far it is judged.
     pub(super) fn wait(&mut self, now: u64) {
         if self.waits.is_some() && now >= self.now.now_ms + WAIT_MS {

@@ -34,7 +34,7 @@ pub struct Course {
     begun: usize,
     /// The phase under way.
     at: usize,
-    fan_out: usize,
+    at_once: usize,
     /// Nodes that have left the run.
     gone: HashSet<usize>,
     /// Nodes that are working in the current phase, or are done with it.
@@ -113,9 +113,9 @@ impl Weighed {
 }
 
 impl Course {
-    /// A run of `plan` on `fan_out` nodes at a time; the results in `done` (node and work) are already there.
+    /// A run of `plan` on `at_once` nodes at a time; the results in `done` (node and work) are already there.
     #[must_use]
-    pub fn new(plan: &Plan, durations: &Durations, fan_out: usize, done: &BTreeSet<(String, String)>) -> Self {
+    pub fn new(plan: &Plan, durations: &Durations, at_once: usize, done: &BTreeSet<(String, String)>) -> Self {
         let numbers: HashMap<String, usize> = nodes(plan).into_iter().zip(0..).collect();
         let mut phases: Vec<Stretch> =
             plan.phases.iter().map(|phase| Stretch::of(phase, durations, &numbers)).collect();
@@ -132,7 +132,7 @@ impl Course {
             phases,
             begun: 0,
             at: 0,
-            fan_out,
+            at_once,
             gone: HashSet::new(),
             turns: HashMap::new(),
             overhead: (FIRST_OVERHEAD, 1.0),
@@ -147,8 +147,8 @@ impl Course {
     /// A run of `plan` by another console, reconstructed from its results. `None` while it measures doubtful nodes again: only the
     /// other console knows which.
     #[must_use]
-    pub fn elsewhere(plan: &Plan, durations: &Durations, fan_out: usize, told: &Told) -> Option<Self> {
-        let mut course = Self::new(plan, durations, fan_out, &BTreeSet::new());
+    pub fn elsewhere(plan: &Plan, durations: &Durations, at_once: usize, told: &Told) -> Option<Self> {
+        let mut course = Self::new(plan, durations, at_once, &BTreeSet::new());
         let of = |record: &'_ Arc<Record>| Some((followed::part(plan, record)?, record.clone()));
         let mut records: Vec<(usize, Arc<Record>)> = told.all().filter_map(of).collect();
         records.sort_by_key(|(part, record)| (record.at_ms, *part));
@@ -165,10 +165,10 @@ impl Course {
         (course.at < course.planned).then_some(course)
     }
 
-    /// Starts the first `fan_out` nodes of the current phase.
+    /// Starts the first `at_once` nodes of the current phase.
     fn begin_turns(&mut self, at_ms: u64) {
         let Some(Stretch::Each { nodes, .. }) = self.phases.get(self.at) else { return };
-        for nr in nodes.iter().take(self.fan_out).copied().collect::<Vec<_>>() {
+        for nr in nodes.iter().take(self.at_once).copied().collect::<Vec<_>>() {
             self.turn(nr, at_ms).since_ms = Some(at_ms);
         }
     }
@@ -211,7 +211,7 @@ impl Course {
             }
             Update::Dropped { node, .. } => self.gone.extend(self.number(node)),
             Update::Ended { node, failure } => self.ended(node, failure.is_some(), now),
-            Update::Said { .. } => {}
+            Update::Said { .. } | Update::Interrupted { .. } | Update::Outage(_) => {}
         }
     }
 
@@ -356,7 +356,7 @@ impl Course {
             let queue = if turn.is_some() { &mut at_work } else { &mut waiting };
             queue.push(one.ms as u64);
         }
-        let ms = through(at_work.into_iter().chain(waiting), self.fan_out) as f64;
+        let ms = through(at_work.into_iter().chain(waiting), self.at_once) as f64;
         Weighed { ms, measured: if sum.ms > 0.0 { ms * sum.measured / sum.ms } else { 0.0 } }
     }
 
@@ -414,7 +414,7 @@ impl Course {
             0 => self.mean_work(),
             _ => (sum / f64::from(results), true),
         };
-        let waves = nodes.div_ceil(self.fan_out.max(1)) as f64;
+        let waves = nodes.div_ceil(self.at_once.max(1)) as f64;
         let overhead = self.overhead.0 / self.overhead.1;
         let whole = waves * (works as f64 / nodes as f64 * mean + overhead);
         let ms = whole * works.saturating_sub(done) as f64 / works as f64;

@@ -33,7 +33,7 @@ fn uneven(nr: usize, work: &str) -> f64 {
 /// A run to come.
 struct Scene {
     nodes: usize,
-    fan_out: usize,
+    at_once: usize,
     /// Works of each phase with what they take on a sound node, seconds.
     phases: Vec<Vec<(&'static str, f64)>>,
     /// Factor of each node by its number; 1 of all others.
@@ -49,10 +49,10 @@ struct Scene {
 const UNEVEN: [(&str, f64); 4] = [("cpu-gemm", 3.0), ("cpu-stream", 1.0), ("cpu-latency", 8.0), ("disk", 40.0)];
 
 impl Scene {
-    fn new(nodes: usize, fan_out: usize) -> Self {
+    fn new(nodes: usize, at_once: usize) -> Self {
         let phases = vec![vec![("collect/cpu", 0.2), ("collect/disk", 0.4)], UNEVEN.to_vec()];
         let (slow, done) = (HashMap::new(), BTreeSet::new());
-        Self { nodes, fan_out, phases, slow, overhead: 2.0, past: Some(1.0), done }
+        Self { nodes, at_once, phases, slow, overhead: 2.0, past: Some(1.0), done }
     }
 
     fn names(&self) -> Vec<String> {
@@ -112,7 +112,7 @@ impl Scene {
                 self.names().into_iter().enumerate().filter(|(_, name)| !open(name).is_empty()).collect();
             let work = nodes.iter().map(|(_, name)| open(name).len()).sum();
             all.push((start, What::Phase { index, nodes: nodes.len(), work }));
-            let mut places = vec![start; self.fan_out];
+            let mut places = vec![start; self.at_once];
             for (nr, name) in nodes {
                 let place = places.iter_mut().min().unwrap();
                 *place = self.turn((nr, &name), &open(&name), *place, &mut all);
@@ -161,7 +161,7 @@ struct Told {
 }
 
 fn follow(scene: &Scene) -> Told {
-    let mut course = Course::new(&scene.plan(), &scene.durations(), scene.fan_out, &scene.done);
+    let mut course = Course::new(&scene.plan(), &scene.durations(), scene.at_once, &scene.done);
     let happenings = scene.happenings();
     let end = happenings.last().unwrap().0;
     let mut next = happenings.iter().peekable();
@@ -229,8 +229,8 @@ impl Told {
 
 #[test]
 fn works_of_uneven_length_that_were_measured_before_are_known_from_the_first_second() {
-    for (nodes, fan_out) in [(4, 64), (40, 8), (200, 64)] {
-        let told = follow(&Scene::new(nodes, fan_out));
+    for (nodes, at_once) in [(4, 64), (40, 8), (200, 64)] {
+        let told = follow(&Scene::new(nodes, at_once));
         assert!((0.7..1.4).contains(&told.ratio(0.0)), "{}", told.ratio(0.0));
         told.holds(1.3);
     }

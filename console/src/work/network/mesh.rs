@@ -130,7 +130,7 @@ impl Mesh {
                     self.lost.push((event.node.clone(), result.map_or_else(|failure| failure, |_| left())));
                     return Heard::Lost(event.node);
                 }
-                EventKind::Link(_) | EventKind::Clock(_) => {}
+                EventKind::Link(_) | EventKind::Clock(_) | EventKind::Interrupted(..) => {}
             }
         }
     }

@@ -23,7 +23,7 @@ pub use place::{Fabric, PairEngine};
 pub(super) use together::phase as together;
 
 use crate::judge::pairs::network;
-use crate::work::scan::{Scan, link_record};
+use crate::work::scan::{Scan, lost_records};
 use crate::work::{Observer, Update, failure_line};
 use mesh::Mesh;
 use round::Visited;
@@ -265,7 +265,7 @@ impl Pass<'_> {
             if self.tally.dropped.contains_key(&node) {
                 continue;
             }
-            records.push(link_record(&self.scan.run.id, &node, &failure));
+            records.extend(lost_records(&self.scan.run.id, &node, &failure));
             self.tally.dropped.insert(node.clone(), failure_line(&node, &failure));
             lost.insert(node);
         }

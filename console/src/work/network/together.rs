@@ -18,7 +18,7 @@ use super::round::{LATE, LISTEN, millis};
 use super::{append, keep};
 use crate::clock::now_ms;
 use crate::judge::pairs::cause;
-use crate::work::scan::{Scan, link_record};
+use crate::work::scan::{Scan, lost_records};
 use crate::work::{Observer, Update, failure_line};
 
 /// All ranks find each other within this.
@@ -128,7 +128,7 @@ impl Gone<'_> {
     /// Records of the links that ended since the last call.
     fn take(&mut self, mesh: &mut Mesh, lost: &mut BTreeSet<String>) -> Vec<Record> {
         let gone: Vec<(String, Failure)> = std::mem::take(&mut mesh.lost);
-        let records = gone.iter().map(|(node, failure)| link_record(self.run, node, failure)).collect();
+        let records = gone.iter().flat_map(|(node, failure)| lost_records(self.run, node, failure)).collect();
         for (node, failure) in gone {
             self.reasons.insert(node.clone(), failure_line(&node, &failure));
             lost.insert(node);

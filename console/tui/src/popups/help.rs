@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use crate::keymap::BINDINGS;
+use crate::keymap::everywhere;
 use crate::popups::Popup;
 use crate::screens::Screen;
 use crate::ui::Ui;
@@ -16,10 +16,9 @@ pub(crate) struct HelpBox {
 /// Lines `(keys, sentence)`; a line without keys is a heading.
 pub(crate) fn lines(screen: Screen) -> Vec<(&'static str, String)> {
     let mut lines = vec![("", format!("On {}", screen.title()))];
-    let local = BINDINGS.iter().filter(|b| b.is_local() && b.on(screen));
-    lines.extend(local.map(|b| (b.shown, b.help.to_owned())));
+    lines.extend(screen.view().keys.iter().map(|b| (b.shown, b.help.to_owned())));
     lines.push(("", "Everywhere".to_owned()));
-    lines.extend(BINDINGS.iter().filter(|b| !b.is_local()).map(|b| (b.shown, b.help.to_owned())));
+    lines.extend(everywhere().map(|b| (b.shown, b.help.to_owned())));
     lines
 }
 

@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use muster_wire::MetricId;
 
 use crate::judgement::word;
-use crate::keymap::{Action, BINDINGS, Binding, Motion, Slider, Term};
+use crate::keymap::{Action, Motion, Slider, Term, bindings};
 use crate::popups::{Input, Popup};
 use crate::screens::Screen;
 use crate::snapshot::{MetricRow, NodeRow, RunRow, Snapshot};
@@ -121,14 +121,16 @@ fn runs(snapshot: &Snapshot) -> Vec<Entry> {
 
 /// What this screen can do, and what others can, which are gone to first.
 fn actions(ui: &Ui) -> Vec<Entry> {
-    let (here, elsewhere): (Vec<&Binding>, Vec<&Binding>) = BINDINGS.iter().partition(|b| b.on(ui.screen));
+    let here = bindings(ui.screen).map(|binding| (None, binding));
+    let others = Screen::ALL.into_iter().filter(|screen| *screen != ui.screen);
+    let elsewhere = others.flat_map(|screen| screen.view().keys.iter().map(move |binding| (Some(screen), *binding)));
     let mut found: Vec<Entry> = Vec::new();
-    for binding in here.into_iter().chain(elsewhere) {
+    for (screen, binding) in here.chain(elsewhere) {
         let Some(name) = name(binding.action).filter(|name| found.iter().all(|known| known.name != *name)) else {
             continue;
         };
-        let (does, place) = match binding.screens().first().filter(|_| !binding.on(ui.screen)) {
-            Some(screen) => (Command::On(*screen, binding.action), format!("{}, {}", screen.title(), binding.shown)),
+        let (does, place) = match screen {
+            Some(screen) => (Command::On(screen, binding.action), format!("{}, {}", screen.title(), binding.shown)),
             None => (Command::Act(binding.action), binding.shown.to_owned()),
         };
         found.push(Entry { name, about: format!("{} ({place})", binding.help), does });

@@ -48,7 +48,7 @@ impl Reading {
         if self.judged.is_some() { "judging" } else { "reading" }
     }
 
-    /// `judging 1,340 of 2,323 metrics`.
+    /// `judging 1,340 of 2,323 metrics`, and after the last one what is still to be done.
     #[must_use]
     pub fn words(&self) -> String {
         match self.judged {
@@ -56,7 +56,8 @@ impl Reading {
             Some((done, all)) if done < all => {
                 format!("judging {} of {} metrics", thousands(done), thousands(all))
             }
-            Some(_) => format!("judging run {}", self.run),
+            Some((_, 0)) => format!("judging run {}", self.run),
+            Some((_, all)) => format!("{} metrics judged, deciding on the nodes", thousands(all)),
         }
     }
 }

@@ -89,6 +89,8 @@ pub enum RunPhase {
     Cancelling,
     /// Ran to its end.
     Finished,
+    /// Ran to its end without some nodes, to which the connection was lost; can be resumed.
+    Incomplete,
     /// Stopped on request.
     Cancelled,
     /// Ended without saying so; can be resumed.
@@ -109,6 +111,7 @@ impl RunPhase {
             Self::Running => "running",
             Self::Cancelling => "cancelling",
             Self::Finished => "finished",
+            Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
             Self::Interrupted => "interrupted",
         }

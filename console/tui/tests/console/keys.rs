@@ -155,7 +155,7 @@ fn benchmarks_tell_stale_results_node_by_node_and_as_a_whole() {
     let old = with_old_results(snapshot(IDLE));
     let (ui, _) = after(&old, "3");
     let text = shown(&ui, &old);
-    assert!(text.contains(" below 0.95, 4 stale"), "{text}");
+    assert!(text.contains(" at alpha 0.95, 4 stale"), "{text}");
     assert!(text.lines().any(|line| line.contains("✗ rack1-04") && line.contains("stale (41 d)")), "{text}");
     let (ui, _) = after(&old, "3<tab><end>");
     let text = shown(&ui, &old);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
-use muster_tui::snapshot::{Load, NodeRow};
+use muster_tui::snapshot::{Counts, Load, Mode, NodeRow, Reading};
 use muster_tui::{Screen, Snapshot, Theme};
 
 const COLOR: Theme = Theme::new(true, false);
@@ -116,6 +116,35 @@ fn old_results_look_as_stored() {
         }
     }
     compare("old-results", &text);
+}
+
+#[test]
+fn a_run_that_is_read_and_judged_looks_as_stored() {
+    let mut snapshot = snapshot(Fleet { running: false, ..DATA });
+    let unknown = |node: &Arc<NodeRow>| {
+        let (worst, reasons) = (None, Arc::default());
+        Arc::new(NodeRow { state: State::NotRun, worst, reasons, verdicts: Arc::default(), ..(**node).clone() })
+    };
+    snapshot.nodes = snapshot.nodes.iter().map(unknown).collect();
+    snapshot.counts = Counts::of(snapshot.nodes.iter().map(|node| node.state));
+    (snapshot.metrics, snapshot.mode) = (Arc::default(), Mode::Idle);
+    let mut text = String::new();
+    for (judged, size, screens) in [
+        (None, SIZES[0], &[Screen::Fleet][..]),
+        (Some((1_340, 2_323)), SIZES[0], &[Screen::Fleet, Screen::Node, Screen::Benchmarks]),
+        (Some((1_340, 2_323)), SIZES[1], &[Screen::Fleet]),
+        (Some((2_323, 2_323)), SIZES[1], &[Screen::Fleet]),
+    ] {
+        let since_ms = snapshot.now_ms - 4_000;
+        snapshot.reading = Some(Reading { run: "cbd-light-20260118-0012".to_owned(), since_ms, judged });
+        for screen in screens {
+            let mut ui = console(&snapshot, COLOR, size);
+            press(&mut ui, digit(*screen), &snapshot);
+            let picture = picture(&frame(&ui, &snapshot, size));
+            text += &format!("=== {} {judged:?} {}x{}\n{picture}", screen.title(), size.0, size.1);
+        }
+    }
+    compare("reading", &text);
 }
 
 #[test]

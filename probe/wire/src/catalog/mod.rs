@@ -6,7 +6,7 @@
 //!
 //! # Adding a benchmark
 //! Its own file, one entry here, in the table of its source (`cpu`, `disk`, `net`, `gpu`, `train`), and the line that calls
-//! it: in `bench/context.rs` of the probe, or in `bench/mod.rs` of the GPU worker. The entry names its metrics; units in
+//! it: in `bench/mod.rs` of the probe, or in `bench/mod.rs` of the GPU worker. The entry names its metrics; units in
 //! frames, judging, playbooks, screens and incidents follow from it.
 
 mod collectors;

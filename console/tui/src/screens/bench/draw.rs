@@ -9,7 +9,7 @@ use crate::judgement::{State, Status, status_about, status_word};
 use crate::screens::bench::{Pane, chart, scores, what_if};
 use crate::snapshot::{MetricRow, Snapshot};
 use crate::stale::{Stale, WORD};
-use crate::text::{cut, elide, similarity, width};
+use crate::text::{cut, elide, similarity, width, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_right, put_spans};
@@ -21,7 +21,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
         return framed_panel(buffer, area, &ui.theme, ("Benchmarks", &instead));
     }
     // Wide, the list that has the keys takes all of the width.
-    let width = match (ui.wide, ui.bench.pane) {
+    let width = match (ui.wide, ui.states.bench.pane) {
         (true, Pane::Metrics) => area.width,
         (true, Pane::Nodes) => 0,
         (false, _) => (area.width * 3 / 10).clamp(24, 44),
@@ -29,7 +29,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     if width > 0 {
         list(ui, snapshot, buffer, Rect { width, ..area });
     }
-    if let Some(metric) = ui.bench.metric(snapshot).filter(|_| width < area.width) {
+    if let Some(metric) = ui.states.bench.metric(snapshot).filter(|_| width < area.width) {
         let right = Rect { x: area.x + width, width: area.width - width, ..area };
         chosen(ui, snapshot, metric, buffer, right);
     }
@@ -39,8 +39,8 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
     let metrics = &snapshot.metrics;
     let page = usize::from(area.height.saturating_sub(2));
-    let window = ui.bench.metrics.window(metrics.len(), page);
-    let note = format!("{}/{}", ui.bench.metrics.at + 1, metrics.len());
+    let window = ui.states.bench.metrics.window(metrics.len(), page);
+    let note = format!("{}/{}", ui.states.bench.metrics.at + 1, metrics.len());
     let block = block(theme, area, "Metrics", &note);
     let inner = block.inner(area);
     block.render(area, buffer);
@@ -50,8 +50,9 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
         let numbers =
             if ui.wide { numbers(ui, metric, inner.width.saturating_sub(PATH).into()) } else { String::new() };
         let used = u16::try_from(width(&numbers)).unwrap_or(0);
-        let room = inner.width.saturating_sub(6 + used);
-        put_right(buffer, (inner.right() - 6 - used, y), used, &numbers, theme.style(Role::Dim));
+        let marked = MARK.max(u16::try_from(width(&mark)).unwrap_or(MARK));
+        let room = inner.width.saturating_sub(marked + 1 + used);
+        put_right(buffer, (inner.right() - marked - 1 - used, y), used, &numbers, theme.style(Role::Dim));
         put(
             buffer,
             (inner.x, y),
@@ -59,14 +60,16 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
             &elide(&metric.id.path(), room.into(), theme.is_ascii()),
             theme.style(Role::Text),
         );
-        put_right(buffer, (inner.right() - 5, y), 5, &mark, theme.style(role));
-        if row == ui.bench.metrics.at {
-            let role = if ui.bench.pane == Pane::Metrics { Role::Selected } else { Role::Head };
+        put_right(buffer, (inner.right() - marked, y), marked, &mark, theme.style(role));
+        if row == ui.states.bench.metrics.at {
+            let role = if ui.states.bench.pane == Pane::Metrics { Role::Selected } else { Role::Head };
             buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(role));
         }
     }
 }
 
+/// Cells of most marks.
+const MARK: u16 = 5;
 /// Width that the wide list reserves for a metric's path and mark.
 const PATH: u16 = 36;
 
@@ -87,7 +90,7 @@ fn numbers(ui: &Ui, metric: &MetricRow, room: usize) -> String {
     text
 }
 
-/// The state of a metric in five cells: `2 bad` if nodes failed, `noisy` if it is not repeatable, `stale` if all results are, else
+/// The state of a metric in five cells, or more for more than nine nodes: `2 bad` if nodes failed, `noisy` if it is not repeatable, `stale` if all results are, else
 /// `ok`.
 fn mark(metric: &MetricRow, stale: Stale) -> (String, Role) {
     let old = !metric.scores.is_empty() && metric.scores.iter().all(|score| stale.is(Some(score.at_ms())));
@@ -121,7 +124,7 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mut Buffer,
     let height = inner.bottom().saturating_sub(top + list);
     chart::draw(ui, snapshot, metric, buffer, Rect { y: top, height, ..inner });
     let below = Rect { y: top + height, height: list, ..inner };
-    match &ui.bench.terms {
+    match &ui.states.bench.terms {
         None => scores::draw(ui, snapshot, metric, buffer, below),
         Some(terms) => {
             what_if::banner(ui, snapshot, (metric, terms), buffer, Rect { y: inner.y + 2, height: 1, ..inner });
@@ -130,7 +133,7 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mut Buffer,
     }
 }
 
-/// Two lines: what the criterion is worth, and its numbers.
+/// What the criterion is worth, in one line or two, and its numbers.
 fn words(ui: &Ui, metric: &MetricRow, buffer: &mut Buffer, inner: Rect) {
     let theme = &ui.theme;
     let dim = theme.style(Role::Dim);
@@ -142,10 +145,17 @@ fn words(ui: &Ui, metric: &MetricRow, buffer: &mut Buffer, inner: Rect) {
     } else {
         Role::Attention
     };
-    let left = usize::from(inner.width).saturating_sub(word.len() + 2);
-    let line =
-        [Span::styled(word, theme.style(role)), Span::raw("  "), Span::styled(cut(about, left, theme.is_ascii()), dim)];
-    put_spans(buffer, (inner.x, inner.y), inner.width, &line);
+    // The line below the numbers is that of the terms tried.
+    let rows = if ui.states.bench.terms.is_some() { 1 } else { 2 };
+    let mut about = wrap(&format!("{word}: {about}"), inner.width.into());
+    if about.len() > rows {
+        about = vec![cut(&about.join(" "), inner.width.into(), theme.is_ascii())];
+    }
+    for (y, line) in (inner.y..).zip(&about) {
+        put(buffer, (inner.x, y), inner.width, line, dim);
+    }
+    put(buffer, (inner.x, inner.y), inner.width, word, theme.style(role));
+    let below = inner.y + u16::try_from(about.len()).unwrap_or(1);
     let value = |v: Option<f64>, show: &dyn Fn(f64) -> String| v.map_or(theme.absent().to_owned(), show);
     let mut line: Vec<Span<'_>> = Vec::new();
     let numbers = [
@@ -163,5 +173,5 @@ fn words(ui: &Ui, metric: &MetricRow, buffer: &mut Buffer, inner: Rect) {
             line.push(Span::raw(format!("{number}  ")));
         }
     }
-    put_spans(buffer, (inner.x, inner.y + 1), inner.width, &line);
+    put_spans(buffer, (inner.x, below), inner.width, &line);
 }

@@ -3,6 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Rect, Size};
 
+use crate::judgement::State;
 use crate::screens::bench::Pane;
 use crate::snapshot::{MetricRow, Score, Snapshot};
 use crate::stale::{Stale, WORD, glyph, hides};
@@ -27,18 +28,19 @@ pub(crate) const fn rows(size: Size) -> usize {
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, metric: &MetricRow, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
     let head = theme.style(Role::Head);
-    let below = metric.defects.len();
-    let text =
-        format!("similarity: {below} of {} below {}", counted(metric.scores.len(), "node", "nodes"), metric.alpha);
+    let failed = metric.counts.get(State::Fail);
+    let verb = if failed == 1 { "fails" } else { "fail" };
+    let nodes = counted(metric.scores.len(), "node", "nodes");
+    let text = format!("similarity: {failed} of {nodes} {verb} at alpha {}", metric.alpha);
     let stale = Stale::now(ui, snapshot);
     let old = metric.scores.iter().filter(|score| stale.is(Some(score.at_ms()))).count();
     let text = if old > 0 { format!("{text}, {old} {WORD}") } else { text };
     put(buffer, (area.x, area.y), area.width, &text, head);
-    let window = ui.bench.nodes.window(metric.scores.len(), usize::from(area.height.saturating_sub(1)));
+    let window = ui.states.bench.nodes.window(metric.scores.len(), usize::from(area.height.saturating_sub(1)));
     for (y, row) in (area.y + 1..area.bottom()).zip(window) {
         let line = Rect { y, height: 1, ..area };
         draw_score(ui, snapshot, metric.alpha, (buffer, line), &metric.scores[row]);
-        if row == ui.bench.nodes.at && ui.bench.pane == Pane::Nodes {
+        if row == ui.states.bench.nodes.at && ui.states.bench.pane == Pane::Nodes {
             buffer.set_style(line, theme.style(Role::Selected));
         }
     }

@@ -36,7 +36,7 @@ impl State {
 /// Keeps the cursor on the chosen metric while metrics arrive.
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let page = ui.page();
-    let state = &mut ui.bench;
+    let state = &mut ui.states.bench;
     let here = snapshot.metrics.get(state.metrics.at).map(|m| &m.id);
     if state.chosen.is_some() && here == state.chosen.as_ref() {
         return;

@@ -18,9 +18,9 @@ const STEP: f64 = 0.005;
 
 /// Moves one of the terms; asks the engine what they say.
 pub(crate) fn turn(ui: &mut Ui, snapshot: &Snapshot, term: Term) -> Vec<Intent> {
-    let Some(metric) = ui.bench.metric(snapshot) else { return Vec::new() };
+    let Some(metric) = ui.states.bench.metric(snapshot) else { return Vec::new() };
     let in_force = Terms { alpha: metric.alpha, tau: metric.tau, group: None, version: None };
-    let now = ui.bench.terms.clone().unwrap_or_else(|| in_force.clone());
+    let now = ui.states.bench.terms.clone().unwrap_or_else(|| in_force.clone());
     // Whole steps, so that going there and back ends where it began.
     let step = |value: f64, by: f64| ((value / STEP).round() + by).clamp(0.0, 1.0 / STEP) * STEP;
     let terms = match term {
@@ -34,13 +34,13 @@ pub(crate) fn turn(ui: &mut Ui, snapshot: &Snapshot, term: Term) -> Vec<Intent> 
             None => Terms { group: now.group, ..in_force },
         },
     };
-    ui.bench.terms = Some(terms.clone());
+    ui.states.bench.terms = Some(terms.clone());
     vec![Intent::WhatIf(Some(terms))]
 }
 
 /// Back to the terms in force; `None` where they never were left.
 pub(crate) fn restore(ui: &mut Ui) -> Option<Intent> {
-    ui.bench.terms.take().map(|_| Intent::WhatIf(None))
+    ui.states.bench.terms.take().map(|_| Intent::WhatIf(None))
 }
 
 /// All nodes, then each group by name.

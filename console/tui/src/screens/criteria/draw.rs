@@ -29,7 +29,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     };
     let width = if ui.wide { area.width } else { (area.width * 9 / 20).min(84) };
     list(ui, snapshot, criteria, buffer, Rect { width, ..area });
-    if let Some((chosen, base)) = ui.criteria.chosen(criteria).filter(|_| !ui.wide) {
+    if let Some((chosen, base)) = ui.states.criteria.chosen(criteria).filter(|_| !ui.wide) {
         let right = Rect { x: area.x + width, width: area.width - width, ..area };
         detail(ui, snapshot, (chosen, base), buffer, right);
     }
@@ -39,14 +39,14 @@ fn list(ui: &Ui, snapshot: &Snapshot, criteria: &Criteria, buffer: &mut Buffer, 
     let theme = &ui.theme;
     let versions = &criteria.versions;
     let frozen = versions.iter().filter(|v| v.frozen).count();
-    let note = format!("{frozen} frozen, {}/{}", ui.criteria.versions.at + 1, versions.len());
+    let note = format!("{frozen} frozen, {}/{}", ui.states.criteria.versions.at + 1, versions.len());
     let block = block(theme, area, "Versions", &note);
     let inner = block.inner(area);
     block.render(area, buffer);
-    let window = ui.criteria.versions.window(versions.len(), inner.height.into());
+    let window = ui.states.criteria.versions.window(versions.len(), inner.height.into());
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let version = &versions[row];
-        let is_base = ui.criteria.base.as_ref() == Some(&version.criterion.id);
+        let is_base = ui.states.criteria.base.as_ref() == Some(&version.criterion.id);
         let mark = if is_base { "*" } else { " " };
         put(buffer, (inner.x, y), 1, mark, theme.style(Role::Key));
         let room = inner.width.saturating_sub(19);
@@ -56,7 +56,7 @@ fn list(ui: &Ui, snapshot: &Snapshot, criteria: &Criteria, buffer: &mut Buffer, 
         put_right(buffer, (inner.right() - 17, y), 7, word, theme.style(Role::Head));
         let age = whole_age(ui.now_ms(snapshot).saturating_sub(version.learned_ms));
         put_right(buffer, (inner.right() - 9, y), 8, &age, theme.style(Role::Dim));
-        if row == ui.criteria.versions.at {
+        if row == ui.states.criteria.versions.at {
             buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(Role::Selected));
         }
     }

@@ -4,6 +4,15 @@ mod draw;
 mod keys;
 mod state;
 
-pub(crate) use draw::draw;
-pub(crate) use keys::{act, ask};
-pub(crate) use state::{State, settle};
+pub(crate) use keys::ask;
+pub(crate) use state::State;
+
+use crate::screens::View;
+
+/// The screen.
+pub(crate) const VIEW: View = View {
+    settle: state::settle,
+    ask,
+    ready: |snapshot| snapshot.criteria.data.is_some(),
+    ..View::new(("Criteria", "the versions of the criteria, and how they differ"), keys::KEYS, draw::draw, keys::act)
+};

@@ -31,6 +31,6 @@ impl State {
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let len = snapshot.criteria.data.as_deref().map_or(0, |c| c.versions.len());
     let page = ui.page();
-    ui.criteria.versions.put(ui.criteria.versions.at, len, page);
-    ui.criteria.asked &= matches!(ui.screen, Screen::Criteria | Screen::Benchmarks);
+    ui.states.criteria.versions.put(ui.states.criteria.versions.at, len, page);
+    ui.states.criteria.asked &= matches!(ui.screen, Screen::Criteria | Screen::Benchmarks);
 }

@@ -1,13 +1,13 @@
-//! The selected node beside the table, where there is room.
+//! The selected node: its reason in the message line, and all about it beside the table where there is room.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use crate::judgement::PROVISIONAL_ABOUT;
+use crate::judgement::{PROVISIONAL_ABOUT, State};
 use crate::screens::node::changes;
 use crate::snapshot::{NodeRow, Snapshot};
-use crate::stale::Stale;
+use crate::stale::{self, Stale};
 use crate::text::{elide, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
@@ -57,4 +57,21 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, room: usize) -> Vec<(Stri
         ));
     }
     lines
+}
+
+/// Why the node under the cursor is not a pass, or what the mark behind its state means.
+pub(crate) fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
+    let node = ui.selected_row(snapshot).map(|(_, node)| node);
+    if let Some(node) = node.filter(|node| node.provisional && node.state == State::Pass) {
+        return (format!("{}: pass, {PROVISIONAL_ABOUT}", node.name), Role::Text);
+    }
+    let said = node.and_then(|node| {
+        let stale = Stale::now(ui, snapshot);
+        if stale::hides(node.state) && stale.is(node.result_ms) || node.state == State::Pass {
+            return stale.sentence(node);
+        }
+        let why = node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence))?;
+        Some(stale.words(node.result_ms).map_or_else(|| why.clone(), |stale| format!("{stale}; {why}")))
+    });
+    (said.unwrap_or_default(), Role::Text)
 }

@@ -36,7 +36,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     if list.width < area.width {
         detail::draw(ui, snapshot, buffer, Rect { x: list.right(), width: area.width - list.width, ..area });
     }
-    match ui.fleet.map.shown {
+    match ui.states.fleet.map.shown {
         true => map::draw(ui, snapshot, buffer, list),
         false => table(ui, snapshot, buffer, list),
     }
@@ -57,13 +57,13 @@ fn empty() -> Panel {
 
 fn nothing_kept(ui: &Ui) -> Option<Panel> {
     let why = || format!("No node matches `{}`.", ui.filter.text());
-    ui.fleet.rows().is_empty().then(|| Panel::empty(why(), "esc clears the filter, / changes it."))
+    ui.states.fleet.rows().is_empty().then(|| Panel::empty(why(), "esc clears the filter, / changes it."))
 }
 
 fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
-    let rows = ui.fleet.rows();
+    let rows = ui.states.fleet.rows();
     let page = usize::from(area.height.saturating_sub(3));
-    let window = ui.fleet.cursor.window(rows.len(), page);
+    let window = ui.states.fleet.cursor.window(rows.len(), page);
     let block =
         block(&ui.theme, area, &title(ui, snapshot), &format!("{}-{}/{}", window.start + 1, window.end, rows.len()));
     let inner = block.inner(area);
@@ -73,7 +73,7 @@ fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     for (y, row) in (inner.y + 1..inner.bottom()).zip(window) {
         if let Some(node) = snapshot.nodes.get(rows[row]) {
             let line = Rect { y, height: 1, ..inner };
-            let selected = row == ui.fleet.cursor.at;
+            let selected = row == ui.states.fleet.cursor.at;
             draw_row(ui, snapshot, (buffer, line, selected), &columns, node);
             draw_trouble(ui, (buffer, line, selected), &columns, node);
             if selected {
@@ -105,15 +105,15 @@ pub(crate) fn at(ui: &Ui, x: u16, y: u16) -> Option<Place> {
         let own = |placed: &Placed| (placed.x..placed.x + placed.width).contains(&x.saturating_sub(inner.x + 2));
         return fit(inner.width.saturating_sub(2)).iter().find(|p| own(p)).map(|p| Place::Title(p.spec.column));
     }
-    let len = ui.fleet.rows().len();
-    let window = ui.fleet.cursor.window(len, usize::from(area.height.saturating_sub(3)));
+    let len = ui.states.fleet.rows().len();
+    let window = ui.states.fleet.cursor.window(len, usize::from(area.height.saturating_sub(3)));
     let row = window.start + usize::from(y - inner.y - 1);
     window.contains(&row).then_some(Place::Row(row))
 }
 
 fn title(ui: &Ui, snapshot: &Snapshot) -> String {
-    let sorted = COLUMNS.iter().find(|s| s.column == ui.fleet.sort).map_or("", |s| s.title);
-    let order = match (ui.fleet.held(), ui.fleet.reversed) {
+    let sorted = COLUMNS.iter().find(|s| s.column == ui.states.fleet.sort).map_or("", |s| s.title);
+    let order = match (ui.states.fleet.held(), ui.states.fleet.reversed) {
         (true, _) => ", held",
         (false, true) => ", reversed",
         (false, false) => "",
@@ -125,8 +125,8 @@ fn title(ui: &Ui, snapshot: &Snapshot) -> String {
 fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[Placed]) {
     for Placed { spec, x, width } in columns {
         let (at, width) = ((inner.x + 2 + x, inner.y), *width);
-        let sorted = spec.column == ui.fleet.sort;
-        let arrow = match (sorted, ui.fleet.reversed) {
+        let sorted = spec.column == ui.states.fleet.sort;
+        let arrow = match (sorted, ui.states.fleet.reversed) {
             (false, _) => "",
             (true, false) => ui.theme.pick("▾", "v"),
             (true, true) => ui.theme.pick("▴", "^"),

@@ -7,6 +7,15 @@ mod keys;
 pub(crate) mod map;
 mod state;
 
-pub(crate) use draw::draw;
-pub(crate) use keys::{act, click, find, follow, seek};
+pub(crate) use keys::{find, follow, seek};
 pub(crate) use state::State;
+
+use crate::screens::View;
+
+/// The screen.
+pub(crate) const VIEW: View = View {
+    click: keys::click,
+    settle: state::settle,
+    message: detail::reason,
+    ..View::new(("Fleet", "every node"), keys::KEYS, draw::draw, keys::act)
+};

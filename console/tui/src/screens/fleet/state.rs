@@ -3,11 +3,16 @@
 use std::cmp::Ordering;
 
 use crate::filter::Filter;
+use crate::screens::Screen;
 use crate::screens::fleet::columns::{Column, compare};
-use crate::screens::fleet::map;
+use crate::screens::fleet::{follow, map};
 use crate::snapshot::Snapshot;
 use crate::stale::Stale;
+use crate::ui::Ui;
 use crate::widgets::Cursor;
+
+/// Rows keep their order this long after a key, so that nothing moves under the cursor.
+const HOLD_MS: u64 = 2_000;
 
 /// State of the fleet's screen.
 #[derive(Debug)]
@@ -89,6 +94,25 @@ impl State {
         };
         true
     }
+}
+
+/// Orders the rows anew where something has changed that they were made from, and keeps the cursor on its node.
+pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
+    let hold = ui.now_ms(snapshot).saturating_sub(ui.last_key_ms) < HOLD_MS && ui.last_key_ms > 0;
+    let page = ui.page();
+    if ui.states.fleet.refresh(snapshot, &ui.filter, hold) {
+        // The selection follows the node, not the row.
+        // Until a key is pressed, the cursor stays on the first row, which is the worst node.
+        let selected = ui.selected_row(snapshot).map(|(at, _)| at).filter(|_| ui.last_key_ms > 0);
+        let rows = ui.states.fleet.rows();
+        let row = selected.and_then(|at| rows.iter().position(|r| *r == at)).unwrap_or(ui.states.fleet.cursor.at);
+        let len = rows.len();
+        ui.states.fleet.cursor.put(row, len, page);
+        if selected.is_none() || ui.screen == Screen::Fleet {
+            follow(ui, snapshot);
+        }
+    }
+    map::settle(ui, snapshot);
 }
 
 fn rows(snapshot: &Snapshot, filter: &Filter, sort: Column, reversed: bool) -> Vec<usize> {

@@ -5,20 +5,21 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 use tui_logger::{TuiLoggerLevelOutput, TuiLoggerWidget};
 
+use crate::snapshot::Snapshot;
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, panel};
 
 /// Draws the screen.
-pub(crate) fn draw(ui: &Ui, buffer: &mut Buffer, area: Rect) {
+pub(crate) fn draw(ui: &Ui, _: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
-    let level = ui.log.level.as_str().to_lowercase();
-    let note = if ui.log.scrolled { "scrolled, esc follows" } else { "" };
+    let level = ui.states.log.level.as_str().to_lowercase();
+    let note = if ui.states.log.scrolled { "scrolled, esc follows" } else { "" };
     let block = block(theme, area, &format!("Log {} {level} and worse", theme.pick("─", "-")), note);
     let inner = block.inner(area);
     block.render(area, buffer);
     TuiLoggerWidget::default()
-        .state(&ui.log.widget)
+        .state(&ui.states.log.widget)
         .style(theme.style(Role::Text))
         .style_error(theme.style(Role::Act))
         .style_warn(theme.style(Role::Attention))

@@ -4,35 +4,42 @@ use log::LevelFilter;
 use tui_logger::TuiWidgetEvent;
 
 use crate::intent::{Export, Format, Intent};
-use crate::keymap::{Action, Motion};
+use crate::keymap::{Action, Binding, Motion, PLUS, either, letter};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
 /// Levels that `+` and `-` step through.
 const LEVELS: [LevelFilter; 4] = [LevelFilter::Error, LevelFilter::Warn, LevelFilter::Info, LevelFilter::Debug];
 
+/// Keys of the screen.
+pub(crate) const KEYS: &[Binding] = &[
+    either(PLUS, "+", Action::More, "show less important lines too").hint("more", 2),
+    letter("-", Action::Less, "show only more important lines").hint("less", 3),
+];
+
 /// Does `action`.
-pub(crate) fn act(ui: &mut Ui, action: Action, _snapshot: &Snapshot) -> Vec<Intent> {
-    let at = LEVELS.iter().position(|l| *l == ui.log.level).unwrap_or(2);
+pub(crate) fn act(ui: &mut Ui, action: Action, _: &Snapshot) -> Option<Vec<Intent>> {
+    let at = LEVELS.iter().position(|l| *l == ui.states.log.level).unwrap_or(2);
     match action {
-        Action::More if at + 1 < LEVELS.len() => ui.log.show(LEVELS[at + 1]),
-        Action::Less if at > 0 => ui.log.show(LEVELS[at - 1]),
+        Action::More if at + 1 < LEVELS.len() => ui.states.log.show(LEVELS[at + 1]),
+        Action::Less if at > 0 => ui.states.log.show(LEVELS[at - 1]),
         Action::Move(Motion::End) => {
             back(ui);
         }
+        Action::Back if back(ui) => {}
         Action::Move(Motion::PageUp | Motion::Up | Motion::Home) => {
-            ui.log.scrolled = true;
-            ui.log.widget.transition(TuiWidgetEvent::PrevPageKey);
+            ui.states.log.scrolled = true;
+            ui.states.log.widget.transition(TuiWidgetEvent::PrevPageKey);
         }
-        Action::Move(Motion::PageDown | Motion::Down) => ui.log.widget.transition(TuiWidgetEvent::NextPageKey),
-        Action::Export => return vec![Intent::Export(Export::Log, Format::Markdown)],
-        _ => {}
+        Action::Move(Motion::PageDown | Motion::Down) => ui.states.log.widget.transition(TuiWidgetEvent::NextPageKey),
+        Action::Export => return Some(vec![Intent::Export(Export::Log, Format::Markdown)]),
+        _ => return None,
     }
-    Vec::new()
+    Some(Vec::new())
 }
 
 /// Returns to the end of the log; gives whether the reader was elsewhere.
-pub(crate) fn back(ui: &mut Ui) -> bool {
-    ui.log.widget.transition(TuiWidgetEvent::EscapeKey);
-    std::mem::take(&mut ui.log.scrolled)
+fn back(ui: &mut Ui) -> bool {
+    ui.states.log.widget.transition(TuiWidgetEvent::EscapeKey);
+    std::mem::take(&mut ui.states.log.scrolled)
 }

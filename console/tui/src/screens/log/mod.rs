@@ -4,6 +4,9 @@ mod draw;
 mod keys;
 mod state;
 
-pub(crate) use draw::draw;
-pub(crate) use keys::{act, back};
 pub(crate) use state::State;
+
+use crate::screens::View;
+
+/// The screen.
+pub(crate) const VIEW: View = View::new(("Log", "what happened"), keys::KEYS, draw::draw, keys::act);

@@ -32,7 +32,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     };
     let layout = layout(ui.size, ui.wide);
     matrix(ui, network, buffer, &layout);
-    for (pane, area) in layout::panes(ui.size, ui.wide, ui.network.pane) {
+    for (pane, area) in layout::panes(ui.size, ui.wide, ui.states.network.pane) {
         match pane {
             Pane::Suspects => suspects::draw(ui, network, buffer, area),
             Pane::Pair => pair::draw(ui, network, buffer, area),
@@ -43,12 +43,12 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
 
 fn matrix(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
     let theme = &ui.theme;
-    let (view, n) = (&ui.network.view, network.endpoints.len());
+    let (view, n) = (&ui.states.network.view, network.endpoints.len());
     let metric = network.metrics.get(network.metric).map_or("", String::as_str);
     let block_of = (view.rows.block, view.columns.block);
     let note = match block_of {
         (1, 1) => format!("{n} x {n}"),
-        (r, c) => format!("{n} x {n}, {} of {r} x {c}", ui.network.gather.word()),
+        (r, c) => format!("{n} x {n}, {} of {r} x {c}", ui.states.network.gather.word()),
     };
     let whole = view.rows.is_whole(n) && view.columns.is_whole(n);
     let note = if whole { note } else { format!("{note}, part") };
@@ -107,7 +107,7 @@ const fn source(source: Source) -> &'static str {
 /// Two lines of words for what is under the cursor.
 fn cursor(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
-    let (src, dst) = (ui.network.src, ui.network.dst);
+    let (src, dst) = (ui.states.network.src, ui.states.network.dst);
     let room = usize::from(area.width / 3).min(24);
     let name = |at: usize| network.endpoints.get(at).map_or(String::new(), |e| elide(&e.name, room, theme.is_ascii()));
     let share = network.grid.get(src, dst);
@@ -126,7 +126,7 @@ fn cursor(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) {
     ];
     put_spans(buffer, (area.x, area.y), area.width, &line);
     let [sends, receives] =
-        ui.network.view.middles.map(|m| m.map_or(theme.absent().to_owned(), |m| format!("{:.0} %", m * 100.0)));
+        ui.states.network.view.middles.map(|m| m.map_or(theme.absent().to_owned(), |m| format!("{:.0} %", m * 100.0)));
     let text = format!("medians: row sends {sends}, column receives {receives}");
     put(
         buffer,

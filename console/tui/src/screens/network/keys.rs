@@ -1,49 +1,65 @@
 //! What keys do on the network's screen.
 
 use crate::intent::Intent;
-use crate::keymap::{Action, Motion};
+use crate::keymap::{Action, Binding, ENTER, FREEZE, LEFT, Motion, PLUS, RIGHT, TAB, WIDE, either, letter, one};
 use crate::screens::network::state::{Pane, worst_pair};
 use crate::snapshot::{Network, Snapshot};
 use crate::ui::Ui;
 
+/// Keys of the screen.
+pub(crate) const KEYS: &[Binding] = &[
+    one(ENTER, "enter", Action::Open, "go to the worst pair of the block").hint("closer", 2),
+    letter("n", Action::NextNode, "go to the next suspect's worst pair").hint("next suspect", 1),
+    letter("p", Action::PreviousNode, "go to the suspect before"),
+    either(PLUS, "+", Action::More, "see half as many pairs, twice as large").hint("zoom in", 3),
+    letter("-", Action::Less, "see twice as many pairs").hint("out", 4),
+    letter("b", Action::Gather, "let a block show its worst pair or its middle one").hint("worst/median", 5),
+    letter("m", Action::Metric, "show the next metric").hint("metric", 6),
+    one(TAB, "tab", Action::Pane, "suspects, the pair's samples, hop distances").hint("pane", 3),
+    WIDE,
+    FREEZE,
+    LEFT,
+    RIGHT,
+];
+
 /// Does `action`.
-pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
-    let Some(network) = snapshot.network.data.as_deref() else { return Vec::new() };
+pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Vec<Intent>> {
+    let network = snapshot.network.data.as_deref()?;
     match action {
         Action::Move(motion) => step(ui, motion, network),
-        Action::More if !ui.network.is_closest() => ui.network.zoom += 1,
-        Action::Less => ui.network.zoom = ui.network.zoom.saturating_sub(1),
-        Action::Gather => ui.network.gather = ui.network.gather.other(),
-        Action::Pane => ui.network.pane = ui.network.pane.next(),
+        Action::More if !ui.states.network.is_closest() => ui.states.network.zoom += 1,
+        Action::Less => ui.states.network.zoom = ui.states.network.zoom.saturating_sub(1),
+        Action::Gather => ui.states.network.gather = ui.states.network.gather.other(),
+        Action::Pane => ui.states.network.pane = ui.states.network.pane.next(),
         Action::NextNode => suspect(ui, Motion::Down, network),
         Action::PreviousNode => suspect(ui, Motion::Up, network),
         Action::Metric if network.metrics.len() > 1 => {
             let next = (network.metric + 1) % network.metrics.len();
-            return vec![Intent::PairMetric(network.metrics[next].clone())];
+            return Some(vec![Intent::PairMetric(network.metrics[next].clone())]);
         }
         Action::Open => open(ui, network),
-        Action::Copy => return network.suspects.get(ui.network.suspects.at).map(sentence).into_iter().collect(),
-        _ => {}
+        Action::Copy => return network.suspects.get(ui.states.network.suspects.at).map(|s| vec![sentence(s)]),
+        _ => return None,
     }
-    Vec::new()
+    Some(Vec::new())
 }
 
 /// Asks for the samples of the pair under the cursor, once.
 pub(crate) fn ask(ui: &mut Ui, snapshot: &Snapshot) -> Option<Intent> {
     let network = snapshot.network.data.as_deref()?;
     let name = |at: usize| network.endpoints.get(at).map(|e| e.name.clone());
-    let (src, dst) = (name(ui.network.src)?, name(ui.network.dst)?);
+    let (src, dst) = (name(ui.states.network.src)?, name(ui.states.network.dst)?);
     let pair = Some((src.clone(), dst.clone()));
-    if ui.network.asked == pair || src == dst {
+    if ui.states.network.asked == pair || src == dst {
         return None;
     }
-    ui.network.asked = pair;
+    ui.states.network.asked = pair;
     Some(Intent::Pair { src, dst })
 }
 
 /// Moves by one block of the map.
 fn step(ui: &mut Ui, motion: Motion, network: &Network) {
-    let state = &mut ui.network;
+    let state = &mut ui.states.network;
     let (rows, columns) = (state.view.rows, state.view.columns);
     let page = rows.count.max(2) / 2 * rows.block;
     let last = network.grid.len().saturating_sub(1);
@@ -61,16 +77,16 @@ fn step(ui: &mut Ui, motion: Motion, network: &Network) {
 
 /// Puts the cursor on the worst pair of another suspect.
 fn suspect(ui: &mut Ui, motion: Motion, network: &Network) {
-    ui.network.suspects.go(motion, network.suspects.len(), 1);
-    let chosen = network.suspects.get(ui.network.suspects.at);
+    ui.states.network.suspects.go(motion, network.suspects.len(), 1);
+    let chosen = network.suspects.get(ui.states.network.suspects.at);
     if let Some((src, dst)) = chosen.and_then(|s| worst_pair(network, &s.element)) {
-        (ui.network.src, ui.network.dst) = (src, dst);
+        (ui.states.network.src, ui.states.network.dst) = (src, dst);
     }
 }
 
 /// Into the block under the cursor, on its worst pair; with one pair a place, to its samples.
 fn open(ui: &mut Ui, network: &Network) {
-    let state = &mut ui.network;
+    let state = &mut ui.states.network;
     state.pane = Pane::Pair;
     let (rows, columns, n) = (state.view.rows, state.view.columns, network.grid.len());
     let (Some(row), Some(column)) = (rows.place(state.src), columns.place(state.dst)) else { return };

@@ -20,7 +20,7 @@ const NUMBER: usize = 4;
 /// Draws the map with its margins.
 pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
     let half = ui.theme.has_half_cells();
-    let (view, map) = (&ui.network.view, layout.map);
+    let (view, map) = (&ui.states.network.view, layout.map);
     for y in 0..map.height {
         for x in 0..map.width {
             let Some(column) = place(x.into(), view.columns.scale, view.columns.count) else { continue };
@@ -46,7 +46,7 @@ fn place(pixel: usize, scale: usize, count: usize) -> Option<usize> {
 }
 
 fn is_cursor(ui: &Ui, row: usize, column: usize) -> bool {
-    let (view, state) = (&ui.network.view, &ui.network);
+    let (view, state) = (&ui.states.network.view, &ui.states.network);
     view.rows.place(state.src) == Some(row) && view.columns.place(state.dst) == Some(column)
 }
 
@@ -57,7 +57,7 @@ fn rank(share: f32) -> usize {
 /// The colour of a block; `None` where nothing was measured.
 fn ink(ui: &Ui, row: usize, column: usize) -> Option<Color> {
     // Where there is room for its number, the number shows the cursor.
-    let (view, theme) = (&ui.network.view, &ui.theme);
+    let (view, theme) = (&ui.states.network.view, &ui.theme);
     let large = view.columns.scale >= NUMBER && view.rows.scale >= 3;
     if is_cursor(ui, row, column) && !large {
         return theme.style(Role::Focus).fg;
@@ -80,7 +80,7 @@ fn half_cell(buffer: &mut Buffer, at: (u16, u16), inks: [Option<Color>; 2]) {
 
 fn glyph(ui: &Ui, buffer: &mut Buffer, at: (u16, u16), (row, column): (usize, usize)) {
     let theme = &ui.theme;
-    let share = ui.network.view.share(row, column);
+    let share = ui.states.network.view.share(row, column);
     let selected = is_cursor(ui, row, column);
     let style = if selected { theme.style(Role::Selected) } else { Style::new().fg(theme.heat(rank(share))) };
     put(buffer, at, 1, theme.heat_glyph(rank(share)), style);
@@ -88,7 +88,7 @@ fn glyph(ui: &Ui, buffer: &mut Buffer, at: (u16, u16), (row, column): (usize, us
 
 /// Percentages of the usual in the middle of blocks that have room for them.
 fn numbers(ui: &Ui, buffer: &mut Buffer, map: Rect) {
-    let (view, theme) = (&ui.network.view, &ui.theme);
+    let (view, theme) = (&ui.states.network.view, &ui.theme);
     let halves = if theme.has_half_cells() { 2 } else { 1 };
     for row in 0..view.rows.count {
         let y = map.y + ((row * view.rows.scale + view.rows.scale / 2) / halves) as u16;
@@ -125,7 +125,7 @@ fn number_style(theme: &Theme, share: f32, cursor: bool) -> Style {
 
 /// Names of endpoints where each has a line, else of the leaf that begins in it.
 fn rows(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
-    let (view, theme) = (&ui.network.view, &ui.theme);
+    let (view, theme) = (&ui.states.network.view, &ui.theme);
     let halves = if theme.has_half_cells() { 2 } else { 1 };
     let (gutter, n) = (layout.gutter, network.endpoints.len());
     let own_line = view.rows.block == 1 && view.rows.scale >= halves;
@@ -149,7 +149,7 @@ fn rows(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
             last = Some(y);
         }
     }
-    if let Some(row) = view.rows.place(ui.network.src) {
+    if let Some(row) = view.rows.place(ui.states.network.src) {
         let y = gutter.y + ((row * view.rows.scale + if own_line { view.rows.scale / 2 } else { 0 }) / halves) as u16;
         put(buffer, (gutter.right() - 2, y), 1, theme.pick("▸", ">"), theme.style(Role::Focus));
     }
@@ -157,10 +157,10 @@ fn rows(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
 
 /// Names above the columns, as far as they fit, and the cursor's mark; a name that the mark would cover is the mark.
 fn columns(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
-    let (view, theme) = (&ui.network.view, &ui.theme);
+    let (view, theme) = (&ui.states.network.view, &ui.theme);
     let (y, n) = (map.y - 1, network.endpoints.len());
     let own = view.columns.scale >= NUMBER;
-    let cursor = view.columns.place(ui.network.dst);
+    let cursor = view.columns.place(ui.states.network.dst);
     let mut mark = cursor.map(|column| map.x + (column * view.columns.scale + view.columns.scale / 2) as u16);
     let mut leaf = None;
     let mut free = map.x;
@@ -194,19 +194,19 @@ fn columns(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
 
 /// The column right of the last block.
 fn right(ui: &Ui, map: Rect) -> u16 {
-    let columns = ui.network.view.columns;
+    let columns = ui.states.network.view.columns;
     map.x + ((columns.count * columns.scale) as u16).min(map.width)
 }
 
 /// The line below the last block.
 fn bottom(ui: &Ui, map: Rect) -> u16 {
-    let (rows, halves) = (ui.network.view.rows, if ui.theme.has_half_cells() { 2 } else { 1 });
+    let (rows, halves) = (ui.states.network.view.rows, if ui.theme.has_half_cells() { 2 } else { 1 });
     map.y + ((rows.count * rows.scale).div_ceil(halves) as u16).min(map.height)
 }
 
 /// What the cursor's column receives, in per cent, right of the map; what its row sends, as bars, below it.
 fn profiles(ui: &Ui, buffer: &mut Buffer, layout: &Layout) {
-    let (view, theme, map) = (&ui.network.view, &ui.theme, layout.map);
+    let (view, theme, map) = (&ui.states.network.view, &ui.theme, layout.map);
     let (right, bottom) = (right(ui, map), bottom(ui, map));
     let halves = if theme.has_half_cells() { 2 } else { 1 };
     for y in 0..map.height {

@@ -10,6 +10,15 @@ mod suspects;
 mod tiers;
 mod view;
 
-pub(crate) use draw::draw;
-pub(crate) use keys::{act, ask};
-pub(crate) use state::{State, settle};
+pub(crate) use state::State;
+
+use crate::screens::View;
+
+/// The screen.
+pub(crate) const VIEW: View = View {
+    short: "Net",
+    settle: state::settle,
+    ask: keys::ask,
+    ready: |snapshot| snapshot.network.data.is_some(),
+    ..View::new(("Network", "the pairs of the fleet, and what they point at"), keys::KEYS, draw::draw, keys::act)
+};

@@ -15,7 +15,7 @@ use crate::widgets::{Line, Plot, block, put, put_spans, spark};
 /// Draws the pane.
 pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
-    let here = (ui.network.src, ui.network.dst);
+    let here = (ui.states.network.src, ui.states.network.dst);
     let pair = network.pair.as_deref().filter(|p| (p.src, p.dst) == here);
     let hops = pair.and_then(|p| p.hops).map_or(String::new(), |h| counted(h.into(), "hop", "hops"));
     let block = block(theme, area, "Pair", &hops);
@@ -97,7 +97,10 @@ fn plot(ui: &Ui, network: &Network, pair: &Pair, (buffer, area): (&mut Buffer, R
     if area.height < 5 || lines.is_empty() {
         return;
     }
-    let text = "CDF: A there, B back, U usual at this distance";
+    let text = match area.width {
+        46.. => "CDF: A there, B back, U usual at this distance",
+        _ => "CDF: A there, B back, U usual here",
+    };
     put(buffer, (area.x, area.y), area.width, text, ui.theme.style(Role::Dim));
     let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
     Plot { theme: &ui.theme, show: &|x| show(network, x), start: 0.0, band: None, lines }.draw(buffer, area);

@@ -56,7 +56,7 @@ pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     // Half a cell is about as high as wide.
     let halves = if ui.theme.has_half_cells() { 2 } else { 1 };
     let len = network.grid.len();
-    let state = &mut ui.network;
+    let state = &mut ui.states.network;
     if state.asked.is_none() {
         // The cursor begins on what is accused first.
         if let Some((src, dst)) = network.suspects.first().and_then(|s| worst_pair(network, &s.element)) {

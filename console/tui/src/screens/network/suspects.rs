@@ -18,7 +18,7 @@ type Row = (String, Style);
 pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
     let n = network.suspects.len();
-    let note = if n == 0 { String::new() } else { format!("{}/{n}", ui.network.suspects.at + 1) };
+    let note = if n == 0 { String::new() } else { format!("{}/{n}", ui.states.network.suspects.at + 1) };
     let block = block(theme, area, "Suspects", &note);
     let inner = block.inner(area);
     block.render(area, buffer);
@@ -26,10 +26,10 @@ pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) 
     let mut rows: Vec<Row> = Vec::new();
     let mut chosen = 0;
     for (at, suspect) in network.suspects.iter().enumerate() {
-        if at == ui.network.suspects.at {
+        if at == ui.states.network.suspects.at {
             chosen = rows.len();
         }
-        rows.extend(suspect_rows(ui, suspect, at == ui.network.suspects.at, inner.width.into()));
+        rows.extend(suspect_rows(ui, suspect, at == ui.states.network.suspects.at, inner.width.into()));
     }
     for undecided in network.undecided.iter() {
         rows.extend(undecided_rows(ui, undecided, inner.width.into()));

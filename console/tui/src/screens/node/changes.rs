@@ -11,8 +11,9 @@ use crate::ui::Ui;
 
 /// The verdicts in the list: all, or only those that changed, with those that became worse first.
 pub(crate) fn listed<'n>(ui: &Ui, node: &'n NodeRow) -> Vec<&'n VerdictRow> {
-    let mut rows: Vec<&VerdictRow> = node.verdicts.iter().filter(|v| !ui.node.changed || has_changed(v)).collect();
-    if ui.node.changed {
+    let mut rows: Vec<&VerdictRow> =
+        node.verdicts.iter().filter(|v| !ui.states.node.changed || has_changed(v)).collect();
+    if ui.states.node.changed {
         rows.sort_by_key(|verdict| rank(verdict));
     }
     rows
@@ -20,7 +21,7 @@ pub(crate) fn listed<'n>(ui: &Ui, node: &'n NodeRow) -> Vec<&'n VerdictRow> {
 
 /// The verdict under the cursor.
 pub(crate) fn chosen<'n>(ui: &Ui, node: &'n NodeRow, at: usize) -> Option<&'n VerdictRow> {
-    if ui.node.changed { listed(ui, node).get(at).copied() } else { node.verdicts.get(at) }
+    if ui.states.node.changed { listed(ui, node).get(at).copied() } else { node.verdicts.get(at) }
 }
 
 /// Whether it differs from the earlier result.

@@ -22,7 +22,7 @@ const ROOM_FOR_AREA: u16 = 76;
 /// Draws the list and the chosen check in full.
 pub(super) fn draw(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let cursor = ui.node.cursor(Pane::Checks);
+    let cursor = ui.states.node.cursor(Pane::Checks);
     let height = inner.height.saturating_sub(EXTRA);
     let ids = node.checks.iter().map(|check| check.id.len() + 1).max().unwrap_or(0);
     let ids = u16::try_from(ids).unwrap_or(u16::MAX).min(inner.width / 2);

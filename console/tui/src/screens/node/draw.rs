@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use crate::screens::node::{Pane, panes};
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::stale::Stale;
-use crate::text::{cut, whole_age, wrap};
+use crate::text::{counted, cut, whole_age, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
@@ -32,13 +32,13 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     summary(ui, snapshot, node, buffer, Rect { height: head, ..area });
     let rest = Rect { y: area.y + head, height: area.height - head, ..area };
     if area.width < WIDE || ui.wide {
-        panes::draw(ui, snapshot, node, ui.node.pane, (buffer, rest));
+        panes::draw(ui, snapshot, node, ui.states.node.pane, (buffer, rest));
         return;
     }
     let left = Rect { width: area.width * 3 / 5, ..rest };
     let right = Rect { x: rest.x + left.width, width: rest.width - left.width, ..rest };
     panes::draw(ui, snapshot, node, Pane::Verdicts, (buffer, left));
-    for (pane, area) in beside(ui.node.pane, node, right) {
+    for (pane, area) in beside(ui.states.node.pane, node, right) {
         panes::draw(ui, snapshot, node, pane, (buffer, area));
     }
 }
@@ -57,7 +57,7 @@ fn beside(chosen: Pane, node: &NodeRow, right: Rect) -> Vec<(Pane, Rect)> {
 /// Rows in view of the pane that has the keys.
 pub(crate) fn page(ui: &Ui, node: &NodeRow) -> usize {
     let rest = ui.size.height.saturating_sub(4 + head_height(ui, node));
-    let pane = ui.node.pane;
+    let pane = ui.states.node.pane;
     let column = Rect { height: rest, ..Rect::default() };
     let own =
         beside(pane, node, column).into_iter().find(|(p, _)| *p == pane).filter(|_| ui.size.width >= WIDE && !ui.wide);
@@ -71,21 +71,34 @@ fn head_height(ui: &Ui, node: &NodeRow) -> u16 {
 
 fn reasons(ui: &Ui, node: &NodeRow) -> Vec<String> {
     let room = usize::from(ui.size.width.saturating_sub(4));
-    let mut lines: Vec<String> = node.reasons.iter().flat_map(|r| wrap(r, room)).collect();
     let limit = if ui.size.height >= 40 { 2 * REASONS } else { REASONS };
-    if lines.len() > limit {
-        let more = lines.len() - limit + 1;
-        lines.truncate(limit - 1);
-        lines.push(format!("and {more} more lines; each verdict below has its own"));
+    let all: Vec<Vec<String>> = node.reasons.iter().map(|reason| wrap(reason, room)).collect();
+    if all.iter().map(Vec::len).sum::<usize>() <= limit {
+        return all.concat();
+    }
+    // Only whole sentences, and the worst in any case.
+    let mut lines: Vec<String> = Vec::new();
+    let mut shown = 0;
+    for reason in &all {
+        if shown > 0 && lines.len() + reason.len() >= limit {
+            break;
+        }
+        lines.extend(reason.iter().cloned());
+        shown += 1;
+    }
+    lines.truncate(limit);
+    if shown < all.len() {
+        let more = counted(all.len() - shown, "more reason", "more reasons");
+        lines.push(format!("and {more}; each verdict below has its own"));
     }
     lines
 }
 
 fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
-    let place = ui.fleet.cursor.at + 1;
+    let place = ui.states.fleet.cursor.at + 1;
     let mark = if ui.marks.contains(&node.name) { "marked, " } else { "" };
-    let block = block(theme, area, &node.name, &format!("{mark}{place}/{}", ui.fleet.rows().len()));
+    let block = block(theme, area, &node.name, &format!("{mark}{place}/{}", ui.states.fleet.rows().len()));
     let inner = block.inner(area);
     block.render(area, buffer);
     let dim = theme.style(Role::Dim);

@@ -34,7 +34,7 @@ const SHOWN: [(&str, &str, &str, u16); 5] = [
 /// Draws the list and the chosen GPU's map.
 pub(super) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let cursor = ui.node.cursor(Pane::Gpus);
+    let cursor = ui.states.node.cursor(Pane::Gpus);
     let columns = columns(snapshot, node, inner.width.saturating_sub(STATE + NUMBER));
     put(buffer, (inner.x, inner.y), STATE, "state", theme.style(Role::Head));
     let mut x = inner.x + STATE + NUMBER;

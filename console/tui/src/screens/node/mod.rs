@@ -13,6 +13,9 @@ mod state;
 mod verdicts;
 
 pub(crate) use changes::changes;
-pub(crate) use draw::draw;
-pub(crate) use keys::act;
 pub(crate) use state::{Pane, State};
+
+use crate::screens::View;
+
+/// The screen.
+pub(crate) const VIEW: View = View::new(("Node", "one node"), keys::KEYS, draw::draw, keys::act);

@@ -7,8 +7,8 @@ use ratatui::style::{Color, Style};
 use ratatui::widgets::Widget;
 
 use crate::screens::node::{Pane, changes, checks, gpus, more, passport, verdicts};
-use crate::snapshot::{Focus, IncidentRow, NodeRow, Snapshot};
-use crate::text::{cut, elide, whole_age};
+use crate::snapshot::{Focus, IncidentRow, NodeRow, Reading, Snapshot};
+use crate::text::{cut, elide, whole_age, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Cursor, block, put, put_right};
@@ -47,9 +47,9 @@ pub(crate) fn len(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> u
 /// Draws one pane.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, area): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let here = ui.node.pane == pane;
+    let here = ui.states.node.pane == pane;
     let focus = focus_of(snapshot, node);
-    let (cursor, len) = (ui.node.cursor(pane), len(ui, snapshot, node, pane));
+    let (cursor, len) = (ui.states.node.cursor(pane), len(ui, snapshot, node, pane));
     let note = if len == 0 { String::new() } else { format!("{}/{len}", cursor.at.min(len - 1) + 1) };
     let title = title(ui, node, pane);
     let title = if here { format!("{} {title}", theme.pick("▸", ">")) } else { title };
@@ -58,13 +58,13 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
     block.render(area, buffer);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     if len == 0 {
-        return put(
-            buffer,
-            (inner.x, inner.y),
-            inner.width,
-            nothing(snapshot, node, pane, focus),
-            theme.style(Role::Dim),
-        );
+        let reading = snapshot.reading.as_ref().filter(|_| snapshot.awaited(node.state).is_some());
+        let why = reading.map_or_else(|| nothing(snapshot, node, pane, focus).to_owned(), Reading::words);
+        let why = wrap(&why, inner.width.into());
+        for (y, line) in (inner.y..inner.bottom()).zip(why) {
+            put(buffer, (inner.x, y), inner.width, &line, theme.style(Role::Dim));
+        }
+        return;
     }
     match pane {
         Pane::Verdicts => verdicts::draw(ui, snapshot, node, focus, (buffer, inner)),
@@ -82,7 +82,7 @@ fn title(ui: &Ui, node: &NodeRow, pane: Pane) -> String {
     if pane != Pane::Verdicts {
         return name.to_owned();
     }
-    if ui.node.changed {
+    if ui.states.node.changed {
         return format!("{name}, changed only");
     }
     match node.verdicts.iter().filter(|verdict| changes::has_changed(verdict)).count() {
@@ -113,7 +113,7 @@ fn nothing(snapshot: &Snapshot, node: &NodeRow, pane: Pane, focus: Option<&Focus
 }
 
 pub(super) fn select(ui: &Ui, pane: Pane, cursor: Cursor, row: usize, (buffer, line): (&mut Buffer, Rect)) {
-    if ui.node.pane == pane && row == cursor.at {
+    if ui.states.node.pane == pane && row == cursor.at {
         // One colour in the selected row is enough: the state's, in the first ten cells.
         let rest = Rect { x: line.x + 10, width: line.width.saturating_sub(10), ..line };
         buffer.set_style(rest, Style::new().fg(Color::Reset));
@@ -130,7 +130,7 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, inne
     let focus = focus_of(snapshot, node);
     let (fields, covered) = (passport::fields(node), more::covered(node, focus));
     let incidents = incidents(focus);
-    let cursor = ui.node.cursor(pane);
+    let cursor = ui.states.node.cursor(pane);
     let height = inner.height.saturating_sub(extra(pane));
     for (y, row) in (inner.y..inner.y + height).zip(cursor.window(len(ui, snapshot, node, pane), height.into())) {
         let line = Rect { y, height: 1, ..inner };
@@ -150,7 +150,7 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (buffer, inne
 fn facts(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
     let keys = (inner.width / 2).min(32);
-    let window = ui.node.cursor(Pane::Facts).window(node.facts.len(), inner.height.into());
+    let window = ui.states.node.cursor(Pane::Facts).window(node.facts.len(), inner.height.into());
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let fact = &node.facts[row];
         let key = elide(&format!("{} {}", fact.collector, fact.key), keys.into(), theme.is_ascii());
@@ -158,7 +158,7 @@ fn facts(ui: &Ui, node: &NodeRow, (buffer, inner): (&mut Buffer, Rect)) {
         let room = inner.width.saturating_sub(keys + 1);
         let role = if fact.known { Role::Text } else { Role::Dim };
         put(buffer, (inner.x + keys + 1, y), room, &cut(&fact.value, room.into(), theme.is_ascii()), theme.style(role));
-        select(ui, Pane::Facts, ui.node.cursor(Pane::Facts), row, (buffer, Rect { y, height: 1, ..inner }));
+        select(ui, Pane::Facts, ui.states.node.cursor(Pane::Facts), row, (buffer, Rect { y, height: 1, ..inner }));
     }
 }
 
@@ -166,7 +166,7 @@ fn log(ui: &Ui, snapshot: &Snapshot, focus: Option<&Focus>, (buffer, inner): (&m
     let Some(focus) = focus else { return };
     let theme = &ui.theme;
     // Newest first: what a node said last is what one asks for.
-    let window = ui.node.cursor(Pane::Log).window(focus.log.len(), inner.height.into());
+    let window = ui.states.node.cursor(Pane::Log).window(focus.log.len(), inner.height.into());
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let line = &focus.log[focus.log.len() - 1 - row];
         let (word, role) = match line.level {
@@ -180,6 +180,6 @@ fn log(ui: &Ui, snapshot: &Snapshot, focus: Option<&Focus>, (buffer, inner): (&m
         put(buffer, (inner.x + 7, y), 5, word, theme.style(role));
         let room = inner.width.saturating_sub(13);
         put(buffer, (inner.x + 13, y), room, &cut(&line.text, room.into(), theme.is_ascii()), theme.style(Role::Text));
-        select(ui, Pane::Log, ui.node.cursor(Pane::Log), row, (buffer, Rect { y, height: 1, ..inner }));
+        select(ui, Pane::Log, ui.states.node.cursor(Pane::Log), row, (buffer, Rect { y, height: 1, ..inner }));
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn draw(
     let series = if at.spark > 8 { "its series" } else { "" };
     let titles = ["state", "metric", "value", "vs peers", "similar", "before", "change", series];
     columns(buffer, inner, inner.y, &at, &titles.map(|title| (title.to_owned(), head)));
-    let (listed, cursor) = (changes::listed(ui, node), ui.node.cursor(Pane::Verdicts));
+    let (listed, cursor) = (changes::listed(ui, node), ui.states.node.cursor(Pane::Verdicts));
     // On the lowest terminal the list keeps a row, and what is said of the chosen one gets less.
     let said = (EXTRA - 1).min(inner.height.saturating_sub(2));
     let height = inner.height.saturating_sub(1 + said);

@@ -6,7 +6,7 @@ use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
 use crate::snapshot::{PlaybookRow, RunInfo, RunProgress, Snapshot, StepProgress, StepRow};
-use crate::text::{age, counted, cut, elide, wrap};
+use crate::text::{age, counted, cut, elide, width, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
@@ -24,7 +24,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     }
     let width = (area.width / 4).clamp(20, 36);
     list(ui, snapshot, buffer, Rect { width, ..area });
-    if let Some(playbook) = snapshot.playbooks.get(ui.playbooks.cursor.at) {
+    if let Some(playbook) = snapshot.playbooks.get(ui.states.playbooks.cursor.at) {
         chosen(ui, snapshot, playbook, buffer, Rect { x: area.x + width, width: area.width - width, ..area });
     }
 }
@@ -34,7 +34,7 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let block = block(&ui.theme, area, &title, "");
     let inner = block.inner(area);
     block.render(area, buffer);
-    let window = ui.playbooks.cursor.window(snapshot.playbooks.len(), inner.height.into());
+    let window = ui.states.playbooks.cursor.window(snapshot.playbooks.len(), inner.height.into());
     for (y, row) in (inner.y..inner.bottom()).zip(window) {
         let name = &snapshot.playbooks[row].name;
         let running = Ui::going(snapshot).is_some_and(|r| r.playbook == *name);
@@ -42,7 +42,7 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
         if running {
             put(buffer, (inner.right().saturating_sub(8), y), 7, "running", ui.theme.style(Role::Head));
         }
-        if row == ui.playbooks.cursor.at {
+        if row == ui.states.playbooks.cursor.at {
             buffer.set_style(Rect { y, height: 1, ..inner }, ui.theme.style(Role::Selected));
         }
     }
@@ -121,12 +121,13 @@ fn step_rows<'a>(ui: &Ui, i: usize, step: &StepRow, progress: Option<&StepProgre
             rows.push(indent(&step.work.join("  ")));
         }
         Some(p) => {
+            let widest = p.groups.iter().map(|group| width(&group.what)).max().unwrap_or(0).min(28);
             for group in p.groups.iter() {
                 let role = if group.what.starts_with("failed") { Role::Act } else { Role::Text };
-                let what = cut(&group.what, 28, theme.is_ascii());
-                let left = room.saturating_sub(3 + 29 + 17);
+                let what = cut(&group.what, widest, theme.is_ascii());
+                let left = room.saturating_sub(3 + widest + 1 + 15);
                 rows.push(vec![
-                    Span::styled(format!("   {what:<28} "), theme.style(role)),
+                    Span::styled(format!("   {what:<widest$} "), theme.style(role)),
                     Span::raw(format!("{} {:>4}  ", theme.bar(group.done, 8), group.count)),
                     Span::styled(elide(&group.nodes, left, theme.is_ascii()), theme.style(Role::Dim)),
                 ]);

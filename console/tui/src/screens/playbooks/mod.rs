@@ -4,6 +4,15 @@ mod draw;
 mod keys;
 mod state;
 
-pub(crate) use draw::draw;
-pub(crate) use keys::act;
-pub(crate) use state::{State, settle};
+pub(crate) use state::State;
+
+use crate::screens::View;
+use crate::ui::Ui;
+
+/// The screen.
+pub(crate) const VIEW: View = View {
+    short: "Plays",
+    settle: state::settle,
+    ready: |snapshot| !snapshot.playbooks.is_empty() && Ui::going(snapshot).is_none(),
+    ..View::new(("Playbooks", "what can be run, and how far it is"), keys::KEYS, draw::draw, keys::act)
+};

@@ -15,9 +15,9 @@ pub(crate) struct State {
 /// Keeps the cursor on a playbook that exists.
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let page = ui.page();
-    let running = snapshot.run.as_deref().filter(|_| !ui.playbooks.moved);
+    let running = snapshot.run.as_deref().filter(|_| !ui.states.playbooks.moved);
     let at = running
         .and_then(|run| snapshot.playbooks.iter().position(|p| p.name == run.playbook))
-        .unwrap_or(ui.playbooks.cursor.at);
-    ui.playbooks.cursor.put(at, snapshot.playbooks.len(), page);
+        .unwrap_or(ui.states.playbooks.cursor.at);
+    ui.states.playbooks.cursor.put(at, snapshot.playbooks.len(), page);
 }

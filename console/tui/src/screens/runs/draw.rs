@@ -36,7 +36,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
         return framed_panel(buffer, area, &ui.theme, ("Runs", &instead.unwrap_or_else(none)));
     };
     let theme = &ui.theme;
-    let note = format!("{}/{}", ui.runs.rows.at + 1, runs.rows.len());
+    let note = format!("{}/{}", ui.states.runs.rows.at + 1, runs.rows.len());
     let block = block(theme, area, "Runs", &note);
     let inner = block.inner(area);
     block.render(area, buffer);
@@ -48,10 +48,10 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     }
     put(buffer, (x, inner.y), inner.right().saturating_sub(x), "nodes", theme.style(Role::Head));
     let height = inner.height.saturating_sub(1 + BELOW);
-    for (y, at) in (inner.y + 1..inner.y + 1 + height).zip(ui.runs.rows.window(runs.rows.len(), height.into())) {
+    for (y, at) in (inner.y + 1..inner.y + 1 + height).zip(ui.states.runs.rows.window(runs.rows.len(), height.into())) {
         let line = Rect { y, height: 1, ..inner };
         row(ui, snapshot, (&columns, &runs.rows[at]), (buffer, line));
-        if at == ui.runs.rows.at {
+        if at == ui.states.runs.rows.at {
             put(buffer, (inner.x, y), 1, theme.pick("▸", ">"), theme.style(Role::Head));
             buffer.set_style(Rect { x: inner.x + 1, width: inner.width - 1, ..line }, theme.style(Role::Selected));
         }
@@ -91,7 +91,7 @@ fn row(ui: &Ui, snapshot: &Snapshot, (columns, row): (&[(&str, u16)], &RunRow), 
 
 fn below(ui: &Ui, runs: &Runs, (buffer, area): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let Some(row) = ui.runs.chosen(runs) else { return };
+    let Some(row) = ui.states.runs.chosen(runs) else { return };
     let head = format!("{}  {}", row.run.id, counted(row.nodes, "node", "nodes"));
     let current = match row.current {
         true => "Current: it holds the newest result of at least one node.",

@@ -25,8 +25,8 @@ impl State {
 /// Keeps the cursor on its run while others begin; leaving the screen makes the next visit ask anew.
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let rows = snapshot.runs.data.as_deref().map_or(&[][..], |runs| &runs.rows);
-    let at = ui.runs.chosen.as_ref().and_then(|id| rows.iter().position(|row| row.run.id == *id));
+    let at = ui.states.runs.chosen.as_ref().and_then(|id| rows.iter().position(|row| row.run.id == *id));
     let page = ui.page();
-    ui.runs.rows.put(at.unwrap_or(ui.runs.rows.at), rows.len(), page);
-    ui.runs.asked &= ui.screen == Screen::Runs;
+    ui.states.runs.rows.put(at.unwrap_or(ui.states.runs.rows.at), rows.len(), page);
+    ui.states.runs.asked &= ui.screen == Screen::Runs;
 }

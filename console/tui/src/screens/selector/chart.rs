@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use crate::screens::selector::draw::hours;
 use crate::snapshot::Selector;
-use crate::text::elide;
+use crate::text::{elide, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Line, Plot, block, put, put_right, put_spans};
@@ -22,7 +22,7 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
     let inner = block.inner(area);
     block.render(area, buffer);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let node = selector.nodes.get(ui.selector.nodes.at);
+    let node = selector.nodes.get(ui.states.selector.nodes.at);
     let from_one = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<(f64, f64)> {
         std::iter::once((0.0, 1.0)).chain(points).collect()
     };
@@ -53,6 +53,13 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
     let mut lines = vec![Line { points: &fleet, style: theme.style(Role::Head), tag: 'F' }];
     lines.push(Line { points: &own, style: theme.style(Role::Focus), tag: 'N' });
     lines.retain(|l| l.points.len() > 1);
+    if lines.is_empty() {
+        let why = "No incident and no time without one is known, so there is no curve.";
+        for (y, line) in (plot.y + 1..plot.bottom()).zip(wrap(why, plot.width.into())) {
+            put(buffer, (plot.x, y), plot.width, &line, theme.style(Role::Dim));
+        }
+        return;
+    }
     Plot { theme, show: &hours, start: 1.0, band: None, lines }.draw(buffer, plot);
     at_risk(ui, selector, (buffer, Rect { y: inner.bottom() - 1, height: 1, ..inner }), end);
 }

@@ -5,13 +5,13 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use crate::snapshot::Selector;
-use crate::text::{cut, elide};
+use crate::text::elide;
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{block, put, put_right};
 
-/// Cells of a column.
-const COLUMN: u16 = 8;
+/// Minimum cells of a column.
+const COLUMN: u16 = 6;
 
 /// Draws the pane.
 pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect) {
@@ -26,13 +26,21 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
         return put(buffer, (inner.x, inner.y), inner.width, "No defect is known yet.", theme.style(Role::Dim));
     }
     let columns = table.categories.len();
-    let names = inner.width.saturating_sub(COLUMN * columns as u16).clamp(10, 28);
-    let shown = (usize::from(inner.width.saturating_sub(names)) / usize::from(COLUMN)).min(columns);
-    for (at, (category, defects)) in table.categories.iter().zip(table.defects.iter()).take(shown).enumerate() {
-        let x = inner.x + names + COLUMN * at as u16;
-        let word = cut(&category.name().replace('_', " "), usize::from(COLUMN) - 1, theme.is_ascii());
-        put_right(buffer, (x, inner.y), COLUMN, &word, theme.style(Role::Head));
-        put_right(buffer, (x, inner.y + 1), COLUMN, &format!("n {defects}"), theme.style(Role::Dim));
+    let words: Vec<String> = table.categories.iter().map(|category| category.name().replace('_', " ")).collect();
+    let widths: Vec<u16> = words.iter().map(|word| COLUMN.max(word.len() as u16 + 2)).collect();
+    let names = inner.width.saturating_sub(widths.iter().sum()).clamp(14, 28);
+    // Columns that do not fit whole are left out.
+    let ends: Vec<(u16, u16)> = widths
+        .iter()
+        .scan(inner.x + names, |end, width| {
+            *end += width;
+            Some((*end - width, *width))
+        })
+        .take_while(|(start, width)| start + width <= inner.right())
+        .collect();
+    for (((start, width), word), defects) in ends.iter().zip(&words).zip(table.defects.iter()) {
+        put_right(buffer, (*start, inner.y), *width, word, theme.style(Role::Head));
+        put_right(buffer, (*start, inner.y + 1), *width, &format!("n {defects}"), theme.style(Role::Dim));
     }
     let picked = |name: &str| selector.selection.picks.iter().any(|p| p.benchmark == name);
     for ((y, name), row) in (inner.y + 2..inner.bottom()).zip(table.benchmarks.iter()).zip(table.found.chunks(columns))
@@ -41,10 +49,10 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
         let mark = if picked(name) { theme.pick("▸", ">") } else { " " };
         let text = format!("{mark}{}", elide(name, usize::from(names).saturating_sub(2), theme.is_ascii()));
         put(buffer, (inner.x, y), names, &text, theme.style(role));
-        for (at, share) in row.iter().take(shown).enumerate() {
+        for (share, (start, width)) in row.iter().zip(&ends) {
             let text = share.map_or(theme.absent().to_owned(), |s| format!("{:.0}", (s * 100.0).max(0.0)));
             let role = if share.is_none_or(|s| s < 0.005) { Role::Dim } else { role };
-            put_right(buffer, (inner.x + names + COLUMN * at as u16, y), COLUMN, &text, theme.style(role));
+            put_right(buffer, (*start, y), *width, &text, theme.style(role));
         }
     }
 }

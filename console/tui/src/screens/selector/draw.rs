@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use crate::screens::selector::state::Pane;
 use crate::screens::selector::{chart, coverage, keys, picks};
 use crate::snapshot::{Ask, RiskRow, Selector, Snapshot};
-use crate::text::{counted, cut, elide, wrap};
+use crate::text::{counted, cut, elide, width, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_right, put_spans};
@@ -41,7 +41,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     if ui.wide {
         return;
     }
-    for (pane, area) in panes(ui.size, ui.selector.pane, right) {
+    for (pane, area) in panes(ui.size, ui.states.selector.pane, right) {
         match pane {
             Pane::Picks => picks::draw(ui, selector, buffer, area),
             Pane::Survival => chart::draw(ui, selector, buffer, area),
@@ -81,7 +81,11 @@ fn question(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect) {
     put(buffer, (inner.x, inner.y + 2), inner.width, &reason, theme.style(Role::Text));
     let model = &selector.model;
     let log = format!("{} in {:.0} days", counted(model.incidents, "incident", "incidents"), model.log_hours / 24.0);
-    let text = cut(&format!("model {}; {log}; {}", model.name, model.reason), inner.width.into(), theme.is_ascii());
+    let mut text = model.reason.clone();
+    if width(&text) + width(&log) + 2 <= inner.width.into() {
+        text = format!("{text}; {log}");
+    }
+    let text = cut(&text, inner.width.into(), theme.is_ascii());
     put(buffer, (inner.x, inner.y + 3), inner.width, &text, theme.style(Role::Dim));
 }
 
@@ -146,7 +150,8 @@ pub(crate) fn hours(h: f64) -> String {
 fn nodes(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
     let asked = selector.nodes.iter().filter(|n| n.validate).count();
-    let note = format!("{asked} to validate, {}/{}", ui.selector.nodes.at + 1, selector.nodes.len());
+    let place = format!("{}/{}", ui.states.selector.nodes.at + 1, selector.nodes.len());
+    let note = if area.width < 44 { format!("{asked} to validate") } else { format!("{asked} to validate, {place}") };
     let block = block(theme, area, "Nodes by risk", &note);
     let inner = block.inner(area);
     block.render(area, buffer);
@@ -158,11 +163,11 @@ fn nodes(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect) {
         put_right(buffer, (inner.right() - 27, inner.y), 9, "incidents", head);
         put_right(buffer, (inner.right() - 17, inner.y), 8, "quiet", head);
     }
-    let window = ui.selector.nodes.window(selector.nodes.len(), usize::from(inner.height.saturating_sub(1)));
+    let window = ui.states.selector.nodes.window(selector.nodes.len(), usize::from(inner.height.saturating_sub(1)));
     for (y, row) in (inner.y + 1..inner.bottom()).zip(window) {
         let line = Rect { y, height: 1, ..inner };
         node(ui, &selector.nodes[row], (buffer, line), (wide, known(selector)));
-        if row == ui.selector.nodes.at {
+        if row == ui.states.selector.nodes.at {
             buffer.set_style(line, theme.style(Role::Selected));
         }
     }

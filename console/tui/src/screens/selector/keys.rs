@@ -1,7 +1,7 @@
 //! What keys do on the Selector's screen.
 
 use crate::intent::Intent;
-use crate::keymap::{Action, Slider};
+use crate::keymap::{Action, Binding, ENTER, FREEZE, PLUS, Slider, TAB, WIDE, char, either, letter, one};
 use crate::popups::{Confirm, Popup};
 use crate::screens::Screen;
 use crate::screens::selector::draw;
@@ -15,44 +15,58 @@ const MINUTES: [f64; 11] = [2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 
 /// Risks that may remain; past the last one the rule of expectations holds.
 const RISKS: [f64; 9] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5];
 
+/// Keys of the screen.
+pub(crate) const KEYS: &[Binding] = &[
+    one(ENTER, "enter", Action::Open, "open the node under the cursor").hint("open", 3),
+    one(char(']'), "[ ]", Action::Slide(Slider::Hours, true), "a longer job").hint("job", 1),
+    letter("[", Action::Slide(Slider::Hours, false), "a shorter job"),
+    either(PLUS, "+", Action::Slide(Slider::Budget, true), "more minutes to spend").hint("budget", 2),
+    letter("-", Action::Slide(Slider::Budget, false), "fewer minutes to spend"),
+    one(char('>'), "< >", Action::Slide(Slider::Risk, true), "let more risk remain").hint("p0", 2),
+    letter("<", Action::Slide(Slider::Risk, false), "let less risk remain"),
+    one(TAB, "tab", Action::Pane, "picks, survival, coverage").hint("pane", 4),
+    WIDE,
+    FREEZE,
+];
+
 /// Does `action`.
-pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
-    let Some(selector) = snapshot.selector.data.as_deref() else { return Vec::new() };
+pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Vec<Intent>> {
+    let selector = snapshot.selector.data.as_deref()?;
     match action {
         Action::Move(motion) => {
             let page = draw::page(ui.size);
-            ui.selector.nodes.go(motion, selector.nodes.len(), page);
-            if let Some(row) = selector.nodes.get(ui.selector.nodes.at) {
+            ui.states.selector.nodes.go(motion, selector.nodes.len(), page);
+            if let Some(row) = selector.nodes.get(ui.states.selector.nodes.at) {
                 let at = snapshot.nodes.iter().position(|n| n.name == row.name);
                 at.into_iter().for_each(|at| ui.select(snapshot, at));
             }
         }
-        Action::Pane => ui.selector.pane = ui.selector.pane.next(),
+        Action::Pane => ui.states.selector.pane = ui.states.selector.pane.next(),
         Action::Open if ui.selected.is_some() => ui.show(Screen::Node),
         Action::Slide(slider, up) => {
             let ask = moved(current(ui, selector), slider, up);
-            ui.selector.asked = Some(ask.clone());
-            return vec![Intent::Ask(ask)];
+            ui.states.selector.asked = Some(ask.clone());
+            return Some(vec![Intent::Ask(ask)]);
         }
         Action::Run => run(ui, selector, snapshot),
-        Action::Copy => return vec![Intent::Copy(selector.selection.reason.clone())],
-        _ => {}
+        Action::Copy => return Some(vec![Intent::Copy(selector.selection.reason.clone())]),
+        _ => return None,
     }
-    Vec::new()
+    Some(Vec::new())
 }
 
 /// The question as the sliders have it.
 pub(crate) fn current(ui: &Ui, selector: &Selector) -> Ask {
-    ui.selector.asked.clone().unwrap_or_else(|| selector.ask.clone())
+    ui.states.selector.asked.clone().unwrap_or_else(|| selector.ask.clone())
 }
 
 /// Asks the first question when the screen is first seen.
 pub(crate) fn ask(ui: &mut Ui, snapshot: &Snapshot) -> Option<Intent> {
-    if ui.selector.asked.is_some() || snapshot.selector.data.is_some() {
+    if ui.states.selector.asked.is_some() || snapshot.selector.data.is_some() {
         return None;
     }
     let first = Ask { job_hours: 24.0, budget_minutes: None, p0: None };
-    ui.selector.asked = Some(first.clone());
+    ui.states.selector.asked = Some(first.clone());
     Some(Intent::Ask(first))
 }
 

@@ -7,6 +7,15 @@ mod keys;
 mod picks;
 mod state;
 
-pub(crate) use draw::draw;
-pub(crate) use keys::{act, ask};
-pub(crate) use state::{State, settle};
+pub(crate) use state::State;
+
+use crate::screens::View;
+
+/// The screen.
+pub(crate) const VIEW: View = View {
+    short: "Select",
+    settle: state::settle,
+    ask: keys::ask,
+    ready: |snapshot| snapshot.selector.data.is_some(),
+    ..View::new(("Selector", "which nodes are risky before a job, and what to run"), keys::KEYS, draw::draw, keys::act)
+};

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use crate::screens::selector::draw::chance;
+use crate::screens::selector::draw::{chance, known};
 use crate::snapshot::Selector;
 use crate::text::{counted, cut, elide};
 use crate::theme::Role;
@@ -46,12 +46,13 @@ pub(crate) fn draw(ui: &Ui, selector: &Selector, buffer: &mut Buffer, area: Rect
     cells(inner.y, buffer, ["benchmark", "min", "risk/min", "after", why], (Role::Head, Role::Head));
     for (y, pick) in (inner.y + 1..inner.bottom()).zip(&selection.picks) {
         let gain = match pick.gain_per_minute {
-            gain if !gain.is_finite() => theme.absent().to_owned(),
+            gain if !known(selector) || !gain.is_finite() => theme.absent().to_owned(),
             gain if gain < 0.0005 => "0".to_owned(),
             gain => format!("-{gain:.3}"),
         };
+        let after = if known(selector) { chance(pick.risk_after) } else { theme.absent().to_owned() };
         let minutes = format!("{:.2}", pick.minutes);
         let reason = if reasons > 8 { pick.reason.as_str() } else { "" };
-        cells(y, buffer, [&pick.benchmark, &minutes, &gain, &chance(pick.risk_after), reason], (Role::Text, Role::Dim));
+        cells(y, buffer, [&pick.benchmark, &minutes, &gain, &after, reason], (Role::Text, Role::Dim));
     }
 }

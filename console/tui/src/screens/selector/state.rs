@@ -36,5 +36,5 @@ pub(crate) struct State {
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let len = snapshot.selector.data.as_deref().map_or(0, |s| s.nodes.len());
     let page = super::draw::page(ui.size);
-    ui.selector.nodes.put(ui.selector.nodes.at, len, page);
+    ui.states.selector.nodes.put(ui.states.selector.nodes.at, len, page);
 }

@@ -24,7 +24,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     if !is_known(&snapshot.nodes) {
         return framed_panel(buffer, area, theme, ("Racks", &nowhere()));
     }
-    let (layout, room, kept) = (&ui.fleet.map.layout, room(ui), kept(ui, snapshot));
+    let (layout, room, kept) = (&ui.states.fleet.map.layout, room(ui), kept(ui, snapshot));
     block(theme, area, &title(ui, layout), &format!("{} nodes", snapshot.nodes.len())).render(area, buffer);
     for label in &layout.labels {
         let text = elide(&label.text, label.width.into(), theme.is_ascii());
@@ -59,7 +59,7 @@ fn whole(words: Vec<Span<'static>>, room: usize) -> Vec<Span<'static>> {
 /// Nobody has a rack, and how that is changed.
 fn nowhere() -> Panel {
     let mut panel = Panel::empty(
-        "The inventory says of no node in which rack it is.",
+        "No node in the inventory has a rack.",
         "Write `rack = \"r1\"` beside the nodes in the inventory, and `labels = { leaf = \"leaf1\" }` for the switch.",
     );
     panel.lines.push("m shows the table again.".to_owned());

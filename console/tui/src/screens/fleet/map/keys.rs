@@ -12,7 +12,7 @@ use crate::ui::Ui;
 /// Nodes that the filter keeps, by their places in the snapshot.
 pub(crate) fn kept(ui: &Ui, snapshot: &Snapshot) -> Vec<bool> {
     let mut kept = vec![false; snapshot.nodes.len()];
-    for at in ui.fleet.rows() {
+    for at in ui.states.fleet.rows() {
         if let Some(kept) = kept.get_mut(*at) {
             *kept = true;
         }
@@ -23,7 +23,7 @@ pub(crate) fn kept(ui: &Ui, snapshot: &Snapshot) -> Vec<bool> {
 /// Moves the cursor.
 pub(crate) fn act(ui: &mut Ui, motion: Motion, snapshot: &Snapshot) {
     let kept = kept(ui, snapshot);
-    let layout = &ui.fleet.map.layout;
+    let layout = &ui.states.fleet.map.layout;
     let of = |at: usize| layout.cells.get(at).and_then(|cell| tally(layout, cell, &snapshot.nodes, &kept));
     let here = ui.selected_row(snapshot).and_then(|(node, _)| cell_of(layout, node)).unwrap_or(0);
     let page = usize::from(room(ui).height / 2);
@@ -34,7 +34,7 @@ pub(crate) fn act(ui: &mut Ui, motion: Motion, snapshot: &Snapshot) {
 /// A click on a cell puts the cursor there, a second one opens the node.
 pub(crate) fn click(ui: &mut Ui, (x, y): (u16, u16), snapshot: &Snapshot) -> Vec<Intent> {
     let (room, kept) = (room(ui), kept(ui, snapshot));
-    let layout = &ui.fleet.map.layout;
+    let layout = &ui.states.fleet.map.layout;
     let under = layout
         .cells
         .iter()

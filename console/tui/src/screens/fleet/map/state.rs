@@ -28,11 +28,11 @@ pub(crate) fn room(ui: &Ui) -> Rect {
 
 /// Makes the map anew where something has changed that it was made from.
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
-    if !ui.fleet.map.shown || ui.screen != Screen::Fleet {
+    if !ui.states.fleet.map.shown || ui.screen != Screen::Fleet {
         return;
     }
     let room = room(ui);
-    let map = &mut ui.fleet.map;
+    let map = &mut ui.states.fleet.map;
     let same_room = map.made_from.is_some_and(|(_, of)| of == room);
     if same_room && map.looked == Some(snapshot.generation) {
         return;

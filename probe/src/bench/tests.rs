@@ -1,5 +1,11 @@
-use super::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use muster_wire::{Frame, Profile, RunsOn};
+
+use super::context::Metric;
+use super::*;
 
 fn smoke(name: &str, stop: bool) -> (Outcome, Vec<Frame>) {
     let mut frames = Vec::new();
@@ -147,7 +153,17 @@ fn smoke_net_emits_its_metrics() {
 }
 
 #[test]
-fn every_benchmark_of_the_catalogue_is_known_and_obeys_stop() {
+fn the_catalogue_has_every_benchmark_of_the_host_and_none_that_nobody_runs() {
+    let known = muster_wire::BENCHMARKS.iter().filter(|benchmark| benchmark.runs_on == RunsOn::Host);
+    let mut known: Vec<&str> = known.map(|benchmark| benchmark.name).collect();
+    let mut run = ALL.map(|(name, _)| name);
+    known.sort_unstable();
+    run.sort_unstable();
+    assert_eq!(run[..], known[..]);
+}
+
+#[test]
+fn every_benchmark_of_the_catalogue_obeys_stop() {
     for benchmark in muster_wire::BENCHMARKS {
         let (outcome, frames) = smoke(benchmark.name, true);
         assert_eq!(outcome, Outcome::NotRun("stopped".into()), "{}", benchmark.name);

@@ -1,0 +1,144 @@
+//! Settles what may be kept beside a run file: what somebody made of the whole of it, for as long as it stays as it was.
+//!
+//! A convenience like the index, thrown away at will. It is believed where the run file, every byte of it, is the one it was made
+//! from: `[crc32 of the rest][length of the run file u64][crc32 of the run file][bytes]`, little-endian.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::frame::{HEADER, only_whole};
+use crate::place;
+
+const LEVEL: i32 = 1;
+/// Largest piece before compression, bytes.
+const MOST: usize = 1 << 30;
+/// Checksum, length of the run file and its checksum.
+const HEAD: usize = 4 + STAMP;
+const STAMP: usize = 8 + 4;
+
+/// Length and checksum of the file of run `id`; `None` where any byte of it is damaged.
+fn stamp(dir: &Path, id: &str) -> io::Result<Option<[u8; STAMP]>> {
+    let mut file = File::open(place::run_file(dir, id))?;
+    let length = file.metadata()?.len();
+    if !only_whole(&file, HEADER, length)? {
+        return Ok(None);
+    }
+    let (mut crc, mut buffer) = (crc32fast::Hasher::new(), vec![0; 1 << 20]);
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            n => crc.update(&buffer[..n]),
+        }
+    }
+    let mut stamp = [0; STAMP];
+    stamp[..8].copy_from_slice(&length.to_le_bytes());
+    stamp[8..].copy_from_slice(&crc.finalize().to_le_bytes());
+    Ok(Some(stamp))
+}
+
+/// Stores `bytes` beside the file of run `id`, replacing what was there. Does nothing if that file is damaged.
+pub(crate) fn keep(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
+    let Some(stamp) = stamp(dir, id)? else { return Ok(()) };
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(&stamp);
+    crc.update(bytes);
+    let path = place::beside(dir, id);
+    // Readers keep, too, each in a file of its own until it is whole.
+    let new = path.with_extension(format!("judged.{}", std::process::id()));
+    let written = File::create(&new).and_then(|mut file| {
+        file.write_all(&crc.finalize().to_le_bytes())?;
+        file.write_all(&stamp)?;
+        file.write_all(bytes)
+    });
+    let kept = written.and_then(|()| fs::rename(&new, &path));
+    if kept.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    kept
+}
+
+/// What is kept beside the file of run `id`; `None` where there is nothing, or the file is another now.
+pub(crate) fn kept(dir: &Path, id: &str) -> Option<Vec<u8>> {
+    let mut all = fs::read(place::beside(dir, id)).ok()?;
+    let (crc, rest) = all.split_first_chunk()?;
+    let sound = crc32fast::hash(rest) == u32::from_le_bytes(*crc) && rest.get(..STAMP)? == stamp(dir, id).ok()??;
+    sound.then(|| {
+        all.drain(..HEAD);
+        all
+    })
+}
+
+/// `value` as compressed bytes, for [`unpack`].
+///
+/// # Errors
+/// When it does not serialise.
+pub fn pack<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
+    let mut cbor = Vec::new();
+    ciborium::into_writer(value, &mut cbor).map_err(io::Error::other)?;
+    zstd::bulk::compress(&cbor, LEVEL)
+}
+
+/// The value in the bytes that [`pack`] made; `None` in all others.
+#[must_use]
+pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let size = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten()?;
+    let size = usize::try_from(size).ok().filter(|size| *size <= MOST)?;
+    minicbor_serde::from_slice(&zstd::bulk::decompress(bytes, size).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_run::{Run, RunState};
+    use muster_wire::Profile;
+
+    use super::*;
+    use crate::{Db, Options, Store};
+
+    #[test]
+    fn what_is_kept_is_believed_while_the_run_file_and_itself_stay_as_they_were() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = Db::open(dir.path(), &Options::default()).unwrap();
+        let run = Run {
+            id: "r1".into(),
+            playbook: "p".into(),
+            profile: Profile::Smoke,
+            started_ms: 1,
+            ended_ms: None,
+            nodes: vec!["n1".into()],
+            plan: Vec::new(),
+            state: RunState::Running,
+        };
+        db.begin(&run).unwrap();
+        assert_eq!(db.beside("r1"), None);
+        db.keep_beside("r1", b"early");
+        assert_eq!(db.beside("r1").as_deref(), Some(&b"early"[..]));
+        db.end("r1", RunState::Finished, 2).unwrap();
+        assert_eq!(db.beside("r1"), None, "the run went on");
+        db.keep_beside("r1", b"late");
+        assert_eq!(Db::open_read_only(dir.path()).unwrap().beside("r1").as_deref(), Some(&b"late"[..]));
+        for path in [place::beside(dir.path(), "r1"), place::run_file(dir.path(), "r1")] {
+            let sound = fs::read(&path).unwrap();
+            for at in 0..sound.len() {
+                let mut rotten = sound.clone();
+                rotten[at] ^= 0x10;
+                fs::write(&path, &rotten).unwrap();
+                assert_eq!(db.beside("r1"), None, "byte {at} of {}", path.display());
+            }
+            fs::write(&path, &sound).unwrap();
+        }
+        assert!(db.beside("r1").is_some());
+    }
+
+    #[test]
+    fn every_number_comes_back_from_a_pack() {
+        let values =
+            vec![Some(0.5), None, Some(-0.0), Some(1e308), Some(f64::INFINITY), Some(f64::NAN), Some(1.0 / 3.0)];
+        let back: Vec<Option<f64>> = unpack(&pack(&values).unwrap()).unwrap();
+        assert_eq!(format!("{values:?}"), format!("{back:?}"));
+        assert_eq!(unpack::<Vec<f64>>(b"no pack"), None);
+    }
+}

@@ -1,0 +1,79 @@
+//! Lists that a frame may hold: read up to a limit, so that a small frame cannot become a large memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::limits::{CAPABILITIES, FACTS, PAIR_SERIES, SERIES_VALUES};
+use crate::{Fact, Series};
+
+/// Room made for a list before its items have arrived.
+const EARLY: usize = 1_024;
+
+/// Reads one item more than `limit` and leaves out the rest, so that whoever checks the limit sees it broken.
+struct Most<T> {
+    limit: usize,
+    of: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Most<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of at most {}", self.limit)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
+        let mut read = Vec::with_capacity(items.size_hint().unwrap_or(0).min(EARLY));
+        while read.len() <= self.limit {
+            let Some(item) = items.next_element()? else { return Ok(read) };
+            read.push(item);
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(read)
+    }
+}
+
+fn most<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D, limit: usize) -> Result<Vec<T>, D::Error> {
+    from.deserialize_seq(Most { limit, of: PhantomData })
+}
+
+pub(crate) fn values<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    most(from, SERIES_VALUES)
+}
+
+pub(crate) fn facts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Fact>, D::Error> {
+    most(from, FACTS)
+}
+
+pub(crate) fn series<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Series>, D::Error> {
+    most(from, PAIR_SERIES)
+}
+
+pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    most(from, CAPABILITIES)
+}
+
+/// The one key of a map; `None` for anything else. What the key stands for is read over.
+pub(crate) struct Key(pub(crate) Option<String>);
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct One;
+        impl<'de> Visitor<'de> for One {
+            type Value = Key;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Key, A::Error> {
+                let Some((key, _)) = entries.next_entry::<String, IgnoredAny>()? else { return Ok(Key(None)) };
+                let more = entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some();
+                Ok(Key((!more).then_some(key)))
+            }
+        }
+        from.deserialize_map(One)
+    }
+}
