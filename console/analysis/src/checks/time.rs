@@ -52,33 +52,47 @@ fn clock(node: &NodeFacts<'_>) -> Result<Clock, Gap> {
 /// wrong would otherwise accuse the whole fleet.
 fn offset(group: &[&NodeFacts<'_>], policy: &Policy) -> Vec<Found> {
     let clocks: Vec<Result<Clock, Gap>> = group.iter().map(|node| clock(node)).collect();
-    let mut offsets: Vec<f64> = clocks.iter().flatten().map(|clock| clock.offset).collect();
-    offsets.sort_by(f64::total_cmp);
-    let n = offsets.len();
-    let (middle, others) = match offsets.get(n / 2) {
-        Some(median) if n >= 3 => (*median, format!("the median of {n} nodes")),
-        _ => (0.0, "the console's clock".to_owned()),
+    let known: Vec<Clock> = clocks.iter().flatten().copied().collect();
+    let (middle, others) = match middle(&known) {
+        Some(middle) if known.len() >= 3 => (middle, format!("the median of {} nodes", known.len())),
+        _ => (Clock { offset: 0.0, uncertainty: 0.0 }, "the console's clock".to_owned()),
     };
-    let own = if middle.abs() > policy.limit("clock_fail_s") {
-        format!("; the console's own clock is off by {:+.3} s", -middle)
+    let own = if middle.offset.abs() > policy.limit("clock_fail_s") {
+        format!("; the console's own clock is off by {:+.3} s", -middle.offset)
     } else {
         String::new()
     };
-    let answer = |clock: Result<Clock, Gap>| {
-        let Clock { offset, uncertainty } = match clock {
-            Ok(clock) => clock,
-            Err(gap) => return gap.into(),
-        };
-        let (off, warn, fail) = (offset - middle, policy.limit("clock_warn_s"), policy.limit("clock_fail_s"));
-        let said = format!("{off:+.3} s ± {uncertainty:.3} s from {others}{own}");
-        match off.abs() {
-            off if off - uncertainty > fail => Found::fail(said),
-            off if off - uncertainty > warn => Found::warn(said),
-            off if off + uncertainty <= fail => Found::pass(said),
-            _ => Found::unknown(format!("{said}: too slow a connection to tell")),
-        }
+    let answer = |clock: Result<Clock, Gap>| match clock {
+        Ok(clock) => compare(clock, middle, policy, &format!("{others}{own}")),
+        Err(gap) => gap.into(),
     };
     clocks.into_iter().map(answer).collect()
+}
+
+/// The median of the offsets, and how far it can be from that of the true ones: the median of the lowest values they can have
+/// and that of the highest bound it, so that one node with a slow connection does not make it uncertain for all.
+fn middle(clocks: &[Clock]) -> Option<Clock> {
+    let median = |of: fn(&Clock) -> f64| {
+        let mut values: Vec<f64> = clocks.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    let offset = median(|clock| clock.offset)?;
+    let (low, high) = (median(|clock| clock.offset - clock.uncertainty)?, median(|clock| clock.offset + clock.uncertainty)?);
+    Some(Clock { offset, uncertainty: (offset - low).max(high - offset) })
+}
+
+fn compare(clock: Clock, middle: Clock, policy: &Policy, others: &str) -> Found {
+    let (off, uncertainty) = (clock.offset - middle.offset, clock.uncertainty + middle.uncertainty);
+    let (warn, fail) = (policy.limit("clock_warn_s"), policy.limit("clock_fail_s"));
+    // Rounded up: what is printed must hold too.
+    let said = format!("{off:+.3} s ± {:.3} s from {others}", (uncertainty * 1e3).ceil() / 1e3);
+    match off.abs() {
+        off if off - uncertainty > fail => Found::fail(said),
+        off if off - uncertainty > warn => Found::warn(said),
+        off if off + uncertainty <= fail => Found::pass(said),
+        _ => Found::unknown(format!("{said}: too slow a connection to tell")),
+    }
 }
 
 fn synchronised(node: &NodeFacts<'_>, _: &Policy) -> Result<Found, Gap> {
@@ -122,7 +136,15 @@ mod tests {
         let fleet = clocks(&[0.001, -0.002, 5.0, 0.0, 0.003, 0.001], 0.002);
         assert_eq!(states(&fleet)[2], State::Fail);
         assert_eq!(states(&fleet).iter().filter(|state| **state == State::Pass).count(), 5);
-        assert_eq!(fleet.ask("time-offset")[2].said, "+4.999 s ± 0.002 s from the median of 6 nodes");
+        assert_eq!(fleet.ask("time-offset")[2].said, "+4.999 s ± 0.004 s from the median of 6 nodes");
+    }
+
+    #[test]
+    fn the_uncertainty_of_the_median_counts_and_one_slow_connection_does_not() {
+        let mut fleet = clocks(&[0.0, 0.0, 5.0, 0.0, 0.0], 0.002);
+        fleet.set(0, CLOCK, "uncertainty", number(3.0));
+        assert_eq!(fleet.ask("time-offset")[2].said, "+5.000 s ± 0.004 s from the median of 5 nodes");
+        assert_eq!(states(&fleet)[0], State::Unknown);
     }
 
     #[test]
@@ -135,8 +157,9 @@ mod tests {
 
     #[test]
     fn what_a_slow_connection_cannot_tell_is_not_decided() {
-        // Between 0.3 and 2.3 s off is off; between -0.8 and 1.2 s may be.
-        assert_eq!(states(&clocks(&[0.0, 0.2, 1.5], 1.0)), [State::Unknown, State::Pass, State::Warn]);
+        // The median may be as wrong as one clock: between 1.1 and 2.1 s off is off, between 0.4 and 2.8 s is more than a little.
+        assert_eq!(states(&clocks(&[0.0, 0.2, 1.8], 0.25)), [State::Pass, State::Pass, State::Fail]);
+        assert_eq!(states(&clocks(&[0.0, 0.2, 1.8], 0.6)), [State::Unknown, State::Unknown, State::Warn]);
     }
 
     #[test]
