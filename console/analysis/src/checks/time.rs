@@ -78,7 +78,8 @@ fn middle(clocks: &[Clock]) -> Option<Clock> {
         values.get(values.len() / 2).copied()
     };
     let offset = median(|clock| clock.offset)?;
-    let (low, high) = (median(|clock| clock.offset - clock.uncertainty)?, median(|clock| clock.offset + clock.uncertainty)?);
+    let (low, high) =
+        (median(|clock| clock.offset - clock.uncertainty)?, median(|clock| clock.offset + clock.uncertainty)?);
     Some(Clock { offset, uncertainty: (offset - low).max(high - offset) })
 }
 
