@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::exec;
 use crate::inventory::Node;
 use crate::link::{Failure, FailureKind, Phase};
-use crate::run::{each, open_again};
+use crate::route::Route;
+use crate::run::each;
 use crate::script::{self, Answer};
 use crate::settings::Settings;
 
@@ -22,10 +22,10 @@ pub struct Cleaned {
 /// Removes our probe directories from every node; in the order of `nodes`.
 pub async fn clean(nodes: &[Node], settings: Arc<Settings>) -> Vec<(String, Result<Cleaned, Failure>)> {
     each(nodes, settings, |node, shared| async move {
-        let link = open_again(&node, &shared).await?;
+        let link = Route::to(&node, &shared).await?;
         let word = script::word();
         let command = script::clean(&word, &shared.settings.scratch);
-        let output = exec::run(&link, &node.name, &command, Duration::from_secs(60)).await?;
+        let output = link.run(&node.name, &command, Duration::from_secs(60)).await?;
         let mut cleaned = Cleaned::default();
         let mut ended = false;
         for line in output.stdout.split(|b| *b == b'\n') {

@@ -1,126 +1,26 @@
-//! How is a node reached? Name, TCP, banner and key exchange, each with its own deadline and its own words.
+//! How is a stream to a node made an SSH connection? Name, TCP, banner and key exchange, each with its own deadline and its own
+//! words.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use russh::client::{self, Handle};
-use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKeyOrCertificate};
+use russh::keys::{Algorithm, EcdsaCurve, HashAlg};
 use russh::{Preferred, cipher, kex};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::connection::Peer;
 use crate::context::{Reporter, Shared};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
-use crate::proxy::Proxy;
 use crate::settings::Settings;
 use crate::target::Target;
-use crate::trust::{Refusal, Trust, Wanted};
-use crate::watched::{Beginning, Watched};
-use crate::{auth, jump, proxy};
+use crate::trust::{Refusal, Wanted};
+use crate::watched::Beginning;
 
-/// An authenticated connection.
-pub(crate) struct Link {
-    pub(crate) handle: Handle<Peer>,
-    _via: Via,
-}
-
-/// What carries a connection; kept so that it outlives it.
-enum Via {
-    Tcp,
-    Host(#[expect(dead_code, reason = "only held")] Arc<Link>),
-    Command(#[expect(dead_code, reason = "only held")] Proxy),
-}
-
-/// The other side, as russh asks about it.
-pub(crate) struct Peer {
-    trust: Arc<Trust>,
-    name: String,
-    port: u16,
-    refusal: Arc<Mutex<Option<Refusal>>>,
-}
-
-impl client::Handler for Peer {
-    type Error = russh::Error;
-
-    async fn check_server_key(&mut self, offered: &PublicKeyOrCertificate) -> Result<bool, Self::Error> {
-        match self.trust.check(&self.name, self.port, offered) {
-            Ok(()) => Ok(true),
-            Err(refusal) => {
-                *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(refusal);
-                Ok(false)
-            }
-        }
-    }
-}
-
-impl Link {
-    /// Connects and logs in; tries again, ever more slowly, while the server drops us before login.
-    pub(crate) async fn open(target: &Target, shared: &Shared, report: &Reporter) -> Result<Self, Failure> {
-        let mut pause = shared.settings.back_off;
-        for _ in 0..shared.settings.retries {
-            let failure = match Self::attempt(target, shared, report).await {
-                Err(failure) if failure.transient() => failure,
-                other => return other,
-            };
-            // Jitter keeps a fleet that was dropped together from coming back together.
-            let wait = pause.mul_f64(rand::random_range(0.5..1.5));
-            let retry_in_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-            report.link(LinkState::Waiting { retry_in_ms, because: failure.message }).await;
-            tokio::time::sleep(wait).await;
-            pause = (pause * 2).min(std::time::Duration::from_secs(8));
-        }
-        Self::attempt(target, shared, report).await
-    }
-
-    /// Up to the judgement of the host's key, and no further.
-    pub(crate) async fn greet(target: &Target, shared: &Shared, report: &Reporter) -> Result<(), Failure> {
-        Self::reach(target, shared, report).await.map(drop)
-    }
-
-    /// Ends the connection politely.
-    pub(crate) async fn goodbye(&self) {
-        // A connection that is gone already needs no goodbye.
-        let _ = self.handle.disconnect(russh::Disconnect::ByApplication, "", "").await;
-    }
-
-    async fn attempt(target: &Target, shared: &Shared, report: &Reporter) -> Result<Self, Failure> {
-        let (mut handle, via) = Self::reach(target, shared, report).await?;
-        report.link(LinkState::Authenticating).await;
-        let limit = shared.settings.login;
-        timeout(limit, auth::login(&mut handle, target, shared)).await.unwrap_or_else(|_| {
-            let what =
-                format!("as {}: no answer within {} (slow login, or the node hangs)", target.user, spoken(limit));
-            Err(Failure::new(&target.node, Phase::Login, FailureKind::LoginTimeout, what))
-        })?;
-        Ok(Self { handle, _via: via })
-    }
-
-    /// Up to the key exchange, over whatever leads there.
-    async fn reach(target: &Target, shared: &Shared, report: &Reporter) -> Result<(Handle<Peer>, Via), Failure> {
-        let beginning = Beginning::default();
-        if !target.jump.is_empty() {
-            report.link(LinkState::TcpConnect).await;
-            let (stream, via) = jump::tunnel(target, shared).await?;
-            let stream = Watched::new(stream, beginning.clone());
-            return Ok((handshake(stream, &beginning, target, shared).await?, Via::Host(via)));
-        }
-        if let Some(command) = &target.proxy {
-            report.link(LinkState::TcpConnect).await;
-            let (stream, proxy) = proxy::start(command, target)?;
-            let stream = Watched::new(stream, beginning.clone());
-            return match handshake(stream, &beginning, target, shared).await {
-                Ok(handle) => Ok((handle, Via::Command(proxy))),
-                Err(failure) if failure.phase == Phase::HostKey => Err(failure),
-                Err(failure) => Err(proxy.explain(failure, command).await),
-            };
-        }
-        let stream = Watched::new(tcp(target, report).await?, beginning.clone());
-        Ok((handshake(stream, &beginning, target, shared).await?, Via::Tcp))
-    }
-}
-
-async fn tcp(target: &Target, report: &Reporter) -> Result<TcpStream, Failure> {
+/// A TCP connection to one of the addresses of `target`.
+pub(crate) async fn tcp(target: &Target, report: &Reporter) -> Result<TcpStream, Failure> {
     report.link(LinkState::Resolving).await;
     let addresses = timeout(target.connect, resolve(target)).await.unwrap_or_else(|_| {
         let what = format!("no answer about the name '{}' within {}", target.host, spoken(target.connect));
@@ -164,7 +64,8 @@ async fn resolve(target: &Target) -> Result<Vec<SocketAddr>, Failure> {
     })
 }
 
-async fn handshake<S>(
+/// Banner, key exchange and the judgement of the host's key over `stream`.
+pub(crate) async fn handshake<S>(
     stream: S,
     beginning: &Beginning,
     target: &Target,

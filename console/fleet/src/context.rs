@@ -7,9 +7,9 @@ use muster_wire::Frame;
 use muster_wire::limits::FRAME_BYTES;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use crate::auth::KeyRing;
+use crate::bastion::Bastions;
 use crate::event::{Event, EventKind};
-use crate::jump::Bastions;
+use crate::keyring::KeyRing;
 use crate::link::LinkState;
 use crate::settings::Settings;
 use crate::target::{Records, Resolver};

@@ -30,6 +30,11 @@ impl Work {
     pub const fn new(node: Node, request: Request, limit: Duration) -> Self {
         Self { node, request, limit, known: false, last: false }
     }
+
+    /// Whether it keeps its node busy, rather than only looks at it.
+    pub(crate) fn measures(&self) -> bool {
+        matches!(&self.request, Request::Run { benchmarks, .. } if !benchmarks.is_empty())
+    }
 }
 
 /// A probe that stays on one node and does what it is asked until `orders` has no sender left.

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use russh::{Channel, ChannelMsg, client::Msg};
+use russh::ChannelMsg;
 use tokio::time::timeout;
 
-use crate::connect::Link;
 use crate::link::{Failure, FailureKind, Phase, spoken};
-use crate::route::{Reading, Route};
+use crate::pipe::{Pipe, Reading};
 
 /// Most bytes kept of each of standard output and standard error.
 const KEPT: usize = 64 * 1024;
@@ -23,23 +22,9 @@ pub struct Output {
     pub status: Option<u32>,
 }
 
-/// Opens a session channel.
-pub(crate) async fn session(link: &Link, node: &str, limit: Duration) -> Result<Channel<Msg>, Failure> {
-    let failed = |kind, what: String| Failure::new(node, Phase::Start, kind, what);
-    match timeout(limit, link.handle.channel_open_session()).await {
-        Ok(Ok(channel)) => Ok(channel),
-        Ok(Err(russh::Error::ChannelOpenFailure(why))) => {
-            Err(failed(FailureKind::NoSession, format!("the server opens no session ({why:?}; MaxSessions?)")))
-        }
-        Ok(Err(e)) => Err(failed(FailureKind::LinkLost, format!("the connection broke: {e}"))),
-        Err(_) => Err(failed(FailureKind::NoSession, format!("no session within {}", spoken(limit)))),
-    }
-}
-
-/// Runs `command` to its end.
-pub(crate) async fn run(route: &Route, node: &str, command: &str, limit: Duration) -> Result<Output, Failure> {
-    let failed = |kind, what: String| Failure::new(node, Phase::Run, kind, what);
-    let mut pipe = route.exec(node, command, limit).await?;
+/// Waits until the command of `pipe` has ended, which gets no input.
+pub(crate) async fn output(mut pipe: Pipe, limit: Duration) -> Result<Output, Failure> {
+    let failed = |kind, what: String| Failure::new(&pipe.node, Phase::Run, kind, what);
     let broke = |e: russh::Error| failed(FailureKind::LinkLost, format!("the connection broke: {e}"));
     pipe.write.eof().await.map_err(broke)?;
     let collected = timeout(limit, collect(&mut pipe.read)).await;

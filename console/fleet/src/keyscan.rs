@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use crate::connect::Link;
+use crate::connection::Link;
 use crate::context::{Reporter, Shared};
 use crate::inventory::Node;
 use crate::link::Failure;

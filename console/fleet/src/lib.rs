@@ -2,9 +2,11 @@
 //! fleet of real SSH servers on this machine for trying all of it.
 
 mod auth;
+mod bastion;
 mod clean;
 mod clock;
 mod connect;
+mod connection;
 mod context;
 pub mod demo;
 mod event;
@@ -12,13 +14,16 @@ mod exec;
 pub mod hostkey;
 pub mod hostlist;
 pub mod inventory;
-mod jump;
+mod keyring;
 mod keyscan;
 mod link;
 mod openssh;
 pub mod pattern;
+mod permit;
+mod pipe;
 mod probe;
 mod proxy;
+mod reach;
 mod roll;
 mod route;
 mod run;

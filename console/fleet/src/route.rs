@@ -2,37 +2,24 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use russh::Channel;
 use russh::client::Msg;
-use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
-use tokio::io::AsyncWriteExt;
-use tokio::process::ChildStdin;
+use tokio::time::timeout;
 
-use crate::connect::Link;
+use crate::connection::Link;
 use crate::context::{Reporter, Shared};
-use crate::exec;
-use crate::link::{Failure, FailureKind, LinkState, Phase};
+use crate::exec::{self, Output};
+use crate::inventory::Node;
+use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
 use crate::openssh::{self, OpenSsh};
+use crate::pipe::{Pipe, Reading, Writing};
 use crate::settings::Transport;
 use crate::target::Target;
-use crate::upload::Pipe;
 
 /// A way to run commands on a node.
 pub(crate) enum Route {
     Own(Box<Link>),
     OpenSsh(OpenSsh),
-}
-
-/// The half of a command that is read.
-pub(crate) enum Reading {
-    Own(ChannelReadHalf),
-    OpenSsh(Box<openssh::Reading>),
-}
-
-/// The half of a command that is written.
-pub(crate) enum Writing {
-    Own(ChannelWriteHalf<Msg>),
-    OpenSsh(Option<ChildStdin>),
 }
 
 impl Route {
@@ -52,9 +39,15 @@ impl Route {
         }
     }
 
+    /// Logs in outside the course of a run; tells nobody.
+    pub(crate) async fn to(node: &Node, shared: &Shared) -> Result<Self, Failure> {
+        let target = shared.resolver.target(node, &shared.settings)?;
+        Self::open(&target, shared, &Reporter::silent(&node.name)).await
+    }
+
     /// Itself if it can log in; else our own failure and what `ssh` said.
     async fn checked(self, target: &Target, limit: Duration, own: Failure) -> Result<Self, Failure> {
-        let said = match exec::run(&self, &target.node, "exit 0", limit).await {
+        let said = match self.run(&target.node, "exit 0", limit).await {
             Ok(output) if output.status != Some(openssh::OWN_FAILURE) => {
                 log::info!("{}: reached with the system's ssh, because of {}", target.node, own.message);
                 return Ok(self);
@@ -65,12 +58,17 @@ impl Route {
         Err(Failure { message: format!("{}; the system's ssh said '{said}'", own.message), ..own })
     }
 
+    /// Runs `command` to its end.
+    pub(crate) async fn run(&self, node: &str, command: &str, limit: Duration) -> Result<Output, Failure> {
+        exec::output(self.exec(node, command, limit).await?, limit).await
+    }
+
     /// Starts `command`.
     pub(crate) async fn exec(&self, node: &str, command: &str, limit: Duration) -> Result<Pipe, Failure> {
         let failed = |kind, what: String| Failure::new(node, Phase::Start, kind, what);
         match self {
             Self::Own(link) => {
-                let (read, write) = exec::session(link, node, limit).await?.split();
+                let (read, write) = session(link, node, limit).await?.split();
                 let asked = write.exec(true, command).await;
                 asked.map_err(|e| failed(FailureKind::LinkLost, format!("the connection broke: {e}")))?;
                 Ok(Pipe::new(node, Reading::Own(read), Writing::Own(write)))
@@ -92,39 +90,15 @@ impl Route {
     }
 }
 
-impl Reading {
-    pub(crate) async fn wait(&mut self) -> Option<ChannelMsg> {
-        match self {
-            Self::Own(channel) => channel.wait().await,
-            Self::OpenSsh(process) => process.wait().await,
+/// Opens a session channel.
+async fn session(link: &Link, node: &str, limit: Duration) -> Result<Channel<Msg>, Failure> {
+    let failed = |kind, what: String| Failure::new(node, Phase::Start, kind, what);
+    match timeout(limit, link.handle.channel_open_session()).await {
+        Ok(Ok(channel)) => Ok(channel),
+        Ok(Err(russh::Error::ChannelOpenFailure(why))) => {
+            Err(failed(FailureKind::NoSession, format!("the server opens no session ({why:?}; MaxSessions?)")))
         }
-    }
-}
-
-impl Writing {
-    pub(crate) async fn data(&mut self, bytes: Bytes) -> Result<(), russh::Error> {
-        match self {
-            Self::Own(channel) => channel.data_bytes(bytes).await,
-            Self::OpenSsh(Some(input)) => Ok(input.write_all(&bytes).await?),
-            Self::OpenSsh(None) => Err(russh::Error::SendError),
-        }
-    }
-
-    /// Nothing more will be written.
-    pub(crate) async fn eof(&mut self) -> Result<(), russh::Error> {
-        match self {
-            Self::Own(channel) => channel.eof().await,
-            Self::OpenSsh(input) => {
-                *input = None;
-                Ok(())
-            }
-        }
-    }
-
-    pub(crate) async fn close(&mut self) -> Result<(), russh::Error> {
-        match self {
-            Self::Own(channel) => channel.close().await,
-            Self::OpenSsh(_) => self.eof().await,
-        }
+        Ok(Err(e)) => Err(failed(FailureKind::LinkLost, format!("the connection broke: {e}"))),
+        Err(_) => Err(failed(FailureKind::NoSession, format!("no session within {}", spoken(limit)))),
     }
 }

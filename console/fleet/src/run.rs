@@ -11,14 +11,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::{Reporter, Shared};
 use crate::event::{Event, Talk, Work};
-use crate::exec::{self, Output};
+use crate::exec::Output;
 use crate::inventory::Node;
 use crate::link::{Failure, FailureKind, Phase};
+use crate::permit::Permits;
+use crate::pipe::{Exit, Heard};
 use crate::probe::Probe;
 use crate::roll::Roll;
 use crate::route::Route;
 use crate::settings::Settings;
-use crate::worker::{Turns, Worker};
+use crate::worker::Worker;
 use crate::{script, upload};
 
 /// Does every work and tells `events` about it: states and frames as they come, and exactly one
@@ -34,18 +36,18 @@ pub async fn run(
 ) {
     let shared = Shared::new(settings);
     let groups = by_node(works);
-    let (turns, roll) = (Turns::new(&shared.settings), Arc::new(Roll::new(groups.len())));
+    let (permits, roll) = (Permits::new(&shared.settings), Arc::new(Roll::new(groups.len())));
     let mut tasks = JoinSet::new();
     for works in groups {
         let name = works.first().map(|work| work.node.name.as_str()).unwrap_or_default();
         let report = Reporter::new(name, events.clone());
         let (probe, shared, cancel) = (probe.clone(), shared.clone(), cancel.clone());
-        let worker = Worker { report, probe, shared, cancel, turns: turns.clone() };
+        let worker = Worker { report, probe, shared, cancel, permits: permits.clone() };
         // Waiting here keeps the order given.
-        let turn = turns.take(works.iter().any(measures)).await;
+        let permit = permits.take(works.iter().any(Work::measures)).await;
         let roll = roll.clone();
         tasks.spawn(async move {
-            worker.all(works, turn, &roll).await;
+            worker.all(works, permit, &roll).await;
             roll.done();
         });
     }
@@ -62,15 +64,15 @@ pub async fn talk(
     cancel: CancellationToken,
 ) {
     let shared = Shared::new(settings);
-    let turns = Turns::new(&shared.settings);
+    let permits = Permits::new(&shared.settings);
     let mut tasks = JoinSet::new();
     for Talk { node, orders, limit } in talks {
         let report = Reporter::new(&node.name, events.clone());
         let (probe, shared, cancel) = (probe.clone(), shared.clone(), cancel.clone());
-        let worker = Worker { report, probe, shared, cancel, turns: turns.clone() };
-        let turn = turns.take(false).await;
+        let worker = Worker { report, probe, shared, cancel, permits: permits.clone() };
+        let permit = permits.take(false).await;
         let work = Work::new(node, Request::Ping { nonce: 0 }, limit);
-        tasks.spawn(async move { worker.talk(&work, turn, orders).await });
+        tasks.spawn(async move { worker.talk(&work, permit, orders).await });
     }
     tasks.join_all().await;
 }
@@ -86,8 +88,8 @@ pub async fn command(
     each(nodes, settings, move |node, shared| {
         let command = command.clone();
         async move {
-            let link = open_again(&node, &shared).await?;
-            exec::run(&link, &node.name, &command, limit).await
+            let link = Route::to(&node, &shared).await?;
+            link.run(&node.name, &command, limit).await
         }
     })
     .await
@@ -108,7 +110,7 @@ pub async fn push(
 }
 
 async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Shared>) -> Result<Output, Failure> {
-    let link = open_again(node, shared).await?;
+    let link = Route::to(node, shared).await?;
     let word = script::word();
     let line = script::install(&word, probe, &shared.settings.scratch, argument);
     let mut pipe = link.exec(&node.name, &line, shared.settings.start).await?;
@@ -121,13 +123,13 @@ async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Share
     let mut output = Output { stdout: started.rest, ..Output::default() };
     loop {
         match pipe.hear().await {
-            upload::Heard::Data(data) => output.stdout.extend_from_slice(&data),
-            upload::Heard::Taken | upload::Heard::Other => {}
-            upload::Heard::Closed => break,
-            upload::Heard::Lost => return Err(pipe.lost(Phase::Run)),
+            Heard::Data(data) => output.stdout.extend_from_slice(&data),
+            Heard::Taken | Heard::Other => {}
+            Heard::Closed => break,
+            Heard::Lost => return Err(pipe.lost(Phase::Run)),
         }
     }
-    if let Some(upload::Exit::Status(status)) = pipe.exit {
+    if let Some(Exit::Status(status)) = pipe.exit {
         output.status = Some(status);
     }
     Ok(output)
@@ -157,12 +159,6 @@ where
     done.into_iter().map(|(_, name, result)| (name, result)).collect()
 }
 
-/// A connection outside the course of a run; tells nobody.
-pub(crate) async fn open_again(node: &Node, shared: &Shared) -> Result<Route, Failure> {
-    let target = shared.resolver.target(node, &shared.settings)?;
-    Route::open(&target, shared, &Reporter::silent(&node.name)).await
-}
-
 fn by_node(works: Vec<Work>) -> Vec<Vec<Work>> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Vec<Work>> = Vec::new();
@@ -176,9 +172,4 @@ fn by_node(works: Vec<Work>) -> Vec<Vec<Work>> {
         }
     }
     groups
-}
-
-/// Whether a work keeps its node busy, rather than only looks at it.
-pub(crate) fn measures(work: &Work) -> bool {
-    matches!(&work.request, Request::Run { benchmarks, .. } if !benchmarks.is_empty())
 }

@@ -11,15 +11,27 @@ use crate::clock::Exchange;
 use crate::context::{Reporter, Shared};
 use crate::event::{EventKind, Work};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
+use crate::permit::Permit;
+use crate::pipe::{Exit, Heard, Pipe};
 use crate::probe::Probe;
 use crate::route::Route;
+use crate::script;
 use crate::turn::{Breach, Turn};
-use crate::upload::{Exit, Heard, Pipe, Started};
-use crate::worker::{self, Attempt};
-use crate::{exec, script, upload};
+use crate::upload::{self, Started};
 
 /// Longest wait for the goodbye of a probe that was told to stop.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// What an attempt at a work leaves behind.
+#[derive(Debug, Default)]
+pub(crate) struct Attempt {
+    /// What the probe has not finished, once it was asked.
+    pub(crate) left: Option<Request>,
+    /// The probe's process, while it may still run.
+    pub(crate) pid: Option<u32>,
+    /// When the probe was last heard, if it spoke.
+    pub(crate) heard: Option<std::time::Instant>,
+}
 
 /// One work on one open connection.
 pub(crate) struct Session<'a> {
@@ -73,7 +85,7 @@ impl Session<'_> {
     pub(crate) async fn run(
         &self,
         orders: Option<Orders>,
-        turn: &mut worker::Turn,
+        permit: &mut Permit,
         attempt: &mut Attempt,
     ) -> Result<Bye, Failure> {
         let node = &self.work.node.name;
@@ -88,7 +100,7 @@ impl Session<'_> {
         };
         let mut stream = Stream::new(&started, settings.start, self.work);
         (stream.orders, stream.clock) = (orders, clock);
-        stream.login = turn.login.take();
+        stream.login = permit.login.take();
         let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
         if let Some(clock) = stream.clock.clock() {
             self.report.tell(EventKind::Clock(clock)).await;
@@ -214,12 +226,12 @@ impl Session<'_> {
         let node = &self.work.node.name;
         let limit = Duration::from_secs(3);
         let command = script::kill(pid);
-        if exec::run(self.link, node, &command, limit).await.is_ok() {
+        if self.link.run(node, &command, limit).await.is_ok() {
             return Ok(());
         }
-        let again = timeout(Duration::from_secs(10), crate::run::open_again(&self.work.node, self.shared)).await;
+        let again = timeout(Duration::from_secs(10), Route::to(&self.work.node, self.shared)).await;
         let killed = match again {
-            Ok(Ok(link)) => exec::run(&link, node, &command, limit).await.map(drop),
+            Ok(Ok(link)) => link.run(node, &command, limit).await.map(drop),
             Ok(Err(failure)) => Err(failure),
             Err(_) => Err(Failure::new(node, Phase::Connect, FailureKind::Unreachable, "not open within 10 s")),
         };

@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use russh::ChannelMsg;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::context::Reporter;
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
-use crate::openssh;
+use crate::pipe::{Exit, Heard, Pipe, note};
 use crate::probe::Probe;
-use crate::route::{Reading, Writing};
 use crate::script::{Answer, answer};
 use crate::settings::Settings;
 
@@ -18,79 +16,6 @@ use crate::settings::Settings;
 const CHUNK: usize = 128 * 1024;
 /// Most bytes of noise and answers before the probe speaks.
 const TALK: usize = 256 * 1024;
-/// Bytes kept of standard error.
-const TAIL: usize = 2 * 1024;
-
-/// A command that runs on a node.
-pub(crate) struct Pipe {
-    pub(crate) node: String,
-    pub(crate) read: Reading,
-    pub(crate) write: Writing,
-    /// How the command ended, once it did.
-    pub(crate) exit: Option<Exit>,
-    errors: Vec<u8>,
-}
-
-/// How a command ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
-    Status(u32),
-    Signal(String),
-}
-
-/// What a channel had to say.
-pub(crate) enum Heard {
-    Data(Bytes),
-    /// The other side took bytes of ours.
-    Taken,
-    Other,
-    Closed,
-    Lost,
-}
-
-impl Pipe {
-    pub(crate) fn new(node: &str, read: Reading, write: Writing) -> Self {
-        Self { node: node.to_owned(), read, write, exit: None, errors: Vec::new() }
-    }
-
-    /// The next message. Standard error and the exit are kept here.
-    pub(crate) async fn hear(&mut self) -> Heard {
-        let message = self.read.wait().await;
-        note(message, &mut self.exit, &mut self.errors)
-    }
-
-    /// Whether the system's `ssh` failed by itself, and not the command.
-    pub(crate) fn ssh_failed(&self) -> bool {
-        matches!(self.read, Reading::OpenSsh(_)) && self.exit == Some(Exit::Status(openssh::OWN_FAILURE))
-    }
-
-    /// The last of standard error, for a message; empty, or beginning with `; it said`.
-    pub(crate) fn errors(&self) -> String {
-        let text = muster_wire::clean(String::from_utf8_lossy(&self.errors).trim(), 300);
-        if text.is_empty() { text } else { format!("; it said '{text}'") }
-    }
-}
-
-fn note(message: Option<ChannelMsg>, exit: &mut Option<Exit>, errors: &mut Vec<u8>) -> Heard {
-    match message {
-        Some(ChannelMsg::Data { data }) => return Heard::Data(data),
-        Some(ChannelMsg::ExtendedData { data, .. }) => {
-            errors.extend_from_slice(&data);
-            let over = errors.len().saturating_sub(TAIL);
-            errors.drain(..over);
-        }
-        Some(ChannelMsg::ExitStatus { exit_status }) => *exit = Some(Exit::Status(exit_status)),
-        Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
-            *exit = Some(Exit::Signal(muster_wire::clean(&format!("{signal_name:?}"), 40)));
-        }
-        Some(ChannelMsg::Failure) => *exit = Some(Exit::Status(127)),
-        Some(ChannelMsg::WindowAdjusted { .. }) => return Heard::Taken,
-        Some(ChannelMsg::Close) => return Heard::Closed,
-        None => return if exit.is_some() { Heard::Closed } else { Heard::Lost },
-        Some(_) => {}
-    }
-    Heard::Other
-}
 
 /// A probe that was started.
 #[derive(Debug)]
@@ -306,19 +231,6 @@ impl Talk<'_> {
         };
         let what = format!("commands do not run (nologin or a broken shell?), {how}; {}{}", self.said(), pipe.errors());
         Failure::new(&pipe.node, Phase::Start, FailureKind::NoShell, what)
-    }
-}
-
-impl Pipe {
-    /// The connection is gone.
-    pub(crate) fn lost(&self, phase: Phase) -> Failure {
-        let what = format!("the connection was lost{}", self.errors());
-        Failure::new(&self.node, phase, FailureKind::LinkLost, what)
-    }
-
-    /// Writes a request; a connection that takes nothing for a second counts as written, silence will tell.
-    pub(crate) async fn write(&mut self, bytes: Vec<u8>) {
-        let _ = timeout(Duration::from_secs(1), self.write.data(bytes.into())).await;
     }
 }
 

@@ -4,79 +4,26 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_wire::{Bye, Request};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::{Reporter, Shared};
 use crate::event::{EventKind, Work};
-use crate::exec;
 use crate::link::{Failure, FailureKind, LinkState, Phase};
+use crate::permit::{Permit, Permits};
 use crate::probe::Probe;
 use crate::roll::Roll;
 use crate::route::Route;
-use crate::run::measures;
 use crate::script;
-use crate::settings::{Settings, Transport};
-use crate::stream::{Orders, Session};
+use crate::stream::{Attempt, Orders, Session};
 
 /// First pause before a lost node is tried again; doubled each time up to the longest.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// A lost node is waited for at least this long, even where its step may take less.
 const RETURN: Duration = Duration::from_secs(60);
-/// Files that are open beside the connections: database, logs, jump hosts.
-const OTHER_FILES: usize = 128;
 /// A probe that was left behind is killed within this.
 const KILL: Duration = Duration::from_secs(3);
-
-/// Who may log in, and who may measure.
-#[derive(Clone)]
-pub(crate) struct Turns {
-    /// As many connections as this process may have files.
-    open: Arc<Semaphore>,
-    logins: Arc<Semaphore>,
-    places: Arc<Semaphore>,
-}
-
-/// The turn of one node.
-#[derive(Default)]
-pub(crate) struct Turn {
-    _open: Option<OwnedSemaphorePermit>,
-    /// Held until the probe speaks: handshake and upload are what many nodes at once would cost.
-    pub(crate) login: Option<OwnedSemaphorePermit>,
-    /// Held while the node measures.
-    _place: Option<OwnedSemaphorePermit>,
-}
-
-impl Turns {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let of = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { open: of(connections(settings.transport)), logins: of(settings.fan_out), places: of(settings.at_once) }
-    }
-
-    /// The next turn; first come, first served. The semaphores are never closed.
-    pub(crate) async fn take(&self, measures: bool) -> Turn {
-        let open = self.open.clone().acquire_owned().await.ok();
-        let place = if measures { self.places.clone().acquire_owned().await.ok() } else { None };
-        Turn { _open: open, login: self.login().await, _place: place }
-    }
-
-    async fn login(&self) -> Option<OwnedSemaphorePermit> {
-        self.logins.clone().acquire_owned().await.ok()
-    }
-}
-
-/// Connections that may be open at the same time. The limit on files is raised as far as it goes: a node that only measures
-/// holds a connection and nothing else.
-fn connections(transport: Transport) -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    let files = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
-    let files = usize::try_from(files.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    // The system's ssh takes three pipes for each node.
-    files.saturating_sub(OTHER_FILES) / if transport == Transport::OpenSsh { 4 } else { 1 }
-}
 
 /// Works on one node.
 pub(crate) struct Worker {
@@ -84,7 +31,7 @@ pub(crate) struct Worker {
     pub(crate) probe: Arc<Probe>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) cancel: CancellationToken,
-    pub(crate) turns: Turns,
+    pub(crate) permits: Permits,
 }
 
 /// How a node was lost, and how long it is worth waiting for.
@@ -97,20 +44,9 @@ struct Loss<'a> {
     last: bool,
 }
 
-/// What an attempt at a work leaves behind.
-#[derive(Debug, Default)]
-pub(crate) struct Attempt {
-    /// What the probe has not finished, once it was asked.
-    pub(crate) left: Option<Request>,
-    /// The probe's process, while it may still run.
-    pub(crate) pid: Option<u32>,
-    /// When the probe was last heard, if it spoke.
-    pub(crate) heard: Option<Instant>,
-}
-
 impl Worker {
     /// Every work in turn.
-    pub(crate) async fn all(&self, works: Vec<Work>, mut turn: Turn, roll: &Roll) {
+    pub(crate) async fn all(&self, works: Vec<Work>, mut permit: Permit, roll: &Roll) {
         let (mut link, mut known) = (None, false);
         let mut lost: Option<Failure> = None;
         for work in works {
@@ -119,7 +55,7 @@ impl Worker {
                 Some(failure) => Err(failure),
                 None => {
                     let work = Work { known: work.known || known, ..work };
-                    self.persist(work, &mut link, &mut turn, roll).await
+                    self.persist(work, &mut link, &mut permit, roll).await
                 }
             };
             known |= result.is_ok();
@@ -130,10 +66,10 @@ impl Worker {
     }
 
     /// A probe that does what it is asked until nobody asks any more.
-    pub(crate) async fn talk(&self, work: &Work, turn: Turn, requests: mpsc::Receiver<Request>) {
-        let (mut link, mut turn, mut attempt) = (None, turn, Attempt::default());
+    pub(crate) async fn talk(&self, work: &Work, permit: Permit, requests: mpsc::Receiver<Request>) {
+        let (mut link, mut permit, mut attempt) = (None, permit, Attempt::default());
         let orders = Some(Orders { requests });
-        let result = self.attempt(work, (&mut link, &mut turn), orders, &mut attempt).await;
+        let result = self.attempt(work, (&mut link, &mut permit), orders, &mut attempt).await;
         self.ended(result).await;
         leave(link).await;
     }
@@ -153,7 +89,7 @@ impl Worker {
         &self,
         mut work: Work,
         link: &mut Option<Route>,
-        turn: &mut Turn,
+        permit: &mut Permit,
         roll: &Roll,
     ) -> Result<Bye, Failure> {
         let until = Instant::now() + if work.last { RETURN } else { work.limit.max(RETURN) };
@@ -162,7 +98,7 @@ impl Worker {
         // When the node was lost, once it was.
         let mut lost = None;
         loop {
-            let result = self.attempt(&work, (link, turn), None, &mut attempt).await;
+            let result = self.attempt(&work, (link, permit), None, &mut attempt).await;
             let Err(failure) = result else { return result };
             if failure.cut_upload() && !again && !self.cancel.is_cancelled() {
                 // Once more, on a fresh connection.
@@ -188,13 +124,13 @@ impl Worker {
                 pause = PAUSE;
                 self.report.tell(EventKind::Interrupted(failure.clone(), since.elapsed())).await;
             }
-            *turn = Turn::default();
+            *permit = Permit::default();
             let loss = Loss { failure: &failure, since, new, until, last: work.last };
             if !self.wait(pause, &loss, roll).await {
                 return Err(first.unwrap_or(failure));
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
-            *turn = self.turns.take(measures(&work)).await;
+            *permit = self.permits.take(work.measures()).await;
         }
     }
 
@@ -224,7 +160,7 @@ impl Worker {
     async fn attempt(
         &self,
         work: &Work,
-        (link, turn): (&mut Option<Route>, &mut Turn),
+        (link, permit): (&mut Option<Route>, &mut Permit),
         orders: Option<Orders>,
         attempt: &mut Attempt,
     ) -> Result<Bye, Failure> {
@@ -235,8 +171,8 @@ impl Worker {
         let open = match link.take() {
             Some(open) => open,
             None => {
-                if turn.login.is_none() {
-                    turn.login = self.turns.login().await;
+                if permit.login.is_none() {
+                    permit.login = self.permits.login().await;
                 }
                 let target = self.shared.resolver.target(&work.node, &self.shared.settings)?;
                 let open = tokio::select! {
@@ -246,7 +182,7 @@ impl Worker {
                 if let Some(pid) = attempt.pid.take() {
                     let kill = script::kill_left(pid, &self.probe.file_name());
                     // A node that cannot run this will not run the probe either, and says why then.
-                    let _ = exec::run(&open, &work.node.name, &kill, KILL).await;
+                    let _ = open.run(&work.node.name, &kill, KILL).await;
                 }
                 open
             }
@@ -259,7 +195,7 @@ impl Worker {
             report: &self.report,
             cancel: &self.cancel,
         };
-        let result = session.run(orders, turn, attempt).await;
+        let result = session.run(orders, permit, attempt).await;
         // A connection over which a node fell silent is not asked again.
         if !result.as_ref().is_err_and(Failure::passing) {
             *link = Some(open);

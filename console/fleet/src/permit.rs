@@ -1,0 +1,59 @@
+//! Who may connect, log in and measure now?
+
+use std::sync::Arc;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::settings::{Settings, Transport};
+
+/// Files that are open beside the connections: database, logs, jump hosts.
+const OTHER_FILES: usize = 128;
+
+/// Those of a run, for connections, logins and nodes that measure.
+#[derive(Clone)]
+pub(crate) struct Permits {
+    /// As many connections as this process may have files.
+    open: Arc<Semaphore>,
+    logins: Arc<Semaphore>,
+    places: Arc<Semaphore>,
+}
+
+/// What one node holds of them.
+#[derive(Default)]
+pub(crate) struct Permit {
+    _open: Option<OwnedSemaphorePermit>,
+    /// Held until the probe speaks: handshake and upload are what many nodes at once would cost.
+    pub(crate) login: Option<OwnedSemaphorePermit>,
+    /// Held while the node measures.
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Permits {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let of = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
+        Self { open: of(connections(settings.transport)), logins: of(settings.fan_out), places: of(settings.at_once) }
+    }
+
+    /// The next one; first come, first served. The semaphores are never closed.
+    pub(crate) async fn take(&self, measures: bool) -> Permit {
+        let open = self.open.clone().acquire_owned().await.ok();
+        let place = if measures { self.places.clone().acquire_owned().await.ok() } else { None };
+        Permit { _open: open, login: self.login().await, _place: place }
+    }
+
+    pub(crate) async fn login(&self) -> Option<OwnedSemaphorePermit> {
+        self.logins.clone().acquire_owned().await.ok()
+    }
+}
+
+/// Connections that may be open at the same time. The limit on files is raised as far as it goes: a node that only measures
+/// holds a connection and nothing else.
+fn connections(transport: Transport) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    let files = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
+    let files = usize::try_from(files.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    // The system's ssh takes three pipes for each node.
+    files.saturating_sub(OTHER_FILES) / if transport == Transport::OpenSsh { 4 } else { 1 }
+}
