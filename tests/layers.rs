@@ -118,3 +118,48 @@ fn folders_of_the_console_use_only_those_below_them() {
         assert!(files > 1, "{folder} is not where it was");
     }
 }
+
+/// Modules of a package, each with those that it uses.
+fn modules(src: &std::path::Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut left = vec![src.to_owned()];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let inner = path.strip_prefix(src).unwrap().with_extension("");
+        let module = inner.iter().next().unwrap().to_str().unwrap().to_owned();
+        if module == "lib" || module == "main" {
+            continue;
+        }
+        let all = std::fs::read_to_string(&path).unwrap();
+        let own = all.split("#[cfg(test)]").next().unwrap_or_default();
+        found.entry(module).or_default().extend(used(own).into_iter().map(str::to_owned));
+    }
+    for (module, uses) in &mut found {
+        uses.remove(module);
+    }
+    found
+}
+
+#[test]
+fn modules_of_these_packages_use_each_other_in_no_circle() {
+    for package in ["analysis/src", "fleet/src", "playbook/src", "run/src", "src"] {
+        let mut left = modules(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../console").join(package));
+        assert!(left.len() > 1, "{package} is not where it was");
+        // What uses nothing that is left cannot be in a circle.
+        loop {
+            let free: Vec<String> = left
+                .iter()
+                .filter(|(_, uses)| !uses.iter().any(|other| left.contains_key(other)))
+                .map(|(m, _)| m.clone())
+                .collect();
+            if free.is_empty() {
+                break;
+            }
+            left.retain(|module, _| !free.contains(module));
+        }
+        assert!(left.is_empty(), "{package} has a circle among {:?}", left.keys());
+    }
+}
