@@ -39,7 +39,10 @@ pub(super) fn undecided(search: &Search<'_>, pick: &Pick, suspect: &Suspect) -> 
         }
     }
     let reason = if pick.rivals.is_empty() {
-        format!("{} slow of {} pairs are too few to tell a fault from chance", suspect.slow, suspect.pairs)
+        match suspect.pairs {
+            1 => "one slow pair is too little to tell a fault from chance".to_owned(),
+            pairs => format!("{} slow of {pairs} pairs are too few to tell a fault from chance", suspect.slow),
+        }
     } else {
         "their pairs are nearly the same; pairs that cross only one of them decide".to_owned()
     };

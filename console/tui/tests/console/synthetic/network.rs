@@ -86,7 +86,7 @@ fn undecided(names: &[String]) -> Undecided {
             candidate(Kind::Pair, &format!("{}-{}", names[last], names[0])),
             candidate(Kind::NodeTx, &names[last]),
         ],
-        reason: "1 slow of 1 pairs are too few to tell a fault from chance".to_owned(),
+        reason: "one slow pair is too little to tell a fault from chance".to_owned(),
         pairs: 1,
         slow: 1,
     }
