@@ -111,7 +111,15 @@ impl Cell {
 
     /// Largest evidence, in seconds, and its side.
     pub(super) fn evidence(&self) -> (f64, Side) {
-        let [above, below] = [self.fast[0].seconds(), self.fast[1].seconds()];
-        if above >= below { (above, Side::Above) } else { (below, Side::Below) }
+        larger(self.fast.map(|fast| fast.seconds()))
     }
+
+    /// The same without what began together with a whole group.
+    pub(super) fn own_evidence(&self) -> (f64, Side) {
+        larger(self.fast.map(|fast| if fast.shared { 0.0 } else { fast.seconds() }))
+    }
+}
+
+fn larger([above, below]: [f64; 2]) -> (f64, Side) {
+    if above >= below { (above, Side::Above) } else { (below, Side::Below) }
 }

@@ -35,6 +35,8 @@ pub(super) struct Column {
 pub(super) struct Together {
     pub(super) fast: bool,
     pub(super) slow: [bool; 2],
+    /// The last block before the group left its peers.
+    pub(super) zero: Option<i64>,
 }
 
 /// Room for computing, kept from block to block.

@@ -10,7 +10,7 @@ use super::column::{Column, Work};
 use super::intake::{Dropped, Intake, MetricIndex, NodeIndex, Place};
 use super::job::{Job, Phase};
 use super::lack::{self, Lack};
-use super::name::Case;
+use super::name::{Case, share_across};
 use super::node::{Named, Node};
 use super::report;
 use super::settings::{BLOCK, CELLS, METRICS, NODES, Settings};
@@ -225,6 +225,7 @@ impl Watch {
             column.judge(block, evidence_s, &mut self.work);
             column.find_group(evidence_s);
         }
+        share_across(&mut self.columns, evidence_s);
         self.ran = self.ran.saturating_add(1);
         let enough = |column: &Column| column.cells.iter().filter(|c| c.now.value.is_finite()).count() >= lack::NODES;
         self.overlapped = self.overlapped.saturating_add(u32::from(self.columns.iter().any(enough)));

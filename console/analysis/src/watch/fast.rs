@@ -24,15 +24,17 @@ pub(super) struct Fast {
     sum: f64,
     /// The last block without evidence.
     pub(super) zero: i64,
+    /// Whether it began together with the evidence of a whole group: it is then the group's for as long as it lasts.
+    pub(super) shared: bool,
 }
 
 impl Fast {
     pub(super) const fn new(block: i64) -> Self {
-        Self { sum: 0.0, zero: block }
+        Self { sum: 0.0, zero: block, shared: false }
     }
 
     pub(super) fn forget(&mut self) {
-        self.sum = 0.0;
+        (self.sum, self.shared) = (0.0, false);
     }
 
     /// Takes the deviation of `block` towards this side, in standard deviations; `evidence_s` is what names a machine.
@@ -46,7 +48,7 @@ impl Fast {
     /// Nothing is known of `block`.
     pub(super) fn hold(&mut self, block: i64) {
         if self.sum <= 0.0 {
-            self.zero = block;
+            (self.zero, self.shared) = (block, false);
         }
     }
 

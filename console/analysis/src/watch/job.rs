@@ -93,7 +93,8 @@ mod tests {
     fn phases(levels: &[f64]) -> Vec<Phase> {
         let about = telemetry("tensor_active").copied().unwrap_or(Telemetry::unknown());
         let mut columns = vec![Column::new("tensor_active".into(), about, 1, 0)];
-        let (mut job, mut work) = (Job::default(), Work { alive: vec![false], ..Work::default() });
+        let (mut job, mut work) = (Job::default(), Work::default());
+        work.alive = vec![false];
         let mut phase = |(block, &level): (usize, &f64)| {
             let block = block as i64;
             (0..10).for_each(|second| columns[0].cells[0].seconds.put(block, second, level));

@@ -3,7 +3,7 @@
 use super::cell::{Cell, Side};
 use super::column::{Column, Together};
 use super::node::Named;
-use super::settings::Settings;
+use super::settings::{BLOCK, Settings};
 use super::slow::NAMES;
 
 /// Evidence of a metric, in seconds, from which it counts beside others.
@@ -16,6 +16,10 @@ const STILL: f64 = 3.0;
 const STILL_WEAK: f64 = 1.5;
 /// A job that one machine disturbs needs so much more for a second name.
 const SECOND: f64 = 1.3;
+/// So many may be single machines that fail at once.
+const SINGLE: usize = 2;
+/// Blocks within which the machines of a group leave their peers.
+const AT_ONCE: u64 = 30 / BLOCK as u64;
 /// Blocks that weak evidence is late by: a minute is averaged.
 const LATE: i64 = 2;
 
@@ -32,7 +36,7 @@ pub(super) struct Case {
 
 /// How many nodes have to leave their peers together in a metric to be no single machines any more: a `share` of `nodes`.
 const fn many(nodes: usize, share: usize) -> usize {
-    if nodes / share > 2 { nodes / share } else { 2 }
+    if nodes / share > SINGLE { nodes / share } else { SINGLE }
 }
 
 impl Column {
@@ -40,10 +44,55 @@ impl Column {
     pub(super) fn find_group(&mut self, evidence_s: f64) {
         let nodes = self.cells.len();
         let count = |is: &dyn Fn(&Cell) -> bool| self.cells.iter().filter(|cell| is(cell)).count();
-        let fast = count(&|cell| cell.evidence().0 >= evidence_s / 4.0) > many(nodes, 4);
+        let fast = count(&|cell| odd(cell, evidence_s)) > many(nodes, 4);
         let slow = [0, 1].map(|side| count(&|cell| cell.slow[side].sum >= NAMES / 4.0) > many(nodes, 8));
-        self.together = Together { fast, slow };
+        let mut zeros: Vec<i64> = self.cells.iter().filter(|cell| fast && odd(cell, evidence_s)).map(zero).collect();
+        let middle = zeros.len() / 2;
+        let zero = fast.then(|| *zeros.select_nth_unstable(middle).1);
+        self.together = Together { fast, slow, zero };
+        if let Some(zero) = zero {
+            let all: Vec<usize> = (0..nodes).collect();
+            self.share(&all, zero, evidence_s);
+        }
     }
+
+    /// Marks the evidence of those of `nodes` that left their peers with a group after the block `begun`. When most of the group
+    /// are like their peers again, the rest are few, but still no single machines. What began clearly earlier or later is not the
+    /// group's: it may be its cause.
+    fn share(&mut self, nodes: &[usize], begun: i64, evidence_s: f64) {
+        let with_it = |cell: &Cell| odd(cell, evidence_s) && zero(cell).abs_diff(begun) <= AT_ONCE;
+        let found: Vec<usize> = nodes.iter().copied().filter(|&node| with_it(&self.cells[node])).collect();
+        if found.len() <= SINGLE {
+            return;
+        }
+        for node in found {
+            let side = self.cells[node].evidence().1;
+            self.cells[node].fast[side as usize].shared = true;
+        }
+    }
+}
+
+/// Carries a group from the metrics in which most of it shows to those in which only some of it does: the cause is one.
+pub(super) fn share_across(columns: &mut [Column], evidence_s: f64) {
+    let shared = |cell: &Cell| cell.fast.iter().any(|fast| fast.shared);
+    let of = |column: &Column| {
+        let members = (0..column.cells.len()).filter(|&node| shared(&column.cells[node])).collect();
+        Some((column.together.zero?, members))
+    };
+    let groups: Vec<(i64, Vec<usize>)> = columns.iter().filter_map(of).collect();
+    for column in columns.iter_mut().filter(|column| !column.together.fast) {
+        groups.iter().for_each(|(zero, members)| column.share(members, *zero, evidence_s));
+    }
+}
+
+/// Whether a cell counts towards a group.
+fn odd(cell: &Cell, evidence_s: f64) -> bool {
+    cell.evidence().0 >= evidence_s / 4.0
+}
+
+/// The last block before a cell left its peers.
+fn zero(cell: &Cell) -> i64 {
+    cell.fast[cell.evidence().1 as usize].zero
 }
 
 /// The two largest of what `value` gives of the metrics, and which is the largest.
@@ -97,7 +146,7 @@ impl Case {
 fn strong(node: usize, columns: &[Column]) -> (f64, Option<(usize, Side)>) {
     let (mut top, mut lead) = ([0.0_f64; 3], None);
     for (metric, column) in columns.iter().enumerate().filter(|(_, column)| !column.together.fast) {
-        let (evidence, side) = column.cells[node].evidence();
+        let (evidence, side) = column.cells[node].own_evidence();
         if evidence < COUNTS {
             continue;
         }
