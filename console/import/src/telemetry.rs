@@ -106,7 +106,8 @@ impl Recording {
             return Err(Bad::format(line, "node and metric must not be empty"));
         }
         let time_s = number(time).ok_or_else(|| bad_number("time", time, line))?;
-        let value = if value.is_empty() { f64::NAN } else { number(value).ok_or_else(|| bad_number("value", value, line))? };
+        let value =
+            if value.is_empty() { f64::NAN } else { number(value).ok_or_else(|| bad_number("value", value, line))? };
         let Some(cell) = self.cell(node, metric) else {
             self.too_many_names += 1;
             return Ok(());
@@ -254,7 +255,8 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_counted_and_what_is_no_row_is_refused_with_its_line() {
-        let recording = read("time_s,node,metric,value\n1,a,m,NaN\n1,a,m,\n1,a,m,inf\n1,a,m,1e308\nNaN,a,m,1\n2,a,m,1\n").unwrap();
+        let recording =
+            read("time_s,node,metric,value\n1,a,m,NaN\n1,a,m,\n1,a,m,inf\n1,a,m,1e308\nNaN,a,m,1\n2,a,m,1\n").unwrap();
         assert_eq!((recording.not_numbers, recording.not_times, recording.rows().len()), (4, 1, 1));
         for (text, said) in [
             ("", "line 1: the file is empty"),

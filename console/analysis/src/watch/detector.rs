@@ -267,7 +267,9 @@ impl Watch {
     /// Tells of groups that left their peers together, and ends what is over.
     fn groups(&mut self, block: i64) {
         let found: Vec<_> = (0..self.columns.len())
-            .filter_map(|metric| Some((metric, group::find(&self.columns[metric], &self.nodes, self.settings.evidence_s)?)))
+            .filter_map(|metric| {
+                Some((metric, group::find(&self.columns[metric], &self.nodes, self.settings.evidence_s)?))
+            })
             .collect();
         for (metric, noted) in self.noted.iter_mut().enumerate() {
             *noted &= self.columns[metric].together.fast;
@@ -286,7 +288,8 @@ impl Watch {
                 None if !self.noted[metric] => {
                     self.noted[metric] = true;
                     let first = self.intake.span.map_or(0.0, |span| span.0);
-                    let note = report::together(&group, metric, &self.nodes, &self.columns, starts(group.since) - first);
+                    let note =
+                        report::together(&group, metric, &self.nodes, &self.columns, starts(group.since) - first);
                     self.note(note);
                 }
                 None => {}

@@ -114,7 +114,10 @@ pub(super) fn left_out(dropped: &Dropped, not_kept: u64) -> Vec<String> {
     let reasons = [
         (dropped.values, "left out: the value is no number, or larger than any sensor shows".to_owned()),
         (dropped.times, "left out: the time is no epoch second".to_owned()),
-        (dropped.late, "left out: older than the block that was open, by a late exporter or a clock that ran backwards".to_owned()),
+        (
+            dropped.late,
+            "left out: older than the block that was open, by a late exporter or a clock that ran backwards".to_owned(),
+        ),
         (dropped.ahead, "left out: more than an hour ahead of all others".to_owned()),
         (dropped.names, format!("left out: past {NODES} nodes or {METRICS} metrics")),
     ];

@@ -153,7 +153,10 @@ mod tests {
         assert_eq!(changed(750.0, 500.0), "50 % above");
         assert_eq!(changed(0.0, 500.0), "100 % below");
         assert_eq!(changed(3.0, 0.0), "against");
-        assert_eq!((lasting(90.0), lasting(240.0), lasting(7_500.0)), ("90 s".into(), "4 min".into(), "2 h 5 min".into()));
+        assert_eq!(
+            (lasting(90.0), lasting(240.0), lasting(7_500.0)),
+            ("90 s".into(), "4 min".into(), "2 h 5 min".into())
+        );
         assert_eq!(some(&["a", "b", "c", "d"]), "a, b, c and 1 more");
     }
 }

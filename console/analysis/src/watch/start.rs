@@ -18,9 +18,8 @@ const LEAST: f64 = 1e-6;
 /// Whether enough was learned of most cells to look.
 pub(super) fn is_time(columns: &[Column]) -> bool {
     let cells = columns.iter().flat_map(|column| &column.cells);
-    let (all, learned) = cells.fold((0, 0), |(all, learned), cell| {
-        (all + 1, learned + usize::from(cell.usual.count() >= DIRECT))
-    });
+    let (all, learned) =
+        cells.fold((0, 0), |(all, learned), cell| (all + 1, learned + usize::from(cell.usual.count() >= DIRECT)));
     2 * learned > all
 }
 

@@ -32,8 +32,11 @@ pub(super) fn named(nodes: &mut [Node], columns: &[Column], job: &Job, block: i6
     let free = |(_, node): &(usize, &Node)| node.open.is_none();
     if nodes.iter().any(long) && nodes.iter().filter(|node| node.odd > 0).count() <= (nodes.len() / 4).max(1) {
         let culprits = nodes.iter().enumerate().filter(free).filter(|(_, node)| long(node));
-        let name = |(at, node): (usize, &Node)| {
-            Named { node: at, metric: odd[at], since: block - i64::from(node.odd) + 1, score: CERTAIN }
+        let name = |(at, node): (usize, &Node)| Named {
+            node: at,
+            metric: odd[at],
+            since: block - i64::from(node.odd) + 1,
+            score: CERTAIN,
         };
         return culprits.map(name).collect();
     }
@@ -43,8 +46,11 @@ pub(super) fn named(nodes: &mut [Node], columns: &[Column], job: &Job, block: i6
         return Vec::new();
     }
     let with_it = |node: &Node| silent(node) && node.quiet.abs_diff(job.still) <= APART;
-    let name = |(at, node): (usize, &Node)| {
-        Named { node: at, metric: None, since: block - i64::from(node.quiet) + 1, score: CERTAIN }
+    let name = |(at, node): (usize, &Node)| Named {
+        node: at,
+        metric: None,
+        since: block - i64::from(node.quiet) + 1,
+        score: CERTAIN,
     };
     nodes.iter().enumerate().filter(free).filter(|(_, node)| with_it(node)).map(name).collect()
 }
