@@ -119,23 +119,42 @@ fn in_a_hang_the_busy_one_among_the_idle_is_named_and_a_silent_one_as_silent() {
     assert_eq!((named(&found), found[0].kind, &found[0].metric), (vec!["n6"], AlertKind::Silent, &None));
 }
 
-#[test]
-fn a_group_is_called_by_its_label_and_without_one_only_noted() {
+/// A job of two leaves of eight nodes each; `odd` nodes of the first lose three fifths of their network.
+fn with_leaves(odd: usize) -> Watch {
     let leaf = |second: usize, node: usize, metric, healthy: f64| {
-        Some(if node < 6 && second >= 400 && metric == 2 { 0.4 * healthy } else { healthy })
+        Some(if node < odd && second >= 400 && metric == 2 { 0.4 * healthy } else { healthy })
     };
-    let ticks = job(16, 900, 8, &leaf);
-    let plain = watched(&ticks, 16, &|node| format!("n{node}"));
-    assert!(plain.alerts().is_empty(), "{:?}", plain.alerts());
-    assert!(plain.notes().iter().any(|note| note.contains("left the others together in net_tx_gbs")));
     let mut watch = Watch::new(Settings::default());
     let nodes: Vec<_> = (0..16).map(|node| watch.node(&format!("n{node}")).unwrap()).collect();
     nodes.iter().enumerate().for_each(|(at, &node)| watch.label(node, "leaf", if at < 8 { "leaf1" } else { "leaf2" }));
     let metrics: Vec<_> = METRICS.iter().map(|(name, _)| watch.metric(name).unwrap()).collect();
+    let ticks = job(16, 900, 8, &leaf);
     ticks.iter().for_each(|&(time, node, metric, value)| watch.push(time, nodes[node], metrics[metric], value));
-    let groups: Vec<_> = watch.alerts().iter().map(|alert| alert.group.as_deref()).collect();
-    assert_eq!(groups, [Some("leaf1")]);
-    assert!(watch.alerts()[0].sentence.starts_with("leaf1: 6 of its 8 nodes"), "{}", watch.alerts()[0].sentence);
+    watch
+}
+
+#[test]
+fn a_group_is_called_by_its_label_also_where_it_is_half_of_the_job() {
+    for odd in [6, 8] {
+        let watch = with_leaves(odd);
+        let groups: Vec<_> = watch.alerts().iter().map(|alert| alert.group.as_deref()).collect();
+        assert_eq!(groups, [Some("leaf1")], "{odd}");
+        let said = &watch.alerts()[0].sentence;
+        assert!(
+            said.starts_with(&format!("leaf1: {odd} of its 8 nodes")) && said.contains("% below 8 peers"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_group_without_a_label_is_noted_and_nobody_is_accused() {
+    let some = |second: usize, node: usize, metric, healthy: f64| {
+        Some(if node < 6 && second >= 400 && metric == 2 { 0.4 * healthy } else { healthy })
+    };
+    let watch = watched(&job(16, 900, 8, &some), 16, &|node| format!("n{node}"));
+    assert!(watch.alerts().is_empty(), "{:?}", watch.alerts());
+    assert!(watch.notes().iter().any(|note| note.contains("6 of 16 nodes left the others together in net_tx_gbs")));
 }
 
 #[test]

@@ -132,15 +132,14 @@ impl Recording {
         {
             return Some(last.cell);
         }
-        let node_at = known(&mut self.node_at, &mut self.nodes, node, NODES)?;
-        let metric_at = known(&mut self.metric_at, &mut self.metrics, metric, METRICS)?;
+        let room = NODES.min(CELLS / self.metrics.len().max(1));
+        let node_at = known(&mut self.node_at, &mut self.nodes, node, room)?;
+        let room = METRICS.min(CELLS / self.nodes.len());
+        let metric_at = known(&mut self.metric_at, &mut self.metrics, metric, room)?;
         let next = self.cells.len();
         let cell = *self.cell_at.entry((node_at, metric_at)).or_insert(next as u32);
         if cell as usize == next {
             self.cells.push((node_at, metric_at));
-        }
-        if self.nodes.len() * self.metrics.len() > CELLS {
-            return None;
         }
         self.last = Some(Last { node: node.to_vec(), metric: metric.to_vec(), cell });
         Some(cell)
@@ -292,6 +291,9 @@ mod tests {
         let recording = read(&text).unwrap();
         assert_eq!(recording.nodes.len(), NODES);
         assert_eq!(recording.too_many_names, 40_000 - NODES as u64);
+        (0..100).for_each(|n| text += &format!("1,n0,m{n},1\n"));
+        let both = read(&text).unwrap();
+        assert_eq!((both.nodes.len() * both.metrics.len(), both.rows().len()), (CELLS, NODES + CELLS / NODES - 1));
     }
 
     proptest! {

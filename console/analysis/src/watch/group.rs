@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::cell::Side;
 use super::column::Column;
 use super::node::Node;
+use super::order::median;
 
 /// Share of the odd nodes that a label must explain, and share of its own nodes that must be odd.
 const EXPLAINS: f64 = 0.8;
@@ -31,16 +33,32 @@ pub(super) fn find(column: &Column, nodes: &[Node], evidence_s: f64) -> Option<G
         return None;
     }
     odd.sort_by(|&a, &b| evidence(b).total_cmp(&evidence(a)));
+    let side = |side: Side| odd.iter().copied().filter(|&node| column.cells[node].evidence().1 == side).collect();
+    // Where half of the job left, both halves are far from the median between them.
+    let parts: [Vec<usize>; 3] = [odd.clone(), side(Side::Above), side(Side::Below)];
+    let labelled = parts.into_iter().filter_map(|part| Some((shared(&part, nodes)?, part)));
+    let best = labelled.max_by(|a, b| moved(&a.1, column).total_cmp(&moved(&b.1, column)));
+    let (label, odd) = best.map_or((None, odd), |(label, part)| (Some(label), part));
     let zero = |&node: &usize| {
         let cell = &column.cells[node];
         cell.fast[cell.evidence().1 as usize].zero + 1
     };
-    let since = odd.iter().map(zero).min()?;
-    Some(Group { label: shared(&odd, nodes), nodes: odd, since })
+    Some(Group { since: odd.iter().map(zero).min()?, nodes: odd, label })
+}
+
+/// How far the level of `nodes` is from what is usual for all: of two halves, that one left which is farther.
+fn moved(nodes: &[usize], column: &Column) -> f64 {
+    let mut values: Vec<f64> = nodes.iter().map(|&node| column.cells[node].now.value).collect();
+    let quantum = column.about.quantum;
+    let ratio = (median(&mut values) + quantum) / (column.reference + quantum);
+    if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY }
 }
 
 /// The label that explains the `odd` nodes best: nearly all of them have it, and not many others do.
 fn shared(odd: &[usize], nodes: &[Node]) -> Option<(String, Vec<usize>)> {
+    if odd.is_empty() {
+        return None;
+    }
     let mut members: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (at, node) in nodes.iter().enumerate() {
         for (key, value) in &node.labels {

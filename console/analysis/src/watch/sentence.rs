@@ -4,6 +4,8 @@ use muster_wire::{ComponentKind, Telemetry};
 
 /// Relative disagreement between the plain comparison and the one by history past which a sentence tells the second.
 const DISAGREE: f64 = 0.25;
+/// Times the peers past which a factor says nothing: they show next to nothing.
+const LOUD: f64 = 100.0;
 /// Names listed before the rest is counted.
 const LISTED: usize = 3;
 
@@ -74,6 +76,10 @@ fn against(seen: &Seen<'_>) -> String {
         return format!("{} its usual level beside {peers} peers ({level})", changed(seen.value, usual));
     }
     let (median, peers) = (seen.about.show(seen.peer_median), seen.peers);
+    let small = !plain.is_finite() || plain > LOUD;
+    if small {
+        return format!("while {peers} peers show {median},");
+    }
     format!("{} {peers} peers (median {median})", changed(seen.value, seen.peer_median))
 }
 
@@ -81,7 +87,6 @@ fn against(seen: &Seen<'_>) -> String {
 fn changed(value: f64, usual: f64) -> String {
     let ratio = value / usual;
     match () {
-        () if !ratio.is_finite() || ratio < 0.0 => "against".to_owned(),
         () if ratio > 2.0 => format!("{ratio:.1}x"),
         () if ratio < 1.0 => format!("{:.0} % below", 100.0 * (1.0 - ratio)),
         () => format!("{:.0} % above", 100.0 * (ratio - 1.0)),
@@ -145,6 +150,8 @@ mod tests {
         assert!(said.contains("GPU power 500 W, 17 % below its usual level beside 63 peers (600 W)"), "{said}");
         let agrees = odd("n07", &seen(300.0, 500.0, Some((505.0, -0.41))), &[]);
         assert!(agrees.contains("40 % below 63 peers"), "{agrees}");
+        let busy = odd("n07", &seen(210.0, 0.0, None), &[]);
+        assert!(busy.contains("GPU power 210 W, while 63 peers show 0 W, for 2 min 10 s."), "{busy}");
     }
 
     #[test]
@@ -152,7 +159,6 @@ mod tests {
         assert_eq!(changed(2_550.0, 500.0), "5.1x");
         assert_eq!(changed(750.0, 500.0), "50 % above");
         assert_eq!(changed(0.0, 500.0), "100 % below");
-        assert_eq!(changed(3.0, 0.0), "against");
         assert_eq!(
             (lasting(90.0), lasting(240.0), lasting(7_500.0)),
             ("90 s".into(), "4 min".into(), "2 h 5 min".into())

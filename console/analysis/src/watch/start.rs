@@ -31,13 +31,13 @@ pub(super) fn notes(nodes: &[Node], columns: &[Column]) -> Vec<String> {
     let mut found: Vec<Vec<String>> = vec![Vec::new(); nodes.len()];
     for column in columns {
         if let Some(node) = sole_outlier(column) {
-            found[node].push(format!("{:.2}x in {}", column.cells[node].now.gain, column.name));
+            found[node].push(format!("{} {:.2}x", column.name, column.cells[node].now.gain));
         }
     }
     let odd = nodes.iter().zip(found).filter(|(_, metrics)| metrics.len() >= METRICS);
     let note = |(node, metrics): (&Node, Vec<String>)| {
         format!(
-            "{} has differed from its peers since the start: {} of them; another model or a fault from before, so no alert",
+            "{} has differed from its peers since the start ({} of theirs): another model or a fault from before, so no alert",
             node.name,
             metrics.join(", ")
         )

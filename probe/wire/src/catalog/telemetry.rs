@@ -178,6 +178,6 @@ mod tests {
         assert_eq!(show("gpu_power_w", 559.2), "559 W");
         assert_eq!(show("pfc_tx_pps", 30.0), "30.0/s");
         assert_eq!(show("gpu_clock_mhz", 1_980.0), "1.98 GHz");
-        assert_eq!(Telemetry::unknown().show(3.14159), "3.14");
+        assert_eq!(Telemetry::unknown().show(4.6789), "4.68");
     }
 }
