@@ -72,10 +72,14 @@ fn kills_at_random_moments_lose_no_value_and_leave_no_probe() {
     let mut fleet = Fleet::up(Options { nodes: 4 }).unwrap();
     let (console, file, all) = (fleet.console(), playbook(&fleet), names(4));
     let mut draw = Draw::new(seed);
-    let (mut before, mut finished, mut left) = (BTreeSet::new(), 0, 0);
+    let begun = Instant::now();
+    let calm = console.run(&["run", &file, "--alpha", "0.001", "--visits", "1", "--json"]).unwrap();
+    assert!(calm.json().is_ok(), "{}", calm.err);
+    let usual = begun.elapsed().as_secs_f64();
+    let (mut before, mut finished, mut left) = (samples(&console), 0, 0);
     for kill in 1..=kills {
         let mut running = console.start(&["run", &file, "--alpha", "0.001", "--visits", "1", "--json"]).unwrap();
-        std::thread::sleep(Duration::from_millis((draw.unit() * 12_000.0) as u64));
+        std::thread::sleep(Duration::from_secs_f64(draw.unit() * usual));
         finished += u64::from(running.try_wait().unwrap().is_some());
         running.kill().unwrap();
         running.wait().unwrap();
@@ -97,7 +101,11 @@ fn kills_at_random_moments_lose_no_value_and_leave_no_probe() {
         "| kills | came after the end | runs | not finished | values kept, all found again | nodes with a probe after 3 s |"
     );
     println!("|---|---|---|---|---|---|");
-    println!("| {kills} (seed {seed}) | {finished} | {} | {open} | {} | {left} |", runs.len(), before.len());
+    println!(
+        "| {kills} within {usual:.1} s (seed {seed}) | {finished} | {} | {open} | {} | {left} |",
+        runs.len(),
+        before.len()
+    );
     assert_eq!((open, left), (0, 0));
 }
 
