@@ -128,3 +128,75 @@ fn a_run_that_lost_a_node_is_incomplete_and_the_next_one_asks_that_node_again() 
     assert_eq!(measured(&again, "n002"), ["cpu-dispatch", "cpu-stream"], "{}", resumed.err);
     assert_eq!(state(&console), "finished");
 }
+
+/// A scan of all pairs in seven rounds.
+const EIGHT: [&str; 10] =
+    ["run", "network-full", "--profile", "smoke", "--new", "--json", "--alpha", "0.001", "--visits", "1"];
+
+/// Pairs measured, those that failed, and nodes left out.
+fn scanned(report: &Value) -> (u64, u64, usize) {
+    let run = &report["network"]["run"];
+    (run["visits"].as_u64().unwrap(), run["failed"].as_u64().unwrap(), run["left_out"].as_array().unwrap().len())
+}
+
+#[test]
+fn a_bridge_that_is_down_during_a_scan_of_pairs_costs_no_pair_and_no_node() {
+    if !is_root() {
+        let test = "a_bridge_that_is_down_during_a_scan_of_pairs_costs_no_pair_and_no_node";
+        return skip(test, Lacks::Root, "for namespaces");
+    }
+    let mut fleet = Fleet::up(Options { nodes: 8 }).unwrap();
+    let console = fleet.console();
+    let running = console.start(&EIGHT).unwrap();
+    until_paired(&console);
+    fleet.bridge(false).unwrap();
+    std::thread::sleep(GAP);
+    fleet.bridge(true).unwrap();
+    let ran = ended(running);
+    let report = ran.json().unwrap();
+    assert_eq!(scanned(&report), (28, 0, 0), "{}", ran.err);
+    assert_eq!(state(&console), "finished", "{}", ran.err);
+    for node in ["n001", "n004", "n008"] {
+        assert_eq!(fleet.node(node).probes(), 0, "a probe was left on {node}");
+    }
+}
+
+#[test]
+fn a_node_that_goes_away_during_a_scan_of_pairs_leaves_it_incomplete_and_the_next_run_measures_its_pairs() {
+    if !is_root() {
+        let test =
+            "a_node_that_goes_away_during_a_scan_of_pairs_leaves_it_incomplete_and_the_next_run_measures_its_pairs";
+        return skip(test, Lacks::Root, "for namespaces");
+    }
+    let fleet = Fleet::up(Options { nodes: 8 }).unwrap();
+    let console = fleet.console();
+    let running = console.start(&EIGHT).unwrap();
+    until_paired(&console);
+    fleet.unplug("n003").unwrap();
+    let ran = ended(running);
+    let report = ran.json().unwrap();
+    let (visits, _, left_out) = scanned(&report);
+    assert!(visits < 28 && left_out == 1, "{report:#}");
+    assert_eq!(state(&console), "incomplete", "{}", ran.err);
+    assert_ne!(ran.code, Some(0), "{}", ran.err);
+    fleet.plug_in("n003").unwrap();
+    let again: Vec<&str> = EIGHT.into_iter().filter(|word| *word != "--new").collect();
+    let resumed = ended(console.start(&again).unwrap());
+    let report = resumed.json().unwrap();
+    let (visits, failed, left_out) = scanned(&report);
+    assert_eq!((visits, failed, left_out), (28, 0, 0), "{}", resumed.err);
+    assert_eq!(state(&console), "finished", "{}", resumed.err);
+}
+
+/// Waits until the first round of pairs is stored.
+fn until_paired(console: &Console) {
+    let deadline = Instant::now() + Duration::from_secs(300);
+    while Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(200));
+        let seen = console.run(&["pairs", "--run", "--json"]).unwrap();
+        if seen.json().is_ok_and(|seen| seen["run"]["rounds"].as_u64() >= Some(1)) {
+            return;
+        }
+    }
+    panic!("no round was ever recorded");
+}

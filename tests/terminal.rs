@@ -285,3 +285,43 @@ fn a_console_whose_terminal_is_closed_ends() {
     terminal.shows("n001").unwrap();
     terminal.close().unwrap();
 }
+
+#[test]
+fn a_run_at_a_terminal_lists_the_new_host_keys_and_asks_about_all_of_them_once() {
+    const TEST: &str = "a_run_at_a_terminal_lists_the_new_host_keys_and_asks_about_all_of_them_once";
+    if !is_root() {
+        return skip(TEST, Lacks::Root, "for namespaces");
+    }
+    let fleet = Fleet::up(Options { nodes: 3 }).unwrap();
+    let (console, known) = (fleet.console(), fleet.path("known_hosts"));
+    let recorded = std::fs::read_to_string(&known).unwrap();
+    std::fs::write(&known, "").unwrap();
+    let file = fleet.path("look.toml");
+    let look =
+        "name = \"look\"\ntitle = \"Look\"\nprofile = \"smoke\"\n[[steps]]\nid = \"look\"\ncollect = [\"identity\"]\n";
+    std::fs::write(&file, look).unwrap();
+    let run = || Terminal::open(&console.on_terminal(&["run", &file, "--new"]), SIZE).unwrap();
+    let keys = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
+
+    let mut refused = run();
+    refused.shows("no record of 3 host keys").unwrap();
+    let shown = refused.shows("record these keys?").unwrap();
+    assert_eq!(shown.matches("SHA256:").count(), 3, "{shown}");
+    refused.press("n\r").unwrap();
+    refused.shows("--host-keys accept-new").unwrap();
+    assert_eq!(keys(&std::fs::read_to_string(&known).unwrap()), 0, "nothing is recorded against a person's word");
+    drop(refused);
+
+    let mut asked = run();
+    asked.shows("record these keys?").unwrap();
+    asked.press("y\r").unwrap();
+    asked.shows("3 nodes: 3 unknown").unwrap();
+    let now = std::fs::read_to_string(&known).unwrap();
+    assert_eq!(keys(&now), 3, "{now}");
+    for key in recorded.split_whitespace().filter(|word| word.starts_with("AAAA")) {
+        assert!(now.contains(key), "{now}");
+    }
+    drop(asked);
+    let again = run();
+    assert!(!again.shows("3 nodes: 3 unknown").unwrap().contains("no record of"), "known keys are not asked about");
+}

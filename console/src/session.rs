@@ -130,7 +130,7 @@ pub async fn settings_for(config: &Config, nodes: &[Node]) -> Result<Arc<Setting
         }
         eprintln!("no record of {}:", out::counted(new.len(), "host key", "host keys"));
         new.iter().for_each(|key| eprintln!("  {key}"));
-        if !out::confirmed("are they right, shall they be recorded?") {
+        if !out::confirmed("trust and record these keys?") {
             break;
         }
         new.iter().try_for_each(muster_fleet::NewKey::record).code(IO)?;

@@ -39,13 +39,14 @@ same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
 trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
 
 /// Removes what is this host's from every probe directory of ours, and the directory when no other host has anything in it; says which.
+/// Another host may have removed it meanwhile.
 /// A name without a host is an older muster's.
 const CLEAN: &str = r#"LC_ALL=C; export LC_ALL; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-);
 for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
 d=$b/muster-$u; [ -n "$b" ] && [ -d "$d" ] && [ -O "$d" ] || continue;
 [ -h "$d" ] && continue;
 e=$(rm -f "$d"/*."$i" "$d"/probe-???????????????? "$d"/muster-???????????????? 2>&1) || { echo; echo "$n KEPT $e"; continue; };
-e=$(rmdir "$d" 2>&1) || case $e in *mpty*|*xist*) ;; *) echo; echo "$n KEPT $e"; continue;; esac;
+e=$(rmdir "$d" 2>&1) || if [ -d "$d" ]; then case $e in *mpty*|*xist*) ;; *) echo; echo "$n KEPT $e"; continue;; esac; fi;
 echo; echo "$n GONE $d";
 done; echo; echo "$n END""#;
 
@@ -202,6 +203,22 @@ mod tests {
         assert!(matches!(answers(&second, "w").as_slice(), [Answer::Ready { kept: true, .. }]), "{second}");
         let gone = sh(home.path(), &clean("w", &[]), b"");
         assert!(answers(&gone, "w").iter().any(|a| matches!(a, Answer::Gone(_))), "{gone}");
+    }
+
+    #[test]
+    fn a_directory_that_another_host_removes_at_the_same_moment_is_gone_and_no_trouble() {
+        let home = tempfile::tempdir().unwrap();
+        let bin = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(home.path().join(".cache/muster-4242")).unwrap();
+        std::fs::write(bin.path().join("id"), "#!/bin/sh\necho 4242\n").unwrap();
+        std::fs::write(bin.path().join("rmdir"), "#!/bin/sh\n/bin/rmdir \"$1\"\nexec /bin/rmdir \"$1\"\n").unwrap();
+        for name in ["id", "rmdir"] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(bin.path().join(name), mode).unwrap();
+        }
+        let command = format!("PATH={}:$PATH; export PATH; {}", bin.path().display(), clean("w", &[]));
+        let said = sh(home.path(), &command, b"");
+        assert!(matches!(answers(&said, "w").as_slice(), [Answer::Gone(_), Answer::End]), "{said}");
     }
 
     #[test]

@@ -75,8 +75,9 @@ impl App {
     }
 
     pub(super) fn runs(&self) {
-        let (board, current) = (self.board.clone(), self.fleet.current());
+        let (board, fleet) = (self.board.clone(), self.fleet.clone());
         self.look_up(move |store| {
+            let current = fleet.current();
             board.runs(match store.runs() {
                 Ok(runs) => {
                     Part::ready(Runs { rows: runs.iter().map(|run| row(run, current.contains(&run.id))).collect() })

@@ -214,12 +214,16 @@ impl Fleet {
         self.lock().stored.first().cloned()
     }
 
-    /// Runs that hold the newest result of at least one node.
+    /// Runs of which something stands: they hold the newest result of at least one node. Takes time where newer ones replace all of a
+    /// large one.
     #[must_use]
     pub fn current(&self) -> HashSet<String> {
-        let runs = self.lock();
-        let live = runs.live.iter().map(|(told, _)| told);
-        live.chain(&runs.stored).map(|told| told.run.id.clone()).collect()
+        let runs: Vec<Arc<Told>> = {
+            let runs = self.lock();
+            runs.live.iter().map(|(told, _)| told).chain(&runs.stored).cloned().collect()
+        };
+        let stands = |at: &usize| *at == 0 || runs[*at].stands_beside(&runs[..*at]);
+        (0..runs.len()).filter(stands).map(|at| runs[at].run.id.clone()).collect()
     }
 
     /// Reads the runs that hold the newest results of the nodes called `names`, and shows them one by one. `first` is told of

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use muster_analysis::{NodeVerdict, State};
 use muster_playbook::{PAIRS, report};
 use muster_run::{Record, Run, is_work};
-use muster_wire::{Outcome, benchmark};
+use muster_wire::{MetricId, Outcome, benchmark};
 
 use super::assess::assess_with_pairs;
 use super::health::leaves;
@@ -111,6 +112,24 @@ impl Told {
         })
     }
 
+    /// Whether something of what it says still stands beside what the `newer` runs say of the same nodes.
+    #[must_use]
+    pub fn stands_beside(&self, newer: &[Arc<Self>]) -> bool {
+        let over = |newer: State, own: State| match own {
+            State::Warn | State::Fail => !matches!(newer, State::Unknown | State::NotRun),
+            _ => newer != State::NotRun,
+        };
+        self.works.iter().any(|(node, works)| {
+            let Some(own) = self.of(node) else { return false };
+            let told: Vec<report::Told<'_>> = newer.iter().filter_map(|newer| newer.of(node)).collect();
+            let verdicts = told.iter().flat_map(|told| &told.findings.verdicts);
+            let states: HashMap<&MetricId, State> = verdicts.map(|v| (&v.metric, v.state)).rev().collect();
+            let replaced = |v: &NodeVerdict| states.get(&v.metric).is_some_and(|newer| over(*newer, v.state));
+            let alone = |work: &String| !told.iter().any(|told| told.works.contains(work));
+            works.iter().any(alone) || own.findings.verdicts.iter().any(|verdict| !replaced(verdict))
+        })
+    }
+
     /// Drops the series of all records that nothing else holds. They take more memory than the verdicts, and the database has
     /// them.
     pub fn drop_series(&mut self) {
@@ -154,4 +173,51 @@ fn gone(all: &[Arc<Record>]) -> HashSet<String> {
 #[must_use]
 pub fn is_result(record: &Record) -> bool {
     !matches!(record.outcome, Outcome::NotRun(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_run::{RunState, noted};
+    use muster_wire::{Direction, Profile, Series, Unit};
+
+    use super::*;
+
+    /// A run in which nodes have a sample of each of these metrics of one import.
+    fn told(id: &str, nodes: &[&str], metrics: &[&str]) -> Arc<Told> {
+        let run = Run {
+            id: id.to_owned(),
+            playbook: "import/csv".to_owned(),
+            profile: Profile::Standard,
+            started_ms: 1,
+            ended_ms: Some(2),
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            plan: vec!["csv".to_owned()],
+            state: RunState::Finished,
+        };
+        let series = |nr: usize, metric: &&str| Series {
+            metric: MetricId::new("bench", *metric, "own"),
+            unit: Unit::BytesPerSec,
+            direction: Direction::HigherIsBetter,
+            values: (0..16).map(|step| 1e9 * (1.0 + 1e-3 * ((step * 5 + nr) % 7) as f64)).collect(),
+            warmup: 0,
+            started_ns: 0,
+        };
+        let record = |(nr, node): (usize, &String)| {
+            let series = metrics.iter().map(|metric| series(nr, metric)).collect();
+            Arc::new(Record { outcome: Outcome::Done, series, ..noted(id, node, "bench", vec![], 2) })
+        };
+        let records: Vec<_> = run.nodes.iter().enumerate().map(record).collect();
+        Arc::new(Told::judge(run, &records, &Judging::default()))
+    }
+
+    #[test]
+    fn a_run_of_which_all_is_measured_again_no_longer_stands() {
+        let all = ["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"];
+        let old = told("old", &all, &["read", "write"]);
+        assert!(old.stands_beside(&[]));
+        assert!(!old.stands_beside(&[told("new", &all, &["read", "write"])]));
+        assert!(old.stands_beside(&[told("new", &all, &["read"])]), "write is the old one's alone");
+        assert!(old.stands_beside(&[told("new", &all[1..], &["read", "write"])]), "n1 has nothing newer");
+        assert!(!old.stands_beside(&[told("newest", &all, &["read"]), told("new", &all, &["write", "more"])]));
+    }
 }

@@ -69,6 +69,8 @@ struct Seen {
     lost: BTreeSet<String>,
     /// Of those the ones that were reached before and may come back.
     missed: BTreeSet<String>,
+    /// Nodes that were lost while they measured one another, and may come back.
+    apart: BTreeSet<String>,
     /// Nodes that were reached.
     reached: BTreeSet<String>,
     /// Nodes of which it was recorded how their link ended, and which have not come back.
@@ -191,12 +193,15 @@ pub async fn scan(
         }
         if let Some(method) = phase.pairs {
             let phase = phase.clone();
-            network::phase(scan, (&phase, method), store, watchers, (index, &mut seen.lost, cancel)).await?;
+            let missed =
+                network::phase(scan, (&phase, method), store, watchers, (index, &mut seen.lost, cancel)).await?;
+            seen.apart.extend(missed);
             continue;
         }
         if !phase.collectives.is_empty() {
             let phase = phase.clone();
-            network::together(scan, &phase, store, watchers, (index, &mut seen.lost, cancel)).await?;
+            let missed = network::together(scan, &phase, store, watchers, (index, &mut seen.lost, cancel)).await?;
+            seen.apart.extend(missed);
             continue;
         }
         let works = works_of(scan, phase, (&scan.done, &seen), |node| !seen.lost.contains(node));
@@ -212,7 +217,7 @@ pub async fn scan(
         ask_again(scan, &plan.phases, store, watchers, (&mut seen, cancel)).await?;
         confirm(scan, &plan.phases, store, watchers, (&mut seen, cancel)).await?;
     }
-    Ok(match (cancel.is_cancelled(), seen.missed.is_empty()) {
+    Ok(match (cancel.is_cancelled(), seen.missed.is_empty() && seen.apart.is_empty()) {
         (true, _) => RunState::Cancelled,
         (false, true) => RunState::Finished,
         (false, false) => RunState::Incomplete,

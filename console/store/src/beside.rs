@@ -61,6 +61,21 @@ pub(crate) fn keep(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
     kept
 }
 
+/// Removes what somebody who was killed had not finished: files whose process is gone.
+pub(crate) fn sweep(dir: &Path) {
+    let begun = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        let (_, process) = name.rsplit_once(".judged.")?;
+        process.parse::<u32>().ok()
+    };
+    for path in fs::read_dir(place::runs(dir)).into_iter().flatten().flatten().map(|entry| entry.path()) {
+        if begun(&path).is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            // What stays is in nobody's way, and tried again next time.
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
 /// What is kept beside the file of run `id`; `None` where there is nothing, or the file is another now.
 pub(crate) fn kept(dir: &Path, id: &str) -> Option<Vec<u8>> {
     let mut all = fs::read(place::beside(dir, id)).ok()?;
@@ -131,6 +146,21 @@ mod tests {
             fs::write(&path, &sound).unwrap();
         }
         assert!(db.beside("r1").is_some());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_unfinished_is_removed_when_the_next_one_opens_for_writing() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Db::open(dir.path(), &Options::default()).unwrap());
+        let runs = place::runs(dir.path());
+        let own = std::process::id();
+        // No process has the largest number of all.
+        let files = [format!("r1.judged.{}", u32::MAX), format!("r1.judged.{own}"), "r1.judged".to_owned()];
+        files.iter().for_each(|file| fs::write(runs.join(file), b"half").unwrap());
+        drop(Db::open_read_only(dir.path()).unwrap());
+        assert!(files.iter().all(|file| runs.join(file).exists()), "a reader changes nothing");
+        drop(Db::open(dir.path(), &Options::default()).unwrap());
+        assert_eq!(files.map(|file| runs.join(file).exists()), [false, true, true]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::expected::Expected;
 use crate::index::{Index, IndexError, RunRow};
 use crate::lock::{Lock, writer};
 use crate::log::Log;
-use crate::{StoreError, ledger, place, repair, version};
+use crate::{StoreError, beside, ledger, place, repair, version};
 use muster_run::{Run, RunState};
 
 /// How to open.
@@ -80,6 +80,7 @@ impl Db {
         let lock = Lock::take(dir)?;
         let mut repairs: Vec<String> = version::bring_up(dir, version::STEPS)?.into_iter().collect();
         place::furnish(dir)?;
+        beside::sweep(dir);
         let index = repair::open(dir, options, &mut repairs)?;
         ledger::repair(dir, &mut repairs)?;
         repairs.extend(missed(dir)?);

@@ -65,15 +65,41 @@ fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
         spans.push(Span::styled(format!("  {} marked", ui.marks.len()), theme.style(Role::Key)));
     }
     let left_width: usize = spans.iter().map(Span::width).sum();
-    let mut right = mode(ui, snapshot);
-    // Where both do not fit, counts are worth more than the age of the last frame; the rows have ages of their own.
-    if left_width + right.iter().map(Span::width).sum::<usize>() + 2 > usize::from(row.width) && right.len() > 1 {
-        right.pop();
-    }
+    let right = fitting(ui, snapshot, usize::from(row.width).saturating_sub(left_width + 2));
     let right_width: usize = right.iter().map(Span::width).sum();
     let right_width = u16::try_from(right_width).unwrap_or(row.width).min(row.width);
     put_spans(buffer, (row.x, row.y), row.width.saturating_sub(right_width + 1), &spans);
     put_spans(buffer, (row.right() - right_width, row.y), right_width, &right);
+}
+
+/// How much is said of the run that goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Detail {
+    Share,
+    ShareAndLeft,
+    Playbook,
+}
+
+/// The mode in `room` cells. Where not everything fits, counts are worth more than the age of the last frame, as the rows have ages of
+/// their own, and the time left more than either that or the playbook's name.
+fn fitting(ui: &Ui, snapshot: &Snapshot, room: usize) -> Vec<Span<'static>> {
+    let fits = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>() <= room;
+    let all = [
+        (Detail::Playbook, true),
+        (Detail::ShareAndLeft, true),
+        (Detail::Playbook, false),
+        (Detail::ShareAndLeft, false),
+        (Detail::Share, true),
+        (Detail::Share, false),
+    ];
+    let mut right = Vec::new();
+    for what in all {
+        right = mode(ui, snapshot, what);
+        if fits(&right) {
+            break;
+        }
+    }
+    right
 }
 
 /// Number of nodes in each state; a stale pass counts as stale.
@@ -97,7 +123,7 @@ fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
 }
 
 /// LIVE, FROZEN, REPLAY or IDLE, what runs, and how old the picture is.
-fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
+fn mode(ui: &Ui, snapshot: &Snapshot, (detail, with_age): (Detail, bool)) -> Vec<Span<'static>> {
     let theme = &ui.theme;
     let now = ui.now_ms(snapshot);
     let mut spans = Vec::new();
@@ -105,8 +131,11 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
         let progress = &snapshot.progress;
         let share = (progress.done * 100).checked_div(progress.total).unwrap_or(0);
         let left = progress.left.map_or(String::new(), |left| format!(", {}", left.words()));
-        let wide = ui.size.width >= 100;
-        let text = if wide { format!("{} {share} %{left}  ", run.playbook) } else { format!("{share} %  ") };
+        let text = match detail {
+            Detail::Playbook => format!("{} {share} %{left}  ", run.playbook),
+            Detail::ShareAndLeft => format!("{share} %{left}  "),
+            Detail::Share => format!("{share} %  "),
+        };
         spans.push(Span::raw(text));
     }
     // A screen that cannot be held, as the log, goes on.
@@ -122,7 +151,9 @@ fn mode(ui: &Ui, snapshot: &Snapshot) -> Vec<Span<'static>> {
             let stale = frame_age.is_none_or(|a| a > snapshot.stale_after_ms);
             spans.push(Span::styled("LIVE", theme.style(Role::Head)));
             let text = frame_age.map_or("  no frame yet ".to_owned(), |a| format!("  frame {} ago ", age(a)));
-            spans.push(Span::styled(text, theme.style(if stale { Role::Attention } else { Role::Dim })));
+            if with_age {
+                spans.push(Span::styled(text, theme.style(if stale { Role::Attention } else { Role::Dim })));
+            }
         }
         Mode::Replay { at_ms } => {
             let text = format!("REPLAY  {} before now ", age(now.saturating_sub(at_ms) / 1000 * 1000));

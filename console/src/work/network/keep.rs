@@ -9,6 +9,7 @@ use muster_wire::{Collective, Engine, Fact, Outcome, Paired, Series, Unit};
 use super::mesh::Mesh;
 use super::round::Visited;
 use crate::clock::now_ms;
+use crate::judge::pairs::cause;
 pub(super) use crate::judge::pairs::kept::{
     ENGINE, INSTANTS, LOOK, PLACE, RANK, ROUND, SOURCE, UP, endpoint, number, receiver, text, told, work,
 };
@@ -89,6 +90,17 @@ pub(super) fn member(
         series: Vec::new(),
         facts: own.chain(rails).collect(),
     }
+}
+
+/// The same for a node that was lost on the way and may come back: the next attempt at the run asks it again.
+pub(super) fn owed(mut member: Record) -> Record {
+    member.facts.push(text(cause::TROUBLE, cause::LOST));
+    member
+}
+
+/// Whether a record is one of [`owed`].
+pub(super) fn is_owed(record: &Record) -> bool {
+    record.work == PAIRS && told(record, cause::TROUBLE) == Some(cause::LOST)
 }
 
 /// The metric of an engine in which a visit that failed counts, where it is not throughput.

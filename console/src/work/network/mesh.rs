@@ -1,13 +1,14 @@
 //! Which probes are there to be asked, what do their clocks say, and who was lost?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_fleet::{Event, EventKind, Failure, FailureKind, Node, Phase, Talk};
+use muster_fleet::{Event, EventKind, Failure, FailureKind, Node, Phase, Probe, Settings, Talk};
 use muster_wire::{Beat, Frame, Request};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
@@ -54,12 +55,29 @@ pub(super) enum Heard {
 pub(super) struct Mesh {
     members: BTreeMap<String, Member>,
     events: mpsc::Receiver<Event>,
-    fleet: JoinHandle<()>,
+    /// For the events of nodes that join later.
+    sender: mpsc::Sender<Event>,
+    fleet: JoinSet<()>,
+    ways: Ways,
+    /// Questions asked so far.
+    asked: u64,
+    /// Nodes that are tried again: what fails meanwhile is told once, at the end.
+    tried: BTreeSet<String>,
+    /// Nodes that have taken part.
+    reached: BTreeSet<String>,
     cancel: CancellationToken,
     epoch: Instant,
     epoch_ms: u64,
     /// Nodes that went away since they were last asked for.
     pub(super) lost: Vec<(String, Failure)>,
+}
+
+/// How the nodes are reached.
+struct Ways {
+    nodes: BTreeMap<String, (Node, Vec<IpAddr>)>,
+    probe: Arc<Probe>,
+    settings: Arc<Settings>,
+    limit: Duration,
 }
 
 impl Mesh {
@@ -71,39 +89,118 @@ impl Mesh {
         watchers: &mut [&mut dyn Observer],
         cancel: &CancellationToken,
     ) -> Self {
-        let mut members = BTreeMap::new();
-        let mut talks = Vec::new();
-        for (node, addresses) in nodes {
-            let (orders, requests) = mpsc::channel(ORDERS);
-            members.insert(
-                node.name.clone(),
-                Member { orders, clock: None, addresses: addresses.clone(), abilities: Vec::new() },
-            );
-            talks.push(Talk { node: node.clone(), orders: requests, limit });
-        }
+        let ways = Ways {
+            nodes: nodes.iter().map(|of| (of.0.name.clone(), of.clone())).collect(),
+            probe: scan.probe.clone(),
+            settings: scan.settings.clone(),
+            limit,
+        };
         let (sender, events) = mpsc::channel(1024);
-        let stop = cancel.child_token();
-        let talk = muster_fleet::talk(talks, scan.probe.clone(), scan.settings.clone(), sender, stop);
-        let fleet = tokio::spawn(talk);
-        let (epoch, epoch_ms) = (Instant::now(), now_ms());
-        let mut mesh = Self { members, events, fleet, cancel: cancel.clone(), epoch, epoch_ms, lost: Vec::new() };
-        let mut waiting = mesh.members.len();
+        let mut mesh = Self {
+            members: BTreeMap::new(),
+            events,
+            sender,
+            fleet: JoinSet::new(),
+            ways,
+            asked: 0,
+            tried: BTreeSet::new(),
+            reached: BTreeSet::new(),
+            cancel: cancel.clone(),
+            epoch: Instant::now(),
+            epoch_ms: now_ms(),
+            lost: Vec::new(),
+        };
+        mesh.join(&nodes.iter().map(|(node, _)| node.name.clone()).collect(), watchers).await;
+        mesh
+    }
+
+    /// Opens a probe on each of these nodes and waits until it works or failed.
+    async fn join(&mut self, names: &BTreeSet<String>, watchers: &mut [&mut dyn Observer]) {
+        let mut talks = Vec::new();
+        for (node, addresses) in names.iter().filter_map(|name| self.ways.nodes.get(name)) {
+            let (orders, requests) = mpsc::channel(ORDERS);
+            let member = Member { orders, clock: None, addresses: addresses.clone(), abilities: Vec::new() };
+            self.members.insert(node.name.clone(), member);
+            talks.push(Talk { node: node.clone(), orders: requests, limit: self.ways.limit });
+        }
+        let mut waiting = talks.len();
+        let Ways { probe, settings, .. } = &self.ways;
+        let stop = self.cancel.child_token();
+        self.fleet.spawn(muster_fleet::talk(talks, probe.clone(), settings.clone(), self.sender.clone(), stop));
         while waiting > 0 {
             // Every node answers or fails within the limits of its connection.
-            match mesh.hear(None, watchers).await {
+            match self.hear(None, watchers).await {
                 Heard::Frame(node, Frame::Hello(hello)) => {
-                    if let Some(member) = mesh.members.get_mut(&node) {
+                    if let Some(member) = self.members.get_mut(&node) {
                         member.abilities = hello.capabilities;
                     }
+                    self.reached.insert(node);
                     waiting -= 1;
                 }
-                Heard::Lost(_) => waiting -= 1,
-                Heard::Frame(..) => {}
+                Heard::Lost(node) if names.contains(&node) => waiting -= 1,
+                Heard::Frame(..) | Heard::Lost(_) => {}
                 Heard::Nothing => break,
             }
         }
-        mesh.set_clocks(watchers).await;
-        mesh
+        self.set_clocks(names, watchers).await;
+    }
+
+    /// Nodes that took part, were lost since the last call and may come back, each with how it was lost.
+    pub(super) fn away(&mut self) -> BTreeMap<String, Failure> {
+        let all = std::mem::take(&mut self.lost);
+        let (away, lost) = all.into_iter().partition(|(node, failure)| self.may_return(node, failure));
+        self.lost = lost;
+        Vec::into_iter(away).collect()
+    }
+
+    /// Whether this node took part, and was not lost for what it did itself.
+    pub(super) fn may_return(&self, node: &str, failure: &Failure) -> bool {
+        self.reached.contains(node) && failure.passing()
+    }
+
+    /// Tries once more to reach those that were lost; gives those that are there now.
+    pub(super) async fn retry(
+        &mut self,
+        lost: &BTreeSet<String>,
+        watchers: &mut [&mut dyn Observer],
+    ) -> BTreeSet<String> {
+        if lost.is_empty() {
+            return BTreeSet::new();
+        }
+        self.tried.clone_from(lost);
+        self.join(lost, watchers).await;
+        self.tried.clear();
+        self.lost.retain(|(node, _)| !lost.contains(node));
+        lost.iter().filter(|node| self.has(node)).cloned().collect()
+    }
+
+    /// Whether the scan was cancelled.
+    pub(super) fn cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Those of `names` that answer within `patience`.
+    pub(super) async fn answering(
+        &mut self,
+        names: &BTreeSet<String>,
+        patience: Duration,
+        watchers: &mut [&mut dyn Observer],
+    ) -> BTreeSet<String> {
+        self.asked += 1;
+        let nonce = OURS + self.asked;
+        for member in names.iter().filter_map(|name| self.members.get(name)) {
+            // A connection that takes nothing more does not answer either.
+            let _ = member.orders.try_send(Request::Ping { nonce });
+        }
+        let (until, mut answered) = (Instant::now() + patience, BTreeSet::new());
+        while names.iter().any(|name| self.has(name) && !answered.contains(name)) {
+            match self.hear(Some(until), watchers).await {
+                Heard::Frame(node, Frame::Beat(beat)) if beat.nonce == nonce => drop(answered.insert(node)),
+                Heard::Frame(..) | Heard::Lost(_) => {}
+                Heard::Nothing => break,
+            }
+        }
+        answered
     }
 
     /// The next thing that a node says, until `until`.
@@ -121,7 +218,9 @@ impl Mesh {
                 () = self.cancel.cancelled() => None,
             };
             let Some(event) = event else { return Heard::Nothing };
-            tell(&event, watchers);
+            if !(self.tried.contains(&event.node) && matches!(event.kind, EventKind::Ended(_))) {
+                tell(&event, watchers);
+            }
             match event.kind {
                 EventKind::Frame(frame) => return Heard::Frame(event.node, frame),
                 EventKind::Ended(result) => {
@@ -135,11 +234,12 @@ impl Mesh {
         }
     }
 
-    async fn set_clocks(&mut self, watchers: &mut [&mut dyn Observer]) {
-        for question in 0..ASKED {
-            let nonce = OURS + question;
+    async fn set_clocks(&mut self, names: &BTreeSet<String>, watchers: &mut [&mut dyn Observer]) {
+        for _ in 0..ASKED {
+            self.asked += 1;
+            let nonce = OURS + self.asked;
             let mut asked: BTreeMap<String, Instant> = BTreeMap::new();
-            for (name, member) in &self.members {
+            for (name, member) in self.members.iter().filter(|(name, _)| names.contains(*name)) {
                 asked.insert(name.clone(), Instant::now());
                 let _ = member.orders.send(Request::Ping { nonce }).await;
             }
@@ -220,12 +320,13 @@ impl Mesh {
     }
 
     /// Tells all to leave and waits for them.
-    pub(super) async fn close(mut self, watchers: &mut [&mut dyn Observer]) {
-        self.members.clear();
-        while let Some(event) = self.events.recv().await {
+    pub(super) async fn close(self, watchers: &mut [&mut dyn Observer]) {
+        let Self { members, sender, mut events, mut fleet, .. } = self;
+        drop((members, sender));
+        while let Some(event) = events.recv().await {
             tell(&event, watchers);
         }
-        let _ = self.fleet.await;
+        while fleet.join_next().await.is_some() {}
     }
 }
 

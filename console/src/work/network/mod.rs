@@ -1,5 +1,6 @@
 //! Carries the pair phase of a plan through: rounds to the nodes, visits into the store, and who is left out.
 
+mod back;
 mod keep;
 mod look;
 mod mesh;
@@ -34,6 +35,10 @@ const JUDGED: usize = 4;
 /// Second looks at what the scan left in doubt, and rounds of each.
 const LOOKS: usize = 2;
 const LOOK_ROUNDS: usize = 3;
+/// How often a round is measured again because of nodes or a network that were gone.
+const AGAIN: usize = 3;
+/// How often in a scan most of a round may fail before that is taken for what the network is like.
+const GALES: usize = 3;
 
 /// What is sent between two nodes in a profile.
 #[must_use]
@@ -60,6 +65,10 @@ struct Pass<'a> {
     times: keep::Count,
     tally: Tally,
     visits: u64,
+    /// Rounds of which most failed.
+    gales: usize,
+    /// Nodes that were lost and may come back for another run.
+    missed: BTreeSet<String>,
     /// Second looks begun, and their rounds still to come.
     looks: usize,
     doubts: Vec<Vec<(u32, u32)>>,
@@ -97,7 +106,7 @@ impl Tally {
 }
 
 /// Runs the rounds that `method` asks for over the nodes of `phase`. What an earlier attempt at this run measured is
-/// not measured again.
+/// not measured again. Gives the nodes that were lost on the way and may come back.
 ///
 /// # Errors
 /// When the topology cannot be used or the store cannot keep a record.
@@ -107,13 +116,16 @@ pub(super) async fn phase(
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
     (index, lost, cancel): (usize, &mut BTreeSet<String>, &CancellationToken),
-) -> Result<()> {
+) -> Result<BTreeSet<String>> {
     let names: Vec<String> = phase.nodes.iter().filter(|name| !lost.contains(*name)).cloned().collect();
-    if names.iter().all(|name| scan.done.contains(&(name.clone(), PAIRS.to_owned()))) {
-        return Ok(());
+    let records = store.records(&scan.run.id).context("reading back the pairs of this run")?;
+    let owed = records.iter().filter(|record| keep::is_owed(record)).map(|record| record.node.as_str());
+    let owed: BTreeSet<&str> = owed.collect();
+    let done = |name: &String| scan.done.contains(&(name.clone(), PAIRS.to_owned())) && !owed.contains(name.as_str());
+    if names.iter().all(done) {
+        return Ok(BTreeSet::new());
     }
     let topology = scan.fabric.topology(&scan.nodes, &names)?;
-    let records = store.records(&scan.run.id).context("reading back the pairs of this run")?;
     let earlier: BTreeMap<_, _> = records
         .into_iter()
         .filter(|record| keep::receiver(record).is_some())
@@ -132,14 +144,28 @@ pub(super) async fn phase(
     let limit = phase.limit.max(Duration::from_secs(24 * 3600));
     let mesh = Mesh::open(scan, &with, limit, watchers, cancel).await;
     let tally = Tally { dropped: without, ..Tally::default() };
-    let mut pass =
-        Pass { scan, load, topology, mesh, rails, earlier, times, tally, visits: 0, looks: 0, doubts: Vec::new() };
+    let mut pass = Pass {
+        scan,
+        load,
+        topology,
+        mesh,
+        rails,
+        earlier,
+        times,
+        tally,
+        visits: 0,
+        gales: 0,
+        missed: BTreeSet::new(),
+        looks: 0,
+        doubts: Vec::new(),
+    };
     pass.leave_unable();
     let done = pass.all(&mut rounds, store, watchers, (lost, cancel)).await;
     let records = if done.is_ok() && !cancel.is_cancelled() { pass.members(&names) } else { Vec::new() };
     pass.mesh.close(watchers).await;
     done?;
-    append(store, &records, watchers)
+    append(store, &records, watchers)?;
+    Ok(pass.missed)
 }
 
 impl Pass<'_> {
@@ -164,12 +190,10 @@ impl Pass<'_> {
                 if open.is_empty() {
                     continue;
                 }
-                let which = (self.visits, rail);
-                let visited = round::round(&mut self.mesh, &open, &self.load, which, watchers).await;
+                let visited = self.round(&open, rail, watchers).await;
                 if cancel.is_cancelled() {
                     return Ok(());
                 }
-                self.visits += open.len() as u64;
                 let records = self.records(number, &visited);
                 append(store, &records, watchers)?;
                 all.extend(records);
@@ -184,6 +208,62 @@ impl Pass<'_> {
             number += 1;
         }
         Ok(())
+    }
+
+    /// One round on one `rail`; what failed while nodes or the network were gone is measured again.
+    async fn round(
+        &mut self,
+        open: &[(String, String)],
+        rail: Option<usize>,
+        watchers: &mut [&mut dyn Observer],
+    ) -> Vec<Visited> {
+        let mut visited = self.visit(open, rail, watchers).await;
+        for _ in 0..AGAIN {
+            let again = self.again(&mut visited, watchers).await;
+            if again.is_empty() || self.mesh.cancelled() {
+                break;
+            }
+            visited.retain(|old| !again.iter().any(|(src, dst)| (&old.src, &old.dst) == (src, dst)));
+            visited.extend(self.visit(&again, rail, watchers).await);
+        }
+        visited
+    }
+
+    async fn visit(
+        &mut self,
+        pairs: &[(String, String)],
+        rail: Option<usize>,
+        watchers: &mut [&mut dyn Observer],
+    ) -> Vec<Visited> {
+        let first = self.visits;
+        self.visits += pairs.len() as u64;
+        round::round(&mut self.mesh, pairs, &self.load, (first, rail), watchers).await
+    }
+
+    /// Pairs that did not succeed, and of which a node was gone or the whole network was, and is there again. What a node that is
+    /// still gone left unsaid is no word on its pair.
+    async fn again(&mut self, visited: &mut [Visited], watchers: &mut [&mut dyn Observer]) -> Vec<(String, String)> {
+        let failed = |visit: &&mut Visited| visit.outcome() != Some(Outcome::Done);
+        let count = visited.iter_mut().filter(failed).count();
+        // Most pairs do not break at the same moment.
+        let gale = visited.len() > 1 && 2 * count > visited.len() && self.gales < GALES;
+        self.gales += usize::from(gale);
+        let mut silent: BTreeSet<String> = visited.iter_mut().filter(failed).flat_map(|visit| visit.silent()).collect();
+        if gale {
+            let ends = visited.iter_mut().filter(failed).flat_map(|visit| [visit.src.clone(), visit.dst.clone()]);
+            silent.extend(ends);
+        }
+        let now = back::wait(&mut self.mesh, &silent, &self.scan.nodes, watchers).await;
+        let mut again = Vec::new();
+        for visit in visited.iter_mut().filter(failed) {
+            let ends = [&visit.src, &visit.dst];
+            let silent = visit.silent().iter().any(|node| !now.there.contains(node));
+            if !silent && (gale || ends.iter().any(|node| now.returned.contains(*node))) {
+                again.push((visit.src.clone(), visit.dst.clone()));
+            }
+            visit.lost |= silent;
+        }
+        again
     }
 
     /// The next round of the scan, and then of what it left in doubt: a hiccup does not come back, a fault does.
@@ -266,6 +346,9 @@ impl Pass<'_> {
                 continue;
             }
             records.extend(lost_records(&self.scan.run.id, &node, &failure));
+            if self.mesh.may_return(&node, &failure) {
+                self.missed.insert(node.clone());
+            }
             self.tally.dropped.insert(node.clone(), failure_line(&node, &failure));
             lost.insert(node);
         }
@@ -280,7 +363,8 @@ impl Pass<'_> {
                 None => Outcome::Done,
             };
             let rails = self.scan.fabric.rail_places(&self.scan.nodes, name, self.rails.len());
-            keep::member(&self.scan.run.id, name, outcome, place::told(&self.topology, name), &rails)
+            let member = keep::member(&self.scan.run.id, name, outcome, place::told(&self.topology, name), &rails);
+            if self.missed.contains(name) { keep::owed(member) } else { member }
         };
         names.iter().map(member).collect()
     }

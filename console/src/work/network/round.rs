@@ -41,6 +41,12 @@ pub(super) struct Visited {
 }
 
 impl Visited {
+    /// The ends that said nothing.
+    pub(super) fn silent(&self) -> Vec<String> {
+        let ends = [&self.src, &self.dst].into_iter().zip(&self.ends);
+        ends.filter(|(_, said)| said.is_none()).map(|(node, _)| node.clone()).collect()
+    }
+
     /// Whether both ends say that it went well, or why not. `None` where nothing can be said.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let [Some(src), Some(dst)] = &self.ends else {

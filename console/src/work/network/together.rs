@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use muster_fleet::Failure;
 use muster_playbook::Phase;
 use muster_run::Record;
@@ -15,9 +15,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::mesh::{Heard, Mesh};
 use super::round::{LATE, LISTEN, millis};
-use super::{append, keep};
+use super::{append, back, keep};
 use crate::clock::now_ms;
 use crate::judge::pairs::cause;
+use crate::judge::pairs::kept::told;
 use crate::work::scan::{Scan, lost_records};
 use crate::work::{Observer, Update, failure_line};
 
@@ -64,7 +65,15 @@ struct Told {
     lost: BTreeMap<String, String>,
 }
 
-/// Runs the collectives of `phase` one after another over its nodes.
+impl Told {
+    /// Those of `asked` that said nothing, where that is most of them: the network may have been gone.
+    fn silent(&self, asked: &[String]) -> BTreeSet<String> {
+        let silent: BTreeSet<String> = asked.iter().filter(|name| !self.ends.contains_key(*name)).cloned().collect();
+        if 2 * silent.len() > asked.len() { silent } else { BTreeSet::new() }
+    }
+}
+
+/// Runs the collectives of `phase` one after another over its nodes. Gives the nodes that were lost on the way and may come back.
 ///
 /// # Errors
 /// When the topology cannot be used or the store cannot keep a record.
@@ -74,28 +83,33 @@ pub(in crate::work) async fn phase(
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
     (index, lost, cancel): (usize, &mut BTreeSet<String>, &CancellationToken),
-) -> Result<()> {
+) -> Result<BTreeSet<String>> {
     let names: Vec<String> = phase.nodes.iter().filter(|name| !lost.contains(*name)).cloned().collect();
-    let done = |name: &String, what: Collective| scan.done.contains(&(name.clone(), what.benchmark().to_owned()));
-    let open = phase.collectives.iter().copied().filter(|what| !names.iter().all(|name| done(name, *what)));
-    let open: Vec<Collective> = open.collect();
+    let open = open(scan, (phase, &names), store)?;
     if open.is_empty() {
-        return Ok(());
+        return Ok(BTreeSet::new());
     }
     let ring = ring(scan, &names)?;
     let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work: names.len() * open.len() };
     watchers.iter_mut().for_each(|watcher| watcher.see(&update));
     let (with, without) = scan.fabric.addresses(&scan.nodes, &names, &scan.settings).await;
     let mut mesh = Mesh::open(scan, &with, phase.limit.max(Duration::from_secs(24 * 3600)), watchers, cancel).await;
-    let mut gone = Gone { run: &scan.run.id, reasons: without };
+    let mut gone = Gone { run: &scan.run.id, reasons: without, missed: BTreeSet::new() };
     let mut kept = append(store, &gone.take(&mut mesh, lost), watchers);
     for (visit, what) in open.into_iter().enumerate() {
         if kept.is_err() || cancel.is_cancelled() {
             break;
         }
-        let ranks: Vec<String> = ring.iter().filter(|name| mesh.has(name)).cloned().collect();
         let amount = scan.fabric.amount(phase.profile);
-        let mut told = one(&mut mesh, ranks, (visit as u64, what), &amount, watchers).await;
+        let here = |mesh: &Mesh| ring.iter().filter(|name| mesh.has(name)).cloned().collect::<Vec<_>>();
+        let asked = here(&mesh);
+        let mut told = one(&mut mesh, asked.clone(), (2 * visit as u64, what), &amount, watchers).await;
+        let silent = told.silent(&asked);
+        let now = back::wait(&mut mesh, &silent, &scan.nodes, watchers).await;
+        if !(now.returned.is_empty() && now.there.is_disjoint(&silent)) {
+            let ranks = here(&mesh);
+            told = one(&mut mesh, ranks, (2 * visit as u64 + 1, what), &amount, watchers).await;
+        }
         if cancel.is_cancelled() {
             break;
         }
@@ -107,7 +121,20 @@ pub(in crate::work) async fn phase(
         kept = append(store, &records, watchers);
     }
     mesh.close(watchers).await;
-    kept
+    kept.map(|()| gone.missed)
+}
+
+/// Collectives of `phase` that are still to be measured: those that some node did not take part in, or went away from.
+fn open(scan: &Scan, (phase, names): (&Phase, &[String]), store: &dyn Store) -> Result<Vec<Collective>> {
+    if scan.done.is_empty() {
+        return Ok(phase.collectives.clone());
+    }
+    let records = store.records(&scan.run.id).context("reading back the collectives of this run")?;
+    let lost = records.iter().filter(|record| told(record, cause::TROUBLE) == Some(cause::LOST));
+    let owed: BTreeSet<&str> = lost.map(|record| record.work.as_str()).collect();
+    let done = |name: &String, work: &str| scan.done.contains(&(name.clone(), work.to_owned()));
+    let all = |work: &str| !owed.contains(work) && names.iter().all(|name| done(name, work));
+    Ok(phase.collectives.iter().copied().filter(|what| !all(what.benchmark())).collect())
 }
 
 /// Nodes in the order of the fabric, so that the ring enters and leaves every leaf once.
@@ -122,6 +149,8 @@ fn ring(scan: &Scan, names: &[String]) -> Result<Vec<String>> {
 struct Gone<'a> {
     run: &'a str,
     reasons: BTreeMap<String, String>,
+    /// Those of them that may come back.
+    missed: BTreeSet<String>,
 }
 
 impl Gone<'_> {
@@ -130,6 +159,9 @@ impl Gone<'_> {
         let gone: Vec<(String, Failure)> = std::mem::take(&mut mesh.lost);
         let records = gone.iter().flat_map(|(node, failure)| lost_records(self.run, node, failure)).collect();
         for (node, failure) in gone {
+            if mesh.may_return(&node, &failure) {
+                self.missed.insert(node.clone());
+            }
             self.reasons.insert(node.clone(), failure_line(&node, &failure));
             lost.insert(node);
         }
