@@ -26,11 +26,15 @@ impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nodes(n) => {
-                let have = if *n == 1 { "only 1 node reports".to_owned() } else { format!("only {n} nodes report") };
+                let have = match n {
+                    0 => "no node reports".to_owned(),
+                    1 => "only 1 node reports".to_owned(),
+                    _ => format!("only {n} nodes report"),
+                };
                 write!(f, "{have}; at least {NODES} are needed to tell which one is odd")
             }
             Self::Metrics(n) => {
-                let have = if *n == 1 { "only 1 metric".to_owned() } else { format!("{n} metrics") };
+                let have = if *n == 1 { "only 1 metric" } else { "no metric" };
                 write!(f, "{have}; at least {METRICS} are needed")
             }
             Self::Overlap => {
