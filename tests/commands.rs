@@ -34,6 +34,7 @@ fn a_file_that_is_missing_is_74_whatever_it_was_for() {
         &["pairs", "--from", &none],
         &["pairs", "--from", &csv, "--topology", &none],
         &["tune", "--from", &none],
+        &["watch", "--from", &none],
         &["select", "-w", "n01", "--incidents", &none],
         &["select", "-w", "n01", "--model", &none],
         &["gate", "-w", "n01", "--incidents", &none],
@@ -81,6 +82,50 @@ fn a_slip_on_the_command_line_is_64_and_says_what_was_probably_meant() {
         let text = place.text(64, arguments);
         assert!(text.contains(said), "{arguments:?}: {text}");
     }
+}
+
+/// Telemetry of six nodes for twelve minutes; n03 loses two fifths of its power after half of it, if `hurt`.
+fn telemetry(place: &Place, hurt: bool) -> String {
+    let mut rows = "time_s,node,metric,value\n".to_owned();
+    for (second, node) in (0..720).flat_map(|second| (1..=6).map(move |node| (second, node))) {
+        for (metric, level) in [("gpu_power_w", 500.0), ("tensor_active", 0.6)] {
+            let noise = 1.0 + 0.02 * f64::from((second * 7 + node * 13) % 11) / 11.0;
+            let share = if hurt && node == 3 && second >= 360 { 0.6 } else { 1.0 };
+            rows += &format!("{},n{node:02},{metric},{}\n", 1_760_000_000 + second, level * noise * share);
+        }
+    }
+    place.file(if hurt { "hurt.csv" } else { "healthy.csv" }, &rows)
+}
+
+#[test]
+fn a_recording_with_an_odd_machine_exits_2_a_healthy_one_0_and_too_little_3() {
+    let place = Place::new();
+    let (hurt, healthy) = (telemetry(&place, true), telemetry(&place, false));
+    let report = place.json(2, "muster.watch.json", &["watch", "--from", &hurt, "--json"]);
+    assert_eq!(report["alerts"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!((&report["alerts"][0]["node"], &report["nodes"]), (&Value::from("n03"), &Value::from(6)));
+    let said = place.text(2, &["watch", "--from", &hurt]);
+    assert!(said.contains("n03: ") && said.contains("% below 5 peers (median"), "{said}");
+    let report = place.json(0, "muster.watch.json", &["watch", "--from", &healthy, "--json"]);
+    assert_eq!(report["alerts"].as_array().unwrap().len(), 0, "{report}");
+    let said = place.text(0, &["watch", "--from", &hurt, "-x", "n03"]);
+    assert!(said.contains("5 nodes, 2 metrics") && said.contains("nothing odd"), "{said}");
+    for (arguments, missing) in [
+        (&["-w", "n01"][..], "only 1 node reports; at least 4 are needed"),
+        (&["--metrics", "gpu_*"], "only 1 metric; at least 2 are needed"),
+    ] {
+        let said = place.text(3, &[&["watch", "--from", &healthy], arguments].concat());
+        assert!(said.contains(missing), "{said}");
+    }
+    for (arguments, known) in
+        [(&["-w", "n09"][..], "n09"), (&["--metrics", "gpu_temp"], "it has gpu_power_w, tensor_active")]
+    {
+        let said = place.text(64, &[&["watch", "--from", &healthy], arguments].concat());
+        assert!(said.contains(known), "{said}");
+    }
+    let broken = place.file("broken.csv", "time_s,node,metric,value\n1,a,m,2\n1,a,m,x\n");
+    let said = place.text(78, &["watch", "--from", &broken]);
+    assert!(said.contains("broken.csv: line 3: the value 'x' is not a number"), "{said}");
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod table;
 pub mod tune;
 mod verdict;
 mod visits;
+pub mod watch;
 pub mod what_if;
 mod why;
 pub mod within;

@@ -13,6 +13,7 @@
 //! | [`fio`] | `fio --output-format=json` |
 //! | [`nvbandwidth`] | nvbandwidth's text |
 //! | [`dcgm`] | `dcgmi diag -j`, as checks |
+//! | [`telemetry`] | recorded telemetry, `time_s,node,metric,value`, plain or gzip |
 //!
 //! [`mod@format`] tells the files apart. SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.
 
@@ -28,6 +29,7 @@ pub mod nvbandwidth;
 pub mod perftest;
 mod series;
 pub mod superbench;
+pub mod telemetry;
 
 pub use error::Bad;
 pub use format::Format;

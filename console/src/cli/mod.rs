@@ -30,6 +30,7 @@ pub mod runs;
 pub mod select;
 pub mod simulate;
 pub mod tune;
+pub mod watch;
 
 /// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
 #[derive(Debug, Parser)]
@@ -104,6 +105,8 @@ pub enum Command {
     Pairs(pairs::Options),
     /// Run all-reduce, all-gather or all-to-all over TCP: bus bandwidth, and every byte checked.
     Collective(collective::Options),
+    /// Name the machine of a job that is unlike its peers, from recorded telemetry.
+    Watch(watch::Options),
     /// Find the fewest steps that keep a benchmark repeatable.
     Tune(tune::Options),
     /// Import results of other tools as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.

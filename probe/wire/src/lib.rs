@@ -18,8 +18,8 @@ mod unit;
 
 pub use catalog::{
     BENCHMARKS, BETWEEN_NODES, BUSY, Benchmark, COLLECTORS, Collector, DECLARED, DIGEST, Declarations, Declared,
-    Described, FOREIGN_CPU, HELD_CPU, IDLE, Metric, MetricRole, RunsOn, Stage, benchmark, collector, describe,
-    describe_in, fact_of, gpu_fact, metric, role,
+    Described, FOREIGN_CPU, HELD_CPU, IDLE, Metric, MetricRole, RunsOn, SaysOfJob, Stage, Telemetry, benchmark,
+    collector, describe, describe_in, fact_of, gpu_fact, metric, role, telemetry,
 };
 pub use category::Category;
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};

@@ -19,6 +19,7 @@ mod facts;
 mod gpu;
 mod net;
 mod pattern;
+mod telemetry;
 mod train;
 
 pub use collectors::{BUSY, COLLECTORS, Collector, DIGEST, FOREIGN_CPU, HELD_CPU, IDLE, collector};
@@ -26,6 +27,7 @@ pub use declared::{DECLARED, Declarations, Declared, describe_in};
 pub use describe::{Described, describe, role};
 pub use entry::{Benchmark, Metric, MetricRole, RunsOn, Stage};
 pub use facts::{fact_of, gpu_fact};
+pub use telemetry::{SaysOfJob, Telemetry, telemetry};
 
 /// The tables, in the order a plain `run` takes them.
 const TABLES: [&[Benchmark]; 6] = [&cpu::PARTS, &disk::ALL, &net::ALONE, &gpu::ALL, &cpu::TOGETHER, &train::ALL];

@@ -1,0 +1,86 @@
+//! What is said of a machine, in the published form.
+
+use serde::Serialize;
+
+/// Why a machine is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlertKind {
+    /// It is unlike its peers.
+    Odd,
+    /// It stopped sending telemetry as the job stopped.
+    Silent,
+    /// It left the usual level before all others did.
+    FirstMover,
+}
+
+/// A further metric that speaks against the same machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Also {
+    /// Its name.
+    pub metric: String,
+    /// Deviation in standard deviations.
+    pub score: f64,
+}
+
+/// A machine, or a group of machines, unlike the others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Alert {
+    /// The machine; of a group, the one that differs most.
+    pub node: String,
+    /// The metric that leads; nothing for a machine that fell silent.
+    pub metric: Option<String>,
+    /// When it began, epoch seconds.
+    pub since_s: f64,
+    /// When it was told: from a recording, when it would have been.
+    pub alerted_s: f64,
+    /// When the machine was like its peers again; nothing while it is not.
+    pub until_s: Option<f64>,
+    /// Deviation of the leading metric in standard deviations; 9 where a standstill shows it.
+    pub score: f64,
+    /// Other metrics that speak against it, the strongest first.
+    pub also: Vec<Also>,
+    /// Others that it was compared with.
+    pub peers: usize,
+    /// What the metric showed, in `unit`.
+    pub value: Option<f64>,
+    /// What the others showed.
+    pub peer_median: Option<f64>,
+    /// Unit of both; empty for a plain number.
+    pub unit: String,
+    /// Why it is named.
+    pub kind: AlertKind,
+    /// What the machines have in common, where a whole group differs.
+    pub group: Option<String>,
+    /// The alert for people.
+    pub sentence: String,
+}
+
+/// Alerts kept; past it they are only counted, so that a flapping fleet fills no memory.
+const MOST: usize = 65_536;
+
+/// Alerts in the order they were told.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Log {
+    pub(super) alerts: Vec<Alert>,
+    pub(super) not_kept: u64,
+}
+
+impl Log {
+    /// Keeps an alert; where.
+    pub(super) fn add(&mut self, alert: Alert) -> usize {
+        if self.alerts.len() >= MOST {
+            self.not_kept += 1;
+            return usize::MAX;
+        }
+        self.alerts.push(alert);
+        self.alerts.len() - 1
+    }
+
+    /// The machine is like its peers again.
+    pub(super) fn end(&mut self, at: usize, until_s: f64) {
+        if let Some(alert) = self.alerts.get_mut(at) {
+            alert.until_s = Some(until_s.max(alert.alerted_s));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! One value from the seconds of a block.
+
+use super::settings::BLOCK;
+
+/// Samples with which the smallest and the largest are left out.
+const TRIM: usize = 5;
+/// Samples that make a value.
+const LEAST: usize = 3;
+/// A sensor that shows the same number for a whole block is frozen, unless that number is about the largest seen: 100 % may last.
+const NEAR_TOP: f64 = 0.98;
+/// Share of earlier blocks in which a sensor must have moved to be called frozen when it does not.
+const MOVES: f64 = 0.8;
+
+/// Seconds of the block that waits for its end, and of the one after it.
+#[derive(Clone, Debug)]
+pub(super) struct Seconds {
+    samples: [[f64; BLOCK]; 2],
+    /// Blocks with a value, and those of them whose samples differed.
+    counted: u32,
+    moved: u32,
+}
+
+impl Default for Seconds {
+    fn default() -> Self {
+        Self { samples: [[f64::NAN; BLOCK]; 2], counted: 0, moved: 0 }
+    }
+}
+
+/// The samples of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary {
+    count: usize,
+    sum: f64,
+    least: f64,
+    /// Largest sample; minus infinity without any.
+    pub(super) most: f64,
+}
+
+impl Seconds {
+    /// Takes a value; a later one of the same second replaces it.
+    pub(super) fn put(&mut self, block: i64, second: usize, value: f64) {
+        self.samples[half(block)][second % BLOCK] = value;
+    }
+
+    /// Drops what is not yet taken.
+    pub(super) fn clear(&mut self) {
+        self.samples = [[f64::NAN; BLOCK]; 2];
+    }
+
+    /// The samples of `block`, which is then empty for the block after the next.
+    pub(super) fn take(&mut self, block: i64) -> Summary {
+        let mut all = Summary { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
+        for value in self.samples[half(block)].iter_mut() {
+            if value.is_finite() {
+                all.count += 1;
+                all.sum += *value;
+                (all.least, all.most) = (all.least.min(*value), all.most.max(*value));
+            }
+            *value = f64::NAN;
+        }
+        all
+    }
+
+    /// Mean of the samples without the smallest and the largest; NaN where there are too few, and where the sensor is frozen.
+    /// `top` is the largest sample that any node has shown in this metric.
+    pub(super) fn value(&mut self, all: Summary, top: f64) -> f64 {
+        if all.count < LEAST {
+            return f64::NAN;
+        }
+        let same = all.least >= all.most;
+        let usually_moves = f64::from(self.moved) > MOVES * f64::from(self.counted);
+        self.counted = self.counted.saturating_add(1);
+        self.moved = self.moved.saturating_add(u32::from(!same));
+        if same && all.most > 0.0 && all.most < NEAR_TOP * top && usually_moves {
+            return f64::NAN;
+        }
+        if all.count >= TRIM {
+            (all.sum - all.least - all.most) / (all.count - 2) as f64
+        } else {
+            all.sum / all.count as f64
+        }
+    }
+}
+
+const fn half(block: i64) -> usize {
+    block.rem_euclid(2) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(seconds: &mut Seconds, samples: &[f64], top: f64) -> f64 {
+        for (second, &sample) in samples.iter().enumerate() {
+            seconds.put(0, second, sample);
+        }
+        let all = seconds.take(0);
+        seconds.value(all, top)
+    }
+
+    #[test]
+    fn a_block_is_the_mean_without_its_extremes_and_needs_three_samples() {
+        let mut seconds = Seconds::default();
+        assert!((value(&mut seconds, &[1.0, 2.0, 3.0, 4.0, 90.0], 100.0) - 3.0).abs() < 1e-12);
+        assert!((value(&mut seconds, &[1.0, 2.0, 6.0, f64::NAN], 100.0) - 3.0).abs() < 1e-12);
+        assert!(value(&mut seconds, &[1.0, 2.0], 100.0).is_nan());
+        assert_eq!(seconds.take(0).count, 0, "a block is taken once");
+    }
+
+    #[test]
+    fn a_sensor_that_stands_still_is_missing_unless_it_always_did_or_shows_the_top() {
+        let mut seconds = Seconds::default();
+        assert!((value(&mut seconds, &[50.0; 10], 100.0) - 50.0).abs() < 1e-12, "nothing is known of it yet");
+        for _ in 0..9 {
+            value(&mut seconds, &[49.0, 50.0, 51.0], 100.0);
+        }
+        assert!(value(&mut seconds, &[50.0; 10], 100.0).is_nan());
+        assert!((value(&mut seconds, &[99.0; 10], 100.0) - 99.0).abs() < 1e-12);
+        assert!(value(&mut seconds, &[0.0; 10], 100.0).abs() < 1e-12, "idle is no frozen sensor");
+    }
+
+    #[test]
+    fn two_blocks_are_open_at_once() {
+        let mut seconds = Seconds::default();
+        seconds.put(4, 9, 1.0);
+        seconds.put(5, 0, 2.0);
+        assert!((seconds.take(4).most - 1.0).abs() < 1e-12);
+        assert_eq!((seconds.take(5).count, seconds.take(6).count), (1, 0));
+    }
+}

@@ -1,0 +1,125 @@
+//! What is kept of one metric on one node: about a hundred numbers.
+
+use super::block::Seconds;
+use super::fast::Fast;
+use super::ring::Ring;
+use super::settings::{DIRECT, MIN, QUARANTINE, RECENT, RING};
+use super::slow::Slow;
+
+/// Which way a node left its peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Above,
+    Below,
+}
+
+impl Side {
+    pub(super) const BOTH: [Self; 2] = [Self::Above, Self::Below];
+
+    pub(super) const fn sign(self) -> f64 {
+        match self {
+            Self::Above => 1.0,
+            Self::Below => -1.0,
+        }
+    }
+}
+
+/// A cell as the block that was just closed shows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    /// Value of the block; NaN where it is missing.
+    pub(super) value: f64,
+    /// Usual ratio to the peers.
+    pub(super) gain: f64,
+    /// What the peers show, each corrected by its own usual ratio.
+    pub(super) peers: f64,
+    /// Relative deviation from what is usual beside these peers.
+    pub(super) deviation: f64,
+    /// Ratio to the peers, which is learned.
+    pub(super) ratio: f64,
+    /// Standard deviation of `deviation`.
+    pub(super) sigma: f64,
+    /// Deviation in standard deviations.
+    pub(super) z: f64,
+    /// The same of the last minute.
+    pub(super) z6: f64,
+    /// Whether the cell may be judged by this block.
+    pub(super) ready: bool,
+}
+
+impl Default for Now {
+    fn default() -> Self {
+        let nan = f64::NAN;
+        let (value, gain, peers, deviation, ratio, sigma) = (nan, 1.0, nan, nan, nan, nan);
+        Self { value, gain, peers, deviation, ratio, sigma, z: 0.0, z6: 0.0, ready: false }
+    }
+}
+
+/// One metric of one node.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    /// The blocks that are still open.
+    pub(super) seconds: Seconds,
+    /// Learned ratios to the peers.
+    pub(super) usual: Ring<RING>,
+    /// Ratios not learned yet, by block.
+    pub(super) quarantine: [f64; QUARANTINE],
+    /// Deviations of the last minute, by block.
+    pub(super) recent: [f64; RECENT],
+    /// Blocks since the last value.
+    pub(super) missing: u32,
+    /// Evidence above and below the peers.
+    pub(super) fast: [Fast; 2],
+    /// The same, weak but lasting.
+    pub(super) slow: [Slow; 2],
+    /// The last closed block.
+    pub(super) now: Now,
+}
+
+impl Cell {
+    pub(super) fn new(block: i64) -> Self {
+        Self {
+            seconds: Seconds::default(),
+            usual: Ring::default(),
+            quarantine: [f64::NAN; QUARANTINE],
+            recent: [f64::NAN; RECENT],
+            missing: 0,
+            fast: [Fast::new(block); 2],
+            slow: [Slow::new(block); 2],
+            now: Now::default(),
+        }
+    }
+
+    /// Whether enough was learned to judge it.
+    pub(super) fn is_learned(&self) -> bool {
+        self.usual.count() >= MIN
+    }
+
+    /// Whether so much was learned that weak evidence counts, and that new values go through the quarantine.
+    pub(super) fn is_settled(&self) -> bool {
+        self.usual.count() >= DIRECT
+    }
+
+    /// Everything learned belongs to another job.
+    pub(super) fn forget(&mut self) {
+        self.usual = Ring::default();
+        self.quarantine.fill(f64::NAN);
+        self.recent.fill(f64::NAN);
+        self.fast.iter_mut().for_each(Fast::forget);
+        self.slow.iter_mut().for_each(Slow::forget);
+    }
+
+    /// Largest evidence, in seconds, and its side.
+    pub(super) fn evidence(&self) -> (f64, Side) {
+        larger(self.fast.map(|fast| fast.seconds()))
+    }
+
+    /// The same without what began together with a whole group.
+    pub(super) fn own_evidence(&self) -> (f64, Side) {
+        larger(self.fast.map(|fast| if fast.shared { 0.0 } else { fast.seconds() }))
+    }
+}
+
+fn larger([above, below]: [f64; 2]) -> (f64, Side) {
+    if above >= below { (above, Side::Above) } else { (below, Side::Below) }
+}

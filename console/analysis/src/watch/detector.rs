@@ -1,0 +1,311 @@
+//! The detector: takes ticks, closes blocks, says who is odd.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use muster_wire::{Telemetry, telemetry};
+
+use super::alert::{Alert, Log};
+use super::column::{Column, Work};
+use super::intake::{Dropped, Intake, MetricIndex, NodeIndex, Place};
+use super::job::{Job, Phase};
+use super::lack::{self, Lack};
+use super::name::{Case, share_across};
+use super::node::{Named, Node};
+use super::report;
+use super::settings::{BLOCK, CELLS, METRICS, NODES, Settings};
+use super::{group, start, stop};
+
+/// Blocks of calm after which an alert ends.
+const CALM: u32 = 120 / BLOCK as u32;
+/// Share of the evidence that names a machine below which it is calm.
+const CALM_BELOW: f64 = 1.0 / 3.0;
+/// Blocks before a standstill in which an alert is taken for its cause.
+const CAUSE: i64 = 120 / BLOCK as i64;
+/// Notes kept.
+const NOTES: usize = 256;
+
+/// Watches the nodes of one job.
+#[derive(Debug, Default)]
+pub struct Watch {
+    settings: Settings,
+    node_names: HashMap<String, usize>,
+    metric_names: HashMap<String, usize>,
+    intake: Intake,
+    job: Job,
+    work: Work,
+    log: Log,
+    pub(super) nodes: Vec<Node>,
+    pub(super) columns: Vec<Column>,
+    notes: Vec<String>,
+    /// Blocks in which the job ran, and those of them in which enough nodes reported a metric.
+    ran: u32,
+    overlapped: u32,
+    start_noted: bool,
+    last_alert: Option<i64>,
+    groups: Vec<OpenGroup>,
+    /// Metrics whose group was noted and still stands.
+    noted: Vec<bool>,
+}
+
+/// A group with an open alert.
+#[derive(Debug)]
+struct OpenGroup {
+    label: String,
+    alert: usize,
+    calm: u32,
+}
+
+impl Watch {
+    /// Watches a job of which nothing is known yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, ..Self::default() }
+    }
+
+    /// The node of that name; `None`, and counted, past the limits.
+    pub fn node(&mut self, name: &str) -> Option<NodeIndex> {
+        if let Some(&at) = self.node_names.get(name) {
+            return Some(NodeIndex(at));
+        }
+        let at = self.nodes.len();
+        if at >= NODES || (at + 1) * self.columns.len() > CELLS {
+            self.intake.dropped.names += 1;
+            return None;
+        }
+        let block = self.intake.open.unwrap_or_default();
+        self.columns.iter_mut().for_each(|column| column.cells.push(super::cell::Cell::new(block)));
+        self.nodes.push(Node { name: name.to_owned(), ..Node::default() });
+        self.node_names.insert(name.to_owned(), at);
+        Some(NodeIndex(at))
+    }
+
+    /// The metric of that name; `None`, and counted, past the limits.
+    pub fn metric(&mut self, name: &str) -> Option<MetricIndex> {
+        let at = self.columns.len();
+        let room = at < METRICS && (at + 1) * self.nodes.len() <= CELLS;
+        match self.metric_names.entry(name.to_owned()) {
+            Entry::Occupied(known) => Some(MetricIndex(*known.get())),
+            Entry::Vacant(_) if !room => {
+                self.intake.dropped.names += 1;
+                None
+            }
+            Entry::Vacant(free) => {
+                free.insert(at);
+                let about = telemetry(name).copied().unwrap_or(Telemetry::unknown());
+                let block = self.intake.open.unwrap_or_default();
+                self.columns.push(Column::new(name.to_owned(), about, self.nodes.len(), block));
+                self.noted.push(false);
+                Some(MetricIndex(at))
+            }
+        }
+    }
+
+    /// Says what `node` belongs to, such as `leaf` and `leaf3`: a group that leaves its peers together is called by it.
+    pub fn label(&mut self, node: NodeIndex, key: &str, value: &str) {
+        self.nodes[node.0].labels.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Takes one tick. Within a block the order does not matter; of two ticks in the same second the later call holds.
+    pub fn push(&mut self, time_s: f64, node: NodeIndex, metric: MetricIndex, value: f64) {
+        let (block, second) = match self.intake.place(time_s, value) {
+            Place::Dropped => return,
+            Place::At(block, second) => (block, second),
+            Place::Afresh(block, second) => {
+                self.begin_afresh();
+                (block, second)
+            }
+        };
+        while let Some(block) = self.intake.complete() {
+            self.close(block);
+        }
+        self.columns[metric.0].cells[node.0].seconds.put(block, second, value);
+    }
+
+    /// Closes what is complete at the end of a recording.
+    pub fn finish(&mut self) {
+        while let Some(block) = self.intake.last() {
+            self.close(block);
+        }
+    }
+
+    /// Everything said so far, in the order it was told.
+    #[must_use]
+    pub fn alerts(&self) -> &[Alert] {
+        &self.log.alerts
+    }
+
+    /// What is worth knowing and accuses nobody: machines unlike the others from the start, gaps, what was left out.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let unknown = self.columns.iter().filter(|column| telemetry(&column.name).is_none());
+        let unknown: Vec<&str> = unknown.map(|column| column.name.as_str()).collect();
+        let mut notes = self.notes.clone();
+        notes.extend(report::left_out(&self.intake.dropped, self.log.not_kept));
+        notes.extend(report::unknown(&unknown));
+        notes
+    }
+
+    /// Ticks that were not taken.
+    #[must_use]
+    pub fn dropped(&self) -> Dropped {
+        self.intake.dropped
+    }
+
+    /// Time of the first and the last tick taken.
+    #[must_use]
+    pub fn span(&self) -> Option<(f64, f64)> {
+        self.intake.span
+    }
+
+    /// What is missing where nobody could be compared so far.
+    #[must_use]
+    pub fn lack(&self) -> Option<Lack> {
+        match () {
+            () if self.nodes.len() < lack::NODES => Some(Lack::Nodes(self.nodes.len())),
+            () if self.columns.len() < lack::METRICS => Some(Lack::Metrics(self.columns.len())),
+            () if self.ran > 0 && self.overlapped == 0 => Some(Lack::Overlap),
+            () if !self.columns.iter().any(|column| column.judged) => Some(Lack::Short(self.overlapped)),
+            () => None,
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if self.notes.len() < NOTES {
+            self.notes.push(note);
+        }
+    }
+
+    /// Nothing that was learned holds after so long a gap.
+    fn begin_afresh(&mut self) {
+        self.note("a gap of more than an hour: what was learned before it is forgotten".to_owned());
+        self.job = Job::default();
+        self.columns.iter_mut().for_each(Column::forget);
+        self.columns.iter_mut().flat_map(|column| &mut column.cells).for_each(|cell| cell.seconds.clear());
+        self.nodes.iter_mut().for_each(|node| (node.quiet, node.odd) = (0, 0));
+    }
+
+    fn close(&mut self, block: i64) {
+        self.work.alive.clear();
+        self.work.alive.resize(self.nodes.len(), false);
+        self.columns.iter_mut().for_each(|column| column.close(block, &mut self.work));
+        for (node, alive) in self.nodes.iter_mut().zip(&self.work.alive) {
+            node.quiet = if *alive { 0 } else { node.quiet.saturating_add(1) };
+        }
+        match self.job.phase(&self.columns) {
+            Phase::Began => {
+                self.columns.iter_mut().for_each(Column::forget);
+                self.start_noted = false;
+                self.nodes.iter_mut().for_each(|node| node.odd = 0);
+            }
+            Phase::Skipped => {}
+            Phase::Resumed => self.nodes.iter_mut().for_each(|node| node.odd = 0),
+            Phase::Still => self.stand_still(block),
+            Phase::Runs => self.judge(block),
+        }
+    }
+
+    fn stand_still(&mut self, block: i64) {
+        let named = stop::named(&mut self.nodes, &self.columns, &self.job, block, &mut self.work);
+        let begun = block - i64::from(self.job.still) - CAUSE;
+        let has_culprit = self.any_open() && self.last_alert.is_some_and(|last| last >= begun);
+        if !has_culprit {
+            named.iter().for_each(|named| self.tell(named, block));
+        }
+    }
+
+    fn any_open(&self) -> bool {
+        self.nodes.iter().any(|node| node.open.is_some())
+    }
+
+    fn judge(&mut self, block: i64) {
+        let evidence_s = self.settings.evidence_s;
+        for column in &mut self.columns {
+            column.keep_level(&mut self.work);
+            column.judge(block, evidence_s, &mut self.work);
+            column.find_group(evidence_s);
+        }
+        share_across(&mut self.columns, evidence_s);
+        self.ran = self.ran.saturating_add(1);
+        let enough = |column: &Column| column.cells.iter().filter(|c| c.now.value.is_finite()).count() >= lack::NODES;
+        self.overlapped = self.overlapped.saturating_add(u32::from(self.columns.iter().any(enough)));
+        if !self.start_noted && start::is_time(&self.columns) {
+            self.start_noted = true;
+            start::notes(&self.nodes, &self.columns).into_iter().for_each(|note| self.note(note));
+        }
+        let disturbed = self.any_open();
+        for node in 0..self.nodes.len() {
+            let case = Case::of(node, &self.columns, block, disturbed, &self.settings);
+            if self.nodes[node].open.is_none()
+                && let Some(named) = case.named(node, &self.columns)
+            {
+                self.tell(&named, block);
+            }
+            self.calm(node, case.evidence < CALM_BELOW * evidence_s, block);
+        }
+        self.groups(block);
+    }
+
+    /// Ends the alert of a node that has been like its peers for two minutes.
+    fn calm(&mut self, node: usize, calm: bool, block: i64) {
+        let node = &mut self.nodes[node];
+        let Some(open) = node.open else { return };
+        node.calm = if calm { node.calm + 1 } else { 0 };
+        if node.calm >= CALM {
+            node.open = None;
+            self.log.end(open, starts(block - i64::from(CALM) + 1));
+        }
+    }
+
+    fn tell(&mut self, named: &Named, block: i64) {
+        let alert = report::alert(named, &self.nodes, &self.columns, block);
+        let node = &mut self.nodes[named.node];
+        (node.open, node.calm) = (Some(self.log.add(alert)), 0);
+        self.last_alert = Some(block);
+    }
+
+    /// Tells of groups that left their peers together, and ends what is over.
+    fn groups(&mut self, block: i64) {
+        let found: Vec<_> = (0..self.columns.len())
+            .filter_map(|metric| {
+                Some((metric, group::find(&self.columns[metric], &self.nodes, self.settings.evidence_s)?))
+            })
+            .collect();
+        for (metric, noted) in self.noted.iter_mut().enumerate() {
+            *noted &= self.columns[metric].together.fast;
+        }
+        let mut seen: Vec<String> = Vec::new();
+        for (metric, group) in found {
+            match &group.label {
+                Some((label, _)) => {
+                    if !self.groups.iter().any(|open| open.label == *label) {
+                        let alert = report::group(&group, metric, &self.nodes, &self.columns, block);
+                        let alert = self.log.add(alert);
+                        self.groups.push(OpenGroup { label: label.clone(), alert, calm: 0 });
+                    }
+                    seen.push(label.clone());
+                }
+                None if !self.noted[metric] => {
+                    self.noted[metric] = true;
+                    let first = self.intake.span.map_or(0.0, |span| span.0);
+                    let note =
+                        report::together(&group, metric, &self.nodes, &self.columns, starts(group.since) - first);
+                    self.note(note);
+                }
+                None => {}
+            }
+        }
+        for open in &mut self.groups {
+            open.calm = if seen.contains(&open.label) { 0 } else { open.calm + 1 };
+            if open.calm == CALM {
+                self.log.end(open.alert, starts(block - i64::from(CALM) + 1));
+            }
+        }
+        self.groups.retain(|open| open.calm < CALM);
+    }
+}
+
+/// When `block` begins, epoch seconds.
+pub(super) fn starts(block: i64) -> f64 {
+    (block * BLOCK as i64) as f64
+}

@@ -1,0 +1,89 @@
+//! Strong evidence: deviations that add up until somebody is named (a CUSUM with a limit on what one block counts).
+
+use super::settings::BLOCK;
+
+/// Standard deviations past which a block is evidence.
+const USUAL: f64 = 3.0;
+/// What a block counts at most.
+const MOST: f64 = 6.0;
+/// What a block takes away at most, before it counts as calm.
+const LEAST: f64 = -3.6;
+/// Standard deviations below which a block is calm, and what it then takes away in addition.
+const CALM: f64 = 1.0;
+const CALM_TAKES: f64 = 3.0;
+/// What a block of full evidence adds.
+const FULL: f64 = MOST - USUAL;
+/// Sum past which a node teaches nothing: it may be ill.
+const DOUBT: f64 = 4.0 * FULL;
+/// How far evidence may exceed what names a machine, so that it also ends in time.
+const HEADROOM: f64 = 1.5;
+
+/// Evidence that a node is on one side of its peers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fast {
+    sum: f64,
+    /// The last block without evidence.
+    pub(super) zero: i64,
+    /// Whether it began together with the evidence of a whole group: it is then the group's for as long as it lasts.
+    pub(super) shared: bool,
+}
+
+impl Fast {
+    pub(super) const fn new(block: i64) -> Self {
+        Self { sum: 0.0, zero: block, shared: false }
+    }
+
+    pub(super) fn forget(&mut self) {
+        (self.sum, self.shared) = (0.0, false);
+    }
+
+    /// Takes the deviation of `block` towards this side, in standard deviations; `evidence_s` is what names a machine.
+    pub(super) fn add(&mut self, z: f64, block: i64, evidence_s: f64) {
+        let calm = if z < CALM { CALM_TAKES } else { 0.0 };
+        let step = (z.clamp(-MOST, MOST) - USUAL).max(LEAST) - calm;
+        self.sum = (self.sum + step).clamp(0.0, HEADROOM * FULL * evidence_s / BLOCK as f64);
+        self.hold(block);
+    }
+
+    /// Nothing is known of `block`.
+    pub(super) fn hold(&mut self, block: i64) {
+        if self.sum <= 0.0 {
+            (self.zero, self.shared) = (block, false);
+        }
+    }
+
+    /// Evidence as seconds of full deviation.
+    pub(super) fn seconds(&self) -> f64 {
+        self.sum / FULL * BLOCK as f64
+    }
+
+    /// Whether the node is in too much doubt to be learned from.
+    pub(super) fn in_doubt(&self) -> bool {
+        self.sum >= DOUBT
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_evidence_counts_its_own_time_and_noise_none() {
+        let mut fast = Fast::new(0);
+        (1..=13).for_each(|block| fast.add(9.0, block, 130.0));
+        assert!((fast.seconds() - 130.0).abs() < 1e-9 && fast.zero == 0);
+        (14..=99).for_each(|block| fast.add(9.0, block, 130.0));
+        assert!((fast.seconds() - 195.0).abs() < 1e-9, "evidence has a ceiling");
+        (100..=120).for_each(|block| fast.add(0.5, block, 130.0));
+        assert!(fast.seconds() <= 0.0 && fast.zero == 120);
+    }
+
+    #[test]
+    fn a_block_without_values_changes_nothing() {
+        let mut fast = Fast::new(0);
+        fast.add(9.0, 1, 130.0);
+        let before = fast.seconds();
+        fast.hold(2);
+        assert!((fast.seconds() - before).abs() < 1e-12 && fast.zero == 0 && !fast.in_doubt());
+    }
+}

@@ -1,0 +1,96 @@
+//! What a group that left its peers together has in common: a leaf, a rack, a rail.
+
+use std::collections::BTreeMap;
+
+use super::cell::Side;
+use super::column::Column;
+use super::node::Node;
+use super::order::median;
+
+/// Share of the odd nodes that a label must explain, and share of its own nodes that must be odd.
+const EXPLAINS: f64 = 0.8;
+const TOUCHED: f64 = 0.4;
+
+/// A group that left its peers together in one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Group {
+    /// Its odd nodes, the strongest evidence first.
+    pub(super) nodes: Vec<usize>,
+    /// First block of what is said.
+    pub(super) since: i64,
+    /// What they share, and all nodes that share it.
+    pub(super) label: Option<(String, Vec<usize>)>,
+}
+
+/// The group behind a metric in which many nodes are odd, once most of them have the evidence that would name a single machine.
+pub(super) fn find(column: &Column, nodes: &[Node], evidence_s: f64) -> Option<Group> {
+    if !column.together.fast {
+        return None;
+    }
+    let evidence = |node: usize| column.cells[node].evidence().0;
+    let mut odd: Vec<usize> = (0..nodes.len()).filter(|&node| evidence(node) >= evidence_s / 4.0).collect();
+    if 2 * odd.iter().filter(|&&node| evidence(node) >= evidence_s).count() <= odd.len() {
+        return None;
+    }
+    odd.sort_by(|&a, &b| evidence(b).total_cmp(&evidence(a)));
+    let side = |side: Side| odd.iter().copied().filter(|&node| column.cells[node].evidence().1 == side).collect();
+    // Where half of the job left, both halves are far from the median between them.
+    let parts: [Vec<usize>; 3] = [odd.clone(), side(Side::Above), side(Side::Below)];
+    let labelled = parts.into_iter().filter_map(|part| Some((shared(&part, nodes)?, part)));
+    let best = labelled.max_by(|a, b| moved(&a.1, column).total_cmp(&moved(&b.1, column)));
+    let (label, odd) = best.map_or((None, odd), |(label, part)| (Some(label), part));
+    let zero = |&node: &usize| {
+        let cell = &column.cells[node];
+        cell.fast[cell.evidence().1 as usize].zero + 1
+    };
+    Some(Group { since: odd.iter().map(zero).min()?, nodes: odd, label })
+}
+
+/// How far the level of `nodes` is from what is usual for all: of two halves, that one left which is farther.
+fn moved(nodes: &[usize], column: &Column) -> f64 {
+    let mut values: Vec<f64> = nodes.iter().map(|&node| column.cells[node].now.value).collect();
+    let quantum = column.about.quantum;
+    let ratio = (median(&mut values) + quantum) / (column.reference + quantum);
+    if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY }
+}
+
+/// The label that explains the `odd` nodes best: nearly all of them have it, and not many others do.
+fn shared(odd: &[usize], nodes: &[Node]) -> Option<(String, Vec<usize>)> {
+    if odd.is_empty() {
+        return None;
+    }
+    let mut members: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (at, node) in nodes.iter().enumerate() {
+        for (key, value) in &node.labels {
+            members.entry((key, value)).or_default().push(at);
+        }
+    }
+    let fit = |all: &Vec<usize>| {
+        let both = all.iter().filter(|node| odd.contains(node)).count() as f64;
+        let explains = both / odd.len() as f64 >= EXPLAINS && both / all.len() as f64 >= TOUCHED;
+        (explains && all.len() < nodes.len()).then(|| both / (odd.len() as f64 + all.len() as f64 - both))
+    };
+    let best = members.into_iter().filter_map(|(label, all)| Some((fit(&all)?, label, all)));
+    let (_, (key, value), all) = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let name = if value.contains(key) { value.to_owned() } else { format!("{key} {value}") };
+    Some((name, all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(leaves: &[&str]) -> Vec<Node> {
+        let labels = |leaf: &&str| vec![("leaf".to_owned(), (*leaf).to_owned()), ("sku".to_owned(), "h100".to_owned())];
+        leaves.iter().map(|leaf| Node { labels: labels(leaf), ..Node::default() }).collect()
+    }
+
+    #[test]
+    fn a_label_names_a_group_only_where_it_explains_nearly_all_of_it_and_little_else() {
+        let nodes = nodes(&["leaf1", "leaf1", "leaf1", "leaf1", "2", "2", "2", "2"]);
+        assert_eq!(shared(&[0, 2, 3], &nodes), Some(("leaf1".to_owned(), vec![0, 1, 2, 3])));
+        assert_eq!(shared(&[4, 5], &nodes).map(|found| found.0), Some("leaf 2".to_owned()));
+        assert_eq!(shared(&[0, 1, 4, 5], &nodes), None, "the label of everybody explains nothing");
+        assert_eq!(shared(&[3], &nodes), None);
+    }
+}

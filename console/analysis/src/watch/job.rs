@@ -1,0 +1,130 @@
+//! Whether the job runs, stands still, or began anew: by the metrics that fall to zero when nothing moves.
+
+use muster_wire::SaysOfJob;
+
+use super::column::Column;
+use super::order::median;
+
+/// Times the usual activity past which another job has begun.
+const BEGAN: f64 = 3.0;
+/// Share of the usual activity below which the job stands still.
+const STILL: f64 = 0.2;
+/// Blocks after which the usual activity is known.
+const KNOWN: u32 = 6;
+/// Blocks skipped after a beginning and after a standstill, that block included.
+const AFTER_BEGIN: u32 = 4;
+const AFTER_STILL: u32 = 1;
+/// Activity of a metric that is usually zero and is not now.
+const FROM_NOTHING: f64 = 9.0;
+
+/// What goes on in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Another job: everything learned is void.
+    Began,
+    /// Too near to a beginning or an end to compare anybody.
+    Skipped,
+    /// Nothing moves.
+    Still,
+    /// It moves again; the block still belongs to the standstill.
+    Resumed,
+    /// As usual.
+    Runs,
+}
+
+/// What is known of the job.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Job {
+    /// Blocks in which it ran.
+    runs: u32,
+    skip: u32,
+    /// Blocks of the standstill that goes on.
+    pub(super) still: u32,
+    /// Blocks of the longest one that ended by itself.
+    pub(super) longest: u32,
+}
+
+impl Job {
+    /// What goes on, by the closed block of all metrics.
+    pub(super) fn phase(&mut self, columns: &[Column]) -> Phase {
+        let mut found: Vec<f64> =
+            columns.iter().filter(|c| c.about.job == SaysOfJob::Moves).filter_map(activity).collect();
+        let activity = median(&mut found);
+        if self.runs > 0 && activity > BEGAN {
+            *self = Self { skip: AFTER_BEGIN, longest: self.longest, ..Self::default() };
+            return Phase::Began;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Phase::Skipped;
+        }
+        if self.runs >= KNOWN && activity < STILL {
+            self.still += 1;
+            return Phase::Still;
+        }
+        if self.still > 0 {
+            self.longest = self.longest.max(self.still);
+            (self.still, self.skip) = (0, AFTER_STILL);
+            return Phase::Resumed;
+        }
+        self.runs = self.runs.saturating_add(1);
+        Phase::Runs
+    }
+}
+
+/// Level of a metric beside its usual level.
+fn activity(column: &Column) -> Option<f64> {
+    let (level, usual) = (column.level, column.reference);
+    match () {
+        () if !level.is_finite() || !usual.is_finite() => None,
+        () if usual > 0.0 => Some(level / usual),
+        () if level > 0.0 => Some(FROM_NOTHING),
+        () => Some(1.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::{Telemetry, telemetry};
+
+    use super::super::column::Work;
+    use super::*;
+
+    fn phases(levels: &[f64]) -> Vec<Phase> {
+        let about = telemetry("tensor_active").copied().unwrap_or(Telemetry::unknown());
+        let mut columns = vec![Column::new("tensor_active".into(), about, 1, 0)];
+        let (mut job, mut work) = (Job::default(), Work::default());
+        work.alive = vec![false];
+        let mut phase = |(block, &level): (usize, &f64)| {
+            let block = block as i64;
+            (0..10).for_each(|second| columns[0].cells[0].seconds.put(block, second, level));
+            columns[0].close(block, &mut work);
+            let phase = job.phase(&columns);
+            match phase {
+                Phase::Runs => columns[0].keep_level(&mut work),
+                Phase::Began => columns[0].forget(),
+                _ => {}
+            }
+            phase
+        };
+        levels.iter().enumerate().map(&mut phase).collect()
+    }
+
+    #[test]
+    fn a_standstill_is_seen_once_the_usual_level_is_known_and_the_blocks_after_it_are_skipped() {
+        let mut levels = vec![0.5; 7];
+        levels.extend([0.01, 0.01, 0.5, 0.5, 0.5]);
+        let found = phases(&levels);
+        assert!(found[..7].iter().all(|phase| *phase == Phase::Runs), "{found:?}");
+        assert_eq!(found[7..], [Phase::Still, Phase::Still, Phase::Resumed, Phase::Skipped, Phase::Runs]);
+        assert_eq!(phases(&[0.5, 0.01])[1], Phase::Runs, "too early to tell");
+    }
+
+    #[test]
+    fn a_job_that_begins_makes_everything_forgotten() {
+        let found = phases(&[0.01, 0.01, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]);
+        assert_eq!(found[2], Phase::Began);
+        assert_eq!(found[3..7], [Phase::Skipped; 4]);
+        assert_eq!(found[7], Phase::Runs);
+    }
+}

@@ -1,0 +1,181 @@
+//! Who is named: evidence of several metrics together, and never one machine for what a whole group does.
+
+use super::cell::{Cell, Side};
+use super::column::{Column, Together};
+use super::node::Named;
+use super::settings::{BLOCK, Settings};
+use super::slow::NAMES;
+
+/// Evidence of a metric, in seconds, from which it counts beside others.
+const COUNTS: f64 = 30.0;
+/// Weights of the strongest, second and third metric, and how much they may add to the strongest.
+const WEIGHTS: [f64; 3] = [1.0, 0.5, 0.25];
+const TOGETHER: f64 = 1.6;
+/// Standard deviations that the leading metric must still show; of the last minute for weak evidence.
+const STILL: f64 = 3.0;
+const STILL_WEAK: f64 = 1.5;
+/// A job that one machine disturbs needs so much more for a second name.
+const SECOND: f64 = 1.3;
+/// So many may be single machines that fail at once.
+const SINGLE: usize = 2;
+/// Blocks within which the machines of a group leave their peers.
+const AT_ONCE: u64 = 30 / BLOCK as u64;
+/// Blocks that weak evidence is late by: a minute is averaged.
+const LATE: i64 = 2;
+
+/// The case against one node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Case {
+    /// Seconds of evidence, of all metrics together.
+    pub(super) evidence: f64,
+    /// Leading metric and its side, where strong evidence names.
+    strong: Option<(usize, Side)>,
+    /// The same of weak evidence.
+    weak: Option<(usize, Side)>,
+}
+
+/// How many nodes have to leave their peers together in a metric to be no single machines any more: a `share` of `nodes`.
+const fn many(nodes: usize, share: usize) -> usize {
+    if nodes / share > SINGLE { nodes / share } else { SINGLE }
+}
+
+impl Column {
+    /// Whether a group left its peers together in this metric.
+    pub(super) fn find_group(&mut self, evidence_s: f64) {
+        let nodes = self.cells.len();
+        let count = |is: &dyn Fn(&Cell) -> bool| self.cells.iter().filter(|cell| is(cell)).count();
+        let fast = count(&|cell| odd(cell, evidence_s)) > many(nodes, 4);
+        let slow = [0, 1].map(|side| count(&|cell| cell.slow[side].sum >= NAMES / 4.0) > many(nodes, 8));
+        let mut zeros: Vec<i64> = self.cells.iter().filter(|cell| fast && odd(cell, evidence_s)).map(zero).collect();
+        let middle = zeros.len() / 2;
+        let zero = fast.then(|| *zeros.select_nth_unstable(middle).1);
+        self.together = Together { fast, slow, zero };
+        if let Some(zero) = zero {
+            let all: Vec<usize> = (0..nodes).collect();
+            self.share(&all, zero, evidence_s);
+        }
+    }
+
+    /// Marks the evidence of those of `nodes` that left their peers with a group after the block `begun`. When most of the group
+    /// are like their peers again, the rest are few, but still no single machines. What began clearly earlier or later is not the
+    /// group's: it may be its cause.
+    fn share(&mut self, nodes: &[usize], begun: i64, evidence_s: f64) {
+        let with_it = |cell: &Cell| odd(cell, evidence_s) && zero(cell).abs_diff(begun) <= AT_ONCE;
+        let found: Vec<usize> = nodes.iter().copied().filter(|&node| with_it(&self.cells[node])).collect();
+        if found.len() <= SINGLE {
+            return;
+        }
+        for node in found {
+            let side = self.cells[node].evidence().1;
+            self.cells[node].fast[side as usize].shared = true;
+        }
+    }
+}
+
+/// Carries a group from the metrics in which most of it shows to those in which only some of it does: the cause is one.
+pub(super) fn share_across(columns: &mut [Column], evidence_s: f64) {
+    let shared = |cell: &Cell| cell.fast.iter().any(|fast| fast.shared);
+    let of = |column: &Column| {
+        let members = (0..column.cells.len()).filter(|&node| shared(&column.cells[node])).collect();
+        Some((column.together.zero?, members))
+    };
+    let groups: Vec<(i64, Vec<usize>)> = columns.iter().filter_map(of).collect();
+    for column in columns.iter_mut().filter(|column| !column.together.fast) {
+        groups.iter().for_each(|(zero, members)| column.share(members, *zero, evidence_s));
+    }
+}
+
+/// Whether a cell counts towards a group.
+fn odd(cell: &Cell, evidence_s: f64) -> bool {
+    cell.evidence().0 >= evidence_s / 4.0
+}
+
+/// The last block before a cell left its peers.
+fn zero(cell: &Cell) -> i64 {
+    cell.fast[cell.evidence().1 as usize].zero
+}
+
+/// The two largest of what `value` gives of the metrics, and which is the largest.
+#[derive(Clone, Copy, Debug, Default)]
+struct Two {
+    first: f64,
+    second: f64,
+    lead: Option<(usize, Side)>,
+}
+
+impl Two {
+    fn add(&mut self, value: f64, lead: (usize, Side)) {
+        if value > self.first {
+            (self.first, self.second, self.lead) = (value, self.first, Some(lead));
+        } else {
+            self.second = self.second.max(value);
+        }
+    }
+}
+
+impl Case {
+    /// The case against `node` after `block`; `disturbed` while another machine is named.
+    pub(super) fn of(node: usize, columns: &[Column], block: i64, disturbed: bool, settings: &Settings) -> Self {
+        let more = if disturbed { SECOND } else { 1.0 };
+        let (evidence, lead) = strong(node, columns);
+        let (two, alone) = weak(node, columns, block);
+        let weak_names = (two.first >= more * NAMES && two.second >= more * NAMES / 2.0) || alone >= 2.0 * NAMES;
+        let lasting = if two.first >= NAMES / 2.0 { settings.evidence_s / 2.0 } else { 0.0 };
+        Self {
+            evidence: evidence.max(lasting),
+            strong: lead.filter(|_| evidence >= more * settings.evidence_s),
+            weak: two.lead.filter(|_| weak_names),
+        }
+    }
+
+    /// Whether `node` is named by this case now.
+    pub(super) fn named(&self, node: usize, columns: &[Column]) -> Option<Named> {
+        let cell = |metric: usize| &columns[metric].cells[node];
+        let strong = self.strong.filter(|&(metric, side)| cell(metric).now.z * side.sign() > STILL);
+        if let Some((metric, side)) = strong {
+            let since = cell(metric).fast[side as usize].zero + 1;
+            return Some(Named { node, metric: Some(metric), since, score: cell(metric).now.z.abs() });
+        }
+        let (metric, side) = self.weak.filter(|&(metric, side)| cell(metric).now.z6 * side.sign() > STILL_WEAK)?;
+        let since = cell(metric).slow[side as usize].zero - LATE;
+        Some(Named { node, metric: Some(metric), since, score: cell(metric).now.z6.abs() })
+    }
+}
+
+/// Evidence of all metrics together, and the metric that leads.
+fn strong(node: usize, columns: &[Column]) -> (f64, Option<(usize, Side)>) {
+    let (mut top, mut lead) = ([0.0_f64; 3], None);
+    for (metric, column) in columns.iter().enumerate().filter(|(_, column)| !column.together.fast) {
+        let (evidence, side) = column.cells[node].own_evidence();
+        if evidence < COUNTS {
+            continue;
+        }
+        if evidence > top[0] {
+            lead = Some((metric, side));
+        }
+        let place = top.iter().position(|known| evidence > *known).unwrap_or(top.len());
+        if place < top.len() {
+            top[place..].rotate_right(1);
+            top[place] = evidence;
+        }
+    }
+    let all: f64 = top.iter().zip(WEIGHTS).map(|(evidence, weight)| evidence * weight).sum();
+    (all.min(TOGETHER * top[0]), lead)
+}
+
+/// The two strongest metrics of weak evidence, and the strongest of those that need no second one.
+fn weak(node: usize, columns: &[Column], block: i64) -> (Two, f64) {
+    let (mut two, mut alone) = (Two::default(), 0.0_f64);
+    for (metric, column) in columns.iter().enumerate() {
+        let (floor, cell) = (column.about.floor, &column.cells[node]);
+        let free = |side: &Side| !column.together.slow[*side as usize];
+        let worth = |side: Side| (cell.slow[side as usize].worth(block, floor), side);
+        let best = Side::BOTH.into_iter().filter(free).map(worth).max_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((sum, side)) = best {
+            two.add(sum, (metric, side));
+        }
+        let by_itself = Side::BOTH.into_iter().filter(free).map(|side| cell.slow[side as usize].alone(block, floor));
+        alone = by_itself.fold(alone, f64::max);
+    }
+    (two, alone)
+}

@@ -1,0 +1,28 @@
+//! What is kept of a node besides its metrics.
+
+/// A node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    pub(super) name: String,
+    /// Labels of the inventory: `leaf` and `leaf3`.
+    pub(super) labels: Vec<(String, String)>,
+    /// Blocks without any sample.
+    pub(super) quiet: u32,
+    /// Blocks of the standstill in which it was unlike the others.
+    pub(super) odd: u32,
+    /// Blocks since its evidence fell, while an alert is open.
+    pub(super) calm: u32,
+    /// The alert that is open for it.
+    pub(super) open: Option<usize>,
+}
+
+/// Who is named, why and since when.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Named {
+    pub(super) node: usize,
+    /// The metric that leads; `None` for a node that fell silent.
+    pub(super) metric: Option<usize>,
+    /// First block of what is said.
+    pub(super) since: i64,
+    pub(super) score: f64,
+}

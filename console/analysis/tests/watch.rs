@@ -1,0 +1,249 @@
+//! The detector on small made jobs: who is named, who never is, and what bad input does.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+use muster_analysis::Chance;
+use muster_analysis::watch::{Alert, AlertKind, Lack, METRICS as METRICS_MOST, NODES, Settings, Watch};
+use proptest::prelude::*;
+
+const METRICS: [(&str, f64); 4] =
+    [("tensor_active", 0.6), ("gpu_power_w", 500.0), ("net_tx_gbs", 50.0), ("cpu_util_pct", 40.0)];
+const START: f64 = 1_760_000_000.0;
+
+/// A value of second, node and metric, from what a healthy node would show; `None` where nothing is reported.
+type Hurt<'a> = &'a dyn Fn(usize, usize, usize, f64) -> Option<f64>;
+
+/// A job of identical nodes: a common wave, noise of 3 % a second, and whatever `hurt` makes of it.
+fn job(nodes: usize, seconds: usize, seed: u64, hurt: Hurt<'_>) -> Vec<(f64, usize, usize, f64)> {
+    let mut chance = Chance::new(seed);
+    let mut ticks = Vec::new();
+    for second in 0..seconds {
+        let wave = 1.0 + 0.1 * (second as f64 / 7.0).sin();
+        for (metric, (_, base)) in METRICS.iter().enumerate() {
+            for node in 0..nodes {
+                let healthy = base * wave * (1.0 + 0.03 * chance.normal());
+                let time = START + second as f64 + 0.05 * node as f64 / nodes as f64;
+                ticks.extend(hurt(second, node, metric, healthy).map(|value| (time, node, metric, value)));
+            }
+        }
+    }
+    ticks
+}
+
+/// The detector after these ticks; node `n` is called by `name`.
+fn watched(ticks: &[(f64, usize, usize, f64)], nodes: usize, name: &dyn Fn(usize) -> String) -> Watch {
+    let mut watch = Watch::new(Settings::default());
+    let nodes: Vec<_> = (0..nodes).map(|node| watch.node(&name(node)).unwrap()).collect();
+    let metrics: Vec<_> = METRICS.iter().map(|(name, _)| watch.metric(name).unwrap()).collect();
+    ticks.iter().for_each(|&(time, node, metric, value)| watch.push(time, nodes[node], metrics[metric], value));
+    watch.finish();
+    watch
+}
+
+fn alerts(nodes: usize, seconds: usize, seed: u64, hurt: Hurt<'_>) -> Vec<Alert> {
+    watched(&job(nodes, seconds, seed, hurt), nodes, &|node| format!("n{node}")).alerts().to_vec()
+}
+
+fn named(alerts: &[Alert]) -> Vec<&str> {
+    alerts.iter().map(|alert| alert.node.as_str()).collect()
+}
+
+/// Node 2 at 60 % in two metrics from second 400 on.
+fn one_slow(second: usize, node: usize, metric: usize, healthy: f64) -> Option<f64> {
+    Some(if node == 2 && second >= 400 && metric < 2 { 0.6 * healthy } else { healthy })
+}
+
+fn healthy(_: usize, _: usize, _: usize, value: f64) -> Option<f64> {
+    Some(value)
+}
+
+#[test]
+fn a_slow_machine_is_named_within_two_minutes_with_what_was_seen() {
+    let alerts = alerts(8, 800, 1, &one_slow);
+    assert_eq!(named(&alerts), ["n2"]);
+    let alert = &alerts[0];
+    assert!((alert.alerted_s - START - 400.0) < 120.0 && (alert.since_s - START - 400.0).abs() <= 20.0, "{alert:?}");
+    assert_eq!((alert.kind, alert.peers, alert.group.as_deref()), (AlertKind::Odd, 7, None));
+    assert!(alert.sentence.contains("% below 7 peers (median"), "{}", alert.sentence);
+    assert_eq!(alert.until_s, None, "it goes on");
+}
+
+#[test]
+fn the_odd_one_of_four_is_named_and_with_three_nobody_is() {
+    assert_eq!(named(&alerts(4, 800, 2, &one_slow)), ["n2"]);
+    let three = watched(&job(3, 800, 2, &one_slow), 3, &|node| format!("n{node}"));
+    assert!(three.alerts().is_empty());
+    assert_eq!(three.lack(), Some(Lack::Nodes(3)));
+}
+
+#[test]
+fn an_alert_ends_when_the_machine_is_like_its_peers_again() {
+    let alerts = alerts(8, 1_400, 3, &|second, node, metric, healthy| {
+        if second < 700 { one_slow(second, node, metric, healthy) } else { Some(healthy) }
+    });
+    assert_eq!(named(&alerts), ["n2"]);
+    let until = alerts[0].until_s.unwrap() - START;
+    assert!((700.0..900.0).contains(&until), "{until}");
+}
+
+#[test]
+fn a_standstill_of_everybody_accuses_nobody() {
+    let stop = |second: usize, _, metric, healthy: f64| {
+        Some(if (500..640).contains(&second) && metric != 3 { 0.02 * healthy } else { healthy })
+    };
+    assert!(alerts(8, 1_200, 4, &stop).is_empty());
+}
+
+#[test]
+fn a_machine_with_another_level_since_the_start_is_noted_and_not_accused() {
+    let other = |_, node, _, healthy: f64| Some(if node == 5 { 0.7 * healthy } else { healthy });
+    let watch = watched(&job(8, 900, 5, &other), 8, &|node| format!("n{node}"));
+    assert!(watch.alerts().is_empty());
+    assert!(watch.notes().iter().any(|note| note.starts_with("n5 has differed from its peers since the start")));
+}
+
+#[test]
+fn in_a_hang_the_busy_one_among_the_idle_is_named_and_a_silent_one_as_silent() {
+    let hang = |second: usize, node, metric, healthy: f64| {
+        let idle = second >= 500 && metric != 3 && (node != 6 || metric != 1);
+        Some(if idle { 0.02 * healthy } else { healthy })
+    };
+    let found = alerts(12, 700, 6, &hang);
+    assert_eq!((named(&found), found[0].metric.as_deref()), (vec!["n6"], Some("gpu_power_w")));
+    let gone = |second: usize, node, metric, healthy: f64| match second {
+        500.. if node == 6 => None,
+        500.. if metric != 3 => Some(0.02 * healthy),
+        _ => Some(healthy),
+    };
+    let found = alerts(12, 700, 7, &gone);
+    assert_eq!((named(&found), found[0].kind, &found[0].metric), (vec!["n6"], AlertKind::Silent, &None));
+}
+
+/// A job of two leaves of eight nodes each; `odd` nodes of the first lose three fifths of their network.
+fn with_leaves(odd: usize) -> Watch {
+    let leaf = |second: usize, node: usize, metric, healthy: f64| {
+        Some(if node < odd && second >= 400 && metric == 2 { 0.4 * healthy } else { healthy })
+    };
+    let mut watch = Watch::new(Settings::default());
+    let nodes: Vec<_> = (0..16).map(|node| watch.node(&format!("n{node}")).unwrap()).collect();
+    nodes.iter().enumerate().for_each(|(at, &node)| watch.label(node, "leaf", if at < 8 { "leaf1" } else { "leaf2" }));
+    let metrics: Vec<_> = METRICS.iter().map(|(name, _)| watch.metric(name).unwrap()).collect();
+    let ticks = job(16, 900, 8, &leaf);
+    ticks.iter().for_each(|&(time, node, metric, value)| watch.push(time, nodes[node], metrics[metric], value));
+    watch
+}
+
+#[test]
+fn a_group_is_called_by_its_label_also_where_it_is_half_of_the_job() {
+    for odd in [6, 8] {
+        let watch = with_leaves(odd);
+        let groups: Vec<_> = watch.alerts().iter().map(|alert| alert.group.as_deref()).collect();
+        assert_eq!(groups, [Some("leaf1")], "{odd}");
+        let said = &watch.alerts()[0].sentence;
+        assert!(
+            said.starts_with(&format!("leaf1: {odd} of its 8 nodes")) && said.contains("% below 8 peers"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn a_group_without_a_label_is_noted_and_nobody_is_accused() {
+    let some = |second: usize, node: usize, metric, healthy: f64| {
+        Some(if node < 6 && second >= 400 && metric == 2 { 0.4 * healthy } else { healthy })
+    };
+    let watch = watched(&job(16, 900, 8, &some), 16, &|node| format!("n{node}"));
+    assert!(watch.alerts().is_empty(), "{:?}", watch.alerts());
+    assert!(watch.notes().iter().any(|note| note.contains("6 of 16 nodes left the others together in net_tx_gbs")));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let of = |ticks: &[_], nodes| watched(ticks, nodes, &|node| format!("n{node}")).lack();
+    assert_eq!(of(&job(8, 600, 9, &healthy), 8), None);
+    assert_eq!(of(&job(8, 100, 9, &healthy), 8), Some(Lack::Short(10)));
+    let apart = job(8, 600, 9, &|second, node, _, value| (second / 75 == node).then_some(value));
+    assert_eq!(of(&apart, 8), Some(Lack::Overlap));
+}
+
+#[test]
+fn hostile_ticks_are_counted_and_change_nothing() {
+    let ticks = job(8, 800, 10, &one_slow);
+    let mut dirty = Vec::new();
+    for &(time, node, metric, value) in &ticks {
+        dirty.extend([(time, node, metric, f64::NAN), (time, node, metric, 1e308), (f64::NAN, node, metric, 1.0)]);
+        dirty.extend([
+            (time, node, metric, value),
+            (time - 50.0, node, metric, 7.0 * value),
+            (9e10, node, metric, 1.0),
+        ]);
+    }
+    let clean = watched(&ticks, 8, &|node| format!("n{node}"));
+    let watch = watched(&dirty, 8, &|node| format!("n{node}"));
+    assert_eq!(watch.alerts(), clean.alerts());
+    let (n, dropped) = (ticks.len() as u64, watch.dropped());
+    assert_eq!((dropped.values, dropped.times), (2 * n, n));
+    assert!(dropped.ahead >= n - 32 && dropped.late >= n * 9 / 10, "{dropped:?}");
+}
+
+#[test]
+fn a_million_names_are_bounded_and_counted() {
+    let mut watch = Watch::new(Settings::default());
+    watch.metric("gpu_power_w").unwrap();
+    let taken = (0..1_000_000).filter(|n| watch.node(&format!("n{n}")).is_some()).count();
+    assert_eq!((taken, watch.dropped().names), (NODES, 1_000_000 - NODES as u64));
+    let mut watch = Watch::new(Settings::default());
+    watch.node("n0").unwrap();
+    let taken = (0..100_000).filter(|n| watch.metric(&format!("m{n}")).is_some()).count();
+    assert_eq!((taken, watch.dropped().names), (METRICS_MOST, 100_000 - METRICS_MOST as u64));
+}
+
+#[test]
+fn a_healthy_job_of_noisy_nodes_names_nobody_over_many_seeds() {
+    for seed in 0..40 {
+        let found = alerts(8, 1_500, 100 + seed, &healthy);
+        assert!(found.is_empty(), "seed {seed}: {}", found[0].sentence);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn permuting_nodes_permutes_alerts(seed in 0_u64..1_000, turn in 1_usize..8) {
+        let ticks = job(8, 700, seed, &one_slow);
+        let of = |name: &dyn Fn(usize) -> String, ticks: &[_]| {
+            let mut found: Vec<_> = watched(ticks, 8, name).alerts().iter().map(|a| (a.node.clone(), a.metric.clone(), a.alerted_s as u64)).collect();
+            found.sort();
+            found
+        };
+        let turned: Vec<_> = ticks.iter().map(|&(time, node, metric, value)| (time, (node + turn) % 8, metric, value)).collect();
+        let back = |node: usize| format!("n{}", (node + 8 - turn) % 8);
+        prop_assert_eq!(of(&|node| format!("n{node}"), &ticks), of(&back, &turned));
+    }
+
+    #[test]
+    fn another_unit_changes_nothing(seed in 0_u64..1_000, power in -8_i32..20) {
+        // Watts have neither quantum nor ceiling, which are in the unit of the recording.
+        let scaled = |second, node, metric, value| {
+            one_slow(second, node, metric, value).map(|v| if metric == 1 { v * 2_f64.powi(power) } else { v })
+        };
+        let of = |hurt: Hurt<'_>| -> Vec<_> {
+            alerts(8, 700, seed, hurt).into_iter().map(|a| (a.node, a.metric, a.since_s as u64, a.alerted_s as u64)).collect()
+        };
+        prop_assert_eq!(of(&one_slow), of(&scaled));
+    }
+
+    #[test]
+    fn the_order_of_rows_within_a_block_does_not_matter(seed in 0_u64..1_000) {
+        let ticks = job(6, 700, seed, &one_slow);
+        let mut mixed = ticks.clone();
+        let mut chance = Chance::new(seed);
+        for block in mixed.chunk_by_mut(|a, b| (a.0 / 10.0).floor() as u64 == (b.0 / 10.0).floor() as u64) {
+            (1..block.len()).rev().for_each(|at| block.swap(at, chance.below(at + 1)));
+        }
+        let name = |node: usize| format!("n{node}");
+        let (a, b) = (watched(&ticks, 6, &name), watched(&mixed, 6, &name));
+        prop_assert_eq!(a.alerts(), b.alerts());
+    }
+}

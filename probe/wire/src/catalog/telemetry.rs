@@ -1,0 +1,183 @@
+//! What is watched while a job runs: per-second metrics of a node, and what the detector has to know of each.
+//!
+//! A metric that is not here is watched all the same, by [`Telemetry::unknown`]: it is compared with its peers, but never says
+//! whether the job moves.
+
+use super::entry::decimals;
+use crate::{ComponentKind, Unit};
+use ComponentKind::{Cpu, Disk, Gpus, Memory, Nic, Node};
+
+/// A watched metric.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Telemetry {
+    /// Its name in recordings; the end of a name where it begins with `*`.
+    pub name: &'static str,
+    /// What the field calls it; empty where only the name is known.
+    pub title: &'static str,
+    /// What it speaks of.
+    pub of: ComponentKind,
+    /// The unit of recorded values, as people write it.
+    pub symbol: &'static str,
+    /// Unit after multiplying by `factor`.
+    pub unit: Unit,
+    /// See `unit`.
+    pub factor: f64,
+    /// Level, in the unit of recorded values, below which a ratio means nothing: counters that are mostly zero have one.
+    pub quantum: f64,
+    /// Smallest relative spread between healthy nodes that is taken seriously.
+    pub floor: f64,
+    /// Most that can be recorded; a node at the ceiling cannot be above its peers.
+    pub ceiling: f64,
+    /// What it says of the job.
+    pub job: SaysOfJob,
+}
+
+/// What a watched metric says of the job as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SaysOfJob {
+    /// Near zero on every node when the job does not move: it tells that the job stopped.
+    Moves,
+    /// Tells an idle node from a busy one once the job has stopped.
+    Busy,
+    /// Nothing.
+    Nothing,
+}
+
+/// Bytes, watts and the like as they are: unit, its symbol, and one.
+type Scale = (Unit, &'static str, f64);
+const PERCENT: Scale = (Unit::Ratio, "%", 0.01);
+const SHARE: Scale = (Unit::Ratio, "", 1.0);
+const GIGABYTES: Scale = (Unit::BytesPerSec, "GB/s", 1e9);
+const EVENTS: Scale = (Unit::OpsPerSec, "1/s", 1.0);
+const WATTS: Scale = (Unit::Watts, "W", 1.0);
+
+impl Telemetry {
+    /// Digits of a value shown in `unit`.
+    #[must_use]
+    pub const fn decimals(&self) -> u8 {
+        decimals(self.unit)
+    }
+
+    /// `value`, as recorded, with its unit.
+    #[must_use]
+    pub fn show(&self, value: f64) -> String {
+        if self.unit == Unit::OpsPerSec {
+            // Packets and retransmits are no operations.
+            return format!("{}/s", Unit::Count.show_with(value * self.factor, 1));
+        }
+        self.unit.show_with(value * self.factor, if self.unit == Unit::Count { 2 } else { self.decimals() })
+    }
+
+    /// What is assumed of a metric that nobody described: no ceiling, no say in the state of the job.
+    #[must_use]
+    pub const fn unknown() -> Self {
+        Self::new("", Node, (Unit::Count, "", 1.0), "")
+    }
+
+    const fn new(name: &'static str, of: ComponentKind, (unit, symbol, factor): Scale, title: &'static str) -> Self {
+        let job = SaysOfJob::Nothing;
+        Self { name, title, of, symbol, unit, factor, quantum: 0.0, floor: 0.02, ceiling: f64::INFINITY, job }
+    }
+
+    const fn percent(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
+        Self { ceiling: 100.0, ..Self::new(name, of, PERCENT, title) }
+    }
+
+    const fn share(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
+        Self { ceiling: 1.0, ..Self::new(name, of, SHARE, title) }
+    }
+
+    const fn traffic(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
+        Self { job: SaysOfJob::Moves, ..Self::new(name, of, GIGABYTES, title) }
+    }
+
+    /// Events that healthy nodes rarely count.
+    const fn events(name: &'static str, title: &'static str) -> Self {
+        Self { quantum: 10.0, floor: 0.10, ..Self::new(name, Nic, EVENTS, title) }
+    }
+
+    const fn busy(self) -> Self {
+        Self { job: SaysOfJob::Busy, ..self }
+    }
+
+    const fn moves(self) -> Self {
+        Self { job: SaysOfJob::Moves, ..self }
+    }
+
+    const fn loose(self, quantum: f64, floor: f64) -> Self {
+        Self { quantum, floor, ..self }
+    }
+}
+
+/// Minder's twenty metrics, by the names of recordings; rows that begin with `*` come last and hold for names that end so.
+static WATCHED: [Telemetry; 26] = [
+    Telemetry::events("pfc_tx_pps", "PFC pause frames sent"),
+    Telemetry::percent("cpu_util_pct", Cpu, "CPU utilisation").loose(2.0, 0.03),
+    Telemetry::percent("gpu_util_pct", Gpus, "GPU utilisation").busy(),
+    Telemetry::new("gpu_power_w", Gpus, WATTS, "GPU power").busy(),
+    Telemetry::share("gr_active", Gpus, "graphics engine activity").busy(),
+    Telemetry::share("tensor_active", Gpus, "tensor core activity").moves(),
+    Telemetry::share("sm_active", Gpus, "SM activity").busy(),
+    Telemetry::share("dram_active", Gpus, "GPU memory activity"),
+    Telemetry::traffic("nvlink_gbs", ComponentKind::GpuLink, "NVLink throughput"),
+    Telemetry::traffic("net_tx_gbs", Nic, "network throughput sent"),
+    Telemetry::traffic("net_rx_gbs", Nic, "network throughput received"),
+    Telemetry::new("pcie_tx_gbs", Gpus, GIGABYTES, "PCIe throughput sent"),
+    Telemetry::new("pcie_rx_gbs", Gpus, GIGABYTES, "PCIe throughput received"),
+    Telemetry::percent("mem_used_pct", Memory, "memory used"),
+    Telemetry::percent("gpu_mem_used_pct", Gpus, "GPU memory used"),
+    Telemetry::percent("disk_busy_pct", Disk, "disk busy").loose(2.0, 0.05),
+    Telemetry::percent("cpu_iowait_pct", Cpu, "CPU waiting for I/O").loose(2.0, 0.05),
+    Telemetry::new("gpu_temp_c", Gpus, (Unit::Celsius, "°C", 1.0), "GPU temperature"),
+    Telemetry::new("gpu_clock_mhz", Gpus, (Unit::Hertz, "MHz", 1e6), "GPU clock"),
+    Telemetry::events("pfc_rx_pps", "PFC pause frames received"),
+    Telemetry::events("ecn_pps", "ECN-marked packets"),
+    Telemetry::events("cnp_pps", "congestion notifications"),
+    Telemetry::events("tcp_retrans_pps", "TCP retransmits"),
+    Telemetry::percent("*_pct", Node, ""),
+    Telemetry::share("*_active", Node, ""),
+    Telemetry::new("*_gbs", Node, GIGABYTES, ""),
+];
+
+/// What the detector has to know of the metric called `name`; `None` where the catalogue does not know it, not even by its end.
+#[must_use]
+pub fn telemetry(name: &str) -> Option<&'static Telemetry> {
+    WATCHED.iter().find(|known| match known.name.strip_prefix('*') {
+        Some(end) => name.ends_with(end),
+        None => name == known.name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_stands_once_and_endings_come_last() {
+        let names: std::collections::BTreeSet<&str> = WATCHED.iter().map(|known| known.name).collect();
+        assert_eq!(names.len(), WATCHED.len());
+        let first = WATCHED.iter().position(|known| known.name.starts_with('*')).unwrap();
+        assert!(WATCHED[first..].iter().all(|known| known.name.starts_with('*') && known.title.is_empty()));
+        assert!(WATCHED[..first].iter().all(|known| !known.title.is_empty()));
+    }
+
+    #[test]
+    fn a_name_is_known_by_itself_then_by_its_end_and_else_not_at_all() {
+        let of = |name| telemetry(name).map(|known| (known.symbol, known.ceiling, known.job));
+        assert_eq!(of("tensor_active"), Some(("", 1.0, SaysOfJob::Moves)));
+        assert_eq!(of("swap_used_pct"), Some(("%", 100.0, SaysOfJob::Nothing)));
+        assert_eq!(of("requests"), None);
+        assert_eq!(Telemetry::unknown().ceiling, f64::INFINITY);
+    }
+
+    #[test]
+    fn values_are_shown_in_the_units_people_say() {
+        let show = |name, value| telemetry(name).map(|known| known.show(value)).unwrap_or_default();
+        assert_eq!(show("cpu_util_pct", 36.7), "36.7 %");
+        assert_eq!(show("net_tx_gbs", 57.31), "57.3 GB/s");
+        assert_eq!(show("gpu_power_w", 559.2), "559 W");
+        assert_eq!(show("pfc_tx_pps", 30.0), "30.0/s");
+        assert_eq!(show("gpu_clock_mhz", 1_980.0), "1.98 GHz");
+        assert_eq!(Telemetry::unknown().show(4.6789), "4.68");
+    }
+}
