@@ -158,6 +158,26 @@ fn a_group_without_a_label_is_noted_and_nobody_is_accused() {
 }
 
 #[test]
+fn what_a_group_shows_in_other_metrics_is_its_own_and_a_machine_beside_it_is_still_named() {
+    let group = |second: usize, node: usize, metric| match metric {
+        2 if node < 6 && second >= 400 => 0.4,
+        0 if node < 4 && second >= 410 => 0.85,
+        _ => 1.0,
+    };
+    let found = alerts(16, 1_200, 11, &|second, node, metric, healthy| Some(group(second, node, metric) * healthy));
+    assert!(found.is_empty(), "{}", found[0].sentence);
+    let found = alerts(16, 1_200, 11, &|second, node, metric, healthy| {
+        let own = if node == 10 && metric == 1 && second >= 600 { 0.6 } else { 1.0 };
+        Some(own * group(second, node, metric) * healthy)
+    });
+    assert_eq!(named(&found), ["n10"]);
+    let two = |second: usize, node, metric, healthy: f64| {
+        Some(if node < 2 && metric == 0 && second >= 400 { 0.7 * healthy } else { healthy })
+    };
+    assert_eq!(named(&alerts(16, 1_200, 12, &two)), ["n0", "n1"], "two at once are two machines");
+}
+
+#[test]
 fn what_is_missing_is_said() {
     let of = |ticks: &[_], nodes| watched(ticks, nodes, &|node| format!("n{node}")).lack();
     assert_eq!(of(&job(8, 600, 9, &healthy), 8), None);
