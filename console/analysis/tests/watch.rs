@@ -207,6 +207,21 @@ fn hostile_ticks_are_counted_and_change_nothing() {
 }
 
 #[test]
+fn gaps_are_counted_and_what_was_learned_before_them_is_forgotten() {
+    let mut ticks = job(6, 400, 13, &healthy);
+    for hours in [3.0, 6.0] {
+        ticks.extend(
+            job(6, 400, 13, &healthy)
+                .into_iter()
+                .map(|(time, node, metric, value)| (time + 3_600.0 * hours, node, metric, value)),
+        );
+    }
+    let watch = watched(&ticks, 6, &|node| format!("n{node}"));
+    assert!(watch.alerts().is_empty());
+    assert_eq!(watch.notes()[0], "2 gaps of more than an hour: what was learned before was forgotten");
+}
+
+#[test]
 fn a_million_names_are_bounded_and_counted() {
     let mut watch = Watch::new(Settings::default());
     watch.metric("gpu_power_w").unwrap();

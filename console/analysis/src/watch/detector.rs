@@ -42,6 +42,8 @@ pub struct Watch {
     ran: u32,
     overlapped: u32,
     start_noted: bool,
+    /// Gaps of more than an hour.
+    gaps: u64,
     last_alert: Option<i64>,
     groups: Vec<OpenGroup>,
     /// Metrics whose group was noted and still stands.
@@ -141,6 +143,7 @@ impl Watch {
         let unknown = self.columns.iter().filter(|column| telemetry(&column.name).is_none());
         let unknown: Vec<&str> = unknown.map(|column| column.name.as_str()).collect();
         let mut notes = self.notes.clone();
+        notes.extend(report::gaps(self.gaps));
         notes.extend(report::left_out(&self.intake.dropped, self.log.not_kept));
         notes.extend(report::unknown(&unknown));
         notes
@@ -178,7 +181,7 @@ impl Watch {
 
     /// Nothing that was learned holds after so long a gap.
     fn begin_afresh(&mut self) {
-        self.note("a gap of more than an hour: what was learned before it is forgotten".to_owned());
+        self.gaps += 1;
         self.job = Job::default();
         self.columns.iter_mut().for_each(Column::forget);
         self.columns.iter_mut().flat_map(|column| &mut column.cells).for_each(|cell| cell.seconds.clear());

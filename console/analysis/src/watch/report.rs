@@ -129,6 +129,12 @@ pub(super) fn left_out(dropped: &Dropped, not_kept: u64) -> Vec<String> {
     notes
 }
 
+/// Gaps after which everything was learned again.
+pub(super) fn gaps(count: u64) -> Option<String> {
+    let gaps = if count == 1 { "1 gap".to_owned() } else { format!("{count} gaps") };
+    (count > 0).then(|| format!("{gaps} of more than an hour: what was learned before was forgotten"))
+}
+
 /// Metrics that the catalogue does not know.
 pub(super) fn unknown(names: &[&str]) -> Option<String> {
     let listed = names.iter().take(LISTED).copied().collect::<Vec<_>>().join(", ");
