@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Child;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use muster_tests::{Console, Draw, Fleet, Options};
@@ -174,15 +175,24 @@ fn is_over(fault: Fault, node: &str, fleet: &mut Fleet) {
     }
 }
 
-/// The most memory that the console has had so far, megabytes, and the files it has open.
-fn watched(running: &Child) -> (f64, usize) {
-    let of = |what: &str| std::fs::read_to_string(format!("/proc/{}/{what}", running.id())).unwrap_or_default();
-    let (status, folder) = (of("status"), format!("/proc/{}/fd", running.id()));
+/// Follows a console to its end: the most memory that it has had, megabytes, and the most files that it had open.
+fn followed(process: u32) -> JoinHandle<(f64, usize)> {
     let peak = |status: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         line.trim().trim_end_matches(" kB").parse::<f64>().ok().map(|kilobytes| kilobytes / 1024.0)
     };
-    (peak(&status).unwrap_or(0.0), std::fs::read_dir(&folder).map_or(0, Iterator::count))
+    std::thread::spawn(move || {
+        let (mut memory, mut files) = (0.0_f64, 0);
+        // What has ended has no memory, though nobody may have asked for its exit code yet.
+        while let Some(now) =
+            std::fs::read_to_string(format!("/proc/{process}/status")).ok().and_then(|status| peak(&status))
+        {
+            memory = memory.max(now);
+            files = files.max(std::fs::read_dir(format!("/proc/{process}/fd")).map_or(0, Iterator::count));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        (memory, files)
+    })
 }
 
 /// What came of one run.
@@ -201,17 +211,11 @@ fn turn(fleet: &mut Fleet, (fault, node): (Fault, &str), after: Duration, all: &
     let (console, file) = (fleet.console(), playbook(fleet));
     let mut running = console.start(&["run", &file, "--new", "--alpha", "0.001", "--visits", "1", "--json"]).unwrap();
     let said = [drain(running.stdout.take().unwrap()), drain(running.stderr.take().unwrap())];
+    let used = followed(running.id());
     std::thread::sleep(after);
     happens(fault, node, fleet, &mut running);
-    let (mut memory, mut files) = (0.0_f64, 0);
-    let code = loop {
-        let now = watched(&running);
-        (memory, files) = (memory.max(now.0), files.max(now.1));
-        if let Some(status) = running.try_wait().unwrap() {
-            break status.code();
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let code = running.wait().unwrap().code();
+    let (memory, files) = used.join().unwrap();
     said.into_iter().for_each(|thread| thread.join().unwrap());
     is_over(fault, node, fleet);
     Turn { fault, code, memory, files, left: left_behind(fleet, all).len() }
@@ -269,6 +273,6 @@ fn told(turns: &[Turn], minutes: f64, kept: usize) {
 }
 
 /// Reads to the end beside what goes on.
-fn drain(mut stream: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<()> {
+fn drain(mut stream: impl std::io::Read + Send + 'static) -> JoinHandle<()> {
     std::thread::spawn(move || drop(std::io::copy(&mut stream, &mut std::io::sink())))
 }
