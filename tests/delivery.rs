@@ -28,8 +28,8 @@ fn a_slow_core_and_a_slow_disk_are_named_by_cbd() {
     if siblings.is_ok_and(|list| list.trim() != "1") || !std::path::Path::new("/sys/devices/system/cpu/cpu1").exists() {
         return skip(TEST, Lacks::Tool, "a second core that shares nothing with the first");
     }
-    // With fewer than a dozen nodes one slow disk hides in the noise of the others'.
-    let mut fleet = Fleet::up(Options { nodes: 12 }).unwrap();
+    // Of twelve, sound disks that differ by 5 % hide a dead slow one from a verdict; of sixteen, twice that is needed.
+    let mut fleet = Fleet::up(Options { nodes: 16 }).unwrap();
     let slow = match fleet.node("n003").slow_core(1) {
         Ok(slow) => slow,
         Err(why) => return skip(TEST, Lacks::Tool, &format!("{why:#}")),
@@ -57,25 +57,35 @@ fn a_slow_core_and_a_slow_disk_are_named_by_cbd() {
 fn undecided(report: &Value) -> Option<String> {
     let mut open = None;
     for node in report["nodes"].as_array().unwrap() {
-        let (name, state, reasons) =
-            (node["node"].as_str().unwrap(), node["state"].as_str().unwrap(), &node["reasons"]);
-        let said = reasons.to_string();
-        let (part, words): (&str, &[&str]) = match name {
-            "n003" => ("core:1", &["n003: core 1 takes ", " times as long as 1 other cores of the node (cpu-core, "]),
-            "n005" => ("disk", &[" disk metrics"]),
+        let (name, state) = (node["node"].as_str().unwrap(), node["state"].as_str().unwrap());
+        let said = node["reasons"].to_string();
+        let named = match name {
+            "n003" => core_named(node, state, &said),
+            "n005" => state != "pass" && said.contains(" disk metrics"),
             _ => {
                 assert_ne!(state, "fail", "{name}: {said}");
                 continue;
             }
         };
-        // Severity and doubt are told apart: a warning of the clock, say, leaves the faulty part as open as it is.
-        if state != "fail" && unclear(node, part) || said.contains("measure again") {
+        if !named {
             open = Some(format!("{name}: {said}"));
-        } else {
-            assert!(state == "fail" && words.iter().all(|word| said.contains(word)), "{name} is {state}: {said}");
         }
     }
     open
+}
+
+/// Whether the slow core failed its node.
+///
+/// # Panics
+/// When the core was judged, and neither found slow nor left open.
+fn core_named(node: &Value, state: &str, said: &str) -> bool {
+    // Severity and doubt are told apart: a warning of the clock, say, leaves the faulty part as open as it is.
+    if state != "fail" && unclear(node, "core:1") || said.contains("measure again") {
+        return false;
+    }
+    let words = ["n003: core 1 takes ", " times as long as 1 other cores of the node (cpu-core, "];
+    assert!(state == "fail" && words.iter().all(|word| said.contains(word)), "n003 is {state}: {said}");
+    true
 }
 
 /// Whether nothing is known of a part of a node.
@@ -99,14 +109,15 @@ fn late(report: &Value, node: &str) -> Option<String> {
     stayed.then(|| format!("{node} was not decided on at the end of its step"))
 }
 
-/// Who left did so after the step that showed its fault, and was not measured any further. The disk may be decided on by another
-/// visit, at the end of the run: a loss is at most all of the speed, and where sound disks differ by more than a tenth, ten peers
-/// are too few to decide on even that after one visit.
+/// Who left did so after the step that showed its fault, and was not measured any further. The disk may be decided on by a later
+/// visit, or only warned of: a loss is at most all of the speed, and where this machine gives sound disks as unequal shares, that
+/// is no more than chance may do.
 fn left(report: &Value) {
     let dropped = dropped(report);
     assert!(dropped.iter().all(|left| SHOWN.contains(left)), "{report}");
     if let Some(why) = late(report, "n005") {
-        tried(TEST, &format!("{why}, and failed by a later visit: {}", disk(report)));
+        let node = report["nodes"].as_array().unwrap().iter().find(|node| node["node"] == "n005").unwrap();
+        tried(TEST, &format!("{why}, but {} in the end: {}; {}", node["state"], node["reasons"], disk(report)));
     }
     for node in report["nodes"].as_array().unwrap() {
         let verdicts = node["verdicts"].as_array().unwrap().iter();
