@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use muster_tests::{Fleet, Lacks, Load, Options, Try, decide, is_root, skip};
+use muster_tests::{Fleet, Lacks, Load, Options, Try, decide_where_steady, is_root, skip};
 use serde_json::Value;
 
 fn state_of(report: &Value, node: &str) -> (String, String, Vec<String>) {
@@ -25,7 +25,7 @@ fn sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason() {
             "for namespaces and cgroups",
         );
     }
-    decide("sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason", 3, || {
+    decide_where_steady("sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason", 3, || {
         let (report, code, others) = scan_with_five_faults();
         let open = check(&report);
         if open.is_empty() {

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::{Child, Command};
 
-use muster_tests::{BUSY, Fleet, Lacks, Load, Options, Try, decide, is_root, skip};
+use muster_tests::{BUSY, Fleet, Lacks, Load, Options, Try, decide_where_steady, is_root, skip};
 use serde_json::Value;
 
 const NODES: u8 = 12;
@@ -156,7 +156,7 @@ fn a_node_that_takes_twice_the_time_is_named_or_undecided_and_nobody_else_is_acc
         return skip(TEST, Lacks::Root, "for namespaces and cgroups");
     }
     let fault = EXPECTED[0].0;
-    decide(TEST, 2, || {
+    decide_where_steady(TEST, 2, || {
         let said = run(fault);
         assert!(said.accused.is_empty() && said.passed.is_empty(), "{said:?}");
         Try { open: said.undecided.first().cloned(), others: said.others }

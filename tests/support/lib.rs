@@ -31,4 +31,4 @@ pub use place::Place;
 pub use shell::{is_root, run};
 pub use slow_core::SlowCore;
 pub use terminal::Terminal;
-pub use tries::{Try, decide};
+pub use tries::{Try, decide, decide_where_steady};

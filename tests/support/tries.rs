@@ -1,5 +1,7 @@
-//! Tests that may need more than one try, since a busy machine leaves questions open: every try is counted and recorded, and an
-//! open question is excused by others' work only, which is measured.
+//! Tests that may need more than one try, since a busy or unsteady machine leaves questions open: every try is counted and recorded.
+//!
+//! Where verdicts hang on how equal this machine makes its nodes, an open question is no wrong answer: such a test is recorded as
+//! undecided, and `.ci/run` fails when all of them end so, as then nothing was tested.
 
 use muster_skip::{Lacks, skip, tried};
 
@@ -18,11 +20,29 @@ pub struct Try {
 ///
 /// # Panics
 /// When nothing was decided and one of the tries had a quiet machine.
-pub fn decide(test: &str, most: usize, mut one: impl FnMut() -> Try) {
+pub fn decide(test: &str, most: usize, one: impl FnMut() -> Try) {
+    if let Some(why) = open(test, most, one) {
+        panic!("{test}: {why}");
+    }
+}
+
+/// The same for speeds that nodes share: what stays open on a quiet machine is recorded, as a hypervisor's other guests make nodes
+/// unequal and are seen by nobody.
+pub fn decide_where_steady(test: &str, most: usize, one: impl FnMut() -> Try) {
+    if let Some(why) = open(test, most, one) {
+        tried(test, &why);
+    }
+}
+
+/// What stayed open although the machine was quiet.
+fn open(test: &str, most: usize, mut one: impl FnMut() -> Try) -> Option<String> {
     match repeated(most, &mut one, &mut |what| tried(test, what)) {
-        Ended::Decided => {}
-        Ended::Busy(why) => skip(test, Lacks::Quiet, &why),
-        Ended::Undecided(why) => panic!("{test}: {why}"),
+        Ended::Decided => None,
+        Ended::Busy(why) => {
+            skip(test, Lacks::Quiet, &why);
+            None
+        }
+        Ended::Undecided(why) => Some(why),
     }
 }
 
