@@ -23,6 +23,7 @@ mod steps;
 mod stop;
 mod table;
 mod topology;
+mod watch;
 mod work;
 
 fn main() -> std::process::ExitCode {

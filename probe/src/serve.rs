@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use muster_wire::{
     CollectiveOrder, Decoder, Finished, Frame, Hello, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
-    Request, Steps,
+    Request, Steps, WatchOrder,
 };
 
 use crate::collect::{LOAD, Root};
@@ -26,7 +26,7 @@ use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
 use crate::passes::{self, How};
 use crate::stop::{self, Cause, Stop};
-use crate::{clock, gate, pair, work};
+use crate::{clock, gate, pair, watch, work};
 
 /// The watch looks this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -50,6 +50,8 @@ enum Job {
     /// The port for a collective, and the collective.
     Listen(ListenOrder),
     Collective(Box<CollectiveOrder>),
+    /// Until the end is ordered.
+    Watch(WatchOrder),
 }
 
 struct Run {
@@ -91,6 +93,7 @@ pub(crate) fn serve() -> ExitCode {
             Job::Pair(order) => pair::run(&order, session.stop.flag(), say),
             Job::Listen(order) => port = collective::listen(&order, say),
             Job::Collective(order) => collective::run(&order, port.take(), session.stop.flag(), say),
+            Job::Watch(order) => watch::run(&order, &Root::system(), &session.stop, say),
             Job::Run(run) => {
                 session.work(&run);
                 break;
@@ -203,6 +206,11 @@ impl Session {
             }
             Request::Collective(order) => {
                 let _ = jobs.send(Job::Collective(Box::new(order)));
+            }
+            Request::Watch(order) => {
+                // A console that watches is never silent for long.
+                self.working.store(true, Ordering::Release);
+                let _ = jobs.send(Job::Watch(order));
             }
             _ => self.out.log(Level::Warn, "a request this probe does not know is ignored", &self.stop),
         }

@@ -321,6 +321,7 @@ impl Stream {
         self.turn.ordered(request);
         match request {
             Request::Pair(order) => self.doing = format!("a pair with {}", order.peer),
+            Request::Watch(_) => self.doing = "watching".to_owned(),
             Request::Collective(order) => self.doing = format!("{} with {} nodes", order.collective, order.ranks.len()),
             _ => {}
         }

@@ -25,6 +25,8 @@ pub(crate) struct Turn {
     greeted: bool,
     /// A `Run` was ordered, so that results may come.
     works: bool,
+    /// A `Watch` was ordered, so that ticks may come.
+    watches: bool,
     /// Visits ordered and not answered.
     visits: BTreeMap<u64, Visit>,
 }
@@ -44,7 +46,15 @@ pub(crate) type Breach = (FailureKind, String);
 impl Turn {
     /// Begins `now`, with nothing ordered.
     pub(crate) const fn new(now: Instant) -> Self {
-        Self { since: now, granted: CHATTER, used: 0, greeted: false, works: false, visits: BTreeMap::new() }
+        Self {
+            since: now,
+            granted: CHATTER,
+            used: 0,
+            greeted: false,
+            works: false,
+            watches: false,
+            visits: BTreeMap::new(),
+        }
     }
 
     /// The console orders `request`.
@@ -52,6 +62,7 @@ impl Turn {
         self.granted += granted(request);
         match request {
             Request::Run { .. } => self.works = true,
+            Request::Watch(_) => self.watches = true,
             Request::Pair(order) => {
                 let port = order.role == muster_wire::Role::Listen;
                 self.visits.insert(order.visit, Visit { benchmark: "net-pair", port });
@@ -91,6 +102,9 @@ impl Turn {
             _ if !self.greeted => breach("did not say hello first".to_owned()),
             Frame::Series(_) | Frame::Finished(_) if !self.works => {
                 breach("sent a result and was not told to measure".to_owned())
+            }
+            Frame::Columns(_) | Frame::Tick(_) if !self.watches => {
+                breach("sent telemetry and was not told to watch".to_owned())
             }
             Frame::Listening(listening) => match self.visits.get_mut(&listening.visit) {
                 Some(visit) if visit.port => {
@@ -199,11 +213,15 @@ mod tests {
         let mut turn = Turn::new(Instant::now());
         turn.frame(&hello()).unwrap();
         assert_eq!(turn.frame(&finished()).unwrap_err().0, FailureKind::OutOfTurn);
+        let tick = Frame::Tick(muster_wire::Tick { at_ns: 1, values: vec![1.0] });
+        assert_eq!(turn.frame(&tick).unwrap_err().1, "sent telemetry and was not told to watch");
         let port = |visit| Frame::Listening(Listening { visit, port: 4 });
         assert!(turn.frame(&port(7)).is_err());
         let local = std::net::IpAddr::from([127, 0, 0, 1]);
         turn.ordered(&Request::Listen(muster_wire::ListenOrder { visit: 7, local, hold_ms: 1 }));
         turn.frame(&port(7)).unwrap();
+        turn.ordered(&Request::Watch(muster_wire::WatchOrder { period_ms: 1_000 }));
+        turn.frame(&tick).unwrap();
         assert_eq!(turn.frame(&port(7)).unwrap_err().1, "opened a port for visit 7, which it was not told to");
     }
 }

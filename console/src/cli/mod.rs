@@ -105,7 +105,7 @@ pub enum Command {
     Pairs(pairs::Options),
     /// Run all-reduce, all-gather or all-to-all over TCP: bus bandwidth, and every byte checked.
     Collective(collective::Options),
-    /// Name the machine of a job that is unlike its peers, from recorded telemetry.
+    /// Name the machine of a job that is unlike its peers, live or from recorded telemetry.
     Watch(watch::Options),
     /// Find the fewest steps that keep a benchmark repeatable.
     Tune(tune::Options),

@@ -1,9 +1,11 @@
 //! Everything that talks to nodes: carries out a plan, and stores the results as they arrive.
 
 pub mod again;
+mod clock;
 mod eta;
 pub mod followed;
 mod gather;
+pub mod lookout;
 mod network;
 mod observe;
 mod outage;

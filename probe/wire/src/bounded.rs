@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::limits::{CAPABILITIES, FACTS, PAIR_SERIES, SERIES_VALUES};
+use crate::limits::{CAPABILITIES, COLUMNS, FACTS, PAIR_SERIES, SERIES_VALUES};
 use crate::{Fact, Series};
 
 /// Room made for a list before its items have arrived.
@@ -49,6 +49,14 @@ pub(crate) fn facts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Fact>, D::
 
 pub(crate) fn series<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Series>, D::Error> {
     most(from, PAIR_SERIES)
+}
+
+pub(crate) fn columns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    most(from, COLUMNS)
+}
+
+pub(crate) fn ticks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    most(from, COLUMNS)
 }
 
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::bounded::Key;
 use crate::limits::{
-    CAPABILITIES, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, SERIES_VALUES, TEXT_BYTES,
+    CAPABILITIES, COLUMNS, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, SERIES_VALUES,
+    TEXT_BYTES,
 };
 use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, Series, clean};
 
@@ -199,8 +200,20 @@ fn unpack<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 
 /// Whether the body is a one-entry map whose key this version knows: then it is malformed, not new.
 fn known_kind(body: &[u8]) -> bool {
-    const KINDS: [&str; 10] =
-        ["hello", "facts", "progress", "series", "finished", "log", "beat", "listening", "paired", "bye"];
+    const KINDS: [&str; 12] = [
+        "hello",
+        "facts",
+        "progress",
+        "series",
+        "finished",
+        "log",
+        "beat",
+        "listening",
+        "paired",
+        "columns",
+        "tick",
+        "bye",
+    ];
     !matches!(unpack(body), Ok(Key(Some(kind))) if !KINDS.contains(&kind.as_str()))
 }
 
@@ -243,6 +256,11 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
             paired.series.iter_mut().try_for_each(tidy_series)?;
             paired.facts.iter_mut().for_each(tidy_fact);
         }
+        Frame::Columns(columns) => {
+            bounded("columns", columns.metrics.len(), COLUMNS)?;
+            columns.metrics.iter_mut().for_each(|name| tidy(name, NAME_BYTES));
+        }
+        Frame::Tick(tick) => bounded("values of a tick", tick.values.len(), COLUMNS)?,
         Frame::Bye(bye) => tidy(&mut bye.reason, TEXT_BYTES),
     }
     Ok(frame)

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::{
-    CollectiveOrder, Datum, Direction, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading, Unit,
+    CollectiveOrder, Columns, Datum, Direction, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading,
+    Tick, Unit, WatchOrder,
 };
 
 /// Version of this contract. A console reads every version up to its own.
@@ -35,6 +36,10 @@ pub enum Frame {
     Listening(Listening),
     /// One end of a pair is done.
     Paired(Paired),
+    /// Which metrics the next ticks hold.
+    Columns(Columns),
+    /// One look at a node while a job runs.
+    Tick(Tick),
     /// Last frame; a stream without it was cut.
     Bye(Bye),
 }
@@ -225,6 +230,8 @@ pub enum Request {
     Listen(ListenOrder),
     /// Take part in a collective; ends with [`Paired`].
     Collective(CollectiveOrder),
+    /// Say [`Columns`], and a [`Tick`] for every look, until told to stop.
+    Watch(WatchOrder),
     /// Answer with a [`Beat`]. Sent every few seconds; silence for 30 s means the console is gone.
     Ping {
         /// Returned in the answer.

@@ -14,12 +14,13 @@ pub mod limits;
 mod pair;
 mod reading;
 mod text;
+mod tick;
 mod unit;
 
 pub use catalog::{
     BENCHMARKS, BETWEEN_NODES, BUSY, Benchmark, COLLECTORS, Collector, DECLARED, DIGEST, Declarations, Declared,
     Described, FOREIGN_CPU, HELD_CPU, IDLE, Metric, MetricRole, RunsOn, SaysOfJob, Stage, Telemetry, benchmark,
-    collector, describe, describe_in, fact_of, gpu_fact, metric, role, telemetry,
+    collector, describe, describe_in, fact_of, gpu_fact, metric, role, telemetry, telemetry_names, watched,
 };
 pub use category::Category;
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
@@ -31,4 +32,5 @@ pub use frame::{
 pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
 pub use reading::{Datum, Reading};
 pub use text::clean;
+pub use tick::{Columns, Tick, WatchOrder};
 pub use unit::{Direction, MetricId, MetricParts, Profile, Unit};

@@ -18,6 +18,8 @@ pub const NOISE_BYTES: usize = 256 * 1024;
 pub const CAPABILITIES: usize = 64;
 /// Bytes of results that one benchmark of one node may send in the longest profile.
 pub const BENCHMARK_BYTES: usize = 64 << 20;
+/// Most metrics that a node tells of itself while a job runs.
+pub const COLUMNS: usize = 256;
 /// Most series that one end of a pair may send.
 pub const PAIR_SERIES: usize = 64;
 /// Most facts that one end of a pair may send.

@@ -1,4 +1,4 @@
-//! `muster watch`: which machine of a job is unlike its peers, in which metric, since when; from recorded telemetry.
+//! A recording, gone through as if the job were running.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -6,86 +6,29 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use clap::Args;
-use muster_analysis::watch::{Alert, Settings, Watch};
+use muster_analysis::watch::{Settings, Watch};
 use muster_fleet::Inventory;
 use muster_fleet::pattern::matches;
 use muster_import::telemetry::{Recording, unpacked};
-use muster_playbook::report::rfc3339;
-use serde::Serialize;
 
+use super::{Options, tell};
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, FAIL, PASS, Problem, UNDECIDED, USAGE};
-use crate::options::Pick;
+use crate::exit::{CONFIG, Code, Ended, Problem, USAGE};
 use crate::out;
 use crate::patience::Patience;
 
 /// How the files of a folder end that belong to its recording.
 const ENDINGS: [&str; 2] = [".csv", ".csv.gz"];
 
-/// Options.
-#[derive(Args, Debug)]
-#[command(after_help = "Examples:
-  muster watch --from telemetry.csv.gz
-  muster watch --from recording/ --json           all .csv and .csv.gz files of a folder are one recording
-  muster watch --from telemetry.csv -w 'n[01-16]' -x n09 --metrics 'gpu_*,net_tx_gbs'
-
-Reads recordings only; it does not connect to nodes. A recording is CSV with the columns time_s,node,metric,value (epoch \
-seconds, rows in any order, gaps and NaN allowed), and is gone through as if the job were running: alerted_s is when \
-an alert would have been given. At least 4 nodes and 2 metrics are needed, and about 3 minutes to learn what is usual. A group \
-that differs together is called by a label of the inventory (leaf, rack, rail) that its nodes share.
-
-Exit codes: 0 nothing odd, 2 at least one alert, 3 undecided (what is missing is said)")]
-pub struct Options {
-    /// Recordings: CSV or CSV.gz, or a folder of such files.
-    #[arg(long, value_name = "FILE|DIR", num_args = 1.., required = true)]
-    pub from: Vec<PathBuf>,
-    /// Which nodes of the recording.
-    #[command(flatten)]
-    pub pick: Pick,
-    /// Metrics to compare: names with * and ?, separated by commas [default: all].
-    #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
-    pub metrics: Vec<String>,
-    /// JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// The published document.
-#[derive(Serialize)]
-struct Report<'a> {
-    schema: &'static str,
-    version: u32,
-    nodes: usize,
-    metrics: Vec<&'a str>,
-    from_s: Option<f64>,
-    to_s: Option<f64>,
-    alerts: &'a [Alert],
-    notes: Vec<String>,
-}
-
 /// Reads, watches, tells.
-pub fn run(options: &Options, config: &Config) -> Ended {
+pub(super) fn run(options: &Options, config: &Config) -> Ended {
     let waiting = Patience::new("reading the recording");
     let recording = read(&options.from).code(CONFIG)?;
     let nodes = nodes(&recording, options, config)?;
     let metrics = metrics(&recording, &options.metrics)?;
     let watch = watched(&recording, &nodes, &metrics, config);
     drop(waiting);
-    let lack = watch.lack().filter(|_| watch.alerts().is_empty());
-    let mut notes = left_out(&recording);
-    notes.extend(watch.notes());
-    notes.extend(lack.map(|lack| format!("undecided: {lack}")));
-    let (from_s, to_s) = watch.span().unzip();
-    let (schema, version, alerts) = ("muster.watch", 1, watch.alerts());
-    let metrics = metrics.iter().map(String::as_str).collect();
-    let report = Report { schema, version, nodes: nodes.len(), metrics, from_s, to_s, alerts, notes };
-    tell(&report, options.json)?;
-    Ok(match () {
-        () if !report.alerts.is_empty() => FAIL,
-        () if lack.is_some() => UNDECIDED,
-        () => PASS,
-    })
+    tell::document(&watch, (nodes.len(), &metrics), left_out(&recording), options.json)
 }
 
 /// All rows of all files, in order of time.
@@ -183,32 +126,6 @@ fn left_out(recording: &Recording) -> Vec<String> {
     let times = said(recording.not_times, "the time is no epoch second");
     let names = said(recording.too_many_names, "too many names of nodes or metrics");
     [values, times, names].into_iter().flatten().collect()
-}
-
-fn tell(report: &Report<'_>, json: bool) -> Result<(), Problem> {
-    if json {
-        return out::json(report);
-    }
-    report.notes.iter().for_each(|note| eprintln!("{note}"));
-    for alert in report.alerts {
-        let over = alert.until_s.map_or(String::new(), |until| format!(" Over at {}.", at(until)));
-        out::line(&format!("{}  {}{over}", at(alert.alerted_s), alert.sentence))?;
-    }
-    let what = match report.alerts.len() {
-        0 => "nothing odd".to_owned(),
-        n => out::counted(n, "alert", "alerts"),
-    };
-    let nodes = out::counted(report.nodes, "node", "nodes");
-    let metrics = out::counted(report.metrics.len(), "metric", "metrics");
-    let span = report.from_s.zip(report.to_s).map(|(from, to)| format!(" from {} to {}", at(from), at(to)));
-    let undecided = report.notes.last().filter(|note| note.starts_with("undecided"));
-    let what = undecided.map_or(what, |_| "undecided".to_owned());
-    out::line(&format!("{nodes}, {metrics}{}: {what}", span.unwrap_or_default()))
-}
-
-/// Epoch seconds as people write them.
-fn at(seconds: f64) -> String {
-    rfc3339((seconds.max(0.0) * 1e3) as u64)
 }
 
 #[cfg(test)]

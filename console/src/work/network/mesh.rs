@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
 use crate::work::Observer;
+use crate::work::clock::Clock;
 use crate::work::scan::{Scan, tell};
 
 /// Orders that wait for a slow connection.
@@ -32,15 +33,6 @@ struct Member {
     addresses: Vec<IpAddr>,
     /// As its probe told them.
     abilities: Vec<String>,
-}
-
-/// How a node's monotonic clock stands to ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Clock {
-    /// Its reading at our epoch, nanoseconds.
-    at_epoch_ns: i128,
-    /// Half of the fastest round trip: it cannot be more wrong than that.
-    pub(super) error_ns: u64,
 }
 
 /// What came from the nodes.
@@ -304,8 +296,7 @@ impl Mesh {
     /// Milliseconds since 1970 at a reading of the clock of `node`, and how wrong that may be.
     pub(super) fn wall_ms(&self, node: &str, monotonic_ns: u64) -> Option<(f64, f64)> {
         let clock = self.members.get(node).and_then(|member| member.clock)?;
-        let since = (i128::from(monotonic_ns) - clock.at_epoch_ns) as f64 / 1e6;
-        Some((self.epoch_ms as f64 + since, clock.error_ns as f64 / 1e6))
+        Some((self.epoch_ms as f64 + clock.since_epoch_s(monotonic_ns) * 1e3, clock.error_ns as f64 / 1e6))
     }
 
     /// Largest error of any clock.
@@ -327,33 +318,5 @@ impl Mesh {
             tell(&event, watchers);
         }
         while fleet.join_next().await.is_some() {}
-    }
-}
-
-impl Clock {
-    /// From a question sent at `sent` since the epoch, answered after `trip` with a reading taken in between.
-    fn from_answer(sent: Duration, trip: Duration, reading_ns: u64) -> Self {
-        let middle = sent + trip / 2;
-        Self { at_epoch_ns: i128::from(reading_ns) - middle.as_nanos() as i128, error_ns: trip.as_nanos() as u64 / 2 }
-    }
-
-    fn at(self, since_epoch: Duration) -> u64 {
-        (self.at_epoch_ns + since_epoch.as_nanos() as i128).clamp(0, i128::from(u64::MAX)) as u64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_is_known_to_half_a_round_trip() {
-        let ms = Duration::from_millis;
-        // The reading was taken somewhere within the 4 ms of the trip.
-        for taken in 10..=14 {
-            let clock = Clock::from_answer(ms(10), ms(4), 1_000_000_000 + taken * 1_000_000);
-            assert_eq!(clock.error_ns, 2_000_000);
-            assert!(clock.at(ms(100)).abs_diff(1_100_000_000) <= clock.error_ns);
-        }
     }
 }

@@ -50,6 +50,8 @@ const SHARE: Scale = (Unit::Ratio, "", 1.0);
 const GIGABYTES: Scale = (Unit::BytesPerSec, "GB/s", 1e9);
 const EVENTS: Scale = (Unit::OpsPerSec, "1/s", 1.0);
 const WATTS: Scale = (Unit::Watts, "W", 1.0);
+const DEGREES: Scale = (Unit::Celsius, "°C", 1.0);
+const MEGAHERTZ: Scale = (Unit::Hertz, "MHz", 1e6);
 
 impl Telemetry {
     /// Digits of a value shown in `unit`.
@@ -87,13 +89,18 @@ impl Telemetry {
         Self { ceiling: 1.0, ..Self::new(name, of, SHARE, title) }
     }
 
+    /// Bytes that a job sends; a node at rest sends a little all the same.
     const fn traffic(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
-        Self { job: SaysOfJob::Moves, ..Self::new(name, of, GIGABYTES, title) }
+        Self { job: SaysOfJob::Moves, quantum: 1e-4, ..Self::new(name, of, GIGABYTES, title) }
     }
 
     /// Events that healthy nodes rarely count.
     const fn events(name: &'static str, title: &'static str) -> Self {
         Self { quantum: 10.0, floor: 0.10, ..Self::new(name, Nic, EVENTS, title) }
+    }
+
+    const fn of(self, of: ComponentKind) -> Self {
+        Self { of, ..self }
     }
 
     const fn busy(self) -> Self {
@@ -109,8 +116,9 @@ impl Telemetry {
     }
 }
 
-/// Minder's twenty metrics, by the names of recordings; rows that begin with `*` come last and hold for names that end so.
-static WATCHED: [Telemetry; 26] = [
+/// Minder's twenty metrics, by the names of recordings, then what else a node tells of itself; rows that begin with `*` come last
+/// and hold for names that end so.
+static WATCHED: [Telemetry; 49] = [
     Telemetry::events("pfc_tx_pps", "PFC pause frames sent"),
     Telemetry::percent("cpu_util_pct", Cpu, "CPU utilisation").loose(2.0, 0.03),
     Telemetry::percent("gpu_util_pct", Gpus, "GPU utilisation").busy(),
@@ -128,12 +136,36 @@ static WATCHED: [Telemetry; 26] = [
     Telemetry::percent("gpu_mem_used_pct", Gpus, "GPU memory used"),
     Telemetry::percent("disk_busy_pct", Disk, "disk busy").loose(2.0, 0.05),
     Telemetry::percent("cpu_iowait_pct", Cpu, "CPU waiting for I/O").loose(2.0, 0.05),
-    Telemetry::new("gpu_temp_c", Gpus, (Unit::Celsius, "°C", 1.0), "GPU temperature"),
-    Telemetry::new("gpu_clock_mhz", Gpus, (Unit::Hertz, "MHz", 1e6), "GPU clock"),
+    Telemetry::new("gpu_temp_c", Gpus, DEGREES, "GPU temperature"),
+    Telemetry::new("gpu_clock_mhz", Gpus, MEGAHERTZ, "GPU clock"),
     Telemetry::events("pfc_rx_pps", "PFC pause frames received"),
     Telemetry::events("ecn_pps", "ECN-marked packets"),
     Telemetry::events("cnp_pps", "congestion notifications"),
     Telemetry::events("tcp_retrans_pps", "TCP retransmits"),
+    Telemetry::percent("cpu_system_pct", Cpu, "CPU time in the kernel").loose(2.0, 0.05),
+    Telemetry::percent("cpu_steal_pct", Cpu, "CPU time taken by the hypervisor").loose(2.0, 0.05),
+    Telemetry::percent("cpu_pressure_pct", Cpu, "time in which a task waited for a CPU").loose(5.0, 0.10),
+    Telemetry::new("cpu_clock_mhz", Cpu, MEGAHERTZ, "CPU clock"),
+    Telemetry::new("cpu_temp_c", Cpu, DEGREES, "CPU temperature").loose(0.0, 0.05),
+    Telemetry::new("cpu_power_w", Cpu, WATTS, "CPU power").loose(5.0, 0.03),
+    Telemetry::events("context_switches_per_s", "context switches").of(Cpu).loose(500.0, 0.10),
+    Telemetry::percent("memory_pressure_pct", Memory, "time in which a task waited for memory").loose(2.0, 0.10),
+    Telemetry::events("major_faults_per_s", "page faults that read from disk").of(Memory),
+    Telemetry::events("swap_pages_per_s", "pages swapped").of(Memory),
+    Telemetry::percent("io_pressure_pct", Disk, "time in which a task waited for I/O").loose(5.0, 0.10),
+    Telemetry::new("disk_read_gbs", Disk, GIGABYTES, "disk throughput read").loose(1e-3, 0.10),
+    Telemetry::new("disk_write_gbs", Disk, GIGABYTES, "disk throughput written").loose(1e-3, 0.10),
+    Telemetry::events("net_drops_pps", "packets dropped or broken"),
+    Telemetry::traffic("rdma_tx_gbs", Nic, "RDMA throughput sent"),
+    Telemetry::traffic("rdma_rx_gbs", Nic, "RDMA throughput received"),
+    Telemetry::events("rdma_wait_per_s", "waits of the RDMA port for credits").loose(1e4, 0.10),
+    Telemetry::events("rdma_out_of_sequence_pps", "RDMA packets out of sequence"),
+    Telemetry::percent("job_cpu_pct", Cpu, "CPU use of the job's processes").loose(2.0, 0.03).busy(),
+    Telemetry::percent("job_mem_pct", Memory, "memory of the job's processes").loose(1.0, 0.02),
+    Telemetry::new("job_blocked", Disk, (Unit::Count, "", 1.0), "processes of the job that wait for I/O")
+        .loose(2.0, 0.10),
+    Telemetry::new("job_read_gbs", Disk, GIGABYTES, "disk reads of the job's processes").loose(1e-3, 0.10),
+    Telemetry::new("job_write_gbs", Disk, GIGABYTES, "disk writes of the job's processes").loose(1e-3, 0.10),
     Telemetry::percent("*_pct", Node, ""),
     Telemetry::share("*_active", Node, ""),
     Telemetry::new("*_gbs", Node, GIGABYTES, ""),
@@ -146,6 +178,17 @@ pub fn telemetry(name: &str) -> Option<&'static Telemetry> {
         Some(end) => name.ends_with(end),
         None => name == known.name,
     })
+}
+
+/// Names of all metrics that a node may send.
+pub fn telemetry_names() -> impl Iterator<Item = &'static str> {
+    WATCHED.iter().map(|known| known.name).filter(|name| !name.starts_with('*'))
+}
+
+/// The same for a name that stands in the catalogue itself: what a node may send.
+#[must_use]
+pub fn watched(name: &str) -> Option<&'static Telemetry> {
+    telemetry(name).filter(|known| known.name == name && !name.starts_with('*'))
 }
 
 #[cfg(test)]
@@ -167,6 +210,7 @@ mod tests {
         assert_eq!(of("tensor_active"), Some(("", 1.0, SaysOfJob::Moves)));
         assert_eq!(of("swap_used_pct"), Some(("%", 100.0, SaysOfJob::Nothing)));
         assert_eq!(of("requests"), None);
+        assert!(watched("cpu_util_pct").is_some() && watched("swap_used_pct").is_none() && watched("*_pct").is_none());
         assert_eq!(Telemetry::unknown().ceiling, f64::INFINITY);
     }
 

@@ -1,0 +1,170 @@
+//! Nodes that are watched while the job runs.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use muster_analysis::watch::{MetricIndex, NodeIndex, Settings, Watch};
+use muster_fleet::Node;
+use muster_fleet::pattern::matches;
+use muster_wire::telemetry_names;
+use tokio_util::sync::CancellationToken;
+
+use super::{Options, tell};
+use crate::config::Config;
+use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
+use crate::signals::Signals;
+use crate::work::lookout::{Lookout, Seen};
+use crate::{out, session, work};
+
+/// Time from one look at a node to the next.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Watches until the time is over or somebody ends it, tells alerts as they come up, and all of it at the end.
+pub(super) async fn run(options: &Options, config: &Config) -> Ended {
+    let wanted = metrics(&options.metrics)?;
+    let nodes = session::nodes(config, &options.pick)?;
+    let settings = session::settings_for(config, &nodes).await?;
+    let (cancel, signals) = (CancellationToken::new(), Signals::default());
+    let listening = signals.listen(cancel.clone());
+    let until = options.long.map(|long| Instant::now() + long);
+    let mut lookout = Lookout::open(&nodes, PERIOD, work::embedded(), settings, cancel);
+    let mut live = Live::new(&nodes, &wanted, !options.json);
+    eprintln!("watching {}; what is usual is known after about 3 minutes", out::counted(nodes.len(), "node", "nodes"));
+    loop {
+        match lookout.next(until).await {
+            Seen::Values(node, at_s, values) => live.take(node, at_s, &values)?,
+            Seen::There(node) => live.there(node),
+            Seen::Lost(node, failure) => live.lost(node, &failure.message),
+            Seen::Over => break,
+        }
+    }
+    let strange = lookout.strange();
+    lookout.close().await;
+    listening.abort();
+    let ended = live.end(strange, options.json);
+    // Who ends a watch by hand wants to know what it saw.
+    match signals.code() {
+        Some(code) if code != INTERRUPTED => ended.map(|_| code),
+        _ => ended,
+    }
+}
+
+/// The metrics of the catalogue that are meant; a pattern that means none is a slip.
+fn metrics(patterns: &[String]) -> Result<Vec<&'static str>, Problem> {
+    let known: Vec<&'static str> = telemetry_names().collect();
+    let strange: Vec<&str> = patterns
+        .iter()
+        .filter(|pattern| !known.iter().any(|name| matches(pattern, name)))
+        .map(String::as_str)
+        .collect();
+    if !strange.is_empty() {
+        let error = anyhow!("--metrics: not known: {}; nodes tell {}", strange.join(", "), known.join(", "));
+        return Err(Problem { code: USAGE, error });
+    }
+    let meant = |name: &&'static str| patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, name));
+    Ok(known.into_iter().filter(meant).collect())
+}
+
+/// The detector, and what was told so far.
+struct Live<'a> {
+    nodes: &'a [Node],
+    /// Metrics to compare, each with its place once some node told it.
+    wanted: HashMap<&'static str, Option<MetricIndex>>,
+    watch: Watch,
+    places: Vec<Option<NodeIndex>>,
+    /// Alerts told, and those of them whose end was told.
+    told: usize,
+    ended: BTreeSet<usize>,
+    /// Nodes that answered once.
+    seen: BTreeSet<usize>,
+    aloud: bool,
+}
+
+impl<'a> Live<'a> {
+    fn new(nodes: &'a [Node], wanted: &[&'static str], aloud: bool) -> Self {
+        let mut watch = Watch::new(Settings::default());
+        let mut places = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let place = watch.node(&node.name);
+            if let Some(place) = place {
+                node.labels.iter().for_each(|(key, value)| watch.label(place, key, value));
+            }
+            places.push(place);
+        }
+        let wanted = wanted.iter().map(|name| (*name, None)).collect();
+        let (ended, seen) = (BTreeSet::new(), BTreeSet::new());
+        Self { nodes, wanted, watch, places, told: 0, ended, seen, aloud }
+    }
+
+    fn take(&mut self, node: usize, at_s: f64, values: &[(&'static str, f64)]) -> Result<(), Problem> {
+        let Some(place) = self.places[node] else { return Ok(()) };
+        for (name, value) in values {
+            let Some(metric) = self.wanted.get_mut(name) else { continue };
+            if metric.is_none() {
+                *metric = self.watch.metric(name);
+            }
+            if let Some(metric) = *metric {
+                self.watch.push(at_s, place, metric, *value);
+            }
+        }
+        if self.aloud { self.tell() } else { Ok(()) }
+    }
+
+    /// Tells what has come up, or is over, since the last time.
+    fn tell(&mut self) -> Result<(), Problem> {
+        let alerts = self.watch.alerts();
+        for alert in &alerts[self.told..] {
+            if std::io::stderr().is_terminal() {
+                eprint!("\x07");
+            }
+            tell::alert(alert)?;
+        }
+        self.told = alerts.len();
+        for (at, alert) in alerts.iter().enumerate() {
+            if let Some(until_s) = alert.until_s
+                && self.ended.insert(at)
+            {
+                tell::over(alert, until_s)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn there(&mut self, node: usize) {
+        if !self.seen.insert(node) {
+            eprintln!("{} is back", self.nodes[node].name);
+        } else if self.seen.len() == self.nodes.len() {
+            eprintln!("all nodes answer");
+        }
+    }
+
+    fn lost(&mut self, _node: usize, why: &str) {
+        eprintln!("{why}");
+    }
+
+    fn end(mut self, strange: u64, json: bool) -> Ended {
+        self.watch.finish();
+        let mut notes = Vec::new();
+        let silent: Vec<&str> = (0..self.nodes.len())
+            .filter(|node| !self.seen.contains(node))
+            .map(|node| self.nodes[node].name.as_str())
+            .collect();
+        if !silent.is_empty() {
+            notes.push(format!("never reached: {}", muster_fleet::hostlist::fold(silent.into_iter())));
+        }
+        if strange > 0 {
+            let ticks = out::counted(strange as usize, "look", "looks");
+            notes.push(format!("{ticks} left out: the node's clock jumped"));
+        }
+        let told = self.wanted.iter().filter(|(_, metric)| metric.is_some());
+        let mut metrics: Vec<String> = told.map(|(name, _)| (*name).to_owned()).collect();
+        metrics.sort_unstable();
+        if json {
+            return tell::document(&self.watch, (self.nodes.len(), &metrics), notes, true);
+        }
+        self.tell()?;
+        tell::end(&self.watch, (self.nodes.len(), &metrics), notes)
+    }
+}

@@ -1,0 +1,90 @@
+//! What is said of a watch: each alert in a line, and all of it as the published document.
+
+use muster_analysis::watch::{Alert, Watch};
+use muster_playbook::report::rfc3339;
+use serde::Serialize;
+
+use crate::exit::{Ended, FAIL, PASS, Problem, UNDECIDED};
+use crate::out;
+
+/// The published document.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: &'static str,
+    version: u32,
+    nodes: usize,
+    metrics: Vec<&'a str>,
+    from_s: Option<f64>,
+    to_s: Option<f64>,
+    alerts: &'a [Alert],
+    notes: Vec<String>,
+}
+
+/// Everything that `watch` found among `nodes` and `metrics`, after `notes` of whoever fed it.
+pub(super) fn document(watch: &Watch, of: (usize, &[String]), notes: Vec<String>, json: bool) -> Ended {
+    let (report, lack) = report(watch, of, notes);
+    if json {
+        out::json(&report)?;
+    } else {
+        report.notes.iter().for_each(|note| eprintln!("{note}"));
+        report.alerts.iter().try_for_each(alert)?;
+        sum(&report)?;
+    }
+    Ok(code(&report, lack))
+}
+
+/// The same where the alerts were told when they came up.
+pub(super) fn end(watch: &Watch, of: (usize, &[String]), notes: Vec<String>) -> Ended {
+    let (report, lack) = report(watch, of, notes);
+    report.notes.iter().for_each(|note| eprintln!("{note}"));
+    sum(&report)?;
+    Ok(code(&report, lack))
+}
+
+fn report<'a>(watch: &'a Watch, (nodes, metrics): (usize, &'a [String]), mut notes: Vec<String>) -> (Report<'a>, bool) {
+    let lack = watch.lack().filter(|_| watch.alerts().is_empty());
+    notes.extend(watch.notes());
+    notes.extend(lack.map(|lack| format!("undecided: {lack}")));
+    let (from_s, to_s) = watch.span().unzip();
+    let (schema, version, alerts) = ("muster.watch", 1, watch.alerts());
+    let metrics = metrics.iter().map(String::as_str).collect();
+    (Report { schema, version, nodes, metrics, from_s, to_s, alerts, notes }, lack.is_some())
+}
+
+fn code(report: &Report<'_>, lack: bool) -> u8 {
+    match () {
+        () if !report.alerts.is_empty() => FAIL,
+        () if lack => UNDECIDED,
+        () => PASS,
+    }
+}
+
+/// One line: when, who, in what, and what to do.
+pub(super) fn alert(alert: &Alert) -> Result<(), Problem> {
+    let over = alert.until_s.map_or(String::new(), |until| format!(" Over at {}.", at(until)));
+    out::line(&format!("{}  {}{over}", at(alert.alerted_s), alert.sentence))
+}
+
+/// That an alert told before is over.
+pub(super) fn over(alert: &Alert, until_s: f64) -> Result<(), Problem> {
+    let who = alert.group.as_deref().unwrap_or(&alert.node);
+    out::line(&format!("{}  {who} is like its peers again.", at(until_s)))
+}
+
+fn sum(report: &Report<'_>) -> Result<(), Problem> {
+    let what = match report.alerts.len() {
+        0 => "nothing odd".to_owned(),
+        n => out::counted(n, "alert", "alerts"),
+    };
+    let nodes = out::counted(report.nodes, "node", "nodes");
+    let metrics = out::counted(report.metrics.len(), "metric", "metrics");
+    let span = report.from_s.zip(report.to_s).map(|(from, to)| format!(" from {} to {}", at(from), at(to)));
+    let undecided = report.notes.last().filter(|note| note.starts_with("undecided"));
+    let what = undecided.map_or(what, |_| "undecided".to_owned());
+    out::line(&format!("{nodes}, {metrics}{}: {what}", span.unwrap_or_default()))
+}
+
+/// Epoch seconds as people write them.
+fn at(seconds: f64) -> String {
+    rfc3339((seconds.max(0.0) * 1e3) as u64)
+}
