@@ -54,6 +54,10 @@ impl Source {
             blocked += u32::from(process.state == 'D');
             let device = format!("{pid}/{started}");
             look.count("job_cpu_pct", &device, process.ticks as f64 / cpus);
+            if let Some(waited_ns) = waited(root, pid) {
+                // A nanosecond of a second is a ten-millionth of a percent.
+                look.count_most("job_wait_pct", &device, waited_ns * 1e-7);
+            }
             if let Some((read, written)) = bytes(root, pid) {
                 look.count("job_read_gbs", &device, read * 1e-9);
                 look.count("job_write_gbs", &device, written * 1e-9);
@@ -98,6 +102,12 @@ fn parse(text: &str) -> Option<Process> {
         started: number(19)?,
         pages: number(21)?,
     })
+}
+
+/// Nanoseconds in which the first thread of a process was ready and got no CPU: others had them, or a limit held it back.
+fn waited(root: &Root, pid: u32) -> Option<f64> {
+    let text = root.text(&format!("/proc/{pid}/schedstat"));
+    text.value()?.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Bytes read from and written to disks; readable for our own user's processes, and for all as root.
@@ -148,6 +158,7 @@ mod tests {
                 pages / page
             );
             self.write(&format!("proc/{pid}/stat"), &stat);
+            self.write(&format!("proc/{pid}/schedstat"), &format!("1 {} 3", ticks * u64::from(pid) * 100_000));
             self.write(
                 &format!("proc/{pid}/io"),
                 &format!("rchar: 1\nread_bytes: {}\nwrite_bytes: 0\n", ticks * 1_000),
@@ -172,6 +183,8 @@ mod tests {
         let found = second.since(&first);
         let of = |name: &str| found.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         assert_eq!((of("job_cpu_pct"), of("job_blocked"), of("job_mem_pct")), (Some(70.0), Some(2.0), Some(50.0)));
+        // 80 ticks of process 50 are 400 ms here, 60 of process 51 are 306.
+        assert!((of("job_wait_pct").unwrap() - 40.0).abs() < 1e-9, "{found:?}");
         assert!((of("job_read_gbs").unwrap() - 140e-6).abs() < 1e-12);
     }
 

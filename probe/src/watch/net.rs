@@ -1,4 +1,4 @@
-//! Network interfaces: bytes and what was lost; TCP retransmits; pause frames of drivers that say them.
+//! Network interfaces: bytes and what was lost; what TCP sent again.
 
 use super::look::Look;
 use crate::collect::Root;

@@ -1,7 +1,6 @@
 //! Nodes that are watched while the job runs.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -115,12 +114,7 @@ impl<'a> Live<'a> {
     /// Tells what has come up, or is over, since the last time.
     fn tell(&mut self) -> Result<(), Problem> {
         let alerts = self.watch.alerts();
-        for alert in &alerts[self.told..] {
-            if std::io::stderr().is_terminal() {
-                eprint!("\x07");
-            }
-            tell::alert(alert)?;
-        }
+        alerts[self.told..].iter().try_for_each(tell::alert)?;
         self.told = alerts.len();
         for (at, alert) in alerts.iter().enumerate() {
             if let Some(until_s) = alert.until_s

@@ -118,7 +118,7 @@ impl Telemetry {
 
 /// Minder's twenty metrics, by the names of recordings, then what else a node tells of itself; rows that begin with `*` come last
 /// and hold for names that end so.
-static WATCHED: [Telemetry; 49] = [
+static WATCHED: [Telemetry; 50] = [
     Telemetry::events("pfc_tx_pps", "PFC pause frames sent"),
     Telemetry::percent("cpu_util_pct", Cpu, "CPU utilisation").loose(2.0, 0.03),
     Telemetry::percent("gpu_util_pct", Gpus, "GPU utilisation").busy(),
@@ -161,6 +161,7 @@ static WATCHED: [Telemetry; 49] = [
     Telemetry::events("rdma_wait_per_s", "waits of the RDMA port for credits").loose(1e4, 0.10),
     Telemetry::events("rdma_out_of_sequence_pps", "RDMA packets out of sequence"),
     Telemetry::percent("job_cpu_pct", Cpu, "CPU use of the job's processes").loose(2.0, 0.03).busy(),
+    Telemetry::percent("job_wait_pct", Cpu, "time in which the job was ready and got no CPU").loose(5.0, 0.10),
     Telemetry::percent("job_mem_pct", Memory, "memory of the job's processes").loose(1.0, 0.02),
     Telemetry::new("job_blocked", Disk, (Unit::Count, "", 1.0), "processes of the job that wait for I/O")
         .loose(2.0, 0.10),
