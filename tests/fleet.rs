@@ -75,10 +75,8 @@ fn check(report: &Value) -> Vec<String> {
                 assert!(found == *state && reasons.contains(words), "{node} is {found}: {reasons}");
             }
             None if found == "pass" => {}
-            // A moment in which others slowed it: the doubt was looked into and not confirmed. Counted, and tried again.
-            None if found == "warn" && reasons.contains("in one visit only") => {
-                undecided.push(format!("{node}: {reasons}"));
-            }
+            // A doubt is no accusation, and nodes of one machine may truly differ by some percent. Counted, and tried again.
+            None if found == "warn" => undecided.push(format!("{node}: {reasons}")),
             None => {
                 // With a slow node among a dozen, the others may be too few to vouch for each other; each says of what and why.
                 assert!(found == "unknown" && reasons.contains(" not decided"), "{node} has no fault: {reasons}");
