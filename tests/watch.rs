@@ -45,6 +45,32 @@ fn live_nodes_tell_what_they_do_and_nothing_is_left_on_them() {
 }
 
 #[test]
+fn what_a_killed_watch_recorded_can_be_gone_through_again() {
+    if !is_root() {
+        return skip("what_a_killed_watch_recorded_can_be_gone_through_again", Lacks::Root, "for namespaces");
+    }
+    let mut fleet = Fleet::up(Options { nodes: 4 }).unwrap();
+    let console = fleet.console();
+    let mut running = console.start(&["watch", "--record"]).unwrap();
+    assert!(wait_for(&mut fleet, 4, Duration::from_secs(30)), "no probe");
+    // The first chunk is written when a look comes half a minute after the beginning.
+    std::thread::sleep(Duration::from_secs(33));
+    running.kill().unwrap();
+    let killed: Ran = running.wait_with_output().unwrap().into();
+    let file = killed.err.lines().find_map(|line| line.strip_prefix("recording to ")).unwrap();
+    let report = console.run(&["watch", "--from", file, "--json"]).unwrap().json().unwrap();
+    let span = report["to_s"].as_f64().unwrap() - report["from_s"].as_f64().unwrap();
+    assert!(report["nodes"] == 4 && (20.0..32.0).contains(&span), "{report}");
+
+    let whole = console.run(&["watch", "--record", "--for", "8s"]).unwrap();
+    let said = whole.err.lines().find(|line| line.starts_with("recorded ")).unwrap();
+    let file = said.split('`').nth(1).unwrap().rsplit(' ').next().unwrap();
+    let again = console.run(&["watch", "--from", file]).unwrap();
+    assert_eq!(again.code, Some(3), "{}", again.err);
+    assert!(again.out.starts_with("4 nodes, "), "{}", again.out);
+}
+
+#[test]
 fn a_console_that_is_killed_leaves_no_probe_behind() {
     if !is_root() {
         return skip("a_console_that_is_killed_leaves_no_probe_behind", Lacks::Root, "for namespaces");

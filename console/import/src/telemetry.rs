@@ -108,6 +108,18 @@ impl Recording {
         let time_s = number(time).ok_or_else(|| bad_number("time", time, line))?;
         let value =
             if value.is_empty() { f64::NAN } else { number(value).ok_or_else(|| bad_number("value", value, line))? };
+        self.keep((node, metric), (time_s, value), line)
+    }
+
+    /// Adds one value that is no row of a file.
+    ///
+    /// # Errors
+    /// When there are more than [`ROWS`].
+    pub fn push(&mut self, node: &str, metric: &str, time_s: f64, value: f32) -> Result<(), Bad> {
+        self.keep((node.as_bytes(), metric.as_bytes()), (time_s, f64::from(value)), 0)
+    }
+
+    fn keep(&mut self, (node, metric): (&[u8], &[u8]), (time_s, value): (f64, f64), line: usize) -> Result<(), Bad> {
         let Some(cell) = self.cell(node, metric) else {
             self.too_many_names += 1;
             return Ok(());

@@ -151,24 +151,42 @@ pub(crate) fn scan(path: &Path, from: u64, each: &mut dyn FnMut(Piece)) -> io::R
             return Ok(0);
         }
     }
+    let mut decoder = Decoder::new()?;
+    walk(&file, (at, end), &mut |found| {
+        each(match found {
+            Ok((span, payload)) => match decoder.decode(payload) {
+                Ok(entry) => Piece::Entry(span, entry),
+                Err(why) => Piece::Damage(undecoded(span, why)),
+            },
+            Err(damage) => Piece::Damage(damage),
+        });
+    })
+}
+
+/// Damage of a frame whose checksum is right.
+pub(crate) const fn undecoded(span: Span, why: String) -> Damage {
+    Damage { offset: span.offset, bytes: span.length, why, tail: false, frames: 1 }
+}
+
+/// A whole frame and its payload, or what lies where one should be.
+pub(crate) type Found<'a> = Result<(Span, &'a [u8]), Damage>;
+
+/// Gives every frame and every damage between two offsets to `each`. Returns the end of the last whole frame.
+pub(crate) fn walk(file: &File, (mut at, end): (u64, u64), each: &mut dyn FnMut(Found<'_>)) -> io::Result<u64> {
     let mut reader = BufReader::with_capacity(CHUNK, file.try_clone()?);
     reader.seek(SeekFrom::Start(at))?;
-    let mut decoder = Decoder::new()?;
     while at < end {
         match next_payload(&mut reader, end - at)? {
             Ok(payload) => {
                 let span = Span { offset: at, length: (HEAD + payload.len()) as u64 };
-                each(match decoder.decode(&payload) {
-                    Ok(entry) => Piece::Entry(span, entry),
-                    Err(why) => Piece::Damage(Damage { offset: at, bytes: span.length, why, tail: false, frames: 1 }),
-                });
+                each(Ok((span, &payload)));
                 at += span.length;
             }
             Err(why) => {
-                let next = resync(&file, at + 1, end)?;
+                let next = resync(file, at + 1, end)?;
                 let stop = next.unwrap_or(end);
-                let frames = frames_in(&file, at, stop)?;
-                each(Piece::Damage(Damage { offset: at, bytes: stop - at, why, tail: next.is_none(), frames }));
+                let frames = frames_in(file, at, stop)?;
+                each(Err(Damage { offset: at, bytes: stop - at, why, tail: next.is_none(), frames }));
                 let Some(next) = next else { return Ok(at) };
                 at = next;
                 reader.seek(SeekFrom::Start(at))?;

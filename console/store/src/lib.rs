@@ -30,6 +30,7 @@ mod quarantine;
 mod read;
 mod repair;
 mod table;
+pub mod telemetry;
 mod version;
 
 pub use beside::{pack, unpack};

@@ -32,6 +32,17 @@ pub(crate) fn beside(dir: &Path, id: &str) -> PathBuf {
     runs(dir).join(format!("{id}.judged"))
 }
 
+pub(crate) fn telemetry(dir: &Path) -> PathBuf {
+    dir.join("telemetry")
+}
+
+/// How the name of a recording ends.
+pub(crate) const RECORDING: &str = ".tel";
+
+pub(crate) fn recording(dir: &Path, id: &str) -> PathBuf {
+    telemetry(dir).join(format!("{id}{RECORDING}"))
+}
+
 pub(crate) fn criteria_file(dir: &Path) -> PathBuf {
     dir.join("criteria").join("criteria.log")
 }
@@ -95,7 +106,7 @@ pub(crate) fn claim(dir: &Path) -> Result<(), StoreError> {
     }
     for entry in fs::read_dir(dir).map_err(failed("read", dir))? {
         let name = entry.map_err(failed("read", dir))?.file_name();
-        if !["lock", "version.new", "files.new", "lost+found"].iter().any(|ours| name == *ours) {
+        if !["lock", "version.new", "files.new", "telemetry", "lost+found"].iter().any(|ours| name == *ours) {
             let why = format!("it holds {name:?} and no database of ours: give an empty or a new directory");
             return Err(StoreError::Damaged { path: dir.to_owned(), why });
         }

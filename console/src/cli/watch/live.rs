@@ -10,6 +10,7 @@ use muster_fleet::pattern::matches;
 use muster_wire::telemetry_names;
 use tokio_util::sync::CancellationToken;
 
+use super::tape::Tape;
 use super::{Options, tell};
 use crate::config::Config;
 use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
@@ -30,10 +31,16 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let until = options.long.map(|long| Instant::now() + long);
     let mut lookout = Lookout::open(&nodes, PERIOD, work::embedded(), settings, cancel);
     let mut live = Live::new(&nodes, &wanted, !options.json);
+    let mut tape = if options.record { Some(Tape::begin(&nodes, config)?) } else { None };
     eprintln!("watching {}; what is usual is known after about 3 minutes", out::counted(nodes.len(), "node", "nodes"));
     loop {
         match lookout.next(until).await {
-            Seen::Values(node, at_s, values) => live.take(node, at_s, &values)?,
+            Seen::Values(node, at_s, values) => {
+                if let Some(tape) = &mut tape {
+                    tape.take(node, at_s, &values);
+                }
+                live.take(node, at_s, &values)?;
+            }
             Seen::There(node) => live.there(node),
             Seen::Lost(node, failure) => live.lost(node, &failure.message),
             Seen::Over => break,
@@ -41,6 +48,9 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     }
     let strange = lookout.strange();
     lookout.close().await;
+    if let Some(tape) = tape {
+        tape.end();
+    }
     listening.abort();
     let ended = live.end(strange, options.json);
     // Who ends a watch by hand wants to know what it saw.

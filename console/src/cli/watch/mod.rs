@@ -2,6 +2,7 @@
 
 mod live;
 mod recorded;
+mod tape;
 mod tell;
 
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::options::Pick;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   muster watch -w 'n[001-128]'                    watch nodes until ctrl-c; an alert is told when it comes up
-  muster watch -w @hall7 --for 30m --json
+  muster watch -w @hall7 --for 30m --record --json
   muster watch --from telemetry.csv.gz
   muster watch --from recording/ --json           all .csv and .csv.gz files of a folder are one recording
   muster watch --from telemetry.csv -w 'n[01-16]' -x n09 --metrics 'gpu_*,net_tx_gbs'
@@ -27,11 +28,11 @@ Every node is compared with the others, and with how it usually compares. At lea
 node reads /proc and /sys once a second; nothing else is done there, and nothing is left when the console goes away. A \
 recording is CSV with the columns time_s,node,metric,value (epoch seconds, rows in any order, gaps and NaN allowed), and is \
 gone through as if the job were running: alerted_s is when an alert would have been given. A group that differs together is \
-called by a label of the inventory (leaf, rack, rail) that its nodes share.
+called by a label of the inventory (leaf, rack, rail) that its nodes share. --record keeps what nodes told in the database, at most 10 GB and 30 days of it, and says the file for --from.
 
 Exit codes: 0 nothing odd, 2 at least one alert, 3 undecided (what is missing is said)")]
 pub struct Options {
-    /// Recordings: CSV or CSV.gz, or a folder of such files. Without it, nodes are watched live.
+    /// Recordings: CSV, CSV.gz or what --record kept, or a folder of such files. Without it, nodes are watched live.
     #[arg(long, value_name = "FILE|DIR", num_args = 1..)]
     pub from: Vec<PathBuf>,
     /// Which nodes, of the recording or of the inventory.
@@ -43,6 +44,9 @@ pub struct Options {
     /// How long to watch, such as 90s, 30m or 8h [default: until ctrl-c].
     #[arg(long = "for", value_name = "TIME", value_parser = long, conflicts_with = "from")]
     pub long: Option<Duration>,
+    /// Keep what the nodes tell in the database, to go through it again with --from.
+    #[arg(long, conflicts_with = "from")]
+    pub record: bool,
     /// JSON on standard output, at the end.
     #[arg(long)]
     pub json: bool,

@@ -10,6 +10,7 @@ use muster_analysis::watch::{Settings, Watch};
 use muster_fleet::Inventory;
 use muster_fleet::pattern::matches;
 use muster_import::telemetry::{Recording, unpacked};
+use muster_store::telemetry;
 
 use super::{Options, tell};
 use crate::config::Config;
@@ -18,7 +19,7 @@ use crate::out;
 use crate::patience::Patience;
 
 /// How the files of a folder end that belong to its recording.
-const ENDINGS: [&str; 2] = [".csv", ".csv.gz"];
+const ENDINGS: [&str; 3] = [".csv", ".csv.gz", ".tel"];
 
 /// Reads, watches, tells.
 pub(super) fn run(options: &Options, config: &Config) -> Ended {
@@ -36,11 +37,28 @@ fn read(from: &[PathBuf]) -> anyhow::Result<Recording> {
     let mut recording = Recording::default();
     for file in files(from)? {
         let name = || file.display().to_string();
+        if telemetry::is_recording(&file) {
+            own(&file, &mut recording).with_context(name)?;
+            continue;
+        }
         let input = BufReader::with_capacity(1 << 18, File::open(&file).with_context(name)?);
         recording.add(unpacked(input).with_context(name)?).with_context(name)?;
     }
     recording.sort();
     Ok(recording)
+}
+
+/// A recording of our own; what is damaged in it is said, and the rest is read.
+fn own(file: &Path, recording: &mut Recording) -> anyhow::Result<()> {
+    let mut pushed = Ok(());
+    let damages = telemetry::replay(file, &mut |told| {
+        if pushed.is_ok() {
+            pushed = recording.push(told.node, told.metric, told.time_s, told.value);
+        }
+    })?;
+    pushed?;
+    damages.iter().for_each(|damage| eprintln!("{}: {damage}", file.display()));
+    Ok(())
 }
 
 /// The files of a recording; those of a folder by their endings, sorted.

@@ -1,0 +1,61 @@
+//! What the nodes of a watch told, kept in the database.
+
+use std::time::Duration;
+
+use muster_fleet::Node;
+use muster_store::telemetry::{Recorder, thin_out};
+
+use crate::clock::now_ms;
+use crate::config::Config;
+use crate::exit::{Code, IO, Problem};
+use crate::session;
+
+/// Most that all recordings together take, and how long they stay.
+const MOST: u64 = 10 << 30;
+const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A recording that goes on while it can.
+pub(super) struct Tape {
+    recorder: Recorder,
+    /// It is full, or could not be written: that was said.
+    stopped: bool,
+}
+
+impl Tape {
+    /// Makes room, and begins.
+    pub(super) fn begin(nodes: &[Node], config: &Config) -> Result<Self, Problem> {
+        let dir = &config.db.value;
+        for id in thin_out(dir, MOST / 2, AGE).code(IO)? {
+            eprintln!("recording {id} was removed to make room");
+        }
+        let names = nodes.iter().map(|node| node.name.clone()).collect();
+        let recorder = Recorder::create(dir, &session::named(now_ms(), "watch"), names, MOST / 2).code(IO)?;
+        eprintln!("recording to {}", recorder.path().display());
+        Ok(Self { recorder, stopped: false })
+    }
+
+    /// Takes one look at a node. What cannot be kept is said once, and the watch goes on without.
+    pub(super) fn take(&mut self, node: usize, at_s: f64, values: &[(&'static str, f64)]) {
+        if self.stopped {
+            return;
+        }
+        let node = u32::try_from(node).unwrap_or(u32::MAX);
+        // A chunk in half a minute waits for the disk.
+        let taken = tokio::task::block_in_place(|| self.recorder.push(node, at_s, values));
+        match taken {
+            Ok(true) => return,
+            Ok(false) => eprintln!("the recording is full and ends here; the watch goes on"),
+            Err(why) => eprintln!("{why}; the recording ends here, the watch goes on"),
+        }
+        self.stopped = true;
+    }
+
+    /// Writes the rest.
+    pub(super) fn end(mut self) {
+        if let Err(why) = self.recorder.commit() {
+            eprintln!("{why}");
+        }
+        let (path, bytes) = (self.recorder.path().display(), self.recorder.bytes());
+        eprintln!("recorded {} kB; go through it again with `muster watch --from {path}`", bytes.div_ceil(1_000));
+    }
+}

@@ -1,0 +1,66 @@
+//! Which recordings there are, and which go to make room.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::StoreError;
+use crate::error::failed;
+use crate::place;
+
+/// A recording in the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Its id.
+    pub id: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// Size of the file.
+    pub bytes: u64,
+    /// When it was last written.
+    pub written: SystemTime,
+}
+
+/// The recordings in the database at `dir`, the oldest first.
+///
+/// # Errors
+/// When they cannot be listed.
+pub fn recordings(dir: &Path) -> Result<Vec<Kept>, StoreError> {
+    let folder = place::telemetry(dir);
+    let entries = match fs::read_dir(&folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(failed("read", &folder))?,
+    };
+    let mut found = Vec::new();
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let id = path.file_name().and_then(|name| name.to_str()?.strip_suffix(place::RECORDING).map(str::to_owned));
+        // One that is removed meanwhile is none.
+        if let (Some(id), Ok(about)) = (id, entry.metadata()) {
+            let written = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            found.push(Kept { id, path, bytes: about.len(), written });
+        }
+    }
+    found.sort_by(|a, b| (a.written, &a.id).cmp(&(b.written, &b.id)));
+    Ok(found)
+}
+
+/// Removes recordings older than `age`, and the oldest of the others until all have at most `bytes`. Gives the ids of those that went.
+///
+/// # Errors
+/// When one cannot be removed.
+pub fn thin_out(dir: &Path, bytes: u64, age: Duration) -> Result<Vec<String>, StoreError> {
+    let (all, now) = (recordings(dir)?, SystemTime::now());
+    let mut left: u64 = all.iter().map(|kept| kept.bytes).sum();
+    let mut gone = Vec::new();
+    for kept in all {
+        let old = now.duration_since(kept.written).is_ok_and(|since| since >= age);
+        if old || left > bytes {
+            fs::remove_file(&kept.path).map_err(failed("remove", &kept.path))?;
+            left = left.saturating_sub(kept.bytes);
+            gone.push(kept.id);
+        }
+    }
+    Ok(gone)
+}
