@@ -39,7 +39,7 @@ fn live_nodes_tell_what_they_do_and_nothing_is_left_on_them() {
     let span = report["to_s"].as_f64().unwrap() - report["from_s"].as_f64().unwrap();
     assert!((2.0..9.0).contains(&span), "{report}");
     let last = report["notes"].as_array().unwrap().last().unwrap().as_str().unwrap();
-    assert!(last.starts_with("undecided: the job ran for"), "{last}");
+    assert!(last.starts_with("undecided: "), "{last}");
     assert!(ran.err.contains("all nodes answer"), "{}", ran.err);
     assert_eq!(probes(&mut fleet), 0);
 }

@@ -68,6 +68,8 @@ struct Session {
     stop: Arc<Stop>,
     silent: Arc<AtomicU32>,
     working: Arc<AtomicBool>,
+    /// Ticks are sent: they are signs of life enough.
+    watching: Arc<AtomicBool>,
 }
 
 /// Serves one console on stdin and stdout until the work is done or the console is gone.
@@ -107,7 +109,7 @@ fn begin() -> io::Result<(Session, Done, Receiver<Job>)> {
     let stop = Arc::new(Stop::default());
     let (out, done) = Out::start(own_output()?, Arc::clone(&stop))?;
     out.send(Frame::Hello(hello()), &stop);
-    let session = Session { out, stop, silent: Arc::default(), working: Arc::default() };
+    let session = Session { out, stop, silent: Arc::default(), working: Arc::default(), watching: Arc::default() };
     let (post, jobs) = channel();
     let listener = session.clone();
     thread::Builder::new().name("listener".to_owned()).spawn(move || listener.listen(&post))?;
@@ -210,6 +212,7 @@ impl Session {
             Request::Watch(order) => {
                 // A console that watches is never silent for long.
                 self.working.store(true, Ordering::Release);
+                self.watching.store(true, Ordering::Release);
                 let _ = jobs.send(Job::Watch(order));
             }
             _ => self.out.log(Level::Warn, "a request this probe does not know is ignored", &self.stop),
@@ -221,7 +224,7 @@ impl Session {
         loop {
             thread::sleep(TICK);
             ticks = ticks.wrapping_add(1);
-            if ticks.is_multiple_of(TICKS_PER_BEAT) {
+            if ticks.is_multiple_of(TICKS_PER_BEAT) && !self.watching.load(Ordering::Acquire) {
                 self.out.beat(0);
             }
             if let Some(name) = stop::signal() {
