@@ -241,6 +241,51 @@ fn a_healthy_job_of_noisy_nodes_names_nobody_over_many_seeds() {
     }
 }
 
+/// Eight nodes that share their CPUs: all wait for one, and from second 400 on for node 3, which has too little; the network then
+/// moves `slowed` of the usual.
+fn starved(slowed: f64, hurt: bool) -> Vec<Alert> {
+    let mut watch = Watch::new(Settings::default());
+    let nodes: Vec<_> = (0..8).map(|node| watch.node(&format!("n{node}")).unwrap()).collect();
+    let metrics =
+        ["net_tx_gbs", "job_wait_pct", "job_cpu_pct", "io_pressure_pct"].map(|name| watch.metric(name).unwrap());
+    let mut chance = Chance::new(7);
+    for second in 0..800 {
+        for (at, &node) in nodes.iter().enumerate() {
+            let late = second >= 400;
+            let wait = if !late {
+                60.0
+            } else if hurt && at == 3 {
+                88.0
+            } else {
+                1.5
+            };
+            let part = if late { slowed } else { 1.0 };
+            // Node 5 writes a checkpoint for a long time; that alone accuses nobody.
+            let write = if late && at == 5 { 80.0 } else { 0.0 };
+            for (metric, value) in metrics.iter().zip([0.012 * part, wait, 12.0 * part, write]) {
+                let noise = 1.0 + 0.03 * chance.normal();
+                watch.push(START + f64::from(second), node, *metric, value * noise);
+            }
+        }
+    }
+    watch.finish();
+    watch.alerts().to_vec()
+}
+
+#[test]
+fn a_node_that_waits_for_a_cpu_while_the_others_wait_for_it_is_named_though_waiting_is_usual() {
+    for slowed in [0.4, 0.05] {
+        let found = starved(slowed, true);
+        assert_eq!(found.iter().filter(|a| a.metric.as_deref() == Some("job_wait_pct")).count(), 1, "{found:?}");
+        assert!(found.iter().any(|a| a.node == "n3"), "{found:?}");
+    }
+}
+
+#[test]
+fn nobody_is_named_in_a_standstill_in_which_one_node_writes_and_nobody_waits_for_a_cpu() {
+    assert!(starved(0.05, false).is_empty());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 

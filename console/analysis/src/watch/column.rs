@@ -1,6 +1,6 @@
 //! One metric on all nodes, block by block.
 
-use muster_wire::Telemetry;
+use muster_wire::{SaysOfJob, Telemetry};
 
 use super::block::Summary;
 use super::cell::{Cell, Now};
@@ -113,10 +113,12 @@ impl Column {
         }
     }
 
-    /// Whether the level is near enough to the usual one to compare nodes: not in a standstill, not while a job begins.
+    /// Whether the level is near enough to the usual one to compare nodes: not in a standstill, not while a job begins. That nobody
+    /// waits any more is no standstill: nodes that wait for a slow one have time.
     fn level_counts(&self) -> bool {
         let (reference, quantum) = (self.reference, self.about.quantum);
-        let near = self.level > BAND.0 * reference && self.level < BAND.1 * reference.max(quantum);
+        let least = if self.about.job == SaysOfJob::Waits { f64::NEG_INFINITY } else { BAND.0 * reference };
+        let near = self.level > least && self.level < BAND.1 * reference.max(quantum);
         near || reference <= quantum
     }
 

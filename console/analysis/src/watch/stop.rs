@@ -1,8 +1,9 @@
-//! Who is named when the job stands still: the one that is idle among the busy or busy among the idle, or that fell silent.
+//! Who is named when the job stands still: the one that is idle among the busy or busy among the idle, whose work waits for what its
+//! node lacks while the others wait for it, or that fell silent.
 //!
 //! These rules need no history: in a standstill, levels are far from what was learned.
 
-use muster_wire::SaysOfJob;
+use muster_wire::{ComponentKind, SaysOfJob};
 
 use super::column::{Column, Work};
 use super::job::Job;
@@ -58,16 +59,29 @@ pub(super) fn named(nodes: &mut [Node], columns: &[Column], job: &Job, block: i6
 /// For each node the metric in which it is most unlike the others, where it is odd at all.
 fn odd_metrics(nodes: usize, columns: &[Column], work: &mut Work) -> Vec<Option<usize>> {
     let mut most = vec![(ODD, None); nodes];
-    for (metric, column) in columns.iter().enumerate().filter(|(_, c)| c.about.job != SaysOfJob::Nothing) {
+    for (metric, column) in columns.iter().enumerate().filter(|(_, column)| tells(column)) {
         work.values.clear();
         work.values.extend(column.cells.iter().map(|cell| cell.now.value));
         work.others.medians(&work.values, PEERS, &mut work.medians);
         for (at, (&value, &peers)) in work.values.iter().zip(&work.medians).enumerate() {
-            let unlike = (value - peers).abs() / column.reference.max(peers);
+            let unlike = match column.about.job {
+                SaysOfJob::Waits => (value - peers) / column.about.ceiling,
+                _ => (value - peers).abs() / column.reference.max(peers),
+            };
             if unlike.is_finite() && unlike > most[at].0 {
                 most[at] = (unlike, Some(metric));
             }
         }
     }
     most.into_iter().map(|(_, metric)| metric).collect()
+}
+
+/// Whether a metric tells nodes apart while nothing moves. Waiting for a disk does not: one node writes the checkpoint for which the
+/// others wait.
+fn tells(column: &Column) -> bool {
+    match column.about.job {
+        SaysOfJob::Nothing => false,
+        SaysOfJob::Waits => column.about.of != ComponentKind::Disk,
+        SaysOfJob::Moves | SaysOfJob::Busy => true,
+    }
 }

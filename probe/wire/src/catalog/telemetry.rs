@@ -39,6 +39,8 @@ pub enum SaysOfJob {
     Moves,
     /// Tells an idle node from a busy one once the job has stopped.
     Busy,
+    /// Time in which work waited for something that the node lacks: near zero where all is well, also while the job stands still.
+    Waits,
     /// Nothing.
     Nothing,
 }
@@ -107,6 +109,11 @@ impl Telemetry {
         Self { job: SaysOfJob::Busy, ..self }
     }
 
+    /// A share of the time in which work waited.
+    const fn waits(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
+        Self { job: SaysOfJob::Waits, ..Self::percent(name, of, title) }
+    }
+
     const fn moves(self) -> Self {
         Self { job: SaysOfJob::Moves, ..self }
     }
@@ -135,7 +142,7 @@ static WATCHED: [Telemetry; 50] = [
     Telemetry::percent("mem_used_pct", Memory, "memory used"),
     Telemetry::percent("gpu_mem_used_pct", Gpus, "GPU memory used"),
     Telemetry::percent("disk_busy_pct", Disk, "disk busy").loose(2.0, 0.05),
-    Telemetry::percent("cpu_iowait_pct", Cpu, "CPU waiting for I/O").loose(2.0, 0.05),
+    Telemetry::waits("cpu_iowait_pct", Disk, "CPU waiting for I/O").loose(2.0, 0.05),
     Telemetry::new("gpu_temp_c", Gpus, DEGREES, "GPU temperature"),
     Telemetry::new("gpu_clock_mhz", Gpus, MEGAHERTZ, "GPU clock"),
     Telemetry::events("pfc_rx_pps", "PFC pause frames received"),
@@ -143,16 +150,16 @@ static WATCHED: [Telemetry; 50] = [
     Telemetry::events("cnp_pps", "congestion notifications"),
     Telemetry::events("tcp_retrans_pps", "TCP retransmits"),
     Telemetry::percent("cpu_system_pct", Cpu, "CPU time in the kernel").loose(2.0, 0.05),
-    Telemetry::percent("cpu_steal_pct", Cpu, "CPU time taken by the hypervisor").loose(2.0, 0.05),
-    Telemetry::percent("cpu_pressure_pct", Cpu, "time in which a task waited for a CPU").loose(5.0, 0.10),
+    Telemetry::waits("cpu_steal_pct", Cpu, "CPU time taken by the hypervisor").loose(2.0, 0.05),
+    Telemetry::waits("cpu_pressure_pct", Cpu, "time in which a task waited for a CPU").loose(5.0, 0.10),
     Telemetry::new("cpu_clock_mhz", Cpu, MEGAHERTZ, "CPU clock"),
     Telemetry::new("cpu_temp_c", Cpu, DEGREES, "CPU temperature").loose(0.0, 0.05),
     Telemetry::new("cpu_power_w", Cpu, WATTS, "CPU power").loose(5.0, 0.03),
     Telemetry::events("context_switches_per_s", "context switches").of(Cpu).loose(500.0, 0.10),
-    Telemetry::percent("memory_pressure_pct", Memory, "time in which a task waited for memory").loose(2.0, 0.10),
+    Telemetry::waits("memory_pressure_pct", Memory, "time in which a task waited for memory").loose(2.0, 0.10),
     Telemetry::events("major_faults_per_s", "page faults that read from disk").of(Memory),
     Telemetry::events("swap_pages_per_s", "pages swapped").of(Memory),
-    Telemetry::percent("io_pressure_pct", Disk, "time in which a task waited for I/O").loose(5.0, 0.10),
+    Telemetry::waits("io_pressure_pct", Disk, "time in which a task waited for I/O").loose(5.0, 0.10),
     Telemetry::new("disk_read_gbs", Disk, GIGABYTES, "disk throughput read").loose(1e-3, 0.10),
     Telemetry::new("disk_write_gbs", Disk, GIGABYTES, "disk throughput written").loose(1e-3, 0.10),
     Telemetry::events("net_drops_pps", "packets dropped or broken"),
@@ -161,7 +168,7 @@ static WATCHED: [Telemetry; 50] = [
     Telemetry::events("rdma_wait_per_s", "waits of the RDMA port for credits").loose(1e4, 0.10),
     Telemetry::events("rdma_out_of_sequence_pps", "RDMA packets out of sequence"),
     Telemetry::percent("job_cpu_pct", Cpu, "CPU use of the job's processes").loose(2.0, 0.03).busy(),
-    Telemetry::percent("job_wait_pct", Cpu, "time in which the job was ready and got no CPU").loose(5.0, 0.10),
+    Telemetry::waits("job_wait_pct", Cpu, "time in which the job was ready and got no CPU").loose(5.0, 0.10),
     Telemetry::percent("job_mem_pct", Memory, "memory of the job's processes").loose(1.0, 0.02),
     Telemetry::new("job_blocked", Disk, (Unit::Count, "", 1.0), "processes of the job that wait for I/O")
         .loose(2.0, 0.10),
