@@ -34,7 +34,7 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-import", &["muster-wire", "muster-analysis", "muster-skip"]),
         ("muster-store", &["muster-wire", "muster-run", "muster-skip"]),
         ("muster-fleet", &["muster-wire", "muster-skip"]),
-        ("muster-playbook", &["muster-wire", "muster-analysis"]),
+        ("muster-playbook", &["muster-wire", "muster-run", "muster-analysis"]),
         ("muster-tui", &["muster-wire", "muster-analysis", "muster-playbook"]),
     ]);
     for (package, dependencies) in ours() {

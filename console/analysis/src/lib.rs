@@ -5,6 +5,7 @@
 mod absurd;
 mod algorithm2;
 pub mod alternatives;
+pub mod assess;
 mod cdf;
 mod chance;
 pub mod checks;

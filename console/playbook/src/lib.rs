@@ -10,5 +10,6 @@ pub mod report;
 
 pub use builtin::{builtin, find_builtin};
 pub use error::{PlaybookError, Problem};
+pub use muster_run::PAIRS;
 pub use plan::{Phase, Plan, collector_work, plan};
-pub use playbook::{PAIRS, Pairs, Playbook, Step};
+pub use playbook::{Pairs, Playbook, Step};

@@ -57,9 +57,6 @@ pub struct Step {
     pub line: usize,
 }
 
-/// Name under which the store keeps what was measured between nodes.
-pub const PAIRS: &str = "net-pair";
-
 /// Which pairs of nodes are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairs {

@@ -4,6 +4,10 @@ use muster_wire::IDLE;
 
 /// Work of the record that tells how the connection to a node fared.
 pub const LINK: &str = "link";
+/// Work between two nodes: what is measured from a node to another lies under `net-pair/<receiver>`, what it was for the whole scan
+/// under the name alone.
+pub const PAIRS: &str = "net-pair";
+
 /// Begins the names of records that the console makes itself.
 pub const CONSOLE: &str = "console/";
 /// Work of the record that tells that a node sent what it was not asked for.

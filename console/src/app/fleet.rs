@@ -293,7 +293,7 @@ pub fn judged(store: &dyn Store, run: Run, config: &Config, reads: Option<&Reads
     }
     let records: Vec<_> = store.records(&run.id)?.into_iter().map(Arc::new).collect();
     if let Some(reads) = reads {
-        reads.judges(&judging.count);
+        reads.judges(&judging.context.count);
     }
     let mut told = Told::judge(run, &records, &judging);
     drop(records);

@@ -11,8 +11,8 @@ use muster_store::Store;
 use muster_wire::{MetricId, describe};
 
 use super::Judging;
-use super::assess::groups;
 use super::versions::Version;
+use muster_analysis::assess::groups;
 use muster_analysis::records::{Evidence, of_metric};
 
 /// Runs that are learned from at most, newest first.
@@ -64,7 +64,7 @@ fn alike(store: &dyn Store, run: &Run) -> Result<Vec<Run>> {
 fn of_run(store: &dyn Store, run: &Run, group: &str, wanted: &[&Version]) -> Result<OfRun> {
     let records = store.records(&run.id)?;
     let evidence = Evidence::new(&records);
-    let names = groups(run, &evidence, &Judging::of(store, run, Params::default())?);
+    let names = groups(run, &evidence, &Judging::of(store, run, Params::default())?.context);
     let members: Vec<usize> = (0..run.nodes.len()).filter(|at| group.is_empty() || names[*at] == group).collect();
     let mut found = OfRun::new();
     for measured in evidence.measured(run) {

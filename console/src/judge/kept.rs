@@ -20,8 +20,8 @@ use muster_wire::MetricId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::assess::{Basis, Judged};
 use super::{Assessment, Chart, Judging, assess, on_all_cores};
+use muster_analysis::assess::{Basis, Judged};
 
 /// What is said of a stored run: as it was kept, or else from its records, and then kept.
 ///
@@ -214,7 +214,7 @@ fn key(run: &Run, judging: &Judging) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     (*PROGRAM).as_ref()?.hash(&mut hasher);
     run.id.hash(&mut hasher);
-    serde_json::to_string(&(&judging.terms, &judging.rejudged, &judging.cards)).ok()?.hash(&mut hasher);
+    serde_json::to_string(&(&judging.terms, &judging.rejudged, &judging.context.cards)).ok()?.hash(&mut hasher);
     Some(hasher.finish())
 }
 

@@ -9,10 +9,10 @@ use muster_run::{Record, Run, is_work};
 use muster_wire::{MetricId, Outcome, benchmark};
 
 use super::assess::assess_with_pairs;
-use super::health::leaves;
 use super::pairs::is_pair;
 use super::visits::Visits;
 use super::{Assessment, Judging, Pairs};
+use muster_analysis::records::leaves;
 
 /// A node and a benchmark or collector.
 pub type Asked = (String, String);
@@ -43,7 +43,7 @@ impl Told {
     #[must_use]
     pub fn judge(run: Run, all: &[Arc<Record>], judging: &Judging) -> Self {
         let (assessment, found) = assess_with_pairs(&run, all.iter().map(Arc::as_ref), judging);
-        let pairs = found.map(|found| Arc::new(Pairs::of_run(&run, all, found, &judging.terms.params)));
+        let pairs = found.map(|found| Arc::new(Pairs::of_run(&run, all, found, &judging.context.params)));
         Self::new(run, all, assessment, pairs)
     }
 

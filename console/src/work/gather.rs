@@ -9,7 +9,7 @@ use muster_run::Record;
 use muster_wire::limits::work_bytes;
 use muster_wire::{Datum, Fact, Finished, Frame, Outcome, Request, Series, clean};
 
-use crate::judge::health;
+use crate::judge::notes;
 
 /// Longest piece of a refused name repeated to a person, bytes.
 const SHOWN: usize = 60;
@@ -179,7 +179,7 @@ impl Gather {
             1 => self.first.clone(),
             times => format!("{}, and {} times more what nobody asked for", self.first, times - 1),
         };
-        Some(health::out_of_turn(&self.run, &self.node, said, at_ms))
+        Some(notes::out_of_turn(&self.run, &self.node, said, at_ms))
     }
 
     fn close(&mut self, finished: Finished, at_ms: u64) -> Record {

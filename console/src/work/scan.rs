@@ -22,7 +22,7 @@ use super::network::{self, Fabric};
 use super::observe::{Observer, Update};
 use super::outage::Outages;
 use crate::clock::now_ms;
-use crate::judge::{Judging, Visits, assess, health, report, steps_of};
+use crate::judge::{Judging, Visits, assess, notes, report, steps_of};
 
 /// What to carry through.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Seen {
             return None;
         }
         *best = clock.uncertainty_ns;
-        Some(health::offset(run, node, clock, now_ms()))
+        Some(notes::offset(run, node, clock, now_ms()))
     }
 }
 
@@ -181,7 +181,7 @@ pub async fn scan(
 ) -> Result<RunState> {
     let mut seen = Seen::default();
     let mut plan = scan.plan.clone();
-    let asked = health::asked(&scan.run.id, &plan, &scan.nodes, now_ms());
+    let asked = notes::asked(&scan.run.id, &plan, &scan.nodes, now_ms());
     store.append_many(&asked).context("scan stopped: could not record what was asked")?;
     for record in &asked {
         watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
@@ -281,7 +281,7 @@ async fn part(
     for node in plan.drop_failed(index, &failed.keys().cloned().collect()) {
         let reason = &failed[&node];
         store
-            .append(&health::dropped(&scan.run.id, &node, &step, reason, now_ms()))
+            .append(&notes::dropped(&scan.run.id, &node, &step, reason, now_ms()))
             .context("scan stopped: could not record which node was dropped")?;
         let update = Update::Dropped { node: &node, step: &step, reason };
         watchers.iter_mut().for_each(|w| w.see(&update));
@@ -438,5 +438,5 @@ pub(super) fn lost_records(run: &str, node: &str, failure: &Failure) -> Vec<Reco
     if !failure.out_of_turn() {
         return vec![link];
     }
-    vec![link, health::out_of_turn(run, node, failure.what(node).to_owned(), now_ms())]
+    vec![link, notes::out_of_turn(run, node, failure.what(node).to_owned(), now_ms())]
 }

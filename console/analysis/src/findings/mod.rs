@@ -7,8 +7,10 @@ mod metric;
 mod names;
 mod next;
 mod node;
+mod of_node;
 
 pub use checks::{check_findings, checked_components};
 pub use finding::{Compared, Effect, Finding, Source, change};
 pub use metric::{Decided, cell_sentence, metric_components, metric_findings};
 pub use node::{ComponentState, NodeState, decide_node};
+pub use of_node::NodeFindings;

@@ -6,9 +6,11 @@
 mod breaker;
 mod diff;
 mod drift;
+mod ordinary;
 mod since;
 
 pub use breaker::{Alarm, Breaker, Outcomes, Suspicion};
 pub use diff::{Change, Difference, diff};
 pub use drift::{Drift, Past, Trend, fleet_drift, node_drift};
+pub use ordinary::ordinary;
 pub use since::{Noise, Shift, Showed, since};

@@ -10,7 +10,9 @@ mod measured;
 mod names;
 mod otsu;
 mod read;
+mod report;
 mod rows;
+mod said;
 pub mod schedule;
 pub mod topology;
 
@@ -19,6 +21,8 @@ pub use localise::{Localisation, localise};
 pub use matrix::{Cell, Matrix};
 pub use measured::{LOSS, guess, health, judged};
 pub use read::{direction_of, read_matrix};
+pub use report::{Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun};
+pub use said::{accusation, source_word, warning};
 pub use topology::Topology;
 
 /// Text that does not say what it should, with the place.

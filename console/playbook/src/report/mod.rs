@@ -9,8 +9,6 @@ mod exit;
 mod known;
 mod markdown;
 mod node;
-mod pairs;
-mod pairs_text;
 mod run;
 mod text;
 mod time;
@@ -21,12 +19,14 @@ pub use csv::csv;
 pub use exit::{FailOn, Summary, exit_code};
 pub use known::{Earlier, Known, Told, known, settled};
 pub use markdown::markdown;
-pub use node::{ComponentReport, FindingReport, NodeFindings};
-pub use pairs::{Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun};
-pub use pairs_text::{accusation, source_word, warning};
+pub use muster_analysis::findings::NodeFindings;
+pub use muster_analysis::network::{
+    Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word, warning,
+};
+pub use muster_analysis::records::Dropped;
+pub use node::{ComponentReport, FindingReport};
 pub use run::{
-    Basis, CheckReport, CriterionRef, Demo, Dropped, MetricReport, NodeReport, RUN_SCHEMA, RunInfo, RunReport,
-    VerdictReport,
+    Basis, CheckReport, CriterionRef, Demo, MetricReport, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
 };
 pub use text::table;
 pub use time::rfc3339;

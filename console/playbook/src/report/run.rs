@@ -9,8 +9,9 @@ use muster_wire::{MetricId, Profile, Unit, clean, limits};
 use serde::{Deserialize, Serialize};
 
 use super::alarms::alarms;
-use super::node::{ComponentReport, FindingReport, NodeFindings};
+use super::node::{ComponentReport, FindingReport};
 use super::{CriterionReport, PairsReport, Summary, rfc3339};
+use super::{Dropped, NodeFindings};
 
 /// Name of the document.
 pub const RUN_SCHEMA: &str = "muster.run";
@@ -45,17 +46,6 @@ pub struct RunReport {
     /// Written by the demo fleet alone; the analysis never reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
-}
-
-/// A node that was left out of later steps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dropped {
-    /// Node name.
-    pub node: String,
-    /// The step after which it left.
-    pub step: String,
-    /// Why, in one sentence.
-    pub reason: String,
 }
 
 /// What a metric of some nodes was judged by.

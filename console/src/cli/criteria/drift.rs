@@ -184,7 +184,7 @@ fn fleet(store: &dyn Store, run: &Run, records: &[Record], config: &Config) -> R
     let found = judge::assess(run, records, &today);
     let of = found.judged.iter().filter_map(|Judged { criterion, basis, .. }| {
         let metric = &criterion.metric;
-        let frozen = now.criterion(&basis.group, metric)?;
+        let frozen = now.context.criterion(&basis.group, metric)?;
         Some(OfFleet {
             metric: metric.to_string(),
             group: basis.group.clone(),

@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use muster_analysis::decide::{Frozen, Settings};
-use muster_analysis::findings::{
-    ComponentState, Decided, Finding, Source, cell_sentence, metric_components, metric_findings,
-};
-use muster_analysis::{
+use crate::decide::{Frozen, Settings};
+use crate::findings::{ComponentState, Decided, Finding, Source, cell_sentence, metric_components, metric_findings};
+use crate::{
     Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, absurd, compare, decide_rounds,
     learn_silently,
 };
 use muster_run::Run;
 use muster_wire::{Described, Direction, MetricId, MetricRole, Unit};
 
-use super::assess::{Basis, Judged};
-use super::{Chart, Judging, on_all_cores, trusted};
-use muster_analysis::records::{Evidence, Measured, Turn};
+use super::assessment::{Basis, Judged};
+use super::chart::Chart;
+use super::context::Context;
+use super::parallel::on_all_cores;
+use super::trusted;
+use crate::records::{Evidence, Measured, Turn};
 
 /// What the metrics of a run say.
 #[derive(Debug, Default)]
@@ -84,18 +85,18 @@ impl<'a> Group<'a> {
 }
 
 /// Decides on every node; `groups` names the group of each node of the run, in its order.
-pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, groups: &[String]) -> OfMetrics {
+pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, context: &Context, groups: &[String]) -> OfMetrics {
     let all = evidence.measured(run);
     let names: BTreeSet<&String> = groups.iter().collect();
-    judging.count.begin(all.len(), names.len());
+    context.count.begin(all.len(), names.len());
     let mut found = OfMetrics::default();
     let mut by_metric: Vec<(usize, Learned, (Basis, Chart))> = Vec::new();
     for name in names {
         let group = Group::of(run, (name, groups), &all, evidence);
         let (mut places, mut learned, mut of) = (Vec::new(), Vec::new(), Vec::new());
         let each = on_all_cores(&all, |metric| {
-            let one = of_metric(&group, judging, metric);
-            judging.count.add();
+            let one = of_metric(&group, context, metric);
+            context.count.add();
             one
         });
         for (place, (criterion, samples)) in each.into_iter().enumerate().filter_map(|(at, one)| Some((at, one?))) {
@@ -136,7 +137,7 @@ pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, judging: &Judging, grou
     found
 }
 
-fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'_>) -> Option<(Learned, Of<'a>)> {
+fn of_metric<'a>(group: &Group<'_>, context: &'a Context, metric: &'a Measured<'_>) -> Option<(Learned, Of<'a>)> {
     let members = &group.members;
     let (mut observed, mut first, mut again) = (Vec::new(), vec![None; members.len()], BTreeMap::new());
     let (mut busy, mut places) = (BTreeSet::new(), Vec::new());
@@ -146,7 +147,7 @@ fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'
         rest = &rest[rest.partition_point(|(of, ..)| of < at)..];
         let own;
         (own, rest) = rest.split_at(rest.partition_point(|(of, ..)| of <= at));
-        let has = muster_analysis::records::of_metric(&turns[place], &metric.described.component, own);
+        let has = crate::records::of_metric(&turns[place], &metric.described.component, own);
         let Some(mut has) = has else { continue };
         observed.push((group.names[place].clone(), has.observed));
         places.push(place);
@@ -168,8 +169,8 @@ fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'
         first[places[at]] = None;
         again.remove(&places[at]);
     }
-    let params = &judging.terms.params;
-    let criterion = judging.criterion(group.name, metric.id);
+    let params = &context.params;
+    let criterion = context.criterion(group.name, metric.id);
     let learned = match criterion {
         Some(criterion) => compare(criterion, &observed, params),
         None => learn_silently((metric.id, series.unit, series.direction), &observed, params),
@@ -179,7 +180,7 @@ fn of_metric<'a>(group: &Group<'_>, judging: &'a Judging, metric: &'a Measured<'
         unit: series.unit,
         direction: series.direction,
         described: &metric.described,
-        frozen: judging.frozen(group.name, metric.id),
+        frozen: context.frozen(group.name, metric.id),
         criterion: criterion.map(|criterion| criterion.id.as_str()),
         first,
         again,
@@ -293,7 +294,7 @@ impl OfMetrics {
 }
 
 fn undone(verdict: &NodeVerdict, source: Source, state: State) -> Finding {
-    let component = muster_analysis::records::works::component(&verdict.metric.benchmark);
+    let component = crate::records::works::component(&verdict.metric.benchmark);
     let next = if state == State::Fail { "run the benchmark on it by hand" } else { "run it again" };
     Finding::new(&verdict.node, component, source, state, verdict.reason.clone()).next(next)
 }

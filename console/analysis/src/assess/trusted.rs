@@ -1,19 +1,19 @@
 //! A criterion that was frozen by force though it does not say how far healthy nodes differ, such as a published number: nodes
 //! below it warn, and none fails by it alone.
 
-use muster_analysis::findings::{Compared, Effect, Finding, Source};
-use muster_analysis::{Learned, State, is_defect};
+use crate::findings::{Compared, Effect, Finding, Source};
+use crate::{Learned, State, is_defect};
 use muster_wire::Component;
 
 /// Findings of the nodes that lie beyond alpha of such a criterion and were not found slow otherwise. Their verdicts warn.
 pub(super) fn findings(learned: &mut Learned, group: &str, component: &Component) -> Vec<Finding> {
     let criterion = &learned.criterion;
-    let Some(usual) = criterion.sample.as_ref().map(muster_analysis::Sample::median) else { return Vec::new() };
+    let Some(usual) = criterion.sample.as_ref().map(crate::Sample::median) else { return Vec::new() };
     let beyond = learned.verdicts.iter_mut().filter(|verdict| {
         verdict.state < State::Warn
             && verdict.similarity.is_some_and(|similarity| is_defect(similarity, criterion.alpha))
     });
-    let warn = |verdict: &mut muster_analysis::NodeVerdict| {
+    let warn = |verdict: &mut crate::NodeVerdict| {
         let effect = Effect {
             metric: verdict.metric.clone(),
             unit: criterion.unit,
@@ -43,7 +43,7 @@ pub(super) fn findings(learned: &mut Learned, group: &str, component: &Component
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::{Criterion, Observation, Params, compare};
+    use crate::{Criterion, Observation, Params, compare};
     use muster_wire::{Direction, MetricId, Unit};
 
     use super::*;

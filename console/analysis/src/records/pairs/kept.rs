@@ -5,8 +5,7 @@
 //! rail of the sender talks to. What a node was for the whole scan (its place in the fabric, why it was left out) is its
 //! record `net-pair`.
 
-use muster_playbook::PAIRS;
-use muster_run::Record;
+use muster_run::{PAIRS, Record};
 use muster_wire::{Datum, Fact, Reading, Unit};
 
 /// Before the number of a rail in the name of an endpoint.

@@ -1,23 +1,11 @@
-//! What the checks of a run say: which were asked for, and their answers, always from the stored records.
+//! What the console notes beside the records of nodes: what was asked of them, how wrong their clocks are, who left and why.
 
-use std::collections::BTreeMap;
-
-use muster_analysis::checks::{self, CLOCK, CheckResult, NodeFacts, Policy, check};
+use muster_analysis::records::DROPPED;
+use muster_analysis::records::checks::{ASKED, OFFSET};
 use muster_fleet::{Clock, Node};
 use muster_playbook::Plan;
-use muster_playbook::report::Dropped;
-use muster_run::{LINK, OUT_OF_TURN, Record, noted};
-use muster_wire::limits::TEXT_BYTES;
-use muster_wire::{Component, Datum, Fact, Outcome, Reading, Unit, clean, fact_of};
-
-use muster_analysis::records::{Evidence, Latest};
-
-/// What is asked of a node: checks, limits, expectations, and the labels by which they are read.
-const ASKED: &str = "console/asked";
-/// How far a node's clock is from the console's.
-const OFFSET: &str = "console/clock";
-/// Why and when a node left the run.
-const DROPPED: &str = "console/dropped";
+use muster_run::{OUT_OF_TURN, Record, noted};
+use muster_wire::{Datum, Fact, Outcome, Reading, Unit};
 
 fn fact(key: String, datum: Datum) -> Fact {
     Fact { key, reading: Reading::Value(datum), unit: None }
@@ -71,85 +59,11 @@ pub fn out_of_turn(run: &str, node: &str, said: String, at_ms: u64) -> Record {
     Record { outcome: Outcome::Failed(said), ..noted(run, node, OUT_OF_TURN, Vec::new(), at_ms) }
 }
 
-/// Whether a record says that its node takes no further part.
-#[must_use]
-pub fn leaves(record: &Record) -> bool {
-    record.work == DROPPED || (record.work == LINK && matches!(record.outcome, Outcome::Failed(_)))
-}
-
-/// Nodes that left, in the order they did.
-pub fn left(latest: &Latest<'_>) -> Vec<Dropped> {
-    let mut records: Vec<&&Record> = latest.values().filter(|record| record.work == DROPPED).collect();
-    records.sort_by_key(|record| record.at_ms);
-    let text = |record: &Record, key: &str| {
-        let found = record.facts.iter().find(|fact| fact.key == key).and_then(|fact| fact.reading.value());
-        if let Some(Datum::Text(text)) = found { clean(text, TEXT_BYTES) } else { "?".to_owned() }
-    };
-    let report = |record: &&&Record| Dropped {
-        node: record.node.clone(),
-        step: text(record, "step"),
-        reason: text(record, "reason"),
-    };
-    records.iter().map(report).collect()
-}
-
-/// The answers of all checks that were asked for, per node; `groups` of the nodes are compared within.
-pub fn examine<'a>(
-    nodes: &'a [String],
-    groups: &'a [String],
-    evidence: &Evidence<'a>,
-) -> BTreeMap<&'a str, Vec<CheckResult>> {
-    let (mut policy, mut ids) = (Policy::default(), Vec::new());
-    let mut known = Vec::with_capacity(nodes.len());
-    for (node, group) in nodes.iter().zip(groups) {
-        let mut facts = NodeFacts::new(node, group);
-        for record in evidence.every(node) {
-            match record.work.as_str() {
-                ASKED => read(record, &mut facts, &mut policy, &mut ids),
-                OFFSET => facts.add(CLOCK, &record.outcome, &record.facts),
-                work => {
-                    if let Some(collector) = work.strip_prefix("collect/") {
-                        facts.add(collector, &record.outcome, &record.facts);
-                    } else if record.facts.iter().any(is_gpu_health) {
-                        // However it ended: what was seen meanwhile may say why.
-                        facts.add_meanwhile(record.benchmark(), &record.facts);
-                    }
-                }
-            }
-        }
-        known.push(facts);
-    }
-    // A check that this version no longer has cannot be answered.
-    let asked: Vec<_> = ids.iter().filter_map(|id| check(id)).collect();
-    if asked.is_empty() {
-        return BTreeMap::new();
-    }
-    let answers = checks::evaluate(&asked, &known, &policy);
-    nodes.iter().map(String::as_str).zip(answers).collect()
-}
-
-/// Takes back what [`asked`] wrote.
-fn read<'a>(record: &'a Record, node: &mut NodeFacts<'a>, policy: &mut Policy, ids: &mut Vec<&'a str>) {
-    for Fact { key, reading, .. } in &record.facts {
-        match (key.split_once('.'), reading.value()) {
-            (None, Some(Datum::Text(checks))) if key == "checks" && ids.is_empty() => ids.extend(checks.split(' ')),
-            (None, Some(Datum::Text(checks))) if key == "demand" => checks.split(' ').for_each(|id| policy.demand(id)),
-            (Some(("limit", name)), Some(Datum::Number(value))) => policy.set_limit(name, *value),
-            (Some(("expect", name)), Some(Datum::Number(value))) => policy.expect(name, *value),
-            (Some(("label", name)), Some(Datum::Text(value))) => drop(node.labels.insert(name, value)),
-            _ => {}
-        }
-    }
-}
-
-/// What a benchmark saw of a GPU while it ran.
-fn is_gpu_health(fact: &Fact) -> bool {
-    matches!(fact_of(&fact.key), Some((Component::Gpu(_), "health")))
-}
-
 #[cfg(test)]
 mod tests {
     use muster_analysis::State;
+    use muster_analysis::records::Evidence;
+    use muster_analysis::records::checks::examine;
     use muster_playbook::{Playbook, plan};
 
     use super::*;
@@ -212,20 +126,5 @@ expect = { cpus = 8 }
             ("n4", "xid", State::Unknown),
         ];
         assert_eq!(bad, expected);
-    }
-
-    #[test]
-    fn nodes_that_left_are_told_in_the_order_they_left() {
-        let records = [dropped("r", "a", "burn", "a: broken", 9), dropped("r", "b", "look", "b: \u{1b}[2Jodd", 3)];
-        let latest: Latest<'_> = records.iter().map(|r| ((r.node.as_str(), r.work.as_str()), r)).collect();
-        let told: Vec<(String, String, String)> =
-            left(&latest).into_iter().map(|left| (left.node, left.step, left.reason)).collect();
-        let expected = [("b", "look", "b: odd"), ("a", "burn", "a: broken")];
-        assert_eq!(told, expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned())));
-    }
-
-    #[test]
-    fn a_run_without_checks_has_no_answers() {
-        assert!(examine(&["n1".to_owned()], &[String::new()], &Evidence::new([])).is_empty());
     }
 }

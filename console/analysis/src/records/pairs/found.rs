@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use muster_analysis::Params;
-use muster_analysis::network::localise::Localisation;
-use muster_analysis::network::topology::from_labels;
-use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside};
-use muster_playbook::PAIRS;
-use muster_playbook::report::{LeftOut, PairsReport, PairsRun};
-use muster_run::{Record, Run};
+use muster_run::{PAIRS, Record, Run};
 use muster_wire::Outcome;
 
 use super::kept;
+use crate::Params;
+use crate::network::localise::Localisation;
+use crate::network::topology::from_labels;
+use crate::network::{
+    LOSS, LeftOut, Matrix, PairsReport, PairsRun, Topology, direction_of, guess, judged, localise_beside,
+};
 
 /// Metric in which a visit that failed counts as one, unless its engine has another.
 const FAILS: &str = "throughput";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_analysis::{NodeVerdict, Sample, State, cdf_band};
+use crate::{NodeVerdict, Sample, State, cdf_band};
 use serde::{Deserialize, Serialize};
 
 /// Failed nodes whose samples are kept.

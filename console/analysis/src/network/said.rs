@@ -1,9 +1,8 @@
 //! What pairs point at, in sentences.
 
-use muster_analysis::network::localise::{Candidate, Kind, Misfit, Suspect, Undecided, Warning};
-use muster_analysis::network::topology::Source;
-
-use super::pairs::{Alternatives, Of};
+use super::localise::{Candidate, Kind, Misfit, Suspect, Undecided, Warning};
+use super::report::{Alternatives, Of};
+use super::topology::Source;
 
 /// Candidates that a line names.
 const NAMED: usize = 8;

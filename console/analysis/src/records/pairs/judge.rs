@@ -1,12 +1,12 @@
 //! What do the pairs of a run say of each node?
 
-use muster_analysis::State;
-use muster_analysis::findings::{ComponentState, Finding, Source};
-use muster_analysis::network::localise::{Kind, SURE};
-use muster_playbook::PAIRS;
-use muster_playbook::report::{NodeFindings, PairsReport, accusation, warning};
-use muster_run::Record;
+use muster_run::{PAIRS, Record};
 use muster_wire::{Component, Outcome};
+
+use crate::State;
+use crate::findings::{ComponentState, Finding, NodeFindings, Source};
+use crate::network::localise::{Kind, SURE};
+use crate::network::{PairsReport, accusation, warning};
 
 /// Adds to each node what the `pairs` of a run, once all were measured, say of that node: `report` has what they point at.
 pub fn judge_pairs(report: &PairsReport, pairs: &[&Record], nodes: &mut [NodeFindings]) {

@@ -1,11 +1,11 @@
 //! What pairs of nodes point at, as the `muster.pairs` document (assets/schemas/muster.pairs.json), and in words.
 
-use muster_analysis::network::Localisation;
-use muster_analysis::network::localise::{Contested, Group, Misfit, SURE, Suspect, Undecided, Warning};
-use muster_analysis::network::topology::Source;
 use serde::{Deserialize, Serialize};
 
-use super::pairs_text::{accusation, alternatives, misfit, open, source_word, warning};
+use super::Localisation;
+use super::localise::{Contested, Group, Misfit, SURE, Suspect, Undecided, Warning};
+use super::said::{accusation, alternatives, misfit, open, source_word, warning};
+use super::topology::Source;
 
 /// Name of the document.
 pub const PAIRS_SCHEMA: &str = "muster.pairs";
@@ -189,7 +189,7 @@ impl PairsReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_analysis::network::localise::Kind;
+    use crate::network::localise::Kind;
 
     #[test]
     fn only_a_sure_suspect_fails_and_a_doubtful_one_is_undecided() {
