@@ -14,11 +14,16 @@ pub(super) fn without_escapes(block: &[u8], out: &mut Vec<u8>) {
 
 /// Bytes of the sequence that an escape begins. None reaches over the end of a line: a torn one must not eat the next.
 fn sequence(rest: &[u8]) -> usize {
-    let line = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+    let line = memchr::memchr3(b'\n', b'\r', 0, rest).unwrap_or(rest.len());
     let rest = &rest[..line];
     match rest.first() {
         Some(b'[') => rest.iter().skip(1).position(|b| (0x40..=0x7e).contains(b)).map_or(rest.len(), |at| at + 2),
-        Some(b']' | b'P' | b'^' | b'_' | b'X') => memchr::memchr2(0x07, 0x1b, rest).map_or(rest.len(), |at| at + 1),
+        Some(b']' | b'P' | b'^' | b'_' | b'X') => match memchr::memchr2(0x07, 0x1b, rest) {
+            Some(at) if rest[at] == 0x07 => at + 1,
+            Some(at) if rest.get(at + 1) == Some(&b'\\') => at + 2,
+            Some(at) => at,
+            None => rest.len(),
+        },
         Some(_) => 1,
         None => 0,
     }
@@ -38,6 +43,7 @@ mod tests {
     fn colours_and_titles_vanish_and_lines_stay() {
         assert_eq!(of(b"NCCL \x1b[31;1mWARN\x1b[0m x\n\x1b]0;title\x07y"), b"NCCL WARN x\ny");
         assert_eq!(of(b"torn \x1b[31\nnext"), b"torn \nnext");
+        assert_eq!(of(b"a\x1b]0;title\x1b\\b\x1bPq\0c"), b"ab\0c");
         assert_eq!(of(b"end \x1b"), b"end ");
     }
 }

@@ -26,7 +26,7 @@ const HEAD: usize = 256;
 
 static NCCL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
-        r"(?:^|[\s\]:])(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) \[(?P<gpu>\d{1,3})\] ",
+        r"(?:^|[\s\]:])(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) \[(?P<gpu>\d{1,3})\] (?:\S+:\d+ )?(?:\(?\w+\)? )?NCCL ",
     )
     .ok()
 });

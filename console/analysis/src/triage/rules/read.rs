@@ -265,3 +265,55 @@ fn specificity(pattern: &Pattern) -> u8 {
 fn sentence(why: &toml::de::Error) -> String {
     why.message().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Rules;
+
+    const RULE: &str = r#"
+        family = "some"
+        [[rule]]
+        id = "some-rule"
+        match = "lost (?P<peer>[a-z0-9]+)"
+        kind = "distributed"
+        part = "network"
+        meaning = "A peer is lost."
+        action = "Look at it."
+        source = "somewhere"
+        examples = ["lost n1", "lost n2"]
+    "#;
+
+    fn refused(what: &str, instead: &str) -> String {
+        assert!(RULE.contains(what));
+        Rules::read([("some.toml", RULE.replace(what, instead).as_str())]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_wrong_rule_is_refused_by_file_rule_and_field() {
+        assert!(Rules::read([("some.toml", RULE)]).is_ok());
+        assert_eq!(refused("(?P<peer>", "(?P<pear>"), "some.toml: rule some-rule, match: no field is called pear");
+        assert_eq!(
+            refused("lost (?P<peer>[a-z0-9]+)", "[0-9]+"),
+            "some.toml: rule some-rule, match: no text of three bytes or more is in every match"
+        );
+        assert_eq!(
+            refused(r#"["lost n1", "lost n2"]"#, r#"["lost n1"]"#),
+            "some.toml: rule some-rule, examples: needs 2 examples or more"
+        );
+        assert_eq!(refused("Look at it.", " "), "some.toml: rule some-rule, action: what may be a cause needs one");
+        assert!(refused("distributed", "disturbed").starts_with("some.toml: rule some-rule: "));
+        assert!(refused("source =", "sauce =").starts_with("some.toml: rule some-rule: "));
+        assert!(refused("family =", "tribe =").starts_with("some.toml: "));
+        assert!(refused("+)\"", "+\"").starts_with("some.toml: rule some-rule, match: "));
+    }
+
+    #[test]
+    fn ids_are_unique_and_what_follows_follows_something_and_not_itself() {
+        let twice = Rules::read([("a.toml", RULE), ("b.toml", RULE)]).unwrap_err().to_string();
+        assert_eq!(twice, "b.toml: rule some-rule, id: is there already, in a.toml");
+        let unknown = refused("source =", "follows = [\"other\"]\nsource =");
+        assert_eq!(unknown, "some.toml: rule some-rule, follows: there is no rule other");
+        let itself = refused("source =", "follows = [\"some-rule\"]\nsource =");
+        assert_eq!(itself, "some.toml: rule some-rule, follows: leads back to itself");
+    }
+}

@@ -87,6 +87,11 @@ impl Rules {
         self.rules.iter().find(|rule| rule.id == id)
     }
 
+    /// The expressions by which lines are recognised, as other tools read them too.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        self.patterns.iter().map(|pattern| pattern.regex.as_str())
+    }
+
     /// All of them, in the order of their files.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
         self.rules.iter()

@@ -125,3 +125,35 @@ fn key(hit: &Hit<'_>) -> u64 {
     }
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Rules, Scan, Stream};
+    use super::{Limits, Tally};
+
+    fn tally(log: &str, limits: Limits) -> Tally {
+        let rules = Rules::built_in().unwrap();
+        let (mut tally, mut scan) = (Tally::new(limits), Scan::new(&rules, Stream::Any));
+        scan.feed(log.as_bytes(), &mut |hit| tally.add(hit));
+        scan.finish(&mut |hit| tally.add(hit));
+        tally
+    }
+
+    #[test]
+    fn a_line_that_repeats_is_kept_once_and_counted() {
+        let line = "nfs: server 10.0.0.1 not responding, still trying\n";
+        let log: String = (0..50).map(|nr| format!("[{nr}.000000] {line}")).collect();
+        let tally = tally(&log, Limits::default());
+        let [seen] = tally.seen() else { panic!("one line") };
+        assert_eq!((seen.count, seen.row), (50, 1));
+        assert_eq!(seen.last.map(|stamp| stamp.seconds(1970)), Some(49.0));
+    }
+
+    #[test]
+    fn many_different_lines_fill_no_memory() {
+        let log: String = (0..100_000).map(|nr| format!("nfs: server s{nr} not responding, still trying\n")).collect();
+        let tally = tally(&log, Limits { per_rule: 10, ..Limits::default() });
+        assert_eq!((tally.seen().len(), tally.not_kept()), (10, 99_990));
+        assert_eq!(tally.count(tally.seen()[0].rule), 100_000);
+    }
+}
