@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use muster_analysis::watch::{MetricIndex, NodeIndex, Settings, Watch};
+use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
 use muster_fleet::Node;
 use muster_fleet::pattern::matches;
 use muster_wire::telemetry_names;
@@ -30,7 +30,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let listening = signals.listen(cancel.clone());
     let until = options.long.map(|long| Instant::now() + long);
     let mut lookout = Lookout::open(&nodes, PERIOD, work::embedded(), settings, cancel);
-    let mut live = Live::new(&nodes, &wanted, !options.json);
+    let mut live = Live::new(&nodes, &wanted, Watch::new(options.settings()), !options.json);
     let mut tape = if options.record { Some(Tape::begin(&nodes, config)?) } else { None };
     eprintln!("watching {}; what is usual is known after about 3 minutes", out::counted(nodes.len(), "node", "nodes"));
     loop {
@@ -92,8 +92,7 @@ struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    fn new(nodes: &'a [Node], wanted: &[&'static str], aloud: bool) -> Self {
-        let mut watch = Watch::new(Settings::default());
+    fn new(nodes: &'a [Node], wanted: &[&'static str], mut watch: Watch, aloud: bool) -> Self {
         let mut places = Vec::with_capacity(nodes.len());
         for node in nodes {
             let place = watch.node(&node.name);

@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use muster_analysis::watch::{Settings, Watch};
+use muster_analysis::watch::Watch;
 use muster_fleet::Inventory;
 use muster_fleet::pattern::matches;
 use muster_import::telemetry::{Recording, unpacked};
@@ -27,7 +27,8 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
     let recording = read(&options.from).code(CONFIG)?;
     let nodes = nodes(&recording, options, config)?;
     let metrics = metrics(&recording, &options.metrics)?;
-    let watch = watched(&recording, &nodes, &metrics, config);
+    let mut watch = Watch::new(options.settings());
+    watched(&mut watch, &recording, (&nodes, &metrics), config);
     drop(waiting);
     tell::document(&watch, (nodes.len(), &metrics), left_out(&recording), options.json)
 }
@@ -109,9 +110,8 @@ fn metrics(recording: &Recording, patterns: &[String]) -> Result<Vec<String>, Pr
     Ok(recording.metrics.iter().filter(meant).cloned().collect())
 }
 
-/// The recording as the detector sees it.
-fn watched(recording: &Recording, nodes: &[String], metrics: &[String], config: &Config) -> Watch {
-    let mut watch = Watch::new(Settings::default());
+/// Shows the recording to the detector.
+fn watched(watch: &mut Watch, recording: &Recording, (nodes, metrics): (&[String], &[String]), config: &Config) {
     // Without an inventory nothing is known of what nodes share; they are compared all the same.
     let inventory = Inventory::load(&config.inventory.value).unwrap_or_default();
     let chosen: BTreeSet<&String> = nodes.iter().collect();
@@ -132,7 +132,6 @@ fn watched(recording: &Recording, nodes: &[String], metrics: &[String], config: 
         }
     }
     watch.finish();
-    watch
 }
 
 /// What of the files could not be used.
