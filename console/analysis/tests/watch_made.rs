@@ -65,7 +65,7 @@ impl Score {
 
 /// Recordings of each kind: a few, or as many as `MUSTER_SEEDS` says.
 fn seeds() -> u64 {
-    std::env::var("MUSTER_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
+    std::env::var_os("MUSTER_SEEDS").and_then(|text| text.to_str()?.parse().ok()).unwrap_or(6)
 }
 
 #[test]

@@ -4,8 +4,6 @@
 //! counted by a Poisson law, short jitters of healthy machines, lost samples, a few clocks that are off; one kind of fault. Amplitudes
 //! are invented, kinds and time scales are the paper's.
 
-#![allow(dead_code, reason = "each test uses its own part")]
-
 use muster_analysis::Chance;
 
 /// When a recording begins, epoch seconds.

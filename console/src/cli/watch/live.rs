@@ -11,7 +11,7 @@ use muster_wire::telemetry_names;
 use tokio_util::sync::CancellationToken;
 
 use super::tape::Tape;
-use super::{Options, tell};
+use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
 use crate::signals::Signals;
@@ -49,10 +49,11 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let strange = lookout.strange();
     lookout.close().await;
     if let Some(tape) = tape {
-        tape.end();
+        tape.end(&live.watch);
     }
     listening.abort();
-    let ended = live.end(strange, options.json);
+    let notes = past::notes(&live.watch, &config.db.value);
+    let ended = live.end(strange, notes, options.json);
     // Who ends a watch by hand wants to know what it saw.
     match signals.code() {
         Some(code) if code != INTERRUPTED => ended.map(|_| code),
@@ -147,9 +148,8 @@ impl<'a> Live<'a> {
         eprintln!("{why}");
     }
 
-    fn end(mut self, strange: u64, json: bool) -> Ended {
+    fn end(mut self, strange: u64, mut notes: Vec<String>, json: bool) -> Ended {
         self.watch.finish();
-        let mut notes = Vec::new();
         let silent: Vec<&str> = (0..self.nodes.len())
             .filter(|node| !self.seen.contains(node))
             .map(|node| self.nodes[node].name.as_str())

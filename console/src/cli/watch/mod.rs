@@ -1,6 +1,7 @@
 //! `muster watch`: which machine of a job is unlike its peers, in which metric, since when.
 
 mod live;
+mod past;
 mod recorded;
 mod tape;
 mod tell;

@@ -12,7 +12,7 @@ use muster_fleet::pattern::matches;
 use muster_import::telemetry::{Recording, unpacked};
 use muster_store::telemetry;
 
-use super::{Options, tell};
+use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, Problem, USAGE};
 use crate::out;
@@ -30,7 +30,9 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
     let mut watch = Watch::new(options.settings());
     watched(&mut watch, &recording, (&nodes, &metrics), config);
     drop(waiting);
-    tell::document(&watch, (nodes.len(), &metrics), left_out(&recording), options.json)
+    let mut notes = left_out(&recording);
+    notes.extend(past::notes(&watch, &config.db.value));
+    tell::document(&watch, (nodes.len(), &metrics), notes, options.json)
 }
 
 /// All rows of all files, in order of time.
