@@ -63,9 +63,10 @@ impl Score {
     }
 }
 
-/// Recordings of each kind: a few, or as many as `MUSTER_SEEDS` says.
-fn seeds() -> u64 {
-    std::env::var_os("MUSTER_SEEDS").and_then(|text| text.to_str()?.parse().ok()).unwrap_or(6)
+/// Seeds of each kind: a few, or those before the number that `MUSTER_SEEDS` says.
+fn seeds() -> std::ops::Range<u64> {
+    let told = |name: &str| std::env::var_os(name).and_then(|text| text.to_str()?.parse().ok());
+    told("MUSTER_FIRST_SEED").unwrap_or(0)..told("MUSTER_SEEDS").unwrap_or(6)
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn faults_of_an_independent_simulator_are_named_and_healthy_machines_are_not() {
     let mut all = Score::default();
     for kind in Kind::ALL {
         let mut score = Score::default();
-        for seed in 0..seeds() {
+        for seed in seeds() {
             let made = made(kind, seed);
             let watch = watched(&made, Settings::default());
             score.add(&made, &watch);

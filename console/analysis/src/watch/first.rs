@@ -23,8 +23,10 @@ const ASKED: [u32; 3] = [4, 7, 10];
 /// Seconds of evidence that make a machine a candidate, and how much its metric must have changed.
 const EVIDENCE: f64 = 20.0;
 const WORTH: f64 = 0.08;
-/// Chance, over all nodes, that a healthy one was unlike its peers for so long as the job slowed.
-const CHANCE: f64 = 0.02;
+/// Chance, over all nodes, that a healthy one is unlike its peers for so long.
+const CHANCE: f64 = 0.01;
+/// Part of its change that must be left after the job slowed.
+const STAYS: f64 = 0.5;
 /// Seconds that the clock of a node may be off where nobody said how far it is.
 const CLOCK: f64 = 15.0;
 /// Machines of a job that may move first, as a share of its nodes: more are a group.
@@ -109,7 +111,7 @@ pub(super) fn mover(nodes: &[Node], columns: &[Column], block: i64, past: &Excur
     for &node in &suspects {
         let clock_s = nodes[node].clock_s.map_or(CLOCK, |own| own + others);
         let metrics =
-            (0..columns.len()).filter_map(|metric| candidate((node, metric), columns, (window.0, until), clock_s));
+            (0..columns.len()).filter_map(|metric| candidate((node, metric), columns, (window.0, until, end), clock_s));
         // Where a metric may be fed late, the earliest sure one tells most.
         found.extend(metrics.min_by_key(|one| one.change.high));
     }
@@ -156,27 +158,29 @@ fn clock_of_others(nodes: &[Node], without: &[usize]) -> f64 {
     if middle.is_finite() { middle } else { 0.0 }
 }
 
-/// When a metric of a node left the peers before the job slowed, which it must have done for as long as its evidence says.
+/// When a metric of a node left the peers before the job slowed, `until` which it must have been unlike them; and it must be so still,
+/// which a healthy machine's excursion rarely is.
 fn candidate(
     (node, metric): (usize, usize),
     columns: &[Column],
-    window: (i64, i64),
+    times: (i64, i64, i64),
     clock_s: f64,
 ) -> Option<Candidate> {
-    let column = &columns[metric];
+    let (column, (from, until, end)) = (&columns[metric], times);
     let quantum = column.about.quantum;
-    let last = window.1.div_euclid(BLOCK as i64);
+    let last = until.div_euclid(BLOCK as i64);
     let was = |side: Side| {
         let before = |past: &Past| past.begun < last && past.until >= last - 1 && past.peak_s >= EVIDENCE;
         column.cells[node].fast[side as usize].times(last).find(before).map(|past| (past.peak_s, side))
     };
-    let (evidence, side) = Side::BOTH.into_iter().filter_map(was).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    let peers = column.medians(window, &[node]);
-    let own = (window.0..window.1).map(|second| column.cells[node].seconds.at(second) + quantum);
+    let (peak, side) = Side::BOTH.into_iter().filter_map(was).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let peers = column.medians((from, end), &[node]);
+    let own = (from..end).map(|second| column.cells[node].seconds.at(second) + quantum);
     let beside: Vec<f64> = own.zip(peers).map(|(own, peers)| own / (peers + quantum)).collect();
-    let change = change(&beside)?;
+    let (before, mut since) = (&beside[..(until - from) as usize], beside[(until - from) as usize..].to_vec());
+    let change = change(before)?;
     let moved = side.sign() * (change.ratio() - 1.0);
-    // Evidence that came only after the job slowed says nothing of before.
-    let lasted = ((window.1 - window.0) as usize - change.low.min((window.1 - window.0) as usize)) as f64;
-    (moved >= WORTH).then_some(Candidate { node, metric, evidence: evidence.min(lasted), change, clock_s })
+    let stays = (median(&mut since) - change.before) / (change.after - change.before) >= STAYS;
+    let evidence = peak.min((end - from) as f64 - change.high as f64);
+    (moved >= WORTH && stays).then_some(Candidate { node, metric, evidence, change, clock_s })
 }

@@ -1,5 +1,7 @@
 //! Who is named: evidence of several metrics together, and never one machine for what a whole group does.
 
+use std::ops::RangeInclusive;
+
 use super::cell::{Cell, Side};
 use super::column::{Column, Together};
 use super::node::Named;
@@ -18,8 +20,10 @@ const STILL_WEAK: f64 = 1.5;
 const SECOND: f64 = 1.3;
 /// So many may be single machines that fail at once.
 const SINGLE: usize = 2;
-/// Blocks within which the machines of a group leave their peers.
-const AT_ONCE: u64 = 30 / BLOCK as u64;
+/// Blocks within which the machines of a group leave their peers, and within which the group shows in other metrics of theirs: weak
+/// traces need time to add up.
+const AT_ONCE: i64 = 30 / BLOCK as i64;
+const FOLLOWS: i64 = 120 / BLOCK as i64;
 /// Blocks that weak evidence is late by: a minute is averaged.
 const LATE: i64 = 2;
 
@@ -55,15 +59,15 @@ impl Column {
         self.together = Together { fast, slow, zero };
         if let Some(zero) = zero {
             let all: Vec<usize> = (0..nodes).collect();
-            self.share(&all, zero, (evidence_s, SINGLE + 1));
+            self.share(&all, zero - AT_ONCE..=zero + AT_ONCE, (evidence_s, SINGLE + 1));
         }
     }
 
-    /// Marks the evidence of those of `nodes` that left their peers with a group after the block `begun`. When most of the group
+    /// Marks the evidence of those of `nodes` that left their peers with a group after one of the blocks `begun`. When most of the group
     /// are like their peers again, the rest are few, but still no single machines. What began clearly earlier or later is not the
     /// group's: it may be its cause. Fewer than `least` are no group.
-    fn share(&mut self, nodes: &[usize], begun: i64, (evidence_s, least): (f64, usize)) {
-        let with_it = |cell: &Cell| odd(cell, evidence_s) && zero(cell).abs_diff(begun) <= AT_ONCE;
+    fn share(&mut self, nodes: &[usize], begun: RangeInclusive<i64>, (evidence_s, least): (f64, usize)) {
+        let with_it = |cell: &Cell| odd(cell, evidence_s) && begun.contains(&zero(cell));
         let found: Vec<usize> = nodes.iter().copied().filter(|&node| with_it(&self.cells[node])).collect();
         if found.len() < least {
             return;
@@ -75,11 +79,11 @@ impl Column {
     }
 
     /// The same of weak evidence, which begins late as a minute is averaged.
-    fn share_weak(&mut self, nodes: &[usize], begun: i64) {
-        let at_once = begun - AT_ONCE as i64..=begun + AT_ONCE as i64 + RECENT as i64;
+    fn share_weak(&mut self, nodes: &[usize], begun: &RangeInclusive<i64>) {
+        let late = *begun.start()..=*begun.end() + RECENT as i64;
         for node in nodes {
             for slow in &mut self.cells[*node].slow {
-                slow.shared |= slow.sum > 0.0 && at_once.contains(&slow.zero);
+                slow.shared |= slow.sum > 0.0 && late.contains(&slow.zero);
             }
         }
     }
@@ -93,12 +97,13 @@ pub(super) fn share_across(columns: &mut [Column], evidence_s: f64) {
         let members = (0..column.cells.len()).filter(|&node| shared(&column.cells[node])).collect();
         Some((column.together.zero?, members))
     };
-    let groups: Vec<(i64, Vec<usize>)> = columns.iter().filter_map(of).collect();
+    let follows = |(zero, members): (i64, Vec<usize>)| (zero - AT_ONCE..=zero + FOLLOWS, members);
+    let groups: Vec<(RangeInclusive<i64>, Vec<usize>)> = columns.iter().filter_map(of).map(follows).collect();
     for column in columns.iter_mut().filter(|column| !column.together.fast) {
-        groups.iter().for_each(|(zero, members)| column.share(members, *zero, (evidence_s, 1)));
+        groups.iter().for_each(|(begun, members)| column.share(members, begun.clone(), (evidence_s, 1)));
     }
     for column in columns.iter_mut() {
-        groups.iter().for_each(|(zero, members)| column.share_weak(members, *zero));
+        groups.iter().for_each(|(begun, members)| column.share_weak(members, begun));
     }
 }
 

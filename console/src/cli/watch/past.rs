@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use muster_analysis::watch::{Gains, Unlike, Watch, unlike_before};
 
+use crate::out;
+
 /// How the files end, in the folder of the recordings.
 const ENDING: &str = "gains.json";
 const FOLDER: &str = "telemetry";
@@ -24,10 +26,7 @@ pub(super) fn keep(recording: &Path, watch: &Watch) {
 fn write(recording: &Path, gains: &Gains) -> anyhow::Result<()> {
     let path = recording.with_extension(ENDING);
     let name = || path.display().to_string();
-    let part = path.with_extension("part");
-    // Under its name it is whole, or not there.
-    fs::write(&part, serde_json::to_vec(gains)?).with_context(name)?;
-    fs::rename(&part, &path).with_context(name)?;
+    out::replace(&path, &serde_json::to_vec(gains)?, out::PRIVATE)?;
     let mut all = files(path.parent().unwrap_or(Path::new(".")));
     let old = all.len().saturating_sub(KEPT);
     all.drain(..old).try_for_each(fs::remove_file).with_context(name)
