@@ -160,7 +160,7 @@ pub(super) fn left_out(dropped: &Dropped, not_kept: u64) -> Vec<String> {
 
 /// A rate with two digits, however small.
 fn rate(rate: f64) -> String {
-    let digits = (1.0 - rate.max(1e-9).log10().floor()).max(0.0) as usize;
+    let digits = (1.0 - (rate.max(1e-9).log10() + 1e-6).floor()).max(0.0) as usize;
     format!("{rate:.digits$}")
 }
 
