@@ -241,6 +241,39 @@ fn a_healthy_job_of_noisy_nodes_names_nobody_over_many_seeds() {
     }
 }
 
+#[test]
+fn a_machine_whose_rows_come_late_is_named_all_the_same_and_the_alert_says_when() {
+    let mut ticks = job(8, 900, 1, &one_slow);
+    let arrives = |tick: &(f64, usize, usize, f64)| tick.0 + if tick.1 == 2 { 17.0 } else { 0.0 };
+    ticks.sort_by(|a, b| arrives(a).total_cmp(&arrives(b)));
+    let watch = watched(&ticks, 8, &|node| format!("n{node}"));
+    assert_eq!(named(watch.alerts()), ["n2"]);
+    assert!(watch.dropped().late < 4 * 60, "{:?}", watch.dropped());
+    // A block waits for what may come, so the alert is not told at the usual five seconds after its end.
+    let after = watch.alerts()[0].alerted_s % 10.0;
+    assert!((after - 5.0).abs() > 0.5, "{after}");
+}
+
+#[test]
+fn fewer_false_alarms_cost_delay_and_the_answer_says_both() {
+    let ticks = job(8, 1_200, 1, &one_slow);
+    let with = |false_alarms: f64| {
+        let mut watch = Watch::new(Settings { false_alarms: Some(false_alarms), ..Settings::default() });
+        let nodes: Vec<_> = (0..8).map(|node| watch.node(&format!("n{node}")).unwrap()).collect();
+        let metrics: Vec<_> = METRICS.iter().map(|(name, _)| watch.metric(name).unwrap()).collect();
+        ticks.iter().for_each(|&(time, node, metric, value)| watch.push(time, nodes[node], metrics[metric], value));
+        watch.finish();
+        (watch.alerts()[0].alerted_s, watch.calibration(), watch.notes())
+    };
+    let ((often, loose, _), (rarely, strict, notes)) = (with(0.5), with(0.001));
+    assert!(often < rarely && loose.expected_delay_s < strict.expected_delay_s, "{loose:?} {strict:?}");
+    assert!((strict.false_alarms_per_machine_day - 0.001).abs() < 1e-6 && strict.machine_days > 0.05, "{strict:?}");
+    let said = |note: &String| {
+        note.starts_with("0.0010 false alarms per machine-day: ") && note.contains("machine-days of this job")
+    };
+    assert!(notes.iter().any(said), "{notes:?}");
+}
+
 /// Eight nodes that share their CPUs: all wait for one, and from second 400 on for node 3, which has too little; the network then
 /// moves `slowed` of the usual.
 fn starved(slowed: f64, hurt: bool) -> Vec<Alert> {

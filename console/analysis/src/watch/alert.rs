@@ -10,7 +10,7 @@ pub enum AlertKind {
     Odd,
     /// It stopped sending telemetry as the job stopped.
     Silent,
-    /// It left the usual level before all others did.
+    /// It left its peers before the whole job slowed, by more than what is uncertain about either.
     FirstMover,
 }
 
@@ -75,6 +75,14 @@ impl Log {
         }
         self.alerts.push(alert);
         self.alerts.len() - 1
+    }
+
+    /// The order of things is known now: the alert at `at` is of a machine that moved first.
+    pub(super) fn learn_order(&mut self, at: usize, known: Alert) {
+        if let Some(alert) = self.alerts.get_mut(at) {
+            (alert.kind, alert.sentence) = (known.kind, known.sentence);
+            alert.since_s = alert.since_s.min(known.since_s);
+        }
     }
 
     /// The machine is like its peers again.

@@ -1,6 +1,6 @@
 //! One value from the seconds of a block.
 
-use super::settings::BLOCK;
+use super::settings::{BLOCK, KEPT, OPEN};
 
 /// Samples with which the smallest and the largest are left out.
 const TRIM: usize = 5;
@@ -11,10 +11,11 @@ const NEAR_TOP: f64 = 0.98;
 /// Share of earlier blocks in which a sensor must have moved to be called frozen when it does not.
 const MOVES: f64 = 0.8;
 
-/// Seconds of the block that waits for its end, and of the one after it.
+/// Seconds of the blocks that wait for their end, and of the last four minutes before them. No sensor has more digits than single
+/// precision.
 #[derive(Clone, Debug)]
 pub(super) struct Seconds {
-    samples: [[f64; BLOCK]; 2],
+    samples: [[f32; BLOCK]; KEPT],
     /// Blocks with a value, and those of them whose samples differed.
     counted: u32,
     moved: u32,
@@ -22,7 +23,7 @@ pub(super) struct Seconds {
 
 impl Default for Seconds {
     fn default() -> Self {
-        Self { samples: [[f64::NAN; BLOCK]; 2], counted: 0, moved: 0 }
+        Self { samples: [[f32::NAN; BLOCK]; KEPT], counted: 0, moved: 0 }
     }
 }
 
@@ -39,25 +40,31 @@ pub(super) struct Summary {
 impl Seconds {
     /// Takes a value; a later one of the same second replaces it.
     pub(super) fn put(&mut self, block: i64, second: usize, value: f64) {
-        self.samples[half(block)][second % BLOCK] = value;
+        self.samples[place(block)][second % BLOCK] = value as f32;
     }
 
-    /// Drops what is not yet taken.
+    /// Drops everything.
     pub(super) fn clear(&mut self) {
-        self.samples = [[f64::NAN; BLOCK]; 2];
+        self.samples = [[f32::NAN; BLOCK]; KEPT];
     }
 
-    /// The samples of `block`, which is then empty for the block after the next.
+    /// The sample of an epoch second of the last blocks; NaN without one.
+    pub(super) fn at(&self, second: i64) -> f64 {
+        let block = second.div_euclid(BLOCK as i64);
+        f64::from(self.samples[place(block)][second.rem_euclid(BLOCK as i64) as usize])
+    }
+
+    /// The samples of `block`; the oldest give their room to the block that may now begin.
     pub(super) fn take(&mut self, block: i64) -> Summary {
         let mut all = Summary { count: 0, sum: 0.0, least: f64::INFINITY, most: f64::NEG_INFINITY };
-        for value in self.samples[half(block)].iter_mut() {
+        for value in self.samples[place(block)].iter().copied().map(f64::from) {
             if value.is_finite() {
                 all.count += 1;
-                all.sum += *value;
-                (all.least, all.most) = (all.least.min(*value), all.most.max(*value));
+                all.sum += value;
+                (all.least, all.most) = (all.least.min(value), all.most.max(value));
             }
-            *value = f64::NAN;
         }
+        self.samples[place(block + OPEN as i64)].fill(f32::NAN);
         all
     }
 
@@ -82,12 +89,13 @@ impl Seconds {
     }
 }
 
-const fn half(block: i64) -> usize {
-    block.rem_euclid(2) as usize
+const fn place(block: i64) -> usize {
+    block.rem_euclid(KEPT as i64) as usize
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::HISTORY;
     use super::*;
 
     fn value(seconds: &mut Seconds, samples: &[f64], top: f64) -> f64 {
@@ -95,7 +103,9 @@ mod tests {
             seconds.put(0, second, sample);
         }
         let all = seconds.take(0);
-        seconds.value(all, top)
+        let value = seconds.value(all, top);
+        seconds.clear();
+        value
     }
 
     #[test]
@@ -104,7 +114,6 @@ mod tests {
         assert!((value(&mut seconds, &[1.0, 2.0, 3.0, 4.0, 90.0], 100.0) - 3.0).abs() < 1e-12);
         assert!((value(&mut seconds, &[1.0, 2.0, 6.0, f64::NAN], 100.0) - 3.0).abs() < 1e-12);
         assert!(value(&mut seconds, &[1.0, 2.0], 100.0).is_nan());
-        assert_eq!(seconds.take(0).count, 0, "a block is taken once");
     }
 
     #[test]
@@ -120,11 +129,15 @@ mod tests {
     }
 
     #[test]
-    fn two_blocks_are_open_at_once() {
+    fn several_blocks_are_open_at_once_and_four_minutes_are_remembered() {
         let mut seconds = Seconds::default();
-        seconds.put(4, 9, 1.0);
-        seconds.put(5, 0, 2.0);
-        assert!((seconds.take(4).most - 1.0).abs() < 1e-12);
-        assert_eq!((seconds.take(5).count, seconds.take(6).count), (1, 0));
+        for block in 0..100 {
+            (0..=4).for_each(|ahead| seconds.put(block + ahead, 3, (block + ahead) as f64));
+            assert_eq!(seconds.take(block).count, 1);
+            let first = 0.max(block + 1 - HISTORY as i64);
+            (first..=block).for_each(|old| assert!((seconds.at(10 * old + 3) - old as f64).abs() < 1e-9, "{old}"));
+        }
+        assert!(seconds.at(10 * 99 + 4).is_nan());
+        assert_eq!(seconds.take(99 + OPEN as i64).count, 0, "what is new is empty");
     }
 }

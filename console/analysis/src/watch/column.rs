@@ -25,6 +25,8 @@ pub(super) struct Column {
     pub(super) together: Together,
     /// Whether any cell was ever ready to be judged.
     pub(super) judged: bool,
+    /// Blocks for which all nodes together have been clearly below their usual level.
+    pub(super) low: u32,
     levels: Ring<RING>,
     /// Largest sample of any node so far.
     top: f64,
@@ -60,6 +62,7 @@ impl Column {
             reference: f64::NAN,
             together: Together::default(),
             judged: false,
+            low: 0,
             levels: Ring::default(),
             top: f64::NEG_INFINITY,
         }
@@ -84,6 +87,11 @@ impl Column {
     pub(super) fn keep_level(&mut self, work: &mut Work) {
         self.levels.push(self.level);
         self.reference = self.usual_level(work);
+    }
+
+    /// Levels while the job ran, in no order.
+    pub(super) fn usual_levels(&self) -> &[f64] {
+        self.levels.kept()
     }
 
     fn usual_level(&self, work: &mut Work) -> f64 {
@@ -124,7 +132,7 @@ impl Column {
 
     /// Everything learned belongs to another job.
     pub(super) fn forget(&mut self) {
-        self.levels = Ring::default();
+        (self.levels, self.low) = (Ring::default(), 0);
         self.cells.iter_mut().for_each(Cell::forget);
     }
 

@@ -7,6 +7,7 @@ use muster_wire::{Telemetry, telemetry};
 
 use super::alert::{Alert, Log};
 use super::column::{Column, Work};
+use super::excursions::{Calibration, Excursions, Going};
 use super::intake::{Dropped, Intake, MetricIndex, NodeIndex, Place};
 use super::job::{Job, Phase};
 use super::lack::{self, Lack};
@@ -14,7 +15,7 @@ use super::name::{Case, share_across};
 use super::node::{Named, Node};
 use super::report;
 use super::settings::{BLOCK, CELLS, METRICS, NODES, Settings};
-use super::{group, start, stop};
+use super::{first, group, start, stop};
 
 /// Blocks of calm after which an alert ends.
 const CALM: u32 = 120 / BLOCK as u32;
@@ -46,6 +47,11 @@ pub struct Watch {
     gaps: u64,
     last_alert: Option<i64>,
     groups: Vec<OpenGroup>,
+    excursions: Excursions,
+    /// Seconds of evidence that name a machine now.
+    evidence_s: f64,
+    /// Who moved first before the job slowed, while the job is slow.
+    first: Option<Slowed>,
     /// Metrics whose group was noted and still stands.
     noted: Vec<bool>,
 }
@@ -58,11 +64,19 @@ struct OpenGroup {
     calm: u32,
 }
 
+/// The job slowed after one machine did: the machine, the metric of the job, and the level from which it is itself again.
+#[derive(Clone, Copy, Debug)]
+struct Slowed {
+    node: usize,
+    job: usize,
+    again: f64,
+}
+
 impl Watch {
     /// Watches a job of which nothing is known yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        Self { settings, ..Self::default() }
+        Self { settings, evidence_s: settings.evidence_s, ..Self::default() }
     }
 
     /// The node of that name; `None`, and counted, past the limits.
@@ -108,6 +122,18 @@ impl Watch {
         self.nodes[node.0].labels.push((key.to_owned(), value.to_owned()));
     }
 
+    /// Says by how many seconds the clock of `node` may be off against the times that are pushed. Where nothing is said, 15 s are
+    /// assumed before a machine is said to have moved first.
+    pub fn clock(&mut self, node: NodeIndex, error_s: f64) {
+        self.nodes[node.0].clock_s = Some(error_s.abs()).filter(|error| error.is_finite());
+    }
+
+    /// How much evidence names a machine, how many healthy ones it would name, and how late alerts are for it.
+    #[must_use]
+    pub fn calibration(&self) -> Calibration {
+        self.excursions.calibration(self.evidence_s, self.settings.false_alarms)
+    }
+
     /// Takes one tick. Within a block the order does not matter; of two ticks in the same second the later call holds.
     pub fn push(&mut self, time_s: f64, node: NodeIndex, metric: MetricIndex, value: f64) {
         let (block, second) = match self.intake.place(time_s, value) {
@@ -143,6 +169,7 @@ impl Watch {
         let unknown = self.columns.iter().filter(|column| telemetry(&column.name).is_none());
         let unknown: Vec<&str> = unknown.map(|column| column.name.as_str()).collect();
         let mut notes = self.notes.clone();
+        notes.extend(self.settings.false_alarms.map(|budget| report::budget(budget, &self.calibration())));
         notes.extend(report::gaps(self.gaps));
         notes.extend(report::left_out(&self.intake.dropped, self.log.not_kept));
         notes.extend(report::unknown(&unknown));
@@ -183,9 +210,10 @@ impl Watch {
     fn begin_afresh(&mut self) {
         self.gaps += 1;
         self.job = Job::default();
+        self.first = None;
         self.columns.iter_mut().for_each(Column::forget);
         self.columns.iter_mut().flat_map(|column| &mut column.cells).for_each(|cell| cell.seconds.clear());
-        self.nodes.iter_mut().for_each(|node| (node.quiet, node.odd) = (0, 0));
+        self.nodes.iter_mut().for_each(|node| (node.quiet, node.odd, node.going) = (0, 0, Going::default()));
     }
 
     fn close(&mut self, block: i64) {
@@ -198,8 +226,8 @@ impl Watch {
         match self.job.phase(&self.columns) {
             Phase::Began => {
                 self.columns.iter_mut().for_each(Column::forget);
-                self.start_noted = false;
-                self.nodes.iter_mut().for_each(|node| node.odd = 0);
+                (self.start_noted, self.first) = (false, None);
+                self.nodes.iter_mut().for_each(|node| (node.odd, node.going) = (0, Going::default()));
             }
             Phase::Skipped => {}
             Phase::Resumed => self.nodes.iter_mut().for_each(|node| node.odd = 0),
@@ -222,9 +250,12 @@ impl Watch {
     }
 
     fn judge(&mut self, block: i64) {
-        let evidence_s = self.settings.evidence_s;
+        self.evidence_s = self.excursions.evidence(self.settings.false_alarms, self.settings.evidence_s);
+        let evidence_s = self.evidence_s;
+        self.excursions.begin();
         for column in &mut self.columns {
             column.keep_level(&mut self.work);
+            column.keep_pace(&mut self.work.values);
             column.judge(block, evidence_s, &mut self.work);
             column.find_group(evidence_s);
         }
@@ -238,15 +269,46 @@ impl Watch {
         }
         let disturbed = self.any_open();
         for node in 0..self.nodes.len() {
-            let case = Case::of(node, &self.columns, block, disturbed, &self.settings);
+            let case = Case::of(node, &self.columns, block, disturbed, evidence_s);
             if self.nodes[node].open.is_none()
                 && let Some(named) = case.named(node, &self.columns)
             {
                 self.tell(&named, block);
             }
-            self.calm(node, case.evidence < CALM_BELOW * evidence_s, block);
+            self.excursions.add(&mut self.nodes[node].going, case.together, case.largest);
+            let drags = self.first.is_some_and(|first| first.node == node);
+            self.calm(node, case.evidence < CALM_BELOW * evidence_s && !drags, block);
         }
+        self.who_was_first(block);
         self.groups(block);
+    }
+
+    /// Asks who moved first once the job has slowed, and notices when it is itself again.
+    fn who_was_first(&mut self, block: i64) {
+        let again = |first: &Slowed| self.columns[first.job].level >= first.again;
+        if self.first.as_ref().is_some_and(again) {
+            self.first = None;
+        }
+        if self.first.is_some() || !first::is_time(&self.columns) {
+            return;
+        }
+        let Some(found) = first::mover(&self.nodes, &self.columns, block, &self.excursions) else { return };
+        let again = self.columns[found.job].level * (1.0 + 1.0 / found.job_ratio.max(0.01)) / 2.0;
+        self.first = Some(Slowed { node: found.node, job: found.job, again });
+        let alert = report::first(&found, &self.nodes, &self.columns, self.told_at(block));
+        match self.nodes[found.node].open {
+            // It is one fault: what is known of it now is more than when it was told.
+            Some(open) => self.log.learn_order(open, alert),
+            None => {
+                let open = self.log.add(alert);
+                self.open(found.node, open, block);
+            }
+        }
+    }
+
+    /// When the alerts of `block` are told.
+    fn told_at(&self, block: i64) -> f64 {
+        starts(block + 1) + self.intake.grace()
     }
 
     /// Ends the alert of a node that has been like its peers for two minutes.
@@ -261,18 +323,22 @@ impl Watch {
     }
 
     fn tell(&mut self, named: &Named, block: i64) {
-        let alert = report::alert(named, &self.nodes, &self.columns, block);
-        let node = &mut self.nodes[named.node];
-        (node.open, node.calm) = (Some(self.log.add(alert)), 0);
+        let alert = report::alert(named, &self.nodes, &self.columns, self.told_at(block));
+        let open = self.log.add(alert);
+        self.open(named.node, open, block);
+    }
+
+    fn open(&mut self, node: usize, alert: usize, block: i64) {
+        let node = &mut self.nodes[node];
+        (node.open, node.calm) = (Some(alert), 0);
+        node.going.name();
         self.last_alert = Some(block);
     }
 
     /// Tells of groups that left their peers together, and ends what is over.
     fn groups(&mut self, block: i64) {
         let found: Vec<_> = (0..self.columns.len())
-            .filter_map(|metric| {
-                Some((metric, group::find(&self.columns[metric], &self.nodes, self.settings.evidence_s)?))
-            })
+            .filter_map(|metric| Some((metric, group::find(&self.columns[metric], &self.nodes, self.evidence_s)?)))
             .collect();
         for (metric, noted) in self.noted.iter_mut().enumerate() {
             *noted &= self.columns[metric].together.fast;
@@ -282,7 +348,7 @@ impl Watch {
             match &group.label {
                 Some((label, _)) => {
                     if !self.groups.iter().any(|open| open.label == *label) {
-                        let alert = report::group(&group, metric, &self.nodes, &self.columns, block);
+                        let alert = report::group(&group, metric, &self.nodes, &self.columns, self.told_at(block));
                         let alert = self.log.add(alert);
                         self.groups.push(OpenGroup { label: label.clone(), alert, calm: 0 });
                     }

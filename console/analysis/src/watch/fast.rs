@@ -26,15 +26,27 @@ pub(super) struct Fast {
     pub(super) zero: i64,
     /// Whether it began together with the evidence of a whole group: it is then the group's for as long as it lasts.
     pub(super) shared: bool,
+    /// Largest sum since `zero`.
+    peak: f64,
+    /// The last time that there was evidence.
+    past: Option<Past>,
+}
+
+/// A time in which a node had evidence on one side: the last block before it, its last block, and the most, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Past {
+    pub(super) begun: i64,
+    pub(super) until: i64,
+    pub(super) peak_s: f64,
 }
 
 impl Fast {
     pub(super) const fn new(block: i64) -> Self {
-        Self { sum: 0.0, zero: block, shared: false }
+        Self { sum: 0.0, zero: block, shared: false, peak: 0.0, past: None }
     }
 
     pub(super) fn forget(&mut self) {
-        (self.sum, self.shared) = (0.0, false);
+        (self.sum, self.shared, self.peak, self.past) = (0.0, false, 0.0, None);
     }
 
     /// Takes the deviation of `block` towards this side, in standard deviations; `evidence_s` is what names a machine.
@@ -48,19 +60,33 @@ impl Fast {
     /// Nothing is known of `block`.
     pub(super) fn hold(&mut self, block: i64) {
         if self.sum <= 0.0 {
-            (self.zero, self.shared) = (block, false);
+            if self.peak > 0.0 {
+                self.past = Some(Past { begun: self.zero, until: block - 1, peak_s: seconds(self.peak) });
+            }
+            (self.zero, self.shared, self.peak) = (block, false, 0.0);
         }
+        self.peak = self.peak.max(self.sum);
+    }
+
+    /// The evidence that goes on at `block`, and the last there was before it.
+    pub(super) fn times(&self, block: i64) -> impl Iterator<Item = Past> {
+        let going = Past { begun: self.zero, until: block, peak_s: seconds(self.peak) };
+        self.past.into_iter().chain((self.sum > 0.0).then_some(going))
     }
 
     /// Evidence as seconds of full deviation.
     pub(super) fn seconds(&self) -> f64 {
-        self.sum / FULL * BLOCK as f64
+        seconds(self.sum)
     }
 
     /// Whether the node is in too much doubt to be learned from.
     pub(super) fn in_doubt(&self) -> bool {
         self.sum >= DOUBT
     }
+}
+
+fn seconds(sum: f64) -> f64 {
+    sum / FULL * BLOCK as f64
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Which ticks are taken, and in which second of which block they lie.
 
-use super::settings::{BLOCK, GRACE};
+use super::settings::{BLOCK, GRACE, LONGEST_GRACE};
 
 /// Blocks ahead of or behind the open one past which a time is not believed at once: one hour.
 const FAR: i64 = 360;
 /// Ticks in a row at such a time after which it is believed: the recording has a gap, or the first time was wrong.
 const BELIEVED: u32 = 64;
+/// Seconds of calm after which late nodes are waited for no longer.
+const FORGIVEN: f64 = 600.0;
 /// Epoch seconds past which a time is none, and magnitude past which a value is none.
 const LATEST: f64 = 1e11;
 const LARGEST: f64 = 1e30;
@@ -55,6 +57,9 @@ pub(super) struct Intake {
     /// Newest time since the last new beginning.
     newest: f64,
     far: u32,
+    /// Seconds that rows were late by at most, and when a row was as late for the last time.
+    lateness: f64,
+    late_at: f64,
 }
 
 impl Intake {
@@ -74,12 +79,14 @@ impl Intake {
         let far = apart.abs() > FAR;
         self.far = if far { self.far + 1 } else { 0 };
         if far && self.far >= BELIEVED {
-            (self.open, self.far, self.newest) = (Some(block), 0, time_s);
+            *self =
+                Self { dropped: self.dropped, span: self.span, open: Some(block), newest: time_s, ..Self::default() };
             self.take(time_s);
             return Place::Afresh(block, second);
         }
         if apart < 0 {
             self.dropped.late += 1;
+            self.wait_for(self.newest - (block + 1) as f64 * BLOCK as f64);
         } else if far {
             self.dropped.ahead += 1;
         }
@@ -89,6 +96,9 @@ impl Intake {
         self.open.get_or_insert(block);
         self.newest = self.newest.max(time_s);
         self.take(time_s);
+        if apart == 0 && self.is_as_late(self.newest - time_s) {
+            self.late_at = self.newest;
+        }
         Place::At(block, second)
     }
 
@@ -97,9 +107,31 @@ impl Intake {
         self.span = Some((first.min(time_s), last.max(time_s)));
     }
 
+    /// A row came `late` seconds after the end of its block, which was closed. Blocks wait so long from now on, within a bound:
+    /// rows of the same exporter are then taken. Who is on time pays nothing; who is late delays every alert by what is waited.
+    fn wait_for(&mut self, late: f64) {
+        if (GRACE..LONGEST_GRACE).contains(&late) {
+            // The row that comes next may be a second later still.
+            self.lateness = self.lateness.max((late + 1.0).min(LONGEST_GRACE));
+            self.late_at = self.newest;
+        }
+    }
+
+    fn is_as_late(&self, late: f64) -> bool {
+        self.lateness > 0.0 && late > GRACE
+    }
+
+    /// Seconds that a block waits for late rows.
+    pub(super) fn grace(&self) -> f64 {
+        if self.newest - self.late_at <= FORGIVEN { GRACE.max(self.lateness) } else { GRACE }
+    }
+
     /// The next block that is complete; it is then closed.
     pub(super) fn complete(&mut self) -> Option<i64> {
-        self.close_if(GRACE)
+        if self.newest - self.late_at > FORGIVEN {
+            self.lateness = 0.0;
+        }
+        self.close_if(self.grace())
     }
 
     /// The same at the end of a recording, when nothing late will come.
@@ -133,6 +165,30 @@ mod tests {
         assert_eq!(intake.dropped, Dropped { late: 1, ..Dropped::default() });
         intake.place(1_019.2, 1.0);
         assert_eq!((intake.last(), intake.last()), (Some(101), None));
+    }
+
+    #[test]
+    fn a_late_exporter_is_waited_for_within_a_bound_and_not_for_ever() {
+        let mut intake = Intake::default();
+        let mut lost = Vec::new();
+        for second in 0..400 {
+            // One node is on time, one 17 s late, and nothing of a third that is minutes late is taken.
+            intake.place(10_000.0 + f64::from(second), 1.0);
+            while intake.complete().is_some() {}
+            let before = intake.dropped.late;
+            intake.place(10_000.0 + f64::from(second) - 17.0, 1.0);
+            if second >= 17 && intake.dropped.late > before {
+                lost.push(second);
+            }
+            intake.place(10_000.0 + f64::from(second) - 200.0, 1.0);
+        }
+        assert!(lost.len() <= 20 && lost.iter().all(|second| *second < 60), "{lost:?}");
+        assert!((GRACE..=18.0).contains(&intake.grace()), "{}", intake.grace());
+        for second in 400..1_200 {
+            intake.place(10_000.0 + f64::from(second), 1.0);
+            while intake.complete().is_some() {}
+        }
+        assert!((intake.grace() - GRACE).abs() < 1e-9);
     }
 
     #[test]

@@ -14,6 +14,9 @@
 //! | `deviation` | how far a node is from its peers and how much that usually varies |
 //! | `fast`, `slow`, `learn` | evidence that adds up, strong or weak but lasting; what counts as usual |
 //! | `name`, `group`, `stop`, `start` | who is named: a machine, a leaf, a culprit of a standstill; who is only noted |
+//! | `change`, `first` | in which second a series stepped; which machine moved before the job slowed |
+//! | `excursions` | how much evidence keeps a budget of false alarms |
+//! | `past` | who is unlike its own earlier recordings since the start |
 //! | `alert`, `report`, `sentence`, `lack` | what is said |
 //!
 //! ```
@@ -34,10 +37,13 @@
 mod alert;
 mod block;
 mod cell;
+mod change;
 mod column;
 mod detector;
 mod deviation;
+mod excursions;
 mod fast;
+mod first;
 mod group;
 mod intake;
 mod job;
@@ -46,6 +52,7 @@ mod learn;
 mod name;
 mod node;
 mod order;
+mod past;
 mod report;
 mod ring;
 mod sentence;
@@ -56,6 +63,8 @@ mod stop;
 
 pub use alert::{Alert, AlertKind, Also};
 pub use detector::Watch;
+pub use excursions::Calibration;
 pub use intake::{Dropped, MetricIndex, NodeIndex};
 pub use lack::Lack;
+pub use past::{Gains, Unlike, unlike_before};
 pub use settings::{CELLS, METRICS, NODES, Settings};

@@ -1,9 +1,11 @@
 //! Who is named: evidence of several metrics together, and never one machine for what a whole group does.
 
+use std::ops::RangeInclusive;
+
 use super::cell::{Cell, Side};
 use super::column::{Column, Together};
 use super::node::Named;
-use super::settings::{BLOCK, Settings};
+use super::settings::{BLOCK, RECENT};
 use super::slow::NAMES;
 
 /// Evidence of a metric, in seconds, from which it counts beside others.
@@ -18,8 +20,10 @@ const STILL_WEAK: f64 = 1.5;
 const SECOND: f64 = 1.3;
 /// So many may be single machines that fail at once.
 const SINGLE: usize = 2;
-/// Blocks within which the machines of a group leave their peers.
-const AT_ONCE: u64 = 30 / BLOCK as u64;
+/// Blocks within which the machines of a group leave their peers, and within which the group shows in other metrics of theirs: weak
+/// traces need time to add up.
+const AT_ONCE: i64 = 30 / BLOCK as i64;
+const FOLLOWS: i64 = 120 / BLOCK as i64;
 /// Blocks that weak evidence is late by: a minute is averaged.
 const LATE: i64 = 2;
 
@@ -28,6 +32,9 @@ const LATE: i64 = 2;
 pub(super) struct Case {
     /// Seconds of evidence, of all metrics together.
     pub(super) evidence: f64,
+    /// The same without weak evidence, and the largest of one metric.
+    pub(super) together: f64,
+    pub(super) largest: f64,
     /// Leading metric and its side, where strong evidence names.
     strong: Option<(usize, Side)>,
     /// The same of weak evidence.
@@ -52,17 +59,17 @@ impl Column {
         self.together = Together { fast, slow, zero };
         if let Some(zero) = zero {
             let all: Vec<usize> = (0..nodes).collect();
-            self.share(&all, zero, evidence_s);
+            self.share(&all, zero - AT_ONCE..=zero + AT_ONCE, (evidence_s, SINGLE + 1));
         }
     }
 
-    /// Marks the evidence of those of `nodes` that left their peers with a group after the block `begun`. When most of the group
+    /// Marks the evidence of those of `nodes` that left their peers with a group after one of the blocks `begun`. When most of the group
     /// are like their peers again, the rest are few, but still no single machines. What began clearly earlier or later is not the
-    /// group's: it may be its cause.
-    fn share(&mut self, nodes: &[usize], begun: i64, evidence_s: f64) {
-        let with_it = |cell: &Cell| odd(cell, evidence_s) && zero(cell).abs_diff(begun) <= AT_ONCE;
+    /// group's: it may be its cause. Fewer than `least` are no group.
+    fn share(&mut self, nodes: &[usize], begun: RangeInclusive<i64>, (evidence_s, least): (f64, usize)) {
+        let with_it = |cell: &Cell| odd(cell, evidence_s) && begun.contains(&zero(cell));
         let found: Vec<usize> = nodes.iter().copied().filter(|&node| with_it(&self.cells[node])).collect();
-        if found.len() <= SINGLE {
+        if found.len() < least {
             return;
         }
         for node in found {
@@ -70,18 +77,33 @@ impl Column {
             self.cells[node].fast[side as usize].shared = true;
         }
     }
+
+    /// The same of weak evidence, which begins late as a minute is averaged.
+    fn share_weak(&mut self, nodes: &[usize], begun: &RangeInclusive<i64>) {
+        let late = *begun.start()..=*begun.end() + RECENT as i64;
+        for node in nodes {
+            for slow in &mut self.cells[*node].slow {
+                slow.shared |= slow.sum > 0.0 && late.contains(&slow.zero);
+            }
+        }
+    }
 }
 
-/// Carries a group from the metrics in which most of it shows to those in which only some of it does: the cause is one.
+/// Carries a group from the metrics in which most of it shows to those in which only some of it does, be it one machine, and to weak
+/// evidence: the cause is one.
 pub(super) fn share_across(columns: &mut [Column], evidence_s: f64) {
     let shared = |cell: &Cell| cell.fast.iter().any(|fast| fast.shared);
     let of = |column: &Column| {
         let members = (0..column.cells.len()).filter(|&node| shared(&column.cells[node])).collect();
         Some((column.together.zero?, members))
     };
-    let groups: Vec<(i64, Vec<usize>)> = columns.iter().filter_map(of).collect();
+    let follows = |(zero, members): (i64, Vec<usize>)| (zero - AT_ONCE..=zero + FOLLOWS, members);
+    let groups: Vec<(RangeInclusive<i64>, Vec<usize>)> = columns.iter().filter_map(of).map(follows).collect();
     for column in columns.iter_mut().filter(|column| !column.together.fast) {
-        groups.iter().for_each(|(zero, members)| column.share(members, *zero, evidence_s));
+        groups.iter().for_each(|(begun, members)| column.share(members, begun.clone(), (evidence_s, 1)));
+    }
+    for column in columns.iter_mut() {
+        groups.iter().for_each(|(begun, members)| column.share_weak(members, begun));
     }
 }
 
@@ -115,15 +137,19 @@ impl Two {
 
 impl Case {
     /// The case against `node` after `block`; `disturbed` while another machine is named.
-    pub(super) fn of(node: usize, columns: &[Column], block: i64, disturbed: bool, settings: &Settings) -> Self {
+    pub(super) fn of(node: usize, columns: &[Column], block: i64, disturbed: bool, evidence_s: f64) -> Self {
         let more = if disturbed { SECOND } else { 1.0 };
         let (evidence, lead) = strong(node, columns);
+        let own = columns.iter().filter(|column| !column.together.fast).map(|c| c.cells[node].own_evidence().0);
+        let largest = own.fold(0.0, f64::max);
         let (two, alone) = weak(node, columns, block);
         let weak_names = (two.first >= more * NAMES && two.second >= more * NAMES / 2.0) || alone >= 2.0 * NAMES;
-        let lasting = if two.first >= NAMES / 2.0 { settings.evidence_s / 2.0 } else { 0.0 };
+        let lasting = if two.first >= NAMES / 2.0 { evidence_s / 2.0 } else { 0.0 };
         Self {
             evidence: evidence.max(lasting),
-            strong: lead.filter(|_| evidence >= more * settings.evidence_s),
+            together: evidence,
+            largest,
+            strong: lead.filter(|_| evidence >= more * evidence_s),
             weak: two.lead.filter(|_| weak_names),
         }
     }
@@ -168,7 +194,7 @@ fn weak(node: usize, columns: &[Column], block: i64) -> (Two, f64) {
     let (mut two, mut alone) = (Two::default(), 0.0_f64);
     for (metric, column) in columns.iter().enumerate() {
         let (floor, cell) = (column.about.floor, &column.cells[node]);
-        let free = |side: &Side| !column.together.slow[*side as usize];
+        let free = |side: &Side| !column.together.slow[*side as usize] && !cell.slow[*side as usize].shared;
         let worth = |side: Side| (cell.slow[side as usize].worth(block, floor), side);
         let best = Side::BOTH.into_iter().filter(free).map(worth).max_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((sum, side)) = best {

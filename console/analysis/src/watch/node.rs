@@ -1,5 +1,7 @@
 //! What is kept of a node besides its metrics.
 
+use super::excursions::Going;
+
 /// A node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
@@ -14,6 +16,10 @@ pub(super) struct Node {
     pub(super) calm: u32,
     /// The alert that is open for it.
     pub(super) open: Option<usize>,
+    /// Seconds that its clock may be off by, where somebody knows.
+    pub(super) clock_s: Option<f64>,
+    /// How far it is from its peers now.
+    pub(super) going: Going,
 }
 
 /// Who is named, why and since when.

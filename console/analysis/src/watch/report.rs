@@ -3,12 +3,14 @@
 use super::alert::{Alert, AlertKind, Also};
 use super::column::Column;
 use super::detector::starts;
+use super::excursions::Calibration;
+use super::first::First;
 use super::group::Group;
 use super::intake::Dropped;
 use super::node::{Named, Node};
 use super::order::median;
-use super::sentence::{self, Seen};
-use super::settings::{GRACE, METRICS, NODES};
+use super::sentence::{self, Order, Seen};
+use super::settings::{METRICS, NODES};
 
 /// Seconds of evidence from which a further metric is told.
 const COUNTS: f64 = 30.0;
@@ -16,8 +18,8 @@ const COUNTS: f64 = 30.0;
 const LISTED: usize = 12;
 
 /// The alert for a machine.
-pub(super) fn alert(named: &Named, nodes: &[Node], columns: &[Column], block: i64) -> Alert {
-    let (since_s, alerted_s) = (starts(named.since), starts(block + 1) + GRACE);
+pub(super) fn alert(named: &Named, nodes: &[Node], columns: &[Column], alerted_s: f64) -> Alert {
+    let since_s = starts(named.since);
     let node = &nodes[named.node].name;
     let Some(metric) = named.metric else {
         let peers = nodes.iter().filter(|other| other.quiet == 0).count();
@@ -38,8 +40,35 @@ pub(super) fn alert(named: &Named, nodes: &[Node], columns: &[Column], block: i6
     }
 }
 
+/// The alert for a machine that moved before the job slowed.
+pub(super) fn first(first: &First, nodes: &[Node], columns: &[Column], alerted_s: f64) -> Alert {
+    let (column, job) = (&columns[first.metric], &columns[first.job]);
+    let named = Named { node: first.node, metric: Some(first.metric), since: 0, score: peak(first, columns) };
+    let said = Order {
+        metric: title(column),
+        ratio: first.ratio,
+        lead: first.lead,
+        job: title(job),
+        job_ratio: first.job_ratio,
+        of: column.about.of,
+    };
+    Alert {
+        sentence: sentence::first(&nodes[first.node].name, &said),
+        kind: AlertKind::FirstMover,
+        since_s: first.since_s,
+        ..alert(&named, nodes, columns, alerted_s)
+    }
+}
+
+/// Standard deviations that a machine must have been off, by the change of its metric: the evidence itself may be over.
+fn peak(first: &First, columns: &[Column]) -> f64 {
+    let now = columns[first.metric].cells[first.node].now;
+    let then = (first.ratio - 1.0).abs() / now.sigma;
+    if then.is_finite() { then } else { now.z.abs() }
+}
+
 /// The alert for a group that has a label.
-pub(super) fn group(group: &Group, metric: usize, nodes: &[Node], columns: &[Column], block: i64) -> Alert {
+pub(super) fn group(group: &Group, metric: usize, nodes: &[Node], columns: &[Column], alerted_s: f64) -> Alert {
     let column = &columns[metric];
     let (label, members) = group.label.clone().unwrap_or_default();
     let value = |at: &usize| column.cells[*at].now.value;
@@ -47,7 +76,7 @@ pub(super) fn group(group: &Group, metric: usize, nodes: &[Node], columns: &[Col
     let outside = (0..nodes.len()).filter(|at| !members.contains(at) && !group.nodes.contains(at));
     let mut others: Vec<f64> = outside.map(|at| value(&at)).filter(|value| value.is_finite()).collect();
     let first = group.nodes.first().copied().unwrap_or_default();
-    let (since_s, alerted_s) = (starts(group.since), starts(block + 1) + GRACE);
+    let since_s = starts(group.since);
     let (peers, peer_median) = (others.len(), median(&mut others));
     let (about, value, lasts_s) = (&column.about, median(&mut own), alerted_s - since_s);
     let seen = Seen { metric: &column.name, about, value, peers, peer_median, usual: None, lasts_s };
@@ -127,6 +156,32 @@ pub(super) fn left_out(dropped: &Dropped, not_kept: u64) -> Vec<String> {
         notes.push(format!("{not_kept} further alerts were counted only"));
     }
     notes
+}
+
+/// A rate with two digits, however small.
+fn rate(rate: f64) -> String {
+    let digits = (1.0 - (rate.max(1e-9).log10() + 1e-6).floor()).max(0.0) as usize;
+    format!("{rate:.digits$}")
+}
+
+/// What a budget of false alarms comes to, and what it costs.
+pub(super) fn budget(budget: f64, found: &Calibration) -> String {
+    let wanted = if found.is_limited {
+        format!(" ({budget} were asked for, which no figures exist for)")
+    } else {
+        String::new()
+    };
+    format!(
+        "{} false alarms per machine-day{wanted}: {:.0} s of evidence name a machine, by {} short excursions in {:.2} machine-days \
+         of this job and what is known of others. A clear fault is told after about {:.0} s, one that a single metric shows after \
+         {:.0} s",
+        rate(found.false_alarms_per_machine_day),
+        found.evidence_s,
+        found.excursions,
+        found.machine_days,
+        found.expected_delay_s,
+        found.slowest_delay_s
+    )
 }
 
 /// Gaps after which everything was learned again.

@@ -22,6 +22,41 @@ pub(super) struct Seen<'a> {
     pub(super) lasts_s: f64,
 }
 
+/// What a sentence tells of a machine that moved first.
+pub(super) struct Order<'a> {
+    pub(super) metric: &'a str,
+    /// What its metric is beside its peers, as a share of what it was.
+    pub(super) ratio: f64,
+    /// Fewest and most seconds until the job slowed.
+    pub(super) lead: (f64, f64),
+    pub(super) job: &'a str,
+    pub(super) job_ratio: f64,
+    pub(super) of: ComponentKind,
+}
+
+/// Why a machine is named that moved before the job slowed.
+pub(super) fn first(node: &str, order: &Order<'_>) -> String {
+    let (least, most) = (order.lead.0.max(1.0), order.lead.1.max(order.lead.0.max(1.0)));
+    format!(
+        "{node}: it moved first. Its {} {} beside its peers, and {least:.0} to {most:.0} s later {} of the whole job fell by \
+         {:.0} %. Drain it, run `muster run cbd-light -w {node}`, then {}.",
+        order.metric,
+        fell_or_rose(order.ratio),
+        order.job,
+        100.0 * (1.0 - order.job_ratio),
+        next_step(order.of)
+    )
+}
+
+/// `fell by 31 %`, `rose by 40 %`, and past a factor of two `rose to 5.1x`.
+fn fell_or_rose(ratio: f64) -> String {
+    match () {
+        () if ratio > 2.0 => format!("rose to {ratio:.1}x"),
+        () if ratio < 1.0 => format!("fell by {:.0} %", 100.0 * (1.0 - ratio)),
+        () => format!("rose by {:.0} %", 100.0 * (ratio - 1.0)),
+    }
+}
+
 /// Why one machine is named.
 pub(super) fn odd(node: &str, seen: &Seen<'_>, also: &[&str]) -> String {
     let beside = if also.is_empty() { String::new() } else { format!("; also {}", some(also)) };
@@ -152,6 +187,25 @@ mod tests {
         assert!(agrees.contains("40 % below 63 peers"), "{agrees}");
         let busy = odd("n07", &seen(210.0, 0.0, None), &[]);
         assert!(busy.contains("GPU power 210 W, while 63 peers show 0 W, for 2 min 10 s."), "{busy}");
+    }
+
+    #[test]
+    fn who_moved_first_is_told_with_the_seconds_between_and_what_followed() {
+        let order = Order {
+            metric: "GPU power",
+            ratio: 0.69,
+            lead: (24.2, 44.8),
+            job: "GPU utilisation",
+            job_ratio: 0.73,
+            of: ComponentKind::Gpus,
+        };
+        assert_eq!(
+            first("n07", &order),
+            "n07: it moved first. Its GPU power fell by 31 % beside its peers, and 24 to 45 s later GPU utilisation of the \
+             whole job fell by 27 %. Drain it, run `muster run cbd-light -w n07`, then check GPU clocks, temperature and the \
+             kernel log."
+        );
+        assert_eq!((fell_or_rose(5.14), fell_or_rose(1.4)), ("rose to 5.1x".into(), "rose by 40 %".into()));
     }
 
     #[test]

@@ -31,24 +31,26 @@ pub(super) struct Slow {
     pub(super) sum: f64,
     /// The last block without evidence.
     pub(super) zero: i64,
+    /// Whether it began together with the evidence of a whole group.
+    pub(super) shared: bool,
     /// Deviations since then, added up.
     drift: f64,
 }
 
 impl Slow {
     pub(super) const fn new(block: i64) -> Self {
-        Self { sum: 0.0, zero: block, drift: 0.0 }
+        Self { sum: 0.0, zero: block, shared: false, drift: 0.0 }
     }
 
     pub(super) fn forget(&mut self) {
-        (self.sum, self.drift) = (0.0, 0.0);
+        (self.sum, self.shared, self.drift) = (0.0, false, 0.0);
     }
 
     /// Takes what a block adds, and its deviation towards this side.
     fn add(&mut self, step: f64, deviation: f64, block: i64) {
         self.sum = (self.sum + step).clamp(0.0, CEILING);
         if self.sum <= 0.0 {
-            (self.zero, self.drift) = (block, 0.0);
+            (self.zero, self.shared, self.drift) = (block, false, 0.0);
         } else {
             self.drift += deviation.clamp(-1.0, 1.0);
         }

@@ -4,14 +4,14 @@ use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use muster_analysis::watch::{MetricIndex, NodeIndex, Settings, Watch};
+use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
 use muster_fleet::Node;
 use muster_fleet::pattern::matches;
 use muster_wire::telemetry_names;
 use tokio_util::sync::CancellationToken;
 
 use super::tape::Tape;
-use super::{Options, tell};
+use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
 use crate::signals::Signals;
@@ -30,7 +30,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let listening = signals.listen(cancel.clone());
     let until = options.long.map(|long| Instant::now() + long);
     let mut lookout = Lookout::open(&nodes, PERIOD, work::embedded(), settings, cancel);
-    let mut live = Live::new(&nodes, &wanted, !options.json);
+    let mut live = Live::new(&nodes, &wanted, Watch::new(options.settings()), !options.json);
     let mut tape = if options.record { Some(Tape::begin(&nodes, config)?) } else { None };
     eprintln!("watching {}; what is usual is known after about 3 minutes", out::counted(nodes.len(), "node", "nodes"));
     loop {
@@ -49,10 +49,11 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let strange = lookout.strange();
     lookout.close().await;
     if let Some(tape) = tape {
-        tape.end();
+        tape.end(&live.watch);
     }
     listening.abort();
-    let ended = live.end(strange, options.json);
+    let notes = past::notes(&live.watch, &config.db.value);
+    let ended = live.end(strange, notes, options.json);
     // Who ends a watch by hand wants to know what it saw.
     match signals.code() {
         Some(code) if code != INTERRUPTED => ended.map(|_| code),
@@ -92,8 +93,7 @@ struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    fn new(nodes: &'a [Node], wanted: &[&'static str], aloud: bool) -> Self {
-        let mut watch = Watch::new(Settings::default());
+    fn new(nodes: &'a [Node], wanted: &[&'static str], mut watch: Watch, aloud: bool) -> Self {
         let mut places = Vec::with_capacity(nodes.len());
         for node in nodes {
             let place = watch.node(&node.name);
@@ -148,9 +148,8 @@ impl<'a> Live<'a> {
         eprintln!("{why}");
     }
 
-    fn end(mut self, strange: u64, json: bool) -> Ended {
+    fn end(mut self, strange: u64, mut notes: Vec<String>, json: bool) -> Ended {
         self.watch.finish();
-        let mut notes = Vec::new();
         let silent: Vec<&str> = (0..self.nodes.len())
             .filter(|node| !self.seen.contains(node))
             .map(|node| self.nodes[node].name.as_str())

@@ -1,6 +1,7 @@
 //! `muster watch`: which machine of a job is unlike its peers, in which metric, since when.
 
 mod live;
+mod past;
 mod recorded;
 mod tape;
 mod tell;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use muster_analysis::watch::Settings;
 
 use crate::config::Config;
 use crate::exit::Ended;
@@ -22,6 +24,7 @@ use crate::options::Pick;
   muster watch --from telemetry.csv.gz
   muster watch --from recording/ --json           all .csv and .csv.gz files of a folder are one recording
   muster watch --from telemetry.csv -w 'n[01-16]' -x n09 --metrics 'gpu_*,net_tx_gbs'
+  muster watch -w @hall7 --false-alarms 0.01      one healthy machine of a hundred named in a day, told later for it
 
 Every node is compared with the others, and with how it usually compares. At least 4 nodes and 2 metrics are needed, and about \
 3 minutes to learn what is usual; a machine is named after 80 to 130 seconds of being unlike its peers. Live, a probe on every \
@@ -47,14 +50,31 @@ pub struct Options {
     /// Keep what the nodes tell in the database, to go through it again with --from.
     #[arg(long, conflicts_with = "from")]
     pub record: bool,
+    /// Healthy machines that may be named, per machine and day, such as 0.05: fewer means later alerts, and the answer says how much
+    /// later. Learned from how long machines of this job are unlike their peers [default: 130 s of evidence name a machine].
+    #[arg(long, value_name = "NUMBER", value_parser = budget)]
+    pub false_alarms: Option<f64>,
     /// JSON on standard output, at the end.
     #[arg(long)]
     pub json: bool,
 }
 
+impl Options {
+    /// What the detector goes by.
+    fn settings(&self) -> Settings {
+        Settings { false_alarms: self.false_alarms, ..Settings::default() }
+    }
+}
+
 /// From files, or from nodes.
 pub async fn run(options: &Options, config: &Config) -> Ended {
     if options.from.is_empty() { live::run(options, config).await } else { recorded::run(options, config) }
+}
+
+/// False alarms per machine-day.
+fn budget(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| (1e-6..=10.0).contains(number));
+    number.ok_or_else(|| format!("'{text}' is no number of false alarms per machine and day between 0.000001 and 10"))
 }
 
 /// A number with `s`, `m`, `h` or `d` behind it.
@@ -82,6 +102,14 @@ fn long(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_of_false_alarms_is_a_rate_that_can_be_kept() {
+        assert_eq!(budget("0.05"), Ok(0.05));
+        for wrong in ["", "0", "-1", "11", "NaN", "inf", "few"] {
+            assert!(budget(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn a_time_has_a_unit_and_bounds() {

@@ -6,13 +6,13 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use muster_analysis::watch::{Settings, Watch};
+use muster_analysis::watch::Watch;
 use muster_fleet::Inventory;
 use muster_fleet::pattern::matches;
 use muster_import::telemetry::{Recording, unpacked};
 use muster_store::telemetry;
 
-use super::{Options, tell};
+use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, Problem, USAGE};
 use crate::out;
@@ -27,9 +27,12 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
     let recording = read(&options.from).code(CONFIG)?;
     let nodes = nodes(&recording, options, config)?;
     let metrics = metrics(&recording, &options.metrics)?;
-    let watch = watched(&recording, &nodes, &metrics, config);
+    let mut watch = Watch::new(options.settings());
+    watched(&mut watch, &recording, (&nodes, &metrics), config);
     drop(waiting);
-    tell::document(&watch, (nodes.len(), &metrics), left_out(&recording), options.json)
+    let mut notes = left_out(&recording);
+    notes.extend(past::notes(&watch, &config.db.value));
+    tell::document(&watch, (nodes.len(), &metrics), notes, options.json)
 }
 
 /// All rows of all files, in order of time.
@@ -109,9 +112,8 @@ fn metrics(recording: &Recording, patterns: &[String]) -> Result<Vec<String>, Pr
     Ok(recording.metrics.iter().filter(meant).cloned().collect())
 }
 
-/// The recording as the detector sees it.
-fn watched(recording: &Recording, nodes: &[String], metrics: &[String], config: &Config) -> Watch {
-    let mut watch = Watch::new(Settings::default());
+/// Shows the recording to the detector.
+fn watched(watch: &mut Watch, recording: &Recording, (nodes, metrics): (&[String], &[String]), config: &Config) {
     // Without an inventory nothing is known of what nodes share; they are compared all the same.
     let inventory = Inventory::load(&config.inventory.value).unwrap_or_default();
     let chosen: BTreeSet<&String> = nodes.iter().collect();
@@ -132,7 +134,6 @@ fn watched(recording: &Recording, nodes: &[String], metrics: &[String], config: 
         }
     }
     watch.finish();
-    watch
 }
 
 /// What of the files could not be used.

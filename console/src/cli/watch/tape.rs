@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use muster_analysis::watch::Watch;
 use muster_fleet::Node;
 use muster_store::telemetry::{Recorder, thin_out};
 
+use super::past;
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::exit::{Code, IO, Problem};
@@ -50,8 +52,9 @@ impl Tape {
         self.stopped = true;
     }
 
-    /// Writes the rest.
-    pub(super) fn end(mut self) {
+    /// Writes the rest, and keeps what was learned of the nodes beside it.
+    pub(super) fn end(mut self, watch: &Watch) {
+        past::keep(self.recorder.path(), watch);
         if let Err(why) = self.recorder.commit() {
             eprintln!("{why}");
         }

@@ -1,6 +1,6 @@
 //! What is said of a watch: each alert in a line, and all of it as the published document.
 
-use muster_analysis::watch::{Alert, Watch};
+use muster_analysis::watch::{Alert, Calibration, Watch};
 use muster_playbook::report::rfc3339;
 use serde::Serialize;
 
@@ -16,6 +16,8 @@ struct Report<'a> {
     metrics: Vec<&'a str>,
     from_s: Option<f64>,
     to_s: Option<f64>,
+    false_alarms_per_machine_day: f64,
+    expected_delay_s: f64,
     alerts: &'a [Alert],
     notes: Vec<String>,
 }
@@ -48,7 +50,20 @@ fn report<'a>(watch: &'a Watch, (nodes, metrics): (usize, &'a [String]), mut not
     let (from_s, to_s) = watch.span().unzip();
     let (schema, version, alerts) = ("muster.watch", 1, watch.alerts());
     let metrics = metrics.iter().map(String::as_str).collect();
-    (Report { schema, version, nodes, metrics, from_s, to_s, alerts, notes }, lack.is_some())
+    let Calibration { false_alarms_per_machine_day, expected_delay_s, .. } = watch.calibration();
+    let report = Report {
+        schema,
+        version,
+        nodes,
+        metrics,
+        from_s,
+        to_s,
+        false_alarms_per_machine_day,
+        expected_delay_s,
+        alerts,
+        notes,
+    };
+    (report, lack.is_some())
 }
 
 fn code(report: &Report<'_>, lack: bool) -> u8 {

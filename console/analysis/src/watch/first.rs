@@ -1,0 +1,186 @@
+//! Who moved first where one machine drags the others: the whole job slowed, and one machine had left its peers before.
+//!
+//! A machine is named only where its change came before the job's by more than what is uncertain about both, its clock included, and
+//! where no other machine may have changed before; and only where a healthy machine is too rarely unlike its peers for so long to
+//! have been so by chance as the job slowed.
+
+use super::cell::Side;
+use super::change::{Change, change};
+use super::column::Column;
+use super::excursions::Excursions;
+use super::fast::Past;
+use super::node::Node;
+use super::order::{NORMAL, median};
+use super::settings::{BLOCK, HISTORY, PEERS};
+use muster_wire::SaysOfJob;
+
+/// Levels that must be known before one is called low; share below the usual level, and in median deviations of it.
+const KNOWN: usize = 18;
+const LOW: f64 = 0.08;
+const DEVIATIONS: f64 = 3.0;
+/// Blocks of low level after which it is asked who moved first, and asked again: later ones know the job's step better.
+const ASKED: [u32; 3] = [4, 7, 10];
+/// Seconds of evidence that make a machine a candidate, and how much its metric must have changed.
+const EVIDENCE: f64 = 20.0;
+const WORTH: f64 = 0.08;
+/// Chance, over all nodes, that a healthy one is unlike its peers for so long.
+const CHANCE: f64 = 0.01;
+/// Part of its change that must be left after the job slowed.
+const STAYS: f64 = 0.5;
+/// Seconds that the clock of a node may be off where nobody said how far it is.
+const CLOCK: f64 = 15.0;
+/// Machines of a job that may move first, as a share of its nodes: more are a group.
+const SHARE: usize = 8;
+
+/// A machine that changed before the job did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct First {
+    pub(super) node: usize,
+    /// Its metric, when that changed (epoch second), and to how much of what it was.
+    pub(super) metric: usize,
+    pub(super) since_s: f64,
+    pub(super) ratio: f64,
+    /// The metric of the job, and to how much of what it was it fell.
+    pub(super) job: usize,
+    pub(super) job_ratio: f64,
+    /// Fewest and most seconds from the machine's change to the job's.
+    pub(super) lead: (f64, f64),
+}
+
+/// A machine whose change may be the first: seconds within the window.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    node: usize,
+    metric: usize,
+    evidence: f64,
+    change: Change,
+    clock_s: f64,
+}
+
+impl Column {
+    /// Counts the blocks in which all nodes together are clearly below their usual level.
+    pub(super) fn keep_pace(&mut self, scratch: &mut Vec<f64>) {
+        scratch.clear();
+        scratch.extend(self.usual_levels().iter().map(|level| (level / self.reference - 1.0).abs()));
+        let spread = NORMAL * median(scratch);
+        let low = scratch.len() >= KNOWN && self.level < self.reference * (1.0 - LOW.max(DEVIATIONS * spread));
+        self.low = if low { self.low.saturating_add(1) } else { 0 };
+    }
+
+    fn tells_pace(&self) -> bool {
+        matches!(self.about.job, SaysOfJob::Moves | SaysOfJob::Busy)
+    }
+
+    /// A second's value on every node but those `without`.
+    fn at(&self, second: i64, without: &[usize], out: &mut Vec<f64>) {
+        out.clear();
+        let others = self.cells.iter().enumerate().filter(|(node, _)| !without.contains(node));
+        out.extend(others.map(|(_, cell)| cell.seconds.at(second)));
+    }
+
+    /// Median of every second of `window` over the nodes but those `without`.
+    fn medians(&self, window: (i64, i64), without: &[usize]) -> Vec<f64> {
+        let mut values = Vec::new();
+        let mut one = |second| {
+            self.at(second, without, &mut values);
+            let enough = values.iter().filter(|value| value.is_finite()).count() >= PEERS;
+            if enough { median(&mut values) } else { f64::NAN }
+        };
+        (window.0..window.1).map(&mut one).collect()
+    }
+}
+
+/// Whether the job slowed so many blocks ago that it is time to ask.
+pub(super) fn is_time(columns: &[Column]) -> bool {
+    columns.iter().any(|column| column.tells_pace() && ASKED.contains(&column.low))
+}
+
+/// Who moved first before the job slowed; `block` was just closed.
+pub(super) fn mover(nodes: &[Node], columns: &[Column], block: i64, past: &Excursions) -> Option<First> {
+    let end = (block + 1) * BLOCK as i64;
+    let window = (end - (HISTORY * BLOCK) as i64, end);
+    let slowed = block + 1 - i64::from(columns.iter().filter(|column| column.tells_pace()).map(|c| c.low).max()?);
+    let suspects = suspects(columns, block, slowed);
+    if suspects.is_empty() || suspects.len() > (nodes.len() / SHARE).max(1) {
+        return None;
+    }
+    let (job, step) = job_step(columns, window, &suspects)?;
+    let until = window.0 + step.low as i64;
+    let others = clock_of_others(nodes, &suspects);
+    let mut found: Vec<Candidate> = Vec::new();
+    for &node in &suspects {
+        let clock_s = nodes[node].clock_s.map_or(CLOCK, |own| own + others);
+        let metrics =
+            (0..columns.len()).filter_map(|metric| candidate((node, metric), columns, (window.0, until, end), clock_s));
+        // Where a metric may be fed late, the earliest sure one tells most.
+        found.extend(metrics.min_by_key(|one| one.change.high));
+    }
+    let first = *found.iter().min_by_key(|one| one.change.high)?;
+    let sure_by = first.change.high as f64 + first.clock_s;
+    let lead = (step.low as f64 - sure_by, (step.high - first.change.low.min(step.high)) as f64 + first.clock_s);
+    let alone = found.iter().all(|one| one.node == first.node || one.change.low as f64 - one.clock_s > sure_by);
+    let by_chance = nodes.len() as f64 * past.share_of_time(first.evidence);
+    (lead.0 > 0.0 && alone && by_chance <= CHANCE).then(|| First {
+        node: first.node,
+        metric: first.metric,
+        since_s: (window.0 + first.change.at as i64) as f64,
+        ratio: first.change.ratio(),
+        job,
+        job_ratio: step.ratio(),
+        lead,
+    })
+}
+
+/// Nodes that were clearly unlike their peers in a metric before the block `slowed`, until then or longer.
+fn suspects(columns: &[Column], block: i64, slowed: i64) -> Vec<usize> {
+    let nodes = columns.first().map_or(0, |column| column.cells.len());
+    let was_odd = |node: &usize| {
+        let cells = columns.iter().map(|column| &column.cells[*node]);
+        let mut times = cells.flat_map(|cell| &cell.fast).flat_map(|fast| fast.times(block));
+        times.any(|past| past.begun < slowed - 1 && past.until >= slowed - 1 && past.peak_s >= EVIDENCE)
+    };
+    (0..nodes).filter(was_odd).collect()
+}
+
+/// The metric of the job whose step is the surest, and the step.
+fn job_step(columns: &[Column], window: (i64, i64), without: &[usize]) -> Option<(usize, Change)> {
+    let slow = columns.iter().enumerate().filter(|(_, column)| column.tells_pace() && column.low >= ASKED[0]);
+    let steps = slow.filter_map(|(metric, column)| Some((metric, change(&column.medians(window, without))?)));
+    let fell = |step: &Change| step.before > 0.0 && step.ratio() <= 1.0 - LOW;
+    steps.filter(|(_, step)| fell(step)).min_by_key(|(_, step)| step.high - step.low)
+}
+
+/// How far the clocks of most other nodes may be off; 0 where nobody said, as time is then what most of them show.
+fn clock_of_others(nodes: &[Node], without: &[usize]) -> f64 {
+    let others = nodes.iter().enumerate().filter(|(node, _)| !without.contains(node));
+    let mut errors: Vec<f64> = others.filter_map(|(_, node)| node.clock_s).collect();
+    let middle = median(&mut errors);
+    if middle.is_finite() { middle } else { 0.0 }
+}
+
+/// When a metric of a node left the peers before the job slowed, `until` which it must have been unlike them; and it must be so still,
+/// which a healthy machine's excursion rarely is.
+fn candidate(
+    (node, metric): (usize, usize),
+    columns: &[Column],
+    times: (i64, i64, i64),
+    clock_s: f64,
+) -> Option<Candidate> {
+    let (column, (from, until, end)) = (&columns[metric], times);
+    let quantum = column.about.quantum;
+    let last = until.div_euclid(BLOCK as i64);
+    let was = |side: Side| {
+        let before = |past: &Past| past.begun < last && past.until >= last - 1 && past.peak_s >= EVIDENCE;
+        column.cells[node].fast[side as usize].times(last).find(before).map(|past| (past.peak_s, side))
+    };
+    let (peak, side) = Side::BOTH.into_iter().filter_map(was).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let peers = column.medians((from, end), &[node]);
+    let own = (from..end).map(|second| column.cells[node].seconds.at(second) + quantum);
+    let beside: Vec<f64> = own.zip(peers).map(|(own, peers)| own / (peers + quantum)).collect();
+    let (before, mut since) = (&beside[..(until - from) as usize], beside[(until - from) as usize..].to_vec());
+    let change = change(before)?;
+    let moved = side.sign() * (change.ratio() - 1.0);
+    let stays = (median(&mut since) - change.before) / (change.after - change.before) >= STAYS;
+    let evidence = peak.min((end - from) as f64 - change.high as f64);
+    (moved >= WORTH && stays).then_some(Candidate { node, metric, evidence, change, clock_s })
+}
