@@ -32,6 +32,7 @@ pub mod selector;
 pub mod simulate;
 mod spread;
 mod table;
+pub mod triage;
 pub mod tune;
 mod verdict;
 mod visits;

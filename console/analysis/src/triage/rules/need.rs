@@ -1,0 +1,62 @@
+//! Which text does every line contain that an expression matches?
+
+use regex_syntax::hir::{Hir, HirKind};
+
+/// Shortest piece of text worth looking for.
+const SHORTEST: usize = 3;
+/// Most pieces of which one must be there.
+const MOST: usize = 32;
+
+/// Texts of which every match contains at least one; `None` where no such text of three bytes or more is known.
+pub(super) fn needed(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    let found = of(hir)?;
+    (found.len() <= MOST && found.iter().all(|text| text.len() >= SHORTEST)).then_some(found)
+}
+
+fn of(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    match hir.kind() {
+        HirKind::Literal(literal) => Some(vec![literal.0.to_vec()]),
+        HirKind::Capture(capture) => of(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => of(&repetition.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(of).max_by_key(|texts| worth(texts)),
+        HirKind::Alternation(parts) => {
+            let each: Option<Vec<_>> = parts.iter().map(of).collect();
+            each.map(|texts| texts.concat())
+        }
+        _ => None,
+    }
+}
+
+/// Long before short: the shortest of the texts decides; few before many.
+fn worth(texts: &[Vec<u8>]) -> (usize, usize) {
+    (texts.iter().map(Vec::len).min().unwrap_or(0), usize::MAX - texts.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(expression: &str) -> Option<Vec<String>> {
+        let hir = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(expression).unwrap();
+        needed(&hir).map(|all| all.into_iter().map(|text| String::from_utf8(text).unwrap()).collect())
+    }
+
+    #[test]
+    fn the_longest_text_of_a_sequence_and_all_of_a_choice_are_needed() {
+        assert_eq!(
+            texts(r"Xid \((?P<bus>[0-9a-f:]+)\): (\d+), fallen").unwrap(),
+            ["), fallen"].map(|t| t[1..].to_owned())
+        );
+        assert_eq!(texts("(?:reset|refused) by peer").unwrap(), [" by peer"]);
+        assert_eq!(texts("(?:timeout|refused) x").unwrap(), ["timeout", "refused"]);
+        assert_eq!(texts("(?:abc)?def").unwrap(), ["def"]);
+    }
+
+    #[test]
+    fn an_expression_without_a_certain_text_is_told() {
+        assert_eq!(texts(r"\d+ \w+"), None);
+        assert_eq!(texts("(?:abc)*"), None);
+        assert_eq!(texts("(?:abcd|e)"), None);
+        assert_eq!(texts("(?i)error"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! Does a line match, and what is captured?
+
+use std::borrow::Cow;
+
+use regex::bytes::{Captures, Regex, RegexBuilder};
+
+use super::need::needed;
+use super::{Field, Fields, RuleId, Stream};
+
+/// Bytes that a compiled expression may take: some are longer than all their lines together.
+const LARGEST: usize = 1 << 20;
+/// Bytes kept of one field.
+const LONGEST_FIELD: usize = 512;
+
+/// One expression and the rule, or table of rules, it leads to.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    pub(super) regex: Regex,
+    unless: Option<Regex>,
+    pub(super) stream: Stream,
+    /// Group of the expression, and what it is.
+    groups: Vec<(usize, Field)>,
+    pub(super) rows: Vec<Row>,
+    /// Texts of which every match contains at least one.
+    pub(super) needed: Vec<Vec<u8>>,
+}
+
+/// One rule of an expression.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) rule: RuleId,
+    /// The number that must be captured as `code`; any where there is none.
+    pub(super) code: Option<u64>,
+    /// What the line must contain.
+    pub(super) when: Option<String>,
+}
+
+impl Pattern {
+    pub(super) fn new(expression: &str, unless: Option<&str>, stream: Stream) -> Result<Self, (&'static str, String)> {
+        let bad = |why: String| ("match", why);
+        let hir = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(expression);
+        let hir = hir.map_err(|why| bad(one_line(&why)))?;
+        let needed = needed(&hir).ok_or_else(|| bad("no text of three bytes or more is in every match".to_owned()))?;
+        let regex = compiled(expression).map_err(bad)?;
+        let unless = unless.map(compiled).transpose().map_err(|why| ("unless", why))?;
+        let mut groups = Vec::new();
+        for (at, name) in regex.capture_names().enumerate() {
+            let Some(name) = name else { continue };
+            groups.push((at, Field::of(name).ok_or_else(|| bad(format!("no field is called {name}")))?));
+        }
+        Ok(Self { regex, unless, stream, groups, rows: Vec::new(), needed })
+    }
+
+    pub(super) fn captures_field(&self, field: Field) -> bool {
+        self.groups.iter().any(|(_, of)| *of == field)
+    }
+
+    pub(super) fn fields_known(&self) -> impl Iterator<Item = Field> {
+        self.groups.iter().map(|(_, field)| *field)
+    }
+
+    /// The rule that a line is of, and what it says.
+    pub(super) fn read<'a>(&self, line: &'a [u8]) -> Option<(RuleId, Fields<'a>)> {
+        let captures = self.regex.captures(line)?;
+        if self.unless.as_ref().is_some_and(|unless| unless.is_match(line)) {
+            return None;
+        }
+        let fields = self.fields(&captures);
+        let code = fields.number(Field::Code);
+        let row = self.rows.iter().find(|row| row.holds(code, line))?;
+        Some((row.rule, fields))
+    }
+
+    fn fields<'a>(&self, captures: &Captures<'a>) -> Fields<'a> {
+        let of = |&(group, field): &(usize, Field)| {
+            let bytes = captures.get(group)?.as_bytes();
+            Some((field, harmless(&bytes[..bytes.len().min(LONGEST_FIELD)])))
+        };
+        Fields(self.groups.iter().filter_map(of).collect())
+    }
+}
+
+impl Row {
+    fn holds(&self, code: Option<u64>, line: &[u8]) -> bool {
+        let contains = |text: &String| memchr::memmem::find(line, text.as_bytes()).is_some();
+        self.code.is_none_or(|wanted| code == Some(wanted)) && self.when.as_ref().is_none_or(contains)
+    }
+}
+
+/// Bytes of a node as text that no terminal obeys.
+pub(super) fn harmless(bytes: &[u8]) -> Cow<'_, str> {
+    match String::from_utf8_lossy(bytes) {
+        Cow::Borrowed(text) if text.bytes().all(|b| (b' '..0x7f).contains(&b)) => Cow::Borrowed(text),
+        text => Cow::Owned(muster_wire::clean(&text, bytes.len().saturating_mul(3))),
+    }
+}
+
+fn compiled(expression: &str) -> Result<Regex, String> {
+    RegexBuilder::new(expression).unicode(false).size_limit(LARGEST).build().map_err(|why| one_line(&why))
+}
+
+fn one_line(why: &impl ToString) -> String {
+    why.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,267 @@
+//! From the text of a rule file to rules.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use super::pattern::{Pattern, Row};
+use super::{BadRule, Field, Kind, Part, Rule, RuleId, Stream};
+use crate::triage::Category;
+
+/// Least examples of a rule, and of a table as a whole.
+const EXAMPLES: usize = 2;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Single {
+    id: String,
+    #[serde(rename = "match")]
+    expression: String,
+    unless: Option<String>,
+    #[serde(default, rename = "where")]
+    stream: Stream,
+    since: Option<String>,
+    until: Option<String>,
+    source: String,
+    examples: Vec<String>,
+    #[serde(default)]
+    not: Vec<String>,
+    kind: Kind,
+    part: Part,
+    category: Option<Category>,
+    meaning: String,
+    #[serde(default)]
+    action: String,
+    #[serde(default)]
+    follows: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ByCode {
+    id: String,
+    #[serde(rename = "match")]
+    expression: String,
+    unless: Option<String>,
+    #[serde(default, rename = "where")]
+    stream: Stream,
+    since: Option<String>,
+    until: Option<String>,
+    source: String,
+    examples: Vec<Example>,
+    #[serde(default)]
+    not: Vec<String>,
+    row: Vec<Table>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Example {
+    id: String,
+    line: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Coded {
+    id: Option<String>,
+    /// Rules that say the same; none for what no other row covers.
+    #[serde(default)]
+    codes: Vec<u64>,
+    when: Option<String>,
+    source: Option<String>,
+    kind: Kind,
+    part: Part,
+    category: Option<Category>,
+    meaning: String,
+    #[serde(default)]
+    action: String,
+    #[serde(default)]
+    follows: Vec<String>,
+}
+
+/// Rules of one file, numbered from `first`.
+pub(super) struct File {
+    pub(super) rules: Vec<Rule>,
+    pub(super) patterns: Vec<Pattern>,
+}
+
+/// Reads the text of one file.
+pub(super) fn read(file: &str, text: &str, first: usize) -> Result<File, BadRule> {
+    let mut reader = Reader { file, family: String::new(), first, rules: Vec::new(), patterns: Vec::new() };
+    let mut root: Table = text.parse().map_err(|why: toml::de::Error| reader.bad("", "", sentence(&why)))?;
+    let family = root.remove("family");
+    let family =
+        family.as_ref().and_then(Value::as_str).ok_or_else(|| reader.bad("", "", "lacks family".to_owned()))?;
+    family.clone_into(&mut reader.family);
+    let (singles, tables) = (reader.list(&mut root, "rule")?, reader.list(&mut root, "table")?);
+    if let Some(key) = root.keys().next() {
+        return Err(reader.bad("", "", format!("there is no {key} in a rule file, only family, rule and table")));
+    }
+    for entry in singles {
+        reader.single(entry)?;
+    }
+    for entry in tables {
+        reader.by_code(entry)?;
+    }
+    Ok(File { rules: reader.rules, patterns: reader.patterns })
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    family: String,
+    first: usize,
+    rules: Vec<Rule>,
+    patterns: Vec<Pattern>,
+}
+
+impl Reader<'_> {
+    fn bad(&self, rule: &str, field: &str, why: String) -> BadRule {
+        BadRule { file: self.file.to_owned(), rule: rule.to_owned(), field: field.to_owned(), why }
+    }
+
+    fn list(&self, root: &mut Table, key: &str) -> Result<Vec<Table>, BadRule> {
+        let table = |value| match value {
+            Value::Table(table) => Ok(table),
+            _ => Err(self.bad("", "", format!("{key} is written [[{key}]]"))),
+        };
+        match root.remove(key) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(entries)) => entries.into_iter().map(table).collect(),
+            Some(_) => Err(self.bad("", "", format!("{key} is written [[{key}]]"))),
+        }
+    }
+
+    /// One entry, with a word on the field that is wrong.
+    fn entry<T: DeserializeOwned>(&self, entry: Table, known_as: &str) -> Result<T, BadRule> {
+        let id = entry.get("id").and_then(Value::as_str).unwrap_or(known_as).to_owned();
+        entry.try_into().map_err(|why: toml::de::Error| self.bad(&id, "", sentence(&why)))
+    }
+
+    fn single(&mut self, entry: Table) -> Result<(), BadRule> {
+        let known_as = format!("number {}", self.rules.len() + 1);
+        let entry: Single = self.entry(entry, &known_as)?;
+        let mut pattern = self.pattern(&entry.id, &entry.expression, entry.unless.as_deref(), entry.stream)?;
+        if entry.examples.len() < EXAMPLES {
+            return Err(self.bad(&entry.id, "examples", format!("needs {EXAMPLES} examples or more")));
+        }
+        let rule = Rule {
+            place: RuleId(0),
+            family: String::new(),
+            specificity: specificity(&pattern),
+            id: entry.id,
+            kind: entry.kind,
+            part: entry.part,
+            category: entry.category,
+            stream: entry.stream,
+            meaning: entry.meaning,
+            action: entry.action,
+            source: entry.source,
+            since: entry.since,
+            until: entry.until,
+            follows: entry.follows,
+            examples: entry.examples,
+            not: entry.not,
+        };
+        let rule = self.add(rule)?;
+        pattern.rows.push(Row { rule, code: None, when: None });
+        self.patterns.push(pattern);
+        Ok(())
+    }
+
+    fn by_code(&mut self, entry: Table) -> Result<(), BadRule> {
+        let entry: ByCode = self.entry(entry, "a table")?;
+        let mut pattern = self.pattern(&entry.id, &entry.expression, entry.unless.as_deref(), entry.stream)?;
+        if !pattern.captures_field(Field::Code) {
+            return Err(self.bad(&entry.id, "match", "a table's expression captures code".to_owned()));
+        }
+        if entry.examples.len() < EXAMPLES {
+            return Err(self.bad(&entry.id, "examples", format!("needs {EXAMPLES} examples or more")));
+        }
+        let from = self.rules.len();
+        for row in &entry.row {
+            self.row(&entry, row.clone(), &mut pattern)?;
+        }
+        for example in entry.examples {
+            let Some(rule) = self.rules[from..].iter_mut().find(|rule| rule.id == example.id) else {
+                return Err(self.bad(&entry.id, "examples", format!("no row is called {}", example.id)));
+            };
+            rule.examples.push(example.line);
+        }
+        self.patterns.push(pattern);
+        Ok(())
+    }
+
+    fn row(&mut self, table: &ByCode, row: Table, pattern: &mut Pattern) -> Result<(), BadRule> {
+        let coded: Coded = self.entry(row, &format!("{}, a row", table.id))?;
+        let codes: Vec<Option<u64>> =
+            if coded.codes.is_empty() { vec![None] } else { coded.codes.iter().map(|code| Some(*code)).collect() };
+        for code in codes {
+            let plain = code.map_or_else(|| format!("{}-other", table.id), |code| format!("{}-{code}", table.id));
+            let id = match (&coded.id, code) {
+                (Some(id), Some(code)) if coded.codes.len() > 1 => format!("{id}-{code}"),
+                (Some(id), _) => id.clone(),
+                (None, _) => plain,
+            };
+            let rule = Rule {
+                place: RuleId(0),
+                id,
+                family: String::new(),
+                kind: coded.kind,
+                part: coded.part,
+                category: coded.category,
+                stream: table.stream,
+                meaning: coded.meaning.clone(),
+                action: coded.action.clone(),
+                source: coded.source.clone().unwrap_or_else(|| table.source.clone()),
+                since: table.since.clone(),
+                until: table.until.clone(),
+                follows: coded.follows.clone(),
+                specificity: specificity(pattern),
+                examples: Vec::new(),
+                not: table.not.clone(),
+            };
+            let rule = self.add(rule)?;
+            pattern.rows.push(Row { rule, code, when: coded.when.clone() });
+        }
+        Ok(())
+    }
+
+    fn pattern(&self, id: &str, match_: &str, unless: Option<&str>, stream: Stream) -> Result<Pattern, BadRule> {
+        Pattern::new(match_, unless, stream).map_err(|(field, why)| self.bad(id, field, why))
+    }
+
+    fn add(&mut self, rule: Rule) -> Result<RuleId, BadRule> {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if rule.id.is_empty() || !rule.id.chars().all(plain) {
+            return Err(self.bad(&rule.id, "id", "is of lower-case letters, digits and hyphens".to_owned()));
+        }
+        for (field, text) in [("meaning", &rule.meaning), ("source", &rule.source)] {
+            if text.trim().is_empty() {
+                return Err(self.bad(&rule.id, field, "is empty".to_owned()));
+            }
+        }
+        if rule.kind.may_be_root() && rule.action.trim().is_empty() {
+            return Err(self.bad(&rule.id, "action", "what may be a cause needs one".to_owned()));
+        }
+        let place = u32::try_from(self.first + self.rules.len()).map(RuleId);
+        let place = place.map_err(|_| self.bad(&rule.id, "", "too many rules".to_owned()))?;
+        self.rules.push(Rule { place, family: self.family.clone(), ..rule });
+        Ok(place)
+    }
+}
+
+/// A line that names a device points at a part; one that names a rank or peer, at a machine; other lines at nothing in particular.
+fn specificity(pattern: &Pattern) -> u8 {
+    let of = |field| match field {
+        Field::Bus | Field::Device | Field::Link | Field::Element | Field::Gpu | Field::File | Field::Server => 2,
+        Field::Peer | Field::Host | Field::Rank | Field::Pid | Field::Exception => 1,
+        _ => 0,
+    };
+    pattern.fields_known().map(of).max().unwrap_or(0)
+}
+
+/// TOML's errors fill several lines.
+fn sentence(why: &toml::de::Error) -> String {
+    why.message().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}

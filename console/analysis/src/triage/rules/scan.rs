@@ -1,0 +1,282 @@
+//! Which lines of a log do the rules know? In one pass, in bounded memory, whatever the bytes are.
+
+use memchr::{memchr3, memrchr3};
+
+use super::clean::without_escapes;
+use super::pattern::harmless;
+use super::{Hit, Origin, Rules, Stream};
+use crate::triage::stamp::Stamp;
+
+/// Bytes of a line that are looked at; the rest is counted.
+pub const LONGEST_LINE: usize = 64 * 1024;
+/// What ends a line. Progress bars end theirs with a carriage return, and holes of torn files are zeros.
+const ENDS: (u8, u8, u8) = (b'\n', b'\r', 0);
+
+/// How much was looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scanned {
+    /// Bytes taken.
+    pub bytes: u64,
+    /// Line feeds seen.
+    pub lines: u64,
+    /// Lines that were longer than [`LONGEST_LINE`].
+    pub cut_lines: u64,
+    /// Bytes of them that were not looked at.
+    pub cut_bytes: u64,
+}
+
+/// A pass over one log, which comes in pieces of any size.
+#[derive(Debug)]
+pub struct Scan<'r> {
+    rules: &'r Rules,
+    stream: Stream,
+    scanned: Scanned,
+    /// The line that has begun.
+    open: Vec<u8>,
+    /// Whether the line that has begun is too long already.
+    over: bool,
+    /// A block without escape sequences.
+    plain: Vec<u8>,
+    /// Patterns to ask of a line.
+    asked: Vec<usize>,
+}
+
+impl<'r> Scan<'r> {
+    /// A pass over a log of kind `stream`.
+    #[must_use]
+    pub const fn new(rules: &'r Rules, stream: Stream) -> Self {
+        let scanned = Scanned { bytes: 0, lines: 0, cut_lines: 0, cut_bytes: 0 };
+        Self { rules, stream, scanned, open: Vec::new(), over: false, plain: Vec::new(), asked: Vec::new() }
+    }
+
+    /// Takes the next piece.
+    pub fn feed(&mut self, piece: &[u8], hit: &mut impl FnMut(&Hit<'_>)) {
+        self.scanned.bytes += piece.len() as u64;
+        let mut rest = piece;
+        if self.over || !self.open.is_empty() {
+            let end = memchr3(ENDS.0, ENDS.1, ENDS.2, rest);
+            self.keep(&rest[..end.unwrap_or(rest.len())]);
+            let Some(end) = end else { return };
+            self.close(rest[end] == b'\n', hit);
+            rest = &rest[end + 1..];
+        }
+        let whole = memrchr3(ENDS.0, ENDS.1, ENDS.2, rest).map_or(0, |end| end + 1);
+        self.blocks(&rest[..whole], hit);
+        self.keep(&rest[whole..]);
+    }
+
+    /// Takes the last line, which may lack its end.
+    pub fn finish(mut self, hit: &mut impl FnMut(&Hit<'_>)) -> Scanned {
+        if self.over || !self.open.is_empty() {
+            self.close(false, hit);
+        }
+        self.scanned
+    }
+
+    /// What was looked at so far.
+    #[must_use]
+    pub const fn scanned(&self) -> Scanned {
+        self.scanned
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = LONGEST_LINE - self.open.len();
+        self.open.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        if bytes.len() > room {
+            self.scanned.cut_lines += u64::from(!self.over);
+            self.scanned.cut_bytes += (bytes.len() - room) as u64;
+            self.over = true;
+        }
+    }
+
+    fn close(&mut self, feed: bool, hit: &mut impl FnMut(&Hit<'_>)) {
+        let mut line = std::mem::take(&mut self.open);
+        self.block(&line, hit);
+        self.scanned.lines += u64::from(feed);
+        line.clear();
+        (self.open, self.over) = (line, false);
+    }
+
+    /// Whole lines, cut into blocks of whole lines that are not too long.
+    fn blocks(&mut self, lines: &[u8], hit: &mut impl FnMut(&Hit<'_>)) {
+        let mut rest = lines;
+        while !rest.is_empty() {
+            let within = &rest[..rest.len().min(LONGEST_LINE + 1)];
+            if let Some(end) = memrchr3(ENDS.0, ENDS.1, ENDS.2, within) {
+                self.block(&rest[..=end], hit);
+                rest = &rest[end + 1..];
+            } else {
+                let end = memchr3(ENDS.0, ENDS.1, ENDS.2, rest).unwrap_or(rest.len() - 1);
+                self.scanned.cut_lines += 1;
+                self.scanned.cut_bytes += (end - LONGEST_LINE) as u64;
+                self.block(&rest[..LONGEST_LINE], hit);
+                self.scanned.lines += u64::from(rest[end] == b'\n');
+                rest = &rest[end + 1..];
+            }
+        }
+    }
+
+    fn block(&mut self, block: &[u8], hit: &mut impl FnMut(&Hit<'_>)) {
+        let first = self.scanned.lines + 1;
+        self.scanned.lines += feeds(block);
+        if memchr::memchr(0x1b, block).is_none() {
+            return self.search(block, first, hit);
+        }
+        let mut plain = std::mem::take(&mut self.plain);
+        without_escapes(block, &mut plain);
+        self.search(&plain, first, hit);
+        self.plain = plain;
+    }
+
+    /// Looks for lines with any text that an expression needs, and asks those.
+    fn search(&mut self, block: &[u8], first: u64, hit: &mut impl FnMut(&Hit<'_>)) {
+        let (mut from, mut row, mut counted) = (0, first, 0);
+        while let Some(found) = self.rules.any.find(&block[from..]) {
+            let at = from + found.start();
+            let start = memrchr3(ENDS.0, ENDS.1, ENDS.2, &block[from..at]).map_or(from, |end| from + end + 1);
+            let end = memchr3(ENDS.0, ENDS.1, ENDS.2, &block[at..]).map_or(block.len(), |end| at + end);
+            row += feeds(&block[counted..start]);
+            counted = start;
+            self.line(&block[start..end], row, hit);
+            from = end;
+        }
+    }
+
+    fn line(&mut self, line: &[u8], row: u64, hit: &mut impl FnMut(&Hit<'_>)) {
+        let rules = self.rules;
+        self.asked.clear();
+        for found in rules.each.find_overlapping_iter(line) {
+            self.asked.extend_from_slice(&rules.of_text[found.pattern().as_usize()]);
+        }
+        self.asked.sort_unstable();
+        self.asked.dedup();
+        let mut head = None;
+        for &at in &self.asked {
+            let pattern = &rules.patterns[at];
+            if !pattern.stream.holds_in(self.stream) {
+                continue;
+            }
+            let Some((rule, fields)) = pattern.read(line) else { continue };
+            let (text, stamp, origin) = head.get_or_insert_with(|| {
+                let text = harmless(line);
+                (text.clone(), Stamp::of(&text), Origin::of(&text))
+            });
+            let (text, stamp, origin) = (text.clone(), *stamp, origin.clone());
+            hit(&Hit { rule: rules.rule(rule), row, text, fields, stamp, origin });
+        }
+    }
+}
+
+fn feeds(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::LazyLock;
+
+    use proptest::prelude::*;
+
+    use super::super::clean::without_escapes;
+    use super::*;
+
+    static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().unwrap());
+    static EXAMPLES: LazyLock<Vec<String>> =
+        LazyLock::new(|| RULES.iter().flat_map(|rule| rule.examples.iter().chain(&rule.not)).cloned().collect());
+
+    type Found = Vec<(u64, String, String)>;
+
+    fn scanned(log: &[u8], pieces: &[usize]) -> (Found, Scanned) {
+        let mut found = Vec::new();
+        let mut scan = Scan::new(&RULES, Stream::Any);
+        let mut keep = |hit: &Hit<'_>| found.push((hit.row, hit.rule.id.clone(), format!("{:?}", hit.fields)));
+        let mut rest = log;
+        for piece in pieces {
+            let (now, later) = rest.split_at((*piece).min(rest.len()));
+            scan.feed(now, &mut keep);
+            rest = later;
+        }
+        scan.feed(rest, &mut keep);
+        let scanned = scan.finish(&mut keep);
+        (found, scanned)
+    }
+
+    /// Line by line and rule by rule.
+    fn naive(log: &[u8]) -> Found {
+        let (mut found, mut row, mut plain) = (Vec::new(), 1, Vec::new());
+        for line in log.split_inclusive(|b| [ENDS.0, ENDS.1, ENDS.2].contains(b)) {
+            let feed = line.last() == Some(&b'\n');
+            let text = line.strip_suffix(&[ENDS.0]).or(line.strip_suffix(&[ENDS.1])).or(line.strip_suffix(&[ENDS.2]));
+            let text = text.unwrap_or(line);
+            without_escapes(&text[..text.len().min(LONGEST_LINE)], &mut plain);
+            for pattern in &RULES.patterns {
+                if let Some((rule, fields)) = pattern.read(&plain) {
+                    found.push((row, RULES.rule(rule).id.clone(), format!("{fields:?}")));
+                }
+            }
+            row += u64::from(feed);
+        }
+        found
+    }
+
+    fn line() -> impl Strategy<Value = Vec<u8>> {
+        let example = || any::<prop::sample::Index>().prop_map(|at| at.get(&EXAMPLES).clone().into_bytes());
+        let noise = prop::collection::vec(any::<u8>(), 0..40);
+        prop_oneof![
+            4 => example(),
+            2 => (example(), example()).prop_map(|(a, b)| [a, b" ".to_vec(), b].concat()),
+            2 => (example(), 0..200_usize, noise.clone()).prop_map(|(mut a, at, noise)| {
+                let at = at.min(a.len());
+                a.splice(at..at, noise);
+                a
+            }),
+            1 => (example(), 0..200_usize).prop_map(|(mut a, at)| {
+                let at = at.min(a.len());
+                a.splice(at..at, *b"\x1b[31;1m");
+                a
+            }),
+            1 => (example(), LONGEST_LINE - 300..LONGEST_LINE + 100).prop_map(|(a, long)| [vec![b'x'; long], a].concat()),
+            1 => noise,
+        ]
+    }
+
+    fn log() -> impl Strategy<Value = Vec<u8>> {
+        let end = prop::sample::select(vec![&b"\n"[..], b"\r\n", b"\r", b"\0", b"\n\n"]);
+        let lines = prop::collection::vec((line(), end), 0..24);
+        (lines, any::<bool>()).prop_map(|(lines, torn)| {
+            let mut log: Vec<u8> = lines.into_iter().flat_map(|(line, end)| [line, end.to_vec()].concat()).collect();
+            if torn {
+                log.pop();
+            }
+            log
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn the_scan_finds_what_every_rule_on_every_line_finds(log in log(), pieces in prop::collection::vec(0..9000_usize, 0..12)) {
+            let (found, scanned) = scanned(&log, &pieces);
+            prop_assert_eq!(found, naive(&log));
+            prop_assert_eq!(scanned.bytes, log.len() as u64);
+            prop_assert_eq!(scanned.lines, feeds(&log));
+        }
+
+        #[test]
+        fn any_bytes_are_borne(log in prop::collection::vec(any::<u8>(), 0..4000), pieces in prop::collection::vec(0..900_usize, 0..6)) {
+            prop_assert_eq!(scanned(&log, &pieces).1.bytes, log.len() as u64);
+        }
+    }
+
+    #[test]
+    fn of_a_line_that_is_too_long_the_rest_is_counted() {
+        let mut log = vec![b'x'; LONGEST_LINE + 5];
+        log.extend_from_slice(b"NCCL WARN Cuda failure 'out of memory'\nnext\n");
+        for pieces in [vec![], vec![10, 70_000], vec![LONGEST_LINE; 3]] {
+            let (found, scanned) = scanned(&log, &pieces);
+            assert_eq!((found.len(), scanned.lines, scanned.cut_lines), (0, 2, 1));
+            assert_eq!(scanned.cut_bytes, 43);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! When was a line written, as it says itself?
+//!
+//! Forms at the beginning of a line, some of them behind a label: ISO 8601 and Python's logging (`2026-01-06 20:12:28,123`, also in
+//! brackets), the kernel's (`[171167.620236]`, `[Tue Jan  6 20:05:49 2026]`), syslog (`Dec  2 11:38:47 host …`), glog as PyTorch
+//! writes it (`E0817 17:40:34.227531918`, `[E817 17:40:34…`), and seconds since 1970.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// A time as a line says it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stamp {
+    /// Seconds since 1970; the line names its zone, or counts from there.
+    Utc(f64),
+    /// Seconds since 1970 if the wall clock it shows were in Greenwich; the line does not say where it hangs.
+    Local(f64),
+    /// A wall clock without a year.
+    Yearless {
+        /// Month, from 1.
+        month: u32,
+        /// Day, from 1.
+        day: u32,
+        /// Seconds since midnight.
+        seconds: f64,
+    },
+    /// Seconds since the node booted.
+    Boot(f64),
+}
+
+/// Bytes of a line in which a time is looked for.
+const HEAD: usize = 160;
+const DAY_S: f64 = 86_400.0;
+
+/// The one expression for all forms: the leftmost of them counts.
+static FORMS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?P<y>(?:19|20)\d\d)[-/](?P<mo>\d\d)[-/](?P<d>\d\d)[T _](?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d(?:[.,]\d{1,9})?)",
+        r" ?(?P<zone>Z|UTC|[+-]\d\d:?\d\d)?",
+        r"|(?:^|[^\w.])(?P<mon>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(?P<md>\d{1,2}) ",
+        r"(?:(?P<yb>(?:19|20)\d\d) )?(?P<mh>\d\d):(?P<mm>\d\d):(?P<ms>\d\d(?:\.\d{1,9})?)(?: (?P<my>(?:19|20)\d\d)\b)?",
+        r"|(?:^|[^\w.])[IWEFD](?P<gm>\d{1,2})(?P<gd>\d\d) (?P<gh>\d\d):(?P<gi>\d\d):(?P<gs>\d\d(?:\.\d{1,9})?)",
+        r"|^(?:<\d+>)?\[ *(?P<boot>\d{1,9}\.\d{6})\]",
+        r"|^\[?(?P<epoch>1[0-9]{9}(?:\.\d{1,9})?)\b",
+    ))
+    .ok()
+});
+
+impl Stamp {
+    /// The time at the beginning of a line.
+    #[must_use]
+    pub fn of(line: &str) -> Option<Self> {
+        let head = &line[..line.floor_char_boundary(HEAD)];
+        let found = FORMS.as_ref()?.captures(head)?;
+        let real = |name: &str| -> Option<f64> { found.name(name)?.as_str().replace(',', ".").parse().ok() };
+        if let Some(boot) = real("boot") {
+            return Some(Self::Boot(boot));
+        }
+        if let Some(epoch) = real("epoch") {
+            return Some(Self::Utc(epoch));
+        }
+        iso(&found).or_else(|| by_month(&found)).or_else(|| glog(&found))
+    }
+
+    /// Seconds since 1970, or since boot, as the line says it; `year` for one that lacks it.
+    #[must_use]
+    pub fn seconds(self, year: i64) -> f64 {
+        match self {
+            Self::Utc(at) | Self::Local(at) | Self::Boot(at) => at,
+            Self::Yearless { month, day, seconds } => days(year, month, day) * DAY_S + seconds,
+        }
+    }
+
+    /// As [`Self::seconds`], with the year that brings it nearest to `near_s`.
+    #[must_use]
+    pub fn seconds_near(self, near_s: f64) -> f64 {
+        let guess = 1970 + (near_s / (365.2425 * DAY_S)).floor().clamp(-8000.0, 8000.0) as i64;
+        let off = |year: &i64| (self.seconds(*year) - near_s).abs();
+        let year = (guess - 1..=guess + 1).min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(guess);
+        self.seconds(year)
+    }
+}
+
+fn clock(found: &Captures<'_>, [h, m, s]: [&str; 3]) -> Option<f64> {
+    let real = |name: &str| -> Option<f64> { found.name(name)?.as_str().replace(',', ".").parse().ok() };
+    let (h, m, s) = (real(h)?, real(m)?, real(s)?);
+    (h < 24.0 && m < 60.0 && s < 61.0).then_some(h * 3600.0 + m * 60.0 + s)
+}
+
+fn date(month: u32, day: u32) -> Option<(u32, u32)> {
+    ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some((month, day))
+}
+
+fn iso(found: &Captures<'_>) -> Option<Stamp> {
+    let whole = |name: &str| -> Option<u32> { found.name(name)?.as_str().parse().ok() };
+    let seconds = clock(found, ["h", "mi", "s"])?;
+    let (month, day) = date(whole("mo")?, whole("d")?)?;
+    let at = days(i64::from(whole("y")?), month, day) * DAY_S + seconds;
+    let Some(zone) = found.name("zone") else { return Some(Stamp::Local(at)) };
+    let digits: String = zone.as_str().chars().filter(char::is_ascii_digit).collect();
+    let minutes = digits.parse().map_or(0.0, |hhmm: u32| f64::from(hhmm / 100 * 60 + hhmm % 100));
+    let east = if zone.as_str().starts_with('-') { -minutes } else { minutes };
+    Some(Stamp::Utc(at - east * 60.0))
+}
+
+fn by_month(found: &Captures<'_>) -> Option<Stamp> {
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let name = found.name("mon")?.as_str();
+    let month = MONTHS.iter().zip(1..).find(|(month, _)| **month == name)?.1;
+    let seconds = clock(found, ["mh", "mm", "ms"])?;
+    let (month, day) = date(month, found.name("md")?.as_str().parse().ok()?)?;
+    let year = found.name("my").or_else(|| found.name("yb")).and_then(|year| year.as_str().parse().ok());
+    Some(
+        year.map_or(Stamp::Yearless { month, day, seconds }, |year| {
+            Stamp::Local(days(year, month, day) * DAY_S + seconds)
+        }),
+    )
+}
+
+fn glog(found: &Captures<'_>) -> Option<Stamp> {
+    let whole = |name: &str| -> Option<u32> { found.name(name)?.as_str().parse().ok() };
+    let (month, day) = date(whole("gm")?, whole("gd")?)?;
+    Some(Stamp::Yearless { month, day, seconds: clock(found, ["gh", "gi", "gs"])? })
+}
+
+/// Days since 1970-01-01 in the Gregorian calendar, by counting years from March.
+fn days(year: i64, month: u32, day: u32) -> f64 {
+    let from_march = i64::from((month + 9) % 12);
+    let year = year - i64::from(month <= 2);
+    let leap = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    (365 * year + leap + (153 * from_march + 2) / 5 + i64::from(day) - 1 - 719_468) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Stamp;
+    use proptest::prelude::*;
+
+    /// 2026-01-06 20:12:28 in Greenwich.
+    const AT: f64 = 1_767_730_348.0;
+
+    #[test]
+    fn the_usual_forms_are_read() {
+        let of = |line| Stamp::of(line).unwrap();
+        assert_eq!(of("[2026-01-06 20:12:28] iteration 1"), Stamp::Local(AT));
+        assert_eq!(of("2026-01-06 20:12:28,500 INFO train"), Stamp::Local(AT + 0.5));
+        assert_eq!(of("2026-01-06T20:12:28Z x"), Stamp::Utc(AT));
+        assert_eq!(of("2026-01-06T21:12:28.25+01:00 x"), Stamp::Utc(AT + 0.25));
+        assert_eq!(of("[Tue Jan  6 20:12:28 2026] NVRM: x"), Stamp::Local(AT));
+        assert_eq!(of("[171167.620236] NVRM: x"), Stamp::Boot(171_167.620_236));
+        assert_eq!(of("1767730348.5 x"), Stamp::Utc(AT + 0.5));
+        assert_eq!(of("Jan  6 20:12:28 gpu-7 kernel: [  219.470994] NVRM: x").seconds_near(AT + 1e6), AT);
+        assert_eq!(of("[rank0]:[E106 20:12:28.5 ProcessGroupNCCL.cpp:632] x").seconds_near(AT - 1e6), AT + 0.5);
+        assert_eq!(of("W0106 20:12:28.000000 140 torch/x.py:1] x").seconds(2026), AT);
+        assert_eq!(of("[Jul 23 2024 07:53:55] [ERROR] [tid 841] x"), Stamp::Local(1_721_721_235.0));
+        assert_eq!(Stamp::of("no time at all"), None);
+        assert_eq!(Stamp::of("2026-13-41 99:99:99 x"), None);
+    }
+
+    #[test]
+    fn a_line_of_december_read_in_january_is_of_last_year() {
+        let line = Stamp::of("Dec 31 23:59:59 n1 kernel: x").unwrap();
+        assert_eq!(line.seconds_near(1_767_225_600.0), 1_767_225_599.0);
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_borne(line in "\\PC{0,80}|[0-9: .\\[-]{0,60}") {
+            if let Some(stamp) = Stamp::of(&line) {
+                prop_assert!(stamp.seconds_near(1.7e9).is_finite());
+            }
+        }
+    }
+}
