@@ -22,7 +22,9 @@ fn unpack(path: &Path) -> Vec<(String, Vec<u8>)> {
     GzDecoder::new(BufReader::new(std::fs::File::open(path).unwrap())).read_to_end(&mut bytes).unwrap();
     let (mut files, mut at) = (Vec::new(), 0);
     while bytes.len() >= at + 512 && bytes[at] != 0 {
-        let text = |from: usize, to: usize| String::from_utf8_lossy(&bytes[at + from..at + to]).trim_matches(['\0', ' ']).to_owned();
+        let text = |from: usize, to: usize| {
+            String::from_utf8_lossy(&bytes[at + from..at + to]).trim_matches(['\0', ' ']).to_owned()
+        };
         let size = usize::from_str_radix(&text(124, 136), 8).unwrap();
         if matches!(bytes[at + 156], b'0' | 0) {
             files.push((text(0, 100), bytes[at + 512..at + 512 + size].to_vec()));
@@ -39,9 +41,14 @@ fn triage(files: &[(String, Vec<u8>)], rules: &Rules, without: &str) -> Report {
 }
 
 fn data(folder: &str) -> Option<PathBuf> {
-    let found = std::env::var_os("MUSTER_DATA").map(|root| PathBuf::from(root).join(folder)).filter(|path| path.is_dir());
+    let found =
+        std::env::var_os("MUSTER_DATA").map(|root| PathBuf::from(root).join(folder)).filter(|path| path.is_dir());
     if found.is_none() {
-        muster_skip::skip("culprits_are_named_and_nobody_else", Lacks::Data, "MUSTER_DATA names no folder with triage bundles");
+        muster_skip::skip(
+            "culprits_are_named_and_nobody_else",
+            Lacks::Data,
+            "MUSTER_DATA names no folder with triage bundles",
+        );
     }
     found
 }
@@ -59,7 +66,8 @@ fn names(report: &Report, truth: &Value) -> bool {
     let kind = serde_json::to_value(first.kind).unwrap();
     let is = |value: &Value| {
         let node = value["node"].as_str().is_none_or(|node| first.node.as_deref() == Some(node));
-        let rank = first.rank.is_none() || value["rank"].is_null() || value["rank"].as_u64() == first.rank.map(u64::from);
+        let rank =
+            first.rank.is_none() || value["rank"].is_null() || value["rank"].as_u64() == first.rank.map(u64::from);
         node && rank
     };
     let element = root["kind"] != "storage" || root["element"].as_str() == first.element.as_deref();
@@ -80,14 +88,21 @@ fn the_culprit_of_every_bundle_is_named_first() {
         let truth: Value = serde_json::from_slice(&files.remove(at).1).unwrap();
         let report = triage(&files, &rules, "");
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let said = report.suspects.first().map(|s| format!("{} {:?} {:?} {:.2}: {}", report.category.name(), s.node, s.rank, s.confidence, s.sentence));
-        println!("{} {name} {}", if right(&report, &truth) { "right" } else { "WRONG" }, said.clone().unwrap_or_else(|| report.category.name().to_owned()));
+        let said = report.suspects.first().map(|s| {
+            format!("{} {:?} {:?} {:.2}: {}", report.category.name(), s.node, s.rank, s.confidence, s.sentence)
+        });
+        println!(
+            "{} {name} {}",
+            if right(&report, &truth) { "right" } else { "WRONG" },
+            said.clone().unwrap_or_else(|| report.category.name().to_owned())
+        );
         if !right(&report, &truth) {
             wrong.push(name.clone());
         }
         for without in ["dmesg/", "ras/", "fr/", "inspector/", "logs/", "job.json"] {
             let report = triage(&files, &rules, without);
-            let sure = report.category != Category::Undecided && report.suspects.first().is_some_and(|first| first.confidence >= 0.8);
+            let sure = report.category != Category::Undecided
+                && report.suspects.first().is_some_and(|first| first.confidence >= 0.8);
             // What storage held up is seen even where storage is not.
             let held = truth["root"]["kind"] == "storage" && report.category == Category::HangNotLaunched;
             if sure && !held && !names(&report, &truth) {
@@ -114,7 +129,18 @@ fn both_culprits_of_each_real_set_of_dumps_are_named_and_nobody_else() {
         let named: Vec<u64> = report.suspects.iter().filter_map(|suspect| suspect.rank).map(u64::from).collect();
         println!("{}: {} {named:?}", set.display(), report.category.name());
         let culprits: Vec<u64> = truth["culprit_ranks"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
-        assert_eq!({ let mut named = named; named.sort_unstable(); named }, culprits, "{}", set.display());
-        assert!(truth["accept_categories"].as_array().unwrap().contains(&serde_json::to_value(report.category).unwrap()));
+        assert_eq!(
+            {
+                let mut named = named;
+                named.sort_unstable();
+                named
+            },
+            culprits,
+            "{}",
+            set.display()
+        );
+        assert!(
+            truth["accept_categories"].as_array().unwrap().contains(&serde_json::to_value(report.category).unwrap())
+        );
     }
 }

@@ -95,7 +95,14 @@ impl Made {
 
     fn job(self) -> String {
         let ranks: Vec<String> = (0..self.world())
-            .map(|rank| format!(r#"{{"rank": {rank}, "node": "{}", "pid": {}, "local_rank": {}}}"#, self.node(rank), 7000 + rank, rank % self.per))
+            .map(|rank| {
+                format!(
+                    r#"{{"rank": {rank}, "node": "{}", "pid": {}, "local_rank": {}}}"#,
+                    self.node(rank),
+                    7000 + rank,
+                    rank % self.per
+                )
+            })
             .collect();
         format!(r#"{{"job": "made", "world_size": {}, "ranks": [{}]}}"#, self.world(), ranks.join(", "))
     }
@@ -103,10 +110,20 @@ impl Made {
     fn log(self, rank: usize) -> String {
         let mut text = String::new();
         for step in 0..8_u32 {
-            writeln!(text, "[{}] iteration {step}/ 100000 | elapsed time per iteration (ms): 2000.0 | lm loss: 2.1E+00 |", self.at(rank, f64::from(step) * 2.0)).unwrap();
+            writeln!(
+                text,
+                "[{}] iteration {step}/ 100000 | elapsed time per iteration (ms): 2000.0 | lm loss: 2.1E+00 |",
+                self.at(rank, f64::from(step) * 2.0)
+            )
+            .unwrap();
         }
-        if self.fault == Fault::Preempted && rank % self.per == 0 {
-            writeln!(text, "slurmstepd: error: *** STEP 7.0 ON {} CANCELLED AT 2026-03-04T05:06:30 DUE TO PREEMPTION ***", self.node(rank)).unwrap();
+        if self.fault == Fault::Preempted && rank.is_multiple_of(self.per) {
+            writeln!(
+                text,
+                "slurmstepd: error: *** STEP 7.0 ON {} CANCELLED AT 2026-03-04T05:06:30 DUE TO PREEMPTION ***",
+                self.node(rank)
+            )
+            .unwrap();
         }
         let silent = rank == self.culprit && matches!(self.fault, Fault::NotLaunched | Fault::Storage | Fault::Xid);
         if self.hangs() && !silent {
@@ -119,11 +136,22 @@ impl Made {
         let mut text = format!("[{}] mlx5_core 0000:1b:00.0 ib2: Link up\n", self.at(first, -4000.0));
         let own = self.node(first) == self.node(self.culprit);
         if own && self.fault == Fault::Xid {
-            writeln!(text, "[{}] NVRM: Xid (PCI:0000:52:00): 79, pid={}, name=python3, GPU has fallen off the bus.", self.at(first, 15.0), 7000 + self.culprit).unwrap();
+            writeln!(
+                text,
+                "[{}] NVRM: Xid (PCI:0000:52:00): 79, pid={}, name=python3, GPU has fallen off the bus.",
+                self.at(first, 15.0),
+                7000 + self.culprit
+            )
+            .unwrap();
         }
         if own && self.fault == Fault::Storage {
             for minute in 0..4_u32 {
-                writeln!(text, "[{}] nfs: server 10.9.0.4 not responding, still trying", self.at(first, 16.0 + 60.0 * f64::from(minute))).unwrap();
+                writeln!(
+                    text,
+                    "[{}] nfs: server 10.9.0.4 not responding, still trying",
+                    self.at(first, 16.0 + 60.0 * f64::from(minute))
+                )
+                .unwrap();
             }
         }
         text
@@ -225,7 +253,10 @@ impl Made {
             Kind::Storage => self.fault == Fault::Storage,
             Kind::UserCode => self.fault == Fault::OtherSize,
             _ if matches!(self.fault, Fault::Preempted | Fault::Even | Fault::OtherSize) => false,
-            _ => suspect.node.as_deref() == Some(&self.node(self.culprit)) && suspect.rank.is_none_or(|rank| rank as usize == self.culprit),
+            _ => {
+                suspect.node.as_deref() == Some(&self.node(self.culprit))
+                    && suspect.rank.is_none_or(|rank| rank as usize == self.culprit)
+            }
         })
     }
 }
@@ -244,9 +275,15 @@ fn each_fault_is_named_with_its_category_whatever_the_shape_of_the_job() {
         let report = made.triage(&rules, "");
         let (categories, kind) = made.wanted();
         let first = report.suspects.first();
-        let right = categories.contains(&report.category) && first.is_some_and(|first| first.kind == kind && first.confidence >= SURE) && made.innocent(&report);
+        let right = categories.contains(&report.category)
+            && first.is_some_and(|first| first.kind == kind && first.confidence >= SURE)
+            && made.innocent(&report);
         if !right {
-            wrong.push(format!("{made:?}: {} {:?}", report.category.name(), first.map(|first| (&first.sentence, first.confidence))));
+            wrong.push(format!(
+                "{made:?}: {} {:?}",
+                report.category.name(),
+                first.map(|first| (&first.sentence, first.confidence))
+            ));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -262,7 +299,11 @@ fn without_a_source_the_answer_is_right_or_open_and_never_another_name() {
             all += 1;
             sure += usize::from(report.suspects.first().is_some_and(|first| first.confidence >= SURE));
             if !made.innocent(&report) {
-                wrong.push(format!("{made:?} without {without}: {} {}", report.category.name(), report.suspects[0].sentence));
+                wrong.push(format!(
+                    "{made:?} without {without}: {} {}",
+                    report.category.name(),
+                    report.suspects[0].sentence
+                ));
             }
             assert!(!report.not_looked_at.is_empty());
         }
@@ -279,9 +320,13 @@ fn confidence_is_kept_on_made_cases_with_one_source_each() {
     for made in cases() {
         for only in ["logs/", "dmesg/", "fr/", "ras/", "inspector/"] {
             let files = made.files().into_iter().filter(|(path, _)| path == "job.json" || path.starts_with(only));
-            let report = diagnose(&gather(files.map(|(path, text)| (path.clone(), part(&path, text.as_bytes(), &rules)))), &rules);
+            let report = diagnose(
+                &gather(files.map(|(path, text)| (path.clone(), part(&path, text.as_bytes(), &rules)))),
+                &rules,
+            );
             if let Some(first) = report.suspects.first() {
-                let culprit = first.rank.is_none_or(|rank| rank as usize == made.culprit) && first.node.as_deref().is_none_or(|node| node == made.node(made.culprit));
+                let culprit = first.rank.is_none_or(|rank| rank as usize == made.culprit)
+                    && first.node.as_deref().is_none_or(|node| node == made.node(made.culprit));
                 let tenth = &mut tenths[(first.confidence * 10.0) as usize];
                 *tenth = (tenth.0 + 1, tenth.1 + usize::from(culprit));
             }

@@ -33,15 +33,23 @@ impl Case {
     /// Whether nothing was read at all.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.logs.is_empty() && self.polls.is_empty() && self.dumps.is_empty() && self.timed.is_empty() && self.damage.is_empty()
+        self.logs.is_empty()
+            && self.polls.is_empty()
+            && self.dumps.is_empty()
+            && self.timed.is_empty()
+            && self.damage.is_empty()
     }
 
     /// Names of all nodes.
     #[must_use]
     pub fn nodes(&self) -> Vec<String> {
         let layout = super::layout::Layout::of(self);
-        let kernels = self.logs.iter().filter_map(|log| if let Whose::Kernel(node) = &log.whose { Some(layout.node(node)) } else { None });
-        let nodes: std::collections::BTreeSet<String> = layout.nodes().into_iter().map(str::to_owned).chain(kernels).collect();
+        let kernels = self
+            .logs
+            .iter()
+            .filter_map(|log| if let Whose::Kernel(node) = &log.whose { Some(layout.node(node)) } else { None });
+        let nodes: std::collections::BTreeSet<String> =
+            layout.nodes().into_iter().map(str::to_owned).chain(kernels).collect();
         nodes.into_iter().collect()
     }
 

@@ -42,7 +42,11 @@ impl Clocks {
         for log in &case.logs {
             for step in &log.steps {
                 if let (Some(at), Some(node)) = (step.at, owner(log, layout)) {
-                    events.entry(format!("step {}", step.step)).or_default().entry(node).or_insert_with(|| at.seconds_near(near_s));
+                    events
+                        .entry(format!("step {}", step.step))
+                        .or_default()
+                        .entry(node)
+                        .or_insert_with(|| at.seconds_near(near_s));
                 }
             }
         }
@@ -114,7 +118,9 @@ fn offsets(events: &BTreeMap<String, BTreeMap<String, f64>>) -> BTreeMap<String,
         scatter.sort_by(f64::total_cmp);
         let error = scatter[(scatter.len() * 9 / 10).min(scatter.len() - 1)];
         // Stamps without a fraction resolve a second.
-        let whole = all.iter().all(|difference| difference.fract().abs() < 1e-6 || (difference.fract().abs() - 0.5).abs() < 1e-6);
+        let whole = all
+            .iter()
+            .all(|difference| difference.fract().abs() < 1e-6 || (difference.fract().abs() - 0.5).abs() < 1e-6);
         (node.clone(), (offset, error.max(if whole { 1.0 } else { 0.05 })))
     };
     enough.map(of).collect()
@@ -140,7 +146,12 @@ mod tests {
         let mut case = Case::default();
         for (rank, skew) in [(0, 0.0), (1, 0.0), (2, 42.5)] {
             case.job.members.push(Member { rank, node: Some(format!("n{rank}")), pid: None, gpu: None });
-            let entry = |seq: u64| Entry { group: "0".into(), seq, completed_s: Some(1e9 + seq as f64 + skew), ..Entry::default() };
+            let entry = |seq: u64| Entry {
+                group: "0".into(),
+                seq,
+                completed_s: Some(1e9 + seq as f64 + skew),
+                ..Entry::default()
+            };
             case.dumps.push(Dump { rank, entries: (0..5).map(entry).collect(), ..Dump::default() });
         }
         let layout = Layout::of(&case);

@@ -70,23 +70,33 @@ pub fn groups(case: &Case, layout: &Layout) -> Vec<Group> {
 /// Slots of a rank in the order of its groups' names: what PyTorch numbers, where every dump with entries agrees.
 fn slots(dumps: &[Dump]) -> Vec<BTreeMap<&str, &str>> {
     let guess = |dump: &Dump| -> Option<Vec<(String, String)>> {
-        let mut slots: Vec<(u64, &String)> = dump.status.keys().map(|slot| slot.parse().ok().map(|nr| (nr, slot))).collect::<Option<_>>()?;
-        let mut names: Vec<(u64, &String)> = dump.groups.keys().map(|name| name.parse().ok().map(|nr| (nr, name))).collect::<Option<_>>()?;
+        let mut slots: Vec<(u64, &String)> =
+            dump.status.keys().map(|slot| slot.parse().ok().map(|nr| (nr, slot))).collect::<Option<_>>()?;
+        let mut names: Vec<(u64, &String)> =
+            dump.groups.keys().map(|name| name.parse().ok().map(|nr| (nr, name))).collect::<Option<_>>()?;
         slots.sort_unstable();
         names.sort_unstable();
-        (slots.len() == names.len())
-            .then(|| slots.iter().zip(&names).map(|((_, slot), (_, name))| ((*slot).clone(), (*name).clone())).collect())
+        (slots.len() == names.len()).then(|| {
+            slots.iter().zip(&names).map(|((_, slot), (_, name))| ((*slot).clone(), (*name).clone())).collect()
+        })
     };
-    let agrees = |dump: &Dump| guess(dump).is_some_and(|guess| dump.entries.iter().all(|entry| guess.contains(&(entry.slot.clone(), entry.group.clone()))));
+    let agrees = |dump: &Dump| {
+        guess(dump).is_some_and(|guess| {
+            dump.entries.iter().all(|entry| guess.contains(&(entry.slot.clone(), entry.group.clone())))
+        })
+    };
     let telling: Vec<&Dump> = dumps.iter().filter(|dump| !dump.entries.is_empty()).collect();
     let trusted = !telling.is_empty() && telling.iter().all(|dump| agrees(dump));
     dumps
         .iter()
         .map(|dump| {
-            let mut named: BTreeMap<&str, &str> = dump.entries.iter().map(|e| (e.slot.as_str(), e.group.as_str())).collect();
+            let mut named: BTreeMap<&str, &str> =
+                dump.entries.iter().map(|e| (e.slot.as_str(), e.group.as_str())).collect();
             if let Some(guess) = guess(dump).filter(|_| trusted) {
                 for (slot, name) in guess {
-                    if let (Some((slot, _)), Some((name, _))) = (dump.status.get_key_value(&slot), dump.groups.get_key_value(&name)) {
+                    if let (Some((slot, _)), Some((name, _))) =
+                        (dump.status.get_key_value(&slot), dump.groups.get_key_value(&name))
+                    {
                         named.entry(slot).or_insert(name);
                     }
                 }
@@ -103,7 +113,9 @@ fn of_dumps(dumps: &[Dump], layout: &Layout) -> Vec<Group> {
         for (slot, name) in slots {
             let config = dump.groups.get(name);
             let mut ranks = config.map_or_else(Vec::new, |config| config.ranks.clone());
-            let desc = config.map(|config| config.desc.clone()).or_else(|| dump.entries.iter().find(|e| e.group == name).map(|e| e.desc.clone()));
+            let desc = config
+                .map(|config| config.desc.clone())
+                .or_else(|| dump.entries.iter().find(|e| e.group == name).map(|e| e.desc.clone()));
             let desc = desc.unwrap_or_default();
             if ranks.is_empty() && name == "0" {
                 ranks = layout.members.keys().copied().collect();
@@ -129,7 +141,8 @@ fn of_dumps(dumps: &[Dump], layout: &Layout) -> Vec<Group> {
 fn side(status: &Status, dump: &Dump, group: &str) -> Option<Side> {
     let requested = status.enqueued?;
     let completed = status.completed.unwrap_or(0).min(requested);
-    let open = |entry: &&super::case::Entry| entry.group == group && !entry.p2p && !entry.retired && entry.seq > completed;
+    let open =
+        |entry: &&super::case::Entry| entry.group == group && !entry.p2p && !entry.retired && entry.seq > completed;
     let head_s = dump.entries.iter().filter(open).filter_map(|entry| entry.created_s).min_by(f64::total_cmp);
     Some(Side { requested, started: status.started, completed: Some(completed), head_s })
 }
@@ -144,9 +157,14 @@ fn of_watchdogs(case: &Case, layout: &Layout) -> Vec<Group> {
                 _ => None,
             });
             // A number alone is the rank's own slot; only that of all ranks is the same everywhere.
-            let name = seen.fields.get(Field::CommId).or_else(|| seen.fields.get(Field::Group).filter(|slot| *slot == "0"));
+            let name =
+                seen.fields.get(Field::CommId).or_else(|| seen.fields.get(Field::Group).filter(|slot| *slot == "0"));
             let (Some(rank), Some(name)) = (rank, name) else { continue };
-            let (Some(requested), Some(completed)) = (seen.fields.number(Field::Enqueued), seen.fields.number(Field::Completed)) else { continue };
+            let (Some(requested), Some(completed)) =
+                (seen.fields.number(Field::Enqueued), seen.fields.number(Field::Completed))
+            else {
+                continue;
+            };
             if !layout.members.contains_key(&rank) {
                 continue;
             }
@@ -173,7 +191,8 @@ fn of_polls(polls: &[Poll], layout: &Layout) -> Vec<Group> {
     let mut groups = Vec::new();
     for comm in &last.comms {
         let before = first.and_then(|poll| poll.comms.iter().find(|other| other.hash == comm.hash));
-        let ops: BTreeSet<&String> = comm.ranks.iter().flat_map(|rank| rank.counts.keys()).chain(comm.others.keys()).collect();
+        let ops: BTreeSet<&String> =
+            comm.ranks.iter().flat_map(|rank| rank.counts.keys()).chain(comm.others.keys()).collect();
         for op in ops {
             let still = before.is_some_and(|before| same_counts(before, comm, op));
             groups.extend(of_comm(comm, op, layout, still));
@@ -193,7 +212,8 @@ fn of_comm(comm: &Comm, op: &str, layout: &Layout, still: bool) -> Option<Group>
     let mut members: BTreeSet<u32> = sides.keys().chain(&missing).copied().collect();
     // The text counts the many without naming them: they are known where the communicator is that of all ranks.
     if let Some(&(_, count)) = comm.others.get(op) {
-        let all = comm.size.is_some_and(|size| size as usize == layout.world()) && layout.members.len() == layout.world();
+        let all =
+            comm.size.is_some_and(|size| size as usize == layout.world()) && layout.members.len() == layout.world();
         for rank in layout.members.keys().filter(|rank| all && !members.contains(rank)).copied().collect::<Vec<_>>() {
             sides.insert(rank, Side { requested: count, ..Side::default() });
             members.insert(rank);
@@ -204,8 +224,15 @@ fn of_comm(comm: &Comm, op: &str, layout: &Layout, still: bool) -> Option<Group>
         }
     }
     let name = format!("communicator {} ({op})", comm.hash);
-    (sides.len() + missing.len() > 1)
-        .then_some(Group { name, source: Source::Ras, members, sides, absent: missing, p2p: false, still })
+    (sides.len() + missing.len() > 1).then_some(Group {
+        name,
+        source: Source::Ras,
+        members,
+        sides,
+        absent: missing,
+        p2p: false,
+        still,
+    })
 }
 
 fn same_counts(before: &Comm, after: &Comm, op: &str) -> bool {
@@ -234,8 +261,13 @@ pub fn movement(polls: &[Poll]) -> Movement {
     let Some(first) = polls.iter().find(|poll| far_enough(poll, last)) else { return Movement::Unknown };
     let counts = |poll: &Poll| -> BTreeSet<(String, Option<u32>, String, u64)> {
         let ranks = poll.comms.iter().flat_map(|comm| comm.ranks.iter().map(move |rank| (comm, rank)));
-        let told = ranks.flat_map(|(comm, rank)| rank.counts.iter().map(move |(op, n)| (comm.hash.clone(), rank.process.rank, op.clone(), *n)));
-        let others = poll.comms.iter().flat_map(|comm| comm.others.iter().map(move |(op, (_, n))| (comm.hash.clone(), None, op.clone(), *n)));
+        let told = ranks.flat_map(|(comm, rank)| {
+            rank.counts.iter().map(move |(op, n)| (comm.hash.clone(), rank.process.rank, op.clone(), *n))
+        });
+        let others = poll
+            .comms
+            .iter()
+            .flat_map(|comm| comm.others.iter().map(move |(op, (_, n))| (comm.hash.clone(), None, op.clone(), *n)));
         told.chain(others).collect()
     };
     let (before, after) = (counts(first), counts(last));
@@ -271,7 +303,13 @@ mod tests {
             failed: false,
         };
         let comm = Comm { hash: "0x1".into(), ranks: counts.iter().enumerate().map(rank).collect(), ..Comm::default() };
-        Poll { number, name: format!("poll{number}"), at: Some(Stamp::Local(f64::from(number) * 30.0)), comms: vec![comm], ..Poll::default() }
+        Poll {
+            number,
+            name: format!("poll{number}"),
+            at: Some(Stamp::Local(f64::from(number) * 30.0)),
+            comms: vec![comm],
+            ..Poll::default()
+        }
     }
 
     #[test]
@@ -288,17 +326,30 @@ mod tests {
         let dump = |rank: u32, group: &str, ranks: Vec<u32>, enqueued| Dump {
             rank,
             groups: [(group.to_owned(), Config { desc: "tp".into(), ranks })].into(),
-            status: [("5".to_owned(), Status { enqueued: Some(enqueued), started: None, completed: Some(enqueued - 1) })].into(),
+            status: [(
+                "5".to_owned(),
+                Status { enqueued: Some(enqueued), started: None, completed: Some(enqueued - 1) },
+            )]
+            .into(),
             entries: vec![Entry { slot: "5".into(), group: group.into(), seq: enqueued, ..Entry::default() }],
             left_out: 0,
         };
         let case = Case {
-            dumps: vec![dump(0, "35", vec![0, 1], 90), dump(1, "35", vec![0, 1], 90), dump(2, "36", vec![2, 3], 10), dump(3, "36", vec![2, 3], 10)],
+            dumps: vec![
+                dump(0, "35", vec![0, 1], 90),
+                dump(1, "35", vec![0, 1], 90),
+                dump(2, "36", vec![2, 3], 10),
+                dump(3, "36", vec![2, 3], 10),
+            ],
             ..Case::default()
         };
         let groups = groups(&case, &Layout::of(&case));
         assert_eq!(groups.len(), 2);
-        assert!(groups.iter().all(|group| group.sides.values().map(|side| side.requested).collect::<BTreeSet<_>>().len() == 1));
+        assert!(
+            groups
+                .iter()
+                .all(|group| group.sides.values().map(|side| side.requested).collect::<BTreeSet<_>>().len() == 1)
+        );
     }
 
     #[test]

@@ -99,7 +99,11 @@ fn event<'a>(rule: &'a Rule, seen: &'a Seen, whose: &Whose, layout: &Layout, clo
     let by_pid = named().zip(pid).and_then(|(node, pid)| layout.rank_of_pid(node, pid));
     // Broken hardware is broken whoever noticed; an error of a program counts only for its own job.
     let of_program = rule.kind != Kind::Critical && matches!(rule.part, Part::Gpu | Part::GpuMemory | Part::Program);
-    let foreign = of_program && source == Source::Kernel && pid.is_some() && by_pid.is_none() && named().is_some_and(|node| layout.knows_processes_of(node));
+    let foreign = of_program
+        && source == Source::Kernel
+        && pid.is_some()
+        && by_pid.is_none()
+        && named().is_some_and(|node| layout.knows_processes_of(node));
     let by_bus = named().zip(seen.fields.get(Field::Bus)).and_then(|(node, bus)| layout.gpu_at(node, bus));
     let gpu = by_bus.or_else(|| rank.or(by_pid).and_then(|rank| layout.gpu_of(rank)));
     let rank = rank.or_else(|| named().zip(by_bus).and_then(|(node, gpu)| layout.rank_at(node, gpu))).or(by_pid);
@@ -127,7 +131,8 @@ pub fn end(case: &Case, layout: &Layout, clocks: &Clocks, events: &[Event<'_>]) 
     }
     // A time-out tells how long it waited.
     let waited = |event: &Event<'_>| Some(event.at_s? - event.seen.fields.seconds().filter(|s| *s > 1.0)?);
-    let timeouts = events.iter().filter(|event| event.seen.fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Benign);
+    let timeouts =
+        events.iter().filter(|event| event.seen.fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Benign);
     let last_s = last.or_else(|| timeouts.filter_map(waited).min_by(f64::total_cmp));
     End { last_s, from_s: last_s.map(|last| last - BEFORE_S - 2.0 * longest.min(600.0)) }
 }

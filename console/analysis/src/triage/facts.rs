@@ -94,14 +94,21 @@ impl<'a> Facts<'a> {
     /// Whether the job hung: watchdogs timed out, or RAS saw it stand still with somebody behind.
     #[must_use]
     pub fn hung(&self) -> bool {
-        let open = |(_, groups, walk): &(Source, Vec<Group>, Walk)| !groups.is_empty() && (!walk.roots.is_empty() || !walk.stuck.is_empty() || !walk.circle.is_empty());
+        let open = |(_, groups, walk): &(Source, Vec<Group>, Walk)| {
+            !groups.is_empty() && (!walk.roots.is_empty() || !walk.stuck.is_empty() || !walk.circle.is_empty())
+        };
         !self.timed_out.is_empty() || self.walks.iter().any(open)
     }
 
     /// Ranks whose log is there and tells no time-out, while nearly all others' do.
     #[must_use]
     pub fn silent(&self) -> Vec<u32> {
-        let logs: BTreeSet<u32> = self.case.logs.iter().filter_map(|log| if let Whose::Rank(rank) = log.whose { Some(rank) } else { None }).collect();
+        let logs: BTreeSet<u32> = self
+            .case
+            .logs
+            .iter()
+            .filter_map(|log| if let Whose::Rank(rank) = log.whose { Some(rank) } else { None })
+            .collect();
         let silent: Vec<u32> = logs.difference(&self.timed_out).copied().collect();
         let few = silent.len() <= (logs.len() / 8).max(1) && self.timed_out.len() > 2 * silent.len();
         if few && logs.len() >= self.layout.world() { silent } else { Vec::new() }
@@ -110,11 +117,22 @@ impl<'a> Facts<'a> {
     /// When the scheduler or a person ended the job.
     #[must_use]
     pub fn ended(&self) -> Vec<&Event<'a>> {
-        self.events.iter().filter(|event| event.rule.part == Part::Scheduler && event.rule.kind.may_be_root() && event.rule.category.is_none_or(|c| c == Category::None)).collect()
+        self.events
+            .iter()
+            .filter(|event| {
+                event.rule.part == Part::Scheduler
+                    && event.rule.kind.may_be_root()
+                    && event.rule.category.is_none_or(|c| c == Category::None)
+            })
+            .collect()
     }
 
     fn complaints(&self) -> Vec<Complaint> {
-        let ended = self.ended().iter().filter_map(|event| event.at_s.map(|at| at - event.error_s.min(10.0))).min_by(f64::total_cmp);
+        let ended = self
+            .ended()
+            .iter()
+            .filter_map(|event| event.at_s.map(|at| at - event.error_s.min(10.0)))
+            .min_by(f64::total_cmp);
         let of = |event: &Event<'_>| {
             let peer = event.seen.fields.get(Field::Peer)?;
             let peer = peer.trim_matches(['[', ']']).trim_start_matches("::ffff:");
@@ -139,7 +157,9 @@ impl<'a> Facts<'a> {
     fn timeouts(&self) -> Vec<(u32, String, u64, String)> {
         let mut group_of: std::collections::BTreeMap<(u32, u64), String> = std::collections::BTreeMap::new();
         for event in &self.events {
-            if let (Some(rank), Some(seq), Some(group)) = (event.rank, event.seen.fields.number(Field::Seq), event.seen.fields.get(Field::CommId)) {
+            if let (Some(rank), Some(seq), Some(group)) =
+                (event.rank, event.seen.fields.number(Field::Seq), event.seen.fields.get(Field::CommId))
+            {
                 group_of.entry((rank, seq)).or_insert_with(|| group.to_owned());
             }
         }
@@ -167,7 +187,9 @@ impl<'a> Facts<'a> {
 
 /// Ranks whose watchdog told a time-out of a collective.
 fn timed_out(events: &[Event<'_>]) -> BTreeSet<u32> {
-    let told = |event: &&Event<'_>| event.source == Source::Log && event.seen.fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Progress;
+    let told = |event: &&Event<'_>| {
+        event.source == Source::Log && event.seen.fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Progress
+    };
     events.iter().filter(told).filter_map(|event| event.rank).collect()
 }
 

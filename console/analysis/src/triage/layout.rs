@@ -47,7 +47,8 @@ impl Layout {
             if let Whose::Kernel(node) = &log.whose {
                 self.alias.entry(node.clone()).or_insert_with(|| node.clone());
             }
-            let of_seen = log.seen.iter().map(|seen| (seen.origin.rank, seen.origin.host.as_ref(), seen.origin.pid, None, None));
+            let of_seen =
+                log.seen.iter().map(|seen| (seen.origin.rank, seen.origin.host.as_ref(), seen.origin.pid, None, None));
             let of_comms = log.comms.iter().map(|c| (None, c.host.as_ref(), c.pid, c.gpu, c.bus.as_ref()));
             for (rank, host, pid, gpu, bus) in of_comms.chain(of_seen) {
                 let rank = match log.whose {
@@ -78,7 +79,10 @@ impl Layout {
     /// Addresses of RAS are names of nodes where the same process is told under both.
     fn names_by_process(&mut self, case: &Case) {
         let mut node_of: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
-        let of_logs = case.logs.iter().flat_map(|log| log.comms.iter().filter_map(|comm| Some((comm.pid?, comm.host.as_deref()?))));
+        let of_logs = case
+            .logs
+            .iter()
+            .flat_map(|log| log.comms.iter().filter_map(|comm| Some((comm.pid?, comm.host.as_deref()?))));
         let of_timed = case.timed.iter().map(|one| (one.pid, one.host.as_str()));
         for (pid, host) in of_logs.chain(of_timed) {
             node_of.entry(pid).or_default().insert(self.node(host));
@@ -99,12 +103,13 @@ impl Layout {
 
     /// Processes by their place in the communicator of all ranks of their node.
     fn from_timed(&mut self, case: &Case) {
-        let of_node: BTreeMap<String, Vec<u32>> = self.members.values().fold(BTreeMap::new(), |mut of_node: BTreeMap<String, Vec<u32>>, member| {
-            if let Some(node) = &member.node {
-                of_node.entry(node.clone()).or_default().push(member.rank);
-            }
-            of_node
-        });
+        let of_node: BTreeMap<String, Vec<u32>> =
+            self.members.values().fold(BTreeMap::new(), |mut of_node: BTreeMap<String, Vec<u32>>, member| {
+                if let Some(node) = &member.node {
+                    of_node.entry(node.clone()).or_default().push(member.rank);
+                }
+                of_node
+            });
         for one in case.timed.iter().filter(|one| one.nodes == 1) {
             let node = self.node(&one.host);
             let Some(ranks) = of_node.get(&node).filter(|ranks| ranks.len() == one.ranks as usize) else { continue };
@@ -144,7 +149,9 @@ impl Layout {
     /// Processes of the communicator of all ranks, whose ranks are those of the job.
     fn from_polls(&mut self, case: &Case) {
         let largest = case.polls.iter().flat_map(|poll| &poll.comms).max_by_key(|comm| comm.ranks.len());
-        let Some(comm) = largest.filter(|comm| comm.ranks.len() >= self.members.len() && comm.ranks.len() > 1) else { return };
+        let Some(comm) = largest.filter(|comm| comm.ranks.len() >= self.members.len() && comm.ranks.len() > 1) else {
+            return;
+        };
         let hosts = comm.ranks.iter().map(|rank| &rank.process).chain(&comm.missing);
         let known: Vec<Process> = hosts.cloned().collect();
         for process in known {

@@ -33,7 +33,10 @@ pub fn mismatches(case: &Case) -> Vec<Mismatch> {
         for entry in dump.entries.iter().filter(|entry| !entry.p2p) {
             let ranks = dump.groups.get(&entry.group).map(|config| format!("{:?}", config.ranks)).unwrap_or_default();
             let op = entry.op.trim_start_matches("nccl:").trim_start_matches("gloo:").to_owned();
-            let what = if UNEVEN.iter().any(|uneven| op.trim_start_matches('_') == *uneven || op.contains("to_all") || op.contains("toall")) {
+            let what = if UNEVEN
+                .iter()
+                .any(|uneven| op.trim_start_matches('_') == *uneven || op.contains("to_all") || op.contains("toall"))
+            {
                 op
             } else {
                 format!("{op} of {} {}", entry.inputs, entry.dtypes)
@@ -69,7 +72,11 @@ pub fn of_lines(lines: &[(u32, String, u64, String)]) -> Vec<Mismatch> {
             ranks.push(*rank);
         }
     }
-    asked.into_iter().filter(|(_, by_what)| by_what.len() > 1).map(|((group, seq), by_what)| mismatch(group, seq, by_what)).collect()
+    asked
+        .into_iter()
+        .filter(|(_, by_what)| by_what.len() > 1)
+        .map(|((group, seq), by_what)| mismatch(group, seq, by_what))
+        .collect()
 }
 
 #[cfg(test)]
@@ -84,16 +91,29 @@ mod tests {
 
     #[test]
     fn the_one_that_asks_for_something_else_is_named() {
-        let case = Case { dumps: vec![dump(0, "nccl:all_reduce", "[[4]]"), dump(1, "nccl:all_reduce", "[[4]]"), dump(2, "nccl:all_reduce", "[[8]]")], ..Case::default() };
+        let case = Case {
+            dumps: vec![
+                dump(0, "nccl:all_reduce", "[[4]]"),
+                dump(1, "nccl:all_reduce", "[[4]]"),
+                dump(2, "nccl:all_reduce", "[[8]]"),
+            ],
+            ..Case::default()
+        };
         let found = mismatches(&case);
         assert_eq!((found[0].odd.as_slice(), found[0].seq), ([2].as_slice(), 3));
     }
 
     #[test]
     fn sizes_that_may_differ_are_no_mistake_and_a_tie_names_nobody() {
-        let uneven = Case { dumps: vec![dump(0, "nccl:all_to_all", "[[4]]"), dump(1, "nccl:all_to_all", "[[8]]")], ..Case::default() };
+        let uneven = Case {
+            dumps: vec![dump(0, "nccl:all_to_all", "[[4]]"), dump(1, "nccl:all_to_all", "[[8]]")],
+            ..Case::default()
+        };
         assert_eq!(mismatches(&uneven), []);
-        let tie = Case { dumps: vec![dump(0, "nccl:all_reduce", "[[4]]"), dump(1, "nccl:broadcast", "[[4]]")], ..Case::default() };
+        let tie = Case {
+            dumps: vec![dump(0, "nccl:all_reduce", "[[4]]"), dump(1, "nccl:broadcast", "[[4]]")],
+            ..Case::default()
+        };
         assert!(mismatches(&tie)[0].odd.is_empty());
     }
 }

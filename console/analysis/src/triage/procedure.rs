@@ -65,15 +65,21 @@ fn top(suspects: &[Suspect]) -> f64 {
 fn offline(category: Category, suspects: &[Suspect]) -> Done {
     let sure = top(suspects) >= SURE;
     let (result, why) = match category {
-        Category::Undecided => ("not run", "Next: check all nodes of the job by themselves, then halves of them with a reference job."),
+        Category::Undecided => {
+            ("not run", "Next: check all nodes of the job by themselves, then halves of them with a reference job.")
+        }
         _ if sure => ("not needed", "The cause is named with confidence."),
-        _ => ("not run", "The cause is likely and not certain: check the named machine by itself before it is drained."),
+        _ => {
+            ("not run", "The cause is likely and not certain: check the named machine by itself before it is drained.")
+        }
     };
     Done { step: "offline-diagnosis", result: result.to_owned(), why: why.to_owned() }
 }
 
 fn timeline(facts: &Facts<'_>) -> Vec<Told> {
-    let worth = |event: &&super::events::Event<'_>| !matches!(event.rule.kind, Kind::Benign | Kind::Progress) && !event.foreign && event.in_window(&facts.end);
+    let worth = |event: &&super::events::Event<'_>| {
+        !matches!(event.rule.kind, Kind::Benign | Kind::Progress) && !event.foreign && event.in_window(&facts.end)
+    };
     let told = |event: &super::events::Event<'_>| Told {
         at: event.at_s,
         node: event.node.clone(),
@@ -87,7 +93,13 @@ fn timeline(facts: &Facts<'_>) -> Vec<Told> {
 
 fn ranks(facts: &Facts<'_>) -> Ranks {
     let mut seen: BTreeSet<u32> = facts.case.dumps.iter().map(|dump| dump.rank).collect();
-    seen.extend(facts.case.logs.iter().filter_map(|log| if let Whose::Rank(rank) = log.whose { (log.lines > 0).then_some(rank) } else { None }));
+    seen.extend(
+        facts
+            .case
+            .logs
+            .iter()
+            .filter_map(|log| if let Whose::Rank(rank) = log.whose { (log.lines > 0).then_some(rank) } else { None }),
+    );
     let polled = facts.case.polls.iter().flat_map(|poll| poll.comms.iter().flat_map(|comm| &comm.ranks));
     seen.extend(polled.filter_map(|rank| facts.layout.rank_of(&rank.process)));
     let n = facts.layout.world();

@@ -55,12 +55,18 @@ pub struct RootDiag {
 /// Judges complaints.
 #[must_use]
 pub fn diagnose(complaints: &[Complaint]) -> RootDiag {
-    let first = |of: &dyn Fn(&&Complaint) -> bool| complaints.iter().filter(of).filter_map(|complaint| complaint.at_s).min_by(f64::total_cmp);
+    let first = |of: &dyn Fn(&&Complaint) -> bool| {
+        complaints.iter().filter(of).filter_map(|complaint| complaint.at_s).min_by(f64::total_cmp)
+    };
     let first_of_all = first(&|_| true);
     let early = |complaint: &&Complaint| {
         // A clock of which nothing is known tells only what came first on its own host.
-        let first = if complaint.error_s > WINDOW_S { first(&|other| other.from == complaint.from) } else { first_of_all };
-        let late = complaint.at_s.zip(first).is_some_and(|(at, first)| at > first + WINDOW_S + complaint.error_s.min(WINDOW_S));
+        let first =
+            if complaint.error_s > WINDOW_S { first(&|other| other.from == complaint.from) } else { first_of_all };
+        let late = complaint
+            .at_s
+            .zip(first)
+            .is_some_and(|(at, first)| at > first + WINDOW_S + complaint.error_s.min(WINDOW_S));
         // Beside lines with a time, one without may be an echo of any age.
         let undated = complaint.at_s.is_none() && first_of_all.is_some();
         complaint.from != complaint.of && !late && !undated
@@ -71,7 +77,13 @@ pub fn diagnose(complaints: &[Complaint]) -> RootDiag {
         *pairs.entry((complaint.from.clone(), complaint.of.clone())).or_default() += 1;
     }
     let blame = blame(&pairs, &counted);
-    let touches = |name: &str| counted.iter().filter(|c| c.from == name || c.of == name).filter_map(|c| c.device.clone()).collect::<BTreeSet<_>>();
+    let touches = |name: &str| {
+        counted
+            .iter()
+            .filter(|c| c.from == name || c.of == name)
+            .filter_map(|c| c.device.clone())
+            .collect::<BTreeSet<_>>()
+    };
     let devices = match &blame {
         Blame::One(name, _) => touches(name),
         Blame::Pair(a, b) => touches(a).union(&touches(b)).cloned().collect(),
@@ -82,7 +94,8 @@ pub fn diagnose(complaints: &[Complaint]) -> RootDiag {
 }
 
 fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> Blame {
-    let undirected: BTreeSet<(&String, &String)> = pairs.keys().map(|(a, b)| if a < b { (a, b) } else { (b, a) }).collect();
+    let undirected: BTreeSet<(&String, &String)> =
+        pairs.keys().map(|(a, b)| if a < b { (a, b) } else { (b, a) }).collect();
     if undirected.is_empty() {
         return Blame::Nobody;
     }
@@ -90,7 +103,9 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
         return pair(pairs, counted);
     }
     let hosts: BTreeSet<&String> = undirected.iter().flat_map(|(a, b)| [*a, *b]).collect();
-    let share = |host: &String| undirected.iter().filter(|(a, b)| *a == host || *b == host).count() as f64 / undirected.len() as f64;
+    let share = |host: &String| {
+        undirected.iter().filter(|(a, b)| *a == host || *b == host).count() as f64 / undirected.len() as f64
+    };
     let mut scores: Vec<(f64, &String)> = hosts.into_iter().map(|host| (share(host), host)).collect();
     scores.sort_by(|a, b| b.0.total_cmp(&a.0));
     let next = scores.get(1).map_or(0.0, |(score, _)| *score);
@@ -102,7 +117,9 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
     let complains: BTreeSet<&String> = pairs.keys().map(|(from, _)| from).collect();
     let mut silent = complained_of.difference(&complains);
     match (silent.next(), silent.next()) {
-        (Some(one), None) if scores.iter().any(|(score, host)| host == one && *score >= COVERS) => Blame::One((*one).clone(), COVERS),
+        (Some(one), None) if scores.iter().any(|(score, host)| host == one && *score >= COVERS) => {
+            Blame::One((*one).clone(), COVERS)
+        }
         _ => Blame::Spread,
     }
 }
@@ -110,9 +127,13 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
 /// Of two that lost each other, the one complained of clearly first or clearly more often stands first.
 fn pair(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> Blame {
     let Some(((from, of), _)) = pairs.iter().max_by_key(|(_, count)| **count) else { return Blame::Nobody };
-    let first = counted.iter().filter(|c| c.at_s.is_some()).min_by(|a, b| a.at_s.unwrap_or(0.0).total_cmp(&b.at_s.unwrap_or(0.0)));
+    let first = counted
+        .iter()
+        .filter(|c| c.at_s.is_some())
+        .min_by(|a, b| a.at_s.unwrap_or(0.0).total_cmp(&b.at_s.unwrap_or(0.0)));
     let told_apart = |c: &&&Complaint| {
-        let other = counted.iter().filter(|o| o.from == c.of).filter_map(|o| Some(o.at_s? - o.error_s)).min_by(f64::total_cmp);
+        let other =
+            counted.iter().filter(|o| o.from == c.of).filter_map(|o| Some(o.at_s? - o.error_s)).min_by(f64::total_cmp);
         other.zip(c.at_s).is_some_and(|(other, at)| at + c.error_s < other)
     };
     if let Some(first) = first.filter(told_apart) {
@@ -131,7 +152,13 @@ mod tests {
 
     #[test]
     fn the_machine_that_all_pairs_touch_is_blamed_and_late_echoes_do_not_count() {
-        let all = [complaint("a", "d", 0.0), complaint("b", "d", 0.5), complaint("d", "c", 0.2), complaint("a", "b", 30.0), complaint("c", "b", 31.0)];
+        let all = [
+            complaint("a", "d", 0.0),
+            complaint("b", "d", 0.5),
+            complaint("d", "c", 0.2),
+            complaint("a", "b", 30.0),
+            complaint("c", "b", 31.0),
+        ];
         assert_eq!(diagnose(&all).blame, Blame::One("d".into(), 1.0));
     }
 
@@ -145,7 +172,8 @@ mod tests {
     #[test]
     fn one_pair_names_both_and_a_spread_names_nobody() {
         assert!(matches!(diagnose(&[complaint("a", "b", 0.0)]).blame, Blame::Pair(first, _) if first == "b"));
-        let ring = [complaint("a", "b", 0.0), complaint("b", "c", 0.0), complaint("c", "d", 0.0), complaint("d", "a", 0.0)];
+        let ring =
+            [complaint("a", "b", 0.0), complaint("b", "c", 0.0), complaint("c", "d", 0.0), complaint("d", "a", 0.0)];
         assert_eq!(diagnose(&ring).blame, Blame::Spread);
         assert_eq!(diagnose(&[complaint("a", "a", 0.0)]).blame, Blame::Nobody);
     }

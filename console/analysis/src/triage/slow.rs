@@ -104,7 +104,9 @@ pub fn compare(timed: &[Timed], layout: &Layout) -> Slow {
 }
 
 fn comms_of(comms: &BTreeMap<(&str, Class<'_>), Times>, who: &BTreeMap<(&str, u32), Who>) -> BTreeSet<Who> {
-    let full = comms.iter().filter(|((_, class), times)| class.2 > 1 && times.values().filter(|ranks| ranks.len() == class.2 as usize).count() >= RUN);
+    let full = comms.iter().filter(|((_, class), times)| {
+        class.2 > 1 && times.values().filter(|ranks| ranks.len() == class.2 as usize).count() >= RUN
+    });
     full.flat_map(|((comm, class), _)| (0..class.2).filter_map(|rank| who.get(&(*comm, rank)).cloned())).collect()
 }
 
@@ -112,7 +114,8 @@ fn late(comms: &BTreeMap<(&str, Class<'_>), Times>, who: &BTreeMap<(&str, u32), 
     let mut found: BTreeMap<(&str, &Who), Late> = BTreeMap::new();
     let mut peers: BTreeMap<&str, BTreeSet<&Who>> = BTreeMap::new();
     for ((comm, class), times) in comms.iter().filter(|((_, class), _)| class.2 > 1) {
-        let shortest: Vec<Option<(u32, f64)>> = times.values().filter(|ranks| ranks.len() == class.2 as usize).map(shortest).collect();
+        let shortest: Vec<Option<(u32, f64)>> =
+            times.values().filter(|ranks| ranks.len() == class.2 as usize).map(shortest).collect();
         peers.entry(comm).or_default().extend((0..class.2).filter_map(|rank| who.get(&(*comm, rank))));
         let ranks: BTreeSet<u32> = shortest.iter().flatten().map(|(rank, _)| *rank).collect();
         for rank in ranks {
@@ -134,8 +137,9 @@ fn late(comms: &BTreeMap<(&str, Class<'_>), Times>, who: &BTreeMap<(&str, u32), 
     }
     // Whoever waits for a late one elsewhere is late because of it.
     let explained = |comm: &str, who: &Who| {
-        found.keys().any(|(other, culprit)| *other != comm && *culprit != who && peers.get(other).is_some_and(|all| all.contains(who)))
-            && !found.keys().any(|(other, culprit)| *other != comm && *culprit == who)
+        found.keys().any(|(other, culprit)| {
+            *other != comm && *culprit != who && peers.get(other).is_some_and(|all| all.contains(who))
+        }) && !found.keys().any(|(other, culprit)| *other != comm && *culprit == who)
     };
     let mut roots: BTreeMap<Who, Late> = BTreeMap::new();
     for ((comm, who), one) in &found {
@@ -175,7 +179,8 @@ fn edges(timed: &[Timed], who: &BTreeMap<(&str, u32), Who>) -> Vec<(Who, Who, f6
         }
     }
     let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    let pairs: Vec<((u64, &str, u32, u32), f64)> = by_pair.into_iter().filter(|(_, all)| all.len() >= RUN).map(|(key, mut all)| (key, median(&mut all))).collect();
+    let pairs: Vec<((u64, &str, u32, u32), f64)> =
+        by_pair.into_iter().filter(|(_, all)| all.len() >= RUN).map(|(key, mut all)| (key, median(&mut all))).collect();
     for (key, value) in &pairs {
         by_size.entry(key.0).or_default().push(*value);
     }
@@ -189,10 +194,19 @@ fn edges(timed: &[Timed], who: &BTreeMap<(&str, u32), Who>) -> Vec<(Who, Who, f6
     pairs.into_iter().filter_map(known).collect()
 }
 
-fn links(comms: &BTreeMap<(&str, Class<'_>), Times>, who: &BTreeMap<(&str, u32), Who>, edges: &[(Who, Who, f64, String)], slow: &mut Slow) {
+fn links(
+    comms: &BTreeMap<(&str, Class<'_>), Times>,
+    who: &BTreeMap<(&str, u32), Who>,
+    edges: &[(Who, Who, f64, String)],
+    slow: &mut Slow,
+) {
     let mut by_class: BTreeMap<Class<'_>, Vec<(&str, f64)>> = BTreeMap::new();
     for ((comm, class), times) in comms.iter().filter(|((_, class), _)| class.3 > 1) {
-        let mut least: Vec<f64> = times.values().filter(|ranks| ranks.len() == class.2 as usize).filter_map(|ranks| ranks.values().copied().min_by(f64::total_cmp)).collect();
+        let mut least: Vec<f64> = times
+            .values()
+            .filter(|ranks| ranks.len() == class.2 as usize)
+            .filter_map(|ranks| ranks.values().copied().min_by(f64::total_cmp))
+            .collect();
         if least.len() >= RUN {
             by_class.entry(*class).or_default().push((comm, median(&mut least)));
         }
@@ -201,7 +215,8 @@ fn links(comms: &BTreeMap<(&str, Class<'_>), Times>, who: &BTreeMap<(&str, u32),
     for all in by_class.values().filter(|all| all.len() > 2) {
         slow.links_compared = true;
         for (at, (comm, value)) in all.iter().enumerate() {
-            let mut others: Vec<f64> = all.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, (_, value))| *value).collect();
+            let mut others: Vec<f64> =
+                all.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, (_, value))| *value).collect();
             let factor = value / median(&mut others).max(f64::MIN_POSITIVE);
             if factor > SLOW {
                 found.entry(comm).and_modify(|kept| *kept = kept.max(factor)).or_insert(factor);
@@ -226,7 +241,8 @@ fn links(comms: &BTreeMap<(&str, Class<'_>), Times>, who: &BTreeMap<(&str, u32),
 
 /// The one end that all slow transfers of a communicator share; both of a single one.
 fn ends(comm: &str, edges: &[(Who, Who, f64, String)]) -> Vec<Who> {
-    let slow: Vec<(&Who, &Who)> = edges.iter().filter(|(.., factor, of)| *factor > SLOW && of == comm).map(|(from, to, ..)| (from, to)).collect();
+    let slow: Vec<(&Who, &Who)> =
+        edges.iter().filter(|(.., factor, of)| *factor > SLOW && of == comm).map(|(from, to, ..)| (from, to)).collect();
     let Some((from, to)) = slow.first() else { return Vec::new() };
     [*from, *to].into_iter().filter(|end| slow.iter().all(|(a, b)| a == end || b == end)).cloned().collect()
 }
@@ -238,31 +254,59 @@ mod tests {
 
     fn timed(comm: &str, rank: u32, ranks: u32, seq: u64, took_us: f64) -> Timed {
         let global = rank + comm.bytes().last().map_or(0, |b| u32::from(b - b'0') * ranks);
-        Timed { comm: comm.into(), rank, ranks, nodes: 2, host: format!("n{global}"), pid: global, op: "AllReduce".into(), peer: None, seq, bytes: 1 << 20, took_us }
+        Timed {
+            comm: comm.into(),
+            rank,
+            ranks,
+            nodes: 2,
+            host: format!("n{global}"),
+            pid: global,
+            op: "AllReduce".into(),
+            peer: None,
+            seq,
+            bytes: 1 << 20,
+            took_us,
+        }
     }
 
     fn layout() -> Layout {
         let mut case = Case::default();
-        case.job.members = (0..16).map(|rank| Member { rank, node: Some(format!("n{rank}")), pid: Some(rank), gpu: Some(0) }).collect();
+        case.job.members = (0..16)
+            .map(|rank| Member { rank, node: Some(format!("n{rank}")), pid: Some(rank), gpu: Some(0) })
+            .collect();
         Layout::of(&case)
     }
 
     #[test]
     fn the_shortest_is_the_late_one_when_it_is_so_again_and_again() {
         let took = |rank: u32, seq: u64| if rank == 2 { 600.0 } else { 3000.0 } + (seq * 7 % 5) as f64;
-        let all: Vec<Timed> = (0..9).flat_map(|seq| (0..4).map(move |rank| timed("c0", rank, 4, seq, took(rank, seq)))).collect();
+        let all: Vec<Timed> =
+            (0..9).flat_map(|seq| (0..4).map(move |rank| timed("c0", rank, 4, seq, took(rank, seq)))).collect();
         let slow = compare(&all, &layout());
         assert_eq!(slow.late.iter().map(|late| late.who.rank).collect::<Vec<_>>(), [Some(2)]);
-        let once: Vec<Timed> = (0..9).flat_map(|seq| (0..4).map(move |rank| timed("c0", rank, 4, seq, if rank == (seq % 4) as u32 { 600.0 } else { 3000.0 }))).collect();
+        let once: Vec<Timed> = (0..9)
+            .flat_map(|seq| {
+                (0..4).map(move |rank| timed("c0", rank, 4, seq, if rank == (seq % 4) as u32 { 600.0 } else { 3000.0 }))
+            })
+            .collect();
         assert_eq!(compare(&once, &layout()).late, []);
     }
 
     #[test]
     fn one_that_waits_for_a_late_one_elsewhere_is_not_accused() {
         // Rank 0 waits for 1 in c0, and so comes late to the pair with 4.
-        let mut all: Vec<Timed> = (0..9).flat_map(|seq| (0..4).map(move |rank| timed("c0", rank, 4, seq, if rank == 1 { 500.0 } else { 2500.0 }))).collect();
+        let mut all: Vec<Timed> = (0..9)
+            .flat_map(|seq| (0..4).map(move |rank| timed("c0", rank, 4, seq, if rank == 1 { 500.0 } else { 2500.0 })))
+            .collect();
         for seq in 0..9 {
-            let pair = |rank: u32, global: u32, took_us| Timed { comm: "d".into(), rank, ranks: 2, host: format!("n{global}"), pid: global, ..timed("c0", 0, 4, seq, took_us) };
+            let pair = |rank: u32, global: u32, took_us| Timed {
+                comm: "d".into(),
+                rank,
+                ranks: 2,
+                host: format!("n{global}"),
+                pid: global,
+                ..timed("c0", 0, 4, seq, took_us)
+            };
             all.extend([pair(0, 0, 900.0), pair(1, 4, 2800.0)]);
         }
         assert_eq!(compare(&all, &layout()).late.iter().map(|late| late.who.rank).collect::<Vec<_>>(), [Some(1)]);
@@ -276,7 +320,11 @@ mod tests {
                 all.extend((0..4).map(|rank| timed(comm, rank, 4, seq, 1000.0 * factor + f64::from(rank))));
                 for rank in 0..4 {
                     let slow = comm == "c2" && (rank == 1 || rank == 0);
-                    all.push(Timed { op: "Send".into(), peer: Some((rank + 1) % 4), ..timed(comm, rank, 4, seq, if slow { 2100.0 } else { 1000.0 }) });
+                    all.push(Timed {
+                        op: "Send".into(),
+                        peer: Some((rank + 1) % 4),
+                        ..timed(comm, rank, 4, seq, if slow { 2100.0 } else { 1000.0 })
+                    });
                 }
             }
         }
@@ -288,7 +336,13 @@ mod tests {
 
     #[test]
     fn all_equally_slow_accuses_nobody() {
-        let all: Vec<Timed> = (0..9).flat_map(|seq| ["c0", "c1", "c2"].into_iter().flat_map(move |comm| (0..4).map(move |rank| timed(comm, rank, 4, seq, 9000.0 + f64::from(rank * 3))))).collect();
+        let all: Vec<Timed> = (0..9)
+            .flat_map(|seq| {
+                ["c0", "c1", "c2"].into_iter().flat_map(move |comm| {
+                    (0..4).map(move |rank| timed(comm, rank, 4, seq, 9000.0 + f64::from(rank * 3)))
+                })
+            })
+            .collect();
         let slow = compare(&all, &layout());
         assert!(slow.late.is_empty() && slow.links.is_empty() && slow.links_compared);
         assert_eq!(slow.compared, 12);

@@ -63,12 +63,14 @@ pub fn walk(groups: &[Group]) -> Walk {
     for (at, group) in groups.iter().enumerate().filter(|(_, group)| group.still && !group.p2p) {
         walk.waits.extend(links(at, group));
     }
-    let out: BTreeMap<u32, BTreeSet<u32>> = walk.waits.iter().fold(BTreeMap::new(), |mut out: BTreeMap<u32, BTreeSet<u32>>, wait| {
-        out.entry(wait.who).or_default().insert(wait.whom);
-        out
-    });
+    let out: BTreeMap<u32, BTreeSet<u32>> =
+        walk.waits.iter().fold(BTreeMap::new(), |mut out: BTreeMap<u32, BTreeSet<u32>>, wait| {
+            out.entry(wait.who).or_default().insert(wait.whom);
+            out
+        });
     let whom: BTreeSet<u32> = walk.waits.iter().map(|wait| wait.whom).collect();
-    walk.roots = whom.iter().filter(|rank| !out.contains_key(rank)).map(|rank| root(*rank, groups, &walk.waits, &out)).collect();
+    walk.roots =
+        whom.iter().filter(|rank| !out.contains_key(rank)).map(|rank| root(*rank, groups, &walk.waits, &out)).collect();
     if walk.roots.is_empty() {
         walk.circle = whom.iter().filter(|rank| reaches(**rank, **rank, &out)).copied().collect();
     }
@@ -86,7 +88,12 @@ fn links(at: usize, group: &Group) -> Vec<Wait> {
     let mut links = Vec::new();
     for (who, side) in &group.sides {
         // Without knowing what completed, whoever is furthest waits.
-        let Some(head) = side.completed.map_or_else(|| (side.requested == most).then_some(most), |done| (done < side.requested).then_some(done + 1)) else { continue };
+        let Some(head) = side.completed.map_or_else(
+            || (side.requested == most).then_some(most),
+            |done| (done < side.requested).then_some(done + 1),
+        ) else {
+            continue;
+        };
         let behind = group.sides.iter().filter(|(_, other)| other.requested < head).map(|(whom, _)| link(who, whom));
         links.extend(behind);
         links.extend(group.absent.iter().map(|whom| link(who, whom)));
@@ -148,7 +155,12 @@ fn late_gpus(groups: &[Group]) -> Vec<Root> {
     let busy = |rank: u32| groups.iter().filter(|group| !group.p2p).any(|group| running(rank, group));
     shown.retain(|rank, _| !busy(*rank) && (gpu_behind(*rank, groups) || not_begun(*rank, groups)));
     let level: BTreeSet<u32> = groups.iter().flat_map(|group| group.sides.keys().copied()).collect();
-    let roots = shown.into_iter().map(|(rank, groups)| Root { rank, behind: Behind::NotStarted, waiting: level.len().saturating_sub(1), groups });
+    let roots = shown.into_iter().map(|(rank, groups)| Root {
+        rank,
+        behind: Behind::NotStarted,
+        waiting: level.len().saturating_sub(1),
+        groups,
+    });
     let roots: Vec<Root> = roots.collect();
     // When half of the ranks are late, it is not their GPUs.
     if roots.len() * 2 > level.len() { Vec::new() } else { roots }
@@ -157,7 +169,8 @@ fn late_gpus(groups: &[Group]) -> Vec<Root> {
 fn late_in(rank: u32, group: &Group) -> bool {
     let Some(mine) = group.sides.get(&rank) else { return false };
     let others = || group.sides.iter().filter(|(other, _)| **other != rank).map(|(_, side)| side);
-    let less = |of: fn(&Side) -> Option<u64>| of(mine).is_some_and(|mine| others().filter_map(of).any(|other| other > mine));
+    let less =
+        |of: fn(&Side) -> Option<u64>| of(mine).is_some_and(|mine| others().filter_map(of).any(|other| other > mine));
     less(|side| side.completed) || less(|side| side.started)
 }
 
@@ -178,7 +191,8 @@ fn running(rank: u32, group: &Group) -> bool {
 /// Level groups in which nothing completes, and whose operation is the oldest open one of each of its ranks.
 fn stuck(groups: &[Group]) -> Vec<usize> {
     let open = |side: &Side| side.completed.is_some_and(|done| done < side.requested);
-    let is_open = |group: &&Group| group.still && !group.p2p && !group.sides.is_empty() && group.sides.values().all(open);
+    let is_open =
+        |group: &&Group| group.still && !group.p2p && !group.sides.is_empty() && group.sides.values().all(open);
     let mut oldest: BTreeMap<u32, f64> = BTreeMap::new();
     for group in groups.iter().filter(is_open) {
         for (rank, side) in &group.sides {
@@ -187,7 +201,8 @@ fn stuck(groups: &[Group]) -> Vec<usize> {
             }
         }
     }
-    let first = |(rank, side): (&u32, &Side)| side.head_s.is_none_or(|at| oldest.get(rank).is_none_or(|first| at <= *first));
+    let first =
+        |(rank, side): (&u32, &Side)| side.head_s.is_none_or(|at| oldest.get(rank).is_none_or(|first| at <= *first));
     let roots = groups.iter().enumerate().filter(|(_, group)| is_open(group) && group.sides.iter().all(first));
     roots.map(|(at, _)| at).collect()
 }
@@ -220,7 +235,8 @@ mod tests {
     #[test]
     fn the_walk_ends_at_the_rank_that_waits_for_nobody() {
         // 2 is behind in the world because it waits for 3 in its pair.
-        let groups = [group("world", &[(0, 9, 8), (1, 9, 8), (2, 8, 8), (3, 8, 8)]), group("pair", &[(2, 5, 4), (3, 4, 4)])];
+        let groups =
+            [group("world", &[(0, 9, 8), (1, 9, 8), (2, 8, 8), (3, 8, 8)]), group("pair", &[(2, 5, 4), (3, 4, 4)])];
         assert_eq!(roots(&groups), [(3, Behind::NotLaunched)]);
         assert_eq!(walk(&groups).roots[0].waiting, 3);
     }

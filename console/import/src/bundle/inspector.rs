@@ -65,7 +65,11 @@ pub fn read(input: impl BufRead) -> Result<(Vec<Timed>, u64), Bad> {
 
 fn operation(row: Row) -> Option<Timed> {
     let whole = |value: &Value| number(value).and_then(|n| u32::try_from(n).ok());
-    let (perf, kind) = row.coll_perf.as_ref().map(|perf| (perf, "coll")).or_else(|| row.p2p_perf.as_ref().map(|perf| (perf, "p2p")))?;
+    let (perf, kind) = row
+        .coll_perf
+        .as_ref()
+        .map(|perf| (perf, "coll"))
+        .or_else(|| row.p2p_perf.as_ref().map(|perf| (perf, "p2p")))?;
     let get = |name: &str| perf.get(format!("{kind}{name}"));
     let took_us = get("_exec_time_us").and_then(Value::as_f64).filter(|took| took.is_finite() && *took > 0.0)?;
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), |text| clean(text, limits::NAME_BYTES));
@@ -97,7 +101,10 @@ mod tests {
     fn collectives_and_transfers_are_read_and_a_torn_line_is_skipped() {
         let (timed, left_out) = read(LINES.as_bytes()).unwrap();
         assert_eq!((timed.len(), left_out), (2, 0));
-        assert_eq!((timed[0].op.as_str(), timed[0].seq, timed[0].took_us, timed[0].peer), ("AllReduce", 26, 637.0, None));
+        assert_eq!(
+            (timed[0].op.as_str(), timed[0].seq, timed[0].took_us, timed[0].peer),
+            ("AllReduce", 26, 637.0, None)
+        );
         assert_eq!((timed[1].op.as_str(), timed[1].peer), ("Send", Some(2)));
         assert!(read(&b"hello\n"[..]).is_err());
     }

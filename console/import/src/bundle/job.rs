@@ -36,7 +36,9 @@ pub fn read(text: &str) -> Result<Job, Bad> {
 }
 
 fn add_node(job: &mut Job, node: &Value) {
-    let Some(name) = word(node).or_else(|| ["node", "name", "host"].iter().find_map(|key| word(node.get(key)?))) else { return };
+    let Some(name) = word(node).or_else(|| ["node", "name", "host"].iter().find_map(|key| word(node.get(key)?))) else {
+        return;
+    };
     for key in ["ip", "address", "addr", "hostname"] {
         let one = node.get(key);
         let all = one.into_iter().flat_map(|value| value.as_array().cloned().unwrap_or_else(|| vec![value.clone()]));
@@ -69,7 +71,8 @@ mod tests {
         let by_node = read(r#"{"job": 7, "nodes": [{"node": "a", "ip": "10.0.0.1", "ranks": [2, 3]}, "b"]}"#).unwrap();
         assert_eq!(by_node.members.iter().map(|m| (m.rank, m.gpu)).collect::<Vec<_>>(), [(2, Some(0)), (3, Some(1))]);
         assert_eq!(by_node.aliases["10.0.0.1"], "a");
-        let by_rank = read(r#"{"nodes": ["a"], "ranks": [{"rank": "1", "node": "a", "pid": 5, "local_rank": 1}]}"#).unwrap();
+        let by_rank =
+            read(r#"{"nodes": ["a"], "ranks": [{"rank": "1", "node": "a", "pid": 5, "local_rank": 1}]}"#).unwrap();
         assert_eq!(by_rank.members[0], Member { rank: 1, node: Some("a".into()), pid: Some(5), gpu: Some(1) });
         assert!(read("[]").is_err());
     }

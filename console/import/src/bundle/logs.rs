@@ -45,11 +45,13 @@ pub fn kernel(file: &str) -> Whose {
 pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log, Bad> {
     let is_kernel = matches!(whose, Whose::Kernel(_));
     let mut scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job });
-    let mut kept = Kept { tally: Tally::new(KEEP), steps: VecDeque::new(), comms: Vec::new(), adapters: Vec::new(), last: None };
+    let mut kept =
+        Kept { tally: Tally::new(KEEP), steps: VecDeque::new(), comms: Vec::new(), adapters: Vec::new(), last: None };
     let mut refused = None;
     let mut piece = vec![0; PIECE];
     loop {
-        let read = input.read(&mut piece).map_err(|source| Bad::Io { line: scan.scanned().lines as usize + 1, source })?;
+        let read =
+            input.read(&mut piece).map_err(|source| Bad::Io { line: scan.scanned().lines as usize + 1, source })?;
         if read == 0 {
             break;
         }
@@ -79,7 +81,11 @@ fn refusal(head: &[u8]) -> Option<String> {
     let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
     let text = clean(&String::from_utf8_lossy(&line[..line.len().min(200)]), 200);
     let lower = text.to_ascii_lowercase();
-    ["permission denied", "not permitted", "denied"].iter().any(|word| lower.contains(word)).then_some(text).filter(|_| head.len() < 400)
+    ["permission denied", "not permitted", "denied"]
+        .iter()
+        .any(|word| lower.contains(word))
+        .then_some(text)
+        .filter(|_| head.len() < 400)
 }
 
 struct Kept {
@@ -153,7 +159,8 @@ mod tests {
     #[test]
     fn a_refused_kernel_log_is_not_a_clean_one() {
         let rules = Rules::built_in().unwrap();
-        let log = read(kernel("n1.log"), &b"dmesg: read kernel buffer failed: Operation not permitted\n"[..], &rules).unwrap();
+        let log = read(kernel("n1.log"), &b"dmesg: read kernel buffer failed: Operation not permitted\n"[..], &rules)
+            .unwrap();
         assert!(log.refused.is_some());
         let clean = read(kernel("n1.log"), &b"[    1.000000] Linux version 6.8\n"[..], &rules).unwrap();
         assert!(clean.refused.is_none());

@@ -361,7 +361,11 @@ impl<'a> Machine<'a> {
         }
         match tree {
             Tree::Leaf(value) => Ok(value.clone()),
-            Tree::List(place) => self.lists[*place].iter().map(|item| self.value(item, depth + 1, left)).collect::<Result<_, _>>().map(Value::Array),
+            Tree::List(place) => self.lists[*place]
+                .iter()
+                .map(|item| self.value(item, depth + 1, left))
+                .collect::<Result<_, _>>()
+                .map(Value::Array),
             Tree::Dict(place) => {
                 let mut map = Map::new();
                 for (key, item) in &self.dicts[*place] {
@@ -394,12 +398,19 @@ mod tests {
         for bytes in by_protocol {
             assert_eq!(read(bytes).unwrap(), json!({"a": [1, -2, 2.5, null, true], "b": ["x", 70000]}));
         }
-        assert_eq!(read(b"\x80\x02\x8a\x08\x00\x00\x64\xa7\xb3\xb6\xe0\x0d.").unwrap(), json!(1_000_000_000_000_000_000_i64));
+        assert_eq!(
+            read(b"\x80\x02\x8a\x08\x00\x00\x64\xa7\xb3\xb6\xe0\x0d.").unwrap(),
+            json!(1_000_000_000_000_000_000_i64)
+        );
     }
 
     #[test]
     fn a_pickle_that_runs_code_is_refused_and_says_so() {
-        for bytes in [&b"cos\nsystem\n(S'true'\ntR."[..], b"\x80\x04\x8c\x02os\x8c\x06system\x93.", b"\x80\x02c__builtin__\neval\nq\x00."] {
+        for bytes in [
+            &b"cos\nsystem\n(S'true'\ntR."[..],
+            b"\x80\x04\x8c\x02os\x8c\x06system\x93.",
+            b"\x80\x02c__builtin__\neval\nq\x00.",
+        ] {
             assert!(matches!(read(bytes), Err(Refused::Code(..))), "{bytes:?}");
         }
     }

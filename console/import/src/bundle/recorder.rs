@@ -19,7 +19,11 @@ const SIZES: usize = 200;
 /// # Errors
 /// When it is a dump that cannot be read, or nothing says of which rank.
 pub fn read(file: &str, bytes: &[u8]) -> Result<Option<Dump>, Bad> {
-    let stem = file.strip_suffix(".json").or_else(|| file.strip_suffix(".pkl")).or_else(|| file.strip_suffix(".pickle")).unwrap_or(file);
+    let stem = file
+        .strip_suffix(".json")
+        .or_else(|| file.strip_suffix(".pkl"))
+        .or_else(|| file.strip_suffix(".pickle"))
+        .unwrap_or(file);
     let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
         // A dump that was begun and not written is as good as none.
         return Ok(None);
@@ -36,9 +40,14 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Option<Dump>, Bad> {
         pickle::read(bytes).map_err(|why| Bad::format(1, why.to_string()))?
     };
     if value.get("entries").is_none() && value.get("pg_status").is_none() {
-        return if json { Ok(None) } else { Err(Bad::format(1, "no entries and no pg_status: not a flight recorder's")) };
+        return if json {
+            Ok(None)
+        } else {
+            Err(Bad::format(1, "no entries and no pg_status: not a flight recorder's"))
+        };
     }
-    let rank = value.get("rank").and_then(number).and_then(|rank| u32::try_from(rank).ok()).or_else(|| last_number(stem));
+    let rank =
+        value.get("rank").and_then(number).and_then(|rank| u32::try_from(rank).ok()).or_else(|| last_number(stem));
     let rank = rank.ok_or_else(|| Bad::format(1, "the file's name does not end in a rank"))?;
     Ok(Some(dump(rank, &value)))
 }
@@ -58,10 +67,16 @@ fn dump(rank: u32, value: &Value) -> Dump {
 }
 
 fn group(name: &str, config: &Value) -> Option<(String, Config)> {
-    let name = config.get("name").and_then(Value::as_str).map_or_else(|| name.to_owned(), |name| clean(name, limits::NAME_BYTES));
-    let desc = config.get("desc").and_then(Value::as_str).map(|desc| clean(desc, limits::NAME_BYTES)).unwrap_or_default();
+    let name = config
+        .get("name")
+        .and_then(Value::as_str)
+        .map_or_else(|| name.to_owned(), |name| clean(name, limits::NAME_BYTES));
+    let desc =
+        config.get("desc").and_then(Value::as_str).map(|desc| clean(desc, limits::NAME_BYTES)).unwrap_or_default();
     let ranks = match config.get("ranks")? {
-        Value::String(text) => text.trim_matches(['[', ']']).split(',').filter_map(|rank| rank.trim().parse().ok()).collect(),
+        Value::String(text) => {
+            text.trim_matches(['[', ']']).split(',').filter_map(|rank| rank.trim().parse().ok()).collect()
+        }
         Value::Array(ranks) => ranks.iter().filter_map(|rank| u32::try_from(number(rank)?).ok()).collect(),
         _ => Vec::new(),
     };
@@ -71,15 +86,24 @@ fn group(name: &str, config: &Value) -> Option<(String, Config)> {
 fn status(counts: &Value) -> Status {
     // -1 is "never", and so is nothing at all.
     let get = |name: &str| counts.get(name).and_then(number).and_then(|n| u64::try_from(n).ok());
-    Status { enqueued: get("last_enqueued_collective"), started: get("last_started_collective"), completed: get("last_completed_collective") }
+    Status {
+        enqueued: get("last_enqueued_collective"),
+        started: get("last_started_collective"),
+        completed: get("last_completed_collective"),
+    }
 }
 
 fn entry(entry: &Value) -> Option<Entry> {
     let get = |name: &str| entry.get(name);
-    let text = |name: &str| get(name).and_then(Value::as_str).map(|text| clean(text, limits::NAME_BYTES)).unwrap_or_default();
+    let text =
+        |name: &str| get(name).and_then(Value::as_str).map(|text| clean(text, limits::NAME_BYTES)).unwrap_or_default();
     let words = |name: &str| get(name).map(short).unwrap_or_default();
     let group = get("process_group").and_then(Value::as_array);
-    let of_group = |at: usize| group.and_then(|group| group.get(at)).map(|part| part.as_str().map_or_else(|| part.to_string(), |text| clean(text, limits::NAME_BYTES)));
+    let of_group = |at: usize| {
+        group
+            .and_then(|group| group.get(at))
+            .map(|part| part.as_str().map_or_else(|| part.to_string(), |text| clean(text, limits::NAME_BYTES)))
+    };
     let slot = get("pg_id").and_then(number).map(|slot| slot.to_string()).unwrap_or_default();
     let at = |name: &str| get(name).and_then(number).filter(|ns| *ns > 0).map(|ns| ns as f64 / 1e9);
     let op = text("profiling_name");
@@ -128,7 +152,10 @@ mod tests {
         assert_eq!(dump.rank, 19);
         assert_eq!(dump.groups["0"].ranks, [0, 1, 2]);
         assert_eq!(dump.status["0"], Status { enqueued: Some(2349), started: None, completed: None });
-        assert_eq!((dump.entries[0].seq, dump.entries[0].state, dump.entries[0].inputs.as_str()), (9385, State::Started, "[[4]]"));
+        assert_eq!(
+            (dump.entries[0].seq, dump.entries[0].state, dump.entries[0].inputs.as_str()),
+            (9385, State::Started, "[[4]]")
+        );
     }
 
     #[test]

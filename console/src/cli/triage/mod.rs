@@ -62,7 +62,11 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         case.only_logs_of(&chosen);
     }
     let report = diagnose(&case, &rules);
-    if options.json { out::json(&report)? } else { tell::report(&report)? }
+    if options.json {
+        out::json(&report)?
+    } else {
+        tell::report(&report)?
+    }
     let sure = report.suspects.iter().any(|suspect| suspect.confidence >= SURE);
     Ok(match report.category {
         Category::None => PASS,

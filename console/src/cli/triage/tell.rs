@@ -30,7 +30,10 @@ pub(super) fn report(report: &Report) -> Result<(), Problem> {
     out::line(&format!("\n{} of {} ranks seen, {} nodes", ranks.seen, ranks.n, report.clocks.len()))?;
     let skewed = report.clocks.iter().filter(|clock| clock.offset_s.abs() > clock.error_s);
     for clock in skewed.take(SHOWN) {
-        out::line(&format!("  the clock of {} is {:+.2} s off (±{:.2} s), corrected", clock.node, clock.offset_s, clock.error_s))?;
+        out::line(&format!(
+            "  the clock of {} is {:+.2} s off (±{:.2} s), corrected",
+            clock.node, clock.offset_s, clock.error_s
+        ))?;
     }
     out::line("\nNot looked at")?;
     report.not_looked_at.iter().try_for_each(|missing| out::line(&format!("  {missing}")))

@@ -14,12 +14,21 @@ const STEP: &str = "critical-errors";
 
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
-    let critical: Vec<&Event<'_>> = facts.roots().filter(|event| event.rule.kind == Kind::Critical && hardware(event.rule.part)).collect();
+    let critical: Vec<&Event<'_>> =
+        facts.roots().filter(|event| event.rule.kind == Kind::Critical && hardware(event.rule.part)).collect();
     if critical.is_empty() {
         let older = facts.events.iter().filter(|event| event.rule.kind == Kind::Critical).count();
-        let kernels = facts.case.logs.iter().filter(|log| matches!(log.whose, crate::triage::case::Whose::Kernel(_)) && log.refused.is_none()).count();
+        let kernels = facts
+            .case
+            .logs
+            .iter()
+            .filter(|log| matches!(log.whose, crate::triage::case::Whose::Kernel(_)) && log.refused.is_none())
+            .count();
         let result = match older {
-            0 => format!("no critical hardware line in {kernels} kernel logs and {} other logs", facts.case.logs.len() - kernels),
+            0 => format!(
+                "no critical hardware line in {kernels} kernel logs and {} other logs",
+                facts.case.logs.len() - kernels
+            ),
             n => format!("{n} critical lines, all long before the job's last step or of other processes"),
         };
         return nothing(STEP, result, "No machine says that it is broken: go on to what the job itself says.");
@@ -33,8 +42,16 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     nodes.sort_by(|a, b| rank_of(facts, b).total_cmp(&rank_of(facts, a)).then(first(a).total_cmp(&first(b))));
     let lead = nodes.first().map_or(0.0, |node| rank_of(facts, node));
     let tied = nodes.iter().filter(|node| rank_of(facts, node) >= lead && !later(&nodes[0], node)).count();
-    let suspects: Vec<Suspect> = nodes.iter().take(SUSPECTS).enumerate().map(|(at, events)| suspect(facts, events, if at < tied { 1 } else { 3 })).collect();
-    let result = format!("critical lines on {}", nodes.iter().filter_map(|events| events[0].node.as_deref()).collect::<Vec<_>>().join(", "));
+    let suspects: Vec<Suspect> = nodes
+        .iter()
+        .take(SUSPECTS)
+        .enumerate()
+        .map(|(at, events)| suspect(facts, events, if at < tied { 1 } else { 3 }))
+        .collect();
+    let result = format!(
+        "critical lines on {}",
+        nodes.iter().filter_map(|events| events[0].node.as_deref()).collect::<Vec<_>>().join(", ")
+    );
     found(STEP, result, Verdict { category: Category::HardwareCritical, suspects })
 }
 
@@ -45,8 +62,10 @@ const fn hardware(part: Part) -> bool {
 
 /// Likeliest root first, explained lines left out.
 fn ordered<'a, 'e>(events: Vec<&'e Event<'a>>) -> Vec<&'e Event<'a>> {
-    let lines: Vec<Line<'_>> = events.iter().map(|e| Line { rule: e.rule, node: e.node.as_deref(), at_s: e.at_s, error_s: 1.0 }).collect();
-    let ordered: Vec<&Event<'_>> = order(&lines).iter().filter(|line| line.root).map(|line| events[line.event]).collect();
+    let lines: Vec<Line<'_>> =
+        events.iter().map(|e| Line { rule: e.rule, node: e.node.as_deref(), at_s: e.at_s, error_s: 1.0 }).collect();
+    let ordered: Vec<&Event<'_>> =
+        order(&lines).iter().filter(|line| line.root).map(|line| events[line.event]).collect();
     if ordered.is_empty() { events } else { ordered }
 }
 

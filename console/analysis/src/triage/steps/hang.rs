@@ -27,7 +27,11 @@ pub(super) const fn weight(source: Source, facts: &Facts<'_>) -> Weight {
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     if facts.walks.iter().all(|(_, groups, _)| groups.is_empty()) && facts.silent().is_empty() {
-        return nothing(STEP, "nothing tells how far ranks got", "Without RAS, recorder or watchdogs a hang cannot be located.");
+        return nothing(
+            STEP,
+            "nothing tells how far ranks got",
+            "Without RAS, recorder or watchdogs a hang cannot be located.",
+        );
     }
     let best = facts.walks.iter().find(|(_, _, walk)| !walk.roots.is_empty());
     if let Some((source, groups, walk)) = best {
@@ -36,7 +40,11 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     let silent = facts.silent();
     if !silent.is_empty() {
         let suspects = silent.iter().take(SUSPECTS).map(|rank| silent_suspect(facts, *rank)).collect();
-        return found(STEP, format!("{} ranks told a time-out and {} did not", facts.timed_out.len(), silent.len()), Verdict { category: Category::HangNotLaunched, suspects });
+        return found(
+            STEP,
+            format!("{} ranks told a time-out and {} did not", facts.timed_out.len(), silent.len()),
+            Verdict { category: Category::HangNotLaunched, suspects },
+        );
     }
     let stuck = facts.walks.iter().find(|(_, _, walk)| !walk.stuck.is_empty());
     if let Some((source, groups, walk)) = stuck.filter(|_| facts.hung()) {
@@ -82,18 +90,24 @@ fn suspect(facts: &Facts<'_>, source: Source, groups: &[Group], root: &Root) -> 
     let mut draft = Draft::new(kind, node.clone(), Some(root.rank)).gpu(facts.layout.gpu_of(root.rank));
     let told: BTreeMap<&str, &Group> = root.groups.iter().map(|at| (groups[*at].name.as_str(), &groups[*at])).collect();
     let evidence = told.values().take(4).map(|group| seen(source, &node, Some(root.rank), lag(root.rank, group)));
-    let worth = if root.behind == Behind::Absent && source == Source::FlightRecorder { Weight::Line } else { weight(source, facts) };
+    let worth = if root.behind == Behind::Absent && source == Source::FlightRecorder {
+        Weight::Line
+    } else {
+        weight(source, facts)
+    };
     draft.add(worth, evidence.collect::<Vec<_>>());
     draft.corroborate(facts);
     // Gone without a log: that it ended is certain, and why is not.
-    let log = facts.case.logs.iter().any(|log| log.whose == crate::triage::case::Whose::Rank(root.rank) && log.lines > 0);
+    let log =
+        facts.case.logs.iter().any(|log| log.whose == crate::triage::case::Whose::Rank(root.rank) && log.lines > 0);
     let unexplained = !log && (root.behind == Behind::Absent || facts.gone.contains(&root.rank));
     let how = match root.behind {
         Behind::Absent => "told nothing while the others wait for it",
         Behind::NotLaunched => "did not enqueue what the others did: its host or its Python is stuck",
         Behind::NotStarted => "enqueued it, and its GPU did not run it",
     };
-    let mut suspect = draft.say(format!("{} {how}; {} ranks wait for it.", who(Some(root.rank), node.as_deref()), root.waiting));
+    let mut suspect =
+        draft.say(format!("{} {how}; {} ranks wait for it.", who(Some(root.rank), node.as_deref()), root.waiting));
     if unexplained {
         suspect.confidence = suspect.confidence.min(UNEXPLAINED);
     }
@@ -105,9 +119,22 @@ fn lag(rank: u32, group: &Group) -> String {
     match group.sides.get(&rank) {
         None => format!("{}: nothing from rank {rank}, others are at {most}", group.name),
         Some(side) => {
-            let done = |side: &crate::triage::counters::Side| side.completed.map_or(String::new(), |done| format!(", completed {done}"));
-            let others = group.sides.iter().filter(|(other, _)| **other != rank).map(|(_, side)| side).max_by_key(|side| side.requested);
-            format!("{}: rank {rank} enqueued {}{}; others enqueued {most}{}", group.name, side.requested, done(side), others.map_or(String::new(), done))
+            let done = |side: &crate::triage::counters::Side| {
+                side.completed.map_or(String::new(), |done| format!(", completed {done}"))
+            };
+            let others = group
+                .sides
+                .iter()
+                .filter(|(other, _)| **other != rank)
+                .map(|(_, side)| side)
+                .max_by_key(|side| side.requested);
+            format!(
+                "{}: rank {rank} enqueued {}{}; others enqueued {most}{}",
+                group.name,
+                side.requested,
+                done(side),
+                others.map_or(String::new(), done)
+            )
         }
     }
 }
@@ -124,28 +151,51 @@ fn silent_suspect(facts: &Facts<'_>, rank: u32) -> Suspect {
     let node = facts.layout.node_of(rank).map(str::to_owned);
     let mut draft = Draft::new(What::Rank, node.clone(), Some(rank)).gpu(facts.layout.gpu_of(rank));
     draft.corroborate(facts);
-    draft.say(format!("{} told no time-out while {} others did: it had nothing enqueued that could time out.", who(Some(rank), node.as_deref()), facts.timed_out.len()))
+    draft.say(format!(
+        "{} told no time-out while {} others did: it had nothing enqueued that could time out.",
+        who(Some(rank), node.as_deref()),
+        facts.timed_out.len()
+    ))
 }
 
 /// All are in it and nothing arrives: the ends of the one group that is oldest.
 fn network(facts: &Facts<'_>, source: Source, groups: &[Group], walk: &Walk) -> (Done, Option<Verdict>) {
     let [at] = walk.stuck.as_slice() else {
-        return nothing(STEP, format!("all ranks are level, and {} communicators do not end", walk.stuck.len()), "Which of them began it, nothing tells. Go on.");
+        return nothing(
+            STEP,
+            format!("all ranks are level, and {} communicators do not end", walk.stuck.len()),
+            "Which of them began it, nothing tells. Go on.",
+        );
     };
     let group = &groups[*at];
     let nodes: BTreeSet<&str> = group.sides.keys().filter_map(|rank| facts.layout.node_of(*rank)).collect();
     if nodes.len() < 2 || group.sides.len() == facts.layout.world() {
-        return nothing(STEP, format!("{} does not end, with all its ranks in it", group.name), "Its ranks are all there: nothing says where in it. Go on.");
+        return nothing(
+            STEP,
+            format!("{} does not end, with all its ranks in it", group.name),
+            "Its ranks are all there: nothing says where in it. Go on.",
+        );
     }
     let several = nodes.len();
     let suspects = group.sides.keys().take(SUSPECTS).map(|rank| {
         let node = facts.layout.node_of(*rank).map(str::to_owned);
         let gpu = facts.layout.gpu_of(*rank);
-        let adapter = node.as_deref().zip(gpu).and_then(|(node, gpu)| facts.layout.adapter(node, gpu)).map(str::to_owned);
+        let adapter =
+            node.as_deref().zip(gpu).and_then(|(node, gpu)| facts.layout.adapter(node, gpu)).map(str::to_owned);
         let mut draft = Draft::new(What::Link, node.clone(), Some(*rank)).gpu(gpu).element(adapter);
-        draft.add(weight(source, facts), [seen(source, &node, Some(*rank), format!("{} does not end, with all its ranks in it", group.name))]);
-        draft.one_of(several, format!("{}: one end of {}, which does not end.", who(Some(*rank), node.as_deref()), group.name))
+        draft.add(
+            weight(source, facts),
+            [seen(source, &node, Some(*rank), format!("{} does not end, with all its ranks in it", group.name))],
+        );
+        draft.one_of(
+            several,
+            format!("{}: one end of {}, which does not end.", who(Some(*rank), node.as_deref()), group.name),
+        )
     });
     let suspects = suspects.collect();
-    found(STEP, format!("{} is the oldest that does not end", group.name), Verdict { category: Category::HangInNetwork, suspects })
+    found(
+        STEP,
+        format!("{} is the oldest that does not end", group.name),
+        Verdict { category: Category::HangInNetwork, suspects },
+    )
 }

@@ -30,10 +30,19 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
 
 /// A server that stopped answering and did not come back, when the job did.
 fn storage(facts: &Facts<'_>) -> Option<Suspect> {
-    let lines: Vec<&Event<'_>> = facts.roots().filter(|event| matches!(event.rule.part, Part::Storage | Part::Disk) && event.rule.category.is_none_or(|c| c == Category::Storage)).collect();
+    let lines: Vec<&Event<'_>> = facts
+        .roots()
+        .filter(|event| {
+            matches!(event.rule.part, Part::Storage | Part::Disk)
+                && event.rule.category.is_none_or(|c| c == Category::Storage)
+        })
+        .collect();
     let lead = lines.iter().max_by_key(|event| (event.seen.fields.get(Field::Server).is_some(), event.seen.count))?;
     let server = lead.seen.fields.get(Field::Server).map(str::to_owned);
-    let same: Vec<&&Event<'_>> = lines.iter().filter(|event| server.is_none() || event.seen.fields.get(Field::Server) == server.as_deref()).collect();
+    let same: Vec<&&Event<'_>> = lines
+        .iter()
+        .filter(|event| server.is_none() || event.seen.fields.get(Field::Server) == server.as_deref())
+        .collect();
     let nodes: BTreeSet<&str> = same.iter().filter_map(|event| event.node.as_deref()).collect();
     let repeats: u64 = same.iter().map(|event| event.seen.count).sum();
     let behind = facts.behind();
@@ -43,7 +52,8 @@ fn storage(facts: &Facts<'_>) -> Option<Suspect> {
         return None;
     }
     let local = lead.rule.part == Part::Disk;
-    let mut draft = Draft::new(What::Storage, local.then(|| lead.node.clone()).flatten(), None).element(server.clone().or_else(|| lead.seen.fields.get(Field::Device).map(str::to_owned)));
+    let mut draft = Draft::new(What::Storage, local.then(|| lead.node.clone()).flatten(), None)
+        .element(server.clone().or_else(|| lead.seen.fields.get(Field::Device).map(str::to_owned)));
     draft.add(Weight::Line, same.iter().take(6).map(|event| event.evidence()));
     if nodes.len() > 1 {
         draft.add(Weight::Complaints, []);
@@ -65,9 +75,11 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
         // Long after the job stopped, its processes are killed by whoever noticed.
         lines.retain(|event| event.at_s.zip(facts.end.last_s).is_none_or(|(at, last)| at < last + 120.0));
     }
-    let mut places: BTreeSet<(Option<String>, Option<u32>)> = lines.iter().map(|event| (event.node.clone(), event.rank)).collect();
+    let mut places: BTreeSet<(Option<String>, Option<u32>)> =
+        lines.iter().map(|event| (event.node.clone(), event.rank)).collect();
     // Named by itself, a rank stands for its node.
-    let ranks: BTreeSet<Option<String>> = places.iter().filter(|(_, rank)| rank.is_some()).map(|(node, _)| node.clone()).collect();
+    let ranks: BTreeSet<Option<String>> =
+        places.iter().filter(|(_, rank)| rank.is_some()).map(|(node, _)| node.clone()).collect();
     places.retain(|(node, rank)| rank.is_some() || !ranks.contains(node));
     if places.len() * 2 > facts.layout.world().max(4) {
         // Everybody says so: it is nobody's own.
@@ -75,10 +87,13 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
     }
     let several = places.len();
     let suspect = |(node, rank): (Option<String>, Option<u32>)| {
-        let mut draft = Draft::new(if rank.is_some() { What::Rank } else { What::Node }, node.clone(), rank).gpu(rank.and_then(|rank| facts.layout.gpu_of(rank)));
-        let own: Vec<&&Event<'_>> = lines.iter().filter(|event| event.node == node && event.rank.is_none_or(|of| Some(of) == rank)).collect();
+        let mut draft = Draft::new(if rank.is_some() { What::Rank } else { What::Node }, node.clone(), rank)
+            .gpu(rank.and_then(|rank| facts.layout.gpu_of(rank)));
+        let own: Vec<&&Event<'_>> =
+            lines.iter().filter(|event| event.node == node && event.rank.is_none_or(|of| Some(of) == rank)).collect();
         draft.add(Weight::Line, own.iter().take(6).map(|event| event.evidence()));
-        if own.iter().any(|event| event.source == Source::Kernel) && own.iter().any(|event| event.source == Source::Log) {
+        if own.iter().any(|event| event.source == Source::Kernel) && own.iter().any(|event| event.source == Source::Log)
+        {
             draft.add(Weight::Notice, []);
         }
         if facts.slow.sometimes.iter().any(|other| rank.is_some() && other.rank == rank) || polled_behind(facts, rank) {
@@ -100,6 +115,10 @@ fn polled_behind(facts: &Facts<'_>, rank: Option<u32>) -> bool {
     facts.case.polls.iter().flat_map(|poll| &poll.comms).any(|comm| {
         let most = comm.ranks.iter().flat_map(|one| one.counts.values()).max();
         let mine = comm.ranks.iter().find(|one| facts.layout.rank_of(&one.process) == Some(rank));
-        mine.is_some_and(|mine| comm.ranks.iter().any(|other| other.counts.iter().any(|(op, n)| mine.counts.get(op).is_some_and(|mine| mine < n)))) && most.is_some()
+        mine.is_some_and(|mine| {
+            comm.ranks
+                .iter()
+                .any(|other| other.counts.iter().any(|(op, n)| mine.counts.get(op).is_some_and(|mine| mine < n)))
+        }) && most.is_some()
     })
 }

@@ -42,7 +42,16 @@ pub(super) struct Draft {
 impl Draft {
     /// Of a kind, on a node, of a rank.
     pub(super) fn new(kind: Kind, node: Option<String>, rank: Option<u32>) -> Self {
-        let suspect = Suspect { kind, node, rank, gpu: None, element: None, confidence: 0.0, sentence: String::new(), evidence: Vec::new() };
+        let suspect = Suspect {
+            kind,
+            node,
+            rank,
+            gpu: None,
+            element: None,
+            confidence: 0.0,
+            sentence: String::new(),
+            evidence: Vec::new(),
+        };
         Self { suspect, weights: Vec::new() }
     }
 
@@ -72,12 +81,16 @@ impl Draft {
         let it = |other: u32| rank.map_or_else(|| of_node(other), |rank| rank == other);
         for (source, _, walk) in &facts.walks {
             if let Some(root) = walk.roots.iter().find(|root| it(root.rank)) {
-                let text = format!("rank {} is behind and waits for nobody; {} ranks wait for it", root.rank, root.waiting);
+                let text =
+                    format!("rank {} is behind and waits for nobody; {} ranks wait for it", root.rank, root.waiting);
                 self.add(super::steps::hang::weight(*source, facts), [seen(*source, &node, Some(root.rank), text)]);
             }
         }
         if let Some(gone) = facts.gone.iter().find(|gone| it(**gone)) {
-            self.add(Weight::RasGone, [seen(Source::Ras, &node, Some(*gone), format!("RAS gets no answer from rank {gone}"))]);
+            self.add(
+                Weight::RasGone,
+                [seen(Source::Ras, &node, Some(*gone), format!("RAS gets no answer from rank {gone}"))],
+            );
         }
         if let Some(silent) = facts.silent().into_iter().find(|silent| it(*silent)) {
             let text = format!("{} ranks told a time-out, rank {silent} did not", facts.timed_out.len());
@@ -120,7 +133,11 @@ pub(super) fn found(step: &'static str, result: impl Into<String>, verdict: Verd
 }
 
 /// A step that found nothing.
-pub(super) fn nothing(step: &'static str, result: impl Into<String>, why: impl Into<String>) -> (Done, Option<Verdict>) {
+pub(super) fn nothing(
+    step: &'static str,
+    result: impl Into<String>,
+    why: impl Into<String>,
+) -> (Done, Option<Verdict>) {
     (Done { step, result: result.into(), why: why.into() }, None)
 }
 

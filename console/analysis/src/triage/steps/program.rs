@@ -15,10 +15,18 @@ const STEP: &str = "program-errors";
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     if let Some(mismatch) = mismatch(facts) {
-        return found(STEP, "ranks ask for different things in the same collective", Verdict { category: Category::UserBug, suspects: mismatch });
+        return found(
+            STEP,
+            "ranks ask for different things in the same collective",
+            Verdict { category: Category::UserBug, suspects: mismatch },
+        );
     }
     if let Some(exception) = exception(facts) {
-        return found(STEP, "the program itself ended with an error", Verdict { category: Category::UserBug, suspects: vec![exception] });
+        return found(
+            STEP,
+            "the program itself ended with an error",
+            Verdict { category: Category::UserBug, suspects: vec![exception] },
+        );
     }
     let circle = facts.walks.iter().find(|(_, _, walk)| walk.circle.len() > 1);
     if let Some((source, _, walk)) = circle {
@@ -29,13 +37,22 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
         let suspect = draft.say(format!("The {text}: they enter their communicators in different orders."));
         return found(STEP, text, Verdict { category: Category::UserBug, suspects: vec![suspect] });
     }
-    nothing(STEP, "no exception of the program and no mismatch between ranks", "Nothing speaks for the program: go on to the machines.")
+    nothing(
+        STEP,
+        "no exception of the program and no mismatch between ranks",
+        "Nothing speaks for the program: go on to the machines.",
+    )
 }
 
 fn mismatch(facts: &Facts<'_>) -> Option<Vec<Suspect>> {
     let first = facts.mismatches.iter().find(|mismatch| !mismatch.odd.is_empty()).or(facts.mismatches.first())?;
     let source = if facts.case.dumps.is_empty() { Source::Log } else { Source::FlightRecorder };
-    let text = |rank: String| format!("{rank} asks for {}, the others of group {} for {}, in collective {}", first.asked, first.group, first.others, first.seq);
+    let text = |rank: String| {
+        format!(
+            "{rank} asks for {}, the others of group {} for {}, in collective {}",
+            first.asked, first.group, first.others, first.seq
+        )
+    };
     let one = |rank: Option<u32>| {
         let node = rank.and_then(|rank| facts.layout.node_of(rank)).map(str::to_owned);
         let mut draft = Draft::new(What::UserCode, node.clone(), rank);
@@ -63,7 +80,8 @@ fn exception(facts: &Facts<'_>) -> Option<Suspect> {
     errors.retain(|event| event.at_s.zip(first).is_none_or(|(at, first)| at - event.error_s <= first));
     errors.sort_by_key(|event| (event.rule.kind, u8::MAX - event.rule.specificity));
     let lead = errors.first()?;
-    let ranks: BTreeSet<u32> = errors.iter().filter(|event| event.rule.id == lead.rule.id).filter_map(|event| event.rank).collect();
+    let ranks: BTreeSet<u32> =
+        errors.iter().filter(|event| event.rule.id == lead.rule.id).filter_map(|event| event.rank).collect();
     let rank = ranks.first().copied().filter(|_| ranks.len() == 1);
     let node = rank.and(lead.node.clone());
     let mut draft = Draft::new(What::UserCode, node.clone(), rank);

@@ -25,7 +25,11 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
         event.rule.part != crate::triage::rules::Part::Scheduler && event.rule.kind != Kind::Distributed && earlier
     });
     if let Some(before) = before {
-        return nothing(STEP, "the scheduler ended the job, after something else went wrong", format!("{} came first: go on.", before.rule.id));
+        return nothing(
+            STEP,
+            "the scheduler ended the job, after something else went wrong",
+            format!("{} came first: go on.", before.rule.id),
+        );
     }
     let hung = facts.hung() && facts.movement != Movement::Moved;
     if hung {
@@ -34,7 +38,11 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     let gap = first_s.zip(facts.end.last_s).map(|(end, last)| end - last);
     let well = facts.movement == Movement::Moved || facts.level;
     if !well && gap.is_some_and(|gap| gap > GAP_S) {
-        return nothing(STEP, format!("the scheduler ended the job {:.0} s after its last step", gap.unwrap_or(0.0)), "It may have hung before: go on.");
+        return nothing(
+            STEP,
+            format!("the scheduler ended the job {:.0} s after its last step", gap.unwrap_or(0.0)),
+            "It may have hung before: go on.",
+        );
     }
     let mut draft = Draft::new(What::None, None, None);
     draft.add(Weight::Scheduler, ended.iter().take(4).map(|event| event.evidence()));
@@ -42,5 +50,9 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
         draft.add(Weight::Moving, []);
     }
     let suspect = draft.say(format!("The job was ended from outside: {}", first.rule.meaning));
-    found(STEP, "the scheduler ended a job in which nothing was wrong before", Verdict { category: Category::None, suspects: vec![suspect] })
+    found(
+        STEP,
+        "the scheduler ended a job in which nothing was wrong before",
+        Verdict { category: Category::None, suspects: vec![suspect] },
+    )
 }

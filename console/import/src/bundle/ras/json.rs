@@ -15,7 +15,10 @@ pub(super) fn read(text: &str) -> Result<Poll, Bad> {
         Ok(value) => value,
         Err(why) => serde_json::from_str(&repaired(text)).map_err(|_| Bad::json(1, &why))?,
     };
-    let comms = value.get("communicators").and_then(Value::as_array).ok_or_else(|| Bad::format(1, "no communicators: not an answer of RAS"))?;
+    let comms = value
+        .get("communicators")
+        .and_then(Value::as_array)
+        .ok_or_else(|| Bad::format(1, "no communicators: not an answer of RAS"))?;
     Ok(Poll {
         at: value.get("timestamp").and_then(Value::as_str).and_then(Stamp::of),
         version: value.get("nccl_version").and_then(word),
@@ -37,11 +40,16 @@ fn comm(value: &Value) -> Comm {
 
 fn rank(value: &Value) -> Option<CommRank> {
     let status = value.get("status");
-    let is = |name: &str| status.and_then(|status| status.get(name)).is_some_and(|flag| flag.as_bool().unwrap_or_else(|| number(flag).is_some_and(|n| n != 0)));
+    let is = |name: &str| {
+        status
+            .and_then(|status| status.get(name))
+            .is_some_and(|flag| flag.as_bool().unwrap_or_else(|| number(flag).is_some_and(|n| n != 0)))
+    };
     let process = process(value);
     process.rank?;
     let counts = value.get("collective_counts").and_then(Value::as_object).into_iter().flatten();
-    let counts = counts.take(64).filter_map(|(op, n)| Some((clean(op, limits::NAME_BYTES), u64::try_from(number(n)?).ok()?)));
+    let counts =
+        counts.take(64).filter_map(|(op, n)| Some((clean(op, limits::NAME_BYTES), u64::try_from(number(n)?).ok()?)));
     Some(CommRank { process, counts: counts.collect(), failed: is("async_error") || is("abort_flag") })
 }
 

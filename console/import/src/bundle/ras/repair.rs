@@ -39,7 +39,11 @@ mod tests {
 
     #[test]
     fn a_missing_comma_is_put_in_between_objects_and_members() {
-        for broken in [r#"{"a": [{"r": 1} {"r": 2}]}"#, "{\"a\": {\"x\": 1}\n \"b\": \"c]\\\" {\"}", r#"{"a": 1 "b": true "c": [1]}"#] {
+        for broken in [
+            r#"{"a": [{"r": 1} {"r": 2}]}"#,
+            "{\"a\": {\"x\": 1}\n \"b\": \"c]\\\" {\"}",
+            r#"{"a": 1 "b": true "c": [1]}"#,
+        ] {
             assert!(serde_json::from_str::<Value>(broken).is_err());
             assert!(serde_json::from_str::<Value>(&repaired(broken)).is_ok(), "{}", repaired(broken));
         }

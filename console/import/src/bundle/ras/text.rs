@@ -33,7 +33,9 @@ pub(super) fn read(text: &str) -> Result<Poll, Bad> {
             ["NCCL", "version", version, ..] => {
                 (poll.version, known) = (Some(clean(version, limits::NAME_BYTES)), true);
             }
-            ["Job", "summary"] | ["Communicators...", ..] | ["Errors"] | ["Warnings"] => (known, at) = (true, At::default()),
+            ["Job", "summary"] | ["Communicators...", ..] | ["Errors"] | ["Warnings"] => {
+                (known, at) = (true, At::default())
+            }
             ["DEAD" | "INCOMPLETE"] => at = At { gone: true, ..At::default() },
             [first, hash, ..] if first.starts_with('#') && hash.starts_with('(') && poll.comms.len() < COMMS => {
                 at = heading(&mut poll, &sizes, first, hash);
@@ -61,7 +63,8 @@ fn heading(poll: &mut Poll, sizes: &BTreeMap<u32, u32>, first: &str, hash: &str)
 
 /// A row of the table: group, communicators, nodes, ranks per node, ranks per communicator, ranks in group.
 fn table(words: &[&str], sizes: &mut BTreeMap<u32, u32>) {
-    let numbers: Vec<&str> = words.iter().copied().take_while(|word| word.starts_with(|c: char| c.is_ascii_digit())).collect();
+    let numbers: Vec<&str> =
+        words.iter().copied().take_while(|word| word.starts_with(|c: char| c.is_ascii_digit())).collect();
     if let ([group, _, _, _, per_comm, _], true) = (numbers.as_slice(), words.len() > 6) {
         // Ranges are sizes that differ.
         if let (Ok(group), Ok(size)) = (group.parse(), per_comm.parse()) {
@@ -71,13 +74,17 @@ fn table(words: &[&str], sizes: &mut BTreeMap<u32, u32>) {
 }
 
 fn tell(poll: &mut Poll, at: &mut At, line: &str, words: &[&str]) {
-    if let Some(op) = line.strip_prefix("Communicator ranks have different ").and_then(|rest| rest.split_whitespace().next()) {
+    if let Some(op) =
+        line.strip_prefix("Communicator ranks have different ").and_then(|rest| rest.split_whitespace().next())
+    {
         (at.op, at.count, at.missing) = (Some(clean(op, limits::NAME_BYTES)), None, false);
     } else if line.starts_with("Missing communicator data") {
         at.missing = true;
     } else if let Some(process) = process_line(words).filter(|_| at.gone) {
         poll.gone.push(process);
-    } else if let Some(count) = words.iter().rposition(|word| *word == "operation").and_then(|place| words.get(place + 1)?.parse::<u64>().ok()) {
+    } else if let Some(count) =
+        words.iter().rposition(|word| *word == "operation").and_then(|place| words.get(place + 1)?.parse::<u64>().ok())
+    {
         counted(poll, at, words, count);
     } else if matches!(words.first(), Some(&"Rank" | &"Ranks")) {
         let Some(comm) = at.comm.and_then(|place| poll.comms.get_mut(place)) else { return };
@@ -111,10 +118,13 @@ fn counted(poll: &mut Poll, at: &mut At, words: &[&str], count: u64) {
 }
 
 fn put(comm: &mut Comm, process: Process, op: &str, count: u64) {
-    let place = comm.ranks.iter().position(|rank| rank.process.rank == process.rank && process.rank.is_some()).unwrap_or_else(|| {
-        comm.ranks.push(CommRank { process, ..CommRank::default() });
-        comm.ranks.len() - 1
-    });
+    let place =
+        comm.ranks.iter().position(|rank| rank.process.rank == process.rank && process.rank.is_some()).unwrap_or_else(
+            || {
+                comm.ranks.push(CommRank { process, ..CommRank::default() });
+                comm.ranks.len() - 1
+            },
+        );
     comm.ranks[place].counts.insert(op.to_owned(), count);
 }
 
@@ -122,23 +132,41 @@ fn put(comm: &mut Comm, process: Process, op: &str, count: u64) {
 fn ranks(words: &[&str]) -> Vec<Process> {
     let numbers = range(words.get(1).copied().unwrap_or_default());
     let process = from_words(words);
-    let gpus = words.iter().position(|word| word.starts_with("GPU")).and_then(|place| words.get(place + 1)).map(|word| range(word)).unwrap_or_default();
-    let nvml = words.iter().position(|word| *word == "(NVML").and_then(|place| words.get(place + 1)).and_then(|word| word.trim_end_matches(')').parse().ok());
-    let one = |(place, rank): (usize, u32)| Process { rank: Some(rank), gpu: nvml.or_else(|| gpus.get(place).copied()), ..process.clone() };
+    let gpus = words
+        .iter()
+        .position(|word| word.starts_with("GPU"))
+        .and_then(|place| words.get(place + 1))
+        .map(|word| range(word))
+        .unwrap_or_default();
+    let nvml = words
+        .iter()
+        .position(|word| *word == "(NVML")
+        .and_then(|place| words.get(place + 1))
+        .and_then(|word| word.trim_end_matches(')').parse().ok());
+    let one = |(place, rank): (usize, u32)| Process {
+        rank: Some(rank),
+        gpu: nvml.or_else(|| gpus.get(place).copied()),
+        ..process.clone()
+    };
     numbers.into_iter().filter(|rank| *rank < RANK).enumerate().map(one).collect()
 }
 
 /// `Process 368434 on node 10.3.4.22 managing GPU 3`.
 fn process_line(words: &[&str]) -> Option<Process> {
     (words.first() == Some(&"Process")).then(|| {
-        let gpu = words.iter().position(|word| word.starts_with("GPU")).and_then(|place| range(words.get(place + 1)?).first().copied());
+        let gpu = words
+            .iter()
+            .position(|word| word.starts_with("GPU"))
+            .and_then(|place| range(words.get(place + 1)?).first().copied());
         Process { pid: words.get(1).and_then(|pid| pid.parse().ok()), gpu, dead: true, ..from_words(words) }
     })
 }
 
 fn from_words(words: &[&str]) -> Process {
-    let after = |name: &str| words.iter().position(|word| *word == name).and_then(|place| words.get(place + 1)).copied();
-    let host = after("node").map(|host| clean(host.trim_end_matches([',', '.']), limits::NAME_BYTES)).unwrap_or_default();
+    let after =
+        |name: &str| words.iter().position(|word| *word == name).and_then(|place| words.get(place + 1)).copied();
+    let host =
+        after("node").map(|host| clean(host.trim_end_matches([',', '.']), limits::NAME_BYTES)).unwrap_or_default();
     Process { host, pid: after("process").and_then(|pid| pid.trim_end_matches(',').parse().ok()), ..Process::default() }
 }
 
@@ -167,9 +195,21 @@ mod tests {
         assert_eq!(poll.gone.iter().map(|p| (p.pid, p.gpu)).collect::<Vec<_>>(), [(Some(368_434), Some(3))]);
         assert_eq!(poll.comms[0].missing[0].rank, Some(11));
         let comm = &poll.comms[1];
-        assert_eq!((comm.hash.as_str(), comm.size, comm.others["AllReduce"]), ("0x8ba02e93c1a569b9", Some(16), (13, 1587)));
-        let told: Vec<(Option<u32>, Option<u32>, Option<u64>)> = comm.ranks.iter().map(|r| (r.process.rank, r.process.gpu, r.counts.get("AllReduce").copied())).collect();
-        assert_eq!(told, [(Some(7), Some(7), Some(1586)), (Some(13), Some(5), Some(1586)), (Some(14), Some(6), Some(1586)), (Some(2), Some(5), None)]);
+        assert_eq!(
+            (comm.hash.as_str(), comm.size, comm.others["AllReduce"]),
+            ("0x8ba02e93c1a569b9", Some(16), (13, 1587))
+        );
+        let told: Vec<(Option<u32>, Option<u32>, Option<u64>)> =
+            comm.ranks.iter().map(|r| (r.process.rank, r.process.gpu, r.counts.get("AllReduce").copied())).collect();
+        assert_eq!(
+            told,
+            [
+                (Some(7), Some(7), Some(1586)),
+                (Some(13), Some(5), Some(1586)),
+                (Some(14), Some(6), Some(1586)),
+                (Some(2), Some(5), None)
+            ]
+        );
         assert_eq!(comm.ranks[3].counts["AllGather"], 8);
     }
 
