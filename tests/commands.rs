@@ -263,3 +263,51 @@ fn a_flipped_bit_is_told_where_its_run_is_read_and_is_an_error_only_if_asked_for
     }
     assert_eq!(place.json(74, "muster.db.json", &["db", "check", "--json"])["sound"], false);
 }
+
+#[test]
+fn a_bundle_of_a_hang_exits_2_with_the_rank_a_preempted_one_0_and_an_empty_one_64() {
+    let place = Place::new();
+    let dir = tempfile::tempdir().unwrap();
+    let bundle = |name: &str, files: &[(&str, String)]| {
+        for (path, text) in files {
+            let file = dir.path().join(name).join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        dir.path().join(name).to_string_lossy().into_owned()
+    };
+    let poll = |minute: u32, behind: u64| {
+        let rank = |rank: u64| {
+            format!(
+                r#"{{"rank": {rank}, "host": "n{}", "pid": {rank}, "cuda_dev": {rank}, "nvml_dev": {rank}, "collective_counts": {{"AllReduce": {}}}}}"#,
+                rank / 2,
+                if rank == 3 { behind } else { 9 }
+            )
+        };
+        let ranks: Vec<String> = (0..4).map(rank).collect();
+        format!(
+            r#"{{"timestamp": "2026-03-04 05:{minute:02}:00", "communicators": [{{"hash": "0x1", "size": 4, "ranks": [{}], "missing_ranks": []}}]}}"#,
+            ranks.join(", ")
+        )
+    };
+    let job = r#"{"nodes": [{"node": "n0", "ranks": [0, 1]}, {"node": "n1", "ranks": [2, 3]}]}"#.to_owned();
+    let hang =
+        bundle("hang", &[("job.json", job.clone()), ("ras/poll1.json", poll(1, 8)), ("ras/poll2.json", poll(2, 8))]);
+    let report = place.json(2, "muster.triage.json", &["triage", "--from", &hang, "--json"]);
+    assert_eq!(
+        (&report["category"], &report["suspects"][0]["rank"]),
+        (&Value::from("hang-not-launched"), &Value::from(3))
+    );
+    let said = place.text(2, &["triage", "--from", &hang]);
+    assert!(
+        said.starts_with("hang-not-launched: rank 3 on n1")
+            && said.contains("Next: ")
+            && said.contains("Not looked at"),
+        "{said}"
+    );
+    let log = "[2026-03-04 05:00:00] iteration 1/ 9 | elapsed time per iteration (ms): 2000.0 |\nslurmstepd: error: *** STEP 7.0 ON n0 CANCELLED AT 2026-03-04T05:00:30 DUE TO PREEMPTION ***\n";
+    let ended = bundle("ended", &[("job.json", job), ("logs/rank_0.log", log.to_owned())]);
+    place.json(0, "muster.triage.json", &["triage", "--from", &ended, "--json"]);
+    let empty = bundle("empty", &[("readme", String::new())]);
+    assert!(place.text(64, &["triage", "--from", &empty]).contains("no part of a bundle"));
+}

@@ -14,9 +14,11 @@
 //! | [`nvbandwidth`] | nvbandwidth's text |
 //! | [`dcgm`] | `dcgmi diag -j`, as checks |
 //! | [`telemetry`] | recorded telemetry, `time_s,node,metric,value`, plain or gzip |
+//! | [`bundle`] | a failed job: logs, kernel logs, RAS polls, flight-recorder dumps, Inspector files |
 //!
 //! [`mod@format`] tells the files apart. SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.
 
+pub mod bundle;
 pub mod component;
 pub mod dcgm;
 mod error;

@@ -29,6 +29,7 @@ pub mod run;
 pub mod runs;
 pub mod select;
 pub mod simulate;
+pub mod triage;
 pub mod tune;
 pub mod watch;
 
@@ -107,6 +108,8 @@ pub enum Command {
     Collective(collective::Options),
     /// Name the machine of a job that is unlike its peers, live or from recorded telemetry.
     Watch(watch::Options),
+    /// Say why a job failed, hangs or is slow, from what its nodes wrote: root cause, evidence, next action.
+    Triage(triage::Options),
     /// Find the fewest steps that keep a benchmark repeatable.
     Tune(tune::Options),
     /// Import results of other tools as a run: SuperBench, nccl-tests, perftest, fio, nvbandwidth, dcgmi, CSV.

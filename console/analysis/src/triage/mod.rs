@@ -1,7 +1,26 @@
 //! Why a job failed, hangs or is slow: the root cause in what its nodes wrote and counted.
+//!
+//! [`case`] is what was read, [`diagnose`] the procedure over it, [`report`] the answer. [`rules`] say what lines mean.
 
+mod action;
+pub mod case;
 pub mod category;
+pub mod clock;
+pub mod confidence;
+pub mod counters;
+mod events;
+mod facts;
+pub mod layout;
+pub mod mismatch;
+mod missing;
+mod procedure;
+pub mod report;
+pub mod rootdiag;
 pub mod rules;
+pub mod slow;
 pub mod stamp;
+mod steps;
+pub mod waits;
 
 pub use category::Category;
+pub use procedure::{SURE, diagnose};

@@ -78,7 +78,7 @@ fn budget(text: &str) -> Result<f64, String> {
 }
 
 /// A number with `s`, `m`, `h` or `d` behind it.
-fn long(text: &str) -> Result<Duration, String> {
+pub(crate) fn long(text: &str) -> Result<Duration, String> {
     let wrong = || format!("'{text}' is no time: a number with s, m, h or d, such as 30m");
     let seconds_of = |unit: char| {
         Some(match unit {

@@ -1,0 +1,330 @@
+//! What is known of a job: what its files said, before anything is concluded from it.
+
+use std::collections::BTreeMap;
+
+use super::rules::Seen;
+use super::stamp::Stamp;
+
+/// Most measured operations that are kept: 64 bytes each.
+pub const OPERATIONS: usize = 2_000_000;
+
+/// Everything that is known of a job. Each part may be missing.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// Who runs where.
+    pub job: Job,
+    /// What was written, one entry a file.
+    pub logs: Vec<Log>,
+    /// What NCCL's RAS answered, in the order of asking.
+    pub polls: Vec<Poll>,
+    /// Flight-recorder dumps, one a rank.
+    pub dumps: Vec<Dump>,
+    /// Operations that NCCL Inspector timed.
+    pub timed: Vec<Timed>,
+    /// Operations past [`OPERATIONS`] that were counted and not kept.
+    pub timed_left_out: u64,
+    /// What could not be read, in sentences.
+    pub damage: Vec<String>,
+    /// Only lines from this many seconds before the newest on count.
+    pub since_s: Option<f64>,
+}
+
+impl Case {
+    /// Whether nothing was read at all.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.logs.is_empty()
+            && self.polls.is_empty()
+            && self.dumps.is_empty()
+            && self.timed.is_empty()
+            && self.damage.is_empty()
+    }
+
+    /// Names of all nodes.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<String> {
+        let layout = super::layout::Layout::of(self);
+        let kernels = self
+            .logs
+            .iter()
+            .filter_map(|log| if let Whose::Kernel(node) = &log.whose { Some(layout.node(node)) } else { None });
+        let nodes: std::collections::BTreeSet<String> =
+            layout.nodes().into_iter().map(str::to_owned).chain(kernels).collect();
+        nodes.into_iter().collect()
+    }
+
+    /// Leaves out the logs of other nodes than these. What ranks say of each other in counts stays: without it, who is missing would look guilty.
+    pub fn only_logs_of(&mut self, nodes: &[String]) {
+        let layout = super::layout::Layout::of(self);
+        self.logs.retain(|log| match &log.whose {
+            Whose::Rank(rank) => layout.node_of(*rank).is_none_or(|node| nodes.iter().any(|chosen| chosen == node)),
+            Whose::Kernel(node) => nodes.contains(&layout.node(node)),
+            Whose::Job(_) => true,
+        });
+        // Who runs where stays known.
+        self.job.members = layout.members.into_values().collect();
+    }
+}
+
+/// Who runs where, as the operator wrote it down.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Job {
+    /// Name of the job.
+    pub id: Option<String>,
+    /// When it began, epoch seconds.
+    pub start_s: Option<f64>,
+    /// How many ranks it has.
+    pub world_size: Option<u32>,
+    /// Its ranks.
+    pub members: Vec<Member>,
+    /// Other names of nodes, such as addresses, with the node's name.
+    pub aliases: BTreeMap<String, String>,
+    /// Nodes without known ranks, too.
+    pub nodes: Vec<String>,
+}
+
+/// One rank.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Member {
+    /// Rank in the job.
+    pub rank: u32,
+    /// Its node.
+    pub node: Option<String>,
+    /// Its process.
+    pub pid: Option<u32>,
+    /// Its GPU by index on the node.
+    pub gpu: Option<u32>,
+}
+
+/// Whose log it is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Whose {
+    /// Of one rank.
+    Rank(u32),
+    /// Of a node's kernel.
+    Kernel(String),
+    /// Of the whole job, or nobody said.
+    Job(String),
+}
+
+/// One log, read once and kept in little memory.
+#[derive(Clone, Debug)]
+pub struct Log {
+    /// Whose.
+    pub whose: Whose,
+    /// Lines in it.
+    pub lines: u64,
+    /// Bytes in it.
+    pub bytes: u64,
+    /// Lines that some rule knows, repeats counted.
+    pub seen: Vec<Seen>,
+    /// Known lines that were counted and not kept.
+    pub not_kept: u64,
+    /// Lines that were cut because of their length.
+    pub cut_lines: u64,
+    /// Steps of the job that it tells, the latest of them.
+    pub steps: Vec<Step>,
+    /// Communicators that it tells.
+    pub comms: Vec<Joined>,
+    /// Adapters in the order in which NCCL lists them.
+    pub adapters: Vec<String>,
+    /// The last time that any line known to a rule tells.
+    pub last: Option<Stamp>,
+    /// It could not be read where it was made: the text of the refusal.
+    pub refused: Option<String>,
+}
+
+/// One step of the job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Its number.
+    pub step: u64,
+    /// When it was told.
+    pub at: Option<Stamp>,
+    /// How long it took, seconds.
+    pub seconds: Option<f64>,
+}
+
+/// A process that joined a communicator, or counts its operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Host as the line names it.
+    pub host: Option<String>,
+    /// Process.
+    pub pid: Option<u32>,
+    /// Rank in the communicator.
+    pub rank: Option<u32>,
+    /// Ranks of the communicator.
+    pub ranks: Option<u32>,
+    /// GPU by index on the node.
+    pub gpu: Option<u32>,
+    /// PCI address of the GPU, as the line writes it.
+    pub bus: Option<String>,
+    /// Identity of the communicator.
+    pub comm: Option<String>,
+}
+
+/// One answer of RAS.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Poll {
+    /// Name of the file.
+    pub name: String,
+    /// Its number, from the name.
+    pub number: u32,
+    /// When, as the answer says.
+    pub at: Option<Stamp>,
+    /// Whether it is the text, which tells counts of outliers only.
+    pub text: bool,
+    /// Communicators, with what is told of their ranks.
+    pub comms: Vec<Comm>,
+    /// Processes without an answer.
+    pub gone: Vec<Process>,
+    /// Version of NCCL.
+    pub version: Option<String>,
+}
+
+/// One communicator in an answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comm {
+    /// Its hash, which is its identity.
+    pub hash: String,
+    /// Its ranks in all, where told.
+    pub size: Option<u32>,
+    /// What was told of ranks.
+    pub ranks: Vec<CommRank>,
+    /// Ranks that gave no data.
+    pub missing: Vec<Process>,
+    /// The count that most others have, by operation: the text does not list them one by one.
+    pub others: BTreeMap<String, (u32, u64)>,
+}
+
+/// One rank of a communicator.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommRank {
+    /// Who.
+    pub process: Process,
+    /// Operations launched, by their name.
+    pub counts: BTreeMap<String, u64>,
+    /// It aborts, or has an asynchronous error.
+    pub failed: bool,
+}
+
+/// A process as RAS names it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    /// Host or address.
+    pub host: String,
+    /// Process.
+    pub pid: Option<u32>,
+    /// GPU by index on the node.
+    pub gpu: Option<u32>,
+    /// Rank in the communicator.
+    pub rank: Option<u32>,
+    /// RAS holds it for dead.
+    pub dead: bool,
+}
+
+/// One flight-recorder dump.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Dump {
+    /// Rank in the job, from the file's name.
+    pub rank: u32,
+    /// Name of each group, with the ranks in it, where told.
+    pub groups: BTreeMap<String, Config>,
+    /// Counts by the rank's own slot.
+    pub status: BTreeMap<String, Status>,
+    /// Operations, oldest first.
+    pub entries: Vec<Entry>,
+    /// Entries that were counted and not kept.
+    pub left_out: u64,
+}
+
+/// A process group as a rank knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// What it is for.
+    pub desc: String,
+    /// Its ranks in the job; empty where not told.
+    pub ranks: Vec<u32>,
+}
+
+/// Counts of one group in one rank; `None` where it was never or is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Last operation enqueued.
+    pub enqueued: Option<u64>,
+    /// Last operation that the GPU began.
+    pub started: Option<u64>,
+    /// Last operation completed.
+    pub completed: Option<u64>,
+}
+
+/// One recorded operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Entry {
+    /// The rank's own slot of the group.
+    pub slot: String,
+    /// Name of the group.
+    pub group: String,
+    /// What the group is for.
+    pub desc: String,
+    /// Its number in the group.
+    pub seq: u64,
+    /// What it is, such as `nccl:all_reduce`.
+    pub op: String,
+    /// Between two ranks.
+    pub p2p: bool,
+    /// Epoch seconds when it was enqueued, on the rank's clock.
+    pub created_s: Option<f64>,
+    /// Epoch seconds when its end was seen, on the rank's clock.
+    pub completed_s: Option<f64>,
+    /// Sizes of what goes in.
+    pub inputs: String,
+    /// Sizes of what comes out.
+    pub outputs: String,
+    /// Types of the elements.
+    pub dtypes: String,
+    /// State as written.
+    pub state: State,
+    /// Done and forgotten.
+    pub retired: bool,
+}
+
+/// How far an operation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum State {
+    /// Enqueued.
+    #[default]
+    Scheduled,
+    /// Running on the GPU.
+    Started,
+    /// Done.
+    Completed,
+}
+
+/// One operation that Inspector timed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timed {
+    /// Identity of the communicator.
+    pub comm: String,
+    /// Rank in it.
+    pub rank: u32,
+    /// Its ranks.
+    pub ranks: u32,
+    /// Nodes it spans.
+    pub nodes: u32,
+    /// Host as the file names it.
+    pub host: String,
+    /// Process.
+    pub pid: u32,
+    /// Operation.
+    pub op: String,
+    /// The other rank, for an operation between two.
+    pub peer: Option<u32>,
+    /// Number of the operation.
+    pub seq: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Microseconds that it took.
+    pub took_us: f64,
+}

@@ -1,0 +1,99 @@
+//! How likely is it that what was found is right?
+//!
+//! Independent kinds of evidence add up as chances of being wrong multiply: `1 - Π(1 - w)`, at most [`MOST`]. Two lines of the same
+//! log are one kind. The weights are what one kind alone is worth; docs/TRIAGE.md lists them.
+
+/// One kind of evidence, with what it is worth alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// A critical line of the kernel, in the window of the job's end.
+    KernelCritical,
+    /// The same, when nothing says when it was written or when the job ended.
+    KernelUndated,
+    /// A line of the job that itself names broken hardware.
+    LogCritical,
+    /// A line that is a root of its own: an exception, a stalled loader, a server that does not answer.
+    Line,
+    /// The flight recorder's walk ends there.
+    Recorder,
+    /// RAS stands still over two polls, and the walk ends there.
+    RasStill,
+    /// One poll of RAS only: between two steps that is normal.
+    RasOnce,
+    /// RAS misses the process.
+    RasGone,
+    /// The watchdogs' numbers end there.
+    Watchdog,
+    /// All other ranks told a time-out and this one did not.
+    Silent,
+    /// Nearly all complaints touch this machine.
+    Complaints,
+    /// One pair complains of each other: this end.
+    OneOfPair,
+    /// Ranks ask for different things.
+    Mismatch,
+    /// Late in operation after operation.
+    Late,
+    /// Late now and then.
+    Sometimes,
+    /// Slow against communicators of its kind, and transfers tell the end.
+    LinkTold,
+    /// Slow against communicators of its kind, at one of several ends.
+    LinkOneOf,
+    /// A notice that fits, such as a thermal slowdown.
+    Notice,
+    /// The scheduler says that it ended the job.
+    Scheduler,
+    /// RAS saw the job move, or all ranks level.
+    Moving,
+    /// All ranks were timed and none stands out.
+    Even,
+}
+
+/// The most that is ever said.
+pub const MOST: f64 = 0.98;
+
+impl Weight {
+    /// What it is worth alone.
+    #[must_use]
+    pub const fn alone(self) -> f64 {
+        match self {
+            Self::Mismatch => 0.92,
+            Self::KernelCritical | Self::Late | Self::Scheduler => 0.88,
+            Self::LinkTold | Self::Recorder => 0.85,
+            Self::LogCritical | Self::Even => 0.82,
+            Self::RasStill | Self::Complaints => 0.80,
+            Self::Line => 0.75,
+            Self::KernelUndated => 0.70,
+            Self::Watchdog => 0.65,
+            Self::Silent => 0.60,
+            Self::RasGone | Self::OneOfPair | Self::Moving => 0.50,
+            Self::LinkOneOf | Self::Notice => 0.40,
+            Self::RasOnce | Self::Sometimes => 0.30,
+        }
+    }
+}
+
+/// All kinds together.
+#[must_use]
+pub fn confidence(kinds: &[Weight]) -> f64 {
+    let mut kinds = kinds.to_vec();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let wrong: f64 = kinds.iter().map(|kind| 1.0 - kind.alone()).product();
+    ((1.0 - wrong).min(MOST) * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_kind_adds_and_the_same_kind_again_does_not() {
+        let one = confidence(&[Weight::RasStill]);
+        assert_eq!(confidence(&[Weight::RasStill, Weight::RasStill]), one);
+        assert!(confidence(&[Weight::RasStill, Weight::Silent]) > one);
+        assert!(confidence(&[Weight::RasOnce]) < 0.5);
+        assert_eq!(confidence(&[]), 0.0);
+    }
+}

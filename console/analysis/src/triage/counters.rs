@@ -1,0 +1,369 @@
+//! How many operations has each rank requested, begun and completed, in each communicator?
+//!
+//! A communicator is known by its hash, or by its group's name with its ranks, never by a rank's own slot: equal slots of two ranks are
+//! different groups (JOBS: `pg_id`). Counts of RAS and numbers of the flight recorder are unrelated and are never compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::case::{Case, Comm, Dump, Poll, Status};
+use super::layout::Layout;
+use super::report::Source;
+use super::rules::Field;
+use super::stamp::Stamp;
+
+/// Least seconds between two polls that prove a standstill.
+pub const BETWEEN_POLLS_S: f64 = 10.0;
+
+/// One communicator, as one source tells of it.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// How it is called in sentences.
+    pub name: String,
+    /// Who tells.
+    pub source: Source,
+    /// Its ranks in the job, where all are known.
+    pub members: BTreeSet<u32>,
+    /// What is known of each.
+    pub sides: BTreeMap<u32, Side>,
+    /// Ranks that should have told and did not.
+    pub absent: BTreeSet<u32>,
+    /// Operations between two ranks are among them: numbers differ without anything being wrong.
+    pub p2p: bool,
+    /// It stands still: told by two polls, or by a recorder that was dumped for a time-out.
+    pub still: bool,
+}
+
+/// How far a rank is in one communicator.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Side {
+    /// Last operation enqueued.
+    pub requested: u64,
+    /// Last operation that the GPU began, where it is timed.
+    pub started: Option<u64>,
+    /// Last operation completed; RAS does not tell.
+    pub completed: Option<u64>,
+    /// When the oldest unfinished operation was enqueued, on the rank's clock.
+    pub head_s: Option<f64>,
+}
+
+/// What the polls of RAS show when compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Movement {
+    /// One poll or none, or polls too near to each other, or none that tells counts.
+    #[default]
+    Unknown,
+    /// Counts went on.
+    Moved,
+    /// No count moved.
+    Still,
+}
+
+/// Groups of all sources.
+#[must_use]
+pub fn groups(case: &Case, layout: &Layout) -> Vec<Group> {
+    let mut groups = of_dumps(&case.dumps, layout);
+    groups.extend(of_watchdogs(case, layout));
+    groups.extend(of_polls(&case.polls, layout));
+    groups
+}
+
+/// Slots of a rank in the order of its groups' names: what PyTorch numbers, where every dump with entries agrees.
+fn slots(dumps: &[Dump]) -> Vec<BTreeMap<&str, &str>> {
+    let guess = |dump: &Dump| -> Option<Vec<(String, String)>> {
+        let mut slots: Vec<(u64, &String)> =
+            dump.status.keys().map(|slot| slot.parse().ok().map(|nr| (nr, slot))).collect::<Option<_>>()?;
+        let mut names: Vec<(u64, &String)> =
+            dump.groups.keys().map(|name| name.parse().ok().map(|nr| (nr, name))).collect::<Option<_>>()?;
+        slots.sort_unstable();
+        names.sort_unstable();
+        (slots.len() == names.len()).then(|| {
+            slots.iter().zip(&names).map(|((_, slot), (_, name))| ((*slot).clone(), (*name).clone())).collect()
+        })
+    };
+    let agrees = |dump: &Dump| {
+        guess(dump).is_some_and(|guess| {
+            dump.entries.iter().all(|entry| guess.contains(&(entry.slot.clone(), entry.group.clone())))
+        })
+    };
+    let telling: Vec<&Dump> = dumps.iter().filter(|dump| !dump.entries.is_empty()).collect();
+    let trusted = !telling.is_empty() && telling.iter().all(|dump| agrees(dump));
+    dumps
+        .iter()
+        .map(|dump| {
+            let mut named: BTreeMap<&str, &str> =
+                dump.entries.iter().map(|e| (e.slot.as_str(), e.group.as_str())).collect();
+            if let Some(guess) = guess(dump).filter(|_| trusted) {
+                for (slot, name) in guess {
+                    if let (Some((slot, _)), Some((name, _))) =
+                        (dump.status.get_key_value(&slot), dump.groups.get_key_value(&name))
+                    {
+                        named.entry(slot).or_insert(name);
+                    }
+                }
+            }
+            named
+        })
+        .collect()
+}
+
+fn of_dumps(dumps: &[Dump], layout: &Layout) -> Vec<Group> {
+    let told: BTreeSet<u32> = dumps.iter().map(|dump| dump.rank).collect();
+    let mut groups: BTreeMap<(String, Vec<u32>), Group> = BTreeMap::new();
+    for (dump, slots) in dumps.iter().zip(slots(dumps)) {
+        for (slot, name) in slots {
+            let config = dump.groups.get(name);
+            let mut ranks = config.map_or_else(Vec::new, |config| config.ranks.clone());
+            let desc = config
+                .map(|config| config.desc.clone())
+                .or_else(|| dump.entries.iter().find(|e| e.group == name).map(|e| e.desc.clone()));
+            let desc = desc.unwrap_or_default();
+            if ranks.is_empty() && name == "0" {
+                ranks = layout.members.keys().copied().collect();
+            }
+            let group = groups.entry((name.to_owned(), ranks.clone())).or_insert_with(|| Group {
+                name: if desc.is_empty() { format!("group {name}") } else { format!("group {name} ({desc})") },
+                source: Source::FlightRecorder,
+                absent: ranks.iter().copied().filter(|rank| !told.contains(rank)).collect(),
+                members: ranks.into_iter().collect(),
+                sides: BTreeMap::new(),
+                p2p: false,
+                still: true,
+            });
+            group.p2p |= dump.entries.iter().any(|entry| entry.group == name && entry.p2p);
+            if let Some(side) = dump.status.get(slot).and_then(|status| side(status, dump, name)) {
+                group.sides.insert(dump.rank, side);
+            }
+        }
+    }
+    groups.into_values().filter(|group| group.sides.len() + group.absent.len() > 1).collect()
+}
+
+fn side(status: &Status, dump: &Dump, group: &str) -> Option<Side> {
+    let requested = status.enqueued?;
+    let completed = status.completed.unwrap_or(0).min(requested);
+    let open =
+        |entry: &&super::case::Entry| entry.group == group && !entry.p2p && !entry.retired && entry.seq > completed;
+    let head_s = dump.entries.iter().filter(open).filter_map(|entry| entry.created_s).min_by(f64::total_cmp);
+    Some(Side { requested, started: status.started, completed: Some(completed), head_s })
+}
+
+/// What PyTorch's watchdog wrote into the logs: the same numbers as the recorder's, of ranks that timed out only.
+fn of_watchdogs(case: &Case, layout: &Layout) -> Vec<Group> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    for log in &case.logs {
+        for seen in &log.seen {
+            let rank = seen.origin.rank.or(match log.whose {
+                super::case::Whose::Rank(rank) => Some(rank),
+                _ => None,
+            });
+            // A number alone is the rank's own slot; only that of all ranks is the same everywhere.
+            let name =
+                seen.fields.get(Field::CommId).or_else(|| seen.fields.get(Field::Group).filter(|slot| *slot == "0"));
+            let (Some(rank), Some(name)) = (rank, name) else { continue };
+            let (Some(requested), Some(completed)) =
+                (seen.fields.number(Field::Enqueued), seen.fields.number(Field::Completed))
+            else {
+                continue;
+            };
+            if !layout.members.contains_key(&rank) {
+                continue;
+            }
+            let group = groups.entry(name.to_owned()).or_insert_with(|| Group {
+                name: format!("process group {name}"),
+                source: Source::Log,
+                members: BTreeSet::new(),
+                sides: BTreeMap::new(),
+                absent: BTreeSet::new(),
+                p2p: false,
+                still: true,
+            });
+            let side = Side { requested, started: None, completed: Some(completed.min(requested)), head_s: None };
+            group.sides.entry(rank).or_insert(side);
+        }
+    }
+    groups.into_values().filter(|group| group.sides.len() > 1).collect()
+}
+
+/// What RAS counts: the last poll, with whether it moved since the first.
+fn of_polls(polls: &[Poll], layout: &Layout) -> Vec<Group> {
+    let Some(last) = polls.last() else { return Vec::new() };
+    let first = polls.iter().find(|poll| far_enough(poll, last));
+    let mut groups = Vec::new();
+    for comm in &last.comms {
+        let before = first.and_then(|poll| poll.comms.iter().find(|other| other.hash == comm.hash));
+        let ops: BTreeSet<&String> =
+            comm.ranks.iter().flat_map(|rank| rank.counts.keys()).chain(comm.others.keys()).collect();
+        for op in ops {
+            let still = before.is_some_and(|before| same_counts(before, comm, op));
+            groups.extend(of_comm(comm, op, layout, still));
+        }
+    }
+    groups
+}
+
+fn of_comm(comm: &Comm, op: &str, layout: &Layout, still: bool) -> Option<Group> {
+    let mut sides = BTreeMap::new();
+    for rank in &comm.ranks {
+        if let (Some(&requested), Some(global)) = (rank.counts.get(op), layout.rank_of(&rank.process)) {
+            sides.insert(global, Side { requested, ..Side::default() });
+        }
+    }
+    let missing = comm.missing.iter().filter_map(|process| layout.rank_of(process)).collect::<BTreeSet<u32>>();
+    let mut members: BTreeSet<u32> = sides.keys().chain(&missing).copied().collect();
+    // The text counts the many without naming them: they are known where the communicator is that of all ranks.
+    if let Some(&(_, count)) = comm.others.get(op) {
+        let all =
+            comm.size.is_some_and(|size| size as usize == layout.world()) && layout.members.len() == layout.world();
+        for rank in layout.members.keys().filter(|rank| all && !members.contains(rank)).copied().collect::<Vec<_>>() {
+            sides.insert(rank, Side { requested: count, ..Side::default() });
+            members.insert(rank);
+        }
+        if !all {
+            // Somebody is ahead; who, the text does not say.
+            sides.entry(u32::MAX).or_insert(Side { requested: count, ..Side::default() });
+        }
+    }
+    let name = format!("communicator {} ({op})", comm.hash);
+    (sides.len() + missing.len() > 1).then_some(Group {
+        name,
+        source: Source::Ras,
+        members,
+        sides,
+        absent: missing,
+        p2p: false,
+        still,
+    })
+}
+
+fn same_counts(before: &Comm, after: &Comm, op: &str) -> bool {
+    let counts = |comm: &Comm| -> BTreeSet<(Option<u32>, Option<u64>)> {
+        comm.ranks.iter().map(|rank| (rank.process.rank, rank.counts.get(op).copied())).collect()
+    };
+    counts(before) == counts(after) && before.others.get(op) == after.others.get(op)
+}
+
+/// Whether two polls lie far enough apart; those that do not tell when are trusted to, by their order.
+fn far_enough(first: &Poll, last: &Poll) -> bool {
+    if first.number == last.number && first.name == last.name {
+        return false;
+    }
+    let at = |poll: &Poll| poll.at.map(|at: Stamp| at.seconds(1970));
+    match (at(first), at(last)) {
+        (Some(first), Some(last)) => last - first >= BETWEEN_POLLS_S,
+        _ => first.number != last.number,
+    }
+}
+
+/// Whether the job went on between the polls.
+#[must_use]
+pub fn movement(polls: &[Poll]) -> Movement {
+    let Some(last) = polls.last() else { return Movement::Unknown };
+    let Some(first) = polls.iter().find(|poll| far_enough(poll, last)) else { return Movement::Unknown };
+    let counts = |poll: &Poll| -> BTreeSet<(String, Option<u32>, String, u64)> {
+        let ranks = poll.comms.iter().flat_map(|comm| comm.ranks.iter().map(move |rank| (comm, rank)));
+        let told = ranks.flat_map(|(comm, rank)| {
+            rank.counts.iter().map(move |(op, n)| (comm.hash.clone(), rank.process.rank, op.clone(), *n))
+        });
+        let others = poll
+            .comms
+            .iter()
+            .flat_map(|comm| comm.others.iter().map(move |(op, (_, n))| (comm.hash.clone(), None, op.clone(), *n)));
+        told.chain(others).collect()
+    };
+    let (before, after) = (counts(first), counts(last));
+    match () {
+        () if before.is_empty() && after.is_empty() => Movement::Unknown,
+        () if before == after => Movement::Still,
+        // The text names outliers only: different outliers mean that something moved.
+        () => Movement::Moved,
+    }
+}
+
+/// Whether all polls show all ranks level and answering.
+#[must_use]
+pub fn level(polls: &[Poll]) -> bool {
+    let gone = |poll: &Poll| !poll.gone.is_empty() || poll.comms.iter().any(|comm| !comm.missing.is_empty());
+    let Some(last) = polls.last() else { return false };
+    let differs = |comm: &Comm| {
+        let counts: BTreeSet<&BTreeMap<String, u64>> = comm.ranks.iter().map(|rank| &rank.counts).collect();
+        counts.len() > 1 || !comm.others.is_empty()
+    };
+    !gone(last) && !last.comms.iter().any(differs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::{CommRank, Config, Entry, Member, Process};
+    use super::*;
+
+    fn poll(number: u32, counts: &[u64]) -> Poll {
+        let rank = |(at, count): (usize, &u64)| CommRank {
+            process: Process { host: "n1".into(), pid: Some(at as u32), rank: Some(at as u32), ..Process::default() },
+            counts: [("AllReduce".to_owned(), *count)].into(),
+            failed: false,
+        };
+        let comm = Comm { hash: "0x1".into(), ranks: counts.iter().enumerate().map(rank).collect(), ..Comm::default() };
+        Poll {
+            number,
+            name: format!("poll{number}"),
+            at: Some(Stamp::Local(f64::from(number) * 30.0)),
+            comms: vec![comm],
+            ..Poll::default()
+        }
+    }
+
+    #[test]
+    fn one_mismatch_is_normal_and_two_equal_ones_are_a_standstill() {
+        assert_eq!(movement(&[poll(1, &[5, 4])]), Movement::Unknown);
+        assert_eq!(movement(&[poll(1, &[5, 4]), poll(2, &[5, 4])]), Movement::Still);
+        assert_eq!(movement(&[poll(1, &[5, 4]), poll(2, &[9, 9])]), Movement::Moved);
+        assert!(level(&[poll(1, &[5, 4]), poll(2, &[9, 9])]));
+        assert!(!level(&[poll(2, &[9, 8])]));
+    }
+
+    #[test]
+    fn equal_slots_of_two_ranks_are_different_groups() {
+        let dump = |rank: u32, group: &str, ranks: Vec<u32>, enqueued| Dump {
+            rank,
+            groups: [(group.to_owned(), Config { desc: "tp".into(), ranks })].into(),
+            status: [(
+                "5".to_owned(),
+                Status { enqueued: Some(enqueued), started: None, completed: Some(enqueued - 1) },
+            )]
+            .into(),
+            entries: vec![Entry { slot: "5".into(), group: group.into(), seq: enqueued, ..Entry::default() }],
+            left_out: 0,
+        };
+        let case = Case {
+            dumps: vec![
+                dump(0, "35", vec![0, 1], 90),
+                dump(1, "35", vec![0, 1], 90),
+                dump(2, "36", vec![2, 3], 10),
+                dump(3, "36", vec![2, 3], 10),
+            ],
+            ..Case::default()
+        };
+        let groups = groups(&case, &Layout::of(&case));
+        assert_eq!(groups.len(), 2);
+        assert!(
+            groups
+                .iter()
+                .all(|group| group.sides.values().map(|side| side.requested).collect::<BTreeSet<_>>().len() == 1)
+        );
+    }
+
+    #[test]
+    fn a_text_that_names_the_few_still_says_who_is_behind_where_all_ranks_are_known() {
+        let mut case = Case::default();
+        for rank in 0..4 {
+            case.job.members.push(Member { rank, node: Some("n1".into()), pid: Some(rank), gpu: Some(rank) });
+        }
+        let mut text = poll(1, &[7]);
+        text.comms[0].size = Some(4);
+        text.comms[0].others.insert("AllReduce".into(), (3, 9));
+        case.polls = vec![text];
+        let groups = groups(&case, &Layout::of(&case));
+        assert_eq!(groups[0].sides[&0].requested, 7);
+        assert_eq!(groups[0].sides[&3].requested, 9);
+    }
+}

@@ -1,0 +1,138 @@
+//! What the lines said, on one clock, and which of it falls into the job's end.
+
+use super::case::{Case, Whose};
+use super::clock::{Clocks, UNKNOWN_S};
+use super::layout::Layout;
+use super::report::{Evidence, Source};
+use super::rules::{Field, Kind, Part, Rule, Rules, Seen};
+
+/// Seconds before the last step in which a cause may lie.
+const BEFORE_S: f64 = 60.0;
+
+/// One line on the common clock.
+#[derive(Clone, Debug)]
+pub struct Event<'a> {
+    /// What it means.
+    pub rule: &'a Rule,
+    /// The line.
+    pub seen: &'a Seen,
+    /// Node that wrote it.
+    pub node: Option<String>,
+    /// Rank that wrote it, or that it speaks of.
+    pub rank: Option<u32>,
+    /// GPU that it speaks of.
+    pub gpu: Option<u32>,
+    /// In what it stands.
+    pub source: Source,
+    /// When, on the common clock.
+    pub at_s: Option<f64>,
+    /// By how much that may be wrong, seconds.
+    pub error_s: f64,
+    /// It speaks of a process that is not of the job.
+    pub foreign: bool,
+}
+
+impl Event<'_> {
+    /// As evidence.
+    #[must_use]
+    pub fn evidence(&self) -> Evidence {
+        let times = if self.seen.count > 1 { format!(" ({} times)", self.seen.count) } else { String::new() };
+        let text = format!("{}{times} [{}]", self.rule.meaning, short(&self.seen.text));
+        Evidence { source: self.source, node: self.node.clone(), rank: self.rank, at: self.at_s, text }
+    }
+
+    /// Where it lies in the time of the job's end.
+    #[must_use]
+    pub fn in_window(&self, end: &End) -> bool {
+        let Some(at) = self.at_s else { return true };
+        let last = self.seen.last.map_or(at, |last| at.max(last.seconds_near(at)));
+        end.from_s.is_none_or(|from| last + self.error_s.min(UNKNOWN_S) >= from)
+    }
+}
+
+/// A line, cut to what a screen shows.
+pub(super) fn short(text: &str) -> String {
+    const SHOWN: usize = 240;
+    let cut = text.floor_char_boundary(SHOWN);
+    if cut < text.len() { format!("{}…", &text[..cut]) } else { text.to_owned() }
+}
+
+/// The end of the job: when it last got on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct End {
+    /// Last step, or the beginning of the oldest operation that timed out; on the common clock.
+    pub last_s: Option<f64>,
+    /// From when on a line may tell the cause.
+    pub from_s: Option<f64>,
+}
+
+/// All lines that some rule knows, in the order of the common clock.
+#[must_use]
+pub fn events<'a>(case: &'a Case, rules: &'a Rules, layout: &Layout, clocks: &Clocks) -> Vec<Event<'a>> {
+    let mut events: Vec<Event<'a>> = Vec::new();
+    for log in &case.logs {
+        for seen in &log.seen {
+            events.push(event(rules.rule(seen.rule), seen, &log.whose, layout, clocks));
+        }
+    }
+    if let Some(since_s) = case.since_s {
+        let newest = events.iter().filter_map(|event| event.at_s).fold(clocks.near_s, f64::max);
+        events.retain(|event| event.at_s.is_none_or(|at| at >= newest - since_s));
+    }
+    events.sort_by(|a, b| a.at_s.unwrap_or(f64::INFINITY).total_cmp(&b.at_s.unwrap_or(f64::INFINITY)));
+    events
+}
+
+fn event<'a>(rule: &'a Rule, seen: &'a Seen, whose: &Whose, layout: &Layout, clocks: &Clocks) -> Event<'a> {
+    let of_line = seen.fields.number(Field::Rank).or(seen.origin.rank.map(u64::from)).map(|rank| rank as u32);
+    let host = seen.origin.host.as_deref().map(|host| layout.node(host));
+    let (source, rank, node) = match whose {
+        Whose::Kernel(node) => (Source::Kernel, None, Some(layout.node(node))),
+        Whose::Rank(rank) => (Source::Log, Some(*rank), layout.node_of(*rank).map(str::to_owned).or(host)),
+        Whose::Job(_) => {
+            let node = of_line.and_then(|rank| layout.node_of(rank)).map(str::to_owned).or(host);
+            (Source::Log, of_line, node)
+        }
+    };
+    let pid = seen.fields.number(Field::Pid).map(|pid| pid as u32);
+    let named = || node.as_deref();
+    let by_pid = named().zip(pid).and_then(|(node, pid)| layout.rank_of_pid(node, pid));
+    // Broken hardware is broken whoever noticed; an error of a program counts only for its own job.
+    let of_program = rule.kind != Kind::Critical && matches!(rule.part, Part::Gpu | Part::GpuMemory | Part::Program);
+    let foreign = of_program
+        && source == Source::Kernel
+        && pid.is_some()
+        && by_pid.is_none()
+        && named().is_some_and(|node| layout.knows_processes_of(node));
+    let by_bus = named().zip(seen.fields.get(Field::Bus)).and_then(|(node, bus)| layout.gpu_at(node, bus));
+    let gpu = by_bus.or_else(|| rank.or(by_pid).and_then(|rank| layout.gpu_of(rank)));
+    let rank = rank.or_else(|| named().zip(by_bus).and_then(|(node, gpu)| layout.rank_at(node, gpu))).or(by_pid);
+    let at_s = seen.first.and_then(|stamp| clocks.common(named(), stamp));
+    let error_s = clocks.error_s(named());
+    Event { rule, seen, node, rank, gpu, source, at_s, error_s, foreign }
+}
+
+/// When the job last got on.
+#[must_use]
+pub fn end(case: &Case, layout: &Layout, clocks: &Clocks, events: &[Event<'_>]) -> End {
+    let mut last: Option<f64> = None;
+    let mut longest: f64 = 0.0;
+    for log in &case.logs {
+        let node = match &log.whose {
+            Whose::Rank(rank) => layout.node_of(*rank),
+            _ => None,
+        };
+        for step in &log.steps {
+            longest = longest.max(step.seconds.unwrap_or(0.0));
+            if let Some(at) = step.at.and_then(|at| clocks.common(node, at)) {
+                last = Some(last.map_or(at, |last| last.max(at)));
+            }
+        }
+    }
+    // A time-out tells how long it waited.
+    let waited = |event: &Event<'_>| Some(event.at_s? - event.seen.fields.seconds().filter(|s| *s > 1.0)?);
+    let timeouts =
+        events.iter().filter(|event| event.seen.fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Benign);
+    let last_s = last.or_else(|| timeouts.filter_map(waited).min_by(f64::total_cmp));
+    End { last_s, from_s: last_s.map(|last| last - BEFORE_S - 2.0 * longest.min(600.0)) }
+}

@@ -1,0 +1,200 @@
+//! Everything that the steps of the procedure look at, worked out once.
+
+use std::collections::BTreeSet;
+
+use super::Category;
+use super::case::{Case, Whose};
+use super::clock::Clocks;
+use super::counters::{self, Group, Movement};
+use super::events::{self, End, Event};
+use super::layout::Layout;
+use super::mismatch::{Mismatch, mismatches, of_lines};
+use super::report::Source;
+use super::rootdiag::{Complaint, RootDiag, diagnose};
+use super::rules::{Field, Kind, Part, Rules};
+use super::slow::{Slow, compare};
+use super::waits::{Walk, walk};
+
+/// Everything that the steps look at.
+#[derive(Debug)]
+pub struct Facts<'a> {
+    /// What the files said.
+    pub case: &'a Case,
+    /// Who is where.
+    pub layout: Layout,
+    /// Clocks.
+    pub clocks: Clocks,
+    /// Lines.
+    pub events: Vec<Event<'a>>,
+    /// The job's end.
+    pub end: End,
+    /// Communicators, with the walk over those of each source that tells counts.
+    pub walks: Vec<(Source, Vec<Group>, Walk)>,
+    /// Whether RAS saw the job move.
+    pub movement: Movement,
+    /// RAS saw all ranks level.
+    pub level: bool,
+    /// Ranks that ask for different things.
+    pub mismatches: Vec<Mismatch>,
+    /// Who lost whom.
+    pub lost: RootDiag,
+    /// Timed operations.
+    pub slow: Slow,
+    /// Ranks whose watchdog told a time-out.
+    pub timed_out: BTreeSet<u32>,
+    /// Ranks that RAS misses.
+    pub gone: BTreeSet<u32>,
+}
+
+impl<'a> Facts<'a> {
+    /// Works everything out.
+    #[must_use]
+    pub fn of(case: &'a Case, rules: &'a Rules) -> Self {
+        let layout = Layout::of(case);
+        let clocks = Clocks::of(case, &layout);
+        let events = events::events(case, rules, &layout, &clocks);
+        let end = events::end(case, &layout, &clocks, &events);
+        let groups = counters::groups(case, &layout);
+        let of = |source: Source| groups.iter().filter(|group| group.source == source).cloned().collect::<Vec<_>>();
+        let walked = |source| {
+            let groups = of(source);
+            let walk = walk(&groups);
+            (source, groups, walk)
+        };
+        let walks = [Source::FlightRecorder, Source::Ras, Source::Log].map(walked).into_iter().collect();
+        let timed_out = timed_out(&events);
+        let mut facts = Self {
+            movement: counters::movement(&case.polls),
+            level: counters::level(&case.polls),
+            mismatches: mismatches(case),
+            lost: diagnose(&[]),
+            slow: compare(&case.timed, &layout),
+            gone: gone(case, &layout),
+            walks,
+            timed_out,
+            case,
+            layout,
+            clocks,
+            events,
+            end,
+        };
+        facts.lost = diagnose(&facts.complaints());
+        if facts.mismatches.is_empty() {
+            facts.mismatches = of_lines(&facts.timeouts());
+        }
+        facts
+    }
+
+    /// Lines that may be a root, in the window of the job's end, of the job's own processes.
+    pub fn roots(&self) -> impl Iterator<Item = &Event<'a>> {
+        let may = |event: &&Event<'a>| event.rule.kind.may_be_root() && !event.foreign && event.in_window(&self.end);
+        self.events.iter().filter(may)
+    }
+
+    /// Whether the job hung: watchdogs timed out, or RAS saw it stand still with somebody behind.
+    #[must_use]
+    pub fn hung(&self) -> bool {
+        let open = |(_, groups, walk): &(Source, Vec<Group>, Walk)| {
+            !groups.is_empty() && (!walk.roots.is_empty() || !walk.stuck.is_empty() || !walk.circle.is_empty())
+        };
+        !self.timed_out.is_empty() || self.walks.iter().any(open)
+    }
+
+    /// Ranks whose log is there and tells no time-out, while nearly all others' do.
+    #[must_use]
+    pub fn silent(&self) -> Vec<u32> {
+        let logs: BTreeSet<u32> = self
+            .case
+            .logs
+            .iter()
+            .filter_map(|log| if let Whose::Rank(rank) = log.whose { Some(rank) } else { None })
+            .collect();
+        let silent: Vec<u32> = logs.difference(&self.timed_out).copied().collect();
+        let few = silent.len() <= (logs.len() / 8).max(1) && self.timed_out.len() > 2 * silent.len();
+        if few && logs.len() >= self.layout.world() { silent } else { Vec::new() }
+    }
+
+    /// When the scheduler or a person ended the job.
+    #[must_use]
+    pub fn ended(&self) -> Vec<&Event<'a>> {
+        self.events
+            .iter()
+            .filter(|event| {
+                event.rule.part == Part::Scheduler
+                    && event.rule.kind.may_be_root()
+                    && event.rule.category.is_none_or(|c| c == Category::None)
+            })
+            .collect()
+    }
+
+    fn complaints(&self) -> Vec<Complaint> {
+        let ended = self
+            .ended()
+            .iter()
+            .filter_map(|event| event.at_s.map(|at| at - event.error_s.min(10.0)))
+            .min_by(f64::total_cmp);
+        let of = |event: &Event<'_>| {
+            let peer = event.seen.fields.get(Field::Peer)?;
+            let peer = peer.trim_matches(['[', ']']).trim_start_matches("::ffff:");
+            let from = event.node.clone()?;
+            if ended.zip(event.at_s).is_some_and(|(ended, at)| at >= ended) || !self.layout.knows(peer) {
+                return None;
+            }
+            let device = event.seen.fields.get(Field::Device).map(str::to_owned);
+            Some(Complaint { from, of: self.layout.node(peer), at_s: event.at_s, error_s: event.error_s, device })
+        };
+        // A closed connection only follows, and still says of whom; a flushed request (a completion's code) says nothing.
+        let tells = |event: &&Event<'_>| match event.rule.kind {
+            Kind::Distributed => true,
+            Kind::Consequence => event.rule.part == Part::Network && event.seen.fields.get(Field::Code).is_none(),
+            _ => false,
+        };
+        let told = self.events.iter().filter(|event| tells(event) && event.in_window(&self.end));
+        told.filter_map(of).collect()
+    }
+
+    /// What watchdogs say their ranks asked for.
+    fn timeouts(&self) -> Vec<(u32, String, u64, String)> {
+        let mut group_of: std::collections::BTreeMap<(u32, u64), String> = std::collections::BTreeMap::new();
+        for event in &self.events {
+            if let (Some(rank), Some(seq), Some(group)) =
+                (event.rank, event.seen.fields.number(Field::Seq), event.seen.fields.get(Field::CommId))
+            {
+                group_of.entry((rank, seq)).or_insert_with(|| group.to_owned());
+            }
+        }
+        let of = |event: &Event<'_>| {
+            let (rank, seq) = (event.rank?, event.seen.fields.number(Field::Seq)?);
+            let op = event.seen.fields.get(Field::Op)?;
+            let count = event.seen.fields.get(Field::Count).unwrap_or_default();
+            Some((rank, group_of.get(&(rank, seq))?.clone(), seq, format!("{op} of {count} elements")))
+        };
+        self.events.iter().filter_map(of).collect()
+    }
+
+    /// The root lines of a category.
+    pub fn of_category(&self, category: Category) -> impl Iterator<Item = &Event<'a>> {
+        self.roots().filter(move |event| event.rule.category == Some(category))
+    }
+
+    /// The rank that stands behind by any walk.
+    #[must_use]
+    pub fn behind(&self) -> BTreeSet<u32> {
+        let roots = self.walks.iter().flat_map(|(_, _, walk)| walk.roots.iter().map(|root| root.rank));
+        roots.chain(self.gone.iter().copied()).chain(self.silent()).collect()
+    }
+}
+
+/// Ranks whose watchdog told a time-out of a collective.
+fn timed_out(events: &[Event<'_>]) -> BTreeSet<u32> {
+    let told = |event: &&Event<'_>| {
+        event.source == Source::Log && event.seen.fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Progress
+    };
+    events.iter().filter(told).filter_map(|event| event.rank).collect()
+}
+
+fn gone(case: &Case, layout: &Layout) -> BTreeSet<u32> {
+    let Some(last) = case.polls.last() else { return BTreeSet::new() };
+    let missing = last.comms.iter().flat_map(|comm| &comm.missing).chain(&last.gone);
+    missing.filter_map(|process| layout.rank_of(process)).collect()
+}

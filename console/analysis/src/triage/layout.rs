@@ -1,0 +1,303 @@
+//! Who is where: ranks, nodes, processes, GPUs and the other names they go by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::case::{Case, Member, Process, Whose};
+
+/// Who is where.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// By rank in the job.
+    pub members: BTreeMap<u32, Member>,
+    alias: BTreeMap<String, String>,
+    by_process: BTreeMap<(String, u32), u32>,
+    gpu_of_bus: BTreeMap<(String, String), u32>,
+    adapters: BTreeMap<String, Vec<String>>,
+    world: usize,
+}
+
+impl Layout {
+    /// Everything that the files say of who is where.
+    #[must_use]
+    pub fn of(case: &Case) -> Self {
+        let mut layout = Self { alias: case.job.aliases.clone(), ..Self::default() };
+        for node in &case.job.nodes {
+            layout.alias.entry(node.clone()).or_insert_with(|| node.clone());
+        }
+        for member in &case.job.members {
+            layout.members.insert(member.rank, member.clone());
+        }
+        layout.from_logs(case);
+        layout.from_dumps(case);
+        layout.names_by_process(case);
+        layout.local_gpus();
+        for (rank, member) in &layout.members {
+            if let (Some(node), Some(pid)) = (&member.node, member.pid) {
+                layout.by_process.insert((node.clone(), pid), *rank);
+            }
+        }
+        layout.from_polls(case);
+        layout.from_timed(case);
+        layout.world = case.job.world_size.map_or(0, |n| n as usize).max(layout.members.len());
+        layout
+    }
+
+    fn from_logs(&mut self, case: &Case) {
+        for log in &case.logs {
+            if let Whose::Kernel(node) = &log.whose {
+                self.alias.entry(node.clone()).or_insert_with(|| node.clone());
+            }
+            let of_seen =
+                log.seen.iter().map(|seen| (seen.origin.rank, seen.origin.host.as_ref(), seen.origin.pid, None, None));
+            let of_comms = log.comms.iter().map(|c| (None, c.host.as_ref(), c.pid, c.gpu, c.bus.as_ref()));
+            for (rank, host, pid, gpu, bus) in of_comms.chain(of_seen) {
+                let rank = match log.whose {
+                    Whose::Rank(rank) => Some(rank),
+                    _ => rank,
+                };
+                let node = host.map(|host| self.node(host));
+                if let (Some(node), Some(bus), Some(gpu)) = (&node, bus, gpu) {
+                    self.gpu_of_bus.insert((node.clone(), bus_key(bus)), gpu);
+                }
+                let Some(rank) = rank else { continue };
+                let member = self.members.entry(rank).or_insert_with(|| Member { rank, ..Member::default() });
+                member.node = member.node.take().or(node);
+                member.pid = member.pid.or(pid);
+                member.gpu = gpu.or(member.gpu);
+            }
+            if let (Whose::Rank(rank), false) = (&log.whose, log.adapters.is_empty()) {
+                if let Some(node) = self.members.get(rank).and_then(|member| member.node.clone()) {
+                    self.adapters.insert(node, log.adapters.clone());
+                }
+            }
+            if let Whose::Rank(rank) = log.whose {
+                self.members.entry(rank).or_insert_with(|| Member { rank, ..Member::default() });
+            }
+        }
+    }
+
+    /// Addresses of RAS are names of nodes where the same process is told under both.
+    fn names_by_process(&mut self, case: &Case) {
+        let mut node_of: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+        let of_logs = case
+            .logs
+            .iter()
+            .flat_map(|log| log.comms.iter().filter_map(|comm| Some((comm.pid?, comm.host.as_deref()?))));
+        let of_timed = case.timed.iter().map(|one| (one.pid, one.host.as_str()));
+        for (pid, host) in of_logs.chain(of_timed) {
+            node_of.entry(pid).or_default().insert(self.node(host));
+        }
+        let mut votes: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
+        let comms = case.polls.iter().flat_map(|poll| &poll.comms);
+        for process in comms.flat_map(|comm| comm.ranks.iter().map(|rank| &rank.process).chain(&comm.missing)) {
+            if let Some(nodes) = process.pid.and_then(|pid| node_of.get(&pid)).filter(|nodes| nodes.len() == 1) {
+                let votes = votes.entry(process.host.clone()).or_default();
+                nodes.iter().for_each(|node| *votes.entry(node.clone()).or_default() += 1);
+            }
+        }
+        for (host, votes) in votes.into_iter().filter(|(_, votes)| votes.len() == 1) {
+            let node = votes.into_keys().next().unwrap_or_default();
+            self.alias.entry(host).or_insert(node);
+        }
+    }
+
+    /// Processes by their place in the communicator of all ranks of their node.
+    fn from_timed(&mut self, case: &Case) {
+        let of_node: BTreeMap<String, Vec<u32>> =
+            self.members.values().fold(BTreeMap::new(), |mut of_node: BTreeMap<String, Vec<u32>>, member| {
+                if let Some(node) = &member.node {
+                    of_node.entry(node.clone()).or_default().push(member.rank);
+                }
+                of_node
+            });
+        for one in case.timed.iter().filter(|one| one.nodes == 1) {
+            let node = self.node(&one.host);
+            let Some(ranks) = of_node.get(&node).filter(|ranks| ranks.len() == one.ranks as usize) else { continue };
+            if let Some(rank) = ranks.get(one.rank as usize) {
+                self.by_process.entry((node, one.pid)).or_insert(*rank);
+            }
+        }
+    }
+
+    fn from_dumps(&mut self, case: &Case) {
+        let ranks = case.dumps.iter().flat_map(|dump| {
+            let configured = dump.groups.values().flat_map(|config| config.ranks.iter().copied());
+            configured.chain([dump.rank])
+        });
+        for rank in ranks.collect::<BTreeSet<u32>>() {
+            self.members.entry(rank).or_insert_with(|| Member { rank, ..Member::default() });
+        }
+    }
+
+    /// GPUs by place among the ranks of a node, where nobody said otherwise.
+    fn local_gpus(&mut self) {
+        let mut ranks_of: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for (rank, member) in &self.members {
+            if let Some(node) = &member.node {
+                ranks_of.entry(node.clone()).or_default().push(*rank);
+            }
+        }
+        for ranks in ranks_of.values().filter(|ranks| ranks.len() > 1) {
+            for (place, rank) in ranks.iter().enumerate() {
+                if let Some(member) = self.members.get_mut(rank).filter(|member| member.gpu.is_none()) {
+                    member.gpu = Some(place as u32);
+                }
+            }
+        }
+    }
+
+    /// Processes of the communicator of all ranks, whose ranks are those of the job.
+    fn from_polls(&mut self, case: &Case) {
+        let largest = case.polls.iter().flat_map(|poll| &poll.comms).max_by_key(|comm| comm.ranks.len());
+        let Some(comm) = largest.filter(|comm| comm.ranks.len() >= self.members.len() && comm.ranks.len() > 1) else {
+            return;
+        };
+        let hosts = comm.ranks.iter().map(|rank| &rank.process).chain(&comm.missing);
+        let known: Vec<Process> = hosts.cloned().collect();
+        for process in known {
+            let Some(rank) = process.rank else { continue };
+            let node = self.node(&process.host);
+            let member = self.members.entry(rank).or_insert_with(|| Member { rank, ..Member::default() });
+            if member.node.as_ref().is_some_and(|known| *known != node) {
+                // Ranks of the communicator are not those of the job.
+                return;
+            }
+            member.node = Some(node.clone());
+            member.pid = member.pid.or(process.pid);
+            member.gpu = member.gpu.or(process.gpu);
+            if let Some(pid) = process.pid {
+                self.by_process.insert((node, pid), rank);
+            }
+        }
+    }
+
+    /// The name of a node that goes by `name` somewhere: its own, an address, or with its domain.
+    #[must_use]
+    pub fn node(&self, name: &str) -> String {
+        let name = name.trim_start_matches("::ffff:");
+        let short = || name.split('.').next().filter(|short| short.parse::<u8>().is_err());
+        let found = self.alias.get(name).or_else(|| self.alias.get(short()?));
+        found.cloned().unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Whether `name` is known to be a node of the job.
+    #[must_use]
+    pub fn knows(&self, name: &str) -> bool {
+        let node = self.node(name);
+        self.members.values().any(|member| member.node.as_ref() == Some(&node)) || self.alias.contains_key(&node)
+    }
+
+    /// The node of a rank.
+    #[must_use]
+    pub fn node_of(&self, rank: u32) -> Option<&str> {
+        self.members.get(&rank)?.node.as_deref()
+    }
+
+    /// The GPU of a rank, by index on its node.
+    #[must_use]
+    pub fn gpu_of(&self, rank: u32) -> Option<u32> {
+        self.members.get(&rank)?.gpu
+    }
+
+    /// The rank of a process of RAS or Inspector: by host and process, or else by host and GPU.
+    #[must_use]
+    pub fn rank_of(&self, process: &Process) -> Option<u32> {
+        let node = self.node(&process.host);
+        let by_pid = process.pid.and_then(|pid| self.by_process.get(&(node.clone(), pid)).copied());
+        by_pid.or_else(|| self.rank_at(&node, process.gpu?))
+    }
+
+    /// The rank on a GPU of a node.
+    #[must_use]
+    pub fn rank_at(&self, node: &str, gpu: u32) -> Option<u32> {
+        let on = |member: &&Member| member.node.as_deref() == Some(node) && member.gpu == Some(gpu);
+        let mut found = self.members.values().filter(on);
+        let first = found.next()?;
+        found.next().is_none().then_some(first.rank)
+    }
+
+    /// The rank of a process.
+    #[must_use]
+    pub fn rank_of_pid(&self, node: &str, pid: u32) -> Option<u32> {
+        self.by_process.get(&(node.to_owned(), pid)).copied()
+    }
+
+    /// Whether the processes of a node are known, so that one that is not among them is somebody else's.
+    #[must_use]
+    pub fn knows_processes_of(&self, node: &str) -> bool {
+        let ranks = self.members.values().filter(|member| member.node.as_deref() == Some(node));
+        let mut any = false;
+        ranks.fold(true, |all, member| {
+            any = true;
+            all && member.pid.is_some()
+        }) && any
+    }
+
+    /// The GPU at a PCI address, by index on the node.
+    #[must_use]
+    pub fn gpu_at(&self, node: &str, bus: &str) -> Option<u32> {
+        self.gpu_of_bus.get(&(node.to_owned(), bus_key(bus))).copied()
+    }
+
+    /// The adapter that serves a GPU, where a node has as many as GPUs.
+    #[must_use]
+    pub fn adapter(&self, node: &str, gpu: u32) -> Option<&str> {
+        let adapters = self.adapters.get(node)?;
+        let gpus = self.members.values().filter(|member| member.node.as_deref() == Some(node)).count();
+        (adapters.len() == gpus).then(|| adapters.get(gpu as usize).map(String::as_str))?
+    }
+
+    /// How many ranks the job has, as far as known.
+    #[must_use]
+    pub const fn world(&self) -> usize {
+        self.world
+    }
+
+    /// Nodes with ranks.
+    #[must_use]
+    pub fn nodes(&self) -> Vec<&str> {
+        let nodes: BTreeSet<&str> = self.members.values().filter_map(|member| member.node.as_deref()).collect();
+        nodes.into_iter().collect()
+    }
+}
+
+/// `0000:52:00.0`, `PCI:0000:52:00` and NCCL's `52000` are the same device.
+fn bus_key(bus: &str) -> String {
+    let bus = bus.trim_start_matches("PCI:").to_ascii_lowercase();
+    let Some((_, rest)) = bus.split_once(':') else {
+        // NCCL: domain, bus, device and function in one number.
+        let number = u64::from_str_radix(&bus, 16).unwrap_or(0);
+        return format!("{:x}:{:02x}:{:02x}", number >> 20, (number >> 12) & 0xff, (number >> 4) & 0xff);
+    };
+    let mut parts: Vec<&str> = bus.split([':', '.']).collect();
+    if rest.matches(':').count() == 0 {
+        parts.insert(0, "0");
+    }
+    let number = |at: usize| parts.get(at).and_then(|part| u64::from_str_radix(part, 16).ok()).unwrap_or(0);
+    format!("{:x}:{:02x}:{:02x}", number(0), number(1), number(2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_device_has_one_key_however_it_is_written() {
+        for bus in ["0000:52:00.0", "PCI:0000:52:00", "52000", "00000000:52:00.0", "52:00.0"] {
+            assert_eq!(bus_key(bus), "0:52:00", "{bus}");
+        }
+        assert_eq!(bus_key("0f000"), "0:0f:00");
+    }
+
+    #[test]
+    fn a_process_is_found_under_any_name_of_its_node() {
+        let mut case = Case::default();
+        case.job.aliases.insert("10.0.0.7".into(), "n7".into());
+        case.job.members.push(Member { rank: 3, node: Some("n7".into()), pid: Some(44), gpu: Some(1) });
+        let layout = Layout::of(&case);
+        let process = |host: &str, pid, gpu| Process { host: host.into(), pid, gpu, ..Process::default() };
+        assert_eq!(layout.rank_of(&process("::ffff:10.0.0.7", Some(44), None)), Some(3));
+        assert_eq!(layout.rank_of(&process("n7", None, Some(1))), Some(3));
+        assert_eq!(layout.rank_of(&process("n8", Some(44), None)), None);
+    }
+}

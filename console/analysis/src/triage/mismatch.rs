@@ -1,0 +1,119 @@
+//! Do all ranks of a communicator ask for the same operation?
+//!
+//! Operation, sizes and types of equal numbers are compared within one group instance. Different answers are a mistake of the program:
+//! the few that differ from the many are where to look. Operations whose sizes may differ by rank are compared by their name only.
+
+use std::collections::BTreeMap;
+
+use super::case::Case;
+
+/// Operations whose sizes may differ from rank to rank.
+const UNEVEN: [&str; 5] = ["all_to_all", "alltoall", "gather", "scatter", "send"];
+
+/// A difference between what ranks ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// The group.
+    pub group: String,
+    /// Number of the operation in it.
+    pub seq: u64,
+    /// The few that differ; empty where no side is the smaller.
+    pub odd: Vec<u32>,
+    /// What the few ask for.
+    pub asked: String,
+    /// What the others ask for.
+    pub others: String,
+}
+
+/// The first difference of each group, by the rank's own word: smallest number first.
+#[must_use]
+pub fn mismatches(case: &Case) -> Vec<Mismatch> {
+    let mut asked: BTreeMap<(String, String, u64), BTreeMap<String, Vec<u32>>> = BTreeMap::new();
+    for dump in &case.dumps {
+        for entry in dump.entries.iter().filter(|entry| !entry.p2p) {
+            let ranks = dump.groups.get(&entry.group).map(|config| format!("{:?}", config.ranks)).unwrap_or_default();
+            let op = entry.op.trim_start_matches("nccl:").trim_start_matches("gloo:").to_owned();
+            let what = if UNEVEN
+                .iter()
+                .any(|uneven| op.trim_start_matches('_') == *uneven || op.contains("to_all") || op.contains("toall"))
+            {
+                op
+            } else {
+                format!("{op} of {} {}", entry.inputs, entry.dtypes)
+            };
+            let what = asked.entry((entry.group.clone(), ranks, entry.seq)).or_default().entry(what).or_default();
+            what.push(dump.rank);
+        }
+    }
+    let mut found: BTreeMap<(String, String), Mismatch> = BTreeMap::new();
+    for ((group, ranks, seq), by_what) in asked.into_iter().filter(|(_, by_what)| by_what.len() > 1) {
+        found.entry((group.clone(), ranks)).or_insert_with(|| mismatch(group, seq, by_what));
+    }
+    found.into_values().collect()
+}
+
+fn mismatch(group: String, seq: u64, by_what: BTreeMap<String, Vec<u32>>) -> Mismatch {
+    let mut by_size: Vec<(String, Vec<u32>)> = by_what.into_iter().collect();
+    by_size.sort_by_key(|(_, ranks)| usize::MAX - ranks.len());
+    let (others, most) = (by_size[0].0.clone(), by_size[0].1.len());
+    let odd: Vec<u32> = by_size[1..].iter().flat_map(|(_, ranks)| ranks.iter().copied()).collect();
+    let asked = by_size[1].0.clone();
+    let fewer = odd.len() < most;
+    Mismatch { group, seq, odd: if fewer { odd } else { Vec::new() }, asked, others }
+}
+
+/// The same from the watchdogs' lines, of ranks that timed out in the same group and number.
+#[must_use]
+pub fn of_lines(lines: &[(u32, String, u64, String)]) -> Vec<Mismatch> {
+    let mut asked: BTreeMap<(String, u64), BTreeMap<String, Vec<u32>>> = BTreeMap::new();
+    for (rank, group, seq, what) in lines {
+        let ranks = asked.entry((group.clone(), *seq)).or_default().entry(what.clone()).or_default();
+        if !ranks.contains(rank) {
+            ranks.push(*rank);
+        }
+    }
+    asked
+        .into_iter()
+        .filter(|(_, by_what)| by_what.len() > 1)
+        .map(|((group, seq), by_what)| mismatch(group, seq, by_what))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::{Dump, Entry};
+    use super::*;
+
+    fn dump(rank: u32, op: &str, inputs: &str) -> Dump {
+        let entry = Entry { group: "7".into(), seq: 3, op: op.into(), inputs: inputs.into(), ..Entry::default() };
+        Dump { rank, entries: vec![entry], ..Dump::default() }
+    }
+
+    #[test]
+    fn the_one_that_asks_for_something_else_is_named() {
+        let case = Case {
+            dumps: vec![
+                dump(0, "nccl:all_reduce", "[[4]]"),
+                dump(1, "nccl:all_reduce", "[[4]]"),
+                dump(2, "nccl:all_reduce", "[[8]]"),
+            ],
+            ..Case::default()
+        };
+        let found = mismatches(&case);
+        assert_eq!((found[0].odd.as_slice(), found[0].seq), ([2].as_slice(), 3));
+    }
+
+    #[test]
+    fn sizes_that_may_differ_are_no_mistake_and_a_tie_names_nobody() {
+        let uneven = Case {
+            dumps: vec![dump(0, "nccl:all_to_all", "[[4]]"), dump(1, "nccl:all_to_all", "[[8]]")],
+            ..Case::default()
+        };
+        assert_eq!(mismatches(&uneven), []);
+        let tie = Case {
+            dumps: vec![dump(0, "nccl:all_reduce", "[[4]]"), dump(1, "nccl:broadcast", "[[4]]")],
+            ..Case::default()
+        };
+        assert!(mismatches(&tie)[0].odd.is_empty());
+    }
+}

@@ -1,0 +1,108 @@
+//! The whole of triage: the steps in their order, and what is said at the end.
+
+use std::collections::BTreeSet;
+
+use super::Category;
+use super::action::action;
+use super::case::{Case, Whose};
+use super::events::short;
+use super::facts::Facts;
+use super::report::{Done, Ranks, Report, Suspect, Told};
+use super::rules::{Kind, Rules};
+use super::steps::{STEPS, Verdict};
+
+/// Events that the report shows.
+const TIMELINE: usize = 500;
+/// Confidence under which nothing is called by its category.
+const GUESS: f64 = 0.5;
+/// Confidence from which a suspect may be acted on.
+pub const SURE: f64 = 0.8;
+
+/// Diagnoses a job from what its files said.
+#[must_use]
+pub fn diagnose(case: &Case, rules: &Rules) -> Report {
+    let facts = Facts::of(case, rules);
+    let mut steps = Vec::new();
+    let mut verdict: Option<Verdict> = None;
+    for step in STEPS {
+        let (done, found) = step(&facts);
+        steps.push(done);
+        // What is hardly likely does not end the search; the likelier of two is kept.
+        if let Some(found) = found {
+            let better = verdict.as_ref().is_none_or(|kept| top(&found.suspects) > top(&kept.suspects));
+            verdict = if better { Some(found) } else { verdict };
+            if verdict.as_ref().is_some_and(|kept| top(&kept.suspects) >= GUESS) {
+                break;
+            }
+        }
+    }
+    let likely = verdict.as_ref().is_some_and(|verdict| top(&verdict.suspects) >= GUESS);
+    let (category, suspects) = match verdict {
+        Some(verdict) if likely => (verdict.category, verdict.suspects),
+        Some(verdict) => (Category::Undecided, verdict.suspects),
+        None => (Category::Undecided, Vec::new()),
+    };
+    steps.push(offline(category, &suspects));
+    let node = suspects.first().and_then(|suspect| suspect.node.as_deref());
+    Report {
+        schema: "muster.triage",
+        version: 1,
+        action: action(category, node),
+        timeline: timeline(&facts),
+        ranks: ranks(&facts),
+        clocks: facts.clocks.report(&facts.layout),
+        not_looked_at: super::missing::missing(&facts),
+        category,
+        suspects,
+        steps,
+    }
+}
+
+fn top(suspects: &[Suspect]) -> f64 {
+    suspects.iter().map(|suspect| suspect.confidence).fold(0.0, f64::max)
+}
+
+fn offline(category: Category, suspects: &[Suspect]) -> Done {
+    let sure = top(suspects) >= SURE;
+    let (result, why) = match category {
+        Category::Undecided => {
+            ("not run", "Next: check all nodes of the job by themselves, then halves of them with a reference job.")
+        }
+        _ if sure => ("not needed", "The cause is named with confidence."),
+        _ => {
+            ("not run", "The cause is likely and not certain: check the named machine by itself before it is drained.")
+        }
+    };
+    Done { step: "offline-diagnosis", result: result.to_owned(), why: why.to_owned() }
+}
+
+fn timeline(facts: &Facts<'_>) -> Vec<Told> {
+    let worth = |event: &&super::events::Event<'_>| {
+        !matches!(event.rule.kind, Kind::Benign | Kind::Progress) && !event.foreign && event.in_window(&facts.end)
+    };
+    let told = |event: &super::events::Event<'_>| Told {
+        at: event.at_s,
+        node: event.node.clone(),
+        rank: event.rank,
+        source: event.source,
+        event: event.rule.id.clone(),
+        text: short(&event.seen.text),
+    };
+    facts.events.iter().filter(worth).take(TIMELINE).map(told).collect()
+}
+
+fn ranks(facts: &Facts<'_>) -> Ranks {
+    let mut seen: BTreeSet<u32> = facts.case.dumps.iter().map(|dump| dump.rank).collect();
+    seen.extend(
+        facts
+            .case
+            .logs
+            .iter()
+            .filter_map(|log| if let Whose::Rank(rank) = log.whose { (log.lines > 0).then_some(rank) } else { None }),
+    );
+    let polled = facts.case.polls.iter().flat_map(|poll| poll.comms.iter().flat_map(|comm| &comm.ranks));
+    seen.extend(polled.filter_map(|rank| facts.layout.rank_of(&rank.process)));
+    let n = facts.layout.world();
+    let missing = facts.layout.members.keys().copied().filter(|rank| !seen.contains(rank)).collect();
+    Ranks { n, seen: seen.len(), missing }
+}

@@ -1,0 +1,180 @@
+//! Which machine do the others lose? Aegis' RootDiag over the matrix of who complains of whom.
+//!
+//! Each pair of hosts counts once however many lines there are, and only what was written within [`WINDOW_S`] of the first line on the
+//! common clock (of a clock that is not known: of its own host's first). A host is blamed when nearly all pairs touch it and the next touches at most half of them; of one single pair both
+//! ends are named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Seconds after the first complaint that count: later ones only follow.
+pub const WINDOW_S: f64 = 5.0;
+/// Share of the pairs that the blamed host touches.
+const COVERS: f64 = 0.8;
+/// Share of the pairs that the next host touches at most.
+const NEXT: f64 = 0.5;
+
+/// One complaint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Complaint {
+    /// Who complains.
+    pub from: String,
+    /// Of whom.
+    pub of: String,
+    /// When, on the common clock.
+    pub at_s: Option<f64>,
+    /// By how much that may be wrong.
+    pub error_s: f64,
+    /// Adapter of the complaining side, where the line names it.
+    pub device: Option<String>,
+}
+
+/// What the matrix shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Blame {
+    /// No complaint names another machine.
+    Nobody,
+    /// One machine: how much of the matrix touches it.
+    One(String, f64),
+    /// One pair: either end, or what lies between. The first is complained of first.
+    Pair(String, String),
+    /// Many touch it, and no machine stands out.
+    Spread,
+}
+
+/// The matrix and what it shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RootDiag {
+    /// Who is blamed.
+    pub blame: Blame,
+    /// Pairs that count, with how many complaints.
+    pub pairs: BTreeMap<(String, String), usize>,
+    /// The adapter that all complaints of the blamed machines name, if it is one.
+    pub device: Option<String>,
+}
+
+/// Judges complaints.
+#[must_use]
+pub fn diagnose(complaints: &[Complaint]) -> RootDiag {
+    let first = |of: &dyn Fn(&&Complaint) -> bool| {
+        complaints.iter().filter(of).filter_map(|complaint| complaint.at_s).min_by(f64::total_cmp)
+    };
+    let first_of_all = first(&|_| true);
+    let early = |complaint: &&Complaint| {
+        // A clock of which nothing is known tells only what came first on its own host.
+        let first =
+            if complaint.error_s > WINDOW_S { first(&|other| other.from == complaint.from) } else { first_of_all };
+        let late = complaint
+            .at_s
+            .zip(first)
+            .is_some_and(|(at, first)| at > first + WINDOW_S + complaint.error_s.min(WINDOW_S));
+        // Beside lines with a time, one without may be an echo of any age.
+        let undated = complaint.at_s.is_none() && first_of_all.is_some();
+        complaint.from != complaint.of && !late && !undated
+    };
+    let counted: Vec<&Complaint> = complaints.iter().filter(early).collect();
+    let mut pairs: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for complaint in &counted {
+        *pairs.entry((complaint.from.clone(), complaint.of.clone())).or_default() += 1;
+    }
+    let blame = blame(&pairs, &counted);
+    let touches = |name: &str| {
+        counted
+            .iter()
+            .filter(|c| c.from == name || c.of == name)
+            .filter_map(|c| c.device.clone())
+            .collect::<BTreeSet<_>>()
+    };
+    let devices = match &blame {
+        Blame::One(name, _) => touches(name),
+        Blame::Pair(a, b) => touches(a).union(&touches(b)).cloned().collect(),
+        _ => BTreeSet::new(),
+    };
+    let device = devices.first().filter(|_| devices.len() == 1).cloned();
+    RootDiag { blame, pairs, device }
+}
+
+fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> Blame {
+    let undirected: BTreeSet<(&String, &String)> =
+        pairs.keys().map(|(a, b)| if a < b { (a, b) } else { (b, a) }).collect();
+    if undirected.is_empty() {
+        return Blame::Nobody;
+    }
+    if undirected.len() == 1 {
+        return pair(pairs, counted);
+    }
+    let hosts: BTreeSet<&String> = undirected.iter().flat_map(|(a, b)| [*a, *b]).collect();
+    let share = |host: &String| {
+        undirected.iter().filter(|(a, b)| *a == host || *b == host).count() as f64 / undirected.len() as f64
+    };
+    let mut scores: Vec<(f64, &String)> = hosts.into_iter().map(|host| (share(host), host)).collect();
+    scores.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let next = scores.get(1).map_or(0.0, |(score, _)| *score);
+    if scores[0].0 >= COVERS && next <= NEXT {
+        return Blame::One(scores[0].1.clone(), scores[0].0);
+    }
+    // Who left is complained of by all and complains of nobody.
+    let complained_of: BTreeSet<&String> = pairs.keys().map(|(_, of)| of).collect();
+    let complains: BTreeSet<&String> = pairs.keys().map(|(from, _)| from).collect();
+    let mut silent = complained_of.difference(&complains);
+    match (silent.next(), silent.next()) {
+        (Some(one), None) if scores.iter().any(|(score, host)| host == one && *score >= COVERS) => {
+            Blame::One((*one).clone(), COVERS)
+        }
+        _ => Blame::Spread,
+    }
+}
+
+/// Of two that lost each other, the one complained of clearly first or clearly more often stands first.
+fn pair(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> Blame {
+    let Some(((from, of), _)) = pairs.iter().max_by_key(|(_, count)| **count) else { return Blame::Nobody };
+    let first = counted
+        .iter()
+        .filter(|c| c.at_s.is_some())
+        .min_by(|a, b| a.at_s.unwrap_or(0.0).total_cmp(&b.at_s.unwrap_or(0.0)));
+    let told_apart = |c: &&&Complaint| {
+        let other =
+            counted.iter().filter(|o| o.from == c.of).filter_map(|o| Some(o.at_s? - o.error_s)).min_by(f64::total_cmp);
+        other.zip(c.at_s).is_some_and(|(other, at)| at + c.error_s < other)
+    };
+    if let Some(first) = first.filter(told_apart) {
+        return Blame::Pair(first.of.clone(), first.from.clone());
+    }
+    Blame::Pair(of.clone(), from.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(from: &str, of: &str, at: f64) -> Complaint {
+        Complaint { from: from.into(), of: of.into(), at_s: Some(at), error_s: 0.1, device: None }
+    }
+
+    #[test]
+    fn the_machine_that_all_pairs_touch_is_blamed_and_late_echoes_do_not_count() {
+        let all = [
+            complaint("a", "d", 0.0),
+            complaint("b", "d", 0.5),
+            complaint("d", "c", 0.2),
+            complaint("a", "b", 30.0),
+            complaint("c", "b", 31.0),
+        ];
+        assert_eq!(diagnose(&all).blame, Blame::One("d".into(), 1.0));
+    }
+
+    #[test]
+    fn many_lines_of_one_pair_weigh_as_one() {
+        let mut all: Vec<_> = (0..50).map(|_| complaint("a", "b", 0.0)).collect();
+        all.extend([complaint("c", "d", 0.0), complaint("a", "d", 0.0), complaint("b", "d", 0.0)]);
+        assert_ne!(diagnose(&all).blame, Blame::One("a".into(), 1.0));
+    }
+
+    #[test]
+    fn one_pair_names_both_and_a_spread_names_nobody() {
+        assert!(matches!(diagnose(&[complaint("a", "b", 0.0)]).blame, Blame::Pair(first, _) if first == "b"));
+        let ring =
+            [complaint("a", "b", 0.0), complaint("b", "c", 0.0), complaint("c", "d", 0.0), complaint("d", "a", 0.0)];
+        assert_eq!(diagnose(&ring).blame, Blame::Spread);
+        assert_eq!(diagnose(&[complaint("a", "a", 0.0)]).blame, Blame::Nobody);
+    }
+}

@@ -1,0 +1,133 @@
+//! Did a machine say that a part of it is broken, when the job ended?
+
+use std::collections::BTreeMap;
+
+use super::{Draft, SUSPECTS, Verdict, found, nothing, who};
+use crate::triage::Category;
+use crate::triage::confidence::Weight;
+use crate::triage::events::Event;
+use crate::triage::facts::Facts;
+use crate::triage::report::{Done, Kind as What, Source, Suspect};
+use crate::triage::rules::{Event as Line, Field, Kind, Part, order};
+
+const STEP: &str = "critical-errors";
+
+/// The step.
+pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
+    let critical: Vec<&Event<'_>> =
+        facts.roots().filter(|event| event.rule.kind == Kind::Critical && hardware(event.rule.part)).collect();
+    if critical.is_empty() {
+        let older = facts.events.iter().filter(|event| event.rule.kind == Kind::Critical).count();
+        let kernels = facts
+            .case
+            .logs
+            .iter()
+            .filter(|log| matches!(log.whose, crate::triage::case::Whose::Kernel(_)) && log.refused.is_none())
+            .count();
+        let result = match older {
+            0 => format!(
+                "no critical hardware line in {kernels} kernel logs and {} other logs",
+                facts.case.logs.len() - kernels
+            ),
+            n => format!("{n} critical lines, all long before the job's last step or of other processes"),
+        };
+        return nothing(STEP, result, "No machine says that it is broken: go on to what the job itself says.");
+    }
+    let mut by_node: BTreeMap<Option<&str>, Vec<&Event<'_>>> = BTreeMap::new();
+    for event in critical {
+        by_node.entry(event.node.as_deref()).or_default().push(event);
+    }
+    let mut nodes: Vec<Vec<&Event<'_>>> = by_node.into_values().map(ordered).collect();
+    // A node that others lost, or whose rank is behind, before one that only complains of itself; then the clearly earlier one.
+    nodes.sort_by(|a, b| rank_of(facts, b).total_cmp(&rank_of(facts, a)).then(first(a).total_cmp(&first(b))));
+    let lead = nodes.first().map_or(0.0, |node| rank_of(facts, node));
+    let tied = nodes.iter().filter(|node| rank_of(facts, node) >= lead && !later(&nodes[0], node)).count();
+    let suspects: Vec<Suspect> = nodes
+        .iter()
+        .take(SUSPECTS)
+        .enumerate()
+        .map(|(at, events)| suspect(facts, events, if at < tied { 1 } else { 3 }))
+        .collect();
+    let result = format!(
+        "critical lines on {}",
+        nodes.iter().filter_map(|events| events[0].node.as_deref()).collect::<Vec<_>>().join(", ")
+    );
+    found(STEP, result, Verdict { category: Category::HardwareCritical, suspects })
+}
+
+/// Whether a part is one of a machine; critical lines of the rest are other steps' business.
+const fn hardware(part: Part) -> bool {
+    !matches!(part, Part::Program | Part::Settings | Part::Scheduler | Part::Storage | Part::Unknown | Part::Network)
+}
+
+/// Likeliest root first, explained lines left out.
+fn ordered<'a, 'e>(events: Vec<&'e Event<'a>>) -> Vec<&'e Event<'a>> {
+    let lines: Vec<Line<'_>> =
+        events.iter().map(|e| Line { rule: e.rule, node: e.node.as_deref(), at_s: e.at_s, error_s: 1.0 }).collect();
+    let ordered: Vec<&Event<'_>> =
+        order(&lines).iter().filter(|line| line.root).map(|line| events[line.event]).collect();
+    if ordered.is_empty() { events } else { ordered }
+}
+
+fn first(events: &[&Event<'_>]) -> f64 {
+    events.iter().filter_map(|event| event.at_s).fold(f64::INFINITY, f64::min)
+}
+
+/// Whether `other`'s lines came clearly after `lead`'s.
+fn later(lead: &[&Event<'_>], other: &[&Event<'_>]) -> bool {
+    first(lead) + lead[0].error_s < first(other) - other[0].error_s
+}
+
+/// How much beside its own lines points at the node of some events.
+fn rank_of(facts: &Facts<'_>, events: &[&Event<'_>]) -> f64 {
+    let mut draft = Draft::new(What::Node, events[0].node.clone(), None);
+    draft.corroborate(facts);
+    draft.say("").confidence
+}
+
+fn suspect(facts: &Facts<'_>, events: &[&Event<'_>], several: usize) -> Suspect {
+    let lead = events[0];
+    let same: Vec<&&Event<'_>> = events.iter().filter(|event| event.rule.id == lead.rule.id).collect();
+    let one = |of: fn(&Event<'_>) -> Option<u32>| {
+        let first = of(lead)?;
+        same.iter().all(|event| of(event) == Some(first)).then_some(first)
+    };
+    // Several ranks with the same line: the one that is behind or gone, if it is one.
+    let behind = facts.behind();
+    let mut narrowed = same.iter().filter_map(|event| event.rank).filter(|rank| behind.contains(rank));
+    let narrowed = narrowed.next().filter(|first| narrowed.all(|other| other == *first));
+    let rank = one(|event| event.rank).or(narrowed);
+    let gpu = one(|event| event.gpu).or_else(|| facts.layout.gpu_of(rank?));
+    let on_gpu = matches!(lead.rule.part, Part::Gpu | Part::GpuMemory | Part::GpuLink) || gpu.is_some();
+    let kind = match lead.rule.part {
+        Part::Nic => What::Nic,
+        Part::IbPort => What::Link,
+        _ if on_gpu && (gpu.is_some() || rank.is_some() || lead.seen.fields.get(Field::Bus).is_some()) => What::Gpu,
+        _ => What::Node,
+    };
+    let element = element(lead);
+    let mut draft = Draft::new(kind, lead.node.clone(), rank).gpu(gpu).element(element);
+    let dated = lead.at_s.is_some() && facts.end.last_s.is_some();
+    let weight = |event: &Event<'_>| match event.source {
+        Source::Kernel if dated => Weight::KernelCritical,
+        Source::Kernel => Weight::KernelUndated,
+        _ => Weight::LogCritical,
+    };
+    for event in events.iter().take(6) {
+        draft.add(weight(event), [event.evidence()]);
+    }
+    draft.corroborate(facts);
+    let gpu = gpu.map_or(String::new(), |gpu| format!(", GPU {gpu}"));
+    let sentence = format!("{}{gpu}: {} {}", who(rank, lead.node.as_deref()), lead.rule.meaning, lead.rule.action);
+    draft.one_of(several, sentence.trim())
+}
+
+fn element(event: &Event<'_>) -> Option<String> {
+    let get = |field| event.seen.fields.get(field).map(str::to_owned);
+    if event.rule.part == Part::GpuLink
+        && let Some(link) = get(Field::Link)
+    {
+        return Some(format!("nvlink {}", link.trim_start_matches('0').parse::<u32>().unwrap_or(0)));
+    }
+    get(Field::Device).or_else(|| get(Field::Bus)).or_else(|| get(Field::Element))
+}

@@ -1,0 +1,109 @@
+//! Whom did the others lose? The host first: most losses that look like the network are not.
+
+use super::{Draft, Verdict, found, nothing, seen, who};
+use crate::triage::Category;
+use crate::triage::confidence::Weight;
+use crate::triage::counters::Movement;
+use crate::triage::facts::Facts;
+use crate::triage::report::{Done, Kind as What, Source, Suspect};
+use crate::triage::rootdiag::Blame;
+
+const STEP: &str = "distributed-errors";
+
+/// The step.
+pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
+    let pairs = facts.lost.pairs.len();
+    let one = facts.walks.iter().any(|(_, _, walk)| !walk.roots.is_empty());
+    match &facts.lost.blame {
+        Blame::Nobody => nothing(STEP, "no rank says that it lost another machine", "Go on to how far each rank got."),
+        Blame::Spread => nothing(
+            STEP,
+            format!("{pairs} pairs of hosts lost each other, and no host stands out"),
+            "The matrix names nobody: go on to how far each rank got.",
+        ),
+        _ if one && facts.hung() => nothing(
+            STEP,
+            format!("{pairs} pairs of hosts lost each other, after a rank fell behind"),
+            "How far each rank got says more: go on.",
+        ),
+        Blame::One(host, _) => {
+            let suspect = host_suspect(facts, host);
+            let category = category(facts, &suspect);
+            found(
+                STEP,
+                format!("{pairs} pairs of hosts lost each other, nearly all with {host}"),
+                Verdict { category, suspects: vec![suspect] },
+            )
+        }
+        Blame::Pair(a, b) => {
+            let network = facts.hung() || facts.movement == Movement::Still;
+            let category = if network { Category::HangInNetwork } else { Category::DistributedError };
+            let suspects = vec![end(facts, a, b, true), end(facts, b, a, false)];
+            found(STEP, format!("{a} and {b} lost each other, and nobody else did"), Verdict { category, suspects })
+        }
+    }
+}
+
+/// One host: a process that is gone without a word is told as such.
+fn category(facts: &Facts<'_>, suspect: &Suspect) -> Category {
+    let on_it = |rank: &&u32| facts.layout.node_of(**rank).map(str::to_owned) == suspect.node;
+    let gone = facts.gone.iter().filter(on_it).count();
+    let ranks = facts.layout.members.keys().filter(on_it).count();
+    match () {
+        () if gone > 0 && gone < ranks => Category::ProcessExited,
+        () if facts.lost.device.is_some() && facts.hung() => Category::HangInNetwork,
+        () => Category::DistributedError,
+    }
+}
+
+fn host_suspect(facts: &Facts<'_>, host: &str) -> Suspect {
+    let mut draft = Draft::new(What::Node, Some(host.to_owned()), None).element(facts.lost.device.clone());
+    draft.add(Weight::Line, lines(facts, host));
+    draft.corroborate(facts);
+    draft.say(format!(
+        "{host}: the others lost it first; its pairs are {} of {}.",
+        touching(facts, host),
+        facts.lost.pairs.len()
+    ))
+}
+
+fn touching(facts: &Facts<'_>, host: &str) -> usize {
+    facts.lost.pairs.keys().filter(|(from, of)| from == host || of == host).count()
+}
+
+fn lines<'a>(facts: &'a Facts<'_>, host: &'a str) -> impl Iterator<Item = crate::triage::report::Evidence> + 'a {
+    let pairs = facts.lost.pairs.iter().filter(move |((from, of), _)| from == host || of == host);
+    pairs.map(|((from, of), n)| {
+        seen(Source::Log, &Some(from.clone()), None, format!("{from} lost {of} ({n} lines within 5 s of the first)"))
+    })
+}
+
+/// One end of a pair: the one complained of first or most is likelier.
+fn end(facts: &Facts<'_>, host: &str, other: &str, first: bool) -> Suspect {
+    let device = facts.lost.device.clone();
+    let stuck = facts
+        .walks
+        .iter()
+        .find(|(_, _, walk)| walk.stuck.len() == 1)
+        .map(|(source, groups, walk)| (*source, &groups[walk.stuck[0]]));
+    let rank =
+        stuck.and_then(|(_, group)| group.sides.keys().copied().find(|rank| facts.layout.node_of(*rank) == Some(host)));
+    let mut draft = Draft::new(if device.is_some() { What::Link } else { What::Node }, Some(host.to_owned()), rank)
+        .gpu(rank.and_then(|rank| facts.layout.gpu_of(rank)))
+        .element(device.clone());
+    draft.add(Weight::OneOfPair, lines(facts, host));
+    if let Some((source, group)) = stuck {
+        let text = format!("{} is the oldest that does not end, with all its ranks in it", group.name);
+        draft.add(Weight::OneOfPair, [seen(source, &Some(host.to_owned()), rank, text.clone())]);
+        draft.add(Weight::Sometimes, []);
+    }
+    if first && device.is_some() {
+        draft.add(Weight::Silent, []);
+    }
+    let part = device.map_or(String::new(), |device| format!(" over {device}"));
+    let sentence = format!(
+        "{}: {host} and {other} do not reach each other{part}; either end or the cable between them.",
+        who(None, Some(host))
+    );
+    if first { draft.say(sentence) } else { draft.one_of(2, sentence) }
+}

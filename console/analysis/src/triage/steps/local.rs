@@ -1,0 +1,124 @@
+//! Did storage, a host, a loader or a single process stop, by its own word?
+
+use std::collections::BTreeSet;
+
+use super::{Draft, Verdict, found, nothing, who};
+use crate::triage::Category;
+use crate::triage::confidence::Weight;
+use crate::triage::events::Event;
+use crate::triage::facts::Facts;
+use crate::triage::report::{Done, Kind as What, Source, Suspect};
+use crate::triage::rules::{Field, Part};
+
+const STEP: &str = "storage-and-hosts";
+
+/// The step.
+pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
+    if let Some(suspect) = storage(facts) {
+        let result = format!("{} does not answer", suspect.element.clone().unwrap_or_else(|| "storage".to_owned()));
+        return found(STEP, result, Verdict { category: Category::Storage, suspects: vec![suspect] });
+    }
+    for category in [Category::HostStall, Category::ProcessExited, Category::DataloaderStall] {
+        let suspects = suspects(facts, category);
+        if !suspects.is_empty() {
+            let names: Vec<String> = suspects.iter().map(|s| who(s.rank, s.node.as_deref())).collect();
+            return found(STEP, format!("{}: {}", category.name(), names.join(", ")), Verdict { category, suspects });
+        }
+    }
+    nothing(STEP, "no host, loader, process or storage says that it stopped", "Go on to what ranks say of each other.")
+}
+
+/// A server that stopped answering and did not come back, when the job did.
+fn storage(facts: &Facts<'_>) -> Option<Suspect> {
+    let lines: Vec<&Event<'_>> = facts
+        .roots()
+        .filter(|event| {
+            matches!(event.rule.part, Part::Storage | Part::Disk)
+                && event.rule.category.is_none_or(|c| c == Category::Storage)
+        })
+        .collect();
+    let lead = lines.iter().max_by_key(|event| (event.seen.fields.get(Field::Server).is_some(), event.seen.count))?;
+    let server = lead.seen.fields.get(Field::Server).map(str::to_owned);
+    let same: Vec<&&Event<'_>> = lines
+        .iter()
+        .filter(|event| server.is_none() || event.seen.fields.get(Field::Server) == server.as_deref())
+        .collect();
+    let nodes: BTreeSet<&str> = same.iter().filter_map(|event| event.node.as_deref()).collect();
+    let repeats: u64 = same.iter().map(|event| event.seen.count).sum();
+    let behind = facts.behind();
+    let holds = behind.iter().any(|rank| facts.layout.node_of(*rank).is_some_and(|node| nodes.contains(node)));
+    // A single line of a single machine that nobody waits for is a hiccup.
+    if repeats < 2 && !holds && lead.source == Source::Kernel {
+        return None;
+    }
+    let local = lead.rule.part == Part::Disk;
+    let mut draft = Draft::new(What::Storage, local.then(|| lead.node.clone()).flatten(), None)
+        .element(server.clone().or_else(|| lead.seen.fields.get(Field::Device).map(str::to_owned)));
+    draft.add(Weight::Line, same.iter().take(6).map(|event| event.evidence()));
+    if nodes.len() > 1 {
+        draft.add(Weight::Complaints, []);
+    }
+    if holds {
+        draft.add(Weight::Silent, []);
+    }
+    if repeats > 2 {
+        draft.add(Weight::Notice, []);
+    }
+    let what = server.map_or("Storage".to_owned(), |server| format!("Storage server {server}"));
+    let on = nodes.into_iter().take(4).collect::<Vec<_>>().join(", ");
+    Some(draft.say(format!("{what} does not answer, seen on {on}: {}", lead.rule.meaning)))
+}
+
+fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
+    let mut lines: Vec<&Event<'_>> = facts.of_category(category).collect();
+    if category == Category::ProcessExited && facts.hung() {
+        // Long after the job stopped, its processes are killed by whoever noticed.
+        lines.retain(|event| event.at_s.zip(facts.end.last_s).is_none_or(|(at, last)| at < last + 120.0));
+    }
+    let mut places: BTreeSet<(Option<String>, Option<u32>)> =
+        lines.iter().map(|event| (event.node.clone(), event.rank)).collect();
+    // Named by itself, a rank stands for its node.
+    let ranks: BTreeSet<Option<String>> =
+        places.iter().filter(|(_, rank)| rank.is_some()).map(|(node, _)| node.clone()).collect();
+    places.retain(|(node, rank)| rank.is_some() || !ranks.contains(node));
+    if places.len() * 2 > facts.layout.world().max(4) {
+        // Everybody says so: it is nobody's own.
+        return Vec::new();
+    }
+    let several = places.len();
+    let suspect = |(node, rank): (Option<String>, Option<u32>)| {
+        let mut draft = Draft::new(if rank.is_some() { What::Rank } else { What::Node }, node.clone(), rank)
+            .gpu(rank.and_then(|rank| facts.layout.gpu_of(rank)));
+        let own: Vec<&&Event<'_>> =
+            lines.iter().filter(|event| event.node == node && event.rank.is_none_or(|of| Some(of) == rank)).collect();
+        draft.add(Weight::Line, own.iter().take(6).map(|event| event.evidence()));
+        if own.iter().any(|event| event.source == Source::Kernel) && own.iter().any(|event| event.source == Source::Log)
+        {
+            draft.add(Weight::Notice, []);
+        }
+        if facts.slow.sometimes.iter().any(|other| rank.is_some() && other.rank == rank) || polled_behind(facts, rank) {
+            draft.add(Weight::Sometimes, []);
+        }
+        draft.corroborate(facts);
+        let meaning = own.first().map_or("", |event| event.rule.meaning.as_str());
+        draft.one_of(several, format!("{}: {meaning}", who(rank, node.as_deref())))
+    };
+    let mut suspects: Vec<Suspect> = places.into_iter().map(suspect).collect();
+    suspects.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
+    suspects.truncate(super::SUSPECTS);
+    suspects
+}
+
+/// Whether any poll caught the rank behind: normal once, and it fits.
+fn polled_behind(facts: &Facts<'_>, rank: Option<u32>) -> bool {
+    let Some(rank) = rank else { return false };
+    facts.case.polls.iter().flat_map(|poll| &poll.comms).any(|comm| {
+        let most = comm.ranks.iter().flat_map(|one| one.counts.values()).max();
+        let mine = comm.ranks.iter().find(|one| facts.layout.rank_of(&one.process) == Some(rank));
+        mine.is_some_and(|mine| {
+            comm.ranks
+                .iter()
+                .any(|other| other.counts.iter().any(|(op, n)| mine.counts.get(op).is_some_and(|mine| mine < n)))
+        }) && most.is_some()
+    })
+}

@@ -1,0 +1,104 @@
+//! Is it the program: ranks that ask for different things, an exception, an order that cannot work?
+
+use std::collections::BTreeSet;
+
+use super::{Draft, Verdict, found, nothing, seen, who};
+use crate::triage::Category;
+use crate::triage::confidence::Weight;
+use crate::triage::events::Event;
+use crate::triage::facts::Facts;
+use crate::triage::report::{Done, Kind as What, Source, Suspect};
+use crate::triage::rules::{Field, Kind, Part};
+
+const STEP: &str = "program-errors";
+
+/// The step.
+pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
+    if let Some(mismatch) = mismatch(facts) {
+        return found(
+            STEP,
+            "ranks ask for different things in the same collective",
+            Verdict { category: Category::UserBug, suspects: mismatch },
+        );
+    }
+    if let Some(exception) = exception(facts) {
+        return found(
+            STEP,
+            "the program itself ended with an error",
+            Verdict { category: Category::UserBug, suspects: vec![exception] },
+        );
+    }
+    let circle = facts.walks.iter().find(|(_, _, walk)| walk.circle.len() > 1);
+    if let Some((source, _, walk)) = circle {
+        let ranks: Vec<String> = walk.circle.iter().take(8).map(u32::to_string).collect();
+        let text = format!("ranks {} wait for each other in a circle", ranks.join(", "));
+        let mut draft = Draft::new(What::UserCode, None, None);
+        draft.add(Weight::Watchdog, [seen(*source, &None, None, text.clone())]);
+        let suspect = draft.say(format!("The {text}: they enter their communicators in different orders."));
+        return found(STEP, text, Verdict { category: Category::UserBug, suspects: vec![suspect] });
+    }
+    nothing(
+        STEP,
+        "no exception of the program and no mismatch between ranks",
+        "Nothing speaks for the program: go on to the machines.",
+    )
+}
+
+fn mismatch(facts: &Facts<'_>) -> Option<Vec<Suspect>> {
+    let first = facts.mismatches.iter().find(|mismatch| !mismatch.odd.is_empty()).or(facts.mismatches.first())?;
+    let source = if facts.case.dumps.is_empty() { Source::Log } else { Source::FlightRecorder };
+    let text = |rank: String| {
+        format!(
+            "{rank} asks for {}, the others of group {} for {}, in collective {}",
+            first.asked, first.group, first.others, first.seq
+        )
+    };
+    let one = |rank: Option<u32>| {
+        let node = rank.and_then(|rank| facts.layout.node_of(rank)).map(str::to_owned);
+        let mut draft = Draft::new(What::UserCode, node.clone(), rank);
+        let who = rank.map_or("one side".to_owned(), |rank| format!("rank {rank}"));
+        draft.add(Weight::Mismatch, [seen(source, &node, rank, text(who.clone()))]);
+        draft.say(format!("The program: {}. No machine is at fault.", text(who)))
+    };
+    if first.odd.is_empty() {
+        return Some(vec![one(None)]);
+    }
+    Some(first.odd.iter().take(super::SUSPECTS).map(|rank| one(Some(*rank))).collect())
+}
+
+/// The first exception of the program, where no earlier cause is known.
+fn exception(facts: &Facts<'_>) -> Option<Suspect> {
+    let of_program = |event: &&Event<'_>| {
+        matches!(event.rule.kind, Kind::Error | Kind::Critical)
+            && matches!(event.rule.part, Part::Program | Part::Settings)
+            && event.rule.category.is_none_or(|category| category == Category::UserBug)
+            && event.source == Source::Log
+    };
+    let mut errors: Vec<&Event<'_>> = facts.roots().filter(of_program).collect();
+    // Where clocks can tell, only what comes before others notice.
+    let first = errors.iter().filter_map(|event| event.at_s.map(|at| at + event.error_s)).min_by(f64::total_cmp);
+    errors.retain(|event| event.at_s.zip(first).is_none_or(|(at, first)| at - event.error_s <= first));
+    errors.sort_by_key(|event| (event.rule.kind, u8::MAX - event.rule.specificity));
+    let lead = errors.first()?;
+    let ranks: BTreeSet<u32> =
+        errors.iter().filter(|event| event.rule.id == lead.rule.id).filter_map(|event| event.rank).collect();
+    let rank = ranks.first().copied().filter(|_| ranks.len() == 1);
+    let node = rank.and(lead.node.clone());
+    let mut draft = Draft::new(What::UserCode, node.clone(), rank);
+    for event in errors.iter().filter(|event| rank.is_none() || event.rank == rank).take(4) {
+        draft.add(Weight::Line, [event.evidence()]);
+    }
+    if let Some(line) = lead.seen.fields.get(Field::File).zip(lead.seen.fields.get(Field::Line)) {
+        draft = draft.element(Some(format!("{}:{}", line.0, line.1)));
+    }
+    if ranks.len() > 1 && ranks.len() * 2 > facts.layout.world() {
+        // The same from most ranks is no accident of one machine.
+        draft.add(Weight::Moving, []);
+    }
+    draft.corroborate(facts);
+    let alone = facts.roots().all(|event| event.rule.kind != Kind::Critical || event.rule.part == Part::Program);
+    if alone {
+        draft.add(Weight::Notice, []);
+    }
+    Some(draft.say(format!("The program, {}: {}", who(rank, node.as_deref()), lead.rule.meaning)))
+}

@@ -1,0 +1,58 @@
+//! Did the scheduler or a person end a job that was well?
+
+use super::{Draft, Verdict, found, nothing};
+use crate::triage::Category;
+use crate::triage::confidence::Weight;
+use crate::triage::counters::Movement;
+use crate::triage::facts::Facts;
+use crate::triage::report::{Done, Kind as What};
+use crate::triage::rules::Kind;
+
+const STEP: &str = "ended-by-scheduler";
+/// Seconds between the last step and the end that a job without further word may take for a hang.
+const GAP_S: f64 = 600.0;
+
+/// The step.
+pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
+    let ended = facts.ended();
+    let Some(first) = ended.first() else {
+        return nothing(STEP, "no line says that the scheduler ended the job", "It ended or stands by itself: go on.");
+    };
+    let first_s = ended.iter().filter_map(|event| event.at_s).min_by(f64::total_cmp);
+    // What broke before the end is the cause, and the end only follows.
+    let before = facts.roots().find(|event| {
+        let earlier = event.at_s.zip(first_s).is_some_and(|(at, end)| at + event.error_s.min(10.0) < end);
+        event.rule.part != crate::triage::rules::Part::Scheduler && event.rule.kind != Kind::Distributed && earlier
+    });
+    if let Some(before) = before {
+        return nothing(
+            STEP,
+            "the scheduler ended the job, after something else went wrong",
+            format!("{} came first: go on.", before.rule.id),
+        );
+    }
+    let hung = facts.hung() && facts.movement != Movement::Moved;
+    if hung {
+        return nothing(STEP, "the scheduler ended a job that hung already", "The end is not the cause: go on.");
+    }
+    let gap = first_s.zip(facts.end.last_s).map(|(end, last)| end - last);
+    let well = facts.movement == Movement::Moved || facts.level;
+    if !well && gap.is_some_and(|gap| gap > GAP_S) {
+        return nothing(
+            STEP,
+            format!("the scheduler ended the job {:.0} s after its last step", gap.unwrap_or(0.0)),
+            "It may have hung before: go on.",
+        );
+    }
+    let mut draft = Draft::new(What::None, None, None);
+    draft.add(Weight::Scheduler, ended.iter().take(4).map(|event| event.evidence()));
+    if well {
+        draft.add(Weight::Moving, []);
+    }
+    let suspect = draft.say(format!("The job was ended from outside: {}", first.rule.meaning));
+    found(
+        STEP,
+        "the scheduler ended a job in which nothing was wrong before",
+        Verdict { category: Category::None, suspects: vec![suspect] },
+    )
+}

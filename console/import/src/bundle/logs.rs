@@ -1,0 +1,179 @@
+//! Logs of ranks, jobs and kernels: one pass, only what rules know is kept.
+
+use std::collections::VecDeque;
+use std::io::BufRead;
+
+use muster_analysis::triage::case::{Joined, Log, Step, Whose};
+use muster_analysis::triage::rules::{Field, Hit, Kind, Limits as Keep, Rules, Scan, Stream, Tally};
+use muster_wire::{clean, limits};
+
+use crate::Bad;
+
+/// Latest steps that are kept of a log.
+const STEPS: usize = 2048;
+/// Communicators that are kept of a log.
+const COMMS: usize = 256;
+/// Bytes read at once.
+const PIECE: usize = 1 << 18;
+/// What is kept of a log of a rank: a thousand of them stay under half a gigabyte.
+const KEEP: Keep = Keep { per_rule: 48, lines: 512, text: 512 };
+
+/// Whose log a file in `logs/` is, by its name: `rank_3.log`, `worker-rank3.err`, or the job's.
+#[must_use]
+pub fn whose(file: &str) -> Whose {
+    let lower = file.to_ascii_lowercase();
+    let rank = lower.find("rank").map(|at| &lower[at + 4..]).and_then(|rest| {
+        let digits = rest.trim_start_matches(['_', '-', '.', '=']);
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().ok()
+    });
+    rank.map_or_else(|| Whose::Job(clean(file, limits::NAME_BYTES)), Whose::Rank)
+}
+
+/// The kernel's log of the node that the file is called by.
+#[must_use]
+pub fn kernel(file: &str) -> Whose {
+    let name = file.strip_suffix(".gz").unwrap_or(file);
+    let name = [".log", ".txt", ".dmesg", ".out"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    Whose::Kernel(clean(name, limits::NAME_BYTES))
+}
+
+/// Reads one.
+///
+/// # Errors
+/// When the stream breaks.
+pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log, Bad> {
+    let is_kernel = matches!(whose, Whose::Kernel(_));
+    let mut scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job });
+    let mut kept =
+        Kept { tally: Tally::new(KEEP), steps: VecDeque::new(), comms: Vec::new(), adapters: Vec::new(), last: None };
+    let mut refused = None;
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read =
+            input.read(&mut piece).map_err(|source| Bad::Io { line: scan.scanned().lines as usize + 1, source })?;
+        if read == 0 {
+            break;
+        }
+        if scan.scanned().bytes == 0 && is_kernel {
+            refused = refusal(&piece[..read]);
+        }
+        scan.feed(&piece[..read], &mut |hit| kept.take(hit));
+    }
+    let scanned = scan.finish(&mut |hit| kept.take(hit));
+    Ok(Log {
+        whose,
+        lines: scanned.lines,
+        bytes: scanned.bytes,
+        seen: kept.tally.seen().to_vec(),
+        not_kept: kept.tally.not_kept(),
+        cut_lines: scanned.cut_lines,
+        steps: kept.steps.into(),
+        comms: kept.comms,
+        adapters: kept.adapters,
+        last: kept.last,
+        refused,
+    })
+}
+
+/// What a kernel log says that was denied: containers often may not read it.
+fn refusal(head: &[u8]) -> Option<String> {
+    let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+    let text = clean(&String::from_utf8_lossy(&line[..line.len().min(200)]), 200);
+    let lower = text.to_ascii_lowercase();
+    ["permission denied", "not permitted", "denied"]
+        .iter()
+        .any(|word| lower.contains(word))
+        .then_some(text)
+        .filter(|_| head.len() < 400)
+}
+
+struct Kept {
+    tally: Tally,
+    steps: VecDeque<Step>,
+    comms: Vec<Joined>,
+    adapters: Vec<String>,
+    last: Option<muster_analysis::triage::stamp::Stamp>,
+}
+
+impl Kept {
+    fn take(&mut self, hit: &Hit<'_>) {
+        self.tally.add(hit);
+        self.last = hit.stamp.or(self.last);
+        let fields = &hit.fields;
+        if hit.rule.kind == Kind::Progress
+            && let Some(step) = fields.number(Field::Step)
+        {
+            if self.steps.len() == STEPS {
+                self.steps.pop_front();
+            }
+            self.steps.push_back(Step { step, at: hit.stamp, seconds: fields.seconds() });
+        }
+        if self.adapters.is_empty() && hit.text.contains("NET/IB : Using") {
+            self.adapters = adapters(&hit.text);
+        }
+        let number = |field| fields.number(field).map(|n| n as u32);
+        let joins = fields.get(Field::CommId).is_some() || fields.get(Field::Bus).is_some();
+        if hit.rule.kind == Kind::Progress && joins && self.comms.len() < COMMS {
+            self.comms.push(Joined {
+                host: hit.origin.host.clone(),
+                pid: hit.origin.pid,
+                rank: number(Field::GroupRank).or_else(|| number(Field::Rank)),
+                ranks: number(Field::Ranks),
+                gpu: number(Field::Gpu).or(hit.origin.gpu),
+                bus: fields.get(Field::Bus).map(str::to_owned),
+                comm: fields.get(Field::CommId).map(str::to_owned),
+            });
+        }
+    }
+}
+
+/// `[0]mlx5_0:1/IB [1]mlx5_1:1/IB …`, in their order.
+fn adapters(text: &str) -> Vec<String> {
+    let words = text.split_whitespace().filter_map(|word| {
+        let (number, rest) = word.strip_prefix('[')?.split_once(']')?;
+        number.parse::<u32>().ok()?;
+        rest.split(':').next().filter(|name| !name.is_empty()).map(str::to_owned)
+    });
+    words.take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_called_by_its_rank_or_its_node() {
+        assert_eq!(whose("rank_12.log"), Whose::Rank(12));
+        assert_eq!(whose("job-7.rank3.err"), Whose::Rank(3));
+        assert_eq!(whose("slurm-7.out"), Whose::Job("slurm-7.out".into()));
+        assert_eq!(kernel("n7.rack.log"), Whose::Kernel("n7.rack".into()));
+    }
+
+    #[test]
+    fn adapters_come_in_the_order_of_the_line() {
+        let line = "n1:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_2:1/IB [1]mlx5_0:1/RoCE [RO]; OOB eth0:10.1.4.20<0>";
+        assert_eq!(adapters(line), ["mlx5_2", "mlx5_0"]);
+    }
+
+    #[test]
+    fn a_refused_kernel_log_is_not_a_clean_one() {
+        let rules = Rules::built_in().unwrap();
+        let log = read(kernel("n1.log"), &b"dmesg: read kernel buffer failed: Operation not permitted\n"[..], &rules)
+            .unwrap();
+        assert!(log.refused.is_some());
+        let clean = read(kernel("n1.log"), &b"[    1.000000] Linux version 6.8\n"[..], &rules).unwrap();
+        assert!(clean.refused.is_none());
+    }
+
+    #[test]
+    fn a_line_of_a_hundred_megabytes_and_a_million_different_lines_stay_small() {
+        let rules = Rules::built_in().unwrap();
+        let long = std::io::Read::take(std::io::repeat(b'x'), 100 << 20);
+        let log = read(whose("rank_0.log"), std::io::BufReader::new(long), &rules).unwrap();
+        assert_eq!(log.cut_lines, 1);
+        let lines: String = (0..100_000).map(|n| format!("n1:1:{n} [0] misc/socket.cc:503 NCCL WARN socketProgress: Connection closed by remote peer h{n}<4>\n")).collect();
+        let log = read(whose("rank_0.log"), lines.as_bytes(), &rules).unwrap();
+        assert!(log.seen.len() <= 512 && log.not_kept > 90_000, "{} {}", log.seen.len(), log.not_kept);
+    }
+}
