@@ -14,6 +14,7 @@
 //! | `deviation` | how far a node is from its peers and how much that usually varies |
 //! | `fast`, `slow`, `learn` | evidence that adds up, strong or weak but lasting; what counts as usual |
 //! | `name`, `group`, `stop`, `start` | who is named: a machine, a leaf, a culprit of a standstill; who is only noted |
+//! | `score` | how far every node is from its peers now |
 //! | `alert`, `report`, `sentence`, `lack` | what is said |
 //!
 //! ```
@@ -48,6 +49,7 @@ mod node;
 mod order;
 mod report;
 mod ring;
+mod score;
 mod sentence;
 mod settings;
 mod slow;
@@ -58,4 +60,5 @@ pub use alert::{Alert, AlertKind, Also};
 pub use detector::Watch;
 pub use intake::{Dropped, MetricIndex, NodeIndex};
 pub use lack::Lack;
+pub use score::Score;
 pub use settings::{CELLS, METRICS, NODES, Settings};
