@@ -75,7 +75,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     listening.abort();
     live.watch.finish();
     if let Some(keep) = &mut keep {
-        keep.take(live.watch.alerts());
+        keep.finish(live.watch.alerts());
     }
     if let Some(scores) = &mut scores {
         scores.take(&live.watch, &names, true);
