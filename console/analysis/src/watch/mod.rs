@@ -15,6 +15,7 @@
 //! | `fast`, `slow`, `learn` | evidence that adds up, strong or weak but lasting; what counts as usual |
 //! | `name`, `group`, `stop`, `start` | who is named: a machine, a leaf, a culprit of a standstill; who is only noted |
 //! | `alert`, `report`, `sentence`, `lack` | what is said |
+//! | `view` | what was known after each of the last blocks, for a screen |
 //!
 //! ```
 //! use muster_analysis::watch::{Settings, Watch};
@@ -53,9 +54,11 @@ mod settings;
 mod slow;
 mod start;
 mod stop;
+mod view;
 
 pub use alert::{Alert, AlertKind, Also};
 pub use detector::Watch;
 pub use intake::{Dropped, MetricIndex, NodeIndex};
 pub use lack::Lack;
 pub use settings::{CELLS, METRICS, NODES, Settings};
+pub use view::{BLOCK_S, Frame, Look, Peers, QUARTER, Standing};
