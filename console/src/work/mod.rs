@@ -13,6 +13,7 @@ mod probe;
 mod scan;
 mod spill;
 mod under_way;
+pub mod ticks;
 
 pub use eta::{Course, Durations};
 pub use followed::{as_one_step, plan as plan_of};

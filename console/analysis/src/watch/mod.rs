@@ -19,6 +19,7 @@
 //! | `past` | who is unlike its own earlier recordings since the start |
 //! | `score` | how far every node is from its peers now |
 //! | `alert`, `report`, `sentence`, `lack` | what is said |
+//! | `view` | what was known after each of the last blocks, for a screen |
 //!
 //! ```
 //! use muster_analysis::watch::{Settings, Watch};
@@ -62,6 +63,7 @@ mod settings;
 mod slow;
 mod start;
 mod stop;
+mod view;
 
 pub use alert::{Alert, AlertKind, Also};
 pub use detector::Watch;
@@ -71,3 +73,4 @@ pub use lack::Lack;
 pub use past::{Gains, Unlike, unlike_before};
 pub use score::Score;
 pub use settings::{CELLS, METRICS, NODES, Settings};
+pub use view::{BLOCK_S, Frame, Look, Peers, QUARTER, Standing};

@@ -105,7 +105,7 @@ fn order(options: &Options, nodes: usize) -> Result<WatchOrder, Problem> {
 }
 
 /// The metrics of the catalogue that are meant; a pattern that means none is a slip.
-fn metrics(patterns: &[String]) -> Result<Vec<&'static str>, Problem> {
+pub(super) fn metrics(patterns: &[String]) -> Result<Vec<&'static str>, Problem> {
     let known: Vec<&'static str> = telemetry_names().collect();
     let strange: Vec<&str> = patterns
         .iter()
