@@ -123,9 +123,80 @@ fn a_recording_with_an_odd_machine_exits_2_a_healthy_one_0_and_too_little_3() {
         let said = place.text(64, &[&["watch", "--from", &healthy], arguments].concat());
         assert!(said.contains(known), "{said}");
     }
+    for (arguments, near) in
+        [(&["-w", "n00"][..], "did you mean n0"), (&["--metrics", "gpu_power"], "did you mean gpu_power_w?")]
+    {
+        let said = place.text(64, &[&["watch", "--from", &healthy], arguments].concat());
+        assert!(said.contains(near), "{said}");
+    }
     let broken = place.file("broken.csv", "time_s,node,metric,value\n1,a,m,2\n1,a,m,x\n");
     let said = place.text(78, &["watch", "--from", &broken]);
     assert!(said.contains("broken.csv: line 3: the value 'x' is not a number"), "{said}");
+}
+
+/// The same job as Prometheus tells it: two GPUs a node, a sample every 15 s, half an hour.
+fn prometheus(step: usize) -> String {
+    let mut series = Vec::new();
+    for (node, gpu) in (1..=6).flat_map(|node| (0..2).map(move |gpu| (node, gpu))) {
+        for (name, level) in [("DCGM_FI_DEV_POWER_USAGE", 500.0), ("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", 0.6)] {
+            let value = |second: usize| {
+                let noise = 1.0 + 0.02 * ((second / step * 7 + node * 13 + gpu * 5) % 11) as f64 / 11.0;
+                level * noise * if node == 3 && second >= 900 { 0.6 } else { 1.0 }
+            };
+            let pair = |second: usize| format!("[{},\"{}\"]", 1_760_000_000 + second, value(second));
+            let pairs: Vec<String> = (0..1_800).step_by(step).map(pair).collect();
+            series.push(format!(
+                "{{\"metric\":{{\"__name__\":\"{name}\",\"Hostname\":\"n{node:02}\",\"gpu\":\"{gpu}\"}},\"values\":[{}]}}",
+                pairs.join(",")
+            ));
+        }
+    }
+    series.push(
+        "{\"metric\":{\"__name__\":\"node_load1\",\"instance\":\"n01:9100\"},\"values\":[[1760000000,\"1\"]]}"
+            .to_owned(),
+    );
+    format!("{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{}]}}}}", series.join(","))
+}
+
+#[test]
+fn what_prometheus_answered_names_the_odd_machine_and_what_is_too_coarse_is_said() {
+    let place = Place::new();
+    let file = place.file("dcgm.json", &prometheus(15));
+    let report = place.json(2, "muster.watch.json", &["watch", "--from", &file, "--json"]);
+    assert_eq!(report["alerts"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!((&report["alerts"][0]["node"], &report["nodes"]), (&Value::from("n03"), &Value::from(6)));
+    assert_eq!(report["metrics"], serde_json::json!(["gpu_power_w", "tensor_active"]));
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("node_load1 (1 series)") && notes.contains("a sample only every 15 s"), "{notes}");
+    let file = place.file("coarse.json", &prometheus(60));
+    let said = place.text(3, &["watch", "--from", &file]);
+    assert!(
+        said.contains("a sample is needed every 30 s at least: gpu_power_w (60 s), tensor_active (60 s)"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_recording_that_is_empty_torn_or_not_there_says_so() {
+    let place = Place::new();
+    let empty = place.file("empty.csv", "");
+    let said = place.text(78, &["watch", "--from", &empty]);
+    assert!(said.contains("empty.csv: line 1: the file is empty"), "{said}");
+    let bare = place.file("bare.csv", "time_s,node,metric,value\n");
+    let report = place.json(3, "muster.watch.json", &["watch", "--from", &bare, "--json"]);
+    assert!(report["notes"].to_string().contains("no node reports"), "{report}");
+    let parquet = place.file("torn.parquet", "PAR1 and then nothing");
+    assert!(place.text(74, &["watch", "--from", &parquet]).contains("it is cut off"));
+    let query =
+        place.file("query.json", "{\"status\":\"error\",\"errorType\":\"timeout\",\"error\":\"query timed out\"}");
+    assert!(place.text(78, &["watch", "--from", &query]).contains("Prometheus said: query timed out"));
+    let other = place.file("other.json", "{\"kind\":\"nic\"}");
+    assert!(place.text(78, &["watch", "--from", &other]).contains("no answer of Prometheus' query_range"));
+    let said = place.text(64, &["watch", "--from", "20260101T000000Z-watch-aaaa"]);
+    assert!(said.contains("no recording of that id; `muster watch --list` names the recordings"), "{said}");
+    let listed = place.json(0, "muster.recordings.json", &["watch", "--list", "--json"]);
+    assert_eq!(listed["recordings"], serde_json::json!([]));
+    assert!(place.text(64, &["export", "--recording", "none", "--format", "csv"]).contains("no recording of that id"));
 }
 
 #[test]

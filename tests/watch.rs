@@ -68,6 +68,20 @@ fn what_a_killed_watch_recorded_can_be_gone_through_again() {
     let again = console.run(&["watch", "--from", file]).unwrap();
     assert_eq!(again.code, Some(3), "{}", again.err);
     assert!(again.out.starts_with("4 nodes, "), "{}", again.out);
+
+    // The same by its id, and as what it was exported to.
+    let listed = console.run(&["watch", "--list", "--json"]).unwrap().json().unwrap();
+    let id = listed["recordings"][0]["id"].as_str().unwrap();
+    assert!(listed["recordings"].as_array().unwrap().len() == 2 && file.ends_with(&format!("{id}.tel")), "{listed}");
+    let dir = tempfile::tempdir().unwrap();
+    let expected = console.run(&["watch", "--from", id, "--json"]).unwrap().out;
+    for format in ["csv", "parquet"] {
+        let path = dir.path().join(format);
+        let path = path.to_str().unwrap();
+        let exported = console.run(&["export", "--recording", id, "--format", format, "-o", path]).unwrap();
+        assert_eq!(exported.code, Some(0), "{}", exported.err);
+        assert_eq!(console.run(&["watch", "--from", path, "--json"]).unwrap().out, expected, "{format}");
+    }
 }
 
 #[test]

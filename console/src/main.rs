@@ -11,6 +11,7 @@ mod judge;
 mod options;
 mod out;
 mod patience;
+mod recordings;
 mod risk;
 mod session;
 mod signals;

@@ -1,6 +1,6 @@
 //! Standard output, which is data: a closed pipe ends the program quietly.
 
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
 use std::io::{BufRead, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -66,10 +66,18 @@ pub const PUBLIC: u32 = 0o644;
 /// # Errors
 /// When it cannot be written; the old file is then as it was.
 pub fn replace(file: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
+    replace_by(file, mode, |new| Ok(new.write_all(bytes)?))
+}
+
+/// The same with what `fill` writes, piece by piece.
+///
+/// # Errors
+/// When it cannot be written, or `fill` fails; the old file is then as it was.
+pub fn replace_by(file: &Path, mode: u32, fill: impl FnOnce(&mut File) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
         let mut new = tempfile::Builder::new().prefix(".muster-").tempfile_in(dir)?;
-        new.write_all(bytes)?;
+        fill(new.as_file_mut())?;
         new.as_file().set_permissions(Permissions::from_mode(mode))?;
         new.as_file().sync_all()?;
         new.persist(file)?;

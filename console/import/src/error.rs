@@ -11,10 +11,16 @@ pub enum Bad {
         /// What is wrong.
         why: String,
     },
+    /// Not what the format says, in a file that has no lines.
+    #[error("{why}")]
+    File {
+        /// What is wrong.
+        why: String,
+    },
     /// More than a reader may hold.
-    #[error("line {line}: more than {limit} {what}")]
+    #[error("{}more than {limit} {what}", at(*line))]
     TooMuch {
-        /// Line, from 1.
+        /// Line, from 1; 0 where there are no lines.
         line: usize,
         /// The limit.
         limit: usize,
@@ -22,9 +28,9 @@ pub enum Bad {
         what: &'static str,
     },
     /// The stream broke.
-    #[error("line {line}: {source}")]
+    #[error("{}{source}", at(*line))]
     Io {
-        /// Line, from 1.
+        /// Line, from 1; 0 where there are no lines.
         line: usize,
         /// Why.
         source: std::io::Error,
@@ -36,7 +42,19 @@ impl Bad {
         Self::Format { line, why: why.into() }
     }
 
+    pub(crate) fn file(why: impl Into<String>) -> Self {
+        Self::File { why: why.into() }
+    }
+
+    pub(crate) fn torn(why: impl Into<String>) -> Self {
+        Self::Io { line: 0, source: std::io::Error::new(std::io::ErrorKind::InvalidData, why.into()) }
+    }
+
     pub(crate) fn json(line: usize, error: &serde_json::Error) -> Self {
         Self::Format { line: line + error.line().saturating_sub(1), why: error.to_string() }
     }
+}
+
+fn at(line: usize) -> String {
+    if line > 0 { format!("line {line}: ") } else { String::new() }
 }

@@ -13,7 +13,7 @@
 //! | [`fio`] | `fio --output-format=json` |
 //! | [`nvbandwidth`] | nvbandwidth's text |
 //! | [`dcgm`] | `dcgmi diag -j`, as checks |
-//! | [`telemetry`] | recorded telemetry, `time_s,node,metric,value`, plain or gzip |
+//! | [`telemetry`] | recorded telemetry: CSV, Parquet, or answers of Prometheus; plain or gzip |
 //! | [`bundle`] | a failed job: logs, kernel logs, RAS polls, flight-recorder dumps, Inspector files |
 //!
 //! [`mod@format`] tells the files apart. SuperBench's baselines and rules are read by [`muster_analysis::rules`], which also applies them.

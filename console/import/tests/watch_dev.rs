@@ -51,8 +51,12 @@ fn recordings() -> Option<Vec<PathBuf>> {
 
 fn alerts(input: impl BufRead) -> Vec<Alert> {
     let mut recording = Recording::default();
-    recording.add(unpacked(input).unwrap()).unwrap();
+    recording.add_csv(unpacked(input).unwrap()).unwrap();
     recording.sort();
+    alerts_of(&recording)
+}
+
+fn alerts_of(recording: &Recording) -> Vec<Alert> {
     let mut watch = Watch::new(Settings::default());
     let nodes: Vec<_> = recording.nodes.iter().map(|name| watch.node(name).unwrap()).collect();
     let metrics: Vec<_> = recording.metrics.iter().map(|name| watch.metric(name).unwrap()).collect();
@@ -80,13 +84,16 @@ fn truth(file: &Path) -> (Value, Vec<Fault>) {
 impl Score {
     /// Counts one recording; its line of the table.
     fn add(&mut self, file: &Path) -> String {
+        self.add_alerts(file, &alerts(BufReader::new(File::open(file).unwrap())))
+    }
+
+    fn add_alerts(&mut self, file: &Path, alerts: &[Alert]) -> String {
         let (truth, faults) = truth(file);
-        let alerts = alerts(BufReader::new(File::open(file).unwrap()));
         let of = |fault: &Fault, alert: &Alert| {
             alert.node == fault.node && (fault.onset_s..=fault.end_s + AFTER).contains(&alert.alerted_s)
         };
         let (mut wrong, mut delays) = (Vec::new(), Vec::new());
-        for alert in &alerts {
+        for alert in alerts {
             if faults.iter().any(|fault| of(fault, alert)) {
                 self.right += 1;
             } else {
@@ -166,4 +173,39 @@ fn a_recording_of_our_own_names_its_odd_machine_packed_or_plain_in_any_order_and
     let lost = |row: &str| row.contains("0.1,n1,") || (row.contains(",n2,") && row.starts_with("17600001"));
     let torn: String = plain.split_inclusive('\n').filter(|row| !lost(row)).collect();
     assert_eq!(alerts(torn.as_bytes()).len(), 1);
+}
+
+/// Every `step`-th second of a recording, as an exporter that is asked so often would have told it.
+fn coarse(file: &Path, step: u64) -> Vec<Alert> {
+    let mut text = String::new();
+    let mut input = unpacked(BufReader::new(File::open(file).unwrap())).unwrap();
+    std::io::Read::read_to_string(&mut input, &mut text).unwrap();
+    let kept = |row: &&str| {
+        row.split(',').next().is_none_or(|time| time.parse().is_ok_and(|time: f64| (time as u64).is_multiple_of(step)))
+    };
+    let rows: String = text.split_inclusive('\n').skip(1).filter(kept).collect();
+    let mut recording = Recording::default();
+    recording.add_csv(format!("time_s,node,metric,value\n{rows}").as_bytes()).unwrap();
+    recording.sort();
+    recording.hold().unwrap();
+    alerts_of(&recording)
+}
+
+#[test]
+#[ignore = "prints what a slow exporter costs; half a minute for each step"]
+fn slow_exporters_cost_delay() {
+    let Some(files) = recordings() else { return };
+    for step in [1, 5, 10, 15, 30] {
+        let mut score = Score::default();
+        files.iter().for_each(|file| drop(score.add_alerts(file, &coarse(file, step))));
+        println!(
+            "| {step} s | {} of {} | {} of {} | {:.0} s | {} |",
+            score.right,
+            score.right + score.wrong,
+            score.found,
+            score.detectable,
+            score.delays.iter().sum::<f64>() / score.delays.len().max(1) as f64,
+            score.clean_accused
+        );
+    }
 }

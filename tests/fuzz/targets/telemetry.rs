@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     if which % 2 == 0 {
         let mut recording = Recording::default();
         let Ok(input) = unpacked(rest) else { return };
-        let _ = recording.add(input);
+        let _ = recording.add_csv(input);
         recording.sort();
         let nodes: Vec<_> = recording.nodes.iter().map(|name| watch.node(name)).collect();
         let metrics: Vec<_> = recording.metrics.iter().map(|name| watch.metric(name)).collect();

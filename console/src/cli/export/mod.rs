@@ -16,6 +16,7 @@ use redact::{Redact, Redaction};
 
 mod openmetrics;
 mod parquet;
+mod recording;
 mod redact;
 mod ticket;
 
@@ -31,15 +32,20 @@ pub(super) use openmetrics::escape;
   muster export --format samples > samples.csv && muster criteria learn --from samples.csv
   muster export --format parquet --output samples.parquet
   muster export --format openmetrics --output /var/lib/node_exporter/muster.prom
+  muster export --recording 20261124T031000Z-watch-1f2e --format parquet --output job.parquet
 
 A file is replaced as a whole or not at all. JSON, Markdown and CSV contain neither addresses nor \
 serial numbers unless --redact none; one name has one pseudonym throughout a document.")]
 pub struct Options {
     /// Run id; the newest when left out.
     pub run: Option<String>,
-    /// Output format.
-    #[arg(long, value_enum, default_value_t = Format::Json)]
-    pub format: Format,
+    /// What `muster watch --record` kept, instead of a run: id or file. As CSV or Parquet with the columns
+    /// time_s,node,metric,value, which `muster watch --from` reads.
+    #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["run", "json", "ticket", "redact", "strict"])]
+    pub recording: Option<PathBuf>,
+    /// Output format [default: json; of a recording csv].
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
     /// The same as `--format json`.
     #[arg(long)]
     pub json: bool,
@@ -76,12 +82,15 @@ pub enum Format {
 
 /// Writes the run.
 pub fn run(options: &Options, config: &Config) -> Ended {
+    if let Some(recording) = &options.recording {
+        return recording::run(recording, options, config);
+    }
     let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let waiting = Patience::new(format!("reading {}", run.id));
     let records = || store.records(&run.id).code(IO);
     let report = || session::report_of(&*store, Some(&run.id), config);
-    let format = if options.json || options.ticket { Format::Json } else { options.format };
+    let format = if options.json || options.ticket { Format::Json } else { options.format.unwrap_or(Format::Json) };
     let bytes = match format {
         Format::Samples => samples(&records()?)?,
         Format::Parquet if options.output.is_none() => {

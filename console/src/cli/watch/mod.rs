@@ -1,9 +1,11 @@
 //! `muster watch`: which machine of a job is unlike its peers, in which metric, since when.
 
+mod input;
 mod keep;
+mod list;
 mod live;
-mod past;
 mod openmetrics;
+mod past;
 mod recorded;
 mod show;
 mod tape;
@@ -28,21 +30,29 @@ use crate::options::{Common, Pick};
   muster watch --from telemetry.csv.gz
   muster watch -w @hall7 --show                   the same on the screen; W in the console watches, too
   muster watch --from telemetry.csv.gz --show --speed 10
-  muster watch --from recording/ --json           all .csv and .csv.gz files of a folder are one recording
+  muster watch --from recording/ --json           all recordings in a folder are one
+  muster watch --from metrics.parquet
+  muster watch --from dcgm.json node.json         what Prometheus' query_range answered
+  muster watch --list                             what --record kept; --from takes the id
   muster watch --from telemetry.csv -w 'n[01-16]' -x n09 --metrics 'gpu_*,net_tx_gbs'
   muster watch -w @hall7 --false-alarms 0.01      one healthy machine of a hundred named in a day, told later for it
 
 Every node is compared with the others, and with how it usually compares. At least 4 nodes and 2 metrics are needed, and about \
 3 minutes to learn what is usual; a machine is named after 80 to 130 seconds of being unlike its peers. Live, a probe on every \
 node reads /proc and /sys once a second; nothing else is done there, and nothing is left when the console goes away. A \
-recording is CSV with the columns time_s,node,metric,value (epoch seconds, rows in any order, gaps and NaN allowed), and is \
-gone through as if the job were running: alerted_s is when an alert would have been given. A group that differs together is \
-called by a label of the inventory (leaf, rack, rail) that its nodes share. --record keeps what nodes told in the database, at most 10 GB and 30 days of it, and says the file for --from.
+recording is CSV or Parquet with the columns time_s,node,metric,value (epoch seconds, rows in any order, gaps and NaN allowed), a \
+query_range answer of Prometheus (names of dcgm-exporter and node_exporter), or what --record kept; gzip is unpacked. It is \
+gone through as if the job were running: alerted_s is when an alert would have been given. A sample is needed every 30 s at \
+least. A group that differs together is called by a label of the inventory (leaf, rack, rail) that its nodes share. --record \
+keeps what nodes told in the database, at most 10 GB and 30 days of it.
 
-Exit codes: 0 nothing odd, 2 at least one alert, 3 undecided (what is missing is said)")]
+Exit codes: 0 nothing odd, 2 at least one alert, 3 undecided (what is missing is said). 64 for a node, metric \
+or recording that is not there, 74 for a file that is torn or cannot be read, 78 for one that is no recording. A recording \
+that cannot go on (disk full) is said, and changes nothing of that")]
 pub struct Options {
-    /// Recordings: CSV, CSV.gz or what --record kept, or a folder of such files. Without it, nodes are watched live.
-    #[arg(long, value_name = "FILE|DIR", num_args = 1..)]
+    /// Recordings: CSV, Parquet, Prometheus' JSON, gzip of these, a folder of such files, or what --record kept, by file or
+    /// id. Without it, nodes are watched live.
+    #[arg(long, value_name = "FILE|DIR|ID", num_args = 1..)]
     pub from: Vec<PathBuf>,
     /// Which nodes, of the recording or of the inventory.
     #[command(flatten)]
@@ -70,6 +80,9 @@ pub struct Options {
     /// Keep the current scores and alerts of every node in a file for node_exporter, written again every 10 seconds.
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub openmetrics: Option<PathBuf>,
+    /// List what --record kept, and watch nothing.
+    #[arg(long, conflicts_with_all = ["from", "include", "exclude", "metrics", "long", "record"])]
+    pub list: bool,
     /// JSON on standard output, at the end.
     #[arg(long)]
     pub json: bool,
@@ -92,6 +105,9 @@ impl Options {
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     if options.show {
         return show::run(options, config, common).await;
+    }
+    if options.list {
+        return list::run(options.json, config);
     }
     if options.from.is_empty() { live::run(options, config).await } else { recorded::run(options, config) }
 }

@@ -1,94 +1,40 @@
 //! A recording, gone through as if the job were running.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use muster_analysis::watch::Watch;
 use muster_fleet::Inventory;
+use muster_fleet::inventory::nearest;
 use muster_fleet::pattern::matches;
-use muster_import::telemetry::{Recording, unpacked};
-use muster_store::telemetry;
+use muster_import::telemetry::Recording;
+use muster_wire::{telemetry, telemetry_names};
 
+use super::input::{self, Input};
 use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, Problem, USAGE};
-use crate::out;
 use crate::patience::Patience;
+use crate::recordings;
 
-/// How the files of a folder end that belong to its recording.
-const ENDINGS: [&str; 3] = [".csv", ".csv.gz", ".tel"];
+/// Names that are listed.
+const LISTED: usize = 40;
 
 /// Reads, watches, tells.
 pub(super) fn run(options: &Options, config: &Config) -> Ended {
     let waiting = Patience::new("reading the recording");
-    let recording = read(&options.from).code(CONFIG)?;
+    let from: Vec<PathBuf> =
+        options.from.iter().map(|from| recordings::find(from, config)).collect::<Result<_, _>>()?;
+    let Input { recording, mut notes } = input::read(&from).code(CONFIG)?;
     let nodes = nodes(&recording, options, config)?;
     let metrics = metrics(&recording, &options.metrics)?;
     let mut watch = Watch::new(options.settings());
     watched(&mut watch, &recording, (&nodes, &metrics), config);
     drop(waiting);
-    let mut notes = left_out(&recording);
+    notes.extend(strange(&metrics));
     notes.extend(past::notes(&watch, &config.db.value));
     tell::document(&watch, (nodes.len(), &metrics), notes, options.json)
-}
-
-/// All rows of all files, in order of time.
-pub(super) fn read(from: &[PathBuf]) -> anyhow::Result<Recording> {
-    let mut recording = Recording::default();
-    for file in files(from)? {
-        let name = || file.display().to_string();
-        if telemetry::is_recording(&file) {
-            own(&file, &mut recording).with_context(name)?;
-            continue;
-        }
-        let input = BufReader::with_capacity(1 << 18, File::open(&file).with_context(name)?);
-        recording.add(unpacked(input).with_context(name)?).with_context(name)?;
-    }
-    recording.sort();
-    Ok(recording)
-}
-
-/// A recording of our own; what is damaged in it is said, and the rest is read.
-fn own(file: &Path, recording: &mut Recording) -> anyhow::Result<()> {
-    let mut pushed = Ok(());
-    let damages = telemetry::replay(file, &mut |told| {
-        if pushed.is_ok() {
-            pushed = recording.push(told.node, told.metric, told.time_s, told.value);
-        }
-    })?;
-    pushed?;
-    damages.iter().for_each(|damage| eprintln!("{}: {damage}", file.display()));
-    Ok(())
-}
-
-/// The files of a recording; those of a folder by their endings, sorted.
-fn files(from: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in from {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let name = || path.display().to_string();
-        let entries = std::fs::read_dir(path).with_context(name)?;
-        let entries: Vec<PathBuf> =
-            entries.map(|e| e.map(|e| e.path())).collect::<Result<_, _>>().with_context(name)?;
-        let mut found: Vec<PathBuf> = entries.into_iter().filter(|file| is_recording(file)).collect();
-        if found.is_empty() {
-            return Err(anyhow!("{}: no file in it ends in {}", name(), ENDINGS.join(" or ")));
-        }
-        found.sort_unstable();
-        files.append(&mut found);
-    }
-    Ok(files)
-}
-
-fn is_recording(file: &Path) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    ENDINGS.iter().any(|ending| name.ends_with(ending)) && !file.is_dir()
 }
 
 /// The nodes that are meant, in the order of the recording.
@@ -104,8 +50,11 @@ pub(super) fn metrics(recording: &Recording, patterns: &[String]) -> Result<Vec<
     let has = |pattern: &&String| recording.metrics.iter().any(|metric| matches(pattern, metric));
     let strange: Vec<&str> = patterns.iter().filter(|pattern| !has(pattern)).map(String::as_str).collect();
     if !strange.is_empty() {
-        let known = recording.metrics.join(", ");
-        let error = anyhow!("--metrics: not in the recording: {}; it has {known}", strange.join(", "));
+        let known = recording.metrics.iter().map(String::as_str);
+        let near: Vec<String> = strange.iter().filter_map(|pattern| nearest(pattern, known.clone())).collect();
+        let hint = if near.is_empty() { String::new() } else { format!("; did you mean {}?", near.join(", ")) };
+        let known = listed(&recording.metrics);
+        let error = anyhow!("--metrics: not in the recording: {}{hint}; it has {known}", strange.join(", "));
         return Err(Problem { code: USAGE, error });
     }
     // Moments between two looks are compared only where somebody wants it.
@@ -140,15 +89,22 @@ fn watched(watch: &mut Watch, recording: &Recording, (nodes, metrics): (&[String
     watch.finish();
 }
 
-/// What of the files could not be used.
-fn left_out(recording: &Recording) -> Vec<String> {
-    let said = |count: u64, why: &str| {
-        (count > 0).then(|| format!("{} left out: {why}", out::counted(count as usize, "row", "rows")))
+/// That a metric's name is not in the catalogue and much like one that is: compared all the same, but without what is known of the other.
+fn strange(metrics: &[String]) -> Option<String> {
+    let near = |name: &String| {
+        let known = telemetry(name).is_some_and(|known| known.name == name);
+        let near = if known { None } else { nearest(name, telemetry_names()) };
+        near.filter(|near| !metrics.contains(near)).map(|near| format!("{name} (did you mean {near}?)"))
     };
-    let values = said(recording.not_numbers, "the value is missing or no number");
-    let times = said(recording.not_times, "the time is no epoch second");
-    let names = said(recording.too_many_names, "too many names of nodes or metrics");
-    [values, times, names].into_iter().flatten().collect()
+    let near: Vec<String> = metrics.iter().filter_map(near).collect();
+    (!near.is_empty()).then(|| format!("compared under names that are not in the catalogue: {}", listed(&near)))
+}
+
+/// The first of some names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let first = names.iter().take(LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
 }
 
 #[cfg(test)]
@@ -156,23 +112,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_one_recording_of_all_its_csv_files() {
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["b.csv", "a.CSV.gz", "truth.json"] {
-            std::fs::write(dir.path().join(name), "").unwrap();
-        }
-        let found = files(&[dir.path().to_owned()]).unwrap();
-        let names: Vec<_> = found.iter().map(|file| file.file_name().unwrap().to_string_lossy().into_owned()).collect();
-        assert_eq!(names, ["a.CSV.gz", "b.csv"]);
-        std::fs::create_dir(dir.path().join("empty")).unwrap();
-        let why = files(&[dir.path().join("empty")]).unwrap_err().to_string();
-        assert!(why.contains("no file in it ends in .csv or .csv.gz"), "{why}");
-    }
-
-    #[test]
     fn a_metric_that_the_recording_lacks_is_listed_with_those_it_has() {
         let mut recording = Recording::default();
-        recording.add(&b"time_s,node,metric,value\n1,a,gpu_power_w,2\n1,a,cpu,2\n"[..]).unwrap();
+        recording.add_csv(&b"time_s,node,metric,value\n1,a,gpu_power_w,2\n1,a,cpu,2\n"[..]).unwrap();
         let pattern = |text: &str| metrics(&recording, &[text.to_owned()]);
         assert_eq!(pattern("gpu_*").unwrap(), ["gpu_power_w"]);
         let why = pattern("gpu_temp").unwrap_err();

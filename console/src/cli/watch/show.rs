@@ -1,7 +1,10 @@
 //! The console on a job that runs, or on a recording of one that ran: `muster watch --show`.
 
+use std::path::PathBuf;
+
 use muster_fleet::Inventory;
 
+use super::input::{self, Input};
 use super::{Options, live, recorded};
 use crate::app::App;
 use crate::cli::console;
@@ -9,6 +12,7 @@ use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended};
 use crate::options::Common;
 use crate::patience::Patience;
+use crate::recordings;
 use crate::session::{self, Job};
 use crate::work::ticks::{FASTEST, Player, Source};
 
@@ -31,7 +35,10 @@ async fn nodes(options: &Options, config: &Config, common: &Common) -> Ended {
 
 async fn play(options: &Options, config: &Config, common: &Common) -> Ended {
     let waiting = Patience::new("reading the recording");
-    let recording = recorded::read(&options.from).code(CONFIG)?;
+    let from: Vec<PathBuf> =
+        options.from.iter().map(|from| recordings::find(from, config)).collect::<Result<_, _>>()?;
+    let Input { recording, notes } = input::read(&from).code(CONFIG)?;
+    notes.iter().for_each(|note| eprintln!("{note}"));
     let names = recorded::nodes(&recording, options, config)?;
     let metrics = recorded::metrics(&recording, &options.metrics)?;
     // Without an inventory nothing is known of what nodes share, and none can be measured.

@@ -64,3 +64,33 @@ pub fn thin_out(dir: &Path, bytes: u64, age: Duration) -> Result<Vec<String>, St
     }
     Ok(gone)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recording of `bytes` that was last written `age` ago.
+    fn kept(dir: &Path, id: &str, bytes: usize, age: Duration) -> PathBuf {
+        let path = place::recording(dir, id);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, vec![0; bytes]).unwrap();
+        let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        path
+    }
+
+    #[test]
+    fn what_is_just_within_age_and_size_stays_and_what_is_just_past_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (day, minute) = (Duration::from_secs(86_400), Duration::from_secs(60));
+        let old = kept(dir.path(), "old", 100, 30 * day + minute);
+        let young = kept(dir.path(), "young", 100, 30 * day - minute);
+        let newest = kept(dir.path(), "newest", 100, day);
+        assert_eq!(thin_out(dir.path(), u64::MAX, 30 * day).unwrap(), ["old"]);
+        assert!(!old.exists() && young.exists());
+        assert_eq!(thin_out(dir.path(), 200, 30 * day).unwrap(), Vec::<String>::new());
+        assert_eq!(thin_out(dir.path(), 199, 30 * day).unwrap(), ["young"]);
+        assert!(newest.exists());
+        assert_eq!(recordings(dir.path()).unwrap().len(), 1);
+    }
+}

@@ -140,3 +140,96 @@ impl Drop for Recorder {
         let _ = self.commit();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    use muster_skip::{Lacks, skip};
+
+    use super::super::replay;
+    use super::*;
+
+    /// One look at each of `nodes`, as a chunk.
+    fn look(recorder: &mut Recorder, at: u32) -> Result<(), StoreError> {
+        // Values that do not pack well.
+        let values: Vec<f64> = (0..40).map(|n| f64::from((at * 7_919 + n * 104_729) % 65_521) * 1.37).collect();
+        let named: Vec<(&'static str, f64)> = NAMES.iter().zip(values).map(|(name, value)| (*name, value)).collect();
+        recorder.push(0, 1e9 + f64::from(at), &named)?;
+        recorder.commit()
+    }
+
+    const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+    fn told(path: &Path) -> (u64, usize) {
+        let mut values = 0;
+        let damages = replay(path, &mut |_| values += 1).unwrap();
+        (values, damages.len())
+    }
+
+    #[test]
+    fn who_reads_meanwhile_sees_all_that_was_acknowledged_and_nothing_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recorder = Recorder::create(dir.path(), "a", vec!["n1".to_owned()], u64::MAX).unwrap();
+        let path = recorder.path().to_owned();
+        let (acknowledged, over) = (AtomicU64::new(0), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                let mut before = 0;
+                while !over.load(Ordering::Acquire) {
+                    let known = acknowledged.load(Ordering::Acquire);
+                    let (values, damages) = told(&path);
+                    assert!(values >= known.max(before) && damages <= 1, "{values} of {known}, {damages} damaged");
+                    before = values;
+                }
+            });
+            for at in 0..60 {
+                look(&mut recorder, at).unwrap();
+                acknowledged.fetch_add(8, Ordering::Release);
+            }
+            over.store(true, Ordering::Release);
+        });
+        assert_eq!(told(&path), (60 * 8, 0));
+    }
+
+    #[test]
+    fn a_full_disk_costs_the_chunk_that_did_not_fit_and_nothing_before_or_after() {
+        let test = "a_full_disk_costs_the_chunk_that_did_not_fit_and_nothing_before_or_after";
+        let dir = tempfile::tempdir().unwrap();
+        let mounted = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+            .arg(dir.path())
+            .output();
+        if !mounted.is_ok_and(|done| done.status.success()) {
+            return skip(test, Lacks::Root, "for a disk that is soon full");
+        }
+        let mut recorder = Recorder::create(dir.path(), "a", vec!["n1".to_owned()], u64::MAX).unwrap();
+        let path = recorder.path().to_owned();
+        let mut kept = 0;
+        look(&mut recorder, 0).unwrap();
+        kept += 1;
+        // Somebody else takes all that is left but a part of a page.
+        let filler = dir.path().join("filler");
+        let mut other = fs::File::create(&filler).unwrap();
+        while other.write_all(&[1; 4_096]).is_ok() {}
+        let mut failed = 0;
+        for at in 1..200 {
+            match look(&mut recorder, at) {
+                Ok(()) => kept += 1,
+                Err(why) => {
+                    assert!(why.to_string().contains("No space left"), "{why}");
+                    failed += 1;
+                    break;
+                }
+            }
+        }
+        assert_eq!((failed, told(&path)), (1, (kept * 8, 0)));
+        drop(other);
+        fs::remove_file(&filler).unwrap();
+        look(&mut recorder, 999).unwrap();
+        let found = told(&path);
+        drop(recorder);
+        let _ = std::process::Command::new("umount").arg(dir.path()).output();
+        assert_eq!(found, ((kept + 1) * 8, 0));
+    }
+}

@@ -1,17 +1,34 @@
-//! Recorded telemetry: `time_s,node,metric,value` rows in any order, also packed with gzip.
+//! Recorded telemetry, in whatever form it comes: which values, of which node and metric, and when.
 //!
 //! Rows are kept in 16 bytes each and put in order of time at the end, since exporters write one series after the other, or block
 //! by block. What is no number is counted and left out; what is no row is refused with its line.
+//!
+//! | file | settles |
+//! |---|---|
+//! | `files` | which format a file has, by its first bytes |
+//! | `packed` | what lies in a gzip file, and when it is too much |
+//! | `csv` | the rows of a CSV file |
+//! | `parquet` | the rows of a Parquet file |
+//! | `prometheus` | which series of a `query_range` answer are which metrics of which node |
+//! | `hold` | what is known between two samples of a slow exporter |
 
-use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read};
+mod csv;
+mod files;
+mod hold;
+mod packed;
+mod parquet;
+mod prometheus;
 
-use flate2::bufread::MultiGzDecoder;
+use std::collections::{BTreeMap, HashMap};
+
 use muster_analysis::watch::{CELLS, METRICS, NODES};
 use muster_wire::{clean, limits};
 
-use crate::lines::Lines;
-use crate::{Bad, Limits};
+use crate::Bad;
+
+pub use files::Files;
+pub use packed::unpacked;
+pub use prometheus::{Left, Prometheus};
 
 /// Columns that a recording must have.
 const COLUMNS: [&str; 4] = ["time_s", "node", "metric", "value"];
@@ -47,6 +64,10 @@ pub struct Recording {
     pub not_times: u64,
     /// Rows past the limits of nodes, metrics and cells.
     pub too_many_names: u64,
+    /// Metrics whose samples lie too far apart to be compared, each with the seconds between two of them.
+    pub coarse: BTreeMap<String, f64>,
+    /// Longest time between two samples, seconds, for which a value was held; zero where none was.
+    pub held_s: f64,
     rows: Vec<Row>,
     node_at: HashMap<String, u32>,
     metric_at: HashMap<String, u32>,
@@ -63,60 +84,21 @@ struct Last {
     cell: u32,
 }
 
-/// `input` unpacked where it is gzip, by its first bytes.
-///
-/// # Errors
-/// When it cannot be read.
-pub fn unpacked<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
-    let gzip = input.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-    Ok(if gzip { Box::new(BufReader::with_capacity(1 << 18, MultiGzDecoder::new(input))) } else { Box::new(input) })
-}
-
 impl Recording {
-    /// Adds the rows of one file.
-    ///
-    /// # Errors
-    /// With the line, when a row is none or there are more than [`ROWS`]; and when no row has an epoch second as its time.
-    pub fn add(&mut self, input: impl Read) -> Result<(), Bad> {
-        let limits = Limits { line: limits::TEXT_BYTES, rows: usize::MAX, ..Limits::default() };
-        let mut lines = Lines::of(BufReader::with_capacity(1 << 18, input), limits);
-        let Some((line, header)) = lines.next()? else { return Err(Bad::format(1, "the file is empty")) };
-        let places = Places::of(header).ok_or_else(|| {
-            let found = clean(&String::from_utf8_lossy(header), SHOWN);
-            Bad::format(line, format!("the columns are {}; found '{found}'", COLUMNS.join(",")))
-        })?;
-        let (before, bad_times) = (self.rows.len(), self.not_times);
-        while let Some((line, row)) = lines.next()? {
-            let row = row.trim_ascii();
-            if !row.is_empty() {
-                self.row(row, places, line)?;
-            }
-        }
-        if self.rows.len() == before && self.not_times > bad_times {
-            return Err(Bad::format(2, "no time_s is in epoch seconds (milliseconds have to be divided by 1000)"));
-        }
-        Ok(())
-    }
-
-    fn row(&mut self, row: &[u8], places: Places, line: usize) -> Result<(), Bad> {
-        let [time, node, metric, value] = places.fields(row).ok_or_else(|| {
-            Bad::format(line, format!("{} columns are needed: {}", places.columns, COLUMNS.join(",")))
-        })?;
-        if node.is_empty() || metric.is_empty() {
-            return Err(Bad::format(line, "node and metric must not be empty"));
-        }
-        let time_s = number(time).ok_or_else(|| bad_number("time", time, line))?;
-        let value =
-            if value.is_empty() { f64::NAN } else { number(value).ok_or_else(|| bad_number("value", value, line))? };
-        self.keep((node, metric), (time_s, value), line)
-    }
-
     /// Adds one value that is no row of a file.
     ///
     /// # Errors
     /// When there are more than [`ROWS`].
     pub fn push(&mut self, node: &str, metric: &str, time_s: f64, value: f32) -> Result<(), Bad> {
         self.keep((node.as_bytes(), metric.as_bytes()), (time_s, f64::from(value)), 0)
+    }
+
+    /// Refuses a file none of whose times is one, as all of them are then of another unit. `before` rows and `bad_times` were there already.
+    fn times_are_seconds(&self, before: usize, bad_times: u64) -> Result<(), Bad> {
+        if self.rows.len() == before && self.not_times > bad_times {
+            return Err(Bad::file("no time_s is in epoch seconds (milliseconds have to be divided by 1000)"));
+        }
+        Ok(())
     }
 
     fn keep(&mut self, (node, metric): (&[u8], &[u8]), (time_s, value): (f64, f64), line: usize) -> Result<(), Bad> {
@@ -191,50 +173,6 @@ fn known(at: &mut HashMap<String, u32>, names: &mut Vec<String>, name: &[u8], mo
     Some(place as u32)
 }
 
-/// Where the columns stand.
-#[derive(Clone, Copy, Debug)]
-struct Places {
-    at: [usize; 4],
-    /// Columns that a row must at least have.
-    columns: usize,
-}
-
-impl Places {
-    fn of(header: &[u8]) -> Option<Self> {
-        let header = header.strip_prefix(b"\xef\xbb\xbf").unwrap_or(header);
-        let names: Vec<&[u8]> = header.split(|byte| *byte == b',').map(unquoted).collect();
-        let place = |column: &str| names.iter().position(|name| name.eq_ignore_ascii_case(column.as_bytes()));
-        let at = [place(COLUMNS[0])?, place(COLUMNS[1])?, place(COLUMNS[2])?, place(COLUMNS[3])?];
-        Some(Self { at, columns: 1 + at.iter().copied().max()? })
-    }
-
-    /// Time, node, metric and value of a row.
-    fn fields(self, row: &[u8]) -> Option<[&[u8]; 4]> {
-        let mut fields: [Option<&[u8]>; 4] = [None; 4];
-        for (column, field) in row.split(|byte| *byte == b',').enumerate().take(self.columns) {
-            if let Some(place) = self.at.iter().position(|at| *at == column) {
-                fields[place] = Some(unquoted(field));
-            }
-        }
-        let [Some(time), Some(node), Some(metric), Some(value)] = fields else { return None };
-        Some([time, node, metric, value])
-    }
-}
-
-/// Without blanks and quotes around it.
-fn unquoted(field: &[u8]) -> &[u8] {
-    let field = field.trim_ascii();
-    field.strip_prefix(b"\"").and_then(|inner| inner.strip_suffix(b"\"")).unwrap_or(field)
-}
-
-fn number(field: &[u8]) -> Option<f64> {
-    std::str::from_utf8(field).ok()?.parse().ok()
-}
-
-fn bad_number(what: &str, field: &[u8], line: usize) -> Bad {
-    Bad::format(line, format!("the {what} '{}' is not a number", clean(&String::from_utf8_lossy(field), SHOWN)))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -245,7 +183,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Recording, Bad> {
         let mut recording = Recording::default();
-        recording.add(text.as_bytes())?;
+        recording.add_csv(text.as_bytes())?;
         recording.sort();
         Ok(recording)
     }
@@ -290,10 +228,10 @@ mod tests {
         gz.write_all(text.as_bytes()).unwrap();
         let packed = gz.finish().unwrap();
         let mut recording = Recording::default();
-        recording.add(unpacked(&packed[..]).unwrap()).unwrap();
-        recording.add(unpacked(text.as_bytes()).unwrap()).unwrap();
+        recording.add_csv(unpacked(&packed[..]).unwrap()).unwrap();
+        recording.add_csv(unpacked(text.as_bytes()).unwrap()).unwrap();
         assert_eq!(recording.rows().len(), 2);
-        assert!(Recording::default().add(unpacked(&packed[..packed.len() - 9]).unwrap()).is_err());
+        assert!(Recording::default().add_csv(unpacked(&packed[..packed.len() - 9]).unwrap()).is_err());
     }
 
     #[test]
