@@ -208,7 +208,7 @@ impl Watch {
         let nodes = self.nodes.len();
         let looks = self.columns.iter().flat_map(|column| column.cells.iter().map(look)).collect();
         let disturbed = self.any_open();
-        let case = |node| Case::of(node, &self.columns, block, disturbed, &self.settings).evidence as f32;
+        let case = |node| Case::of(node, &self.columns, block, disturbed, self.evidence_s).evidence as f32;
         let frame = Frame {
             seq: 0,
             at_s: starts(block),
