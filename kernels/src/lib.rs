@@ -8,5 +8,6 @@ mod health;
 mod library;
 mod nccl;
 mod nvml;
+mod telemetry;
 pub mod twin;
 pub mod worker;

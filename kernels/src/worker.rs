@@ -15,6 +15,7 @@ use muster_wire::{
 
 use crate::driver::{self, Gpu, Trouble};
 use crate::nvml::Nvml;
+use crate::telemetry::{self, Periods};
 use crate::{bench, health};
 
 /// Signs of life are this far apart.
@@ -25,6 +26,7 @@ const USAGE: u8 = 64;
 const HELP: &str = "muster-gpu is the part of muster-probe that talks to the NVIDIA driver. It is started by the probe:
   muster-gpu count                      how many GPUs the driver shows
   muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU, or over all together: all
+  muster-gpu watch PERIOD FINE          what all GPUs do, every PERIOD ms and in part every FINE ms, until nobody listens
   muster-gpu health                     what NVIDIA's management library tells of every GPU
 Frames of muster's wire contract go to stdout.";
 
@@ -56,6 +58,7 @@ enum Task {
     Run(String, Profile, usize),
     RunAll(String, Profile),
     Health,
+    Watch(Periods),
 }
 
 /// Runs the worker with the arguments of its command line.
@@ -91,6 +94,7 @@ pub fn main(args: &[String]) -> ExitCode {
         Task::Run(name, ..) | Task::RunAll(name, _) => name.clone(),
         Task::Count => "count".to_owned(),
         Task::Health => "health".to_owned(),
+        Task::Watch(_) => "watch".to_owned(),
     };
     out.say(&Frame::Finished(Finished { name, outcome, elapsed_ns: begin.elapsed().as_nanos() as u64 }));
     // Destructors of a driver in trouble may hang; all that is to be said was said.
@@ -101,6 +105,9 @@ fn understood(args: &[String]) -> Option<Task> {
     match args {
         [word] if word == "count" => Some(Task::Count),
         [word] if word == "health" => Some(Task::Health),
+        [word, all, fine] if word == "watch" => {
+            Some(Task::Watch(Periods::of_ms(all.parse().ok()?, fine.parse().ok()?)))
+        }
         [word, name, profile, all] if word == "run" && all == "all" => {
             Some(Task::RunAll(name.clone(), profile.parse().ok()?))
         }
@@ -127,6 +134,7 @@ fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
             let gpus = (0..driver::count()?).map(open).collect::<Result<Vec<Gpu>, Trouble>>()?;
             bench::run_all(name, &gpus, *profile, say)?;
         }
+        Task::Watch(periods) => telemetry::run(&Nvml::load()?, *periods, say)?,
         Task::Health => {
             let nvml = Nvml::load()?;
             let count = match nvml.count() {

@@ -6,3 +6,4 @@ mod source;
 
 pub use load::Watch;
 pub use rest::facts;
+pub use source::{CLOCK, ECC_CORRECTED, ECC_LOST, MEMORY_TEMPERATURE, POWER, REASONS, Source, TEMPERATURE};

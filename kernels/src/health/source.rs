@@ -6,7 +6,8 @@ use crate::nvml::{Handle, How, Nvml};
 
 /// One number, its call, and what one of it is in the unit.
 #[derive(Clone, Copy)]
-pub(super) struct Source {
+pub struct Source {
+    /// Its name.
     pub(super) key: &'static str,
     pub(super) call: &'static str,
     pub(super) how: How,
@@ -32,12 +33,12 @@ const fn held(key: &'static str, id: u32) -> Source {
     source(key, "", How::Field(id, 0), 1e-6, Unit::Count)
 }
 
-pub(super) const TEMPERATURE: Source =
-    source("temperature", "nvmlDeviceGetTemperature", How::NarrowOf(0), 1.0, Unit::Celsius);
-pub(super) const POWER: Source = source("power", "nvmlDeviceGetPowerUsage", How::Narrow, 1e-3, Unit::Watts);
-pub(super) const CLOCK: Source = source("clock.sm", "nvmlDeviceGetClockInfo", How::NarrowOf(1), 1e6, Unit::Hertz);
+pub const TEMPERATURE: Source = source("temperature", "nvmlDeviceGetTemperature", How::NarrowOf(0), 1.0, Unit::Celsius);
+pub const MEMORY_TEMPERATURE: Source = source("temperature.memory", "", How::Field(82, 0), 1.0, Unit::Celsius);
+pub const POWER: Source = source("power", "nvmlDeviceGetPowerUsage", How::Narrow, 1e-3, Unit::Watts);
+pub const CLOCK: Source = source("clock.sm", "nvmlDeviceGetClockInfo", How::NarrowOf(1), 1e6, Unit::Hertz);
 /// A bit for every reason why clocks are below their most.
-pub(super) const REASONS: Source = count("throttle", "nvmlDeviceGetCurrentClocksThrottleReasons", How::Wide);
+pub const REASONS: Source = count("throttle", "nvmlDeviceGetCurrentClocksThrottleReasons", How::Wide);
 pub(super) const GENERATION: Source = count("pcie.generation", "nvmlDeviceGetCurrPcieLinkGeneration", How::Narrow);
 pub(super) const WIDTH: Source = count("pcie.width", "nvmlDeviceGetCurrPcieLinkWidth", How::Narrow);
 
@@ -46,7 +47,7 @@ const ECC: &str = "nvmlDeviceGetTotalEccErrors";
 /// What is read at rest, beside counters, texts, records and links.
 pub(super) const AT_REST: [Source; 23] = [
     TEMPERATURE,
-    source("temperature.memory", "", How::Field(82, 0), 1.0, Unit::Celsius),
+    MEMORY_TEMPERATURE,
     POWER,
     source("power.limit", "nvmlDeviceGetEnforcedPowerLimit", How::Narrow, 1e-3, Unit::Watts),
     source("power.limit.usual", "nvmlDeviceGetPowerManagementDefaultLimit", How::Narrow, 1e-3, Unit::Watts),
@@ -71,10 +72,14 @@ pub(super) const AT_REST: [Source; 23] = [
     field("recovery", 230),
 ];
 
+/// Errors since the driver was loaded.
+pub const ECC_CORRECTED: Source = count("ecc.corrected", ECC, How::WideOf(0, 0));
+pub const ECC_LOST: Source = count("ecc.uncorrected", ECC, How::WideOf(1, 0));
+
 /// What only ever grows: told at rest, and by how much it grew over a benchmark.
 pub(super) const COUNTERS: [Source; 13] = [
-    count("ecc.corrected", ECC, How::WideOf(0, 0)),
-    count("ecc.uncorrected", ECC, How::WideOf(1, 0)),
+    ECC_CORRECTED,
+    ECC_LOST,
     field("remap.corrected", 142),
     field("remap.uncorrected", 143),
     count("pcie.replays", "nvmlDeviceGetPcieReplayCounter", How::Narrow),
@@ -114,7 +119,8 @@ pub(super) const PLACES: [(&str, u32); 7] =
     [("l1", 0), ("l2", 1), ("dram", 2), ("registers", 3), ("shared", 5), ("cbu", 6), ("sram", 7)];
 
 impl Source {
-    pub(super) fn read(&self, nvml: &Nvml, gpu: Handle) -> Reading<f64> {
+    /// Its value on a GPU, in its unit.
+    pub fn read(&self, nvml: &Nvml, gpu: Handle) -> Reading<f64> {
         match nvml.number(gpu, self.call, self.how) {
             // What it cannot tell some functions say with all bits set.
             Reading::Value(number) if number == u64::MAX || number == u64::from(u32::MAX) => Reading::Absent,

@@ -13,11 +13,11 @@ use crate::driver::{Trouble, library};
 
 /// A device of the library.
 pub type Handle = usize;
-type Code = c_int;
+pub(super) type Code = c_int;
 
 const NAME: &str = "libnvidia-ml.so.1";
 /// Results, as `nvml.h` numbers them.
-const SUCCESS: Code = 0;
+pub(super) const SUCCESS: Code = 0;
 const NOT_SUPPORTED: Code = 3;
 const NO_PERMISSION: Code = 4;
 const NOT_FOUND: Code = 6;
@@ -270,7 +270,7 @@ impl Nvml {
     }
 
     /// Calls the function called `name`, of signature `F`; absent where this library or this GPU does not have it.
-    fn call<F: Copy>(&self, name: &str, ask: impl FnOnce(F) -> Code) -> Reading<()> {
+    pub(super) fn call<F: Copy>(&self, name: &str, ask: impl FnOnce(F) -> Code) -> Reading<()> {
         // SAFETY: callers give the signature that nvml.h has for the name.
         let Ok(function) = (unsafe { self.0.get::<F>(name) }) else { return Reading::Absent };
         match ask(*function) {

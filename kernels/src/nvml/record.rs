@@ -92,6 +92,10 @@ pub struct Sram {
 #[repr(C)]
 pub struct Spares(pub [c_uint; 5]);
 
+/// `nvmlMemory_t`: bytes in all, free, in use.
+#[repr(C)]
+pub struct Memory(pub [u64; 3]);
+
 /// `nvmlGpuFabricInfo_v2_t`: how a GPU is joined to the NVLink fabric.
 #[repr(C)]
 pub struct Fabric {
@@ -138,6 +142,7 @@ macro_rules! told {
 told! {
     Sram from "nvmlDeviceGetSramEccErrorStatus": Self { version: version::<Self>(1), counts: [0; 11], exceeded: 0 };
     Spares from "nvmlDeviceGetRowRemapperHistogram": Self([0; 5]);
+    Memory from "nvmlDeviceGetMemoryInfo": Self([0; 3]);
     Fabric from "nvmlDeviceGetGpuFabricInfoV":
         Self { version: version::<Self>(2), cluster: [0; 16], status: 0, clique: 0, state: 0, health: 0 };
     Repair from "nvmlDeviceGetRepairStatus": Self { version: version::<Self>(1), channel: 0, tpc: 0 };

@@ -7,6 +7,7 @@ mod libraries;
 mod node;
 mod program;
 mod team;
+mod telemetry;
 mod worker;
 
 use std::sync::atomic::AtomicBool;
@@ -18,6 +19,8 @@ use crate::bench::Context;
 use crate::steps::Halt;
 use program::Program;
 use team::Team;
+
+pub(crate) use telemetry::Telemetry;
 
 /// The driver has to answer simple questions within this time.
 const ANSWER: Duration = Duration::from_secs(8);

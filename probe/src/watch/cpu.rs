@@ -44,6 +44,9 @@ fn times(text: &str, look: &mut Look) {
         count("cpu_iowait_pct", *waiting);
         count("cpu_steal_pct", steal);
     }
+    if let Some(blocked) = text.lines().find_map(|line| line.strip_prefix("procs_blocked ")?.trim().parse().ok()) {
+        look.level("blocked_tasks", blocked);
+    }
     let switches = text.lines().find_map(|line| line.strip_prefix("ctxt ")?.trim().parse().ok());
     if let Some(switches) = switches {
         look.count("context_switches_per_s", "", switches);
@@ -58,11 +61,11 @@ mod tests {
     fn a_second_of_one_cpu_of_two_is_half_of_the_node() {
         let (mut first, mut second) = (Look::at(0), Look::at(1_000_000_000));
         times("cpu  100 0 50 900 10 0 0 0 0 0\ncpu0 1\ncpu1 1\nintr 7\nctxt 1000\n", &mut first);
-        times("cpu  160 0 80 990 20 4 6 0 0 0\ncpu0 1\ncpu1 1\nintr 7\nctxt 4000\n", &mut second);
+        times("cpu  160 0 80 990 20 4 6 0 0 0\ncpu0 1\ncpu1 1\nintr 7\nctxt 4000\nprocs_blocked 3\n", &mut second);
         let found = second.since(&first);
         let of = |name: &str| found.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
         assert_eq!((of("cpu_util_pct"), of("cpu_system_pct")), (Some(50.0), Some(20.0)));
         assert_eq!((of("cpu_iowait_pct"), of("cpu_steal_pct")), (Some(5.0), Some(0.0)));
-        assert_eq!(of("context_switches_per_s"), Some(3000.0));
+        assert_eq!((of("context_switches_per_s"), of("blocked_tasks")), (Some(3000.0), Some(3.0)));
     }
 }

@@ -1,4 +1,4 @@
-//! Block devices: bytes read and written, and how much of the time the busiest was busy.
+//! Block devices: bytes read and written, and how much of the time the busiest was busy, and how many requests waited for it.
 
 use super::look::Look;
 use crate::collect::Root;
@@ -31,6 +31,10 @@ fn disks(text: &str, look: &mut Look) {
         look.count("disk_read_gbs", name, read * SECTOR * 1e-9);
         look.count("disk_write_gbs", name, written * SECTOR * 1e-9);
         look.count_most("disk_busy_pct", name, busy_ms * 0.1);
+        if let Some(waited_ms) = number(13) {
+            // Milliseconds of all requests together: as many of them as seconds in a second.
+            look.count_most("disk_queue", name, waited_ms * 1e-3);
+        }
     }
 }
 
@@ -47,8 +51,9 @@ mod tests {
     #[test]
     fn partitions_and_loops_do_not_count_twice() {
         let at = |sectors: u32, busy: u32| {
+            let waited = 2 * busy;
             format!(
-                "259 0 nvme0n1 1 0 {sectors} 0 1 0 0 0 0 {busy} 0\n259 1 nvme0n1p1 1 0 {sectors} 0 1 0 0 0 0 {busy} 0\n\
+                "259 0 nvme0n1 1 0 {sectors} 0 1 0 0 0 0 {busy} {waited}\n259 1 nvme0n1p1 1 0 {sectors} 0 1 0 0 0 0 {busy} 0\n\
                  7 0 loop0 1 0 {sectors} 0 0 0 0 0 0 0 0\n8 0 sda 1 0 0 0 0 0 2000000 0 0 1 0\n"
             )
         };
@@ -56,6 +61,8 @@ mod tests {
         disks(&at(0, 0), &mut first);
         disks(&at(2_000_000, 250), &mut second);
         let found = second.since(&first);
-        assert_eq!(found, [("disk_busy_pct", 25.0), ("disk_read_gbs", 1.024), ("disk_write_gbs", 0.0)]);
+        let expected =
+            [("disk_busy_pct", 25.0), ("disk_queue", 0.5), ("disk_read_gbs", 1.024), ("disk_write_gbs", 0.0)];
+        assert_eq!(found, expected);
     }
 }

@@ -1,4 +1,5 @@
-//! What the processes of the job do, taken together: those that used most CPU time lately, without the kernel's and our own.
+//! What the processes of the job do, taken together: those of the Slurm job that was named, where this node has any; else those that used
+//! most CPU time lately, without the kernel's and our own.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ type Who = (u32, u64);
 /// Who was chosen.
 #[derive(Default)]
 pub(super) struct Source {
+    /// Id of the Slurm job.
+    job: Option<String>,
     looks: u32,
     /// CPU time of everybody when last chosen.
     before: BTreeMap<Who, u64>,
@@ -41,6 +44,10 @@ struct Process {
 }
 
 impl Source {
+    pub(super) fn of(job: Option<String>) -> Self {
+        Self { job, ..Self::default() }
+    }
+
     pub(super) fn look(&mut self, root: &Root, look: &mut Look) {
         if self.looks.is_multiple_of(CHOOSE) {
             self.choose(root);
@@ -54,9 +61,10 @@ impl Source {
             blocked += u32::from(process.state == 'D');
             let device = format!("{pid}/{started}");
             look.count("job_cpu_pct", &device, process.ticks as f64 / cpus);
-            if let Some(waited_ns) = waited(root, pid) {
+            if let Some((waited_ns, turns)) = waited(root, pid) {
                 // A nanosecond of a second is a ten-millionth of a percent.
                 look.count_most("job_wait_pct", &device, waited_ns * 1e-7);
+                look.count("job_switches_per_s", &device, turns);
             }
             if let Some((read, written)) = bytes(root, pid) {
                 look.count("job_read_gbs", &device, read * 1e-9);
@@ -75,7 +83,14 @@ impl Source {
         let pids = names.iter().filter_map(|name| name.parse().ok()).take(MOST);
         let all = pids.filter_map(|pid: u32| Some((pid, read(root, pid)?)));
         let others = all.filter(|(pid, of)| *pid != KERNEL && of.parent != KERNEL && (own == 0 || of.session != own));
-        let now: BTreeMap<Who, u64> = others.map(|(pid, of)| ((pid, of.started), of.ticks)).collect();
+        let mut now: BTreeMap<Who, u64> = others.map(|(pid, of)| ((pid, of.started), of.ticks)).collect();
+        if let Some(job) = &self.job {
+            let of_job = now.iter().filter(|((pid, _), _)| belongs(root, *pid, job));
+            let of_job: BTreeMap<Who, u64> = of_job.map(|(who, ticks)| (*who, *ticks)).collect();
+            if !of_job.is_empty() {
+                now = of_job;
+            }
+        }
         let lately = |(who, ticks): (&Who, &u64)| {
             (ticks.saturating_sub(self.before.get(who).copied().unwrap_or(0)), *ticks, *who)
         };
@@ -104,10 +119,24 @@ fn parse(text: &str) -> Option<Process> {
     })
 }
 
-/// Nanoseconds in which the first thread of a process was ready and got no CPU: others had them, or a limit held it back.
-fn waited(root: &Root, pid: u32) -> Option<f64> {
+/// Whether a process is one of the Slurm job `id`: by its control group, or by its environment where that may be read.
+fn belongs(root: &Root, pid: u32, id: &str) -> bool {
+    let group = root.text(&format!("/proc/{pid}/cgroup"));
+    let folder = format!("job_{id}");
+    if group.value().is_some_and(|text| text.split(['/', '\n']).any(|part| part == folder)) {
+        return true;
+    }
+    let environment = root.text(&format!("/proc/{pid}/environ"));
+    let variable = format!("SLURM_JOB_ID={id}");
+    environment.value().is_some_and(|text| text.split('\0').any(|pair| pair == variable))
+}
+
+/// Nanoseconds in which the first thread of a process was ready and got no CPU: others had them, or a limit held it back; and how often
+/// it got one.
+fn waited(root: &Root, pid: u32) -> Option<(f64, f64)> {
     let text = root.text(&format!("/proc/{pid}/schedstat"));
-    text.value()?.split_whitespace().nth(1)?.parse().ok()
+    let mut numbers = text.value()?.split_whitespace().skip(1).map_while(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
 }
 
 /// Bytes read from and written to disks; readable for our own user's processes, and for all as root.
@@ -186,6 +215,28 @@ mod tests {
         // 80 ticks of process 50 are 400 ms here, 60 of process 51 are 306.
         assert!((of("job_wait_pct").unwrap() - 40.0).abs() < 1e-9, "{found:?}");
         assert!((of("job_read_gbs").unwrap() - 140e-6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_processes_of_the_slurm_job_come_before_busier_ones() {
+        let machine = Machine::new();
+        let root = Root::at(machine.0.path());
+        (100..150).for_each(|pid| machine.process(pid, 1, 10_000));
+        machine.process(30, 1, 5);
+        machine.write("proc/30/cgroup", "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0");
+        machine.process(31, 1, 5);
+        machine.write("proc/31/environ", "HOME=/\0SLURM_JOB_ID=4711\0X=1\0");
+        machine.process(32, 1, 5);
+        machine.write("proc/32/cgroup", "0::/system.slice/slurmstepd.scope/job_47110/step_0");
+        let chosen = |job: &str| {
+            let mut source = Source::of(Some(job.to_owned()));
+            source.choose(&root);
+            let mut pids: Vec<u32> = source.chosen.iter().map(|(pid, _)| *pid).collect();
+            pids.sort_unstable();
+            pids
+        };
+        assert_eq!(chosen("4711"), [30, 31]);
+        assert_eq!(chosen("9").len(), CHOSEN, "without any of the job, the busiest stand for it");
     }
 
     #[test]

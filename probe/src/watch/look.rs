@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use muster_wire::watched;
+
 /// A counter since boot, of one device.
 #[derive(Clone, Copy, Debug)]
 struct Count {
@@ -44,7 +46,7 @@ impl Look {
         self.counts.entry(metric).or_default().insert(device.to_owned(), count);
     }
 
-    /// Every metric with its value since the look `before`, sorted by name: rates per second. A device that is new or whose counter
+    /// Every metric with its value since the look `before`, those that may be looked at finely first, then by name: rates per second. A device that is new or whose counter
     /// ran backwards (a driver was loaded again) is left out this time; NaN where nothing is left.
     pub(super) fn since(&self, before: &Self) -> Vec<(&'static str, f64)> {
         let seconds = self.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
@@ -60,9 +62,14 @@ impl Look {
         };
         let mut values: Vec<(&'static str, f64)> = self.levels.iter().map(|(name, value)| (*name, *value)).collect();
         values.extend(self.counts.iter().map(|(name, devices)| (*name, rate(name, devices))));
-        values.sort_by_key(|(name, _)| *name);
+        values.sort_by_key(|(name, _)| (!is_fine(name), *name));
         values
     }
+}
+
+/// Whether a metric may be looked at many times a second.
+pub(super) fn is_fine(name: &str) -> bool {
+    watched(name).is_some_and(|known| known.fine)
 }
 
 /// Two looks are never exactly as far apart as the kernel's counting.

@@ -13,6 +13,9 @@ pub(super) fn look(root: &Root, look: &mut Look) {
     if let Some(faults) = count("pgmajfault") {
         look.count("major_faults_per_s", "", faults);
     }
+    if let Some(reclaimed) = count("pgscan_direct") {
+        look.count("reclaimed_pages_per_s", "", reclaimed);
+    }
     if let (Some(read), Some(written)) = (count("pswpin"), count("pswpout")) {
         look.count("swap_pages_per_s", "", read + written);
     }

@@ -6,6 +6,9 @@ use crate::collect::Root;
 /// Interfaces that lie on others: their bytes would count twice.
 const VIRTUAL: [&str; 10] = ["lo", "docker", "br", "virbr", "bond", "team", "vlan", "cali", "cilium", "flannel"];
 
+/// Cards that are looked at.
+const CARDS: usize = 64;
+
 pub(super) fn look(root: &Root, look: &mut Look) {
     if let Some(text) = root.text("/proc/net/dev").value() {
         interfaces(text, look);
@@ -13,6 +16,20 @@ pub(super) fn look(root: &Root, look: &mut Look) {
     if let Some(sent) = root.text("/proc/net/snmp").value().and_then(|text| retransmits(text)) {
         look.count("tcp_retrans_pps", "", sent);
     }
+}
+
+/// Interfaces that are cards, by their names.
+pub(super) fn cards(root: &Root) -> Vec<String> {
+    let names = root.names("/sys/class/net").value().cloned().unwrap_or_default();
+    names.into_iter().filter(|name| root.path(&format!("/sys/class/net/{name}/device")).exists()).take(CARDS).collect()
+}
+
+/// Speed of all `cards` that are up, in GB/s: a link that came up slower, or not at all, makes it less.
+pub(super) fn speed(root: &Root, cards: &[String]) -> Option<f64> {
+    // Of a card that is down the kernel says nothing, or that its speed is -1.
+    let megabits = |card: &String| root.counted(&format!("/sys/class/net/{card}/speed")).value().copied();
+    let known: Vec<f64> = cards.iter().filter_map(megabits).collect();
+    (!known.is_empty()).then(|| known.iter().sum::<f64>() * 1e-3 / 8.0)
 }
 
 /// `name: rx_bytes packets errs drop fifo frame compressed multicast tx_bytes packets errs drop …`.
@@ -56,6 +73,24 @@ mod tests {
         interfaces(&at(3_000_000_000), &mut second);
         let found = second.since(&first);
         assert_eq!(found, [("net_drops_pps", 0.0), ("net_rx_gbs", 3.0), ("net_tx_gbs", 0.0)]);
+    }
+
+    #[test]
+    fn a_link_that_is_down_or_slow_makes_the_node_slower() {
+        let tree = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join("sys/class/net").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for (name, speed) in [("eth0", "100000"), ("eth1", "10000"), ("eth2", "-1")] {
+            write(&format!("{name}/speed"), speed);
+            write(&format!("{name}/device/vendor"), "");
+        }
+        write("bond0/speed", "110000");
+        let root = Root::at(tree.path());
+        assert_eq!(cards(&root), ["eth0", "eth1", "eth2"]);
+        assert_eq!(speed(&root, &cards(&root)), Some(13.75));
     }
 
     #[test]

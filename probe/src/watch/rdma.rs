@@ -19,6 +19,24 @@ const COUNTERS: [(&str, &str, f64); 8] = [
     ("counters/port_rcv_errors", "net_drops_pps", 1.0),
 ];
 
+/// Speed of all ports that are up, in GB/s: a link that came up slower, or not at all, makes it less.
+pub(super) fn speed(root: &Root) -> Option<f64> {
+    let devices = root.names(CLASS);
+    let ports = devices.value().into_iter().flatten().take(DEVICES).flat_map(|device| {
+        let ports = root.names(&format!("{CLASS}/{device}/ports")).value().cloned().unwrap_or_default();
+        ports.into_iter().take(PORTS).map(move |port| format!("{CLASS}/{device}/ports/{port}"))
+    });
+    let up = |port: &String| root.text(&format!("{port}/state")).value().is_some_and(|state| state.starts_with("4:"));
+    // `200 Gb/sec (4X HDR)`.
+    let rate = |port: String| {
+        let text = root.text(&format!("{port}/rate"));
+        text.value()?.split_whitespace().next()?.parse::<f64>().ok()
+    };
+    let mut known = ports.map(|port| if up(&port) { rate(port) } else { Some(0.0) }).flatten().peekable();
+    known.peek()?;
+    Some(known.sum::<f64>() / 8.0)
+}
+
 pub(super) fn look(root: &Root, look: &mut Look) {
     let devices = root.names(CLASS);
     for device in devices.value().into_iter().flatten().take(DEVICES) {
@@ -45,6 +63,11 @@ mod tests {
         let set = |words: &str| std::fs::write(port.join("counters/port_xmit_data"), words).unwrap();
         std::fs::write(port.join("counters/port_xmit_wait"), "N/A (no PMA)\n").unwrap();
         let (mut first, mut second) = (Look::at(0), Look::at(1_000_000_000));
+        std::fs::write(port.join("rate"), "200 Gb/sec (4X HDR)\n").unwrap();
+        std::fs::write(port.join("state"), "4: ACTIVE\n").unwrap();
+        assert_eq!(speed(&Root::at(tree.path())), Some(25.0));
+        std::fs::write(port.join("state"), "1: DOWN\n").unwrap();
+        assert_eq!(speed(&Root::at(tree.path())), Some(0.0), "a port that is down is slow, and not unknown");
         set("1000\n");
         look(&Root::at(tree.path()), &mut first);
         set("2500001000\n");

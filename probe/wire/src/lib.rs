@@ -20,7 +20,8 @@ mod unit;
 pub use catalog::{
     BENCHMARKS, BETWEEN_NODES, BUSY, Benchmark, COLLECTORS, Collector, DECLARED, DIGEST, Declarations, Declared,
     Described, FOREIGN_CPU, HELD_CPU, IDLE, Metric, MetricRole, RunsOn, SaysOfJob, Stage, Telemetry, benchmark,
-    collector, describe, describe_in, fact_of, gpu_fact, metric, role, telemetry, telemetry_names, watched,
+    collector, describe, describe_in, fact_of, finely, gpu_fact, is_fine, metric, role, telemetry, telemetry_names,
+    watched,
 };
 pub use category::Category;
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};

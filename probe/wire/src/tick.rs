@@ -5,13 +5,21 @@ use serde::{Deserialize, Serialize};
 use crate::bounded;
 
 /// Look at all metrics again and again, until told to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchOrder {
-    /// Time from one look to the next, milliseconds; at least 100.
+    /// Time from one look at everything to the next, milliseconds; at least 100.
     pub period_ms: u32,
+    /// Time from one look at the counters of network and GPUs to the next, milliseconds; at least 10. Zero where they are looked at
+    /// with everything else only.
+    #[serde(default)]
+    pub fine_ms: u32,
+    /// Id of the Slurm job whose processes are meant; without it, those that use most CPU time stand for the job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
 }
 
-/// Which metrics the values of later [`Tick`]s are, in their order. Said before the first, and again when the node has others.
+/// Which metrics the values of later [`Tick`]s are, in their order: those that are looked at most often first. Said before the first, and
+/// again when the node has others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Columns {
     /// Names as [`crate::telemetry`] knows them.
@@ -24,7 +32,8 @@ pub struct Columns {
 pub struct Tick {
     /// Node's monotonic clock, nanoseconds.
     pub at_ns: u64,
-    /// One for each column, in the unit of recordings; NaN where the node has none this time.
+    /// One for each column, in the unit of recordings; NaN where the node has none this time. Fewer than there are columns where only
+    /// the first of them were looked at.
     #[serde(deserialize_with = "bounded::ticks")]
     pub values: Vec<f64>,
 }

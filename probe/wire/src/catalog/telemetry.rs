@@ -30,6 +30,10 @@ pub struct Telemetry {
     pub ceiling: f64,
     /// What it says of the job.
     pub job: SaysOfJob,
+    /// The metric whose worst part it is: of several GPUs the mean and the worst speak of the same, and count once.
+    pub worst_of: Option<&'static str>,
+    /// Whether it may be looked at many times a second.
+    pub fine: bool,
 }
 
 /// What a watched metric says of the job as a whole.
@@ -79,8 +83,8 @@ impl Telemetry {
     }
 
     const fn new(name: &'static str, of: ComponentKind, (unit, symbol, factor): Scale, title: &'static str) -> Self {
-        let job = SaysOfJob::Nothing;
-        Self { name, title, of, symbol, unit, factor, quantum: 0.0, floor: 0.02, ceiling: f64::INFINITY, job }
+        let (job, ceiling, worst_of) = (SaysOfJob::Nothing, f64::INFINITY, None);
+        Self { name, title, of, symbol, unit, factor, quantum: 0.0, floor: 0.02, ceiling, job, worst_of, fine: false }
     }
 
     const fn percent(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
@@ -93,12 +97,12 @@ impl Telemetry {
 
     /// Bytes that a job sends; a node at rest sends a little all the same.
     const fn traffic(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
-        Self { job: SaysOfJob::Moves, quantum: 1e-4, ..Self::new(name, of, GIGABYTES, title) }
+        Self { job: SaysOfJob::Moves, quantum: 1e-4, fine: true, ..Self::new(name, of, GIGABYTES, title) }
     }
 
     /// Events that healthy nodes rarely count.
     const fn events(name: &'static str, title: &'static str) -> Self {
-        Self { quantum: 10.0, floor: 0.10, ..Self::new(name, Nic, EVENTS, title) }
+        Self { quantum: 10.0, floor: 0.10, fine: true, ..Self::new(name, Nic, EVENTS, title) }
     }
 
     const fn of(self, of: ComponentKind) -> Self {
@@ -118,6 +122,24 @@ impl Telemetry {
         Self { job: SaysOfJob::Moves, ..self }
     }
 
+    /// The worst of several parts, of which `mean` is the mean or the sum.
+    const fn worst_of(self, mean: &'static str) -> Self {
+        Self { worst_of: Some(mean), ..self }
+    }
+
+    const fn coarse(self) -> Self {
+        Self { fine: false, ..self }
+    }
+
+    const fn fine(self) -> Self {
+        Self { fine: true, ..self }
+    }
+
+    /// A plain number.
+    const fn plain(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
+        Self::new(name, of, (Unit::Count, "", 1.0), title)
+    }
+
     const fn loose(self, quantum: f64, floor: f64) -> Self {
         Self { quantum, floor, ..self }
     }
@@ -125,27 +147,27 @@ impl Telemetry {
 
 /// Minder's twenty metrics, by the names of recordings, then what else a node tells of itself; rows that begin with `*` come last
 /// and hold for names that end so.
-static WATCHED: [Telemetry; 50] = [
-    Telemetry::events("pfc_tx_pps", "PFC pause frames sent"),
+static WATCHED: [Telemetry; 72] = [
+    Telemetry::events("pfc_tx_pps", "PFC pause frames sent").coarse(),
     Telemetry::percent("cpu_util_pct", Cpu, "CPU utilisation").loose(2.0, 0.03),
     Telemetry::percent("gpu_util_pct", Gpus, "GPU utilisation").busy(),
     Telemetry::new("gpu_power_w", Gpus, WATTS, "GPU power").busy(),
-    Telemetry::share("gr_active", Gpus, "graphics engine activity").busy(),
-    Telemetry::share("tensor_active", Gpus, "tensor core activity").moves(),
-    Telemetry::share("sm_active", Gpus, "SM activity").busy(),
-    Telemetry::share("dram_active", Gpus, "GPU memory activity"),
+    Telemetry::share("gr_active", Gpus, "graphics engine activity").busy().fine(),
+    Telemetry::share("tensor_active", Gpus, "tensor core activity").moves().fine(),
+    Telemetry::share("sm_active", Gpus, "SM activity").busy().fine(),
+    Telemetry::share("dram_active", Gpus, "GPU memory activity").fine(),
     Telemetry::traffic("nvlink_gbs", ComponentKind::GpuLink, "NVLink throughput"),
     Telemetry::traffic("net_tx_gbs", Nic, "network throughput sent"),
     Telemetry::traffic("net_rx_gbs", Nic, "network throughput received"),
-    Telemetry::new("pcie_tx_gbs", Gpus, GIGABYTES, "PCIe throughput sent"),
-    Telemetry::new("pcie_rx_gbs", Gpus, GIGABYTES, "PCIe throughput received"),
+    Telemetry::new("pcie_tx_gbs", Gpus, GIGABYTES, "PCIe throughput sent").fine(),
+    Telemetry::new("pcie_rx_gbs", Gpus, GIGABYTES, "PCIe throughput received").fine(),
     Telemetry::percent("mem_used_pct", Memory, "memory used"),
     Telemetry::percent("gpu_mem_used_pct", Gpus, "GPU memory used"),
     Telemetry::percent("disk_busy_pct", Disk, "disk busy").loose(2.0, 0.05),
     Telemetry::waits("cpu_iowait_pct", Disk, "CPU waiting for I/O").loose(2.0, 0.05),
     Telemetry::new("gpu_temp_c", Gpus, DEGREES, "GPU temperature"),
-    Telemetry::new("gpu_clock_mhz", Gpus, MEGAHERTZ, "GPU clock"),
-    Telemetry::events("pfc_rx_pps", "PFC pause frames received"),
+    Telemetry::new("gpu_clock_mhz", Gpus, MEGAHERTZ, "GPU clock").fine(),
+    Telemetry::events("pfc_rx_pps", "PFC pause frames received").coarse(),
     Telemetry::events("ecn_pps", "ECN-marked packets"),
     Telemetry::events("cnp_pps", "congestion notifications"),
     Telemetry::events("tcp_retrans_pps", "TCP retransmits"),
@@ -155,14 +177,24 @@ static WATCHED: [Telemetry; 50] = [
     Telemetry::new("cpu_clock_mhz", Cpu, MEGAHERTZ, "CPU clock"),
     Telemetry::new("cpu_temp_c", Cpu, DEGREES, "CPU temperature").loose(0.0, 0.05),
     Telemetry::new("cpu_power_w", Cpu, WATTS, "CPU power").loose(5.0, 0.03),
-    Telemetry::events("context_switches_per_s", "context switches").of(Cpu).loose(500.0, 0.10),
+    Telemetry::events("context_switches_per_s", "context switches").of(Cpu).loose(500.0, 0.10).coarse(),
+    Telemetry::plain("blocked_tasks", Disk, "tasks that wait for I/O").loose(2.0, 0.10),
     Telemetry::waits("memory_pressure_pct", Memory, "time in which a task waited for memory").loose(2.0, 0.10),
-    Telemetry::events("major_faults_per_s", "page faults that read from disk").of(Memory),
-    Telemetry::events("swap_pages_per_s", "pages swapped").of(Memory),
+    Telemetry::events("major_faults_per_s", "page faults that read from disk").of(Memory).coarse(),
+    Telemetry::events("swap_pages_per_s", "pages swapped").of(Memory).coarse(),
+    Telemetry::events("reclaimed_pages_per_s", "pages that tasks had to free themselves")
+        .of(Memory)
+        .loose(1e3, 0.10)
+        .coarse(),
     Telemetry::waits("io_pressure_pct", Disk, "time in which a task waited for I/O").loose(5.0, 0.10),
     Telemetry::new("disk_read_gbs", Disk, GIGABYTES, "disk throughput read").loose(1e-3, 0.10),
     Telemetry::new("disk_write_gbs", Disk, GIGABYTES, "disk throughput written").loose(1e-3, 0.10),
+    Telemetry::plain("disk_queue", Disk, "requests that wait for the busiest disk").loose(2.0, 0.10),
+    Telemetry::new("disk_temp_c", Disk, DEGREES, "disk temperature").loose(0.0, 0.05),
     Telemetry::events("net_drops_pps", "packets dropped or broken"),
+    Telemetry::events("net_discards_pps", "packets discarded by network cards").coarse(),
+    Telemetry::new("net_link_gbs", Nic, GIGABYTES, "network link speed").loose(1e-3, 0.02),
+    Telemetry::new("rdma_link_gbs", Nic, GIGABYTES, "RDMA link speed").loose(1e-3, 0.02),
     Telemetry::traffic("rdma_tx_gbs", Nic, "RDMA throughput sent"),
     Telemetry::traffic("rdma_rx_gbs", Nic, "RDMA throughput received"),
     Telemetry::events("rdma_wait_per_s", "waits of the RDMA port for credits").loose(1e4, 0.10),
@@ -170,13 +202,66 @@ static WATCHED: [Telemetry; 50] = [
     Telemetry::percent("job_cpu_pct", Cpu, "CPU use of the job's processes").loose(2.0, 0.03).busy(),
     Telemetry::waits("job_wait_pct", Cpu, "time in which the job was ready and got no CPU").loose(5.0, 0.10),
     Telemetry::percent("job_mem_pct", Memory, "memory of the job's processes").loose(1.0, 0.02),
-    Telemetry::new("job_blocked", Disk, (Unit::Count, "", 1.0), "processes of the job that wait for I/O")
-        .loose(2.0, 0.10),
+    Telemetry::plain("job_blocked", Disk, "processes of the job that wait for I/O").loose(2.0, 0.10),
+    Telemetry::events("job_switches_per_s", "context switches of the job's processes")
+        .of(Cpu)
+        .loose(100.0, 0.10)
+        .coarse(),
     Telemetry::new("job_read_gbs", Disk, GIGABYTES, "disk reads of the job's processes").loose(1e-3, 0.10),
     Telemetry::new("job_write_gbs", Disk, GIGABYTES, "disk writes of the job's processes").loose(1e-3, 0.10),
+    Telemetry::percent("gpu_util_least_pct", Gpus, "utilisation of the least busy GPU").worst_of("gpu_util_pct"),
+    Telemetry::new("gpu_power_least_w", Gpus, WATTS, "power of the GPU with the least").worst_of("gpu_power_w"),
+    Telemetry::new("gpu_clock_least_mhz", Gpus, MEGAHERTZ, "clock of the slowest GPU").worst_of("gpu_clock_mhz").fine(),
+    Telemetry::new("gpu_temp_most_c", Gpus, DEGREES, "temperature of the hottest GPU").worst_of("gpu_temp_c"),
+    Telemetry::percent("gpu_mem_used_most_pct", Gpus, "memory used of the fullest GPU").worst_of("gpu_mem_used_pct"),
+    Telemetry::share("sm_least_active", Gpus, "SM activity of the least active GPU").worst_of("sm_active").fine(),
+    Telemetry::share("tensor_least_active", Gpus, "tensor core activity of the least active GPU")
+        .worst_of("tensor_active")
+        .fine(),
+    Telemetry::new(
+        "nvlink_least_gbs",
+        ComponentKind::GpuLink,
+        GIGABYTES,
+        "NVLink throughput of the GPU with the least",
+    )
+    .loose(1e-4, 0.02)
+    .worst_of("nvlink_gbs")
+    .fine(),
+    Telemetry::new("gpu_mem_temp_c", Gpus, DEGREES, "temperature of the hottest GPU memory").loose(0.0, 0.02),
+    Telemetry::percent("gpu_throttled_pct", Gpus, "GPUs slowed by heat, hardware or the power supply").loose(2.0, 0.05),
+    Telemetry::percent("gpu_power_capped_pct", Gpus, "GPUs at their power limit").loose(10.0, 0.10),
+    Telemetry::plain("gpu_count", Gpus, "GPUs that answer"),
+    Telemetry::events("gpu_ecc_per_s", "corrected GPU memory errors").of(Gpus).loose(1.0, 0.10).coarse(),
+    Telemetry::plain("gpu_ecc_lost", Gpus, "GPU memory errors that could not be corrected").loose(0.5, 0.10),
     Telemetry::percent("*_pct", Node, ""),
     Telemetry::share("*_active", Node, ""),
     Telemetry::new("*_gbs", Node, GIGABYTES, ""),
+];
+
+/// Metrics that may be looked at many times a second, and what such values are recorded as.
+static FINE: [(&str, &str); 22] = [
+    ("gr_active", "gr_active@fine"),
+    ("tensor_active", "tensor_active@fine"),
+    ("sm_active", "sm_active@fine"),
+    ("dram_active", "dram_active@fine"),
+    ("nvlink_gbs", "nvlink_gbs@fine"),
+    ("net_tx_gbs", "net_tx_gbs@fine"),
+    ("net_rx_gbs", "net_rx_gbs@fine"),
+    ("pcie_tx_gbs", "pcie_tx_gbs@fine"),
+    ("pcie_rx_gbs", "pcie_rx_gbs@fine"),
+    ("gpu_clock_mhz", "gpu_clock_mhz@fine"),
+    ("ecn_pps", "ecn_pps@fine"),
+    ("cnp_pps", "cnp_pps@fine"),
+    ("tcp_retrans_pps", "tcp_retrans_pps@fine"),
+    ("net_drops_pps", "net_drops_pps@fine"),
+    ("rdma_tx_gbs", "rdma_tx_gbs@fine"),
+    ("rdma_rx_gbs", "rdma_rx_gbs@fine"),
+    ("rdma_wait_per_s", "rdma_wait_per_s@fine"),
+    ("rdma_out_of_sequence_pps", "rdma_out_of_sequence_pps@fine"),
+    ("gpu_clock_least_mhz", "gpu_clock_least_mhz@fine"),
+    ("sm_least_active", "sm_least_active@fine"),
+    ("tensor_least_active", "tensor_least_active@fine"),
+    ("nvlink_least_gbs", "nvlink_least_gbs@fine"),
 ];
 
 /// What the detector has to know of the metric called `name`; `None` where the catalogue does not know it, not even by its end.
@@ -191,6 +276,19 @@ pub fn telemetry(name: &str) -> Option<&'static Telemetry> {
 /// Names of all metrics that a node may send.
 pub fn telemetry_names() -> impl Iterator<Item = &'static str> {
     WATCHED.iter().map(|known| known.name).filter(|name| !name.starts_with('*'))
+}
+
+/// Name under which values of `name` are recorded that were read many times a second, and not once: means of a second and moments of
+/// one are not the same metric.
+#[must_use]
+pub fn finely(name: &str) -> Option<&'static str> {
+    FINE.iter().find(|(known, _)| *known == name).map(|(_, fine)| *fine)
+}
+
+/// Whether `name` is one that [`finely`] gives.
+#[must_use]
+pub fn is_fine(name: &str) -> bool {
+    FINE.iter().any(|(_, fine)| *fine == name)
 }
 
 /// The same for a name that stands in the catalogue itself: what a node may send.
@@ -210,6 +308,18 @@ mod tests {
         let first = WATCHED.iter().position(|known| known.name.starts_with('*')).unwrap();
         assert!(WATCHED[first..].iter().all(|known| known.name.starts_with('*') && known.title.is_empty()));
         assert!(WATCHED[..first].iter().all(|known| !known.title.is_empty()));
+    }
+
+    #[test]
+    fn what_may_be_looked_at_finely_has_a_name_for_it_and_the_worst_of_many_has_a_mean() {
+        for known in &WATCHED {
+            let fine = finely(known.name);
+            assert_eq!(fine.is_some(), known.fine, "{}", known.name);
+            assert!(fine.is_none_or(|fine| is_fine(fine) && fine.strip_suffix("@fine") == Some(known.name)));
+            let mean = known.worst_of.map(|mean| watched(mean).unwrap());
+            assert!(mean.is_none_or(|mean| (mean.unit, mean.of, mean.fine) == (known.unit, known.of, known.fine)));
+        }
+        assert!(!is_fine("net_tx_gbs") && finely("cpu_util_pct").is_none());
     }
 
     #[test]

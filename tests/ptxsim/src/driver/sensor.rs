@@ -14,8 +14,8 @@ pub struct Sensor {
 }
 
 /// A good device under load: an H200 as its data sheet has it, powers in milliwatts, clocks in MHz, links in MB/s, times in
-/// nanoseconds. What is not among them, such as retired pages and repairs, this card does not tell.
-const GOOD: [(&str, u64); 48] = [
+/// nanoseconds, performance counters by their number, in percent and MiB/s. What is not among them, such as retired pages and repairs, this card does not tell.
+const GOOD: [(&str, u64); 58] = [
     ("temperature", 58),
     ("temperature_memory", 71),
     ("power", 612_000),
@@ -64,6 +64,16 @@ const GOOD: [(&str, u64); 48] = [
     ("nvlink_speed", 26_562),
     ("fabric_state", 3),
     ("recovery", 0),
+    ("utilisation", 98),
+    ("memory_used_pct", 80),
+    ("gpm_1", 96),
+    ("gpm_2", 91),
+    ("gpm_5", 42),
+    ("gpm_10", 55),
+    ("gpm_20", 2_000),
+    ("gpm_21", 1_000),
+    ("gpm_60", 50_000),
+    ("gpm_61", 50_000),
 ];
 
 /// The sensors of one device with what `changes` says of it.

@@ -5,7 +5,7 @@
 use std::ffi::{CStr, c_char, c_uint};
 
 use super::super::state::state;
-use super::answer::{Code, INVALID, NOT_FOUND, NOT_SUPPORTED, SUCCESS, count, show};
+use super::answer::{Code, INVALID, NOT_FOUND, NOT_SUPPORTED, SUCCESS, count, sensed, show};
 
 unsafe fn say(text: &str, to: *mut c_char, length: c_uint) -> Code {
     if text.len() >= length as usize {
@@ -124,6 +124,23 @@ shows! {
 pub unsafe extern "C" fn nvmlDeviceGetTemperature(device: usize, _sensor: c_uint, value: *mut c_uint) -> Code {
     // SAFETY: passed on from the caller.
     unsafe { show(device, "temperature", value) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetUtilizationRates(device: usize, to: *mut [c_uint; 2]) -> Code {
+    // SAFETY: the caller promises a record of two numbers, the first of which is the GPU's.
+    unsafe { show(device, "utilisation", to.cast::<c_uint>()) }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nvmlDeviceGetMemoryInfo(device: usize, to: *mut [u64; 3]) -> Code {
+    let (all, used) = match sensed(device, "memory_used_pct") {
+        Ok(percent) => (100 << 30, percent << 30),
+        Err(code) => return code,
+    };
+    // SAFETY: the caller promises a record of three numbers.
+    unsafe { to.write([all, all - used, used]) };
+    SUCCESS
 }
 
 #[unsafe(no_mangle)]

@@ -47,6 +47,9 @@ fn value(device: usize, id: c_uint, scope: c_uint) -> Result<u64, Code> {
     if let Some((_, sensor)) = SENSORS.iter().find(|(known, _)| *known == id) {
         return sensed(device, sensor);
     }
+    if scope == c_uint::MAX && [138, 139].contains(&id) {
+        return sensed(device, "nvlink_kib");
+    }
     let (links, of_link) = (count(device, "nvlinks"), LINKS.iter().find(|(known, _)| *known == id));
     match (of_link, id) {
         _ if u64::from(scope) >= links => Err(INVALID),

@@ -4,5 +4,6 @@ mod answer;
 mod device;
 mod events;
 mod fields;
+mod gpm;
 mod lists;
 mod records;
