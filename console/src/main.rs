@@ -14,6 +14,7 @@ mod patience;
 mod risk;
 mod session;
 mod signals;
+mod slurm;
 mod views;
 mod work;
 

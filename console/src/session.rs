@@ -79,14 +79,20 @@ pub struct Done {
 /// When the inventory is wrong or a name is unknown.
 pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
     let file = &config.inventory.value;
-    let inventory = if file.exists() || pick.include.is_empty() {
+    let by_file = file.exists() || !pick.names();
+    let inventory = if by_file {
         Inventory::load(file)
             .map_err(|why| anyhow!("{why}"))
             .context("no usable inventory; `muster demo` needs none, and assets/inventory.sample.toml is a start")
             .code(if file.exists() { CONFIG } else { IO })?
     } else {
-        // Without an inventory the names on the command line are hosts for ~/.ssh/config to explain.
-        Inventory::from_names(&pick.include.join(",")).code(USAGE)?
+        // Without an inventory the names on the command line, or of the job, are hosts for ~/.ssh/config to explain.
+        Inventory::from_names(&pick.resolved("the job", |_| true)?.include.join(",")).code(USAGE)?
+    };
+    let pick = &if by_file {
+        pick.resolved("the inventory", |name| inventory.node(name).is_some())?
+    } else {
+        Pick { job: None, ..pick.clone() }
     };
     let nodes = inventory.select(&pick.selection()).code(USAGE)?;
     if nodes.is_empty() {

@@ -11,6 +11,9 @@ use crate::link::FailureKind;
 /// Bytes of signs of life, progress and log lines that every stream may begin with, and earns each second.
 const CHATTER: u64 = 256 << 10;
 const CHATTER_EACH_SECOND: u64 = 16 << 10;
+/// Bytes of a fine look, and most looks in a second that a probe makes.
+const LOOK: u64 = 512;
+const MOST_LOOKS: u64 = 100;
 /// Bytes of results that a collector may send.
 const COLLECTOR: u64 = 1 << 20;
 /// Most bytes on the line for a byte of results in memory: a number of eight bytes is sent as nine.
@@ -21,6 +24,8 @@ const ENCODED: u64 = 2;
 pub(crate) struct Turn {
     since: Instant,
     granted: u64,
+    /// Bytes earned each second.
+    each_second: u64,
     used: u64,
     greeted: bool,
     /// A `Run` was ordered, so that results may come.
@@ -49,6 +54,7 @@ impl Turn {
         Self {
             since: now,
             granted: CHATTER,
+            each_second: CHATTER_EACH_SECOND,
             used: 0,
             greeted: false,
             works: false,
@@ -62,7 +68,12 @@ impl Turn {
         self.granted += granted(request);
         match request {
             Request::Run { .. } => self.works = true,
-            Request::Watch(_) => self.watches = true,
+            Request::Watch(order) => {
+                self.watches = true;
+                // Looks that come more often than once a second.
+                let looks = |period_ms: u32| 1_000_u64.checked_div(u64::from(period_ms)).unwrap_or(0).min(MOST_LOOKS);
+                self.each_second = CHATTER_EACH_SECOND + LOOK * looks(order.fine_ms.min(order.period_ms));
+            }
             Request::Pair(order) => {
                 let port = order.role == muster_wire::Role::Listen;
                 self.visits.insert(order.visit, Visit { benchmark: "net-pair", port });
@@ -82,7 +93,7 @@ impl Turn {
     /// `bytes` more arrived, `now`.
     pub(crate) fn heard(&mut self, bytes: usize, now: Instant) -> Result<(), Breach> {
         self.used += bytes as u64;
-        let chatter = now.duration_since(self.since).as_secs() * CHATTER_EACH_SECOND;
+        let chatter = now.duration_since(self.since).as_secs() * self.each_second;
         let may = self.granted + chatter;
         if self.used <= may {
             return Ok(());
@@ -220,8 +231,24 @@ mod tests {
         let local = std::net::IpAddr::from([127, 0, 0, 1]);
         turn.ordered(&Request::Listen(muster_wire::ListenOrder { visit: 7, local, hold_ms: 1 }));
         turn.frame(&port(7)).unwrap();
-        turn.ordered(&Request::Watch(muster_wire::WatchOrder { period_ms: 1_000 }));
+        turn.ordered(&Request::Watch(muster_wire::WatchOrder { period_ms: 1_000, ..Default::default() }));
         turn.frame(&tick).unwrap();
         assert_eq!(turn.frame(&port(7)).unwrap_err().1, "opened a port for visit 7, which it was not told to");
+    }
+
+    #[test]
+    fn who_is_told_to_look_more_often_may_say_more_and_not_without_bounds() {
+        let earned = |fine_ms: u32| {
+            let begun = Instant::now();
+            let mut turn = Turn::new(begun);
+            turn.ordered(&Request::Watch(muster_wire::WatchOrder { period_ms: 1_000, fine_ms, job: None }));
+            let more = |bytes: &usize| {
+                turn.used = 0;
+                turn.heard(*bytes, begun + Duration::from_secs(10)).is_ok()
+            };
+            (0..4_000).map(|kib| kib << 10).take_while(more).last().unwrap_or(0)
+        };
+        assert!(earned(10) > earned(0) + (480 << 10), "100 looks of 512 bytes in each of ten seconds");
+        assert_eq!(earned(1), earned(10));
     }
 }

@@ -195,14 +195,14 @@ fn category(text: &str) -> Result<Category, String> {
 }
 
 fn named(pick: &Pick, config: &Config) -> Result<Vec<String>, Problem> {
-    if pick.include.is_empty() {
-        return Err(Problem { code: USAGE, error: anyhow!("say which nodes: -w LIST") });
+    if !pick.names() {
+        return Err(Problem { code: USAGE, error: anyhow!("say which nodes: -w LIST or --job ID") });
     }
     Ok(session::nodes(config, pick)?.into_iter().map(|n| n.name).collect())
 }
 
 fn list(options: &List, config: &Config) -> Ended {
-    let names = if options.pick.include.is_empty() { None } else { Some(named(&options.pick, config)?) };
+    let names = if options.pick.names() { Some(named(&options.pick, config)?) } else { None };
     let mut all = database::read(config)?.incidents().code(IO)?;
     all.retain(|i| names.as_ref().is_none_or(|names| names.contains(&i.node)));
     all.retain(|i| !options.open || i.end_ms.is_none());

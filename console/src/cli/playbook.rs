@@ -48,7 +48,7 @@ pub fn run(action: &Action, config: &Config) -> Ended {
             let playbook = session::playbook(playbook)?;
             let nodes = match session::nodes(config, pick) {
                 Ok(nodes) => nodes.into_iter().map(|n| n.name).collect(),
-                Err(problem) if pick.include.is_empty() && problem.code == CONFIG => vec!["any-node".to_owned()],
+                Err(problem) if !pick.names() && problem.code == CONFIG => vec!["any-node".to_owned()],
                 Err(problem) => return Err(problem),
             };
             out::line(plan(&playbook, &nodes).to_string().trim_end())?;

@@ -78,7 +78,7 @@ pub fn basis(pick: &Pick, from: &From, config: &Config, hours: f64) -> Result<Ba
     };
     let log = log_of(file, None, None)?;
     let all = || log.history(&[]).nodes().map(|(name, _)| name.to_owned()).collect();
-    let names = if pick.include.is_empty() { all() } else { named()? };
+    let names = if pick.names() { named()? } else { all() };
     if names.is_empty() {
         return Err(Problem { code: USAGE, error: anyhow!("no node is named and the log has none") });
     }

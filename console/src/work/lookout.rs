@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_fleet::{Event, EventKind, Failure, FailureKind, Node, Phase, Probe, Settings, Talk};
-use muster_wire::{Beat, Columns, Frame, Request, Tick, WatchOrder, watched};
+use muster_wire::{Beat, Columns, Frame, Level, Request, Tick, WatchOrder, watched};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +38,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub enum Seen {
     /// One look at a node: which it is, when by our clock (epoch seconds), and every metric of the catalogue that it told.
     Values(usize, f64, Vec<(&'static str, f64)>),
+    /// The same of what changes fast alone, between two looks at everything: moments, where the other are means.
+    Fine(usize, f64, Vec<(&'static str, f64)>),
+    /// A node says what it cannot look at.
+    Said(usize, String),
     /// A node answers; the first time, or again.
     There(usize),
     /// A node was lost or never reached. It is tried again where that may help.
@@ -81,11 +85,11 @@ pub struct Lookout {
 }
 
 impl Lookout {
-    /// Begins to reach `nodes`, each of which is to tell of itself every `period`. Does not wait for them.
+    /// Begins to reach `nodes`, each of which is to tell of itself as the `order` says. Does not wait for them.
     #[must_use]
     pub fn open(
         nodes: &[Node],
-        period: Duration,
+        order: WatchOrder,
         probe: Arc<Probe>,
         settings: Arc<Settings>,
         cancel: CancellationToken,
@@ -110,7 +114,7 @@ impl Lookout {
             sender,
             fleet: JoinSet::new(),
             ways: (probe, settings, cancel),
-            order: WatchOrder { period_ms: u32::try_from(period.as_millis()).unwrap_or(u32::MAX) },
+            order,
             questions: 0,
             epoch: Instant::now(),
             epoch_s: now_ms() as f64 / 1e3,
@@ -164,7 +168,7 @@ impl Lookout {
             let member = &mut self.members[place];
             let (orders, requests) = mpsc::channel(ORDERS);
             // There is room for the first of sixteen.
-            let _ = orders.try_send(Request::Watch(self.order));
+            let _ = orders.try_send(Request::Watch(self.order.clone()));
             (member.orders, member.again) = (Some(orders), None);
             (member.clock, member.asked, member.answered) = (None, None, 0);
             member.columns.clear();
@@ -193,6 +197,7 @@ impl Lookout {
                 None
             }
             EventKind::Frame(Frame::Tick(tick)) => self.tick(place, &tick),
+            EventKind::Frame(Frame::Log(line)) if line.level >= Level::Warn => Some(Seen::Said(place, line.text)),
             EventKind::Ended(result) => self.lost(place, result.err()),
             _ => None,
         }
@@ -205,6 +210,7 @@ impl Lookout {
         let told =
             |(name, value): (&Option<&'static str>, &f64)| Some(((*name)?, *value)).filter(|of| of.1.is_finite());
         let values = name_of.iter().zip(&tick.values).filter_map(told).collect();
+        let whole = tick.values.len() >= name_of.len();
         let time = clock.since_epoch_s(tick.at_ns);
         if Instant::now() >= member.ask_again {
             self.ask(place);
@@ -213,7 +219,8 @@ impl Lookout {
             self.strange += 1;
             return None;
         }
-        Some(Seen::Values(place, self.epoch_s + time, values))
+        let seen = if whole { Seen::Values } else { Seen::Fine };
+        Some(seen(place, self.epoch_s + time, values))
     }
 
     fn lost(&mut self, place: usize, failure: Option<Failure>) -> Option<Seen> {

@@ -17,6 +17,7 @@
 //! | `change`, `first` | in which second a series stepped; which machine moved before the job slowed |
 //! | `excursions` | how much evidence keeps a budget of false alarms |
 //! | `past` | who is unlike its own earlier recordings since the start |
+//! | `score` | how far every node is from its peers now |
 //! | `alert`, `report`, `sentence`, `lack` | what is said |
 //!
 //! ```
@@ -55,6 +56,7 @@ mod order;
 mod past;
 mod report;
 mod ring;
+mod score;
 mod sentence;
 mod settings;
 mod slow;
@@ -67,4 +69,5 @@ pub use excursions::Calibration;
 pub use intake::{Dropped, MetricIndex, NodeIndex};
 pub use lack::Lack;
 pub use past::{Gains, Unlike, unlike_before};
+pub use score::Score;
 pub use settings::{CELLS, METRICS, NODES, Settings};

@@ -173,7 +173,7 @@ fn strong(node: usize, columns: &[Column]) -> (f64, Option<(usize, Side)>) {
     let (mut top, mut lead) = ([0.0_f64; 3], None);
     for (metric, column) in columns.iter().enumerate().filter(|(_, column)| !column.together.fast) {
         let (evidence, side) = column.cells[node].own_evidence();
-        if evidence < COUNTS {
+        if evidence < COUNTS || said_better(metric, columns, |column| column.cells[node].own_evidence().0) {
             continue;
         }
         if evidence > top[0] {
@@ -189,6 +189,18 @@ fn strong(node: usize, columns: &[Column]) -> (f64, Option<(usize, Side)>) {
     (all.min(TOGETHER * top[0]), lead)
 }
 
+/// Whether another metric says the same and more clearly: the mean of several GPUs and the worst of them are no two witnesses.
+fn said_better(metric: usize, columns: &[Column], evidence: impl Fn(&Column) -> f64) -> bool {
+    let of = |column: &Column| column.about.worst_of.unwrap_or(column.about.name);
+    let (own, name) = (evidence(&columns[metric]), of(&columns[metric]));
+    let same = |(at, column): &(usize, &Column)| *at != metric && !name.is_empty() && of(column) == name;
+    let clearer = |(at, column): (usize, &Column)| {
+        let more = evidence(column);
+        more > own || (more >= own && at < metric)
+    };
+    columns.iter().enumerate().filter(same).any(clearer)
+}
+
 /// The two strongest metrics of weak evidence, and the strongest of those that need no second one.
 fn weak(node: usize, columns: &[Column], block: i64) -> (Two, f64) {
     let (mut two, mut alone) = (Two::default(), 0.0_f64);
@@ -197,7 +209,11 @@ fn weak(node: usize, columns: &[Column], block: i64) -> (Two, f64) {
         let free = |side: &Side| !column.together.slow[*side as usize] && !cell.slow[*side as usize].shared;
         let worth = |side: Side| (cell.slow[side as usize].worth(block, floor), side);
         let best = Side::BOTH.into_iter().filter(free).map(worth).max_by(|a, b| a.0.total_cmp(&b.0));
-        if let Some((sum, side)) = best {
+        let worth_of =
+            |column: &Column| column.cells[node].slow.iter().map(|slow| slow.worth(block, floor)).fold(0.0, f64::max);
+        if let Some((sum, side)) = best
+            && !(sum > 0.0 && said_better(metric, columns, worth_of))
+        {
             two.add(sum, (metric, side));
         }
         let by_itself = Side::BOTH.into_iter().filter(free).map(|side| cell.slow[side as usize].alone(block, floor));

@@ -19,6 +19,8 @@ mod parquet;
 mod redact;
 mod ticket;
 
+pub(super) use openmetrics::escape;
+
 /// Options.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:

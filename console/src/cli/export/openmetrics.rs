@@ -55,6 +55,7 @@ fn line(out: &mut String, name: &str, labels: &[(&str, &str)], value: f64) {
     let _ = writeln!(out, "{name}{{{}}} {value}", labels.join(","));
 }
 
-fn escape(text: &str) -> String {
+/// `text` as the value of a label.
+pub(in crate::cli) fn escape(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -7,30 +7,38 @@ use anyhow::anyhow;
 use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
 use muster_fleet::Node;
 use muster_fleet::pattern::matches;
-use muster_wire::telemetry_names;
+use muster_wire::{WatchOrder, finely, telemetry_names};
 use tokio_util::sync::CancellationToken;
 
+use super::keep::Keep;
+use super::openmetrics::Scores;
 use super::tape::Tape;
 use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
 use crate::signals::Signals;
 use crate::work::lookout::{Lookout, Seen};
-use crate::{out, session, work};
+use crate::{out, session, slurm, work};
 
-/// Time from one look at a node to the next.
-const PERIOD: Duration = Duration::from_secs(1);
+/// Time from one look at everything to the next, milliseconds.
+const PERIOD_MS: u32 = 1_000;
+/// Most looks a second at all nodes together.
+const MOST_LOOKS: usize = 10_000;
 
 /// Watches until the time is over or somebody ends it, tells alerts as they come up, and all of it at the end.
 pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let wanted = metrics(&options.metrics)?;
     let nodes = session::nodes(config, &options.pick)?;
+    let order = order(options, nodes.len())?;
     let settings = session::settings_for(config, &nodes).await?;
     let (cancel, signals) = (CancellationToken::new(), Signals::default());
     let listening = signals.listen(cancel.clone());
     let until = options.long.map(|long| Instant::now() + long);
-    let mut lookout = Lookout::open(&nodes, PERIOD, work::embedded(), settings, cancel);
+    let mut lookout = Lookout::open(&nodes, order, work::embedded(), settings, cancel);
     let mut live = Live::new(&nodes, &wanted, Watch::new(options.settings()), !options.json);
+    let mut keep = options.log.then(|| Keep::new(config));
+    let mut scores = options.openmetrics.as_deref().map(Scores::to);
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut tape = if options.record { Some(Tape::begin(&nodes, config)?) } else { None };
     eprintln!("watching {}; what is usual is known after about 3 minutes", out::counted(nodes.len(), "node", "nodes"));
     loop {
@@ -40,7 +48,20 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
                     tape.take(node, at_s, &values);
                 }
                 live.take(node, at_s, &values)?;
+                if let Some(keep) = &mut keep {
+                    keep.take(live.watch.alerts());
+                }
+                if let Some(scores) = &mut scores {
+                    scores.take(&live.watch, &names, false);
+                }
             }
+            Seen::Fine(node, at_s, values) => {
+                if let Some(tape) = &mut tape {
+                    let named = |(name, value): (&'static str, f64)| Some((finely(name)?, value));
+                    tape.take(node, at_s, &values.into_iter().filter_map(named).collect::<Vec<_>>());
+                }
+            }
+            Seen::Said(node, text) => eprintln!("{}: {text}", nodes[node].name),
             Seen::There(node) => live.there(node),
             Seen::Lost(node, failure) => live.lost(node, &failure.message),
             Seen::Over => break,
@@ -53,12 +74,34 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     }
     listening.abort();
     let notes = past::notes(&live.watch, &config.db.value);
+    live.watch.finish();
+    if let Some(keep) = &mut keep {
+        keep.take(live.watch.alerts());
+    }
+    if let Some(scores) = &mut scores {
+        scores.take(&live.watch, &names, true);
+    }
     let ended = live.end(strange, notes, options.json);
     // Who ends a watch by hand wants to know what it saw.
     match signals.code() {
         Some(code) if code != INTERRUPTED => ended.map(|_| code),
         _ => ended,
     }
+}
+
+/// What every node is to look at, and how often.
+fn order(options: &Options, nodes: usize) -> Result<WatchOrder, Problem> {
+    if nodes.saturating_mul(options.hz as usize) > MOST_LOOKS && options.hz > 1 {
+        let most = (MOST_LOOKS / nodes.max(1)).max(1);
+        let error = anyhow!(
+            "--hz {} on {nodes} nodes is more than {MOST_LOOKS} looks a second; --hz {most} is not",
+            options.hz
+        );
+        return Err(Problem { code: USAGE, error });
+    }
+    let fine_ms = if options.hz > 1 { PERIOD_MS / options.hz } else { 0 };
+    let job = options.pick.job.as_deref().and_then(slurm::known_to_processes);
+    Ok(WatchOrder { period_ms: PERIOD_MS, fine_ms, job })
 }
 
 /// The metrics of the catalogue that are meant; a pattern that means none is a slip.
@@ -149,7 +192,6 @@ impl<'a> Live<'a> {
     }
 
     fn end(mut self, strange: u64, mut notes: Vec<String>, json: bool) -> Ended {
-        self.watch.finish();
         let silent: Vec<&str> = (0..self.nodes.len())
             .filter(|node| !self.seen.contains(node))
             .map(|node| self.nodes[node].name.as_str())

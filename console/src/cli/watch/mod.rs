@@ -1,6 +1,8 @@
 //! `muster watch`: which machine of a job is unlike its peers, in which metric, since when.
 
+mod keep;
 mod live;
+mod openmetrics;
 mod past;
 mod recorded;
 mod tape;
@@ -20,6 +22,7 @@ use crate::options::Pick;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   muster watch -w 'n[001-128]'                    watch nodes until ctrl-c; an alert is told when it comes up
+  muster watch --job 4711 --log                   the nodes of a Slurm job; alerts go into the incident log, too
   muster watch -w @hall7 --for 30m --record --json
   muster watch --from telemetry.csv.gz
   muster watch --from recording/ --json           all .csv and .csv.gz files of a folder are one recording
@@ -54,6 +57,16 @@ pub struct Options {
     /// later. Learned from how long machines of this job are unlike their peers [default: 130 s of evidence name a machine].
     #[arg(long, value_name = "NUMBER", value_parser = budget)]
     pub false_alarms: Option<f64>,
+    /// Looks a second, 1 to 100, at the counters of network and GPUs; the rest is looked at once a second. The finer looks go into
+    /// --record, under names that end in @fine.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100), conflicts_with = "from")]
+    pub hz: u32,
+    /// Write alerts into the incident log, with the source `watch`.
+    #[arg(long, conflicts_with = "from")]
+    pub log: bool,
+    /// Keep the current scores and alerts of every node in a file for node_exporter, written again every 10 seconds.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub openmetrics: Option<PathBuf>,
     /// JSON on standard output, at the end.
     #[arg(long)]
     pub json: bool,

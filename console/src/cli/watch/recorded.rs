@@ -108,7 +108,11 @@ fn metrics(recording: &Recording, patterns: &[String]) -> Result<Vec<String>, Pr
         let error = anyhow!("--metrics: not in the recording: {}; it has {known}", strange.join(", "));
         return Err(Problem { code: USAGE, error });
     }
-    let meant = |metric: &&String| patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, metric));
+    // Moments between two looks are compared only where somebody wants it.
+    let meant = |metric: &&String| {
+        let all = patterns.is_empty() && !muster_wire::is_fine(metric);
+        all || patterns.iter().any(|pattern| matches(pattern, metric))
+    };
     Ok(recording.metrics.iter().filter(meant).cloned().collect())
 }
 

@@ -1,0 +1,63 @@
+//! How far every node is from its peers now.
+
+use std::collections::BTreeMap;
+
+use muster_wire::ComponentKind;
+
+use super::detector::Watch;
+
+/// A part of a node, as its metrics show it in the last block.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Score<'a> {
+    /// The node.
+    pub node: &'a str,
+    /// What its metrics speak of.
+    pub component: ComponentKind,
+    /// Largest deviation of any of them, in standard deviations.
+    pub z: f64,
+}
+
+impl Watch {
+    /// A score for each part of each node that could be judged by the last block, by node and part.
+    #[must_use]
+    pub fn scores(&self) -> Vec<Score<'_>> {
+        let mut worst: BTreeMap<(usize, ComponentKind), f64> = BTreeMap::new();
+        for column in &self.columns {
+            for (node, cell) in column.cells.iter().enumerate().filter(|(_, cell)| cell.now.ready) {
+                let z = worst.entry((node, column.about.of)).or_insert(0.0);
+                *z = z.max(cell.now.z.abs());
+            }
+        }
+        let score = |((node, component), z): ((usize, ComponentKind), f64)| Score {
+            node: &self.nodes[node].name,
+            component,
+            z,
+        };
+        worst.into_iter().filter(|(_, z)| z.is_finite()).map(score).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Settings, Watch};
+
+    #[test]
+    fn the_node_that_differs_has_the_largest_score_and_none_has_one_before_anything_is_usual() {
+        let mut watch = Watch::new(Settings::default());
+        let nodes: Vec<_> = (0..5).filter_map(|n| watch.node(&format!("n{n}"))).collect();
+        let metric = watch.metric("gpu_power_w").unwrap();
+        for second in 0..420 {
+            for (at, &node) in nodes.iter().enumerate() {
+                let level = if at == 2 && second > 360 { 300.0 } else { 500.0 };
+                watch.push(f64::from(second), node, metric, level + f64::from((second * 7 + at as i32) % 5));
+            }
+            if second == 60 {
+                assert_eq!(watch.scores(), []);
+            }
+        }
+        let scores = watch.scores();
+        assert_eq!(scores.len(), 5);
+        let largest = scores.iter().max_by(|a, b| a.z.total_cmp(&b.z)).unwrap();
+        assert!(largest.node == "n2" && largest.z > 3.0, "{scores:?}");
+    }
+}
