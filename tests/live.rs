@@ -36,7 +36,12 @@ fn the_nodes_of_a_job_are_watched_with_their_gpus_and_others_are_told_of_it() {
     let scores = scores.to_str().unwrap();
     let console = fleet.console();
     let watch = |arguments: &[&str]| -> Ran {
-        console.on_terminal(&[&["watch", "--for", "12s"], arguments].concat()).env("PATH", &path).output().unwrap().into()
+        console
+            .on_terminal(&[&["watch", "--for", "12s"], arguments].concat())
+            .env("PATH", &path)
+            .output()
+            .unwrap()
+            .into()
     };
     let ran = watch(&["--job", "4711", "--hz", "20", "--log", "--record", "--openmetrics", scores, "--json"]);
     let report = ran.json().unwrap();

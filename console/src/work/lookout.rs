@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_fleet::{Event, EventKind, Failure, FailureKind, Node, Phase, Probe, Settings, Talk};
-use muster_wire::{Beat, Columns, Frame, Level, Request, Tick, WatchOrder, watched};
+use muster_wire::{Beat, Columns, Frame, Level, Request, Tick, WatchOrder, clean, watched};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -29,6 +29,9 @@ const OURS: u64 = 1 << 40;
 /// How far from now a tick may claim to be: older ones say nothing of the present, and newer ones are a lie.
 const OLDEST_S: f64 = 60.0;
 const NEWEST_S: f64 = 1.0;
+/// Warnings of a node that are told, and bytes of one.
+const SAID: u32 = 8;
+const SAID_BYTES: usize = 300;
 /// Pauses before a lost node is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -61,6 +64,8 @@ struct Member {
     asked: Option<(u64, Instant)>,
     answered: u32,
     ask_again: Instant,
+    /// Warnings it sent.
+    said: u32,
     /// It was told that the node is lost.
     told: bool,
     /// When it is tried again, and the pause after that.
@@ -103,6 +108,7 @@ impl Lookout {
             asked: None,
             answered: 0,
             ask_again: Instant::now(),
+            said: 0,
             told: false,
             again: None,
             pause: PAUSE,
@@ -197,7 +203,11 @@ impl Lookout {
                 None
             }
             EventKind::Frame(Frame::Tick(tick)) => self.tick(place, &tick),
-            EventKind::Frame(Frame::Log(line)) if line.level >= Level::Warn => Some(Seen::Said(place, line.text)),
+            EventKind::Frame(Frame::Log(line)) if line.level >= Level::Warn => {
+                let member = &mut self.members[place];
+                member.said += 1;
+                (member.said <= SAID).then(|| Seen::Said(place, clean(&line.text, SAID_BYTES)))
+            }
             EventKind::Ended(result) => self.lost(place, result.err()),
             _ => None,
         }

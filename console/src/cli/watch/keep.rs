@@ -1,6 +1,7 @@
 //! Which alerts become incidents, and as what?
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use muster_analysis::watch::Alert;
 use muster_store::{Incident, Store};
@@ -8,10 +9,14 @@ use muster_wire::{Category, telemetry};
 
 use crate::config::Config;
 use crate::database;
+use crate::exit::{Code, IO, Problem};
 use crate::risk::incidents::OWN;
 
 /// Source of incidents that a watch told.
 const SOURCE: &str = "watch";
+
+/// A log that another console holds is tried again after this time.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// The incident log, as far as a watch tells it.
 pub(super) struct Keep<'a> {
@@ -19,22 +24,40 @@ pub(super) struct Keep<'a> {
     /// Alerts told, by their place, and whether their end was told.
     told: BTreeMap<usize, bool>,
     failed: bool,
+    /// Before then it is not tried again.
+    again: Instant,
 }
 
 impl<'a> Keep<'a> {
-    pub(super) const fn new(config: &'a Config) -> Self {
-        Self { config, told: BTreeMap::new(), failed: false }
+    pub(super) fn new(config: &'a Config) -> Self {
+        Self { config, told: BTreeMap::new(), failed: false, again: Instant::now() }
+    }
+
+    fn write(&self, lines: &[Incident]) -> Result<(), Problem> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        // It waits for the disk.
+        tokio::task::block_in_place(|| database::write(self.config)?.record_incidents(lines).code(IO)).map(drop)
+    }
+
+    /// The same at the end, whenever it was tried last.
+    pub(super) fn finish(&mut self, alerts: &[Alert]) {
+        self.again = Instant::now();
+        self.take(alerts);
     }
 
     /// Tells the log of alerts that are new, or over, since the last time. What cannot be written is said once and tried again.
     pub(super) fn take(&mut self, alerts: &[Alert]) {
+        if Instant::now() < self.again {
+            return;
+        }
         let is_news =
             |at: &usize, alert: &Alert| self.told.get(at).is_none_or(|ended| !ended && alert.until_s.is_some());
         let news: Vec<(usize, &Alert)> = alerts.iter().enumerate().filter(|(at, alert)| is_news(at, alert)).collect();
         let lines: Vec<Incident> = news.iter().filter_map(|(_, alert)| incident(alert)).collect();
-        if !lines.is_empty()
-            && let Err(problem) = database::write(self.config).and_then(|mut store| Ok(store.record_incidents(&lines)?))
-        {
+        if let Err(problem) = self.write(&lines) {
+            self.again = Instant::now() + PAUSE;
             if !std::mem::replace(&mut self.failed, true) {
                 eprintln!("the incident log does not take the alerts yet: {:#}", problem.error);
             }

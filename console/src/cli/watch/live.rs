@@ -76,7 +76,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let notes = past::notes(&live.watch, &config.db.value);
     live.watch.finish();
     if let Some(keep) = &mut keep {
-        keep.take(live.watch.alerts());
+        keep.finish(live.watch.alerts());
     }
     if let Some(scores) = &mut scores {
         scores.take(&live.watch, &names, true);
