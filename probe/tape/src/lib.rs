@@ -26,7 +26,7 @@ mod plan;
 mod random;
 mod tape;
 
-pub use cpu::{Cpu, Error, Steps};
+pub use cpu::{Cpu, Error, Replica, Steps};
 pub use models::Model;
 pub use op::{Gemm, Heads, Kind, Op, Span, Start, Window};
 pub use random::Fill;

@@ -18,6 +18,8 @@ pub struct Tape {
     pub parameters: usize,
     /// Tokens or samples of one step.
     pub items: usize,
+    /// The first operation that only updates a weight, where these come last and gradients stay until then.
+    pub updates: Option<usize>,
 }
 
 /// A buffer that is filled before the first step and outlives steps.

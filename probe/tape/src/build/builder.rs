@@ -25,7 +25,14 @@ impl Tensor {
 
 /// How weights follow their gradients.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Optimiser {
+pub(crate) struct Optimiser {
+    pub(crate) rule: Rule,
+    /// Updates come last and gradients stay until then, so that gradients can be changed before.
+    pub(crate) apart: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rule {
     AdamW {
         rate: f64,
         decay: f64,
@@ -36,6 +43,18 @@ pub(crate) enum Optimiser {
     },
     /// Weights stay and gradients can be read after the step: for checking them.
     Keep,
+}
+
+impl Rule {
+    /// Every weight is updated as soon as its gradient is there.
+    pub(crate) const fn at_once(self) -> Optimiser {
+        Optimiser { rule: self, apart: false }
+    }
+
+    /// Weights are updated after all gradients are there.
+    pub(crate) const fn apart(self) -> Optimiser {
+        Optimiser { rule: self, apart: true }
+    }
 }
 
 struct Draft {
@@ -147,13 +166,12 @@ impl Builder {
         while let Some(back) = self.backward.pop() {
             back(&mut self);
         }
-        let keep = optimiser == Optimiser::Keep;
-        if !keep {
-            self.add_updates(optimiser);
-        }
+        let gradients_stay = optimiser.apart || optimiser.rule == Rule::Keep;
+        let backward = self.drafts.len();
+        self.add_updates(optimiser);
         let mut lives = self.lives();
         let always = self.kept.iter().map(|kept| kept.tensor).chain([loss]);
-        let gradients = self.kept.iter().filter_map(|kept| self.gradient(kept.tensor)).filter(|_| keep);
+        let gradients = self.kept.iter().filter_map(|kept| self.gradient(kept.tensor)).filter(|_| gradients_stay);
         for tensor in always.chain(gradients) {
             lives[tensor.buffer] = Some(Life::ALWAYS);
         }
@@ -165,7 +183,7 @@ impl Builder {
             name: kept.name.clone(),
             span: span(&kept.tensor),
             fill: kept.fill,
-            gradient: self.gradient(kept.tensor).filter(|_| keep && kept.trained).map(|g| span(&g)),
+            gradient: self.gradient(kept.tensor).filter(|_| gradients_stay && kept.trained).map(|g| span(&g)),
         };
         let op = |draft: &Draft| Op {
             kind: draft.kind,
@@ -179,11 +197,12 @@ impl Builder {
             loss: span(&loss),
             parameters: self.kept.iter().filter(|kept| kept.trained).map(|kept| kept.tensor.len).sum(),
             items: self.items,
+            updates: gradients_stay.then_some(backward),
         }
     }
 
     /// Each weight is updated right after the last operation that touches it or its gradient, so that gradients do
-    /// not wait in memory for the end of the step.
+    /// not wait in memory for the end of the step, unless updates are to come last.
     fn add_updates(&mut self, optimiser: Optimiser) {
         let mut updates: Vec<(usize, Draft)> = Vec::new();
         let trained: Vec<(Tensor, String)> =
@@ -193,17 +212,16 @@ impl Builder {
             let touches = |draft: &Draft| {
                 draft.reads.iter().chain(&draft.writes).any(|t| [weight.buffer, gradient.buffer].contains(&t.buffer))
             };
-            let after = self.drafts.iter().rposition(touches).unwrap_or(0);
+            let last = self.drafts.len().saturating_sub(1);
+            let after = if optimiser.apart { last } else { self.drafts.iter().rposition(touches).unwrap_or(0) };
             let mut moment = |what: &str| self.data(format!("{name}, {what}"), weight.len, Fill::Zero);
-            let (kind, writes) = match optimiser {
-                Optimiser::AdamW { rate, decay } => {
+            let (kind, writes) = match optimiser.rule {
+                Rule::AdamW { rate, decay } => {
                     let moments = [moment("first moment"), moment("second moment")];
                     (Kind::AdamW { rate, decay }, vec![weight, moments[0], moments[1]])
                 }
-                Optimiser::Nesterov { rate, decay } => {
-                    (Kind::Nesterov { rate, decay }, vec![weight, moment("velocity")])
-                }
-                Optimiser::Keep => continue,
+                Rule::Nesterov { rate, decay } => (Kind::Nesterov { rate, decay }, vec![weight, moment("velocity")]),
+                Rule::Keep => continue,
             };
             updates.push((after, Draft { kind, reads: vec![gradient], writes }));
         }

@@ -5,6 +5,6 @@ mod image;
 mod layers;
 mod recurrent;
 
-pub(crate) use builder::{Builder, Optimiser, Tensor};
+pub(crate) use builder::{Builder, Optimiser, Rule, Tensor};
 pub(crate) use layers::spread;
 pub(crate) use recurrent::Recurrent;

@@ -75,11 +75,11 @@ pub trait Steps {
 /// A tape in memory, in one arithmetic.
 #[derive(Debug)]
 pub(crate) struct Machine<'a, T> {
-    tape: &'a Tape,
+    pub(super) tape: &'a Tape,
     seed: u64,
     isa: Isa,
-    memory: Memory<T>,
-    step: u32,
+    pub(super) memory: Memory<T>,
+    pub(super) step: u32,
 }
 
 /// What threads share during a training.

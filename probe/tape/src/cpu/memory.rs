@@ -66,6 +66,13 @@ impl<T: Number> Memory<T> {
         unsafe { self.slice(at..at + 1)[0] }
     }
 
+    /// A span, for who alone has the memory.
+    #[expect(unsafe_code, reason = "threads work on disjoint parts of one memory")]
+    pub(super) fn own(&mut self, span: Span) -> &mut [T] {
+        // SAFETY: `&mut self`: no other slice is out.
+        unsafe { self.slice_mut(span.offset..span.end()) }
+    }
+
     #[cfg(test)]
     #[expect(unsafe_code, reason = "threads work on disjoint parts of one memory")]
     pub(super) fn all(&mut self) -> &mut [T] {

@@ -9,9 +9,11 @@ mod lstm;
 pub(crate) mod machine;
 mod memory;
 mod norm;
+mod replica;
 mod run;
 mod table;
 mod team;
 mod update;
 
 pub use machine::{Cpu, Error, Steps};
+pub use replica::Replica;

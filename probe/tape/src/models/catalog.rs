@@ -1,6 +1,6 @@
 //! The models that can be trained, their names and sizes.
 
-use crate::build::Optimiser;
+use crate::build::{Optimiser, Rule};
 use crate::tape::Tape;
 
 use super::bert::Bert;
@@ -61,16 +61,22 @@ impl Model {
     /// Forward, backward and update.
     #[must_use]
     pub fn tape(self) -> Tape {
-        self.with(self.optimiser())
+        self.with(self.rule().at_once())
     }
 
-    const fn optimiser(self) -> Optimiser {
+    /// The same with all updates after all gradients, for [`crate::Replica`]. The steps of a model alone give the same losses.
+    #[must_use]
+    pub fn parallel_tape(self) -> Tape {
+        self.with(self.rule().apart())
+    }
+
+    const fn rule(self) -> Rule {
         match self {
-            Self::Gpt2Nano | Self::BertNano => Optimiser::AdamW { rate: 3e-3, decay: 0.01 },
-            Self::LstmNano => Optimiser::AdamW { rate: 1e-2, decay: 0.01 },
-            Self::Gpt2Small | Self::BertBase | Self::Lstm => Optimiser::AdamW { rate: 3e-4, decay: 0.01 },
-            Self::ResnetNano => Optimiser::Nesterov { rate: 0.05, decay: 1e-4 },
-            Self::Resnet50 => Optimiser::Nesterov { rate: 1e-3, decay: 1e-4 },
+            Self::Gpt2Nano | Self::BertNano => Rule::AdamW { rate: 3e-3, decay: 0.01 },
+            Self::LstmNano => Rule::AdamW { rate: 1e-2, decay: 0.01 },
+            Self::Gpt2Small | Self::BertBase | Self::Lstm => Rule::AdamW { rate: 3e-4, decay: 0.01 },
+            Self::ResnetNano => Rule::Nesterov { rate: 0.05, decay: 1e-4 },
+            Self::Resnet50 => Rule::Nesterov { rate: 1e-3, decay: 1e-4 },
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Model;
 use crate::Tape;
-use crate::build::Optimiser;
+use crate::build::Rule;
 use crate::cpu::isa::Isa;
 use crate::cpu::machine::Machine;
 use crate::number::Number;
@@ -82,7 +82,7 @@ fn f32_and_f64_tell_the_same_story() {
 #[test]
 fn gradients_are_the_slopes_of_the_loss() {
     for model in nanos() {
-        let tape = model.with(Optimiser::Keep);
+        let tape = model.with(Rule::Keep.at_once());
         let mut machine = Machine::<f64>::new(&tape, 42, Isa::best()).unwrap();
         // Off the symmetric start: zero biases hide errors.
         for (number, state) in tape.state.iter().enumerate().filter(|(_, s)| s.gradient.is_some()) {
@@ -126,7 +126,7 @@ fn gradients_are_the_slopes_of_the_loss() {
 #[test]
 fn every_weight_has_a_gradient_and_every_read_was_written_before() {
     for model in nanos() {
-        let tape = model.with(Optimiser::Keep);
+        let tape = model.with(Rule::Keep.at_once());
         let trained: usize = tape.state.iter().filter(|s| s.gradient.is_some()).map(|s| s.span.len).sum();
         assert_eq!(trained, tape.parameters, "{}", model.name());
         let mut written = vec![false; tape.memory];
