@@ -15,7 +15,7 @@ use crate::exit::{FAILED, USAGE};
 use crate::passes::{self, How};
 use crate::report::{Look, Measured, Report};
 use crate::stop::{self, Cause, Stop};
-use crate::{collect::Root, fault, serve, table, work};
+use crate::{collect::Root, ddp, fault, serve, table, work};
 
 const EXAMPLES: &str = "Examples:
   muster-probe info                                   what this machine is, as a table
@@ -57,6 +57,8 @@ enum Command {
         #[arg(long, value_enum, default_value_t = Format::Table)]
         format: Format,
     },
+    /// One rank of a data-parallel training over many nodes
+    TrainDdp(ddp::Options),
     /// Speak frames to a console on stdin and stdout (started by muster)
     Serve,
 }
@@ -79,6 +81,7 @@ pub(crate) fn main() -> ExitCode {
     };
     match cli.command {
         Command::Serve => serve::serve(),
+        Command::TrainDdp(options) => ddp::run(&options),
         Command::List => print(&table::catalogue(), ExitCode::SUCCESS),
         Command::Info { format } => info(format),
         Command::Run { names, profile, scratch, format } => match chosen(&names) {

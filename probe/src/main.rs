@@ -9,6 +9,7 @@ mod cli;
 mod clock;
 mod collect;
 mod collective;
+mod ddp;
 mod exit;
 mod fault;
 mod gate;

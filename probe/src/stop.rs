@@ -86,6 +86,30 @@ pub(crate) fn catch_signals() {
     }
 }
 
+static WISH: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+extern "C" fn wish(_: libc::c_int) {
+    WISH.store(true, Ordering::Relaxed);
+}
+
+/// Catches SIGUSR1 from now on; [`wished`] tells.
+pub(crate) fn catch_wishes() {
+    // SAFETY: `action` is fully initialised, the handler only touches an atomic, and the signal number is valid.
+    #[expect(unsafe_code, reason = "std has no signal handlers")]
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        let handler: extern "C" fn(libc::c_int) = wish;
+        action.sa_sigaction = handler as usize;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGUSR1, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Whether SIGUSR1 arrived since the last call.
+pub(crate) fn wished() -> bool {
+    WISH.swap(false, Ordering::Relaxed)
+}
+
 /// The signal that arrived, by name.
 pub(crate) fn signal() -> Option<&'static str> {
     match SIGNAL.load(Ordering::Relaxed) {

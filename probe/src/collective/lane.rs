@@ -18,9 +18,16 @@ pub(crate) struct Lane {
     pub(crate) back: BTreeMap<usize, Arc<TcpStream>>,
 }
 
+/// What of an exchange is over: this node's kernel has all that is sent, or all has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    Sent,
+    Received,
+}
+
 /// Why an exchange did not end.
 #[derive(Debug)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     Stopped,
     /// The time is over: nothing more arrives, or nothing more is taken.
     Late {
@@ -32,15 +39,27 @@ pub(super) enum Broken {
 
 impl Lane {
     /// Sends `what` to one neighbour while exactly `into` arrives from another.
-    pub(super) fn exchange(
+    pub(crate) fn exchange(
+        &self,
+        send: (usize, &[u8]),
+        receive: (usize, &mut [u8]),
+        limit: &Limit<'_>,
+    ) -> Result<(), Broken> {
+        self.exchange_telling(send, receive, limit, &mut |_| {})
+    }
+
+    /// The same; `tell` hears when each half is over.
+    pub(crate) fn exchange_telling(
         &self,
         (to, mut what): (usize, &[u8]),
         (from, into): (usize, &mut [u8]),
         limit: &Limit<'_>,
+        tell: &mut dyn FnMut(Half),
     ) -> Result<(), Broken> {
         let out = self.out.get(&to).ok_or_else(|| Broken::Sending("there is no connection".into()))?;
         let back = self.back.get(&from).ok_or_else(|| Broken::Receiving("there is no connection".into()))?;
         let mut have = 0;
+        let (mut sending, mut receiving) = (true, true);
         loop {
             let mut moved = 0;
             if !what.is_empty() {
@@ -59,7 +78,13 @@ impl Lane {
                 have += arrived;
                 moved += arrived;
             }
-            if what.is_empty() && have == into.len() {
+            if what.is_empty() && std::mem::take(&mut sending) {
+                tell(Half::Sent);
+            }
+            if have == into.len() && std::mem::take(&mut receiving) {
+                tell(Half::Received);
+            }
+            if !(sending || receiving) {
                 return Ok(());
             }
             if moved == 0 {
@@ -73,7 +98,7 @@ impl Lane {
     }
 
     /// Tells every rank a word and hears theirs, around the ring: nobody goes on before all came this far.
-    pub(super) fn words(&self, (me, n): (usize, usize), word: u64, limit: &Limit<'_>) -> Result<Vec<u64>, Broken> {
+    pub(crate) fn words(&self, (me, n): (usize, usize), word: u64, limit: &Limit<'_>) -> Result<Vec<u64>, Broken> {
         let mut words = vec![0; n];
         words[me] = word;
         for s in 0..n - 1 {

@@ -29,7 +29,8 @@ use crate::pair::{number, text, wait_until};
 use crate::steps::Halt;
 use crate::{clock, fault};
 
-pub(crate) use lane::Lane;
+pub(crate) use lane::{Broken, Half, Lane};
+pub(crate) use plan::{Place, Step, steps};
 pub(crate) use sweep::{Kind, Swept, Team, Trouble, sweep};
 
 /// Most connections of one rank: a login allows 1024 open files by default.

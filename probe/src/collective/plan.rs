@@ -4,34 +4,34 @@ use muster_wire::Collective;
 
 /// One step of one rank: it sends a block and receives one at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) to: usize,
-    pub(super) from: usize,
+pub(crate) struct Step {
+    pub(crate) to: usize,
+    pub(crate) from: usize,
     /// Block of the own data that is sent.
-    pub(super) send: usize,
-    pub(super) receive: Place,
+    pub(crate) send: usize,
+    pub(crate) receive: Place,
     /// Block of the own data that the arrival is added to.
-    pub(super) add_to: Option<usize>,
+    pub(crate) add_to: Option<usize>,
     pub(super) holds: Held,
 }
 
 /// Where an arrival is put: arrivals that are added or that others replace are kept apart, so that each can be checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Data(usize),
     Apart(usize),
 }
 
 /// What a block holds: the sum of `count` contributions to block `block`, whose numbers sum to `ids`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(crate) struct Held {
     pub(super) block: usize,
     pub(super) count: u32,
     pub(super) ids: u32,
 }
 
 /// The steps of rank `me` of `n`.
-pub(super) fn steps(collective: Collective, me: usize, n: usize) -> Vec<Step> {
+pub(crate) fn steps(collective: Collective, me: usize, n: usize) -> Vec<Step> {
     let ring = |send: usize, receive| Step {
         to: (me + 1) % n,
         from: (me + n - 1) % n,
