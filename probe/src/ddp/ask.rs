@@ -37,6 +37,8 @@ pub(super) enum Answer {
 
 /// Answers whoever knows the secret, until the process ends.
 pub(super) fn answer(board: &Board, listener: &TcpListener) {
+    // Where this fails, every look is a pause later.
+    let _ = listener.set_nonblocking(false);
     loop {
         match listener.accept() {
             // Whoever breaks off has only himself to blame.

@@ -156,6 +156,11 @@ impl Board {
         self.failed.get_or_init(|| why.to_owned());
     }
 
+    /// Whether it was told already why this rank gave up.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.get().is_some()
+    }
+
     pub(super) fn know_pids(&self, pids: Vec<u32>) {
         let _ = self.pids.set(pids);
     }

@@ -192,11 +192,12 @@ impl<'a> Communicator<'a> {
         self.lane.exchange_telling((to, what), (from, into), under.limit, tell).map_err(|broken| match broken {
             Broken::Stopped => self.trouble(under, Kind::Ended, from, "ended from outside".to_owned()),
             Broken::Late { receiving: true } => {
-                let why = format!("nothing arrived for {} s", self.timeout.as_secs());
+                let why = format!("it has not sent everything within {} s", self.timeout.as_secs());
                 self.trouble(under, Kind::Late, from, why)
             }
             Broken::Late { receiving: false } => {
-                self.trouble(under, Kind::Late, to, format!("it took nothing for {} s", self.timeout.as_secs()))
+                let why = format!("it has not taken everything within {} s", self.timeout.as_secs());
+                self.trouble(under, Kind::Late, to, why)
             }
             Broken::Receiving(why) => self.trouble(under, Kind::Gone, from, why),
             Broken::Sending(why) => self.trouble(under, Kind::Gone, to, why),

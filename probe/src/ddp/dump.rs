@@ -16,10 +16,10 @@ const PREFIX: &str = "nccl_trace_rank_";
 
 /// Writes what `board` recorded, as pickle and as JSON, into `dir`. Returns the pickle's path.
 pub(super) fn dump(board: &Board, dir: &Path) -> io::Result<PathBuf> {
-    let (pickle, json) = {
-        let recorder = board.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        (whole(board, &recorder, false).pickle(), whole(board, &recorder, true).json().to_string())
-    };
+    // Held until both files are there: a signal may ask for them while trouble does.
+    let recorder = board.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+    let pickle = whole(board, &recorder, false).pickle();
+    let json = whole(board, &recorder, true).json().to_string();
     let path = dir.join(format!("{PREFIX}{}", board.rank));
     std::fs::create_dir_all(dir)?;
     put(&path.with_extension("json"), json.as_bytes())?;

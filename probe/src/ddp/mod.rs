@@ -162,13 +162,15 @@ fn finish(board: &Board, part: &Part, log: Log, failure: &Failure) -> u8 {
             log.error(&format!("ended by {name} in step {}", board.step()));
             return u8::try_from(128 + stop::number()).unwrap_or(TOLD);
         }
-        (_, Some(End::Told(why))) => {
+        (_, Some(End::Told(why))) if !board.has_failed() => {
             log.error(&format!("ended in step {}; {why}", board.step()));
             TOLD
         }
         (Failure::Wrong(_), _) => WRONG,
         (Failure::Start(why), _) => {
-            log.error(why);
+            if !board.has_failed() {
+                log.error(why);
+            }
             LATE
         }
         (Failure::Trouble(trouble), _) => match trouble.kind {
@@ -176,7 +178,7 @@ fn finish(board: &Board, part: &Part, log: Log, failure: &Failure) -> u8 {
             Kind::Mismatch => WRONG,
             Kind::Gone | Kind::Ended => GONE,
         },
-        (Failure::Ended, None) => TOLD,
+        (Failure::Ended, _) => TOLD,
     };
     log.end(code, board.step(), failure, part.rank);
     code

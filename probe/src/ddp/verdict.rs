@@ -45,6 +45,14 @@ fn causes(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -
         Answer::Gone(why) => Some(format!("{} is gone: {why}", board.who(*rank))),
         _ => None,
     });
+    let mute = answers.values().filter(|answer| **answer == Answer::Silent).count();
+    // Whoever hears nobody may be the one who is cut off.
+    if 2 * mute >= answers.len() {
+        let all = answers.len();
+        return vec![format!(
+            "{mute} of {all} ranks do not answer: this node is cut off, or they are; nobody is named from here"
+        )];
+    }
     let silent = answers.iter().filter_map(|(rank, answer)| match answer {
         Answer::Silent => {
             Some(format!("{} does not answer: it is stopped, or its node is out of reach", board.who(*rank)))
@@ -110,5 +118,80 @@ fn group_name(board: &Board, comm: usize) -> String {
     match comm {
         0 => format!("communicator {} ({})", board.kept[0].group.name, board.kept[0].group.about),
         _ => "the communicator of its node".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+    use crate::ddp::group::Op;
+
+    const WORLD: usize = 6;
+
+    fn told(trouble: Kind, odd: impl Fn(usize) -> Option<Answer>) -> String {
+        let peers: Vec<SocketAddr> = (0..WORLD).map(|rank| SocketAddr::from(([10, 0, 0, rank as u8], 7000))).collect();
+        let board = Board::new(0, (peers.clone(), 1), [0; 32]);
+        let usual = |rank: usize| {
+            let other = Board::new(rank, (peers.clone(), 1), [0; 32]);
+            (0..3).for_each(|_| drop(other.kept[0].launch(Op::AllReduce)));
+            other.doing(Some(Doing { comm: 0, seq: 3, op: Op::AllReduce, elements: 100 }));
+            Answer::Said(other.standing())
+        };
+        let answers = (0..WORLD).map(|rank| (rank, odd(rank).unwrap_or_else(|| usual(rank)))).collect();
+        let why = "it has not sent everything".to_owned();
+        sentence(&board, &Trouble { comm: 0, op: Op::AllReduce, seq: 3, kind: trouble, peer: 5, why }, &answers)
+    }
+
+    fn standing(answer: Answer, change: impl FnOnce(&mut Standing)) -> Answer {
+        let Answer::Said(mut standing) = answer else { return answer };
+        change(&mut standing);
+        Answer::Said(standing)
+    }
+
+    fn behind(rank: usize) -> Answer {
+        let peers = (0..WORLD).map(|rank| SocketAddr::from(([10, 0, 0, rank as u8], 7000))).collect();
+        Answer::Said(Board::new(rank, (peers, 1), [0; 32]).standing())
+    }
+
+    #[test]
+    fn who_is_gone_or_silent_outweighs_who_is_behind_and_where_all_are_alike_nobody_is_named() {
+        let said = told(Kind::Late, |rank| match rank {
+            2 => Some(Answer::Silent),
+            3 => Some(behind(3)),
+            _ => None,
+        });
+        assert!(said.contains("rank 2 (10.0.0.2) does not answer") && !said.contains("rank 3 "), "{said}");
+        let said = told(Kind::Late, |rank| (rank == 3).then(|| behind(3)));
+        assert!(said.ends_with("rank 3 (10.0.0.3) has not launched it: it is in no operation, at step 0"), "{said}");
+        let said = told(Kind::Late, |_| None);
+        assert!(said.contains("every rank answers and has launched it") && !said.contains("(10.0"), "{said}");
+    }
+
+    #[test]
+    fn a_rank_that_hears_nobody_names_nobody() {
+        for mute in [3, 5] {
+            let said = told(Kind::Late, |rank| (rank > WORLD - 1 - mute).then_some(Answer::Silent));
+            assert!(said.contains("nobody is named from here") && !said.contains("(10.0"), "{said}");
+        }
+    }
+
+    #[test]
+    fn of_operations_that_differ_the_rarer_one_is_odd() {
+        let odd = |rank: usize| {
+            (rank == 4).then(|| {
+                standing(behind(4), |standing| {
+                    standing.doing = Some(Doing { comm: 0, seq: 3, op: Op::AllReduce, elements: 99 });
+                })
+            })
+        };
+        let said = told(Kind::Mismatch, odd);
+        assert!(
+            said.ends_with(
+                "rank 4 (10.0.0.4) runs all_reduce 3 of 99 elements, 5 ranks run all_reduce 3 of 100 elements"
+            ),
+            "{said}"
+        );
     }
 }

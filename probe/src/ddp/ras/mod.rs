@@ -133,3 +133,36 @@ fn command(words: &[&str], wishes: &mut Wishes) -> String {
         _ => "ERROR: Unknown command".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn answered(line: &str) -> (String, bool, u64) {
+        let words: Vec<String> = line.split_whitespace().map(str::to_ascii_uppercase).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut wishes = Wishes { json: false, patience: Duration::from_secs(5) };
+        let said = command(&words, &mut wishes);
+        (said, wishes.json, wishes.patience.as_secs())
+    }
+
+    #[test]
+    fn commands_are_those_of_the_protocol_in_any_case() {
+        assert_eq!(answered("client protocol 2").0, "SERVER PROTOCOL 2");
+        assert_eq!(answered("Set Format Json"), ("OK".into(), true, 5));
+        assert_eq!(answered("TIMEOUT 9"), ("OK".into(), false, 9));
+        for wrong in ["TIMEOUT x", "SET FORMAT xml", "MONITOR all", "CLIENT PROTOCOL", "HELLO", ""] {
+            assert!(answered(wrong).0.starts_with("ERROR: "), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_gets_one_line_and_no_patience_is_endless(line in ".{0,80}") {
+            let (said, _, patience) = answered(&line);
+            prop_assert!(!said.contains('\n') && patience <= 60);
+        }
+    }
+}
