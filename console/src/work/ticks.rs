@@ -188,6 +188,12 @@ impl Ticks {
                     values.for_each(|(metric, value)| take(node, metric, at_s, *value));
                     Happened::Told
                 }
+                // Finer looks are for recordings.
+                Seen::Fine(..) => Happened::Told,
+                Seen::Said(_, said) => {
+                    log::warn!("{said}");
+                    Happened::Told
+                }
                 Seen::There(node) => Happened::There(node),
                 Seen::Lost(node, failure) => Happened::Lost(node, failure.message),
                 Seen::Over => Happened::Over,

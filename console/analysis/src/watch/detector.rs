@@ -50,7 +50,7 @@ pub struct Watch {
     groups: Vec<OpenGroup>,
     excursions: Excursions,
     /// Seconds of evidence that name a machine now.
-    evidence_s: f64,
+    pub(super) evidence_s: f64,
     /// Who moved first before the job slowed, while the job is slow.
     first: Option<Slowed>,
     /// Metrics whose group was noted and still stands.

@@ -1,7 +1,7 @@
 //! Nodes that are watched while the job runs.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::anyhow;
 use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
@@ -191,7 +191,7 @@ impl<'a> Live<'a> {
         eprintln!("{why}");
     }
 
-    fn end(self, strange: u64, mut notes: Vec<String>, json: bool) -> Ended {
+    fn end(mut self, strange: u64, mut notes: Vec<String>, json: bool) -> Ended {
         let silent: Vec<&str> = (0..self.nodes.len())
             .filter(|node| !self.seen.contains(node))
             .map(|node| self.nodes[node].name.as_str())
