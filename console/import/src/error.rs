@@ -28,7 +28,7 @@ pub enum Bad {
         what: &'static str,
     },
     /// The stream broke.
-    #[error("{}{source}", at(*line))]
+    #[error("{}cannot be read", place(*line))]
     Io {
         /// Line, from 1; 0 where there are no lines.
         line: usize,
@@ -57,4 +57,8 @@ impl Bad {
 
 fn at(line: usize) -> String {
     if line > 0 { format!("line {line}: ") } else { String::new() }
+}
+
+fn place(line: usize) -> String {
+    if line > 0 { format!("line {line} ") } else { "it ".to_owned() }
 }

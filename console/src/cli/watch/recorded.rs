@@ -40,7 +40,9 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
 /// The nodes that are meant, in the order of the recording.
 pub(super) fn nodes(recording: &Recording, options: &Options, config: &Config) -> Result<Vec<String>, Problem> {
     if !options.pick.given() {
-        return Ok(recording.nodes.clone());
+        // Of those without a usable row nothing can be said.
+        let told: BTreeSet<usize> = recording.rows().iter().map(|row| recording.of(row).0).collect();
+        return Ok(told.into_iter().map(|node| recording.nodes[node].clone()).collect());
     }
     options.pick.of_names(recording.nodes.iter().map(String::as_str), "the recording", config)
 }

@@ -239,7 +239,7 @@ fn a_page_that_claims_more_than_is_read_is_refused_before_it_is_unpacked() {
     rows.close().unwrap();
     let bomb = Bytes::from(writer.into_inner().unwrap());
     assert!(bomb.len() < 1 << 20, "{}", bomb.len());
-    let why = read(bomb).unwrap_err().to_string();
+    let why = std::error::Error::source(&read(bomb).unwrap_err()).unwrap().to_string();
     assert!(why.contains("bytes is more than is read"), "{why}");
 }
 
