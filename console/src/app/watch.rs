@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_analysis::watch::{BLOCK_S, QUARTER};
+use muster_analysis::watch::{BLOCK_S, QUARTER, Settings as Detection};
 use muster_fleet::{Probe, Settings};
 use muster_tui::Screen;
 use muster_tui::snapshot::Origin;
@@ -39,23 +39,24 @@ pub(super) struct Follow {
 
 impl App {
     /// Serves the screen on **Watch** until the user leaves, with the ticks of `source`: [`Source::Nodes`] for a job that runs, a
-    /// [`Source::Recording`] for one that ran. Whoever starts a job and wants it seen calls this with its nodes.
+    /// [`Source::Recording`] for one that ran. Whoever starts a job and wants it seen calls this with its nodes and
+    /// `Detection::default()`.
     ///
     /// # Errors
     /// When the terminal cannot be used.
-    pub async fn sit_on_watch(mut self, source: Source) -> Ended {
-        self.watch(source);
+    pub async fn sit_on_watch(mut self, source: Source, by: Detection) -> Ended {
+        self.watch(source, by);
         let options = screen::options(&self.config, self.ascii, Screen::Watch);
         self.serve(None, move |newest, wish| muster_tui::run(options, newest, wish)).await
     }
 
     /// Begins to watch; what was watched until now is over.
-    pub(super) fn watch(&mut self, source: Source) {
+    pub(super) fn watch(&mut self, source: Source, by: Detection) {
         self.stop_watch();
         let (cancel, (jumps, moments)) = (CancellationToken::new(), mpsc::unbounded_channel());
         let ways = (self.job.probe.clone(), self.job.settings.clone(), cancel.clone());
         let before = self.follow.take().map(|follow| follow.task);
-        let task = tokio::spawn(follow(source, ways, self.board.clone(), (moments, before)));
+        let task = tokio::spawn(follow((source, by), ways, self.board.clone(), (moments, before)));
         self.follow = Some(Follow { cancel, jumps, task });
     }
 
@@ -70,7 +71,7 @@ impl App {
         }
         let what = crate::out::counted(nodes.len(), "node", "nodes");
         self.board.say(Level::Info, format!("watching {what}; what is usual is known after about 3 minutes"));
-        self.watch(Source::Nodes { nodes, metrics: Vec::new() });
+        self.watch(Source::Nodes { nodes, metrics: Vec::new() }, Detection::default());
     }
 
     /// Ends the watch; what it saw stays on the screen.
@@ -99,7 +100,7 @@ impl App {
 
 /// Feeds and shows until nothing more comes.
 async fn follow(
-    source: Source,
+    (source, by): (Source, Detection),
     (probe, settings, cancel): (Arc<Probe>, Arc<Settings>, CancellationToken),
     board: Board,
     (mut moments, before): (mpsc::UnboundedReceiver<f64>, Option<JoinHandle<()>>),
@@ -108,7 +109,7 @@ async fn follow(
         // The screen shows one watch.
         let _ = before.await;
     }
-    let mut viewer = Viewer::new(source.members(), blocks(&source));
+    let mut viewer = Viewer::new(source.members(), by, blocks(&source));
     board.watching(viewer.picture(origin_of(&source), false));
     let mut ticks = source.open(probe, settings, cancel.clone());
     let mut shown = Instant::now();

@@ -111,7 +111,7 @@ fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let ended = runtime.block_on(async {
         let mut app = App::on(names, job, Ok(store), (config, &Line::parse_from(["muster"]).common), "made");
-        app.watch(Source::Recording(Box::new(player)));
+        app.watch(Source::Recording(Box::new(player)), muster_analysis::watch::Settings::default());
         let options = muster_tui::Options { ascii: true, color: false, first: Screen::Watch };
         app.serve(None, move |newest, wish| {
             let any: Wanted = |watch| !watch.frames.is_empty();

@@ -21,14 +21,12 @@ pub struct WatchReport<'a> {
     version: u32,
     nodes: usize,
     metrics: Vec<&'a str>,
-    /// Healthy machines that are named at this setting, per machine and day, as far as is known.
-    pub false_alarms_per_machine_day: f64,
-    /// Seconds from a clear fault to its alert.
-    pub expected_delay_s: f64,
     /// First tick, epoch seconds.
     pub from_s: Option<f64>,
     /// Last tick.
     pub to_s: Option<f64>,
+    false_alarms_per_machine_day: f64,
+    expected_delay_s: f64,
     /// What was told.
     pub alerts: &'a [Alert],
     /// What is worth knowing and accuses nobody.
@@ -40,22 +38,22 @@ impl<'a> WatchReport<'a> {
     #[must_use]
     pub fn new(
         (nodes, metrics): (usize, Vec<&'a str>),
-        span: Option<(f64, f64)>,
-        calibration: Calibration,
+        (span, calibration): (Option<(f64, f64)>, Calibration),
         alerts: &'a [Alert],
         notes: Vec<String>,
     ) -> Self {
         let (from_s, to_s) = span.unzip();
         let Calibration { false_alarms_per_machine_day, expected_delay_s, .. } = calibration;
+        let (schema, version) = ("muster.watch", 1);
         Self {
-            schema: "muster.watch",
-            version: 1,
+            schema,
+            version,
             nodes,
             metrics,
-            false_alarms_per_machine_day,
-            expected_delay_s,
             from_s,
             to_s,
+            false_alarms_per_machine_day,
+            expected_delay_s,
             alerts,
             notes,
         }
@@ -66,7 +64,7 @@ impl<'a> WatchReport<'a> {
     pub fn of(watch: &'a Watching) -> Self {
         let metrics = watch.metrics.iter().map(|metric| metric.name.as_str()).collect();
         let span = watch.frames.first().zip(watch.frames.last()).map(|(first, last)| (first.at_s, last.end_s()));
-        Self::new((watch.nodes.len(), metrics), span, watch.calibration, &watch.alerts, watch.notes.to_vec())
+        Self::new((watch.nodes.len(), metrics), (span, watch.calibration), &watch.alerts, watch.notes.to_vec())
     }
 
     /// Machines and metrics.
@@ -159,10 +157,10 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// Watches `members` and keeps so many blocks for the screen.
+    /// Watches `members` by `settings` and keeps so many blocks for the screen.
     #[must_use]
-    pub fn new(members: Vec<Member>, blocks: usize) -> Self {
-        let mut watch = Watch::new(Settings::default());
+    pub fn new(members: Vec<Member>, settings: Settings, blocks: usize) -> Self {
+        let mut watch = Watch::new(settings);
         watch.keep(blocks);
         let mut places = Vec::with_capacity(members.len());
         for member in &members {
@@ -227,9 +225,9 @@ impl Viewer {
             nodes: nodes.collect(),
             metrics: metrics.collect(),
             frames: self.frames.clone(),
+            calibration: self.watch.calibration(),
             alerts: alerts[alerts.len().saturating_sub(ALERTS)..].into(),
             notes: self.watch.notes().into(),
-            calibration: self.watch.calibration(),
         }
     }
 }

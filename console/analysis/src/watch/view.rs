@@ -216,7 +216,7 @@ impl Watch {
             nodes,
             looks,
             evidence: (0..nodes).map(case).collect(),
-            needed_s: self.settings.evidence_s as f32,
+            needed_s: self.evidence_s as f32,
         };
         self.history.push(frame, block);
     }

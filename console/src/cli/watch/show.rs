@@ -30,7 +30,7 @@ async fn nodes(options: &Options, config: &Config, common: &Common) -> Ended {
     let settings = session::settings_for(config, &nodes).await?;
     let job = Job::new(session::playbook("cbd-light")?, nodes.clone(), settings);
     let app = App::new(job, console::store(config)?, (config.clone(), common), "watch");
-    app.sit_on_watch(Source::Nodes { nodes, metrics }).await
+    app.sit_on_watch(Source::Nodes { nodes, metrics }, options.settings()).await
 }
 
 async fn play(options: &Options, config: &Config, common: &Common) -> Ended {
@@ -51,5 +51,5 @@ async fn play(options: &Options, config: &Config, common: &Common) -> Ended {
     let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
     drop(waiting);
     let app = App::on(names, job, console::store(config)?, (config.clone(), common), "recording");
-    app.sit_on_watch(Source::Recording(Box::new(player))).await
+    app.sit_on_watch(Source::Recording(Box::new(player)), options.settings()).await
 }

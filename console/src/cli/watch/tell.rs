@@ -33,7 +33,7 @@ fn report<'a>(watch: &'a Watch, (nodes, metrics): (usize, &'a [String]), mut not
     notes.extend(watch.notes());
     notes.extend(lack.map(|lack| format!("undecided: {lack}")));
     let metrics = metrics.iter().map(String::as_str).collect();
-    (Report::new((nodes, metrics), watch.span(), watch.calibration(), watch.alerts(), notes), lack.is_some())
+    (Report::new((nodes, metrics), (watch.span(), watch.calibration()), watch.alerts(), notes), lack.is_some())
 }
 
 fn code(report: &Report<'_>, lack: bool) -> u8 {

@@ -17,12 +17,12 @@ pub struct Watching {
     pub metrics: Arc<[WatchedMetric]>,
     /// What the last blocks showed, the oldest first; their numbers follow one another.
     pub frames: Arc<[Arc<Frame>]>,
+    /// How much evidence names a machine, and what that costs.
+    pub calibration: Calibration,
     /// What was told, the oldest first.
     pub alerts: Arc<[Alert]>,
     /// What is worth knowing and accuses nobody.
     pub notes: Arc<[String]>,
-    /// How many false alarms its setting costs, and how late alerts come.
-    pub calibration: Calibration,
 }
 
 /// Where ticks come from.

@@ -37,8 +37,8 @@ pub(crate) fn watching(names: &[String], seconds: u32) -> Watching {
         nodes: names.iter().enumerate().map(watched).collect(),
         metrics: watch.metrics().map(|(name, about)| WatchedMetric { name: name.to_owned(), about: *about }).collect(),
         frames: watch.frames().cloned().collect::<Vec<Arc<_>>>().into(),
+        calibration: watch.calibration(),
         alerts: watch.alerts().into(),
         notes: watch.notes().into(),
-        calibration: watch.calibration(),
     }
 }
