@@ -260,9 +260,11 @@ fn told(turns: &[Turn], minutes: f64, kept: usize) {
         let codes: Vec<String> = codes.iter().map(|(of, runs)| format!("{runs} x {}", code(of))).collect();
         println!("| {fault:?} | {} |", codes.join(", "));
     }
-    let mean = |part: &[Turn]| part.iter().map(|turn| turn.memory).sum::<f64>() / part.len() as f64;
-    let quarter = (turns.len() / 4).max(1);
-    let (first, last) = (mean(&turns[..quarter]), mean(&turns[turns.len() - quarter..]));
+    // A console that was killed has not had all that it would have needed.
+    let ended: Vec<f64> = turns.iter().filter(|turn| turn.code.is_some()).map(|turn| turn.memory).collect();
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let quarter = (ended.len() / 4).max(1).min(ended.len());
+    let (first, last) = (mean(&ended[..quarter]), mean(&ended[ended.len() - quarter..]));
     let files = turns.iter().map(|turn| turn.files).max().unwrap_or(0);
     let left: usize = turns.iter().map(|turn| turn.left).sum();
     println!(

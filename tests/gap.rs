@@ -98,6 +98,48 @@ fn a_bridge_that_is_down_for_18_seconds_in_the_first_of_three_steps_costs_18_sec
 }
 
 #[test]
+fn a_node_that_never_ends_its_first_step_keeps_nobody_from_the_next_ones() {
+    if !is_root() {
+        return skip(
+            "a_node_that_never_ends_its_first_step_keeps_nobody_from_the_next_ones",
+            Lacks::Root,
+            "for namespaces",
+        );
+    }
+    let mut fleet = Fleet::up(Options { nodes: 3 }).unwrap();
+    let program = std::fs::read(env!("CARGO_BIN_EXE_hostile-probe")).unwrap();
+    fleet.node("n003").hostile(&program, "stalls").unwrap();
+    let console = fleet.console();
+    let mut running = start(&fleet, &console, &["--new"]);
+    let (mut through, until) = (Vec::new(), Instant::now() + Duration::from_secs(600));
+    while through.len() < 2 {
+        assert!(Instant::now() < until && running.try_wait().unwrap().is_none(), "only {through:?} were through");
+        std::thread::sleep(Duration::from_millis(200));
+        through = through_the_last_step(&console);
+    }
+    assert_eq!(through, ["n001", "n002"]);
+    let stop = ["-INT", &running.id().to_string()];
+    assert!(std::process::Command::new("kill").args(stop).status().unwrap().success());
+    let ran = ended(running);
+    assert_eq!(ran.code, Some(130), "{}", ran.err);
+    // It was at its first step all the time, and no longer than that allows.
+    assert!(!ran.err.contains("took longer"), "{}", ran.err);
+    let report = ran.json().unwrap();
+    assert!(measured(&report, "n003").is_empty(), "{report}");
+    assert_eq!(measured(&report, "n001"), ["cpu-dispatch", "cpu-stream"], "{}", ran.err);
+}
+
+/// Nodes with values of the last of the three steps, as a reader finds them while the run goes on.
+fn through_the_last_step(console: &Console) -> Vec<String> {
+    // Before the run begins there is nothing to read.
+    let Ok(runs) = console.run(&["runs", "--json"]).unwrap().json() else { return Vec::new() };
+    let Some(id) = runs["runs"][0]["id"].as_str() else { return Vec::new() };
+    let table = console.run(&["export", id, "--format", "samples"]).unwrap().out;
+    let has = |node: &&str| table.lines().any(|line| line.contains(*node) && line.contains("cpu-stream"));
+    ["n001", "n002", "n003"].into_iter().filter(|node| has(node)).map(str::to_owned).collect()
+}
+
+#[test]
 fn a_run_that_lost_a_node_is_incomplete_and_the_next_one_asks_that_node_again() {
     if !is_root() {
         return skip(

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use muster_wire::limits::SERIES_VALUES;
 use muster_wire::{
-    Bye, Datum, Decoder, Direction, Fact, Facts, Finished, Frame, Hello, Listening, MAGIC, MetricId, Outcome, Paired,
-    Reading, Request, Series, Unit, encode,
+    Beat, Bye, Datum, Decoder, Direction, Fact, Facts, Finished, Frame, Hello, Listening, MAGIC, MetricId, Outcome,
+    Paired, Reading, Request, Series, Unit, encode,
 };
 
 /// How long it goes on where nobody stops it.
@@ -104,6 +104,11 @@ fn act(liar: &mut Liar, kind: &str, word: &str) -> io::Result<()> {
     liar.say(&hello())?;
     if kind == "twice" {
         return liar.again(&[hello()], Duration::from_millis(500));
+    }
+    if kind == "stalls" {
+        // Says that it lives, and nothing else, for as long as somebody listens.
+        liar.until += 20 * STAMINA;
+        return liar.again(&[Frame::Beat(Beat { wall_ns: 0, monotonic_ns: 0, nonce: 0 })], Duration::from_millis(500));
     }
     let works = ordered()?;
     let first = works.last().cloned().unwrap_or_default();

@@ -50,7 +50,7 @@ impl Worker {
         let (mut link, mut known) = (None, false);
         let mut lost: Option<Failure> = None;
         for work in works {
-            // A node that was waited for in vain is not waited for again with its next work.
+            // A node whose work was not done is asked for nothing more for now: it is gone, refuses us, hangs, or lies.
             let result = match lost.clone() {
                 Some(failure) => Err(failure),
                 None => {
@@ -59,7 +59,7 @@ impl Worker {
                 }
             };
             known |= result.is_ok();
-            lost = result.as_ref().err().filter(|failure| failure.passing()).cloned();
+            lost = result.as_ref().err().cloned();
             self.ended(result).await;
         }
         leave(link).await;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 use muster_analysis::checks::{self, Policy};
@@ -146,6 +147,12 @@ fn times(each: Duration, count: usize) -> Duration {
 }
 
 impl Phase {
+    /// Whether every node does it by itself, whatever the others do meanwhile.
+    #[must_use]
+    pub const fn is_alone(&self) -> bool {
+        self.pairs.is_none() && self.collectives.is_empty()
+    }
+
     /// What the phase is expected to take on one node: each benchmark its even share of what the profile
     /// promises for all of them (5 s, 1 min, 10 min); `full` promises nothing, so there the limits count.
     #[must_use]
@@ -212,6 +219,30 @@ impl Plan {
         let mut seen = BTreeSet::new();
         let all = self.phases.iter().flat_map(|phase| &phase.nodes).map(String::as_str);
         all.filter(|node| seen.insert(*node)).collect()
+    }
+
+    /// Phases from `index` on that each node goes through at its own pace: up to the first that is measured between nodes, or
+    /// that takes out those that failed, which is known when all of them can be compared.
+    #[must_use]
+    pub fn stretch(&self, index: usize) -> Range<usize> {
+        let mut end = index + 1;
+        let goes_on = |last: &Phase, next: &Phase| last.is_alone() && !last.drop_failed && next.is_alone();
+        while let [last, next] = self.phases.get(end - 1..=end).unwrap_or_default()
+            && goes_on(last, next)
+        {
+            end += 1;
+        }
+        index..end
+    }
+
+    /// The stretch that phase `index` belongs to; a phase after the last is one by itself.
+    #[must_use]
+    pub fn stretch_of(&self, index: usize) -> Range<usize> {
+        let mut stretch = self.stretch(0);
+        while stretch.end <= index {
+            stretch = self.stretch(stretch.end);
+        }
+        stretch
     }
 
     /// To be called when phase `index` has ended: where it says so, takes `failed` out of the later phases.
@@ -397,6 +428,18 @@ mine: Mine alone
         let sizes: Vec<usize> = plan.phases.iter().map(|phase| phase.nodes.len()).collect();
         assert_eq!(sizes, [3, 2, 2]);
         assert!(plan.drop_failed(9, &failed).is_empty());
+    }
+
+    #[test]
+    fn steps_are_one_stretch_where_nobody_has_to_be_compared_nor_met() {
+        let plan = sample();
+        assert_eq!((plan.stretch(0), plan.stretch(1), plan.stretch(2)), (0..1, 1..3, 2..3));
+        assert_eq!((0..5).map(|index| plan.stretch_of(index)).collect::<Vec<_>>(), [0..1, 1..3, 1..3, 3..4, 4..5]);
+        let mut all = plan.clone();
+        all.phases[0].drop_failed = false;
+        assert_eq!(all.stretch(0), 0..3);
+        all.phases[1].pairs = Some(Pairs::Full);
+        assert_eq!((all.stretch(0), all.stretch(1), all.stretch(2)), (0..1, 1..2, 2..3));
     }
 
     #[test]

@@ -169,7 +169,9 @@ async fn feed(
     for (index, phase) in scan.plan.phases.iter().enumerate() {
         let works = phase.work_names();
         let (step, nodes) = (phase.step.as_str(), phase.nodes.len());
-        watchers.iter_mut().for_each(|w| w.see(&Update::Phase { index, step, nodes, work: works.len() * nodes }));
+        watchers
+            .iter_mut()
+            .for_each(|w| w.see(&Update::Phase { index, step, nodes, work: works.len() * nodes, further: &[] }));
         for nodes in phase.nodes.chunks(BATCH / works.len()) {
             if cancel.is_cancelled() {
                 return Ok(RunState::Cancelled);

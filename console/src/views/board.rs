@@ -49,7 +49,9 @@ struct Inner {
     nodes: Vec<Arc<NodeRow>>,
     places: HashMap<String, usize>,
     steps: Vec<StepProgress>,
+    /// Those under way: the first, and the last that some node may be at.
     step: usize,
+    last: usize,
     records: Vec<Arc<Record>>,
     /// What the rows are made of, the newest run first.
     told: Vec<Arc<Told>>,
@@ -104,6 +106,7 @@ impl Board {
             places,
             steps: Vec::new(),
             step: 0,
+            last: 0,
             records: Vec::new(),
             told: Vec::new(),
             earlier: Arc::default(),
@@ -155,7 +158,7 @@ impl Board {
             inner.steps.push(step(&run.playbook, run.plan.len() * run.nodes.len()));
             inner.plan.push(places::Step::from(run));
         }
-        inner.step = 0;
+        (inner.step, inner.last) = (0, 0);
         let same = inner.now.run.as_ref().is_some_and(|shown| shown.id == run.id) && phase.is_going();
         inner.said_left = inner.course.take().filter(|_| same).and_then(|course| course.said());
         inner.going = Going::default();
@@ -345,7 +348,7 @@ impl Inner {
         self.grouped_ms = now;
         let rows: HashMap<&str, &NodeRow> = self.nodes.iter().map(|row| (row.name.as_str(), row.as_ref())).collect();
         // A step just over changes once more, with its last record; all of them when the run ends.
-        let (first, last) = if going { (self.step.saturating_sub(1), self.step) } else { (0, self.plan.len()) };
+        let (first, last) = if going { (self.step.saturating_sub(1), self.last) } else { (0, self.plan.len()) };
         for (step, progress) in self.plan.iter().zip(&mut self.steps).take(last + 1).skip(first) {
             progress.groups = places::groups(step, &rows, &self.records);
         }
@@ -426,7 +429,9 @@ impl Inner {
         }
         self.now.progress.done += 1;
         self.going.seen.insert(record.node.clone());
-        if let Some(step) = self.steps.get_mut(self.step) {
+        let holds = |at: &usize| self.plan.get(*at).is_some_and(|step| step.holds(&record.work));
+        let at = (self.step..=self.last).find(holds).unwrap_or(self.step);
+        if let Some(step) = self.steps.get_mut(at) {
             step.done += 1;
             step.failed += usize::from(matches!(record.outcome, Outcome::Failed(_)));
         }
@@ -464,8 +469,8 @@ impl Observer for Board {
             course.see(update, now);
         }
         match update {
-            Update::Phase { index, step: name, work, .. } => {
-                inner.step = *index;
+            Update::Phase { index, step: name, work, further, .. } => {
+                (inner.step, inner.last) = (*index, index + further.len());
                 // What was measured so far is judged once more as what it is now: all of the phase before.
                 inner.going.seen.clear();
                 inner.judged = usize::MAX;
@@ -473,9 +478,10 @@ impl Observer for Board {
                     inner.steps.push(step(name, *work));
                     inner.now.progress.total += work;
                 }
-                if let Some(step) = inner.steps.get_mut(*index) {
-                    step.done = step.total.saturating_sub(*work);
-                }
+                let left = std::iter::once(work).chain(*further);
+                inner.steps.iter_mut().skip(*index).zip(left).for_each(|(step, left)| {
+                    step.done = step.total.saturating_sub(*left);
+                });
             }
             Update::Link { node, state } => {
                 if let Some(row) = inner.row(node) {
@@ -498,7 +504,7 @@ impl Observer for Board {
                 inner.gone(node, format!("left out after {step}: {reason}"), now);
             }
             Update::Interrupted { node, failure } => inner.interrupted(node, failure),
-            Update::Outage(said) => inner.warn((*said).to_owned(), now),
+            Update::Outage(said) | Update::Late { said, .. } => inner.warn((*said).to_owned(), now),
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);
                 inner.recorded(record);

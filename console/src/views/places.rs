@@ -15,6 +15,13 @@ pub struct Step {
     nodes: Vec<String>,
 }
 
+impl Step {
+    /// Whether `work` is a part of it.
+    pub fn holds(&self, work: &str) -> bool {
+        self.works.contains(work)
+    }
+}
+
 impl From<&Phase> for Step {
     fn from(phase: &Phase) -> Self {
         Self { works: phase.work_names().into_iter().collect(), nodes: phase.nodes.to_vec() }

@@ -29,7 +29,7 @@ pub enum Stage {
 /// A run in progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Going {
-    /// Nodes with results in the current phase.
+    /// Nodes with results in the current phase, or in those that nodes go through with it at their own pace.
     pub seen: HashSet<String>,
     /// Nodes that have left the run.
     pub gone: HashSet<String>,
@@ -40,9 +40,11 @@ pub struct Going {
 impl Going {
     /// A run of `plan` in another console.
     fn elsewhere(plan: &Plan, told: &Told) -> Self {
-        let newest = told.all().filter_map(|record| Some((record.at_ms, followed::part(plan, record)?))).max();
-        let under_way = newest.map(|(_, part)| part);
-        let seen = told.all().filter(|record| followed::part(plan, record) == under_way);
+        // Nodes go through the phases of a stretch each at its own pace.
+        let stretch = |record| followed::part(plan, record).map(|part| plan.stretch_of(part).start);
+        let newest = told.all().filter_map(|record| Some((record.at_ms, stretch(record)?))).max();
+        let under_way = newest.map(|(_, start)| start);
+        let seen = told.all().filter(|record| stretch(record) == under_way);
         // How often that console visits a node is not known here.
         let visits = visits_at_most(told.run.profile, usize::MAX);
         Self { seen: seen.map(|record| record.node.clone()).collect(), gone: told.gone.clone(), visits }
@@ -142,7 +144,7 @@ mod tests {
         }
 
         fn phase(&mut self, index: usize) {
-            self.board.see(&Update::Phase { index, step: "step", nodes: NODES, work: NODES });
+            self.board.see(&Update::Phase { index, step: "step", nodes: NODES, work: NODES, further: &[] });
         }
 
         /// `work` ends on a node that is `level` times as fast as usual.
@@ -276,9 +278,9 @@ mod tests {
     #[test]
     fn a_run_of_another_console_by_a_known_playbook_is_provisional_as_one_of_our_own() {
         let nodes: Vec<String> = (0..NODES).map(|nr| format!("n{nr:02}")).collect();
-        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &nodes);
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd").unwrap(), &nodes);
         let mut replay = Replay::new();
-        (replay.run.playbook, replay.run.plan) = ("cbd-light".to_owned(), plan.work_names());
+        (replay.run.playbook, replay.run.plan) = ("cbd".to_owned(), plan.work_names());
         let mut records: Vec<Arc<Record>> = Vec::new();
         let mut stage = |replay: &mut Replay, (nr, work, level): (usize, &str, f64)| {
             replay.at_ms += 1;
@@ -294,7 +296,7 @@ mod tests {
             marks = stage(&mut replay, (nr, "cpu-stream", if nr == 3 { 0.5 } else { 1.0 }));
         }
         assert!(marks.iter().all(|provisional| *provisional), "the phase is not known to be over");
-        marks = stage(&mut replay, (0, "train-gpt2", 1.0));
+        marks = stage(&mut replay, (0, "disk", 1.0));
         assert!(marks[0] && marks[3] && !marks[5], "the next has begun, and what is slow is measured again: {marks:?}");
     }
 

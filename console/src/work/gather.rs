@@ -9,12 +9,15 @@ use muster_run::Record;
 use muster_wire::limits::work_bytes;
 use muster_wire::{Datum, Fact, Finished, Frame, Outcome, Request, Series, clean};
 
+use super::spill::{Part, Spill};
 use crate::judge::notes;
 
 /// Longest piece of a refused name repeated to a person, bytes.
 const SHOWN: usize = 60;
 /// Bytes of facts that a collector may send.
 const COLLECTOR: usize = 1 << 20;
+/// Bytes of unfinished works of one node that stay in memory: a frame of the largest, or all that most works send.
+const MEMORY: usize = 640 << 10;
 
 /// What one node was told to do in a run, and what it sent that belongs to no finished work yet.
 #[derive(Debug)]
@@ -24,6 +27,7 @@ pub struct Gather {
     /// What the node was told to do and has not finished, order by order: it does one after the other.
     orders: VecDeque<BTreeMap<String, Open>>,
     held: BTreeMap<String, Held>,
+    spill: Spill,
     refused: u64,
     /// What was refused first.
     first: String,
@@ -40,23 +44,61 @@ struct Open {
     limit: usize,
 }
 
-/// What a piece of work has sent so far.
+/// What a piece of work has sent so far: first what is in memory, then what is not.
 #[derive(Debug, Default)]
 struct Held {
     series: Vec<Series>,
     facts: Vec<Fact>,
+    parts: Vec<Part>,
     bytes: usize,
-    /// It sent more than it may, and nothing of it is kept.
-    over: bool,
+    /// Those of them that are in memory.
+    in_memory: usize,
+    /// Why nothing of it is kept.
+    lost: Option<Outcome>,
+}
+
+impl Held {
+    /// Keeps nothing more of this work, because of `why`.
+    fn lose(&mut self, why: Outcome) {
+        *self = Self { lost: Some(why), ..Self::default() };
+    }
+
+    /// Adds what is kept in `frame`.
+    fn add(&mut self, frame: Frame) {
+        match frame {
+            Frame::Series(series) => self.series.push(series),
+            Frame::Facts(facts) => self.facts.extend(facts.facts),
+            _ => {}
+        }
+    }
+
+    /// Brings everything into memory.
+    fn gathered(mut self) -> Self {
+        for part in std::mem::take(&mut self.parts) {
+            match part.frame() {
+                Ok(frame) => self.add(frame),
+                Err(why) => {
+                    self.lose(put_aside(&why));
+                    break;
+                }
+            }
+        }
+        self
+    }
+}
+
+/// What becomes of a work whose values this console could not keep until its end.
+fn put_aside(why: &std::io::Error) -> Outcome {
+    Outcome::NotRun(format!("this console could not put its values aside beside the database: {why}"))
 }
 
 impl Gather {
-    /// Starts with nothing.
+    /// Starts with nothing; what is too much for memory goes to `spill`.
     #[must_use]
-    pub fn new(run: &str, node: &str) -> Self {
+    pub fn new(run: &str, node: &str, spill: Spill) -> Self {
         let (run, node) = (run.to_owned(), node.to_owned());
         let (orders, held, first) = (VecDeque::new(), BTreeMap::new(), String::new());
-        Self { run, node, orders, held, refused: 0, first, told: 0 }
+        Self { run, node, orders, held, spill, refused: 0, first, told: 0 }
     }
 
     /// Believes the node about the work of `request` once what was ordered before has ended.
@@ -75,6 +117,12 @@ impl Gather {
     /// The stream broke off: what it sent of unfinished works belongs to nothing, since they begin anew.
     pub fn interrupted(&mut self) {
         self.held.clear();
+    }
+
+    /// The first order was not begun, since the node had failed with one before it.
+    pub fn skipped(&mut self) {
+        self.held.clear();
+        self.orders.pop_front();
     }
 
     /// The stream of the first order is over: nothing of that may come any more. Works that were ordered and have no result, although
@@ -97,19 +145,19 @@ impl Gather {
         match frame {
             Frame::Series(series) => {
                 let work = series.metric.benchmark.clone();
-                if !self.is_open(&work) {
+                if self.is_open(&work) {
+                    let bytes = weight(&series);
+                    self.hold(&work, bytes, Frame::Series(series));
+                } else {
                     self.refuse("values of", &work);
-                } else if let Some(held) = self.room(&work, weight(&series)) {
-                    held.series.push(series);
                 }
                 None
             }
             Frame::Facts(facts) => {
                 // A probe also says, unasked, how busy its node is. That belongs to no work and is kept nowhere.
-                let work = self.owner(facts.collector)?;
-                if let Some(held) = self.room(&work, facts.facts.iter().map(size).sum()) {
-                    held.facts.extend(facts.facts);
-                }
+                let work = self.owner(facts.collector.clone())?;
+                let bytes = facts.facts.iter().map(size).sum();
+                self.hold(&work, bytes, Frame::Facts(facts));
                 None
             }
             Frame::Finished(finished) => {
@@ -132,17 +180,31 @@ impl Gather {
         }
     }
 
-    /// Where `bytes` more of `work` go; past its limit nowhere, and what there was of it is let go, too.
-    fn room(&mut self, work: &str, bytes: usize) -> Option<&mut Held> {
-        let all: usize = self.held.values().map(|held| held.bytes).sum();
-        let limit = self.orders.front()?.get(work)?.limit;
+    /// Keeps `frame` of `work`, which takes `bytes`, in memory or beside it; past its limit nowhere, and what there was of it is let
+    /// go, too.
+    fn hold(&mut self, work: &str, bytes: usize, frame: Frame) {
+        let sum = |of: fn(&Held) -> usize| self.held.values().map(of).sum::<usize>();
+        let (all, in_memory) = (sum(|held| held.bytes), sum(|held| held.in_memory));
+        let Some(limit) = self.orders.front().and_then(|order| order.get(work)).map(|open| open.limit) else { return };
         let held = self.held.entry(work.to_owned()).or_default();
-        if held.over || all + bytes > limit {
-            *held = Held { over: true, ..Held::default() };
-            return None;
+        if held.lost.is_some() {
+            return;
+        }
+        if all + bytes > limit {
+            held.lose(Outcome::Failed("sent more than a work may; nothing is kept".to_owned()));
+            return;
+        }
+        // In the order in which it came: after the first that is put aside all are.
+        if held.parts.is_empty() && in_memory + bytes <= MEMORY {
+            held.in_memory += bytes;
+            held.add(frame);
+        } else {
+            match self.spill.put(&frame) {
+                Ok(part) => held.parts.push(part),
+                Err(why) => return held.lose(put_aside(&why)),
+            }
         }
         held.bytes += bytes;
-        Some(held)
     }
 
     /// The open work that facts of this collector or benchmark belong to.
@@ -183,12 +245,9 @@ impl Gather {
     }
 
     fn close(&mut self, finished: Finished, at_ms: u64) -> Record {
-        let Held { series, facts, over, .. } = self.held.remove(&finished.name).unwrap_or_default();
-        let outcome = if over {
-            Outcome::Failed("sent more than a work may; nothing is kept".to_owned())
-        } else {
-            finished.outcome
-        };
+        let held = self.held.remove(&finished.name).unwrap_or_default().gathered();
+        let Held { series, facts, lost, .. } = held;
+        let outcome = lost.unwrap_or(finished.outcome);
         Record {
             run: self.run.clone(),
             node: self.node.clone(),
@@ -204,6 +263,11 @@ impl Gather {
 
 fn unanswered(name: String) -> Finished {
     Finished { name, outcome: Outcome::NotRun("the probe ended without a result of it".to_owned()), elapsed_ns: 0 }
+}
+
+/// Bytes of a record's values and facts in memory.
+pub(super) fn bytes(record: &Record) -> usize {
+    record.series.iter().map(weight).sum::<usize>() + record.facts.iter().map(size).sum::<usize>()
 }
 
 /// Bytes of a series in memory.
@@ -228,9 +292,13 @@ mod tests {
 
     /// Of a node that was told to look at its CPUs and to run `a` and `b`.
     fn gather() -> Gather {
+        gather_of(Profile::Smoke)
+    }
+
+    fn gather_of(profile: Profile) -> Gather {
         let [collectors, benchmarks] = [vec!["cpu".to_owned()], vec!["a".to_owned(), "b".to_owned()]];
-        let (profile, steps) = (Profile::Smoke, BTreeMap::new());
-        let mut gather = Gather::new("r", "n");
+        let steps = BTreeMap::new();
+        let mut gather = Gather::new("r", "n", Spill::new(&std::env::temp_dir()));
         gather.expect(&Request::Run { collectors, benchmarks, profile, scratch: None, steps });
         gather
     }
@@ -289,6 +357,61 @@ mod tests {
         assert!(matches!(record.outcome, Outcome::Failed(_)));
         assert!(record.series.is_empty());
         assert_eq!(gather.out_of_turn(3), None);
+    }
+
+    /// Bytes of unfinished works that are in memory, as they lie there.
+    fn in_memory(gather: &Gather) -> usize {
+        let of =
+            |held: &Held| held.series.iter().map(weight).sum::<usize>() + held.facts.iter().map(size).sum::<usize>();
+        gather.held.values().map(of).sum()
+    }
+
+    #[test]
+    fn in_the_longest_profile_too_little_of_a_work_is_in_memory_until_it_ends_and_then_all_of_it_is_there() {
+        for profile in [Profile::Standard, Profile::Full] {
+            let (mut gather, mut sent) = (gather_of(profile), Vec::new());
+            for nr in 0..12_u32 {
+                let Frame::Series(mut one) = series("a", 65_536) else { panic!() };
+                one.values[7] = f64::from(nr);
+                sent.push(one.clone());
+                gather.take(Frame::Series(one), 1);
+                gather.take(facts("a", nr), 1);
+                gather.take(series("b", 10), 1);
+                assert!(in_memory(&gather) <= MEMORY);
+            }
+            let record = gather.take(finished("a"), 2).unwrap();
+            assert_eq!((&record.outcome, &record.series), (&Outcome::Done, &sent), "{profile}");
+            let told: Vec<&str> = record.facts.iter().map(|fact| fact.key.as_str()).collect();
+            assert_eq!(told, (0..12).map(|nr| format!("fact.{nr}")).collect::<Vec<_>>());
+            assert_eq!(gather.take(finished("b"), 2).unwrap().series.len(), 12);
+        }
+    }
+
+    #[test]
+    fn a_node_that_sends_as_much_as_it_may_and_never_ends_costs_no_more_memory_than_another() {
+        let mut gather = gather_of(Profile::Full);
+        for _ in 0..3 * work_bytes(Profile::Full) / (8 * 65_536) {
+            gather.take(series("a", 65_536), 1);
+            assert!(in_memory(&gather) <= MEMORY);
+        }
+        assert!(matches!(gather.take(finished("a"), 2).unwrap().outcome, Outcome::Failed(_)));
+    }
+
+    #[test]
+    fn a_work_whose_values_cannot_be_put_aside_was_not_run_and_says_why() {
+        let mut gather = gather_of(Profile::Standard);
+        gather.spill = Spill::new(std::path::Path::new("/nowhere"));
+        gather.take(series("a", 65_536), 1);
+        gather.take(series("a", 65_536), 1);
+        let record = gather.take(finished("a"), 2).unwrap();
+        assert!(matches!(&record.outcome, Outcome::NotRun(why) if why.contains("beside the database")), "{record:?}");
+        assert!(record.series.is_empty());
+    }
+
+    fn facts(collector: &str, nr: u32) -> Frame {
+        let key = format!("fact.{nr}");
+        let fact = Fact { key, reading: Reading::Value(Datum::Number(2.0)), unit: None };
+        Frame::Facts(Facts { collector: collector.to_owned(), facts: vec![fact] })
     }
 
     #[test]
@@ -361,12 +484,8 @@ mod tests {
     #[test]
     fn facts_belong_to_the_work_that_is_open_and_others_say_nothing_of_the_node() {
         let mut gather = gather();
-        let facts = |collector: &str| {
-            let fact = Fact { key: "cpu.count".to_owned(), reading: Reading::Value(Datum::Number(2.0)), unit: None };
-            Frame::Facts(Facts { collector: collector.to_owned(), facts: vec![fact] })
-        };
         for name in ["cpu", "load", "a"] {
-            assert_eq!(gather.take(facts(name), 1), None);
+            assert_eq!(gather.take(facts(name, 1), 1), None);
         }
         assert_eq!(gather.take(finished("collect/cpu"), 2).unwrap().facts.len(), 1);
         assert_eq!(gather.take(finished("a"), 2).unwrap().facts.len(), 1);

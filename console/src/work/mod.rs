@@ -11,6 +11,8 @@ mod observe;
 mod outage;
 mod probe;
 mod scan;
+mod spill;
+mod under_way;
 
 pub use eta::{Course, Durations};
 pub use followed::{as_one_step, plan as plan_of};

@@ -1,6 +1,6 @@
 //! Who may watch a scan, and the watcher that writes progress to standard error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ pub enum Update<'a> {
         nodes: usize,
         /// Pieces of work over all nodes.
         work: usize,
+        /// The same for phases right after it, each of which begins on a node that is through the one before.
+        further: &'a [usize],
     },
     /// A node's link changed.
     Link {
@@ -79,7 +81,14 @@ pub enum Update<'a> {
     },
     /// Several nodes were lost together: what is said of it.
     Outage(&'a str),
-    /// A node is done with this phase.
+    /// Nodes are not waited for any longer.
+    Late {
+        /// What is said of it.
+        said: &'a str,
+        /// Who.
+        nodes: &'a BTreeSet<String>,
+    },
+    /// A node is done with this phase and those that follow it at once.
     Ended {
         /// Node.
         node: &'a str,
@@ -106,6 +115,8 @@ pub struct Progress {
     nodes: usize,
     ended: usize,
     failed: usize,
+    /// Nodes still at an earlier step, which count for none.
+    late: BTreeSet<String>,
     quiet: bool,
     /// How long the run will still take.
     course: Course,
@@ -126,6 +137,7 @@ impl Progress {
             nodes: 0,
             ended: 0,
             failed: 0,
+            late: BTreeSet::new(),
             quiet,
             course,
             cancel,
@@ -165,13 +177,15 @@ impl Observer for Progress {
     fn see(&mut self, update: &Update<'_>) {
         self.course.see(update, now_ms());
         match update {
-            Update::Phase { step, nodes, work, .. } => {
-                (self.step, self.nodes, self.work) = ((*step).to_owned(), *nodes, *work);
+            Update::Phase { step, nodes, work, further, .. } => {
+                let more = if further.is_empty() { String::new() } else { format!(" and {} more", further.len()) };
+                (self.step, self.nodes) = (format!("{step}{more}"), *nodes);
+                self.work = work + further.iter().sum::<usize>();
                 (self.recorded, self.ended, self.failed) = (0, 0, 0);
                 self.started = Instant::now();
                 self.show(false);
             }
-            Update::Recorded(record) if muster_run::is_work(&record.work) => {
+            Update::Recorded(record) if muster_run::is_work(&record.work) && !self.late.contains(&record.node) => {
                 self.recorded += 1;
                 self.show(false);
             }
@@ -185,11 +199,16 @@ impl Observer for Progress {
                 self.tell(&format!("{}; it is waited for", failure_line(node, failure)));
             }
             Update::Outage(said) => self.tell(said),
+            Update::Late { said, nodes } => {
+                self.late.extend(nodes.iter().cloned());
+                self.tell(said);
+            }
             Update::Dropped { step, reason, .. } => self.tell(&format!("left out after {step}: {reason}")),
             Update::Ended { node, failure } => {
-                self.ended += 1;
+                let counts = !self.late.remove(*node);
+                self.ended += usize::from(counts);
                 if let Some(failure) = failure {
-                    self.failed += 1;
+                    self.failed += usize::from(counts);
                     self.tell(&failure_line(node, failure));
                 }
                 self.show(self.ended == self.nodes);
@@ -218,6 +237,24 @@ mod tests {
     use crate::work::Durations;
 
     #[test]
+    fn progress_counts_nodes_of_the_step_and_not_their_works_nor_who_is_late_with_another() {
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
+        let course = Course::new(&plan, &Durations::default(), 8, &Default::default());
+        let mut progress = Progress::new(true, course, CancellationToken::new());
+        let ended = |node| Update::Ended { node, failure: None };
+        progress.see(&Update::Phase { index: 0, step: "look", nodes: 2, work: 4, further: &[6, 2] });
+        progress.see(&ended("n1"));
+        assert!(progress.line().starts_with("look and 2 more: 0/12 results, 1/2 nodes done"), "{}", progress.line());
+        progress.see(&Update::Late { said: "n2 is late", nodes: &["n2".to_owned()].into() });
+        progress.see(&Update::Phase { index: 3, step: "taste", nodes: 1, work: 5, further: &[] });
+        progress.see(&ended("n2"));
+        assert!(progress.line().starts_with("taste: 0/5 results, 0/1 nodes done"), "{}", progress.line());
+        progress.see(&ended("n1"));
+        assert!(progress.line().contains("1/1 nodes done"), "{}", progress.line());
+    }
+
+    #[test]
     fn the_line_says_the_time_left_in_the_words_of_the_screen_until_the_run_is_cancelled() {
         let names = ["n1".to_owned(), "n2".to_owned()];
         let plan = muster_playbook::plan(&muster_playbook::find_builtin("cbd-light").unwrap(), &names);
@@ -237,7 +274,7 @@ mod tests {
         board.expect(course(), 3);
         let cancel = CancellationToken::new();
         let mut progress = Progress::new(true, course(), cancel.clone());
-        let phase = Update::Phase { index: 1, step: "taste", nodes: 2, work: 10 };
+        let phase = Update::Phase { index: 1, step: "taste", nodes: 2, work: 10, further: &[] };
         board.see(&phase);
         progress.see(&phase);
         board.publish();

@@ -1,8 +1,9 @@
 //! Carries one plan through: works out to the fleet, records into the store, updates to the watchers.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use muster_analysis::findings::Source;
@@ -13,14 +14,16 @@ use muster_playbook::{Phase, Plan, collector_work};
 use muster_run::{LINK, Record, Run, RunState, visit_name};
 use muster_store::Store;
 use muster_wire::{Frame, IDLE, Outcome, Profile, Request};
-use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::again;
-use super::gather::Gather;
+use super::gather::{Gather, bytes};
 use super::network::{self, Fabric};
 use super::observe::{Observer, Update};
 use super::outage::Outages;
+use super::spill::Spill;
+use super::under_way::{Noted, Patience, UnderWay};
 use crate::clock::now_ms;
 use crate::judge::{Judging, Visits, assess, notes, report, steps_of};
 
@@ -41,12 +44,14 @@ pub struct Scan {
     pub settings: Arc<Settings>,
     /// What is known of the fabric before the pairs of nodes are measured.
     pub fabric: Fabric,
+    /// Where values wait until their work is finished: the database's, since they will go there.
+    pub folder: PathBuf,
     /// Acknowledged earlier, not measured again.
     pub done: BTreeSet<(String, String)>,
     /// Most visits of a node, the first one included.
     pub visits: usize,
     /// After this instant no further visit starts, however few have been made.
-    pub until: Option<Instant>,
+    pub until: Option<std::time::Instant>,
 }
 
 impl Scan {
@@ -55,16 +60,23 @@ impl Scan {
         match self.until {
             None => Some(format!("{visit} of {}", self.visits)),
             Some(until) => {
-                let left = until.checked_duration_since(Instant::now())?;
+                let left = until.checked_duration_since(std::time::Instant::now())?;
                 Some(format!("visit {visit}, {} s left", left.as_secs()))
             }
         }
     }
 }
 
+/// Bytes of records after which they are kept without waiting for more.
+const ENOUGH: usize = 1 << 20;
+
 /// What the phases of a scan learn about nodes on the way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen {
+    way: UnderWay,
+    spill: Spill,
+    /// Nodes that others did not wait for, and the phase that they were at.
+    late: BTreeMap<String, usize>,
     /// Nodes whose link failed: not tried again before the end of the run.
     lost: BTreeSet<String>,
     /// Of those the ones that were reached before and may come back.
@@ -83,6 +95,22 @@ struct Seen {
 }
 
 impl Seen {
+    fn new(scan: &Scan, cancel: &CancellationToken) -> Self {
+        Self {
+            way: UnderWay::new(cancel),
+            spill: Spill::new(&scan.folder),
+            late: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            missed: BTreeSet::new(),
+            apart: BTreeSet::new(),
+            reached: BTreeSet::new(),
+            told: BTreeSet::new(),
+            outages: Outages::default(),
+            clocks: BTreeMap::new(),
+            gathers: BTreeMap::new(),
+        }
+    }
+
     /// Whether a failed node is certain to have failed: by a check, by a benchmark that broke, or by slowness that was
     /// seen twice. The profile `full` measures for so long that once is enough.
     fn convicted(findings: &NodeFindings, profile: Profile, visits: &Visits) -> bool {
@@ -107,16 +135,17 @@ impl Seen {
 }
 
 impl Seen {
-    /// What an event of a node's visit number `visit` comes to; a sentence where it is more than one node's matter.
-    fn take(&mut self, event: Event, scan: &Scan, visit: usize, records: &mut Vec<Record>) -> Option<String> {
+    /// What an event comes to; a sentence where it is more than one node's matter.
+    fn take(&mut self, event: Event, noted: &Noted, scan: &Scan, records: &mut Vec<Record>) -> Option<String> {
         let (node, at_ms, run) = (event.node, now_ms(), scan.run.id.as_str());
-        let gather = self.gathers.get_mut(&node)?;
+        let (gather, visit) = (self.gathers.get_mut(&node)?, noted.visit);
         let mut said = None;
         match event.kind {
             EventKind::Frame(frame) => {
                 let record = gather.take(frame, at_ms);
                 records.extend(record.map(|record| Record { work: visit_name(&record.work, visit), ..record }));
             }
+            EventKind::Ended(_) if noted.skipped => gather.skipped(),
             EventKind::Ended(result) => {
                 let failure = result.err();
                 let missing = gather.ended(failure.as_ref(), at_ms).into_iter();
@@ -133,7 +162,7 @@ impl Seen {
                 gather.interrupted();
                 self.reached.insert(node.clone());
                 self.told.remove(&node);
-                let now = Instant::now();
+                let now = std::time::Instant::now();
                 if failure.kind != FailureKind::Frozen {
                     self.outages.lost(&node, now.checked_sub(ago).unwrap_or(now));
                     said = self.outages.sentence(&node, &scan.nodes);
@@ -179,49 +208,142 @@ pub async fn scan(
     watchers: &mut [&mut dyn Observer],
     cancel: &CancellationToken,
 ) -> Result<RunState> {
-    let mut seen = Seen::default();
-    let mut plan = scan.plan.clone();
-    let asked = notes::asked(&scan.run.id, &plan, &scan.nodes, now_ms());
+    let mut seen = Seen::new(scan, cancel);
+    let asked = notes::asked(&scan.run.id, &scan.plan, &scan.nodes, now_ms());
     store.append_many(&asked).context("scan stopped: could not record what was asked")?;
     for record in &asked {
         watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
     }
-    for index in 0..plan.phases.len() {
-        let phase = &plan.phases[index];
-        if cancel.is_cancelled() {
-            return Ok(RunState::Cancelled);
-        }
-        if let Some(method) = phase.pairs {
-            let phase = phase.clone();
-            let missed =
-                network::phase(scan, (&phase, method), store, watchers, (index, &mut seen.lost, cancel)).await?;
-            seen.apart.extend(missed);
-            continue;
-        }
-        if !phase.collectives.is_empty() {
-            let phase = phase.clone();
-            let missed = network::together(scan, &phase, store, watchers, (index, &mut seen.lost, cancel)).await?;
-            seen.apart.extend(missed);
-            continue;
-        }
-        let works = works_of(scan, phase, (&scan.done, &seen), |node| !seen.lost.contains(node));
-        let update =
-            Update::Phase { index, step: &phase.step, nodes: works.len(), work: works.iter().map(work_count).sum() };
-        watchers.iter_mut().for_each(|w| w.see(&update));
-        if !works.is_empty() {
-            carry(scan, (works, 1), store, watchers, (&mut seen, cancel)).await?;
-        }
-        part(scan, (&mut plan, index), store, watchers, (&mut seen, cancel)).await?;
+    let mut done = phases(scan, store, watchers, (&mut seen, cancel)).await;
+    if done.is_ok() {
+        // Where the run was cancelled while some were late.
+        let left = seen.way.names();
+        done = settle(scan, left, store, watchers, (&mut seen, None)).await.map(drop);
     }
-    if !cancel.is_cancelled() {
-        ask_again(scan, &plan.phases, store, watchers, (&mut seen, cancel)).await?;
-        confirm(scan, &plan.phases, store, watchers, (&mut seen, cancel)).await?;
-    }
+    seen.way.end().await;
+    done?;
     Ok(match (cancel.is_cancelled(), seen.missed.is_empty() && seen.apart.is_empty()) {
         (true, _) => RunState::Cancelled,
         (false, true) => RunState::Finished,
         (false, false) => RunState::Incomplete,
     })
+}
+
+/// Every phase in turn, and what is owed when they are over. Each node goes through the phases of a stretch at its own pace.
+async fn phases(
+    scan: &Scan,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (seen, cancel): (&mut Seen, &CancellationToken),
+) -> Result<()> {
+    let mut plan = scan.plan.clone();
+    let mut index = 0;
+    while index < plan.phases.len() {
+        let stretch = plan.stretch(index);
+        let (phase, last) = (plan.phases[index].clone(), stretch.end - 1);
+        if phase.is_alone() {
+            let meet = plan.phases.get(stretch.end).is_some_and(|next| !next.is_alone());
+            pace(scan, (&plan, stretch.clone(), !meet), store, watchers, seen).await?;
+            part(scan, (&mut plan, last), store, watchers, (seen, cancel)).await?;
+        } else {
+            // Nodes that are busy would disturb it, and could not take part.
+            catch_up(scan, (&mut plan, index), store, watchers, seen).await?;
+            if cancel.is_cancelled() {
+                break;
+            }
+            let how = (index, &mut seen.lost, cancel);
+            let missed = match phase.pairs {
+                Some(method) => network::phase(scan, (&phase, method), store, watchers, how).await?,
+                None => network::together(scan, &phase, store, watchers, how).await?,
+            };
+            seen.apart.extend(missed);
+        }
+        if cancel.is_cancelled() {
+            return Ok(());
+        }
+        index = stretch.end;
+    }
+    let all = plan.phases.len();
+    catch_up(scan, (&mut plan, all), store, watchers, seen).await?;
+    if !cancel.is_cancelled() {
+        ask_again(scan, &plan.phases, store, watchers, seen).await?;
+        confirm(scan, &plan.phases, store, watchers, (seen, cancel)).await?;
+    }
+    Ok(())
+}
+
+/// A stretch of phases on all its nodes. Where others follow that a node does by itself (`alone`), those that are much later than the
+/// others are not waited for: they go on, and do what comes after it when the others are done.
+async fn pace(
+    scan: &Scan,
+    (plan, stretch, alone): (&Plan, Range<usize>, bool),
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    seen: &mut Seen,
+) -> Result<()> {
+    let index = stretch.start;
+    let of = |phase| works_of(scan, phase, (&scan.done, seen), |node| !seen.lost.contains(node));
+    let works: Vec<Vec<Work>> = plan.phases[stretch.clone()].iter().map(of).collect();
+    let counts: Vec<usize> = works.iter().map(|works| works.iter().map(work_count).sum()).collect();
+    let (works, step) = (works.concat(), plan.phases[index].step.as_str());
+    let names: BTreeSet<String> = works.iter().map(|work| work.node.name.clone()).collect();
+    let update = Update::Phase { index, step, nodes: names.len(), work: counts[0], further: &counts[1..] };
+    watchers.iter_mut().for_each(|w| w.see(&update));
+    // Nodes that share a machine are not to measure beside a late one.
+    let apart = names.len() <= scan.settings.at_once;
+    let patience =
+        (alone && apart && stretch.end < plan.phases.len()).then(|| Patience::new(names.len(), Instant::now()));
+    start(scan, works, 1, seen);
+    let late = settle(scan, names, store, watchers, (seen, patience)).await?;
+    seen.lost.extend(late.iter().cloned());
+    seen.late.extend(late.into_iter().map(|node| (node, stretch.end - 1)));
+    Ok(())
+}
+
+/// Waits for nodes that others did not wait for, takes out those that failed, and lets the others do what they owe of the first
+/// `phases` of the plan.
+async fn catch_up(
+    scan: &Scan,
+    (plan, phases): (&mut Plan, usize),
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    seen: &mut Seen,
+) -> Result<()> {
+    if seen.late.is_empty() {
+        return Ok(());
+    }
+    let left = seen.late.keys().cloned().collect::<BTreeSet<_>>().intersection(&seen.way.names()).cloned().collect();
+    settle(scan, left, store, watchers, (seen, None)).await?;
+    let late = std::mem::take(&mut seen.late);
+    let failed = convicted(scan, store)?;
+    for (node, index) in &late {
+        let own = failed.get(node).map(|reason| (node.clone(), reason.clone())).into_iter().collect();
+        leave(scan, (plan, *index), &own, store, watchers)?;
+    }
+    let done = store.done(&scan.run.id).context("reading back the results")?;
+    let owes = |node: &str| late.contains_key(node) && !seen.lost.contains(node);
+    let plain = plan.phases[..phases].iter().filter(|phase| phase.is_alone());
+    let works: Vec<Work> = plain.flat_map(|phase| works_of(scan, phase, (&done, seen), owes)).collect();
+    again(scan, ("later steps on late nodes", works), store, watchers, seen).await
+}
+
+/// Further works beside the plan, called `step`.
+async fn again(
+    scan: &Scan,
+    (step, works): (&str, Vec<Work>),
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    seen: &mut Seen,
+) -> Result<()> {
+    if works.is_empty() {
+        return Ok(());
+    }
+    let names: BTreeSet<String> = works.iter().map(|work| work.node.name.clone()).collect();
+    let (index, work) = (scan.plan.phases.len(), works.iter().map(work_count).sum());
+    let update = Update::Phase { index, step, nodes: names.len(), work, further: &[] };
+    watchers.iter_mut().for_each(|w| w.see(&update));
+    start(scan, works, 1, seen);
+    settle(scan, names, store, watchers, (seen, None)).await.map(drop)
 }
 
 /// Asks nodes that were lost on the way once more for what they still owe; all steps of a node in one go.
@@ -230,15 +352,14 @@ async fn ask_again(
     phases: &[Phase],
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
-    (seen, cancel): (&mut Seen, &CancellationToken),
+    seen: &mut Seen,
 ) -> Result<()> {
     if seen.missed.is_empty() {
         return Ok(());
     }
     let missed = std::mem::take(&mut seen.missed);
-    let done: BTreeSet<(String, String)> =
-        store.done(&scan.run.id).context("reading back the results")?.into_iter().collect();
-    let plain = phases.iter().filter(|phase| phase.pairs.is_none() && phase.collectives.is_empty());
+    let done = store.done(&scan.run.id).context("reading back the results")?;
+    let plain = phases.iter().filter(|phase| phase.is_alone());
     let works: Vec<Work> = plain
         .flat_map(|phase| works_of(scan, phase, (&done, seen), |node| missed.contains(node)))
         .map(|work| Work { last: true, ..work })
@@ -247,10 +368,7 @@ async fn ask_again(
         return Ok(());
     }
     seen.lost.retain(|node| !missed.contains(node));
-    let (index, work) = (scan.plan.phases.len(), works.iter().map(work_count).sum());
-    let update = Update::Phase { index, step: "ask lost nodes again", nodes: missed.len(), work };
-    watchers.iter_mut().for_each(|w| w.see(&update));
-    carry(scan, (works, 1), store, watchers, (seen, cancel)).await
+    again(scan, ("ask lost nodes again", works), store, watchers, seen).await
 }
 
 /// What a phase ends with: nodes that failed so far leave the later ones, if the phase says so. A slow result is measured
@@ -267,16 +385,31 @@ async fn part(
         return Ok(());
     }
     confirm(scan, &plan.phases[..=index], store, watchers, (seen, cancel)).await?;
+    let failed = convicted(scan, store)?;
+    leave(scan, (plan, index), &failed, store, watchers)
+}
+
+/// Nodes that are certain to have failed so far, each with the first reason.
+fn convicted(scan: &Scan, store: &dyn Store) -> Result<BTreeMap<String, String>> {
     let records = store.records(&scan.run.id).context("reading back the results of a step")?;
     let assessment = assess(&scan.run, &records, &scan.judging);
     let report = report(&scan.run, &assessment);
     let visits = Visits::new(&records);
-    let mut failed = BTreeMap::new();
-    for (node, findings) in report.nodes.into_iter().zip(&assessment.nodes) {
-        if node.state == State::Fail && Seen::convicted(findings, scan.plan.profile, &visits) {
-            failed.insert(node.node, node.reasons.into_iter().next().unwrap_or_default());
-        }
-    }
+    let certain =
+        report.nodes.into_iter().zip(&assessment.nodes).filter(|(node, findings)| {
+            node.state == State::Fail && Seen::convicted(findings, scan.plan.profile, &visits)
+        });
+    Ok(certain.map(|(node, _)| (node.node, node.reasons.into_iter().next().unwrap_or_default())).collect())
+}
+
+/// Takes `failed` out of the phases after `index`, and says so.
+fn leave(
+    scan: &Scan,
+    (plan, index): (&mut Plan, usize),
+    failed: &BTreeMap<String, String>,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+) -> Result<()> {
     let step = plan.phases[index].step.clone();
     for node in plan.drop_failed(index, &failed.keys().cloned().collect()) {
         let reason = &failed[&node];
@@ -310,45 +443,89 @@ async fn confirm(
         let Some(further) = scan.further(visit) else { break };
         let (index, step) = (scan.plan.phases.len() + visit - 2, format!("measure again ({further})"));
         let work = works.iter().map(work_count).sum();
-        let update = Update::Phase { index, step: &step, nodes: works.len(), work };
+        let names: BTreeSet<String> = works.iter().map(|work| work.node.name.clone()).collect();
+        let update = Update::Phase { index, step: &step, nodes: names.len(), work, further: &[] };
         watchers.iter_mut().for_each(|w| w.see(&update));
-        carry(scan, (works, visit), store, watchers, (seen, cancel)).await?;
+        start(scan, works, visit, seen);
+        settle(scan, names, store, watchers, (seen, None)).await?;
     }
     Ok(())
 }
 
-/// Does `works`, which are the nodes' visit number `visit`, and keeps what comes of them.
-async fn carry(
-    scan: &Scan,
-    (works, visit): (Vec<Work>, usize),
-    store: &mut dyn Store,
-    watchers: &mut [&mut dyn Observer],
-    (seen, cancel): (&mut Seen, &CancellationToken),
-) -> Result<()> {
+/// Begins `works`, which are the nodes' visit number `visit`.
+fn start(scan: &Scan, works: Vec<Work>, visit: usize, seen: &mut Seen) {
     for work in &works {
         let gather = seen.gathers.entry(work.node.name.clone());
-        gather.or_insert_with(|| Gather::new(&scan.run.id, &work.node.name)).expect(&work.request);
+        let new = || Gather::new(&scan.run.id, &work.node.name, seen.spill.clone());
+        gather.or_insert_with(new).expect(&work.request);
     }
-    let (sender, mut events) = mpsc::channel(1024);
-    let stop = cancel.child_token();
-    let fleet = tokio::spawn(muster_fleet::run(works, scan.probe.clone(), scan.settings.clone(), sender, stop.clone()));
-    let mut batch = Vec::new();
-    while events.recv_many(&mut batch, 256).await > 0 {
-        let mut records = Vec::new();
+    if !works.is_empty() {
+        seen.way.start(scan, works, visit);
+    }
+}
+
+/// Keeps what comes until the nodes called `left` have nothing more to do, or are not worth more `patience`. Returns those that are
+/// still at work.
+async fn settle(
+    scan: &Scan,
+    mut left: BTreeSet<String>,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (seen, mut patience): (&mut Seen, Option<Patience>),
+) -> Result<BTreeSet<String>> {
+    let (all, mut batch) = (left.len(), Vec::new());
+    while !left.is_empty() {
+        let now = Instant::now();
+        let until = patience.as_mut().and_then(|patience| patience.until(all - left.len(), now));
+        seen.way.hear(&mut batch, until).await?;
+        if batch.is_empty() {
+            left = left.intersection(&seen.way.names()).cloned().collect();
+            let Some(patience) = patience.as_mut().filter(|_| !left.is_empty()) else { break };
+            if !seen.way.is_any_away(&left) {
+                let said = late(&left, all, patience.seconds(Instant::now()));
+                watchers.iter_mut().for_each(|w| w.see(&Update::Late { said: &said, nodes: &left }));
+                return Ok(left);
+            }
+            patience.prolong(Instant::now());
+        }
+        let (mut records, mut weight) = (Vec::new(), 0);
         for event in batch.drain(..) {
-            tell(&event, watchers);
-            if let Some(said) = seen.take(event, scan, visit, &mut records) {
+            let Some(noted) = seen.way.note(&event) else { continue };
+            let node = event.node.clone();
+            if !matches!(event.kind, EventKind::Ended(_)) {
+                tell(&event, watchers);
+            }
+            let before = records.len();
+            if let Some(said) = seen.take(event, &noted, scan, &mut records) {
                 watchers.iter_mut().for_each(|w| w.see(&Update::Outage(&said)));
             }
+            weight += records[before..].iter().map(bytes).sum::<usize>();
+            if weight > ENOUGH {
+                keep(std::mem::take(&mut records), store, watchers)?;
+                weight = 0;
+            }
+            if let Some(failure) = noted.over {
+                left.remove(&node);
+                if failure.is_none() && seen.late.contains_key(&node) {
+                    seen.lost.remove(&node);
+                }
+                let update = Update::Ended { node: &node, failure: failure.as_ref() };
+                watchers.iter_mut().for_each(|w| w.see(&update));
+            }
         }
-        if let Err(why) = keep(records, store, watchers) {
-            stop.cancel();
-            drop(events);
-            let _ = fleet.await;
-            return Err(why);
-        }
+        keep(records, store, watchers)?;
     }
-    fleet.await.context("the fleet task ended early")
+    Ok(BTreeSet::new())
+}
+
+/// Who is not waited for, among how many, after how long.
+fn late(left: &BTreeSet<String>, all: usize, seconds: u64) -> String {
+    let (names, through) = (muster_fleet::hostlist::fold(left.iter().map(String::as_str)), all - left.len());
+    let are = if left.len() == 1 { "is" } else { "are" };
+    format!(
+        "{names} {are} not through this step after {seconds} s, {through} of {all} nodes are: these go on, and the others do the \
+         later steps when they are ready"
+    )
 }
 
 /// Keeps records and tells who watches. One sync for all that arrived meanwhile: the disk sets the pace, not the number of nodes.

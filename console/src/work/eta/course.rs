@@ -32,8 +32,9 @@ pub struct Course {
     planned: usize,
     /// How many phases of the plan have begun.
     begun: usize,
-    /// The phase under way.
+    /// The phase under way, and the last that some node may be at already.
     at: usize,
+    last: usize,
     at_once: usize,
     /// Nodes that have left the run.
     gone: HashSet<usize>,
@@ -132,6 +133,7 @@ impl Course {
             phases,
             begun: 0,
             at: 0,
+            last: 0,
             at_once,
             gone: HashSet::new(),
             turns: HashMap::new(),
@@ -154,9 +156,10 @@ impl Course {
         records.sort_by_key(|(part, record)| (record.at_ms, *part));
         let mut under_way = None;
         for (part, record) in &records {
-            if under_way != Some(*part) {
-                under_way = Some(*part);
-                course.begin(*part, (0, 0), record.at_ms);
+            let stretch = plan.stretch_of(*part);
+            if under_way != Some(stretch.start) {
+                under_way = Some(stretch.start);
+                course.begin(stretch.start, (0, 0), stretch.len() - 1, record.at_ms);
                 course.begin_turns(record.at_ms.saturating_sub(record.elapsed_ns / 1_000_000));
             }
             course.recorded(record, record.at_ms);
@@ -188,7 +191,9 @@ impl Course {
     /// Follows the run.
     pub fn see(&mut self, update: &Update<'_>, now: u64) {
         match update {
-            Update::Phase { index, nodes, work, .. } => self.begin(*index, (*nodes, *work), now),
+            Update::Phase { index, nodes, work, further, .. } => {
+                self.begin(*index, (*nodes, *work), further.len(), now)
+            }
             Update::Link { node, state } => {
                 let at_work = !matches!(state, LinkState::Idle | LinkState::Closed | LinkState::Failed { .. });
                 if at_work && let Some(nr) = self.number(node) {
@@ -211,7 +216,7 @@ impl Course {
             }
             Update::Dropped { node, .. } => self.gone.extend(self.number(node)),
             Update::Ended { node, failure } => self.ended(node, failure.is_some(), now),
-            Update::Said { .. } | Update::Interrupted { .. } | Update::Outage(_) => {}
+            Update::Said { .. } | Update::Interrupted { .. } | Update::Outage(_) | Update::Late { .. } => {}
         }
     }
 
@@ -233,10 +238,12 @@ impl Course {
     #[must_use]
     pub fn left(&self, now: u64) -> Left {
         let mut all = Weighed::default();
-        let to_come = (self.begun..self.planned).filter(|index| *index != self.at);
-        for index in to_come.chain([self.at]) {
-            let Some(phase) = self.phases.get(index) else { continue };
-            let one = self.of_phase(phase, index == self.at, now);
+        let under_way = self.at..=self.last;
+        let to_come = (self.begun..self.planned).filter(|index| !under_way.contains(index));
+        let mut parts: Vec<(&[Stretch], bool)> = to_come.map(|index| (&self.phases[index..=index], false)).collect();
+        parts.extend(self.phases.get(under_way).map(|phases| (phases, true)));
+        for (phases, is_under_way) in parts {
+            let one = self.of_phases(phases, is_under_way, now);
             (all.ms, all.measured) = (all.ms + one.ms, all.measured + one.measured);
         }
         if self.at < self.planned || self.begun < self.planned {
@@ -252,14 +259,15 @@ impl Course {
         self.numbers.get(node).copied()
     }
 
-    fn begin(&mut self, index: usize, (nodes, works): (usize, usize), now: u64) {
+    fn begin(&mut self, index: usize, (nodes, works): (usize, usize), further: usize, now: u64) {
         self.turns.clear();
         if index >= self.planned {
             self.phases.truncate(self.planned);
             self.phases.push(Stretch::Again { nodes, works, done: 0, took: (0.0, 0) });
-            self.at = self.planned;
+            (self.at, self.last) = (self.planned, self.planned);
         } else {
-            (self.at, self.begun) = (index, index + 1);
+            let last = (index + further).min(self.planned - 1);
+            (self.at, self.last, self.begun) = (index, last, last + 1);
         }
         if let Some(Stretch::Together { began_ms, .. }) = self.phases.get_mut(self.at) {
             *began_ms = Some(now);
@@ -278,7 +286,9 @@ impl Course {
         (turn.since_ms, turn.said, turn.worked) = (Some(now), None, turn.worked + took);
         let done = matches!(record.outcome, Outcome::Done);
         let pace = self.factor();
-        match self.phases.get_mut(self.at) {
+        let holds = |at: &usize| self.phases.get(*at).is_some_and(|phase| phase.lacks(nr, &record.work));
+        let at = (self.at..=self.last).find(holds).unwrap_or(self.at);
+        match self.phases.get_mut(at) {
             Some(Stretch::Again { done: count, took: (sum, results), .. }) => {
                 *count += 1;
                 (*sum, *results) = (*sum + took, *results + 1);
@@ -315,9 +325,11 @@ impl Course {
         }
     }
 
-    fn of_phase(&self, phase: &Stretch, under_way: bool, now: u64) -> Weighed {
-        match phase {
-            Stretch::Each { works, nodes, done } => self.of_nodes((works, nodes, done), under_way, now),
+    /// Time left in phases that each node goes through at its own pace, or in one.
+    fn of_phases(&self, phases: &[Stretch], under_way: bool, now: u64) -> Weighed {
+        let Some(first) = phases.first() else { return Weighed::default() };
+        match first {
+            Stretch::Each { nodes, .. } => self.of_nodes((phases, nodes), under_way, now),
             Stretch::Together { planned_ms, began_ms, rounds } => {
                 let spent = began_ms.filter(|_| under_way).map_or(0.0, |at| now.saturating_sub(at) as f64);
                 match rounds.filter(|(over, _)| *over > 0) {
@@ -333,21 +345,15 @@ impl Course {
         }
     }
 
-    /// Time left in a phase in which every node works on its own.
-    fn of_nodes(
-        &self,
-        (works, nodes, done): (&[Expected], &[usize], &HashMap<usize, BTreeSet<usize>>),
-        under_way: bool,
-        now: u64,
-    ) -> Weighed {
+    /// Time left in phases in which every node works on its own.
+    fn of_nodes(&self, (phases, nodes): (&[Stretch], &[usize]), under_way: bool, now: u64) -> Weighed {
         let mut sum = Weighed::default();
         let (mut at_work, mut waiting) = (Vec::new(), Vec::new());
         for nr in nodes.iter().filter(|nr| !self.gone.contains(nr)) {
             let turn = self.turns.get(nr).filter(|_| under_way);
-            let done = done.get(nr);
-            let left = works.iter().enumerate().filter(|(at, _)| !done.is_some_and(|done| done.contains(at)));
             let own = self.own(*nr);
-            let left: Vec<Weighed> = left.map(|(_, work)| self.expected(work, (*nr, own))).collect();
+            let left = phases.iter().flat_map(|phase| phase.left(*nr));
+            let left: Vec<Weighed> = left.map(|work| self.expected(work, (*nr, own))).collect();
             if turn.is_some_and(|turn| turn.over) || left.is_empty() {
                 continue;
             }
@@ -444,6 +450,24 @@ impl Stretch {
         }
         let nodes = phase.nodes.iter().filter_map(|node| numbers.get(node).copied()).collect();
         Self::Each { works: Expected::of(phase, durations, numbers), nodes, done: HashMap::new() }
+    }
+
+    /// What a node has not finished of a phase in which every node works on its own.
+    fn left(&self, nr: usize) -> impl Iterator<Item = &Expected> {
+        let (works, done) = match self {
+            Self::Each { works, done, .. } => (works.as_slice(), done.get(&nr)),
+            _ => (&[][..], None),
+        };
+        works
+            .iter()
+            .enumerate()
+            .filter(move |(at, _)| !done.is_some_and(|done| done.contains(at)))
+            .map(|(_, work)| work)
+    }
+
+    /// Whether a node has this piece of work still to finish.
+    fn lacks(&self, nr: usize, work: &str) -> bool {
+        self.left(nr).any(|expected| expected.work == work)
     }
 
     /// Notes that a node has finished a piece of work; returns what was expected of it, the first time.

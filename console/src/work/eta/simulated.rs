@@ -178,7 +178,7 @@ fn follow(scene: &Scene) -> Told {
 fn see(course: &mut Course, at: u64, what: &What) {
     match what {
         What::Phase { index, nodes, work } => {
-            course.see(&Update::Phase { index: *index, step: "step", nodes: *nodes, work: *work }, at);
+            course.see(&Update::Phase { index: *index, step: "step", nodes: *nodes, work: *work, further: &[] }, at);
         }
         What::Connects(node) => course.see(&Update::Link { node, state: &LinkState::TcpConnect }, at),
         What::Works(node, benchmark, done) => {
@@ -289,13 +289,13 @@ fn rounds_of_pairs_are_counted_and_what_is_measured_again_is_expected_where_it_w
     durations.again_ms = 30_000;
     let mut course = Course::new(&plan, &durations, 4, &BTreeSet::new());
     let dropped = std::collections::BTreeMap::new();
-    course.see(&Update::Phase { index: 2, step: "pairs", nodes: 4, work: 12 }, 0);
+    course.see(&Update::Phase { index: 2, step: "pairs", nodes: 4, work: 12, further: &[] }, 0);
     let round = |number| Update::Round { number, planned: Some((3, 6)), pairs: 2, measured: 0, dropped: &dropped };
     course.see(&round(0), 0);
     course.see(&round(1), 10_000);
     let left = course.left(10_000);
     assert_eq!((left.ms / 1000, left.measured), (50, true), "two rounds of ten seconds, and what is measured again");
-    course.see(&Update::Phase { index: 3, step: "again", nodes: 2, work: 2 }, 30_000);
+    course.see(&Update::Phase { index: 3, step: "again", nodes: 2, work: 2, further: &[] }, 30_000);
     let left = course.left(30_000);
     assert!((8_000..30_000).contains(&left.ms), "what is measured again is known now: {left:?}");
 }
@@ -304,7 +304,7 @@ fn rounds_of_pairs_are_counted_and_what_is_measured_again_is_expected_where_it_w
 fn what_is_measured_again_between_phases_does_not_hide_the_phases_to_come() {
     let scene = Scene::new(8, 8);
     let mut course = Course::new(&scene.plan(), &scene.durations(), 8, &BTreeSet::new());
-    let phase = |index, work| Update::Phase { index, step: "step", nodes: 8, work };
+    let phase = |index, work| Update::Phase { index, step: "step", nodes: 8, work, further: &[] };
     let before = course.left(0).ms;
     course.see(&phase(0, 16), 0);
     course.see(&phase(2, 8), 3_000);

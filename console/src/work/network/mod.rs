@@ -139,7 +139,7 @@ pub(super) async fn phase(
         _ => vec![None],
     };
     let work = names.len() + rounds.planned().map_or(0, |(_, pairs)| 2 * pairs as usize * rails.len());
-    let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work };
+    let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work, further: &[] };
     watchers.iter_mut().for_each(|watcher| watcher.see(&update));
     let limit = phase.limit.max(Duration::from_secs(24 * 3600));
     let mesh = Mesh::open(scan, &with, limit, watchers, cancel).await;

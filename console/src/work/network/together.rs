@@ -90,7 +90,8 @@ pub(in crate::work) async fn phase(
         return Ok(BTreeSet::new());
     }
     let ring = ring(scan, &names)?;
-    let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work: names.len() * open.len() };
+    let update =
+        Update::Phase { index, step: &phase.step, nodes: names.len(), work: names.len() * open.len(), further: &[] };
     watchers.iter_mut().for_each(|watcher| watcher.see(&update));
     let (with, without) = scan.fabric.addresses(&scan.nodes, &names, &scan.settings).await;
     let mut mesh = Mesh::open(scan, &with, phase.limit.max(Duration::from_secs(24 * 3600)), watchers, cancel).await;
