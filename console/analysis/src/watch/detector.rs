@@ -15,6 +15,7 @@ use super::name::{Case, share_across};
 use super::node::{Named, Node};
 use super::report;
 use super::settings::{BLOCK, CELLS, METRICS, NODES, Settings};
+use super::view::History;
 use super::{first, group, start, stop};
 
 /// Blocks of calm after which an alert ends.
@@ -29,11 +30,11 @@ const NOTES: usize = 256;
 /// Watches the nodes of one job.
 #[derive(Debug, Default)]
 pub struct Watch {
-    settings: Settings,
+    pub(super) settings: Settings,
     node_names: HashMap<String, usize>,
     metric_names: HashMap<String, usize>,
     intake: Intake,
-    job: Job,
+    pub(super) job: Job,
     work: Work,
     log: Log,
     pub(super) nodes: Vec<Node>,
@@ -54,6 +55,7 @@ pub struct Watch {
     first: Option<Slowed>,
     /// Metrics whose group was noted and still stands.
     noted: Vec<bool>,
+    pub(super) history: History,
 }
 
 /// A group with an open alert.
@@ -223,7 +225,8 @@ impl Watch {
         for (node, alive) in self.nodes.iter_mut().zip(&self.work.alive) {
             node.quiet = if *alive { 0 } else { node.quiet.saturating_add(1) };
         }
-        match self.job.phase(&self.columns) {
+        let phase = self.job.phase(&self.columns);
+        match phase {
             Phase::Began => {
                 self.columns.iter_mut().for_each(Column::forget);
                 (self.start_noted, self.first) = (false, None);
@@ -234,6 +237,7 @@ impl Watch {
             Phase::Still => self.stand_still(block),
             Phase::Runs => self.judge(block),
         }
+        self.look(block, phase);
     }
 
     fn stand_still(&mut self, block: i64) {
@@ -245,7 +249,7 @@ impl Watch {
         }
     }
 
-    fn any_open(&self) -> bool {
+    pub(super) fn any_open(&self) -> bool {
         self.nodes.iter().any(|node| node.open.is_some())
     }
 

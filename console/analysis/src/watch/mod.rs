@@ -18,6 +18,7 @@
 //! | `excursions` | how much evidence keeps a budget of false alarms |
 //! | `past` | who is unlike its own earlier recordings since the start |
 //! | `alert`, `report`, `sentence`, `lack` | what is said |
+//! | `view` | what was known after each of the last blocks, for a screen |
 //!
 //! ```
 //! use muster_analysis::watch::{Settings, Watch};
@@ -60,6 +61,7 @@ mod settings;
 mod slow;
 mod start;
 mod stop;
+mod view;
 
 pub use alert::{Alert, AlertKind, Also};
 pub use detector::Watch;
@@ -68,3 +70,4 @@ pub use intake::{Dropped, MetricIndex, NodeIndex};
 pub use lack::Lack;
 pub use past::{Gains, Unlike, unlike_before};
 pub use settings::{CELLS, METRICS, NODES, Settings};
+pub use view::{BLOCK_S, Frame, Look, Peers, QUARTER, Standing};
