@@ -69,7 +69,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Model(action)) => cli::model::run(action, &config),
         Some(Command::Simulate(options)) => cli::simulate::run(options),
         Some(Command::Incidents(action)) => cli::incidents::run(action, &config),
-        Some(Command::Watch(options)) => runtime.block_on(cli::watch::run(options, &config)),
+        Some(Command::Watch(options)) => runtime.block_on(cli::watch::run(options, &config, &cli.common)),
         Some(Command::Tune(options)) => cli::tune::run(options, &config),
         Some(Command::Import(options)) => cli::import::run(options, &config),
         Some(Command::Export(options)) => cli::export::run(options, &config),

@@ -9,6 +9,7 @@ use muster_wire::Level;
 use super::App;
 use crate::exit::{Code, IO, Problem};
 use crate::judge::report_of_all;
+use crate::views::WatchReport;
 
 impl App {
     /// Writes what is asked for and says where.
@@ -18,6 +19,9 @@ impl App {
             Ok(file) => board.say(Level::Info, format!("written to {file}")),
             Err(problem) => board.say(Level::Error, format!("{:#}", problem.error)),
         };
+        if let Export::Watch = what {
+            return tell(watch(&snapshot, format));
+        }
         if let Export::Log = what {
             return tell(log(&snapshot));
         }
@@ -32,7 +36,7 @@ impl App {
 /// Writes the part of a report that is asked for, as a document of the same form.
 fn part(mut report: RunReport, what: &Export, format: Format) -> Result<String, Problem> {
     let part = match what {
-        Export::Run | Export::Log => String::new(),
+        Export::Run | Export::Log | Export::Watch => String::new(),
         Export::Fleet { nodes } => {
             let place: HashMap<&str, usize> = nodes.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
             report.nodes.retain(|n| place.contains_key(n.node.as_str()));
@@ -58,6 +62,20 @@ fn part(mut report: RunReport, what: &Export, format: Format) -> Result<String, 
         Format::Csv => (report::csv(&report), "csv"),
     };
     write(&format!("muster-{}{part}.{ending}", report.run.id), &text)
+}
+
+/// What the watch found: the document, a ticket's text, or a row an alert.
+fn watch(snapshot: &Snapshot, format: Format) -> Result<String, Problem> {
+    let Some(watch) = snapshot.watch.data.as_deref() else {
+        return Err(anyhow::anyhow!("nothing has been watched yet").into());
+    };
+    let report = WatchReport::of(watch);
+    let (text, ending) = match format {
+        Format::Json => (serde_json::to_string_pretty(&report).code(IO)?, "json"),
+        Format::Markdown => (report.markdown(), "md"),
+        Format::Csv => (report.csv().code(IO)?, "csv"),
+    };
+    write(&format!("muster-watch-{}.{ending}", snapshot.now_ms), &text)
 }
 
 fn log(snapshot: &Snapshot) -> Result<String, Problem> {

@@ -9,6 +9,9 @@ mod run;
 pub mod screen;
 #[cfg(test)]
 mod under_load;
+mod watch;
+#[cfg(test)]
+mod watch_played;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,6 +59,8 @@ pub struct App {
     /// Why this console may not write into the database, where it may not.
     watching: Option<String>,
     going: Option<Going>,
+    /// The job that is watched beside it.
+    follow: Option<watch::Follow>,
 }
 
 impl App {
@@ -72,6 +77,18 @@ impl App {
             true => stored().into_iter().map(|node| node.name).collect(),
             false => job.nodes.iter().map(|node| node.name.clone()).collect(),
         };
+        Self::on(names, job, store, (config, common), title)
+    }
+
+    /// The same with nodes called `names`, of which those of `job` can be reached.
+    #[must_use]
+    pub fn on(
+        names: Vec<String>,
+        job: Job,
+        store: Result<Db, String>,
+        (config, common): (Config, &Common),
+        title: &str,
+    ) -> Self {
         let title = if store.is_ok() { title.to_owned() } else { format!("{title} (read-only)") };
         let board = Board::new(&title, &names, &job.nodes);
         let mut job = job;
@@ -82,7 +99,21 @@ impl App {
         read_past(config.db.value.clone(), &board);
         let fleet = Fleet::new(board.clone());
         let (read_only, ascii, ask) = (common.read_only, common.ascii, options::Ask::default().question());
-        Self { job, names, config, read_only, ascii, board, fleet, basis: None, ask, store, watching, going: None }
+        Self {
+            job,
+            names,
+            config,
+            read_only,
+            ascii,
+            board,
+            fleet,
+            basis: None,
+            ask,
+            store,
+            watching,
+            going: None,
+            follow: None,
+        }
     }
 
     /// Serves the screen until the user leaves; does `first` as soon as what is stored has been read, but opens a run before.
@@ -142,6 +173,7 @@ impl App {
                 _ => {}
             }
         }
+        self.leave_watch().await;
         ticking.abort();
         listening.abort();
         if let Some(code) = signals.code() {
@@ -173,6 +205,9 @@ impl App {
             Intent::Open { run } => self.open(run),
             Intent::Pair { src, dst } => self.board.pair(&src, &dst),
             Intent::PairMetric(name) => self.board.pair_metric(&name),
+            Intent::Watch { nodes } => self.watch_nodes(&nodes),
+            Intent::StopWatch => self.stop_watch(),
+            Intent::WatchFrom { at_s } => self.watch_from(at_s),
             Intent::Export(what, format) => self.export(what, format),
             // The screen does these itself.
             Intent::Copy(_) | Intent::Redraw | Intent::Suspend | Intent::Quit => {}

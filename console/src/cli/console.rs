@@ -1,6 +1,6 @@
 //! `muster` without a subcommand: the console.
 
-use muster_store::{Store, StoreError};
+use muster_store::{Db, Store, StoreError};
 use muster_tui::Intent;
 
 use crate::app::App;
@@ -22,12 +22,7 @@ pub async fn run(config: &Config, common: &Common, run: Option<&str>) -> Ended {
     // What was measured or imported can be looked at without an inventory.
     let without = !config.inventory.value.exists() && config.db.value.exists();
     let nodes = if without { nodes } else { Ok(nodes?) };
-    let store = match database::own(config) {
-        Ok(store) => Ok(store),
-        // Another console has it, or this user may not write: then this one follows what is written.
-        Err(problem) if database::read(config).is_ok() => Err(held(&problem)),
-        Err(problem) => return Err(problem),
-    };
+    let store = store(config)?;
     let measured = match &store {
         Ok(store) => !store.runs().code(IO)?.is_empty(),
         Err(_) => true,
@@ -36,6 +31,19 @@ pub async fn run(config: &Config, common: &Common, run: Option<&str>) -> Ended {
     let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
     let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
     App::new(job, store, (config.clone(), common), &title).sit(first).await
+}
+
+/// The database of a console, or why this one may only read it.
+///
+/// # Errors
+/// When it cannot be read either.
+pub fn store(config: &Config) -> Result<Result<Db, String>, Problem> {
+    match database::own(config) {
+        Ok(store) => Ok(Ok(store)),
+        // Another console has it, or this user may not write: then this one follows what is written.
+        Err(problem) if database::read(config).is_ok() => Ok(Err(held(&problem))),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// Why the database cannot be written into, in the few words that a line of the screen has room for.

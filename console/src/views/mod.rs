@@ -10,6 +10,7 @@ mod picture;
 mod places;
 mod provisional;
 mod shelf;
+mod watched;
 mod what_if;
 
 pub use board::{Board, Reads, info};
@@ -17,4 +18,5 @@ pub use earlier::Earlier;
 pub use past::read_past;
 pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;
+pub use watched::{Viewer, WatchReport};
 pub use what_if::what_if;

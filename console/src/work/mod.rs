@@ -11,6 +11,7 @@ mod observe;
 mod outage;
 mod probe;
 mod scan;
+pub mod ticks;
 
 pub use eta::{Course, Durations};
 pub use followed::{as_one_step, plan as plan_of};

@@ -8,7 +8,7 @@ use ratatui::text::Span;
 
 use crate::freeze;
 use crate::judgement::word;
-use crate::keymap::{Action, Binding, bindings};
+use crate::keymap::{Action, Binding, DIGITS, bindings};
 use crate::popups::{self, Popup};
 use crate::screens::Screen;
 use crate::snapshot::{Load, Mode, Snapshot};
@@ -176,17 +176,22 @@ fn mode(ui: &Ui, snapshot: &Snapshot, (detail, with_age): (Detail, bool)) -> Vec
 /// Number and name of every screen as they stand in the row of tabs.
 fn titles(ui: &Ui, room: u16) -> [(Screen, String, String); Screen::ALL.len()] {
     let long: usize = Screen::ALL.iter().map(|s| s.view().title.len() + 4).sum();
-    let short: usize = Screen::ALL.iter().map(|s| s.view().short.len() + 4).sum();
+    let is_long = long < room.into();
+    // Short names stand closer, but for the one that is shown.
+    let short: usize = 1 + Screen::ALL.iter().map(|s| s.view().short.len() + 3).sum::<usize>();
     // The screen that is shown has its whole name where the others leave room for it.
     let shown = ui.screen.view();
     let fits = short + shown.title.len() - shown.short.len() <= room.into();
-    let mut number = 0;
+    let mut digits = DIGITS.into_iter();
     Screen::ALL.map(|screen| {
         let here = screen == ui.screen;
-        let name = if long < room.into() || (here && fits) { screen.view().title } else { screen.view().short };
-        let title = if here && ui.theme.is_ascii() { format!("[{name}]") } else { format!(" {name} ") };
-        number += 1;
-        (screen, format!(" {number}"), title)
+        let name = if is_long || (here && fits) { screen.view().title } else { screen.view().short };
+        let title = match here {
+            true if ui.theme.is_ascii() => format!("[{name}]"),
+            false if !is_long => format!(" {name}"),
+            _ => format!(" {name} "),
+        };
+        (screen, format!(" {}", digits.next().unwrap_or_default()), title)
     })
 }
 

@@ -45,6 +45,7 @@ impl Frozen {
             metrics: held.metrics.clone(),
             focus,
             network: held.network.clone(),
+            watch: held.watch.clone(),
             ..live.clone()
         }
     }

@@ -59,6 +59,18 @@ pub enum Intent {
         /// Names, the riskiest first.
         nodes: Vec<String>,
     },
+    /// Watch these nodes while their job runs, instead of what is watched now; the user has confirmed.
+    Watch {
+        /// Names, in inventory order.
+        nodes: Vec<String>,
+    },
+    /// End the watch; what it saw stays.
+    StopWatch,
+    /// Go on with the recording at this time, which is later than where it is.
+    WatchFrom {
+        /// Epoch seconds.
+        at_s: f64,
+    },
     /// Draw the whole screen anew. [`crate::run`] does it and does not pass it on.
     Redraw,
     /// Stop this process until the shell continues it. [`crate::run`] does it and does not pass it on.
@@ -98,6 +110,8 @@ pub enum Export {
     },
     /// The latest run as one document.
     Run,
+    /// What the watch found, as the document of `muster watch --json`.
+    Watch,
     /// The log.
     Log,
 }

@@ -39,6 +39,17 @@ pub(crate) enum Action {
     /// Try another term of judgement.
     Try(Term),
     Run,
+    /// Watch nodes while their job runs.
+    Watch,
+    StopWatch,
+    /// Check one machine by itself.
+    CheckAlone,
+    /// A screen's width back in time, or on if true.
+    Scrub(bool),
+    /// Show what comes as it comes.
+    Follow,
+    /// Gather the machines by another label.
+    Fold,
     Rerun,
     Cancel,
     Clean,
@@ -166,6 +177,7 @@ pub(crate) const RIGHT: Binding = either([char('l'), (NONE, KeyCode::Right)], "r
 const ACTIONS: &[Binding] = &[
     letter("R", A::Run, "run a playbook on the marked nodes, else on all; asks first").hint("run", 5),
     letter("r", A::Rerun, "measure failed and undecided nodes again; asks first"),
+    letter("W", A::Watch, "watch the marked nodes, else all, while their job runs; asks first"),
     letter("c", A::Cancel, "cancel the run; asks first").hint("cancel", 2),
     letter("X", A::Clean, "remove probes from the marked nodes, else from all; asks first"),
     letter("/", A::Filter, "nodes by text, !text, r[1-3], state:, rack:, leaf:, group:, link:").hint("filter", 4),
@@ -174,8 +186,8 @@ const ACTIONS: &[Binding] = &[
     letter("e", A::Export, "export what is shown to a file").hint("export", 7),
 ];
 
-/// The keys of the screens, in the order of [`Screen::ALL`].
-const DIGITS: [&str; 9] = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
+/// The keys of the screens, in the order of [`Screen::ALL`]: ten is `0`.
+pub(crate) const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
 
 /// How one moves, and leaves.
 const MOVES: &[Binding] = &[

@@ -214,6 +214,7 @@ fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent>
         Action::Clean => ask_clean(ui, snapshot),
         Action::Run if snapshot.playbooks.is_empty() => ui.say(snapshot, "there is no playbook to run"),
         Action::Run => ui.popups.push(Popup::Palette(Palette::new("run "))),
+        Action::Watch => ask_watch(ui, snapshot),
         Action::Mark => ui.mark(),
         Action::Copy | Action::Export => ui.say(snapshot, "there is nothing here to take along"),
         _ => {}
@@ -273,19 +274,42 @@ fn interrupt(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
 
 /// Asks whether to run `playbook` on the marked nodes, else on all.
 pub(crate) fn ask_run(ui: &mut Ui, playbook: &str, snapshot: &Snapshot) {
+    let nodes = ui.targets(snapshot);
+    let whose = whose(ui, &nodes);
+    ask_run_on(ui, playbook, (whose, &nodes), snapshot);
+}
+
+/// Asks whether to run `playbook` on `nodes`; `whose` says which these are where their number does not.
+pub(crate) fn ask_run_on(ui: &mut Ui, playbook: &str, (whose, nodes): (&str, &[String]), snapshot: &Snapshot) {
     if let Some(run) = Ui::going(snapshot) {
         ui.say(snapshot, format!("{} is still {}; c cancels it", run.playbook, run.phase.word()));
         return;
     }
-    let nodes = ui.targets(snapshot);
     if nodes.is_empty() {
         ui.say(snapshot, "there is no node to run it on");
         return;
     }
     let Some(found) = snapshot.playbooks.iter().find(|p| p.name == playbook) else { return };
     let about = format!("{}. Profile {}, {} steps.", found.title, found.profile, found.steps.len());
-    let verb = format!("Run {playbook} on{}", whose(ui, &nodes));
-    let then = Intent::RunPlaybook { playbook: playbook.to_owned(), nodes: nodes.clone() };
+    let verb = format!("Run {playbook} on{whose}");
+    let then = Intent::RunPlaybook { playbook: playbook.to_owned(), nodes: nodes.to_vec() };
+    ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, nodes, then)));
+}
+
+/// Asks whether to watch the marked nodes, else all.
+fn ask_watch(ui: &mut Ui, snapshot: &Snapshot) {
+    let nodes = ui.targets(snapshot);
+    if nodes.is_empty() {
+        return ui.say(snapshot, "there is no node to watch");
+    }
+    let goes_on = snapshot.watch.data.as_ref().is_some_and(|watch| !watch.over);
+    let about = if goes_on {
+        "A probe on each looks at it once a second. This takes the place of the watch that goes on now."
+    } else {
+        "A probe on each looks at it once a second until the watch is stopped; nothing else is done there."
+    };
+    let verb = format!("Watch{}", whose(ui, &nodes));
+    let then = Intent::Watch { nodes: nodes.clone() };
     ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, &nodes, then)));
 }
 

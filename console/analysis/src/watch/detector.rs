@@ -30,7 +30,7 @@ const NOTES: usize = 256;
 /// Watches the nodes of one job.
 #[derive(Debug, Default)]
 pub struct Watch {
-    pub(super) settings: Settings,
+    settings: Settings,
     node_names: HashMap<String, usize>,
     metric_names: HashMap<String, usize>,
     intake: Intake,
@@ -50,7 +50,7 @@ pub struct Watch {
     groups: Vec<OpenGroup>,
     excursions: Excursions,
     /// Seconds of evidence that name a machine now.
-    evidence_s: f64,
+    pub(super) evidence_s: f64,
     /// Who moved first before the job slowed, while the job is slow.
     first: Option<Slowed>,
     /// Metrics whose group was noted and still stands.

@@ -208,7 +208,7 @@ impl Watch {
         let nodes = self.nodes.len();
         let looks = self.columns.iter().flat_map(|column| column.cells.iter().map(look)).collect();
         let disturbed = self.any_open();
-        let case = |node| Case::of(node, &self.columns, block, disturbed, &self.settings).evidence as f32;
+        let case = |node| Case::of(node, &self.columns, block, disturbed, self.evidence_s).evidence as f32;
         let frame = Frame {
             seq: 0,
             at_s: starts(block),
@@ -216,7 +216,7 @@ impl Watch {
             nodes,
             looks,
             evidence: (0..nodes).map(case).collect(),
-            needed_s: self.settings.evidence_s as f32,
+            needed_s: self.evidence_s as f32,
         };
         self.history.push(frame, block);
     }

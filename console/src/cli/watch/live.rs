@@ -62,7 +62,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
 }
 
 /// The metrics of the catalogue that are meant; a pattern that means none is a slip.
-fn metrics(patterns: &[String]) -> Result<Vec<&'static str>, Problem> {
+pub(super) fn metrics(patterns: &[String]) -> Result<Vec<&'static str>, Problem> {
     let known: Vec<&'static str> = telemetry_names().collect();
     let strange: Vec<&str> = patterns
         .iter()

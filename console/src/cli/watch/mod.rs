@@ -3,6 +3,7 @@
 mod live;
 mod past;
 mod recorded;
+mod show;
 mod tape;
 mod tell;
 
@@ -14,7 +15,7 @@ use muster_analysis::watch::Settings;
 
 use crate::config::Config;
 use crate::exit::Ended;
-use crate::options::Pick;
+use crate::options::{Common, Pick};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -22,6 +23,8 @@ use crate::options::Pick;
   muster watch -w 'n[001-128]'                    watch nodes until ctrl-c; an alert is told when it comes up
   muster watch -w @hall7 --for 30m --record --json
   muster watch --from telemetry.csv.gz
+  muster watch -w @hall7 --show                   the same on the screen; W in the console watches, too
+  muster watch --from telemetry.csv.gz --show --speed 10
   muster watch --from recording/ --json           all .csv and .csv.gz files of a folder are one recording
   muster watch --from telemetry.csv -w 'n[01-16]' -x n09 --metrics 'gpu_*,net_tx_gbs'
   muster watch -w @hall7 --false-alarms 0.01      one healthy machine of a hundred named in a day, told later for it
@@ -57,6 +60,12 @@ pub struct Options {
     /// JSON on standard output, at the end.
     #[arg(long)]
     pub json: bool,
+    /// Open the console on it: machines over time, the odd one's line, alerts to jump to.
+    #[arg(long, conflicts_with_all = ["json", "record", "long"])]
+    pub show: bool,
+    /// Seconds of the recording that pass in a second on the screen, 1 to 60 [default: 60].
+    #[arg(long, value_name = "FACTOR", value_parser = speed, requires_all = ["show", "from"])]
+    pub speed: Option<f64>,
 }
 
 impl Options {
@@ -67,7 +76,10 @@ impl Options {
 }
 
 /// From files, or from nodes.
-pub async fn run(options: &Options, config: &Config) -> Ended {
+pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    if options.show {
+        return show::run(options, config, common).await;
+    }
     if options.from.is_empty() { live::run(options, config).await } else { recorded::run(options, config) }
 }
 
@@ -75,6 +87,12 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
 fn budget(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number| (1e-6..=10.0).contains(number));
     number.ok_or_else(|| format!("'{text}' is no number of false alarms per machine and day between 0.000001 and 10"))
+}
+
+/// How fast a recording is played.
+fn speed(text: &str) -> Result<f64, String> {
+    let wrong = || format!("'{text}' is not a number from 1 to 60");
+    text.trim_end_matches('x').parse().ok().filter(|speed| (1.0..=60.0).contains(speed)).ok_or_else(wrong)
 }
 
 /// A number with `s`, `m`, `h` or `d` behind it.

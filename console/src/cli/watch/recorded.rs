@@ -36,7 +36,7 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
 }
 
 /// All rows of all files, in order of time.
-fn read(from: &[PathBuf]) -> anyhow::Result<Recording> {
+pub(super) fn read(from: &[PathBuf]) -> anyhow::Result<Recording> {
     let mut recording = Recording::default();
     for file in files(from)? {
         let name = || file.display().to_string();
@@ -92,7 +92,7 @@ fn is_recording(file: &Path) -> bool {
 }
 
 /// The nodes that are meant, in the order of the recording.
-fn nodes(recording: &Recording, options: &Options, config: &Config) -> Result<Vec<String>, Problem> {
+pub(super) fn nodes(recording: &Recording, options: &Options, config: &Config) -> Result<Vec<String>, Problem> {
     if !options.pick.given() {
         return Ok(recording.nodes.clone());
     }
@@ -100,7 +100,7 @@ fn nodes(recording: &Recording, options: &Options, config: &Config) -> Result<Ve
 }
 
 /// The metrics that are meant; a pattern that means none is a slip.
-fn metrics(recording: &Recording, patterns: &[String]) -> Result<Vec<String>, Problem> {
+pub(super) fn metrics(recording: &Recording, patterns: &[String]) -> Result<Vec<String>, Problem> {
     let has = |pattern: &&String| recording.metrics.iter().any(|metric| matches(pattern, metric));
     let strange: Vec<&str> = patterns.iter().filter(|pattern| !has(pattern)).map(String::as_str).collect();
     if !strange.is_empty() {

@@ -1,26 +1,11 @@
 //! What is said of a watch: each alert in a line, and all of it as the published document.
 
-use muster_analysis::watch::{Alert, Calibration, Watch};
+use muster_analysis::watch::{Alert, Watch};
 use muster_playbook::report::rfc3339;
-use serde::Serialize;
 
 use crate::exit::{Ended, FAIL, PASS, Problem, UNDECIDED};
 use crate::out;
-
-/// The published document.
-#[derive(Serialize)]
-struct Report<'a> {
-    schema: &'static str,
-    version: u32,
-    nodes: usize,
-    metrics: Vec<&'a str>,
-    from_s: Option<f64>,
-    to_s: Option<f64>,
-    false_alarms_per_machine_day: f64,
-    expected_delay_s: f64,
-    alerts: &'a [Alert],
-    notes: Vec<String>,
-}
+use crate::views::WatchReport as Report;
 
 /// Everything that `watch` found among `nodes` and `metrics`, after `notes` of whoever fed it.
 pub(super) fn document(watch: &Watch, of: (usize, &[String]), notes: Vec<String>, json: bool) -> Ended {
@@ -47,23 +32,8 @@ fn report<'a>(watch: &'a Watch, (nodes, metrics): (usize, &'a [String]), mut not
     let lack = watch.lack().filter(|_| watch.alerts().is_empty());
     notes.extend(watch.notes());
     notes.extend(lack.map(|lack| format!("undecided: {lack}")));
-    let (from_s, to_s) = watch.span().unzip();
-    let (schema, version, alerts) = ("muster.watch", 1, watch.alerts());
     let metrics = metrics.iter().map(String::as_str).collect();
-    let Calibration { false_alarms_per_machine_day, expected_delay_s, .. } = watch.calibration();
-    let report = Report {
-        schema,
-        version,
-        nodes,
-        metrics,
-        from_s,
-        to_s,
-        false_alarms_per_machine_day,
-        expected_delay_s,
-        alerts,
-        notes,
-    };
-    (report, lack.is_some())
+    (Report::new((nodes, metrics), (watch.span(), watch.calibration()), watch.alerts(), notes), lack.is_some())
 }
 
 fn code(report: &Report<'_>, lack: bool) -> u8 {
@@ -91,8 +61,8 @@ fn sum(report: &Report<'_>) -> Result<(), Problem> {
         0 => "nothing odd".to_owned(),
         n => out::counted(n, "alert", "alerts"),
     };
-    let nodes = out::counted(report.nodes, "node", "nodes");
-    let metrics = out::counted(report.metrics.len(), "metric", "metrics");
+    let (nodes, metrics) = report.counts();
+    let (nodes, metrics) = (out::counted(nodes, "node", "nodes"), out::counted(metrics, "metric", "metrics"));
     let span = report.from_s.zip(report.to_s).map(|(from, to)| format!(" from {} to {}", at(from), at(to)));
     let undecided = report.notes.last().filter(|note| note.starts_with("undecided"));
     let what = undecided.map_or(what, |_| "undecided".to_owned());

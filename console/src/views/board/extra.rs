@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use muster_playbook::{Playbook, builtin};
 use muster_run::Record;
 use muster_tui::snapshot::{
-    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, WhatIf,
+    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, Watching, WhatIf,
 };
 
 use super::{Board, Inner};
@@ -69,6 +69,13 @@ impl Board {
         if let Some(network) = &mut inner.now.network.data {
             Arc::make_mut(network).pair = pair;
         }
+        inner.dirty = true;
+    }
+
+    /// The job that is watched looks like this.
+    pub fn watching(&self, watch: Watching) {
+        let mut inner = self.lock();
+        inner.now.watch = Part::ready(watch);
         inner.dirty = true;
     }
 

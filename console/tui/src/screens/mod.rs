@@ -10,6 +10,7 @@ mod playbooks;
 mod runs;
 mod selector;
 mod view;
+mod watch;
 
 pub(crate) use view::View;
 
@@ -60,6 +61,8 @@ screens! {
     Log in log,
     /// What was measured when, on which nodes.
     Runs in runs,
+    /// Which machine of a running job is unlike its peers.
+    Watch in watch,
 }
 
 impl Screen {

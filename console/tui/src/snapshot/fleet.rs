@@ -7,7 +7,7 @@ use muster_wire::Level;
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
     Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, Reading, RunInfo, RunProgress, Runs, Selector,
-    WhatIf,
+    Watching, WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -59,6 +59,8 @@ pub struct Snapshot {
     pub alone: Option<String>,
     /// What is known of the pairs.
     pub network: Part<Network>,
+    /// The job that is watched.
+    pub watch: Part<Watching>,
     /// What the Selector says.
     pub selector: Part<Selector>,
     /// Oldest first; the last is shown under the body while it is fresh.
@@ -91,6 +93,7 @@ impl Default for Snapshot {
             runs: Part::default(),
             alone: None,
             network: Part::default(),
+            watch: Part::default(),
             selector: Part::default(),
             messages: Arc::from([]),
         }

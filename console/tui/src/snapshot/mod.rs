@@ -13,6 +13,7 @@ mod part;
 mod run;
 mod runs;
 mod selector;
+mod watch;
 mod what_if;
 
 pub use criteria::{Criteria, VersionRow};
@@ -28,4 +29,5 @@ pub use part::{Load, Part, Reading};
 pub use run::{Left, PlaybookRow, RunInfo, RunPhase, RunProgress, StepGroup, StepProgress, StepRow};
 pub use runs::{RunRow, Runs};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
+pub use watch::{Origin, Watched, WatchedMetric, Watching};
 pub use what_if::{Flip, Terms, WhatIf};

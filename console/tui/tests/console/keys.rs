@@ -18,7 +18,8 @@ fn keys(text: &str) -> Vec<KeyEvent> {
     let mut events = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let named = (c == '<').then(|| rest.split_once('>')).flatten();
+        // `<` before anything but a name is itself.
+        let named = (c == '<' && rest[1..].starts_with(char::is_alphabetic)).then(|| rest.split_once('>')).flatten();
         let (code, modifiers, after) = match named {
             Some((name, after)) => (named_key(&name[1..]), after).into_parts(),
             None => (KeyCode::Char(c), KeyModifiers::NONE, &rest[c.len_utf8()..]),
@@ -60,18 +61,18 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
 }
 
 /// The console after `text` was typed, and what it asked for on the way, but for what it looks at.
-fn after(snapshot: &Snapshot, text: &str) -> (Ui, Vec<Intent>) {
+pub(crate) fn after(snapshot: &Snapshot, text: &str) -> (Ui, Vec<Intent>) {
     let mut ui = console(snapshot, Theme::new(true, false), SIZE);
     let intents = press(&mut ui, snapshot, text);
     (ui, intents)
 }
 
-fn press(ui: &mut Ui, snapshot: &Snapshot, text: &str) -> Vec<Intent> {
+pub(crate) fn press(ui: &mut Ui, snapshot: &Snapshot, text: &str) -> Vec<Intent> {
     let all = keys(text).into_iter().flat_map(|key| update(ui, Event::Key(key), snapshot));
     all.filter(|i| !matches!(i, Intent::Focus { .. } | Intent::Pair { .. } | Intent::Criteria)).collect()
 }
 
-fn shown(ui: &Ui, snapshot: &Snapshot) -> String {
+pub(crate) fn shown(ui: &Ui, snapshot: &Snapshot) -> String {
     glyphs(&frame(ui, snapshot, SIZE))
 }
 

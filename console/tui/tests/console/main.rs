@@ -4,3 +4,4 @@ mod keys;
 mod picture;
 mod screens;
 mod synthetic;
+mod watch;

@@ -1,12 +1,13 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
+use crate::synthetic::watch::watching;
 use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus, with_old_results};
 use std::sync::Arc;
 
 use crossterm::event::KeyCode;
 use muster_tui::judgement::State;
-use muster_tui::snapshot::{Counts, Load, Mode, NodeRow, Reading};
+use muster_tui::snapshot::{Counts, Load, Mode, NodeRow, Origin, Part, Reading, Watching};
 use muster_tui::{Screen, Snapshot, Theme};
 
 const COLOR: Theme = Theme::new(true, false);
@@ -199,6 +200,63 @@ fn every_pane_of_a_narrow_terminal_looks_as_stored() {
 #[test]
 fn network_looks_as_stored() {
     look("network", Screen::Network, &[]);
+}
+
+#[test]
+fn watch_looks_as_stored() {
+    look("watch", Screen::Watch, &[]);
+}
+
+#[test]
+fn a_watch_looks_as_stored_at_every_stage_and_in_every_list() {
+    let names = |n: usize| (0..n).map(|at| format!("n{at:02}")).collect::<Vec<_>>();
+    let with = |watch| Snapshot { watch: Part::ready(watch), ..snapshot(DATA) };
+    let young = with(watching(&names(6), 25));
+    let nobody = with(Watching { frames: Arc::from([]), ..watching(&names(6), 0) });
+    let few = with(watching(&names(3), 300));
+    let four = with(watching(&names(4), 560));
+    let eight = with(watching(&names(8), 900));
+    let many = with(watching(&names(160), 640));
+    let recorded = |over| {
+        let (name, end_s) = ("telemetry-of-a-long-name.csv.gz".to_owned(), 1_795_270_000.0);
+        let origin = Origin::Recording { name, speed: 60.0, at_s: 1_795_269_590.0, end_s };
+        with(Watching { origin, over, ..watching(&names(8), 900) })
+    };
+    let (plays, over) = (recorded(false), recorded(true));
+    let mut text = String::new();
+    for (name, snapshot, theme, size, keys) in [
+        ("nothing told", &nobody, COLOR, SIZES[0], ""),
+        ("learning", &young, COLOR, SIZES[0], ""),
+        ("undecided", &few, COLOR, SIZES[0], ""),
+        ("evidence", &four, COLOR, SIZES[0], ""),
+        ("alert", &eight, COLOR, SIZES[0], ""),
+        ("alert", &eight, ASCII, SIZES[0], ""),
+        ("metrics", &eight, COLOR, SIZES[0], "\t"),
+        ("alerts", &eight, COLOR, SIZES[0], "\t\t"),
+        ("another metric", &eight, COLOR, SIZES[1], "mm"),
+        ("back in time", &eight, COLOR, SIZES[1], "hhhhhhhhhh"),
+        ("zoomed out", &eight, ASCII, SIZES[1], "-"),
+        ("folded", &many, COLOR, SIZES[1], ""),
+        ("a group", &many, COLOR, SIZES[1], "\n"),
+        ("a row each", &many, COLOR, SIZES[1], "o"),
+        ("filtered", &many, COLOR, SIZES[1], "/nothing\n"),
+        ("plays", &plays, COLOR, SIZES[0], ""),
+        ("over", &over, COLOR, SIZES[1], ""),
+        ("wide", &eight, COLOR, SIZES[2], "w"),
+    ] {
+        let mut ui = console(snapshot, theme, size);
+        press(&mut ui, digit(Screen::Watch), snapshot);
+        for c in keys.chars() {
+            let code = match c {
+                '\n' => KeyCode::Enter,
+                '\t' => KeyCode::Tab,
+                c => KeyCode::Char(c),
+            };
+            press(&mut ui, code, snapshot);
+        }
+        text += &format!("=== {name} {}x{}\n{}", size.0, size.1, glyphs(&frame(&ui, snapshot, size)));
+    }
+    compare("watch-cases", &text);
 }
 
 #[test]

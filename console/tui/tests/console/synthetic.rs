@@ -6,6 +6,9 @@ pub(crate) mod network;
 #[path = "synthetic/selector.rs"]
 pub(crate) mod selector;
 
+#[path = "synthetic/watch.rs"]
+pub(crate) mod watch;
+
 use std::sync::Arc;
 
 use muster_analysis::history::Shift;
@@ -73,6 +76,7 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
         selector: Part::ready(selector::selector(&names)),
         runs: Part::ready(runs()),
         network: Part::ready(network::network(&names, fleet.running)),
+        watch: Part::ready(watch::watching(&names[..names.len().min(64)], 640)),
         generation: 1,
         now_ms: NOW_MS,
         title: "prod-a".to_owned(),

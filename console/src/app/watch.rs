@@ -1,0 +1,178 @@
+//! The watch of a job beside everything else: feeds the detector and shows what it knows.
+//!
+//! One path for all: [`App::sit_on_watch`] takes a [`Source`] of ticks, nodes or a recording, and opens the console on its screen.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use muster_analysis::watch::{BLOCK_S, QUARTER, Settings as Detection};
+use muster_fleet::{Probe, Settings};
+use muster_tui::Screen;
+use muster_tui::snapshot::Origin;
+use muster_wire::Level;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::{App, screen};
+use crate::exit::Ended;
+use crate::views::{Board, Viewer};
+use crate::work::ticks::{Happened, Source, Ticks};
+
+/// How often the place in a recording moves on the screen.
+const MOVES: Duration = Duration::from_millis(250);
+/// Memory for what a recording showed, bytes: with it, days of a small job can be gone back through.
+const KEPT: usize = 256 << 20;
+/// Metrics that a recording is taken to have at most when that is computed, and bytes of a cell and block.
+const METRICS: usize = 64;
+const CELL: usize = 12;
+/// How long the end of a watch is waited for when the console is left.
+const LEAVING: Duration = Duration::from_secs(3);
+
+/// A watch that goes on.
+pub(super) struct Follow {
+    cancel: CancellationToken,
+    /// Moments that a recording is to go on at.
+    jumps: mpsc::UnboundedSender<f64>,
+    task: JoinHandle<()>,
+}
+
+impl App {
+    /// Serves the screen on **Watch** until the user leaves, with the ticks of `source`: [`Source::Nodes`] for a job that runs, a
+    /// [`Source::Recording`] for one that ran. Whoever starts a job and wants it seen calls this with its nodes and
+    /// `Detection::default()`.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used.
+    pub async fn sit_on_watch(mut self, source: Source, by: Detection) -> Ended {
+        self.watch(source, by);
+        let options = screen::options(&self.config, self.ascii, Screen::Watch);
+        self.serve(None, move |newest, wish| muster_tui::run(options, newest, wish)).await
+    }
+
+    /// Begins to watch; what was watched until now is over.
+    pub(super) fn watch(&mut self, source: Source, by: Detection) {
+        self.stop_watch();
+        let (cancel, (jumps, moments)) = (CancellationToken::new(), mpsc::unbounded_channel());
+        let ways = (self.job.probe.clone(), self.job.settings.clone(), cancel.clone());
+        let before = self.follow.take().map(|follow| follow.task);
+        let task = tokio::spawn(follow((source, by), ways, self.board.clone(), (moments, before)));
+        self.follow = Some(Follow { cancel, jumps, task });
+    }
+
+    /// Watches the nodes of these names.
+    pub(super) fn watch_nodes(&mut self, names: &[String]) {
+        if self.read_only {
+            return self.board.say(Level::Warn, "--read-only forbids sending a probe to nodes, which a watch needs");
+        }
+        let nodes: Vec<_> = self.job.nodes.iter().filter(|node| names.contains(&node.name)).cloned().collect();
+        if nodes.is_empty() {
+            return self.board.say(Level::Warn, "none of these nodes is in the inventory, so none can be watched");
+        }
+        let what = crate::out::counted(nodes.len(), "node", "nodes");
+        self.board.say(Level::Info, format!("watching {what}; what is usual is known after about 3 minutes"));
+        self.watch(Source::Nodes { nodes, metrics: Vec::new() }, Detection::default());
+    }
+
+    /// Ends the watch; what it saw stays on the screen.
+    pub(super) fn stop_watch(&self) {
+        if let Some(follow) = &self.follow {
+            follow.cancel.cancel();
+        }
+    }
+
+    /// A recording goes on at this moment.
+    pub(super) fn watch_from(&self, at_s: f64) {
+        if let Some(follow) = &self.follow {
+            // A watch that has ended hears nothing more.
+            let _ = follow.jumps.send(at_s);
+        }
+    }
+
+    /// Ends the watch and waits until nodes are left.
+    pub(super) async fn leave_watch(&mut self) {
+        let Some(follow) = self.follow.take() else { return };
+        follow.cancel.cancel();
+        // A node that does not answer ends its probe by itself.
+        let _ = tokio::time::timeout(LEAVING, follow.task).await;
+    }
+}
+
+/// Feeds and shows until nothing more comes.
+async fn follow(
+    (source, by): (Source, Detection),
+    (probe, settings, cancel): (Arc<Probe>, Arc<Settings>, CancellationToken),
+    board: Board,
+    (mut moments, before): (mpsc::UnboundedReceiver<f64>, Option<JoinHandle<()>>),
+) {
+    if let Some(before) = before {
+        // The screen shows one watch.
+        let _ = before.await;
+    }
+    let mut viewer = Viewer::new(source.members(), by, blocks(&source));
+    board.watching(viewer.picture(origin_of(&source), false));
+    let mut ticks = source.open(probe, settings, cancel.clone());
+    let mut shown = Instant::now();
+    loop {
+        let mut take = |node: usize, metric: &str, at_s: f64, value: f64| viewer.take(node, metric, at_s, value);
+        let happened = tokio::select! {
+            happened = ticks.next(&mut take) => happened,
+            Some(at_s) = moments.recv() => {
+                if let Ticks::Recorded(player) = &mut ticks {
+                    player.go_to(at_s);
+                }
+                continue;
+            }
+            () = cancel.cancelled() => Happened::Over,
+        };
+        let news = match happened {
+            Happened::Told => viewer.is_newer(),
+            Happened::There(node) => viewer.answers(node, None),
+            Happened::Lost(node, why) => {
+                board.say(Level::Warn, why.clone());
+                viewer.answers(node, Some(why))
+            }
+            Happened::Over => break,
+        };
+        let moves = matches!(ticks, Ticks::Recorded(_)) && shown.elapsed() >= MOVES;
+        if news || moves {
+            board.watching(viewer.picture(origin(&ticks), false));
+            shown = Instant::now();
+        }
+    }
+    viewer.finish();
+    board.watching(viewer.picture(origin(&ticks), true));
+    ticks.close().await;
+}
+
+fn origin_of(source: &Source) -> Origin {
+    match source {
+        Source::Nodes { .. } => Origin::Live,
+        Source::Recording(player) => recorded(player),
+    }
+}
+
+fn origin(ticks: &Ticks) -> Origin {
+    match ticks {
+        Ticks::Live { .. } => Origin::Live,
+        Ticks::Recorded(player) => recorded(player),
+    }
+}
+
+fn recorded(player: &crate::work::ticks::Player) -> Origin {
+    let (name, speed) = (player.name.clone(), player.speed);
+    Origin::Recording { name, speed, at_s: player.at_s(), end_s: player.span().1 }
+}
+
+/// Blocks to keep: a quarter of an hour of live nodes; of a recording all that memory allows, so that one can go back in it.
+fn blocks(source: &Source) -> usize {
+    match source {
+        Source::Nodes { .. } => QUARTER,
+        Source::Recording(player) => {
+            let (first, last) = player.span();
+            let all = ((last - first) / BLOCK_S).clamp(0.0, 1e6) as usize + 2;
+            let most = KEPT / (CELL * METRICS * source.members().len().max(1));
+            all.min(most.max(QUARTER))
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The console on a job that runs, or on a recording of one that ran: `muster watch --show`.
+
+use muster_fleet::Inventory;
+
+use super::{Options, live, recorded};
+use crate::app::App;
+use crate::cli::console;
+use crate::config::Config;
+use crate::exit::{CONFIG, Code, Ended};
+use crate::options::Common;
+use crate::patience::Patience;
+use crate::session::{self, Job};
+use crate::work::ticks::{FASTEST, Player, Source};
+
+/// Opens the screen **Watch**.
+pub(super) async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    if options.from.is_empty() { nodes(options, config, common).await } else { play(options, config, common).await }
+}
+
+async fn nodes(options: &Options, config: &Config, common: &Common) -> Ended {
+    let metrics = match options.metrics.is_empty() {
+        true => Vec::new(),
+        false => live::metrics(&options.metrics)?.into_iter().map(str::to_owned).collect(),
+    };
+    let nodes = session::nodes(config, &options.pick)?;
+    let settings = session::settings_for(config, &nodes).await?;
+    let job = Job::new(session::playbook("cbd-light")?, nodes.clone(), settings);
+    let app = App::new(job, console::store(config)?, (config.clone(), common), "watch");
+    app.sit_on_watch(Source::Nodes { nodes, metrics }, options.settings()).await
+}
+
+async fn play(options: &Options, config: &Config, common: &Common) -> Ended {
+    let waiting = Patience::new("reading the recording");
+    let recording = recorded::read(&options.from).code(CONFIG)?;
+    let names = recorded::nodes(&recording, options, config)?;
+    let metrics = recorded::metrics(&recording, &options.metrics)?;
+    // Without an inventory nothing is known of what nodes share, and none can be measured.
+    let known = Inventory::load(&config.inventory.value).unwrap_or_default();
+    let nodes: Vec<_> = known.nodes().iter().filter(|node| names.contains(&node.name)).cloned().collect();
+    let file = options.from.first().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy();
+    let speed = options.speed.unwrap_or(FASTEST);
+    let named = (muster_wire::clean(&file, 80), recording);
+    let player = Player::new(named, speed, (&names, &metrics), &nodes);
+    let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
+    drop(waiting);
+    let app = App::on(names, job, console::store(config)?, (config.clone(), common), "recording");
+    app.sit_on_watch(Source::Recording(Box::new(player)), options.settings()).await
+}

@@ -1,0 +1,62 @@
+//! Where the parts of the screen are.
+
+use ratatui::layout::{Rect, Size};
+
+/// Rows above the machines: what is watched, then names of columns and the time.
+pub(crate) const ABOVE: u16 = 2;
+/// Lines of the verdict, and on a tall screen.
+const VERDICT: u16 = 4;
+const TALL_VERDICT: u16 = 5;
+/// Height from which a screen is tall.
+const TALL: u16 = 30;
+/// From this width on, metrics and alerts stand beside the machines.
+const WIDE: u16 = 100;
+
+/// The parts, in cells of the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The border around machines and verdict.
+    pub(crate) top: Rect,
+    /// Names, scores and evidence of the machines.
+    pub(crate) gutter: Rect,
+    /// A column a time, a row a machine.
+    pub(crate) strip: Rect,
+    /// The sentence on the machine under the cursor.
+    pub(crate) verdict: Rect,
+    /// The line of that machine; on a narrow screen the list that is chosen instead.
+    pub(crate) line: Rect,
+    /// Metrics above alerts, where there is room beside the machines.
+    pub(crate) lists: Option<[Rect; 2]>,
+}
+
+/// The parts on a terminal of this size; `wide` leaves nothing beside the machines.
+pub(crate) fn layout(size: Size, wide: bool) -> Layout {
+    let body = Rect { x: 0, y: 2, width: size.width, height: size.height.saturating_sub(4) };
+    let side = match size.width {
+        _ if wide => 0,
+        0..WIDE => 0,
+        100..160 => 42,
+        _ => 64,
+    };
+    let left = Rect { width: body.width - side, ..body };
+    // Border and inside: a third for the line, but seven rows of it at least.
+    let below = (body.height * 2 / 5).clamp(7, 18).min(7.max(body.height / 3)).min(body.height.saturating_sub(9));
+    let said = if size.height < TALL { VERDICT } else { TALL_VERDICT };
+    let top = Rect { height: body.height - below, ..left };
+    let line = Rect { y: top.bottom(), height: below, ..left };
+    let names = match left.width {
+        0..90 => 25,
+        90..130 => 30,
+        _ => 36,
+    };
+    let rows = top.height.saturating_sub(2 + ABOVE + said);
+    let gutter = Rect { x: top.x + 2, y: top.y + 1 + ABOVE, width: names, height: rows };
+    let strip = Rect { x: gutter.right(), width: top.width.saturating_sub(names + 4), ..gutter };
+    let verdict = Rect { x: gutter.x, y: gutter.bottom(), width: top.width.saturating_sub(4), height: said };
+    let lists = (side > 0).then(|| {
+        let right = Rect { x: left.right(), width: side, ..body };
+        let metrics = right.height / 2;
+        [Rect { height: metrics, ..right }, Rect { y: right.y + metrics, height: right.height - metrics, ..right }]
+    });
+    Layout { top, gutter, strip, verdict, line, lists }
+}
