@@ -1,8 +1,8 @@
 //! The screen: machines over time with the verdict below them, a line, and two lists beside it.
 //!
 //! ```text
-//! machine  score  for s  |time                 metrics, what speaks loudest first
-//! n07       -7.2    130  ····▄██
+//! machine  score  evidence  |time                 metrics, what speaks loudest first
+//! n07       -7.2     130 s  ····▄██
 //! verdict                                      alerts, the newest first
 //! line of that machine, band of its peers
 //! ```

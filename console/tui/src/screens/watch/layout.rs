@@ -45,9 +45,9 @@ pub(crate) fn layout(size: Size, wide: bool) -> Layout {
     let top = Rect { height: body.height - below, ..left };
     let line = Rect { y: top.bottom(), height: below, ..left };
     let names = match left.width {
-        0..90 => 25,
-        90..130 => 30,
-        _ => 36,
+        0..90 => 27,
+        90..130 => 32,
+        _ => 38,
     };
     let rows = top.height.saturating_sub(2 + ABOVE + said);
     let gutter = Rect { x: top.x + 2, y: top.y + 1 + ABOVE, width: names, height: rows };

@@ -4,6 +4,7 @@ use muster_analysis::watch::Frame;
 use muster_wire::Unit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 use std::sync::Arc;
 
 use crate::screens::watch::layout::Layout;
@@ -116,7 +117,7 @@ fn column(ui: &Ui, buffer: &mut Buffer, (x, inside): (u16, Rect), (range, point)
     if let Some(half) = at(point.own) {
         // The upper and the lower half of a cell are two places.
         let glyph = if half % 2 == 0 { theme.pick("▀", "*") } else { theme.pick("▄", "*") };
-        put(buffer, (x, inside.y + half / 2), 1, glyph, theme.style(Role::Focus));
+        put(buffer, (x, inside.y + half / 2), 1, glyph, theme.style(Role::Focus).remove_modifier(Modifier::DIM));
     }
 }
 

@@ -8,10 +8,10 @@ use ratatui::widgets::Widget;
 
 use crate::screens::watch::state::{Pane, State};
 use crate::screens::watch::strip::score;
-use crate::screens::watch::time::{clock, lasting};
+use crate::screens::watch::time::minute;
 use crate::screens::watch::words::fit;
 use crate::snapshot::Watching;
-use crate::text::{elide, width};
+use crate::text::{elide, whole_age, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{Cursor, block, put, put_right, put_spans};
@@ -44,8 +44,9 @@ pub(crate) fn metrics(ui: &Ui, watch: &Watching, buffer: &mut Buffer, area: Rect
     let rows: Vec<usize> = cursor.window(state.ranked.len(), page).collect();
     let found = |row: &usize| state.frame(watch).and_then(|frame| loudest(watch, frame, state.ranked[*row]));
     let found: Vec<_> = rows.iter().map(found).collect();
-    let longest =
-        found.iter().flatten().filter_map(|(node, _)| watch.nodes.get(*node)).map(|node| width(&node.name)).max();
+    let scored = found.iter().flatten().filter(|(_, look)| look.score.is_finite());
+    let named = scored.filter_map(|(node, _)| watch.nodes.get(*node));
+    let longest = named.map(|node| width(&node.name)).max();
     // The names that stand here have the room they need, up to half of it.
     let names = u16::try_from(longest.unwrap_or(0)).unwrap_or(u16::MAX).min(inner.width.saturating_sub(6) / 2);
     for ((y, row), found) in (inner.y..inner.bottom()).zip(rows).zip(found) {
@@ -55,7 +56,7 @@ pub(crate) fn metrics(ui: &Ui, watch: &Watching, buffer: &mut Buffer, area: Rect
         let blank = " ".repeat(inner.width.into());
         put(buffer, (inner.x, y), inner.width, &blank, style);
         let title = fit(known.title(), usize::from(inner.width - names - 8), theme.is_ascii());
-        put(buffer, (inner.x, y), inner.width - names - 8, &title, style);
+        put(buffer, (inner.x, y), inner.width - names - 8, &text, style);
         let Some((node, look)) = found.filter(|(_, look)| look.score.is_finite()) else {
             put_right(buffer, (inner.x, y), inner.width, theme.absent(), style);
             continue;
@@ -112,8 +113,8 @@ fn line(
         Some(_) => (theme.pick("·", "."), Role::Text),
     };
     let age = match alert.until_s {
-        None => format!("for {}", lasting(now_s.max(alert.alerted_s) - alert.since_s)),
-        Some(until) => format!("{} to {}", clock(alert.since_s), clock(until)),
+        None => format!("for {}", whole_age(ms(now_s.max(alert.alerted_s) - alert.since_s))),
+        Some(until) => format!("{} to {}", minute(alert.since_s), minute(until)),
     };
     let metric = alert.metric.as_deref().map_or("silent", |name| {
         let known = watch.metrics.iter().find(|metric| metric.name == name);
@@ -133,6 +134,11 @@ fn line(
         Span::styled(gap, theme.style(if chosen { Role::Selected } else { Role::Text })),
         Span::styled(age, theme.style(dim)),
     ]
+}
+
+/// Seconds as milliseconds.
+fn ms(seconds: f64) -> u64 {
+    (seconds.max(0.0) * 1e3) as u64
 }
 
 /// The border of a list, marked where it has the keys; gives the room inside.

@@ -73,6 +73,8 @@ pub(crate) struct State {
     pub(crate) ranked: Vec<usize>,
     /// The alert that was jumped to last.
     pub(crate) alert: Cursor,
+    /// The metric and the time that the rows are sorted by.
+    sorted: (usize, Option<u64>),
     /// Machines that are watched, to tell when others are.
     watched: usize,
 }
@@ -193,8 +195,10 @@ fn settle_rows(
         names.sort_unstable();
         names
     };
-    if !(hold && names(&made) == names(&state.rows)) {
-        state.rows = made;
+    // Newer data alone is no reason to move rows under the cursor.
+    let sorted = (state.metric, state.seq);
+    if !(hold && state.sorted == sorted && names(&made) == names(&state.rows)) {
+        (state.rows, state.sorted) = (made, sorted);
     }
     // The cursor stays on its machine; without one of its own, it goes to the first row.
     let of_node = state.rows.iter().position(|row| row.nodes.contains(&state.node));

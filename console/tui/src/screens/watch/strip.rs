@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use crate::screens::watch::layout::Layout;
 use crate::screens::watch::rows::Row;
-use crate::screens::watch::time::clock;
+use crate::screens::watch::time::minute;
 use crate::snapshot::Watching;
 use crate::text::{elide, width};
 use crate::theme::{Role, Theme};
@@ -53,13 +53,13 @@ fn head(ui: &Ui, watch: &Watching, buffer: &mut Buffer, layout: &Layout) {
     let (gutter, style) = (layout.gutter, ui.theme.style(Role::Head));
     let who = state.folded.map_or("machine", |label| label);
     put(buffer, (gutter.x, y), gutter.width, who, style);
-    put_right(buffer, (gutter.right() - 13, y), 6, "score", style);
-    put_right(buffer, (gutter.right() - 7, y), 6, "for s", style);
+    put_right(buffer, (gutter.right() - 16, y), 6, "score", style);
+    put_right(buffer, (gutter.right() - 9, y), 8, "evidence", style);
     let mut free = 0;
     for x in 0..layout.strip.width {
         let Some(frame) = state.window.frames(&watch.frames, x).first() else { continue };
         if x >= free && x + 8 <= layout.strip.width {
-            let text = format!("{}{}", theme.pick("╷", "|"), clock(frame.at_s).get(..5).unwrap_or_default());
+            let text = format!("{}{}", theme.pick("╷", "|"), minute(frame.at_s));
             put(buffer, (layout.strip.x + x, y), 8, &text, theme.style(Role::Dim));
             free = x + CLOCK;
         }
@@ -70,7 +70,7 @@ fn gutter(ui: &Ui, watch: &Watching, buffer: &mut Buffer, (area, row, chosen): (
     let (theme, state) = (&ui.theme, &ui.states.watch);
     let Some(first) = row.nodes.first() else { return };
     let many = if row.folded { format!(" ({})", row.nodes.len()) } else { String::new() };
-    let room = usize::from(area.width.saturating_sub(14));
+    let room = usize::from(area.width.saturating_sub(17));
     let marked = row.nodes.iter().any(|at| watch.nodes.get(*at).is_some_and(|node| ui.marks.contains(&node.name)));
     let mark = if marked { "*" } else { "" };
     let name = elide(&row.name, room.saturating_sub(width(&many) + mark.len()), theme.is_ascii());
@@ -83,9 +83,9 @@ fn gutter(ui: &Ui, watch: &Watching, buffer: &mut Buffer, (area, row, chosen): (
     let (text, role) = look.map_or((String::new(), Role::Dim), |look| score(look.score));
     let text = if text.is_empty() { theme.absent().to_owned() } else { text };
     let paint = |role: Role| if chosen { style } else { theme.style(role) };
-    put_right(buffer, (area.right() - 13, area.y), 6, &text, paint(role));
+    put_right(buffer, (area.right() - 16, area.y), 6, &text, paint(role));
     if let Some(seconds) = look.map(|look| look.evidence.abs()).filter(|seconds| *seconds >= 0.5) {
-        put_right(buffer, (area.right() - 7, area.y), 6, &format!("{seconds:.0}"), paint(Role::Attention));
+        put_right(buffer, (area.right() - 9, area.y), 8, &format!("{seconds:.0} s"), paint(Role::Attention));
     }
 }
 

@@ -53,6 +53,11 @@ pub(crate) fn clock(at_s: f64) -> String {
     rfc3339((at_s.max(0.0) * 1e3) as u64).get(11..19).unwrap_or_default().to_owned()
 }
 
+/// `14:03`, UTC.
+pub(crate) fn minute(at_s: f64) -> String {
+    clock(at_s).get(..5).unwrap_or_default().to_owned()
+}
+
 /// `40 s`, `2 min 10 s`, `1 h 5 min`.
 pub(crate) fn lasting(seconds: f64) -> String {
     let seconds = seconds.max(0.0).round() as u64;

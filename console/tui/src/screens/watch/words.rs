@@ -6,7 +6,7 @@ use crate::screens::watch::rows::is_open;
 use crate::screens::watch::state::State;
 use crate::screens::watch::time::{clock, lasting};
 use crate::snapshot::{Origin, Watching};
-use crate::text::{counted, cut};
+use crate::text::{counted, cut, width};
 use crate::theme::Role;
 
 /// Seconds of evidence from which it is worth words.
@@ -120,6 +120,22 @@ pub(crate) fn fit(text: &str, room: usize, ascii: bool) -> String {
     }
 }
 
+/// A title in `room` cells: its first words and the last one, which tells it from others that begin alike.
+pub(crate) fn title(text: &str, room: usize, ascii: bool) -> String {
+    let mark = if ascii { "~" } else { "…" };
+    let last = text.rsplit(' ').next().unwrap_or_default();
+    let mut head = String::new();
+    for word in text.split(' ') {
+        if width(&head) + width(word) + 3 + width(last) > room {
+            break;
+        }
+        head += if head.is_empty() { "" } else { " " };
+        head += word;
+    }
+    let fits = width(text) <= room || head.is_empty();
+    if fits { fit(text, room, ascii) } else { format!("{head}{mark} {last}") }
+}
+
 /// `n07: GPU power 300 W, 5 peers show 500 W (half of them 498 W to 503 W).`
 fn shows(state: &State, watch: &Watching, frame: &Frame) -> String {
     let (Some(node), Some(metric)) = (watch.nodes.get(state.node), watch.metrics.get(state.metric)) else {
@@ -161,5 +177,14 @@ mod tests {
         assert_eq!(fit(title, 22, false), "network throughput…");
         assert_eq!(fit(title, 12, true), "network~");
         assert_eq!(fit("utilisation", 6, false), "utili…", "a word alone is cut");
+    }
+
+    #[test]
+    fn titles_that_begin_alike_stay_apart() {
+        let waits = "time in which a task waited for memory";
+        assert_eq!(super::title(waits, 22, false), "time in which… memory");
+        assert_eq!(super::title(waits, 38, false), waits);
+        assert_eq!(super::title("network throughput sent", 22, true), "network~ sent");
+        assert_eq!(super::title("utilisation", 6, false), "utili…");
     }
 }
