@@ -9,7 +9,7 @@ use ratatui::widgets::Widget;
 use crate::screens::watch::state::{Pane, State};
 use crate::screens::watch::strip::score;
 use crate::screens::watch::time::minute;
-use crate::screens::watch::words::fit;
+use crate::screens::watch::words::title;
 use crate::snapshot::Watching;
 use crate::text::{elide, whole_age, width};
 use crate::theme::{Role, Theme};
@@ -55,7 +55,7 @@ pub(crate) fn metrics(ui: &Ui, watch: &Watching, buffer: &mut Buffer, area: Rect
         let style = theme.style(if row == at { Role::Selected } else { Role::Text });
         let blank = " ".repeat(inner.width.into());
         put(buffer, (inner.x, y), inner.width, &blank, style);
-        let title = fit(known.title(), usize::from(inner.width - names - 8), theme.is_ascii());
+        let text = title(known.title(), usize::from(inner.width - names - 8), theme.is_ascii());
         put(buffer, (inner.x, y), inner.width - names - 8, &text, style);
         let Some((node, look)) = found.filter(|(_, look)| look.score.is_finite()) else {
             put_right(buffer, (inner.x, y), inner.width, theme.absent(), style);
@@ -124,7 +124,7 @@ fn line(
     let ascii = theme.is_ascii();
     let left = room.saturating_sub(age.len() + 4);
     let name = elide(who, left / 2, ascii);
-    let metric = fit(metric, left.saturating_sub(width(&name) + 1), ascii);
+    let metric = title(metric, left.saturating_sub(width(&name) + 1), ascii);
     let used = width(&name) + width(&metric) + 1;
     let gap = " ".repeat(room.saturating_sub(2 + used + age.len()));
     let (role, dim) = if chosen { (Role::Selected, Role::Selected) } else { (role, Role::Dim) };
