@@ -46,11 +46,14 @@ fn plain(name: &str, way: &str) -> bool {
         || name.strip_prefix("link_xoff_").is_some_and(|end| end.trim_end_matches(".nic") == way)
 }
 
+/// Counters by card.
+type Counts = BTreeMap<(usize, Kind), f64>;
+
 /// Cards with what is looked at of each, and rates that hold until the next look: some drivers take a millisecond to answer.
 #[derive(Default)]
 pub(super) struct Source {
     cards: Vec<(String, Vec<(Kind, usize)>)>,
-    before: Option<(u64, BTreeMap<(usize, Kind), f64>)>,
+    before: Option<(u64, Counts)>,
     rates: BTreeMap<Kind, f64>,
 }
 

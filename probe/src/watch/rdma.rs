@@ -32,7 +32,7 @@ pub(super) fn speed(root: &Root) -> Option<f64> {
         let text = root.text(&format!("{port}/rate"));
         text.value()?.split_whitespace().next()?.parse::<f64>().ok()
     };
-    let mut known = ports.map(|port| if up(&port) { rate(port) } else { Some(0.0) }).flatten().peekable();
+    let mut known = ports.filter_map(|port| if up(&port) { rate(port) } else { Some(0.0) }).peekable();
     known.peek()?;
     Some(known.sum::<f64>() / 8.0)
 }

@@ -27,8 +27,8 @@ impl Layout {
         for member in &case.job.members {
             layout.members.insert(member.rank, member.clone());
         }
-        layout.from_logs(case);
-        layout.from_dumps(case);
+        layout.take_logs(case);
+        layout.take_dumps(case);
         layout.names_by_process(case);
         layout.local_gpus();
         for (rank, member) in &layout.members {
@@ -36,13 +36,13 @@ impl Layout {
                 layout.by_process.insert((node.clone(), pid), *rank);
             }
         }
-        layout.from_polls(case);
-        layout.from_timed(case);
+        layout.take_polls(case);
+        layout.take_timed(case);
         layout.world = case.job.world_size.map_or(0, |n| n as usize).max(layout.members.len());
         layout
     }
 
-    fn from_logs(&mut self, case: &Case) {
+    fn take_logs(&mut self, case: &Case) {
         for log in &case.logs {
             if let Whose::Kernel(node) = &log.whose {
                 self.alias.entry(node.clone()).or_insert_with(|| node.clone());
@@ -65,10 +65,10 @@ impl Layout {
                 member.pid = member.pid.or(pid);
                 member.gpu = gpu.or(member.gpu);
             }
-            if let (Whose::Rank(rank), false) = (&log.whose, log.adapters.is_empty()) {
-                if let Some(node) = self.members.get(rank).and_then(|member| member.node.clone()) {
-                    self.adapters.insert(node, log.adapters.clone());
-                }
+            if let (Whose::Rank(rank), false) = (&log.whose, log.adapters.is_empty())
+                && let Some(node) = self.members.get(rank).and_then(|member| member.node.clone())
+            {
+                self.adapters.insert(node, log.adapters.clone());
             }
             if let Whose::Rank(rank) = log.whose {
                 self.members.entry(rank).or_insert_with(|| Member { rank, ..Member::default() });
@@ -102,7 +102,7 @@ impl Layout {
     }
 
     /// Processes by their place in the communicator of all ranks of their node.
-    fn from_timed(&mut self, case: &Case) {
+    fn take_timed(&mut self, case: &Case) {
         let of_node: BTreeMap<String, Vec<u32>> =
             self.members.values().fold(BTreeMap::new(), |mut of_node: BTreeMap<String, Vec<u32>>, member| {
                 if let Some(node) = &member.node {
@@ -119,7 +119,7 @@ impl Layout {
         }
     }
 
-    fn from_dumps(&mut self, case: &Case) {
+    fn take_dumps(&mut self, case: &Case) {
         let ranks = case.dumps.iter().flat_map(|dump| {
             let configured = dump.groups.values().flat_map(|config| config.ranks.iter().copied());
             configured.chain([dump.rank])
@@ -147,7 +147,7 @@ impl Layout {
     }
 
     /// Processes of the communicator of all ranks, whose ranks are those of the job.
-    fn from_polls(&mut self, case: &Case) {
+    fn take_polls(&mut self, case: &Case) {
         let largest = case.polls.iter().flat_map(|poll| &poll.comms).max_by_key(|comm| comm.ranks.len());
         let Some(comm) = largest.filter(|comm| comm.ranks.len() >= self.members.len() && comm.ranks.len() > 1) else {
             return;

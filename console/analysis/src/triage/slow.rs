@@ -11,6 +11,9 @@ use super::case::{Process, Timed};
 use super::clock::median;
 use super::layout::Layout;
 
+/// Bytes, communicator, sender and receiver.
+type PairOf<'a> = (u64, &'a str, u32, u32);
+
 /// Share of the others' mean below which an operation was waited for.
 const LATE: f64 = 0.8;
 /// Operations in a row that make it persistent.
@@ -172,14 +175,14 @@ fn longest(row: impl Iterator<Item = bool>) -> usize {
 
 /// Transfers between two: how many times as long as the median of their size each pair takes.
 fn edges(timed: &[Timed], who: &BTreeMap<(&str, u32), Who>) -> Vec<(Who, Who, f64, String)> {
-    let mut by_pair: BTreeMap<(u64, &str, u32, u32), Vec<f64>> = BTreeMap::new();
+    let mut by_pair: BTreeMap<PairOf<'_>, Vec<f64>> = BTreeMap::new();
     for one in timed {
         if let Some(peer) = one.peer.filter(|_| !one.op.eq_ignore_ascii_case("recv")) {
             by_pair.entry((one.bytes, one.comm.as_str(), one.rank, peer)).or_default().push(one.took_us);
         }
     }
     let mut by_size: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    let pairs: Vec<((u64, &str, u32, u32), f64)> =
+    let pairs: Vec<(PairOf<'_>, f64)> =
         by_pair.into_iter().filter(|(_, all)| all.len() >= RUN).map(|(key, mut all)| (key, median(&mut all))).collect();
     for (key, value) in &pairs {
         by_size.entry(key.0).or_default().push(*value);
@@ -188,7 +191,7 @@ fn edges(timed: &[Timed], who: &BTreeMap<(&str, u32), Who>) -> Vec<(Who, Who, f6
         let all = by_size.get(&bytes).filter(|all| all.len() >= 4)?;
         Some(value / median(&mut all.clone()).max(f64::MIN_POSITIVE))
     };
-    let known = |((bytes, comm, from, to), value): ((u64, &str, u32, u32), f64)| {
+    let known = |((bytes, comm, from, to), value): (PairOf<'_>, f64)| {
         Some((who.get(&(comm, from))?.clone(), who.get(&(comm, to))?.clone(), factor(bytes, value)?, comm.to_owned()))
     };
     pairs.into_iter().filter_map(known).collect()

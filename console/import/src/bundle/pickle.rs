@@ -134,7 +134,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn to_mark(&mut self) -> Result<Vec<Tree>, Refused> {
+    fn pop_to_mark(&mut self) -> Result<Vec<Tree>, Refused> {
         let Some(mark) = self.stack.iter().rposition(|item| matches!(item, Item::Mark)) else { return self.strange() };
         let items = self.stack.split_off(mark + 1);
         self.stack.pop();
@@ -196,7 +196,7 @@ impl<'a> Machine<'a> {
                 Ok(())
             }
             b'0' => self.pop().map(|_| ()),
-            b'1' => self.to_mark().map(|_| ()),
+            b'1' => self.pop_to_mark().map(|_| ()),
             b'2' => {
                 let top = self.top()?.clone();
                 self.push(top)
@@ -209,7 +209,7 @@ impl<'a> Machine<'a> {
             b')' | b']' | b't' | b'l' | 0x85..=0x87 | b'a' | b'e' => self.sequence(opcode),
             b'}' => self.dict(Vec::new()),
             b'd' => {
-                let items = self.to_mark()?;
+                let items = self.pop_to_mark()?;
                 self.dict(items)
             }
             b's' => {
@@ -217,7 +217,7 @@ impl<'a> Machine<'a> {
                 self.set(vec![key, value])
             }
             b'u' => {
-                let items = self.to_mark()?;
+                let items = self.pop_to_mark()?;
                 self.set(items)
             }
             b'p' | b'g' | b'q' | b'r' | b'h' | b'j' | 0x94 => self.remembered(opcode),
@@ -301,7 +301,7 @@ impl<'a> Machine<'a> {
         match opcode {
             b')' | b']' => self.list(Vec::new()),
             b't' | b'l' => {
-                let items = self.to_mark()?;
+                let items = self.pop_to_mark()?;
                 self.list(items)
             }
             b'a' => {
@@ -309,7 +309,7 @@ impl<'a> Machine<'a> {
                 self.append(vec![item])
             }
             b'e' => {
-                let items = self.to_mark()?;
+                let items = self.pop_to_mark()?;
                 self.append(items)
             }
             _ => {

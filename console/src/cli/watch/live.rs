@@ -74,12 +74,8 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     }
     listening.abort();
     live.watch.finish();
-    if let Some(keep) = &mut keep {
-        keep.finish(live.watch.alerts());
-    }
-    if let Some(scores) = &mut scores {
-        scores.take(&live.watch, &names, true);
-    }
+    keep.iter_mut().for_each(|keep| keep.finish(live.watch.alerts()));
+    scores.iter_mut().for_each(|scores| scores.take(&live.watch, &names, true));
     let notes = past::notes(&live.watch, &config.db.value);
     let ended = live.end(strange, notes, options.json);
     // Who ends a watch by hand wants to know what it saw.
