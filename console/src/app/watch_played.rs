@@ -117,7 +117,8 @@ fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile(
             let any: Wanted = |watch| !watch.frames.is_empty();
             let alert: Wanted = |watch| !watch.alerts.is_empty();
             let over: Wanted = |watch| watch.over;
-            // On by half a screen until the fault is told, then back to see it, to the node and to the check, and away.
+            // On by half a screen until the fault is told, then back to see it, to the node, to the
+            // question about the check, and away.
             let mut keys = vec![('>', any); 8];
             keys.extend([
                 ('n', alert),
@@ -128,7 +129,7 @@ fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile(
                 ('h', over),
                 ('\r', over),
             ]);
-            keys.extend([('\x1b', over), ('f', over), ('L', over), ('q', over), ('q', over)]);
+            keys.extend([('\x1b', over), ('f', over), ('L', over), ('n', over), ('q', over)]);
             let mut user = User { shown: seen.clone(), keys, begun: Instant::now() };
             let newest = || {
                 let newest = newest()?;
