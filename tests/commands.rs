@@ -165,13 +165,14 @@ fn what_prometheus_answered_names_the_odd_machine_and_what_is_too_coarse_is_said
     let report = place.json(2, "muster.watch.json", &["watch", "--from", &file, "--json"]);
     assert_eq!(report["alerts"].as_array().unwrap().len(), 1, "{report}");
     assert_eq!((&report["alerts"][0]["node"], &report["nodes"]), (&Value::from("n03"), &Value::from(6)));
-    assert_eq!(report["metrics"], serde_json::json!(["gpu_power_w", "tensor_active"]));
+    let metrics = serde_json::json!(["gpu_power_least_w", "gpu_power_w", "tensor_active", "tensor_least_active"]);
+    assert_eq!(report["metrics"], metrics);
     let notes = report["notes"].to_string();
     assert!(notes.contains("node_load1 (1 series)") && notes.contains("a sample only every 15 s"), "{notes}");
     let file = place.file("coarse.json", &prometheus(60));
     let said = place.text(3, &["watch", "--from", &file]);
     assert!(
-        said.contains("a sample is needed every 30 s at least: gpu_power_w (60 s), tensor_active (60 s)"),
+        said.contains("a sample is needed every 30 s at least: gpu_power_least_w (60 s), gpu_power_w (60 s)"),
         "{said}"
     );
 }

@@ -27,6 +27,7 @@ struct Moment {
     sums: [f64; 3],
     seen: [bool; 3],
     most: f64,
+    least: f64,
 }
 
 /// Milliseconds and value of a node, in order of time.
@@ -67,7 +68,11 @@ fn moments(parts: &[Part<'_>], place: &dyn Fn(i64) -> i64) -> BTreeMap<i64, Mome
                     None => gap = true,
                 }
             }
-            let moment = moments.entry(at).or_insert_with(|| Moment { most: f64::NEG_INFINITY, ..Moment::default() });
+            let moment = moments.entry(at).or_insert_with(|| Moment {
+                most: f64::NEG_INFINITY,
+                least: f64::INFINITY,
+                ..Moment::default()
+            });
             moment.time_ms = moment.time_ms.max(last_ms);
             moment.gap |= gap;
             if count > 0 {
@@ -75,6 +80,7 @@ fn moments(parts: &[Part<'_>], place: &dyn Fn(i64) -> i64) -> BTreeMap<i64, Mome
                 moment.sums[part.role as usize] += sum / f64::from(count);
                 moment.seen[part.role as usize] = true;
                 moment.most = moment.most.max(sum / f64::from(count));
+                moment.least = moment.least.min(sum / f64::from(count));
             }
         }
     }
@@ -93,6 +99,7 @@ impl Moment {
             Over::Each => used / devices as f64,
             Over::Mean => used / self.present as f64,
             Over::Most => self.most,
+            Over::Least => self.least,
             Over::Share if is_free && is_all => 100.0 * (1.0 - free / all),
             Over::Share if is_free && is_used => 100.0 * used / (used + free),
             // One of two says nothing.

@@ -1,14 +1,14 @@
 //! Which exporter's name is which of our metrics?
 //!
 //! One table. What several devices of a node add up to is as for live nodes: counts add up, the busiest disk and the hottest sensor stand for all;
-//! of GPUs, levels are averaged and traffic adds up.
+//! of GPUs, levels are averaged and traffic adds up, and beside a mean the worst GPU has a metric of its own.
 
 use std::collections::BTreeMap;
 
 use muster_wire::watched;
 
 use super::who;
-use Over::{Each, Mean, Most, Share, Sum};
+use Over::{Each, Least, Mean, Most, Share, Sum};
 use Role::{All, Free, Used};
 
 /// How devices become one value of a node.
@@ -22,6 +22,8 @@ pub(super) enum Over {
     Mean,
     /// The largest.
     Most,
+    /// The smallest.
+    Least,
     /// Percent that is used, from what is used, free and all.
     Share,
 }
@@ -150,7 +152,7 @@ fn is_part(disk: &str) -> bool {
 }
 
 /// dcgm-exporter's names, then node_exporter's.
-static SOURCES: [Source; 50] = [
+static SOURCES: [Source; 56] = [
     level("DCGM_FI_DEV_GPU_UTIL", "gpu_util_pct", 1.0, Mean).of(GPU),
     level("DCGM_FI_DEV_POWER_USAGE", "gpu_power_w", 1.0, Mean).of(GPU),
     level("DCGM_FI_DEV_GPU_TEMP", "gpu_temp_c", 1.0, Mean).of(GPU),
@@ -161,6 +163,12 @@ static SOURCES: [Source; 50] = [
     level("DCGM_FI_PROF_SM_ACTIVE", "sm_active", 1.0, Mean).of(GPU),
     level("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "tensor_active", 1.0, Mean).of(GPU),
     level("DCGM_FI_PROF_DRAM_ACTIVE", "dram_active", 1.0, Mean).of(GPU),
+    level("DCGM_FI_DEV_GPU_UTIL", "gpu_util_least_pct", 1.0, Least).of(GPU),
+    level("DCGM_FI_DEV_POWER_USAGE", "gpu_power_least_w", 1.0, Least).of(GPU),
+    level("DCGM_FI_DEV_SM_CLOCK", "gpu_clock_least_mhz", 1.0, Least).of(GPU),
+    level("DCGM_FI_DEV_GPU_TEMP", "gpu_temp_most_c", 1.0, Most).of(GPU),
+    level("DCGM_FI_PROF_SM_ACTIVE", "sm_least_active", 1.0, Least).of(GPU),
+    level("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE", "tensor_least_active", 1.0, Least).of(GPU),
     // Bytes per second already, though exporters call them counters.
     level("DCGM_FI_PROF_PCIE_TX_BYTES", "pcie_tx_gbs", 1e-9, Sum).of(GPU),
     level("DCGM_FI_PROF_PCIE_RX_BYTES", "pcie_rx_gbs", 1e-9, Sum).of(GPU),

@@ -56,6 +56,9 @@ fn gpus_of_a_node_are_averaged_and_its_memory_is_a_share() {
     let (recording, left) = read(&[&text]).unwrap();
     assert_eq!(values(&recording, "n01", "gpu_util_pct"), [(0.0, 80.0), (15.0, 100.0)]);
     assert_eq!(values(&recording, "n01", "gpu_temp_c"), [(0.0, 70.0), (15.0, 60.5)]);
+    let worst =
+        (values(&recording, "n01", "gpu_util_least_pct")[0].1, values(&recording, "n01", "gpu_temp_most_c")[0].1);
+    assert_eq!(worst, (70.0, 80.0));
     assert_eq!(values(&recording, "n01", "gpu_mem_used_pct")[0].1, 75.0);
     assert_eq!(values(&recording, "n01", "nvlink_gbs")[0].1, 5.0);
     assert_eq!(left, Left::default());
