@@ -10,7 +10,7 @@ pub fn action(category: Category, node: Option<&str>) -> String {
         Category::HardwareCritical => format!("Drain {it}, restart the job without it, and have the named part reset or replaced before it returns."),
         Category::DistributedError => format!("Restart the job without {it}; check its kernel log, its health checks and then its links: most such losses are the host, not the network."),
         Category::HangNotLaunched => format!("Take the Python stack of the named rank (py-spy dump) before you kill the job; if it happens on {it} again with another program, drain the node."),
-        Category::HangNotStarted => format!("Restart the job without {it}, then run the GPU checks on it (muster run gpu): its GPU did not run what was enqueued."),
+        Category::HangNotStarted => format!("Restart the job without {it}, then run the GPU checks on it (muster run cbd): its GPU did not run what was enqueued."),
         Category::HangInNetwork => format!("Restart the job without {it}, then test its links in pairs (muster pairs) and check the cable of the named adapter."),
         Category::UserBug => "Give this to the owner of the program; no machine needs to be drained.".to_owned(),
         Category::Storage => "Bring the named storage back, then restart the job from its last checkpoint; no machine needs to be drained.".to_owned(),
