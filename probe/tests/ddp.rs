@@ -189,7 +189,9 @@ fn what_a_program_does_wrong_is_told_and_stands_in_the_recorders_dump() {
     let (ended, dir, odd) = broken("wrong-size@4");
     let all: String = ended.iter().map(|ended| ended.text.as_str()).collect();
     assert!(ended.iter().all(|ended| matches!(ended.code, Some(2 | 6))), "{all}");
-    assert!(all.contains("step 4, ") && all.contains(&odd), "{all}");
+    // The broken rank may be the first to see it, before a third one has come so far.
+    let undecided = "two ranks cannot tell which of them is wrong";
+    assert!(all.contains("step 4, ") && (all.contains(&odd) || all.contains(undecided)), "{all}");
     let last = |rank: usize| dumped(dir.path(), rank)["entries"].as_array().unwrap().last().unwrap().clone();
     assert_ne!(last(1)["input_sizes"], last(2)["input_sizes"]);
     assert_eq!((&last(1)["state"], &last(1)["collective_seq_id"]), (&"started".into(), &last(2)["collective_seq_id"]));

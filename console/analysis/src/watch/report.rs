@@ -160,7 +160,10 @@ pub(super) fn left_out(dropped: &Dropped, not_kept: u64) -> Vec<String> {
 
 /// A rate with two digits, however small.
 fn rate(rate: f64) -> String {
-    let digits = (1.0 - (rate.max(1e-9).log10() + 1e-6).floor()).max(0.0) as usize;
+    // The exponent of the rounded rate: 0.00099999 has two digits as 0.0010.
+    let rounded = format!("{:.1e}", rate.max(1e-9));
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    let digits = usize::try_from(1 - exponent).unwrap_or(0);
     format!("{rate:.digits$}")
 }
 
