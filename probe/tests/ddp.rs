@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,8 +16,11 @@ use serde_json::Value;
 /// Two nodes with two ranks each.
 const WORLD: usize = 4;
 
+static JOBS: AtomicU8 = AtomicU8::new(0);
+
 struct Job {
     ranks: Vec<Child>,
+    hosts: [String; WORLD],
     ras: u16,
 }
 
@@ -39,12 +43,11 @@ struct Ended {
 impl Job {
     /// `more` are the options of all, `odd` those of one rank alone.
     fn start(more: &[&str], odd: (usize, &[&str])) -> Self {
-        let free: Vec<TcpListener> =
-            (0..=WORLD).map(|at| TcpListener::bind((host(at.min(WORLD - 1)), 0)).unwrap()).collect();
-        let ports: Vec<u16> = free.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
         let ras = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        drop(free);
-        let peers: Vec<String> = (0..WORLD).map(|rank| format!("{}:{}", host(rank), ports[rank])).collect();
+        // Addresses of loopback that no other job has, so that nobody can take the ports.
+        let own = format!("127.{}.{}", 1 + std::process::id() % 250, JOBS.fetch_add(1, Ordering::Relaxed));
+        let hosts = [1, 1, 2, 2].map(|node| format!("{own}.{node}"));
+        let peers: Vec<String> = (0..WORLD).map(|rank| format!("{}:{}", hosts[rank], 7000 + rank)).collect();
         let one = |rank: usize| {
             let mut command = Command::new(env!("CARGO_BIN_EXE_muster-probe"));
             command.args(["train-ddp", "--world", "4", "--ranks-per-node", "2", "--peers", &peers.join(",")]);
@@ -54,7 +57,7 @@ impl Job {
             command.args(if rank == odd.0 { odd.1 } else { &[] });
             command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap()
         };
-        Self { ranks: (0..WORLD).map(one).collect(), ras }
+        Self { ranks: (0..WORLD).map(one).collect(), hosts, ras }
     }
 
     fn end(&mut self) -> Vec<Ended> {
@@ -65,6 +68,11 @@ impl Job {
         };
         let running: Vec<_> = self.ranks.drain(..).map(|rank| thread::spawn(move || read(rank))).collect();
         running.into_iter().map(|rank| rank.join().unwrap()).collect()
+    }
+
+    /// A rank as others name it.
+    fn who(&self, rank: usize) -> String {
+        format!("rank {rank} ({}, process {})", self.hosts[rank], self.ranks[rank].id())
     }
 
     fn signal(&self, rank: usize, signal: Signal) {
@@ -92,10 +100,6 @@ impl Job {
             thread::sleep(Duration::from_millis(100));
         }
     }
-}
-
-fn host(rank: usize) -> &'static str {
-    if rank < 2 { "127.0.0.1" } else { "127.0.0.2" }
 }
 
 /// Steps of a rank that printed JSON.
@@ -132,16 +136,15 @@ fn a_killed_rank_is_named_by_all_others_with_the_step() {
     let ras = job.ras();
     assert_eq!(ras["communicators_count"], 3, "{ras:#}");
     assert_eq!((&ras["communicators"][0]["size"], &ras["communicators"][1]["ranks_count"]), (&4.into(), &2.into()));
-    let pid = job.ranks[2].id();
+    let (lost, others) = (job.who(2), [0, 1, 3].map(|rank| job.who(rank)));
     job.signal(2, Signal::KILL);
     let ended = job.end();
     for rank in [0, 1, 3] {
         let Ended { code, text } = &ended[rank];
         assert!(matches!(code, Some(5 | 6)), "{code:?} {text}");
-        assert!(text.contains(&format!("rank 2 (127.0.0.2, process {pid}) is gone")), "{text}");
-        assert!(text.contains("iteration 1/?") && text.contains("step "), "{text}");
-        // A rank alone is never said to be the cause for having suffered.
-        assert!(!text.contains("rank 0 (127.0.0.1, process") && !text.contains("rank 3 (127"), "{text}");
+        assert!(text.contains(": step ") && text.contains(&format!("{lost} is gone")), "{text}");
+        // Nobody is said to be the cause for having suffered.
+        assert!(others.iter().all(|other| !text.contains(other)), "{text}");
         assert_eq!(dumped(dir.path(), rank)["pg_config"]["0"]["ranks"], "[0, 1, 2, 3]");
     }
     assert!(!dir.path().join("nccl_trace_rank_2.json").exists());
@@ -161,33 +164,37 @@ fn a_stopped_rank_is_missing_for_ras_and_named_when_the_time_is_over() {
     assert_eq!(ras["ras"]["timeouts_count"], 1);
     let text = job.say("CLIENT PROTOCOL 2\nverbose status\n");
     assert!(text.starts_with("SERVER PROTOCOL 2\nNCCL version ") && text.contains("INCOMPLETE"), "{text}");
-    assert!(text.contains(&format!("managed by process {} on node 127.0.0.2", job.ranks[3].id())), "{text}");
-    let stopped = job.ranks.pop().unwrap();
+    assert!(text.contains(&format!("managed by process {} on node {}", job.ranks[3].id(), job.hosts[3])), "{text}");
+    let (silent, stopped) = (format!("{} does not answer", job.who(3)), job.ranks.pop().unwrap());
     let ended = job.end();
     job.ranks.push(stopped);
     for Ended { code, text } in &ended {
         assert!(matches!(code, Some(4 | 6)), "{code:?} {text}");
-        assert!(text.contains("rank 3 (127.0.0.2, process ") && text.contains("does not answer"), "{text}");
+        assert!(text.contains(&silent), "{text}");
     }
 }
 
 #[test]
 fn what_a_program_does_wrong_is_told_and_stands_in_the_recorders_dump() {
+    // Long enough for a step on a machine that is busy otherwise.
     let broken = |how: &str| {
         let dir = tempfile::tempdir().unwrap();
         let place = dir.path().to_str().unwrap().to_owned();
-        let more = ["--steps", "50", "--timeout", "2", "--dir", &place];
-        (Job::start(&more, (1, &["--break", how])).end(), dir)
+        let timeout = if how.starts_with("deadlock") { "6" } else { "30" };
+        let more = ["--steps", "50", "--timeout", timeout, "--dir", &place];
+        let mut job = Job::start(&more, (1, &["--break", how]));
+        let odd = job.who(1);
+        (job.end(), dir, odd)
     };
-    let (ended, dir) = broken("wrong-size@4");
+    let (ended, dir, odd) = broken("wrong-size@4");
     let all: String = ended.iter().map(|ended| ended.text.as_str()).collect();
     assert!(ended.iter().all(|ended| matches!(ended.code, Some(2 | 6))), "{all}");
-    assert!(all.contains("step 4, ") && all.contains("rank 1 (127.0.0.1, process "), "{all}");
+    assert!(all.contains("step 4, ") && all.contains(&odd), "{all}");
     let last = |rank: usize| dumped(dir.path(), rank)["entries"].as_array().unwrap().last().unwrap().clone();
     assert_ne!(last(1)["input_sizes"], last(2)["input_sizes"]);
     assert_eq!((&last(1)["state"], &last(1)["collective_seq_id"]), (&"started".into(), &last(2)["collective_seq_id"]));
 
-    let (ended, dir) = broken("deadlock@3");
+    let (ended, dir, _) = broken("deadlock@3");
     let all: String = ended.iter().map(|ended| ended.text.as_str()).collect();
     assert!(ended.iter().all(|ended| matches!(ended.code, Some(4 | 6))), "{all}");
     assert!(all.contains("has not launched it: it waits in all_reduce"), "{all}");
@@ -201,8 +208,8 @@ fn what_a_program_does_wrong_is_told_and_stands_in_the_recorders_dump() {
     // The broken rank is ahead in the world and behind among the ranks of its node.
     assert!(status(1, "0") > status(0, "0") && status(1, "1") < status(0, "1"));
 
-    let (ended, _dir) = broken("exception@3");
+    let (ended, _dir, odd) = broken("exception@3");
     assert_eq!(ended[1].code, Some(1));
     assert!(ended[1].text.contains("[rank1]: ") && ended[1].text.contains("RuntimeError"), "{}", ended[1].text);
-    assert!(ended[3].text.contains("rank 1 (127.0.0.1, process "), "{}", ended[3].text);
+    assert!(ended[3].text.contains(&odd), "{}", ended[3].text);
 }
