@@ -142,7 +142,7 @@ fn a_killed_rank_is_named_by_all_others_with_the_step() {
     for rank in [0, 1, 3] {
         let Ended { code, text } = &ended[rank];
         assert!(matches!(code, Some(5 | 6)), "{code:?} {text}");
-        assert!(text.contains(": step ") && text.contains(&format!("{lost} is gone")), "{text}");
+        assert!(text.contains("step ") && text.contains(&format!("{lost} is gone")), "{text}");
         // Nobody is said to be the cause for having suffered.
         assert!(others.iter().all(|other| !text.contains(other)), "{text}");
         assert_eq!(dumped(dir.path(), rank)["pg_config"]["0"]["ranks"], "[0, 1, 2, 3]");
