@@ -35,8 +35,8 @@ pub enum Blame {
     Nobody,
     /// One machine: how much of the matrix touches it.
     One(String, f64),
-    /// One pair: either end, or what lies between. The first is complained of first.
-    Pair(String, String),
+    /// One pair: either end, or what lies between. The first is complained of first or more often; whether it clearly is.
+    Pair(String, String, bool),
     /// Many touch it, and no machine stands out.
     Spread,
 }
@@ -86,7 +86,7 @@ pub fn diagnose(complaints: &[Complaint]) -> RootDiag {
     };
     let devices = match &blame {
         Blame::One(name, _) => touches(name),
-        Blame::Pair(a, b) => touches(a).union(&touches(b)).cloned().collect(),
+        Blame::Pair(a, b, _) => touches(a).union(&touches(b)).cloned().collect(),
         _ => BTreeSet::new(),
     };
     let device = devices.first().filter(|_| devices.len() == 1).cloned();
@@ -126,7 +126,7 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
 
 /// Of two that lost each other, the one complained of clearly first or clearly more often stands first.
 fn pair(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> Blame {
-    let Some(((from, of), _)) = pairs.iter().max_by_key(|(_, count)| **count) else { return Blame::Nobody };
+    let Some(((from, of), count)) = pairs.iter().max_by_key(|(_, count)| **count) else { return Blame::Nobody };
     let first = counted
         .iter()
         .filter(|c| c.at_s.is_some())
@@ -137,9 +137,10 @@ fn pair(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> Bl
         other.zip(c.at_s).is_some_and(|(other, at)| at + c.error_s < other)
     };
     if let Some(first) = first.filter(told_apart) {
-        return Blame::Pair(first.of.clone(), first.from.clone());
+        return Blame::Pair(first.of.clone(), first.from.clone(), true);
     }
-    Blame::Pair(of.clone(), from.clone())
+    let back = pairs.get(&(of.clone(), from.clone())).copied().unwrap_or(0);
+    Blame::Pair(of.clone(), from.clone(), *count > back)
 }
 
 #[cfg(test)]
@@ -171,7 +172,11 @@ mod tests {
 
     #[test]
     fn one_pair_names_both_and_a_spread_names_nobody() {
-        assert!(matches!(diagnose(&[complaint("a", "b", 0.0)]).blame, Blame::Pair(first, _) if first == "b"));
+        assert!(matches!(diagnose(&[complaint("a", "b", 0.0)]).blame, Blame::Pair(first, _, true) if first == "b"));
+        let mutual = [complaint("a", "b", 0.0), complaint("b", "a", 0.05)];
+        assert!(matches!(diagnose(&mutual).blame, Blame::Pair(_, _, false)), "within the error of the clocks");
+        let later = [complaint("a", "b", 0.0), complaint("b", "a", 1.0)];
+        assert!(matches!(diagnose(&later).blame, Blame::Pair(first, _, true) if first == "b"));
         let ring =
             [complaint("a", "b", 0.0), complaint("b", "c", 0.0), complaint("c", "d", 0.0), complaint("d", "a", 0.0)];
         assert_eq!(diagnose(&ring).blame, Blame::Spread);

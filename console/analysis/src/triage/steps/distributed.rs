@@ -35,10 +35,10 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
                 Verdict { category, suspects: vec![suspect] },
             )
         }
-        Blame::Pair(a, b) => {
+        Blame::Pair(a, b, told_apart) => {
             let network = facts.hung() || facts.movement == Movement::Still;
             let category = if network { Category::HangInNetwork } else { Category::DistributedError };
-            let suspects = vec![end(facts, a, b, true), end(facts, b, a, false)];
+            let suspects = vec![end(facts, (a, b), *told_apart, true), end(facts, (b, a), *told_apart, false)];
             found(STEP, format!("{a} and {b} lost each other, and nobody else did"), Verdict { category, suspects })
         }
     }
@@ -78,8 +78,8 @@ fn lines<'a>(facts: &'a Facts<'_>, host: &'a str) -> impl Iterator<Item = crate:
     })
 }
 
-/// One end of a pair: the one complained of first or most is likelier.
-fn end(facts: &Facts<'_>, host: &str, other: &str, first: bool) -> Suspect {
+/// One end of a pair: the one complained of first or most is likelier. Where neither is `told_apart`, both are named alike.
+fn end(facts: &Facts<'_>, (host, other): (&str, &str), told_apart: bool, first: bool) -> Suspect {
     let device = facts.lost.device.clone();
     let stuck = facts
         .walks
@@ -97,7 +97,7 @@ fn end(facts: &Facts<'_>, host: &str, other: &str, first: bool) -> Suspect {
         draft.add(Weight::OneOfPair, [seen(source, &Some(host.to_owned()), rank, text.clone())]);
         draft.add(Weight::Sometimes, []);
     }
-    if first && device.is_some() {
+    if first && told_apart && device.is_some() {
         draft.add(Weight::Silent, []);
     }
     let part = device.map_or(String::new(), |device| format!(" over {device}"));
@@ -105,5 +105,5 @@ fn end(facts: &Facts<'_>, host: &str, other: &str, first: bool) -> Suspect {
         "{}: {host} and {other} do not reach each other{part}; either end or the cable between them.",
         who(None, Some(host))
     );
-    if first { draft.say(sentence) } else { draft.one_of(2, sentence) }
+    if first && told_apart { draft.say(sentence) } else { draft.one_of(2, sentence) }
 }
