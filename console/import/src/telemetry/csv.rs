@@ -12,7 +12,7 @@ impl Recording {
     /// Adds the rows of one file.
     ///
     /// # Errors
-    /// With the line, when a row is none or there are more than [`ROWS`]; and when no row has an epoch second as its time.
+    /// With the line, when a row is none or there are more rows than a recording may have; and when no row has an epoch second as its time.
     pub fn add_csv(&mut self, input: impl Read) -> Result<(), Bad> {
         let limits = Limits { line: limits::TEXT_BYTES, rows: usize::MAX, ..Limits::default() };
         let mut lines = Lines::of(BufReader::with_capacity(1 << 18, input), limits);
