@@ -15,7 +15,7 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
-use super::scan::{Scan, request};
+use super::order::{Scan, request};
 use crate::judge::{Assessment, Visits};
 use muster_analysis::records::works;
 

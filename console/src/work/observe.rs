@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use muster_fleet::{Failure, LinkState};
+use muster_fleet::{Event, EventKind, Failure, LinkState};
 use muster_run::Record;
+use muster_wire::Frame;
 use tokio_util::sync::CancellationToken;
 
 use super::Course;
@@ -225,6 +226,20 @@ impl Observer for Progress {
 #[must_use]
 pub fn failure_line(node: &str, failure: &Failure) -> String {
     if failure.message.starts_with(node) { failure.message.clone() } else { format!("{node}: {}", failure.message) }
+}
+
+/// Tells the watchers of an event.
+pub(super) fn tell(event: &Event, watchers: &mut [&mut dyn Observer]) {
+    let node = event.node.as_str();
+    let update = match &event.kind {
+        EventKind::Link(state) => Update::Link { node, state },
+        EventKind::Frame(Frame::Progress(progress)) => Update::Working { node, progress },
+        EventKind::Frame(Frame::Log(line)) => Update::Said { node, line },
+        EventKind::Interrupted(failure, _) => Update::Interrupted { node, failure },
+        EventKind::Frame(_) | EventKind::Clock(_) => return,
+        EventKind::Ended(result) => Update::Ended { node, failure: result.as_ref().err() },
+    };
+    watchers.iter_mut().for_each(|w| w.see(&update));
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ pub enum Source {
         nodes: Vec<Node>,
         /// Metrics that are compared; all where none is named.
         metrics: Vec<String>,
+        /// Slurm job whose processes are meant; without it, those that use most CPU time stand for the job.
+        job: Option<String>,
     },
     /// A recording.
     Recording(Box<Player>),
@@ -104,8 +106,8 @@ impl Source {
     #[must_use]
     pub fn open(self, probe: Arc<Probe>, settings: Arc<Settings>, cancel: CancellationToken) -> Ticks {
         match self {
-            Self::Nodes { nodes, metrics } => {
-                let order = WatchOrder { period_ms: PERIOD_MS, fine_ms: 0, job: None };
+            Self::Nodes { nodes, metrics, job } => {
+                let order = WatchOrder { period_ms: PERIOD_MS, fine_ms: 0, job };
                 let lookout = Lookout::open(&nodes, order, probe, settings, cancel);
                 Ticks::Live { lookout: Box::new(lookout), metrics }
             }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::Scan;
+use super::order::Scan;
 
 /// Events taken at once.
 const MOST: usize = 256;

@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::now_ms;
 use crate::work::Observer;
 use crate::work::clock::Clock;
-use crate::work::scan::{Scan, tell};
+use crate::work::observe::tell;
+use crate::work::order::Scan;
 
 /// Orders that wait for a slow connection.
 const ORDERS: usize = 16;

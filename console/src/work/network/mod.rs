@@ -24,7 +24,8 @@ pub use place::{Fabric, PairEngine};
 pub(super) use together::phase as together;
 
 use crate::judge::pairs::network;
-use crate::work::scan::{Scan, lost_records};
+use crate::work::link::lost_records;
+use crate::work::order::Scan;
 use crate::work::{Observer, Update, failure_line};
 use mesh::Mesh;
 use round::Visited;

@@ -19,7 +19,8 @@ use super::{append, back, keep};
 use crate::clock::now_ms;
 use crate::judge::pairs::cause;
 use crate::judge::pairs::kept::told;
-use crate::work::scan::{Scan, lost_records};
+use crate::work::link::lost_records;
+use crate::work::order::Scan;
 use crate::work::{Observer, Update, failure_line};
 
 /// All ranks find each other within this.

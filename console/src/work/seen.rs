@@ -1,0 +1,153 @@
+//! What do the phases of a scan learn about nodes on the way, and what becomes of what they send?
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use muster_fleet::{Clock, Event, EventKind, Failure, FailureKind, Work};
+use muster_run::{Record, visit_name};
+use muster_wire::Outcome;
+use tokio_util::sync::CancellationToken;
+
+use super::gather::Gather;
+use super::link::link_record;
+use super::order::Scan;
+use super::outage::Outages;
+use super::spill::Spill;
+use super::under_way::{Noted, UnderWay};
+use crate::clock::now_ms;
+use crate::judge::notes;
+
+/// What the phases of a scan learn about nodes on the way.
+#[derive(Debug)]
+pub(super) struct Seen {
+    /// What is under way.
+    pub(super) way: UnderWay,
+    /// Where values wait.
+    spill: Spill,
+    /// Nodes that others did not wait for, and the phase that they were at.
+    pub(super) late: BTreeMap<String, usize>,
+    /// Nodes whose link failed: not tried again before the end of the run.
+    pub(super) lost: BTreeSet<String>,
+    /// Of those the ones that were reached before and may come back.
+    pub(super) missed: BTreeSet<String>,
+    /// Nodes that were lost while they measured one another, and may come back.
+    pub(super) apart: BTreeSet<String>,
+    /// Nodes that were reached.
+    pub(super) reached: BTreeSet<String>,
+    /// Nodes of which it was recorded how their link ended, and which have not come back.
+    told: BTreeSet<String>,
+    outages: Outages,
+    /// Uncertainty of the best offset of each node's clock, nanoseconds.
+    clocks: BTreeMap<String, u64>,
+    /// What each node was told to do.
+    gathers: BTreeMap<String, Gather>,
+}
+
+impl Seen {
+    /// Nothing yet.
+    pub(super) fn new(scan: &Scan, cancel: &CancellationToken) -> Self {
+        Self {
+            way: UnderWay::new(cancel),
+            spill: Spill::new(&scan.folder),
+            late: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            missed: BTreeSet::new(),
+            apart: BTreeSet::new(),
+            reached: BTreeSet::new(),
+            told: BTreeSet::new(),
+            outages: Outages::default(),
+            clocks: BTreeMap::new(),
+            gathers: BTreeMap::new(),
+        }
+    }
+
+    /// A record of `clock`, unless the node's clock is known better already.
+    fn clock(&mut self, run: &str, node: &str, clock: &Clock) -> Option<Record> {
+        let best = self.clocks.entry(node.to_owned()).or_insert(u64::MAX);
+        if clock.uncertainty_ns >= *best {
+            return None;
+        }
+        *best = clock.uncertainty_ns;
+        Some(notes::offset(run, node, clock, now_ms()))
+    }
+
+    /// What an event comes to; a sentence where it is more than one node's matter.
+    pub(super) fn take(
+        &mut self,
+        event: Event,
+        noted: &Noted,
+        scan: &Scan,
+        records: &mut Vec<Record>,
+    ) -> Option<String> {
+        let (node, at_ms, run) = (event.node, now_ms(), scan.run.id.as_str());
+        let (gather, visit) = (self.gathers.get_mut(&node)?, noted.visit);
+        let mut said = None;
+        match event.kind {
+            EventKind::Frame(frame) => {
+                let record = gather.take(frame, at_ms);
+                records.extend(record.map(|record| Record { work: visit_name(&record.work, visit), ..record }));
+            }
+            EventKind::Ended(_) if noted.skipped => gather.skipped(),
+            EventKind::Ended(result) => {
+                let failure = result.err();
+                let missing = gather.ended(failure.as_ref(), at_ms).into_iter();
+                records.extend(missing.map(|record| Record { work: visit_name(&record.work, visit), ..record }));
+                match failure {
+                    Some(failure) => records.extend(self.link_lost(run, &node, &failure)),
+                    None => {
+                        self.reached.insert(node.clone());
+                        self.told.remove(&node);
+                    }
+                }
+            }
+            EventKind::Interrupted(failure, ago) => {
+                gather.interrupted();
+                self.reached.insert(node.clone());
+                self.told.remove(&node);
+                let now = Instant::now();
+                if failure.kind != FailureKind::Frozen {
+                    self.outages.lost(&node, now.checked_sub(ago).unwrap_or(now));
+                    said = self.outages.sentence(&node, &scan.nodes);
+                }
+            }
+            EventKind::Clock(clock) => records.extend(self.clock(run, &node, &clock)),
+            EventKind::Link(_) => {}
+        }
+        records.extend(self.gathers.get_mut(&node).and_then(|gather| gather.out_of_turn(at_ms)));
+        said
+    }
+
+    /// Records how the node's link was lost, and with how many others. Nothing if that is recorded already: the first reason says
+    /// what the node was doing.
+    fn link_lost(&mut self, run: &str, node: &str, failure: &Failure) -> Option<Record> {
+        self.lost.insert(node.to_owned());
+        let cut = failure.kind == FailureKind::Cut;
+        if self.reached.contains(node) && failure.passing() || cut {
+            self.missed.insert(node.to_owned());
+        }
+        if !self.told.insert(node.to_owned()) && failure.passing() {
+            return None;
+        }
+        let mut record = link_record(run, node, failure);
+        let others = self.outages.together(node).len().saturating_sub(1);
+        if let Outcome::Failed(why) = &mut record.outcome
+            && others > 0
+        {
+            let others = if others == 1 { "another node".to_owned() } else { format!("{others} other nodes") };
+            why.push_str(&format!("; lost together with {others}: probably the network or a switch"));
+        }
+        Some(record)
+    }
+
+    /// Begins `works`, which are the nodes' visit number `visit`.
+    pub(super) fn start(&mut self, scan: &Scan, works: Vec<Work>, visit: usize) {
+        for work in &works {
+            let gather = self.gathers.entry(work.node.name.clone());
+            let new = || Gather::new(&scan.run.id, &work.node.name, self.spill.clone());
+            gather.or_insert_with(new).expect(&work.request);
+        }
+        if !works.is_empty() {
+            self.way.start(scan, works, visit);
+        }
+    }
+}
