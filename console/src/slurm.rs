@@ -30,11 +30,8 @@ enum Said {
 /// The nodes of job `id`, in Slurm's order: of a job that runs, or that ended lately.
 ///
 /// # Errors
-/// When `id` is no id, Slurm is not there, does not know the job, or has given it no nodes yet.
+/// When Slurm is not there, does not know the job, or has given it no nodes yet.
 pub fn nodes_of(id: &str) -> Result<Vec<String>> {
-    if !is_id(id) {
-        return Err(anyhow!("--job: '{}' is no Slurm job id: 4711, 4711_3 or 4711+1 is one", clean(id, 64)));
-    }
     // scontrol comes last: names that users chose stand among what it prints.
     let asked: [(&str, &[&str]); 3] = [
         ("squeue", &["-h", "-j", id, "-o", "%T %N"]),
@@ -49,6 +46,15 @@ pub fn nodes_of(id: &str) -> Result<Vec<String>> {
 #[must_use]
 pub fn known_to_processes(id: &str) -> Option<String> {
     (!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())).then(|| id.to_owned())
+}
+
+/// The id of a job, as `--job` takes it.
+///
+/// # Errors
+/// When it is none.
+pub fn id(text: &str) -> Result<String, String> {
+    let wrong = || format!("'{}' is no Slurm job id: 4711, 4711_3 or 4711+1 is one", clean(text, 64));
+    is_id(text).then(|| text.to_owned()).ok_or_else(wrong)
 }
 
 fn is_id(id: &str) -> bool {
@@ -198,10 +204,10 @@ mod tests {
     #[test]
     fn what_is_no_id_is_asked_of_nobody() {
         for id in ["4711", "4711_3", "4711+1"] {
-            assert!(is_id(id), "{id}");
+            assert_eq!(super::id(id).as_deref(), Ok(id));
         }
         for id in ["", "-1", "47 11", "4711_", "all", "4711;reboot", "123456789012345678901"] {
-            assert!(!is_id(id) && nodes_of(id).is_err(), "{id}");
+            assert!(super::id(id).is_err(), "{id}");
         }
         assert_eq!((known_to_processes("4711"), known_to_processes("4711_3")), (Some("4711".to_owned()), None));
     }

@@ -20,7 +20,7 @@ pub struct Pick {
     #[arg(short = 'x', long = "exclude", value_name = "LIST")]
     pub exclude: Vec<String>,
     /// The nodes of a Slurm job, asked of squeue, sacct or scontrol on this machine.
-    #[arg(long = "job", value_name = "ID", conflicts_with = "include")]
+    #[arg(long = "job", value_name = "ID", value_parser = slurm::id, conflicts_with = "include")]
     pub job: Option<String>,
 }
 
