@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use muster_analysis::watch::{Alert, Calibration, Frame, MetricIndex, NodeIndex, Settings, Watch};
-use muster_playbook::report::rfc3339;
+use muster_playbook::report::{escape, guarded, rfc3339};
 use muster_tui::snapshot::{Origin, Watched, WatchedMetric, Watching};
 use serde::Serialize;
 
@@ -112,21 +112,19 @@ impl<'a> WatchReport<'a> {
             "sentence",
         ])?;
         for alert in self.alerts {
-            let guarded =
-                |text: &str| if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text.to_owned() };
             let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
             rows.write_record([
-                guarded(&alert.node),
-                guarded(alert.group.as_deref().unwrap_or_default()),
-                guarded(alert.metric.as_deref().unwrap_or_default()),
-                alert.since_s.to_string(),
-                alert.alerted_s.to_string(),
-                number(alert.until_s),
-                alert.score.to_string(),
-                number(alert.value),
-                number(alert.peer_median),
-                alert.unit.clone(),
-                guarded(&alert.sentence),
+                &*guarded(&alert.node),
+                &guarded(alert.group.as_deref().unwrap_or_default()),
+                &guarded(alert.metric.as_deref().unwrap_or_default()),
+                &alert.since_s.to_string(),
+                &alert.alerted_s.to_string(),
+                &number(alert.until_s),
+                &alert.score.to_string(),
+                &number(alert.value),
+                &number(alert.peer_median),
+                &alert.unit,
+                &guarded(&alert.sentence),
             ])?;
         }
         let bytes = rows.into_inner().map_err(csv::IntoInnerError::into_error).map_err(csv::Error::from)?;
@@ -134,13 +132,9 @@ impl<'a> WatchReport<'a> {
     }
 }
 
-/// Text of nodes without what Markdown would take for its own, but for the command in backticks.
+/// Harmless text in which the command in backticks stays one.
 fn plain(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            matches!(c, '|' | '\\' | '*' | '_' | '[' | ']' | '#' | '<').then_some('\\').into_iter().chain([c])
-        })
-        .collect()
+    escape(text).replace("\\`", "`")
 }
 
 /// A detector that is fed and drawn.

@@ -1,5 +1,6 @@
 //! A run as comma-separated values: one row per node and metric.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::{NodeReport, RunReport, VerdictReport};
@@ -48,12 +49,18 @@ fn row(out: &mut String, report: &RunReport, node: &NodeReport, verdict: Option<
     let _ = writeln!(out, "{}", cells.join(","));
 }
 
+/// Text that a spreadsheet would take for a formula behind an apostrophe, other text as it is.
+#[must_use]
+pub fn guarded(value: &str) -> Cow<'_, str> {
+    if value.starts_with(['=', '+', '-', '@']) { format!("'{value}").into() } else { value.into() }
+}
+
 fn text(value: &str) -> String {
-    let guard = if value.starts_with(['=', '+', '-', '@']) { "'" } else { "" };
+    let value = guarded(value);
     if value.contains(['"', ',', '\n', '\r']) {
-        format!("\"{guard}{}\"", value.replace('"', "\"\""))
+        format!("\"{}\"", value.replace('"', "\"\""))
     } else {
-        format!("{guard}{value}")
+        value.into_owned()
     }
 }
 

@@ -65,7 +65,9 @@ pub fn markdown(report: &RunReport) -> String {
     out
 }
 
-fn escape(value: &str) -> String {
+/// Text of nodes without what Markdown or the ticket system would take for its own.
+#[must_use]
+pub fn escape(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for c in value.chars() {
         match c {

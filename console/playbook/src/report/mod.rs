@@ -15,10 +15,10 @@ mod time;
 
 pub use collective::{COLLECTIVE_SCHEMA, CollectiveFailure, CollectiveReport, CollectiveResult, SizeResult};
 pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
-pub use csv::csv;
+pub use csv::{csv, guarded};
 pub use exit::{FailOn, Summary, exit_code};
 pub use known::{Earlier, Known, Told, known, settled};
-pub use markdown::markdown;
+pub use markdown::{escape, markdown};
 pub use muster_analysis::findings::NodeFindings;
 pub use muster_analysis::network::{
     Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun, accusation, source_word, warning,
