@@ -6,10 +6,12 @@
 
 mod chunk;
 mod keep;
+mod learned;
 mod read;
 mod write;
 
 pub use keep::{Kept, recordings, thin_out};
+pub use learned::{keep_learned, learned};
 pub use read::{Told, is_recording, replay};
 pub use write::Recorder;
 
