@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use muster_analysis::watch::Watch;
 
 use crate::cli::export::escape;
+use crate::out;
 
 /// A file is written again after this time: a block of the detector.
 const EVERY: Duration = Duration::from_secs(10);
@@ -31,12 +32,10 @@ impl Scores {
         }
         self.next = Instant::now() + EVERY;
         // Who reads it meanwhile sees the old one or the new one, never half of it.
-        let beside = self.file.with_extension(format!("{}.tmp", std::process::id()));
-        let written = std::fs::write(&beside, text(watch, nodes)).and_then(|()| std::fs::rename(&beside, &self.file));
-        if let Err(why) = written
+        if let Err(why) = out::replace(&self.file, text(watch, nodes).as_bytes(), out::PUBLIC)
             && !std::mem::replace(&mut self.failed, true)
         {
-            eprintln!("{}: {why}", self.file.display());
+            eprintln!("{why:#}");
         }
     }
 }
