@@ -71,7 +71,7 @@ impl App {
         }
         let what = crate::out::counted(nodes.len(), "node", "nodes");
         self.board.say(Level::Info, format!("watching {what}; what is usual is known after about 3 minutes"));
-        self.watch(Source::Nodes { nodes, metrics: Vec::new() }, Detection::default());
+        self.watch(Source::Nodes { nodes, metrics: Vec::new(), job: None }, Detection::default());
     }
 
     /// Ends the watch; what it saw stays on the screen.

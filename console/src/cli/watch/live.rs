@@ -96,8 +96,12 @@ fn order(options: &Options, nodes: usize) -> Result<WatchOrder, Problem> {
         return Err(Problem { code: USAGE, error });
     }
     let fine_ms = if options.hz > 1 { PERIOD_MS / options.hz } else { 0 };
-    let job = options.pick.job.as_deref().and_then(slurm::known_to_processes);
-    Ok(WatchOrder { period_ms: PERIOD_MS, fine_ms, job })
+    Ok(WatchOrder { period_ms: PERIOD_MS, fine_ms, job: job(options) })
+}
+
+/// The Slurm job whose processes are meant.
+pub(super) fn job(options: &Options) -> Option<String> {
+    options.pick.job.as_deref().and_then(slurm::known_to_processes)
 }
 
 /// The metrics of the catalogue that are meant; a pattern that means none is a slip.

@@ -81,13 +81,13 @@ pub struct Options {
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     pub openmetrics: Option<PathBuf>,
     /// List what --record kept, and watch nothing.
-    #[arg(long, conflicts_with_all = ["from", "include", "exclude", "metrics", "long", "record"])]
+    #[arg(long, conflicts_with_all = ["from", "include", "exclude", "job", "metrics", "long", "record", "show"])]
     pub list: bool,
     /// JSON on standard output, at the end.
     #[arg(long)]
     pub json: bool,
     /// Open the console on it: machines over time, the odd one's line, alerts to jump to.
-    #[arg(long, conflicts_with_all = ["json", "record", "long"])]
+    #[arg(long, conflicts_with_all = ["json", "record", "long", "log", "openmetrics", "hz"])]
     pub show: bool,
     /// Seconds of the recording that pass in a second on the screen, 1 to 60 [default: 60].
     #[arg(long, value_name = "FACTOR", value_parser = speed, requires_all = ["show", "from"])]

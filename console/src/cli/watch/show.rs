@@ -30,7 +30,7 @@ async fn nodes(options: &Options, config: &Config, common: &Common) -> Ended {
     let settings = session::settings_for(config, &nodes).await?;
     let job = Job::new(session::playbook("cbd-light")?, nodes.clone(), settings);
     let app = App::new(job, console::store(config)?, (config.clone(), common), "watch");
-    app.sit_on_watch(Source::Nodes { nodes, metrics }, options.settings()).await
+    app.sit_on_watch(Source::Nodes { nodes, metrics, job: live::job(options) }, options.settings()).await
 }
 
 async fn play(options: &Options, config: &Config, common: &Common) -> Ended {
