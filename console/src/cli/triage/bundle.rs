@@ -90,7 +90,10 @@ fn archive(from: &Path, rules: &Rules) -> anyhow::Result<Vec<Read1>> {
     let input: Box<dyn Read> = if packed { Box::new(MultiGzDecoder::new(input)) } else { Box::new(input) };
     let mut parts = Vec::new();
     let mut archive = tar::Archive::new(input);
-    for entry in archive.entries().with_context(name)?.take(FILES) {
+    for (at, entry) in archive.entries().with_context(name)?.enumerate() {
+        if at >= FILES {
+            return Err(anyhow!("{}: more than {FILES} files", from.display()));
+        }
         let entry = entry.with_context(|| format!("{}: not a tar of a bundle, or torn", from.display()))?;
         if entry.header().entry_type().is_file() {
             let path = entry.path_bytes();
