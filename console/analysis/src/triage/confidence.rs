@@ -34,8 +34,24 @@ pub enum Weight {
     Mismatch,
     /// Late in operation after operation.
     Late,
-    /// Late now and then.
+    /// Late now and then, or behind in one poll.
     Sometimes,
+    /// Several nodes see the same.
+    ManyNodes,
+    /// Ranks that others wait for run there.
+    HoldsBack,
+    /// Said again and again.
+    Repeated,
+    /// The job and the kernel both say so.
+    BothLogs,
+    /// Of two that lost each other, the one that was lost first or more often.
+    LostFirst,
+    /// A communicator of both ends is the oldest that does not end.
+    OpenGroup,
+    /// Most ranks tell the same error.
+    MostRanks,
+    /// No machine says that it is broken.
+    NoHardware,
     /// Slow against communicators of its kind, and transfers tell the end.
     LinkTold,
     /// Slow against communicators of its kind, at one of several ends.
@@ -62,14 +78,14 @@ impl Weight {
             Self::KernelCritical | Self::Late | Self::Scheduler => 0.88,
             Self::LinkTold | Self::Recorder => 0.85,
             Self::LogCritical | Self::Even => 0.82,
-            Self::RasStill | Self::Complaints => 0.80,
+            Self::RasStill | Self::Complaints | Self::ManyNodes => 0.80,
             Self::Line => 0.75,
             Self::KernelUndated => 0.70,
             Self::Watchdog => 0.65,
-            Self::Silent => 0.60,
-            Self::RasGone | Self::OneOfPair | Self::Moving => 0.50,
-            Self::LinkOneOf | Self::Notice => 0.40,
-            Self::RasOnce | Self::Sometimes => 0.30,
+            Self::Silent | Self::HoldsBack | Self::LostFirst => 0.60,
+            Self::RasGone | Self::OneOfPair | Self::Moving | Self::MostRanks => 0.50,
+            Self::LinkOneOf | Self::Notice | Self::Repeated | Self::BothLogs | Self::NoHardware => 0.40,
+            Self::RasOnce | Self::Sometimes | Self::OpenGroup => 0.30,
         }
     }
 }

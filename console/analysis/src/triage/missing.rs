@@ -11,40 +11,8 @@ use super::facts::Facts;
 #[must_use]
 pub(super) fn missing(facts: &Facts<'_>) -> Vec<String> {
     let case = facts.case;
-    let mut said = Vec::new();
-    let kernels: BTreeSet<String> = case
-        .logs
-        .iter()
-        .filter_map(|log| match &log.whose {
-            Whose::Kernel(node) if log.refused.is_none() && log.lines > 0 => Some(facts.layout.node(node)),
-            _ => None,
-        })
-        .collect();
-    let without: Vec<&str> = facts.layout.nodes().into_iter().filter(|node| !kernels.contains(*node)).collect();
-    match without.len() {
-        _ if kernels.is_empty() => said.push(
-            "Kernel logs (dmesg/NODE.log): none, so broken hardware shows only where the job noticed it.".to_owned(),
-        ),
-        0 => {}
-        n => said.push(format!("Kernel logs of {n} nodes ({}): their hardware may have failed unseen.", few(&without))),
-    }
-    for log in case.logs.iter() {
-        if let (Whose::Kernel(node), Some(why)) = (&log.whose, &log.refused) {
-            said.push(format!("Kernel log of {node}: refused ({why}). That is not the same as clean."));
-        }
-    }
-    let logs = case.logs.iter().filter(|log| !matches!(log.whose, Whose::Kernel(_))).count();
-    if logs == 0 {
-        said.push(
-            "Logs of the job (logs/rank_N.log): none, so exceptions, time-outs and lost peers are unknown.".to_owned(),
-        );
-    } else if logs < facts.layout.world() && case.logs.iter().any(|log| matches!(log.whose, Whose::Rank(_))) {
-        said.push(format!(
-            "Logs of {} of {} ranks: an exception there would be unseen.",
-            facts.layout.world() - logs,
-            facts.layout.world()
-        ));
-    }
+    let mut said = kernel_logs(facts);
+    said.extend(logs_of_the_job(facts));
     match case.polls.len() {
         0 => said.push("NCCL RAS (ras/pollK.json): none, so who is behind is told by recorder and watchdogs only. NCCL 2.24 or later answers on port 28028.".to_owned()),
         1 => said.push("A second RAS poll at least 10 s after the first: one poll does not prove a standstill.".to_owned()),
@@ -69,6 +37,49 @@ pub(super) fn missing(facts: &Facts<'_>) -> Vec<String> {
     said.extend(case.damage.iter().cloned());
     said.extend(limits(facts));
     said
+}
+
+fn kernel_logs(facts: &Facts<'_>) -> Vec<String> {
+    let case = facts.case;
+    let mut said = Vec::new();
+    let kernels: BTreeSet<String> = case
+        .logs
+        .iter()
+        .filter_map(|log| match &log.whose {
+            Whose::Kernel(node) if log.refused.is_none() && log.lines > 0 => Some(facts.layout.node(node)),
+            _ => None,
+        })
+        .collect();
+    let without: Vec<&str> = facts.layout.nodes().into_iter().filter(|node| !kernels.contains(*node)).collect();
+    match without.len() {
+        _ if kernels.is_empty() => said.push(
+            "Kernel logs (dmesg/NODE.log): none, so broken hardware shows only where the job noticed it.".to_owned(),
+        ),
+        0 => {}
+        _ => said.push(format!("No kernel log of {}: broken hardware there would be unseen.", few(&without))),
+    }
+    for log in case.logs.iter() {
+        if let (Whose::Kernel(node), Some(why)) = (&log.whose, &log.refused) {
+            said.push(format!("Kernel log of {node}: refused ({why}). That is not the same as clean."));
+        }
+    }
+    said
+}
+
+fn logs_of_the_job(facts: &Facts<'_>) -> Option<String> {
+    let case = facts.case;
+    let logs = case.logs.iter().filter(|log| !matches!(log.whose, Whose::Kernel(_))).count();
+    if logs == 0 {
+        Some("Logs of the job (logs/rank_N.log): none, so exceptions, time-outs and lost peers are unknown.".to_owned())
+    } else if logs < facts.layout.world() && case.logs.iter().any(|log| matches!(log.whose, Whose::Rank(_))) {
+        Some(format!(
+            "Logs of {} of {} ranks: an exception there would be unseen.",
+            facts.layout.world() - logs,
+            facts.layout.world()
+        ))
+    } else {
+        None
+    }
 }
 
 fn limits(facts: &Facts<'_>) -> Vec<String> {

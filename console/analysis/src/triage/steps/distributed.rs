@@ -94,11 +94,11 @@ fn end(facts: &Facts<'_>, (host, other): (&str, &str), told_apart: bool, first: 
     draft.add(Weight::OneOfPair, lines(facts, host));
     if let Some((source, group)) = stuck {
         let text = format!("{} is the oldest that does not end, with all its ranks in it", group.name);
-        draft.add(Weight::OneOfPair, [seen(source, &Some(host.to_owned()), rank, text.clone())]);
-        draft.add(Weight::Sometimes, []);
+        draft.add(Weight::OpenGroup, [seen(source, &Some(host.to_owned()), rank, text)]);
     }
     if first && told_apart && device.is_some() {
-        draft.add(Weight::Silent, []);
+        let text = format!("{host} was lost before {other}, or more often");
+        draft.add(Weight::LostFirst, [seen(Source::Log, &Some(host.to_owned()), None, text)]);
     }
     let part = device.map_or(String::new(), |device| format!(" over {device}"));
     let sentence = format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Draft, Verdict, found, nothing, who};
+use super::{Draft, Verdict, found, nothing, seen, who};
 use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::events::Event;
@@ -55,14 +55,16 @@ fn storage(facts: &Facts<'_>) -> Option<Suspect> {
     let mut draft = Draft::new(What::Storage, local.then(|| lead.node.clone()).flatten(), None)
         .element(server.clone().or_else(|| lead.seen.fields.get(Field::Device).map(str::to_owned)));
     draft.add(Weight::Line, same.iter().take(6).map(|event| event.evidence()));
+    let source = lead.source;
     if nodes.len() > 1 {
-        draft.add(Weight::Complaints, []);
+        draft.add(Weight::ManyNodes, [seen(source, &None, None, format!("{} nodes say so", nodes.len()))]);
     }
     if holds {
-        draft.add(Weight::Silent, []);
+        let text = "ranks that the others wait for run on these nodes".to_owned();
+        draft.add(Weight::HoldsBack, [seen(source, &None, None, text)]);
     }
     if repeats > 2 {
-        draft.add(Weight::Notice, []);
+        draft.add(Weight::Repeated, [seen(source, &None, None, format!("said {repeats} times"))]);
     }
     let what = server.map_or("Storage".to_owned(), |server| format!("Storage server {server}"));
     let on = nodes.into_iter().take(4).collect::<Vec<_>>().join(", ");
@@ -94,10 +96,15 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
         draft.add(Weight::Line, own.iter().take(6).map(|event| event.evidence()));
         if own.iter().any(|event| event.source == Source::Kernel) && own.iter().any(|event| event.source == Source::Log)
         {
-            draft.add(Weight::Notice, []);
+            draft.add(Weight::BothLogs, []);
         }
-        if facts.slow.sometimes.iter().any(|other| rank.is_some() && other.rank == rank) || polled_behind(facts, rank) {
-            draft.add(Weight::Sometimes, []);
+        let late = rank.is_some() && facts.slow.sometimes.iter().any(|other| other.rank == rank);
+        if late || polled_behind(facts, rank) {
+            let (source, text) = match late {
+                true => (Source::Inspector, "the others waited for it now and then"),
+                false => (Source::Ras, "behind the others in a poll"),
+            };
+            draft.add(Weight::Sometimes, [seen(source, &node, rank, text.to_owned())]);
         }
         draft.corroborate(facts);
         let meaning = own.first().map_or("", |event| event.rule.meaning.as_str());
@@ -113,12 +120,10 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
 fn polled_behind(facts: &Facts<'_>, rank: Option<u32>) -> bool {
     let Some(rank) = rank else { return false };
     facts.case.polls.iter().flat_map(|poll| &poll.comms).any(|comm| {
-        let most = comm.ranks.iter().flat_map(|one| one.counts.values()).max();
-        let mine = comm.ranks.iter().find(|one| facts.layout.rank_of(&one.process) == Some(rank));
-        mine.is_some_and(|mine| {
-            comm.ranks
-                .iter()
-                .any(|other| other.counts.iter().any(|(op, n)| mine.counts.get(op).is_some_and(|mine| mine < n)))
-        }) && most.is_some()
+        let Some(mine) = comm.ranks.iter().find(|one| facts.layout.rank_of(&one.process) == Some(rank)) else {
+            return false;
+        };
+        let mut others = comm.ranks.iter().flat_map(|other| &other.counts);
+        others.any(|(op, count)| mine.counts.get(op).is_some_and(|mine| mine < count))
     })
 }

@@ -93,12 +93,13 @@ fn exception(facts: &Facts<'_>) -> Option<Suspect> {
     }
     if ranks.len() > 1 && ranks.len() * 2 > facts.layout.world() {
         // The same from most ranks is no accident of one machine.
-        draft.add(Weight::Moving, []);
+        let text = format!("{} of {} ranks tell the same error", ranks.len(), facts.layout.world());
+        draft.add(Weight::MostRanks, [seen(Source::Log, &None, None, text)]);
     }
     draft.corroborate(facts);
     let alone = facts.roots().all(|event| event.rule.kind != Kind::Critical || event.rule.part == Part::Program);
     if alone {
-        draft.add(Weight::Notice, []);
+        draft.add(Weight::NoHardware, []);
     }
     Some(draft.say(format!("The program, {}: {}", who(rank, node.as_deref()), lead.rule.meaning)))
 }

@@ -1,11 +1,11 @@
 //! Did the scheduler or a person end a job that was well?
 
-use super::{Draft, Verdict, found, nothing};
+use super::{Draft, Verdict, found, nothing, seen};
 use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
-use crate::triage::report::{Done, Kind as What};
+use crate::triage::report::{Done, Kind as What, Source};
 use crate::triage::rules::Kind;
 
 const STEP: &str = "ended-by-scheduler";
@@ -47,7 +47,11 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     let mut draft = Draft::new(What::None, None, None);
     draft.add(Weight::Scheduler, ended.iter().take(4).map(|event| event.evidence()));
     if well {
-        draft.add(Weight::Moving, []);
+        let text = match facts.movement {
+            Movement::Moved => "the job got on between two polls",
+            _ => "all ranks were level",
+        };
+        draft.add(Weight::Moving, [seen(Source::Ras, &None, None, text.to_owned())]);
     }
     let suspect = draft.say(format!("The job was ended from outside: {}", first.rule.meaning));
     found(

@@ -130,7 +130,7 @@ fn even(facts: &Facts<'_>, world: usize) -> (Done, Option<Verdict>) {
     let mut draft = Draft::new(What::None, None, None);
     draft.add(Weight::Even, [seen(Source::Inspector, &None, None, result.clone())]);
     if facts.movement == Movement::Moved {
-        draft.add(Weight::Moving, []);
+        draft.add(Weight::Moving, [seen(Source::Ras, &None, None, "the job got on between two polls".to_owned())]);
     }
     let suspect = draft.say("No rank and no link stands out; if the job is slow, all of it is.");
     found(STEP, result, Verdict { category: Category::None, suspects: vec![suspect] })
