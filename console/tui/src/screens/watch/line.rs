@@ -74,7 +74,9 @@ fn range(points: &[Point], metric: &WatchedMetric) -> Option<(f64, f64)> {
         return None;
     }
     let is_rate = matches!(metric.about.unit, Unit::BytesPerSec | Unit::OpsPerSec);
-    let margin = ((high - low) * 0.08).max(high.abs() * 0.02).max(f64::MIN_POSITIVE);
+    let margin = ((high - low) * 0.08).max(high.abs() * 0.02);
+    // Where nothing happens, the axis goes to one of whatever is counted.
+    let margin = if margin > 0.0 { margin } else { 1.0 };
     let low = if is_rate && low >= 0.0 { 0.0 } else { low - margin };
     // No level that exists is below zero, so the axis is not either.
     let low = if points.iter().any(|p| p.own < 0.0 || p.low < 0.0) { low } else { low.max(0.0) };

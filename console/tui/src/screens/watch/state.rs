@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use muster_analysis::watch::{Alert, Frame};
+use muster_wire::SaysOfJob;
 
 use crate::filter::Filter;
 use crate::screens::watch::rows::{self, By, Row};
 use crate::screens::watch::time::{self, Window};
 use crate::screens::watch::{layout, lists};
-use crate::snapshot::{NodeRow, Snapshot, Watched, Watching};
+use crate::snapshot::{NodeRow, Snapshot, Watched, WatchedMetric, Watching};
 use crate::stale::Stale;
 use crate::ui::Ui;
 use crate::widgets::Cursor;
@@ -73,6 +74,8 @@ pub(crate) struct State {
     pub(crate) ranked: Vec<usize>,
     /// The alert that was jumped to last.
     pub(crate) alert: Cursor,
+    /// Something was odd, or a person chose a metric.
+    led: bool,
     /// The metric and the time that the rows are sorted by.
     sorted: (usize, Option<u64>),
     /// Machines that are watched, to tell when others are.
@@ -144,7 +147,9 @@ fn lead(state: &mut State, watch: &Watching, frame: Option<&Arc<Frame>>) {
     // The metric of a machine that a person chose stays until it is chosen, too.
     let leading = leader.and_then(|(_, metric)| metric).filter(|_| state.chosen.is_none());
     let chosen = state.chosen_metric.as_deref().and_then(metric);
-    state.metric = chosen.or(leading).unwrap_or(state.metric).min(watch.metrics.len().saturating_sub(1));
+    state.led |= chosen.or(leading).is_some();
+    let usual = if state.led { state.metric } else { telling(watch) };
+    state.metric = chosen.or(leading).unwrap_or(usual).min(watch.metrics.len().saturating_sub(1));
 }
 
 /// The machine with most evidence against it, and the metric that has most of that.
@@ -156,13 +161,28 @@ fn suspect(watch: &Watching, frame: &Frame) -> Option<(usize, usize)> {
     (frame.evidence(node) >= LEADS).then_some((node, metric))
 }
 
-/// Metrics by the evidence in them, then by the largest score.
+/// The metric that is shown before anything is odd: what tells most of the job.
+fn telling(watch: &Watching) -> usize {
+    (0..watch.metrics.len()).min_by_key(|at| says_of_job(&watch.metrics[*at])).unwrap_or_default()
+}
+
+/// What tells of the job's pace comes first.
+const fn says_of_job(metric: &WatchedMetric) -> u8 {
+    match metric.about.job {
+        SaysOfJob::Moves => 0,
+        SaysOfJob::Busy => 1,
+        SaysOfJob::Waits => 2,
+        SaysOfJob::Nothing => 3,
+    }
+}
+
+/// Metrics by the evidence in them, then by the largest score, then by what they tell of the job.
 fn ranked(watch: &Watching, frame: Option<&Arc<Frame>>) -> Vec<usize> {
     let mut all: Vec<usize> = (0..watch.metrics.len()).collect();
     if let Some(frame) = frame {
         let loudest: Vec<_> = all.iter().map(|metric| lists::loudest(watch, frame, *metric)).collect();
         let rank = |metric: &usize| loudest[*metric].map_or((0, 0), |(_, look)| lists::rank(look));
-        all.sort_by_key(|metric| std::cmp::Reverse(rank(metric)));
+        all.sort_by_key(|metric| (std::cmp::Reverse(rank(metric)), says_of_job(&watch.metrics[*metric])));
     }
     all
 }
