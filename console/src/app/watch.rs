@@ -135,6 +135,9 @@ async fn follow(
             Happened::Over => break,
         };
         let moves = matches!(ticks, Ticks::Recorded(_)) && shown.elapsed() >= MOVES;
+        if news {
+            viewer.clocks(|node| ticks.clock_error_s(node));
+        }
         if news || moves {
             board.watching(viewer.picture(origin(&ticks), false));
             shown = Instant::now();

@@ -1,14 +1,14 @@
 //! What does a watch look like at the moment, and what is written of it?
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use muster_analysis::watch::{Alert, Calibration, Frame, MetricIndex, NodeIndex, Settings, Watch};
+use muster_analysis::watch::{Alert, Calibration, Frame, Settings, Watch};
 use muster_playbook::report::{escape, guarded, rfc3339};
 use muster_tui::snapshot::{Origin, Watched, WatchedMetric, Watching};
 use serde::Serialize;
 
 use crate::out::counted;
+use crate::work::feed::Feed;
 use crate::work::ticks::Member;
 
 /// Alerts shown; the newest.
@@ -140,10 +140,8 @@ fn plain(text: &str) -> String {
 /// A detector that is fed and drawn.
 #[derive(Debug)]
 pub struct Viewer {
-    watch: Watch,
+    feed: Feed,
     members: Vec<Member>,
-    places: Vec<Option<NodeIndex>>,
-    metrics: HashMap<String, Option<MetricIndex>>,
     lost: Vec<Option<String>>,
     /// What was drawn last.
     frames: Arc<[Arc<Frame>]>,
@@ -156,33 +154,27 @@ impl Viewer {
     pub fn new(members: Vec<Member>, settings: Settings, blocks: usize) -> Self {
         let mut watch = Watch::new(settings);
         watch.keep(blocks);
-        let mut places = Vec::with_capacity(members.len());
-        for member in &members {
-            let place = watch.node(&member.name);
-            if let Some(place) = place {
-                member.labels.iter().for_each(|(key, value)| watch.label(place, key, value));
-            }
-            places.push(place);
-        }
         let lost = vec![None; members.len()];
-        Self { watch, members, places, metrics: HashMap::new(), lost, frames: Arc::from([]), seen: 0 }
+        Self { feed: Feed::new(&members, watch), members, lost, frames: Arc::from([]), seen: 0 }
     }
 
     /// Takes a tick of the node in place `node`.
     pub fn take(&mut self, node: usize, metric: &str, at_s: f64, value: f64) {
-        let Some(place) = self.places.get(node).copied().flatten() else { return };
-        if !self.metrics.contains_key(metric) {
-            let known = self.watch.metric(metric);
-            self.metrics.insert(metric.to_owned(), known);
-        }
-        if let Some(metric) = self.metrics.get(metric).copied().flatten() {
-            self.watch.push(at_s, place, metric, value);
+        self.feed.take(node, metric, at_s, value);
+    }
+
+    /// Asks by how many seconds the times of each node may be off.
+    pub fn clocks(&mut self, error_s: impl Fn(usize) -> Option<f64>) {
+        for node in 0..self.members.len() {
+            if let Some(error_s) = error_s(node) {
+                self.feed.clock(node, error_s);
+            }
         }
     }
 
     /// Nothing more will come of a recording.
     pub fn finish(&mut self) {
-        self.watch.finish();
+        self.feed.watch.finish();
     }
 
     /// A node answers, or does not, for this reason; whether that is new.
@@ -196,14 +188,14 @@ impl Viewer {
     /// Whether a block was closed since the last picture.
     #[must_use]
     pub const fn is_newer(&self) -> bool {
-        self.watch.seen() != self.seen
+        self.feed.watch.seen() != self.seen
     }
 
     /// The picture for the screen.
     pub fn picture(&mut self, origin: Origin, over: bool) -> Watching {
         if self.is_newer() {
-            self.frames = self.watch.frames().cloned().collect();
-            self.seen = self.watch.seen();
+            self.frames = self.feed.watch.frames().cloned().collect();
+            self.seen = self.feed.watch.seen();
         }
         let nodes = self.members.iter().zip(&self.lost);
         let nodes = nodes.map(|(member, lost)| Watched {
@@ -211,17 +203,18 @@ impl Viewer {
             labels: member.labels.clone(),
             lost: lost.clone(),
         });
-        let metrics = self.watch.metrics().map(|(name, about)| WatchedMetric { name: name.to_owned(), about: *about });
-        let alerts = self.watch.alerts();
+        let watch = &self.feed.watch;
+        let metrics = watch.metrics().map(|(name, about)| WatchedMetric { name: name.to_owned(), about: *about });
+        let alerts = watch.alerts();
         Watching {
             origin,
             over,
             nodes: nodes.collect(),
             metrics: metrics.collect(),
             frames: self.frames.clone(),
-            calibration: self.watch.calibration(),
+            calibration: watch.calibration(),
             alerts: alerts[alerts.len().saturating_sub(ALERTS)..].into(),
-            notes: self.watch.notes().into(),
+            notes: watch.notes().into(),
         }
     }
 }

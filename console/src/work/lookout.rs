@@ -136,6 +136,12 @@ impl Lookout {
         self.strange
     }
 
+    /// By how many seconds the times of a node's looks may be off at the moment; nothing is known before its first answer.
+    #[must_use]
+    pub fn clock_error_s(&self, node: usize) -> Option<f64> {
+        self.members.get(node)?.clock.as_ref().map(|clock| error_ns(clock) / 1e9)
+    }
+
     /// The next thing that happens, until `until`.
     pub async fn next(&mut self, until: Option<Instant>) -> Seen {
         loop {
@@ -263,8 +269,7 @@ impl Lookout {
         let Some((_, sent)) = member.asked.take_if(|(nonce, _)| *nonce == beat.nonce) else { return };
         let trip = sent.elapsed();
         let seen = Clock::from_answer(sent.duration_since(self.epoch), trip, beat.monotonic_ns);
-        let aged = |(old, since): (Clock, Instant)| old.error_ns as f64 + since.elapsed().as_nanos() as f64 * DRIFT;
-        if member.clock.is_none_or(|old| (seen.error_ns as f64) < aged(old)) {
+        if member.clock.is_none_or(|old| (seen.error_ns as f64) < error_ns(&old)) {
             member.clock = Some((seen, sent));
         }
         member.answered += 1;
@@ -272,6 +277,11 @@ impl Lookout {
             self.ask(place);
         }
     }
+}
+
+/// How wrong a clock that was asked at an instant may be by now, nanoseconds.
+fn error_ns((clock, asked): &(Clock, Instant)) -> f64 {
+    clock.error_ns as f64 + asked.elapsed().as_nanos() as f64 * DRIFT
 }
 
 /// At an instant, or never.

@@ -3,6 +3,7 @@
 pub mod again;
 mod clock;
 mod eta;
+pub mod feed;
 pub mod followed;
 mod gather;
 mod link;

@@ -97,7 +97,7 @@ impl Source {
     #[must_use]
     pub fn members(&self) -> Vec<Member> {
         match self {
-            Self::Nodes { nodes, .. } => nodes.iter().map(member).collect(),
+            Self::Nodes { nodes, .. } => nodes.iter().map(Member::from).collect(),
             Self::Recording(player) => player.members.clone(),
         }
     }
@@ -116,10 +116,11 @@ impl Source {
     }
 }
 
-/// A node of the inventory.
-fn member(node: &Node) -> Member {
-    let labels = node.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-    Member { name: node.name.clone(), labels }
+impl From<&Node> for Member {
+    fn from(node: &Node) -> Self {
+        let labels = node.labels.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        Self { name: node.name.clone(), labels }
+    }
 }
 
 impl Player {
@@ -132,7 +133,7 @@ impl Player {
         known: &[Node],
     ) -> Self {
         let of = |name: &String| {
-            let known = known.iter().find(|node| node.name == *name).map(member);
+            let known = known.iter().find(|node| node.name == *name).map(Member::from);
             known.unwrap_or_else(|| Member { name: name.clone(), ..Member::default() })
         };
         let members = recording.nodes.iter().filter(|name| nodes.contains(name)).map(of).collect();
@@ -205,6 +206,12 @@ impl Ticks {
                 if tokio::task::block_in_place(|| player.tell(take)) { Happened::Told } else { Happened::Over }
             }
         }
+    }
+
+    /// By how many seconds the times of a node may be off; unknown in a recording, and before the node has answered.
+    #[must_use]
+    pub fn clock_error_s(&self, node: usize) -> Option<f64> {
+        if let Self::Live { lookout, .. } = self { lookout.clock_error_s(node) } else { None }
     }
 
     /// Ends what was begun on nodes.

@@ -1,10 +1,10 @@
 //! Nodes that are watched while the job runs.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
+use muster_analysis::watch::{AlertKind, Watch};
 use muster_fleet::Node;
 use muster_fleet::pattern::matches;
 use muster_wire::{WatchOrder, finely, telemetry_names};
@@ -17,7 +17,9 @@ use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
 use crate::signals::Signals;
+use crate::work::feed::Feed;
 use crate::work::lookout::{Lookout, Seen};
+use crate::work::ticks::Member;
 use crate::{out, session, slurm, work};
 
 /// Time from one look at everything to the next, milliseconds.
@@ -47,12 +49,12 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
                 if let Some(tape) = &mut tape {
                     tape.take(node, at_s, &values);
                 }
-                live.take(node, at_s, &values)?;
+                live.take(node, at_s, &values, lookout.clock_error_s(node))?;
                 if let Some(keep) = &mut keep {
-                    keep.take(live.watch.alerts());
+                    keep.take(live.watch().alerts());
                 }
                 if let Some(scores) = &mut scores {
-                    scores.take(&live.watch, &names, false);
+                    scores.take(live.watch(), &names, false);
                 }
             }
             Seen::Fine(node, at_s, values) => {
@@ -70,13 +72,13 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let strange = lookout.strange();
     lookout.close().await;
     if let Some(tape) = tape {
-        tape.end(&live.watch);
+        tape.end(live.watch());
     }
     listening.abort();
-    live.watch.finish();
-    keep.iter_mut().for_each(|keep| keep.finish(live.watch.alerts()));
-    scores.iter_mut().for_each(|scores| scores.take(&live.watch, &names, true));
-    let notes = past::notes(&live.watch, &config.db.value);
+    live.feed.watch.finish();
+    keep.iter_mut().for_each(|keep| keep.finish(live.watch().alerts()));
+    scores.iter_mut().for_each(|scores| scores.take(live.watch(), &names, true));
+    let notes = past::notes(live.watch(), &config.db.value);
     let ended = live.end(strange, notes, options.json);
     // Who ends a watch by hand wants to know what it saw.
     match signals.code() {
@@ -123,12 +125,12 @@ pub(super) fn metrics(patterns: &[String]) -> Result<Vec<&'static str>, Problem>
 /// The detector, and what was told so far.
 struct Live<'a> {
     nodes: &'a [Node],
-    /// Metrics to compare, each with its place once some node told it.
-    wanted: HashMap<&'static str, Option<MetricIndex>>,
-    watch: Watch,
-    places: Vec<Option<NodeIndex>>,
-    /// Alerts told, and those of them whose end was told.
-    told: usize,
+    /// Metrics to compare.
+    wanted: BTreeSet<&'static str>,
+    feed: Feed,
+    /// What each alert was when it was told.
+    told: Vec<AlertKind>,
+    /// Alerts whose end was told.
     ended: BTreeSet<usize>,
     /// Nodes that answered once.
     seen: BTreeSet<usize>,
@@ -136,40 +138,47 @@ struct Live<'a> {
 }
 
 impl<'a> Live<'a> {
-    fn new(nodes: &'a [Node], wanted: &[&'static str], mut watch: Watch, aloud: bool) -> Self {
-        let mut places = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            let place = watch.node(&node.name);
-            if let Some(place) = place {
-                node.labels.iter().for_each(|(key, value)| watch.label(place, key, value));
-            }
-            places.push(place);
-        }
-        let wanted = wanted.iter().map(|name| (*name, None)).collect();
-        let (ended, seen) = (BTreeSet::new(), BTreeSet::new());
-        Self { nodes, wanted, watch, places, told: 0, ended, seen, aloud }
+    fn new(nodes: &'a [Node], wanted: &[&'static str], watch: Watch, aloud: bool) -> Self {
+        let members: Vec<Member> = nodes.iter().map(Member::from).collect();
+        let (feed, wanted) = (Feed::new(&members, watch), wanted.iter().copied().collect());
+        let (told, ended, seen) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        Self { nodes, wanted, feed, told, ended, seen, aloud }
     }
 
-    fn take(&mut self, node: usize, at_s: f64, values: &[(&'static str, f64)]) -> Result<(), Problem> {
-        let Some(place) = self.places[node] else { return Ok(()) };
-        for (name, value) in values {
-            let Some(metric) = self.wanted.get_mut(name) else { continue };
-            if metric.is_none() {
-                *metric = self.watch.metric(name);
-            }
-            if let Some(metric) = *metric {
-                self.watch.push(at_s, place, metric, *value);
-            }
+    const fn watch(&self) -> &Watch {
+        &self.feed.watch
+    }
+
+    fn take(
+        &mut self,
+        node: usize,
+        at_s: f64,
+        values: &[(&'static str, f64)],
+        clock_error_s: Option<f64>,
+    ) -> Result<(), Problem> {
+        for (name, value) in values.iter().filter(|(name, _)| self.wanted.contains(name)) {
+            self.feed.take(node, name, at_s, *value);
+        }
+        if let Some(error_s) = clock_error_s {
+            self.feed.clock(node, error_s);
         }
         if self.aloud { self.tell() } else { Ok(()) }
     }
 
-    /// Tells what has come up, or is over, since the last time.
+    /// Tells what has come up, is known better or is over since the last time.
     fn tell(&mut self) -> Result<(), Problem> {
-        let alerts = self.watch.alerts();
-        alerts[self.told..].iter().try_for_each(tell::alert)?;
-        self.told = alerts.len();
-        for (at, alert) in alerts.iter().enumerate() {
+        for (at, alert) in self.feed.watch.alerts().iter().enumerate() {
+            match self.told.get_mut(at) {
+                Some(told) if *told == alert.kind => {}
+                Some(told) => {
+                    *told = alert.kind;
+                    tell::alert(alert)?;
+                }
+                None => {
+                    self.told.push(alert.kind);
+                    tell::alert(alert)?;
+                }
+            }
             if let Some(until_s) = alert.until_s
                 && self.ended.insert(at)
             {
@@ -203,13 +212,11 @@ impl<'a> Live<'a> {
             let ticks = out::counted(strange as usize, "look", "looks");
             notes.push(format!("{ticks} left out: the node's clock jumped"));
         }
-        let told = self.wanted.iter().filter(|(_, metric)| metric.is_some());
-        let mut metrics: Vec<String> = told.map(|(name, _)| (*name).to_owned()).collect();
-        metrics.sort_unstable();
+        let metrics = self.feed.told();
         if json {
-            return tell::document(&self.watch, (self.nodes.len(), &metrics), notes, true);
+            return tell::document(self.watch(), (self.nodes.len(), &metrics), notes, true);
         }
         self.tell()?;
-        tell::end(&self.watch, (self.nodes.len(), &metrics), notes)
+        tell::end(self.watch(), (self.nodes.len(), &metrics), notes)
     }
 }
