@@ -40,8 +40,6 @@ pub struct Moment {
     pub at_s: Option<f64>,
     /// By how much that may be wrong against other nodes, seconds either way.
     pub error_s: f64,
-    /// Whether nothing tells if it came before or after the event above it: another node, within the errors of both clocks.
-    pub tied: bool,
     /// Node that wrote it.
     pub node: Option<String>,
     /// Rank that wrote it, or that it speaks of.
@@ -87,18 +85,13 @@ fn moments(facts: &Facts<'_>) -> (Vec<Moment>, usize) {
         told.truncate(MOMENTS);
         told.sort_by_key(|(at, _)| *at);
     }
-    let mut moments: Vec<Moment> = told.into_iter().map(|(_, event)| moment(event)).collect();
-    for at in 1..moments.len() {
-        moments[at].tied = tied(&moments[at - 1], &moments[at]);
-    }
-    (moments, left_out)
+    (told.into_iter().map(|(_, event)| moment(event)).collect(), left_out)
 }
 
 fn moment(event: &Event<'_>) -> Moment {
     Moment {
         at_s: event.at_s,
         error_s: event.error_s,
-        tied: false,
         node: event.node.clone(),
         rank: event.rank,
         source: event.source,
@@ -110,13 +103,17 @@ fn moment(event: &Event<'_>) -> Moment {
     }
 }
 
-/// Whether nothing tells which of two neighbours came first. One node's own clock orders what that node wrote.
-fn tied(before: &Moment, after: &Moment) -> bool {
-    let Some((first, second)) = before.at_s.zip(after.at_s) else { return true };
-    if before.node.is_some() && before.node == after.node {
-        return second <= first;
+impl Moment {
+    /// Whether nothing tells which of the two came first: on two nodes within the errors of both clocks, or without a time. A
+    /// node's own clock orders what that node wrote.
+    #[must_use]
+    pub fn is_tied(&self, before: &Self) -> bool {
+        let Some((first, second)) = before.at_s.zip(self.at_s) else { return true };
+        if before.node.is_some() && before.node == self.node {
+            return second <= first;
+        }
+        second - first <= before.error_s + self.error_s
     }
-    second - first <= before.error_s + after.error_s
 }
 
 #[cfg(test)]
@@ -127,8 +124,7 @@ mod tests {
         Moment {
             at_s: Some(at_s),
             error_s,
-            tied: false,
-            node: Some(node.into()),
+                node: Some(node.into()),
             rank: None,
             source: Source::Log,
             kind: Kind::Error,
@@ -141,11 +137,11 @@ mod tests {
 
     #[test]
     fn order_between_nodes_is_told_only_beyond_the_errors_of_both_clocks() {
-        assert!(tied(&at("n1", 10.0, 0.5), &at("n2", 10.9, 0.5)));
-        assert!(!tied(&at("n1", 10.0, 0.5), &at("n2", 11.1, 0.5)));
-        assert!(!tied(&at("n1", 10.0, 60.0), &at("n1", 10.1, 60.0)), "one node's own clock orders its lines");
-        assert!(tied(&at("n1", 10.0, 60.0), &at("n1", 10.0, 60.0)));
+        assert!(at("n2", 10.9, 0.5).is_tied(&at("n1", 10.0, 0.5)));
+        assert!(!at("n2", 11.1, 0.5).is_tied(&at("n1", 10.0, 0.5)));
+        assert!(!at("n1", 10.1, 60.0).is_tied(&at("n1", 10.0, 60.0)), "one node's own clock orders its lines");
+        assert!(at("n1", 10.0, 60.0).is_tied(&at("n1", 10.0, 60.0)));
         let undated = Moment { at_s: None, ..at("n1", 0.0, 0.0) };
-        assert!(tied(&at("n1", 10.0, 0.1), &undated));
+        assert!(undated.is_tied(&at("n1", 10.0, 0.1)));
     }
 }

@@ -43,6 +43,7 @@ pub(crate) const KEYS: &[Binding] = &[
     one(TAB, "tab", Action::Pane, "move to the metrics, the alerts, the machines").hint("pane", 4),
     letter("o", Action::Fold, "gather machines by leaf, rack or rail, or none"),
     MARK,
+    letter("t", Action::Triage, "look into this machine's job: go to Triage").hint("triage", 4),
     letter("s", Action::StopWatch, "stop watching; asks first"),
     WIDE,
 ];
@@ -70,6 +71,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Ve
             ui.mark();
         }
         Action::CheckAlone => check_alone(ui, watch, snapshot),
+        Action::Triage => triage(ui, watch, snapshot),
         Action::StopWatch if watch.over => ui.say(snapshot, "the watch is over"),
         Action::StopWatch => stop(ui, watch),
         Action::Filter => ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter))),
@@ -227,6 +229,14 @@ fn select(ui: &mut Ui, watch: &Watching, snapshot: &Snapshot) -> bool {
 fn check_alone(ui: &mut Ui, watch: &Watching, snapshot: &Snapshot) {
     let Some(node) = watch.nodes.get(ui.states.watch.node) else { return };
     ask_run_on(ui, CHECK, ("", std::slice::from_ref(&node.name)), snapshot);
+}
+
+/// To the case that has this machine; without one, the screen Triage says what would be collected.
+fn triage(ui: &mut Ui, watch: &Watching, snapshot: &Snapshot) {
+    let Some(node) = watch.nodes.get(ui.states.watch.node) else { return };
+    let open = watch.alerts.iter().rev().find(|alert| alert.node == node.name && alert.until_s.is_none());
+    crate::screens::triage::come_from(ui, snapshot, &node.name, open.map(|alert| alert.sentence.as_str()));
+    ui.show(Screen::Triage);
 }
 
 /// Through what machines can be folded by, then a row each.
