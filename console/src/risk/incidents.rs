@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use muster_analysis::State;
 use muster_analysis::checks::{Check, check};
+use muster_analysis::risk::import::guess_category;
 use muster_analysis::risk::{Category, Incident};
+use muster_analysis::triage::Category as Cause;
+use muster_analysis::triage::report::{Kind as Suspected, Report, Suspect};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{FindingReport, NodeReport, RunReport, VerdictReport};
 use muster_run::{Run, Summary, visit_of};
 use muster_store::Incident as Kept;
-use muster_wire::{Component, MetricId, Outcome, benchmark, describe};
+use muster_wire::{Component, MetricId, Outcome, benchmark, clean, describe};
 
 /// First word of the source of incidents that muster recorded itself; the run's id follows.
 pub const OWN: &str = "muster";
@@ -17,6 +20,8 @@ pub const OWN: &str = "muster";
 const CHECK: &str = "check/";
 /// The benchmark in which a GPU is seen not to be what it was.
 const GPU_MAP: &str = "gpu-memory-map";
+/// Longest reason of an incident, bytes.
+const REASON: usize = 1000;
 const MS_PER_H: f64 = 3_600_000.0;
 
 /// Lines for the incident log after `run`, which has finished: one incident per failed node, unless the log knows it
@@ -128,6 +133,53 @@ fn most(categories: impl Iterator<Item = Category>) -> Option<Category> {
     let all: Vec<Category> = categories.filter(|category| *category != Category::Unknown).collect();
     let count = |category: Category| all.iter().filter(|one| **one == category).count();
     Category::ALL.into_iter().rev().filter(|one| count(*one) > 0).max_by_key(|one| count(*one))
+}
+
+/// Source of incidents that a person confirmed in triage.
+pub const TRIAGE: &str = "triage";
+
+/// The incident of a root cause that a person confirmed: on the suspect's node, since its first evidence with a time, else since the
+/// case's last step, else since `now_ms`. None for a suspect that names no machine, and where the program is at fault or nobody.
+#[must_use]
+pub fn of_triage(
+    report: &Report,
+    suspect: &Suspect,
+    (last_step_s, now_ms): (Option<f64>, u64),
+    who: &str,
+) -> Option<Kept> {
+    if matches!(report.category, Cause::UserBug | Cause::None) {
+        return None;
+    }
+    let first_s = suspect.evidence.iter().filter_map(|line| line.at).min_by(f64::total_cmp).or(last_step_s);
+    let start_ms = first_s.map_or(now_ms, |at_s| ((at_s.max(0.0) * 1e3).round() as u64).min(now_ms));
+    Some(Kept {
+        node: suspect.node.clone()?,
+        start_ms,
+        end_ms: None,
+        category: of_cause(report.category, suspect).name().to_owned(),
+        reason: clean(&suspect.sentence, REASON),
+        source: TRIAGE.to_owned(),
+        who: who.to_owned(),
+        // No benchmark has shown it.
+        found_by: None,
+    })
+}
+
+/// What is broken by a root cause: by the part that is suspected, else by what went wrong, else by the words that are said of it.
+fn of_cause(cause: Cause, suspect: &Suspect) -> Category {
+    let nvlink = || suspect.element.as_deref().is_some_and(|element| element.starts_with("nvlink"));
+    match suspect.kind {
+        Suspected::Gpu if nvlink() => Category::NvLink,
+        Suspected::Gpu => Category::Gpu,
+        Suspected::Nic | Suspected::Link | Suspected::Switch => Category::Network,
+        Suspected::Storage => Category::Disk,
+        _ => match cause {
+            Cause::HangInNetwork | Cause::SlowLink => Category::Network,
+            Cause::HangNotStarted | Cause::SlowGpu => Category::Gpu,
+            Cause::HangNotLaunched | Cause::ProcessExited => Category::Software,
+            _ => guess_category(&suspect.sentence),
+        },
+    }
 }
 
 /// The incident as the analysis reads it, in hours since 1970.

@@ -4,7 +4,7 @@ use crate::filter::Filter;
 use crate::intent::{Export, Intent};
 use crate::keymap::{Action, Binding, ENTER, FREEZE, MARK, Motion, PLUS, TAB, WIDE, char, either, letter, one};
 use crate::popups::{Confirm, FilterBox, Popup};
-use crate::screens::watch::layout::layout;
+use crate::screens::watch::layout::parts;
 use crate::screens::watch::rows;
 use crate::screens::watch::state::{Fold, Pane};
 use crate::screens::watch::{lists, time, words};
@@ -127,7 +127,7 @@ fn on(ui: &mut Ui, watch: &Watching, columns: i64) -> Vec<Intent> {
 
 /// Moves in the list that has the keys.
 fn step(ui: &mut Ui, motion: Motion, watch: &Watching) {
-    let parts = layout(ui.size, ui.wide);
+    let parts = parts(ui, watch);
     let state = &mut ui.states.watch;
     match state.pane {
         Pane::Machines => {
@@ -261,7 +261,7 @@ fn stop(ui: &mut Ui, watch: &Watching) {
 /// A click on a machine chooses it, and in the strip its time.
 pub(crate) fn click(ui: &mut Ui, (x, y): (u16, u16), snapshot: &Snapshot) -> Vec<Intent> {
     let Some(watch) = snapshot.watch.data.as_deref() else { return Vec::new() };
-    let parts = layout(ui.size, ui.wide);
+    let parts = parts(ui, watch);
     let Some(line) = y.checked_sub(parts.strip.y).filter(|line| *line < parts.strip.height) else { return Vec::new() };
     let state = &mut ui.states.watch;
     let at = state.machines.window(state.rows.len(), parts.strip.height.into()).start + usize::from(line);
