@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use crate::screens::triage::state::{Pane, State, entries, inside, parts};
-use crate::screens::triage::{matrix, reader, suspects, timeline};
+use crate::screens::triage::{matrix, reader, suspects, timeline, words};
 use crate::snapshot::{Snapshot, Triaged};
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead};
@@ -29,7 +29,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let parts = parts(ui, triaged);
     suspects::draw(ui, triaged, buffer, &parts);
     for (pane, area) in &parts.panes {
-        let (title, note) = title(ui, triaged, *pane);
+        let (title, note) = title(ui, triaged, (*pane, area.width));
         let marker = if ui.states.triage.pane == *pane { ui.theme.pick("▸ ", "> ") } else { "" };
         block(&ui.theme, *area, &format!("{marker}{title}"), &note).render(*area, buffer);
         let inside = inside(*area);
@@ -49,15 +49,15 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     }
 }
 
-fn title(ui: &Ui, triaged: &Triaged, pane: Pane) -> (&'static str, String) {
+fn title(ui: &Ui, triaged: &Triaged, (pane, width): (Pane, u16)) -> (&'static str, String) {
     let report = &triaged.overview.report;
     match pane {
         Pane::Suspects | Pane::Evidence => {
             let found = ui.states.triage.suspect(triaged);
-            let note = found.map_or_else(String::new, |(suspect, _)| super::words::who(suspect));
+            let note = found.map_or_else(String::new, |(suspect, _)| words::who(suspect));
             ("Evidence", note)
         }
-        Pane::Timeline => ("Time line", timeline::note(ui, triaged)),
+        Pane::Timeline => ("Time line", timeline::note(ui, triaged, width)),
         Pane::Matrix => ("Ranks by communicators", matrix::note(ui, triaged)),
         Pane::Steps => ("Steps", crate::text::counted(report.steps.len(), "step", "steps")),
         Pane::Gaps => ("Not looked at", String::new()),

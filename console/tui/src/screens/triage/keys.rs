@@ -114,7 +114,9 @@ fn node_here(ui: &Ui, triaged: &Triaged) -> Option<String> {
         },
         Pane::Evidence => {
             let (suspect, _) = state.suspect(triaged)?;
-            let line = state.evidence.at.checked_sub(1).and_then(|at| suspect.evidence.get(at));
+            // Its own sentence may stand above the lines.
+            let above = usize::from(state.suspects.at > 0);
+            let line = state.evidence.at.checked_sub(above).and_then(|at| suspect.evidence.get(at));
             line.and_then(|line| line.node.clone()).or_else(of_suspect)
         }
         _ => of_suspect(),

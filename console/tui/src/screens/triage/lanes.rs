@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 use crate::screens::triage::timeline::glyph;
-use crate::screens::triage::words::clock;
+use crate::screens::triage::words::{clock, lasting};
 use crate::snapshot::Triaged;
 use crate::text::elide;
 use crate::theme::Role;
@@ -49,9 +49,13 @@ pub(crate) fn height(ui: &Ui, triaged: &Triaged, most: u16) -> u16 {
 /// Draws them.
 pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, area: Rect) {
     let (theme, state) = (&ui.theme, &ui.states.triage);
-    let last_step_s = triaged.overview.last_step_s;
-    let times = || dated(ui, triaged).map(|(at_s, _)| at_s).chain(last_step_s);
-    let (from, to) = times().fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), at| (from.min(at), to.max(at)));
+    let times = dated(ui, triaged).map(|(at_s, _)| at_s);
+    let (first, last) = times.fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), at| (from.min(at), to.max(at)));
+    // A last step long before the first event would leave all of them in one column.
+    let far = (last - first).max(1.0) * 1.5;
+    let step_s = triaged.overview.last_step_s;
+    let near = step_s.filter(|at| (first - far..=last + far).contains(at));
+    let (from, to) = near.map_or((first, last), |at| (first.min(at), last.max(at)));
     let chart = Rect { x: area.x + NAMES, width: area.width.saturating_sub(NAMES + 1), height: area.height - 2, ..area };
     if from > to || chart.width < 10 {
         return;
@@ -62,7 +66,7 @@ pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, area: Rect) 
         // Within the chart, so that the cast loses only the fraction.
         chart.x + (share * f64::from(chart.width - 1)).round() as u16
     };
-    if let Some(at) = last_step_s {
+    if let Some(at) = near {
         for y in chart.y..chart.bottom() {
             put(buffer, (column(at), y), 1, theme.pick("┊", ":"), theme.style(Role::Key));
         }
@@ -96,12 +100,15 @@ pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, area: Rect) 
     }
     put(buffer, (chart.x, y), chart.width, &clock(from, 0.0), theme.style(Role::Dim));
     put_right(buffer, (chart.x, y), chart.width, &format!("{} UTC", clock(to, 0.0)), theme.style(Role::Dim));
-    if let Some(at) = last_step_s {
-        let text = "last step";
-        let free = (chart.x + 12, chart.right().saturating_sub(16 + 9));
-        if free.0 < free.1 {
-            put(buffer, (column(at).clamp(free.0, free.1), y), 9, text, theme.style(Role::Key));
-        }
+    let text = match (near, step_s) {
+        (Some(_), _) => "last step".to_owned(),
+        (None, Some(at)) if at < from => format!("last step {} before", lasting(from - at)),
+        _ => return,
+    };
+    let free = (chart.x + 12, chart.right().saturating_sub(16 + u16::try_from(text.len()).unwrap_or(u16::MAX)));
+    if free.0 < free.1 {
+        let x = near.map_or(free.0, |at| column(at).clamp(free.0, free.1));
+        put(buffer, (x, y), chart.right() - x, &text, theme.style(Role::Key));
     }
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn layout(size: Size, wide: bool, pane: Pane, (lines, suspects): (usi
     let room = body.height.saturating_sub(2 + PANE);
     let listed = rows(suspects).clamp(1, most).min(room.saturating_sub(rows(lines)).max(1));
     let head = rows(lines).min(room.saturating_sub(listed));
-    let top = Rect { height: 2 + head + listed, ..body };
+    let top = Rect { height: (2 + head + listed).min(body.height), ..body };
     let inside = Rect { x: top.x + 2, y: top.y + 1, width: top.width.saturating_sub(4), height: head };
     let suspects = Rect { y: inside.bottom(), height: listed, ..inside };
     let below = Rect { y: top.bottom(), height: body.height - top.height, ..body };
@@ -68,7 +68,7 @@ fn panes(area: Rect, (size, wide): (Size, bool), pane: Pane) -> Vec<(Pane, Rect)
         let [left, right] = sides(area, area.width * 3 / 5);
         let [time, matrix] = halves(left, left.height / 2);
         let [evidence, rest] = halves(right, right.height * 2 / 5);
-        let [steps, gaps] = halves(rest, rest.height * 3 / 5);
+        let [steps, gaps] = halves(rest, rest.height / 2);
         return vec![
             (Pane::Evidence, evidence),
             (Pane::Timeline, time),

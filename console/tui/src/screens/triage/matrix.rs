@@ -21,10 +21,23 @@ const HEAD: u16 = 2;
 /// Rows of the sentence below the lines, in a pane that has room for it.
 const SAID: u16 = 2;
 /// Cells of a communicator.
-const CELL: u16 = 11;
+const CELL: u16 = 13;
 /// Cells for ranks, and for their nodes.
-const RANKS: u16 = 16;
+const RANKS: u16 = 18;
 const NODES: u16 = 14;
+
+/// Words in Megatron's names of groups, and what people say for them.
+const SHORT: [(&str, &str); 9] = [
+    ("_PARALLEL_GROUP", ""),
+    ("_MODEL", ""),
+    ("_AND_", "+"),
+    ("_WITH_", "+"),
+    ("TENSOR", "TP"),
+    ("DATA", "DP"),
+    ("PIPELINE", "PP"),
+    ("EXPERT", "EP"),
+    ("CONTEXT", "CP"),
+];
 
 /// Lines that a pane shows.
 pub(crate) fn page(area: Rect) -> usize {
@@ -70,7 +83,8 @@ pub(crate) fn note(ui: &Ui, triaged: &Triaged) -> String {
         said.push(counted(shown, "line", "lines"));
     }
     if matrix.level > 0 {
-        said.push(format!("{} level communicators not shown", thousands(matrix.level)));
+        let what = if matrix.level == 1 { "level communicator" } else { "level communicators" };
+        said.push(format!("{} {what} not shown", thousands(matrix.level)));
     }
     if matrix.left_out > 0 {
         said.push(format!("{} more not shown", thousands(matrix.left_out)));
@@ -106,17 +120,20 @@ pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, inside: Rect
     let columns = || matrix.columns.iter().enumerate().skip(state.column).take(shown);
     put(buffer, (inside.x, inside.y), RANKS, "ranks", theme.style(Role::Head));
     put(buffer, (inside.x + RANKS, inside.y), NODES, "node", theme.style(Role::Head));
-    for (at, (place, column)) in columns().enumerate() {
+    for (at, (_, column)) in columns().enumerate() {
         let x = inside.x + names + CELL * u16::try_from(at).unwrap_or(0);
         let (name, about) = label(column, theme.is_ascii());
         let role = if column.tells && !column.p2p { Role::Head } else { Role::Dim };
         put_right(buffer, (x, inside.y), CELL - 1, &name, theme.style(role));
         put_right(buffer, (x, inside.y + 1), CELL - 1, &about, theme.style(Role::Dim));
-        let _ = place;
     }
     let right = matrix.columns.len().saturating_sub(state.column + shown);
     if right > 0 || state.column > 0 {
-        let text = format!("{} left, {right} right", state.column);
+        let text = match (state.column, right) {
+            (0, right) => format!("{right} more right"),
+            (left, 0) => format!("{left} more left"),
+            (left, right) => format!("{left} left, {right} right"),
+        };
         put(buffer, (inside.x, inside.y + 1), names - 1, &text, theme.style(Role::Key));
     }
     let lines = lines(ui, triaged, usize::from(table.height).max(1));
@@ -158,24 +175,22 @@ fn gutter(theme: &Theme, buffer: &mut Buffer, area: Rect, (line, chosen): (&Line
     put(buffer, (area.x + RANKS, area.y), NODES - 1, &nodes, paint(Role::Text));
 }
 
-/// Name of a communicator in a cell, and what it is: `default_pg`, `recorder 16`.
+/// Name of a communicator in a cell, and what it is: `0 default_pg`, `FR of 16`.
 fn label(column: &Column, ascii: bool) -> (String, String) {
     let bare = ["communicator ", "process group ", "group "]
         .iter()
         .find_map(|word| column.name.strip_prefix(word))
         .unwrap_or(&column.name);
-    let (id, what) = bare.split_once(" (").map_or((bare, ""), |(id, what)| (id, what.trim_end_matches(')')));
+    let (id, what) = bare.split_once('(').map_or((bare, ""), |(id, what)| (id.trim(), what.trim_end_matches(')')));
     let room = usize::from(CELL - 1);
+    let what = SHORT.iter().fold(what.to_owned(), |name, (long, short)| name.replace(long, short));
     // A number alone tells less than what the group is for; a hash has its operation below it.
-    let name = if id.parse::<u64>().is_ok() && !what.is_empty() { format!("{id} {what}") } else { id.to_owned() };
-    let source = match column.source {
-        Source::FlightRecorder => "FR",
-        Source::Ras => "RAS",
-        _ => "log",
-    };
+    let named = id.parse::<u64>().is_ok() && !what.is_empty();
+    let name = if named { format!("{id} {what}") } else { id.to_owned() };
     let about = match column.source {
-        Source::Ras => what.to_owned(),
-        _ => format!("{source} {}", counted(column.size, "rank", "ranks")),
+        Source::Ras => what,
+        Source::FlightRecorder => format!("FR of {}", column.size),
+        _ => format!("log of {}", column.size),
     };
     (elide(&name, room, ascii), elide(&about, room, ascii))
 }

@@ -16,8 +16,12 @@ pub(crate) fn evidence(ui: &Ui, triaged: &Triaged) -> Vec<Entry> {
         let text = "Nobody is suspected, so there is no evidence against anybody.".to_owned();
         return vec![Entry { head: vec![(text, Role::Dim)], body: Vec::new() }];
     };
-    let said = if wrong { format!("Marked as wrong: {}", suspect.sentence) } else { suspect.sentence.clone() };
-    let first = Entry { head: vec![(said, Role::Head)], body: Vec::new() };
+    // The leading one's sentence stands in the verdict.
+    let said = match wrong {
+        true => Some(format!("Marked as wrong: {}", suspect.sentence)),
+        false => (ui.states.triage.suspects.at > 0).then(|| suspect.sentence.clone()),
+    };
+    let first = said.map(|said| Entry { head: vec![(said, Role::Head)], body: Vec::new() });
     let keeps = |one: &&Evidence| ui.filter.keeps_line(one.node.as_deref().unwrap_or_default(), &one.text);
     let error = |node: Option<&String>| {
         let clocks = &triaged.overview.report.clocks;
@@ -39,7 +43,7 @@ pub(crate) fn evidence(ui: &Ui, triaged: &Triaged) -> Vec<Entry> {
         head: vec![(format!("No line of evidence matches `{}`; esc clears the filter.", ui.filter.text()), Role::Dim)],
         body: Vec::new(),
     });
-    std::iter::once(first).chain(kept).chain(filtered).collect()
+    first.into_iter().chain(kept).chain(filtered).collect()
 }
 
 /// What each step found, and why it ended there or went on.
@@ -55,7 +59,7 @@ pub(crate) fn steps(triaged: &Triaged) -> Vec<Entry> {
 /// What was not looked at and why that matters, what is said of the marks, and how the clocks stand.
 pub(crate) fn gaps(ui: &Ui, triaged: &Triaged) -> Vec<Entry> {
     let report = &triaged.overview.report;
-    let plain = |text: &String, role| Entry { head: vec![(text.clone(), role)], body: Vec::new() };
+    let plain = |text: &String, role| Entry { head: vec![(format!("- {text}"), role)], body: Vec::new() };
     let mut entries: Vec<Entry> = triaged.notes.iter().map(|note| plain(note, Role::Attention)).collect();
     entries.extend(report.not_looked_at.iter().map(|missing| plain(missing, Role::Text)));
     let left_out = triaged.overview.left_out;

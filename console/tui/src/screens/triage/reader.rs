@@ -26,28 +26,37 @@ impl Entry {
         std::iter::once(head.trim()).chain(body).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
-    /// Its lines in `room` cells. The first is wrapped by its words as well.
+    /// Its lines in `room` cells: the first goes on in the next where it is too long, two cells further in.
     fn lines(&self, room: usize) -> Vec<Vec<(String, Role)>> {
         let mut lines: Vec<Vec<(String, Role)>> = vec![Vec::new()];
         let mut used = 0;
         for (text, role) in &self.head {
-            if used + width(text) <= room {
-                used += width(text);
-                lines.last_mut().into_iter().for_each(|line| line.push((text.clone(), *role)));
-                continue;
-            }
-            let pieces = wrap(text.trim(), room.saturating_sub(2));
-            for piece in pieces {
-                used = 2 + width(&piece);
-                lines.push(vec![(format!("  {piece}"), *role)]);
+            let (first, rest) = parted(text, room.saturating_sub(used), room.saturating_sub(2));
+            used += width(&first);
+            lines.last_mut().into_iter().for_each(|line| line.push((first.clone(), *role)));
+            for line in rest {
+                used = 2 + width(&line);
+                lines.push(vec![(format!("  {line}"), *role)]);
             }
         }
-        lines.retain(|line| !line.is_empty());
         for (text, role) in &self.body {
             lines.extend(wrap(text, room.saturating_sub(2)).into_iter().map(|line| vec![(format!("  {line}"), *role)]));
         }
+        lines.retain(|line| line.iter().any(|(text, _)| !text.is_empty()));
         lines
     }
+}
+
+/// What of `text` fits into `first` cells, and the rest in lines of `room`.
+fn parted(text: &str, first: usize, room: usize) -> (String, Vec<String>) {
+    if width(text) <= first {
+        return (text.to_owned(), Vec::new());
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let lead = if text.starts_with(' ') { " " } else { "" };
+    let fits = (0..=words.len()).rev().find(|n| width(lead) + width(&words[..*n].join(" ")) <= first).unwrap_or(0);
+    let begin = if fits == 0 { String::new() } else { format!("{lead}{}", words[..fits].join(" ")) };
+    (begin, wrap(&words[fits..].join(" "), room))
 }
 
 /// Where a reader of entries is.
@@ -205,7 +214,7 @@ mod tests {
         let head = vec![("one ".to_owned(), Role::Head), ("two three four five".to_owned(), Role::Text)];
         let entry = Entry { head, body: vec![("six".to_owned(), Role::Text)] };
         let text: String = entry.lines(10).iter().flatten().map(|(text, _)| format!("{text}|")).collect();
-        assert_eq!(text, "one |  two|  three|  four|  five|  six|");
+        assert_eq!(text, "one |two|  three|  four|  five|  six|");
         assert_eq!(entry.plain(), "one two three four five six");
     }
 }

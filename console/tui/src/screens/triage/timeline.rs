@@ -18,6 +18,8 @@ use crate::widgets::put;
 
 /// Rows of a pane from which nodes are drawn over time above the list.
 const LANES: u16 = 13;
+/// Cells below which a line of the list has no columns.
+const NARROW: usize = 76;
 /// Cells for the name of a node in the list.
 const NODE: usize = 12;
 
@@ -42,11 +44,12 @@ pub(crate) const fn glyph(theme: &Theme, kind: Kind) -> (&'static str, Role) {
 }
 
 /// What stands at the right end of the border.
-pub(crate) fn note(ui: &Ui, triaged: &Triaged) -> String {
+pub(crate) fn note(ui: &Ui, triaged: &Triaged, width: u16) -> String {
     let (kept, all) = (ui.states.triage.moments.len(), triaged.overview.moments.len());
     let counts = if kept == all { format!("{all} events") } else { format!("{kept} of {all} events") };
     let theme = &ui.theme;
-    format!("{} broken ! error ~ lost {} follows, {counts}", theme.pick("✗", "x"), theme.pick("·", "."))
+    let legend = format!("{} broken ! error ~ lost i notice {} follows", theme.pick("✗", "x"), theme.pick("·", "."));
+    if width < 76 { counts } else { format!("{legend}, {counts}") }
 }
 
 /// The part of a pane in which the list stands.
@@ -118,7 +121,7 @@ pub(crate) fn entry(ui: &Ui, triaged: &Triaged, at: usize, room: u16) -> Entry {
     let (glyph, role) = glyph(theme, one.kind);
     let times = if one.count > 1 { format!(" ({} times)", one.count) } else { String::new() };
     let pad = |text: &str, cells: usize| format!("{text}{} ", " ".repeat(cells.saturating_sub(width(text))));
-    let narrow = usize::from(room) < 56;
+    let narrow = usize::from(room) < NARROW;
     let mut pieces = vec![(format!("{bracket} "), Role::Dim), (pad(&time, 10), Role::Head)];
     if !narrow {
         pieces.push((pad(&error, 7), Role::Dim));

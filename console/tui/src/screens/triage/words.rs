@@ -76,6 +76,16 @@ pub(crate) fn clock(at_s: f64, error_s: f64) -> String {
     if error_s < 5.0 { format!("{whole}.{}", ms % 1000 / 100) } else { whole }
 }
 
+/// `40 s`, `10 min 2 s`, `3 h 5 min`.
+pub(crate) fn lasting(seconds: f64) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
 /// An error of a clock: `±0.05 s`, `±1.2 s`, `±60 s`.
 pub(crate) fn error(error_s: f64, ascii: bool) -> String {
     let sign = if ascii { "+-" } else { "±" };

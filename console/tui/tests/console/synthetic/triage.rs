@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use muster_analysis::triage::case::{Case, Config, Dump, Entry, Log, Member, Status, Step, Whose};
+use muster_analysis::triage::case::{Case, Config, Dump, Entry, Joined, Log, Member, Status, Step, Whose};
 use muster_analysis::triage::overview::overview;
 use muster_analysis::triage::report::Subject;
 use muster_analysis::triage::rules::{Field, Kind, Rules, Scan, Stream, Tally};
@@ -44,7 +44,19 @@ pub(crate) fn case(names: &[String]) -> Case {
         let gpu = Some((rank % PER_NODE) as u32);
         case.job.members.push(Member { rank: rank as u32, node: Some(node), pid: Some(4_000 + rank as u32), gpu });
         case.dumps.push(dump(rank, world, rank == bad));
-        case.logs.push(log(&rules, Whose::Rank(rank as u32), &output(rank, rank == bad)));
+        let mut told = log(&rules, Whose::Rank(rank as u32), &output(rank, rank == bad));
+        if rank == bad {
+            told.comms.push(Joined {
+                host: Some(names[rank / PER_NODE].clone()),
+                pid: Some(4_000 + rank as u32),
+                rank: Some(rank as u32),
+                ranks: Some(world as u32),
+                gpu: Some((rank % PER_NODE) as u32),
+                bus: Some("PCI:0000:07:00".into()),
+                comm: Some("0x1".into()),
+            });
+        }
+        case.logs.push(told);
     }
     for (at, name) in names.iter().enumerate() {
         case.logs.push(log(&rules, Whose::Kernel(name.clone()), &kernel(name, at == bad / PER_NODE)));
@@ -68,16 +80,16 @@ fn dump(rank: usize, world: usize, bad: bool) -> Dump {
         seq,
         op: "nccl:all_reduce".into(),
         created_s: Some(at_s),
-        completed_s: (seq < 88).then_some(at_s + 0.01),
-        retired: seq < 88,
+        completed_s: (seq <= 88).then_some(at_s + 0.01),
+        retired: seq <= 88,
         ..Entry::default()
     };
-    let mut entries: Vec<Entry> = (80..88).map(|seq| entry("0", "0", seq, BEGAN_S + 10.0 * seq as f64)).collect();
+    let mut entries: Vec<Entry> = (80..89).map(|seq| entry("0", "0", seq, BEGAN_S + 10.0 * seq as f64)).collect();
     entries.push(entry("1", &pair, 40, BEGAN_S));
     Dump {
         rank: rank as u32,
         groups: groups.into_iter().collect(),
-        status: [("0".to_owned(), status(90 - behind, 87)), ("1".to_owned(), status(40, 40))].into_iter().collect(),
+        status: [("0".to_owned(), status(90 - behind, 88)), ("1".to_owned(), status(40, 40))].into_iter().collect(),
         entries,
         left_out: 0,
     }
@@ -87,7 +99,7 @@ fn output(rank: usize, bad: bool) -> String {
     let steps = (0..6).map(|step| format!("[2026-11-21 13:5{step}:00] iteration {step}/ 900 | elapsed time per iteration (ms): 60000.0 |\n"));
     let mut text: String = steps.collect();
     if !bad {
-        text += &format!("[rank{rank}]:[E1121 14:05:3{}.459121942 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=62914560, NumelOut=62914560, Timeout(ms)=600000) ran for 600083 milliseconds before timing out.\n", rank % 10);
+        text += &format!("[rank{rank}]:[E1121 14:05:3{}.459121942 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=89, OpType=ALLREDUCE, NumelIn=62914560, NumelOut=62914560, Timeout(ms)=600000) ran for 600083 milliseconds before timing out.\n", rank % 10);
     }
     text
 }
