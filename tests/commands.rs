@@ -412,7 +412,9 @@ fn an_account_of_two_attempts_tells_the_pause_and_the_steps_done_again() {
         let first = steps.start;
         let line = |step: u32| {
             let second = (step - first) * 2;
-            format!("[2026-03-04 05:{minute:02}:{second:02}] iteration {step}/ 90 | elapsed time per iteration (ms): 2000.0 |\n")
+            format!(
+                "[2026-03-04 05:{minute:02}:{second:02}] iteration {step}/ 90 | elapsed time per iteration (ms): 2000.0 |\n"
+            )
         };
         let file = dir.path().join(name).join("logs/rank_0.log");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();

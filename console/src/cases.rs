@@ -87,7 +87,8 @@ impl Marks {
 #[must_use]
 pub fn name_of(bundle: &Path) -> String {
     let whole = std::path::absolute(bundle).unwrap_or_else(|_| bundle.to_owned());
-    let name = whole.file_name().map_or_else(|| bundle.display().to_string(), |name| name.to_string_lossy().into_owned());
+    let name =
+        whole.file_name().map_or_else(|| bundle.display().to_string(), |name| name.to_string_lossy().into_owned());
     muster_wire::clean(&name, 80)
 }
 

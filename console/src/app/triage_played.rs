@@ -121,9 +121,8 @@ fn a_confirmed_cause_is_an_incident_and_a_mark_is_there_the_next_time() {
     let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));
     bundle(&job);
     let confirmed: Wanted = |shown| shown.triage.data.as_ref().is_some_and(|open| !open.confirmed.is_empty());
-    let marked: Wanted = |shown| {
-        shown.triage.data.as_ref().is_some_and(|open| !open.overview.report.marked_wrong.is_empty())
-    };
+    let marked: Wanted =
+        |shown| shown.triage.data.as_ref().is_some_and(|open| !open.overview.report.marked_wrong.is_empty());
     let keys = vec![('C', is_open as Wanted), ('y', is_open), ('x', confirmed), ('q', marked)];
     let last = played(&job, &db, &[], keys);
     let report = &last.triage.data.as_ref().unwrap().overview.report;
@@ -135,9 +134,7 @@ fn a_confirmed_cause_is_an_incident_and_a_mark_is_there_the_next_time() {
     let marks = Marks::read(&marks_of(&job)).unwrap();
     assert_eq!((marks.wrong.len(), marks.confirmed.len()), (1, 1));
     // The next time the mark is known, and taken away again.
-    let free: Wanted = |shown| {
-        shown.triage.data.as_ref().is_some_and(|open| open.overview.report.suspects.len() == 1)
-    };
+    let free: Wanted = |shown| shown.triage.data.as_ref().is_some_and(|open| open.overview.report.suspects.len() == 1);
     let last = played(&job, &db, &[], vec![('x', marked), ('q', free)]);
     assert!(last.triage.data.as_ref().unwrap().overview.report.marked_wrong.is_empty());
 }

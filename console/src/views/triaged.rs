@@ -5,7 +5,7 @@ use muster_playbook::report::{escape, guarded, rfc3339};
 
 use crate::out::counted;
 
-/// Events that a ticket shows: those nearest before the end, as the JSON has all.
+/// Events that a ticket shows: the first, as a cause comes before what follows it; the JSON has more.
 const EVENTS: usize = 40;
 
 /// Replaces names in a text.
@@ -27,6 +27,7 @@ pub fn markdown(report: &Report, say: Say<'_>) -> String {
         if !suspects.is_empty() {
             text += &format!("## {title}\n\n");
             suspects.iter().for_each(|suspect| text += &of_suspect(suspect, &mut plain));
+            text += "\n";
         }
     }
     text += "## Steps\n\n";
@@ -34,8 +35,8 @@ pub fn markdown(report: &Report, say: Say<'_>) -> String {
         text += &format!("{}. {}: {}. {}\n", at + 1, step.step, plain(&step.result), plain(&step.why));
     }
     if !report.timeline.is_empty() {
-        let shown = &report.timeline[report.timeline.len().saturating_sub(EVENTS)..];
-        text += &format!("\n## Time line (the last {} of {})\n\n", shown.len(), report.timeline.len());
+        let shown = &report.timeline[..report.timeline.len().min(EVENTS)];
+        text += &format!("\n## Time line (the first {} of {})\n\n", shown.len(), report.timeline.len());
         for event in shown {
             let at = event.at.map_or("no time".to_owned(), moment);
             let node = event.node.as_ref().map_or(String::new(), |node| format!(" {node}"));
@@ -135,8 +136,14 @@ mod tests {
     fn names_are_replaced_before_anything_is_escaped() {
         let mut say = |text: &str| text.replace("n_7", "node-001");
         let text = markdown(&report(), &mut say);
-        assert!(!text.contains("n\\_7") && !text.contains("n_7") && text.contains("rank 3 on node-001 is &lt;late&gt;"), "{text}");
-        assert!(text.contains("line \\| of node-001") && text.contains("`scontrol update NodeName=node-001`"), "{text}");
+        assert!(
+            !text.contains("n\\_7") && !text.contains("n_7") && text.contains("rank 3 on node-001 is &lt;late&gt;"),
+            "{text}"
+        );
+        assert!(
+            text.contains("line \\| of node-001") && text.contains("`scontrol update NodeName=node-001`"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -47,7 +47,11 @@ pub fn read(from: &Path, rules: &Rules, tell: Tell<'_>) -> Result<Case, Problem>
 ///
 /// # Errors
 /// When the bundle cannot be opened, or was given up.
-pub fn each<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> Result<Vec<(String, Result<T, Bad>)>, Problem> {
+pub fn each<T: Send>(
+    from: &Path,
+    parse: Reader<'_, T>,
+    tell: Tell<'_>,
+) -> Result<Vec<(String, Result<T, Bad>)>, Problem> {
     if from.is_dir() { folder(from, parse, tell).code(IO) } else { archive(from, parse, tell).code(IO) }
 }
 

@@ -215,7 +215,8 @@ fn durations_of(steps: &[Step]) -> Vec<Option<f64>> {
 fn attempt(told: &Told, took: &[Option<f64>], (before, done): (Option<&Attempt>, Option<u64>)) -> Attempt {
     let known: Vec<f64> = took.iter().flatten().copied().collect();
     let steps = steps(&known);
-    let at = |step: Option<(&Step, &Option<f64>)>| step.and_then(|(step, took)| Some((step.at_s?, took.unwrap_or(0.0))));
+    let at =
+        |step: Option<(&Step, &Option<f64>)>| step.and_then(|(step, took)| Some((step.at_s?, took.unwrap_or(0.0))));
     let from_s = at(told.steps.iter().zip(took).next()).map(|(at, took)| at - took);
     let to_s = told.steps.iter().rev().find_map(|step| step.at_s);
     let again = |step: &Step| done.is_some_and(|done| step.number <= done);
@@ -249,17 +250,20 @@ fn steps(took: &[f64]) -> Steps {
 
 fn total(attempts: &[Attempt], durations: &[f64]) -> Total {
     let steps = steps(durations);
-    let all = |of: fn(&Attempt) -> Option<f64>| attempts.iter().map(of).sum::<Option<f64>>();
+    // A sum of nothing is a negative zero.
+    let sum = |of: fn(&Attempt) -> Option<f64>, from: usize| {
+        attempts.iter().skip(from).map(of).sum::<Option<f64>>().map(|sum| sum + 0.0)
+    };
     let elapsed_s = attempts.first().and_then(|first| first.from_s).zip(attempts.last().and_then(|last| last.to_s));
     let elapsed_s = elapsed_s.map(|(from, to)| (to - from).max(0.0)).filter(|elapsed| *elapsed > 0.0);
-    let repeated_s = attempts.iter().map(|attempt| attempt.repeated_s).sum::<f64>();
+    let repeated_s = attempts.iter().map(|attempt| attempt.repeated_s).sum::<f64>() + 0.0;
     let useful_s = (steps.in_steps_s - steps.slow_s - repeated_s).max(0.0);
     Total {
         attempts: attempts.len(),
         elapsed_s,
         steps,
-        between_steps_s: all(|attempt| attempt.between_steps_s),
-        lost_between_s: attempts.get(1..).unwrap_or_default().iter().map(|attempt| attempt.lost_before_s).sum(),
+        between_steps_s: sum(|attempt| attempt.between_steps_s, 0),
+        lost_between_s: sum(|attempt| attempt.lost_before_s, 1),
         repeated_steps: attempts.iter().map(|attempt| attempt.repeated_steps).sum(),
         repeated_s,
         useful_s,

@@ -27,19 +27,32 @@ pub(super) fn action(category: Category, suspect: Option<&Suspect>) -> String {
 }
 
 fn hardware(suspect: Option<&Suspect>, it: &str) -> String {
+    // A GPU that the machine cannot reach cannot be reset; the rule that knows the line says so.
+    let unreachable = suspect.is_some_and(|suspect| suspect.sentence.contains("power-cycle"));
     let part = match suspect.map(|suspect| suspect.kind) {
+        _ if unreachable => "power-cycle it; if the error returns, have the named part replaced".to_owned(),
         Some(Kind::Gpu) if element(suspect).is_some_and(|element| element.starts_with("nvlink")) => {
-            "reset all its GPUs (nvidia-smi --gpu-reset); if the link fails again, have the GPU or its tray replaced".to_owned()
+            "reset all its GPUs (nvidia-smi --gpu-reset); if the link fails again, have the GPU or its tray replaced"
+                .to_owned()
         }
         Some(Kind::Gpu) => {
-            let index = suspect.and_then(|suspect| suspect.gpu);
-            let by_index = index.map_or(String::new(), |gpu| format!(" -i {gpu}"));
-            format!("reset {} (nvidia-smi --gpu-reset{by_index}); if the error returns, have it replaced", gpu(suspect))
+            format!(
+                "reset {} (nvidia-smi --gpu-reset{}); if the error returns, have it replaced",
+                gpu(suspect),
+                by_bus(suspect)
+            )
         }
         Some(Kind::Link | Kind::Nic) => format!("replace {}, and the adapter if the error returns", cable(suspect)),
         _ => "have the named part reset or replaced before it returns".to_owned(),
     };
     format!("Drain {it}, restart the job without it, then {part}.")
+}
+
+/// ` -i` with the PCI address, where that is known: the job's index of a GPU need not be the driver's.
+fn by_bus(suspect: Option<&Suspect>) -> String {
+    let address = |c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.');
+    let bus = element(suspect).filter(|bus| bus.contains(':') && bus.len() <= 16 && bus.chars().all(address));
+    bus.map_or(String::new(), |bus| format!(" -i {bus}{}", if bus.contains('.') { "" } else { ".0" }))
 }
 
 fn program(suspect: Option<&Suspect>) -> String {
@@ -49,7 +62,9 @@ fn program(suspect: Option<&Suspect>) -> String {
         (None, Some(rank)) => format!(", with what rank {rank} asked for"),
         (None, None) => String::new(),
     };
-    format!("Report this to the owner of the program{place}. A restart as it is would fail again; no machine needs to be drained.")
+    format!(
+        "Report this to the owner of the program{place}. A restart as it is would fail again; no machine needs to be drained."
+    )
 }
 
 fn element(suspect: Option<&Suspect>) -> Option<&str> {
@@ -104,7 +119,8 @@ mod tests {
     #[test]
     fn broken_hardware_has_its_part_reset_or_replaced() {
         for (kind, gpu, element, said) in [
-            (Kind::Gpu, Some(2), None, "nvidia-smi --gpu-reset -i 2"),
+            (Kind::Gpu, Some(2), Some("0000:07:00"), "reset GPU 2 (nvidia-smi --gpu-reset -i 0000:07:00.0)"),
+            (Kind::Gpu, Some(2), None, "reset GPU 2 (nvidia-smi --gpu-reset)"),
             (Kind::Gpu, Some(2), Some("nvlink 3"), "reset all its GPUs"),
             (Kind::Link, None, Some("mlx5_3"), "replace the cable of mlx5_3"),
             (Kind::Node, None, None, "have the named part reset or replaced"),
@@ -130,6 +146,8 @@ mod tests {
                 assert!(text.ends_with('.') && text.len() > 40, "{category:?}: {text}");
             }
         }
+        let off_bus = Suspect { sentence: "The GPU is gone: power-cycle the node.".into(), ..suspect.clone() };
+        assert!(action(Category::HardwareCritical, Some(&off_bus)).contains("then power-cycle it"));
         assert!(action(Category::None, None).starts_with("Restart the job as it is"));
         assert!(action(Category::SlowLink, Some(&suspect)).contains("the cable of mlx5_0 on n7"));
         assert!(action(Category::HangNotStarted, Some(&suspect)).contains("without n7, then reset GPU 1"));

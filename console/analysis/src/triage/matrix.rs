@@ -167,7 +167,8 @@ fn cells(group: &Group, movement: Movement) -> BTreeMap<u32, Cell> {
     let behind = group.sides.values().any(|side| side.requested < most) || !group.absent.is_empty();
     let waits = behind && group.still && movement != Movement::Moved;
     let cell = |side: &Side| {
-        let less = |mine: Option<u64>, most: Option<u64>| most.zip(mine).map_or(0, |(most, mine)| most - mine.min(most));
+        let less =
+            |mine: Option<u64>, most: Option<u64>| most.zip(mine).map_or(0, |(most, mine)| most - mine.min(most));
         let gpu = less(side.completed, done).max(less(side.started, begun));
         match side.completed {
             _ if side.requested < most => Cell::Behind(most - side.requested),
@@ -234,12 +235,15 @@ mod tests {
                 (pair.clone(), config("tp", vec![rank / 2 * 2, rank / 2 * 2 + 1])),
             ];
             let behind = if rank == 700 { 2 } else { 0 };
-            let status = |enqueued, completed| Status { enqueued: Some(enqueued), started: None, completed: Some(completed) };
+            let status =
+                |enqueued, completed| Status { enqueued: Some(enqueued), started: None, completed: Some(completed) };
             let entry = |slot: &str, group: &str| Entry { slot: slot.into(), group: group.into(), ..Entry::default() };
             case.dumps.push(Dump {
                 rank,
                 groups: groups.into_iter().collect(),
-                status: [("0".to_owned(), status(90 - behind, 88)), ("1".to_owned(), status(40, 40))].into_iter().collect(),
+                status: [("0".to_owned(), status(90 - behind, 88)), ("1".to_owned(), status(40, 40))]
+                    .into_iter()
+                    .collect(),
                 entries: vec![entry("0", "0"), entry("1", &pair)],
                 left_out: 0,
             });

@@ -124,7 +124,7 @@ mod tests {
         Moment {
             at_s: Some(at_s),
             error_s,
-                node: Some(node.into()),
+            node: Some(node.into()),
             rank: None,
             source: Source::Log,
             kind: Kind::Error,

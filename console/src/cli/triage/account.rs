@@ -63,7 +63,11 @@ pub(super) fn run(options: &Options) -> Ended {
         return Ok(UNDECIDED);
     };
     account.notes.extend(notes);
-    if options.json { out::json(&account)? } else { tell(&account)? }
+    if options.json {
+        out::json(&account)?
+    } else {
+        tell(&account)?
+    }
     Ok(PASS)
 }
 
@@ -157,9 +161,8 @@ fn tell(account: &Account) -> Result<(), Problem> {
         ]
     };
     let rows: Vec<Vec<String>> = account.attempts.iter().map(row).collect();
-    let head = [
-        "attempt", "steps", "in steps", "median", "slow", "degraded", "between steps", "lost before", "done again",
-    ];
+    let head =
+        ["attempt", "steps", "in steps", "median", "slow", "degraded", "between steps", "lost before", "done again"];
     out::line(&out::table(&head, &rows))?;
     let total = &account.total;
     let share = |seconds: f64| {

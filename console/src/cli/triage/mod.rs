@@ -27,7 +27,9 @@ use crate::work::bundle;
 
 /// Options.
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   muster triage --from job-4711/
   muster triage --from job-4711.tar.gz --json > verdict.json
   muster triage --from job-4711/ --since 2h -w 'n[001-064]'
@@ -40,7 +42,8 @@ ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder du
 why it matters. Suspects that a person marked as wrong on the screen are kept in a file beside the bundle (job-4711.triage.json) and \
 passed over. docs/TRIAGE.md tells the procedure, the categories and what makes each source exist.
 
-Exit codes: 0 nothing is wrong with machines or program, 2 a suspect with a confidence of at least 0.8, 3 undecided")]
+Exit codes: 0 nothing is wrong with machines or program, 2 a suspect with a confidence of at least 0.8, 3 undecided"
+)]
 pub struct Options {
     /// The bundle: a folder, or a tar or tar.gz of one.
     #[arg(long, value_name = "DIR|FILE")]

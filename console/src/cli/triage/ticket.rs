@@ -17,10 +17,7 @@ use crate::views::{triage_csv, triage_markdown};
 pub(super) fn check(file: &Path) -> Result<(), Problem> {
     match ending(file) {
         Some("json" | "md" | "csv") => Ok(()),
-        _ => Err(Problem {
-            code: USAGE,
-            error: anyhow!("{}: a ticket ends in .md, .json or .csv", file.display()),
-        }),
+        _ => Err(Problem { code: USAGE, error: anyhow!("{}: a ticket ends in .md, .json or .csv", file.display()) }),
     }
 }
 

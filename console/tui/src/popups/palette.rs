@@ -65,7 +65,8 @@ impl Palette {
 /// what was used last comes first. Nodes, metrics and stored runs are found by their names once something is typed.
 pub(crate) fn entries(ui: &Ui, snapshot: &Snapshot, text: &str) -> Vec<Entry> {
     if let Some(path) = text.strip_prefix(TRIAGE).map(str::trim).filter(|path| !path.is_empty()) {
-        let (name, about) = (text.trim().to_owned(), "read this bundle of a failed job (folder, tar or tar.gz)".to_owned());
+        let (name, about) =
+            (text.trim().to_owned(), "read this bundle of a failed job (folder, tar or tar.gz)".to_owned());
         return vec![Entry { name, about, does: Command::Triage(path.to_owned()) }];
     }
     let text = text.to_lowercase();

@@ -77,7 +77,9 @@ fn none(state: &State, snapshot: &Snapshot) -> Panel {
         crate::text::counted(watched.saturating_sub(1), "machine", "machines")
     );
     let head = match alert {
-        Some(sentence) => format!("Alert on {node}: {}", sentence.split_once(": ").map_or(sentence.as_str(), |(_, what)| what)),
+        Some(sentence) => {
+            format!("Alert on {node}: {}", sentence.split_once(": ").map_or(sentence.as_str(), |(_, what)| what))
+        }
         None => format!("No case has {node} in it."),
     };
     Panel { head, role: crate::theme::Role::Text, lines: vec![String::new(), would, String::new(), how.to_owned()] }

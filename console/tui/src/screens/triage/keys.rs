@@ -5,9 +5,7 @@ use muster_analysis::triage::report::Suspect;
 
 use crate::filter::Filter;
 use crate::intent::{Export, Intent};
-use crate::keymap::{
-    Action, Binding, ENTER, LEFT, Motion, RIGHT, TAB, WIDE, char, letter, one,
-};
+use crate::keymap::{Action, Binding, ENTER, LEFT, Motion, RIGHT, TAB, WIDE, char, letter, one};
 use crate::popups::{Confirm, FilterBox, Popup};
 use crate::screens::triage::state::{Pane, entries, inside, measured, parts, reader, suspects};
 use crate::screens::triage::{matrix, timeline, words};
@@ -22,7 +20,8 @@ pub(crate) const KEYS: &[Binding] = &[
     one(char(']'), "[ ]", Action::NextFinding, "next suspect, whichever list has the keys").hint("suspect", 2),
     letter("[", Action::PreviousFinding, "the suspect before"),
     one(ENTER, "enter", Action::Open, "open the machine under the cursor on its own screen").hint("node", 4),
-    letter("x", Action::MarkWrong, "mark the suspect as wrong, and see who is next; x again undoes it").hint("wrong", 3),
+    letter("x", Action::MarkWrong, "mark the suspect as wrong, and see who is next; x again undoes it")
+        .hint("wrong", 3),
     letter("C", Action::ConfirmCause, "confirm the suspect: an incident for its node; asks first").hint("confirm", 4),
     letter("D", Action::Drain, "copy the command that drains the suspect's node"),
     letter("o", Action::Fold, "gather equal ranks, or a line each"),
@@ -161,7 +160,9 @@ fn confirm(ui: &mut Ui, triaged: &Triaged, snapshot: &Snapshot) {
         None => words::who(suspect),
     };
     let node = suspect.node.clone().unwrap_or_default();
-    let about = format!("An incident on {node} goes into the incident log with the source triage; the Selector learns from it.");
+    let about = format!(
+        "An incident on {node} goes into the incident log with the source triage; the Selector learns from it."
+    );
     let then = Intent::TriageConfirm { subject: suspect.subject() };
     ui.popups.push(Popup::Confirm(Confirm::plain(format!("Confirm {said} as the root cause?"), about, vec![then])));
 }
@@ -225,15 +226,21 @@ fn copied(ui: &Ui, triaged: &Triaged) -> String {
         Pane::Evidence => entry(Pane::Evidence, state.evidence.at),
         Pane::Steps => entry(Pane::Steps, state.steps.at),
         Pane::Gaps => entry(Pane::Gaps, state.gaps.at),
-        Pane::Timeline => state.moments.get(state.timeline.at).and_then(|place| triaged.overview.moments.get(*place)).map(
-            |moment| {
+        Pane::Timeline => {
+            state.moments.get(state.timeline.at).and_then(|place| triaged.overview.moments.get(*place)).map(|moment| {
                 let at = moment.at_s.map_or(String::new(), |at| {
-                    format!("{} {} ", words::clock(at, moment.error_s), words::error(moment.error_s, ui.theme.is_ascii()))
+                    format!(
+                        "{} {} ",
+                        words::clock(at, moment.error_s),
+                        words::error(moment.error_s, ui.theme.is_ascii())
+                    )
                 });
                 format!("{at}{} {}", moment.node.as_deref().unwrap_or_default(), moment.text)
-            },
-        ),
-        Pane::Matrix => matrix::chosen(ui, triaged, &parts).map(|line| matrix::sentence(line, &triaged.overview.matrix.columns)),
+            })
+        }
+        Pane::Matrix => {
+            matrix::chosen(ui, triaged, &parts).map(|line| matrix::sentence(line, &triaged.overview.matrix.columns))
+        }
     };
     found.unwrap_or_else(|| {
         let sentence = state.suspect(triaged).map_or("", |(suspect, _)| suspect.sentence.as_str());
@@ -258,12 +265,16 @@ pub(crate) fn click(ui: &mut Ui, (x, y): (u16, u16), snapshot: &Snapshot) -> Vec
         }
         return Vec::new();
     }
-    let Some((pane, area)) = parts.panes.iter().find(|(_, area)| area.contains((x, y).into())) else { return Vec::new() };
+    let Some((pane, area)) = parts.panes.iter().find(|(_, area)| area.contains((x, y).into())) else {
+        return Vec::new();
+    };
     ui.states.triage.pane = *pane;
     if *pane == Pane::Matrix {
         let top = inside(*area).y + 2;
         let state = &mut ui.states.triage;
-        let at = y.checked_sub(top).map(|line| state.matrix.window(state.lines.len(), matrix::page(*area)).start + usize::from(line));
+        let at = y
+            .checked_sub(top)
+            .map(|line| state.matrix.window(state.lines.len(), matrix::page(*area)).start + usize::from(line));
         if let Some(at) = at.filter(|at| *at < state.lines.len()) {
             state.matrix.put(at, state.lines.len(), matrix::page(*area));
         }

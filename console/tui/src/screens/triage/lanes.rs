@@ -7,6 +7,7 @@ use muster_analysis::triage::rules::Kind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
+use crate::screens::triage::state::Pane;
 use crate::screens::triage::timeline::glyph;
 use crate::screens::triage::words::{clock, lasting};
 use crate::snapshot::Triaged;
@@ -46,69 +47,102 @@ pub(crate) fn height(ui: &Ui, triaged: &Triaged, most: u16) -> u16 {
     if nodes == 0 || most < 4 { 0 } else { (nodes + 2).min(most) }
 }
 
+/// The cells in which time is drawn, and the time that they show.
+struct Chart {
+    area: Rect,
+    from: f64,
+    to: f64,
+    /// The job's last step, and whether it is in the chart.
+    step: Option<(f64, bool)>,
+}
+
+impl Chart {
+    /// From the first event to the last one, and to the last step where that is near; `None` without room or without events.
+    fn new(ui: &Ui, triaged: &Triaged, area: Rect) -> Option<Self> {
+        let times = dated(ui, triaged).map(|(at_s, _)| at_s);
+        let (first, last) = times.fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), at| (from.min(at), to.max(at)));
+        // A last step long before the first event would leave all of them in one column.
+        let far = (last - first).max(1.0) * 1.5;
+        let step = triaged.overview.last_step_s.map(|at| (at, (first - far..=last + far).contains(&at)));
+        let near = step.filter(|(_, near)| *near).map(|(at, _)| at);
+        let (from, to) = near.map_or((first, last), |at| (first.min(at), last.max(at)));
+        let width = area.width.saturating_sub(NAMES + 1);
+        let area = Rect { x: area.x + NAMES, width, height: area.height.saturating_sub(2), ..area };
+        (from <= to && width >= 10).then_some(Self { area, from, to, step })
+    }
+
+    fn column(&self, at: f64) -> u16 {
+        let share = ((at - self.from) / (self.to - self.from).max(1.0)).clamp(0.0, 1.0);
+        // Within the chart, so that the cast loses only the fraction.
+        self.area.x + (share * f64::from(self.area.width - 1)).round() as u16
+    }
+}
+
 /// Draws them.
 pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, area: Rect) {
+    let Some(chart) = Chart::new(ui, triaged, area) else { return };
     let (theme, state) = (&ui.theme, &ui.states.triage);
-    let times = dated(ui, triaged).map(|(at_s, _)| at_s);
-    let (first, last) = times.fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), at| (from.min(at), to.max(at)));
-    // A last step long before the first event would leave all of them in one column.
-    let far = (last - first).max(1.0) * 1.5;
-    let step_s = triaged.overview.last_step_s;
-    let near = step_s.filter(|at| (first - far..=last + far).contains(at));
-    let (from, to) = near.map_or((first, last), |at| (first.min(at), last.max(at)));
-    let chart = Rect { x: area.x + NAMES, width: area.width.saturating_sub(NAMES + 1), height: area.height - 2, ..area };
-    if from > to || chart.width < 10 {
-        return;
-    }
-    let span = (to - from).max(1.0);
-    let column = |at: f64| {
-        let share = ((at - from) / span).clamp(0.0, 1.0);
-        // Within the chart, so that the cast loses only the fraction.
-        chart.x + (share * f64::from(chart.width - 1)).round() as u16
-    };
-    if let Some(at) = near {
-        for y in chart.y..chart.bottom() {
-            put(buffer, (column(at), y), 1, theme.pick("┊", ":"), theme.style(Role::Key));
+    if let Some((at, true)) = chart.step {
+        for y in chart.area.y..chart.area.bottom() {
+            put(buffer, (chart.column(at), y), 1, theme.pick("┊", ":"), theme.style(Role::Key));
         }
     }
-    let chosen = state.moments.get(state.timeline.at).and_then(|place| triaged.overview.moments.get(*place));
     let all = nodes(ui, triaged);
     let suspect = state.suspect(triaged).and_then(|(suspect, _)| suspect.node.as_deref());
-    for (y, node) in (chart.y..chart.bottom()).zip(&all) {
+    for (y, node) in (chart.area.y..chart.area.bottom()).zip(&all) {
         let role = if Some(*node) == suspect { Role::Head } else { Role::Text };
         let name = elide(node, usize::from(NAMES - 1), theme.is_ascii());
         put(buffer, (area.x, y), NAMES - 1, &name, theme.style(role));
-        let of_node = || dated(ui, triaged).filter(|(_, moment)| moment.node.as_deref() == Some(*node));
-        for (at, moment) in of_node() {
-            for x in column(at - moment.error_s)..=column(at + moment.error_s) {
-                put(buffer, (x, y), 1, theme.pick("╌", "-"), theme.style(Role::Dim));
-            }
-        }
-        // The gravest last, so that nothing covers it.
-        let mut events: Vec<(f64, &Moment)> = of_node().collect();
-        events.sort_by_key(|(_, moment)| std::cmp::Reverse(order(moment.kind)));
-        for (at, moment) in events {
-            let (glyph, role) = glyph(theme, moment.kind);
-            let here = chosen.is_some_and(|chosen| std::ptr::eq(chosen, moment));
-            put(buffer, (column(at), y), 1, glyph, theme.style(if here { Role::Selected } else { role }));
-        }
+        lane(ui, triaged, buffer, (&chart, y, node));
     }
-    let y = area.bottom() - 2;
-    let hidden = all.len().saturating_sub(usize::from(chart.height));
+    let y = chart.area.bottom();
+    let hidden = all.len().saturating_sub(usize::from(chart.area.height));
     if hidden > 0 {
         put(buffer, (area.x, y), NAMES - 1, &format!("+{hidden} nodes"), theme.style(Role::Dim));
     }
-    put(buffer, (chart.x, y), chart.width, &clock(from, 0.0), theme.style(Role::Dim));
-    put_right(buffer, (chart.x, y), chart.width, &format!("{} UTC", clock(to, 0.0)), theme.style(Role::Dim));
-    let text = match (near, step_s) {
-        (Some(_), _) => "last step".to_owned(),
-        (None, Some(at)) if at < from => format!("last step {} before", lasting(from - at)),
+    axis(ui, buffer, &chart, y);
+}
+
+/// The events of one node, and around each how far it may lie from there.
+fn lane(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, (chart, y, node): (&Chart, u16, &str)) {
+    let (theme, state) = (&ui.theme, &ui.states.triage);
+    let mut events: Vec<(f64, &Moment)> =
+        dated(ui, triaged).filter(|(_, moment)| moment.node.as_deref() == Some(node)).collect();
+    let mut drawn = vec![false; usize::from(chart.area.width)];
+    for (at, moment) in &events {
+        let ends = (chart.column(at - moment.error_s), chart.column(at + moment.error_s));
+        let place = |x: u16| usize::from(x - chart.area.x);
+        drawn[place(ends.0)..=place(ends.1)].fill(true);
+    }
+    for (x, _) in (chart.area.x..chart.area.right()).zip(&drawn).filter(|(_, drawn)| **drawn) {
+        put(buffer, (x, y), 1, theme.pick("╌", "-"), theme.style(Role::Dim));
+    }
+    let at = state.moments.get(state.timeline.at).filter(|_| state.pane == Pane::Timeline);
+    let chosen = at.and_then(|place| triaged.overview.moments.get(*place));
+    // The gravest last, so that nothing covers it.
+    events.sort_by_key(|(_, moment)| std::cmp::Reverse(order(moment.kind)));
+    for (at, moment) in events {
+        let (glyph, role) = glyph(theme, moment.kind);
+        let here = chosen.is_some_and(|chosen| std::ptr::eq(chosen, moment));
+        put(buffer, (chart.column(at), y), 1, glyph, theme.style(if here { Role::Selected } else { role }));
+    }
+}
+
+/// Times below the chart, and where the last step is.
+fn axis(ui: &Ui, buffer: &mut Buffer, chart: &Chart, y: u16) {
+    let (theme, area) = (&ui.theme, chart.area);
+    put(buffer, (area.x, y), area.width, &clock(chart.from, 0.0), theme.style(Role::Dim));
+    put_right(buffer, (area.x, y), area.width, &format!("{} UTC", clock(chart.to, 0.0)), theme.style(Role::Dim));
+    let text = match chart.step {
+        Some((_, true)) => "last step".to_owned(),
+        Some((at, false)) if at < chart.from => format!("last step {} before", lasting(chart.from - at)),
         _ => return,
     };
-    let free = (chart.x + 12, chart.right().saturating_sub(16 + u16::try_from(text.len()).unwrap_or(u16::MAX)));
+    let free = (area.x + 12, area.right().saturating_sub(16 + u16::try_from(text.len()).unwrap_or(u16::MAX)));
     if free.0 < free.1 {
-        let x = near.map_or(free.0, |at| column(at).clamp(free.0, free.1));
-        put(buffer, (x, y), chart.right() - x, &text, theme.style(Role::Key));
+        let near = chart.step.filter(|(_, near)| *near);
+        let x = near.map_or(free.0, |(at, _)| chart.column(at).clamp(free.0, free.1));
+        put(buffer, (x, y), area.right() - x, &text, theme.style(Role::Key));
     }
 }
 

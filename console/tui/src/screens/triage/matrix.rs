@@ -21,7 +21,7 @@ const HEAD: u16 = 2;
 /// Rows of the sentence below the lines, in a pane that has room for it.
 const SAID: u16 = 2;
 /// Cells of a communicator.
-const CELL: u16 = 13;
+const CELL: u16 = 14;
 /// Cells for ranks, and for their nodes.
 const RANKS: u16 = 18;
 const NODES: u16 = 14;
@@ -115,27 +115,8 @@ pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, inside: Rect
         return say(buffer, &format!("No rank or node matches `{}`; esc clears the filter.", ui.filter.text()));
     }
     let table = table(inside);
-    let names = RANKS + NODES;
-    let shown = usize::from(inside.width.saturating_sub(names) / CELL);
-    let columns = || matrix.columns.iter().enumerate().skip(state.column).take(shown);
-    put(buffer, (inside.x, inside.y), RANKS, "ranks", theme.style(Role::Head));
-    put(buffer, (inside.x + RANKS, inside.y), NODES, "node", theme.style(Role::Head));
-    for (at, (_, column)) in columns().enumerate() {
-        let x = inside.x + names + CELL * u16::try_from(at).unwrap_or(0);
-        let (name, about) = label(column, theme.is_ascii());
-        let role = if column.tells && !column.p2p { Role::Head } else { Role::Dim };
-        put_right(buffer, (x, inside.y), CELL - 1, &name, theme.style(role));
-        put_right(buffer, (x, inside.y + 1), CELL - 1, &about, theme.style(Role::Dim));
-    }
-    let right = matrix.columns.len().saturating_sub(state.column + shown);
-    if right > 0 || state.column > 0 {
-        let text = match (state.column, right) {
-            (0, right) => format!("{right} more right"),
-            (left, 0) => format!("{left} more left"),
-            (left, right) => format!("{left} left, {right} right"),
-        };
-        put(buffer, (inside.x, inside.y + 1), names - 1, &text, theme.style(Role::Key));
-    }
+    let shown = usize::from(inside.width.saturating_sub(RANKS + NODES) / CELL);
+    head(ui, triaged, buffer, (inside, shown));
     let lines = lines(ui, triaged, usize::from(table.height).max(1));
     let window = state.matrix.window(state.lines.len(), table.height.into());
     let has_keys = state.pane == Pane::Matrix;
@@ -143,8 +124,7 @@ pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, inside: Rect
         let Some(line) = state.lines.get(row).and_then(|at| lines.get(*at)) else { continue };
         let chosen = has_keys && row == state.matrix.at;
         gutter(theme, buffer, Rect { y, height: 1, ..table }, (line, chosen));
-        for (at, (place, column)) in columns().enumerate() {
-            let x = table.x + names + CELL * u16::try_from(at).unwrap_or(0);
+        for (x, (place, column)) in columns(ui, triaged, (inside, shown)) {
             let (text, role) = cell(theme, line.cell(place), (column, line.root.is_some()));
             put_right(buffer, (x, y), CELL - 1, &text, theme.style(role));
         }
@@ -157,6 +137,37 @@ pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, inside: Rect
             put(buffer, (area.x, y), area.width, &text, theme.style(Role::Text));
         }
     }
+}
+
+/// The communicators in view with where each begins.
+fn columns<'t>(
+    ui: &Ui,
+    triaged: &'t Triaged,
+    (inside, shown): (Rect, usize),
+) -> impl Iterator<Item = (u16, (usize, &'t Column))> {
+    let all = triaged.overview.matrix.columns.iter().enumerate().skip(ui.states.triage.column);
+    (inside.x + RANKS + NODES..).step_by(usize::from(CELL)).zip(all.take(shown))
+}
+
+/// Names of the communicators, and how many are out of view.
+fn head(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, (inside, shown): (Rect, usize)) {
+    let theme = &ui.theme;
+    put(buffer, (inside.x, inside.y), RANKS, "ranks", theme.style(Role::Head));
+    put(buffer, (inside.x + RANKS, inside.y), NODES, "node", theme.style(Role::Head));
+    for (x, (_, column)) in columns(ui, triaged, (inside, shown)) {
+        let (name, about) = label(column, theme.is_ascii());
+        let role = if column.tells && !column.p2p { Role::Head } else { Role::Dim };
+        put_right(buffer, (x, inside.y), CELL - 1, &name, theme.style(role));
+        put_right(buffer, (x, inside.y + 1), CELL - 1, &about, theme.style(Role::Dim));
+    }
+    let left = ui.states.triage.column;
+    let text = match (left, triaged.overview.matrix.columns.len().saturating_sub(left + shown)) {
+        (0, 0) => return,
+        (0, right) => format!("{right} more right"),
+        (left, 0) => format!("{left} more left"),
+        (left, right) => format!("{left} left, {right} right"),
+    };
+    put(buffer, (inside.x, inside.y + 1), RANKS + NODES - 1, &text, theme.style(Role::Key));
 }
 
 fn gutter(theme: &Theme, buffer: &mut Buffer, area: Rect, (line, chosen): (&Line, bool)) {
@@ -186,7 +197,13 @@ fn label(column: &Column, ascii: bool) -> (String, String) {
     let what = SHORT.iter().fold(what.to_owned(), |name, (long, short)| name.replace(long, short));
     // A number alone tells less than what the group is for; a hash has its operation below it.
     let named = id.parse::<u64>().is_ok() && !what.is_empty();
-    let name = if named { format!("{id} {what}") } else { id.to_owned() };
+    // Of a hash the end tells as much as all of it.
+    let end = id.trim_start_matches("0x").trim_start_matches('0');
+    let name = match column.source {
+        _ if named => format!("{id} {what}"),
+        Source::Ras if !end.is_empty() => end.to_owned(),
+        _ => id.to_owned(),
+    };
     let about = match column.source {
         Source::Ras => what,
         Source::FlightRecorder => format!("FR of {}", column.size),

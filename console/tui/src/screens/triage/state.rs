@@ -106,12 +106,7 @@ pub(crate) const fn has_hint(ui: &Ui) -> bool {
 
 /// The room inside the border of a pane.
 pub(crate) const fn inside(area: Rect) -> Rect {
-    Rect {
-        x: area.x + 2,
-        y: area.y + 1,
-        width: area.width.saturating_sub(4),
-        height: area.height.saturating_sub(2),
-    }
+    Rect { x: area.x + 2, y: area.y + 1, width: area.width.saturating_sub(4), height: area.height.saturating_sub(2) }
 }
 
 /// Brings everything up to date.

@@ -46,9 +46,7 @@ fn rows(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, parts: &Layout) {
     }
     let window = state.suspects.window(count, area.height.into());
     let has_keys = state.pane == Pane::Suspects;
-    for (y, (at, (suspect, wrong))) in
-        (area.y..area.bottom()).zip(suspects(triaged).enumerate().skip(window.start))
-    {
+    for (y, (at, (suspect, wrong))) in (area.y..area.bottom()).zip(suspects(triaged).enumerate().skip(window.start)) {
         let chosen = at == state.suspects.at;
         let paint = |role: Role| theme.style(if chosen && has_keys { Role::Selected } else { role });
         put(buffer, (area.x, y), area.width, &" ".repeat(area.width.into()), paint(Role::Text));

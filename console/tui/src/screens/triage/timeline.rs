@@ -85,7 +85,8 @@ pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, inside: Rect
     // Only what is in view is made: the rest is as high as it is known to be.
     let first = state.timeline.at.saturating_sub(usize::from(area.height));
     let last = (state.timeline.at + usize::from(area.height) + 1).min(state.moments.len());
-    let made = |at: usize| if (first..last).contains(&at) { entry(ui, triaged, at, area.width) } else { Entry::default() };
+    let made =
+        |at: usize| if (first..last).contains(&at) { entry(ui, triaged, at, area.width) } else { Entry::default() };
     let entries: Vec<Entry> = (0..last).map(made).collect();
     reader::draw(theme, (buffer, area), &state.timeline, (&entries, has_keys));
 }

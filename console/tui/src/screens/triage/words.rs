@@ -134,7 +134,10 @@ mod tests {
 
     #[test]
     fn a_clock_tells_tenths_only_where_it_knows_them() {
-        assert_eq!((clock(1_760_000_593.25, 0.05), clock(1_760_000_593.25, 60.0)), ("09:03:13.2".into(), "09:03:13".into()));
+        assert_eq!(
+            (clock(1_760_000_593.25, 0.05), clock(1_760_000_593.25, 60.0)),
+            ("09:03:13.2".into(), "09:03:13".into())
+        );
         assert_eq!([0.05, 1.23, 60.0].map(|e| error(e, false)), ["±0.05 s", "±1.2 s", "±60 s"]);
     }
 }

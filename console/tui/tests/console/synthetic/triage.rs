@@ -14,15 +14,14 @@ const PER_NODE: usize = 8;
 /// 2026-11-21 13:45 UTC.
 const BEGAN_S: f64 = 1_795_268_700.0;
 
-/// Cases that were made, by the number of their nodes.
-static MADE: Mutex<BTreeMap<(usize, String), Triaged>> = Mutex::new(BTreeMap::new());
+/// Cases that were made, by the names of their nodes.
+static MADE: Mutex<BTreeMap<String, Triaged>> = Mutex::new(BTreeMap::new());
 
 /// The case of a job on the nodes called `names`, eight ranks each, at most 1,024: the GPU of a rank in the middle is broken.
 pub(crate) fn triaged(names: &[String]) -> Triaged {
     let names = &names[..names.len().min(128)];
-    let key = (names.len(), names.first().cloned().unwrap_or_default());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    made.entry(key).or_insert_with(|| judged(&case(names), &[])).clone()
+    made.entry(names.join(",")).or_insert_with(|| judged(&case(names), &[])).clone()
 }
 
 /// The same with what a person has marked as wrong.
@@ -96,10 +95,15 @@ fn dump(rank: usize, world: usize, bad: bool) -> Dump {
 }
 
 fn output(rank: usize, bad: bool) -> String {
-    let steps = (0..6).map(|step| format!("[2026-11-21 13:5{step}:00] iteration {step}/ 900 | elapsed time per iteration (ms): 60000.0 |\n"));
+    let steps = (0..6).map(|step| {
+        format!("[2026-11-21 13:5{step}:00] iteration {step}/ 900 | elapsed time per iteration (ms): 60000.0 |\n")
+    });
     let mut text: String = steps.collect();
     if !bad {
-        text += &format!("[rank{rank}]:[E1121 14:05:3{}.459121942 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=89, OpType=ALLREDUCE, NumelIn=62914560, NumelOut=62914560, Timeout(ms)=600000) ran for 600083 milliseconds before timing out.\n", rank % 10);
+        text += &format!(
+            "[rank{rank}]:[E1121 14:05:3{}.459121942 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=89, OpType=ALLREDUCE, NumelIn=62914560, NumelOut=62914560, Timeout(ms)=600000) ran for 600083 milliseconds before timing out.\n",
+            rank % 10
+        );
     }
     text
 }
@@ -107,8 +111,12 @@ fn output(rank: usize, bad: bool) -> String {
 fn kernel(name: &str, bad: bool) -> String {
     let mut text = format!("2026-11-21T13:40:00.000000+00:00 {name} kernel: Linux version 6.8.0\n");
     if bad {
-        text += &format!("2026-11-21T13:55:12.250000+00:00 {name} kernel: NVRM: Xid (PCI:0000:07:00): 48, pid='<unknown>', name=<unknown>, An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at partition 7, subpartition 1.\n");
-        text += &format!("2026-11-21T13:55:12.260000+00:00 {name} kernel: NVRM: Xid (PCI:0000:07:00): 45, pid='<unknown>', name=<unknown>, Ch 00000008\n");
+        text += &format!(
+            "2026-11-21T13:55:12.250000+00:00 {name} kernel: NVRM: Xid (PCI:0000:07:00): 48, pid='<unknown>', name=<unknown>, An uncorrectable double bit error (DBE) has been detected on GPU in the framebuffer at partition 7, subpartition 1.\n"
+        );
+        text += &format!(
+            "2026-11-21T13:55:12.260000+00:00 {name} kernel: NVRM: Xid (PCI:0000:07:00): 45, pid='<unknown>', name=<unknown>, Ch 00000008\n"
+        );
     }
     text
 }
