@@ -395,4 +395,48 @@ mod tests {
         assert_eq!((back.start_h, back.end_h, back.category), (480_001.0, Some(480_002.0), Category::NvLink));
         assert_eq!(kept(incident, -2.0), None);
     }
+
+    #[test]
+    fn a_confirmed_cause_is_an_incident_of_its_part_and_a_program_error_is_none() {
+        let suspect = |kind, element: Option<&str>, sentence: &str| Suspect {
+            kind,
+            node: Some("n1".into()),
+            rank: Some(3),
+            gpu: Some(1),
+            element: element.map(str::to_owned),
+            confidence: 0.9,
+            sentence: sentence.into(),
+            evidence: Vec::new(),
+        };
+        let report = |category| {
+            let case = muster_analysis::triage::case::Case::default();
+            let rules = muster_analysis::triage::rules::Rules::built_in().unwrap();
+            Report { category, ..muster_analysis::triage::diagnose(&case, &rules) }
+        };
+        for (cause, suspect, category) in [
+            (Cause::HardwareCritical, suspect(Suspected::Gpu, None, ""), Category::Gpu),
+            (Cause::HardwareCritical, suspect(Suspected::Gpu, Some("nvlink 3"), ""), Category::NvLink),
+            (
+                Cause::HardwareCritical,
+                suspect(Suspected::Node, None, "n1: a power supply failed"),
+                Category::PowerThermal,
+            ),
+            (Cause::SlowLink, suspect(Suspected::Link, Some("mlx5_0"), ""), Category::Network),
+            (Cause::HangInNetwork, suspect(Suspected::Node, None, ""), Category::Network),
+            (Cause::HangNotStarted, suspect(Suspected::Rank, None, ""), Category::Gpu),
+            (Cause::ProcessExited, suspect(Suspected::Rank, None, ""), Category::Software),
+            (Cause::Storage, suspect(Suspected::Storage, None, ""), Category::Disk),
+        ] {
+            let line = of_triage(&report(cause), &suspect, (Some(7.0), 9_000), "me").unwrap();
+            assert_eq!((line.category.as_str(), line.start_ms), (category.name(), 7_000), "{cause:?}");
+            assert_eq!((line.source.as_str(), line.who.as_str(), line.found_by), ("triage", "me", None));
+        }
+        let rank = suspect(Suspected::Rank, None, "");
+        assert_eq!(of_triage(&report(Cause::UserBug), &rank, (None, 0), ""), None);
+        assert_eq!(of_triage(&report(Cause::None), &rank, (None, 0), ""), None);
+        let nowhere = Suspect { node: None, ..rank.clone() };
+        assert_eq!(of_triage(&report(Cause::SlowGpu), &nowhere, (None, 0), ""), None);
+        // A clock of a node that is ahead begins no incident in the future.
+        assert_eq!(of_triage(&report(Cause::SlowGpu), &rank, (Some(1e9), 5_000), "").unwrap().start_ms, 5_000);
+    }
 }
