@@ -377,9 +377,66 @@ fn a_bundle_of_a_hang_exits_2_with_the_rank_a_preempted_one_0_and_an_empty_one_6
             && said.contains("Not looked at"),
         "{said}"
     );
+    // A ticket has no names unless asked for them; a mark beside the bundle passes the suspect over.
+    let ticket = dir.path().join("ticket.md");
+    let ticket_of = |arguments: &[&str]| {
+        let all = [&["triage", "--from", &hang, "--ticket", ticket.to_str().unwrap()], arguments].concat();
+        place.text(2, &all);
+        std::fs::read_to_string(&ticket).unwrap()
+    };
+    let said = ticket_of(&[]);
+    assert!(said.starts_with("# Triage: hang-not-launched") && !said.contains("n1"), "{said}");
+    assert!(ticket_of(&["--redact", "none"]).contains("rank 3 on n1"));
+    assert!(place.text(64, &["triage", "--from", &hang, "--ticket", "ticket.pdf"]).contains("ends in .md"));
+    let marks = r#"{"schema": "muster.triage-marks", "version": 1, "confirmed": [],
+        "wrong": [{"kind": "rank", "node": "n1", "rank": 3, "gpu": 1, "element": null}]}"#;
+    let beside = dir.path().join("hang.triage.json");
+    std::fs::write(&beside, marks).unwrap();
+    let report = place.json(3, "muster.triage.json", &["triage", "--from", &hang, "--json"]);
+    assert_eq!(report["marked_wrong"][0]["rank"], Value::from(3), "{report}");
+    std::fs::write(&beside, "no marks").unwrap();
+    assert!(place.text(2, &["triage", "--from", &hang]).contains("marks of this case are not used"));
     let log = "[2026-03-04 05:00:00] iteration 1/ 9 | elapsed time per iteration (ms): 2000.0 |\nslurmstepd: error: *** STEP 7.0 ON n0 CANCELLED AT 2026-03-04T05:00:30 DUE TO PREEMPTION ***\n";
     let ended = bundle("ended", &[("job.json", job), ("logs/rank_0.log", log.to_owned())]);
     place.json(0, "muster.triage.json", &["triage", "--from", &ended, "--json"]);
     let empty = bundle("empty", &[("readme", String::new())]);
     assert!(place.text(64, &["triage", "--from", &empty]).contains("no part of a bundle"));
+    assert!(place.text(64, &["triage"]).contains("--from"));
+}
+
+#[test]
+fn an_account_of_two_attempts_tells_the_pause_and_the_steps_done_again() {
+    let place = Place::new();
+    let dir = tempfile::tempdir().unwrap();
+    let attempt = |name: &str, minute: u32, steps: std::ops::Range<u32>| {
+        let first = steps.start;
+        let line = |step: u32| {
+            let second = (step - first) * 2;
+            format!(
+                "[2026-03-04 05:{minute:02}:{second:02}] iteration {step}/ 90 | elapsed time per iteration (ms): 2000.0 |\n"
+            )
+        };
+        let file = dir.path().join(name).join("logs/rank_0.log");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, steps.map(line).collect::<String>()).unwrap();
+        dir.path().join(name).to_string_lossy().into_owned()
+    };
+    let (first, second) = (attempt("a", 0, 1..11), attempt("b", 5, 8..18));
+    // The order of times counts, not that of the command line.
+    let from = ["triage", "account", "--from", &second, &first];
+    let account = place.json(0, "muster.triage-account.json", &[&from[..], &["--json"]].concat());
+    let total = &account["total"];
+    assert_eq!((&account["attempts"][0]["name"], &total["attempts"]), (&Value::from("a"), &Value::from(2)));
+    assert_eq!((&total["repeated_steps"], &total["lost_between_s"]), (&Value::from(3), &Value::from(280.0)));
+    assert_eq!((&total["steps"], &total["useful_s"]), (&Value::from(20), &Value::from(34.0)));
+    let said = place.text(0, &from);
+    assert!(said.contains("2 attempts in 5 min 20 s") && said.contains("between attempts"), "{said}");
+    let silent = dir.path().join("silent/logs");
+    std::fs::create_dir_all(&silent).unwrap();
+    std::fs::write(silent.join("rank_0.log"), "hello\n").unwrap();
+    let silent = dir.path().join("silent").to_string_lossy().into_owned();
+    assert!(place.text(3, &["triage", "account", "--from", &silent]).contains("no log tells how long steps took"));
+    let none = dir.path().join("none");
+    std::fs::create_dir_all(&none).unwrap();
+    assert!(place.text(64, &["triage", "account", "--from", none.to_str().unwrap()]).contains("no log of a job"));
 }

@@ -1,6 +1,7 @@
 //! The program people start: reads the command line, hands over, exits with a code that scripts can read.
 
 mod app;
+mod cases;
 mod cli;
 mod clock;
 mod config;
@@ -12,6 +13,7 @@ mod options;
 mod out;
 mod patience;
 mod recordings;
+mod redact;
 mod risk;
 mod session;
 mod signals;
@@ -72,7 +74,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Simulate(options)) => cli::simulate::run(options),
         Some(Command::Incidents(action)) => cli::incidents::run(action, &config),
         Some(Command::Watch(options)) => runtime.block_on(cli::watch::run(options, &config, &cli.common)),
-        Some(Command::Triage(options)) => cli::triage::run(options, &config),
+        Some(Command::Triage(options)) => runtime.block_on(cli::triage::run(options, &config, &cli.common)),
         Some(Command::Tune(options)) => cli::tune::run(options, &config),
         Some(Command::Import(options)) => cli::import::run(options, &config),
         Some(Command::Export(options)) => cli::export::run(options, &config),

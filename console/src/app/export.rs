@@ -9,7 +9,8 @@ use muster_wire::Level;
 use super::App;
 use crate::exit::{Code, IO, Problem};
 use crate::judge::report_of_all;
-use crate::views::WatchReport;
+use crate::redact::{Redact, Redaction};
+use crate::views::{WatchReport, triage_csv, triage_markdown};
 
 impl App {
     /// Writes what is asked for and says where.
@@ -21,6 +22,9 @@ impl App {
         };
         if let Export::Watch = what {
             return tell(watch(&snapshot, format));
+        }
+        if let Export::Triage = what {
+            return tell(triage(&snapshot, format));
         }
         if let Export::Log = what {
             return tell(log(&snapshot));
@@ -36,7 +40,7 @@ impl App {
 /// Writes the part of a report that is asked for, as a document of the same form.
 fn part(mut report: RunReport, what: &Export, format: Format) -> Result<String, Problem> {
     let part = match what {
-        Export::Run | Export::Log | Export::Watch => String::new(),
+        Export::Run | Export::Log | Export::Watch | Export::Triage => String::new(),
         Export::Fleet { nodes } => {
             let place: HashMap<&str, usize> = nodes.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
             report.nodes.retain(|n| place.contains_key(n.node.as_str()));
@@ -76,6 +80,25 @@ fn watch(snapshot: &Snapshot, format: Format) -> Result<String, Problem> {
         Format::Csv => (report.csv().code(IO)?, "csv"),
     };
     write(&format!("muster-watch-{}.{ending}", snapshot.now_ms), &text)
+}
+
+/// What triage says, without addresses and serial numbers as everything that is exported: the document, a ticket's text, or a row a
+/// suspect.
+fn triage(snapshot: &Snapshot, format: Format) -> Result<String, Problem> {
+    let Some(triaged) = snapshot.triage.data.as_deref() else {
+        return Err(anyhow::anyhow!("no case is open").into());
+    };
+    let report = &triaged.overview.report;
+    let mut redaction = Redaction::new(&[Redact::Addresses, Redact::Serials], &triaged.overview.nodes, []);
+    let (text, ending) = match format {
+        Format::Json => {
+            let document = redaction.document(report).code(IO)?;
+            (serde_json::to_string_pretty(&document).code(IO)?, "json")
+        }
+        Format::Markdown => (triage_markdown(report, &mut |text| redaction.text(text)), "md"),
+        Format::Csv => (triage_csv(report, &mut |text| redaction.text(text)).code(IO)?, "csv"),
+    };
+    write(&format!("muster-triage-{}-{}.{ending}", plain(&triaged.name), snapshot.now_ms), &text)
 }
 
 fn log(snapshot: &Snapshot) -> Result<String, Problem> {

@@ -7,12 +7,16 @@ mod export;
 mod fleet;
 mod run;
 pub mod screen;
+mod triage;
+#[cfg(test)]
+mod triage_played;
 #[cfg(test)]
 mod under_load;
 mod watch;
 #[cfg(test)]
 mod watch_played;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +65,8 @@ pub struct App {
     going: Option<Going>,
     /// The job that is watched beside it.
     follow: Option<watch::Follow>,
+    /// The job whose failure is looked into.
+    case: triage::Desk,
 }
 
 impl App {
@@ -113,6 +119,7 @@ impl App {
             watching,
             going: None,
             follow: None,
+            case: triage::Desk::default(),
         }
     }
 
@@ -208,6 +215,9 @@ impl App {
             Intent::Watch { nodes } => self.watch_nodes(&nodes),
             Intent::StopWatch => self.stop_watch(),
             Intent::WatchFrom { at_s } => self.watch_from(at_s),
+            Intent::Triage { path } => self.triage(Path::new(&path), |_| Ok(())),
+            Intent::TriageWrong { subject, wrong } => self.triage_wrong(subject, wrong),
+            Intent::TriageConfirm { subject } => self.triage_confirm(&subject),
             Intent::Export(what, format) => self.export(what, format),
             // The screen does these itself.
             Intent::Copy(_) | Intent::Redraw | Intent::Suspend | Intent::Quit => {}

@@ -4,12 +4,15 @@ use std::collections::BTreeSet;
 
 use muster_analysis::State;
 use muster_analysis::checks::{Check, check};
+use muster_analysis::risk::import::guess_category;
 use muster_analysis::risk::{Category, Incident};
+use muster_analysis::triage::Category as Cause;
+use muster_analysis::triage::report::{Kind as Suspected, Report, Suspect};
 use muster_playbook::PAIRS;
 use muster_playbook::report::{FindingReport, NodeReport, RunReport, VerdictReport};
 use muster_run::{Run, Summary, visit_of};
 use muster_store::Incident as Kept;
-use muster_wire::{Component, MetricId, Outcome, benchmark, describe};
+use muster_wire::{Component, MetricId, Outcome, benchmark, clean, describe};
 
 /// First word of the source of incidents that muster recorded itself; the run's id follows.
 pub const OWN: &str = "muster";
@@ -17,6 +20,8 @@ pub const OWN: &str = "muster";
 const CHECK: &str = "check/";
 /// The benchmark in which a GPU is seen not to be what it was.
 const GPU_MAP: &str = "gpu-memory-map";
+/// Longest reason of an incident, bytes.
+const REASON: usize = 1000;
 const MS_PER_H: f64 = 3_600_000.0;
 
 /// Lines for the incident log after `run`, which has finished: one incident per failed node, unless the log knows it
@@ -128,6 +133,53 @@ fn most(categories: impl Iterator<Item = Category>) -> Option<Category> {
     let all: Vec<Category> = categories.filter(|category| *category != Category::Unknown).collect();
     let count = |category: Category| all.iter().filter(|one| **one == category).count();
     Category::ALL.into_iter().rev().filter(|one| count(*one) > 0).max_by_key(|one| count(*one))
+}
+
+/// Source of incidents that a person confirmed in triage.
+pub const TRIAGE: &str = "triage";
+
+/// The incident of a root cause that a person confirmed: on the suspect's node, since its first evidence with a time, else since the
+/// case's last step, else since `now_ms`. None for a suspect that names no machine, and where the program is at fault or nobody.
+#[must_use]
+pub fn of_triage(
+    report: &Report,
+    suspect: &Suspect,
+    (last_step_s, now_ms): (Option<f64>, u64),
+    who: &str,
+) -> Option<Kept> {
+    if matches!(report.category, Cause::UserBug | Cause::None) {
+        return None;
+    }
+    let first_s = suspect.evidence.iter().filter_map(|line| line.at).min_by(f64::total_cmp).or(last_step_s);
+    let start_ms = first_s.map_or(now_ms, |at_s| ((at_s.max(0.0) * 1e3).round() as u64).min(now_ms));
+    Some(Kept {
+        node: suspect.node.clone()?,
+        start_ms,
+        end_ms: None,
+        category: of_cause(report.category, suspect).name().to_owned(),
+        reason: clean(&suspect.sentence, REASON),
+        source: TRIAGE.to_owned(),
+        who: who.to_owned(),
+        // No benchmark has shown it.
+        found_by: None,
+    })
+}
+
+/// What is broken by a root cause: by the part that is suspected, else by what went wrong, else by the words that are said of it.
+fn of_cause(cause: Cause, suspect: &Suspect) -> Category {
+    let nvlink = || suspect.element.as_deref().is_some_and(|element| element.starts_with("nvlink"));
+    match suspect.kind {
+        Suspected::Gpu if nvlink() => Category::NvLink,
+        Suspected::Gpu => Category::Gpu,
+        Suspected::Nic | Suspected::Link | Suspected::Switch => Category::Network,
+        Suspected::Storage => Category::Disk,
+        _ => match cause {
+            Cause::HangInNetwork | Cause::SlowLink => Category::Network,
+            Cause::HangNotStarted | Cause::SlowGpu => Category::Gpu,
+            Cause::HangNotLaunched | Cause::ProcessExited => Category::Software,
+            _ => guess_category(&suspect.sentence),
+        },
+    }
 }
 
 /// The incident as the analysis reads it, in hours since 1970.
@@ -342,5 +394,49 @@ mod tests {
         let back = known(&line);
         assert_eq!((back.start_h, back.end_h, back.category), (480_001.0, Some(480_002.0), Category::NvLink));
         assert_eq!(kept(incident, -2.0), None);
+    }
+
+    #[test]
+    fn a_confirmed_cause_is_an_incident_of_its_part_and_a_program_error_is_none() {
+        let suspect = |kind, element: Option<&str>, sentence: &str| Suspect {
+            kind,
+            node: Some("n1".into()),
+            rank: Some(3),
+            gpu: Some(1),
+            element: element.map(str::to_owned),
+            confidence: 0.9,
+            sentence: sentence.into(),
+            evidence: Vec::new(),
+        };
+        let report = |category| {
+            let case = muster_analysis::triage::case::Case::default();
+            let rules = muster_analysis::triage::rules::Rules::built_in().unwrap();
+            Report { category, ..muster_analysis::triage::diagnose(&case, &rules) }
+        };
+        for (cause, suspect, category) in [
+            (Cause::HardwareCritical, suspect(Suspected::Gpu, None, ""), Category::Gpu),
+            (Cause::HardwareCritical, suspect(Suspected::Gpu, Some("nvlink 3"), ""), Category::NvLink),
+            (
+                Cause::HardwareCritical,
+                suspect(Suspected::Node, None, "n1: a power supply failed"),
+                Category::PowerThermal,
+            ),
+            (Cause::SlowLink, suspect(Suspected::Link, Some("mlx5_0"), ""), Category::Network),
+            (Cause::HangInNetwork, suspect(Suspected::Node, None, ""), Category::Network),
+            (Cause::HangNotStarted, suspect(Suspected::Rank, None, ""), Category::Gpu),
+            (Cause::ProcessExited, suspect(Suspected::Rank, None, ""), Category::Software),
+            (Cause::Storage, suspect(Suspected::Storage, None, ""), Category::Disk),
+        ] {
+            let line = of_triage(&report(cause), &suspect, (Some(7.0), 9_000), "me").unwrap();
+            assert_eq!((line.category.as_str(), line.start_ms), (category.name(), 7_000), "{cause:?}");
+            assert_eq!((line.source.as_str(), line.who.as_str(), line.found_by), ("triage", "me", None));
+        }
+        let rank = suspect(Suspected::Rank, None, "");
+        assert_eq!(of_triage(&report(Cause::UserBug), &rank, (None, 0), ""), None);
+        assert_eq!(of_triage(&report(Cause::None), &rank, (None, 0), ""), None);
+        let nowhere = Suspect { node: None, ..rank.clone() };
+        assert_eq!(of_triage(&report(Cause::SlowGpu), &nowhere, (None, 0), ""), None);
+        // A clock of a node that is ahead begins no incident in the future.
+        assert_eq!(of_triage(&report(Cause::SlowGpu), &rank, (Some(1e9), 5_000), "").unwrap().start_ms, 5_000);
     }
 }

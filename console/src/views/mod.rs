@@ -10,6 +10,7 @@ mod picture;
 mod places;
 mod provisional;
 mod shelf;
+mod triaged;
 mod watched;
 mod what_if;
 
@@ -18,5 +19,6 @@ pub use earlier::Earlier;
 pub use past::read_past;
 pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;
+pub use triaged::{csv as triage_csv, markdown as triage_markdown};
 pub use watched::{Viewer, WatchReport};
 pub use what_if::what_if;

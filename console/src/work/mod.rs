@@ -1,6 +1,7 @@
-//! Everything that talks to nodes: carries out a plan, and stores the results as they arrive.
+//! Everything that talks to nodes: carries out a plan, and stores the results as they arrive; and reads what they left behind.
 
 pub mod again;
+pub mod bundle;
 mod clock;
 mod eta;
 pub mod feed;

@@ -151,9 +151,8 @@ fn mode(ui: &Ui, snapshot: &Snapshot, (detail, with_age): (Detail, bool)) -> Vec
             let stale = frame_age.is_none_or(|a| a > snapshot.stale_after_ms);
             spans.push(Span::styled("LIVE", theme.style(Role::Head)));
             let text = frame_age.map_or("  no frame yet ".to_owned(), |a| format!("  frame {} ago ", age(a)));
-            if with_age {
-                spans.push(Span::styled(text, theme.style(if stale { Role::Attention } else { Role::Dim })));
-            }
+            let text = if with_age { text } else { " ".to_owned() };
+            spans.push(Span::styled(text, theme.style(if stale { Role::Attention } else { Role::Dim })));
         }
         Mode::Replay { at_ms } => {
             let text = format!("REPLAY  {} before now ", age(now.saturating_sub(at_ms) / 1000 * 1000));

@@ -62,6 +62,16 @@ impl Filter {
     pub(crate) fn keeps(&self, node: &NodeRow, stale: Stale) -> bool {
         self.terms.iter().all(|term| holds(node, stale, term) != term.not)
     }
+
+    /// Whether a line of text on a node called `name` is kept: by its text or its name. A line has no state, rack, leaf, group or link.
+    pub(crate) fn keeps_line(&self, name: &str, text: &str) -> bool {
+        let holds = |term: &Term| match term.field {
+            Field::Any => term.needle.is_match(name) || term.needle.is_match(text),
+            Field::Name => term.needle.is_match(name),
+            _ => false,
+        };
+        self.terms.iter().all(|term| holds(term) != term.not)
+    }
 }
 
 /// `None` where nothing is typed behind a `!` or a field yet.

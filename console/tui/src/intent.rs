@@ -1,5 +1,6 @@
 //! What the user wants done, for the engine to do. Drawing and keys never do it themselves.
 
+use muster_analysis::triage::report::Subject;
 use muster_wire::MetricId;
 
 use crate::snapshot::{Ask, Terms};
@@ -71,6 +72,23 @@ pub enum Intent {
         /// Epoch seconds.
         at_s: f64,
     },
+    /// Read this bundle of a failed job and show what it says.
+    Triage {
+        /// Its path, as typed.
+        path: String,
+    },
+    /// Keep with the case that this suspect is wrong, or no longer; the verdict then names the next one.
+    TriageWrong {
+        /// Who or what.
+        subject: Subject,
+        /// Whether it is marked or the mark is taken away.
+        wrong: bool,
+    },
+    /// Write this root cause into the incident log; the user has confirmed.
+    TriageConfirm {
+        /// Who or what.
+        subject: Subject,
+    },
     /// Draw the whole screen anew. [`crate::run`] does it and does not pass it on.
     Redraw,
     /// Stop this process until the shell continues it. [`crate::run`] does it and does not pass it on.
@@ -112,6 +130,8 @@ pub enum Export {
     Run,
     /// What the watch found, as the document of `muster watch --json`.
     Watch,
+    /// What triage says of the case, as the document of `muster triage --json`, or a ticket's text.
+    Triage,
     /// The log.
     Log,
 }

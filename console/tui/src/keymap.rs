@@ -50,6 +50,14 @@ pub(crate) enum Action {
     Follow,
     /// Gather the machines by another label.
     Fold,
+    /// Look into the failure of the job of what is shown.
+    Triage,
+    /// Mark the suspect as wrong, or take the mark away.
+    MarkWrong,
+    /// Confirm the suspect as the root cause.
+    ConfirmCause,
+    /// Take the command along that drains the suspect's node.
+    Drain,
     Rerun,
     Cancel,
     Clean,
@@ -186,8 +194,8 @@ const ACTIONS: &[Binding] = &[
     letter("e", A::Export, "export what is shown to a file").hint("export", 7),
 ];
 
-/// The keys of the screens, in the order of [`Screen::ALL`]: ten is `0`.
-pub(crate) const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
+/// The keys of the screens, in the order of [`Screen::ALL`]: ten is `0`, then a letter.
+pub(crate) const DIGITS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "T"];
 
 /// How one moves, and leaves.
 const MOVES: &[Binding] = &[
@@ -240,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn every_screen_has_a_digit() {
+    fn every_screen_has_a_key() {
         for screen in Screen::ALL {
             assert!(everywhere().any(|b| b.action == Action::Show(screen)), "{screen:?}");
         }

@@ -160,6 +160,10 @@ fn obey(ui: &mut Ui, command: popups::Command, snapshot: &Snapshot) -> Vec<Inten
             ui.show(Screen::Fleet);
             vec![Intent::Open { run: Some(run) }]
         }
+        popups::Command::Triage(path) => {
+            ui.show(Screen::Triage);
+            vec![Intent::Triage { path }]
+        }
         popups::Command::On(screen, action) => {
             ui.show(screen);
             act(ui, action, snapshot)
@@ -299,6 +303,12 @@ pub(crate) fn ask_run_on(ui: &mut Ui, playbook: &str, (whose, nodes): (&str, &[S
 /// Asks whether to watch the marked nodes, else all.
 fn ask_watch(ui: &mut Ui, snapshot: &Snapshot) {
     let nodes = ui.targets(snapshot);
+    let whose = whose(ui, &nodes);
+    ask_watch_on(ui, (whose, &nodes), snapshot);
+}
+
+/// Asks whether to watch `nodes`; `whose` says which these are where their number does not.
+pub(crate) fn ask_watch_on(ui: &mut Ui, (whose, nodes): (&str, &[String]), snapshot: &Snapshot) {
     if nodes.is_empty() {
         return ui.say(snapshot, "there is no node to watch");
     }
@@ -308,9 +318,9 @@ fn ask_watch(ui: &mut Ui, snapshot: &Snapshot) {
     } else {
         "A probe on each looks at it once a second until the watch is stopped; nothing else is done there."
     };
-    let verb = format!("Watch{}", whose(ui, &nodes));
-    let then = Intent::Watch { nodes: nodes.clone() };
-    ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, &nodes, then)));
+    let verb = format!("Watch{whose}");
+    let then = Intent::Watch { nodes: nodes.to_vec() };
+    ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, nodes, then)));
 }
 
 /// ` all` or ` the marked`, where the number of nodes does not say it.

@@ -75,6 +75,27 @@ impl Category {
             Self::Undecided => "undecided",
         }
     }
+
+    /// What it means, in a few words.
+    #[must_use]
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::HardwareCritical => "a part of a machine is broken",
+            Self::DistributedError => "the machines lost one of them",
+            Self::HangNotLaunched => "a rank did not enqueue what the others did",
+            Self::HangNotStarted => "a GPU did not run what was enqueued",
+            Self::HangInNetwork => "all ranks are in it and no data arrive",
+            Self::UserBug => "the program or its settings are wrong",
+            Self::Storage => "storage does not answer",
+            Self::HostStall => "a host does not run what it should",
+            Self::DataloaderStall => "a rank waits for its next batch",
+            Self::SlowGpu => "a GPU makes the others wait",
+            Self::SlowLink => "a link makes the others wait",
+            Self::ProcessExited => "a process of the job ended",
+            Self::None => "nothing is wrong with machines or program",
+            Self::Undecided => "too little is known",
+        }
+    }
 }
 
 #[cfg(test)]

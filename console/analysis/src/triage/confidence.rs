@@ -66,6 +66,8 @@ pub enum Weight {
     Even,
 }
 
+/// Confidence from which a suspect may be acted on.
+pub const SURE: f64 = 0.8;
 /// The most that is ever said.
 pub const MOST: f64 = 0.98;
 

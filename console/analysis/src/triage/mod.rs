@@ -2,6 +2,7 @@
 //!
 //! [`case`] is what was read, [`diagnose`] the procedure over it, [`report`] the answer. [`rules`] say what lines mean.
 
+pub mod account;
 mod action;
 pub mod case;
 pub mod category;
@@ -11,8 +12,10 @@ pub mod counters;
 mod events;
 mod facts;
 pub mod layout;
+pub mod matrix;
 pub mod mismatch;
 mod missing;
+pub mod overview;
 mod procedure;
 pub mod report;
 pub mod rootdiag;
@@ -23,4 +26,5 @@ mod steps;
 pub mod waits;
 
 pub use category::Category;
-pub use procedure::{SURE, diagnose};
+pub use confidence::SURE;
+pub use procedure::diagnose;

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::Category;
-use super::action::action;
+use super::action::{action, drain};
 use super::case::{Case, Whose};
+use super::confidence::SURE;
 use super::events::short;
 use super::facts::Facts;
-use super::report::{Done, Ranks, Report, Suspect, Told};
+use super::report::{Done, Ranks, Report, Subject, Suspect, Told};
 use super::rules::{Kind, Rules};
 use super::steps::{STEPS, Verdict};
 
@@ -15,17 +16,20 @@ use super::steps::{STEPS, Verdict};
 const TIMELINE: usize = 500;
 /// Confidence under which nothing is called by its category.
 const GUESS: f64 = 0.5;
-/// Confidence from which a suspect may be acted on.
-pub const SURE: f64 = 0.8;
 
 /// Diagnoses a job from what its files said.
 #[must_use]
 pub fn diagnose(case: &Case, rules: &Rules) -> Report {
-    let facts = Facts::of(case, rules);
-    let mut steps = Vec::new();
+    concluded(&Facts::of(case, rules), &[])
+}
+
+/// The verdict over what was worked out; what a person has marked as `wrong` is passed over.
+pub(super) fn concluded(facts: &Facts<'_>, wrong: &[Subject]) -> Report {
+    let (mut steps, mut marked_wrong) = (Vec::new(), Vec::new());
     let mut verdict: Option<Verdict> = None;
     for step in STEPS {
-        let (done, found) = step(&facts);
+        let (mut done, found) = step(facts);
+        let found = found.and_then(|found| without(found, wrong, &mut done, &mut marked_wrong));
         steps.push(done);
         // What is hardly likely does not end the search; the likelier of two is kept.
         if let Some(found) = found {
@@ -43,19 +47,42 @@ pub fn diagnose(case: &Case, rules: &Rules) -> Report {
         None => (Category::Undecided, Vec::new()),
     };
     steps.push(offline(category, &suspects));
-    let node = suspects.first().and_then(|suspect| suspect.node.as_deref());
     Report {
         schema: "muster.triage",
         version: 1,
-        action: action(category, node),
-        timeline: timeline(&facts),
-        ranks: ranks(&facts),
+        action: action(category, suspects.first()),
+        drain: drain(category, suspects.first()),
+        timeline: timeline(facts),
+        ranks: ranks(facts),
         clocks: facts.clocks.report(&facts.layout),
-        not_looked_at: super::missing::missing(&facts),
+        not_looked_at: super::missing::missing(facts),
         category,
         suspects,
+        marked_wrong,
         steps,
     }
+}
+
+/// A verdict without the suspects that a person has marked as wrong; nothing where that is all of them.
+fn without(
+    mut verdict: Verdict,
+    wrong: &[Subject],
+    done: &mut Done,
+    marked_wrong: &mut Vec<Suspect>,
+) -> Option<Verdict> {
+    let (left, marked): (Vec<Suspect>, Vec<Suspect>) =
+        verdict.suspects.into_iter().partition(|suspect| !wrong.contains(&suspect.subject()));
+    if marked.is_empty() {
+        verdict.suspects = left;
+        return Some(verdict);
+    }
+    marked_wrong.extend(marked);
+    verdict.suspects = left;
+    if verdict.suspects.is_empty() {
+        "A person has marked this as wrong: go on.".clone_into(&mut done.why);
+        return None;
+    }
+    Some(verdict)
 }
 
 fn top(suspects: &[Suspect]) -> f64 {

@@ -106,6 +106,30 @@ pub struct Suspect {
     pub evidence: Vec<Evidence>,
 }
 
+/// What a suspicion is about, without what speaks for it: by this it is known again when the case is looked at anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// What.
+    pub kind: Kind,
+    /// Its node.
+    pub node: Option<String>,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// Its GPU by index on the node.
+    pub gpu: Option<u32>,
+    /// The part itself.
+    pub element: Option<String>,
+}
+
+impl Suspect {
+    /// What the suspicion is about.
+    #[must_use]
+    pub fn subject(&self) -> Subject {
+        let Self { kind, node, rank, gpu, element, .. } = self.clone();
+        Subject { kind, node, rank, gpu, element }
+    }
+}
+
 /// One event on the common time line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Told {
@@ -167,8 +191,14 @@ pub struct Report {
     pub category: Category,
     /// What to do now.
     pub action: String,
+    /// The scheduler's command that drains the likeliest suspect's node, where that is to be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub drain: Option<String>,
     /// Likeliest first.
     pub suspects: Vec<Suspect>,
+    /// What was found and a person has marked as wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub marked_wrong: Vec<Suspect>,
     /// Events in the order of the common clock.
     pub timeline: Vec<Told>,
     /// Ranks.

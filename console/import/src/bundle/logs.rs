@@ -76,6 +76,36 @@ pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log,
     })
 }
 
+/// All steps that a log of a job tells, in its order, up to `most`; and how many more it tells.
+///
+/// # Errors
+/// When the stream breaks.
+pub fn steps(mut input: impl BufRead, rules: &Rules, most: usize) -> Result<(Vec<Step>, u64), Bad> {
+    let mut scan = Scan::new(rules, Stream::Job);
+    let (mut steps, mut left_out) = (Vec::new(), 0);
+    let mut take = |hit: &Hit<'_>| {
+        let step = hit.fields.number(Field::Step).filter(|_| hit.rule.kind == Kind::Progress);
+        match step {
+            Some(step) if steps.len() < most => {
+                steps.push(Step { step, at: hit.stamp, seconds: hit.fields.seconds() });
+            }
+            Some(_) => left_out += 1,
+            None => {}
+        }
+    };
+    let mut piece = vec![0; PIECE];
+    loop {
+        let read =
+            input.read(&mut piece).map_err(|source| Bad::Io { line: scan.scanned().lines as usize + 1, source })?;
+        if read == 0 {
+            break;
+        }
+        scan.feed(&piece[..read], &mut take);
+    }
+    scan.finish(&mut take);
+    Ok((steps, left_out))
+}
+
 /// What a kernel log says that was denied: containers often may not read it.
 fn refusal(head: &[u8]) -> Option<String> {
     let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;

@@ -11,13 +11,12 @@ use muster_run::{Record, joined};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
 use crate::patience::Patience;
+use crate::redact::{Redact, Redaction};
 use crate::{database, out, session};
-use redact::{Redact, Redaction};
 
 mod openmetrics;
 mod parquet;
 mod recording;
-mod redact;
 mod ticket;
 
 pub(super) use openmetrics::escape;

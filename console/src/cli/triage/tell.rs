@@ -16,11 +16,17 @@ pub(super) fn report(report: &Report) -> Result<(), Problem> {
     };
     out::line(&verdict)?;
     out::line(&format!("Next: {}", report.action))?;
+    if let Some(drain) = &report.drain {
+        out::line(&format!("Drain: {drain}"))?;
+    }
     for suspect in report.suspects.iter().take(SHOWN) {
         one(suspect)?;
     }
     if report.suspects.len() > SHOWN {
         out::line(&format!("and {} more suspects (--json lists them)", report.suspects.len() - SHOWN))?;
+    }
+    for suspect in &report.marked_wrong {
+        out::line(&format!("\nMarked as wrong: {}", suspect.sentence))?;
     }
     out::line("\nSteps")?;
     for step in &report.steps {

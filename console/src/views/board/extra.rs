@@ -6,7 +6,7 @@ use std::sync::mpsc::Sender;
 use muster_playbook::{Playbook, builtin};
 use muster_run::Record;
 use muster_tui::snapshot::{
-    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, Watching, WhatIf,
+    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, Triaged, Watching, WhatIf,
 };
 
 use super::{Board, Inner};
@@ -76,6 +76,13 @@ impl Board {
     pub fn watching(&self, watch: Watching) {
         let mut inner = self.lock();
         inner.now.watch = Part::ready(watch);
+        inner.dirty = true;
+    }
+
+    /// The case that is looked into, or how far it is read.
+    pub fn triage(&self, part: Part<Triaged>) {
+        let mut inner = self.lock();
+        inner.now.triage = part;
         inner.dirty = true;
     }
 

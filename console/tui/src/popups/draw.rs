@@ -75,7 +75,9 @@ fn draw_palette(ui: &Ui, palette: &Palette, snapshot: &Snapshot, buffer: &mut Bu
     let inner = frame(ui, (buffer, body), (70, rows + 1), ("Commands", &format!("{} found", found.len())));
     let theme = &ui.theme;
     let cursor = theme.pick("▏", "_");
-    put(buffer, (inner.x, inner.y), inner.width, &format!(":{}{cursor}", palette.input.text()), theme.style(Role::Key));
+    // Of a path that is longer than the box, its end is what is being typed.
+    let typed = end(palette.input.text(), usize::from(inner.width.saturating_sub(2)));
+    put(buffer, (inner.x, inner.y), inner.width, &format!(":{typed}{cursor}"), theme.style(Role::Key));
     if found.is_empty() {
         let why = format!("no command matches `{}`; esc closes", palette.input.text());
         put(buffer, (inner.x, inner.y + 1), inner.width, &why, theme.style(Role::Text));
@@ -95,6 +97,12 @@ fn draw_palette(ui: &Ui, palette: &Palette, snapshot: &Snapshot, buffer: &mut Bu
             buffer.set_style(Rect { y, height: 1, ..inner }, theme.style(Role::Selected));
         }
     }
+}
+
+/// The end of `text` in at most `room` cells.
+fn end(text: &str, room: usize) -> &str {
+    let mut starts = text.char_indices().map(|(at, _)| at);
+    starts.find(|at| width(&text[*at..]) <= room).map_or("", |at| &text[at..])
 }
 
 fn draw_export(ui: &Ui, export: &ExportBox, buffer: &mut Buffer, body: Rect) {

@@ -37,6 +37,7 @@ impl ExportBox {
             Export::Node { node } => format!("Write {node} to a file?"),
             Export::Metric { metric } => format!("Write {} to a file?", metric.path()),
             Export::Watch => "Write what the watch found to a file?".to_owned(),
+            Export::Triage => "Write what triage found to a file?".to_owned(),
             Export::Log => "Write the log to a file?".to_owned(),
         }
     }

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use muster_wire::clean;
 
 /// Longest line, bytes.
-const LIMIT: usize = 200;
+const LIMIT: usize = 1000;
 
 /// The line; typing is at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

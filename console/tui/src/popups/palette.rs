@@ -19,6 +19,9 @@ pub(crate) const ROWS: usize = 10;
 /// Nodes, metrics and runs that a text finds at most of each: who sees so many types one more letter.
 const MOST: usize = 50;
 
+/// Begins the command that opens a bundle; its path follows.
+const TRIAGE: &str = "triage ";
+
 /// The palette.
 #[derive(Debug, Default)]
 pub(crate) struct Palette {
@@ -48,6 +51,8 @@ pub(crate) enum Command {
     Metric(MetricId),
     /// Show this stored run alone.
     Open(String),
+    /// Read the bundle at this path.
+    Triage(String),
 }
 
 impl Palette {
@@ -59,6 +64,11 @@ impl Palette {
 /// Commands whose name or sentence holds every word of `text`, those whose name begins with it first; without a text,
 /// what was used last comes first. Nodes, metrics and stored runs are found by their names once something is typed.
 pub(crate) fn entries(ui: &Ui, snapshot: &Snapshot, text: &str) -> Vec<Entry> {
+    if let Some(path) = text.strip_prefix(TRIAGE).map(str::trim).filter(|path| !path.is_empty()) {
+        let (name, about) =
+            (text.trim().to_owned(), "read this bundle of a failed job (folder, tar or tar.gz)".to_owned());
+        return vec![Entry { name, about, does: Command::Triage(path.to_owned()) }];
+    }
     let text = text.to_lowercase();
     let mut all = runs(snapshot);
     all.extend(actions(ui));
@@ -175,6 +185,10 @@ fn name(action: Action) -> Option<String> {
         Action::Scrub(false) => "earlier",
         Action::Follow => "follow",
         Action::Fold => "fold",
+        Action::Triage => "triage",
+        Action::MarkWrong => "mark as wrong",
+        Action::ConfirmCause => "confirm root cause",
+        Action::Drain => "drain command",
         Action::Rerun => "measure again",
         Action::NextFinding => "next finding",
         Action::PreviousFinding => "previous finding",

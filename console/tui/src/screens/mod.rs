@@ -9,6 +9,7 @@ mod node;
 mod playbooks;
 mod runs;
 mod selector;
+mod triage;
 mod view;
 mod watch;
 
@@ -63,6 +64,8 @@ screens! {
     Runs in runs,
     /// Which machine of a running job is unlike its peers.
     Watch in watch,
+    /// Why a job failed, hangs or is slow.
+    Triage in triage,
 }
 
 impl Screen {

@@ -7,7 +7,7 @@ use muster_wire::Level;
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
     Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, Reading, RunInfo, RunProgress, Runs, Selector,
-    Watching, WhatIf,
+    Triaged, Watching, WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -61,6 +61,8 @@ pub struct Snapshot {
     pub network: Part<Network>,
     /// The job that is watched.
     pub watch: Part<Watching>,
+    /// The job whose failure is looked into.
+    pub triage: Part<Triaged>,
     /// What the Selector says.
     pub selector: Part<Selector>,
     /// Oldest first; the last is shown under the body while it is fresh.
@@ -94,6 +96,7 @@ impl Default for Snapshot {
             alone: None,
             network: Part::default(),
             watch: Part::default(),
+            triage: Part::default(),
             selector: Part::default(),
             messages: Arc::from([]),
         }

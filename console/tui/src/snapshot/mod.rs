@@ -13,6 +13,7 @@ mod part;
 mod run;
 mod runs;
 mod selector;
+mod triage;
 mod watch;
 mod what_if;
 
@@ -29,5 +30,6 @@ pub use part::{Load, Part, Reading};
 pub use run::{Left, PlaybookRow, RunInfo, RunPhase, RunProgress, StepGroup, StepProgress, StepRow};
 pub use runs::{RunRow, Runs};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
+pub use triage::Triaged;
 pub use watch::{Origin, Watched, WatchedMetric, Watching};
 pub use what_if::{Flip, Terms, WhatIf};

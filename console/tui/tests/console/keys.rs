@@ -47,6 +47,7 @@ fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
         "esc" => (KeyCode::Esc, none),
         "tab" => (KeyCode::Tab, none),
         "down" => (KeyCode::Down, none),
+        "home" => (KeyCode::Home, none),
         "end" => (KeyCode::End, none),
         "pgdn" => (KeyCode::PageDown, none),
         "bs" => (KeyCode::Backspace, none),

@@ -4,4 +4,5 @@ mod keys;
 mod picture;
 mod screens;
 mod synthetic;
+mod triage;
 mod watch;

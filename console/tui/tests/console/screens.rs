@@ -208,6 +208,11 @@ fn watch_looks_as_stored() {
 }
 
 #[test]
+fn triage_looks_as_stored() {
+    look("triage", Screen::Triage, &[]);
+}
+
+#[test]
 fn a_watch_looks_as_stored_at_every_stage_and_in_every_list() {
     let names = |n: usize| (0..n).map(|at| format!("n{at:02}")).collect::<Vec<_>>();
     let with = |watch| Snapshot { watch: Part::ready(watch), ..snapshot(DATA) };

@@ -6,6 +6,9 @@ pub(crate) mod network;
 #[path = "synthetic/selector.rs"]
 pub(crate) mod selector;
 
+#[path = "synthetic/triage.rs"]
+pub(crate) mod triage;
+
 #[path = "synthetic/watch.rs"]
 pub(crate) mod watch;
 
@@ -76,6 +79,7 @@ pub(crate) fn snapshot(fleet: Fleet) -> Snapshot {
         selector: Part::ready(selector::selector(&names)),
         runs: Part::ready(runs()),
         network: Part::ready(network::network(&names, fleet.running)),
+        triage: Part::ready(triage::triaged(&names)),
         watch: Part::ready(watch::watching(&names[..names.len().min(64)], 640)),
         generation: 1,
         now_ms: NOW_MS,

@@ -14,5 +14,6 @@ pub(crate) const VIEW: View = View {
     settle: state::settle,
     ask,
     ready: |snapshot| snapshot.criteria.data.is_some(),
+    short: "Crit",
     ..View::new(("Criteria", "the versions of the criteria, and how they differ"), keys::KEYS, draw::draw, keys::act)
 };

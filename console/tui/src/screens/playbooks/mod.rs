@@ -11,7 +11,7 @@ use crate::ui::Ui;
 
 /// The screen.
 pub(crate) const VIEW: View = View {
-    short: "Plays",
+    short: "Play",
     settle: state::settle,
     ready: |snapshot| !snapshot.playbooks.is_empty() && Ui::going(snapshot).is_none(),
     ..View::new(("Playbooks", "what can be run, and how far it is"), keys::KEYS, draw::draw, keys::act)

@@ -13,7 +13,7 @@ use crate::screens::View;
 
 /// The screen.
 pub(crate) const VIEW: View = View {
-    short: "Select",
+    short: "Sel",
     settle: state::settle,
     ask: keys::ask,
     ready: |snapshot| snapshot.selector.data.is_some(),

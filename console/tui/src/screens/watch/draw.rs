@@ -11,7 +11,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
-use crate::screens::watch::layout::{Layout, layout};
+use crate::screens::watch::layout::{Layout, parts};
 use crate::screens::watch::state::Pane;
 use crate::screens::watch::{line, lists, strip, words};
 use crate::snapshot::{Origin, Snapshot, Watching};
@@ -32,7 +32,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let (Some(watch), None) = (part.data.as_deref(), &instead) else {
         return framed_panel(buffer, area, &ui.theme, ("Watch", &instead.unwrap_or_else(none)));
     };
-    let layout = layout(ui.size, ui.wide);
+    let layout = parts(ui, watch);
     top(ui, watch, buffer, &layout);
     match (layout.lists, ui.states.watch.below()) {
         (Some([metrics, alerts]), _) => {

@@ -4,7 +4,7 @@ use crate::filter::Filter;
 use crate::intent::{Export, Intent};
 use crate::keymap::{Action, Binding, ENTER, FREEZE, MARK, Motion, PLUS, TAB, WIDE, char, either, letter, one};
 use crate::popups::{Confirm, FilterBox, Popup};
-use crate::screens::watch::layout::layout;
+use crate::screens::watch::layout::parts;
 use crate::screens::watch::rows;
 use crate::screens::watch::state::{Fold, Pane};
 use crate::screens::watch::{lists, time, words};
@@ -43,6 +43,7 @@ pub(crate) const KEYS: &[Binding] = &[
     one(TAB, "tab", Action::Pane, "move to the metrics, the alerts, the machines").hint("pane", 4),
     letter("o", Action::Fold, "gather machines by leaf, rack or rail, or none"),
     MARK,
+    letter("t", Action::Triage, "look into this machine's job: go to Triage").hint("triage", 4),
     letter("s", Action::StopWatch, "stop watching; asks first"),
     WIDE,
 ];
@@ -70,6 +71,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Ve
             ui.mark();
         }
         Action::CheckAlone => check_alone(ui, watch, snapshot),
+        Action::Triage => triage(ui, watch, snapshot),
         Action::StopWatch if watch.over => ui.say(snapshot, "the watch is over"),
         Action::StopWatch => stop(ui, watch),
         Action::Filter => ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter))),
@@ -125,7 +127,7 @@ fn on(ui: &mut Ui, watch: &Watching, columns: i64) -> Vec<Intent> {
 
 /// Moves in the list that has the keys.
 fn step(ui: &mut Ui, motion: Motion, watch: &Watching) {
-    let parts = layout(ui.size, ui.wide);
+    let parts = parts(ui, watch);
     let state = &mut ui.states.watch;
     match state.pane {
         Pane::Machines => {
@@ -229,6 +231,14 @@ fn check_alone(ui: &mut Ui, watch: &Watching, snapshot: &Snapshot) {
     ask_run_on(ui, CHECK, ("", std::slice::from_ref(&node.name)), snapshot);
 }
 
+/// To the case that has this machine; without one, the screen Triage says what would be collected.
+fn triage(ui: &mut Ui, watch: &Watching, snapshot: &Snapshot) {
+    let Some(node) = watch.nodes.get(ui.states.watch.node) else { return };
+    let open = watch.alerts.iter().rev().find(|alert| alert.node == node.name && alert.until_s.is_none());
+    crate::screens::triage::come_from(ui, snapshot, &node.name, open.map(|alert| alert.sentence.as_str()));
+    ui.show(Screen::Triage);
+}
+
 /// Through what machines can be folded by, then a row each.
 fn fold(ui: &mut Ui, watch: &Watching) {
     let labels = rows::labels(&watch.nodes);
@@ -251,7 +261,7 @@ fn stop(ui: &mut Ui, watch: &Watching) {
 /// A click on a machine chooses it, and in the strip its time.
 pub(crate) fn click(ui: &mut Ui, (x, y): (u16, u16), snapshot: &Snapshot) -> Vec<Intent> {
     let Some(watch) = snapshot.watch.data.as_deref() else { return Vec::new() };
-    let parts = layout(ui.size, ui.wide);
+    let parts = parts(ui, watch);
     let Some(line) = y.checked_sub(parts.strip.y).filter(|line| *line < parts.strip.height) else { return Vec::new() };
     let state = &mut ui.states.watch;
     let at = state.machines.window(state.rows.len(), parts.strip.height.into()).start + usize::from(line);

@@ -2,13 +2,15 @@
 
 use ratatui::layout::{Rect, Size};
 
+use crate::screens::watch::words;
+use crate::snapshot::Watching;
+use crate::text::wrap;
+use crate::ui::Ui;
+
 /// Rows above the machines: what is watched, then names of columns and the time.
 pub(crate) const ABOVE: u16 = 2;
-/// Lines of the verdict, and on a tall screen.
-const VERDICT: u16 = 4;
-const TALL_VERDICT: u16 = 5;
-/// Height from which a screen is tall.
-const TALL: u16 = 30;
+/// Machines that are shown however long the verdict is.
+const MACHINES: u16 = 3;
 /// From this width on, metrics and alerts stand beside the machines.
 const WIDE: u16 = 100;
 
@@ -29,8 +31,15 @@ pub(crate) struct Layout {
     pub(crate) lists: Option<[Rect; 2]>,
 }
 
-/// The parts on a terminal of this size; `wide` leaves nothing beside the machines.
-pub(crate) fn layout(size: Size, wide: bool) -> Layout {
+/// The parts as they are now: the sentence has the lines that it needs, and the machines have the rest.
+pub(crate) fn parts(ui: &Ui, watch: &Watching) -> Layout {
+    let room = layout(ui.size, ui.wide, 1).verdict.width;
+    let said = words::verdict(&ui.states.watch, watch);
+    layout(ui.size, ui.wide, wrap(&said.text, room.into()).len())
+}
+
+/// The parts on a terminal of this size, with so many lines of the verdict; `wide` leaves nothing beside the machines.
+pub(crate) fn layout(size: Size, wide: bool, said: usize) -> Layout {
     let body = Rect { x: 0, y: 2, width: size.width, height: size.height.saturating_sub(4) };
     let side = match size.width {
         _ if wide => 0,
@@ -41,7 +50,6 @@ pub(crate) fn layout(size: Size, wide: bool) -> Layout {
     let left = Rect { width: body.width - side, ..body };
     // Border and inside: a third for the line, but seven rows of it at least.
     let below = (body.height * 2 / 5).clamp(7, 18).min(7.max(body.height / 3)).min(body.height.saturating_sub(9));
-    let said = if size.height < TALL { VERDICT } else { TALL_VERDICT };
     let top = Rect { height: body.height - below, ..left };
     let line = Rect { y: top.bottom(), height: below, ..left };
     let names = match left.width {
@@ -49,7 +57,9 @@ pub(crate) fn layout(size: Size, wide: bool) -> Layout {
         90..130 => 32,
         _ => 38,
     };
-    let rows = top.height.saturating_sub(2 + ABOVE + said);
+    let room = top.height.saturating_sub(2 + ABOVE);
+    let said = u16::try_from(said).unwrap_or(u16::MAX).max(1).min(room.saturating_sub(MACHINES).max(1));
+    let rows = room.saturating_sub(said);
     let gutter = Rect { x: top.x + 2, y: top.y + 1 + ABOVE, width: names, height: rows };
     let strip = Rect { x: gutter.right(), width: top.width.saturating_sub(names + 4), ..gutter };
     let verdict = Rect { x: gutter.x, y: gutter.bottom(), width: top.width.saturating_sub(4), height: said };

@@ -101,14 +101,17 @@ pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
         // Another watch: nothing that was chosen need be in it.
         ui.states.watch = State { watched: watch.nodes.len(), zoom: ui.states.watch.zoom, ..State::default() };
     }
-    let parts = layout::layout(ui.size, ui.wide);
+    let columns = layout::parts(ui, watch).strip.width;
     let hold = ui.now_ms(snapshot).saturating_sub(ui.last_key_ms) < HOLD_MS && ui.last_key_ms > 0;
     let state = &mut ui.states.watch;
-    settle_time(state, watch, parts.strip.width);
+    settle_time(state, watch, columns);
     let frame = state.frame(watch).cloned();
     state.ranked = ranked(watch, frame.as_ref());
     lead(state, watch, frame.as_ref());
     let filter = ui.filter.clone();
+    // Who leads says how long the sentence is, and that how many rows are left.
+    let parts = layout::parts(ui, watch);
+    let state = &mut ui.states.watch;
     settle_rows(state, watch, (snapshot, &filter), (usize::from(parts.strip.height), hold));
     state.alert.put(state.alert.at, watch.alerts.len(), lists::page(parts.lists.map_or(parts.line, |lists| lists[1])));
 }

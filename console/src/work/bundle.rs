@@ -1,20 +1,20 @@
 //! A bundle's files, opened and read side by side.
 
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, anyhow};
 use flate2::bufread::MultiGzDecoder;
 use muster_analysis::triage::case::Case;
 use muster_analysis::triage::rules::Rules;
 use muster_import::Bad;
-use muster_import::bundle::{Part, gather, part};
+use muster_import::bundle::{gather, part};
 use muster_import::telemetry::unpacked;
 
-use crate::exit::{Code, IO, Problem};
+use crate::exit::{Code, IO, Problem, USAGE};
 
 /// Most files of a bundle.
 const FILES: usize = 200_000;
@@ -22,33 +22,64 @@ const FILES: usize = 200_000;
 const DEEP: usize = 6;
 const BUFFER: usize = 1 << 18;
 
-type Read1 = (String, Result<Part, Bad>);
+/// Is told how many files are read, and of how many where that is known; whether reading goes on is what it answers.
+pub type Tell<'a> = &'a (dyn Fn(usize, Option<usize>) -> bool + Sync);
 
-/// Everything a bundle says.
+/// Reads one file by its path within the bundle.
+type Reader<'a, T> = &'a (dyn Fn(&str, &mut dyn BufRead) -> T + Sync);
+
+/// Everything a bundle says. A bundle without any part of one is no case.
 ///
 /// # Errors
-/// When it cannot be opened; a file in it that cannot be read is damage of the case.
-pub(super) fn read(from: &Path, rules: &Rules) -> Result<Case, Problem> {
-    let parts = if from.is_dir() { folder(from, rules) } else { archive(from, rules) };
-    Ok(gather(parts.code(IO)?))
+/// When it cannot be opened, is none, or was given up; a file in it that cannot be read is damage of the case.
+pub fn read(from: &Path, rules: &Rules, tell: Tell<'_>) -> Result<Case, Problem> {
+    let parse = |name: &str, input: &mut dyn BufRead| part(name, input, rules);
+    let parts = each(from, &parse, tell)?.into_iter().map(|(name, read)| (name, read.and_then(|part| part)));
+    let case = gather(parts);
+    if case.is_empty() {
+        let error = anyhow!("{}: no part of a bundle in it; see muster triage --help", from.display());
+        return Err(Problem { code: USAGE, error });
+    }
+    Ok(case)
 }
 
-fn folder(from: &Path, rules: &Rules) -> anyhow::Result<Vec<Read1>> {
+/// What `parse` makes of each file of a bundle, by its path within; in the order of the paths where it is a folder.
+///
+/// # Errors
+/// When the bundle cannot be opened, or was given up.
+pub fn each<T: Send>(
+    from: &Path,
+    parse: Reader<'_, T>,
+    tell: Tell<'_>,
+) -> Result<Vec<(String, Result<T, Bad>)>, Problem> {
+    if from.is_dir() { folder(from, parse, tell).code(IO) } else { archive(from, parse, tell).code(IO) }
+}
+
+fn folder<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Result<Vec<(String, Result<T, Bad>)>> {
     let mut files = Vec::new();
     list(from, from, 0, &mut files)?;
     files.sort_unstable();
     let (next, parts) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
+    let given_up = AtomicBool::new(false);
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((name, file)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let read = (name.clone(), one(name, file, rules));
-                    parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(read);
+                    let read = (name.clone(), one(name, file, parse));
+                    let mut parts = parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    parts.push(read);
+                    if given_up.load(Ordering::Relaxed) || !tell(parts.len(), Some(files.len())) {
+                        given_up.store(true, Ordering::Relaxed);
+                        return;
+                    }
                 }
             });
         }
     });
+    if given_up.into_inner() {
+        return Err(anyhow!("{}: given up", from.display()));
+    }
     let mut parts = parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     // The same verdict whoever was faster.
     parts.sort_by(|a, b| a.0.cmp(&b.0));
@@ -76,14 +107,14 @@ fn list(root: &Path, folder: &Path, depth: usize, files: &mut Vec<(String, PathB
     Ok(())
 }
 
-fn one(name: &str, file: &Path, rules: &Rules) -> Result<Part, Bad> {
+fn one<T>(name: &str, file: &Path, parse: Reader<'_, T>) -> Result<T, Bad> {
     let broken = |source| Bad::Io { line: 1, source };
     let input = BufReader::with_capacity(BUFFER, File::open(file).map_err(broken)?);
-    part(name, unpacked(input).map_err(broken)?, rules)
+    Ok(parse(name, &mut unpacked(input).map_err(broken)?))
 }
 
 /// A tar of a bundle, packed or not, read in one pass.
-fn archive(from: &Path, rules: &Rules) -> anyhow::Result<Vec<Read1>> {
+fn archive<T>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Result<Vec<(String, Result<T, Bad>)>> {
     let name = || from.display().to_string();
     let mut input = BufReader::with_capacity(BUFFER, File::open(from).with_context(name)?);
     let packed = std::io::BufRead::fill_buf(&mut input).with_context(name)?.starts_with(&[0x1f, 0x8b]);
@@ -99,7 +130,10 @@ fn archive(from: &Path, rules: &Rules) -> anyhow::Result<Vec<Read1>> {
             let path = entry.path_bytes();
             let path = String::from_utf8_lossy(&path).into_owned();
             let read = unpacked(BufReader::with_capacity(BUFFER, entry)).map_err(|source| Bad::Io { line: 1, source });
-            parts.push((path.clone(), read.and_then(|input| part(&path, input, rules))));
+            parts.push((path.clone(), read.map(|mut input| parse(&path, &mut input))));
+            if !tell(parts.len(), None) {
+                return Err(anyhow!("{}: given up", from.display()));
+            }
         }
     }
     Ok(parts)

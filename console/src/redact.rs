@@ -47,13 +47,19 @@ impl Redaction {
     /// Of the kinds `chosen`; the names are those of `run`, the serial numbers those that its nodes told.
     #[must_use]
     pub fn of(chosen: &[Redact], run: &Run, records: &[Record]) -> Self {
+        Self::new(chosen, &run.nodes, serials(records))
+    }
+
+    /// Of the kinds `chosen`, with these names of nodes and these serial numbers beside those that look like one.
+    #[must_use]
+    pub fn new(chosen: &[Redact], nodes: &[String], serials: impl IntoIterator<Item = String>) -> Self {
         let wanted = |what| !chosen.contains(&Redact::None) && chosen.contains(&what);
         let mut kinds: HashMap<String, &'static str> = HashMap::new();
         if wanted(Redact::Serials) {
-            kinds.extend(serials(records).into_iter().map(|serial| (serial, "serial")));
+            kinds.extend(serials.into_iter().map(|serial| (serial, "serial")));
         }
         if wanted(Redact::Names) {
-            kinds.extend(run.nodes.iter().map(|node| (node.clone(), "node")));
+            kinds.extend(nodes.iter().map(|node| (node.clone(), "node")));
         }
         let regex = |text: &str, what| wanted(what).then(|| Regex::new(text).ok()).flatten();
         let mut redaction = Self {
@@ -64,8 +70,8 @@ impl Redaction {
             given: HashMap::new(),
             counts: HashMap::new(),
         };
-        // In the run's order, so that stand-ins sort as the nodes do.
-        for node in run.nodes.iter().filter(|_| wanted(Redact::Names)) {
+        // In their order, so that stand-ins sort as the nodes do.
+        for node in nodes.iter().filter(|_| wanted(Redact::Names)) {
             redaction.stand_in("node", node);
         }
         redaction
@@ -98,7 +104,8 @@ impl Redaction {
         }
     }
 
-    fn text(&mut self, text: &str) -> String {
+    /// A text with every name in it replaced.
+    pub fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         for (regex, kind) in
             [(self.words.clone(), ""), (self.serials.clone(), "serial"), (self.addresses.clone(), "address")]

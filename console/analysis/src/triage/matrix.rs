@@ -1,0 +1,296 @@
+//! How far is each rank in each communicator, against those that are furthest?
+//!
+//! From the same groups as the walk ([`super::counters`]). Ranks that stand alike in every communicator that tells anything are one
+//! line when folded, so that a thousand ranks are a few; failures come first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::counters::{Group, Movement, Side};
+use super::facts::Facts;
+use super::report::Source;
+use super::waits::Behind;
+
+/// Communicators that are kept; those that tell something first, then the largest.
+pub const COLUMNS: usize = 64;
+
+/// Ranks by communicators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matrix {
+    /// Communicators, those that tell something first.
+    pub columns: Vec<Column>,
+    /// Communicators in which all ranks are level and that are not among them.
+    pub level: usize,
+    /// Communicators that tell something and are not among them, because there are too many.
+    pub left_out: usize,
+    /// A line a rank, failures first.
+    pub ranks: Vec<Line>,
+    /// The same with equal ranks as one line.
+    pub folded: Vec<Line>,
+}
+
+/// One communicator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name in sentences.
+    pub name: String,
+    /// Who tells.
+    pub source: Source,
+    /// Ranks of which anything is known, or that should have told.
+    pub size: usize,
+    /// Operations that the furthest rank enqueued.
+    pub most: u64,
+    /// Whether it stands still, as far as its source can tell.
+    pub still: bool,
+    /// Operations between two ranks are among its own: numbers differ without anything being wrong.
+    pub p2p: bool,
+    /// Whether some rank is not level in it.
+    pub tells: bool,
+}
+
+/// One rank, or ranks that stand alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Who, ascending.
+    pub ranks: Vec<u32>,
+    /// Their nodes, by name.
+    pub nodes: Vec<String>,
+    /// The GPU of a single rank, by index on its node.
+    pub gpu: Option<u32>,
+    /// How it stands at the end of the walk: others wait for it and it waits for nobody.
+    pub root: Option<Behind>,
+    /// By place of the communicator, ascending; none where the rank is not in it.
+    pub cells: Vec<(usize, Cell)>,
+}
+
+impl Line {
+    /// How it stands in the communicator in place `column`.
+    #[must_use]
+    pub fn cell(&self, column: usize) -> Option<Cell> {
+        self.cells.binary_search_by_key(&column, |(at, _)| *at).ok().map(|at| self.cells[at].1)
+    }
+}
+
+/// How a rank stands in a communicator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cell {
+    /// It should have told and did not.
+    Absent,
+    /// It enqueued so many operations fewer than the furthest.
+    Behind(u64),
+    /// It enqueued as many, and its GPU completed or began so many fewer.
+    Gpu(u64),
+    /// It enqueued as many, and so many of them are not complete: it waits.
+    Waits(u64),
+    /// As far as anybody.
+    Level,
+}
+
+/// The matrix of all sources that count.
+#[must_use]
+pub(super) fn matrix(facts: &Facts<'_>) -> Matrix {
+    let mut roots: BTreeMap<u32, Behind> = BTreeMap::new();
+    let mut order: Vec<u32> = Vec::new();
+    let mut groups: Vec<&Group> = Vec::new();
+    for (_, of_source, walk) in &facts.walks {
+        groups.extend(of_source);
+        for root in &walk.roots {
+            roots.entry(root.rank).or_insert(root.behind);
+            order.push(root.rank);
+        }
+    }
+    let made: Vec<BTreeMap<u32, Cell>> = groups.iter().map(|group| cells(group, facts.movement)).collect();
+    let tells = |at: &usize| made[*at].values().any(|cell| *cell != Cell::Level);
+    let mut places: Vec<usize> = (0..groups.len()).collect();
+    places.sort_by_key(|at| {
+        let (group, cells) = (groups[*at], &made[*at]);
+        let with_root = cells.iter().any(|(rank, cell)| *cell != Cell::Level && roots.contains_key(rank));
+        (!(tells(at) && !group.p2p), !with_root, !tells(at), std::cmp::Reverse(cells.len()), *at)
+    });
+    let (shown, rest) = places.split_at(places.len().min(COLUMNS));
+    let left_out = rest.iter().filter(|at| tells(at)).count();
+    let columns: Vec<Column> = shown.iter().map(|at| column(groups[*at], &made[*at])).collect();
+    let mut by_rank: BTreeMap<u32, Vec<(usize, Cell)>> = BTreeMap::new();
+    for (place, at) in shown.iter().enumerate() {
+        for (rank, cell) in &made[*at] {
+            by_rank.entry(*rank).or_default().push((place, *cell));
+        }
+    }
+    let line = |(rank, cells): (u32, Vec<(usize, Cell)>)| Line {
+        nodes: facts.layout.node_of(rank).map(str::to_owned).into_iter().collect(),
+        gpu: facts.layout.gpu_of(rank),
+        root: roots.get(&rank).copied(),
+        ranks: vec![rank],
+        cells,
+    };
+    let mut ranks: Vec<Line> = by_rank.into_iter().map(line).collect();
+    let place = |line: &Line| order.iter().position(|rank| *rank == line.ranks[0]).unwrap_or(usize::MAX);
+    ranks.sort_by_cached_key(|line| (place(line), worst(line, &columns), line.ranks[0]));
+    let folded = folded(&ranks, &columns);
+    Matrix { columns, level: rest.len() - left_out, left_out, ranks, folded }
+}
+
+/// The gravest cell of a line; numbers of operations between two ranks say nothing.
+fn worst(line: &Line, columns: &[Column]) -> (u8, std::cmp::Reverse<u64>) {
+    let of = |(at, cell): &(usize, Cell)| match cell {
+        _ if columns[*at].p2p => (4, std::cmp::Reverse(0)),
+        Cell::Absent => (0, std::cmp::Reverse(0)),
+        Cell::Behind(by) => (1, std::cmp::Reverse(*by)),
+        Cell::Gpu(by) => (2, std::cmp::Reverse(*by)),
+        Cell::Waits(_) => (3, std::cmp::Reverse(0)),
+        Cell::Level => (4, std::cmp::Reverse(0)),
+    };
+    line.cells.iter().map(of).min().unwrap_or((5, std::cmp::Reverse(0)))
+}
+
+fn column(group: &Group, cells: &BTreeMap<u32, Cell>) -> Column {
+    Column {
+        name: group.name.clone(),
+        source: group.source,
+        size: cells.len(),
+        most: most(group),
+        still: group.still,
+        p2p: group.p2p,
+        tells: cells.values().any(|cell| *cell != Cell::Level),
+    }
+}
+
+fn most(group: &Group) -> u64 {
+    group.sides.values().map(|side| side.requested).max().unwrap_or(0)
+}
+
+/// Who is where in one communicator.
+fn cells(group: &Group, movement: Movement) -> BTreeMap<u32, Cell> {
+    let most = most(group);
+    let done = group.sides.values().filter_map(|side| side.completed).max();
+    let begun = group.sides.values().filter_map(|side| side.started).max();
+    // Counts that tell no end show who waits only where somebody is behind and nothing moves.
+    let behind = group.sides.values().any(|side| side.requested < most) || !group.absent.is_empty();
+    let waits = behind && group.still && movement != Movement::Moved;
+    let cell = |side: &Side| {
+        let less =
+            |mine: Option<u64>, most: Option<u64>| most.zip(mine).map_or(0, |(most, mine)| most - mine.min(most));
+        let gpu = less(side.completed, done).max(less(side.started, begun));
+        match side.completed {
+            _ if side.requested < most => Cell::Behind(most - side.requested),
+            _ if gpu > 0 => Cell::Gpu(gpu),
+            Some(done) if done < side.requested => Cell::Waits(side.requested - done),
+            None if waits => Cell::Waits(1),
+            _ => Cell::Level,
+        }
+    };
+    // The text of RAS counts ranks that it does not name.
+    let named = group.sides.iter().filter(|(rank, _)| **rank != u32::MAX);
+    let mut cells: BTreeMap<u32, Cell> = named.map(|(rank, side)| (*rank, cell(side))).collect();
+    cells.extend(group.absent.iter().map(|rank| (*rank, Cell::Absent)));
+    cells
+}
+
+/// Ranks that stand alike where anything is told, as one line; in the order of their first.
+fn folded(ranks: &[Line], columns: &[Column]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut known: BTreeMap<(Option<Behind>, Vec<(usize, Cell)>), usize> = BTreeMap::new();
+    let mut nodes: Vec<BTreeSet<&String>> = Vec::new();
+    let mut level: Vec<BTreeSet<usize>> = Vec::new();
+    for line in ranks {
+        let told: Vec<(usize, Cell)> = line.cells.iter().filter(|(at, _)| columns[*at].tells).copied().collect();
+        let place = *known.entry((line.root, told.clone())).or_insert_with(|| {
+            lines.push(Line { ranks: Vec::new(), nodes: Vec::new(), gpu: line.gpu, root: line.root, cells: told });
+            nodes.push(BTreeSet::new());
+            level.push(BTreeSet::new());
+            lines.len() - 1
+        });
+        lines[place].ranks.extend(&line.ranks);
+        nodes[place].extend(&line.nodes);
+        level[place].extend(line.cells.iter().map(|(at, _)| *at).filter(|at| !columns[*at].tells));
+    }
+    for ((line, nodes), level) in lines.iter_mut().zip(nodes).zip(level) {
+        line.ranks.sort_unstable();
+        line.nodes = nodes.into_iter().cloned().collect();
+        line.gpu = line.gpu.filter(|_| line.ranks.len() == 1);
+        line.cells.extend(level.into_iter().map(|at| (at, Cell::Level)));
+        line.cells.sort_unstable_by_key(|(at, _)| *at);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::{Case, Comm, CommRank, Config, Dump, Entry, Member, Poll, Process, Status};
+    use super::super::rules::Rules;
+    use super::*;
+
+    const WORLD: u32 = 1_024;
+
+    /// A job of 1,024 ranks on 128 nodes, with pairs beside the group of all; rank 700 did not enqueue the last two operations.
+    fn hang() -> Case {
+        let mut case = Case::default();
+        case.job.world_size = Some(WORLD);
+        for rank in 0..WORLD {
+            let node = Some(format!("n{:03}", rank / 8));
+            case.job.members.push(Member { rank, node, pid: Some(rank), gpu: Some(rank % 8) });
+            let pair = format!("{}", 1 + rank / 2);
+            let config = |desc: &str, ranks: Vec<u32>| Config { desc: desc.into(), ranks };
+            let groups = [
+                ("0".to_owned(), config("default_pg", (0..WORLD).collect())),
+                (pair.clone(), config("tp", vec![rank / 2 * 2, rank / 2 * 2 + 1])),
+            ];
+            let behind = if rank == 700 { 2 } else { 0 };
+            let status =
+                |enqueued, completed| Status { enqueued: Some(enqueued), started: None, completed: Some(completed) };
+            let entry = |slot: &str, group: &str| Entry { slot: slot.into(), group: group.into(), ..Entry::default() };
+            case.dumps.push(Dump {
+                rank,
+                groups: groups.into_iter().collect(),
+                status: [("0".to_owned(), status(90 - behind, 88)), ("1".to_owned(), status(40, 40))]
+                    .into_iter()
+                    .collect(),
+                entries: vec![entry("0", "0"), entry("1", &pair)],
+                left_out: 0,
+            });
+        }
+        case
+    }
+
+    #[test]
+    fn a_thousand_ranks_fold_into_the_one_that_is_behind_and_those_that_wait_for_it() {
+        let (case, rules) = (hang(), Rules::built_in().unwrap());
+        let matrix = matrix(&Facts::of(&case, &rules));
+        assert_eq!((matrix.ranks.len(), matrix.folded.len()), (1_024, 2), "{:?}", matrix.folded);
+        let [behind, others] = matrix.folded.as_slice() else { panic!("two lines") };
+        assert_eq!((behind.ranks.as_slice(), behind.root), ([700].as_slice(), Some(Behind::NotLaunched)));
+        assert_eq!((behind.nodes[0].as_str(), behind.gpu), ("n087", Some(4)));
+        assert_eq!((behind.cell(0), others.cell(0)), (Some(Cell::Behind(2)), Some(Cell::Waits(2))));
+        assert_eq!((others.ranks.len(), others.nodes.len()), (1_023, 128));
+        assert_eq!((matrix.columns[0].size, matrix.columns[0].most, matrix.columns[0].tells), (1_024, 90, true));
+        assert_eq!((matrix.columns.len(), matrix.level), (COLUMNS, 513 - COLUMNS), "the pairs are level");
+    }
+
+    #[test]
+    fn counts_of_ras_show_who_waits_only_when_nothing_moves() {
+        let rank = |rank: u32, count: u64| CommRank {
+            process: Process { host: "n0".into(), pid: Some(rank), gpu: Some(rank), rank: Some(rank), dead: false },
+            counts: [("AllReduce".to_owned(), count)].into_iter().collect(),
+            failed: false,
+        };
+        let poll = |number, counts: [u64; 3]| Poll {
+            name: format!("poll{number}.json"),
+            number,
+            comms: vec![Comm {
+                hash: "0x1".into(),
+                size: Some(3),
+                ranks: counts.iter().zip(0..).map(|(count, at)| rank(at, *count)).collect(),
+                ..Comm::default()
+            }],
+            ..Poll::default()
+        };
+        let stood = Case { polls: vec![poll(1, [9, 9, 8]), poll(2, [9, 9, 8])], ..Case::default() };
+        let moved = Case { polls: vec![poll(1, [8, 8, 7]), poll(2, [9, 9, 8])], ..Case::default() };
+        let rules = Rules::built_in().unwrap();
+        let cells = |case: &Case| {
+            let matrix = matrix(&Facts::of(case, &rules));
+            matrix.ranks.iter().map(|line| (line.ranks[0], line.cell(0).unwrap())).collect::<Vec<_>>()
+        };
+        assert_eq!(cells(&stood), [(2, Cell::Behind(1)), (0, Cell::Waits(1)), (1, Cell::Waits(1))]);
+        assert_eq!(cells(&moved), [(2, Cell::Behind(1)), (0, Cell::Level), (1, Cell::Level)]);
+    }
+}

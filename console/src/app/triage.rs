@@ -1,0 +1,188 @@
+//! The case that is looked into: read aside, judged, shown; marks and confirmed causes are kept.
+//!
+//! Whatever a case comes from, it is shown by [`Desk::show`]: of a bundle, [`App::triage`] reads one.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use muster_analysis::triage::case::Case;
+use muster_analysis::triage::overview::overview;
+use muster_analysis::triage::report::Subject;
+use muster_analysis::triage::rules::Rules;
+use muster_store::Store;
+use muster_tui::Screen;
+use muster_tui::snapshot::{Load, Part, Triaged};
+use muster_wire::{Level, clean};
+
+use super::{App, screen};
+use crate::cases::{Marks, marks_of, name_of};
+use crate::clock::now_ms;
+use crate::exit::{Code, Ended, IO, Problem};
+use crate::risk::incidents::of_triage;
+use crate::views::Board;
+use crate::work::bundle;
+
+/// A case that was read.
+#[derive(Debug)]
+struct Open {
+    name: String,
+    /// Where its marks are kept.
+    marks: PathBuf,
+    case: Case,
+    rules: Rules,
+}
+
+/// Where the open case lies; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Desk {
+    open: Arc<Mutex<Option<Arc<Open>>>>,
+    /// Counts the cases that were asked for: an answer to an older question is not shown.
+    turn: Arc<AtomicU64>,
+}
+
+impl Desk {
+    /// Another case is asked for; gives what tells whether it still is.
+    fn ask(&self) -> impl Fn() -> bool + Send + Sync + 'static + use<> {
+        let (turn, mine) = (self.turn.clone(), self.turn.fetch_add(1, Ordering::Relaxed) + 1);
+        move || turn.load(Ordering::Relaxed) == mine
+    }
+
+    fn open(&self) -> Option<Arc<Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Judges a case by its marks and shows it, unless another is `wanted` by then. Takes as long as judging.
+    fn show(&self, open: Arc<Open>, board: &Board, wanted: &dyn Fn() -> bool) {
+        let (marks, notes) = match Marks::read(&open.marks) {
+            Ok(marks) => (marks, Vec::new()),
+            Err(why) => (Marks::default(), vec![format!("Marks of this case are not used: {why:#}.")]),
+        };
+        let overview = Arc::new(overview(&open.case, &open.rules, &marks.wrong));
+        if wanted() {
+            let triaged = Triaged { name: open.name.clone(), overview, confirmed: marks.confirmed, notes };
+            *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+            board.triage(Part::ready(triaged));
+        }
+    }
+}
+
+impl App {
+    /// Serves the screen on **Triage** until the user leaves, with the bundle `from`; `prepare` leaves out what is not to be looked at.
+    ///
+    /// # Errors
+    /// When the terminal cannot be used.
+    pub async fn sit_on_triage(
+        self,
+        from: &Path,
+        prepare: impl FnOnce(&mut Case) -> Result<(), Problem> + Send + 'static,
+    ) -> Ended {
+        self.triage(from, prepare);
+        let options = screen::options(&self.config, self.ascii, Screen::Triage);
+        self.serve(None, move |newest, wish| muster_tui::run(options, newest, wish)).await
+    }
+
+    /// Reads a bundle aside and shows it, or why that cannot be.
+    pub(super) fn triage(&self, from: &Path, prepare: impl FnOnce(&mut Case) -> Result<(), Problem> + Send + 'static) {
+        let (from, desk, board) = (at_home(from), self.case.clone(), self.board.clone());
+        let wanted = desk.ask();
+        let (name, since_ms) = (name_of(&from), now_ms());
+        let loading = move |what: String| Part { load: Load::Loading { what, since_ms }, data: None };
+        board.triage(loading(format!("reading {name}")));
+        tokio::task::spawn_blocking(move || {
+            let tell = |files: usize, of: Option<usize>| {
+                // A bundle of a thousand files is told of a hundred times.
+                if files.is_multiple_of(of.map_or(16, |of| (of / 100).max(1))) && wanted() {
+                    let of = of.map_or(String::new(), |of| format!(" of {of}"));
+                    board.triage(loading(format!("reading {name}: {files}{of} files")));
+                }
+                wanted()
+            };
+            let read = || -> Result<Open, Problem> {
+                let rules = Rules::built_in().code(IO)?;
+                let mut case = bundle::read(&from, &rules, &tell)?;
+                prepare(&mut case)?;
+                Ok(Open { name: name.clone(), marks: marks_of(&from), case, rules })
+            };
+            match read() {
+                Ok(open) => {
+                    if wanted() {
+                        board.triage(loading(format!("judging {name}")));
+                    }
+                    desk.show(Arc::new(open), &board, &wanted);
+                }
+                Err(problem) if wanted() => {
+                    let why = clean(&format!("{:#}", problem.error), 400);
+                    let next = "`:triage PATH` opens another bundle.".to_owned();
+                    let load = Load::Failed { what: format!("reading {name}"), why, since_ms: now_ms(), next };
+                    board.triage(Part { load, data: None });
+                }
+                Err(_) => {}
+            }
+        });
+    }
+
+    /// Keeps that a suspect is wrong, or no longer, and judges anew.
+    pub(super) fn triage_wrong(&self, subject: Subject, wrong: bool) {
+        let Some(open) = self.case.open() else { return };
+        if let Err(why) = self.change_marks(&open, |marks| marks.set_wrong(subject, wrong)) {
+            return self.board.say(Level::Error, format!("the mark is not kept: {why:#}"));
+        }
+        let said = if wrong { "marked as wrong" } else { "the mark is taken away" };
+        self.board.say(Level::Info, format!("{said}; kept in {}", open.marks.display()));
+        let (desk, board) = (self.case.clone(), self.board.clone());
+        let wanted = desk.ask();
+        tokio::task::spawn_blocking(move || desk.show(open, &board, &wanted));
+    }
+
+    /// Writes a confirmed root cause into the incident log.
+    pub(super) fn triage_confirm(&mut self, subject: &Subject) {
+        if self.read_only {
+            return self.board.say(Level::Warn, "--read-only forbids writing into the incident log");
+        }
+        let snapshot = self.board.snapshot();
+        let Some((triaged, open)) = snapshot.triage.data.as_deref().zip(self.case.open()) else { return };
+        let report = &triaged.overview.report;
+        let Some(suspect) = report.suspects.iter().find(|suspect| suspect.subject() == *subject) else { return };
+        let who = clean(&std::env::var("USER").unwrap_or_default(), 64);
+        let times = (triaged.overview.last_step_s, now_ms());
+        let Some(incident) = of_triage(report, suspect, times, &who) else {
+            return self.board.say(Level::Warn, "this names no machine, and incidents are of machines");
+        };
+        let said = format!("incident on {} ({}) is in the log", incident.node, incident.category);
+        let Some(store) = &mut self.store else {
+            let why = self.watching.clone().unwrap_or_else(|| "a run has the database".to_owned());
+            return self.board.say(Level::Warn, format!("not written: {why}"));
+        };
+        if let Err(why) = tokio::task::block_in_place(|| store.record_incidents(&[incident])) {
+            return self.board.say(Level::Error, format!("the incident log cannot be written: {why}"));
+        }
+        let kept = self.change_marks(&open, |marks| marks.confirm(subject.clone()));
+        let said = match kept {
+            Ok(()) => said,
+            Err(why) => format!("{said}; the mark beside the case is not: {why:#}"),
+        };
+        self.board.say(Level::Info, said);
+        let confirmed = triaged.confirmed.iter().cloned().chain([subject.clone()]).collect();
+        self.board.triage(Part::ready(Triaged { confirmed, ..triaged.clone() }));
+        // The Selector answers by the log.
+        self.basis = None;
+        self.advise();
+    }
+
+    fn change_marks(&self, open: &Open, change: impl FnOnce(&mut Marks)) -> anyhow::Result<()> {
+        // What cannot be read is not written over.
+        let mut marks = Marks::read(&open.marks)?;
+        change(&mut marks);
+        marks.write(&open.marks)
+    }
+}
+
+/// A path as a person types it: `~/` is their own folder.
+fn at_home(path: &Path) -> PathBuf {
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+    match (path.strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path.to_owned(),
+    }
+}

@@ -1,0 +1,155 @@
+//! A bundle opened through the whole application, with a made-up user.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use muster_fleet::Settings;
+use muster_playbook::find_builtin;
+use muster_store::{Db, Store};
+use muster_tui::snapshot::Load;
+use muster_tui::{Event, Input, Screen, Snapshot, rehearse};
+
+use super::App;
+use crate::cases::{Marks, marks_of};
+use crate::config::{Raw, resolve};
+use crate::options::Common;
+use crate::session::Job;
+
+/// How long anything may take before the test gives up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command line without words.
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A job of four ranks on two nodes of which rank 3 is behind, and whose kernel knows of a broken GPU on the other node.
+fn bundle(dir: &Path) {
+    let poll = |minute: u32| {
+        let rank = |rank: u64| {
+            let (node, count) = (rank / 2, if rank == 3 { 8 } else { 9 });
+            format!(
+                r#"{{"rank": {rank}, "host": "n{node}", "pid": {rank}, "cuda_dev": {rank}, "nvml_dev": {rank}, "collective_counts": {{"AllReduce": {count}}}}}"#
+            )
+        };
+        let ranks: Vec<String> = (0..4).map(rank).collect();
+        format!(
+            r#"{{"timestamp": "2026-03-04 05:{minute:02}:00", "communicators": [{{"hash": "0x1", "size": 4, "ranks": [{}], "missing_ranks": []}}]}}"#,
+            ranks.join(", ")
+        )
+    };
+    let job = r#"{"nodes": [{"node": "n0", "ranks": [0, 1]}, {"node": "n1", "ranks": [2, 3]}]}"#.to_owned();
+    for (path, text) in [("job.json", job), ("ras/poll1.json", poll(1)), ("ras/poll2.json", poll(2))] {
+        let file = dir.join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+}
+
+type Shown = Arc<Mutex<Option<Arc<Snapshot>>>>;
+type Wanted = fn(&Snapshot) -> bool;
+
+/// Presses one key after the other, each when what it waits for is on the screen.
+struct User {
+    shown: Shown,
+    keys: Vec<(char, Wanted)>,
+    begun: Instant,
+}
+
+impl Input for User {
+    fn wait(&mut self, _most: Duration) -> io::Result<()> {
+        std::thread::sleep(Duration::from_millis(5));
+        if self.begun.elapsed() > PATIENCE {
+            return Err(io::Error::other("what the user waits for never came"));
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> io::Result<Option<Event>> {
+        let snapshot = self.shown.lock().unwrap().clone();
+        let is_due = snapshot.as_deref().zip(self.keys.first()).is_some_and(|(shown, (_, wanted))| wanted(shown));
+        Ok(is_due.then(|| Event::from(self.keys.remove(0).0)))
+    }
+}
+
+/// The console on the bundle at `from`, and what was on the screen at the end.
+fn played(from: &Path, db: &Path, words: &[&str], keys: Vec<(char, Wanted)>) -> Arc<Snapshot> {
+    let raw = Raw { db: Some(db.to_owned()), ..Raw::default() };
+    let config = resolve(raw, Raw::default(), Path::new("none.toml")).unwrap();
+    let job = Job::new(find_builtin("cbd-light").unwrap(), Vec::new(), Arc::new(Settings::default()));
+    let store = Db::open(db, &muster_store::Options::default()).unwrap();
+    let (shown, from) = (Shown::default(), from.to_owned());
+    let seen = shown.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let ended = runtime.block_on(async {
+        let common = Line::parse_from(["muster"].iter().chain(words)).common;
+        let app = App::on(Vec::new(), job, Ok(store), (config, &common), "made");
+        app.triage(&from, |_| Ok(()));
+        let options = muster_tui::Options { ascii: true, color: false, first: Screen::Triage };
+        app.serve(None, move |newest, wish| {
+            let mut user = User { shown: seen.clone(), keys, begun: Instant::now() };
+            let newest = || {
+                let newest = newest()?;
+                *seen.lock().unwrap() = Some(newest.clone());
+                Some(newest)
+            };
+            rehearse((io::sink(), 120, 40), options, &mut user, (&newest, wish))
+        })
+        .await
+    });
+    ended.map_err(|problem| problem.error).unwrap();
+    let last = shown.lock().unwrap().clone();
+    last.unwrap()
+}
+
+fn is_open(snapshot: &Snapshot) -> bool {
+    snapshot.triage.data.is_some()
+}
+
+fn said(snapshot: &Snapshot, word: &str) -> bool {
+    snapshot.messages.iter().any(|message| message.text.contains(word))
+}
+
+#[test]
+fn a_confirmed_cause_is_an_incident_and_a_mark_is_there_the_next_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));
+    bundle(&job);
+    let confirmed: Wanted = |shown| shown.triage.data.as_ref().is_some_and(|open| !open.confirmed.is_empty());
+    let marked: Wanted =
+        |shown| shown.triage.data.as_ref().is_some_and(|open| !open.overview.report.marked_wrong.is_empty());
+    let keys = vec![('C', is_open as Wanted), ('y', is_open), ('x', confirmed), ('q', marked)];
+    let last = played(&job, &db, &[], keys);
+    let report = &last.triage.data.as_ref().unwrap().overview.report;
+    assert!(report.suspects.is_empty(), "nobody else is suspected: {:?}", report.suspects);
+    let incidents = Db::open_read_only(&db).unwrap().incidents().unwrap();
+    assert_eq!(incidents.len(), 1, "{incidents:?}");
+    let one = &incidents[0];
+    assert_eq!((one.node.as_str(), one.source.as_str(), one.category.as_str()), ("n1", "triage", "software"));
+    let marks = Marks::read(&marks_of(&job)).unwrap();
+    assert_eq!((marks.wrong.len(), marks.confirmed.len()), (1, 1));
+    // The next time the mark is known, and taken away again.
+    let free: Wanted = |shown| shown.triage.data.as_ref().is_some_and(|open| open.overview.report.suspects.len() == 1);
+    let last = played(&job, &db, &[], vec![('x', marked), ('q', free)]);
+    assert!(last.triage.data.as_ref().unwrap().overview.report.marked_wrong.is_empty());
+}
+
+#[test]
+fn read_only_writes_no_incident_and_a_bad_bundle_is_told_on_the_screen() {
+    let dir = tempfile::tempdir().unwrap();
+    let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));
+    bundle(&job);
+    let refused: Wanted = |shown| said(shown, "--read-only forbids");
+    let keys = vec![('C', is_open as Wanted), ('y', is_open), ('q', refused)];
+    played(&job, &db, &["--read-only"], keys);
+    assert!(Db::open_read_only(&db).unwrap().incidents().unwrap().is_empty());
+    let failed: Wanted = |shown| matches!(shown.triage.load, Load::Failed { .. });
+    let last = played(&dir.path().join("nothing"), &db, &[], vec![('q', failed)]);
+    let Load::Failed { what, why, .. } = &last.triage.load else { panic!("told") };
+    assert!(what == "reading nothing" && why.contains("No such file"), "{what}: {why}");
+}

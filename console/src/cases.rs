@@ -1,0 +1,143 @@
+//! What people said of a case: which suspects are wrong, which root cause is confirmed. Kept in a file beside the bundle.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use muster_analysis::triage::report::Subject;
+use serde::{Deserialize, Serialize};
+
+use crate::out;
+
+/// Most bytes of such a file, and most marks in it.
+const BYTES: u64 = 1 << 20;
+const MARKS: usize = 1_000;
+const SCHEMA: &str = "muster.triage-marks";
+
+/// The marks of one case, `assets/schemas/muster.triage-marks.json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marks {
+    schema: String,
+    version: u32,
+    /// Suspects that a person says are wrong.
+    pub wrong: Vec<Subject>,
+    /// Root causes that a person confirmed.
+    pub confirmed: Vec<Subject>,
+}
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self { schema: SCHEMA.to_owned(), version: 1, wrong: Vec::new(), confirmed: Vec::new() }
+    }
+}
+
+impl Marks {
+    /// Marks `subject` as wrong, or takes the mark away.
+    pub fn set_wrong(&mut self, subject: Subject, wrong: bool) {
+        self.wrong.retain(|known| *known != subject);
+        if wrong && self.wrong.len() < MARKS {
+            self.wrong.push(subject);
+        }
+    }
+
+    /// Remembers that `subject` was confirmed.
+    pub fn confirm(&mut self, subject: Subject) {
+        if !self.confirmed.contains(&subject) && self.confirmed.len() < MARKS {
+            self.confirmed.push(subject);
+        }
+    }
+
+    /// The marks in `file`; none where there is no such file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is none of marks.
+    pub fn read(file: &Path) -> anyhow::Result<Self> {
+        let name = || file.display().to_string();
+        let input = match File::open(file) {
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            other => other.with_context(name)?,
+        };
+        let mut text = Vec::new();
+        input.take(BYTES + 1).read_to_end(&mut text).with_context(name)?;
+        if text.len() as u64 > BYTES {
+            return Err(anyhow!("{}: larger than {BYTES} bytes", name()));
+        }
+        let marks: Self = serde_json::from_slice(&text).with_context(name)?;
+        if marks.schema != SCHEMA || marks.version != 1 {
+            return Err(anyhow!("{}: {} version {} is not known", name(), marks.schema, marks.version));
+        }
+        if marks.wrong.len() > MARKS || marks.confirmed.len() > MARKS {
+            return Err(anyhow!("{}: more than {MARKS} marks", name()));
+        }
+        Ok(marks)
+    }
+
+    /// Replaces `file` by these marks.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, file: &Path) -> anyhow::Result<()> {
+        out::replace(file, &serde_json::to_vec_pretty(self)?, out::PRIVATE)
+    }
+}
+
+/// What a bundle is called.
+#[must_use]
+pub fn name_of(bundle: &Path) -> String {
+    let whole = std::path::absolute(bundle).unwrap_or_else(|_| bundle.to_owned());
+    let name =
+        whole.file_name().map_or_else(|| bundle.display().to_string(), |name| name.to_string_lossy().into_owned());
+    muster_wire::clean(&name, 80)
+}
+
+/// The file of marks beside a bundle: `job-4711.triage.json` beside `job-4711/`, `job-4711.tar.gz.triage.json` beside that file.
+#[must_use]
+pub fn marks_of(bundle: &Path) -> PathBuf {
+    let whole = bundle.canonicalize().or_else(|_| std::path::absolute(bundle)).unwrap_or_else(|_| bundle.to_owned());
+    let mut name = whole.file_name().unwrap_or_default().to_owned();
+    name.push(".triage.json");
+    whole.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::triage::report::Kind;
+
+    use super::*;
+
+    fn subject(rank: u32) -> Subject {
+        Subject { kind: Kind::Rank, node: Some("n1".into()), rank: Some(rank), gpu: None, element: None }
+    }
+
+    #[test]
+    fn marks_are_read_back_and_taken_away() {
+        let dir = tempfile::tempdir().unwrap();
+        let bundle = dir.path().join("job-7");
+        std::fs::create_dir(&bundle).unwrap();
+        let file = marks_of(&bundle);
+        assert_eq!(file, dir.path().canonicalize().unwrap().join("job-7.triage.json"));
+        assert_eq!(Marks::read(&file).unwrap(), Marks::default());
+        let mut marks = Marks::default();
+        marks.set_wrong(subject(3), true);
+        marks.set_wrong(subject(3), true);
+        marks.confirm(subject(4));
+        marks.write(&file).unwrap();
+        let mut read = Marks::read(&file).unwrap();
+        assert_eq!((read.wrong.len(), &read), (1, &marks));
+        read.set_wrong(subject(3), false);
+        assert!(read.wrong.is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_none_of_marks_is_said_and_not_used() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("x.triage.json");
+        let other = r#"{"schema": "muster.run", "version": 1, "wrong": [], "confirmed": []}"#;
+        for text in ["", "{}", "[1]", other, &"[".repeat(2_000_000)] {
+            std::fs::write(&file, text).unwrap();
+            assert!(Marks::read(&file).is_err(), "{}", &text[..text.len().min(40)]);
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What is known of a job that failed, hangs or is slow.
+
+use std::sync::Arc;
+
+use muster_analysis::triage::overview::Overview;
+use muster_analysis::triage::report::Subject;
+
+/// A case that was read and judged.
+#[derive(Clone, Debug)]
+pub struct Triaged {
+    /// What it is called: the bundle's name, or the job's.
+    pub name: String,
+    /// Verdict, events and matrix.
+    pub overview: Arc<Overview>,
+    /// What a person has confirmed as a root cause.
+    pub confirmed: Vec<Subject>,
+    /// What is worth knowing beside the verdict, such as marks that could not be read.
+    pub notes: Vec<String>,
+}
