@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use muster_tests::Place;
+use muster_tests::{Lacks, Place, skip};
 use serde_json::{Value, json};
 
 const START: u32 = 1_760_000_000;
@@ -115,4 +115,18 @@ fn a_bad_truth_is_named_with_its_reason_and_nothing_to_score_is_undecided() {
     }
     assert!(place.text(74, &["watch", "evaluate", &place.path("nosuch")]).contains("nosuch"));
     assert!(place.text(64, &["watch", "evaluate", &folder, "--method", "magic"]).contains("minder_raw"));
+}
+
+#[test]
+fn on_the_recordings_it_was_developed_with_ours_finds_all_and_more_than_minder() {
+    let test = "on_the_recordings_it_was_developed_with_ours_finds_all_and_more_than_minder";
+    let folder = std::env::var("MUSTER_DATA").map(|root| format!("{root}/watch_dev")).unwrap_or_default();
+    if !std::path::Path::new(&folder).is_dir() {
+        return skip(test, Lacks::Data, "MUSTER_DATA names no folder with watch_dev");
+    }
+    let scored = ["watch", "evaluate", &folder, "--method", "muster", "--method", "minder_raw", "--json"];
+    let report = Place::new().json(0, "muster.watch-evaluation.json", &scored);
+    let f1 = |name: &str| method(&report, name)["f1"].as_f64().unwrap();
+    assert!(f1("muster") >= 0.97 && f1("minder_raw") > 0.4, "{} {}", f1("muster"), f1("minder_raw"));
+    assert_eq!(report["best_method"], "muster");
 }

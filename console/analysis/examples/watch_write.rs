@@ -46,6 +46,7 @@ fn write(folder: &Path, made: &Made, seed: u64) {
     };
     let faulty: Vec<_> = made.faults.iter().map(fault).collect();
     let kind = format!("{:?}", made.kind).to_lowercase();
-    let truth = json!({"schema": "muster.watch.truth", "version": 1, "kind": kind, "seed": seed, "faulty": faulty});
+    let truth = json!({"schema": "muster.watch.truth", "version": 1, "kind": kind, "seed": seed,
+        "duration_s": made.seconds, "faulty": faulty});
     std::fs::write(folder.join(format!("{name}.truth.json")), truth.to_string()).unwrap();
 }

@@ -84,10 +84,10 @@ mod tests {
     #[test]
     fn a_machine_is_named_after_it_was_the_candidate_long_enough_and_not_before() {
         let long = look(0..480, &[tops(473, 100, 340)]);
-        let found = named(&[long.clone()], 0.5, 240.0);
+        let found = named(std::slice::from_ref(&long), 0.5, 240.0);
         let expected = Named { node: 3, metric: Some(0), since_s: 100.0, seen_s: 347.0, told_s: 480.0, last_s: 347.0 };
         assert_eq!(found, [expected]);
-        assert!(named(&[long.clone()], 0.95, 240.0).is_empty(), "it is below the threshold");
+        assert!(named(std::slice::from_ref(&long), 0.95, 240.0).is_empty(), "it is below the threshold");
         assert!(named(&[look(0..480, &[tops(473, 100, 339)])], 0.5, 240.0).is_empty(), "a second too short");
         let mut broken = tops(473, 100, 400);
         broken[250] = (1, 0.9);

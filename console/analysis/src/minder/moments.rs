@@ -2,7 +2,8 @@
 //!
 //! Mean, standard deviation, skewness and kurtosis of each metric over a window, each taken off the mean of all machines in the same window and divided by its standard
 //! deviation over the span; principal components that hold [`HELD`] of the variance, each divided by its standard deviation; the distance of a machine to the others in these is
-//! Mahalanobis' distance. The paper names these parts and no sizes: windows have [`LONG`] seconds, since four moments of eight seconds are noise.
+//! Mahalanobis' distance. The paper names these parts and no sizes: windows have [`LONG`] seconds, since four moments of eight seconds are noise; at most [`COMPONENTS`]
+//! components, since every further one adds noise of the same size to all distances.
 
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ const MOMENTS: usize = 4;
 const METRICS: usize = 32;
 /// Share of the variance that the components hold, and most of them.
 const HELD: f64 = 0.95;
-const COMPONENTS: usize = 16;
+const COMPONENTS: usize = 4;
 
 /// The farthest machine of each window; nothing where fewer than four nodes show all the metrics that most nodes show.
 pub(super) fn far(grid: &Grid, order: &[usize], span: Range<usize>) -> Option<Far> {

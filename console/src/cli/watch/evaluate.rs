@@ -106,6 +106,9 @@ struct Report<'a> {
     /// `parts`, `folder` or `model`.
     taught_by: &'static str,
     parts: Option<u16>,
+    /// Seconds from one call of Minder to the next, and whether values are cut before they are scaled.
+    every_s: usize,
+    clip: bool,
     /// Recordings that were scored and learned from.
     seen: Vec<&'a str>,
     default_method: &'static str,
@@ -187,10 +190,17 @@ pub(super) fn run(options: &Options) -> Ended {
     let teacher = model.as_ref().map_or(Teacher::Parts(usize::from(options.parts)), Teacher::Model);
     let outcomes = evaluate(&folder.recordings, &Plan { methods: &methods, settings, teacher }, &mut Console);
     let seen = model.as_ref().map(|model| model.has_seen(&folder.recordings)).unwrap_or_default();
+    let calls = model.as_ref().map_or(settings.calls, |model| Calls {
+        every_s: model.every_s,
+        back_s: model.back_s,
+        clip: model.clip,
+    });
     if options.json {
-        out::json(&report(options, &folder, &outcomes, seen))?;
+        out::json(&report(options, &folder, &outcomes, calls, seen))?;
     } else {
         table(&folder, &outcomes, &seen)?;
+        let cut = if calls.clip { ", values cut far outside the quartiles" } else { "" };
+        out::line(&format!("Minder is called every {} s{cut}", calls.every_s))?;
     }
     let code = teachers.and_then(|teachers| teachers.code).or(folder.code);
     let is_scored = outcomes.iter().any(|outcome| !outcome.each.is_empty());
@@ -205,7 +215,13 @@ fn stored(file: &Path) -> Result<Model, Problem> {
     Model::from_json(&text.with_context(name).code(CONFIG)?).with_context(name).code(CONFIG)
 }
 
-fn report<'a>(options: &Options, folder: &'a Folder, outcomes: &'a [Outcome], seen: Vec<&'a str>) -> Report<'a> {
+fn report<'a>(
+    options: &Options,
+    folder: &'a Folder,
+    outcomes: &'a [Outcome],
+    calls: Calls,
+    seen: Vec<&'a str>,
+) -> Report<'a> {
     let row = |recorded: &'a Recorded| {
         let (nodes, metrics) = recorded.grid.size();
         let (name, kind, faults) = (&recorded.name, &recorded.truth.kind, recorded.truth.faults.len());
@@ -236,6 +252,8 @@ fn report<'a>(options: &Options, folder: &'a Folder, outcomes: &'a [Outcome], se
         left_out: folder.bad.iter().chain(&folder.unlabelled).collect(),
         taught_by,
         parts: (taught_by == "parts").then_some(options.parts),
+        every_s: calls.every_s,
+        clip: calls.clip,
         seen,
         default_method: DEFAULT.name(),
         best_method: best(outcomes).map(Method::name),
