@@ -10,7 +10,7 @@ use muster_store::telemetry;
 use crate::out;
 
 /// How the files of a folder end that belong to its recording.
-const ENDINGS: [&str; 7] = [".csv", ".csv.gz", ".parquet", ".parquet.gz", ".json", ".json.gz", ".tel"];
+pub(super) const ENDINGS: [&str; 7] = [".csv", ".csv.gz", ".parquet", ".parquet.gz", ".json", ".json.gz", ".tel"];
 /// Names that are listed.
 const LISTED: usize = 20;
 
@@ -78,7 +78,7 @@ fn files(from: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, bool)>> {
     Ok(files)
 }
 
-fn is_recording(file: &Path) -> bool {
+pub(super) fn is_recording(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     ENDINGS.iter().any(|ending| name.ends_with(ending)) && !file.is_dir()
 }

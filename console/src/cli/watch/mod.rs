@@ -1,7 +1,10 @@
 //! `muster watch`: which machine of a job is unlike its peers, in which metric, since when.
 
+mod evaluate;
 mod input;
 mod keep;
+mod labelled;
+mod learn;
 mod list;
 mod live;
 mod openmetrics;
@@ -14,16 +17,27 @@ mod tell;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use muster_analysis::watch::Settings;
 
 use crate::config::Config;
 use crate::exit::Ended;
 use crate::options::{Common, Pick};
 
+/// What else there is to a watch.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Score all methods on recordings whose faults are known: precision, recall, delay, false alarms, CPU time.
+    Evaluate(evaluate::Options),
+    /// Learn from such recordings what Minder needs, and store it: order of metrics, networks, thresholds.
+    Learn(learn::Options),
+}
+
 /// Options.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
   muster watch -w 'n[001-128]'                    watch nodes until ctrl-c; an alert is told when it comes up
   muster watch --job 4711 --log                   the nodes of a Slurm job; alerts go into the incident log, too
   muster watch -w @hall7 --for 30m --record --json
@@ -36,6 +50,7 @@ use crate::options::{Common, Pick};
   muster watch --list                             what --record kept; --from takes the id
   muster watch --from telemetry.csv -w 'n[01-16]' -x n09 --metrics 'gpu_*,net_tx_gbs'
   muster watch -w @hall7 --false-alarms 0.01      one healthy machine of a hundred named in a day, told later for it
+  muster watch evaluate recordings/               all methods on recordings whose faults are known
 
 Every node is compared with the others, and with how it usually compares. At least 4 nodes and 2 metrics are needed, and about \
 3 minutes to learn what is usual; a machine is named after 80 to 130 seconds of being unlike its peers. Live, a probe on every \
@@ -48,8 +63,12 @@ keeps what nodes told in the database, at most 10 GB and 30 days of it.
 
 Exit codes: 0 nothing odd, 2 at least one alert, 3 undecided (what is missing is said). 64 for a node, metric \
 or recording that is not there, 74 for a file that is torn or cannot be read, 78 for one that is no recording. A recording \
-that cannot go on (disk full) is said, and changes nothing of that")]
+that cannot go on (disk full) is said, and changes nothing of that"
+)]
 pub struct Options {
+    /// Something other than a watch.
+    #[command(subcommand)]
+    pub action: Option<Action>,
     /// Recordings: CSV, Parquet, Prometheus' JSON, gzip of these, a folder of such files, or what --record kept, by file or
     /// id. Without it, nodes are watched live.
     #[arg(long, value_name = "FILE|DIR|ID", num_args = 1..)]
@@ -103,6 +122,11 @@ impl Options {
 
 /// From files, or from nodes.
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    match &options.action {
+        Some(Action::Evaluate(options)) => return evaluate::run(options),
+        Some(Action::Learn(options)) => return learn::run(options),
+        None => {}
+    }
     if options.show {
         return show::run(options, config, common).await;
     }
