@@ -445,7 +445,7 @@ impl Course {
 
 impl Stretch {
     fn of(phase: &Phase, durations: &Durations, numbers: &HashMap<String, usize>) -> Self {
-        if phase.pairs.is_some() || !phase.collectives.is_empty() {
+        if !phase.is_alone() {
             return Self::Together { planned_ms: phase.budget().as_secs_f64() * 1e3, began_ms: None, rounds: None };
         }
         let nodes = phase.nodes.iter().filter_map(|node| numbers.get(node).copied()).collect();
