@@ -16,6 +16,8 @@ const STEPS: [Duration; 4] =
     [Duration::from_secs(120), Duration::from_secs(300), Duration::from_secs(1_200), Duration::from_secs(3_600)];
 const TIMEOUT: [Duration; 4] =
     [Duration::from_secs(20), Duration::from_secs(30), Duration::from_secs(60), Duration::from_secs(120)];
+/// Batches of a step of a small model.
+const BATCHES: u32 = 32;
 /// Processes that start, and ranks that meet.
 const START: Duration = Duration::from_secs(5);
 
@@ -45,6 +47,12 @@ impl Train {
     pub fn model(&self, profile: Profile) -> &str {
         let usual = if profile >= Profile::Standard { TRAIN_MODELS[1] } else { TRAIN_MODELS[0] };
         self.model.as_deref().unwrap_or(usual)
+    }
+
+    /// Batches of a rank in a step: enough of the small models that a step is more than starting to compute.
+    #[must_use]
+    pub fn batches(&self, profile: Profile) -> u32 {
+        if self.model(profile).ends_with("-nano") { BATCHES } else { 1 }
     }
 
     /// Where it ends.

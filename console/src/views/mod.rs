@@ -18,5 +18,5 @@ pub use earlier::Earlier;
 pub use past::read_past;
 pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;
-pub use watched::{Viewer, WatchReport};
+pub use watched::{DemoJob, Viewer, WatchReport};
 pub use what_if::what_if;

@@ -1,12 +1,13 @@
 //! Nodes that are watched while the job runs.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
-use muster_fleet::Node;
+use muster_analysis::watch::{MetricIndex, NodeIndex, Settings, Watch};
 use muster_fleet::pattern::matches;
+use muster_fleet::{Node, Settings as FleetSettings};
 use muster_wire::{WatchOrder, finely, telemetry_names};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
 use crate::signals::Signals;
+use crate::views::DemoJob;
 use crate::work::lookout::{Lookout, Seen};
 use crate::{out, session, slurm, work};
 
@@ -85,6 +87,43 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     }
 }
 
+/// Watches the nodes of a demo's job in these metrics until a machine is named or the time is over, and tells all of it at the end. Of a
+/// job to which nothing is done, all of the time is watched.
+pub(crate) async fn until_named(
+    nodes: &[Node],
+    settings: Arc<FleetSettings>,
+    (metrics, job): (&[&'static str], Option<String>),
+    until: Instant,
+    (demo, json): (DemoJob, bool),
+) -> Ended {
+    let (cancel, signals) = (CancellationToken::new(), Signals::default());
+    let listening = signals.listen(cancel.clone());
+    let order = WatchOrder { period_ms: PERIOD_MS, fine_ms: 0, job };
+    let mut lookout = Lookout::open(nodes, order, work::embedded(), settings, cancel);
+    let mut live = Live::new(nodes, metrics, Watch::new(Settings::default()), !json);
+    eprintln!("watching {}: {}", out::counted(nodes.len(), "node", "nodes"), demo.how);
+    while demo.hurt.is_empty() || live.watch.alerts().is_empty() {
+        match lookout.next(Some(until)).await {
+            Seen::Values(node, at_s, values) => live.take(node, at_s, &values)?,
+            Seen::Fine(..) => {}
+            Seen::Said(node, text) => eprintln!("{}: {text}", nodes[node].name),
+            Seen::There(node) => live.there(node),
+            Seen::Lost(node, failure) => live.lost(node, &failure.message),
+            Seen::Over => break,
+        }
+    }
+    let strange = lookout.strange();
+    lookout.close().await;
+    listening.abort();
+    live.watch.finish();
+    live.demo = Some(demo);
+    let ended = live.end(strange, Vec::new(), json);
+    match signals.code() {
+        Some(code) => ended.map(|_| code),
+        None => ended,
+    }
+}
+
 /// What every node is to look at, and how often.
 fn order(options: &Options, nodes: usize) -> Result<WatchOrder, Problem> {
     if nodes.saturating_mul(options.hz as usize) > MOST_LOOKS && options.hz > 1 {
@@ -133,6 +172,7 @@ struct Live<'a> {
     /// Nodes that answered once.
     seen: BTreeSet<usize>,
     aloud: bool,
+    demo: Option<DemoJob>,
 }
 
 impl<'a> Live<'a> {
@@ -147,7 +187,7 @@ impl<'a> Live<'a> {
         }
         let wanted = wanted.iter().map(|name| (*name, None)).collect();
         let (ended, seen) = (BTreeSet::new(), BTreeSet::new());
-        Self { nodes, wanted, watch, places, told: 0, ended, seen, aloud }
+        Self { nodes, wanted, watch, places, told: 0, ended, seen, aloud, demo: None }
     }
 
     fn take(&mut self, node: usize, at_s: f64, values: &[(&'static str, f64)]) -> Result<(), Problem> {
@@ -207,7 +247,7 @@ impl<'a> Live<'a> {
         let mut metrics: Vec<String> = told.map(|(name, _)| (*name).to_owned()).collect();
         metrics.sort_unstable();
         if json {
-            return tell::document(&self.watch, (self.nodes.len(), &metrics), notes, true);
+            return tell::document(&self.watch, (self.nodes.len(), &metrics), notes, (true, self.demo));
         }
         self.tell()?;
         tell::end(&self.watch, (self.nodes.len(), &metrics), notes)

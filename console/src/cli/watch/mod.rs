@@ -3,7 +3,7 @@
 mod input;
 mod keep;
 mod list;
-mod live;
+pub(crate) mod live;
 mod openmetrics;
 mod past;
 mod recorded;

@@ -34,7 +34,7 @@ pub(super) async fn order(
         per_node,
         ranks,
         model: train.model(profile).to_owned(),
-        batches: 1,
+        batches: train.batches(profile),
         steps,
         duration_ms,
         meet_ms: millis(train.meet()),

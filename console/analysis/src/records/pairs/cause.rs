@@ -186,7 +186,7 @@ mod tests {
         records[3].outcome = failed("rank 5 was ended by signal 9");
         settle(&mut records);
         let why = "n3: rank 5 was ended by signal 9";
-        assert_eq!(records[3].outcome, failed(why));
+        assert_eq!(records[3].outcome, failed("rank 5 was ended by signal 9"));
         assert!(records[..3].iter().all(|record| record.outcome == Outcome::NotRun(why.into())), "{records:?}");
     }
 
