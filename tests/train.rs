@@ -34,7 +34,10 @@ fn failed(report: &Value) -> Vec<String> {
 
 /// Ranks on all nodes.
 fn ranks(fleet: &mut Fleet) -> usize {
-    (1..=NODES).map(|at| fleet.node(&format!("n{at:03}")).sh("pgrep -fc '[t]rain-ddp' || true").unwrap()).map(|n| n.trim().parse().unwrap_or(0)).sum()
+    (1..=NODES)
+        .map(|at| fleet.node(&format!("n{at:03}")).sh("pgrep -fc '[t]rain-ddp' || true").unwrap())
+        .map(|n| n.trim().parse().unwrap_or(0))
+        .sum()
 }
 
 fn wait_for_ranks(fleet: &mut Fleet) {

@@ -261,8 +261,10 @@ impl Team {
     /// Hurts the chosen rank; a brake works for as long as it is kept.
     fn hurt(&self, ranks: &Ranks, word: &str) -> Option<Brake> {
         let victim = Pid::from_child(ranks.0.get(self.victim)?);
-        // Fails only where the rank has ended.
-        let signal = |signal| drop(kill_process(victim, signal));
+        let signal = |signal| {
+            // Fails only where the rank has ended.
+            let _ = kill_process(victim, signal);
+        };
         match self.options.hurt {
             Hurt::Nothing => {}
             Hurt::Slow => {

@@ -216,7 +216,11 @@ impl Course {
             }
             Update::Dropped { node, .. } => self.gone.extend(self.number(node)),
             Update::Ended { node, failure } => self.ended(node, failure.is_some(), now),
-            Update::Said { .. } | Update::Interrupted { .. } | Update::Outage(_) | Update::Late { .. } => {}
+            Update::Said { .. }
+            | Update::Interrupted { .. }
+            | Update::Outage(_)
+            | Update::Together(_)
+            | Update::Late { .. } => {}
         }
     }
 

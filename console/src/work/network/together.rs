@@ -168,7 +168,7 @@ pub(in crate::work) async fn phase(
         let mut own: Vec<Record> = ring.iter().map(|name| record(&scan.run.id, name, what, &told)).collect();
         cause::settle(&mut own);
         if matches!(what, What::Train(..)) {
-            train::tell(&own);
+            train::tell(&own, watchers);
         }
         records.extend(own);
         kept = append(store, &records, watchers);

@@ -8,6 +8,7 @@ use super::keep::told;
 use super::mesh::Mesh;
 use super::round::millis;
 use super::together::Ports;
+use crate::work::{Observer, Update};
 
 /// Orders the training on the nodes called `names`, in this order; each opened a port for each of its ranks.
 pub(super) async fn order(
@@ -47,15 +48,13 @@ pub(super) async fn order(
     }
 }
 
-/// Says in the log what came of it: the digest that all nodes share, or why it ended.
-pub(super) fn tell(records: &[Record]) {
-    match said(records) {
-        Ok(said) => log::info!("{said}"),
-        Err(said) => log::warn!("{said}"),
-    }
+/// Says what came of it: the digest that all nodes share, or why it ended.
+pub(super) fn tell(records: &[Record], watchers: &mut [&mut dyn Observer]) {
+    let said = said(records);
+    watchers.iter_mut().for_each(|watcher| watcher.see(&Update::Together(&said)));
 }
 
-fn said(records: &[Record]) -> Result<String, String> {
+fn said(records: &[Record]) -> String {
     let outcome = |record: &Record| match &record.outcome {
         Outcome::Done => None,
         Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => {
@@ -63,15 +62,15 @@ fn said(records: &[Record]) -> Result<String, String> {
         }
     };
     if let Some(why) = records.iter().find_map(outcome) {
-        return Err(format!("{TRAIN_DDP}: not to its end: {why}"));
+        return format!("{TRAIN_DDP}: not to its end: {why}");
     }
     let digests: Vec<&str> = records.iter().filter_map(digest).collect();
-    let Some(first) = digests.first() else { return Err(format!("{TRAIN_DDP}: no node took part")) };
+    let Some(first) = digests.first() else { return format!("{TRAIN_DDP}: no node took part") };
     let nodes = crate::out::counted(records.len(), "node", "nodes");
     if digests.len() < records.len() || digests.iter().any(|digest| digest != first) {
-        return Err(format!("{TRAIN_DDP}: {nodes} do not agree on the weights that they ended with"));
+        return format!("{TRAIN_DDP}: {nodes} do not agree on the weights that they ended with");
     }
-    Ok(format!("{TRAIN_DDP}: the same weights on {nodes} after every step, digest {first}"))
+    format!("{TRAIN_DDP}: the same weights on {nodes} after every step, digest {first}")
 }
 
 /// The digest of all steps that a node ended with.
@@ -101,12 +100,9 @@ mod tests {
     #[test]
     fn the_digest_of_a_training_is_told_where_all_nodes_share_it() {
         let of = |digest: &str, outcome| said(&[record("n1", "aa", Outcome::Done), record("n2", digest, outcome)]);
-        assert_eq!(
-            of("aa", Outcome::Done).unwrap(),
-            "train-ddp: the same weights on 2 nodes after every step, digest aa"
-        );
-        assert!(of("ab", Outcome::Done).unwrap_err().contains("do not agree"));
-        assert_eq!(of("aa", Outcome::Failed("n2: gone".into())).unwrap_err(), "train-ddp: not to its end: n2: gone");
-        assert!(said(&[]).unwrap_err().contains("no node"));
+        assert_eq!(of("aa", Outcome::Done), "train-ddp: the same weights on 2 nodes after every step, digest aa");
+        assert!(of("ab", Outcome::Done).contains("do not agree"));
+        assert_eq!(of("aa", Outcome::Failed("n2: gone".into())), "train-ddp: not to its end: n2: gone");
+        assert!(said(&[]).contains("no node"));
     }
 }
