@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use std::process::Command;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use muster_tests::{BUSY, Lacks, Load, Try, binary, decide_where_steady, skip};
 use serde_json::Value;
@@ -54,6 +56,55 @@ fn the_slowed_node_alone_fails() {
         assert_eq!((failed, code), (slowed, Some(2)));
         Try { open: None, others }
     });
+}
+
+/// Processes that were started from below `place`.
+fn started_from(place: &Path) -> usize {
+    let place = place.to_str().unwrap();
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.starts_with(place.as_bytes())).count()
+}
+
+fn wait_for(what: &str, done: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_job_of_the_demo_is_watched_says_what_it_hurt_and_ends_with_the_demo() {
+    let place = tempfile::tempdir().unwrap();
+    let schema = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/schemas/muster.watch.json"));
+    let schema: Value = serde_json::from_str(&schema.unwrap()).unwrap();
+    let mut command = Command::new(binary());
+    command.env("XDG_DATA_HOME", place.path()).env("TMPDIR", place.path());
+    command.args(["demo", "--headless", "--json", "--nodes", "4", "--minutes", "1", "--seed", "2"]);
+    let output = command.args(["--job", "hang", "--after", "5s", "--ranks", "2"]).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&report), "{report:#}");
+    let hurt: Vec<String> = serde_json::from_value(report["demo"]["hurt"].clone()).unwrap();
+    assert_eq!((hurt.len(), report["nodes"].as_u64()), (1, Some(4)), "{report:#}");
+    let told: Vec<&str> = report["metrics"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert!(told.contains(&"job_stopped_pct") && told.iter().all(|name| name.starts_with("job_")), "{told:?}");
+    // A minute is too short to know what is usual: nobody is named.
+    assert_eq!((output.status.code(), &report["alerts"]), (Some(3), &serde_json::json!([])), "{report:#}");
+    assert_eq!(started_from(place.path()), 0);
+}
+
+#[test]
+fn a_console_that_is_killed_leaves_no_rank_of_its_demo() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(binary());
+    command.env("XDG_DATA_HOME", place.path()).env("TMPDIR", place.path());
+    command.args(["demo", "--headless", "--json", "--nodes", "4", "--job", "ok"]);
+    let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for("the ranks never started", || started_from(place.path()) >= 4);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    wait_for("ranks are left", || started_from(place.path()) == 0);
 }
 
 #[test]

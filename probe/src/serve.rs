@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use muster_wire::{
     CollectiveOrder, Decoder, Finished, Frame, Hello, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
-    Request, Steps, WatchOrder,
+    RANKS_PER_NODE, Request, Steps, TrainOrder, WatchOrder,
 };
 
 use crate::collect::{LOAD, Root};
@@ -26,7 +26,7 @@ use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
 use crate::passes::{self, How};
 use crate::stop::{self, Cause, Stop};
-use crate::{clock, gate, pair, watch, work};
+use crate::{clock, ddp, gate, pair, watch, work};
 
 /// The watch looks this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -47,9 +47,10 @@ enum Job {
     Run(Run),
     /// One of many visits.
     Pair(Box<PairOrder>),
-    /// The port for a collective, and the collective.
+    /// A port for what is done together, and that.
     Listen(ListenOrder),
     Collective(Box<CollectiveOrder>),
+    Train(Box<TrainOrder>),
     /// Until the end is ordered.
     Watch(WatchOrder),
 }
@@ -88,13 +89,21 @@ pub(crate) fn serve() -> ExitCode {
             return ExitCode::from(EARLY);
         }
     };
-    let mut port = None;
-    while let Some(job) = wait_for(&jobs, &session.stop, &mut port) {
+    let mut ports = Vec::new();
+    while let Some(job) = wait_for(&jobs, &session.stop, &mut ports) {
         let say = &mut |frame| session.out.send(frame, &session.stop);
         match job {
             Job::Pair(order) => pair::run(&order, session.stop.flag(), say),
-            Job::Listen(order) => port = collective::listen(&order, say),
-            Job::Collective(order) => collective::run(&order, port.take(), session.stop.flag(), say),
+            Job::Listen(order) => {
+                // The oldest has waited in vain longest.
+                ports.truncate(usize::from(RANKS_PER_NODE) - 1);
+                ports.splice(0..0, collective::listen(&order, say));
+            }
+            Job::Collective(order) => {
+                let port = collective::take(&mut ports, order.visit);
+                collective::run(&order, port, session.stop.flag(), say);
+            }
+            Job::Train(order) => ddp::take_part(&order, &mut ports, session.stop.flag(), say),
             Job::Watch(order) => watch::run(&order, &Root::system(), &session.stop, say),
             Job::Run(run) => {
                 session.work(&run);
@@ -140,9 +149,9 @@ fn hello() -> Hello {
 }
 
 /// The next job; a port that waited too long for its own is closed meanwhile.
-fn wait_for(jobs: &Receiver<Job>, stop: &Stop, port: &mut Option<Waiting>) -> Option<Job> {
+fn wait_for(jobs: &Receiver<Job>, stop: &Stop, ports: &mut Vec<Waiting>) -> Option<Job> {
     while !stop.asked() {
-        port.take_if(|port| port.over());
+        ports.retain(|port| !port.over());
         match jobs.recv_timeout(TICK) {
             Ok(job) => return Some(job),
             Err(RecvTimeoutError::Timeout) => {}
@@ -208,6 +217,9 @@ impl Session {
             }
             Request::Collective(order) => {
                 let _ = jobs.send(Job::Collective(Box::new(order)));
+            }
+            Request::Train(order) => {
+                let _ = jobs.send(Job::Train(Box::new(order)));
             }
             Request::Watch(order) => {
                 // A console that watches is never silent for long.

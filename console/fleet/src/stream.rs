@@ -322,6 +322,7 @@ impl Stream {
         match request {
             Request::Pair(order) => self.doing = format!("a pair with {}", order.peer),
             Request::Watch(_) => self.doing = "watching".to_owned(),
+            Request::Train(order) => self.doing = format!("a training of {} ranks", order.ranks.len()),
             Request::Collective(order) => self.doing = format!("{} with {} nodes", order.collective, order.ranks.len()),
             _ => {}
         }

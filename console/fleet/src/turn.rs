@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use muster_wire::limits::{NAME_BYTES, work_bytes};
-use muster_wire::{Frame, Profile, Request, Series};
+use muster_wire::{Frame, Profile, Request, Series, TRAIN_DDP};
 
 use crate::link::FailureKind;
 
@@ -86,6 +86,9 @@ impl Turn {
                 let benchmark = order.collective.benchmark();
                 self.visits.insert(order.visit, Visit { benchmark, port: false });
             }
+            Request::Train(order) => {
+                self.visits.insert(order.visit, Visit { benchmark: TRAIN_DDP, port: false });
+            }
             _ => {}
         }
     }
@@ -149,7 +152,7 @@ fn granted(request: &Request) -> u64 {
     };
     match request {
         Request::Run { collectors, benchmarks, profile, .. } => works(collectors.len(), benchmarks.len(), *profile),
-        Request::Pair(_) | Request::Collective(_) => works(0, 1, Profile::Smoke),
+        Request::Pair(_) | Request::Collective(_) | Request::Train(_) => works(0, 1, Profile::Smoke),
         _ => 512,
     }
 }

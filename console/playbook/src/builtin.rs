@@ -6,6 +6,7 @@ use crate::Playbook;
 const BUILTIN: &[(&str, &str)] = &[
     ("build-out", include_str!("../../../playbooks/build-out.toml")),
     ("cbd", include_str!("../../../playbooks/cbd.toml")),
+    ("cbd-multi", include_str!("../../../playbooks/cbd-multi.toml")),
     ("cbd-light", include_str!("../../../playbooks/cbd-light.toml")),
     ("regular", include_str!("../../../playbooks/regular.toml")),
     ("burn-in", include_str!("../../../playbooks/burn-in.toml")),
@@ -65,6 +66,7 @@ mod tests {
         assert!(budget("cbd-light") < 60, "{}", budget("cbd-light"));
         assert!(budget("cbd") <= 180, "{}", budget("cbd"));
         assert!(budget("demo") < 10, "{}", budget("demo"));
+        assert!(budget("cbd-multi") < 180, "{}", budget("cbd-multi"));
         assert!(budget("build-out") <= 660, "{}", budget("build-out"));
     }
 
@@ -75,8 +77,8 @@ mod tests {
         let error = find_builtin("zzz").unwrap_err();
         assert_eq!(
             error,
-            "no playbook 'zzz': there are build-out, cbd, cbd-light, regular, burn-in, network-full, network-quick, \
-             network-bisect, demo"
+            "no playbook 'zzz': there are build-out, cbd, cbd-multi, cbd-light, regular, burn-in, network-full, \
+             network-quick, network-bisect, demo"
         );
     }
 }

@@ -7,9 +7,11 @@ mod parse;
 mod plan;
 mod playbook;
 pub mod report;
+mod train;
 
 pub use builtin::{builtin, find_builtin};
 pub use error::{PlaybookError, Problem};
 pub use muster_run::PAIRS;
 pub use plan::{Phase, Plan, collector_work, plan};
 pub use playbook::{Pairs, Playbook, Step};
+pub use train::{Length, Train};

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::time::Duration;
 
 use muster_analysis::checks::{self, AREAS, EXPECTATIONS, LIMITS};
-use muster_wire::{BENCHMARKS, COLLECTORS, Collective, Profile};
+use muster_wire::{BENCHMARKS, COLLECTORS, Collective, Profile, RANKS_PER_NODE, TRAIN_DDP, TRAIN_MODELS};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::unknown;
-use crate::{Pairs, Playbook, PlaybookError, Problem, Step};
+use crate::{Length, Pairs, Playbook, PlaybookError, Problem, Step, Train};
 
 const PLAYBOOK_FIELDS: &[&str] = &["name", "title", "about", "profile", "steps"];
 const STEP_FIELDS: &[&str] = &[
@@ -25,12 +25,17 @@ const STEP_FIELDS: &[&str] = &[
     "pairs",
     "rounds",
     "collective",
+    "train_ddp",
     "profile",
     "idle_s",
     "drop_failed",
     "select",
     "limit_s",
 ];
+const TRAIN_FIELDS: &[&str] = &["model", "ranks_per_node", "seconds", "steps"];
+/// Longest training: a day; and most steps of one.
+const MAX_TRAIN_S: u64 = 24 * 3600;
+const MAX_TRAIN_STEPS: u64 = 1_000_000;
 /// Longest limit a step may set: a week.
 const MAX_LIMIT_S: u64 = 7 * 24 * 3600;
 /// Longest wait for an idle node: an hour.
@@ -137,19 +142,20 @@ impl Reader<'_> {
         let demand = self.demand(table, check.as_deref().unwrap_or_default());
         let pairs = self.pairs(table, span, &shown);
         let collective = self.works(table, "collective", &shown);
+        let train = self.train(table, &shown);
         let own = [&collect, &run, &check].into_iter().any(|works| works.as_ref().is_none_or(|w| !w.is_empty()));
         let together = collective.as_ref().is_none_or(|names| !names.is_empty());
         let elsewhere = "its other work belongs into another step";
-        match (own, table.contains_key("pairs"), together) {
-            (false, false, false) => {
-                let what = "'collect', 'check', 'run', 'pairs' or 'collective'";
+        let (pairwise, trains) = (table.contains_key("pairs"), table.contains_key("train_ddp"));
+        match [own, pairwise, together, trains].iter().filter(|kind| **kind).count() {
+            0 => {
+                let what = "'collect', 'check', 'run', 'pairs', 'collective' or 'train_ddp'";
                 self.problem(span, format!("step '{shown}' does nothing: give it {what}"));
             }
-            (true, true, _) | (_, true, true) => {
-                self.problem(span, format!("step '{shown}' measures pairs: {elsewhere}"));
-            }
-            (true, false, true) => self.problem(span, format!("step '{shown}' runs a collective: {elsewhere}")),
-            _ => {}
+            1 => {}
+            _ if pairwise => self.problem(span, format!("step '{shown}' measures pairs: {elsewhere}")),
+            _ if together => self.problem(span, format!("step '{shown}' runs a collective: {elsewhere}")),
+            _ => self.problem(span, format!("step '{shown}' trains: {elsewhere}")),
         }
         let limits = self.numbers(table, "limits", &LIMITS.iter().map(|limit| limit.name).collect::<Vec<_>>());
         let expect = self.numbers(table, "expect", &EXPECTATIONS.iter().map(|known| known.0).collect::<Vec<_>>());
@@ -162,6 +168,7 @@ impl Reader<'_> {
             idle: self.seconds(table, "idle_s", MAX_IDLE_S),
             line: self.line(span),
             id: id?,
+            train,
             collect: collect?,
             run: run?,
             pairs,
@@ -251,6 +258,33 @@ impl Reader<'_> {
             self.problem(&at, format!("pairs are already measured in step '{first}' (line {line})"));
         }
         found
+    }
+
+    /// What a step trains. A run keeps one result per node and benchmark, so only one step may.
+    fn train(&mut self, table: &DeTable<'_>, step: &str) -> Option<Train> {
+        let value = table.get("train_ddp")?;
+        let DeValue::Table(own) = value.get_ref() else {
+            self.wrong_type(value, "train_ddp", "a table");
+            return None;
+        };
+        self.known_fields(own, TRAIN_FIELDS, "train_ddp");
+        let model = self.string(own, "model");
+        if let (Some(name), Some(at)) = (&model, own.get("model"))
+            && !TRAIN_MODELS.contains(&name.as_str())
+        {
+            self.problem(&at.span(), unknown("model", name, TRAIN_MODELS.into_iter()));
+        }
+        let seconds = self.whole(own, "seconds", MAX_TRAIN_S).map(|s| Length::Time(Duration::from_secs(s)));
+        let steps = self.whole(own, "steps", MAX_TRAIN_STEPS).map(Length::Steps);
+        if seconds.is_some() && steps.is_some() {
+            self.problem(&value.span(), "'train_ddp' ends after 'seconds' or after 'steps', not both".to_owned());
+        }
+        let ranks = self.whole(own, "ranks_per_node", RANKS_PER_NODE.into()).unwrap_or(1);
+        let line = self.line(&value.span());
+        if let Some((first, line)) = self.works.insert(("training", TRAIN_DDP.to_owned()), (step.to_owned(), line)) {
+            self.problem(&value.span(), format!("step '{first}' trains already (line {line})"));
+        }
+        Some(Train { model, ranks_per_node: ranks as u16, length: seconds.or(steps) })
     }
 
     fn flag(&mut self, table: &DeTable<'_>, field: &str) -> bool {
@@ -484,7 +518,7 @@ limit_s = 90
     fn a_step_that_does_nothing_is_refused() {
         assert_eq!(
             told(&GOOD.replace("collect = [\"cpu\", \"disk\"]", "collect = []")),
-            ["5:1 step 'look' does nothing: give it 'collect', 'check', 'run', 'pairs' or 'collective'"]
+            ["5:1 step 'look' does nothing: give it 'collect', 'check', 'run', 'pairs', 'collective' or 'train_ddp'"]
         );
         assert_eq!(told("name='a'\ntitle='A'\nprofile='full'\nsteps=[]"), ["4:7 the playbook has no [[steps]]"]);
     }
@@ -517,6 +551,34 @@ limit_s = 90
             told(&with("collective = [\"allreduce\"]\nrun = [\"cpu-stream\"]")),
             ["16:1 step 'net' runs a collective: its other work belongs into another step"]
         );
+    }
+
+    #[test]
+    fn a_training_is_a_step_of_its_own_and_only_one() {
+        let with = |step: &str| format!("{GOOD}[[steps]]\nid = \"net\"\n{step}\n");
+        let train = |text: &str| Playbook::parse(&with(text), "p.toml").unwrap().steps.remove(2).train.unwrap();
+        assert_eq!(train("train_ddp = {}"), Train { model: None, ranks_per_node: 1, length: None });
+        let own = train("train_ddp = { model = \"lstm-nano\", ranks_per_node = 2, steps = 7 }");
+        assert_eq!((own.model.as_deref(), own.ranks_per_node), (Some("lstm-nano"), 2));
+        assert_eq!(own.length, Some(Length::Steps(7)));
+        assert_eq!(
+            told(&with("train_ddp = { model = \"gpt2-nan\", rank = 2, ranks_per_node = 65 }")),
+            [
+                "18:23 no model 'gpt2-nan': did you mean 'gpt2-nano'?",
+                "18:35 no train_ddp field 'rank': there are model, ranks_per_node, seconds, steps",
+                "18:62 'ranks_per_node' must be a whole number from 1 to 64"
+            ]
+        );
+        assert_eq!(
+            told(&with("train_ddp = { seconds = 5, steps = 5 }")),
+            ["18:13 'train_ddp' ends after 'seconds' or after 'steps', not both"]
+        );
+        assert_eq!(
+            told(&with("train_ddp = {}\nrun = [\"cpu-stream\"]")),
+            ["16:1 step 'net' trains: its other work belongs into another step"]
+        );
+        let twice = with("train_ddp = {}\n[[steps]]\nid = \"again\"\ntrain_ddp = {}");
+        assert_eq!(told(&twice), ["21:13 step 'net' trains already (line 18)"]);
     }
 
     #[test]

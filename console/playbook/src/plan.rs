@@ -6,9 +6,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use muster_analysis::checks::{self, Policy};
-use muster_wire::{BENCHMARKS, Collective, Profile, benchmark};
+use muster_wire::{BENCHMARKS, Collective, Profile, TRAIN_DDP, benchmark};
 
-use crate::{PAIRS, Pairs, Playbook, Step, order};
+use crate::{PAIRS, Pairs, Playbook, Step, Train, order};
 
 /// Longest one collector may take on a node; it only reads a few files.
 const COLLECTOR_LIMIT: Duration = Duration::from_secs(10);
@@ -55,6 +55,8 @@ pub struct Phase {
     pub pairs: Option<Pairs>,
     /// What all nodes compute together.
     pub collectives: Vec<Collective>,
+    /// What all nodes train together.
+    pub train: Option<Train>,
     /// Ids of the checks that this phase's look is for.
     pub checks: Vec<String>,
     /// How much work each benchmark does.
@@ -115,13 +117,15 @@ fn phase(playbook: &Playbook, step: &Step, nodes: &[String], looked: &mut BTreeS
     Phase {
         step: step.id.clone(),
         about: step.about.clone(),
-        limit: step.limit.unwrap_or_else(|| match step.pairs {
-            Some(pairs) => times(PAIR_LIMIT[profile as usize], pairs.rounds(nodes.len())),
-            None if !step.collective.is_empty() => times(COLLECTIVE_LIMIT[profile as usize], step.collective.len()),
-            None => limit(&collectors, &step.run, profile) + step.idle.unwrap_or_default(),
+        limit: step.limit.unwrap_or_else(|| match (step.pairs, &step.train) {
+            (Some(pairs), _) => times(PAIR_LIMIT[profile as usize], pairs.rounds(nodes.len())),
+            (None, Some(train)) => train.limit(profile),
+            _ if !step.collective.is_empty() => times(COLLECTIVE_LIMIT[profile as usize], step.collective.len()),
+            _ => limit(&collectors, &step.run, profile) + step.idle.unwrap_or_default(),
         }),
         pairs: step.pairs,
         collectives: step.collective.clone(),
+        train: step.train.clone(),
         idle: step.idle,
         collectors,
         benchmarks: step.run.clone(),
@@ -150,7 +154,7 @@ impl Phase {
     /// Whether every node does it by itself, whatever the others do meanwhile.
     #[must_use]
     pub const fn is_alone(&self) -> bool {
-        self.pairs.is_none() && self.collectives.is_empty()
+        self.pairs.is_none() && self.collectives.is_empty() && self.train.is_none()
     }
 
     /// What the phase is expected to take on one node: each benchmark its even share of what the profile
@@ -162,6 +166,9 @@ impl Phase {
         }
         if !self.collectives.is_empty() {
             return times(COLLECTIVE_BUDGET[self.profile as usize], self.collectives.len()).min(self.limit);
+        }
+        if let Some(train) = &self.train {
+            return train.budget(self.profile).min(self.limit);
         }
         let promise = match self.profile {
             Profile::Smoke => Duration::from_secs(5),
@@ -182,7 +189,8 @@ impl Phase {
     pub fn work_names(&self) -> Vec<String> {
         let own = self.collectors.iter().map(|name| collector_work(name)).chain(self.benchmarks.iter().cloned());
         let together = self.collectives.iter().map(|collective| collective.benchmark().to_owned());
-        own.chain(self.pairs.map(|_| PAIRS.to_owned())).chain(together).collect()
+        let train = self.train.iter().map(|_| TRAIN_DDP.to_owned());
+        own.chain(self.pairs.map(|_| PAIRS.to_owned())).chain(together).chain(train).collect()
     }
 }
 
@@ -298,6 +306,9 @@ impl fmt::Display for Plan {
             if !phase.collectives.is_empty() {
                 let names: Vec<&str> = phase.collectives.iter().map(|collective| collective.name()).collect();
                 writeln!(f, "   together {}", names.join(", "))?;
+            }
+            if let Some(train) = &phase.train {
+                writeln!(f, "   train    {TRAIN_DDP}: {}", train.words(phase.profile))?;
             }
             if !phase.checks.is_empty() {
                 writeln!(f, "   check    {}", phase.checks.join(", "))?;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use muster_wire::{Collective, Profile};
 
+use crate::Train;
+
 /// A checked playbook: every name in it exists, every step does something, nothing is measured twice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Playbook {
@@ -35,6 +37,8 @@ pub struct Step {
     pub pairs: Option<Pairs>,
     /// What all nodes compute together, all other work of the step aside.
     pub collective: Vec<Collective>,
+    /// What all nodes train together, all other work of the step aside.
+    pub train: Option<Train>,
     /// Ids of its checks, areas spelt out, each once.
     pub check: Vec<String>,
     /// Those of them that every login must be able to answer.
@@ -136,7 +140,8 @@ impl Playbook {
         }
         self.steps.retain(|step| {
             let looks = !step.collect.is_empty() || !step.check.is_empty();
-            looks || !step.run.is_empty() || step.pairs.is_some() || !step.collective.is_empty()
+            let together = step.pairs.is_some() || !step.collective.is_empty() || step.train.is_some();
+            looks || !step.run.is_empty() || together
         });
         self
     }

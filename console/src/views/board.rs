@@ -390,7 +390,7 @@ impl Inner {
     fn gone(&mut self, node: &str, text: String, now: u64) {
         self.going.gone.insert(node.to_owned());
         self.line(node, Level::Warn, &text);
-        self.warn(text, now);
+        self.say(Level::Warn, text, now);
     }
 
     /// A node was lost and is waited for.
@@ -401,8 +401,8 @@ impl Inner {
         }
     }
 
-    fn warn(&mut self, text: String, now: u64) {
-        self.messages.push_back(Message { at_ms: now, level: Level::Warn, text });
+    fn say(&mut self, level: Level, text: String, now: u64) {
+        self.messages.push_back(Message { at_ms: now, level, text });
         if self.messages.len() > MESSAGES {
             self.messages.pop_front();
         }
@@ -504,7 +504,8 @@ impl Observer for Board {
                 inner.gone(node, format!("left out after {step}: {reason}"), now);
             }
             Update::Interrupted { node, failure } => inner.interrupted(node, failure),
-            Update::Outage(said) | Update::Late { said, .. } => inner.warn((*said).to_owned(), now),
+            Update::Outage(said) | Update::Late { said, .. } => inner.say(Level::Warn, (*said).to_owned(), now),
+            Update::Together(said) => inner.say(Level::Info, (*said).to_owned(), now),
             Update::Recorded(record) => {
                 inner.now.last_frame_ms = Some(now);
                 inner.recorded(record);

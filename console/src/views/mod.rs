@@ -20,5 +20,5 @@ pub use past::read_past;
 pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;
 pub use triaged::{csv as triage_csv, markdown as triage_markdown};
-pub use watched::{Viewer, WatchReport};
+pub use watched::{DemoJob, Viewer, WatchReport};
 pub use what_if::what_if;

@@ -14,6 +14,15 @@ use crate::work::ticks::Member;
 /// Alerts shown; the newest.
 const ALERTS: usize = 500;
 
+/// A job that a demo hurt.
+#[derive(Clone, Debug, Serialize)]
+pub struct DemoJob {
+    /// Nodes of the ranks that are hurt.
+    pub hurt: Vec<String>,
+    /// What is done to them.
+    pub how: String,
+}
+
 /// The published document of a watch, `assets/schemas/muster.watch.json`.
 #[derive(Debug, Serialize)]
 pub struct WatchReport<'a> {
@@ -31,6 +40,9 @@ pub struct WatchReport<'a> {
     pub alerts: &'a [Alert],
     /// What is worth knowing and accuses nobody.
     pub notes: Vec<String>,
+    /// Written by a demo alone; the detector never reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub demo: Option<DemoJob>,
 }
 
 impl<'a> WatchReport<'a> {
@@ -56,6 +68,7 @@ impl<'a> WatchReport<'a> {
             expected_delay_s,
             alerts,
             notes,
+            demo: None,
         }
     }
 

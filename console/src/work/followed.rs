@@ -5,7 +5,7 @@ use std::time::Duration;
 use muster_analysis::checks::Policy;
 use muster_playbook::{Phase, Plan, find_builtin};
 use muster_run::{Record, Run};
-use muster_wire::benchmark;
+use muster_wire::{TRAIN_DDP, benchmark};
 
 /// The plan of `run`; `None` if its playbook is not built in, or has changed since.
 #[must_use]
@@ -35,6 +35,7 @@ pub fn as_one_step(run: &Run) -> Option<Plan> {
         benchmarks,
         pairs: None,
         collectives: Vec::new(),
+        train: None,
         checks: Vec::new(),
         profile: run.profile,
         idle: None,
@@ -63,6 +64,9 @@ fn holds(phase: &Phase, record: &Record) -> bool {
         || phase.benchmarks.iter().any(|name| name == benchmark),
         |collector| phase.collectors.iter().any(|name| name == collector),
     );
-    let together = || phase.collectives.iter().any(|collective| collective.benchmark() == benchmark);
+    let together = || {
+        phase.collectives.iter().any(|collective| collective.benchmark() == benchmark)
+            || phase.train.is_some() && benchmark == TRAIN_DDP
+    };
     (own && phase.nodes.contains(&record.node)) || pair || together()
 }

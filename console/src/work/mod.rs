@@ -25,5 +25,5 @@ pub use followed::{as_one_step, plan as plan_of};
 pub use network::{Fabric, PairEngine};
 pub use observe::{Observer, Progress, Update, failure_line};
 pub use order::Scan;
-pub use probe::embedded;
+pub use probe::{embedded, embedded_bytes};
 pub use scan::scan;

@@ -82,6 +82,8 @@ pub enum Update<'a> {
     },
     /// Several nodes were lost together: what is said of it.
     Outage(&'a str),
+    /// What all nodes did together is over: what came of it.
+    Together(&'a str),
     /// Nodes are not waited for any longer.
     Late {
         /// What is said of it.
@@ -199,7 +201,7 @@ impl Observer for Progress {
             Update::Interrupted { node, failure } => {
                 self.tell(&format!("{}; it is waited for", failure_line(node, failure)));
             }
-            Update::Outage(said) => self.tell(said),
+            Update::Outage(said) | Update::Together(said) => self.tell(said),
             Update::Late { said, nodes } => {
                 self.late.extend(nodes.iter().cloned());
                 self.tell(said);

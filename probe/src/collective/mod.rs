@@ -48,6 +48,17 @@ impl Waiting {
     pub(crate) fn over(&self) -> bool {
         Instant::now() >= self.until
     }
+
+    /// The port itself.
+    pub(crate) fn into_listener(self) -> TcpListener {
+        self.listener
+    }
+}
+
+/// Takes the port that was opened for `visit`.
+pub(crate) fn take(ports: &mut Vec<Waiting>, visit: u64) -> Option<Waiting> {
+    let at = ports.iter().position(|port| port.visit == visit)?;
+    Some(ports.remove(at))
 }
 
 /// Opens the port that `order` asks for and says it, or why not.
@@ -97,7 +108,6 @@ fn take_part(
     said: &mut Said,
 ) -> Result<(), Halt> {
     check(order)?;
-    let waiting = waiting.filter(|waiting| waiting.visit == order.visit);
     let listener = waiting.ok_or_else(|| Halt::Failed("the port was closed before all were ready".into()))?.listener;
     let limit = Limit::new(Duration::from_millis(order.meet_ms.into()), stop, "the ranks did not meet");
     let lanes = meet_all(order, &listener, &limit)?;

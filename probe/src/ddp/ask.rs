@@ -73,7 +73,7 @@ fn serve(board: &Board, mut stream: TcpStream) -> io::Result<()> {
 /// Asks one rank.
 fn ask(board: &Board, rank: usize, patience: Duration) -> Answer {
     let until = Instant::now() + patience;
-    match said(board, board.peers[rank], until) {
+    match said(&board.secret, board.peers[rank], until) {
         Ok(standing) if standing.rank == rank && standing.counts.len() <= board.kept.len() + 1 => {
             Answer::Said(standing)
         }
@@ -88,11 +88,16 @@ fn ask(board: &Board, rank: usize, patience: Duration) -> Answer {
     }
 }
 
-fn said(board: &Board, peer: SocketAddr, until: Instant) -> io::Result<Standing> {
+/// Whether a rank says something of itself within `patience`.
+pub(super) fn answers(secret: &[u8; 32], peer: SocketAddr, patience: Duration) -> bool {
+    said(secret, peer, Instant::now() + patience).is_ok()
+}
+
+fn said(secret: &[u8; 32], peer: SocketAddr, until: Instant) -> io::Result<Standing> {
     let left = || until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
     let mut stream = TcpStream::connect_timeout(&peer, left())?;
     stream.set_write_timeout(Some(left()))?;
-    stream.write_all(&[&board.secret[..], &[HOW]].concat())?;
+    stream.write_all(&[&secret[..], &[HOW]].concat())?;
     let mut answer = Vec::new();
     let mut piece = [0; 4096];
     loop {

@@ -117,6 +117,7 @@ pub(super) struct Board {
     end: OnceLock<End>,
     pids: OnceLock<Vec<u32>>,
     failed: OnceLock<String>,
+    accused: OnceLock<Vec<usize>>,
     step: AtomicU64,
     doing: Mutex<Option<Doing>>,
     threads: AtomicU32,
@@ -136,6 +137,7 @@ impl Board {
             end: OnceLock::new(),
             pids: OnceLock::new(),
             failed: OnceLock::new(),
+            accused: OnceLock::new(),
             step: AtomicU64::new(0),
             doing: Mutex::new(None),
             threads: AtomicU32::new(0),
@@ -152,8 +154,15 @@ impl Board {
         self.end.get()
     }
 
-    pub(super) fn fail(&self, why: &str) {
+    /// This rank gives up; `accused` are the ranks that it puts that down to.
+    pub(super) fn fail(&self, why: &str, accused: Vec<usize>) {
         self.failed.get_or_init(|| why.to_owned());
+        self.accused.get_or_init(|| accused);
+    }
+
+    /// Ranks that this one put its end down to.
+    pub(super) fn accused(&self) -> &[usize] {
+        self.accused.get().map_or(&[], Vec::as_slice)
     }
 
     /// Whether it was told already why this rank gave up.

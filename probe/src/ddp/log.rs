@@ -51,7 +51,7 @@ impl Log {
     }
 
     /// The last word of a rank that did not end well.
-    pub(super) fn end(self, code: u8, step: u64, failure: &Failure, rank: usize) {
+    pub(super) fn end(self, (code, step): (u8, u64), failure: &Failure, (rank, accused): (usize, &[usize])) {
         if !self.json {
             return;
         }
@@ -59,14 +59,17 @@ impl Log {
             Failure::Trouble(trouble) => match trouble.kind {
                 Kind::Late => ("late", trouble.peer),
                 Kind::Gone => ("gone", trouble.peer),
-                Kind::Mismatch => ("wrong", trouble.peer),
+                Kind::Mismatch => ("differs", trouble.peer),
                 Kind::Ended => ("told", trouble.peer),
             },
-            Failure::Wrong(_) => ("wrong", rank),
-            Failure::Start(_) | Failure::Exception(_) => ("own", rank),
+            Failure::Wrong(..) => ("differs", rank),
+            Failure::Start(_) => ("start", rank),
+            Failure::Exception(_) => ("ended", rank),
             Failure::Ended => ("told", rank),
         };
-        self.put(&json!({"event": "end", "rank": rank, "code": code, "step": step, "trouble": kind, "peer": peer}));
+        self.put(&json!({
+            "event": "end", "rank": rank, "code": code, "step": step, "trouble": kind, "peer": peer, "accused": accused,
+        }));
     }
 
     fn put(self, document: &serde_json::Value) {

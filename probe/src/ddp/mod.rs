@@ -14,19 +14,23 @@
 //! | `recorder`, `dump`, `pickle` | PyTorch's flight recorder |
 //! | `ras` | NCCL's RAS protocol |
 //! | `log` | what is printed |
+//! | `ordered`, `child`, `said` | the ranks of a node that a console ordered, as processes of the probe |
 
 mod ask;
 mod board;
 mod bucket;
+mod child;
 mod comm;
 mod dump;
 mod group;
 mod log;
 mod meet;
 mod options;
+mod ordered;
 mod pickle;
 mod ras;
 mod recorder;
+mod said;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -50,6 +54,7 @@ use comm::{Communicator, Kind};
 use log::Log;
 pub(crate) use options::Options;
 use options::Part;
+pub(crate) use ordered::take_part;
 use step::Failure;
 use train::train;
 
@@ -136,14 +141,16 @@ fn tell(board: &Board, part: &Part, log: Log, failure: &Failure) {
             // Whoever was asked meanwhile to end has it from somebody who knew before.
             if board.ended().is_some() { None } else { Some(verdict::sentence(board, trouble, &answers)) }
         }
-        Failure::Wrong(why) | Failure::Start(why) => Some(why.clone()),
+        Failure::Wrong(why, odd) => Some((why.clone(), odd.clone())),
+        Failure::Start(why) => Some((why.clone(), Vec::new())),
         Failure::Exception(why) => return log.error(why),
         Failure::Trouble(_) | Failure::Ended => None,
     };
-    if let Some(sentence) = &sentence {
-        board.fail(sentence);
-        log.error(sentence);
-    }
+    let sentence = sentence.map(|(sentence, accused)| {
+        board.fail(&sentence, accused);
+        log.error(&sentence);
+        sentence
+    });
     dump(board, part, log);
     let told = match (&sentence, board.ended()) {
         (Some(sentence), _) => format!("rank {}: {sentence}", part.rank),
@@ -166,7 +173,7 @@ fn finish(board: &Board, part: &Part, log: Log, failure: &Failure) -> u8 {
             log.error(&format!("ended in step {}; {why}", board.step()));
             TOLD
         }
-        (Failure::Wrong(_), _) => WRONG,
+        (Failure::Wrong(..), _) => WRONG,
         (Failure::Start(why), _) => {
             if !board.has_failed() {
                 log.error(why);
@@ -180,7 +187,7 @@ fn finish(board: &Board, part: &Part, log: Log, failure: &Failure) -> u8 {
         },
         (Failure::Ended, _) => TOLD,
     };
-    log.end(code, board.step(), failure, part.rank);
+    log.end((code, board.step()), failure, (part.rank, board.accused()));
     code
 }
 

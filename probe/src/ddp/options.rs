@@ -10,7 +10,7 @@ use muster_tape::Model;
 /// Most ranks: their numbers share 16 bits with a mark.
 const MOST: usize = 4096;
 /// Where the secret of a job comes from, if it is not to be one that everybody can know.
-const SECRET: &str = "MUSTER_DDP_SECRET";
+pub(super) const SECRET: &str = "MUSTER_DDP_SECRET";
 
 const AFTER: &str = "Examples, two nodes with two ranks each (start all four; rank 0 and 1 on the first node):
   muster-probe train-ddp --rank 0 --world 4 --ranks-per-node 2 --peers 10.0.0.1:7000,10.0.0.1:7001,10.0.0.2:7000,10.0.0.2:7001
@@ -210,15 +210,14 @@ impl Options {
                 dead: seconds("--ras-dead", self.ras_dead)?,
             },
             broken: self.broken,
-            secret: secret(&self.peers),
+            secret: secret(&std::env::var(SECRET).unwrap_or_default(), &self.peers),
         })
     }
 }
 
 /// The word of the environment, or one that follows from the ranks: jobs do not mix, but everybody can know it.
-fn secret(peers: &[SocketAddr]) -> [u8; 32] {
+pub(super) fn secret(word: &str, peers: &[SocketAddr]) -> [u8; 32] {
     let peers: Vec<u8> = peers.iter().flat_map(|peer| peer.to_string().into_bytes()).collect();
-    let word = std::env::var(SECRET).unwrap_or_default();
     let mut secret = [0; 32];
     for (at, piece) in secret.chunks_exact_mut(8).enumerate() {
         piece.copy_from_slice(&super::group::hash(&[&[at as u8], word.as_bytes(), &peers]).to_be_bytes());

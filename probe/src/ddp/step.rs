@@ -8,8 +8,8 @@ pub(super) enum Failure {
     /// It never began.
     Start(String),
     Trouble(Trouble),
-    /// Ranks have different weights.
-    Wrong(String),
+    /// Ranks have different weights; which of them are wrong, where most agree.
+    Wrong(String, Vec<usize>),
     /// Broken on purpose.
     Exception(String),
     /// Ended from outside, between operations.

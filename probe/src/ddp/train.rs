@@ -161,16 +161,19 @@ impl Trainer<'_, '_> {
         let all = self.rings[0].all_gather(digest).map_err(Failure::Trouble)?;
         match unlike(&all) {
             odd if odd.is_empty() && all.iter().all(|one| *one == digest) => Ok(()),
-            odd if odd.is_empty() => Err(Failure::Wrong(format!(
-                "step {number}: weights or loss differ between ranks, and no more than half of them agree"
-            ))),
+            odd if odd.is_empty() => {
+                let why =
+                    format!("step {number}: weights or loss differ between ranks, and no more than half of them agree");
+                Err(Failure::Wrong(why, odd))
+            }
             odd => {
-                let names: Vec<String> = odd.into_iter().map(|rank| self.board.who(rank)).collect();
-                Err(Failure::Wrong(format!(
+                let names: Vec<String> = odd.iter().map(|rank| self.board.who(*rank)).collect();
+                let why = format!(
                     "step {number}: weights or loss of {} are not those of the other ranks: computed wrongly there, or \
                      summed from wrong bytes",
                     names.join(", ")
-                )))
+                );
+                Err(Failure::Wrong(why, odd))
             }
         }
     }

@@ -6,8 +6,11 @@ use super::ask::Answer;
 use super::board::{Board, Doing, Standing};
 use super::comm::{Kind, Trouble};
 
-/// Where it stopped, and every rank that cannot be a mere victim.
-pub(super) fn sentence(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> String {
+/// A rank that cannot be a mere victim, and why; without a rank where nobody can be named.
+type Cause = (Option<usize>, String);
+
+/// Where it stopped and why, and the ranks that it is put down to.
+pub(super) fn sentence(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> (String, Vec<usize>) {
     let group = &board.kept[trouble.comm].group;
     let place = format!(
         "step {}, {} {} of communicator {} ({})",
@@ -27,54 +30,56 @@ pub(super) fn sentence(board: &Board, trouble: &Trouble, answers: &BTreeMap<usiz
         Kind::Mismatch => unlike(board, trouble, answers),
         _ => causes(board, trouble, answers),
     };
-    if trouble.kind == Kind::Mismatch && causes.is_empty() {
-        return format!("{place}: {own}; two ranks cannot tell which of them is wrong");
-    }
-    if causes.is_empty() {
-        format!(
+    let (ranks, causes): (Vec<Option<usize>>, Vec<String>) = causes.into_iter().unzip();
+    let said = match (trouble.kind, causes.is_empty()) {
+        (Kind::Mismatch, true) => format!("{place}: {own}; two ranks cannot tell which of them is wrong"),
+        (_, true) => format!(
             "{place}: {own}; every rank answers and has launched it: the network between them, or a rank that is slow"
-        )
-    } else {
-        format!("{place}: {own}. {}", causes.join("; "))
-    }
+        ),
+        (_, false) => format!("{place}: {own}. {}", causes.join("; ")),
+    };
+    (said, ranks.into_iter().flatten().collect())
 }
 
 /// Ranks that are gone outweigh those that are silent, these those that failed, and these those that are behind.
-fn causes(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> Vec<String> {
+fn causes(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> Vec<Cause> {
     let gone = answers.iter().filter_map(|(rank, answer)| match answer {
-        Answer::Gone(why) => Some(format!("{} is gone: {why}", board.who(*rank))),
+        Answer::Gone(why) => Some((Some(*rank), format!("{} is gone: {why}", board.who(*rank)))),
         _ => None,
     });
     let mute = answers.values().filter(|answer| **answer == Answer::Silent).count();
     // Whoever hears nobody may be the one who is cut off.
     if 2 * mute >= answers.len() {
         let all = answers.len();
-        return vec![format!(
+        let why = format!(
             "{mute} of {all} ranks do not answer: this node is cut off, or they are; nobody is named from here"
-        )];
+        );
+        return vec![(None, why)];
     }
     let silent = answers.iter().filter_map(|(rank, answer)| match answer {
         Answer::Silent => {
-            Some(format!("{} does not answer: it is stopped, or its node is out of reach", board.who(*rank)))
+            let why = format!("{} does not answer: it is stopped, or its node is out of reach", board.who(*rank));
+            Some((Some(*rank), why))
         }
         _ => None,
     });
     let failed = answers.iter().filter_map(|(rank, answer)| match answer {
         Answer::Said(Standing { failed: Some(why), .. }) if *rank != board.rank => {
-            Some(format!("{} failed: {why}", board.who(*rank)))
+            // Whom it accuses says its own sentence: it need not be to blame itself.
+            Some((None, format!("{} failed: {why}", board.who(*rank))))
         }
         _ => None,
     });
-    let dead: Vec<String> = gone.chain(silent).collect();
+    let dead: Vec<Cause> = gone.chain(silent).collect();
     if !dead.is_empty() {
         return dead;
     }
-    let failed: Vec<String> = failed.collect();
+    let failed: Vec<Cause> = failed.collect();
     if failed.is_empty() { behind(board, trouble, answers) } else { failed }
 }
 
 /// Ranks that do something else than most others of the communicator do.
-fn unlike(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> Vec<String> {
+fn unlike(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> Vec<Cause> {
     let ranks = &board.kept[trouble.comm].group.ranks;
     let doing = |rank: &usize| match answers.get(rank)? {
         Answer::Said(standing) => standing.doing.filter(|doing| doing.comm == trouble.comm).map(|doing| (*rank, doing)),
@@ -89,12 +94,15 @@ fn unlike(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -
     }
     let told = |doing: &Doing| format!("{} {} of {} elements", doing.op.name(), doing.seq, doing.elements);
     let odd = all.iter().filter(|(_, doing)| doing != most);
-    odd.map(|(rank, doing)| format!("{} runs {}, {count} ranks run {}", board.who(*rank), told(doing), told(most)))
-        .collect()
+    let cause = |(rank, doing): &(usize, Doing)| {
+        let why = format!("{} runs {}, {count} ranks run {}", board.who(*rank), told(doing), told(most));
+        (Some(*rank), why)
+    };
+    odd.map(cause).collect()
 }
 
 /// Ranks of the communicator that have not launched the operation, and where they are instead.
-fn behind(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> Vec<String> {
+fn behind(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -> Vec<Cause> {
     let group = &board.kept[trouble.comm].group;
     let late = |(rank, answer): (&usize, &Answer)| {
         let Answer::Said(standing) = answer else { return None };
@@ -108,7 +116,7 @@ fn behind(board: &Board, trouble: &Trouble, answers: &BTreeMap<usize, Answer>) -
             }
             None => format!("it is in no operation, at step {}", standing.step),
         };
-        Some(format!("{} has not launched it: {place}", board.who(*rank)))
+        Some((Some(*rank), format!("{} has not launched it: {place}", board.who(*rank))))
     };
     answers.iter().filter_map(late).collect()
 }
@@ -143,7 +151,11 @@ mod tests {
         };
         let answers = (0..WORLD).map(|rank| (rank, odd(rank).unwrap_or_else(|| usual(rank)))).collect();
         let why = "it has not sent everything".to_owned();
-        sentence(&board, &Trouble { comm: 0, op: Op::AllReduce, seq: 3, kind: trouble, peer: 5, why }, &answers)
+        let (said, ranks) =
+            sentence(&board, &Trouble { comm: 0, op: Op::AllReduce, seq: 3, kind: trouble, peer: 5, why }, &answers);
+        assert!(ranks.iter().all(|rank| said.contains(&format!("rank {rank} ("))), "{said} {ranks:?}");
+        assert_eq!(ranks.is_empty(), !said.contains(". rank "), "{said} {ranks:?}");
+        said
     }
 
     fn standing(answer: Answer, change: impl FnOnce(&mut Standing)) -> Answer {

@@ -4,6 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use muster_wire::DEMO_NODE;
+
 use super::look::Look;
 use crate::collect::Root;
 
@@ -24,6 +26,8 @@ type Who = (u32, u64);
 pub(super) struct Source {
     /// Id of the Slurm job.
     job: Option<String>,
+    /// Our node's name, where nodes share a machine.
+    node: Option<String>,
     looks: u32,
     /// CPU time of everybody when last chosen.
     before: BTreeMap<Who, u64>,
@@ -45,7 +49,7 @@ struct Process {
 
 impl Source {
     pub(super) fn of(job: Option<String>) -> Self {
-        Self { job, ..Self::default() }
+        Self { job, node: std::env::var(DEMO_NODE).ok(), ..Self::default() }
     }
 
     pub(super) fn look(&mut self, root: &Root, look: &mut Look) {
@@ -54,11 +58,13 @@ impl Source {
         }
         self.looks = self.looks.wrapping_add(1);
         let (cpus, memory) = (cpus(root), memory(root));
-        let (mut pages, mut blocked) = (0, 0);
+        let (mut pages, mut blocked, mut stopped, mut there) = (0, 0, 0, 0);
         for &(pid, started) in &self.chosen {
             let Some(process) = read(root, pid).filter(|process| process.started == started) else { continue };
             pages += process.pages;
             blocked += u32::from(process.state == 'D');
+            stopped += u32::from(matches!(process.state, 'T' | 't'));
+            there += 1;
             let device = format!("{pid}/{started}");
             look.count("job_cpu_pct", &device, process.ticks as f64 / cpus);
             if let Some((waited_ns, turns)) = waited(root, pid) {
@@ -72,6 +78,9 @@ impl Source {
             }
         }
         look.level("job_blocked", f64::from(blocked));
+        if there > 0 {
+            look.level("job_stopped_pct", 100.0 * f64::from(stopped) / f64::from(there));
+        }
         if let Some(memory) = memory {
             look.level("job_mem_pct", 100.0 * (pages as f64 * rustix::param::page_size() as f64 / memory).min(1.0));
         }
@@ -83,6 +92,8 @@ impl Source {
         let pids = names.iter().filter_map(|name| name.parse().ok()).take(MOST);
         let all = pids.filter_map(|pid: u32| Some((pid, read(root, pid)?)));
         let others = all.filter(|(pid, of)| *pid != KERNEL && of.parent != KERNEL && (own == 0 || of.session != own));
+        let here = |pid: u32| self.node.as_ref().is_none_or(|node| has(root, pid, DEMO_NODE, node));
+        let others = others.filter(|(pid, _)| here(*pid));
         let mut now: BTreeMap<Who, u64> = others.map(|(pid, of)| ((pid, of.started), of.ticks)).collect();
         if let Some(job) = &self.job {
             let of_job = now.iter().filter(|((pid, _), _)| belongs(root, *pid, job));
@@ -126,9 +137,14 @@ fn belongs(root: &Root, pid: u32, id: &str) -> bool {
     if group.value().is_some_and(|text| text.split(['/', '\n']).any(|part| part == folder)) {
         return true;
     }
+    has(root, pid, "SLURM_JOB_ID", id)
+}
+
+/// Whether a process was started with this environment variable; not where that may not be read.
+fn has(root: &Root, pid: u32, variable: &str, value: &str) -> bool {
     let environment = root.text(&format!("/proc/{pid}/environ"));
-    let variable = format!("SLURM_JOB_ID={id}");
-    environment.value().is_some_and(|text| text.split('\0').any(|pair| pair == variable))
+    let mut pairs = environment.value().into_iter().flat_map(|text| text.split('\0'));
+    pairs.any(|pair| pair.split_once('=') == Some((variable, value)))
 }
 
 /// Nanoseconds in which the first thread of a process was ready and got no CPU: others had them, or a limit held it back; and how often
@@ -237,6 +253,26 @@ mod tests {
         };
         assert_eq!(chosen("4711"), [30, 31]);
         assert_eq!(chosen("9").len(), CHOSEN, "without any of the job, the busiest stand for it");
+    }
+
+    #[test]
+    fn of_nodes_that_share_a_machine_each_takes_its_own_processes_and_tells_how_many_are_stopped() {
+        let machine = Machine::new();
+        let root = Root::at(machine.0.path());
+        for (pid, node) in [(60, "demo-01"), (61, "demo-02"), (62, "demo-01")] {
+            machine.process(pid, 1, 100);
+            machine.write(&format!("proc/{pid}/environ"), &format!("{DEMO_NODE}={node}\0"));
+        }
+        let stat = machine.0.path().join("proc/62/stat");
+        let stopped = std::fs::read_to_string(&stat).unwrap().replace(") D ", ") T ");
+        std::fs::write(stat, stopped).unwrap();
+        let mut source = Source { node: Some("demo-01".to_owned()), ..Source::default() };
+        let mut look = Look::at(0);
+        source.look(&root, &mut look);
+        let mut pids: Vec<u32> = source.chosen.iter().map(|(pid, _)| *pid).collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [60, 62]);
+        assert!(look.since(&Look::at(0)).contains(&("job_stopped_pct", 50.0)));
     }
 
     #[test]

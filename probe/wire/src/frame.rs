@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounded;
 use crate::{
     CollectiveOrder, Columns, Datum, Direction, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading,
-    Tick, Unit, WatchOrder,
+    Tick, TrainOrder, Unit, WatchOrder,
 };
 
 /// Version of this contract. A console reads every version up to its own.
@@ -230,6 +230,8 @@ pub enum Request {
     Listen(ListenOrder),
     /// Take part in a collective; ends with [`Paired`].
     Collective(CollectiveOrder),
+    /// Take part in a training; ends with [`Paired`].
+    Train(TrainOrder),
     /// Say [`Columns`], and a [`Tick`] for every look, until told to stop.
     Watch(WatchOrder),
     /// Answer with a [`Beat`]. Sent every few seconds; silence for 30 s means the console is gone.

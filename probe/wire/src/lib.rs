@@ -15,6 +15,7 @@ mod pair;
 mod reading;
 mod text;
 mod tick;
+mod train;
 mod unit;
 
 pub use catalog::{
@@ -33,5 +34,6 @@ pub use frame::{
 pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
 pub use reading::{Datum, Reading};
 pub use text::clean;
-pub use tick::{Columns, Tick, WatchOrder};
+pub use tick::{Columns, DEMO_NODE, Tick, WatchOrder};
+pub use train::{RANKS_PER_NODE, TRAIN_DDP, TRAIN_MODELS, TrainOrder};
 pub use unit::{Direction, MetricId, MetricParts, Profile, Unit};

@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 
+/// Environment variable of processes that share a machine with those of other nodes, as a demo's do: the name of their node. A probe that
+/// has it takes only processes with the same name for the job's.
+pub const DEMO_NODE: &str = "MUSTER_DEMO_NODE";
+
 /// Look at all metrics again and again, until told to stop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchOrder {

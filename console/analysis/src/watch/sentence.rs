@@ -148,7 +148,8 @@ const fn next_step(of: ComponentKind) -> &'static str {
         ComponentKind::Nic | ComponentKind::IbPort => "check its NIC, cable and switch port",
         ComponentKind::GpuLink => "check its NVLink errors and the kernel log",
         ComponentKind::Gpu | ComponentKind::Gpus => "check GPU clocks, temperature and the kernel log",
-        ComponentKind::Application | ComponentKind::Node => "check its kernel log",
+        ComponentKind::Application => "look at the processes of the job on it",
+        ComponentKind::Node => "check its kernel log",
     }
 }
 

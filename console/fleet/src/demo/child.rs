@@ -2,21 +2,41 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroI32;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
+use muster_wire::DEMO_NODE;
+
 use super::guard::MARK;
 
 /// Carried by the processes of one command, beside the fleet's mark.
 const COMMAND: &str = "MUSTER_DEMO_COMMAND";
 
-/// Starts `command` in the login shell of a node whose home is `home`.
-pub(super) fn start(command: &str, home: &Path, fleet: &str, word: &str) -> std::io::Result<Child> {
-    Command::new("sh")
-        .args(["-c", command])
+/// Whose process it is.
+#[derive(Clone, Copy)]
+pub(super) struct Of<'a> {
+    pub(super) fleet: &'a str,
+    pub(super) node: &'a str,
+    pub(super) home: &'a Path,
+    /// Of this command alone.
+    pub(super) word: &'a str,
+}
+
+/// Starts `command` in the login shell of a node.
+pub(super) fn start(command: &str, of: Of<'_>) -> std::io::Result<Child> {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", command]);
+    place(&mut shell, of);
+    Command::from(shell).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true).spawn()
+}
+
+/// Makes `command` one of a node: its home, its environment, a process group of its own.
+pub(super) fn place(command: &mut std::process::Command, Of { fleet, node, home, word }: Of<'_>) {
+    command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()))
         .env("HOME", home)
@@ -26,13 +46,9 @@ pub(super) fn start(command: &str, home: &Path, fleet: &str, word: &str) -> std:
         .env("TMPDIR", home)
         .env(MARK, fleet)
         .env(COMMAND, word)
+        .env(DEMO_NODE, node)
         .current_dir(home)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn()
+        .process_group(0);
 }
 
 /// The process groups of a command: its leader's, and those that its processes made.

@@ -171,6 +171,11 @@ impl LocalFleet {
         &self.slowed
     }
 
+    /// The word in the environment of all processes of the fleet.
+    pub(super) fn word(&self) -> &str {
+        self.guard.as_ref().map_or("", Guard::word)
+    }
+
     /// The fleet's directory: `id_ed25519`, `known_hosts`, `inventory.toml` and a home for each node.
     #[must_use]
     pub fn dir(&self) -> &Path {

@@ -4,6 +4,9 @@ mod brake;
 mod child;
 mod fleet;
 mod guard;
+mod job;
+mod relay;
 mod server;
 
 pub use fleet::{DemoError, LocalFleet, Options};
+pub use job::{Hurt, JobOptions, LocalJob};

@@ -21,7 +21,7 @@ use tokio::process::ChildStdin;
 use tokio_util::sync::CancellationToken;
 
 use super::brake::Brake;
-use super::child;
+use super::child::{self, Of};
 
 /// One node.
 pub(super) struct Host {
@@ -135,7 +135,8 @@ impl server::Handler for Login {
         let Some(channel) = self.channels.remove(&id) else { return session.channel_failure(id) };
         let command = String::from_utf8_lossy(data).into_owned();
         let word = format!("{:016x}", rand::random::<u64>());
-        match child::start(&command, &self.host.home, &self.fleet, &word) {
+        let of = Of { fleet: &self.fleet, node: &self.host.name, home: &self.host.home, word: &word };
+        match child::start(&command, of) {
             Ok(started) => {
                 session.channel_success(id)?;
                 let running = Running { host: self.host.clone(), word, stop: self.stop.clone() };

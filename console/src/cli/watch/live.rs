@@ -1,12 +1,13 @@
 //! Nodes that are watched while the job runs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use muster_analysis::watch::{AlertKind, Watch};
-use muster_fleet::Node;
+use muster_analysis::watch::{AlertKind, Settings, Watch};
 use muster_fleet::pattern::matches;
+use muster_fleet::{Node, Settings as FleetSettings};
 use muster_wire::{WatchOrder, finely, telemetry_names};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +18,7 @@ use super::{Options, past, tell};
 use crate::config::Config;
 use crate::exit::{Ended, INTERRUPTED, Problem, USAGE};
 use crate::signals::Signals;
+use crate::views::DemoJob;
 use crate::work::feed::Feed;
 use crate::work::lookout::{Lookout, Seen};
 use crate::work::ticks::Member;
@@ -87,6 +89,43 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     }
 }
 
+/// Watches the nodes of a demo's job in these metrics until a machine is named or the time is over, and tells all of it at the end. Of a
+/// job to which nothing is done, all of the time is watched.
+pub(crate) async fn until_named(
+    nodes: &[Node],
+    settings: Arc<FleetSettings>,
+    (metrics, job): (&[&'static str], Option<String>),
+    until: Instant,
+    (demo, json): (DemoJob, bool),
+) -> Ended {
+    let (cancel, signals) = (CancellationToken::new(), Signals::default());
+    let listening = signals.listen(cancel.clone());
+    let order = WatchOrder { period_ms: PERIOD_MS, fine_ms: 0, job };
+    let mut lookout = Lookout::open(nodes, order, work::embedded(), settings, cancel);
+    let mut live = Live::new(nodes, metrics, Watch::new(Settings::default()), !json);
+    eprintln!("watching {}: {}", out::counted(nodes.len(), "node", "nodes"), demo.how);
+    while demo.hurt.is_empty() || live.watch().alerts().is_empty() {
+        match lookout.next(Some(until)).await {
+            Seen::Values(node, at_s, values) => live.take(node, at_s, &values, lookout.clock_error_s(node))?,
+            Seen::Fine(..) => {}
+            Seen::Said(node, text) => eprintln!("{}: {text}", nodes[node].name),
+            Seen::There(node) => live.there(node),
+            Seen::Lost(node, failure) => live.lost(node, &failure.message),
+            Seen::Over => break,
+        }
+    }
+    let strange = lookout.strange();
+    lookout.close().await;
+    listening.abort();
+    live.feed.watch.finish();
+    live.demo = Some(demo);
+    let ended = live.end(strange, Vec::new(), json);
+    match signals.code() {
+        Some(code) => ended.map(|_| code),
+        None => ended,
+    }
+}
+
 /// What every node is to look at, and how often.
 fn order(options: &Options, nodes: usize) -> Result<WatchOrder, Problem> {
     if nodes.saturating_mul(options.hz as usize) > MOST_LOOKS && options.hz > 1 {
@@ -135,6 +174,7 @@ struct Live<'a> {
     /// Nodes that answered once.
     seen: BTreeSet<usize>,
     aloud: bool,
+    demo: Option<DemoJob>,
 }
 
 impl<'a> Live<'a> {
@@ -142,7 +182,7 @@ impl<'a> Live<'a> {
         let members: Vec<Member> = nodes.iter().map(Member::from).collect();
         let (feed, wanted) = (Feed::new(&members, watch), wanted.iter().copied().collect());
         let (told, ended, seen) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        Self { nodes, wanted, feed, told, ended, seen, aloud }
+        Self { nodes, wanted, feed, told, ended, seen, aloud, demo: None }
     }
 
     const fn watch(&self) -> &Watch {
@@ -212,9 +252,9 @@ impl<'a> Live<'a> {
             let ticks = out::counted(strange as usize, "look", "looks");
             notes.push(format!("{ticks} left out: the node's clock jumped"));
         }
-        let metrics = self.feed.told();
+        let (metrics, demo) = (self.feed.told(), self.demo.take());
         if json {
-            return tell::document(self.watch(), (self.nodes.len(), &metrics), notes, true);
+            return tell::document(self.watch(), (self.nodes.len(), &metrics), notes, (true, demo));
         }
         self.tell()?;
         tell::end(self.watch(), (self.nodes.len(), &metrics), notes)

@@ -6,7 +6,7 @@ mod keep;
 mod labelled;
 mod learn;
 mod list;
-mod live;
+pub(crate) mod live;
 mod openmetrics;
 mod past;
 mod recorded;

@@ -34,7 +34,7 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
     drop(waiting);
     notes.extend(strange(&metrics));
     notes.extend(past::notes(&watch, &config.db.value));
-    tell::document(&watch, (nodes.len(), &metrics), notes, options.json)
+    tell::document(&watch, (nodes.len(), &metrics), notes, (options.json, None))
 }
 
 /// The nodes that are meant, in the order of the recording.

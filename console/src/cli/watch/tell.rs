@@ -5,11 +5,17 @@ use muster_playbook::report::rfc3339;
 
 use crate::exit::{Ended, FAIL, PASS, Problem, UNDECIDED};
 use crate::out;
-use crate::views::WatchReport as Report;
+use crate::views::{DemoJob, WatchReport as Report};
 
 /// Everything that `watch` found among `nodes` and `metrics`, after `notes` of whoever fed it.
-pub(super) fn document(watch: &Watch, of: (usize, &[String]), notes: Vec<String>, json: bool) -> Ended {
-    let (report, lack) = report(watch, of, notes);
+pub(super) fn document(
+    watch: &Watch,
+    of: (usize, &[String]),
+    notes: Vec<String>,
+    (json, demo): (bool, Option<DemoJob>),
+) -> Ended {
+    let (mut report, lack) = report(watch, of, notes);
+    report.demo = demo;
     if json {
         out::json(&report)?;
     } else {

@@ -216,7 +216,11 @@ impl Course {
             }
             Update::Dropped { node, .. } => self.gone.extend(self.number(node)),
             Update::Ended { node, failure } => self.ended(node, failure.is_some(), now),
-            Update::Said { .. } | Update::Interrupted { .. } | Update::Outage(_) | Update::Late { .. } => {}
+            Update::Said { .. }
+            | Update::Interrupted { .. }
+            | Update::Outage(_)
+            | Update::Together(_)
+            | Update::Late { .. } => {}
         }
     }
 
@@ -445,7 +449,7 @@ impl Course {
 
 impl Stretch {
     fn of(phase: &Phase, durations: &Durations, numbers: &HashMap<String, usize>) -> Self {
-        if phase.pairs.is_some() || !phase.collectives.is_empty() {
+        if !phase.is_alone() {
             return Self::Together { planned_ms: phase.budget().as_secs_f64() * 1e3, began_ms: None, rounds: None };
         }
         let nodes = phase.nodes.iter().filter_map(|node| numbers.get(node).copied()).collect();

@@ -65,6 +65,7 @@ impl Scene {
             about: String::new(),
             pairs: None,
             collectives: Vec::new(),
+            train: None,
             collectors: works.iter().filter_map(|(work, _)| work.strip_prefix("collect/")).map(str::to_owned).collect(),
             benchmarks: works.iter().map(|(work, _)| *work).filter(|w| !w.contains('/')).map(str::to_owned).collect(),
             checks: Vec::new(),

@@ -8,6 +8,7 @@ mod place;
 mod round;
 mod schedule;
 mod together;
+mod train;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

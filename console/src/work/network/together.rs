@@ -1,21 +1,24 @@
-//! Carries a collective through: a port on every node, one order for all, and what each of them said into the store.
+//! Carries through what all nodes do together, a collective or a training: ports on every node, one order for all, and what each of
+//! them said into the store.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use muster_fleet::Failure;
-use muster_playbook::Phase;
+use muster_playbook::{Phase, Train};
 use muster_run::Record;
 use muster_store::Store;
 use muster_wire::{
-    Collective, CollectiveOrder, Frame, ListenOrder, Listening, Outcome, Paired, Profile, Rank, Request, Secret,
+    Collective, CollectiveOrder, Frame, ListenOrder, Listening, Outcome, Paired, Profile, RANKS_PER_NODE, Rank,
+    Request, Secret, TRAIN_DDP,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::mesh::{Heard, Mesh};
 use super::round::{LATE, LISTEN, millis};
-use super::{append, back, keep};
+use super::{append, back, keep, train};
 use crate::clock::now_ms;
 use crate::judge::pairs::cause;
 use crate::judge::pairs::kept::told;
@@ -55,10 +58,54 @@ impl Amount {
     }
 }
 
-/// The port that each node opened.
-type Ports = BTreeMap<String, u16>;
+/// Visits that one work may take, a port each.
+const VISITS: u64 = RANKS_PER_NODE as u64;
 
-/// What the nodes of a collective said.
+/// What all nodes do together.
+#[derive(Clone, Copy)]
+pub(super) enum What<'a> {
+    Collective(Collective, &'a Amount),
+    Train(&'a Train, Profile),
+}
+
+impl What<'_> {
+    /// Name under which its results are kept.
+    fn benchmark(self) -> &'static str {
+        match self {
+            Self::Collective(collective, _) => collective.benchmark(),
+            Self::Train(..) => TRAIN_DDP,
+        }
+    }
+
+    /// Ports that each node opens.
+    fn ports(self) -> u64 {
+        match self {
+            Self::Collective(..) => 1,
+            Self::Train(train, _) => train.ranks_per_node.into(),
+        }
+    }
+
+    /// All ranks find each other within this.
+    fn meet(self) -> Duration {
+        match self {
+            Self::Collective(..) => MEET,
+            Self::Train(train, _) => train.meet(),
+        }
+    }
+
+    /// Longest from the start to its end.
+    fn limit(self) -> Duration {
+        match self {
+            Self::Collective(_, amount) => MEET + amount.deadline * amount.sizes.len() as u32,
+            Self::Train(train, profile) => train.limit(profile),
+        }
+    }
+}
+
+/// The ports that each node opened, by the visit each is for.
+pub(super) type Ports = BTreeMap<(String, u64), u16>;
+
+/// What the nodes said of what they did together.
 struct Told {
     /// Names, in the order of the ring.
     ranks: Vec<String>,
@@ -74,7 +121,7 @@ impl Told {
     }
 }
 
-/// Runs the collectives of `phase` one after another over its nodes. Gives the nodes that were lost on the way and may come back.
+/// Runs the collectives and the training of `phase` one after another over its nodes. Gives the nodes that were lost on the way and may come back.
 ///
 /// # Errors
 /// When the topology cannot be used or the store cannot keep a record.
@@ -86,7 +133,8 @@ pub(in crate::work) async fn phase(
     (index, lost, cancel): (usize, &mut BTreeSet<String>, &CancellationToken),
 ) -> Result<BTreeSet<String>> {
     let names: Vec<String> = phase.nodes.iter().filter(|name| !lost.contains(*name)).cloned().collect();
-    let open = open(scan, (phase, &names), store)?;
+    let amount = scan.fabric.amount(phase.profile);
+    let open = open(scan, (phase, &names, &amount), store)?;
     if open.is_empty() {
         return Ok(BTreeSet::new());
     }
@@ -102,15 +150,15 @@ pub(in crate::work) async fn phase(
         if kept.is_err() || cancel.is_cancelled() {
             break;
         }
-        let amount = scan.fabric.amount(phase.profile);
         let here = |mesh: &Mesh| ring.iter().filter(|name| mesh.has(name)).cloned().collect::<Vec<_>>();
         let asked = here(&mesh);
-        let mut told = one(&mut mesh, asked.clone(), (2 * visit as u64, what), &amount, watchers).await;
+        let first = 2 * VISITS * visit as u64;
+        let mut told = one(&mut mesh, asked.clone(), (first, what), watchers).await;
         let silent = told.silent(&asked);
         let now = back::wait(&mut mesh, &silent, &scan.nodes, watchers).await;
         if !(now.returned.is_empty() && now.there.is_disjoint(&silent)) {
             let ranks = here(&mesh);
-            told = one(&mut mesh, ranks, (2 * visit as u64 + 1, what), &amount, watchers).await;
+            told = one(&mut mesh, ranks, (first + VISITS, what), watchers).await;
         }
         if cancel.is_cancelled() {
             break;
@@ -119,6 +167,9 @@ pub(in crate::work) async fn phase(
         told.lost = gone.reasons.clone();
         let mut own: Vec<Record> = ring.iter().map(|name| record(&scan.run.id, name, what, &told)).collect();
         cause::settle(&mut own);
+        if matches!(what, What::Train(..)) {
+            train::tell(&own, watchers);
+        }
         records.extend(own);
         kept = append(store, &records, watchers);
     }
@@ -126,17 +177,23 @@ pub(in crate::work) async fn phase(
     kept.map(|()| gone.missed)
 }
 
-/// Collectives of `phase` that are still to be measured: those that some node did not take part in, or went away from.
-fn open(scan: &Scan, (phase, names): (&Phase, &[String]), store: &dyn Store) -> Result<Vec<Collective>> {
+/// What of `phase` is still to be done: what some node did not take part in, or went away from.
+fn open<'a>(
+    scan: &Scan,
+    (phase, names, amount): (&'a Phase, &[String], &'a Amount),
+    store: &dyn Store,
+) -> Result<Vec<What<'a>>> {
+    let collectives = phase.collectives.iter().map(|collective| What::Collective(*collective, amount));
+    let planned = collectives.chain(phase.train.iter().map(|train| What::Train(train, phase.profile)));
     if scan.done.is_empty() {
-        return Ok(phase.collectives.clone());
+        return Ok(planned.collect());
     }
     let records = store.records(&scan.run.id).context("reading back the collectives of this run")?;
     let lost = records.iter().filter(|record| told(record, cause::TROUBLE) == Some(cause::LOST));
     let owed: BTreeSet<&str> = lost.map(|record| record.work.as_str()).collect();
     let done = |name: &String, work: &str| scan.done.contains(&(name.clone(), work.to_owned()));
     let all = |work: &str| !owed.contains(work) && names.iter().all(|name| done(name, work));
-    Ok(phase.collectives.iter().copied().filter(|what| !all(what.benchmark())).collect())
+    Ok(planned.filter(|what| !all(what.benchmark())).collect())
 }
 
 /// Nodes in the order of the fabric, so that the ring enters and leaves every leaf once.
@@ -171,35 +228,42 @@ impl Gone<'_> {
     }
 }
 
-/// One collective over `ranks`.
+/// One work over the nodes `ranks`.
 async fn one(
     mesh: &mut Mesh,
     ranks: Vec<String>,
-    (visit, what): (u64, Collective),
-    amount: &Amount,
+    (visit, what): (u64, What<'_>),
     watchers: &mut [&mut dyn Observer],
 ) -> Told {
     let mut told = Told { ranks, ends: BTreeMap::new(), lost: BTreeMap::new() };
     if told.ranks.len() < 2 {
         return told;
     }
-    let mut ports = Ports::new();
+    let (mut ports, visits) = (Ports::new(), visit..visit + what.ports());
     for name in &told.ranks {
         let Some(local) = mesh.address(name, None) else { continue };
-        let order = ListenOrder { visit, local, hold_ms: millis(LISTEN + MEET) };
-        mesh.ask(name, Request::Listen(order)).await;
+        for visit in visits.clone() {
+            let order = ListenOrder { visit, local, hold_ms: millis(LISTEN + what.meet()) };
+            mesh.ask(name, Request::Listen(order)).await;
+        }
     }
-    let open = |told: &Told, ports: &Ports, name: &str| ports.contains_key(name) || told.ends.contains_key(name);
-    hear(mesh, (Instant::now() + LISTEN, visit), watchers, (&mut told, &mut ports), open).await;
-    told.ranks.retain(|name| ports.contains_key(name) && mesh.has(name));
+    let all = |ports: &Ports, name: &str| visits.clone().all(|visit| ports.contains_key(&(name.to_owned(), visit)));
+    let open = |told: &Told, ports: &Ports, name: &str| all(ports, name) || told.ends.contains_key(name);
+    hear(mesh, (Instant::now() + LISTEN, &visits), watchers, (&mut told, &mut ports), open).await;
+    told.ranks.retain(|name| all(&ports, name) && mesh.has(name));
     if told.ranks.len() < 2 {
         return told;
     }
     let start = Instant::now() + LEAD + mesh.clock_error();
-    order(mesh, &told.ranks, &ports, (visit, what, start), amount).await;
-    let until = start + MEET + amount.deadline * amount.sizes.len() as u32 + LATE;
+    match what {
+        What::Collective(collective, amount) => {
+            order(mesh, &told.ranks, &ports, (visit, collective, start), amount).await;
+        }
+        What::Train(train, profile) => train::order(mesh, &told.ranks, &ports, (visit, train, profile)).await,
+    }
+    let until = start + what.limit() + LATE;
     let over = |told: &Told, _: &Ports, name: &str| told.ends.contains_key(name);
-    hear(mesh, (until, visit), watchers, (&mut told, &mut ports), over).await;
+    hear(mesh, (until, &visits), watchers, (&mut told, &mut ports), over).await;
     told
 }
 
@@ -210,8 +274,9 @@ async fn order(
     (visit, collective, start): (u64, Collective, Instant),
     amount: &Amount,
 ) {
-    let rank =
-        |name: &String| Some(Rank { name: name.clone(), address: mesh.address(name, None)?, port: *ports.get(name)? });
+    let rank = |name: &String| {
+        Some(Rank { name: name.clone(), address: mesh.address(name, None)?, port: *ports.get(&(name.clone(), visit))? })
+    };
     let ranks: Vec<Rank> = names.iter().filter_map(rank).collect();
     let secret = Secret(rand::random());
     for (rank, name) in names.iter().enumerate() {
@@ -235,17 +300,17 @@ async fn order(
 /// Hears what the ranks say until each of them is settled or gone, or the time is over.
 async fn hear(
     mesh: &mut Mesh,
-    (until, visit): (Instant, u64),
+    (until, visits): (Instant, &Range<u64>),
     watchers: &mut [&mut dyn Observer],
     (told, ports): (&mut Told, &mut Ports),
     settled: impl Fn(&Told, &Ports, &str) -> bool,
 ) {
     while told.ranks.iter().any(|name| mesh.has(name) && !settled(told, ports, name)) {
         match mesh.hear(Some(until), watchers).await {
-            Heard::Frame(node, Frame::Listening(Listening { visit: of, port })) if of == visit => {
-                ports.insert(node, port);
+            Heard::Frame(node, Frame::Listening(Listening { visit, port })) if visits.contains(&visit) => {
+                ports.insert((node, visit), port);
             }
-            Heard::Frame(node, Frame::Paired(paired)) if paired.visit == visit => {
+            Heard::Frame(node, Frame::Paired(paired)) if visits.contains(&paired.visit) => {
                 told.ends.insert(node, paired);
             }
             Heard::Frame(..) | Heard::Lost(_) => {}
@@ -255,7 +320,7 @@ async fn hear(
 }
 
 /// What is kept of one node.
-fn record(run: &str, node: &str, what: Collective, told: &Told) -> Record {
+fn record(run: &str, node: &str, what: What<'_>, told: &Told) -> Record {
     let rank = told.ranks.iter().position(|name| name == node);
     let end = told.ends.get(node).filter(|_| !told.lost.contains_key(node));
     let silent = || match rank {
@@ -265,7 +330,8 @@ fn record(run: &str, node: &str, what: Collective, told: &Told) -> Record {
         None => Outcome::Failed(format!("{node}: it opened no port")),
     };
     let outcome = end.map_or_else(silent, |end| end.outcome.clone());
-    let mut facts: Vec<_> = rank.iter().map(|rank| keep::number(keep::RANK, *rank as f64)).collect();
+    let mut facts: Vec<_> =
+        rank.iter().map(|rank| keep::number(keep::RANK, (*rank as u64 * what.ports()) as f64)).collect();
     match end {
         Some(end) => facts.extend(end.facts.clone()),
         None if matches!(outcome, Outcome::Failed(_)) => facts.push(keep::text(cause::TROUBLE, cause::LOST)),

@@ -20,7 +20,7 @@ pub(super) const ALONE: [Benchmark; 1] = [Benchmark::host(
 const BUS_BANDWIDTH: &[Metric] = &[Metric::rate("busbw-{n}", Nic, Unit::BytesPerSec, "bus bandwidth")];
 
 /// Of nodes with each other: ordered by the network scan, never by a plain `run`.
-pub(super) const BETWEEN: [Benchmark; 4] = [
+pub(super) const BETWEEN: [Benchmark; 5] = [
     Benchmark::host(
         "net-pair",
         "what two nodes exchange: throughput, round trip, two-node all-reduce",
@@ -35,4 +35,5 @@ pub(super) const BETWEEN: [Benchmark; 4] = [
     Benchmark::host("net-allreduce", "all-reduce of all nodes over TCP", BUS_BANDWIDTH).category(Category::Network),
     Benchmark::host("net-allgather", "all-gather of all nodes over TCP", BUS_BANDWIDTH).category(Category::Network),
     Benchmark::host("net-alltoall", "all-to-all of all nodes over TCP", BUS_BANDWIDTH).category(Category::Network),
+    super::train::DDP,
 ];

@@ -5,7 +5,7 @@
 
 use super::entry::decimals;
 use crate::{ComponentKind, Unit};
-use ComponentKind::{Cpu, Disk, Gpus, Memory, Nic, Node};
+use ComponentKind::{Application, Cpu, Disk, Gpus, Memory, Nic, Node};
 
 /// A watched metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,7 +147,7 @@ impl Telemetry {
 
 /// Minder's twenty metrics, by the names of recordings, then what else a node tells of itself; rows that begin with `*` come last
 /// and hold for names that end so.
-static WATCHED: [Telemetry; 72] = [
+static WATCHED: [Telemetry; 73] = [
     Telemetry::events("pfc_tx_pps", "PFC pause frames sent").coarse(),
     Telemetry::percent("cpu_util_pct", Cpu, "CPU utilisation").loose(2.0, 0.03),
     Telemetry::percent("gpu_util_pct", Gpus, "GPU utilisation").busy(),
@@ -201,6 +201,7 @@ static WATCHED: [Telemetry; 72] = [
     Telemetry::events("rdma_out_of_sequence_pps", "RDMA packets out of sequence"),
     Telemetry::percent("job_cpu_pct", Cpu, "CPU use of the job's processes").loose(2.0, 0.03).busy(),
     Telemetry::waits("job_wait_pct", Cpu, "time in which the job was ready and got no CPU").loose(5.0, 0.10),
+    Telemetry::waits("job_stopped_pct", Application, "processes of the job that are stopped").loose(5.0, 0.10),
     Telemetry::percent("job_mem_pct", Memory, "memory of the job's processes").loose(1.0, 0.02),
     Telemetry::plain("job_blocked", Disk, "processes of the job that wait for I/O").loose(2.0, 0.10),
     Telemetry::events("job_switches_per_s", "context switches of the job's processes")

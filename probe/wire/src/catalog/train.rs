@@ -1,8 +1,9 @@
 //! Benchmarks that train a model.
 
-use super::entry::{Benchmark, Metric, Stage};
+use super::entry::{Benchmark, Metric, MetricRole, Stage};
 use crate::Category;
-use crate::ComponentKind::Application;
+use crate::ComponentKind::{Application, Nic};
+use crate::TRAIN_DDP;
 
 const fn training(name: &'static str, about: &'static str, metrics: &'static [Metric]) -> Benchmark {
     Benchmark::host(name, about, metrics).limit_s([30, 60, 240, 700]).stage(Stage::EndToEnd).category(Category::Unknown)
@@ -11,6 +12,18 @@ const fn training(name: &'static str, about: &'static str, metrics: &'static [Me
 const fn step(pattern: &'static str, title: &'static str) -> Metric {
     Metric::time(pattern, Application, title)
 }
+
+/// Of all nodes together. In a step everybody waits for the slowest: only the time that a node computes itself is its own.
+pub(super) const DDP: Benchmark = training(
+    TRAIN_DDP,
+    "steps of one training over all nodes; every step must leave all of them with the same weights",
+    &[
+        step("compute_time", "computing in a step of the training over all nodes"),
+        step("step_time", "step of the training over all nodes").role(MetricRole::Informational),
+        Metric::time("comm_time", Nic, "communication in a step, waiting for other nodes among it")
+            .role(MetricRole::Informational),
+    ],
+);
 
 pub(super) const ALL: [Benchmark; 4] = [
     training(

@@ -1,4 +1,6 @@
-//! `muster demo`: a local fleet of real SSH nodes on loopback, one of them slow.
+//! `muster demo`: a local fleet of real SSH nodes on loopback, one of them slow, or a job on it of which one rank is hurt.
+
+mod job;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,12 +9,19 @@ use clap::Args;
 use muster_fleet::demo::{self, LocalFleet};
 use muster_tui::Intent;
 
+use self::job::How;
 use crate::app::App;
+use crate::cli::watch;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
 use crate::options::{Common, Say};
 use crate::{clock, database, session, work};
 
+/// Nodes of a demo, and of one with a job: its ranks work all the time.
+const NODES: u16 = 16;
+const NODES_OF_JOB: u16 = 8;
+/// Minutes of measuring again.
+const MINUTES: u64 = 5;
 /// Most visits of a node: more of them decide nothing that these do not.
 const VISITS: u8 = 12;
 
@@ -22,21 +31,33 @@ const VISITS: u8 = 12;
   muster demo
   muster demo --severity 1.5                       the slow node takes one and a half times as long
   muster demo --headless --nodes 24 --slow 2 --json
+  muster demo --job slow                           a training on the fleet, one rank slowed after 200 s; the watch names its node
+  muster demo --job hang --headless --json         the same with a rank that is stopped, without a screen
 
 The database of a demo is kept and its place is told at the end; --db names another one.")]
 pub struct Options {
-    /// How many nodes.
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=200))]
-    pub nodes: u16,
+    /// How many nodes [default: 16; 8 with --job].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=200))]
+    pub nodes: Option<u16>,
+    /// Run a training on the fleet instead of measuring it, hurt one of its ranks, and watch.
+    #[arg(long, value_name = "HOW", conflicts_with = "slow")]
+    pub job: Option<How>,
+    /// Ranks of the job on each node.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2), requires = "job")]
+    pub ranks: u8,
+    /// How long the job runs before a rank is hurt: what is usual has to be known first.
+    #[arg(long, default_value = "200s", value_name = "TIME", value_parser = watch::long, requires = "job")]
+    pub after: Duration,
     /// How many of them are slowed, by stopping and continuing their processes.
     #[arg(long, default_value_t = 1)]
     pub slow: u16,
     /// How many times as long everything takes on a slowed node.
     #[arg(long, default_value_t = 2.0, value_name = "FACTOR", value_parser = severity)]
     pub severity: f64,
-    /// Measure again for at most this many minutes while a node is undecided.
-    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u64).range(..=600))]
-    pub minutes: u64,
+    /// Measure again for at most this many minutes while a node is undecided [default: 5]; with --job, watch for at most this
+    /// many [default: 10].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=600))]
+    pub minutes: Option<u64>,
     /// Chooses which; random when left out.
     #[arg(long)]
     pub seed: Option<u64>,
@@ -59,9 +80,10 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let dir = tempfile::Builder::new().prefix("muster-demo-").tempdir().code(IO)?;
     let seed = options.seed.unwrap_or_else(rand::random);
     let probe = work::embedded();
+    let count = options.nodes.unwrap_or(if options.job.is_some() { NODES_OF_JOB } else { NODES });
     let fleet = LocalFleet::start(&demo::Options {
-        nodes: usize::from(options.nodes),
-        slow: usize::from(options.slow.min(options.nodes)),
+        nodes: usize::from(count),
+        slow: if options.job.is_some() { 0 } else { usize::from(options.slow.min(count)) },
         seed,
         dir: Some(dir.path().join("fleet")),
         duty: options.severity.recip(),
@@ -78,9 +100,14 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let mut store = database::write(&config)?;
     let nodes = fleet.inventory().nodes().to_vec();
     let playbook = session::playbook("demo")?;
-    let patience = Some(Duration::from_secs(60 * options.minutes));
+    let patience = Some(Duration::from_secs(60 * options.minutes.unwrap_or(MINUTES)));
     let job = session::Job::new(playbook, nodes, settings.into());
     let job = session::Job { probe, fresh: true, visits: VISITS, patience, ..job };
+    if let Some(how) = options.job {
+        let ended = job::run((how, options), (fleet, job), store, (config.clone(), common)).await;
+        told(&config, dir.path());
+        return ended;
+    }
     if !(options.headless || options.say.json) {
         let nodes = job.nodes.iter().map(|node| node.name.clone()).collect();
         let first = Intent::RunPlaybook { playbook: job.playbook.name.clone(), nodes };
