@@ -72,7 +72,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Simulate(options)) => cli::simulate::run(options),
         Some(Command::Incidents(action)) => cli::incidents::run(action, &config),
         Some(Command::Watch(options)) => runtime.block_on(cli::watch::run(options, &config, &cli.common)),
-        Some(Command::Triage(options)) => cli::triage::run(options, &config),
+        Some(Command::Triage(options)) => runtime.block_on(cli::triage::run(options, &config)),
         Some(Command::Tune(options)) => cli::tune::run(options, &config),
         Some(Command::Import(options)) => cli::import::run(options, &config),
         Some(Command::Export(options)) => cli::export::run(options, &config),

@@ -16,8 +16,8 @@ use std::thread;
 use std::time::Duration;
 
 use muster_wire::{
-    CollectiveOrder, Decoder, Finished, Frame, Hello, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
-    Request, Steps, WatchOrder,
+    CollectiveOrder, Decoder, Finished, Frame, Hello, JobOrder, Level, ListenOrder, Outcome, PROTOCOL, PairOrder,
+    Profile, Request, Steps, WatchOrder,
 };
 
 use crate::collect::{LOAD, Root};
@@ -26,7 +26,7 @@ use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
 use crate::passes::{self, How};
 use crate::stop::{self, Cause, Stop};
-use crate::{clock, gate, pair, watch, work};
+use crate::{clock, gate, job, pair, watch, work};
 
 /// The watch looks this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -52,6 +52,8 @@ enum Job {
     Collective(Box<CollectiveOrder>),
     /// Until the end is ordered.
     Watch(WatchOrder),
+    /// One look at the processes of a job.
+    Look(Box<JobOrder>),
 }
 
 struct Run {
@@ -96,6 +98,7 @@ pub(crate) fn serve() -> ExitCode {
             Job::Listen(order) => port = collective::listen(&order, say),
             Job::Collective(order) => collective::run(&order, port.take(), session.stop.flag(), say),
             Job::Watch(order) => watch::run(&order, &Root::system(), &session.stop, say),
+            Job::Look(order) => job::run(&order, &Root::system(), &session.stop, say),
             Job::Run(run) => {
                 session.work(&run);
                 break;
@@ -214,6 +217,9 @@ impl Session {
                 self.working.store(true, Ordering::Release);
                 self.watching.store(true, Ordering::Release);
                 let _ = jobs.send(Job::Watch(order));
+            }
+            Request::Job(order) => {
+                let _ = jobs.send(Job::Look(Box::new(order)));
             }
             _ => self.out.log(Level::Warn, "a request this probe does not know is ignored", &self.stop),
         }

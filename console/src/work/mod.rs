@@ -5,6 +5,7 @@ mod clock;
 mod eta;
 pub mod followed;
 mod gather;
+pub mod job;
 mod link;
 pub mod lookout;
 mod network;

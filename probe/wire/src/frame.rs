@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::{
-    CollectiveOrder, Columns, Datum, Direction, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading,
-    Tick, Unit, WatchOrder,
+    Collected, CollectiveOrder, Columns, Datum, Direction, FileChunk, JobOrder, ListenOrder, Listening, MetricId,
+    PairOrder, Paired, Profile, Reading, Tick, Unit, WatchOrder,
 };
 
 /// Version of this contract. A console reads every version up to its own.
@@ -40,6 +40,10 @@ pub enum Frame {
     Columns(Columns),
     /// One look at a node while a job runs.
     Tick(Tick),
+    /// A piece of a file of a job.
+    Chunk(FileChunk),
+    /// Everything that was asked of a job was sent.
+    Collected(Collected),
     /// Last frame; a stream without it was cut.
     Bye(Bye),
 }
@@ -232,6 +236,8 @@ pub enum Request {
     Collective(CollectiveOrder),
     /// Say [`Columns`], and a [`Tick`] for every look, until told to stop.
     Watch(WatchOrder),
+    /// Look at the processes of a job and send what they left; ends with [`Collected`].
+    Job(JobOrder),
     /// Answer with a [`Beat`]. Sent every few seconds; silence for 30 s means the console is gone.
     Ping {
         /// Returned in the answer.

@@ -13,13 +13,16 @@ mod facts;
 pub mod layout;
 pub mod mismatch;
 mod missing;
+mod missing_live;
 mod procedure;
+pub mod processes;
 pub mod report;
 pub mod rootdiag;
 pub mod rules;
 pub mod slow;
 pub mod stamp;
 mod steps;
+pub mod views;
 pub mod waits;
 
 pub use category::Category;

@@ -37,13 +37,23 @@ fn folder(from: &Path, rules: &Rules) -> anyhow::Result<Vec<Read1>> {
     let mut files = Vec::new();
     list(from, from, 0, &mut files)?;
     files.sort_unstable();
+    Ok(side_by_side(&files, |name, file| one(name, file, rules)))
+}
+
+/// The same of files that lie in memory, by their paths within the bundle.
+pub(super) fn held(files: &[(String, Vec<u8>)], rules: &Rules) -> Case {
+    gather(side_by_side(files, |name, bytes| part(name, bytes.as_slice(), rules)))
+}
+
+/// Reads all, on all cores, and gives what they say in the order of their paths.
+fn side_by_side<T: Sync>(files: &[(String, T)], read: impl Fn(&str, &T) -> Result<Part, Bad> + Sync) -> Vec<Read1> {
     let (next, parts) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((name, file)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let read = (name.clone(), one(name, file, rules));
+                    let read = (name.clone(), read(name, file));
                     parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(read);
                 }
             });
@@ -52,7 +62,7 @@ fn folder(from: &Path, rules: &Rules) -> anyhow::Result<Vec<Read1>> {
     let mut parts = parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     // The same verdict whoever was faster.
     parts.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(parts)
+    parts
 }
 
 /// The files below a folder, by their path within the bundle.
@@ -76,7 +86,7 @@ fn list(root: &Path, folder: &Path, depth: usize, files: &mut Vec<(String, PathB
     Ok(())
 }
 
-fn one(name: &str, file: &Path, rules: &Rules) -> Result<Part, Bad> {
+fn one(name: &str, file: &PathBuf, rules: &Rules) -> Result<Part, Bad> {
     let broken = |source| Bad::Io { line: 1, source };
     let input = BufReader::with_capacity(BUFFER, File::open(file).map_err(broken)?);
     part(name, unpacked(input).map_err(broken)?, rules)

@@ -1,6 +1,7 @@
 //! `muster triage`: why a job failed, hangs or is slow, and what to do now.
 
 mod bundle;
+mod live;
 mod tell;
 
 use std::path::PathBuf;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
+use muster_analysis::triage::case::Case;
 use muster_analysis::triage::rules::Rules;
 use muster_analysis::triage::{Category, SURE, diagnose};
 
@@ -21,46 +23,67 @@ use crate::patience::Patience;
 /// Options.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
+  muster triage --job 4711
+  muster triage -w 'n[001-064]' --match train.py --save job-4711/
+  muster triage -w @gpu --logs '/scratch/4711/rank_*.log' --dumps /scratch/4711
   muster triage --from job-4711/
   muster triage --from job-4711.tar.gz --json > verdict.json
-  muster triage --from job-4711/ --since 2h -w 'n[001-064]'
+
+Without --from, the nodes are asked, read-only: processes of the job (those of the Slurm job, those whose command line holds --match, \
+or all that have a rank), their output, the kernel log, NCCL's RAS twice at least 10 s apart on at most 8 nodes, flight-recorder dumps and \
+Inspector's files. RAS is not asked of a job younger than a minute, and not at all with --no-ras. --ask-for-dumps makes the processes \
+write dumps first. Nodes that do not answer are evidence. --save keeps it all as a bundle.
 
 A bundle is a folder, or a tar (also .gz) of one, with any of: job.json (who runs where), logs/rank_N.log, dmesg/NODE.log, \
-ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl. What is missing is said, and \
-why it matters. docs/TRIAGE.md tells the procedure, the categories and what makes each source exist.
+ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl, processes/NODE.json. What is missing \
+is said, and why it matters. docs/TRIAGE.md tells the procedure, the categories and what makes each source exist.
 
-Exit codes: 0 nothing is wrong with machines or program, 2 a suspect with a confidence of at least 0.8, 3 undecided")]
+Exit codes: 0 nothing is wrong with machines or program, 2 a suspect with a confidence of at least 0.8, 3 undecided; 64 usage, \
+74 a file or folder, 130 interrupted")]
 pub struct Options {
-    /// The bundle: a folder, or a tar or tar.gz of one.
+    /// A bundle to read instead of asking nodes: a folder, or a tar or tar.gz of one.
     #[arg(long, value_name = "DIR|FILE")]
-    pub from: PathBuf,
-    /// Only lines from this long before the newest one, such as 2h or 30m [default: all].
+    pub from: Option<PathBuf>,
+    /// How far back: of a bundle, only lines from this long before the newest one [default: all]; of nodes, kernel lines of the last so
+    /// long [default: 1h].
     #[arg(long, value_name = "TIME", value_parser = long)]
     pub since: Option<Duration>,
-    /// Only logs of these nodes.
+    /// Which nodes are asked; of a bundle, whose logs are read.
     #[command(flatten)]
     pub pick: Pick,
+    /// Processes whose command line holds this text, instead of those that have a rank.
+    #[arg(long = "match", value_name = "TEXT", conflicts_with = "from")]
+    pub pattern: Option<String>,
+    /// Logs of ranks, beside those that processes have open: a folder and a file name with *.
+    #[arg(long, value_name = "PATTERN", conflicts_with = "from", value_parser = absolute)]
+    pub logs: Option<String>,
+    /// Folder of flight-recorder dumps on the nodes, beside those that the processes name.
+    #[arg(long, value_name = "DIR", conflicts_with = "from", value_parser = absolute)]
+    pub dumps: Option<String>,
+    /// Do not ask NCCL's RAS.
+    #[arg(long, conflicts_with = "from")]
+    pub no_ras: bool,
+    /// Ask the processes for flight-recorder dumps first: by PyTorch's pipe where the job has one, by SIGUSR1 for muster's train-ddp.
+    #[arg(long, conflicts_with = "from")]
+    pub ask_for_dumps: bool,
+    /// Keep what was collected as a bundle in this folder, which must be empty or not be there.
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    pub save: Option<PathBuf>,
     /// JSON on standard output (assets/schemas/muster.triage.json).
     #[arg(long)]
     pub json: bool,
 }
 
-/// Reads the bundle, diagnoses, tells.
-pub fn run(options: &Options, config: &Config) -> Ended {
+/// Reads the bundle or asks the nodes, diagnoses, tells.
+pub async fn run(options: &Options, config: &Config) -> Ended {
     let rules = Rules::built_in().code(IO)?;
-    let waiting = Patience::new("reading the bundle");
-    let mut case = bundle::read(&options.from, &rules)?;
-    drop(waiting);
-    if case.is_empty() {
-        let error = anyhow!("{}: no part of a bundle in it; see muster triage --help", options.from.display());
-        return Err(Problem { code: USAGE, error });
-    }
-    case.since_s = options.since.map(|since| since.as_secs_f64());
-    if options.pick.given() {
-        let nodes = case.nodes();
-        let chosen = options.pick.of_names(nodes.iter().map(String::as_str), "the bundle", config)?;
-        case.only_logs_of(&chosen);
-    }
+    let case = match &options.from {
+        Some(from) => read(from, options, &rules, config)?,
+        None => match live::collect(options, &rules, config).await? {
+            live::Got::Case(case) => *case,
+            live::Got::Ended(code) => return Ok(code),
+        },
+    };
     let report = diagnose(&case, &rules);
     if options.json {
         out::json(&report)?
@@ -74,4 +97,44 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         _ if sure => FAIL,
         _ => UNDECIDED,
     })
+}
+
+fn read(from: &std::path::Path, options: &Options, rules: &Rules, config: &Config) -> Result<Case, Problem> {
+    let waiting = Patience::new("reading the bundle");
+    let mut case = bundle::read(from, rules)?;
+    drop(waiting);
+    if case.is_empty() {
+        let error = anyhow!("{}: no part of a bundle in it; see muster triage --help", from.display());
+        return Err(Problem { code: USAGE, error });
+    }
+    case.since_s = options.since.map(|since| since.as_secs_f64());
+    if options.pick.given() {
+        let nodes = case.nodes();
+        let chosen = options.pick.of_names(nodes.iter().map(String::as_str), "the bundle", config)?;
+        case.only_logs_of(&chosen);
+    }
+    Ok(case)
+}
+
+/// A path from the root: what a relative one means on a node, nobody can say.
+fn absolute(text: &str) -> Result<String, String> {
+    let sound = text.starts_with('/') && text.len() < 1_024 && !text.split('/').any(|part| part == "..");
+    let folder_with_star = text.rsplit_once('/').is_some_and(|(folder, _)| folder.contains('*'));
+    if !sound || folder_with_star {
+        return Err(format!("'{text}' is no path from the root with at most its last part a pattern"));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_a_path_from_the_root_with_stars_in_its_last_part() {
+        assert_eq!(absolute("/scratch/47/rank_*.log"), Ok("/scratch/47/rank_*.log".to_owned()));
+        for wrong in ["rank_*.log", "/scratch/*/rank_1.log", "/a/../etc/x"] {
+            assert!(absolute(wrong).is_err(), "{wrong}");
+        }
+    }
 }
