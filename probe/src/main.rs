@@ -14,6 +14,7 @@ mod exit;
 mod fault;
 mod gate;
 mod gpu;
+mod job;
 mod out;
 mod pair;
 mod passes;

@@ -16,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use muster_wire::{
-    CollectiveOrder, Decoder, Finished, Frame, Hello, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
+    CollectiveOrder, Decoder, Finished, Frame, Hello, JobOrder, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
     RANKS_PER_NODE, Request, Steps, TrainOrder, WatchOrder,
 };
 
@@ -26,7 +26,7 @@ use crate::exit::{EARLY, USAGE};
 use crate::out::{Done, Out};
 use crate::passes::{self, How};
 use crate::stop::{self, Cause, Stop};
-use crate::{clock, ddp, gate, pair, watch, work};
+use crate::{clock, ddp, gate, job, pair, watch, work};
 
 /// The watch looks this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -53,6 +53,8 @@ enum Job {
     Train(Box<TrainOrder>),
     /// Until the end is ordered.
     Watch(WatchOrder),
+    /// One look at the processes of a job.
+    Look(Box<JobOrder>),
 }
 
 struct Run {
@@ -105,6 +107,7 @@ pub(crate) fn serve() -> ExitCode {
             }
             Job::Train(order) => ddp::take_part(&order, &mut ports, session.stop.flag(), say),
             Job::Watch(order) => watch::run(&order, &Root::system(), &session.stop, say),
+            Job::Look(order) => job::run(&order, &Root::system(), &session.stop, say),
             Job::Run(run) => {
                 session.work(&run);
                 break;
@@ -226,6 +229,9 @@ impl Session {
                 self.working.store(true, Ordering::Release);
                 self.watching.store(true, Ordering::Release);
                 let _ = jobs.send(Job::Watch(order));
+            }
+            Request::Job(order) => {
+                let _ = jobs.send(Job::Look(Box::new(order)));
             }
             _ => self.out.log(Level::Warn, "a request this probe does not know is ignored", &self.stop),
         }

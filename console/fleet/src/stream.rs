@@ -312,7 +312,7 @@ impl Stream {
                 self.left.retain(|work| *work != finished.name);
                 self.doing = self.left.first().cloned().unwrap_or_else(|| "its goodbye".to_owned());
             }
-            Frame::Paired(_) => self.doing = "a wait for orders".to_owned(),
+            Frame::Paired(_) | Frame::Collected(_) => self.doing = "a wait for orders".to_owned(),
             _ => {}
         }
     }
@@ -323,6 +323,7 @@ impl Stream {
             Request::Pair(order) => self.doing = format!("a pair with {}", order.peer),
             Request::Watch(_) => self.doing = "watching".to_owned(),
             Request::Train(order) => self.doing = format!("a training of {} ranks", order.ranks.len()),
+            Request::Job(_) => self.doing = "a look at the job".to_owned(),
             Request::Collective(order) => self.doing = format!("{} with {} nodes", order.collective, order.ranks.len()),
             _ => {}
         }

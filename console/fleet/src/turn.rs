@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use muster_wire::limits::{NAME_BYTES, work_bytes};
+use muster_wire::limits::{JOB_BYTES, NAME_BYTES, work_bytes};
 use muster_wire::{Frame, Profile, Request, Series, TRAIN_DDP};
 
 use crate::link::FailureKind;
@@ -16,6 +16,8 @@ const LOOK: u64 = 512;
 const MOST_LOOKS: u64 = 100;
 /// Bytes of results that a collector may send.
 const COLLECTOR: u64 = 1 << 20;
+/// Bytes of the names and ends of files that a look at a job may send.
+const JOB: u64 = 1 << 20;
 /// Most bytes on the line for a byte of results in memory: a number of eight bytes is sent as nine.
 const ENCODED: u64 = 2;
 
@@ -32,6 +34,8 @@ pub(crate) struct Turn {
     works: bool,
     /// A `Watch` was ordered, so that ticks may come.
     watches: bool,
+    /// Looks at a job that were ordered and have not ended.
+    looks: u32,
     /// Visits ordered and not answered.
     visits: BTreeMap<u64, Visit>,
 }
@@ -59,6 +63,7 @@ impl Turn {
             greeted: false,
             works: false,
             watches: false,
+            looks: 0,
             visits: BTreeMap::new(),
         }
     }
@@ -68,6 +73,7 @@ impl Turn {
         self.granted += granted(request);
         match request {
             Request::Run { .. } => self.works = true,
+            Request::Job(_) => self.looks += 1,
             Request::Watch(order) => {
                 self.watches = true;
                 // Looks that come more often than once a second.
@@ -120,6 +126,13 @@ impl Turn {
             Frame::Columns(_) | Frame::Tick(_) if !self.watches => {
                 breach("sent telemetry and was not told to watch".to_owned())
             }
+            Frame::Chunk(_) | Frame::Collected(_) if self.looks == 0 => {
+                breach("sent files of a job and was not told to look at one".to_owned())
+            }
+            Frame::Collected(_) => {
+                self.looks -= 1;
+                Ok(())
+            }
             Frame::Listening(listening) => match self.visits.get_mut(&listening.visit) {
                 Some(visit) if visit.port => {
                     visit.port = false;
@@ -153,6 +166,8 @@ fn granted(request: &Request) -> u64 {
     match request {
         Request::Run { collectors, benchmarks, profile, .. } => works(collectors.len(), benchmarks.len(), *profile),
         Request::Pair(_) | Request::Collective(_) | Request::Train(_) => works(0, 1, Profile::Smoke),
+        // Names of small files are longer than what they hold.
+        Request::Job(order) => JOB + u64::from(order.all_bytes.min(JOB_BYTES)) * 17 / 16,
         _ => 512,
     }
 }

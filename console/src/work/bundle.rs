@@ -59,6 +59,23 @@ fn folder<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow:
     let mut files = Vec::new();
     list(from, from, 0, &mut files)?;
     files.sort_unstable();
+    let read = side_by_side(&files, |name, file: &PathBuf| one(name, file, parse), tell);
+    read.ok_or_else(|| anyhow!("{}: given up", from.display()))
+}
+
+/// Everything that files in memory say, by their paths within the bundle.
+#[must_use]
+pub fn held(files: &[(String, Vec<u8>)], rules: &Rules) -> Case {
+    let read = |name: &str, bytes: &Vec<u8>| part(name, &mut bytes.as_slice(), rules);
+    gather(side_by_side(files, read, &|_, _| true).unwrap_or_default())
+}
+
+/// Reads all, on all cores, and gives what they say in the order of their paths; nothing if it was given up.
+fn side_by_side<F: Sync, T: Send>(
+    files: &[(String, F)],
+    read: impl Fn(&str, &F) -> T + Sync,
+    tell: Tell<'_>,
+) -> Option<Vec<(String, T)>> {
     let (next, parts) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(files.len())));
     let given_up = AtomicBool::new(false);
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(8);
@@ -66,7 +83,7 @@ fn folder<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow:
         for _ in 0..workers {
             scope.spawn(|| {
                 while let Some((name, file)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let read = (name.clone(), one(name, file, parse));
+                    let read = (name.clone(), read(name, file));
                     let mut parts = parts.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     parts.push(read);
                     if given_up.load(Ordering::Relaxed) || !tell(parts.len(), Some(files.len())) {
@@ -78,12 +95,12 @@ fn folder<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow:
         }
     });
     if given_up.into_inner() {
-        return Err(anyhow!("{}: given up", from.display()));
+        return None;
     }
     let mut parts = parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     // The same verdict whoever was faster.
     parts.sort_by(|a, b| a.0.cmp(&b.0));
-    Ok(parts)
+    Some(parts)
 }
 
 /// The files below a folder, by their path within the bundle.

@@ -7,6 +7,7 @@ mod eta;
 pub mod feed;
 pub mod followed;
 mod gather;
+pub mod job;
 mod link;
 pub mod lookout;
 mod network;

@@ -23,5 +23,5 @@ mod time;
 
 pub(crate) use facts::Facts;
 pub(crate) use reading::Then;
-pub(crate) use root::Root;
+pub(crate) use root::{Root, reading};
 pub(crate) use source::{LOAD, collect};

@@ -16,7 +16,7 @@ const CHOOSE: u32 = 10;
 /// Processes that are gone through.
 const MOST: usize = 65_536;
 /// The kernel's own threads are children of this process.
-const KERNEL: u32 = 2;
+pub(crate) const KERNEL: u32 = 2;
 
 /// A process is its number and when it started, since numbers are used again.
 type Who = (u32, u64);
@@ -36,15 +36,16 @@ pub(super) struct Source {
 
 /// What `/proc/PID/stat` says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Process {
-    state: char,
-    parent: u32,
-    session: u32,
+pub(crate) struct Process {
+    pub(crate) state: char,
+    pub(crate) parent: u32,
+    pub(crate) session: u32,
     /// Hundredths of a second, of all its threads.
-    ticks: u64,
-    started: u64,
+    pub(crate) ticks: u64,
+    /// Hundredths of a second after the node booted.
+    pub(crate) started: u64,
     /// Pages in memory.
-    pages: u64,
+    pub(crate) pages: u64,
 }
 
 impl Source {
@@ -112,12 +113,12 @@ impl Source {
     }
 }
 
-fn read(root: &Root, pid: u32) -> Option<Process> {
+pub(crate) fn read(root: &Root, pid: u32) -> Option<Process> {
     parse(root.text(&format!("/proc/{pid}/stat")).value()?)
 }
 
 /// `pid (comm) state parent group session …`: comm may hold spaces and brackets, so fields are counted from the last bracket.
-fn parse(text: &str) -> Option<Process> {
+pub(crate) fn parse(text: &str) -> Option<Process> {
     let fields: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Process {
@@ -131,7 +132,7 @@ fn parse(text: &str) -> Option<Process> {
 }
 
 /// Whether a process is one of the Slurm job `id`: by its control group, or by its environment where that may be read.
-fn belongs(root: &Root, pid: u32, id: &str) -> bool {
+pub(crate) fn belongs(root: &Root, pid: u32, id: &str) -> bool {
     let group = root.text(&format!("/proc/{pid}/cgroup"));
     let folder = format!("job_{id}");
     if group.value().is_some_and(|text| text.split(['/', '\n']).any(|part| part == folder)) {

@@ -11,7 +11,7 @@
 mod cpu;
 mod disk;
 mod ethtool;
-mod job;
+pub(crate) mod job;
 mod links;
 mod look;
 mod memory;

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::bounded::Key;
 use crate::limits::{
-    CAPABILITIES, COLUMNS, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, SERIES_VALUES,
-    TEXT_BYTES,
+    CAPABILITIES, CHUNK_BYTES, COLUMNS, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES,
+    SERIES_VALUES, TEXT_BYTES,
 };
 use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, Series, clean};
 
@@ -200,7 +200,7 @@ fn unpack<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 
 /// Whether the body is a one-entry map whose key this version knows: then it is malformed, not new.
 fn known_kind(body: &[u8]) -> bool {
-    const KINDS: [&str; 12] = [
+    const KINDS: [&str; 14] = [
         "hello",
         "facts",
         "progress",
@@ -212,6 +212,8 @@ fn known_kind(body: &[u8]) -> bool {
         "paired",
         "columns",
         "tick",
+        "chunk",
+        "collected",
         "bye",
     ];
     !matches!(unpack(body), Ok(Key(Some(kind))) if !KINDS.contains(&kind.as_str()))
@@ -261,6 +263,11 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
             columns.metrics.iter_mut().for_each(|name| tidy(name, NAME_BYTES));
         }
         Frame::Tick(tick) => bounded("values of a tick", tick.values.len(), COLUMNS)?,
+        Frame::Chunk(chunk) => {
+            tidy(&mut chunk.name, NAME_BYTES);
+            bounded("bytes of a piece", chunk.bytes.len(), CHUNK_BYTES)?;
+        }
+        Frame::Collected(collected) => tidy_outcome(&mut collected.outcome),
         Frame::Bye(bye) => tidy(&mut bye.reason, TEXT_BYTES),
     }
     Ok(frame)
@@ -310,7 +317,7 @@ fn bounded(what: &str, have: usize, limit: usize) -> Result<(), CodecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Beat, Direction, Engine, Load, PairOrder, Paired, Role, Secret, Unit};
+    use crate::{Beat, Direction, Engine, FileChunk, Load, PairOrder, Paired, Role, Secret, Unit};
     use proptest::prelude::*;
 
     fn stream(frames: &[Frame]) -> Vec<u8> {
@@ -410,6 +417,20 @@ mod tests {
         decoder.push(&MAGIC);
         decoder.push(&encode_request(&order).unwrap());
         assert_eq!(decoder.request(), Ok(Some(order)));
+    }
+
+    #[test]
+    fn a_piece_of_a_file_arrives_as_it_was_and_a_larger_one_is_refused() {
+        let chunk = |bytes: Vec<u8>| Frame::Chunk(FileChunk { name: "fr/\u{1b}[31mdump_3".into(), bytes, last: true });
+        let read = |frame: &Frame| {
+            let mut decoder = Decoder::new();
+            decoder.push(&stream(std::slice::from_ref(frame)));
+            decoder.frame()
+        };
+        let all: Vec<u8> = (0..CHUNK_BYTES).map(|at| at as u8).collect();
+        let Ok(Some(Frame::Chunk(seen))) = read(&chunk(all.clone())) else { panic!("not read") };
+        assert_eq!((seen.name.as_str(), seen.bytes == all, seen.last), ("fr/dump_3", true, true));
+        assert!(matches!(read(&chunk(vec![0; CHUNK_BYTES + 1])), Err(CodecError::Limit { .. })));
     }
 
     #[test]

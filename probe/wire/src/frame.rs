@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::{
-    CollectiveOrder, Columns, Datum, Direction, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading,
+    Collected, CollectiveOrder, Columns, Datum, Direction, FileChunk, JobOrder, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading,
     Tick, TrainOrder, Unit, WatchOrder,
 };
 
@@ -40,6 +40,10 @@ pub enum Frame {
     Columns(Columns),
     /// One look at a node while a job runs.
     Tick(Tick),
+    /// A piece of a file of a job.
+    Chunk(FileChunk),
+    /// Everything that was asked of a job was sent.
+    Collected(Collected),
     /// Last frame; a stream without it was cut.
     Bye(Bye),
 }
@@ -234,6 +238,8 @@ pub enum Request {
     Train(TrainOrder),
     /// Say [`Columns`], and a [`Tick`] for every look, until told to stop.
     Watch(WatchOrder),
+    /// Look at the processes of a job and send what they left; ends with [`Collected`].
+    Job(JobOrder),
     /// Answer with a [`Beat`]. Sent every few seconds; silence for 30 s means the console is gone.
     Ping {
         /// Returned in the answer.

@@ -10,8 +10,10 @@ mod codec;
 mod collective;
 mod component;
 mod frame;
+mod job;
 pub mod limits;
 mod pair;
+mod processes;
 mod reading;
 mod text;
 mod tick;
@@ -31,7 +33,9 @@ pub use component::{Component, ComponentKind, NoComponent};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series, Steps,
 };
+pub use job::{Collected, FileChunk, JobOrder};
 pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
+pub use processes::{Counter, JobProcess, PROCESSES, PROCESSES_BYTES, Processes, Queue};
 pub use reading::{Datum, Reading};
 pub use text::clean;
 pub use tick::{Columns, DEMO_NODE, Tick, WatchOrder};

@@ -25,6 +25,11 @@ pub const PAIR_SERIES: usize = 64;
 /// Most facts that one end of a pair may send.
 pub const PAIR_FACTS: usize = 64;
 
+/// Most bytes of one piece of a file.
+pub const CHUNK_BYTES: usize = 64 << 10;
+/// Most bytes that a node may send of one job, whatever was asked for.
+pub const JOB_BYTES: u32 = 64 << 20;
+
 /// Bytes of results that one work of one node may send in a profile, as they lie in memory. The shorter profiles measure for
 /// seconds, and a node that lies must not cost more than it may.
 #[must_use]

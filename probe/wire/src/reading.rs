@@ -16,6 +16,12 @@ pub enum Reading<T> {
     Failed(String),
 }
 
+impl<T> Default for Reading<T> {
+    fn default() -> Self {
+        Self::Absent
+    }
+}
+
 impl<T> Reading<T> {
     /// The value, if there is one.
     pub const fn value(&self) -> Option<&T> {

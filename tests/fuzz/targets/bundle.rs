@@ -9,7 +9,21 @@ use muster_analysis::triage::rules::Rules;
 use muster_import::bundle::{gather, part};
 
 /// Where a file may stand in a bundle.
-const PLACES: [&str; 8] = ["job.json", "logs/rank_0.log", "dmesg/n1.log", "ras/poll1.json", "ras/poll2.txt", "fr/dump_1", "fr/dump_2.json", "inspector/n1.jsonl"];
+const PLACES: [&str; 13] = [
+    "job.json",
+    "logs/rank_0.log",
+    "dmesg/n1.log",
+    "ras/poll1.json",
+    "ras/poll2.txt",
+    "fr/dump_1",
+    "fr/dump_2.json",
+    "inspector/n1.jsonl",
+    "collected.json",
+    "processes/n1.json",
+    "processes/n2.json",
+    "ras/n1/poll2.json",
+    "ras/n2/poll2.json",
+];
 
 static RULES: LazyLock<Option<Rules>> = LazyLock::new(|| Rules::built_in().ok());
 

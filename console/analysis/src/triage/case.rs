@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use muster_wire::Processes;
+
 use super::rules::Seen;
 use super::stamp::Stamp;
 
@@ -19,6 +21,10 @@ pub struct Case {
     pub polls: Vec<Poll>,
     /// Flight-recorder dumps, one a rank.
     pub dumps: Vec<Dump>,
+    /// What nodes said of the job's processes, by the node's name.
+    pub processes: BTreeMap<String, Processes>,
+    /// Which nodes were asked, live; empty for a bundle that was put together by hand.
+    pub reached: Vec<Reached>,
     /// Operations that NCCL Inspector timed.
     pub timed: Vec<Timed>,
     /// Operations past [`OPERATIONS`] that were counted and not kept.
@@ -32,11 +38,13 @@ pub struct Case {
 impl Case {
     /// Whether nothing was read at all.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.logs.is_empty()
             && self.polls.is_empty()
             && self.dumps.is_empty()
             && self.timed.is_empty()
+            && self.processes.is_empty()
+            && self.reached.is_empty()
             && self.damage.is_empty()
     }
 
@@ -64,6 +72,19 @@ impl Case {
         // Who runs where stays known.
         self.job.members = layout.members.into_values().collect();
     }
+}
+
+/// A node that was asked what it knows of the job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reached {
+    /// Its name.
+    pub node: String,
+    /// Why it could not be reached, or did not end; nothing where it told all.
+    pub why: Option<String>,
+    /// It could not be reached at all.
+    pub unreached: bool,
+    /// Seconds by which its wall clock is ahead of the console's, and how wrong that may be.
+    pub clock: Option<(f64, f64)>,
 }
 
 /// Who runs where, as the operator wrote it down.
@@ -171,6 +192,8 @@ pub struct Poll {
     pub name: String,
     /// Its number, from the name.
     pub number: u32,
+    /// Node whose process was asked, where that is known: it sees the ranks that its own mesh reaches.
+    pub asked: Option<String>,
     /// When, as the answer says.
     pub at: Option<Stamp>,
     /// Whether it is the text, which tells counts of outliers only.

@@ -27,7 +27,7 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Estimates from all pairs of events in a case.
+    /// Measured where the nodes were asked, else estimated from all pairs of events in a case.
     #[must_use]
     pub fn of(case: &Case, layout: &Layout) -> Self {
         let near_s = instant(case);
@@ -50,7 +50,9 @@ impl Clocks {
                 }
             }
         }
-        Self { offsets: offsets(&events), near_s }
+        let mut offsets = offsets(&events);
+        offsets.extend(measured(case));
+        Self { offsets, near_s }
     }
 
     /// Seconds since 1970 on the common clock, with the error; `None` for a stamp that counts from a boot.
@@ -78,6 +80,14 @@ impl Clocks {
         };
         layout.nodes().iter().map(of).collect()
     }
+}
+
+/// What was measured while the nodes were asked: worth more than any estimate.
+fn measured(case: &Case) -> BTreeMap<String, (f64, f64)> {
+    let known: Vec<(&String, (f64, f64))> =
+        case.reached.iter().filter_map(|node| Some((&node.node, node.clock?))).collect();
+    let middle = median(&mut known.iter().map(|(_, (offset, _))| *offset).collect::<Vec<_>>());
+    known.into_iter().map(|(node, (offset, error))| (node.clone(), (offset - middle, error))).collect()
 }
 
 fn owner(log: &Log, layout: &Layout) -> Option<String> {

@@ -22,6 +22,18 @@ pub enum Weight {
     RasOnce,
     /// RAS misses the process.
     RasGone,
+    /// The process is stopped or frozen.
+    Stopped,
+    /// The process waits for storage at every look.
+    Blocked,
+    /// The process is not there any more, and those of other ranks are.
+    Vanished,
+    /// The node could not be reached.
+    Unreached,
+    /// It computes while the others wait.
+    Busy,
+    /// What it has to send to others stays on its way.
+    Backlog,
     /// The watchdogs' numbers end there.
     Watchdog,
     /// All other ranks told a time-out and this one did not.
@@ -77,16 +89,16 @@ impl Weight {
     pub const fn alone(self) -> f64 {
         match self {
             Self::Mismatch => 0.92,
-            Self::KernelCritical | Self::Late | Self::Scheduler => 0.88,
+            Self::KernelCritical | Self::Late | Self::Scheduler | Self::Stopped => 0.88,
             Self::LinkTold | Self::Recorder => 0.85,
             Self::LogCritical | Self::Even => 0.82,
             Self::RasStill | Self::Complaints | Self::ManyNodes => 0.80,
-            Self::Line => 0.75,
+            Self::Line | Self::Vanished => 0.75,
             Self::KernelUndated => 0.70,
             Self::Watchdog => 0.65,
-            Self::Silent | Self::HoldsBack | Self::LostFirst => 0.60,
+            Self::Silent | Self::HoldsBack | Self::LostFirst | Self::Blocked | Self::Unreached | Self::Backlog => 0.60,
             Self::RasGone | Self::OneOfPair | Self::Moving | Self::MostRanks => 0.50,
-            Self::LinkOneOf | Self::Notice | Self::Repeated | Self::BothLogs | Self::NoHardware => 0.40,
+            Self::Busy | Self::LinkOneOf | Self::Notice | Self::Repeated | Self::BothLogs | Self::NoHardware => 0.40,
             Self::RasOnce | Self::Sometimes | Self::OpenGroup => 0.30,
         }
     }

@@ -9,6 +9,7 @@ use super::counters::{self, Group, Movement};
 use super::events::{self, End, Event};
 use super::layout::Layout;
 use super::mismatch::{Mismatch, mismatches, of_lines};
+use super::processes::Standings;
 use super::report::Source;
 use super::rootdiag::{Complaint, RootDiag, diagnose};
 use super::rules::{Field, Kind, Part, Rules};
@@ -44,6 +45,8 @@ pub struct Facts<'a> {
     pub timed_out: BTreeSet<u32>,
     /// Ranks that RAS misses.
     pub gone: BTreeSet<u32>,
+    /// What the job's processes did while they were looked at.
+    pub standings: Standings,
 }
 
 impl<'a> Facts<'a> {
@@ -70,6 +73,7 @@ impl<'a> Facts<'a> {
             lost: diagnose(&[]),
             slow: compare(&case.timed, &layout),
             gone: gone(case, &layout),
+            standings: Standings::of(case, &layout),
             walks,
             timed_out,
             case,
@@ -175,6 +179,25 @@ impl<'a> Facts<'a> {
     /// The root lines of a category.
     pub fn of_category(&self, category: Category) -> impl Iterator<Item = &Event<'a>> {
         self.roots().filter(move |event| event.rule.category == Some(category))
+    }
+
+    /// Ranks that others of the job name in lines of a category, with how many name them: at least half of those who name anybody.
+    #[must_use]
+    pub fn named(&self, category: Category) -> Vec<(u32, usize)> {
+        let mut tellers: std::collections::BTreeMap<u32, BTreeSet<Option<u32>>> = std::collections::BTreeMap::new();
+        let lines = self.events.iter().filter(|event| {
+            event.rule.kind == Kind::Consequence && event.rule.category == Some(category) && event.in_window(&self.end)
+        });
+        for event in lines {
+            if let Some(rank) = event.seen.fields.number(Field::PeerRank).and_then(|rank| u32::try_from(rank).ok())
+                && event.rank != Some(rank)
+            {
+                tellers.entry(rank).or_default().insert(event.rank);
+            }
+        }
+        let all: BTreeSet<&Option<u32>> = tellers.values().flatten().collect();
+        let half = all.len();
+        tellers.iter().filter(|(_, by)| by.len() * 2 >= half).map(|(rank, by)| (*rank, by.len())).collect()
     }
 
     /// The rank that stands behind by any walk.

@@ -36,6 +36,7 @@ impl Layout {
                 layout.by_process.insert((node.clone(), pid), *rank);
             }
         }
+        layout.take_processes(case);
         layout.take_polls(case);
         layout.take_timed(case);
         layout.world = case.job.world_size.map_or(0, |n| n as usize).max(layout.members.len());
@@ -72,6 +73,22 @@ impl Layout {
             }
             if let Whose::Rank(rank) = log.whose {
                 self.members.entry(rank).or_insert_with(|| Member { rank, ..Member::default() });
+            }
+        }
+    }
+
+    /// Names and addresses of nodes, and both numbers of each process: in a container it calls itself by another.
+    fn take_processes(&mut self, case: &Case) {
+        for (node, told) in &case.processes {
+            self.alias.insert(node.clone(), node.clone());
+            for name in told.addresses.iter().chain([&told.hostname]).filter(|name| !name.is_empty()) {
+                self.alias.entry(name.clone()).or_insert_with(|| node.clone());
+            }
+            for process in &told.processes {
+                let Some(rank) = process.rank else { continue };
+                for pid in [process.pid, process.inner_pid] {
+                    self.by_process.entry((node.clone(), pid)).or_insert(rank);
+                }
             }
         }
     }

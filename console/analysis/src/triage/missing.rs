@@ -14,6 +14,9 @@ pub(super) fn missing(facts: &Facts<'_>) -> Vec<String> {
     let mut said = kernel_logs(facts);
     said.extend(logs_of_the_job(facts));
     match case.polls.len() {
+        0 if case.processes.values().any(|told| !told.ras.is_empty()) => {
+            said.push("NCCL RAS: no answer that can be used, so who is behind is told by recorder and watchdogs only.".to_owned());
+        }
         0 => said.push("NCCL RAS (ras/pollK.json): none, so who is behind is told by recorder and watchdogs only. NCCL 2.24 or later answers on port 28028.".to_owned()),
         1 => said.push("A second RAS poll at least 10 s after the first: one poll does not prove a standstill.".to_owned()),
         _ if facts.movement == Movement::Unknown => said.push("RAS polls tell no counts, or lie less than 10 s apart: they do not show whether the job got on.".to_owned()),
@@ -33,7 +36,7 @@ pub(super) fn missing(facts: &Facts<'_>) -> Vec<String> {
     if facts.layout.members.is_empty() {
         said.push("Who runs where (job.json): missing, and the logs do not tell either.".to_owned());
     }
-    said.push("Switches, cables, counters of adapters, health checks and stacks: not part of a bundle.".to_owned());
+    said.extend(super::missing_live::said(facts));
     said.extend(case.damage.iter().cloned());
     said.extend(limits(facts));
     said

@@ -15,14 +15,17 @@ pub mod layout;
 pub mod matrix;
 pub mod mismatch;
 mod missing;
+mod missing_live;
 pub mod overview;
 mod procedure;
+pub mod processes;
 pub mod report;
 pub mod rootdiag;
 pub mod rules;
 pub mod slow;
 pub mod stamp;
 mod steps;
+pub mod views;
 pub mod waits;
 
 pub use category::Category;

@@ -12,7 +12,11 @@
 //! | `ras/pollK.json`, `ras/pollK.txt` | [`ras`] |
 //! | `fr/*` | [`recorder`] |
 //! | `inspector/*.jsonl` | [`inspector`] |
+//! | `processes/NODE.json`, `collected.json` | what live nodes told of processes, and which nodes were asked |
+//!
+//! Logs, polls, dumps and Inspector's files may lie in a folder of their node: `ras/n1/poll1.json` is what the process asked on `n1` saw.
 
+mod collected;
 pub mod inspector;
 pub mod job;
 pub mod logs;
@@ -22,9 +26,9 @@ pub mod recorder;
 
 use std::io::{BufRead, Read};
 
-use muster_analysis::triage::case::{Case, Dump, Job, Log, OPERATIONS, Poll, Timed};
+use muster_analysis::triage::case::{Case, Dump, Job, Log, OPERATIONS, Poll, Reached, Timed};
 use muster_analysis::triage::rules::Rules;
-use muster_wire::clean;
+use muster_wire::{Processes, clean};
 
 use crate::Bad;
 use crate::lines::Limits;
@@ -45,6 +49,10 @@ pub enum Part {
     Dump(Dump),
     /// Timed operations, and how many were not kept.
     Timed(Vec<Timed>, u64),
+    /// What a node said of the job's processes.
+    Processes(String, Box<Processes>),
+    /// Which nodes were asked.
+    Reached(Vec<Reached>),
     /// The file is no part of a bundle.
     Other,
 }
@@ -60,11 +68,21 @@ pub fn part(path: &str, input: impl BufRead, rules: &Rules) -> Result<Part, Bad>
     if file.starts_with('.') {
         return Ok(Part::Other);
     }
-    match folders.last().copied() {
+    // The innermost folder that says what it holds; below it, that of a node.
+    let known = ["logs", "dmesg", "ras", "fr", "inspector", "processes"];
+    let place = folders.iter().rposition(|folder| known.contains(folder));
+    let node = place.and_then(|place| folders.get(place + 1));
+    match place.and_then(|place| folders.get(place).copied()) {
+        _ if *file == "collected.json" => Ok(Part::Reached(collected::reached(&text(input)?)?)),
+        Some("processes") => collected::processes(file, &bytes(input)?),
         _ if *file == "job.json" => Ok(Part::Job(job::read(&text(input)?)?)),
         Some("logs") => Ok(Part::Log(Box::new(logs::read(logs::whose(file), input, rules)?))),
         Some("dmesg") => Ok(Part::Log(Box::new(logs::read(logs::kernel(file), input, rules)?))),
-        Some("ras") => Ok(Part::Poll(ras::read(file, &text(input)?)?)),
+        Some("ras") => {
+            let mut poll = ras::read(file, &text(input)?)?;
+            poll.asked = node.map(|node| clean(node, muster_wire::limits::NAME_BYTES));
+            Ok(Part::Poll(poll))
+        }
         Some("fr") => recorder::read(file, &bytes(input)?).map(|dump| dump.map_or(Part::Other, Part::Dump)),
         Some("inspector") => inspector::read(input).map(|(timed, left_out)| Part::Timed(timed, left_out)),
         _ => Ok(Part::Other),
@@ -86,6 +104,8 @@ pub fn gather(parts: impl IntoIterator<Item = (String, Result<Part, Bad>)>) -> C
                 case.timed_left_out += left_out + timed.len().saturating_sub(room) as u64;
                 case.timed.extend(timed.into_iter().take(room));
             }
+            Ok(Part::Processes(node, told)) => drop(case.processes.insert(node, *told)),
+            Ok(Part::Reached(reached)) => case.reached.extend(reached),
             Ok(Part::Other) => {}
             Err(why) => case.damage.push(format!("{}: not read: {why}.", clean(&path, 120))),
         }
@@ -93,7 +113,7 @@ pub fn gather(parts: impl IntoIterator<Item = (String, Result<Part, Bad>)>) -> C
     case.logs.sort_by(|a, b| a.whose.cmp(&b.whose));
     case.dumps.sort_by_key(|dump| dump.rank);
     case.dumps.dedup_by_key(|dump| dump.rank);
-    case.polls = polls(case.polls);
+    case.polls = muster_analysis::triage::views::merge(polls(case.polls));
     case
 }
 

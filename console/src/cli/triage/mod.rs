@@ -1,14 +1,14 @@
 //! `muster triage`: why a job failed, hangs or is slow, and what to do now.
 
 mod account;
+mod live;
 mod show;
 mod tell;
 mod ticket;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use muster_analysis::triage::case::Case;
 use muster_analysis::triage::overview::overview;
@@ -18,7 +18,7 @@ use muster_analysis::triage::{Category, SURE};
 use crate::cases::{Marks, marks_of};
 use crate::cli::watch::long;
 use crate::config::Config;
-use crate::exit::{Code, Ended, FAIL, IO, PASS, Problem, UNDECIDED, USAGE};
+use crate::exit::{Code, Ended, FAIL, IO, PASS, Problem, UNDECIDED};
 use crate::options::{Common, Pick};
 use crate::out;
 use crate::patience::Patience;
@@ -30,30 +30,57 @@ use crate::work::bundle;
 #[command(
     args_conflicts_with_subcommands = true,
     after_help = "Examples:
+  muster triage --job 4711
+  muster triage -w 'n[001-064]' --match train.py --save job-4711/
+  muster triage -w @gpu --logs '/scratch/4711/rank_*.log' --dumps /scratch/4711
   muster triage --from job-4711/
   muster triage --from job-4711.tar.gz --json > verdict.json
-  muster triage --from job-4711/ --since 2h -w 'n[001-064]'
   muster triage --from job-4711/ --show                  the same on the screen, with time line and ranks
   muster triage --from job-4711/ --ticket ticket.md      names, addresses and serial numbers replaced
   muster triage account --from job-4711/                 where the job's time went
 
-A bundle is a folder, or a tar (also .gz) of one, with any of: job.json (who runs where), logs/rank_N.log, dmesg/NODE.log, \
-ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl. What is missing is said, and \
-why it matters. Suspects that a person marked as wrong on the screen are kept in a file beside the bundle (job-4711.triage.json) and \
-passed over. docs/TRIAGE.md tells the procedure, the categories and what makes each source exist.
+Without --from, the nodes are asked, read-only: processes of the job (those of the Slurm job, those whose command line holds --match, \
+or all that have a rank), their output, the kernel log, NCCL's RAS twice at least 10 s apart on at most 8 nodes, flight-recorder dumps and \
+Inspector's files. RAS is not asked of a job younger than a minute, and not at all with --no-ras. --ask-for-dumps makes the processes \
+write dumps first. Nodes that do not answer are evidence. --save keeps it all as a bundle.
 
-Exit codes: 0 nothing is wrong with machines or program, 2 a suspect with a confidence of at least 0.8, 3 undecided"
+A bundle is a folder, or a tar (also .gz) of one, with any of: job.json (who runs where), logs/rank_N.log, dmesg/NODE.log, \
+ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl, processes/NODE.json. What is missing \
+is said, and why it matters. Suspects that a person marked as wrong on the screen are kept in a file beside the bundle \
+(job-4711.triage.json) and passed over. docs/TRIAGE.md tells the procedure, the categories and what makes each source exist.
+
+Exit codes: 0 nothing is wrong with machines or program, 2 a suspect with a confidence of at least 0.8, 3 undecided; 64 usage, \
+74 a file or folder, 130 interrupted"
 )]
 pub struct Options {
-    /// The bundle: a folder, or a tar or tar.gz of one.
+    /// A bundle to read instead of asking nodes: a folder, or a tar or tar.gz of one.
     #[arg(long, value_name = "DIR|FILE")]
     pub from: Option<PathBuf>,
-    /// Only lines from this long before the newest one, such as 2h or 30m [default: all].
+    /// How far back: of a bundle, only lines from this long before the newest one [default: all]; of nodes, kernel lines of the last so
+    /// long [default: 1h].
     #[arg(long, value_name = "TIME", value_parser = long)]
     pub since: Option<Duration>,
-    /// Only logs of these nodes.
+    /// Which nodes are asked; of a bundle, whose logs are read.
     #[command(flatten)]
     pub pick: Pick,
+    /// Processes whose command line holds this text, instead of those that have a rank.
+    #[arg(long = "match", value_name = "TEXT", conflicts_with = "from")]
+    pub pattern: Option<String>,
+    /// Logs of ranks, beside those that processes have open: a folder and a file name with *.
+    #[arg(long, value_name = "PATTERN", conflicts_with = "from", value_parser = absolute)]
+    pub logs: Option<String>,
+    /// Folder of flight-recorder dumps on the nodes, beside those that the processes name.
+    #[arg(long, value_name = "DIR", conflicts_with = "from", value_parser = absolute)]
+    pub dumps: Option<String>,
+    /// Do not ask NCCL's RAS.
+    #[arg(long, conflicts_with = "from")]
+    pub no_ras: bool,
+    /// Ask the processes for flight-recorder dumps first: by PyTorch's pipe where the job has one, by SIGUSR1 for muster's train-ddp.
+    #[arg(long, conflicts_with = "from")]
+    pub ask_for_dumps: bool,
+    /// Keep what was collected as a bundle in this folder, which must be empty or not be there.
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    pub save: Option<PathBuf>,
     /// JSON on standard output (assets/schemas/muster.triage.json).
     #[arg(long)]
     pub json: bool,
@@ -78,30 +105,25 @@ pub enum Other {
     Account(account::Options),
 }
 
-/// Reads the bundle, diagnoses, tells.
+/// Reads the bundle or asks the nodes, diagnoses, tells.
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     if let Some(Other::Account(options)) = &options.other {
         return account::run(options);
     }
-    let Some(from) = &options.from else {
-        let error = anyhow!("say what to look at: --from DIR, or a tar of one");
-        return Err(Problem { code: USAGE, error });
-    };
     if options.show {
-        return show::run(from, options, config, common).await;
+        return show::run(options, config, common).await;
     }
     if let Some(file) = &options.ticket {
         ticket::check(file)?;
     }
     let rules = Rules::built_in().code(IO)?;
-    let waiting = Patience::new("reading the bundle");
-    let mut case = bundle::read(from, &rules, &|_, _| true)?;
-    drop(waiting);
-    prepare(&mut case, options.since, &options.pick, config)?;
-    let marks = Marks::read(&marks_of(from)).unwrap_or_else(|why| {
-        eprintln!("marks of this case are not used: {why:#}");
-        Marks::default()
-    });
+    let (case, marks) = match &options.from {
+        Some(from) => (read(from, options, &rules, config)?, marks(from)),
+        None => match live::collect(options, &rules, config).await? {
+            live::Got::Case(case) => (*case, Marks::default()),
+            live::Got::Ended(code) => return Ok(code),
+        },
+    };
     let overview = overview(&case, &rules, &marks.wrong);
     let report = &overview.report;
     if options.json {
@@ -122,6 +144,22 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     })
 }
 
+fn read(from: &Path, options: &Options, rules: &Rules, config: &Config) -> Result<Case, Problem> {
+    let waiting = Patience::new("reading the bundle");
+    let mut case = bundle::read(from, rules, &|_, _| true)?;
+    drop(waiting);
+    prepare(&mut case, options.since, &options.pick, config)?;
+    Ok(case)
+}
+
+/// What a person said of the case.
+fn marks(from: &Path) -> Marks {
+    Marks::read(&marks_of(from)).unwrap_or_else(|why| {
+        eprintln!("marks of this case are not used: {why:#}");
+        Marks::default()
+    })
+}
+
 /// Leaves out what is not to be looked at.
 ///
 /// # Errors
@@ -134,4 +172,27 @@ fn prepare(case: &mut Case, since: Option<Duration>, pick: &Pick, config: &Confi
         case.only_logs_of(&chosen);
     }
     Ok(())
+}
+
+/// A path from the root: what a relative one means on a node, nobody can say.
+fn absolute(text: &str) -> Result<String, String> {
+    let sound = text.starts_with('/') && text.len() < 1_024 && !text.split('/').any(|part| part == "..");
+    let folder_with_star = text.rsplit_once('/').is_some_and(|(folder, _)| folder.contains('*'));
+    if !sound || folder_with_star {
+        return Err(format!("'{text}' is no path from the root with at most its last part a pattern"));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_a_path_from_the_root_with_stars_in_its_last_part() {
+        assert_eq!(absolute("/scratch/47/rank_*.log"), Ok("/scratch/47/rank_*.log".to_owned()));
+        for wrong in ["rank_*.log", "/scratch/*/rank_1.log", "/a/../etc/x"] {
+            assert!(absolute(wrong).is_err(), "{wrong}");
+        }
+    }
 }

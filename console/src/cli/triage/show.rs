@@ -1,23 +1,34 @@
-//! The console on a bundle: `muster triage --from DIR --show`.
+//! The console on a case: `muster triage --show`.
 
-use std::path::Path;
-
+use muster_analysis::triage::rules::Rules;
 use muster_fleet::Inventory;
 
-use super::{Options, prepare};
+use super::{Options, live, prepare};
 use crate::app::App;
 use crate::cli::console;
 use crate::config::Config;
-use crate::exit::Ended;
+use crate::exit::{Code, Ended, IO, Problem};
 use crate::options::Common;
 use crate::session::{self, Job};
 
-/// Opens the screen **Triage**.
-pub(super) async fn run(from: &Path, options: &Options, config: &Config, common: &Common) -> Ended {
+/// Opens the screen **Triage** on a bundle, or on what nodes tell now; the latter is kept where --save says, and else as long as the
+/// screen stands.
+pub(super) async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    if let Some(from) = &options.from {
+        let (since, pick, of) = (options.since, options.pick.clone(), config.clone());
+        return screen(config, common)?.sit_on_triage(from, move |case| prepare(case, since, &pick, &of)).await;
+    }
+    let passing = tempfile::tempdir().code(IO)?;
+    let dir = options.save.clone().unwrap_or_else(|| passing.path().join("job"));
+    match live::collect_to(Some(&dir), options, &Rules::built_in().code(IO)?, config).await? {
+        live::Got::Case(_) => screen(config, common)?.sit_on_triage(&dir, |_| Ok(())).await,
+        live::Got::Ended(code) => Ok(code),
+    }
+}
+
+fn screen(config: &Config, common: &Common) -> Result<App, Problem> {
     // Without an inventory nothing is known of the machines but what the bundle says.
     let nodes = Inventory::load(&config.inventory.value).map(|known| known.nodes().to_vec()).unwrap_or_default();
     let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
-    let app = App::new(job, console::store(config)?, (config.clone(), common), "triage");
-    let (since, pick, of) = (options.since, options.pick.clone(), config.clone());
-    app.sit_on_triage(from, move |case| prepare(case, since, &pick, &of)).await
+    Ok(App::new(job, console::store(config)?, (config.clone(), common), "triage"))
 }

@@ -12,7 +12,7 @@ const SHOWN: usize = 5;
 pub(super) fn report(report: &Report) -> Result<(), Problem> {
     let verdict = match report.suspects.first() {
         Some(first) => format!("{}: {}", report.category.name(), first.sentence),
-        None => format!("{}: nothing in the bundle names a cause.", report.category.name()),
+        None => format!("{}: nothing that was read names a cause.", report.category.name()),
     };
     out::line(&verdict)?;
     out::line(&format!("Next: {}", report.action))?;

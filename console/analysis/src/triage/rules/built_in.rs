@@ -7,6 +7,7 @@ pub(super) const FILES: &[(&str, &str)] = &[
     ("cuda.toml", include_str!("../../../../../assets/log-rules/cuda.toml")),
     ("kernel.toml", include_str!("../../../../../assets/log-rules/kernel.toml")),
     ("mpi.toml", include_str!("../../../../../assets/log-rules/mpi.toml")),
+    ("muster.toml", include_str!("../../../../../assets/log-rules/muster.toml")),
     ("nccl.toml", include_str!("../../../../../assets/log-rules/nccl.toml")),
     ("network.toml", include_str!("../../../../../assets/log-rules/network.toml")),
     ("nvidia.toml", include_str!("../../../../../assets/log-rules/nvidia.toml")),

@@ -78,8 +78,10 @@ fn category(facts: &Facts<'_>, walk: &Walk) -> Category {
     let all = |behind: Behind| walk.roots.iter().all(|root| root.behind == behind);
     match () {
         () if all(Behind::NotStarted) => Category::HangNotStarted,
-        // Dead, with its peers' word for it, is more than silent.
-        () if walk.roots.iter().all(|root| facts.gone.contains(&root.rank)) => Category::ProcessExited,
+        // Dead, with its peers' word for it, is more than silent; a process that was seen is neither.
+        () if walk.roots.iter().all(|root| facts.gone.contains(&root.rank) && !facts.standings.lives(root.rank)) => {
+            Category::ProcessExited
+        }
         () => Category::HangNotLaunched,
     }
 }
@@ -100,7 +102,8 @@ fn suspect(facts: &Facts<'_>, source: Source, groups: &[Group], root: &Root) -> 
     // Gone without a log: that it ended is certain, and why is not.
     let log =
         facts.case.logs.iter().any(|log| log.whose == crate::triage::case::Whose::Rank(root.rank) && log.lines > 0);
-    let unexplained = !log && (root.behind == Behind::Absent || facts.gone.contains(&root.rank));
+    let unexplained =
+        !log && !facts.standings.lives(root.rank) && (root.behind == Behind::Absent || facts.gone.contains(&root.rank));
     let how = match root.behind {
         Behind::Absent => "told nothing while the others wait for it",
         Behind::NotLaunched => "did not enqueue what the others did: its host or its Python is stuck",

@@ -4,6 +4,7 @@ mod critical;
 mod distributed;
 mod hang;
 mod local;
+mod processes;
 mod program;
 mod scheduler;
 mod slow;
@@ -30,8 +31,16 @@ pub(super) struct Verdict {
 type Step = fn(&Facts<'_>) -> (Done, Option<Verdict>);
 
 /// The steps in their order: what breaks machines first, then what looks like the network and is not, then the network.
-pub(super) const STEPS: [Step; 7] =
-    [critical::step, scheduler::step, program::step, local::step, distributed::step, hang::step, slow::step];
+pub(super) const STEPS: [Step; 8] = [
+    critical::step,
+    scheduler::step,
+    program::step,
+    local::step,
+    processes::step,
+    distributed::step,
+    hang::step,
+    slow::step,
+];
 
 /// A suspect that is put together.
 pub(super) struct Draft {
@@ -96,11 +105,23 @@ impl Draft {
             let text = format!("{} ranks told a time-out, rank {silent} did not", facts.timed_out.len());
             self.add(Weight::Silent, [seen(Source::Log, &node, Some(silent), text)]);
         }
+        if let Some(rank) = rank {
+            self.standing(facts, rank);
+        }
         if let super::rootdiag::Blame::One(host, share) = &facts.lost.blame
             && Some(host) == node.as_ref()
         {
             let text = format!("{:.0} % of the host pairs that lost each other touch it", share * 100.0);
             self.add(Weight::Complaints, [seen(Source::Log, &node, None, text)]);
+        }
+    }
+
+    /// What the rank's process did.
+    fn standing(&mut self, facts: &Facts<'_>, rank: u32) {
+        let node = self.suspect.node.clone();
+        let text = processes::told(facts, rank);
+        for (weight, text) in text {
+            self.add(weight, [seen(Source::Stack, &node, Some(rank), text)]);
         }
     }
 

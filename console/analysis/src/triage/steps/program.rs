@@ -21,6 +21,14 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
             Verdict { category: Category::UserBug, suspects: mismatch },
         );
     }
+    let odd = odd(facts);
+    if !odd.is_empty() {
+        return found(
+            STEP,
+            "ranks say that another asks for other things than they do",
+            Verdict { category: Category::UserBug, suspects: odd },
+        );
+    }
     if let Some(exception) = exception(facts) {
         return found(
             STEP,
@@ -64,6 +72,21 @@ fn mismatch(facts: &Facts<'_>) -> Option<Vec<Suspect>> {
         return Some(vec![one(None)]);
     }
     Some(first.odd.iter().take(super::SUSPECTS).map(|rank| one(Some(*rank))).collect())
+}
+
+/// Ranks that ask for other things than the others, by the others' word.
+fn odd(facts: &Facts<'_>) -> Vec<Suspect> {
+    let named = facts.named(Category::UserBug);
+    let several = named.len();
+    let suspect = |(rank, tellers): (u32, usize)| {
+        let node = facts.layout.node_of(rank).map(str::to_owned);
+        let mut draft = Draft::new(What::UserCode, node.clone(), Some(rank));
+        let text = format!("{tellers} ranks say that rank {rank} asks for another operation or size than they do");
+        draft.add(Weight::Complaints, [seen(Source::Log, &node, Some(rank), text.clone())]);
+        draft.add(Weight::NoHardware, []);
+        draft.one_of(several, format!("The program: {text}. No machine is at fault."))
+    };
+    named.into_iter().take(super::SUSPECTS).map(suspect).collect()
 }
 
 /// The first exception of the program, where no earlier cause is known.

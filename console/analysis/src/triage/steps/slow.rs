@@ -18,6 +18,15 @@ const STALL: f64 = 3.0;
 
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
+    if let Some((node, text)) = facts.standings.backlog.as_ref().filter(|_| facts.movement != Movement::Still) {
+        let of = Some(node.clone());
+        let mut draft = Draft::new(What::Link, of.clone(), None);
+        draft.add(Weight::Backlog, [seen(Source::Counter, &of, None, text.clone())]);
+        let suspect =
+            draft.say(format!("{node} cannot get rid of what it has to send: its link carries less than the others'."));
+        let result = format!("data waits to be sent on {node} alone");
+        return found(STEP, result, Verdict { category: Category::SlowLink, suspects: vec![suspect] });
+    }
     if facts.slow.compared == 0 {
         return nothing(
             STEP,

@@ -1,0 +1,73 @@
+//! What was not looked at on the nodes, where they were asked, and why that matters.
+
+use muster_wire::{Processes, Reading};
+
+use super::facts::Facts;
+use super::processes::waits_are_told;
+
+/// Sentences of nodes that are told one by one; of a large job many say the same.
+const TOLD: usize = 24;
+
+/// Sentences for whoever reads the verdict.
+pub(super) fn said(facts: &Facts<'_>) -> Vec<String> {
+    let case = facts.case;
+    if case.processes.is_empty() && case.reached.is_empty() {
+        return vec![
+            "Switches, cables, counters of adapters, health checks, processes and stacks: not part of this bundle."
+                .to_owned(),
+        ];
+    }
+    let mut said =
+        vec!["Switches, cables and health checks: not asked (muster pairs, muster run cbd-light).".to_owned()];
+    for node in &case.reached {
+        if let Some(why) = &node.why {
+            let what = if node.unreached { "not reached" } else { "not everything was told" };
+            said.push(format!("{}: {what}: {why}.", node.node));
+        }
+    }
+    let empty: Vec<&str> =
+        case.processes.iter().filter(|(_, told)| told.processes.is_empty()).map(|(node, _)| node.as_str()).collect();
+    if !empty.is_empty() {
+        said.push(format!("No process of the job on {} ({}).", few(&empty), found_by(case.processes.values())));
+    }
+    let all = || case.processes.values().flat_map(|told| &told.processes);
+    let denied = all().filter(|process| process.environment == Reading::Denied).count();
+    if denied > 0 {
+        said.push(format!("Environment of {denied} processes: denied to this login, so their ranks may be unknown. Log in as the job's user or root."));
+    }
+    let hidden = all().filter(|process| !waits_are_told(process)).count();
+    if hidden > 0 {
+        said.push(format!(
+            "What {hidden} processes wait for in the kernel: denied to this login, or not told. Log in as root."
+        ));
+    }
+    let without_gpus = all().filter(|process| process.gpus == Reading::Denied).count();
+    if without_gpus > 0 {
+        said.push(format!("GPUs that {without_gpus} processes hold: denied to this login."));
+    }
+    let details = case.processes.iter().flat_map(|(node, told)| of_node(node, told));
+    said.extend(details.take(TOLD));
+    said
+}
+
+fn of_node(node: &str, told: &Processes) -> Vec<String> {
+    let mut said: Vec<String> =
+        told.ras.iter().filter(|text| !text.ends_with(" bytes")).map(|text| format!("{node}: RAS: {text}.")).collect();
+    match &told.kernel_log {
+        Some(Reading::Absent) => said.push(format!("{node}: it has no kernel log that can be read (/dev/kmsg).")),
+        Some(Reading::Failed(why)) => said.push(format!("{node}: kernel log: {why}.")),
+        _ => {}
+    }
+    said.extend(told.stalled.iter().map(|path| format!("{node}: {path}: no end of reading within 4 s.")));
+    said.extend(told.notes.iter().map(|note| format!("{node}: {note}")));
+    said
+}
+
+fn found_by<'a>(mut told: impl Iterator<Item = &'a Processes>) -> String {
+    told.next().map_or_else(String::new, |told| format!("looked for by: {}", told.found_by))
+}
+
+fn few(names: &[&str]) -> String {
+    let shown = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > 4 { format!("{shown} and {} more nodes", names.len() - 4) } else { shown }
+}

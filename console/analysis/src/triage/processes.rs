@@ -1,0 +1,372 @@
+//! What the processes of the job did while they were looked at: stopped, blocked, gone, busy, or waiting as they should.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_wire::{JobProcess, Processes, Queue, Reading};
+
+use super::case::Case;
+use super::layout::Layout;
+
+/// Looks without which nothing is said of a process.
+const FEWEST: usize = 3;
+/// Share of the looks at which it must be so.
+const MOSTLY: f64 = 0.8;
+/// Shares of a CPU of one that computes, and of those that wait.
+const BUSY: f64 = 0.7;
+const IDLE: f64 = 0.3;
+/// Share of the looks at which connections are full on a node that cannot send, and on all others.
+const FULL: f64 = 0.6;
+const FREE: f64 = 0.3;
+/// Begin of the names of kernel functions in which a process waits for storage, with what that is.
+const STORAGE: [(&str, &str); 24] = [
+    ("nfs", "NFS"),
+    ("rpc_", "NFS"),
+    ("fuse_", "a FUSE file system"),
+    ("request_wait_answer", "a FUSE file system"),
+    ("ll_", "Lustre"),
+    ("cl_", "Lustre"),
+    ("ptlrpc", "Lustre"),
+    ("ldlm", "Lustre"),
+    ("ceph", "Ceph"),
+    ("cifs", "CIFS"),
+    ("smb", "CIFS"),
+    ("gpfs", "GPFS"),
+    ("kxWaitCond", "GPFS"),
+    ("beegfs", "BeeGFS"),
+    ("fhgfs", "BeeGFS"),
+    ("jbd2", "a disk (ext4)"),
+    ("ext4", "a disk (ext4)"),
+    ("xfs", "a disk (XFS)"),
+    ("xlog", "a disk (XFS)"),
+    ("btrfs", "a disk (btrfs)"),
+    ("io_schedule", "a disk"),
+    ("folio_wait", "a disk"),
+    ("wait_on_page", "a disk"),
+    ("blk_", "a disk"),
+];
+/// Begin of the names of kernel functions in which a frozen process waits.
+const FROZEN: [&str; 3] = ["__refrigerator", "do_freezer_trap", "refrigerator"];
+
+/// What a process did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Doing {
+    /// Stopped by a signal or a debugger, or frozen by a control group; how.
+    Stopped(&'static str),
+    /// Waiting for storage at nearly every look: for which kind, and in which kernel function.
+    Blocked(&'static str, String),
+    /// Waiting without a way to be woken (state D), for what is not known or is no storage.
+    Uninterruptible(String),
+    /// It ended while it was looked at.
+    Ended,
+    /// Anything else.
+    Alive,
+}
+
+/// One rank's process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// Its node.
+    pub node: String,
+    /// Its number there.
+    pub pid: u32,
+    /// Its rank.
+    pub rank: Option<u32>,
+    /// What it did.
+    pub doing: Doing,
+    /// Share of a CPU.
+    pub cpu: Option<f64>,
+    /// Its states, look by look.
+    pub states: String,
+}
+
+/// All processes of the job.
+#[derive(Clone, Debug, Default)]
+pub struct Standings {
+    /// By node and rank.
+    pub all: Vec<Standing>,
+    /// Ranks without a process on a node that answered, with the node where it is known, while other ranks have one.
+    pub vanished: BTreeMap<u32, Option<String>>,
+    /// Nodes that could not be reached, with why.
+    pub unreached: BTreeMap<String, String>,
+    /// The one rank that computes while all others wait.
+    pub busy: Option<u32>,
+    /// The one node whose connections are full, with how many of how many looks, and the other ends.
+    pub backlog: Option<(String, String)>,
+}
+
+impl Standings {
+    /// Worked out from what the nodes said.
+    #[must_use]
+    pub fn of(case: &Case, layout: &Layout) -> Self {
+        let of_node = |(node, told): (&String, &Processes)| {
+            let node = node.clone();
+            told.processes.iter().map(|process| standing(&node, process)).collect::<Vec<_>>()
+        };
+        let all: Vec<Standing> = case.processes.iter().flat_map(of_node).collect();
+        let unreached = case.reached.iter().filter(|node| node.unreached);
+        let unreached: BTreeMap<String, String> =
+            unreached.map(|node| (node.node.clone(), node.why.clone().unwrap_or_default())).collect();
+        Self {
+            vanished: vanished(case, layout, &all, &unreached),
+            busy: busy(&all),
+            backlog: backlog(case),
+            all,
+            unreached,
+        }
+    }
+
+    /// The process of a rank.
+    #[must_use]
+    pub fn of_rank(&self, rank: u32) -> Option<&Standing> {
+        self.all.iter().find(|standing| standing.rank == Some(rank))
+    }
+
+    /// Whether the rank's process is there.
+    #[must_use]
+    pub fn lives(&self, rank: u32) -> bool {
+        self.of_rank(rank).is_some_and(|standing| standing.doing != Doing::Ended)
+    }
+}
+
+fn standing(node: &str, process: &JobProcess) -> Standing {
+    let doing = doing(process);
+    let (node, states) = (node.to_owned(), process.states.clone());
+    Standing { node, pid: process.pid, rank: process.rank, doing, cpu: process.cpu, states }
+}
+
+fn doing(process: &JobProcess) -> Doing {
+    let looks = process.states.len();
+    let share =
+        |letters: &str| process.states.chars().filter(|state| letters.contains(*state)).count() as f64 / looks as f64;
+    if process.states.ends_with('-') {
+        return Doing::Ended;
+    }
+    if looks < FEWEST {
+        return Doing::Alive;
+    }
+    if share("T") >= MOSTLY && process.states.ends_with('T') {
+        return Doing::Stopped("stopped by a signal (state T)");
+    }
+    if share("t") >= MOSTLY && process.states.ends_with('t') {
+        return Doing::Stopped("held by a debugger (state t)");
+    }
+    let waits_in = functions(process);
+    if waits_in.iter().any(|name| FROZEN.iter().any(|frozen| name.starts_with(frozen))) {
+        return Doing::Stopped("frozen by its control group");
+    }
+    let blocked = share("D") >= MOSTLY;
+    // A request to a FUSE server can be interrupted at first, and still is one that is not answered.
+    let waiting = share("DS") >= MOSTLY && process.cpu.is_none_or(|cpu| cpu < 0.05);
+    let storage = waits_in.iter().find_map(|name| {
+        let (_, kind) = STORAGE.iter().find(|(start, _)| name.starts_with(start))?;
+        Some((*kind, name.clone()))
+    });
+    match storage {
+        Some((kind, name)) if blocked || (waiting && kind != "a disk") => Doing::Blocked(kind, name),
+        _ if blocked => Doing::Uninterruptible(waits_in.into_iter().next().unwrap_or_else(|| "not known".to_owned())),
+        _ => Doing::Alive,
+    }
+}
+
+/// Kernel functions in which it waits, innermost first: wait channel, stack, and the channels of blocked threads.
+fn functions(process: &JobProcess) -> Vec<String> {
+    let channel = process.wait_channel.value().cloned();
+    let stack = process.stack.value().into_iter().flatten();
+    // `[<0>] rpc_wait_bit_killable+0x1e/0xb0 [sunrpc]`
+    let frame = |line: &String| {
+        let name = line.split_once("] ").map_or(line.as_str(), |(_, rest)| rest);
+        name.split(['+', ' ']).next().unwrap_or(name).to_owned()
+    };
+    let blocked =
+        process.blocked.iter().filter_map(|thread| thread.rsplit_once(": ")).map(|(_, channel)| channel.to_owned());
+    channel
+        .into_iter()
+        .chain(stack.map(frame))
+        .chain(blocked)
+        .filter(|name| name != "denied" && name != "unknown")
+        .collect()
+}
+
+/// Ranks of the job without a process, where the node that should have it answered.
+fn vanished(
+    case: &Case,
+    layout: &Layout,
+    all: &[Standing],
+    unreached: &BTreeMap<String, String>,
+) -> BTreeMap<u32, Option<String>> {
+    let world =
+        case.processes.values().flat_map(|told| told.processes.iter().filter_map(|process| process.world)).max();
+    let here: BTreeMap<u32, &str> =
+        all.iter().filter(|s| s.doing != Doing::Ended).filter_map(|s| Some((s.rank?, s.node.as_str()))).collect();
+    // Of a job that ended everywhere no process is left, and of one that nobody can read none is known.
+    let Some(world) = world.filter(|world| *world <= 1 << 20 && !here.is_empty()) else { return BTreeMap::new() };
+    let denied = case.processes.values().any(|told| told.processes.iter().any(|process| process.rank.is_none()));
+    let partly = case.reached.iter().any(|node| node.why.is_some() && !node.unreached);
+    if denied || partly || case.reached.is_empty() {
+        return BTreeMap::new();
+    }
+    let homes = homes(&here);
+    let mut vanished = BTreeMap::new();
+    for rank in (0..world).filter(|rank| !here.contains_key(rank)) {
+        let node = layout
+            .node_of(rank)
+            .map(str::to_owned)
+            .or_else(|| homes.as_ref()?.1.get(&(rank / homes.as_ref()?.0)).map(|n| (*n).to_owned()));
+        match &node {
+            Some(node) if unreached.contains_key(node) => continue,
+            None if !unreached.is_empty() => continue,
+            _ => {}
+        }
+        vanished.insert(rank, node);
+    }
+    // Without most of its ranks it is another job, or other nodes.
+    if vanished.len() * 2 > world as usize { BTreeMap::new() } else { vanished }
+}
+
+/// Ranks of a node, and the node of each block of so many, where ranks lie in blocks.
+fn homes<'a>(here: &BTreeMap<u32, &'a str>) -> Option<(u32, BTreeMap<u32, &'a str>)> {
+    let mut of_node: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for (rank, node) in here {
+        of_node.entry(node).or_default().insert(*rank);
+    }
+    let each = u32::try_from(of_node.values().map(BTreeSet::len).max()?).ok()?;
+    let mut homes = BTreeMap::new();
+    for (rank, node) in here {
+        if *homes.entry(rank / each).or_insert(*node) != *node {
+            return None;
+        }
+    }
+    Some((each, homes))
+}
+
+/// The one that computes while all others wait: they do not spin.
+fn busy(all: &[Standing]) -> Option<u32> {
+    let known: Vec<(u32, f64)> = all.iter().filter_map(|standing| Some((standing.rank?, standing.cpu?))).collect();
+    let mut busy = known.iter().filter(|(_, cpu)| *cpu >= BUSY);
+    let (one, more) = (busy.next()?, busy.next().is_some());
+    let idle = known.iter().filter(|(_, cpu)| *cpu <= IDLE).count();
+    (!more && known.len() > 2 && idle + 1 == known.len()).then_some(one.0)
+}
+
+/// The one node that cannot get rid of what it has to send.
+fn backlog(case: &Case) -> Option<(String, String)> {
+    let fullest = |told: &'_ Processes| {
+        told.queues.iter().map(|queue| (part(queue), queue.clone())).max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let mut known: Vec<(&String, (f64, Queue))> =
+        case.processes.iter().filter_map(|(node, told)| Some((node, fullest(told)?))).collect();
+    known.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
+    let [(node, (most, queue)), others @ ..] = known.as_slice() else { return None };
+    let free = others.len() >= 2 && others.iter().all(|(_, (share, _))| *share <= FREE);
+    let text = format!(
+        "more than 64 KiB to {} waited at {} of {} looks (up to {} KiB); on {} other nodes at most at {:.0} % of them",
+        queue.peer,
+        queue.full,
+        queue.looks,
+        queue.most >> 10,
+        others.len(),
+        100.0 * others.first().map_or(0.0, |(_, (share, _))| *share)
+    );
+    (*most >= FULL && free).then(|| ((*node).clone(), text))
+}
+
+fn part(queue: &Queue) -> f64 {
+    if queue.looks < FEWEST as u32 { 0.0 } else { f64::from(queue.full) / f64::from(queue.looks) }
+}
+
+/// Whether what a process waits for could be read.
+#[must_use]
+pub fn waits_are_told(process: &JobProcess) -> bool {
+    matches!(process.wait_channel, Reading::Value(_)) || matches!(process.stack, Reading::Value(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Reached;
+    use super::*;
+
+    fn process(rank: u32, states: &str) -> JobProcess {
+        JobProcess { pid: 100 + rank, rank: Some(rank), world: Some(6), states: states.into(), ..JobProcess::default() }
+    }
+
+    fn case(nodes: &[(&str, &[JobProcess])], unreached: &[&str]) -> Case {
+        let mut case = Case::default();
+        for (node, processes) in nodes {
+            case.reached.push(Reached { node: (*node).into(), ..Reached::default() });
+            let told = Processes { processes: processes.to_vec(), ..Processes::default() };
+            case.processes.insert((*node).to_owned(), told);
+        }
+        for node in unreached {
+            let why = Some("no route".to_owned());
+            case.reached.push(Reached { node: (*node).into(), why, unreached: true, clock: None });
+        }
+        case
+    }
+
+    fn standings(case: &Case) -> Standings {
+        Standings::of(case, &Layout::of(case))
+    }
+
+    #[test]
+    fn stopped_frozen_and_blocked_processes_are_told_apart_from_waiting_ones() {
+        let waits = |states: &str, channel: &str| JobProcess {
+            wait_channel: Reading::Value(channel.into()),
+            ..process(0, states)
+        };
+        assert!(matches!(doing(&process(0, "STTTTTTT")), Doing::Stopped(_)));
+        assert!(matches!(doing(&waits("SSSSSS", "do_freezer_trap")), Doing::Stopped(_)));
+        assert_eq!(
+            doing(&waits("DDDDDD", "rpc_wait_bit_killable")),
+            Doing::Blocked("NFS", "rpc_wait_bit_killable".into())
+        );
+        assert!(matches!(doing(&waits("SSSSSS", "request_wait_answer")), Doing::Blocked("a FUSE file system", _)));
+        assert_eq!(doing(&waits("SSSSSS", "tcp_recvmsg")), Doing::Alive);
+        assert_eq!(doing(&waits("SDSSRS", "io_schedule")), Doing::Alive);
+        assert_eq!(doing(&process(0, "DDDDDD")), Doing::Uninterruptible("not known".into()));
+        assert_eq!(doing(&process(0, "SSS-")), Doing::Ended);
+        assert_eq!(doing(&process(0, "TT")), Doing::Alive, "two looks say nothing");
+    }
+
+    #[test]
+    fn a_rank_without_a_process_vanished_only_where_its_node_answered() {
+        let pair = |a: u32| [process(a, "SSSS"), process(a + 1, "SSSS")];
+        let whole = case(&[("a", &pair(0)), ("b", &pair(2)[..1]), ("c", &pair(4))], &[]);
+        assert_eq!(standings(&whole).vanished, [(3, Some("b".to_owned()))].into());
+        let cut = case(&[("a", &pair(0)), ("b", &pair(2))], &["c"]);
+        assert_eq!(standings(&cut).vanished, BTreeMap::new());
+        assert_eq!(standings(&cut).unreached.len(), 1);
+        let both = case(&[("a", &pair(0)), ("b", &pair(2)[1..])], &["c"]);
+        assert_eq!(standings(&both).vanished, [(2, Some("b".to_owned()))].into());
+        // Nobody was asked: a bundle put together by hand says nothing of who is not in it.
+        let mut by_hand = whole;
+        by_hand.reached.clear();
+        assert!(standings(&by_hand).vanished.is_empty());
+    }
+
+    #[test]
+    fn one_that_computes_while_all_others_wait_is_named_and_spinning_ranks_are_not() {
+        let with = |cpus: &[f64]| {
+            let ranks: Vec<JobProcess> = cpus
+                .iter()
+                .zip(0..)
+                .map(|(cpu, rank)| JobProcess { cpu: Some(*cpu), ..process(rank, "SSSS") })
+                .collect();
+            standings(&case(&[("a", &ranks)], &[])).busy
+        };
+        assert_eq!(with(&[0.0, 1.0, 0.1, 0.0]), Some(1));
+        assert_eq!(with(&[1.0, 1.0, 1.0, 1.0]), None);
+        assert_eq!(with(&[0.0, 1.0, 0.5, 0.0]), None);
+    }
+
+    #[test]
+    fn a_node_that_cannot_send_is_found_by_its_full_connections() {
+        let mut case = case(&[("a", &[]), ("b", &[]), ("c", &[])], &[]);
+        for (node, full) in [("a", 1), ("b", 10), ("c", 0)] {
+            let queue = muster_wire::Queue { peer: "10.0.0.9".into(), full, looks: 12, most: 1 << 20 };
+            case.processes.get_mut(node).unwrap().queues.push(queue);
+        }
+        assert_eq!(standings(&case).backlog.unwrap().0, "b");
+        case.processes.get_mut("c").unwrap().queues[0].full = 6;
+        assert_eq!(standings(&case).backlog, None);
+    }
+}

@@ -1,0 +1,70 @@
+//! What live nodes told: `processes/NODE.json`, and `collected.json` about the asking itself.
+
+use muster_analysis::triage::case::Reached;
+use muster_wire::{PROCESSES_BYTES, Processes, clean, limits};
+use serde_json::Value;
+
+use super::{Part, word};
+use crate::Bad;
+
+/// Most nodes of a job.
+const NODES: usize = 65_536;
+/// A clock further off than this is no clock, seconds.
+const FARTHEST_S: f64 = 1e9;
+
+/// Reads what a node said of the job's processes; the file is called by the node.
+///
+/// # Errors
+/// When it is too long, or not such a document.
+pub(super) fn processes(file: &str, bytes: &[u8]) -> Result<Part, Bad> {
+    if bytes.len() > PROCESSES_BYTES {
+        return Err(Bad::TooMuch { line: 1, limit: PROCESSES_BYTES, what: "bytes of a node's processes" });
+    }
+    let told: Processes = serde_json::from_slice(bytes).map_err(|why| Bad::json(1, &why))?;
+    let node = clean(file.strip_suffix(".json").unwrap_or(file), limits::NAME_BYTES);
+    Ok(Part::Processes(node, Box::new(told.bounded())))
+}
+
+/// Reads which nodes were asked, which of them could not be, and how their clocks stand.
+///
+/// # Errors
+/// When it is no such document.
+pub(super) fn reached(text: &str) -> Result<Vec<Reached>, Bad> {
+    let value: Value = serde_json::from_str(text).map_err(|why| Bad::json(1, &why))?;
+    let nodes = value.get("nodes").and_then(Value::as_array);
+    let nodes = nodes.ok_or_else(|| Bad::format(1, "no nodes: not what muster writes beside a collected bundle"))?;
+    let one = |node: &Value| {
+        let number = |key: &str| node.get(key).and_then(Value::as_f64).filter(|number| number.abs() < FARTHEST_S);
+        Some(Reached {
+            node: word(node.get("node")?)?,
+            why: node.get("why").and_then(Value::as_str).map(|why| clean(why, 400)),
+            unreached: node.get("reached").and_then(Value::as_bool) == Some(false),
+            clock: number("offset_s").zip(number("error_s")).map(|(offset, error)| (offset, error.abs())),
+        })
+    };
+    Ok(nodes.iter().take(NODES).filter_map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_were_asked_are_read_with_their_clocks() {
+        let text = r#"{"nodes": [{"node": "n1", "reached": true, "offset_s": 0.5, "error_s": 0.01}, {"node": "n2", "reached": false, "why": "no route"}, 7]}"#;
+        let reached = reached(text).unwrap();
+        assert_eq!((reached.len(), reached[0].clock, reached[0].unreached), (2, Some((0.5, 0.01)), false));
+        assert_eq!((reached[1].unreached, reached[1].why.as_deref()), (true, Some("no route")));
+    }
+
+    #[test]
+    fn what_is_no_document_of_processes_is_said() {
+        assert!(processes("n1.json", b"[]").is_err() && processes("n1.json", b"{\"processes\": 7}").is_err());
+        let Ok(Part::Processes(node, told)) =
+            processes("n1.json", br#"{"processes": [{"pid": 5, "states": "TTT", "future": 1}]}"#)
+        else {
+            panic!("not read");
+        };
+        assert_eq!((node.as_str(), told.processes[0].pid), ("n1", 5));
+    }
+}

@@ -1,0 +1,341 @@
+//! The job's own files: output of its ranks, flight-recorder dumps, Inspector's files.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use muster_wire::{JobOrder, clean};
+
+use super::find::Found;
+use super::open::{Owner, ends, regular, whole, within};
+use super::process::{Open, inside, user};
+use super::send::Send;
+use super::words::{argument, is_own};
+use crate::collect::Root;
+
+/// Bytes of the beginning of a log.
+const HEAD: u64 = 128 << 10;
+/// Most bytes of a dump, and of one of Inspector's files.
+const DUMP: u64 = 8 << 20;
+const TIMED: u64 = 2 << 20;
+/// Names that are listed in a folder, and files of ranks without a process here that are taken.
+const NAMES: usize = 65_536;
+const BESIDE: usize = 16;
+const GIVEN: usize = 256;
+/// Longest wait for one file.
+const PATIENCE: Duration = Duration::from_secs(4);
+/// Where PyTorch writes dumps unless told otherwise.
+const DEFAULT_DUMPS: &str = "/tmp/nccl_trace_rank_";
+
+/// Everything that is needed to look for files.
+pub(super) struct Look<'a> {
+    pub(super) root: &'a Root,
+    pub(super) order: &'a JobOrder,
+    pub(super) ranks: &'a [(Found, Open)],
+    /// When the oldest process of the job began, epoch seconds.
+    pub(super) since_s: f64,
+    /// Files whose storage did not answer in time.
+    pub(super) stalled: Vec<String>,
+    pub(super) notes: Vec<String>,
+    /// Devices and inodes that were sent.
+    pub(super) sent: BTreeSet<(u64, u64)>,
+}
+
+/// What part of a file is wanted.
+#[derive(Clone, Copy)]
+enum Part {
+    Ends(u64),
+    Whole(u64),
+}
+
+type Got = std::io::Result<(Vec<u8>, (u64, u64), f64)>;
+
+impl Look<'_> {
+    /// Output of all ranks, and of those that were here and are not any more.
+    pub(super) fn logs(&mut self, send: &mut Send<'_>) {
+        let tail = u64::from(self.order.file_bytes);
+        let mut paths = BTreeSet::new();
+        for (found, open) in self.ranks {
+            for (descriptor, path) in &open.outputs {
+                let link = self.root.path(&format!("/proc/{}/fd/{descriptor}", found.pid));
+                let kind = if *descriptor == 1 { "out" } else { "err" };
+                if self.take(
+                    &link,
+                    path,
+                    &Owner::Opened,
+                    Part::Ends(tail),
+                    None,
+                    send,
+                    &format!("log/{}.{kind}", found.pid),
+                ) {
+                    paths.insert((found.pid, path.clone()));
+                }
+            }
+        }
+        for (pid, path) in self.beside(&paths) {
+            let file = inside(self.root, pid, &path);
+            let name = format!("log/beside/{}", name_of(&path));
+            self.take(&file, &path, &self.owners(), Part::Ends(tail), Some(self.since_s), send, &name);
+        }
+        let given = self.order.logs.clone();
+        for path in given.iter().flat_map(|pattern| matching(pattern)).take(GIVEN) {
+            let shown = path.display().to_string();
+            let name = format!("log/beside/{}", name_of(&shown));
+            self.take(&path, &shown, &Owner::Named, Part::Ends(tail), None, send, &name);
+        }
+    }
+
+    /// Logs called like those of the ranks, with another rank in the name.
+    fn beside(&self, known: &BTreeSet<(u32, String)>) -> Vec<(u32, String)> {
+        let mut found = BTreeSet::new();
+        let names: BTreeSet<&str> = known.iter().map(|(_, path)| path.as_str()).collect();
+        for (pid, path) in known {
+            let Some((folder, file)) = path.rsplit_once('/') else { continue };
+            let Some((before, after)) = around_rank(file) else { continue };
+            for name in listed(&inside(self.root, *pid, folder)) {
+                let middle = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+                let is_rank =
+                    middle.is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()));
+                let path = format!("{folder}/{name}");
+                if is_rank && !names.contains(path.as_str()) {
+                    found.insert(path);
+                }
+            }
+        }
+        let pid = known.first().map_or(0, |(pid, _)| *pid);
+        // On a file system that all nodes share, the others send theirs.
+        if found.len() > BESIDE { Vec::new() } else { found.into_iter().map(|path| (pid, path)).collect() }
+    }
+
+    /// Dumps of the ranks here, and of those beside them; then those of the folder that was named.
+    pub(super) fn dumps(&mut self, send: &mut Send<'_>) {
+        for (pid, prefix, rank) in self.prefixes() {
+            let (folder, start) = prefix.rsplit_once('/').unwrap_or(("", &prefix));
+            let folder = if folder.is_empty() { "/" } else { folder };
+            let wanted = |name: &String| {
+                let rest = name.strip_prefix(start);
+                rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+            };
+            let all: Vec<String> = listed(&inside(self.root, pid, folder)).into_iter().filter(wanted).collect();
+            let mine =
+                |name: &&String| all.len() <= BESIDE || rank.is_some_and(|rank| **name == format!("{start}{rank}"));
+            for name in all.iter().filter(mine) {
+                let file = inside(self.root, pid, folder).join(name);
+                let shown = format!("{folder}/{name}");
+                self.take(
+                    &file,
+                    &shown,
+                    &self.owners(),
+                    Part::Whole(DUMP),
+                    Some(self.since_s),
+                    send,
+                    &format!("fr/{}", name_of(name)),
+                );
+            }
+        }
+        let Some(folder) = self.order.dumps.clone().map(PathBuf::from) else { return };
+        let names = listed(&folder);
+        let ends_in_rank =
+            |name: &&String| name.ends_with(|last: char| last.is_ascii_digit()) || name.ends_with(".pkl");
+        let pickles = names.iter().filter(ends_in_rank).count();
+        for name in names.iter().filter(|name| pickles == 0 || ends_in_rank(name)).take(GIVEN) {
+            let path = folder.join(name);
+            let shown = path.display().to_string();
+            self.take(&path, &shown, &Owner::Named, Part::Whole(DUMP), None, send, &format!("fr/{}", name_of(name)));
+        }
+    }
+
+    /// Begin of the paths of dumps, with a process that knows them, and its rank.
+    fn prefixes(&self) -> Vec<(u32, String, Option<u32>)> {
+        let mut seen = BTreeSet::new();
+        let mut prefixes = Vec::new();
+        for (found, _) in self.ranks {
+            let words = found.environment.as_ref();
+            let word =
+                |name: &str| words.and_then(|words| words.get(name)).filter(|path| path.starts_with('/')).cloned();
+            let own = is_own(&found.arguments).then(|| argument(&found.arguments, "--dir")).flatten();
+            let own = own.map(|dir| format!("{}/nccl_trace_rank_", dir.trim_end_matches('/')));
+            let prefix = own
+                .or_else(|| word("TORCH_FR_DUMP_TEMP_FILE"))
+                .or_else(|| word("TORCH_NCCL_DEBUG_INFO_TEMP_FILE"))
+                .unwrap_or_else(|| DEFAULT_DUMPS.to_owned());
+            if seen.insert((prefix.clone(), found.place.rank)) {
+                prefixes.push((found.pid, prefix, found.place.rank));
+            }
+        }
+        prefixes
+    }
+
+    /// Files of NCCL Inspector that are as young as the job.
+    pub(super) fn inspector(&mut self, send: &mut Send<'_>) {
+        let folders: BTreeSet<(String, u32)> = self
+            .ranks
+            .iter()
+            .filter_map(|(found, _)| {
+                Some((found.environment.as_ref()?.get("NCCL_INSPECTOR_DUMP_DIR")?.clone(), found.pid))
+            })
+            .collect();
+        let mut seen = BTreeSet::new();
+        for (folder, pid) in folders.into_iter().filter(|(folder, _)| folder.starts_with('/')) {
+            if !seen.insert(folder.clone()) {
+                continue;
+            }
+            let pids: Vec<String> = self.ranks.iter().map(|(found, _)| format!("pid{}", found.pid)).collect();
+            let names = listed(&inside(self.root, pid, &folder));
+            let own = |name: &&String| pids.iter().any(|pid| name.contains(pid.as_str()));
+            for name in names.iter().filter(|name| names.len() <= BESIDE || own(name)) {
+                let file = inside(self.root, pid, &folder).join(name);
+                let shown = format!("{folder}/{name}");
+                self.take(
+                    &file,
+                    &shown,
+                    &self.owners(),
+                    Part::Ends(TIMED),
+                    Some(self.since_s),
+                    send,
+                    &format!("inspector/{}", name_of(name)),
+                );
+            }
+        }
+    }
+
+    /// Users that the ranks run as.
+    fn owners(&self) -> Owner {
+        Owner::Of(self.ranks.iter().filter_map(|(found, _)| user(self.root, found.pid)).collect())
+    }
+
+    /// Reads and sends one file; says why not. True where it was sent, now or before.
+    #[expect(clippy::too_many_arguments, reason = "each names one thing of one file")]
+    fn take(
+        &mut self,
+        path: &Path,
+        shown: &str,
+        owner: &Owner,
+        part: Part,
+        since_s: Option<f64>,
+        send: &mut Send<'_>,
+        name: &str,
+    ) -> bool {
+        let shown = clean(shown, 512);
+        // A server that does not answer for one file does not for the next.
+        if self.stalled.len() >= 3 {
+            return false;
+        }
+        let (path, owner, known) = (path.to_owned(), owner.clone(), self.sent.clone());
+        let read = move || -> Got {
+            let (file, metadata) = regular(&path, &owner)?;
+            let modified = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            let modified = modified.map_or(0.0, |at| at.as_secs_f64());
+            let who = (metadata.dev(), metadata.ino());
+            if known.contains(&who) || since_s.is_some_and(|since| modified < since) {
+                return Ok((Vec::new(), who, modified));
+            }
+            let bytes = match part {
+                Part::Ends(tail) => ends(file, metadata.len(), HEAD, tail)?,
+                Part::Whole(most) => whole(file, metadata.len(), most)?,
+            };
+            Ok((bytes, who, modified))
+        };
+        match within(PATIENCE, read) {
+            None => {
+                self.stalled.push(shown);
+                false
+            }
+            Some(Err(why)) => {
+                if why.kind() != std::io::ErrorKind::NotFound {
+                    self.notes.push(format!("{shown}: not read: {why}."));
+                }
+                false
+            }
+            Some(Ok((_, who, _))) if self.sent.contains(&who) => true,
+            Some(Ok((_, _, modified))) if since_s.is_some_and(|since| modified < since) => {
+                self.notes.push(format!("{shown}: older than the job's processes, not taken."));
+                false
+            }
+            Some(Ok((bytes, who, _))) => {
+                self.sent.insert(who);
+                send.file(name, &bytes);
+                true
+            }
+        }
+    }
+}
+
+/// Epoch seconds now, by the node's wall clock.
+pub(super) fn now_s() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// The last part of a path, without what could lead elsewhere.
+fn name_of(path: &str) -> String {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    name.chars().take(80).map(plain).collect::<String>().trim_start_matches('.').to_owned()
+}
+
+/// What stands before and after the rank in a name such as `rank_3.log`.
+fn around_rank(file: &str) -> Option<(&str, &str)> {
+    let at = file.to_ascii_lowercase().find("rank")? + 4;
+    let digits = file.get(at..)?.find(|c: char| c.is_ascii_digit())? + at;
+    if file[at..digits].len() > 1 {
+        return None;
+    }
+    let end = file[digits..].find(|c: char| !c.is_ascii_digit()).map_or(file.len(), |end| digits + end);
+    Some((&file[..digits], &file[end..]))
+}
+
+/// Names in a folder, sorted; none where it does not answer in time.
+fn listed(folder: &Path) -> Vec<String> {
+    let folder = folder.to_owned();
+    let names = within(PATIENCE, move || {
+        let entries = std::fs::read_dir(folder).ok()?;
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).take(NAMES).collect();
+        names.sort_unstable();
+        Some(names)
+    });
+    names.flatten().unwrap_or_default()
+}
+
+/// Files that a folder and a name with `*` mean.
+fn matching(pattern: &str) -> Vec<PathBuf> {
+    let Some((folder, name)) = pattern.rsplit_once('/').filter(|_| pattern.starts_with('/')) else { return Vec::new() };
+    let parts: Vec<&str> = name.split('*').collect();
+    let folder = PathBuf::from(if folder.is_empty() { "/" } else { folder });
+    let fits = |name: &String| fits(name, &parts);
+    listed(&folder).into_iter().filter(fits).map(|name| folder.join(name)).collect()
+}
+
+fn fits(name: &str, parts: &[&str]) -> bool {
+    let [first, middle @ .., last] = parts else { return parts.first().is_some_and(|only| name == *only) };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    for part in middle {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_in_a_name_is_found() {
+        assert_eq!(around_rank("rank_12.log"), Some(("rank_", ".log")));
+        assert_eq!(around_rank("job7.rank3.err"), Some(("job7.rank", ".err")));
+        assert_eq!(around_rank("slurm-7.out"), None);
+        assert_eq!(around_rank("ranking of 3"), None);
+    }
+
+    #[test]
+    fn a_name_with_stars_means_what_a_shell_means_by_it() {
+        let fits = |name: &str, pattern: &str| fits(name, &pattern.split('*').collect::<Vec<_>>());
+        assert!(
+            fits("rank_3.log", "rank_*.log") && fits("rank_3.log", "*") && fits("a.b", "a.b") && fits("aXbYc", "a*b*c")
+        );
+        assert!(!fits("rank_3.log2", "rank_*.log") && !fits("a", "b") && !fits("ab", "a*b*b"));
+        assert_eq!(name_of("/tmp/../x y\u{1b}/.rank 1"), "rank_1");
+    }
+}

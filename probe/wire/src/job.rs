@@ -1,0 +1,108 @@
+//! What a node is asked of a job's processes, and how their files come.
+
+use std::fmt;
+
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::Outcome;
+use crate::limits::CHUNK_BYTES;
+
+/// Look at the processes of a job on this node, and send what they left. Nothing is changed unless `ask_for_dumps` is set.
+///
+/// Which processes: those of the Slurm job, else the given ones, else those whose command line holds a text, else all that have a rank.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobOrder {
+    /// Id of the Slurm job.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Processes by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pids: Vec<u32>,
+    /// A text that the command lines hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Only kernel lines of the last so many seconds.
+    pub since_s: u32,
+    /// Logs of ranks beside those that processes have open: a folder and a file name with `*`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<String>,
+    /// Folder of flight-recorder dumps, beside those that the processes name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dumps: Option<String>,
+    /// Ask NCCL's RAS, twice.
+    pub ras: bool,
+    /// Ask the processes for flight-recorder dumps: SIGUSR1 to muster's own job, PyTorch's dump pipe where the environment names one.
+    pub ask_for_dumps: bool,
+    /// Time from the end of the first poll of RAS to the second, milliseconds; also how long processes and counters are looked at.
+    pub pause_ms: u32,
+    /// Most bytes of the end of one file.
+    pub file_bytes: u32,
+    /// Most bytes of everything together.
+    pub all_bytes: u32,
+}
+
+/// A piece of a file, in order; pieces of two files do not mix.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChunk {
+    /// Where it belongs, such as `log/4711.out`, `ras/1`, `fr/nccl_trace_rank_3`, `processes.json`.
+    pub name: String,
+    /// At most [`CHUNK_BYTES`].
+    #[serde(serialize_with = "to_bytes", deserialize_with = "from_bytes")]
+    pub bytes: Vec<u8>,
+    /// The file ends with this piece.
+    pub last: bool,
+}
+
+impl fmt::Debug for FileChunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FileChunk({}, {} bytes, last: {})", self.name, self.bytes.len(), self.last)
+    }
+}
+
+/// Everything that was asked of the job was sent, or why not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Collected {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Files sent.
+    pub files: u32,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+fn to_bytes<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bytes(bytes)
+}
+
+/// Reads at most one byte more than a chunk may have, so that whoever checks the limit sees it broken.
+fn from_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+    struct Piece;
+    impl<'de> Visitor<'de> for Piece {
+        type Value = Vec<u8>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {CHUNK_BYTES} bytes")
+        }
+
+        fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+            Ok(bytes.get(..CHUNK_BYTES + 1).unwrap_or(bytes).to_vec())
+        }
+
+        fn visit_byte_buf<E>(self, mut bytes: Vec<u8>) -> Result<Vec<u8>, E> {
+            bytes.truncate(CHUNK_BYTES + 1);
+            Ok(bytes)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<u8>, A::Error> {
+            let mut bytes = Vec::new();
+            while let Some(byte) = items.next_element()? {
+                if bytes.len() <= CHUNK_BYTES {
+                    bytes.push(byte);
+                }
+            }
+            Ok(bytes)
+        }
+    }
+    from.deserialize_byte_buf(Piece)
+}
