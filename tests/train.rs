@@ -62,7 +62,7 @@ fn a_training_over_all_nodes_is_the_same_on_all_and_names_the_slow_and_the_dead(
     }
     let mut fleet = Fleet::up(Options { nodes: NODES }).unwrap();
     let console = fleet.console();
-    let short = playbook(&fleet, 6);
+    let short = playbook(&fleet, 40);
     let sound = console.run(&["run", &short, "--json"]).unwrap();
     let report = sound.json().unwrap();
     assert_eq!(failed(&report), Vec::<String>::new(), "{report:#}");
@@ -75,7 +75,7 @@ fn a_training_over_all_nodes_is_the_same_on_all_and_names_the_slow_and_the_dead(
 
     decide_where_steady(name, 3, || {
         let load = muster_tests::Load::start(Some(&fleet));
-        fleet.node("n003").limit_cpu(10).unwrap();
+        fleet.node("n003").limit_cpu(3).unwrap();
         let ran = console.run(&["run", &short, "--new", "--json"]).unwrap();
         fleet.node("n003").limit_cpu(100).unwrap();
         let report = ran.json().unwrap();

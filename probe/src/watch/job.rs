@@ -39,7 +39,7 @@ pub(super) struct Source {
 pub(crate) struct Process {
     pub(crate) state: char,
     pub(crate) parent: u32,
-    pub(crate) session: u32,
+    pub(crate) group: u32,
     /// Hundredths of a second, of all its threads.
     pub(crate) ticks: u64,
     /// Hundredths of a second after the node booted.
@@ -88,11 +88,12 @@ impl Source {
     }
 
     fn choose(&mut self, root: &Root) {
-        let own = read(root, std::process::id()).map_or(0, |own| own.session);
+        // What this probe starts stays in its group. Its session may be that of others, where no login began it.
+        let own = read(root, std::process::id()).map_or(0, |own| own.group);
         let names = root.names("/proc").value().cloned().unwrap_or_default();
         let pids = names.iter().filter_map(|name| name.parse().ok()).take(MOST);
         let all = pids.filter_map(|pid: u32| Some((pid, read(root, pid)?)));
-        let others = all.filter(|(pid, of)| *pid != KERNEL && of.parent != KERNEL && (own == 0 || of.session != own));
+        let others = all.filter(|(pid, of)| *pid != KERNEL && of.parent != KERNEL && (own == 0 || of.group != own));
         let here = |pid: u32| self.node.as_ref().is_none_or(|node| has(root, pid, DEMO_NODE, node));
         let others = others.filter(|(pid, _)| here(*pid));
         let mut now: BTreeMap<Who, u64> = others.map(|(pid, of)| ((pid, of.started), of.ticks)).collect();
@@ -124,7 +125,7 @@ pub(crate) fn parse(text: &str) -> Option<Process> {
     Some(Process {
         state: fields.first()?.chars().next()?,
         parent: u32::try_from(number(1)?).ok()?,
-        session: u32::try_from(number(3)?).ok()?,
+        group: u32::try_from(number(2)?).ok()?,
         ticks: number(11)?.saturating_add(number(12)?),
         started: number(19)?,
         pages: number(21)?,
