@@ -25,6 +25,9 @@ const BUFFER: usize = 1 << 18;
 /// Is told how many files are read, and of how many where that is known; whether reading goes on is what it answers.
 pub type Tell<'a> = &'a (dyn Fn(usize, Option<usize>) -> bool + Sync);
 
+/// A file's path within the bundle, and what was made of it.
+type Named<T> = (String, Result<T, Bad>);
+
 /// Reads one file by its path within the bundle.
 type Reader<'a, T> = &'a (dyn Fn(&str, &mut dyn BufRead) -> T + Sync);
 
@@ -47,15 +50,11 @@ pub fn read(from: &Path, rules: &Rules, tell: Tell<'_>) -> Result<Case, Problem>
 ///
 /// # Errors
 /// When the bundle cannot be opened, or was given up.
-pub fn each<T: Send>(
-    from: &Path,
-    parse: Reader<'_, T>,
-    tell: Tell<'_>,
-) -> Result<Vec<(String, Result<T, Bad>)>, Problem> {
+pub fn each<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> Result<Vec<Named<T>>, Problem> {
     if from.is_dir() { folder(from, parse, tell).code(IO) } else { archive(from, parse, tell).code(IO) }
 }
 
-fn folder<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Result<Vec<(String, Result<T, Bad>)>> {
+fn folder<T: Send>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Result<Vec<Named<T>>> {
     let mut files = Vec::new();
     list(from, from, 0, &mut files)?;
     files.sort_unstable();
@@ -131,7 +130,7 @@ fn one<T>(name: &str, file: &Path, parse: Reader<'_, T>) -> Result<T, Bad> {
 }
 
 /// A tar of a bundle, packed or not, read in one pass.
-fn archive<T>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Result<Vec<(String, Result<T, Bad>)>> {
+fn archive<T>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Result<Vec<Named<T>>> {
     let name = || from.display().to_string();
     let mut input = BufReader::with_capacity(BUFFER, File::open(from).with_context(name)?);
     let packed = std::io::BufRead::fill_buf(&mut input).with_context(name)?.starts_with(&[0x1f, 0x8b]);

@@ -104,7 +104,7 @@ pub(super) fn matrix(facts: &Facts<'_>) -> Matrix {
     places.sort_by_key(|at| {
         let (group, cells) = (groups[*at], &made[*at]);
         let with_root = cells.iter().any(|(rank, cell)| *cell != Cell::Level && roots.contains_key(rank));
-        (!(tells(at) && !group.p2p), !with_root, !tells(at), std::cmp::Reverse(cells.len()), *at)
+        (!tells(at) || group.p2p, !with_root, !tells(at), std::cmp::Reverse(cells.len()), *at)
     });
     let (shown, rest) = places.split_at(places.len().min(COLUMNS));
     let left_out = rest.iter().filter(|at| tells(at)).count();
@@ -185,10 +185,13 @@ fn cells(group: &Group, movement: Movement) -> BTreeMap<u32, Cell> {
     cells
 }
 
+/// How a rank stands wherever anything is told.
+type Standing = (Option<Behind>, Vec<(usize, Cell)>);
+
 /// Ranks that stand alike where anything is told, as one line; in the order of their first.
 fn folded(ranks: &[Line], columns: &[Column]) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
-    let mut known: BTreeMap<(Option<Behind>, Vec<(usize, Cell)>), usize> = BTreeMap::new();
+    let mut known: BTreeMap<Standing, usize> = BTreeMap::new();
     let mut nodes: Vec<BTreeSet<&String>> = Vec::new();
     let mut level: Vec<BTreeSet<usize>> = Vec::new();
     for line in ranks {

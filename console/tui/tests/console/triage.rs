@@ -238,7 +238,7 @@ fn no_sentence_is_clipped_at_any_size() {
         let text = glyphs(&frame(&ui, &snapshot, size));
         let head = flat(&inside(&text, "job-4711"));
         for sentence in [&report.suspects[0].sentence, &report.action] {
-            assert!(head.contains(&flat(&[sentence.clone()])), "{size:?}: {sentence}: {text}");
+            assert!(head.contains(&flat(std::slice::from_ref(sentence))), "{size:?}: {sentence}: {text}");
         }
         press(&mut ui, &snapshot, "w");
         let evidence: Vec<String> = report.suspects[0].evidence.iter().map(|line| line.text.clone()).collect();
@@ -254,7 +254,7 @@ fn no_sentence_is_clipped_at_any_size() {
             }
             let seen = flat(&seen);
             for sentence in sentences {
-                assert!(seen.contains(&flat(&[sentence.clone()])), "{size:?} {title}: {sentence}\n{seen}");
+                assert!(seen.contains(&flat(std::slice::from_ref(&sentence))), "{size:?} {title}: {sentence}\n{seen}");
             }
         }
     }

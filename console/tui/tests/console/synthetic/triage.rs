@@ -26,14 +26,14 @@ pub(crate) fn triaged(names: &[String]) -> Triaged {
 
 /// The same with what a person has marked as wrong.
 pub(crate) fn judged(case: &Case, wrong: &[Subject]) -> Triaged {
-    let rules = Rules::built_in().unwrap();
+    let rules = Rules::built_in().expect("the rules of the program are whole");
     let name = "job-4711".to_owned();
     Triaged { name, overview: Arc::new(overview(case, &rules, wrong)), confirmed: Vec::new(), notes: Vec::new() }
 }
 
 /// What the job's files say.
 pub(crate) fn case(names: &[String]) -> Case {
-    let rules = Rules::built_in().unwrap();
+    let rules = Rules::built_in().expect("the rules of the program are whole");
     let world = names.len() * PER_NODE;
     let bad = world / 2 + 3;
     let mut case = Case::default();
