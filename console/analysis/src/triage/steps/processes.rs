@@ -213,8 +213,12 @@ fn unreached(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     let suspect = |(node, why): (&String, &String)| {
         let mut draft = Draft::new(What::Node, Some(node.clone()), None);
         draft.add(Weight::Unreached, [seen(Source::Check, &Some(node.clone()), None, format!("not reached: {why}"))]);
-        let missed: Vec<u32> =
-            facts.gone.iter().copied().filter(|rank| facts.layout.node_of(*rank) == Some(node.as_str())).collect();
+        // Where only one is out of reach, whoever is missed on no node that answered was there.
+        let is_there = |rank: &u32| match facts.layout.node_of(*rank) {
+            Some(other) => other == node || (several == 1 && !facts.case.processes.contains_key(other)),
+            None => several == 1,
+        };
+        let missed: Vec<u32> = facts.gone.iter().copied().filter(is_there).collect();
         if !missed.is_empty() {
             let ranks = missed.iter().take(8).map(u32::to_string).collect::<Vec<_>>().join(", ");
             let text = format!("RAS gets no answer from its ranks: {ranks}");
