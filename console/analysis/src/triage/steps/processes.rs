@@ -14,6 +14,9 @@ const STEP: &str = "processes";
 /// Confidence up to which a node out of reach may be named when nobody of the job says that it misses it.
 const UNCONFIRMED: f64 = 0.45;
 
+/// One look: what was found in words, and what it comes to.
+type Look = fn(&Facts<'_>) -> Option<(String, Verdict)>;
+
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     let standings = &facts.standings;
@@ -24,7 +27,7 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     if facts.movement == Movement::Moved {
         return nothing(STEP, "the job got on while its processes were looked at", "None of them holds it up: go on.");
     }
-    let steps: [fn(&Facts<'_>) -> Option<(String, Verdict)>; 4] = [stopped, blocked, vanished, unreached];
+    let steps: [Look; 4] = [stopped, blocked, vanished, unreached];
     for step in steps {
         if let Some((result, verdict)) = step(facts) {
             return found(STEP, result, verdict);
