@@ -136,6 +136,10 @@ impl Look<'_> {
         }
         let Some(folder) = self.order.dumps.clone().map(PathBuf::from) else { return };
         let names = listed(&folder);
+        let named = |name: &&String| {
+            ["trace", "dump", "rank", "nccl"].iter().any(|part| name.contains(part)) && !name.ends_with(".log")
+        };
+        let names: Vec<String> = names.iter().filter(named).cloned().collect();
         let ends_in_rank =
             |name: &&String| name.ends_with(|last: char| last.is_ascii_digit()) || name.ends_with(".pkl");
         let pickles = names.iter().filter(ends_in_rank).count();

@@ -73,6 +73,7 @@ pub(super) fn begin(root: &Root, found: &Found, open: &Open, booted_s: f64) -> J
         Some(words) => Reading::Value(words.clone()),
         None => Reading::Denied,
     };
+    let outputs: BTreeSet<String> = open.outputs.iter().map(|(_, path)| clean(path, 512)).collect();
     JobProcess {
         pid: found.pid,
         inner_pid: inner(root, found.pid).unwrap_or(found.pid),
@@ -85,7 +86,7 @@ pub(super) fn begin(root: &Root, found: &Found, open: &Open, booted_s: f64) -> J
         started_s: booted_s + found.first.started as f64 * TICK,
         states: found.first.state.to_string(),
         gpus: open.gpus.clone(),
-        outputs: open.outputs.iter().map(|(_, path)| clean(path, 512)).collect(),
+        outputs: outputs.into_iter().collect(),
         ..JobProcess::default()
     }
 }

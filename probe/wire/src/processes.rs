@@ -141,8 +141,10 @@ impl Processes {
         self.queues.iter_mut().for_each(|queue| name(&mut queue.peer));
         self.counters.truncate(ITEMS);
         for counter in &mut self.counters {
-            (name(&mut counter.device), name(&mut counter.name));
-            (real(&mut counter.first), real(&mut counter.last));
+            name(&mut counter.device);
+            name(&mut counter.name);
+            real(&mut counter.first);
+            real(&mut counter.last);
         }
         if let Some(Reading::Failed(why)) = &mut self.kernel_log {
             *why = clean(why, NAME_BYTES);

@@ -3,23 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 /// Result of one look.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading<T> {
     /// The source answered.
     Value(T),
     /// The source does not exist on this node.
+    #[default]
     Absent,
     /// The source exists and we may not read it.
     Denied,
     /// The source exists and did not answer in a way we understand; the reason is for a person.
     Failed(String),
-}
-
-impl<T> Default for Reading<T> {
-    fn default() -> Self {
-        Self::Absent
-    }
 }
 
 impl<T> Reading<T> {

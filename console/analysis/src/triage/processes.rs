@@ -14,11 +14,11 @@ const MOSTLY: f64 = 0.8;
 /// Shares of a CPU of one that computes, and of those that wait.
 const BUSY: f64 = 0.7;
 const IDLE: f64 = 0.3;
-/// Share of the looks at which connections are full on a node that cannot send, and on all others.
+/// Shares of the looks at which connections are full that touch one node, and those that touch any other.
 const FULL: f64 = 0.6;
 const FREE: f64 = 0.3;
 /// Begin of the names of kernel functions in which a process waits for storage, with what that is.
-const STORAGE: [(&str, &str); 24] = [
+const STORAGE: [(&str, &str); 27] = [
     ("nfs", "NFS"),
     ("rpc_", "NFS"),
     ("fuse_", "a FUSE file system"),
@@ -43,6 +43,9 @@ const STORAGE: [(&str, &str); 24] = [
     ("folio_wait", "a disk"),
     ("wait_on_page", "a disk"),
     ("blk_", "a disk"),
+    ("vfs_", "a file system"),
+    ("sb_start", "a file system"),
+    ("iterate_dir", "a file system"),
 ];
 /// Begin of the names of kernel functions in which a frozen process waits.
 const FROZEN: [&str; 3] = ["__refrigerator", "do_freezer_trap", "refrigerator"];
@@ -90,8 +93,8 @@ pub struct Standings {
     pub unreached: BTreeMap<String, String>,
     /// The one rank that computes while all others wait.
     pub busy: Option<u32>,
-    /// The one node whose connections are full, with how many of how many looks, and the other ends.
-    pub backlog: Option<(String, String)>,
+    /// The one node that data waits to get to or from.
+    pub backlog: Option<Backlog>,
 }
 
 impl Standings {
@@ -109,7 +112,7 @@ impl Standings {
         Self {
             vanished: vanished(case, layout, &all, &unreached),
             busy: busy(&all),
-            backlog: backlog(case),
+            backlog: backlog(case, layout),
             all,
             unreached,
         }
@@ -162,7 +165,9 @@ fn doing(process: &JobProcess) -> Doing {
         Some((*kind, name.clone()))
     });
     match storage {
-        Some((kind, name)) if blocked || (waiting && kind != "a disk") => Doing::Blocked(kind, name),
+        Some((kind, name)) if blocked || (waiting && !["a disk", "a file system"].contains(&kind)) => {
+            Doing::Blocked(kind, name)
+        }
         _ if blocked => Doing::Uninterruptible(waits_in.into_iter().next().unwrap_or_else(|| "not known".to_owned())),
         _ => Doing::Alive,
     }
@@ -212,10 +217,10 @@ fn vanished(
             .node_of(rank)
             .map(str::to_owned)
             .or_else(|| homes.as_ref()?.1.get(&(rank / homes.as_ref()?.0)).map(|n| (*n).to_owned()));
-        match &node {
-            Some(node) if unreached.contains_key(node) => continue,
-            None if !unreached.is_empty() => continue,
-            _ => {}
+        // Under a name that no node that answered has, it may be on one that is out of reach.
+        let answered = node.as_ref().is_some_and(|node| case.processes.contains_key(node));
+        if !answered && !unreached.is_empty() {
+            continue;
         }
         vanished.insert(rank, node);
     }
@@ -248,30 +253,70 @@ fn busy(all: &[Standing]) -> Option<u32> {
     (!more && known.len() > 2 && idle + 1 == known.len()).then_some(one.0)
 }
 
-/// The one node that cannot get rid of what it has to send.
-fn backlog(case: &Case) -> Option<(String, String)> {
-    let fullest = |told: &'_ Processes| {
-        told.queues.iter().map(|queue| (part(queue), queue.clone())).max_by(|a, b| a.0.total_cmp(&b.0))
-    };
-    let mut known: Vec<(&String, (f64, Queue))> =
-        case.processes.iter().filter_map(|(node, told)| Some((node, fullest(told)?))).collect();
-    known.sort_by(|a, b| b.1.0.total_cmp(&a.1.0));
-    let [(node, (most, queue)), others @ ..] = known.as_slice() else { return None };
-    let free = others.len() >= 2 && others.iter().all(|(_, (share, _))| *share <= FREE);
-    let text = format!(
-        "more than 64 KiB to {} waited at {} of {} looks (up to {} KiB); on {} other nodes at most at {:.0} % of them",
-        queue.peer,
-        queue.full,
-        queue.looks,
-        queue.most >> 10,
-        others.len(),
-        100.0 * others.first().map_or(0.0, |(_, (share, _))| *share)
-    );
-    (*most >= FULL && free).then(|| ((*node).clone(), text))
+/// A node that data waits to get to or from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Backlog {
+    /// Which.
+    pub node: String,
+    /// Between which nodes data waited, in words.
+    pub waits: Vec<String>,
+    /// What TCP had to send again there, in words, where that is far more than elsewhere.
+    pub again: Option<String>,
 }
 
-fn part(queue: &Queue) -> f64 {
-    if queue.looks < FEWEST as u32 { 0.0 } else { f64::from(queue.full) / f64::from(queue.looks) }
+/// The one node that nearly all full connections touch, in the manner of `RootDiag`: each pair of nodes counts once, by the share of the looks.
+fn backlog(case: &Case, layout: &Layout) -> Option<Backlog> {
+    let mut edges: Vec<(&String, String, f64, &Queue)> = Vec::new();
+    for (node, told) in &case.processes {
+        for queue in told.queues.iter().filter(|queue| queue.looks >= FEWEST as u32) {
+            let (peer, share) = (layout.node(&queue.peer), f64::from(queue.full) / f64::from(queue.looks));
+            if peer != *node && share > 0.0 {
+                edges.push((node, peer, share, queue));
+            }
+        }
+    }
+    let sum = |touches: &dyn Fn(&str, &str) -> bool| -> f64 {
+        edges.iter().filter(|(from, to, ..)| touches(from, to)).map(|(.., share, _)| share).sum()
+    };
+    let score = |node: &str| sum(&|from, to| from == node || to == node);
+    let nodes: Vec<&String> = case.processes.keys().collect();
+    let highest = nodes.iter().map(|node| score(node)).fold(0.0, f64::max);
+    // The two ends of one pair score the same: then what was sent again decides.
+    let first: Vec<&String> = nodes.iter().copied().filter(|node| score(node) >= highest - 1e-9).collect();
+    let most = *first.iter().find(|node| again(case, node).is_some()).or_else(|| first.first())?;
+    let others: Vec<f64> = nodes
+        .iter()
+        .filter(|node| **node != most)
+        .map(|node| sum(&|from, to| (from == *node || to == *node) && from != most && to != most))
+        .collect();
+    let free = others.len() >= 2 && others.iter().all(|share| *share <= FREE);
+    let mine: Vec<&(&String, String, f64, &Queue)> =
+        edges.iter().filter(|(from, to, share, _)| (*from == most || to == most) && *share > FREE / 2.0).collect();
+    let ends: BTreeSet<&str> =
+        mine.iter().map(|(from, to, ..)| if *from == most { to.as_str() } else { from.as_str() }).collect();
+    let again = again(case, most);
+    // Of one pair either end may be at fault, unless one of them has to send again and again.
+    if score(most) < FULL || !free || (ends.len() < 2 && again.is_none()) {
+        return None;
+    }
+    let waits = mine.iter().map(|(from, to, _, queue)| {
+        let (full, looks, most) = (queue.full, queue.looks, queue.most >> 10);
+        format!("from {from} to {to} more than 64 KiB waited at {full} of {looks} looks, up to {most} KiB")
+    });
+    Some(Backlog { node: most.clone(), waits: waits.take(4).collect(), again })
+}
+
+/// TCP segments sent again on a node, where they are many and five times as many as on any other.
+fn again(case: &Case, node: &str) -> Option<String> {
+    let of = |told: &Processes| {
+        let counter = told.counters.iter().find(|counter| counter.name == "RetransSegs")?;
+        Some(counter.last - counter.first)
+    };
+    let mine = of(case.processes.get(node)?)?;
+    let others = case.processes.iter().filter(|(other, _)| *other != node).filter_map(|(_, told)| of(told));
+    let most = others.fold(0.0, f64::max);
+    (mine >= 100.0 && mine >= 5.0 * most)
+        .then(|| format!("TCP sent {mine:.0} segments again there, on any other node at most {most:.0}"))
 }
 
 /// Whether what a process waits for could be read.
@@ -359,14 +404,38 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_cannot_send_is_found_by_its_full_connections() {
-        let mut case = case(&[("a", &[]), ("b", &[]), ("c", &[])], &[]);
-        for (node, full) in [("a", 1), ("b", 10), ("c", 0)] {
-            let queue = muster_wire::Queue { peer: "10.0.0.9".into(), full, looks: 12, most: 1 << 20 };
-            case.processes.get_mut(node).unwrap().queues.push(queue);
+    fn a_node_that_data_waits_to_get_to_and_from_is_found_by_full_connections() {
+        let mut case = case(&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &[])], &[]);
+        let queue = |peer: &str, full| Queue { peer: peer.into(), full, looks: 13, most: 1 << 19 };
+        for (node, peer, full) in [("a", "b", 1), ("b", "c", 7), ("c", "d", 5), ("d", "a", 0)] {
+            case.processes.get_mut(node).unwrap().queues.push(queue(peer, full));
         }
-        assert_eq!(standings(&case).backlog.unwrap().0, "b");
-        case.processes.get_mut("c").unwrap().queues[0].full = 6;
+        let found = standings(&case).backlog.unwrap();
+        assert_eq!((found.node.as_str(), found.waits.len(), found.again), ("c", 2, None));
+        // Everybody's connections are full: the network is used, and nobody is slow.
+        for told in case.processes.values_mut() {
+            told.queues[0].full = 8;
+        }
         assert_eq!(standings(&case).backlog, None);
+    }
+
+    #[test]
+    fn of_one_full_pair_only_the_end_that_sends_again_is_named() {
+        let mut case = case(&[("a", &[]), ("b", &[]), ("c", &[])], &[]);
+        case.processes.get_mut("a").unwrap().queues.push(Queue {
+            peer: "b".into(),
+            full: 12,
+            looks: 13,
+            most: 1 << 19,
+        });
+        assert_eq!(standings(&case).backlog, None);
+        let counter =
+            |last| muster_wire::Counter { device: "tcp".into(), name: "RetransSegs".into(), first: 0.0, last };
+        for (node, last) in [("a", 3.0), ("b", 900.0), ("c", 2.0)] {
+            case.processes.get_mut(node).unwrap().counters.push(counter(last));
+        }
+        assert_eq!(standings(&case).backlog.map(|found| found.node).as_deref(), Some("b"));
+        case.processes.get_mut("a").unwrap().counters[0].last = 9_000.0;
+        assert_eq!(standings(&case).backlog.map(|found| found.node).as_deref(), Some("a"));
     }
 }

@@ -20,6 +20,9 @@ pub(super) fn processes(file: &str, bytes: &[u8]) -> Result<Part, Bad> {
     if bytes.len() > PROCESSES_BYTES {
         return Err(Bad::TooMuch { line: 1, limit: PROCESSES_BYTES, what: "bytes of a node's processes" });
     }
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(Bad::format(1, "an object is expected"));
+    }
     let told: Processes = serde_json::from_slice(bytes).map_err(|why| Bad::json(1, &why))?;
     let node = clean(file.strip_suffix(".json").unwrap_or(file), limits::NAME_BYTES);
     Ok(Part::Processes(node, Box::new(told.bounded())))

@@ -74,7 +74,7 @@ pub(super) async fn collect_to(
     eprintln!("asking {}; {ras}", out::counted(nodes.len(), "node", "nodes"));
     let (mut done, all) = (0, nodes.len());
     let mut say = |progress: Progress<'_>| match progress {
-        Progress::Done(_) => {
+        Progress::Done => {
             done += 1;
             if done == all || done % 16 == 0 {
                 eprintln!("{done} of {all} nodes told everything after {:.0} s", begun.elapsed().as_secs_f64());

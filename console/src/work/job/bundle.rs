@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use muster_analysis::triage::case::Whose;
 use muster_wire::{JobProcess, Processes};
 use serde_json::{Value, json};
 
@@ -86,8 +87,8 @@ fn who(told: &[Told], known: &[Option<Processes>], job: Option<&str>) -> Value {
         let mut addresses: BTreeSet<&str> =
             known.iter().flat_map(|known| known.addresses.iter().map(String::as_str)).collect();
         // Of one that was not reached, what the inventory calls it is all that is known.
-        if told.node.host.parse::<IpAddr>().is_ok() {
-            addresses.insert(&told.node.host);
+        if told.host.parse::<IpAddr>().is_ok() {
+            addresses.insert(&told.host);
         }
         let hostname = known.as_ref().map(|known| known.hostname.as_str()).filter(|name| !name.is_empty());
         json!({"node": name, "ip": addresses, "hostname": hostname.into_iter().collect::<Vec<_>>()})
@@ -96,6 +97,8 @@ fn who(told: &[Told], known: &[Option<Processes>], job: Option<&str>) -> Value {
         .flat_map(|(told, known)| known.iter().flat_map(|known| &known.processes).map(move |process| (told, process)))
         .filter_map(|(told, process)| Some(rank(process.rank?, &plain(&told.node.name), process)))
         .collect();
+    let mut ranks = ranks;
+    ranks.extend(ended(told, known));
     let world =
         known.iter().flatten().flat_map(|known| known.processes.iter().filter_map(|process| process.world)).max();
     json!({
@@ -104,6 +107,24 @@ fn who(told: &[Told], known: &[Option<Processes>], job: Option<&str>) -> Value {
         "nodes": all().map(node).collect::<Vec<_>>(),
         "ranks": ranks,
     })
+}
+
+/// Ranks without a process whose log lies on one node alone: they ran there.
+fn ended(told: &[Told], known: &[Option<Processes>]) -> Vec<Value> {
+    let here: BTreeSet<u32> =
+        known.iter().flatten().flat_map(|known| known.processes.iter().filter_map(|process| process.rank)).collect();
+    let mut on: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
+    for one in told {
+        for (name, _) in &one.files {
+            if let Some(file) = name.strip_prefix("log/beside/")
+                && let Whose::Rank(rank) = muster_import::bundle::logs::whose(file)
+            {
+                on.entry(rank).or_default().insert(plain(&one.node.name));
+            }
+        }
+    }
+    on.retain(|rank, nodes| nodes.len() == 1 && !here.contains(rank));
+    on.into_iter().map(|(rank, nodes)| json!({"rank": rank, "node": nodes.first()})).collect()
 }
 
 fn rank(rank: u32, node: &str, process: &JobProcess) -> Value {
@@ -152,9 +173,9 @@ mod tests {
     use super::*;
 
     fn told(name: &str, files: &[(&str, &[u8])]) -> Told {
-        let node = Node { name: name.into(), host: "10.0.0.1".into(), ..Node::default() };
+        let node = Node { name: name.into(), ..Node::default() };
         let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
-        Told { node, files, clock: None, reached: true, why: None }
+        Told { node, host: "10.0.0.1".into(), files, clock: None, reached: true, why: None }
     }
 
     #[test]

@@ -29,6 +29,8 @@ const FILES: usize = 8_192;
 pub struct Told {
     /// Which.
     pub node: Node,
+    /// Where it is connected to, by the SSH configuration: a name or an address.
+    pub host: String,
     /// Its files, by the names that the probe gives them.
     pub files: Vec<(String, Vec<u8>)>,
     /// How its wall clock stands to ours.
@@ -43,7 +45,7 @@ pub struct Told {
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// A node told everything.
-    Done(&'a str),
+    Done,
     /// A node could not be reached, or did not end.
     Lost(&'a str, &'a str),
 }
@@ -71,13 +73,15 @@ pub async fn collect(
     let (sender, mut events) = mpsc::channel(256);
     let views = views(nodes.len());
     let (mut asked, mut talks) = (Vec::new(), Vec::new());
+    let hosts = muster_fleet::hosts(nodes, &settings);
     for (place, node) in nodes.iter().enumerate() {
         let (orders, requests) = mpsc::channel(4);
         let order = JobOrder { ras: order.ras && views.contains(&place), ..order.clone() };
         // There is room for the first of four.
         let _ = orders.try_send(Request::Job(order));
         talks.push(Talk { node: node.clone(), orders: requests, limit: LOOK });
-        let told = Told { node: node.clone(), files: Vec::new(), clock: None, reached: false, why: None };
+        let host = hosts.get(place).and_then(|host| host.clone().ok()).unwrap_or_else(|| node.host.clone());
+        let told = Told { node: node.clone(), host, files: Vec::new(), clock: None, reached: false, why: None };
         asked.push(Asked { told, open: None, orders: Some(orders), ended: false });
     }
     let places: BTreeMap<&str, usize> = nodes.iter().enumerate().map(|(at, node)| (node.name.as_str(), at)).collect();
@@ -157,7 +161,7 @@ impl Asked {
         self.ended = true;
         let node = &self.told.node.name;
         if self.orders.take().is_none() {
-            return say(Progress::Done(node));
+            return say(Progress::Done);
         }
         let why = failure.map_or_else(|| "the probe left before the end".to_owned(), |failure| failure.message);
         let why = why.strip_prefix(&format!("{node}: ")).map_or(why.clone(), str::to_owned);
@@ -179,7 +183,14 @@ mod tests {
 
     #[test]
     fn pieces_become_files_and_what_was_cut_off_is_not_kept() {
-        let told = Told { node: Node::default(), files: Vec::new(), clock: None, reached: true, why: None };
+        let told = Told {
+            node: Node::default(),
+            host: String::new(),
+            files: Vec::new(),
+            clock: None,
+            reached: true,
+            why: None,
+        };
         let mut asked = Asked { told, open: None, orders: None, ended: false };
         asked.take("a".into(), b"12", false);
         asked.take("a".into(), b"3", true);

@@ -121,7 +121,8 @@ impl Draft {
         let node = self.suspect.node.clone();
         let text = processes::told(facts, rank);
         for (weight, text) in text {
-            self.add(weight, [seen(Source::Stack, &node, Some(rank), text)]);
+            let source = if weight == Weight::Complaints { Source::Log } else { Source::Stack };
+            self.add(weight, [seen(source, &node, Some(rank), text)]);
         }
     }
 

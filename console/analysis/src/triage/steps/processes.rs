@@ -14,6 +14,9 @@ const STEP: &str = "processes";
 /// Confidence up to which a node out of reach may be named when nobody of the job says that it misses it.
 const UNCONFIRMED: f64 = 0.45;
 
+/// One look: what was found in words, and what it comes to.
+type Look = fn(&Facts<'_>) -> Option<(String, Verdict)>;
+
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     let standings = &facts.standings;
@@ -24,7 +27,7 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     if facts.movement == Movement::Moved {
         return nothing(STEP, "the job got on while its processes were looked at", "None of them holds it up: go on.");
     }
-    let steps: [fn(&Facts<'_>) -> Option<(String, Verdict)>; 4] = [stopped, blocked, vanished, unreached];
+    let steps: [Look; 4] = [stopped, blocked, vanished, unreached];
     for step in steps {
         if let Some((result, verdict)) = step(facts) {
             return found(STEP, result, verdict);
@@ -213,8 +216,12 @@ fn unreached(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     let suspect = |(node, why): (&String, &String)| {
         let mut draft = Draft::new(What::Node, Some(node.clone()), None);
         draft.add(Weight::Unreached, [seen(Source::Check, &Some(node.clone()), None, format!("not reached: {why}"))]);
-        let missed: Vec<u32> =
-            facts.gone.iter().copied().filter(|rank| facts.layout.node_of(*rank) == Some(node.as_str())).collect();
+        // Where only one is out of reach, whoever is missed on no node that answered was there.
+        let is_there = |rank: &u32| match facts.layout.node_of(*rank) {
+            Some(other) => other == node || (several == 1 && !facts.case.processes.contains_key(other)),
+            None => several == 1,
+        };
+        let missed: Vec<u32> = facts.gone.iter().copied().filter(is_there).collect();
         if !missed.is_empty() {
             let ranks = missed.iter().take(8).map(u32::to_string).collect::<Vec<_>>().join(", ");
             let text = format!("RAS gets no answer from its ranks: {ranks}");

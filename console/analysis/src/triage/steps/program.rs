@@ -40,8 +40,10 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     if let Some((source, _, walk)) = circle {
         let ranks: Vec<String> = walk.circle.iter().take(8).map(u32::to_string).collect();
         let text = format!("ranks {} wait for each other in a circle", ranks.join(", "));
-        let mut draft = Draft::new(What::UserCode, None, None);
-        draft.add(Weight::Watchdog, [seen(*source, &None, None, text.clone())]);
+        let nodes: BTreeSet<Option<&str>> = walk.circle.iter().map(|rank| facts.layout.node_of(*rank)).collect();
+        let node = nodes.first().copied().flatten().filter(|_| nodes.len() == 1).map(str::to_owned);
+        let mut draft = Draft::new(What::UserCode, node, None);
+        draft.add(super::hang::weight(*source, facts), [seen(*source, &None, None, text.clone())]);
         let suspect = draft.say(format!("The {text}: they enter their communicators in different orders."));
         return found(STEP, text, Verdict { category: Category::UserBug, suspects: vec![suspect] });
     }

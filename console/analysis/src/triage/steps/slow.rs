@@ -18,13 +18,15 @@ const STALL: f64 = 3.0;
 
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
-    if let Some((node, text)) = facts.standings.backlog.as_ref().filter(|_| facts.movement != Movement::Still) {
-        let of = Some(node.clone());
+    if let Some(backlog) = facts.standings.backlog.as_ref().filter(|_| facts.movement != Movement::Still) {
+        let (node, of) = (&backlog.node, Some(backlog.node.clone()));
         let mut draft = Draft::new(What::Link, of.clone(), None);
-        draft.add(Weight::Backlog, [seen(Source::Counter, &of, None, text.clone())]);
-        let suspect =
-            draft.say(format!("{node} cannot get rid of what it has to send: its link carries less than the others'."));
-        let result = format!("data waits to be sent on {node} alone");
+        draft.add(Weight::Backlog, backlog.waits.iter().map(|text| seen(Source::Counter, &of, None, text.clone())));
+        if let Some(text) = &backlog.again {
+            draft.add(Weight::Notice, [seen(Source::Counter, &of, None, text.clone())]);
+        }
+        let suspect = draft.say(format!("{node}: data of the job waits to get there or away, and nowhere else: its link carries less than the others'."));
+        let result = format!("data waits on the links of {node} alone");
         return found(STEP, result, Verdict { category: Category::SlowLink, suspects: vec![suspect] });
     }
     if facts.slow.compared == 0 {
