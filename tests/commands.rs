@@ -336,24 +336,26 @@ fn a_flipped_bit_is_told_where_its_run_is_read_and_is_an_error_only_if_asked_for
     assert_eq!(place.json(74, "muster.db.json", &["db", "check", "--json"])["sound"], false);
 }
 
-#[test]
-fn a_bundle_of_a_hang_exits_2_with_the_rank_a_preempted_one_0_and_an_empty_one_64() {
-    let place = Place::new();
-    let dir = tempfile::tempdir().unwrap();
-    let bundle = |name: &str, files: &[(&str, String)]| {
-        for (path, text) in files {
-            let file = dir.path().join(name).join(path);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, text).unwrap();
-        }
-        dir.path().join(name).to_string_lossy().into_owned()
-    };
-    let poll = |minute: u32, behind: u64| {
+/// Files of a bundle, written into a folder of this name.
+fn bundle(dir: &std::path::Path, name: &str, files: &[(&str, String)]) -> String {
+    for (path, text) in files {
+        let file = dir.join(name).join(path);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, text).expect("it can be written");
+    }
+    dir.join(name).to_string_lossy().into_owned()
+}
+
+const JOB: &str = r#"{"nodes": [{"node": "n0", "ranks": [0, 1]}, {"node": "n1", "ranks": [2, 3]}]}"#;
+
+/// Two polls of four ranks, the last of which is an operation behind.
+fn hang(dir: &std::path::Path) -> String {
+    let poll = |minute: u32| {
         let rank = |rank: u64| {
             format!(
                 r#"{{"rank": {rank}, "host": "n{}", "pid": {rank}, "cuda_dev": {rank}, "nvml_dev": {rank}, "collective_counts": {{"AllReduce": {}}}}}"#,
                 rank / 2,
-                if rank == 3 { behind } else { 9 }
+                if rank == 3 { 8 } else { 9 }
             )
         };
         let ranks: Vec<String> = (0..4).map(rank).collect();
@@ -362,9 +364,13 @@ fn a_bundle_of_a_hang_exits_2_with_the_rank_a_preempted_one_0_and_an_empty_one_6
             ranks.join(", ")
         )
     };
-    let job = r#"{"nodes": [{"node": "n0", "ranks": [0, 1]}, {"node": "n1", "ranks": [2, 3]}]}"#.to_owned();
-    let hang =
-        bundle("hang", &[("job.json", job.clone()), ("ras/poll1.json", poll(1, 8)), ("ras/poll2.json", poll(2, 8))]);
+    bundle(dir, "hang", &[("job.json", JOB.to_owned()), ("ras/poll1.json", poll(1)), ("ras/poll2.json", poll(2))])
+}
+
+#[test]
+fn a_bundle_of_a_hang_exits_2_with_the_rank_a_preempted_one_0_and_an_empty_one_64() {
+    let (place, dir) = (Place::new(), tempfile::tempdir().unwrap());
+    let hang = hang(dir.path());
     let report = place.json(2, "muster.triage.json", &["triage", "--from", &hang, "--json"]);
     assert_eq!(
         (&report["category"], &report["suspects"][0]["rank"]),
@@ -377,7 +383,17 @@ fn a_bundle_of_a_hang_exits_2_with_the_rank_a_preempted_one_0_and_an_empty_one_6
             && said.contains("Not looked at"),
         "{said}"
     );
-    // A ticket has no names unless asked for them; a mark beside the bundle passes the suspect over.
+    let log = "[2026-03-04 05:00:00] iteration 1/ 9 | elapsed time per iteration (ms): 2000.0 |\nslurmstepd: error: *** STEP 7.0 ON n0 CANCELLED AT 2026-03-04T05:00:30 DUE TO PREEMPTION ***\n";
+    let ended = bundle(dir.path(), "ended", &[("job.json", JOB.to_owned()), ("logs/rank_0.log", log.to_owned())]);
+    place.json(0, "muster.triage.json", &["triage", "--from", &ended, "--json"]);
+    let empty = bundle(dir.path(), "empty", &[("readme", String::new())]);
+    assert!(place.text(64, &["triage", "--from", &empty]).contains("no part of a bundle"));
+}
+
+#[test]
+fn a_ticket_of_a_bundle_has_no_names_unless_asked_for_and_a_marked_suspect_is_passed_over() {
+    let (place, dir) = (Place::new(), tempfile::tempdir().unwrap());
+    let hang = hang(dir.path());
     let ticket = dir.path().join("ticket.md");
     let ticket_of = |arguments: &[&str]| {
         let all = [&["triage", "--from", &hang, "--ticket", ticket.to_str().unwrap()], arguments].concat();
@@ -396,12 +412,6 @@ fn a_bundle_of_a_hang_exits_2_with_the_rank_a_preempted_one_0_and_an_empty_one_6
     assert_eq!(report["marked_wrong"][0]["rank"], Value::from(3), "{report}");
     std::fs::write(&beside, "no marks").unwrap();
     assert!(place.text(2, &["triage", "--from", &hang]).contains("marks of this case are not used"));
-    let log = "[2026-03-04 05:00:00] iteration 1/ 9 | elapsed time per iteration (ms): 2000.0 |\nslurmstepd: error: *** STEP 7.0 ON n0 CANCELLED AT 2026-03-04T05:00:30 DUE TO PREEMPTION ***\n";
-    let ended = bundle("ended", &[("job.json", job), ("logs/rank_0.log", log.to_owned())]);
-    place.json(0, "muster.triage.json", &["triage", "--from", &ended, "--json"]);
-    let empty = bundle("empty", &[("readme", String::new())]);
-    assert!(place.text(64, &["triage", "--from", &empty]).contains("no part of a bundle"));
-    assert!(place.text(64, &["triage"]).contains("--from"));
 }
 
 #[test]

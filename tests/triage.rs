@@ -117,7 +117,10 @@ fn a_deadlocked_a_mistaken_and_a_killed_rank_are_named_live() {
     start(&mut fleet, Some((3, "deadlock@20")));
     std::thread::sleep(Duration::from_secs(5));
     let (_, report) = triage(&console, &[]);
-    assert_eq!(named(&report), [(Some("n002"), Some(3))], "{report:#}");
+    // Ranks 2 and 3 wait for each other, in two orders: counts cannot tell which of them is wrong.
+    let on_node =
+        |(node, rank): &(Option<&str>, Option<u64>)| *node == Some("n002") && rank.is_none_or(|of| of / 2 == 1);
+    assert!(!named(&report).is_empty() && named(&report).iter().all(on_node), "{report:#}");
     end(&mut fleet);
 
     start(&mut fleet, Some((6, "wrong-size@20")));

@@ -16,8 +16,8 @@ use std::thread;
 use std::time::Duration;
 
 use muster_wire::{
-    CollectiveOrder, Decoder, Finished, Frame, Hello, JobOrder, Level, ListenOrder, Outcome, PROTOCOL, PairOrder, Profile,
-    RANKS_PER_NODE, Request, Steps, TrainOrder, WatchOrder,
+    CollectiveOrder, Decoder, Finished, Frame, Hello, JobOrder, Level, ListenOrder, Outcome, PROTOCOL, PairOrder,
+    Profile, RANKS_PER_NODE, Request, Steps, TrainOrder, WatchOrder,
 };
 
 use crate::collect::{LOAD, Root};

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use muster_wire::{JobOrder, PROCESSES};
+use muster_wire::{DEMO_NODE, JobOrder, PROCESSES};
 
 use super::open::within;
 use super::words::{self, Place};
 use crate::collect::Root;
-use crate::watch::job::{KERNEL, Process, belongs, read};
+use crate::watch::job::{KERNEL, Process, belongs, has, read};
 
 /// Processes that are gone through.
 const MOST: usize = 65_536;
@@ -41,16 +41,21 @@ pub(super) struct Ranks {
 /// Finds them.
 pub(super) fn ranks(root: &Root, order: &JobOrder) -> Ranks {
     let mut ranks = Ranks { found_by: found_by(order), ..Ranks::default() };
-    let own = read(root, std::process::id()).map_or(0, |own| own.session);
+    // What this probe starts stays in its group.
+    let own = read(root, std::process::id()).map_or(0, |own| own.group);
+    let node = std::env::var(DEMO_NODE).ok();
     let names = root.names("/proc").value().cloned().unwrap_or_default();
     let mut stuck = 0;
     let mut all = Vec::new();
     for pid in names.iter().filter_map(|name| name.parse::<u32>().ok()).take(MOST) {
         let Some(first) = read(root, pid) else { continue };
-        if pid == KERNEL || first.parent == KERNEL || first.state == 'Z' || (own != 0 && first.session == own) {
+        if pid == KERNEL || first.parent == KERNEL || first.state == 'Z' || (own != 0 && first.group == own) {
             continue;
         }
         if !order.pids.is_empty() && !order.pids.contains(&pid) {
+            continue;
+        }
+        if node.as_ref().is_some_and(|node| !has(root, pid, DEMO_NODE, node)) {
             continue;
         }
         if stuck >= STUCK {

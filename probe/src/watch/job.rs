@@ -143,7 +143,7 @@ pub(crate) fn belongs(root: &Root, pid: u32, id: &str) -> bool {
 }
 
 /// Whether a process was started with this environment variable; not where that may not be read.
-fn has(root: &Root, pid: u32, variable: &str, value: &str) -> bool {
+pub(crate) fn has(root: &Root, pid: u32, variable: &str, value: &str) -> bool {
     let environment = root.text(&format!("/proc/{pid}/environ"));
     let mut pairs = environment.value().into_iter().flat_map(|text| text.split('\0'));
     pairs.any(|pair| pair.split_once('=') == Some((variable, value)))

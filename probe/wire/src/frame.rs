@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::bounded;
 use crate::{
-    Collected, CollectiveOrder, Columns, Datum, Direction, FileChunk, JobOrder, ListenOrder, Listening, MetricId, PairOrder, Paired, Profile, Reading,
-    Tick, TrainOrder, Unit, WatchOrder,
+    Collected, CollectiveOrder, Columns, Datum, Direction, FileChunk, JobOrder, ListenOrder, Listening, MetricId,
+    PairOrder, Paired, Profile, Reading, Tick, TrainOrder, Unit, WatchOrder,
 };
 
 /// Version of this contract. A console reads every version up to its own.

@@ -1,19 +1,22 @@
-//! `muster demo --job`: a training on the demo fleet, one rank hurt for real, and whether the watch names its node.
+//! `muster demo --job`: a training on the demo fleet, one rank hurt for real, and whether Watch or Triage names it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use muster_analysis::triage::rules::Rules;
 use muster_analysis::watch::Settings;
-use muster_fleet::Node;
 use muster_fleet::demo::{Hurt, JobOptions, LocalFleet, LocalJob};
+use muster_fleet::{Node, Settings as FleetSettings};
 use muster_store::Db;
-use muster_wire::telemetry_names;
+use muster_wire::{JobOrder, telemetry_names};
 
 use super::Options;
 use crate::app::App;
+use crate::cli::triage;
 use crate::cli::watch::live;
 use crate::config::Config;
-use crate::exit::{Code, Ended, IO};
+use crate::exit::{Code, Ended, INTERRUPTED, IO};
 use crate::options::Common;
 use crate::session;
 use crate::views::DemoJob;
@@ -22,6 +25,11 @@ use crate::work::ticks::Source;
 
 /// Longest headless demo: what is usual is known after about 3 minutes, and a machine is named about 2 minutes after it was hurt.
 const MINUTES: u64 = 10;
+
+/// How long a job runs before a rank is hurt, where Watch looks at it and where Triage does, and how long after that Triage looks.
+const USUAL: Duration = Duration::from_secs(200);
+const SOON: Duration = Duration::from_secs(20);
+const LOOKED_AT: Duration = Duration::from_secs(15);
 
 /// What is done to one rank of the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,6 +47,11 @@ pub enum How {
 }
 
 impl How {
+    /// Whether the job stands still or ends, so that Triage says why.
+    const fn ends(self) -> bool {
+        matches!(self, Self::Hang | Self::Crash)
+    }
+
     const fn hurt(self) -> Hurt {
         match self {
             Self::Ok => Hurt::Nothing,
@@ -57,20 +70,22 @@ pub(super) async fn run(
     store: Db,
     (config, common): (Config, &Common),
 ) -> Ended {
+    let without_screen = options.headless || options.say.json;
+    let triaged = !without_screen && how.ends();
     let training = fleet
         .start_job(
             work::embedded_bytes(),
             &JobOptions {
                 hurt: how.hurt(),
                 ranks_per_node: usize::from(options.ranks),
-                after: options.after,
+                after: options.after.unwrap_or(if triaged { SOON } else { USUAL }),
                 duty: options.severity.recip(),
                 seed: options.seed.unwrap_or_else(rand::random),
             },
         )
         .code(IO)?;
     let metrics: Vec<&'static str> = telemetry_names().filter(|name| name.starts_with("job_")).collect();
-    if options.headless || options.say.json {
+    if without_screen {
         let (nodes, settings) = (job.nodes.clone(), job.settings.clone());
         let until = Instant::now() + Duration::from_secs(60 * options.minutes.unwrap_or(MINUTES));
         let hurt = training.hurt().map(str::to_owned).into_iter().collect();
@@ -79,16 +94,42 @@ pub(super) async fn run(
         return live::until_named(&nodes, settings, of, until, (told, options.say.json)).await;
     }
     eprintln!("{}; logs of its ranks: {}", training.how(), training.folder().display());
-    let nodes = job.nodes.clone();
-    screen(how, App::new(job, Ok(store), (config, common), "demo"), (nodes, &metrics, &training)).await
-}
-
-/// The screen that such a job is looked at on. Watch for all as yet: what made a job hang, crash or wait for a link is a question for
-/// Triage, which is to be opened here.
-async fn screen(how: How, app: App, (nodes, metrics, training): (Vec<Node>, &[&'static str], &LocalJob)) -> Ended {
+    let (nodes, settings) = (job.nodes.clone(), job.settings.clone());
+    let app = App::new(job, Ok(store), (config, common), "demo");
+    if triaged {
+        let hurt_s = options.after.unwrap_or(SOON);
+        return triage(app, (&nodes, settings), &training, hurt_s + LOOKED_AT).await;
+    }
     let metrics = metrics.iter().map(|name| (*name).to_owned()).collect();
     let source = Source::Nodes { nodes, metrics, job: Some(training.id().to_owned()) };
-    match how {
-        How::Ok | How::Slow | How::Hang | How::Crash | How::Link => app.sit_on_watch(source, Settings::default()).await,
+    app.sit_on_watch(source, Settings::default()).await
+}
+
+/// Waits until the rank was hurt, asks the nodes, and shows what they told.
+async fn triage(
+    app: App,
+    (nodes, settings): (&[Node], Arc<FleetSettings>),
+    training: &LocalJob,
+    wait: Duration,
+) -> Ended {
+    eprintln!("its nodes are asked in {} s", wait.as_secs());
+    tokio::select! {
+        () = tokio::time::sleep(wait) => {}
+        _ = tokio::signal::ctrl_c() => return Ok(INTERRUPTED),
+    }
+    let folder = training.folder();
+    let order = JobOrder {
+        job: Some(training.id().to_owned()),
+        logs: Some(folder.join("rank_*.log").display().to_string()),
+        dumps: Some(folder.display().to_string()),
+        // Its ranks answer no RAS: all nodes share one port.
+        ras: false,
+        ..triage::live::usual_order(nodes.len())
+    };
+    let case = folder.join("case");
+    let of = (Some(training.id()), Some(&*case));
+    match triage::live::ask((nodes, settings), &order, of, &Rules::built_in().code(IO)?).await? {
+        triage::live::Got::Case(_) => app.sit_on_triage(&case, |_| Ok(())).await,
+        triage::live::Got::Ended(code) => Ok(code),
     }
 }

@@ -31,8 +31,9 @@ const VISITS: u8 = 12;
   muster demo
   muster demo --severity 1.5                       the slow node takes one and a half times as long
   muster demo --headless --nodes 24 --slow 2 --json
-  muster demo --job slow                           a training on the fleet, one rank slowed after 200 s; the watch names its node
-  muster demo --job hang --headless --json         the same with a rank that is stopped, without a screen
+  muster demo --job slow                           a training on the fleet, one rank slowed after 200 s; Watch names its node
+  muster demo --job hang                           one rank stopped after 20 s; Triage names it
+  muster demo --job hang --headless --json         the same, watched without a screen
 
 The database of a demo is kept and its place is told at the end; --db names another one.")]
 pub struct Options {
@@ -45,9 +46,10 @@ pub struct Options {
     /// Ranks of the job on each node.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2), requires = "job")]
     pub ranks: u8,
-    /// How long the job runs before a rank is hurt: what is usual has to be known first.
-    #[arg(long, default_value = "200s", value_name = "TIME", value_parser = watch::long, requires = "job")]
-    pub after: Duration,
+    /// How long the job runs before a rank is hurt [default: 200s, as what is usual has to be known first; 20s where Triage looks at
+    /// it].
+    #[arg(long, value_name = "TIME", value_parser = watch::long, requires = "job")]
+    pub after: Option<Duration>,
     /// How many of them are slowed, by stopping and continuing their processes.
     #[arg(long, default_value_t = 1)]
     pub slow: u16,

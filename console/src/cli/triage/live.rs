@@ -4,11 +4,13 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use muster_analysis::triage::case::Case;
 use muster_analysis::triage::rules::Rules;
+use muster_fleet::{Node, Settings};
 use muster_wire::JobOrder;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +34,7 @@ const MOST: u64 = 24 << 20;
 const LEAST: u64 = 2 << 20;
 
 /// What came of asking.
-pub(super) enum Got {
+pub(crate) enum Got {
     /// Everything that was told.
     Case(Box<Case>),
     /// Somebody ended it, with this exit code.
@@ -57,19 +59,36 @@ pub(super) async fn collect_to(
     rules: &Rules,
     config: &Config,
 ) -> Result<Got, Problem> {
-    if let Some(dir) = save {
-        make_room(dir).code(IO)?;
-    }
     let nodes = session::nodes(config, &options.pick)?;
     let settings = session::settings_for(config, &nodes).await?;
     let order = order(options, nodes.len())?;
+    let got = ask((&nodes, settings), &order, (options.pick.job.as_deref(), save), rules).await?;
+    if let (Some(dir), Got::Case(_)) = (&options.save, &got) {
+        eprintln!("kept as {}; read it again with: muster triage --from {}", dir.display(), dir.display());
+    }
+    Ok(got)
+}
+
+/// Asks these nodes of the `job`, and keeps what they tell in the folder `save`.
+///
+/// # Errors
+/// When nobody has anything to tell, or what was told cannot be kept.
+pub(crate) async fn ask(
+    (nodes, settings): (&[Node], Arc<Settings>),
+    order: &JobOrder,
+    (job, save): (Option<&str>, Option<&Path>),
+    rules: &Rules,
+) -> Result<Got, Problem> {
+    if let Some(dir) = save {
+        make_room(dir).code(IO)?;
+    }
     let (cancel, signals) = (CancellationToken::new(), Signals::default());
     let listening = signals.listen(cancel.clone());
     let begun = Instant::now();
-    let ras = match (options.no_ras, nodes.len() > VIEWS) {
-        (true, _) => "NCCL RAS is not asked".to_owned(),
-        (false, true) => format!("NCCL RAS is asked twice, 10 s apart, on {VIEWS} of them"),
-        (false, false) => "NCCL RAS is asked twice, 10 s apart".to_owned(),
+    let ras = match (order.ras, nodes.len() > VIEWS) {
+        (false, _) => "NCCL RAS is not asked".to_owned(),
+        (true, true) => format!("NCCL RAS is asked twice, 10 s apart, on {VIEWS} of them"),
+        (true, false) => "NCCL RAS is asked twice, 10 s apart".to_owned(),
     };
     eprintln!("asking {}; {ras}", out::counted(nodes.len(), "node", "nodes"));
     let (mut done, all) = (0, nodes.len());
@@ -82,18 +101,15 @@ pub(super) async fn collect_to(
         }
         Progress::Lost(node, why) => eprintln!("{node}: {why}"),
     };
-    let (told, at_ms) = job::collect(&nodes, &order, (work::embedded(), settings, cancel), &mut say).await;
+    let (told, at_ms) = job::collect(nodes, order, (work::embedded(), settings, cancel), &mut say).await;
     listening.abort();
     if let Some(code) = signals.code() {
         return Ok(Got::Ended(code));
     }
     let nobody = told.iter().all(|told| told.files.is_empty());
-    let files = job::bundle(told, options.pick.job.as_deref(), at_ms);
+    let files = job::bundle(told, job, at_ms);
     if let Some(dir) = save {
         keep(dir, &files).code(IO)?;
-    }
-    if let Some(dir) = &options.save {
-        eprintln!("kept as {}; read it again with: muster triage --from {}", dir.display(), dir.display());
     }
     if nobody {
         return Err(Problem { code: IO, error: anyhow!("no node told anything") });
@@ -106,20 +122,35 @@ fn order(options: &Options, nodes: usize) -> Result<JobOrder, Problem> {
     if options.pattern.as_ref().is_some_and(String::is_empty) {
         return Err(Problem { code: USAGE, error: anyhow!("--match needs a text") });
     }
-    let since_s = options.since.map_or(SINCE_S, |since| u32::try_from(since.as_secs()).unwrap_or(u32::MAX));
+    let usual = usual_order(nodes);
+    let since_s = options.since.map_or(usual.since_s, |since| u32::try_from(since.as_secs()).unwrap_or(u32::MAX));
     Ok(JobOrder {
         job: job.filter(|_| options.pattern.is_none()),
-        pids: Vec::new(),
         pattern: options.pattern.clone(),
         since_s,
         logs: options.logs.clone(),
         dumps: options.dumps.clone(),
         ras: !options.no_ras,
         ask_for_dumps: options.ask_for_dumps,
+        ..usual
+    })
+}
+
+/// What so many nodes are asked where nothing else is said: of all processes that have a rank.
+pub(crate) fn usual_order(nodes: usize) -> JobOrder {
+    JobOrder {
+        job: None,
+        pids: Vec::new(),
+        pattern: None,
+        since_s: SINCE_S,
+        logs: None,
+        dumps: None,
+        ras: true,
+        ask_for_dumps: false,
         pause_ms: PAUSE_MS,
         file_bytes: FILE,
         all_bytes: u32::try_from((ALL / nodes.max(1) as u64).clamp(LEAST, MOST)).unwrap_or(u32::MAX),
-    })
+    }
 }
 
 /// The folder, empty, for its owner only.

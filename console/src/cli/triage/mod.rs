@@ -1,7 +1,7 @@
 //! `muster triage`: why a job failed, hangs or is slow, and what to do now.
 
 mod account;
-mod live;
+pub(crate) mod live;
 mod show;
 mod tell;
 mod ticket;
