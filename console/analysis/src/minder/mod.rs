@@ -1,6 +1,6 @@
 //! Minder as it is printed (NSDI'25): which machine's metric is far from everybody else's, for long enough.
 //!
-//! It stands beside [`crate::watch`] to be compared with, by [`crate::trial`]; what the paper says of the method is kept, and what it leaves
+//! It stands beside [`crate::watch`] to be compared with, by `trial`; what the paper says of the method is kept, and what it leaves
 //! open is decided here and in `docs/WATCH.md`, with the reason. Every eight minutes the last fifteen are looked at: samples of a second, aligned,
 //! gaps filled with the nearest sample, each metric scaled by its smallest and largest value. Metric by metric, in the order of priority, each
 //! window of eight seconds of a machine is replaced by what a small LSTM-VAE makes of it (or taken as it is); a machine's
