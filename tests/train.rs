@@ -75,7 +75,7 @@ fn a_training_over_all_nodes_is_the_same_on_all_and_names_the_slow_and_the_dead(
 
     decide_where_steady(name, 3, || {
         let load = muster_tests::Load::start(Some(&fleet));
-        fleet.node("n003").limit_cpu(3).unwrap();
+        fleet.node("n003").limit_cpu(10).unwrap();
         let ran = console.run(&["run", &short, "--new", "--json"]).unwrap();
         fleet.node("n003").limit_cpu(100).unwrap();
         let report = ran.json().unwrap();
@@ -96,7 +96,7 @@ fn dead(fleet: &mut Fleet, console: &Console) {
     let long = playbook(fleet, 120);
     let running = console.start(&["run", &long, "--new", "--json"]).unwrap();
     wait_for_ranks(fleet);
-    fleet.node("n002").sh("pkill -9 -f 'train-ddp.*--rank 3 '").unwrap();
+    fleet.node("n002").sh("pkill -9 -f '[t]rain-ddp.*--rank 3 '").unwrap();
     let ran: Ran = running.wait_with_output().unwrap().into();
     let report = ran.json().unwrap();
     assert_eq!(failed(&report), ["n002"], "{report:#}");
