@@ -126,7 +126,7 @@ async fn triage(
         ras: false,
         ..triage::live::usual_order(nodes.len())
     };
-    let case = folder.join("case");
+    let case = folder.join("demo-job");
     let of = (Some(training.id()), Some(&*case));
     match triage::live::ask((nodes, settings), &order, of, &Rules::built_in().code(IO)?).await? {
         triage::live::Got::Case(_) => app.sit_on_triage(&case, |_| Ok(())).await,
