@@ -73,7 +73,7 @@ fn a_training_over_all_nodes_is_the_same_on_all_and_names_the_slow_and_the_dead(
     }
     assert_eq!(ranks(&mut fleet), 0);
 
-    decide_where_steady(name, 3, || {
+    decide_where_steady(name, 2, || {
         let load = muster_tests::Load::start(Some(&fleet));
         fleet.node("n003").limit_cpu(10).unwrap();
         let ran = console.run(&["run", &short, "--new", "--json"]).unwrap();

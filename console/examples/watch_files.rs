@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (nodes, metrics, seconds) = (next(32), next(10).min(METRICS.len()), next(1_800));
     let dir = tempfile::tempdir()?;
     let packed = dir.path().join("job.csv.gz");
-    let own = made(dir.path(), &packed, (nodes, metrics, seconds))?;
+    let own = made(&dir.path().join("db"), &packed, (nodes, metrics, seconds))?;
     println!("{seconds} s x {nodes} nodes x {metrics} metrics:");
     let began = now();
     let mut files = Files::default();
