@@ -108,7 +108,7 @@ pub enum Command {
     Collective(collective::Options),
     /// Name the machine of a job that is unlike its peers, live or from recorded telemetry.
     Watch(watch::Options),
-    /// Say why a job failed, hangs or is slow, from what its nodes wrote: root cause, evidence, next action.
+    /// Say why a job failed, hangs or is slow, from what its nodes tell: root cause, evidence, next action.
     Triage(triage::Options),
     /// Find the fewest steps that keep a benchmark repeatable.
     Tune(tune::Options),
