@@ -42,10 +42,11 @@ pub(super) struct Look<'a> {
     pub(super) sent: BTreeSet<(u64, u64)>,
 }
 
-/// What part of a file is wanted.
+/// What part of a file is wanted, at most.
 #[derive(Clone, Copy)]
 enum Part {
-    Ends(u64),
+    /// So many bytes of the beginning and of the end.
+    Ends(u64, u64),
     Whole(u64),
 }
 
@@ -54,36 +55,41 @@ type Got = std::io::Result<(Vec<u8>, (u64, u64), f64)>;
 impl Look<'_> {
     /// Output of all ranks, and of those that were here and are not any more.
     pub(super) fn logs(&mut self, send: &mut Send<'_>) {
-        let tail = u64::from(self.order.file_bytes);
+        let own: BTreeSet<&str> =
+            self.ranks.iter().flat_map(|(_, open)| open.outputs.iter().map(|(_, path)| path.as_str())).collect();
+        let part = self.ends(own.len(), send);
         let mut paths = BTreeSet::new();
         for (found, open) in self.ranks {
             for (descriptor, path) in &open.outputs {
                 let link = self.root.path(&format!("/proc/{}/fd/{descriptor}", found.pid));
                 let kind = if *descriptor == 1 { "out" } else { "err" };
-                if self.take(
-                    &link,
-                    path,
-                    &Owner::Opened,
-                    Part::Ends(tail),
-                    None,
-                    send,
-                    &format!("log/{}.{kind}", found.pid),
-                ) {
+                if self.take(&link, path, &Owner::Opened, part, None, send, &format!("log/{}.{kind}", found.pid)) {
                     paths.insert((found.pid, path.clone()));
                 }
             }
         }
-        for (pid, path) in self.beside(&paths) {
+        let beside = self.beside(&paths);
+        let part = self.ends(beside.len(), send);
+        for (pid, path) in beside {
             let file = inside(self.root, pid, &path);
             let name = format!("log/beside/{}", name_of(&path));
-            self.take(&file, &path, &self.owners(), Part::Ends(tail), Some(self.since_s), send, &name);
+            self.take(&file, &path, &self.owners(), part, Some(self.since_s), send, &name);
         }
-        let given = self.order.logs.clone();
-        for path in given.iter().flat_map(|pattern| matching(pattern)).take(GIVEN) {
+        let given: Vec<PathBuf> = self.order.logs.iter().flat_map(|pattern| matching(pattern)).take(GIVEN).collect();
+        let part = self.ends(given.len(), send);
+        for path in given {
             let shown = path.display().to_string();
             let name = format!("log/beside/{}", name_of(&shown));
-            self.take(&path, &shown, &Owner::Named, Part::Ends(tail), None, send, &name);
+            self.take(&path, &shown, &Owner::Named, part, None, send, &name);
         }
+    }
+
+    /// What is taken of each of so many logs: as much as was ordered, and less where they would take more than half of the room, so that
+    /// dumps have some, too.
+    fn ends(&self, logs: usize, send: &Send<'_>) -> Part {
+        let each = send.room() / 2 / logs.max(1) as u64;
+        let head = HEAD.min(each / 4);
+        Part::Ends(head, u64::from(self.order.file_bytes).min(each - head))
     }
 
     /// Logs called like those of the ranks, with another rank in the name.
@@ -195,7 +201,7 @@ impl Look<'_> {
                     &file,
                     &shown,
                     &self.owners(),
-                    Part::Ends(TIMED),
+                    Part::Ends(HEAD, TIMED),
                     Some(self.since_s),
                     send,
                     &format!("inspector/{}", name_of(name)),
@@ -236,7 +242,7 @@ impl Look<'_> {
                 return Ok((Vec::new(), who, modified));
             }
             let bytes = match part {
-                Part::Ends(tail) => ends(file, metadata.len(), HEAD, tail)?,
+                Part::Ends(head, tail) => ends(file, metadata.len(), head, tail)?,
                 Part::Whole(most) => whole(file, metadata.len(), most)?,
             };
             Ok((bytes, who, modified))
@@ -331,6 +337,25 @@ mod tests {
         assert_eq!(around_rank("job7.rank3.err"), Some(("job7.rank", ".err")));
         assert_eq!(around_rank("slurm-7.out"), None);
         assert_eq!(around_rank("ranking of 3"), None);
+    }
+
+    #[test]
+    fn logs_of_many_ranks_take_at_most_half_of_the_room_together() {
+        let order = JobOrder { file_bytes: 1 << 20, ..JobOrder::default() };
+        let look = Look {
+            root: &Root::system(),
+            order: &order,
+            ranks: &[],
+            since_s: 0.0,
+            stalled: Vec::new(),
+            notes: Vec::new(),
+            sent: BTreeSet::new(),
+        };
+        let mut say = |_| {};
+        let send = Send::new(8 << 20, &mut say);
+        assert!(matches!(look.ends(1, &send), Part::Ends(HEAD, 0x10_0000)));
+        let Part::Ends(head, tail) = look.ends(16, &send) else { panic!() };
+        assert!(head > 0 && tail > head && 16 * (head + tail) <= send.room() / 2, "{head} {tail}");
     }
 
     #[test]

@@ -267,8 +267,9 @@ impl<'a> Job<'a> {
             let note = format!("{} files left out, there was no more room: {names}", send.left_out.len());
             self.told.notes.push(note);
         }
+        send.last();
         let mut document = serde_json::to_vec(&self.told).unwrap_or_default();
-        if document.len() > PROCESSES_BYTES || document.len() as u64 > send.left() {
+        if document.len() > PROCESSES_BYTES || document.len() as u64 > send.room() {
             for process in &mut self.told.processes {
                 (process.stack, process.environment) = (Reading::Absent, Reading::Absent);
             }

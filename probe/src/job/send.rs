@@ -1,12 +1,14 @@
 //! Files on their way to the console, within what the order allows.
 
 use muster_wire::limits::{CHUNK_BYTES, JOB_BYTES};
-use muster_wire::{Collected, FileChunk, Frame, Outcome};
+use muster_wire::{Collected, FileChunk, Frame, Outcome, PROCESSES_BYTES};
 
 /// What is sent, and what may still be.
 pub(super) struct Send<'a> {
     say: &'a mut dyn FnMut(Frame),
     left: u64,
+    /// Of that, what no file but the last may take: without it, nothing tells whose the others are.
+    kept: u64,
     files: u32,
     bytes: u64,
     /// Files that there was no room for.
@@ -16,17 +18,23 @@ pub(super) struct Send<'a> {
 impl<'a> Send<'a> {
     /// At most `most` bytes.
     pub(super) fn new(most: u32, say: &'a mut dyn FnMut(Frame)) -> Self {
-        Self { say, left: u64::from(most.min(JOB_BYTES)), files: 0, bytes: 0, left_out: Vec::new() }
+        let left = u64::from(most.min(JOB_BYTES));
+        Self { say, left, kept: (left / 4).min(PROCESSES_BYTES as u64), files: 0, bytes: 0, left_out: Vec::new() }
     }
 
-    /// Bytes that may still be sent.
-    pub(super) const fn left(&self) -> u64 {
-        self.left
+    /// Bytes that files may still have.
+    pub(super) const fn room(&self) -> u64 {
+        self.left.saturating_sub(self.kept)
+    }
+
+    /// The last file follows, which may take all that is left.
+    pub(super) const fn last(&mut self) {
+        self.kept = 0;
     }
 
     /// Sends a file in pieces; one that there is no room for is left out and named.
     pub(super) fn file(&mut self, name: &str, bytes: &[u8]) {
-        if bytes.len() as u64 > self.left {
+        if bytes.len() as u64 > self.room() {
             return self.left_out.push(name.to_owned());
         }
         self.left -= bytes.len() as u64;
@@ -55,14 +63,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_come_in_pieces_and_never_more_than_allowed() {
+    fn files_come_in_pieces_never_more_than_allowed_and_leave_room_for_the_last() {
         let mut frames = Vec::new();
         let mut say = |frame| frames.push(frame);
-        let mut send = Send::new(150_000, &mut say);
+        let mut send = Send::new(200_000, &mut say);
         send.file("a", &[1; 140_000]);
         send.file("b", &[2; 20_000]);
         send.file("empty", &[]);
-        assert_eq!((send.left(), send.left_out.as_slice()), (10_000, &["b".to_owned()][..]));
+        assert_eq!((send.room(), send.left_out.as_slice()), (10_000, &["b".to_owned()][..]));
+        send.last();
+        assert_eq!(send.room(), 60_000);
         send.end(Outcome::Done);
         let sizes: Vec<(usize, bool)> = frames
             .iter()
