@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use muster_wire::{Counter, Queue};
 
 use crate::collect::Root;
+use crate::watch::net::retransmits;
 
 /// Interfaces, RDMA devices and ports of one.
 const DEVICES: usize = 64;
@@ -45,7 +46,7 @@ pub(super) fn counts(root: &Root) -> Counts {
             }
         }
     }
-    if let Some(count) = root.text("/proc/net/snmp").value().and_then(|text| retransmitted(text)) {
+    if let Some(count) = root.text("/proc/net/snmp").value().and_then(|text| retransmits(text)) {
         counts.insert(("tcp".to_owned(), "RetransSegs".to_owned()), count);
     }
     let class = "/sys/class/infiniband";
@@ -72,13 +73,6 @@ pub(super) fn told(first: &Counts, last: &Counts) -> Vec<Counter> {
         last: *last,
     })
     .collect()
-}
-
-fn retransmitted(text: &str) -> Option<f64> {
-    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
-    let (names, numbers) = (lines.next()?, lines.next()?);
-    let at = names.split_whitespace().position(|name| name == "RetransSegs")?;
-    numbers.split_whitespace().nth(at)?.parse().ok()
 }
 
 /// What connections had to send, look by look.

@@ -175,19 +175,7 @@ mod tests {
     }
 
     fn order() -> JobOrder {
-        JobOrder {
-            job: None,
-            pids: Vec::new(),
-            pattern: None,
-            since_s: 3600,
-            logs: None,
-            dumps: None,
-            ras: false,
-            ask_for_dumps: false,
-            pause_ms: 0,
-            file_bytes: 1,
-            all_bytes: 1,
-        }
+        JobOrder { since_s: 3600, file_bytes: 1, all_bytes: 1, ..JobOrder::default() }
     }
 
     #[test]

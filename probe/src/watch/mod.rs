@@ -15,7 +15,7 @@ pub(crate) mod job;
 mod links;
 mod look;
 mod memory;
-mod net;
+pub(crate) mod net;
 mod power;
 mod pressure;
 mod rdma;

@@ -49,7 +49,7 @@ fn interfaces(text: &str, look: &mut Look) {
 }
 
 /// `RetransSegs` of the two `Tcp:` lines, names above numbers.
-fn retransmits(text: &str) -> Option<f64> {
+pub(crate) fn retransmits(text: &str) -> Option<f64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let (names, numbers) = (lines.next()?, lines.next()?);
     let at = names.split_whitespace().position(|name| name == "RetransSegs")?;

@@ -11,7 +11,7 @@ use crate::limits::CHUNK_BYTES;
 /// Look at the processes of a job on this node, and send what they left. Nothing is changed unless `ask_for_dumps` is set.
 ///
 /// Which processes: those of the Slurm job, else the given ones, else those whose command line holds a text, else all that have a rank.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobOrder {
     /// Id of the Slurm job.
     #[serde(default, skip_serializing_if = "Option::is_none")]

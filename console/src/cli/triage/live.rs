@@ -139,17 +139,12 @@ fn order(options: &Options, nodes: usize) -> Result<JobOrder, Problem> {
 /// What so many nodes are asked where nothing else is said: of all processes that have a rank.
 pub(crate) fn usual_order(nodes: usize) -> JobOrder {
     JobOrder {
-        job: None,
-        pids: Vec::new(),
-        pattern: None,
         since_s: SINCE_S,
-        logs: None,
-        dumps: None,
         ras: true,
-        ask_for_dumps: false,
         pause_ms: PAUSE_MS,
         file_bytes: FILE,
         all_bytes: u32::try_from((ALL / nodes.max(1) as u64).clamp(LEAST, MOST)).unwrap_or(u32::MAX),
+        ..JobOrder::default()
     }
 }
 
