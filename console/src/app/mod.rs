@@ -5,6 +5,8 @@ mod asks;
 mod back;
 mod export;
 mod fleet;
+#[cfg(test)]
+mod rehearsed;
 mod run;
 pub mod screen;
 mod triage;

@@ -2,31 +2,14 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use clap::Parser;
-use muster_fleet::Settings;
-use muster_playbook::find_builtin;
 use muster_store::{Db, Store};
 use muster_tui::snapshot::Load;
-use muster_tui::{Event, Input, Screen, Snapshot, rehearse};
+use muster_tui::{Screen, Snapshot};
 
-use super::App;
+use super::rehearsed::{Wanted, rehearsed};
 use crate::cases::{Marks, marks_of};
-use crate::config::{Raw, resolve};
-use crate::options::Common;
-use crate::session::Job;
-
-/// How long anything may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A command line without words.
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    common: Common,
-}
 
 /// A job of four ranks on two nodes of which rank 3 is behind, and whose kernel knows of a broken GPU on the other node.
 fn bundle(dir: &Path) {
@@ -51,60 +34,9 @@ fn bundle(dir: &Path) {
     }
 }
 
-type Shown = Arc<Mutex<Option<Arc<Snapshot>>>>;
-type Wanted = fn(&Snapshot) -> bool;
-
-/// Presses one key after the other, each when what it waits for is on the screen.
-struct User {
-    shown: Shown,
-    keys: Vec<(char, Wanted)>,
-    begun: Instant,
-}
-
-impl Input for User {
-    fn wait(&mut self, _most: Duration) -> io::Result<()> {
-        std::thread::sleep(Duration::from_millis(5));
-        if self.begun.elapsed() > PATIENCE {
-            return Err(io::Error::other("what the user waits for never came"));
-        }
-        Ok(())
-    }
-
-    fn next(&mut self) -> io::Result<Option<Event>> {
-        let snapshot = self.shown.lock().unwrap().clone();
-        let is_due = snapshot.as_deref().zip(self.keys.first()).is_some_and(|(shown, (_, wanted))| wanted(shown));
-        Ok(is_due.then(|| Event::from(self.keys.remove(0).0)))
-    }
-}
-
 /// The console on the bundle at `from`, and what was on the screen at the end.
 fn played(from: &Path, db: &Path, words: &[&str], keys: Vec<(char, Wanted)>) -> Arc<Snapshot> {
-    let raw = Raw { db: Some(db.to_owned()), ..Raw::default() };
-    let config = resolve(raw, Raw::default(), Path::new("none.toml")).unwrap();
-    let job = Job::new(find_builtin("cbd-light").unwrap(), Vec::new(), Arc::new(Settings::default()));
-    let store = Db::open(db, &muster_store::Options::default()).unwrap();
-    let (shown, from) = (Shown::default(), from.to_owned());
-    let seen = shown.clone();
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let ended = runtime.block_on(async {
-        let common = Line::parse_from(["muster"].iter().chain(words)).common;
-        let app = App::on(Vec::new(), job, Ok(store), (config, &common), "made");
-        app.triage(&from, |_| Ok(()));
-        let options = muster_tui::Options { ascii: true, color: false, first: Screen::Triage };
-        app.serve(None, move |newest, wish| {
-            let mut user = User { shown: seen.clone(), keys, begun: Instant::now() };
-            let newest = || {
-                let newest = newest()?;
-                *seen.lock().unwrap() = Some(newest.clone());
-                Some(newest)
-            };
-            rehearse((io::sink(), 120, 40), options, &mut user, (&newest, wish))
-        })
-        .await
-    });
-    ended.map_err(|problem| problem.error).unwrap();
-    let last = shown.lock().unwrap().clone();
-    last.unwrap()
+    rehearsed((&[], db, words), |app| app.triage(from, |_| Ok(())), (Screen::Triage, io::sink()), keys)
 }
 
 fn is_open(snapshot: &Snapshot) -> bool {

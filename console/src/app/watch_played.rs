@@ -1,37 +1,19 @@
 //! A recording played through the whole application, with made-up rows and a made-up user.
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
-use clap::Parser;
-use muster_fleet::Settings;
 use muster_import::telemetry::Recording;
-use muster_playbook::find_builtin;
-use muster_store::Db;
 use muster_tui::snapshot::Watching;
-use muster_tui::{Event, Input, Screen, Snapshot, rehearse};
+use muster_tui::{Screen, Snapshot};
 
-use super::App;
-use crate::config::{Raw, resolve};
-use crate::options::Common;
-use crate::session::Job;
+use super::rehearsed::{Wanted, rehearsed};
 use crate::work::ticks::{Player, Source};
 
-/// How long anything may take before the test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// One machine is at 60 % of its power from this second on.
 const HURT: u32 = 400;
 const SECONDS: u32 = 900;
 const NODES: [&str; 6] = ["n0", "n1", "n2", "n3", "n4", "n5"];
-
-/// A command line without words.
-#[derive(Parser)]
-struct Line {
-    #[command(flatten)]
-    common: Common,
-}
 
 fn recording() -> Recording {
     let mut recording = Recording::default();
@@ -46,39 +28,6 @@ fn recording() -> Recording {
     }
     recording.sort();
     recording
-}
-
-/// What the user sees on the way, and waits for.
-type Shown = Arc<Mutex<Option<Arc<Snapshot>>>>;
-
-/// What must be on the screen before a key is pressed.
-type Wanted = fn(&Watching) -> bool;
-
-/// Presses one key after the other, each when what it waits for is on the screen.
-struct User {
-    shown: Shown,
-    keys: Vec<(char, Wanted)>,
-    begun: Instant,
-}
-
-impl Input for User {
-    fn wait(&mut self, _most: Duration) -> io::Result<()> {
-        std::thread::sleep(Duration::from_millis(5));
-        if self.begun.elapsed() > PATIENCE {
-            return Err(io::Error::other("what the user waits for never came"));
-        }
-        Ok(())
-    }
-
-    fn next(&mut self) -> io::Result<Option<Event>> {
-        let snapshot = self.shown.lock().unwrap().clone();
-        let watch = snapshot.and_then(|snapshot| snapshot.watch.data.clone());
-        let is_due = |wanted: &Wanted| watch.as_deref().is_some_and(wanted);
-        if !self.keys.first().is_some_and(|(_, wanted)| is_due(wanted)) {
-            return Ok(None);
-        }
-        Ok(Some(Event::from(self.keys.remove(0).0)))
-    }
 }
 
 /// A terminal that keeps what was written to it.
@@ -96,52 +45,28 @@ impl Write for Paper {
     }
 }
 
+fn is(shown: &Snapshot, so: fn(&Watching) -> bool) -> bool {
+    shown.watch.data.as_deref().is_some_and(so)
+}
+
 #[test]
 fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
-    let raw = Raw { db: Some(dir.path().to_owned()), ..Raw::default() };
-    let config = resolve(raw, Raw::default(), Path::new("none.toml")).unwrap();
     let names: Vec<String> = NODES.iter().map(|name| (*name).to_owned()).collect();
-    let job = Job::new(find_builtin("cbd-light").unwrap(), Vec::new(), Arc::new(Settings::default()));
-    let store = Db::open(dir.path(), &muster_store::Options::default()).unwrap();
     let metrics = ["gpu_power_w".to_owned(), "sm_active".to_owned()];
     let player = Player::new(("made.csv".to_owned(), recording()), 60.0, (&names, &metrics), &[]);
-    let (shown, paper) = (Shown::default(), Paper::default());
-    let (seen, out) = (shown.clone(), paper.clone());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let ended = runtime.block_on(async {
-        let mut app = App::on(names, job, Ok(store), (config, &Line::parse_from(["muster"]).common), "made");
+    let any: Wanted = |shown| is(shown, |watch| !watch.frames.is_empty());
+    let alert: Wanted = |shown| is(shown, |watch| !watch.alerts.is_empty());
+    let over: Wanted = |shown| is(shown, |watch| watch.over);
+    // On by half a screen until the fault is told, then back to see it, to the node, to the question about the check, and away.
+    let mut keys = vec![('>', any); 8];
+    keys.extend([('n', alert), ('>', alert), ('>', alert), ('>', alert), ('n', over), ('h', over), ('\r', over)]);
+    keys.extend([('\x1b', over), ('f', over), ('L', over), ('n', over), ('q', over)]);
+    let paper = Paper::default();
+    let begin = |app: &mut super::App| {
         app.watch(Source::Recording(Box::new(player)), muster_analysis::watch::Settings::default());
-        let options = muster_tui::Options { ascii: true, color: false, first: Screen::Watch };
-        app.serve(None, move |newest, wish| {
-            let any: Wanted = |watch| !watch.frames.is_empty();
-            let alert: Wanted = |watch| !watch.alerts.is_empty();
-            let over: Wanted = |watch| watch.over;
-            // On by half a screen until the fault is told, then back to see it, to the node, to the
-            // question about the check, and away.
-            let mut keys = vec![('>', any); 8];
-            keys.extend([
-                ('n', alert),
-                ('>', alert),
-                ('>', alert),
-                ('>', alert),
-                ('n', over),
-                ('h', over),
-                ('\r', over),
-            ]);
-            keys.extend([('\x1b', over), ('f', over), ('L', over), ('n', over), ('q', over)]);
-            let mut user = User { shown: seen.clone(), keys, begun: Instant::now() };
-            let newest = || {
-                let newest = newest()?;
-                *seen.lock().unwrap() = Some(newest.clone());
-                Some(newest)
-            };
-            rehearse((out, 120, 40), options, &mut user, (&newest, wish))
-        })
-        .await
-    });
-    ended.map_err(|problem| problem.error).unwrap();
-    let last = shown.lock().unwrap().clone().unwrap();
+    };
+    let last = rehearsed((&NODES, dir.path(), &[]), begin, (Screen::Watch, paper.clone()), keys);
     let watch = last.watch.data.as_deref().unwrap();
     assert!(watch.over && watch.alerts.len() == 1, "{:?}", watch.alerts);
     assert_eq!((watch.alerts[0].node.as_str(), watch.alerts[0].until_s), ("n3", None));
