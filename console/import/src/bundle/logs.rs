@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 
 use muster_analysis::triage::case::{Joined, Log, Step, Whose};
-use muster_analysis::triage::rules::{Field, Hit, Kind, Limits as Keep, Rules, Scan, Stream, Tally};
+use muster_analysis::triage::rules::{Field, Hit, Kind, Limits as Keep, Rules, Scan, Scanned, Stream, Tally};
 use muster_wire::{clean, limits};
 
 use crate::Bad;
@@ -44,23 +44,12 @@ pub fn kernel(file: &str) -> Whose {
 /// When the stream breaks.
 pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log, Bad> {
     let is_kernel = matches!(whose, Whose::Kernel(_));
-    let mut scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job });
+    let scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job });
     let mut kept =
         Kept { tally: Tally::new(KEEP), steps: VecDeque::new(), comms: Vec::new(), adapters: Vec::new(), last: None };
-    let mut refused = None;
-    let mut piece = vec![0; PIECE];
-    loop {
-        let read =
-            input.read(&mut piece).map_err(|source| Bad::Io { line: scan.scanned().lines as usize + 1, source })?;
-        if read == 0 {
-            break;
-        }
-        if scan.scanned().bytes == 0 && is_kernel {
-            refused = refusal(&piece[..read]);
-        }
-        scan.feed(&piece[..read], &mut |hit| kept.take(hit));
-    }
-    let scanned = scan.finish(&mut |hit| kept.take(hit));
+    let head = input.fill_buf().map_err(|source| Bad::Io { line: 1, source })?;
+    let refused = if is_kernel { refusal(head) } else { None };
+    let scanned = scanned(input, scan, &mut |hit| kept.take(hit))?;
     Ok(Log {
         whose,
         lines: scanned.lines,
@@ -80,8 +69,8 @@ pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log,
 ///
 /// # Errors
 /// When the stream breaks.
-pub fn steps(mut input: impl BufRead, rules: &Rules, most: usize) -> Result<(Vec<Step>, u64), Bad> {
-    let mut scan = Scan::new(rules, Stream::Job);
+pub fn steps(input: impl BufRead, rules: &Rules, most: usize) -> Result<(Vec<Step>, u64), Bad> {
+    let scan = Scan::new(rules, Stream::Job);
     let (mut steps, mut left_out) = (Vec::new(), 0);
     let mut take = |hit: &Hit<'_>| {
         let step = hit.fields.number(Field::Step).filter(|_| hit.rule.kind == Kind::Progress);
@@ -93,17 +82,21 @@ pub fn steps(mut input: impl BufRead, rules: &Rules, most: usize) -> Result<(Vec
             None => {}
         }
     };
+    scanned(input, scan, &mut take)?;
+    Ok((steps, left_out))
+}
+
+/// Goes through all of a log.
+fn scanned(mut input: impl BufRead, mut scan: Scan<'_>, take: &mut impl FnMut(&Hit<'_>)) -> Result<Scanned, Bad> {
     let mut piece = vec![0; PIECE];
     loop {
         let read =
             input.read(&mut piece).map_err(|source| Bad::Io { line: scan.scanned().lines as usize + 1, source })?;
         if read == 0 {
-            break;
+            return Ok(scan.finish(take));
         }
-        scan.feed(&piece[..read], &mut take);
+        scan.feed(&piece[..read], take);
     }
-    scan.finish(&mut take);
-    Ok((steps, left_out))
 }
 
 /// What a kernel log says that was denied: containers often may not read it.

@@ -72,13 +72,14 @@ pub(super) async fn run(
 ) -> Ended {
     let without_screen = options.headless || options.say.json;
     let triaged = !without_screen && how.ends();
+    let after = options.after.unwrap_or(if triaged { SOON } else { USUAL });
     let training = fleet
         .start_job(
             work::embedded_bytes(),
             &JobOptions {
                 hurt: how.hurt(),
                 ranks_per_node: usize::from(options.ranks),
-                after: options.after.unwrap_or(if triaged { SOON } else { USUAL }),
+                after,
                 duty: options.severity.recip(),
                 seed: options.seed.unwrap_or_else(rand::random),
             },
@@ -97,8 +98,7 @@ pub(super) async fn run(
     let (nodes, settings) = (job.nodes.clone(), job.settings.clone());
     let app = App::new(job, Ok(store), (config, common), "demo");
     if triaged {
-        let hurt_s = options.after.unwrap_or(SOON);
-        return triage(app, (&nodes, settings), &training, hurt_s + LOOKED_AT).await;
+        return triage(app, (&nodes, settings), &training, after + LOOKED_AT).await;
     }
     let metrics = metrics.iter().map(|name| (*name).to_owned()).collect();
     let source = Source::Nodes { nodes, metrics, job: Some(training.id().to_owned()) };

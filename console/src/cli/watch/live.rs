@@ -65,10 +65,8 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
                     tape.take(node, at_s, &values.into_iter().filter_map(named).collect::<Vec<_>>());
                 }
             }
-            Seen::Said(node, text) => eprintln!("{}: {text}", nodes[node].name),
-            Seen::There(node) => live.there(node),
-            Seen::Lost(node, failure) => live.lost(node, &failure.message),
             Seen::Over => break,
+            seen => live.hear(seen),
         }
     }
     let strange = lookout.strange();
@@ -107,11 +105,8 @@ pub(crate) async fn until_named(
     while demo.hurt.is_empty() || live.watch().alerts().is_empty() {
         match lookout.next(Some(until)).await {
             Seen::Values(node, at_s, values) => live.take(node, at_s, &values, lookout.clock_error_s(node))?,
-            Seen::Fine(..) => {}
-            Seen::Said(node, text) => eprintln!("{}: {text}", nodes[node].name),
-            Seen::There(node) => live.there(node),
-            Seen::Lost(node, failure) => live.lost(node, &failure.message),
             Seen::Over => break,
+            seen => live.hear(seen),
         }
     }
     let strange = lookout.strange();
@@ -228,16 +223,15 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    fn there(&mut self, node: usize) {
-        if !self.seen.insert(node) {
-            eprintln!("{} is back", self.nodes[node].name);
-        } else if self.seen.len() == self.nodes.len() {
-            eprintln!("all nodes answer");
+    /// Tells what is said of a node, or by it.
+    fn hear(&mut self, seen: Seen) {
+        match seen {
+            Seen::Said(node, text) => eprintln!("{}: {text}", self.nodes[node].name),
+            Seen::There(node) if !self.seen.insert(node) => eprintln!("{} is back", self.nodes[node].name),
+            Seen::There(_) if self.seen.len() == self.nodes.len() => eprintln!("all nodes answer"),
+            Seen::Lost(_, failure) => eprintln!("{}", failure.message),
+            Seen::There(_) | Seen::Values(..) | Seen::Fine(..) | Seen::Over => {}
         }
-    }
-
-    fn lost(&mut self, _node: usize, why: &str) {
-        eprintln!("{why}");
     }
 
     fn end(mut self, strange: u64, mut notes: Vec<String>, json: bool) -> Ended {
