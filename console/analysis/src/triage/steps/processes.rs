@@ -11,7 +11,7 @@ use crate::triage::processes::Doing;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
 
 const STEP: &str = "processes";
-/// Confidence up to which a node out of reach may be named when nobody of the job says that it misses it.
+/// Highest confidence for a node out of reach whose ranks no other rank misses: then only this console cannot reach it.
 const UNCONFIRMED: f64 = 0.45;
 
 /// One look: what was found in words, and what it comes to.
@@ -49,7 +49,9 @@ pub(super) fn told(facts: &Facts<'_>, rank: u32) -> Vec<(Weight, String)> {
         let looks = standing.states.len();
         match &standing.doing {
             Doing::Stopped(how) => {
-                told.push((Weight::Stopped, format!("process {pid} is {how}, at all of {looks} looks")))
+                let last = standing.states.chars().next_back();
+                let so = standing.states.chars().filter(|state| Some(*state) == last).count();
+                told.push((Weight::Stopped, format!("process {pid} is {how}, at {so} of {looks} looks")));
             }
             Doing::Blocked(kind, place) => {
                 told.push((
@@ -206,7 +208,7 @@ fn vanished(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     ))
 }
 
-/// A node out of reach, which the ranks of others miss, too.
+/// Nodes that this console cannot reach: whether ranks on other nodes miss theirs decides how much that says.
 fn unreached(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     let standings = &facts.standings;
     let several = standings.unreached.len();
