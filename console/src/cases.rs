@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::out;
 
-/// Most bytes of such a file, and most marks in it.
+/// Largest file of marks, bytes, and most marks of either kind.
 const BYTES: u64 = 1 << 20;
 const MARKS: usize = 1_000;
 const SCHEMA: &str = "muster.triage-marks";

@@ -83,7 +83,7 @@ impl Rank {
         }
     }
 
-    /// Its output has ended: it has, or will at once.
+    /// Its output has ended, so the process has ended or is about to.
     pub(super) fn over(&mut self) {
         self.status = self.child.wait().ok();
     }

@@ -15,7 +15,7 @@ pub struct Calls {
     pub every_s: usize,
     /// Seconds that a call looks back; the paper's 900.
     pub back_s: usize,
-    /// Whether values far outside the quartiles are cut before a metric is scaled, so that one spike does not press everything together. Not in the
+    /// Whether values far outside the quartiles are cut before a metric is scaled, so that one spike does not flatten everything else. Not in the
     /// paper.
     pub clip: bool,
 }

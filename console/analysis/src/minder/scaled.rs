@@ -7,7 +7,7 @@ use super::grid::Grid;
 /// Nodes that must show a metric: with fewer, nobody can say which of two is odd.
 pub(super) const NODES: usize = 4;
 /// Quartile ranges beyond the quartiles at which values are cut where clipping is asked for: far outside what healthy noise reaches, so that an odd
-/// machine stays odd, and one spike no longer presses everything else together.
+/// machine stays odd, and one spike no longer flattens everything else.
 const REACH: f32 = 5.0;
 
 /// A metric of the nodes that show it, scaled by its smallest and largest value of the span.

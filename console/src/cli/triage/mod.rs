@@ -78,7 +78,8 @@ pub struct Options {
     /// Ask the processes for flight-recorder dumps first: by PyTorch's pipe where the job has one, by SIGUSR1 for muster's train-ddp.
     #[arg(long, conflicts_with = "from")]
     pub ask_for_dumps: bool,
-    /// Keep what was collected as a bundle in this folder, which must be empty or not be there.
+    /// Keep what was collected as a bundle in this folder, which must be empty or not be there. Without it nothing is kept, nor are
+    /// marks that are made with --show.
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     pub save: Option<PathBuf>,
     /// JSON on standard output (assets/schemas/muster.triage.json).

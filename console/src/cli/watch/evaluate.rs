@@ -27,7 +27,7 @@ pub struct Looks {
     /// Seconds from one call of Minder to the next.
     #[arg(long, value_name = "SECONDS", default_value_t = 480, value_parser = clap::value_parser!(u32).range(8..=3_600))]
     pub every: u32,
-    /// Cut values far outside the quartiles before a metric is scaled, so that one spike does not press everything together; not
+    /// Cut values far outside the quartiles before a metric is scaled, so that one spike does not flatten everything else; not
     /// in the paper.
     #[arg(long)]
     pub clip: bool,
