@@ -290,6 +290,10 @@ fn a_prolog_stops_a_job_only_for_a_node_that_must_not_run() {
     let down = place.muster(&["gate", "-w", "n50", "--job-hours", "24", "--prolog"]);
     assert_eq!(down.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&down.stderr).contains("n50"), "{}", String::from_utf8_lossy(&down.stdout));
+    let file = place.file("no-database", "a file");
+    let broken = place.muster(&["gate", "-w", "n50", "--job-hours", "24", "--prolog", "--db", &file]);
+    let said = String::from_utf8_lossy(&broken.stderr);
+    assert!(broken.status.code() == Some(0) && said.contains("not decided, so the job may run"), "{said}");
 }
 
 #[test]

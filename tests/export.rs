@@ -83,6 +83,113 @@ fn openmetrics_text_replaces_its_file_and_says_states_and_values() {
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".muster")), "{left:?}");
 }
 
+/// Families of an OpenMetrics text with their lines; panics where the text is none (OpenMetrics 1.0, section 5).
+fn families(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut families: Vec<(String, Vec<String>)> = Vec::new();
+    let body = text.strip_suffix("# EOF\n").unwrap();
+    for line in body.lines() {
+        if let Some(of) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = of.split_once(' ').unwrap();
+            assert!(["gauge", "stateset"].contains(&kind), "{line}");
+            assert!(families.iter().all(|(known, _)| known != name), "{name} comes twice");
+            families.push((name.to_owned(), Vec::new()));
+        } else if let Some(of) = line.strip_prefix("# HELP ") {
+            assert_eq!(of.split(' ').next().unwrap(), families.last().unwrap().0, "{line}");
+        } else {
+            let (name, lines) = families.last_mut().unwrap();
+            let (labels, value) = line.strip_prefix(name.as_str()).unwrap().rsplit_once(' ').unwrap();
+            assert!(labels.starts_with('{') && labels.ends_with('}'), "{line}");
+            assert!(value.parse::<f64>().unwrap().is_finite(), "{line}");
+            assert!(
+                lines.iter().all(|known| known.rsplit_once(' ').unwrap().0 != &line[..line.len() - value.len() - 1])
+            );
+            lines.push(line.to_owned());
+        }
+    }
+    families
+}
+
+#[test]
+fn openmetrics_text_is_well_formed_and_counts_nodes_and_age() {
+    let dir = imported();
+    let families = families(&said(dir.path(), &["export", "--format", "openmetrics"]));
+    let of = |name: &str| &families.iter().find(|(known, _)| known == name).unwrap().1;
+    assert_eq!((of("muster_node_state").len(), of("muster_metric_median").len()), (8 * 6, 8));
+    let nodes = of("muster_nodes");
+    assert!(nodes.iter().any(|line| line == "muster_nodes{state=\"fail\"} 1"), "{nodes:?}");
+    let value = |name: &str| of(name)[0].rsplit_once(' ').unwrap().1.parse::<f64>().unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+    let sum = value("muster_run_end_timestamp_seconds") + value("muster_run_age_seconds");
+    assert!((0.0..60.0).contains(&(now - sum)), "{sum} at {now}");
+}
+
+/// Every file below a folder, by its path in it.
+fn files(folder: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut found = std::collections::BTreeMap::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+        let name = entry.file_name().into_string().unwrap();
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path()).into_iter().map(|(path, bytes)| (format!("{name}/{path}"), bytes)));
+        } else {
+            found.insert(name, std::fs::read(entry.path()).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn all_runs_since_a_time_become_a_data_set_that_a_second_export_leaves_as_it_is() {
+    let dir = imported();
+    let samples = dir.path().join("samples.csv");
+    said(dir.path(), &["import", "--higher-is-better", "*", samples.to_str().unwrap()]);
+    let folder = dir.path().join("set");
+    let set = |since: &str| {
+        said(dir.path(), &["export", "--since", since, "--format", "parquet", "--output", folder.to_str().unwrap()])
+    };
+    let told = set("2020-01-01");
+    assert!(told.starts_with("2 runs: 640 rows of samples and 16 of verdicts in "), "{told}");
+    let first = files(&folder);
+    let runs: Value = serde_json::from_str(&said(dir.path(), &["runs", "--json"])).unwrap();
+    for run in runs["runs"].as_array().unwrap() {
+        for table in ["samples", "verdicts"] {
+            let own = format!("/{}.parquet", run["id"].as_str().unwrap());
+            let (path, bytes) = first.iter().find(|(path, _)| path.starts_with(table) && path.ends_with(&own)).unwrap();
+            assert!(path.starts_with(&format!("{table}/date=20")), "{path}");
+            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{path}");
+        }
+    }
+    assert_eq!(first.len(), 4);
+    set("2020-01-01");
+    assert_eq!(files(&folder), first);
+    assert!(set("2199-01-01").starts_with("0 runs: "));
+    assert_eq!(muster(dir.path(), &["export", "--since", "2020-01-01"]).status.code(), Some(64));
+}
+
+#[test]
+fn all_rows_are_those_of_a_run_without_kept_verdicts_and_fit_their_columns() {
+    let dir = imported();
+    let rows = |arguments: &[&str]| {
+        let output = muster(dir.path(), arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = rows(&["results", "--all"]);
+    let at = |line: &str, word: &str| line.find(word).unwrap();
+    let mut lines = text.lines();
+    let metric = at(lines.next().unwrap(), "metric");
+    let all: Vec<&str> = lines.collect();
+    assert!(all.len() == 8 && all.iter().all(|line| at(line, "net/bandwidth") == metric), "{text}");
+    assert_eq!(all.iter().filter(|line| line.starts_with("rack7-03") && line.ends_with("fail")).count(), 1, "{text}");
+    let (report, csv) = (rows(&["results", "--json"]), said(dir.path(), &["export", "--format", "csv"]));
+    for entry in std::fs::read_dir(dir.path().join("db/runs")).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.extension().is_some_and(|ending| ending == "judged") {
+            std::fs::remove_file(entry).unwrap();
+        }
+    }
+    assert_eq!(rows(&["results", "--json"]), report, "judged anew");
+    assert_eq!((rows(&["results", "--all"]), said(dir.path(), &["export", "--format", "csv"])), (text, csv));
+}
+
 #[test]
 fn parquet_needs_a_file_and_has_its_marks() {
     let dir = imported();

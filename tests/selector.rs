@@ -2,10 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use std::path::Path;
 use std::process::Command;
 
-use muster_tests::{Fleet, Lacks, Options, Ran, binary, is_root, skip};
+use muster_tests::{Fleet, Lacks, Options, Ran, binary, conforms, is_root, skip};
 use serde_json::Value;
 
 /// A database of its own, without inventory and without a home.
@@ -36,19 +35,11 @@ impl Desk {
     }
 }
 
-fn conforms(schema: &str, document: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets/schemas").join(schema);
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
-    assert_eq!(errors, Vec::<String>::new());
-}
-
 fn listed(desk: &Desk, arguments: &[&str]) -> Vec<Value> {
     let mut all = vec!["incidents", "list", "--json"];
     all.extend(arguments);
     let document: Value = serde_json::from_str(&desk.ok(&all)).unwrap();
-    conforms("muster.incidents.json", &document);
+    conforms("muster.incidents.json", &document, "");
     document["incidents"].as_array().unwrap().clone()
 }
 
@@ -115,7 +106,7 @@ fn history() -> String {
 
 fn document(schema: &str, text: &str) -> Value {
     let document = serde_json::from_str(text).unwrap();
-    conforms(schema, &document);
+    conforms(schema, &document, "");
     document
 }
 
@@ -264,7 +255,7 @@ fn a_regular_run_executes_exactly_the_picked_benchmarks_on_exactly_the_risky_nod
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let ask = ["--job-hours", "24", "--p0", "0.3", "--json"];
     let advice = console.run(&[&["select"], &ask[..]].concat()).unwrap().json().unwrap();
-    conforms("muster.select.json", &advice);
+    conforms("muster.select.json", &advice, "");
     let validate = names(&advice["validate"]);
     assert!(!validate.is_empty() && validate.iter().all(|n| n == "n001" || n == "n002"), "{advice}");
     let picks = advice["selection"]["picks"].as_array().unwrap().iter().map(|p| p["benchmark"].clone()).collect();

@@ -62,7 +62,7 @@ fn a_training_over_all_nodes_is_the_same_on_all_and_names_the_slow_and_the_dead(
     }
     let mut fleet = Fleet::up(Options { nodes: NODES }).unwrap();
     let console = fleet.console();
-    let short = playbook(&fleet, 40);
+    let short = playbook(&fleet, 30);
     let sound = console.run(&["run", &short, "--json"]).unwrap();
     let report = sound.json().unwrap();
     assert_eq!(failed(&report), Vec::<String>::new(), "{report:#}");
@@ -82,11 +82,14 @@ fn a_training_over_all_nodes_is_the_same_on_all_and_names_the_slow_and_the_dead(
         let named = failed(&report);
         let others = load.others(Some(&fleet));
         if named.is_empty() {
-            return Try { open: Some(reasons(&report, "n003")), others };
+            return Try::new(Some(reasons(&report, "n003")), others);
         }
-        assert_eq!(named, ["n003"], "{report:#}");
-        assert!(reasons(&report, "n003").contains("compute"), "{report:#}");
-        Try { open: None, others }
+        let sound = named.iter().filter(|name| *name != "n003");
+        let accused: Vec<String> = sound.map(|name| format!("{name}: {}", reasons(&report, name))).collect();
+        if accused.is_empty() {
+            assert!(reasons(&report, "n003").contains("compute"), "{report:#}");
+        }
+        Try { accused, ..Try::new(None, others) }
     });
     dead(&mut fleet, &console);
 }

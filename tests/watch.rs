@@ -106,8 +106,10 @@ fn a_node_that_goes_away_is_said_once_and_again_when_it_is_back() {
         return skip(test, Lacks::Root, "for namespaces");
     }
     let mut fleet = Fleet::up(Options { nodes: 4 }).unwrap();
-    let running = fleet.console().start(&["watch", "--for", "55s"]).unwrap();
+    let running = fleet.console().start(&["watch", "--for", "60s"]).unwrap();
     assert!(wait_for(&mut fleet, 4, Duration::from_secs(30)), "no probe");
+    // A node that never told anything is lost in another step.
+    std::thread::sleep(Duration::from_secs(5));
     fleet.unplug("n002").unwrap();
     // Longer than a node may be silent, and than one more attempt to reach it.
     std::thread::sleep(Duration::from_secs(25));

@@ -4,83 +4,32 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
-use muster_analysis::triage::report::Subject;
-use serde::{Deserialize, Serialize};
+use anyhow::Context;
+use muster_analysis::triage::marks::{self, Marks};
 
 use crate::out;
 
-/// Largest file of marks, bytes, and most marks of either kind.
-const BYTES: u64 = 1 << 20;
-const MARKS: usize = 1_000;
-const SCHEMA: &str = "muster.triage-marks";
-
-/// The marks of one case, `assets/schemas/muster.triage-marks.json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Marks {
-    schema: String,
-    version: u32,
-    /// Suspects that a person says are wrong.
-    pub wrong: Vec<Subject>,
-    /// Root causes that a person confirmed.
-    pub confirmed: Vec<Subject>,
+/// The marks in `file`; none where there is no such file.
+///
+/// # Errors
+/// When it cannot be read, or is none of marks.
+pub fn read(file: &Path) -> anyhow::Result<Marks> {
+    let name = || file.display().to_string();
+    let input = match File::open(file) {
+        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Marks::default()),
+        other => other.with_context(name)?,
+    };
+    let mut text = Vec::new();
+    input.take(marks::BYTES as u64 + 1).read_to_end(&mut text).with_context(name)?;
+    Marks::parse(&text).with_context(name)
 }
 
-impl Default for Marks {
-    fn default() -> Self {
-        Self { schema: SCHEMA.to_owned(), version: 1, wrong: Vec::new(), confirmed: Vec::new() }
-    }
-}
-
-impl Marks {
-    /// Marks `subject` as wrong, or takes the mark away.
-    pub fn set_wrong(&mut self, subject: Subject, wrong: bool) {
-        self.wrong.retain(|known| *known != subject);
-        if wrong && self.wrong.len() < MARKS {
-            self.wrong.push(subject);
-        }
-    }
-
-    /// Remembers that `subject` was confirmed.
-    pub fn confirm(&mut self, subject: Subject) {
-        if !self.confirmed.contains(&subject) && self.confirmed.len() < MARKS {
-            self.confirmed.push(subject);
-        }
-    }
-
-    /// The marks in `file`; none where there is no such file.
-    ///
-    /// # Errors
-    /// When it cannot be read, or is none of marks.
-    pub fn read(file: &Path) -> anyhow::Result<Self> {
-        let name = || file.display().to_string();
-        let input = match File::open(file) {
-            Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            other => other.with_context(name)?,
-        };
-        let mut text = Vec::new();
-        input.take(BYTES + 1).read_to_end(&mut text).with_context(name)?;
-        if text.len() as u64 > BYTES {
-            return Err(anyhow!("{}: larger than {BYTES} bytes", name()));
-        }
-        let marks: Self = serde_json::from_slice(&text).with_context(name)?;
-        if marks.schema != SCHEMA || marks.version != 1 {
-            return Err(anyhow!("{}: {} version {} is not known", name(), marks.schema, marks.version));
-        }
-        if marks.wrong.len() > MARKS || marks.confirmed.len() > MARKS {
-            return Err(anyhow!("{}: more than {MARKS} marks", name()));
-        }
-        Ok(marks)
-    }
-
-    /// Replaces `file` by these marks.
-    ///
-    /// # Errors
-    /// When it cannot be written.
-    pub fn write(&self, file: &Path) -> anyhow::Result<()> {
-        out::replace(file, &serde_json::to_vec_pretty(self)?, out::PRIVATE)
-    }
+/// Replaces `file` by these marks.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write(marks: &Marks, file: &Path) -> anyhow::Result<()> {
+    out::replace(file, &serde_json::to_vec_pretty(marks)?, out::PRIVATE)
 }
 
 /// What a bundle is called.
@@ -103,7 +52,7 @@ pub fn marks_of(bundle: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::report::Kind;
+    use muster_analysis::triage::report::{Kind, Subject};
 
     use super::*;
 
@@ -118,16 +67,16 @@ mod tests {
         std::fs::create_dir(&bundle).unwrap();
         let file = marks_of(&bundle);
         assert_eq!(file, dir.path().canonicalize().unwrap().join("job-7.triage.json"));
-        assert_eq!(Marks::read(&file).unwrap(), Marks::default());
+        assert_eq!(read(&file).unwrap(), Marks::default());
         let mut marks = Marks::default();
         marks.set_wrong(subject(3), true);
         marks.set_wrong(subject(3), true);
         marks.confirm(subject(4));
-        marks.write(&file).unwrap();
-        let mut read = Marks::read(&file).unwrap();
-        assert_eq!((read.wrong.len(), &read), (1, &marks));
-        read.set_wrong(subject(3), false);
-        assert!(read.wrong.is_empty());
+        write(&marks, &file).unwrap();
+        let mut kept = read(&file).unwrap();
+        assert_eq!((kept.wrong.len(), &kept), (1, &marks));
+        kept.set_wrong(subject(3), false);
+        assert!(kept.wrong.is_empty());
     }
 
     #[test]
@@ -137,7 +86,7 @@ mod tests {
         let other = r#"{"schema": "muster.run", "version": 1, "wrong": [], "confirmed": []}"#;
         for text in ["", "{}", "[1]", other, &"[".repeat(2_000_000)] {
             std::fs::write(&file, text).unwrap();
-            assert!(Marks::read(&file).is_err(), "{}", &text[..text.len().min(40)]);
+            assert!(read(&file).is_err(), "{}", &text[..text.len().min(40)]);
         }
     }
 }

@@ -60,6 +60,8 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Demo(options)) => runtime.block_on(cli::demo::run(options, &config, &cli.common)),
         Some(Command::Run(options)) => runtime.block_on(cli::run::run(options, &config)),
         Some(Command::Clean(options)) => runtime.block_on(cli::clean::run(options, &config, &cli.common)),
+        Some(Command::Drain(options)) => cli::drain::drain(options, &config, &cli.common),
+        Some(Command::Resume(options)) => cli::drain::resume(options, &config, &cli.common),
         Some(Command::Playbook(action)) => cli::playbook::run(action, &config),
         Some(Command::Nodes(options)) => cli::nodes::run(options, &config),
         Some(Command::Results(options)) => cli::results::run(options, &config),
@@ -81,6 +83,8 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Doctor(options)) => cli::doctor::run(options, &config),
         Some(Command::Config(options)) => cli::config::run(options, &config),
         Some(Command::Db(action)) => cli::db::run(action, &config),
+        // A process of its own, with a runtime of its own.
+        Some(Command::VirtualNodes(options)) => cli::virtual_nodes::run(options),
         Some(Command::Completions(options)) => cli::completions::run(options),
     };
     // Who leaves does not wait for what is still being read or judged; what is recorded is safe.

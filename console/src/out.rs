@@ -1,7 +1,7 @@
 //! Standard output, which is data: a closed pipe ends the program quietly.
 
 use std::fs::{File, Permissions};
-use std::io::{BufRead, Write};
+use std::io::{BufRead, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -47,12 +47,31 @@ pub fn list(schema: &'static str, name: &'static str, rows: &[impl Serialize]) -
     json(&List { schema, name, rows })
 }
 
-/// Writes a value as indented JSON.
+/// Writes a value as indented JSON, piece by piece.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn json(value: &impl Serialize) -> Result<(), Problem> {
-    line(&serde_json::to_string_pretty(value).code(IO)?)
+    by(|to| {
+        serde_json::to_writer_pretty(&mut *to, value).map_err(std::io::Error::from)?;
+        Ok(to.write_all(b"\n")?)
+    })
+}
+
+/// Writes what `fill` gives, piece by piece; a reader that went away ends the program as success.
+///
+/// # Errors
+/// When standard output cannot be written for another reason, or `fill` fails.
+pub fn by(fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> Result<(), Problem> {
+    let mut to = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
+    match fill(&mut to).and_then(|()| Ok(to.flush()?)) {
+        Err(why) if why.downcast_ref::<std::io::Error>().is_some_and(gone) => std::process::exit(0),
+        other => other.code(IO),
+    }
+}
+
+fn gone(why: &std::io::Error) -> bool {
+    why.kind() == std::io::ErrorKind::BrokenPipe
 }
 
 /// Permissions of a file that only its owner reads, and of one that everybody does.
@@ -102,6 +121,41 @@ pub fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
+/// Widths of the columns of a table whose rows come twice: first to be measured, then to be written.
+#[derive(Debug)]
+pub struct Columns<const N: usize>([usize; N]);
+
+impl<const N: usize> Columns<N> {
+    /// Of a table with this header.
+    #[must_use]
+    pub fn of(header: [&str; N]) -> Self {
+        Self(header.map(|cell| cell.chars().count()))
+    }
+
+    /// Measures a row.
+    pub fn see(&mut self, cells: [&str; N]) {
+        for (width, cell) in self.0.iter_mut().zip(cells) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+
+    /// Writes a row with left-aligned columns, of which the last is not padded.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, cells: [&str; N], line: &mut String, to: &mut dyn Write) -> std::io::Result<()> {
+        line.clear();
+        for (width, cell) in self.0.iter().zip(cells) {
+            line.push_str(cell);
+            let pad = width.saturating_sub(cell.chars().count()) + 2;
+            line.extend(std::iter::repeat_n(' ', pad));
+        }
+        line.truncate(line.trim_end().len());
+        line.push('\n');
+        to.write_all(line.as_bytes())
+    }
+}
+
 /// A table with left-aligned columns; the last one is not padded.
 #[must_use]
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
@@ -117,4 +171,23 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     };
     let head: Vec<String> = header.iter().map(|h| (*h).to_owned()).collect();
     std::iter::once(format(&head)).chain(rows.iter().map(|r| format(r))).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_written_row_by_row_is_that_written_at_once() {
+        let header = ["node", "metric", ""];
+        let rows = [["n1", "a longer one", "x"], ["n1000", "µ", ""], ["", "", ""]];
+        let mut columns = Columns::of(header);
+        rows.iter().for_each(|row| columns.see(*row));
+        let (mut line, mut text) = (String::new(), Vec::new());
+        for row in std::iter::once(&header).chain(&rows) {
+            columns.write(*row, &mut line, &mut text).unwrap();
+        }
+        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
+        assert_eq!(String::from_utf8(text).unwrap(), format!("{}\n", table(&header, &rows)));
+    }
 }

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use muster_analysis::risk::Saved;
 use muster_fleet::inventory::nearest;
-use muster_fleet::{Inventory, Node, Probe, Settings, Tell};
-use muster_playbook::report::{self, NodeFindings, RunReport};
+use muster_fleet::{Inventory, Node, Probe, Settings, Tell, Transport, slurm};
+use muster_playbook::report::{self, RunReport};
 use muster_playbook::{Plan, Playbook, builtin, plan};
 use muster_run::{Run, RunState};
 use muster_store::{Db, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{Config, Deadlines};
+use crate::config::{Config, Deadlines, Source};
 use crate::exit::{CONFIG, Code, Ended, FAIL, INTERRUPTED, IO, PASS, Problem, UNDECIDED, USAGE, WARN};
 use crate::judge::Judging;
 use crate::options::{Line, Pick, Say};
@@ -71,6 +71,8 @@ pub struct Done {
     pub state: RunState,
     /// Exit code of the signal that cancelled it.
     pub signal: Option<u8>,
+    /// From the last that a node said until every verdict stood.
+    pub verdict: Duration,
 }
 
 /// Nodes named on the command line, or all of the inventory.
@@ -78,27 +80,72 @@ pub struct Done {
 /// # Errors
 /// When the inventory is wrong or a name is unknown.
 pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
-    let file = &config.inventory.value;
-    let by_file = file.exists() || !pick.names();
-    let inventory = if by_file {
-        Inventory::load(file)
-            .map_err(|why| anyhow!("{why}"))
-            .context("no usable inventory; `muster demo` needs none, and assets/inventory.sample.toml is a start")
-            .code(if file.exists() { CONFIG } else { IO })?
-    } else {
-        // Without an inventory the names on the command line, or of the job, are hosts for ~/.ssh/config to explain.
-        Inventory::from_names(&pick.resolved("the job", |_| true)?.include.join(",")).code(USAGE)?
-    };
-    let pick = &if by_file {
-        pick.resolved("the inventory", |name| inventory.node(name).is_some())?
-    } else {
-        Pick { job: None, ..pick.clone() }
+    let (inventory, pick) = match inventory(config, pick)? {
+        Some((inventory, whole)) => {
+            let pick = pick.resolved(whole, |name| inventory.node(name).is_some())?;
+            (inventory, pick)
+        }
+        None => {
+            // Without an inventory the names on the command line, or of the job, are hosts for ~/.ssh/config to explain.
+            let named = pick.resolved("the job", |_| true)?.include.join(",");
+            (Inventory::from_names(&named).code(USAGE)?, Pick { job: None, ..pick.clone() })
+        }
     };
     let nodes = inventory.select(&pick.selection()).code(USAGE)?;
     if nodes.is_empty() {
         return Err(Problem { code: USAGE, error: anyhow!("no node is left after -w and -x") });
     }
     Ok(nodes)
+}
+
+/// The inventory, and what it is called: of the file, or Slurm's; none where the names on the command line must do.
+fn inventory(config: &Config, pick: &Pick) -> Result<Option<(Inventory, &'static str)>, Problem> {
+    let file = &config.inventory.value;
+    let asked = config.slurm.value.is_some() || config.transport.value == Transport::Slurm;
+    if asks_slurm(config) || asked && !file.exists() {
+        return Ok(Some((of_slurm()?, "Slurm")));
+    }
+    if !file.exists() && pick.names() {
+        return Ok(None);
+    }
+    let loaded = Inventory::load(file)
+        .map_err(|why| anyhow!("{why}"))
+        .context("no usable inventory; `muster demo` needs none, and assets/inventory.sample.toml is a start")
+        .code(if file.exists() { CONFIG } else { IO })?;
+    let left = loaded.slurm.is_some() || loaded.transport == Some(Transport::Slurm);
+    if loaded.nodes().is_empty() && (left || asked) {
+        return Ok(Some((of_slurm()?, "Slurm")));
+    }
+    Ok(Some((loaded, "the inventory")))
+}
+
+/// Whether the command line asks for Slurm's nodes rather than those of a file.
+fn asks_slurm(config: &Config) -> bool {
+    let flag = config.slurm.value.is_some() && config.slurm.source == Source::Flag;
+    flag && config.inventory.source != Source::Flag
+}
+
+fn of_slurm() -> Result<Inventory, Problem> {
+    slurm::scan().map_err(anyhow::Error::msg).code(IO)
+}
+
+/// How commands get to nodes, and how Slurm is asked: by the command line, then the inventory, then the configuration file.
+pub fn ways(config: &Config) -> (Transport, slurm::Options) {
+    let file = if asks_slurm(config) { None } else { Inventory::load(&config.inventory.value).ok() };
+    let file = file.unwrap_or_default();
+    let given = config.slurm.value.clone();
+    let flag = given.is_some() && config.slurm.source == Source::Flag;
+    let (first, second) = (given.unwrap_or_default(), file.slurm.unwrap_or_default());
+    let options = if flag { first.over(second) } else { second.over(first) };
+    let transport = match file.transport.unwrap_or(config.transport.value) {
+        _ if flag && !options.ssh => Transport::Slurm,
+        Transport::Slurm if options.ssh => Transport::Auto,
+        other => other,
+    };
+    // Inside an allocation its job is the one to work in.
+    let around = || std::env::var("SLURM_JOB_ID").ok().filter(|id| crate::slurm::id(id).is_ok());
+    let job = options.job.clone().or_else(around);
+    (transport, slurm::Options { job, ..options })
 }
 
 /// How to connect, from the configuration.
@@ -116,7 +163,9 @@ pub fn settings(config: &Config) -> Result<Arc<Settings>, Problem> {
     }
     settings.host_key_policy = config.host_keys.value;
     settings.tell = Tell::new(|what| eprintln!("{what}"));
-    settings.transport = config.transport.value;
+    let (transport, options) = ways(config);
+    settings.transport = transport;
+    settings.slurm = (transport == Transport::Slurm).then(|| Arc::new(slurm::Launcher::new(options)));
     wait_as_told(&mut settings, &config.deadlines.value);
     Ok(Arc::new(settings))
 }
@@ -272,9 +321,10 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let course = work::Course::new(&scan.plan, &durations, scan.settings.at_once, &scan.done);
     let mut progress = work::Progress::new(say.quiet, course, cancel.clone());
     let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
-    let state = work::scan(&scan, store, &mut watchers, &cancel).await.code(IO)?;
+    let (state, found) = work::scan_judged(&scan, store, &mut watchers, &cancel).await.code(IO)?;
     listening.abort();
-    let report = conclude(store, &run.id, state, config)?;
+    let report = conclude(store, &run.id, (state, found), config)?;
+    let verdict = progress.silence();
     if state == RunState::Incomplete {
         eprintln!(
             "run {} is incomplete: the connection to some nodes was lost; the same command asks them again",
@@ -282,17 +332,22 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
         );
     }
     database::damaged(store);
-    Ok(Done { report, state, signal: signals.code() })
+    Ok(Done { report, state, signal: signals.code(), verdict })
 }
 
-/// Ends a run, judges it, and tells the incident log what a finished one found.
-///
-/// # Errors
-/// When the store fails.
-pub fn conclude(store: &mut Db, id: &str, state: RunState, config: &Config) -> Result<RunReport, Problem> {
+/// Ends a run, judges it unless it is known what was `found`, and tells the incident log what a finished one found.
+fn conclude(
+    store: &mut Db,
+    id: &str,
+    (state, found): (RunState, Option<judge::Assessment>),
+    config: &Config,
+) -> Result<RunReport, Problem> {
     let run = ended(store, id, state)?;
     let judging = Judging::of(store, &run, params(config)).code(IO)?;
-    let found = judge::assess(&run, &store.records(&run.id).code(IO)?, &judging);
+    let found = match found {
+        Some(found) => found,
+        None => judge::assess(&run, &store.records(&run.id).code(IO)?, &judging),
+    };
     let report = weighed(store, &run, judge::report(&run, &found), config)?;
     keep_end(store, &run, &report)?;
     judge::keep_assessment(store, &run, &judging, &found);
@@ -329,33 +384,22 @@ pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Pro
 /// When there is no such run or it cannot be read.
 pub fn report_of(store: &dyn Store, id: Option<&str>, config: &Config) -> Result<RunReport, Problem> {
     let run = &run_of(store, id)?;
-    let judging = Judging::of(store, run, params(config)).code(IO)?;
-    weighed(store, run, judge::report(run, &judge::stored(store, run, &judging).code(IO)?), config)
+    let report = judge::report_of_nodes(run, &nodes_of(store, run, config, |_| true)?).code(IO)?;
+    weighed(store, run, report, config)
 }
 
-/// The same as far as a list of rows needs it: of the nodes that are `picked`, without what `pruned` takes out. Alarms and defects
-/// are those of these nodes alone.
+/// What is said of the nodes of `run` that are `picked`, one by one.
 ///
 /// # Errors
-/// As [`report_of`].
-pub fn rows_of(
+/// When the run cannot be read.
+pub fn nodes_of(
     store: &dyn Store,
     run: &Run,
     config: &Config,
-    (picked, mut pruned): (impl Fn(&str) -> bool, impl FnMut(&mut NodeFindings)),
-) -> Result<RunReport, Problem> {
+    picked: impl Fn(&str) -> bool,
+) -> Result<judge::ByNode, Problem> {
     let judging = Judging::of(store, run, params(config)).code(IO)?;
-    let kept = judge::Kept::of(store, run, &judging).and_then(|kept| kept.some(&picked, &mut pruned));
-    let found = match kept {
-        Some(found) => found,
-        None => {
-            let mut found = judge::stored(store, run, &judging).code(IO)?;
-            found.nodes.retain(|node| picked(&node.node));
-            found.nodes.iter_mut().for_each(pruned);
-            found
-        }
-    };
-    Ok(judge::report(run, &found))
+    judge::ByNode::of(store, run, &judging, picked).code(IO)
 }
 
 /// The report of a run with its alarms weighed against earlier runs.
@@ -479,12 +523,18 @@ pub fn finish(done: &Done, say: &Say) -> Ended {
 /// Exit code of the verdicts on nodes, and on pairs of them.
 #[must_use]
 pub fn exit_code(report: &RunReport, fail_on: Line) -> u8 {
-    let network = match report.network.as_ref().map_or(PASS, report::PairsReport::exit_code) {
+    exit_code_of(&report.summary, report.network.as_ref(), fail_on)
+}
+
+/// The same of how many nodes ended how, and of the pairs.
+#[must_use]
+pub fn exit_code_of(summary: &report::Summary, network: Option<&report::PairsReport>, fail_on: Line) -> u8 {
+    let network = match network.map_or(PASS, report::PairsReport::exit_code) {
         WARN if fail_on != Line::Warn => PASS,
         UNDECIDED if fail_on == Line::Fail => PASS,
         code => code,
     };
-    worse(report::exit_code(&report.summary, fail_on.into()), network)
+    worse(report::exit_code(summary, fail_on.into()), network)
 }
 
 /// The graver of two exit codes: 2 before 3 before 1.

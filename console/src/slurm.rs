@@ -2,30 +2,13 @@
 //!
 //! Asked of the programs that Slurm itself brings, on the machine of the console; each gets ten seconds.
 
-use std::io::Read;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
-
 use anyhow::{Result, anyhow};
 use muster_fleet::hostlist::expand;
+use muster_fleet::slurm::{Said, ask};
 use muster_wire::clean;
 
-/// How long a program may take; one whose controller does not answer waits for minutes.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read.
 const MOST: u64 = 1 << 20;
-
-/// What a program said.
-#[derive(Debug)]
-enum Said {
-    /// It is not installed here.
-    Absent,
-    /// It ended well.
-    Text(String),
-    /// It did not, in its words.
-    Failed(String),
-}
 
 /// The nodes of job `id`, in Slurm's order: of a job that runs, or that ended lately.
 ///
@@ -38,7 +21,7 @@ pub fn nodes_of(id: &str) -> Result<Vec<String>> {
         ("sacct", &["-n", "-X", "-P", "-j", id, "-o", "State,NodeList"]),
         ("scontrol", &["-o", "show", "job", id]),
     ];
-    answer(id, asked.into_iter().map(|(program, arguments)| (program, run(program, arguments))))
+    answer(id, asked.into_iter().map(|(program, arguments)| (program, ask(program, arguments, MOST))))
 }
 
 /// Id by which the processes of a job know it; none for a part of an array or of a job of several parts, whose processes know
@@ -125,45 +108,6 @@ fn columns(text: &str, bars: bool) -> Vec<(&str, Option<&str>)> {
 
 fn is_list(list: &str) -> bool {
     !list.is_empty() && list != "(null)" && list != "None assigned"
-}
-
-fn run(program: &str, arguments: &[&str]) -> Said {
-    let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = match command.spawn() {
-        Ok(child) => child,
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Said::Absent,
-        Err(why) => return Said::Failed(why.to_string()),
-    };
-    let (out, err) = (child.stdout.take().map(read), child.stderr.take().map(read));
-    let begun = Instant::now();
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Said::Failed(format!("no answer within {} s", PATIENCE.as_secs()));
-            }
-        }
-    };
-    let text =
-        |reader: Option<thread::JoinHandle<String>>| reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
-    let (out, err) = (text(out), text(err));
-    if status.success() {
-        return Said::Text(out);
-    }
-    let words = err.lines().find(|line| !line.trim().is_empty()).map(|line| clean(line.trim(), 200));
-    Said::Failed(words.unwrap_or_else(|| status.to_string()))
-}
-
-fn read(from: impl Read + Send + 'static) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let _ = from.take(MOST).read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub struct Group {
     account: PathBuf,
     blkio: PathBuf,
     freezer: PathBuf,
+    memory: PathBuf,
     unified: bool,
 }
 
@@ -39,10 +40,12 @@ impl Group {
         let unified = root.join("cgroup.controllers").exists();
         let place = |controller: &str| if unified { root.join(name) } else { own(root, table, controller).join(name) };
         let [cpu, account, blkio, freezer] = ["cpu", "cpuacct", "blkio", "freezer"].map(place);
-        let group = Self { cpu, account, blkio, freezer, unified };
+        // Made when it is used: what a node has used before is not counted to it.
+        let memory = place("memory").with_file_name(format!("{name}-memory"));
+        let group = Self { cpu, account, blkio, freezer, memory, unified };
         if unified {
             // A refusal shows when a limit is set.
-            ["+cpu", "+io"].into_iter().for_each(|controller| pass_on(root, controller));
+            ["+cpu", "+io", "+memory"].into_iter().for_each(|controller| pass_on(root, controller));
         }
         for dir in group.dirs() {
             fs::create_dir_all(dir).with_context(|| format!("cannot make cgroup {}", dir.display()))?;
@@ -57,16 +60,20 @@ impl Group {
         joins
     }
 
-    /// Limits the node to `percent` of one CPU. The 10 ms period slows even short bursts.
+    /// Limits the node to `percent` of one CPU. The 10 ms period slows even short bursts; less than 10 % needs a longer one, as the
+    /// kernel hands out no less than a millisecond.
     ///
     /// # Errors
     /// When the kernel refuses.
     pub fn cpu(&self, percent: u32) -> Result<()> {
-        let quota = percent * 100;
+        let period = if percent < 10 { 100_000 } else { 10_000 };
+        let quota = percent * period / 100;
         if self.unified {
-            return set(&self.cpu.join("cpu.max"), &format!("{quota} 10000"));
+            return set(&self.cpu.join("cpu.max"), &format!("{quota} {period}"));
         }
-        set(&self.cpu.join("cpu.cfs_period_us"), "10000")?;
+        // The old quota may be too small for the new period.
+        set(&self.cpu.join("cpu.cfs_quota_us"), "-1")?;
+        set(&self.cpu.join("cpu.cfs_period_us"), &period.to_string())?;
         set(&self.cpu.join("cpu.cfs_quota_us"), &quota.to_string())
     }
 
@@ -95,6 +102,20 @@ impl Group {
         Ok(())
     }
 
+    /// Lets process `pid` have `bytes` more memory than it has now, and no swap, as a scheduler's limit of a job does.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn memory(&self, pid: &str, bytes: u64) -> Result<()> {
+        fs::create_dir_all(&self.memory).with_context(|| format!("cannot make cgroup {}", self.memory.display()))?;
+        let limits: &[&str] =
+            if self.unified { &["memory.max"] } else { &["memory.limit_in_bytes", "memory.memsw.limit_in_bytes"] };
+        for limit in limits.iter().filter(|limit| self.memory.join(limit).exists()) {
+            set(&self.memory.join(limit), &bytes.to_string())?;
+        }
+        set(&self.memory.join("cgroup.procs"), pid)
+    }
+
     /// Stops every process of the node, or lets them go on: a hang as the network sees it.
     ///
     /// # Errors
@@ -117,13 +138,18 @@ impl Group {
     fn dirs(&self) -> [&PathBuf; 4] {
         [&self.cpu, &self.account, &self.blkio, &self.freezer]
     }
+
+    /// All that may have to be removed.
+    fn made(&self) -> impl Iterator<Item = &PathBuf> {
+        self.dirs().into_iter().chain([&self.memory])
+    }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
         // The last processes of the node may take a moment to go.
         for _ in 0..200 {
-            if self.dirs().iter().all(|dir| fs::remove_dir(dir).is_ok() || !dir.exists()) {
+            if self.made().all(|dir| fs::remove_dir(dir).is_ok() || !dir.exists()) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(50));

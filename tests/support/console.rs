@@ -11,6 +11,8 @@ use serde_json::Value;
 pub struct Console {
     netns: String,
     dir: PathBuf,
+    variables: Vec<(String, String)>,
+    bare: bool,
 }
 
 /// A run that ended.
@@ -46,7 +48,21 @@ impl From<Output> for Ran {
 
 impl Console {
     pub(crate) fn new(netns: &str, dir: &Path) -> Self {
-        Self { netns: netns.to_owned(), dir: dir.to_owned() }
+        Self { netns: netns.to_owned(), dir: dir.to_owned(), variables: Vec::new(), bare: false }
+    }
+
+    /// The same without an inventory.
+    #[must_use]
+    pub const fn bare(mut self) -> Self {
+        self.bare = true;
+        self
+    }
+
+    /// The same with an environment variable.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// Runs to the end.
@@ -102,11 +118,13 @@ impl Console {
             .arg("--")
             .args(wrapper)
             .arg(binary())
-            .args(["--inventory", &self.file("inventory.toml"), "--ssh-config", &self.file("ssh_config")])
+            .args(if self.bare { Vec::new() } else { vec!["--inventory".to_owned(), self.file("inventory.toml")] })
+            .args(["--ssh-config", &self.file("ssh_config")])
             .args(["--db", &self.file("db")])
             .args(arguments)
             .env_remove("SSH_AUTH_SOCK")
             .env("HOME", &self.dir)
+            .envs(self.variables.iter().cloned())
             .stdin(Stdio::null());
         command
     }

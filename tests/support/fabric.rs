@@ -173,6 +173,16 @@ impl Fleet {
         lose(&self.netns(&format!("spine{spine}")), &format!("d{rack}"))
     }
 
+    /// Lets nothing through from a leaf to a spine, as where a transceiver is dead.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn cut_uplink(&self, rack: u8, spine: u8) -> Result<()> {
+        let chain = "nft add chain ip cut way '{ type filter hook forward priority 0; }'";
+        let rule = format!("nft add rule ip cut way oifname up{spine} drop");
+        inside(&self.netns(&format!("leaf{rack}")), &format!("set -e; nft add table ip cut; {chain}; {rule}"))
+    }
+
     /// Heals the link of a leaf and a spine.
     ///
     /// # Errors

@@ -23,6 +23,29 @@ impl Node {
         run(&words).with_context(|| self.name.clone())
     }
 
+    /// The same under the node's limits: what it starts is slowed, frozen and counted with the node.
+    ///
+    /// # Errors
+    /// As for [`Node::sh`].
+    pub fn sh_within(&self, script: &str) -> Result<String> {
+        let pid = self.init()?.to_string();
+        let enter = "exec nsenter --all --target \"$1\" --root --wd -- sh -c \"$2\"";
+        let start = format!("{} {enter}", self.joins());
+        run(&["sh", "-c", &start, "sh", &pid, script]).with_context(|| self.name.clone())
+    }
+
+    /// Drops each packet of more than 1,000 bytes that it sends to one of `addresses`, until the next call: a fault that short probes
+    /// do not see. None are dropped for an empty list.
+    ///
+    /// # Errors
+    /// When nft is not there or refuses.
+    pub fn drop_long_packets(&self, addresses: &[&str]) -> Result<()> {
+        let rule = format!("ip daddr {{ {} }} meta length > 1000 drop", addresses.join(", "));
+        let rules = if addresses.is_empty() { String::new() } else { format!("nft add rule ip long out '{rule}'") };
+        let chain = "nft add chain ip long out '{ type filter hook output priority 0; }'";
+        self.sh(&format!("nft delete table ip long 2>/dev/null; nft add table ip long && {chain}; {rules}")).map(drop)
+    }
+
     /// A line of its sshd's configuration, in place of the one with the same keyword.
     ///
     /// # Errors
@@ -181,7 +204,7 @@ impl Node {
     }
 
     /// Process number of its first process as this machine has it.
-    fn init(&self) -> Result<u32> {
+    pub(crate) fn init(&self) -> Result<u32> {
         let pids = run(&["ip", "netns", "pids", &self.netns])?;
         let first = |pid: &&str| {
             let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -84,6 +84,21 @@ impl Fleet {
         self.nodes.iter_mut().find(|n| n.name == name).unwrap_or_else(|| panic!("no node {name}"))
     }
 
+    /// Names of its nodes, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.nodes.iter().map(|node| node.name.clone()).collect()
+    }
+
+    /// Address of the node at this place, counted from 0.
+    ///
+    /// # Panics
+    /// When there is none: the test is wrong.
+    #[must_use]
+    pub fn address(&self, place: usize) -> &str {
+        &self.nodes[place].address
+    }
+
     /// Puts another key for `name` into known_hosts, as if the node had been replaced.
     ///
     /// # Errors
@@ -147,6 +162,19 @@ impl Fleet {
         run(&[&qdisc[..], &["tbf", "rate", rate, "burst", "16kb", "latency", "400ms"]].concat()).map(drop)
     }
 
+    /// Lets the link of the node at `place` (from 0) carry `rate`, such as `200mbit`, in either direction.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn shape_link(&self, place: usize, rate: &str) -> Result<()> {
+        let ends = [("hub".to_owned(), format!("p{}", place + 1)), (self.nodes[place].name.clone(), "eth0".to_owned())];
+        ends.into_iter().try_for_each(|(netns, device)| {
+            let netns = self.netns(&netns);
+            let qdisc = ["tc", "-n", &netns, "qdisc", "replace", "dev", &device, "root"];
+            run(&[&qdisc[..], &["tbf", "rate", rate, "burst", "64kb", "latency", "400ms"]].concat()).map(drop)
+        })
+    }
+
     /// Gives `name` in the inventory the key `file`, which needs a passphrase.
     ///
     /// # Errors
@@ -168,6 +196,10 @@ impl Fleet {
         let held = self.node(name).hold_login(&netns, seconds)?;
         self.held.push(held);
         Ok(())
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
     }
 
     /// A console on this fleet's network, with its own database.

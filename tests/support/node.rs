@@ -64,7 +64,7 @@ impl Node {
         let script = self.dir.join("init.sh");
         fs::write(&script, INIT)?;
         let log = fs::File::create(self.dir.join("log"))?;
-        let joins = self.group.joins().iter().map(|j| format!("echo $$ > {};", j.display())).collect::<String>();
+        let joins = self.joins();
         let start = format!(
             "{joins} exec nsenter --net=/run/netns/{} -- unshare --mount --uts --ipc --pid --fork --kill-child=KILL \
              --propagation private -- sh {} {} {} {}",
@@ -84,6 +84,11 @@ impl Node {
             .context("cannot start a node")?;
         self.child = Some(child);
         Ok(())
+    }
+
+    /// Commands by which a shell joins its groups.
+    pub(crate) fn joins(&self) -> String {
+        self.group.joins().iter().map(|join| format!("echo $$ > {};", join.display())).collect()
     }
 
     /// Public half of its host key, as a known_hosts entry has it.
@@ -128,6 +133,20 @@ impl Node {
     /// When the kernel refuses.
     pub fn limit_disk(&self, rate: u64) -> Result<()> {
         self.group.disk(&self.disk.number()?, rate)
+    }
+
+    /// Lets the process whose command line has `words` in it have `bytes` more memory than it has now.
+    ///
+    /// # Errors
+    /// When there is no such process, or the kernel refuses.
+    pub fn limit_memory(&self, words: &str, bytes: u64) -> Result<()> {
+        let pids = run(&["ip", "netns", "pids", &self.netns])?;
+        let has = |pid: &&str| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).replace('\0', " ").contains(words)
+        };
+        let pid = pids.split_whitespace().find(has).with_context(|| format!("{}: no process {words}", self.name))?;
+        self.group.memory(pid, bytes)
     }
 
     /// Slows one of its cores, until what it returns is dropped.

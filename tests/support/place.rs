@@ -2,12 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
 use crate::binary;
+use crate::schema::conforms;
 
 /// Where such a console works; gone when dropped.
 #[derive(Debug)]
@@ -84,10 +84,6 @@ impl Place {
 fn document(output: &Output, schema: &str) -> Value {
     let parsed = serde_json::from_slice(&output.stdout);
     let value = parsed.unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(&output.stderr)));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets/schemas").join(schema);
-    let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
-    assert_eq!(errors, Vec::<String>::new());
+    conforms(schema, &value, &String::from_utf8_lossy(&output.stderr));
     value
 }

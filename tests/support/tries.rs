@@ -1,25 +1,37 @@
 //! Tests that may need more than one try, since a busy or unsteady machine leaves questions open: every try is counted and recorded.
 //!
 //! Where verdicts hang on how equal this machine makes its nodes, an open question is no wrong answer: such a test is recorded as
-//! undecided, and `.ci/run` fails when all of them end so, as then nothing was tested.
+//! undecided, and `.ci/run` fails when all of them end so, as then nothing was tested. The nodes of a test share a machine, and its
+//! hypervisor may truly slow one of them for as long as it is measured: a try that accuses a sound node is recorded and repeated
+//! once, a second one fails the test, and `.ci/run` fails when tests do so too often.
 
 use muster_skip::{Lacks, skip, tried};
 
 use crate::load::BUSY;
 
-/// What one try came to. Whatever is wrong, a false accusation above all, panics in the try itself and ends the test.
+/// What one try came to. Whatever else is wrong panics in the try itself and ends the test.
 #[derive(Clone, Debug)]
 pub struct Try {
     /// Why nothing was decided; nothing when all was as expected.
     pub open: Option<String>,
+    /// Sound nodes that were said to be at fault, with what was said.
+    pub accused: Vec<String>,
     /// CPUs that others used meanwhile.
     pub others: f64,
+}
+
+impl Try {
+    /// A try that accused nobody.
+    #[must_use]
+    pub const fn new(open: Option<String>, others: f64) -> Self {
+        Self { open, accused: Vec::new(), others }
+    }
 }
 
 /// Tries up to `most` times until all is decided, and otherwise skips `test` when others kept this machine busy in every try.
 ///
 /// # Panics
-/// When nothing was decided and one of the tries had a quiet machine.
+/// When nothing was decided and one of the tries had a quiet machine, or when two tries accused sound nodes.
 pub fn decide(test: &str, most: usize, one: impl FnMut() -> Try) {
     if let Some(why) = open(test, most, one) {
         panic!("{test}: {why}");
@@ -43,6 +55,7 @@ fn open(test: &str, most: usize, mut one: impl FnMut() -> Try) -> Option<String>
             None
         }
         Ended::Undecided(why) => Some(why),
+        Ended::Accused(why) => panic!("{test}: sound nodes are accused: {why}"),
     }
 }
 
@@ -51,12 +64,24 @@ enum Ended {
     Decided,
     Busy(String),
     Undecided(String),
+    Accused(String),
 }
 
 fn repeated(most: usize, one: &mut dyn FnMut() -> Try, say: &mut dyn FnMut(&str)) -> Ended {
     let (mut quietest, mut last) = (f64::INFINITY, String::new());
-    for number in 1..=most {
-        let Try { open, others } = one();
+    let (mut number, mut before) = (0, None::<String>);
+    while number < most {
+        let Try { open, accused, others } = one();
+        if !accused.is_empty() {
+            let now = accused.join("; ");
+            say(&format!("accused sound nodes in try {} (others used {others:.2} CPUs): {now}", number + 1));
+            match before {
+                Some(before) => return Ended::Accused(format!("{before}; in another try: {now}")),
+                None => before = Some(now),
+            }
+            continue;
+        }
+        number += 1;
         let Some(why) = open else {
             say(&format!("decided by try {number} of {most} (others used {others:.2} CPUs)"));
             return Ended::Decided;
@@ -80,7 +105,7 @@ mod tests {
         let (mut left, mut said) = (tries.iter(), Vec::new());
         let mut one = || {
             let (open, others) = *left.next().unwrap();
-            Try { open: open.then(|| "n1: not judged".into()), others }
+            Try::new(open.then(|| "n1: not judged".into()), others)
         };
         let ended = repeated(tries.len(), &mut one, &mut |what| said.push(what.to_owned()));
         (ended, said)
@@ -100,5 +125,18 @@ mod tests {
         assert_eq!(ended(&[(true, 0.9), (true, 1.0)]).0, Ended::Busy(busy.into()));
         let quiet = "undecided 2 times, though others used only 0.01 CPUs: n1: not judged";
         assert_eq!(ended(&[(true, 0.9), (true, 0.01)]).0, Ended::Undecided(quiet.into()));
+    }
+    #[test]
+    fn a_sound_node_may_be_accused_once_and_another_try_is_made_of_it() {
+        let with = |tries: &[bool]| {
+            let mut left = tries.iter();
+            let mut one = || {
+                let accused = left.next().unwrap().then(|| "n2 is slow".to_owned());
+                Try { accused: accused.into_iter().collect(), ..Try::new(None, 0.0) }
+            };
+            repeated(1, &mut one, &mut |_| ())
+        };
+        assert_eq!(with(&[true, false]), Ended::Decided);
+        assert_eq!(with(&[true, true]), Ended::Accused("n2 is slow; in another try: n2 is slow".into()));
     }
 }

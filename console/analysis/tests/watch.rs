@@ -76,6 +76,37 @@ fn the_odd_one_of_four_is_named_and_with_three_nobody_is() {
     assert_eq!(three.lack(), Some(Lack::Nodes(3)));
 }
 
+/// The metric that leads when node 2 has this many times its usual wait for a CPU, round trip and context switches from second 400 on.
+fn leading(wait: f64, trip: f64, switches: f64) -> Option<String> {
+    let mut watch = Watch::new(Settings::default());
+    let nodes: Vec<_> = (0..8).map(|node| watch.node(&format!("n{node}")).unwrap()).collect();
+    let metrics =
+        [("job_wait_pct", 10.0, wait), ("tcp_rtt_least_ms", 2.0, trip), ("job_switches_per_s", 900.0, switches)];
+    let places: Vec<_> = metrics.iter().map(|(name, ..)| watch.metric(name).unwrap()).collect();
+    let mut chance = Chance::new(31);
+    for second in 0..800 {
+        for (node, place) in nodes.iter().enumerate() {
+            for ((_, base, factor), metric) in metrics.iter().zip(&places) {
+                let hurt = if node == 2 && second >= 400 { *factor } else { 1.0 };
+                let value = base * hurt * (1.0 + 0.05 * chance.normal());
+                watch.push(START + f64::from(second), *place, *metric, value);
+            }
+        }
+    }
+    watch.finish();
+    let [alert] = watch.alerts() else { return None };
+    assert_eq!(alert.node, "n2");
+    alert.metric.clone()
+}
+
+#[test]
+fn what_follows_from_other_parts_does_not_lead_and_what_follows_from_other_nodes_names_nobody() {
+    assert_eq!(leading(4.0, 9.0, 1.0).as_deref(), Some("job_wait_pct"));
+    assert_eq!(leading(1.0, 9.0, 4.0).as_deref(), Some("tcp_rtt_least_ms"));
+    assert_eq!(leading(1.0, 1.0, 4.0), None);
+    assert_eq!(leading(1.0, 1.0, 1.0), None);
+}
+
 #[test]
 fn an_alert_ends_when_the_machine_is_like_its_peers_again() {
     let alerts = alerts(8, 1_400, 3, &|second, node, metric, healthy| {

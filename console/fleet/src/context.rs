@@ -11,8 +11,11 @@ use crate::bastion::Bastions;
 use crate::event::{Event, EventKind};
 use crate::keyring::KeyRing;
 use crate::link::LinkState;
+use crate::probe::Probe;
 use crate::settings::Settings;
+use crate::slurm::Seats;
 use crate::target::{Records, Resolver};
+use crate::transport::Transport;
 use crate::trust::{Asked, Trust};
 
 /// Shared by every connection of a run.
@@ -24,13 +27,29 @@ pub(crate) struct Shared {
     pub(crate) asked: Asked,
     pub(crate) keys: KeyRing,
     pub(crate) bastions: Bastions,
+    /// Where nodes are reached by Slurm.
+    pub(crate) seats: Seats,
 }
 
 impl Shared {
     pub(crate) fn new(settings: Arc<Settings>) -> Arc<Self> {
         let resolver = Resolver::new(&settings);
         let (trusts, asked) = (Mutex::default(), Asked::default());
-        Arc::new(Self { settings, resolver, trusts, asked, keys: KeyRing::default(), bastions: Bastions::default() })
+        let (keys, bastions, seats) = (KeyRing::default(), Bastions::default(), Seats::default());
+        Arc::new(Self { settings, resolver, trusts, asked, keys, bastions, seats })
+    }
+
+    /// The same for work on `nodes`, which Slurm is asked for where it is to start `probe` or commands.
+    pub(crate) async fn on(nodes: &[&str], probe: Option<&Probe>, settings: Arc<Settings>) -> Arc<Self> {
+        let launcher = settings.slurm.clone().filter(|_| settings.transport == Transport::Slurm);
+        let mut shared = Self::new(settings);
+        if let Some(launcher) = launcher {
+            let seats = launcher.seats(nodes, probe, &shared.settings.tell).await;
+            if let Some(shared) = Arc::get_mut(&mut shared) {
+                shared.seats = seats;
+            }
+        }
+        shared
     }
 
     /// The judge over these records; read once for all nodes that share them.

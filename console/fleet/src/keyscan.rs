@@ -7,8 +7,9 @@ use crate::context::{Reporter, Shared};
 use crate::inventory::Node;
 use crate::link::Failure;
 use crate::run::each;
-use crate::settings::{HostKeyPolicy, Settings, Transport};
+use crate::settings::{HostKeyPolicy, Settings};
 use crate::target::Target;
+use crate::transport::Transport;
 use crate::trust::NewKey;
 
 /// The unrecorded keys of `nodes` for which the policy is to ask, each once. A node behind a jump host whose own key is unknown is not
@@ -17,7 +18,7 @@ pub async fn unknown_keys(nodes: &[Node], settings: Arc<Settings>) -> Vec<NewKey
     let shared = Shared::new(settings.clone());
     let asks = |node: &&Node| shared.resolver.target(node, &settings).is_ok_and(|target| unknown(&target, &shared));
     let nodes: Vec<Node> = nodes.iter().filter(asks).cloned().collect();
-    if settings.transport == Transport::OpenSsh || nodes.is_empty() {
+    if matches!(settings.transport, Transport::OpenSsh | Transport::Slurm) || nodes.is_empty() {
         return Vec::new();
     }
     let shown = each(&nodes, settings, |node, shared| async move {

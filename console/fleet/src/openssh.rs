@@ -1,32 +1,16 @@
 //! How is a node reached that only the system's `ssh` can log in to? One `ssh` process for each command: what needs
 //! Kerberos, a hardware key or a program of the site's own works there, because it works for the operator.
 
-use std::process::Stdio;
-
-use bytes::{Bytes, BytesMut};
-use russh::ChannelMsg;
-use tokio::io::AsyncReadExt;
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, Command};
 
 use crate::settings::{HostKeyPolicy, Settings};
+use crate::spawned::{Reading, started};
 use crate::sshconfig::Jump;
 use crate::target::Target;
-
-/// `ssh` ends with this when it fails itself; a command may too, but ours does not.
-pub(crate) const OWN_FAILURE: u32 = 255;
 
 /// How `ssh` is started for one node.
 pub(crate) struct OpenSsh {
     arguments: Vec<String>,
-}
-
-/// The half of a running `ssh` that is read.
-pub(crate) struct Reading {
-    child: Child,
-    output: Option<ChildStdout>,
-    errors: Option<ChildStderr>,
-    buffers: [BytesMut; 2],
-    ended: bool,
 }
 
 impl OpenSsh {
@@ -64,54 +48,9 @@ impl OpenSsh {
 
     /// Starts `command` on the node.
     pub(crate) fn start(&self, command: &str) -> std::io::Result<(Reading, ChildStdin)> {
-        let mut child = Command::new("ssh")
-            .args(&self.arguments)
-            .arg(command)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()?;
-        let (output, errors) = (child.stdout.take(), child.stderr.take());
-        let input = child.stdin.take().ok_or(std::io::ErrorKind::BrokenPipe)?;
-        Ok((Reading { child, output, errors, buffers: Default::default(), ended: false }, input))
-    }
-}
-
-impl Reading {
-    /// The next message, as from a channel; `None` after the exit status.
-    pub(crate) async fn wait(&mut self) -> Option<ChannelMsg> {
-        let [output, errors] = &mut self.buffers;
-        loop {
-            tokio::select! {
-                more = read(&mut self.output, output), if self.output.is_some() => match more {
-                    Some(data) => return Some(ChannelMsg::Data { data }),
-                    None => self.output = None,
-                },
-                more = read(&mut self.errors, errors), if self.errors.is_some() => match more {
-                    Some(data) => return Some(ChannelMsg::ExtendedData { data, ext: 1 }),
-                    None => self.errors = None,
-                },
-                else => break,
-            }
-        }
-        if self.ended {
-            return None;
-        }
-        let status = self.child.wait().await.ok().and_then(|status| status.code());
-        self.ended = true;
-        // A killed ssh is as good as a connection that it lost.
-        let exit_status = status.and_then(|code| u32::try_from(code).ok()).unwrap_or(OWN_FAILURE);
-        Some(ChannelMsg::ExitStatus { exit_status })
-    }
-}
-
-/// Bytes as they come; nothing at the end. What was read stays in the buffer when the caller turns to something else.
-async fn read(from: &mut Option<impl AsyncReadExt + Unpin>, buffer: &mut BytesMut) -> Option<Bytes> {
-    match from.as_mut()?.read_buf(buffer).await {
-        Ok(1..) => Some(buffer.split().freeze()),
-        _ => None,
+        let mut ssh = Command::new("ssh");
+        ssh.args(&self.arguments).arg(command).process_group(0);
+        started(ssh)
     }
 }
 

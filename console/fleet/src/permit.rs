@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::settings::{Settings, Transport};
-
-/// Files that are open beside the connections: database, logs, jump hosts.
-const OTHER_FILES: usize = 128;
+use crate::files::connections;
+use crate::settings::Settings;
 
 /// Those of a run, for connections, logins and nodes that measure.
 #[derive(Clone)]
@@ -45,15 +42,4 @@ impl Permits {
     pub(crate) async fn login(&self) -> Option<OwnedSemaphorePermit> {
         self.logins.clone().acquire_owned().await.ok()
     }
-}
-
-/// Connections that may be open at the same time. The limit on files is raised as far as it goes: a node that only measures
-/// holds a connection and nothing else.
-fn connections(transport: Transport) -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit { current: limit.maximum, ..limit };
-    let files = if setrlimit(Resource::Nofile, raised).is_ok() { limit.maximum } else { limit.current };
-    let files = usize::try_from(files.unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
-    // The system's ssh takes three pipes for each node.
-    files.saturating_sub(OTHER_FILES) / if transport == Transport::OpenSsh { 4 } else { 1 }
 }

@@ -10,7 +10,7 @@ use tokio::process::ChildStdin;
 use tokio::time::timeout;
 
 use crate::link::{Failure, FailureKind, Phase};
-use crate::openssh;
+use crate::{slurm, spawned};
 
 /// Bytes kept of standard error.
 const TAIL: usize = 2 * 1024;
@@ -55,12 +55,25 @@ impl Pipe {
 
     /// Whether the system's `ssh` failed by itself, and not the command.
     pub(crate) fn ssh_failed(&self) -> bool {
-        matches!(self.read, Reading::OpenSsh(_)) && self.exit == Some(Exit::Status(openssh::OWN_FAILURE))
+        matches!(self.read, Reading::OpenSsh(_)) && self.exit == Some(Exit::Status(spawned::OWN_FAILURE))
+    }
+
+    /// What Slurm did, rather than the command, where it says so.
+    pub(crate) fn slurm(&self) -> Option<(FailureKind, &'static str)> {
+        if matches!(self.read, Reading::Srun(_)) { slurm::explained(&self.errors) } else { None }
+    }
+
+    /// What runs commands on the node.
+    pub(crate) fn starter(&self) -> &'static str {
+        if matches!(self.read, Reading::Srun(_)) { "Slurm's step" } else { "the login shell" }
     }
 
     /// The last of standard error, for a message; empty, or beginning with `; it said`.
     pub(crate) fn errors(&self) -> String {
-        let text = muster_wire::clean(String::from_utf8_lossy(&self.errors).trim(), 300);
+        // Said wherever Slurm binds nothing, and so of no use.
+        let said = String::from_utf8_lossy(&self.errors)
+            .replace("srun: cluster configuration lacks support for cpu binding", "");
+        let text = muster_wire::clean(said.trim(), 300);
         if text.is_empty() { text } else { format!("; it said '{text}'") }
     }
 }
@@ -103,20 +116,21 @@ impl Pipe {
 /// The half of a command that is read.
 pub(crate) enum Reading {
     Own(ChannelReadHalf),
-    OpenSsh(Box<openssh::Reading>),
+    OpenSsh(Box<spawned::Reading>),
+    Srun(Box<spawned::Reading>),
 }
 
 /// The half of a command that is written.
 pub(crate) enum Writing {
     Own(ChannelWriteHalf<Msg>),
-    OpenSsh(Option<ChildStdin>),
+    Program(Option<ChildStdin>),
 }
 
 impl Reading {
     pub(crate) async fn wait(&mut self) -> Option<ChannelMsg> {
         match self {
             Self::Own(channel) => channel.wait().await,
-            Self::OpenSsh(process) => process.wait().await,
+            Self::OpenSsh(process) | Self::Srun(process) => process.wait().await,
         }
     }
 }
@@ -125,8 +139,8 @@ impl Writing {
     pub(crate) async fn data(&mut self, bytes: Bytes) -> Result<(), russh::Error> {
         match self {
             Self::Own(channel) => channel.data_bytes(bytes).await,
-            Self::OpenSsh(Some(input)) => Ok(input.write_all(&bytes).await?),
-            Self::OpenSsh(None) => Err(russh::Error::SendError),
+            Self::Program(Some(input)) => Ok(input.write_all(&bytes).await?),
+            Self::Program(None) => Err(russh::Error::SendError),
         }
     }
 
@@ -134,7 +148,7 @@ impl Writing {
     pub(crate) async fn eof(&mut self) -> Result<(), russh::Error> {
         match self {
             Self::Own(channel) => channel.eof().await,
-            Self::OpenSsh(input) => {
+            Self::Program(input) => {
                 *input = None;
                 Ok(())
             }
@@ -144,7 +158,7 @@ impl Writing {
     pub(crate) async fn close(&mut self) -> Result<(), russh::Error> {
         match self {
             Self::Own(channel) => channel.close().await,
-            Self::OpenSsh(_) => self.eof().await,
+            Self::Program(_) => self.eof().await,
         }
     }
 }

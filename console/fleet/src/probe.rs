@@ -33,6 +33,12 @@ impl Probe {
         self.bytes.len()
     }
 
+    /// Bytes sent to a node that has gzip.
+    #[must_use]
+    pub fn sent_size(&self) -> usize {
+        self.packed().map_or(self.size(), |packed| packed.len())
+    }
+
     /// SHA-256 of the bytes, hexadecimal.
     #[must_use]
     pub fn sha256(&self) -> &str {

@@ -1,4 +1,4 @@
-//! Which SSH carries the commands of a node: a connection of our own, or the system's `ssh`?
+//! What carries the commands of a node: an SSH connection of our own, the system's `ssh`, or Slurm's `srun`?
 
 use std::time::Duration;
 
@@ -11,20 +11,40 @@ use crate::context::{Reporter, Shared};
 use crate::exec::{self, Output};
 use crate::inventory::Node;
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
-use crate::openssh::{self, OpenSsh};
+use crate::openssh::OpenSsh;
 use crate::pipe::{Pipe, Reading, Writing};
-use crate::settings::Transport;
+use crate::script::Seed;
+use crate::slurm::Step;
+use crate::spawned;
 use crate::target::Target;
+use crate::transport::Transport;
 
 /// A way to run commands on a node.
 pub(crate) enum Route {
     Own(Box<Link>),
     OpenSsh(OpenSsh),
+    /// A node of a Slurm job, and where the probe lies for it.
+    Slurm(Step, Option<Seed>),
 }
 
 impl Route {
+    /// The way to `node`: over SSH, or by Slurm, which needs no SSH configuration.
+    pub(crate) async fn by(node: &Node, shared: &Shared, report: &Reporter) -> Result<Self, Failure> {
+        if shared.settings.transport == Transport::Slurm {
+            let (step, seed) = shared.seats.step(&node.name)?;
+            return Ok(Self::Slurm(step, seed));
+        }
+        let target = shared.resolver.target(node, &shared.settings)?;
+        Self::open(&target, shared, report).await
+    }
+
+    /// Where the probe lies already for the node to take.
+    pub(crate) const fn seed(&self) -> Option<&Seed> {
+        if let Self::Slurm(_, seed) = self { seed.as_ref() } else { None }
+    }
+
     /// Logs in as the settings say; where we have no usable key, the system's `ssh` may have other means.
-    pub(crate) async fn open(target: &Target, shared: &Shared, report: &Reporter) -> Result<Self, Failure> {
+    async fn open(target: &Target, shared: &Shared, report: &Reporter) -> Result<Self, Failure> {
         let ssh = || Self::OpenSsh(OpenSsh::new(target, &shared.settings));
         if shared.settings.transport == Transport::OpenSsh {
             report.link(LinkState::Authenticating).await;
@@ -41,14 +61,13 @@ impl Route {
 
     /// Logs in outside the course of a run; tells nobody.
     pub(crate) async fn to(node: &Node, shared: &Shared) -> Result<Self, Failure> {
-        let target = shared.resolver.target(node, &shared.settings)?;
-        Self::open(&target, shared, &Reporter::silent(&node.name)).await
+        Self::by(node, shared, &Reporter::silent(&node.name)).await
     }
 
     /// Itself if it can log in; else our own failure and what `ssh` said.
     async fn checked(self, target: &Target, limit: Duration, own: Failure) -> Result<Self, Failure> {
         let said = match self.run(&target.node, "exit 0", limit).await {
-            Ok(output) if output.status != Some(openssh::OWN_FAILURE) => {
+            Ok(output) if output.status != Some(spawned::OWN_FAILURE) => {
                 log::info!("{}: reached with the system's ssh, because of {}", target.node, own.message);
                 return Ok(self);
             }
@@ -77,7 +96,13 @@ impl Route {
                 let started = ssh.start(command);
                 let (read, input) = started
                     .map_err(|e| failed(FailureKind::BadConfig, format!("the system's ssh cannot start: {e}")))?;
-                Ok(Pipe::new(node, Reading::OpenSsh(Box::new(read)), Writing::OpenSsh(Some(input))))
+                Ok(Pipe::new(node, Reading::OpenSsh(Box::new(read)), Writing::Program(Some(input))))
+            }
+            Self::Slurm(step, _) => {
+                let (read, input) = step
+                    .start(command)
+                    .map_err(|e| failed(FailureKind::BadConfig, format!("Slurm's srun cannot start: {e}")))?;
+                Ok(Pipe::new(node, Reading::Srun(Box::new(read)), Writing::Program(Some(input))))
             }
         }
     }

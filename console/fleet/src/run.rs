@@ -34,8 +34,12 @@ pub async fn run(
     events: mpsc::Sender<Event>,
     cancel: CancellationToken,
 ) {
-    let shared = Shared::new(settings);
     let groups = by_node(works);
+    let nodes: Vec<&str> = groups.iter().flat_map(|works| works.first()).map(|work| work.node.name.as_str()).collect();
+    let shared = tokio::select! {
+        shared = Shared::on(&nodes, Some(&probe), settings.clone()) => shared,
+        () = cancel.cancelled() => Shared::new(settings),
+    };
     let (permits, roll) = (Permits::new(&shared.settings), Arc::new(Roll::new(groups.len())));
     let mut tasks = JoinSet::new();
     for works in groups {
@@ -63,7 +67,11 @@ pub async fn talk(
     events: mpsc::Sender<Event>,
     cancel: CancellationToken,
 ) {
-    let shared = Shared::new(settings);
+    let nodes: Vec<&str> = talks.iter().map(|talk| talk.node.name.as_str()).collect();
+    let shared = tokio::select! {
+        shared = Shared::on(&nodes, Some(&probe), settings.clone()) => shared,
+        () = cancel.cancelled() => Shared::new(settings),
+    };
     let permits = Permits::new(&shared.settings);
     let mut tasks = JoinSet::new();
     for Talk { node, orders, limit } in talks {
@@ -112,7 +120,7 @@ pub async fn push(
 async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Shared>) -> Result<Output, Failure> {
     let link = Route::to(node, shared).await?;
     let word = script::word();
-    let line = script::install(&word, probe, &shared.settings.scratch, argument);
+    let line = script::install(&word, probe, &shared.settings.scratch, argument, link.seed());
     let mut pipe = link.exec(&node.name, &line, shared.settings.start).await?;
     let broke = |e: russh::Error| {
         Failure::new(&node.name, Phase::Start, FailureKind::LinkLost, format!("the connection broke: {e}"))
@@ -142,7 +150,8 @@ where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
     D: Fn(Node, Arc<Shared>) -> F,
 {
-    let shared = Shared::new(settings);
+    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    let shared = Shared::on(&names, None, settings).await;
     let window = Arc::new(Semaphore::new(shared.settings.fan_out.max(1)));
     let mut tasks = JoinSet::new();
     for (place, node) in nodes.iter().enumerate() {

@@ -8,7 +8,8 @@
 use crate::probe::Probe;
 
 /// Names end with the host's own, so that nodes that share a home neither wait for each other's file nor lose it to another's
-/// cleaning. Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed.
+/// cleaning. Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed, `q` where the probe lies already or
+/// nothing, `x` the same if it is to be removed from there.
 const INSTALL: &str = r#"LC_ALL=C; export LC_ALL; umask 077; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-); w=;
 say() { echo; echo "$n $*"; };
 same() { [ "$(wc -c < "$1")" -eq $s ] || return 1; command -v sha256sum >/dev/null 2>&1 || return 0; set -- $(sha256sum < "$1"); [ "$1" = $h ]; };
@@ -25,13 +26,14 @@ t=$d/$n.$i; e=$( { : > "$t"; } 2>&1 ) || { say NOTE denied $d: $e; continue; };
 chmod 700 "$t"; "$t" >/dev/null 2>&1 </dev/null; r=$?; rm -f "$t";
 [ $r -eq 126 ] && { say NOTE noexec $d; continue; };
 p=$d/$f.$i;
-if [ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && same "$p"; then say READY $$ kept $p; exec "$p" @ARGUMENT@; fi;
+if [ -f "$p" ] && [ -x "$p" ] && [ -O "$p" ] && same "$p"; then [ -z "$x" ] || rm -f "$x"; say READY $$ kept $p; exec "$p" @ARGUMENT@; fi;
 set -- $(df -Pk "$d" 2>/dev/null | tail -n 1); a=$4; [ "$a" -ge 0 ] 2>/dev/null || a=$k;
 [ "$a" -lt $k ] && { say NOTE full $d has $a kB free, $k kB needed; continue; };
 w=$d; break;
 done;
 [ -n "$w" ] || { say NONE; exit 3; };
-c=plain; [ $z -gt 0 ] && command -v gzip >/dev/null 2>&1 && c=gzip;
+if [ -n "$q" ] && [ -f "$q" ] && cp "$q" "$t" 2>/dev/null && same "$t" && chmod 700 "$t" && mv -f "$t" "$p"; then [ -z "$x" ] || rm -f "$x"; say READY $$ seed $p; exec "$p" @ARGUMENT@; fi;
+rm -f "$t"; c=plain; [ $z -gt 0 ] && command -v gzip >/dev/null 2>&1 && c=gzip;
 trap "rm -f \"\$t\"" 0; trap "exit 5" 1 2 13 15;
 say SEND $c $d;
 if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( { head -c $s > "$t"; } 2>&1 ); fi;
@@ -48,7 +50,26 @@ d=$b/muster-$u; [ -n "$b" ] && [ -d "$d" ] && [ -O "$d" ] || continue;
 e=$(rm -f "$d"/*."$i" "$d"/probe-???????????????? "$d"/muster-???????????????? 2>&1) || { echo; echo "$n KEPT $e"; continue; };
 e=$(rmdir "$d" 2>&1) || if [ -d "$d" ]; then case $e in *mpty*|*xist*) ;; *) echo; echo "$n KEPT $e"; continue;; esac; fi;
 echo; echo "$n GONE $d";
-done; echo; echo "$n END""#;
+done; for q in /tmp/muster-????????????????.seed; do [ -h "$q" ] && continue; [ -f "$q" ] && [ -O "$q" ] && rm -f "$q"; done; echo; echo "$n END""#;
+
+/// Where the probe lies already when a node is asked to start it. What lies there is believed only if it is the probe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seed {
+    /// In a directory that many see; it stays there.
+    Shared(String),
+    /// In a file of the node alone; it is removed once it was copied.
+    Broadcast(String),
+}
+
+impl Seed {
+    fn values(&self) -> String {
+        match self {
+            Self::Shared(file) | Self::Broadcast(file) if !plain(file) => "q=; x=; ".to_owned(),
+            Self::Shared(file) => format!("q=\"{file}\"; x=; "),
+            Self::Broadcast(file) => format!("q=\"{file}\"; x=\"{file}\"; "),
+        }
+    }
+}
 
 /// An answer of the node's shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,14 +93,15 @@ pub(crate) enum Answer {
 }
 
 /// A command for the node's login shell that installs `probe` and becomes it.
-pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &str) -> String {
+pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &str, seed: Option<&Seed>) -> String {
     let packed = probe.packed().map_or(0, |packed| packed.len());
     let kilobytes = probe.size().div_ceil(1024) + 64;
     let values = format!(
-        "n={word}; f={}; s={}; h={}; z={packed}; k={kilobytes}; ",
+        "n={word}; f={}; s={}; h={}; z={packed}; k={kilobytes}; {}",
         probe.file_name(),
         probe.size(),
-        probe.sha256()
+        probe.sha256(),
+        seed.map_or_else(|| "q=; x=; ".to_owned(), Seed::values)
     );
     wrap(&values, INSTALL, scratch, argument)
 }
@@ -184,14 +206,14 @@ mod tests {
         for script in [INSTALL, CLEAN] {
             assert!(!script.contains(['\'', '!']));
         }
-        assert!(!install("w", &probe(), &[], "serve").contains('\n'));
+        assert!(!install("w", &probe(), &[], "serve", None).contains('\n'));
     }
 
     #[test]
     fn the_probe_is_sent_once_and_kept_after_that() {
         let home = tempfile::tempdir().unwrap();
         let probe = probe();
-        let command = install("w", &probe, &[], "serve");
+        let command = install("w", &probe, &[], "serve", None);
         let packed = probe.packed().unwrap();
         let first = sh(home.path(), &command, &packed);
         assert!(first.contains("ran serve"), "{first}");
@@ -232,7 +254,7 @@ mod tests {
             sh(home.path(), &format!("PATH={}:$PATH; export PATH; {command}", bin.path().display()), input)
         };
         let probe = probe();
-        let (install, packed) = (install("w", &probe, &[], "serve"), probe.packed().unwrap());
+        let (install, packed) = (install("w", &probe, &[], "serve", None), probe.packed().unwrap());
         for name in ["n001", "n002"] {
             let said = host(name, &install, &packed);
             assert!(matches!(answers(&said, "w").first(), Some(Answer::Send { .. })), "{name}: {said}");
@@ -254,7 +276,7 @@ mod tests {
         let mut ran = 0;
         for shell in ["dash", "bash", "zsh", "tcsh", "fish", "ksh", "mksh"] {
             let home = tempfile::tempdir().unwrap();
-            let command = install("w", &probe, &[], "serve");
+            let command = install("w", &probe, &[], "serve", None);
             let started = Command::new(shell)
                 .arg("-c")
                 .arg(&command)
@@ -279,7 +301,7 @@ mod tests {
     fn a_damaged_probe_on_the_node_is_sent_again() {
         let home = tempfile::tempdir().unwrap();
         let probe = probe();
-        let command = install("w", &probe, &[], "serve");
+        let command = install("w", &probe, &[], "serve", None);
         let first = sh(home.path(), &command, &probe.packed().unwrap());
         let Some(Answer::Ready { path, .. }) = answers(&first, "w").pop() else { panic!("{first}") };
         let mut bytes = std::fs::read(&path).unwrap();
@@ -291,11 +313,29 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_that_lies_there_already_is_taken_only_if_it_is_the_probe() {
+        let probe = probe();
+        for (bytes, taken) in [(probe.bytes().to_vec(), true), (vec![b'#'; probe.size()], false)] {
+            let home = tempfile::tempdir().unwrap();
+            let file = home.path().join("muster.seed");
+            let name = file.display().to_string();
+            for (seed, stays) in [(Seed::Shared(name.clone()), true), (Seed::Broadcast(name), !taken)] {
+                std::fs::write(&file, &bytes).unwrap();
+                let said = sh(home.path(), &install("w", &probe, &[], "serve", Some(&seed)), b"");
+                let first = answers(&said, "w").into_iter().next();
+                assert_eq!(matches!(first, Some(Answer::Ready { .. })), taken, "{seed:?}: {said}");
+                assert_eq!((said.contains("ran serve"), file.exists()), (taken, stays), "{seed:?}");
+            }
+        }
+        assert!(!install("w", &probe, &[], "serve", Some(&Seed::Shared("/a$(reboot)".into()))).contains("reboot"));
+    }
+
+    #[test]
     fn a_truncated_upload_is_bad_and_leaves_no_file() {
         let home = tempfile::tempdir().unwrap();
         let probe = probe();
         let packed = probe.packed().unwrap();
-        let out = sh(home.path(), &install("w", &probe, &[], "serve"), &packed[..packed.len() / 2]);
+        let out = sh(home.path(), &install("w", &probe, &[], "serve", None), &packed[..packed.len() / 2]);
         assert!(matches!(answers(&out, "w").last(), Some(Answer::Bad(_))), "{out}");
         let left = walk(home.path());
         assert!(left.iter().all(|path| path.is_dir()), "{left:?}");
@@ -308,7 +348,7 @@ mod tests {
         std::fs::create_dir(home.path().join(".cache")).unwrap();
         let uid = rustix::process::getuid().as_raw();
         std::os::unix::fs::symlink(elsewhere.path(), home.path().join(format!(".cache/muster-{uid}"))).unwrap();
-        let out = sh(home.path(), &install("w", &probe(), &[], "serve"), b"");
+        let out = sh(home.path(), &install("w", &probe(), &[], "serve", None), b"");
         assert!(matches!(answers(&out, "w").first(), Some(Answer::Note(kind, _)) if kind == "unsafe"), "{out}");
         assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
     }

@@ -6,6 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
+use crate::slurm::Launcher;
+use crate::tell::Tell;
+use crate::transport::Transport;
+
 /// What to do with a host key that is not recorded. A changed or revoked key is always refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HostKeyPolicy {
@@ -15,46 +19,6 @@ pub enum HostKeyPolicy {
     Ask,
     /// Record it in the first known-hosts file and go on (OpenSSH's `accept-new`).
     AcceptNew,
-}
-
-/// Is told at once what a person should know, such as a key that was recorded.
-#[derive(Clone)]
-pub struct Tell(Arc<dyn Fn(&str) + Send + Sync>);
-
-impl Tell {
-    /// Tells `to`.
-    pub fn new(to: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(to))
-    }
-
-    pub(crate) fn say(&self, what: &str) {
-        (self.0)(what);
-    }
-}
-
-impl Default for Tell {
-    /// Tells the log.
-    fn default() -> Self {
-        Self::new(|what| log::info!("{what}"))
-    }
-}
-
-impl std::fmt::Debug for Tell {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Tell")
-    }
-}
-
-/// Which SSH is spoken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Transport {
-    /// Our own; the system's `ssh` where we have no usable key.
-    #[default]
-    Auto,
-    /// Only our own.
-    Own,
-    /// Only the system's `ssh`, one process for each node.
-    OpenSsh,
 }
 
 /// Everything `run` and `clean` need to know besides the nodes. Every limit is per node.
@@ -82,8 +46,10 @@ pub struct Settings {
     pub retries: u32,
     /// First pause before another attempt; doubled each time, with jitter.
     pub back_off: Duration,
-    /// Which SSH is spoken.
+    /// How commands get to a node.
     pub transport: Transport,
+    /// What starts probes where the transport is Slurm.
+    pub slurm: Option<Arc<Launcher>>,
     /// What to do with unrecorded host keys; as the SSH configuration says where left out. Its `yes` holds in any case.
     pub host_key_policy: Option<HostKeyPolicy>,
     /// Who is told of keys that were recorded.
@@ -120,6 +86,7 @@ impl Default for Settings {
             retries: 6,
             back_off: Duration::from_millis(250),
             transport: Transport::default(),
+            slurm: None,
             host_key_policy: None,
             tell: Tell::default(),
             known_hosts: under("known_hosts").into_iter().chain([PathBuf::from("/etc/ssh/ssh_known_hosts")]).collect(),
@@ -134,4 +101,12 @@ impl Default for Settings {
 
 pub(crate) fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from)
+}
+
+impl Settings {
+    /// Connections that this process may have open at the same time, from its limit on files, which is raised as far as it goes.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        crate::files::connections(self.transport)
+    }
 }

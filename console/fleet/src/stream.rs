@@ -12,7 +12,7 @@ use crate::context::{Reporter, Shared};
 use crate::event::{EventKind, Work};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
 use crate::permit::Permit;
-use crate::pipe::{Exit, Heard, Pipe};
+use crate::pipe::{Exit, Heard, Pipe, Reading};
 use crate::probe::Probe;
 use crate::route::Route;
 use crate::script;
@@ -91,7 +91,7 @@ impl Session<'_> {
         let node = &self.work.node.name;
         let settings = &self.shared.settings;
         let word = script::word();
-        let command = script::install(&word, self.probe, &settings.scratch, "serve");
+        let command = script::install(&word, self.probe, &settings.scratch, "serve", self.link.seed());
         let clock = Exchange::new();
         let mut pipe = self.link.exec(node, &command, settings.start).await?;
         let started = tokio::select! {
@@ -102,6 +102,11 @@ impl Session<'_> {
         (stream.orders, stream.clock) = (orders, clock);
         stream.login = permit.login.take();
         let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
+        if let Ok(bye) = &result
+            && let Some(failure) = self.stopped_by_slurm(&mut pipe, bye).await
+        {
+            result = Err(failure);
+        }
         if let Some(clock) = stream.clock.clock() {
             self.report.tell(EventKind::Clock(clock)).await;
         }
@@ -206,6 +211,17 @@ impl Session<'_> {
         Ok(last)
     }
 
+    /// Why a probe stopped by Slurm's word rather than ours: srun says so once the step is over.
+    async fn stopped_by_slurm(&self, pipe: &mut Pipe, bye: &Bye) -> Option<Failure> {
+        if bye.reason == "finished" || !matches!(pipe.read, Reading::Srun(_)) {
+            return None;
+        }
+        let closing = async { while !matches!(pipe.hear().await, Heard::Closed | Heard::Lost) {} };
+        let _ = timeout(GRACE, closing).await;
+        let (kind, what) = pipe.slurm()?;
+        Some(self.failed(kind, format!("{what}{}", pipe.errors())))
+    }
+
     /// Asks the probe to stop, closes its input, and kills what is left of it. Tells why the node does not even
     /// answer a new connection, if so.
     async fn end(&self, pipe: &mut Pipe, stream: &mut Stream) -> Option<Failure> {
@@ -263,6 +279,9 @@ impl Session<'_> {
 
     fn cut(&self, pipe: &Pipe, stream: &Stream) -> Failure {
         let errors = pipe.errors();
+        if let Some((kind, what)) = pipe.slurm() {
+            return self.failed(kind, format!("{what} during {}{errors}", stream.doing));
+        }
         if pipe.ssh_failed() {
             let what = format!("the system's ssh failed during {}{errors}", stream.doing);
             return self.failed(FailureKind::LinkLost, what);

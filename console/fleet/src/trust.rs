@@ -7,8 +7,9 @@ use russh::keys::{Algorithm, HashAlg, PublicKey, PublicKeyOrCertificate};
 
 use crate::hostkey::{KnownHosts, Verdict, append};
 use crate::link::FailureKind;
-use crate::settings::{HostKeyPolicy, Tell};
+use crate::settings::HostKeyPolicy;
 use crate::target::Records;
+use crate::tell::Tell;
 
 /// Why a host key was refused.
 #[derive(Clone, Debug)]

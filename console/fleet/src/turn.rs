@@ -123,7 +123,7 @@ impl Turn {
             Frame::Series(_) | Frame::Finished(_) if !self.works => {
                 breach("sent a result and was not told to measure".to_owned())
             }
-            Frame::Columns(_) | Frame::Tick(_) if !self.watches => {
+            Frame::Columns(_) | Frame::Tick(_) | Frame::Peers(_) if !self.watches => {
                 breach("sent telemetry and was not told to watch".to_owned())
             }
             Frame::Chunk(_) | Frame::Collected(_) if self.looks == 0 => {

@@ -12,8 +12,11 @@ use crate::probe::Probe;
 use crate::script::{Answer, answer};
 use crate::settings::Settings;
 
-/// Bytes handed to the connection at a time; slices of the one shared buffer.
+/// Bytes between two looks at how far the upload is; slices of the one shared buffer.
 const CHUNK: usize = 128 * 1024;
+/// Bytes handed to the connection at a time. Eleven such messages may be on their way to be written at once, and a connection keeps
+/// the buffer that holds them for as long as it is open: with the usual packets of 32 kB that would be 352 kB for each node.
+const PIECE: usize = 8 * 1024;
 /// Most bytes of noise and answers before the probe speaks.
 const TALK: usize = 256 * 1024;
 
@@ -123,7 +126,12 @@ async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Repor
 /// Whether the chunk was taken; false when the other side closed or said too much meanwhile.
 async fn send_chunk(pipe: &mut Pipe, chunk: Bytes, heard: &mut Vec<u8>) -> Result<bool, russh::Error> {
     let Pipe { write, read, exit, errors, .. } = pipe;
-    let sending = write.data(chunk);
+    let sending = async {
+        for start in (0..chunk.len()).step_by(PIECE) {
+            write.data(chunk.slice(start..(start + PIECE).min(chunk.len()))).await?;
+        }
+        Ok(())
+    };
     tokio::pin!(sending);
     loop {
         tokio::select! {
@@ -185,8 +193,8 @@ impl Talk<'_> {
                     return Err(self.cut(pipe, FailureKind::Upload, &what));
                 }
                 Err(_) => {
-                    let what =
-                        format!("the login shell did not answer within {}; {}", spoken(self.patience), self.said());
+                    let (who, limit) = (pipe.starter(), spoken(self.patience));
+                    let what = format!("{who} did not answer within {limit}; {}{}", self.said(), pipe.errors());
                     return Err(Failure::new(&pipe.node, Phase::Start, FailureKind::NoShell, what));
                 }
             }
@@ -220,6 +228,9 @@ impl Talk<'_> {
     }
 
     fn no_shell(&self, pipe: &Pipe) -> Failure {
+        if let Some((kind, what)) = pipe.slurm() {
+            return Failure::new(&pipe.node, Phase::Start, kind, format!("{what}{}", pipe.errors()));
+        }
         if pipe.ssh_failed() {
             let what = format!("the system's ssh failed{}", pipe.errors());
             return Failure::new(&pipe.node, Phase::Login, FailureKind::LoginRefused, what);

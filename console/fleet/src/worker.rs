@@ -174,9 +174,8 @@ impl Worker {
                 if permit.login.is_none() {
                     permit.login = self.permits.login().await;
                 }
-                let target = self.shared.resolver.target(&work.node, &self.shared.settings)?;
                 let open = tokio::select! {
-                    opened = Route::open(&target, &self.shared, &self.report) => opened?,
+                    opened = Route::by(&work.node, &self.shared, &self.report) => opened?,
                     () = self.cancel.cancelled() => return Err(cancelled(Phase::Connect)),
                 };
                 if let Some(pid) = attempt.pid.take() {

@@ -290,6 +290,20 @@ fn each_fault_is_named_with_its_category_whatever_the_shape_of_the_job() {
 }
 
 #[test]
+fn dumps_that_ranks_write_as_the_scheduler_ends_them_are_no_hang() {
+    let rules = Rules::built_in().unwrap();
+    let made = Made { fault: Fault::Preempted, nodes: 4, per: 2, culprit: 3, skew: 0.0 };
+    let midway = Made { fault: Fault::NotLaunched, ..made };
+    let told =
+        made.files().into_iter().filter(|(path, _)| !path.starts_with("ras/") && !path.starts_with("inspector/"));
+    let dumps = (0..made.world()).map(|rank| (format!("fr/nccl_trace_{rank}"), midway.dump(rank)));
+    let parts = told.chain(dumps).map(|(path, text)| (path.clone(), part(&path, text.as_bytes(), &rules)));
+    let report = diagnose(&gather(parts), &rules);
+    assert_eq!(report.category, Category::None, "{report:#?}");
+    assert!(report.suspects.iter().all(|suspect| suspect.node.is_none() && suspect.rank.is_none()), "{report:#?}");
+}
+
+#[test]
 fn without_a_source_the_answer_is_right_or_open_and_never_another_name() {
     let rules = Rules::built_in().unwrap();
     let (mut wrong, mut sure, mut all) = (Vec::new(), 0, 0);

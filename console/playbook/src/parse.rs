@@ -284,7 +284,7 @@ impl Reader<'_> {
         if let Some((first, line)) = self.works.insert(("training", TRAIN_DDP.to_owned()), (step.to_owned(), line)) {
             self.problem(&value.span(), format!("step '{first}' trains already (line {line})"));
         }
-        Some(Train { model, ranks_per_node: ranks as u16, length: seconds.or(steps) })
+        Some(Train { model, ranks_per_node: ranks as u16, length: seconds.or(steps), timeout: None })
     }
 
     fn flag(&mut self, table: &DeTable<'_>, field: &str) -> bool {
@@ -557,7 +557,7 @@ limit_s = 90
     fn a_training_is_a_step_of_its_own_and_only_one() {
         let with = |step: &str| format!("{GOOD}[[steps]]\nid = \"net\"\n{step}\n");
         let train = |text: &str| Playbook::parse(&with(text), "p.toml").unwrap().steps.remove(2).train.unwrap();
-        assert_eq!(train("train_ddp = {}"), Train { model: None, ranks_per_node: 1, length: None });
+        assert_eq!(train("train_ddp = {}"), Train { model: None, ranks_per_node: 1, length: None, timeout: None });
         let own = train("train_ddp = { model = \"lstm-nano\", ranks_per_node = 2, steps = 7 }");
         assert_eq!((own.model.as_deref(), own.ranks_per_node), (Some("lstm-nano"), 2));
         assert_eq!(own.length, Some(Length::Steps(7)));

@@ -30,6 +30,8 @@ pub struct Train {
     pub ranks_per_node: u16,
     /// Where it ends; as the profile says without it.
     pub length: Option<Length>,
+    /// Longest that one operation may take; as the profile says without it.
+    pub timeout: Option<Duration>,
 }
 
 /// Where a training ends.
@@ -63,14 +65,14 @@ impl Train {
 
     /// All ranks must have met within this.
     #[must_use]
-    pub const fn meet(&self) -> Duration {
-        MEET
+    pub fn meet(&self) -> Duration {
+        self.timeout.map_or(MEET, |timeout| timeout.max(MEET / 3).min(MEET))
     }
 
     /// An operation must be over within this.
     #[must_use]
-    pub const fn timeout(&self, profile: Profile) -> Duration {
-        TIMEOUT[profile as usize]
+    pub fn timeout(&self, profile: Profile) -> Duration {
+        self.timeout.unwrap_or(TIMEOUT[profile as usize])
     }
 
     /// Longest that it may take.
@@ -80,7 +82,7 @@ impl Train {
             Length::Steps(_) => STEPS[profile as usize],
             Length::Time(time) => time,
         };
-        MEET + whole + self.timeout(profile) + SLACK
+        self.meet() + whole + self.timeout(profile) + SLACK
     }
 
     /// What it is expected to take.
@@ -111,10 +113,11 @@ mod tests {
 
     #[test]
     fn a_training_takes_what_its_step_says_or_else_what_its_profile_does() {
-        let plain = Train { model: None, ranks_per_node: 1, length: None };
+        let plain = Train { model: None, ranks_per_node: 1, length: None, timeout: None };
         assert_eq!(plain.words(Profile::Quick), "gpt2-nano, 1 rank a node, 60 s");
         assert_eq!(plain.words(Profile::Standard), "gpt2-small, 1 rank a node, 180 s");
-        let own = Train { model: Some("lstm".into()), ranks_per_node: 2, length: Some(Length::Steps(40)) };
+        let own =
+            Train { model: Some("lstm".into()), ranks_per_node: 2, length: Some(Length::Steps(40)), timeout: None };
         assert_eq!(own.words(Profile::Full), "lstm, 2 ranks a node, 40 steps");
         assert!(Profile::ALL.into_iter().all(|profile| plain.budget(profile) < plain.limit(profile)));
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use muster_analysis::checks::{self, CheckResult, Found};
 use muster_analysis::findings::{Compared, Effect, Finding, Source};
 use muster_analysis::{NodeVerdict, Observation, Params, State, learn};
-use muster_playbook::report::{Basis, CriteriaReport, Demo, Dropped, NodeFindings, RunInfo, RunReport};
+use muster_playbook::report::{Basis, Cost, CriteriaReport, Demo, Dropped, NodeFindings, RunInfo, RunReport};
 use muster_wire::{Component, Direction, MetricId, Profile, Unit};
 use serde_json::{Value, json};
 
@@ -186,6 +186,7 @@ fn documents(levels: &[f64]) -> (RunReport, CriteriaReport) {
     run.dropped = vec![Dropped { node: "n3".into(), step: "look".into(), reason: "n3: nic-mtu: 1400".into() }];
     run.rejudged = Some("alpha 0.9 instead of 0.95".to_owned());
     run.demo = Some(Demo { slowed: vec!["n3".to_owned()] });
+    run.cost = Some(Cost { cpu_s: 1.5, rss_mb: 80.0, wall_s: 9.0, verdict_s: 0.1, bytes: 7 });
     (run, report)
 }
 
@@ -219,6 +220,7 @@ fn documents_that_break_the_schema_are_refused() {
         ("/nodes/0/checks", json!([{"id": "x", "severity": "bad", "state": "pass", "said": "y"}])),
         ("/criteria/0/status", json!("fine")),
         ("/demo", json!({"slowed": ["n1"], "secret": 1})),
+        ("/cost", json!({"cpu_s": 1, "rss_mb": 1, "wall_s": 1, "verdict_s": -1, "bytes": 1})),
     ] {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).unwrap() = value;
@@ -253,7 +255,7 @@ fn both_schemas_mean_the_same_by_a_criterion() {
 fn the_document_has_exactly_the_published_keys() {
     let run = serde_json::to_value(documents(FLEETS[0]).0).unwrap();
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
-    assert_eq!(keys(&run), "alarms criteria demo dropped nodes rejudged run schema summary version");
+    assert_eq!(keys(&run), "alarms cost criteria demo dropped nodes rejudged run schema summary version");
     assert_eq!(keys(&run["nodes"][0]), "checks components findings node reasons state undecided verdicts");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]), "alpha criterion engine metric similarity state tau unit value");
     assert_eq!(keys(&run["nodes"][0]["verdicts"][0]["criterion"]), "id n status");

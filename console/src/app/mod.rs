@@ -10,6 +10,7 @@ mod rehearsed;
 mod run;
 pub mod screen;
 mod triage;
+mod triage_again;
 #[cfg(test)]
 mod triage_played;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
 use self::run::{Going, Returned};
+pub use self::triage_again::Asking;
 use crate::config::Config;
 use crate::database;
 use crate::exit::{Code, Ended, IO, PASS};
@@ -69,6 +71,8 @@ pub struct App {
     follow: Option<watch::Follow>,
     /// The job whose failure is looked into.
     case: triage::Desk,
+    /// How its nodes are asked, where they were.
+    asking: Option<Arc<triage_again::Asking>>,
 }
 
 impl App {
@@ -122,6 +126,7 @@ impl App {
             going: None,
             follow: None,
             case: triage::Desk::default(),
+            asking: None,
         }
     }
 
@@ -220,6 +225,7 @@ impl App {
             Intent::Triage { path } => self.triage(Path::new(&path), |_| Ok(())),
             Intent::TriageWrong { subject, wrong } => self.triage_wrong(subject, wrong),
             Intent::TriageConfirm { subject } => self.triage_confirm(&subject),
+            Intent::TriageAgain { dumps } => self.triage_again(dumps),
             Intent::Export(what, format) => self.export(what, format),
             // The screen does these itself.
             Intent::Copy(_) | Intent::Redraw | Intent::Suspend | Intent::Quit => {}

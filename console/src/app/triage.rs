@@ -1,12 +1,14 @@
 //! The case that is looked into: read aside, judged, shown; marks and confirmed causes are kept.
 //!
-//! Whatever a case comes from, it is shown by [`Desk::show`]: of a bundle, [`App::triage`] reads one.
+//! Whatever a case comes from, it is shown by [`Desk::show`]: of a bundle, [`App::triage`] reads one, and [`App::triage_again`] asks
+//! the nodes again.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use muster_analysis::triage::case::Case;
+use muster_analysis::triage::marks::Marks;
 use muster_analysis::triage::overview::overview;
 use muster_analysis::triage::report::Subject;
 use muster_analysis::triage::rules::Rules;
@@ -16,7 +18,7 @@ use muster_tui::snapshot::{Load, Part, Triaged};
 use muster_wire::{Level, clean};
 
 use super::{App, screen};
-use crate::cases::{Marks, marks_of, name_of};
+use crate::cases::{self, marks_of, name_of};
 use crate::clock::now_ms;
 use crate::exit::{Code, Ended, IO, Problem};
 use crate::risk::incidents::of_triage;
@@ -25,12 +27,32 @@ use crate::work::bundle;
 
 /// A case that was read.
 #[derive(Debug)]
-struct Open {
+pub(super) struct Open {
     name: String,
+    /// The bundle.
+    from: PathBuf,
     /// Where its marks are kept.
     marks: PathBuf,
     case: Case,
     rules: Rules,
+}
+
+impl Open {
+    /// The case that the bundle `from` holds.
+    pub(super) fn new(from: &Path, case: Case, rules: Rules) -> Self {
+        Self { name: name_of(from), from: from.to_owned(), marks: marks_of(from), case, rules }
+    }
+
+    /// The bundle.
+    pub(super) fn from(&self) -> &Path {
+        &self.from
+    }
+
+    /// Whoever was marked in an earlier answer is marked in this one.
+    pub(super) fn take_marks(&self, earlier: &Self) -> anyhow::Result<()> {
+        let marks = cases::read(&earlier.marks)?;
+        if marks == Marks::default() { Ok(()) } else { cases::write(&marks, &self.marks) }
+    }
 }
 
 /// Where the open case lies; clones share it.
@@ -43,18 +65,18 @@ pub(super) struct Desk {
 
 impl Desk {
     /// Another case is asked for; gives what tells whether it still is.
-    fn ask(&self) -> impl Fn() -> bool + Send + Sync + 'static + use<> {
+    pub(super) fn ask(&self) -> impl Fn() -> bool + Send + Sync + 'static + use<> {
         let (turn, mine) = (self.turn.clone(), self.turn.fetch_add(1, Ordering::Relaxed) + 1);
         move || turn.load(Ordering::Relaxed) == mine
     }
 
-    fn open(&self) -> Option<Arc<Open>> {
+    pub(super) fn open(&self) -> Option<Arc<Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Judges a case by its marks and shows it, unless another is `wanted` by then. Takes as long as judging.
-    fn show(&self, open: Arc<Open>, board: &Board, wanted: &dyn Fn() -> bool) {
-        let (marks, notes) = match Marks::read(&open.marks) {
+    pub(super) fn show(&self, open: Arc<Open>, board: &Board, wanted: &dyn Fn() -> bool) {
+        let (marks, notes) = match cases::read(&open.marks) {
             Ok(marks) => (marks, Vec::new()),
             Err(why) => (Marks::default(), vec![format!("Marks of this case are not used: {why:#}.")]),
         };
@@ -102,7 +124,7 @@ impl App {
                 let rules = Rules::built_in().code(IO)?;
                 let mut case = bundle::read(&from, &rules, &tell)?;
                 prepare(&mut case)?;
-                Ok(Open { name: name.clone(), marks: marks_of(&from), case, rules })
+                Ok(Open::new(&from, case, rules))
             };
             match read() {
                 Ok(open) => {
@@ -172,9 +194,9 @@ impl App {
 
     fn change_marks(&self, open: &Open, change: impl FnOnce(&mut Marks)) -> anyhow::Result<()> {
         // What cannot be read is not written over.
-        let mut marks = Marks::read(&open.marks)?;
+        let mut marks = cases::read(&open.marks)?;
         change(&mut marks);
-        marks.write(&open.marks)
+        cases::write(&marks, &open.marks)
     }
 }
 

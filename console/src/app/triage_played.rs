@@ -9,7 +9,7 @@ use muster_tui::snapshot::Load;
 use muster_tui::{Screen, Snapshot};
 
 use super::rehearsed::{Wanted, rehearsed};
-use crate::cases::{Marks, marks_of};
+use crate::cases::{self, marks_of};
 
 /// A job of four ranks on two nodes of which rank 3 is behind, and whose kernel knows of a broken GPU on the other node.
 fn bundle(dir: &Path) {
@@ -63,7 +63,7 @@ fn a_confirmed_cause_is_an_incident_and_a_mark_is_there_the_next_time() {
     assert_eq!(incidents.len(), 1, "{incidents:?}");
     let one = &incidents[0];
     assert_eq!((one.node.as_str(), one.source.as_str(), one.category.as_str()), ("n1", "triage", "software"));
-    let marks = Marks::read(&marks_of(&job)).unwrap();
+    let marks = cases::read(&marks_of(&job)).unwrap();
     assert_eq!((marks.wrong.len(), marks.confirmed.len()), (1, 1));
     // The next time the mark is known, and taken away again.
     let free: Wanted = |shown| shown.triage.data.as_ref().is_some_and(|open| open.overview.report.suspects.len() == 1);

@@ -1,7 +1,7 @@
 //! `muster config`: settings in force, and where each came from.
 
 use clap::Args;
-use muster_fleet::{HostKeyPolicy, Transport};
+use muster_fleet::HostKeyPolicy;
 use serde::Serialize;
 
 use crate::config::Config;
@@ -48,11 +48,7 @@ fn settings(config: &Config) -> Vec<Setting> {
         Some(HostKeyPolicy::Ask) => "ask",
         Some(HostKeyPolicy::AcceptNew) => "accept-new",
     };
-    let transport = match config.transport.value {
-        Transport::Auto => "auto",
-        Transport::Own => "own",
-        Transport::OpenSsh => "openssh",
-    };
+    let slurm = config.slurm.value.as_ref().map_or("no".to_owned(), |options| options.to_string());
     let rows = [
         ("inventory", config.inventory.value.display().to_string(), &config.inventory.source),
         ("db", config.db.value.display().to_string(), &config.db.source),
@@ -64,7 +60,8 @@ fn settings(config: &Config) -> Vec<Setting> {
         ("stale_after", format!("{} d", config.stale_after.value), &config.stale_after.source),
         ("ssh_config", ssh, &config.ssh_config.source),
         ("host_keys", keys.to_owned(), &config.host_keys.source),
-        ("transport", transport.to_owned(), &config.transport.source),
+        ("transport", config.transport.value.word().to_owned(), &config.transport.source),
+        ("slurm", slurm, &config.slurm.source),
         ("color", config.color.value.clone(), &config.color.source),
     ];
     let deadlines = config.deadlines.value.named().into_iter().filter_map(|(name, given)| {

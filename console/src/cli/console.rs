@@ -28,7 +28,10 @@ pub async fn run(config: &Config, common: &Common, run: Option<&str>) -> Ended {
         Err(_) => true,
     };
     let nodes = if measured && without { nodes.unwrap_or_default() } else { nodes? };
-    let title = config.inventory.value.file_stem().map_or("fleet".into(), |s| s.to_string_lossy().into_owned());
+    let file = config.inventory.value.file_stem().filter(|_| config.slurm.value.is_none());
+    let title = file.map_or(if config.slurm.value.is_some() { "slurm".into() } else { "fleet".into() }, |stem| {
+        stem.to_string_lossy().into_owned()
+    });
     let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
     App::new(job, store, (config.clone(), common), &title).sit(first).await
 }

@@ -3,11 +3,17 @@
 use std::path::Path;
 
 use clap::Args;
+use muster_fleet::Transport;
+use muster_fleet::slurm::{Said, ask, listed};
+use muster_wire::clean;
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Ended, PASS};
 use crate::{database, out, work};
+
+/// Most bytes of the line in which Slurm says its version.
+const VERSION_BYTES: u64 = 128;
 
 /// Options.
 #[derive(Args, Debug)]
@@ -45,11 +51,12 @@ impl Row {
 
 /// Prints one line per check; exit code 78 when one is wrong.
 pub fn run(options: &Options, config: &Config) -> Ended {
-    let checks: [(&str, Finding); 6] = [
+    let checks: [(&str, Finding); 7] = [
         ("inventory", inventory(config)),
         ("database", database(config)),
         ("ssh agent", agent()),
         ("ssh keys", keys()),
+        ("slurm", slurm(config)),
         ("open files", open_files(config)),
         ("probe", probe()),
     ];
@@ -108,6 +115,25 @@ fn keys() -> Finding {
         return Finding::Advice("no default key in ~/.ssh; the agent or the inventory must name one".into());
     }
     Finding::Ok(found.join(", "))
+}
+
+/// Whether the scheduler can be asked here; wrong only where probes are to be started by it.
+fn slurm(config: &Config) -> Finding {
+    let wanted = config.transport.value == Transport::Slurm || config.slurm.value.is_some();
+    let trouble = |why: String| if wanted { Finding::Wrong(why) } else { Finding::Advice(why) };
+    let version = match ask("scontrol", &["--version"], VERSION_BYTES) {
+        Said::Absent if wanted => return trouble("scontrol is not on the PATH of this machine".to_owned()),
+        Said::Absent => return Finding::Ok("not on this machine; nodes are reached over SSH".to_owned()),
+        Said::Failed(words) => return trouble(format!("its programs are here and do not work: {words}")),
+        Said::Text(text) => clean(text.trim(), VERSION_BYTES as usize),
+    };
+    match listed() {
+        Ok(nodes) => {
+            let gone = nodes.iter().filter(|node| node.out()).count();
+            Finding::Ok(format!("{version}: {}, {gone} out of service", out::counted(nodes.len(), "node", "nodes")))
+        }
+        Err(why) => trouble(format!("{version}: {why}")),
+    }
 }
 
 fn open_files(config: &Config) -> Finding {

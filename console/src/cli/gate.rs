@@ -20,7 +20,8 @@ use crate::out;
 Exit codes: 0 run, 1 run after the named benchmarks (muster run regular), 2 do not run, 3 too little \
 is known. With --budget, a validation that takes longer is a 2.
 With --prolog only a node that must not run gives a non-zero exit code: Slurm then drains it and \
-requeues the job. What should be validated first, and what is unknown, goes to standard error.")]
+requeues the job. What should be validated first, what is unknown, and what kept it from deciding \
+goes to standard error.")]
 pub struct Options {
     /// Which nodes.
     #[command(flatten)]
@@ -53,8 +54,18 @@ struct Report {
     decision: Decision,
 }
 
-/// Decides.
+/// Decides. In a prolog, what keeps it from deciding stops no job: Slurm would drain every node for a database that cannot be read.
 pub fn run(options: &Options, config: &Config) -> Ended {
+    match decide(options, config) {
+        Err(problem) if options.prolog => {
+            eprintln!("muster gate: not decided, so the job may run: {:#}", problem.error);
+            Ok(PASS)
+        }
+        ended => ended,
+    }
+}
+
+fn decide(options: &Options, config: &Config) -> Ended {
     // The minutes a prolog has bound the decision, not the choice: a cheap half-validation would let a job through.
     let ask = Ask { budget: None, ..options.ask.clone() }.question();
     let basis = basis(&options.pick, &options.from, config, ask.job_hours)?;

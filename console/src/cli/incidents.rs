@@ -184,7 +184,7 @@ pub fn run(action: &Action, config: &Config) -> Ended {
     }
 }
 
-fn moment(text: &str) -> Result<u64, String> {
+pub(super) fn moment(text: &str) -> Result<u64, String> {
     let hours = import::hours(text).filter(|h| *h >= 0.0);
     hours.map(|h| (h * 3.6e6).round() as u64).ok_or_else(|| format!("'{text}' is not a time; 2026-11-20T08:00 is one"))
 }

@@ -16,6 +16,7 @@ pub mod criteria;
 pub mod db;
 pub mod demo;
 pub mod doctor;
+pub mod drain;
 pub mod export;
 pub mod gate;
 pub mod import;
@@ -31,6 +32,7 @@ pub mod select;
 pub mod simulate;
 pub mod triage;
 pub mod tune;
+pub mod virtual_nodes;
 pub mod watch;
 
 /// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
@@ -128,6 +130,10 @@ pub enum Command {
     Incidents(incidents::Action),
     /// Export a run: JSON, Markdown, CSV, Parquet, OpenMetrics, or a ticket.
     Export(export::Options),
+    /// Take nodes out of Slurm's service, with a reason.
+    Drain(drain::DrainOptions),
+    /// Give nodes back to Slurm that muster drained.
+    Resume(drain::ResumeOptions),
     /// Remove probes from nodes.
     Clean(clean::Options),
     /// Check this machine's own setup.
@@ -137,6 +143,9 @@ pub enum Command {
     /// Check or rebuild the database.
     #[command(subcommand)]
     Db(db::Action),
+    /// Answer as the virtual nodes of a demo, which starts this by itself.
+    #[command(hide = true)]
+    VirtualNodes(virtual_nodes::Options),
     /// Print shell completions.
     Completions(completions::Options),
 }

@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
+use muster_fleet::{Probe, Transport};
 use muster_playbook::{Playbook, PlaybookError, builtin, plan};
-use muster_wire::Profile;
+use muster_wire::{Profile, Unit};
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, IO, PASS};
 use crate::options::Pick;
-use crate::{out, session};
+use crate::{out, session, work};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -46,16 +47,44 @@ pub fn run(action: &Action, config: &Config) -> Ended {
         Action::List { json } => list(*json),
         Action::Show { playbook, pick } => {
             let playbook = session::playbook(playbook)?;
-            let nodes = match session::nodes(config, pick) {
-                Ok(nodes) => nodes.into_iter().map(|n| n.name).collect(),
-                Err(problem) if !pick.names() && problem.code == CONFIG => vec!["any-node".to_owned()],
+            let nodes: Option<Vec<String>> = match session::nodes(config, pick) {
+                Ok(nodes) => Some(nodes.into_iter().map(|n| n.name).collect()),
+                Err(problem) if !pick.names() && problem.code == CONFIG => None,
                 Err(problem) => return Err(problem),
             };
-            out::line(plan(&playbook, &nodes).to_string().trim_end())?;
+            let names = nodes.clone().unwrap_or_else(|| vec!["any-node".to_owned()]);
+            out::line(plan(&playbook, &names).to_string().trim_end())?;
+            if let Some(nodes) = nodes {
+                out::line(&format!("\n{}", delivery(nodes.len(), &work::embedded(), config)))?;
+            }
             Ok(PASS)
         }
         Action::Check { files } => check(files),
     }
+}
+
+/// How the probe gets to so many nodes, and how long that takes at least.
+fn delivery(nodes: usize, probe: &Probe, config: &Config) -> String {
+    let (transport, slurm) = session::ways(config);
+    let once = Unit::Bytes.show(probe.size() as f64);
+    match (transport, slurm.shared) {
+        (Transport::Slurm, Some(folder)) => format!("probe: {once} once, into {folder}, which all nodes share"),
+        (Transport::Slurm, None) => format!("probe: {once} once to Slurm's sbcast, which passes it on to all nodes"),
+        _ => over_ssh(nodes, probe.sent_size(), config.fan_out.value),
+    }
+}
+
+/// A node that has the probe of an earlier run is sent nothing.
+fn over_ssh(nodes: usize, sent: usize, at_once: usize) -> String {
+    let all = (nodes * sent) as f64;
+    let (each, sum) = (Unit::Bytes.show(sent as f64), Unit::Bytes.show(all));
+    let at = |bits: f64| Unit::Seconds.show(all * 8.0 / bits);
+    format!(
+        "probe: {each} to each of {} that lack it, over SSH, {at_once} at a time; {sum} in all, at least {} at 1 Gbit/s or {} at 10",
+        out::counted(nodes, "node", "nodes"),
+        at(1e9),
+        at(1e10)
+    )
 }
 
 #[derive(Serialize)]
@@ -97,4 +126,18 @@ fn check(files: &[PathBuf]) -> Ended {
         }
     }
     Ok(worst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_is_said_with_what_it_sends_and_how_long_a_link_takes() {
+        assert_eq!(
+            over_ssh(1_000, 2_500_000, 64),
+            "probe: 2.50 MB to each of 1000 nodes that lack it, over SSH, 64 at a time; 2.50 GB in all, at least 20.0 s at \
+             1 Gbit/s or 2.00 s at 10"
+        );
+    }
 }

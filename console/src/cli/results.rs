@@ -1,10 +1,11 @@
 //! `muster results`: values and verdicts of a run, recomputed from its samples.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 
 use clap::Args;
 use muster_analysis::State;
-use muster_playbook::report::{CheckReport, NodeFindings, NodeReport, RunReport, Summary};
+use muster_playbook::report::{NodeFindings, NodeReport, Summary};
 use muster_run::{Run, visit_of};
 use muster_store::Store;
 use muster_tui::stale::Stale;
@@ -13,9 +14,11 @@ use muster_wire::Outcome;
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, Problem};
+use crate::judge::{self, ByNode};
 use crate::options::{Line, Pick};
+use crate::out::{self, Columns};
 use crate::patience::Patience;
-use crate::{database, out, session};
+use crate::{database, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -81,7 +84,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     Ok(session::exit_code(&report, options.fail_on))
 }
 
-/// Prints what is asked of the picked nodes, line by line.
+/// Prints what is asked of the picked nodes, row by row: all verdicts of a large fleet would take gigabytes.
 fn rows(
     store: &dyn Store,
     run: &Run,
@@ -91,23 +94,73 @@ fn rows(
     let summaries = store.summaries(&run.id).code(IO)?;
     let series: u64 = summaries.iter().filter(|one| is_picked(&one.node)).map(|one| one.series).sum();
     let whole = options.all || series <= MANY;
-    let mut count = 0;
-    let prune = |node: &mut NodeFindings| {
-        count += node.verdicts.len();
-        node.verdicts.retain(|verdict| !options.checks && (whole || verdict.state != State::Pass));
-    };
     let waiting = Patience::new(format!("judging {}", run.id));
-    let mut report = session::rows_of(store, run, config, (is_picked, prune))?;
-    drop(waiting);
-    report.network = report.network.filter(|_| report.nodes.len() == run.nodes.len());
-    database::sound(store, options.strict)?;
+    let said = session::nodes_of(store, run, config, is_picked)?;
     let age = Age::of(summaries, config);
-    if options.checks {
-        answers(&report, &age)?
+    let shown = if options.checks {
+        let table = Table {
+            header: ["node", "check", "state", "evidence"],
+            said: &said,
+            rows: &|node, row| answers(node, &age, row),
+        };
+        table.print(waiting, (store, options))?
     } else {
-        metrics(&report, count, &age)?
+        let header = ["node", "metric", "median", "similarity", "state"];
+        let table = Table { header, said: &said, rows: &|node, row| metrics(node, whole, &age, row) };
+        table.print(waiting, (store, options))?
+    };
+    if !options.checks && shown.rows < shown.verdicts {
+        let left = shown.verdicts - shown.rows;
+        eprintln!("{left} metrics that pass are left out; --node shows those of a node, --all shows all");
     }
-    Ok(session::exit_code(&report, options.fail_on))
+    let network = said.rest.network.as_ref().filter(|_| shown.states.len() == run.nodes.len());
+    Ok(session::exit_code_of(&Summary::of(shown.states), network, options.fail_on))
+}
+
+/// What takes the cells of a row.
+type Row<'r, const N: usize> = &'r mut dyn FnMut([&str; N]) -> anyhow::Result<()>;
+
+/// What is printed of nodes that come one after another.
+struct Table<'t, const N: usize> {
+    header: [&'static str; N],
+    said: &'t ByNode,
+    /// Gives the rows of a node.
+    rows: &'t dyn Fn(&NodeReport, Row<'_, N>) -> anyhow::Result<()>,
+}
+
+/// What was seen while the columns were measured.
+#[derive(Default)]
+struct Shown {
+    rows: usize,
+    verdicts: usize,
+    states: Vec<(State, bool)>,
+}
+
+impl<const N: usize> Table<'_, N> {
+    /// Measures all rows, then prints them.
+    fn print(&self, waiting: Patience, (store, options): (&dyn Store, &Options)) -> Result<Shown, Problem> {
+        let (mut columns, mut shown) = (Columns::of(self.header), Shown::default());
+        let measure = &mut |_: &NodeFindings, node: NodeReport| {
+            shown.verdicts += node.verdicts.len();
+            shown.states.push((node.state, node.undecided));
+            (self.rows)(&node, &mut |cells| {
+                shown.rows += 1;
+                columns.see(cells);
+                Ok(())
+            })
+        };
+        judge::each_report(self.said, measure).code(IO)?;
+        drop(waiting);
+        database::sound(store, options.strict)?;
+        out::by(|to| {
+            let mut line = String::new();
+            columns.write(self.header, &mut line, to)?;
+            judge::each_report(self.said, &mut |_, node| {
+                (self.rows)(&node, &mut |cells| Ok(columns.write(cells, &mut line, to)?))
+            })
+        })?;
+        Ok(shown)
+    }
 }
 
 /// When the results of a run came, and which of them are stale.
@@ -136,44 +189,36 @@ impl Age {
     }
 }
 
-/// `count` is how many there are with those that are left out.
-fn metrics(report: &RunReport, count: usize, age: &Age) -> Result<(), Problem> {
-    let mut rows = Vec::new();
-    for node in &report.nodes {
-        for verdict in &node.verdicts {
-            let value = match (verdict.value, verdict.of.unit) {
-                (Some(value), Some(unit)) => unit.show(value),
-                _ => "-".to_owned(),
-            };
-            rows.push(vec![
-                node.node.clone(),
-                verdict.of.metric.clone(),
-                value,
-                verdict.similarity.map_or("-".into(), |s| format!("{s:.3}")),
-                age.state((&node.node, verdict.of.metric.split('/').next()), verdict.state),
-            ]);
+/// A row a verdict; those that pass only where the `whole` is shown.
+fn metrics(node: &NodeReport, whole: bool, age: &Age, row: Row<'_, 5>) -> anyhow::Result<()> {
+    // Neighbours are of the same benchmark and mostly in the same state.
+    let mut last: (&str, State, String) = ("", State::Pass, String::new());
+    let mut similarity = String::new();
+    for verdict in node.verdicts.iter().filter(|verdict| whole || verdict.state != State::Pass) {
+        let benchmark = verdict.of.metric.split('/').next().unwrap_or_default();
+        if last.2.is_empty() || (last.0, last.1) != (benchmark, verdict.state) {
+            last = (benchmark, verdict.state, age.state((&node.node, Some(benchmark)), verdict.state));
         }
-    }
-    out::line(&out::table(&["node", "metric", "median", "similarity", "state"], &rows))?;
-    if rows.len() < count {
-        eprintln!(
-            "{} metrics that pass are left out; --node shows those of a node, --all shows all",
-            count - rows.len()
-        );
+        let value = match (verdict.value, verdict.of.unit) {
+            (Some(value), Some(unit)) => unit.show(value),
+            _ => "-".to_owned(),
+        };
+        similarity.clear();
+        match verdict.similarity {
+            Some(s) => write!(similarity, "{s:.3}")?,
+            None => similarity.push('-'),
+        }
+        row([&node.node, &verdict.of.metric, &value, &similarity, &last.2])?;
     }
     Ok(())
 }
 
-fn answers(report: &RunReport, age: &Age) -> Result<(), Problem> {
-    let of_node = |node: &NodeReport| {
-        let row = |check: &CheckReport| {
-            let state = age.state((&node.node, None), check.state);
-            vec![node.node.clone(), check.id.clone(), state, check.said.clone()]
-        };
-        node.checks.iter().map(row).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = report.nodes.iter().flat_map(of_node).collect();
-    out::line(&out::table(&["node", "check", "state", "evidence"], &rows))
+/// A row a check.
+fn answers(node: &NodeReport, age: &Age, row: Row<'_, 4>) -> anyhow::Result<()> {
+    node.checks.iter().try_for_each(|check| {
+        let state = age.state((&node.node, None), check.state);
+        row([&node.node, &check.id, &state, &check.said])
+    })
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use muster_fleet::slurm::Options;
 use muster_fleet::{HostKeyPolicy, Transport};
 
 use super::{Deadlines, Raw};
@@ -66,8 +67,10 @@ pub struct Config {
     pub host_keys: Setting<Option<HostKeyPolicy>>,
     /// Colour wish: `auto`, `always`, `never`.
     pub color: Setting<String>,
-    /// Which SSH is spoken.
+    /// How commands get to nodes.
     pub transport: Setting<Transport>,
+    /// How Slurm is asked, where a flag or the file speaks of it.
+    pub slurm: Setting<Option<Options>>,
     /// Patience with nodes, where the file speaks of it.
     pub deadlines: Setting<Deadlines>,
 }
@@ -100,6 +103,7 @@ pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> 
         host_keys: host_keys(pick(flags.host_keys, file.host_keys, "ssh".into(), &from_file))?,
         color: pick(flags.color, file.color, "auto".into(), &from_file),
         transport: transport(pick(flags.transport, file.transport, "auto".into(), &from_file))?,
+        slurm: slurm(flags.slurm, file.slurm, &from_file)?,
         deadlines: Setting { value: file.deadlines, source: from_file },
     };
     check(&config)?;
@@ -154,13 +158,22 @@ fn host_keys(word: Setting<String>) -> Result<Setting<Option<HostKeyPolicy>>> {
 }
 
 fn transport(word: Setting<String>) -> Result<Setting<Transport>> {
-    let value = match word.value.as_str() {
-        "auto" => Transport::Auto,
-        "own" => Transport::Own,
-        "openssh" => Transport::OpenSsh,
-        other => bail!("transport is '{other}' ({}); auto, own or openssh", word.source),
+    let Some(value) = Transport::from_word(&word.value) else {
+        bail!("transport is '{}' ({}); auto, own, openssh or slurm", word.value, word.source);
     };
     Ok(Setting { value, source: word.source })
+}
+
+/// What the flag leaves out is the file's to say.
+fn slurm(flag: Option<Options>, file: Option<Options>, from_file: &Source) -> Result<Setting<Option<Options>>> {
+    let file = match file.map(Options::checked) {
+        Some(Err(why)) => bail!("slurm: {why} ({from_file})"),
+        other => other.and_then(Result::ok),
+    };
+    Ok(match (flag, file) {
+        (Some(flag), file) => Setting { value: Some(flag.over(file.unwrap_or_default())), source: Source::Flag },
+        (None, file) => pick(None, file.map(Some), None, from_file),
+    })
 }
 
 struct Places {

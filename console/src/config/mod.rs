@@ -3,5 +3,5 @@
 mod checked;
 mod raw;
 
-pub use checked::{Config, default_file, resolve};
+pub use checked::{Config, Source, default_file, resolve};
 pub use raw::{Deadlines, Raw};

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use muster_fleet::slurm::Options;
 use serde::Deserialize;
 
 /// `config.toml`. Every entry is optional; unknown ones are errors.
@@ -30,8 +31,10 @@ pub struct Raw {
     pub host_keys: Option<String>,
     /// `auto`, `always` or `never`.
     pub color: Option<String>,
-    /// `auto`, `own` or `openssh`.
+    /// `auto`, `own`, `openssh` or `slurm`.
     pub transport: Option<String>,
+    /// How Slurm is asked; nodes come from it where it is given and there is no inventory.
+    pub slurm: Option<Options>,
     /// How long to wait for a node.
     #[serde(default)]
     pub deadlines: Deadlines,

@@ -6,10 +6,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use muster_analysis::checks::CheckResult;
 use muster_analysis::findings::{ComponentState, Finding};
 use muster_analysis::{Criterion, NodeVerdict, State};
@@ -43,6 +42,9 @@ pub fn keep_assessment(store: &dyn Store, run: &Run, judging: &Judging, said: &A
         store.keep_beside(&run.id, &bytes);
     }
 }
+
+/// Nodes that are unpacked side by side.
+const AT_ONCE: usize = 64;
 
 /// An assessment in pieces, so that that of one node is quickly found.
 pub struct Kept {
@@ -106,44 +108,17 @@ impl Kept {
         self.with(nodes)
     }
 
-    /// Of those nodes that are `picked` only, of which `pruned` leaves out what need not be known.
-    #[must_use]
-    pub fn some(self, picked: impl Fn(&str) -> bool, mut pruned: impl FnMut(&mut NodeFindings)) -> Option<Assessment> {
-        let mut nodes = Vec::new();
-        for at in (0..self.head.nodes.len()).filter(|at| picked(&self.head.nodes[*at].0)) {
-            let mut node = self.node(at)?;
-            pruned(&mut node);
-            nodes.push(node);
-        }
-        self.with(nodes)
-    }
-
-    fn piece(&self, at: usize) -> Range<usize> {
-        at.checked_sub(1).map_or(0, |before| self.head.nodes[before].1)..self.head.nodes[at].1
+    /// All that is said of no single node, and the pieces of those that are `picked`.
+    pub(super) fn apart(mut self, picked: impl Fn(&str) -> bool) -> Option<(Assessment, Pieces)> {
+        let at = (0..self.head.nodes.len()).filter(|at| picked(&self.head.nodes[*at].0)).collect();
+        let (bytes, metrics) = (std::mem::take(&mut self.bytes), self.head.metrics.clone());
+        let nodes = self.head.nodes.clone();
+        let whole = nodes.last().is_none_or(|(_, end)| *end == bytes.len());
+        whole.then(|| self.with(Vec::new())).flatten().map(|rest| (rest, Pieces { at, nodes, metrics, bytes }))
     }
 
     fn node(&self, at: usize) -> Option<NodeFindings> {
-        let name = &self.head.nodes[at].0;
-        let mut own: KeptNode = unpack(self.bytes.get(self.piece(at))?)?;
-        let mut reasons = own.reasons.iter_mut().peekable();
-        let mut reason = |place: usize| {
-            let own = reasons.next_if(|(of, _)| *of == place);
-            own.map_or_else(String::new, |(_, reason)| std::mem::take(reason))
-        };
-        let columns = own.metrics.iter().zip(&own.states).zip(own.similarities.iter().zip(&own.values)).enumerate();
-        let mut verdicts = Vec::with_capacity(own.metrics.len());
-        for (place, ((metric, state), (similarity, value))) in columns {
-            let metric = self.head.metrics.get(usize::try_from(*metric).ok()?)?.clone();
-            let (node, state, similarity, value, reason) = (name.clone(), *state, *similarity, *value, reason(place));
-            verdicts.push(NodeVerdict { node, metric, state, similarity, value, reason });
-        }
-        Some(NodeFindings {
-            node: name.to_string(),
-            findings: own.findings,
-            measured: own.measured,
-            verdicts,
-            checks: own.checks,
-        })
+        node((&self.head.nodes, &self.head.metrics, &self.bytes), at)
     }
 
     fn with(self, nodes: Vec<NodeFindings>) -> Option<Assessment> {
@@ -160,6 +135,55 @@ impl Kept {
         let judged = judged.into_iter().map(one).collect::<Option<_>>()?;
         Some(Assessment { judged, nodes, network, rejudged, dropped })
     }
+}
+
+/// What was kept of some nodes, each in a piece of its own.
+pub(super) struct Pieces {
+    at: Vec<usize>,
+    nodes: Vec<(Arc<str>, usize)>,
+    metrics: Vec<MetricId>,
+    bytes: Vec<u8>,
+}
+
+impl Pieces {
+    /// Gives what is said of every node to `each`, in the run's order; what does not decode is an error.
+    pub(super) fn each(&self, each: &mut dyn FnMut(&NodeFindings) -> Result<()>) -> Result<()> {
+        for some in self.at.chunks(AT_ONCE) {
+            for found in on_all_cores(some, |at| node((&self.nodes, &self.metrics, &self.bytes), *at)) {
+                each(&found.context("what was kept of a judged run does not decode: remove its file .judged")?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nodes by name, each with the end of its piece.
+type Ends = [(Arc<str>, usize)];
+
+/// The node whose place is `at`.
+fn node((nodes, metrics, bytes): (&Ends, &[MetricId], &[u8]), at: usize) -> Option<NodeFindings> {
+    let name = &nodes[at].0;
+    let piece = at.checked_sub(1).map_or(0, |before| nodes[before].1)..nodes[at].1;
+    let mut own: KeptNode = unpack(bytes.get(piece)?)?;
+    let mut reasons = own.reasons.iter_mut().peekable();
+    let mut reason = |place: usize| {
+        let own = reasons.next_if(|(of, _)| *of == place);
+        own.map_or_else(String::new, |(_, reason)| std::mem::take(reason))
+    };
+    let columns = own.metrics.iter().zip(&own.states).zip(own.similarities.iter().zip(&own.values)).enumerate();
+    let mut verdicts = Vec::with_capacity(own.metrics.len());
+    for (place, ((metric, state), (similarity, value))) in columns {
+        let metric = metrics.get(usize::try_from(*metric).ok()?)?.clone();
+        let (node, state, similarity, value, reason) = (name.clone(), *state, *similarity, *value, reason(place));
+        verdicts.push(NodeVerdict { node, metric, state, similarity, value, reason });
+    }
+    Some(NodeFindings {
+        node: name.to_string(),
+        findings: own.findings,
+        measured: own.measured,
+        verdicts,
+        checks: own.checks,
+    })
 }
 
 fn written(run: &Run, judging: &Judging, said: &Assessment) -> Option<Vec<u8>> {
@@ -304,8 +328,15 @@ mod tests {
                     .collect::<Vec<_>>()
             };
             assert_eq!(of(&known), of(&anew));
-            let only = kept().some(|node| node == "n3", |node| node.verdicts.truncate(1)).unwrap();
-            assert_eq!((only.nodes.len(), &only.nodes[0].verdicts[..]), (1, &anew.nodes[2].verdicts[..1]));
+            let (rest, pieces) = kept().apart(|node| node == "n3").unwrap();
+            let mut nodes = Vec::new();
+            let add = &mut |node: &NodeFindings| {
+                nodes.push(node.clone());
+                Ok(())
+            };
+            pieces.each(add).unwrap();
+            let only = Assessment { nodes, ..rest };
+            assert_eq!((only.nodes.len(), &only.nodes[0].verdicts), (1, &anew.nodes[2].verdicts));
             assert_eq!(report(&run, &only).nodes[0].reasons, report(&run, &anew).nodes[2].reasons);
         }
     }

@@ -2,20 +2,48 @@
 
 use std::sync::Arc;
 
-use muster_playbook::report::{Basis, NodeFindings, RunInfo, RunReport};
+use anyhow::Result;
+use muster_playbook::report::{Basis, Gathered, NodeFindings, NodeReport, NodeReports, RunInfo, RunReport};
 use muster_run::Run;
 
 use super::told::known_of;
-use super::{Assessment, Judged, Told};
+use super::{Assessment, ByNode, Judged, Told};
 
 /// The `muster.run` document of an assessed run.
 #[must_use]
 pub fn report(run: &Run, assessment: &Assessment) -> RunReport {
     let basis: Vec<Basis<'_>> = basis(assessment).collect();
-    let mut report = RunReport::new(info(run), &assessment.nodes, &basis);
-    report.dropped.clone_from(&assessment.dropped);
-    report.rejudged.clone_from(&assessment.rejudged);
-    report.network.clone_from(&assessment.network);
+    with_rest(RunReport::new(info(run), &assessment.nodes, &basis), assessment)
+}
+
+/// The same where nodes come one by one.
+///
+/// # Errors
+/// When what was kept of a node cannot be read.
+pub fn report_of_nodes(run: &Run, said: &ByNode) -> Result<RunReport> {
+    let basis: Vec<Basis<'_>> = basis(&said.rest).collect();
+    let mut gathered = Gathered::of(&basis);
+    said.each(&mut |node| {
+        gathered.add(node);
+        Ok(())
+    })?;
+    Ok(with_rest(gathered.report(info(run)), &said.rest))
+}
+
+/// Gives what is said of every node, and the report it becomes, to `each`, one after another, until it fails.
+///
+/// # Errors
+/// Those of `each`, and when what was kept of a node cannot be read.
+pub fn each_report(said: &ByNode, each: &mut dyn FnMut(&NodeFindings, NodeReport) -> Result<()>) -> Result<()> {
+    let basis: Vec<Basis<'_>> = basis(&said.rest).collect();
+    let reports = NodeReports::of(&basis);
+    said.each(&mut |node| each(node, reports.report(node)))
+}
+
+fn with_rest(mut report: RunReport, said: &Assessment) -> RunReport {
+    report.dropped.clone_from(&said.dropped);
+    report.rejudged.clone_from(&said.rejudged);
+    report.network.clone_from(&said.network);
     report
 }
 

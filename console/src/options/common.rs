@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use muster_fleet::slurm::Options;
 
 use crate::config::Raw;
 
@@ -13,6 +14,12 @@ pub struct Common {
     /// Inventory file (TOML).
     #[arg(short, long, global = true, env = "MUSTER_INVENTORY", value_name = "FILE")]
     pub inventory: Option<PathBuf>,
+    /// Take the nodes from Slurm, unless --inventory names them, and start probes by srun instead of SSH. As OPTIONS: partition=NAME,
+    /// account=NAME, reservation=NAME, qos=NAME, exclusive=no, job=ID, wait=SECONDS, time=MINUTES, shared=DIR; `ssh` takes the nodes from
+    /// Slurm and reaches them over SSH.
+    #[arg(long, global = true, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "",
+        value_parser = slurm)]
+    pub slurm: Option<Options>,
     /// Database directory.
     #[arg(long, global = true, env = "MUSTER_DB", value_name = "DIR")]
     pub db: Option<PathBuf>,
@@ -73,7 +80,12 @@ impl Common {
             ssh_config: self.ssh_config.clone(),
             host_keys: self.host_keys.clone(),
             color: self.color.clone(),
+            slurm: self.slurm.clone(),
             ..Raw::default()
         }
     }
+}
+
+fn slurm(text: &str) -> Result<Options, String> {
+    Options::parse(text)
 }

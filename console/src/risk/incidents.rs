@@ -404,6 +404,7 @@ mod tests {
             rank: Some(3),
             gpu: Some(1),
             element: element.map(str::to_owned),
+            cause: muster_analysis::triage::fault::Cause::default(),
             confidence: 0.9,
             sentence: sentence.into(),
             evidence: Vec::new(),

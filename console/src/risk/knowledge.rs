@@ -6,9 +6,9 @@ use anyhow::Result;
 use muster_analysis::risk::{BadTable, Check, History, Incident, Samples, Sampling, Window, samples};
 use muster_analysis::selector::{Benchmark, Validation, p90};
 use muster_playbook::{Playbook, plan};
-use muster_run::{RunState, visit_of};
+use muster_run::RunState;
 use muster_store::{Store, StoreError};
-use muster_wire::{Outcome, Profile};
+use muster_wire::Profile;
 
 use super::incidents::{hours, known};
 use super::validations::kept_validations;
@@ -106,21 +106,19 @@ impl Measured {
             .collect();
         let mut all = Self::default();
         for run in store.runs()? {
-            let mut done = BTreeSet::new();
-            for work in store.summaries(&run.id)?.into_iter().filter(|w| w.outcome == Outcome::Done) {
-                let at = hours(work.at_ms);
-                let last = all.last_h.entry(visit_of(&work.work).0.to_owned()).or_insert(at);
+            let known = store.overview(&run.id)?;
+            for work in &known.works {
+                let at = hours(work.last_ms);
+                let last = all.last_h.entry(work.work.clone()).or_insert(at);
                 *last = last.max(at);
                 if run.profile == profile {
-                    all.minutes
-                        .entry(visit_of(&work.work).0.to_owned())
-                        .or_default()
-                        .push(work.elapsed_ns as f64 / 60e9);
+                    let minutes = work.elapsed_ns.iter().map(|ns| *ns as f64 / 60e9);
+                    all.minutes.entry(work.work.clone()).or_default().extend(minutes);
                 }
-                done.insert(work.node);
             }
             let Some(ended) = run.ended_ms.filter(|_| run.state == RunState::Finished) else { continue };
-            let passed = done.into_iter().filter(|node| !failed.contains(&(run.id.clone(), node.clone())));
+            let done = known.nodes.iter().filter(|node| node.done).map(|node| node.name.clone());
+            let passed = done.filter(|node| !failed.contains(&(run.id.clone(), node.clone())));
             all.validations.extend(passed.map(|node| Validation { node, at_h: hours(ended) }));
         }
         Ok(all)

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_analysis::checks::CheckResult;
+use muster_analysis::findings::Finding;
 use muster_analysis::{NodeVerdict, Sample, State, cdf_points};
 use muster_playbook::report::Known;
 use muster_run::Record;
@@ -198,7 +199,7 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node:
         .filter(|record| seen.insert(record.work.as_str()))
         .map(AsRef::as_ref)
         .collect();
-    let worst = worst(&found.verdicts).and_then(|nr| sources.verdict((places, known), nr)).map(|v| Worst {
+    let worst = worst(&all, &found.verdicts).and_then(|nr| sources.verdict((places, known), nr)).map(|v| Worst {
         metric: v.metric.clone(),
         similarity: v.similarity,
         deviation: v.deviation,
@@ -216,9 +217,15 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node:
     }
 }
 
-/// Index of the verdict furthest from its peers, failed ones first. Undecided verdicts are left out, however far they are from the
-/// criterion.
-fn worst(verdicts: &[NodeVerdict]) -> Option<usize> {
+/// Index of the verdict that the first of `findings` is about, so that a row shows the metric its sentence names; or else of the one
+/// furthest from its peers, failed ones first. Undecided verdicts are left out, however far they are from the criterion.
+fn worst(findings: &[Finding], verdicts: &[NodeVerdict]) -> Option<usize> {
+    let accused = findings.first().filter(|finding| matches!(finding.state, State::Fail | State::Warn));
+    if let Some(effect) = accused.and_then(|finding| finding.effect.as_ref())
+        && let Some(nr) = verdicts.iter().position(|v| v.metric == effect.metric && v.similarity.is_some())
+    {
+        return Some(nr);
+    }
     let decided = |v: &NodeVerdict| matches!(v.state, State::Fail | State::Warn | State::Pass);
     let all = verdicts.iter().enumerate().filter(|(_, v)| decided(v));
     let similar = all.filter_map(|(nr, v)| Some((nr, severity(v.state), v.similarity?)));
@@ -405,10 +412,21 @@ mod tests {
             reason: String::new(),
         };
         let mut all = vec![verdict(State::Unknown, Some(0.0)), verdict(State::NotRun, None)];
-        assert_eq!(worst(&all), None);
+        assert_eq!(worst(&[], &all), None);
         all.extend([verdict(State::Pass, Some(0.97)), verdict(State::Pass, Some(0.99))]);
-        assert_eq!(worst(&all), Some(2));
+        assert_eq!(worst(&[], &all), Some(2));
         all.extend([verdict(State::Warn, Some(0.94)), verdict(State::Fail, Some(0.94))]);
-        assert_eq!(worst(&all), Some(5));
+        assert_eq!(worst(&[], &all), Some(5));
+    }
+
+    #[test]
+    fn the_worst_of_a_node_is_the_metric_that_its_first_sentence_names() {
+        let run = run("r1", &["n1", "n2", "n3", "n4", "n5", "n6"], 1_000);
+        let records = run.nodes.iter().flat_map(|node| record(&run, node, &ALL, if node == "n3" { 0.5 } else { 1.0 }));
+        let names = run.nodes.clone();
+        let picture = picture(&[told(run.clone(), records.collect())], &names, &Earlier::default());
+        let n3 = picture.nodes[2].as_ref().unwrap();
+        let (worst, said) = (n3.worst.as_ref().unwrap(), &n3.reasons[0]);
+        assert!(said.contains(&worst.metric.path()), "{} is not in: {said}", worst.metric.path());
     }
 }

@@ -106,13 +106,15 @@ mod tests {
             version: 1,
             category: Category::SlowGpu,
             action: "Drain n_7.".into(),
-            drain: Some("scontrol update NodeName=n_7".into()),
+            drain: Some("muster drain -w n_7".into()),
+            offline: Some("muster triage offline -w n_7,n_8".into()),
             suspects: vec![Suspect {
                 kind: Kind::Gpu,
                 node: Some("n_7".into()),
                 rank: Some(3),
                 gpu: Some(1),
                 element: Some("=cmd".into()),
+                cause: muster_analysis::triage::fault::Cause::default(),
                 confidence: 0.9,
                 sentence: "rank 3 on n_7 is <late>".into(),
                 evidence: vec![Evidence {
@@ -140,10 +142,7 @@ mod tests {
             !text.contains("n\\_7") && !text.contains("n_7") && text.contains("rank 3 on node-001 is &lt;late&gt;"),
             "{text}"
         );
-        assert!(
-            text.contains("line \\| of node-001") && text.contains("`scontrol update NodeName=node-001`"),
-            "{text}"
-        );
+        assert!(text.contains("line \\| of node-001") && text.contains("`muster drain -w node-001`"), "{text}");
     }
 
     #[test]

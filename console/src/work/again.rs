@@ -3,7 +3,7 @@
 //! A doubtful node is compared with peers that are measured at the same time, so that a busy hour, or a machine that all of
 //! them share, slows both and cancels. All nodes of a round do the same work; who takes part, and in which order, is drawn.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use muster_analysis::findings::{Finding, Source};
 use muster_analysis::{State, TOGETHER};
@@ -58,7 +58,8 @@ pub(super) fn choose(
     let mut peers: BTreeSet<String> = earlier.iter().filter(|name| !lost.contains(*name)).cloned().collect();
     // All visits hold the same nodes: peers are drawn once.
     if earlier.is_empty() {
-        let takes_part = |name: &&String| phases.iter().any(|phase| phase.nodes.contains(*name));
+        let members: HashSet<&String> = phases.iter().flat_map(|phase| &phase.nodes).collect();
+        let takes_part = |name: &&String| members.contains(name);
         let mut others: Vec<&String> = found.nodes.iter().map(|node| &node.node).filter(takes_part).collect();
         others.retain(|name| !lost.contains(*name) && !doubtful.contains(*name));
         others.shuffle(&mut drawn(scan, most));
@@ -115,7 +116,8 @@ impl Round {
             let benchmarks: Vec<String> =
                 phase.benchmarks.iter().filter(|b| self.benchmarks.contains(*b)).cloned().collect();
             let takes_part = |name: &String| self.doubtful.contains(name) || self.peers.contains(name);
-            let nodes = scan.nodes.iter().filter(|n| phase.nodes.contains(&n.name) && takes_part(&n.name));
+            let members: HashSet<&String> = phase.nodes.iter().filter(|name| takes_part(name)).collect();
+            let nodes = scan.nodes.iter().filter(|n| members.contains(&n.name));
             let work = |node: &muster_fleet::Node| {
                 let request = request(scan, phase, Vec::new(), benchmarks.clone());
                 Work { known: true, ..Work::new(node.clone(), request, phase.limit) }

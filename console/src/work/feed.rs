@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
+use muster_wire::CLOCK_ERROR;
 
 use super::ticks::Member;
 
@@ -32,6 +33,9 @@ impl Feed {
 
     /// Takes a tick of the node in place `node`, epoch seconds. What the detector has no room for is left out.
     pub fn take(&mut self, node: usize, metric: &str, at_s: f64, value: f64) {
+        if metric == CLOCK_ERROR {
+            return self.clock(node, value);
+        }
         let Some(node) = self.nodes.get(node).copied().flatten() else { return };
         if !self.metrics.contains_key(metric) {
             let known = self.watch.metric(metric);
@@ -56,5 +60,21 @@ impl Feed {
         let mut names: Vec<String> = known.map(|(name, _)| name.clone()).collect();
         names.sort_unstable();
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::watch::Settings;
+
+    use super::*;
+
+    #[test]
+    fn what_a_recording_kept_of_clocks_is_no_metric() {
+        let member = |name: &str| Member { name: name.to_owned(), ..Member::default() };
+        let mut feed = Feed::new(&[member("a"), member("b")], Watch::new(Settings::default()));
+        feed.take(0, CLOCK_ERROR, 1.0, 0.002);
+        feed.take(1, "cpu_util_pct", 1.0, 50.0);
+        assert_eq!(feed.told(), ["cpu_util_pct"]);
     }
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::now_ms;
 use crate::work::clock::Clock;
+use crate::work::peers::{NEAREST, Peers};
 
 /// Orders that wait for a slow connection.
 const ORDERS: usize = 16;
@@ -77,6 +78,7 @@ struct Member {
 pub struct Lookout {
     members: Vec<Member>,
     places: BTreeMap<String, usize>,
+    peers: Peers,
     events: mpsc::Receiver<Event>,
     sender: mpsc::Sender<Event>,
     fleet: JoinSet<()>,
@@ -115,6 +117,7 @@ impl Lookout {
         };
         let mut lookout = Self {
             members: nodes.iter().map(member).collect(),
+            peers: Peers::default(),
             places: nodes.iter().enumerate().map(|(place, node)| (node.name.clone(), place)).collect(),
             events,
             sender,
@@ -209,6 +212,11 @@ impl Lookout {
                 None
             }
             EventKind::Frame(Frame::Tick(tick)) => self.tick(place, &tick),
+            EventKind::Frame(Frame::Peers(told)) => {
+                let at_s = self.epoch_s + self.time(place, told.at_ns)?;
+                let millis = self.peers.take(place, at_s, &told.trips)?;
+                Some(Seen::Values(place, at_s, vec![(NEAREST, millis)]))
+            }
             EventKind::Frame(Frame::Log(line)) if line.level >= Level::Warn => {
                 let member = &mut self.members[place];
                 member.said += 1;
@@ -219,22 +227,28 @@ impl Lookout {
         }
     }
 
+    /// The time `at_ns` of a node in seconds after our epoch; nothing where it cannot be, or no clock is known yet.
+    fn time(&mut self, place: usize, at_ns: u64) -> Option<f64> {
+        let (clock, _) = self.members[place].clock?;
+        let (time, now) = (clock.since_epoch_s(at_ns), self.epoch.elapsed().as_secs_f64());
+        if (-OLDEST_S..=NEWEST_S).contains(&(time - now)) {
+            return Some(time);
+        }
+        self.strange += 1;
+        None
+    }
+
     fn tick(&mut self, place: usize, tick: &Tick) -> Option<Seen> {
-        let member = &self.members[place];
-        let (clock, _) = member.clock?;
-        let (name_of, now) = (&member.columns, self.epoch.elapsed().as_secs_f64());
+        let time = self.time(place, tick.at_ns);
+        let name_of = &self.members[place].columns;
         let told =
             |(name, value): (&Option<&'static str>, &f64)| Some(((*name)?, *value)).filter(|of| of.1.is_finite());
         let values = name_of.iter().zip(&tick.values).filter_map(told).collect();
         let whole = tick.values.len() >= name_of.len();
-        let time = clock.since_epoch_s(tick.at_ns);
-        if Instant::now() >= member.ask_again {
+        if Instant::now() >= self.members[place].ask_again {
             self.ask(place);
         }
-        if !(-OLDEST_S..=NEWEST_S).contains(&(time - now)) {
-            self.strange += 1;
-            return None;
-        }
+        let time = time?;
         let seen = if whole { Seen::Values } else { Seen::Fine };
         Some(seen(place, self.epoch_s + time, values))
     }

@@ -111,6 +111,8 @@ pub trait Observer: Send {
 pub struct Progress {
     terminal: bool,
     started: Instant,
+    /// When a node last said something.
+    heard: Instant,
     shown: Option<Instant>,
     step: String,
     work: usize,
@@ -133,6 +135,7 @@ impl Progress {
         Self {
             terminal: std::io::stderr().is_terminal(),
             started: Instant::now(),
+            heard: Instant::now(),
             shown: None,
             step: String::new(),
             work: 0,
@@ -145,6 +148,12 @@ impl Progress {
             course,
             cancel,
         }
+    }
+
+    /// How long ago a node last said something.
+    #[must_use]
+    pub fn silence(&self) -> Duration {
+        self.heard.elapsed()
     }
 
     fn line(&mut self) -> String {
@@ -179,6 +188,7 @@ impl Progress {
 impl Observer for Progress {
     fn see(&mut self, update: &Update<'_>) {
         self.course.see(update, now_ms());
+        self.heard = Instant::now();
         match update {
             Update::Phase { step, nodes, work, further, .. } => {
                 let more = if further.is_empty() { String::new() } else { format!(" and {} more", further.len()) };

@@ -1,6 +1,6 @@
 //! What is a scan to carry through, and what do nodes still owe of it?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -61,7 +61,8 @@ pub(super) fn owed(
     asked: impl Fn(&str) -> bool,
 ) -> Vec<Work> {
     let mut works = Vec::new();
-    for node in scan.nodes.iter().filter(|n| asked(&n.name) && phase.nodes.contains(&n.name)) {
+    let members: HashSet<&str> = phase.nodes.iter().map(String::as_str).collect();
+    for node in scan.nodes.iter().filter(|n| asked(&n.name) && members.contains(n.name.as_str())) {
         let left = |names: &[String], key: fn(&str) -> String| -> Vec<String> {
             names.iter().filter(|name| !done.contains(&(node.name.clone(), key(name)))).cloned().collect()
         };

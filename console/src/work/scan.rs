@@ -22,7 +22,7 @@ use super::seen::Seen;
 use super::under_way::Patience;
 use super::{again, network};
 use crate::clock::now_ms;
-use crate::judge::{Visits, assess, notes, report};
+use crate::judge::{Assessment, Visits, assess, notes, report};
 
 /// Bytes of records after which they are kept without waiting for more.
 const ENOUGH: usize = 1 << 20;
@@ -37,6 +37,19 @@ pub async fn scan(
     watchers: &mut [&mut dyn Observer],
     cancel: &CancellationToken,
 ) -> Result<RunState> {
+    scan_judged(scan, store, watchers, cancel).await.map(|(state, _)| state)
+}
+
+/// The same, and what was made of all its records where that is known already.
+///
+/// # Errors
+/// As [`scan`].
+pub async fn scan_judged(
+    scan: &Scan,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    cancel: &CancellationToken,
+) -> Result<(RunState, Option<Assessment>)> {
     let mut seen = Seen::new(scan, cancel);
     let asked = notes::asked(&scan.run.id, &scan.plan, &scan.nodes, now_ms());
     store.append_many(&asked).context("scan stopped: could not record what was asked")?;
@@ -52,9 +65,9 @@ pub async fn scan(
     seen.way.end().await;
     done?;
     Ok(match (cancel.is_cancelled(), seen.missed.is_empty() && seen.apart.is_empty()) {
-        (true, _) => RunState::Cancelled,
-        (false, true) => RunState::Finished,
-        (false, false) => RunState::Incomplete,
+        (true, _) => (RunState::Cancelled, None),
+        (false, true) => (RunState::Finished, seen.found.take()),
+        (false, false) => (RunState::Incomplete, seen.found.take()),
     })
 }
 
@@ -276,7 +289,10 @@ async fn confirm(
         let records = store.records(&scan.run.id).context("reading back the results")?;
         let found = assess(&scan.run, &records, &scan.judging);
         let visits = Visits::new(&records);
-        let Some(round) = again::choose(scan, phases, &found, (&visits, &seen.lost)) else { break };
+        let Some(round) = again::choose(scan, phases, &found, (&visits, &seen.lost)) else {
+            seen.found = Some(found);
+            break;
+        };
         let works = round.works(scan, phases);
         if works.is_empty() || cancel.is_cancelled() {
             break;

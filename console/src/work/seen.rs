@@ -15,7 +15,7 @@ use super::outage::Outages;
 use super::spill::Spill;
 use super::under_way::{Noted, UnderWay};
 use crate::clock::now_ms;
-use crate::judge::notes;
+use crate::judge::{Assessment, notes};
 
 /// What the phases of a scan learn about nodes on the way.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub(super) struct Seen {
     clocks: BTreeMap<String, u64>,
     /// What each node was told to do.
     gathers: BTreeMap<String, Gather>,
+    /// What was made of all records there are; `None` once there may be more.
+    pub(super) found: Option<Assessment>,
 }
 
 impl Seen {
@@ -58,6 +60,7 @@ impl Seen {
             outages: Outages::default(),
             clocks: BTreeMap::new(),
             gathers: BTreeMap::new(),
+            found: None,
         }
     }
 
@@ -79,6 +82,7 @@ impl Seen {
         scan: &Scan,
         records: &mut Vec<Record>,
     ) -> Option<String> {
+        self.found = None;
         let (node, at_ms, run) = (event.node, now_ms(), scan.run.id.as_str());
         let (gather, visit) = (self.gathers.get_mut(&node)?, noted.visit);
         let mut said = None;
@@ -141,6 +145,7 @@ impl Seen {
 
     /// Begins `works`, which are the nodes' visit number `visit`.
     pub(super) fn start(&mut self, scan: &Scan, works: Vec<Work>, visit: usize) {
+        self.found = None;
         for work in &works {
             let gather = self.gathers.entry(work.node.name.clone());
             let new = || Gather::new(&scan.run.id, &work.node.name, self.spill.clone());

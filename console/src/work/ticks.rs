@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use muster_fleet::{Node, Probe, Settings};
 use muster_import::telemetry::Recording;
-use muster_wire::WatchOrder;
+use muster_wire::{CLOCK_ERROR, WatchOrder};
 use tokio_util::sync::CancellationToken;
 
 use super::lookout::{Lookout, Seen};
@@ -139,7 +139,7 @@ impl Player {
         let members = recording.nodes.iter().filter(|name| nodes.contains(name)).map(of).collect();
         let mut next = 0..;
         let places = recording.nodes.iter().map(|name| if nodes.contains(name) { next.next() } else { None }).collect();
-        let compared = recording.metrics.iter().map(|name| metrics.contains(name)).collect();
+        let compared = recording.metrics.iter().map(|name| metrics.contains(name) || name == CLOCK_ERROR).collect();
         Self { name, speed, recording, members, places, compared, told: 0, since: None }
     }
 

@@ -65,7 +65,7 @@ pub(crate) fn keep(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn sweep(dir: &Path) {
     let begun = |path: &Path| {
         let name = path.file_name()?.to_str()?;
-        let (_, process) = name.rsplit_once(".judged.")?;
+        let (_, process) = name.rsplit_once(".judged.").or_else(|| name.rsplit_once(".overview."))?;
         process.parse::<u32>().ok()
     };
     for path in fs::read_dir(place::runs(dir)).into_iter().flatten().flatten().map(|entry| entry.path()) {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use muster_wire::Profile;
 
@@ -12,6 +13,7 @@ use crate::error::failed;
 use crate::frame::{Damage, HEADER, Piece, Span, Start, scan, start};
 use crate::index::{Index, IndexError, ResultRow, RunRow};
 use crate::log::sync_dir;
+use crate::overview::{self, Overview};
 use crate::{StoreError, place};
 use muster_run::{Run, RunState};
 
@@ -50,11 +52,10 @@ pub(crate) enum Tail {
 /// Reads what is new in every log file into `index`; says in `said` what it met.
 pub(crate) fn catch_up(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
     let ids = place::run_ids(dir)?;
-    for row in index.run_rows()? {
-        if ids.binary_search(&row.run.id).is_err() {
-            said.push(format!("the file of run {} is gone: the run is no longer listed", row.run.id));
-            index.forget_run(&row.run.id)?;
-        }
+    let gone = index.upto().keys().filter(|id| ids.binary_search(id).is_err());
+    for id in gone.cloned().collect::<Vec<_>>() {
+        said.push(format!("the file of run {id} is gone: the run is no longer listed"));
+        index.forget_run(&id)?;
     }
     for id in &ids {
         run(index, dir, id, tail, said)?;
@@ -62,9 +63,26 @@ pub(crate) fn catch_up(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec
     criteria(index, dir, tail, said)
 }
 
+/// Reads the results of run `id` into `index` if only its overview is there.
+pub(crate) fn load(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
+    if index.overview(id).is_none() {
+        return Ok(());
+    }
+    index.asked.insert(id.to_owned());
+    index.forget_run(id)?;
+    run(index, dir, id, tail, said)
+}
+
 fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
     let path = place::run_file(dir, id);
     let Some(len) = length(&path)? else { return Ok(()) };
+    if len > 0 && index.upto().get(id) == Some(&len) {
+        return Ok(());
+    }
+    if index.overview(id).is_some() {
+        // It went on: what is new is added to results, of which there are none yet.
+        index.forget_run(id)?;
+    }
     let mut row = index.run_row(id)?;
     if row.as_ref().is_some_and(|r| r.upto > len) {
         said.push(format!("{} is shorter than it was: read again from its beginning", path.display()));
@@ -72,6 +90,9 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
         row = None;
     }
     if row.is_none() && index.by_contents {
+        if !index.asked.contains(id) && by_overview(index, dir, id, len)? {
+            return Ok(());
+        }
         row = by_contents(index, dir, id, len)?;
     }
     let from = row.as_ref().map_or(0, |r| r.upto);
@@ -103,13 +124,32 @@ fn run(index: &mut Index, dir: &Path, id: &str, tail: Tail, said: &mut Vec<Strin
     if let Some(mut row) = row {
         row.upto = end;
         // Counted, not added up: rows may be there from a time before a crash.
-        row.records = index.results(id, None)?.len() as u64;
+        let rows = index.results(id, None)?;
+        row.records = rows.len() as u64;
         index.put_run(&row)?;
+        if index.by_contents && damaged.is_empty() && end == len {
+            // What is read in vain this time is not read the next time.
+            let _ = overview::keep(dir, &row, &rows, &Overview::of(&rows));
+        }
     } else if end == HEADER {
         // A crash came before the run was begun: the file goes, so that the run can be begun again.
         end = 0;
     }
     settle(&path, dir, end, tail, said)
+}
+
+/// Takes the overview for the run until somebody asks for its results, if it has one or its contents give one.
+fn by_overview(index: &mut Index, dir: &Path, id: &str, len: u64) -> Result<bool, IndexError> {
+    if let Some((row, known)) = overview::kept(dir, id, len) {
+        return index.put_overview(&row, known).map(|()| true);
+    }
+    let Some(contents) = Contents::of(dir, id, len) else { return Ok(false) };
+    if contents.run.upto != len || contents.run.run.state == RunState::Running {
+        return Ok(false);
+    }
+    let known = Overview::of(&contents.rows);
+    let _ = overview::keep(dir, &contents.run, &contents.rows, &known);
+    index.put_overview(&contents.run, Arc::new(known)).map(|()| true)
 }
 
 /// Takes what lies beside the file for what is in it.
@@ -164,7 +204,7 @@ fn headless(id: &str, at_ms: u64) -> RunRow {
     RunRow { run, upto: 0, records: 0 }
 }
 
-fn criteria(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
+pub(crate) fn criteria(index: &mut Index, dir: &Path, tail: Tail, said: &mut Vec<String>) -> Result<(), Trouble> {
     let path = place::criteria_file(dir);
     let len = length(&path)?.unwrap_or(0);
     let mut from = index.criteria_upto()?;

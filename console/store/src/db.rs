@@ -1,10 +1,10 @@
 //! Settles how a database is opened, and that every question is answered from the log files when the index fails.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::catchup::{Tail, Trouble, catch_up};
+use crate::catchup::{self, Tail, Trouble, catch_up};
 use crate::entry::Encoder;
 use crate::error::failed;
 use crate::expected::Expected;
@@ -53,8 +53,9 @@ struct State {
 pub(crate) struct Pen {
     pub(crate) encoder: Encoder,
     pub(crate) logs: HashMap<PathBuf, Log>,
-    /// Runs begun by this handle and not ended.
-    pub(crate) live: BTreeSet<String>,
+    /// Runs begun by this handle and not ended, as they are now. Their rows of the index lag until they end: a row names every node,
+    /// and writing it anew with every result would cost more than the results.
+    pub(crate) live: BTreeMap<String, RunRow>,
     /// Of those, the ones of whose file it wrote every byte.
     pub(crate) own: BTreeSet<String>,
     /// Log files as far as they were written.
@@ -88,7 +89,7 @@ impl Db {
         expected.note_all(dir)?;
         expected.save(dir);
         let encoder = Encoder::new().map_err(failed("prepare compression for", dir))?;
-        let pen = Pen { encoder, logs: HashMap::new(), live: BTreeSet::new(), own: BTreeSet::new(), expected };
+        let pen = Pen { encoder, logs: HashMap::new(), live: BTreeMap::new(), own: BTreeSet::new(), expected };
         Ok(Self {
             dir: dir.to_owned(),
             state: Mutex::new(State { index, notices: repairs.clone() }),
@@ -99,7 +100,7 @@ impl Db {
     }
 
     /// Opens the database in `dir` for reading only, also while another process writes to it. Reads the log files,
-    /// never the index, and changes nothing.
+    /// never the index, and changes nothing but what is kept beside them.
     ///
     /// # Errors
     /// When there is no database, a newer muster wrote it, or the system refuses.
@@ -160,13 +161,26 @@ impl Db {
     }
 
     /// Asks the index; when it fails, makes one in memory from the log files and asks that.
-    pub(crate) fn ask<T>(
+    pub(crate) fn ask<T>(&self, question: impl FnMut(&mut Index) -> Result<T, IndexError>) -> Result<T, StoreError> {
+        self.ask_after(Self::refresh, question)
+    }
+
+    /// The same about criteria, for which run files need not be looked at.
+    pub(crate) fn ask_criteria<T>(
         &self,
+        question: impl FnMut(&mut Index) -> Result<T, IndexError>,
+    ) -> Result<T, StoreError> {
+        self.ask_after(Self::refresh_criteria, question)
+    }
+
+    fn ask_after<T>(
+        &self,
+        refresh: impl FnOnce(&Self, &mut Index, &mut Vec<String>) -> Result<(), Trouble>,
         mut question: impl FnMut(&mut Index) -> Result<T, IndexError>,
     ) -> Result<T, StoreError> {
         let mut state = self.state();
         let State { index, notices } = &mut *state;
-        let first = self.refresh(index, notices).and_then(|()| question(index).map_err(Trouble::from));
+        let first = refresh(self, index, notices).and_then(|()| question(index).map_err(Trouble::from));
         let why = match first {
             Ok(answer) => return Ok(answer),
             Err(Trouble::Store(e)) => return Err(e),
@@ -190,6 +204,21 @@ impl Db {
         if self.writable() { Ok(()) } else { catch_up(index, &self.dir, self.tail(), notices) }
     }
 
+    fn refresh_criteria(&self, index: &mut Index, notices: &mut Vec<String>) -> Result<(), Trouble> {
+        if self.writable() { Ok(()) } else { catchup::criteria(index, &self.dir, self.tail(), notices) }
+    }
+
+    /// Reads the results of run `id` where a reader knows its overview alone.
+    pub(crate) fn load(&self, id: &str) -> Result<(), StoreError> {
+        let mut state = self.state();
+        let State { index, notices } = &mut *state;
+        match catchup::load(index, &self.dir, id, self.tail(), notices) {
+            Err(Trouble::Store(e)) => Err(e),
+            // The next question meets the same and is answered from the run files.
+            Err(Trouble::Index(_)) | Ok(()) => Ok(()),
+        }
+    }
+
     pub(crate) fn tail(&self) -> Tail {
         if self.writable() || writer(&self.dir).is_some() { Tail::Ignore } else { Tail::Tell }
     }
@@ -204,7 +233,7 @@ impl Db {
     }
 
     fn alive(&self, id: &str) -> bool {
-        self.pen.as_ref().map_or_else(|| writer(&self.dir).is_some(), |pen| pen.live.contains(id))
+        self.pen.as_ref().map_or_else(|| writer(&self.dir).is_some(), |pen| pen.live.contains_key(id))
     }
 
     /// Writes the index's memory to disk. The log files do not need it.
@@ -216,6 +245,9 @@ impl Db {
 impl Drop for Db {
     fn drop(&mut self) {
         if self.writable() {
+            let live = self.pen.as_mut().map(|pen| std::mem::take(&mut pen.live)).unwrap_or_default();
+            // An index that lags is caught up with when it is opened.
+            let _ = self.ask(|index| live.values().try_for_each(|row| index.put_run(row)));
             self.flush_index();
         }
     }

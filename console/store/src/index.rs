@@ -1,15 +1,16 @@
 //! Settles what the index holds and how it is asked. It is a convenience: everything in it comes from the log files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::Span;
-use crate::{EntrySeen, NodeSeen};
+use crate::{EntrySeen, NodeSeen, Overview};
 use muster_run::{Run, Summary};
 
 /// Changes whenever a row's layout does; another number means a new index, never a migration.
@@ -125,6 +126,12 @@ pub(crate) struct Index {
     sled: Option<sled::Db>,
     /// Whether the contents that lie beside run files may be taken for them.
     pub(crate) by_contents: bool,
+    /// Runs that are known by their overview alone: their results are read when somebody asks for them.
+    overviews: BTreeMap<String, Arc<Overview>>,
+    /// Runs whose results somebody asked for.
+    pub(crate) asked: BTreeSet<String>,
+    /// How much of each run's file was read.
+    upto: BTreeMap<String, u64>,
     runs: Tree,
     results: Tree,
     nodes: Tree,
@@ -146,6 +153,9 @@ impl Index {
         Self {
             sled: None,
             by_contents: false,
+            overviews: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            upto: BTreeMap::new(),
             runs: tree(),
             results: tree(),
             nodes: tree(),
@@ -179,12 +189,19 @@ impl Index {
             meta: tree("meta")?,
             sled: Some(db),
             by_contents: false,
+            overviews: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            upto: BTreeMap::new(),
         };
-        match index.number(FORMAT_KEY)? {
-            Some(FORMAT) => {}
-            None if index.run_rows()?.is_empty() => index.set_number(FORMAT_KEY, FORMAT)?,
+        let rows = match index.number(FORMAT_KEY)? {
+            Some(FORMAT) => index.run_rows()?,
+            None if index.run_rows()?.is_empty() => {
+                index.set_number(FORMAT_KEY, FORMAT)?;
+                Vec::new()
+            }
             other => return Err(IndexError(format!("its rows are of format {other:?}, not {FORMAT}"))),
-        }
+        };
+        index.upto = rows.into_iter().map(|row| (row.run.id, row.upto)).collect();
         Ok(index)
     }
 
@@ -216,12 +233,31 @@ impl Index {
         self.runs.get(id.as_bytes())?.map(|v| unpack(&v)).transpose()
     }
 
+    /// Runs by id, each with how much of its file was read.
+    pub(crate) const fn upto(&self) -> &BTreeMap<String, u64> {
+        &self.upto
+    }
+
+    /// Puts in a run of which nobody has asked for the results yet.
+    pub(crate) fn put_overview(&mut self, row: &RunRow, known: Arc<Overview>) -> Answer<()> {
+        self.overviews.insert(row.run.id.clone(), known);
+        self.put_run(row)
+    }
+
+    /// The overview of a run whose results are not read.
+    pub(crate) fn overview(&self, id: &str) -> Option<&Arc<Overview>> {
+        self.overviews.get(id)
+    }
+
     pub(crate) fn put_run(&mut self, row: &RunRow) -> Answer<()> {
+        self.upto.insert(row.run.id.clone(), row.upto);
         self.runs.put(row.run.id.as_bytes(), pack(row)?).map(drop)
     }
 
     /// Removes a run and all its results.
     pub(crate) fn forget_run(&mut self, id: &str) -> Answer<()> {
+        self.overviews.remove(id);
+        self.upto.remove(id);
         for (k, v) in self.results.scan(&key(&[id, ""]))? {
             let row: ResultRow = unpack(&v)?;
             self.nodes.remove(&key(&[&row.summary.node, id]))?;
@@ -248,6 +284,24 @@ impl Index {
     }
 
     pub(crate) fn nodes(&self) -> Answer<Vec<NodeSeen>> {
+        let mut seen: HashMap<&str, (u64, u64)> = HashMap::new();
+        for node in self.overviews.values().flat_map(|known| &known.nodes) {
+            let (last_ms, runs) = seen.entry(&node.name).or_default();
+            (*last_ms, *runs) = (node.last_ms.max(*last_ms), *runs + 1);
+        }
+        let read = self.nodes_read()?;
+        for node in &read {
+            let (last_ms, runs) = seen.entry(&node.name).or_default();
+            (*last_ms, *runs) = (node.last_ms.max(*last_ms), *runs + node.runs);
+        }
+        let node = |(name, (last_ms, runs)): (&str, _)| NodeSeen { name: name.to_owned(), last_ms, runs };
+        let mut nodes: Vec<NodeSeen> = seen.into_iter().map(node).collect();
+        nodes.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(nodes)
+    }
+
+    /// Nodes of the runs whose results are read.
+    fn nodes_read(&self) -> Answer<Vec<NodeSeen>> {
         let mut nodes: Vec<NodeSeen> = Vec::new();
         for (k, v) in self.nodes.scan(b"")? {
             let name = k.split(|&b| b == 0).next().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::catchup::begun;
@@ -13,6 +14,7 @@ use crate::error::failed;
 use crate::frame::{Span, frame};
 use crate::index::{IndexError, ResultRow, RunRow};
 use crate::log::{Log, sync_dir};
+use crate::overview::{self, Overview};
 use crate::read::Reader;
 use crate::{EntrySeen, Incident, ModelSeen, NodeSeen, Store, StoreError, Table, beside, limits, place};
 use muster_run::{Record, Run, RunState, Summary};
@@ -74,7 +76,16 @@ impl Db {
     }
 
     fn row(&self, id: &str) -> Result<Option<RunRow>, StoreError> {
+        if let Some(row) = self.pen.as_ref().and_then(|pen| pen.live.get(id)) {
+            return Ok(Some(row.clone()));
+        }
         self.ask(|index| index.run_row(id))
+    }
+
+    /// The row of a run of which the results are asked for.
+    fn loaded(&self, run: &str) -> Result<RunRow, StoreError> {
+        self.load(run)?;
+        self.known("read the records", run)
     }
 
     fn known(&self, doing: &'static str, id: &str) -> Result<RunRow, StoreError> {
@@ -83,22 +94,29 @@ impl Db {
 
     fn append_to(&mut self, run: &str, records: &[&Record]) -> Result<(), StoreError> {
         self.pen("append a record")?;
-        let row = self.known("append a record", run)?;
+        let live = self.pen.as_ref().and_then(|pen| pen.live.get(run)).map(|row| (row.upto, row.records));
+        let (from, kept) = match live {
+            Some(at) => at,
+            None => self.known("append a record", run).map(|row| (row.upto, row.records))?,
+        };
         let path = place::run_file(&self.dir, run);
         let entries = records.iter().map(|r| EntryRef::from(*r));
-        let (spans, upto) = self.pen("append a record")?.write(&path, (row.upto, row.records), entries)?;
+        let (spans, upto) = self.pen("append a record")?.write(&path, (from, kept), entries)?;
         // Durable from here on. If the index fails now, it is made anew from the file just written.
-        self.ask(|index| {
-            let mut row = RunRow { upto, ..row.clone() };
-            for (record, span) in records.iter().zip(&spans) {
-                row.records += u64::from(index.put_result(run, &ResultRow::new(summary(record), *span))?);
-            }
-            index.put_run(&row)
-        })
+        let new = self.ask(|index| {
+            let rows = records.iter().zip(&spans).map(|(record, span)| ResultRow::new(summary(record), *span));
+            rows.map(|row| index.put_result(run, &row).map(u64::from)).sum::<Result<u64, IndexError>>()
+        })?;
+        if let Some(row) = self.pen.as_mut().and_then(|pen| pen.live.get_mut(run)) {
+            (row.upto, row.records) = (upto, row.records + new);
+            return Ok(());
+        }
+        let row = RunRow { upto, records: kept + new, ..self.known("append a record", run)? };
+        self.ask(|index| index.put_run(&row))
     }
 
     fn rows(&self, run: &str, node: Option<&str>) -> Result<Vec<ResultRow>, StoreError> {
-        let row = self.known("read the records", run)?;
+        let row = self.loaded(run)?;
         self.ask(|index| whole(index.results(run, node)?, node.is_none().then_some(row.records)))
     }
 
@@ -112,7 +130,7 @@ impl Db {
         node: Option<&str>,
         one: impl Fn(&mut Reader, &str, &ResultRow) -> Result<Record, IndexError>,
     ) -> Result<Vec<Record>, StoreError> {
-        let row = self.known("read the records", run)?;
+        let row = self.loaded(run)?;
         let path = place::run_file(&self.dir, run);
         let mut reader = Reader::open(&path).map_err(failed("open", &path))?;
         self.ask(|index| {
@@ -167,13 +185,14 @@ impl Store for Db {
             let _ = std::fs::remove_file(&path);
         }
         let (_, upto) = written?;
-        pen.live.insert(run.id.clone());
         if old.is_none() {
             pen.own.insert(run.id.clone());
         }
         self.expect(&path);
         let row = RunRow { upto, ..begun(old, run.clone()) };
-        self.ask(|index| index.put_run(&row))
+        self.ask(|index| index.put_run(&row))?;
+        self.pen("begin a run")?.live.insert(run.id.clone(), row);
+        Ok(())
     }
 
     fn append_many(&mut self, records: &[Record]) -> Result<(), StoreError> {
@@ -204,6 +223,7 @@ impl Store for Db {
         // What was damaged before this handle came is told by reading the file, and not here.
         if own {
             let rows = self.rows(run, None)?;
+            let _ = overview::keep(&self.dir, &row, &rows, &Overview::of(&rows));
             let _ = Contents::keep(&self.dir, row, rows);
         }
         Ok(())
@@ -232,6 +252,18 @@ impl Store for Db {
         Ok(self.rows(run, None)?.into_iter().map(|row| row.summary).collect())
     }
 
+    fn overview(&self, run: &str) -> Result<Arc<Overview>, StoreError> {
+        if let Some(known) = self.ask(|index| Ok(index.overview(run).cloned()))? {
+            return Ok(known);
+        }
+        let row = self.known("read the overview", run)?;
+        let kept = if row.run.state == RunState::Running { None } else { overview::kept(&self.dir, run, row.upto) };
+        if let Some((_, known)) = kept {
+            return Ok(known);
+        }
+        Ok(Arc::new(Overview::of(&self.rows(run, None)?)))
+    }
+
     fn facts(&self, run: &str) -> Result<Vec<Record>, StoreError> {
         self.read_with(run, None, Reader::facts)
     }
@@ -248,7 +280,7 @@ impl Store for Db {
     }
 
     fn done(&self, run: &str) -> Result<BTreeSet<(String, String)>, StoreError> {
-        let row = self.known("read the records", run)?;
+        let row = self.loaded(run)?;
         let path = place::run_file(&self.dir, run);
         let mut reader = Reader::open(&path).map_err(failed("open", &path))?;
         let rows = self.ask(|index| {
@@ -284,7 +316,7 @@ impl Store for Db {
     fn get(&self, table: Table, key: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let name = &table.name(key);
         let path = place::criteria_file(&self.dir);
-        self.ask(|index| {
+        self.ask_criteria(|index| {
             let Some(span) = index.criterion(name)? else { return Ok(None) };
             let mut reader = Reader::open(&path).map_err(|e| IndexError(e.to_string()))?;
             reader.criterion(name, span).map(Some)
@@ -292,7 +324,7 @@ impl Store for Db {
     }
 
     fn list(&self, table: Table) -> Result<Vec<EntrySeen>, StoreError> {
-        let all = self.ask(|index| index.criteria())?;
+        let all = self.ask_criteria(|index| index.criteria())?;
         let own = |seen: EntrySeen| Some(EntrySeen { key: table.key(&seen.key)?.to_owned(), ..seen });
         Ok(all.into_iter().filter_map(own).collect())
     }

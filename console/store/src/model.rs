@@ -1,11 +1,12 @@
 //! Settles what the store can be asked: the `Store` trait, and what it keeps beside runs and records.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use muster_run::{Record, Run, RunState, Summary};
 use serde::{Deserialize, Serialize};
 
-use crate::{StoreError, Table};
+use crate::{Overview, StoreError, Table};
 
 /// A node that some run has a record of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,6 +121,12 @@ pub trait Store: Send {
     /// # Errors
     /// [`StoreError::NoRun`] among others.
     fn summaries(&self, run: &str) -> Result<Vec<Summary>, StoreError>;
+
+    /// The run in short: what lists and the Selector need of it. Costs no look at its records where that was kept.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRun`] among others.
+    fn overview(&self, run: &str) -> Result<Arc<Overview>, StoreError>;
 
     /// Every record of `run` without its series, otherwise as [`Store::records`].
     ///

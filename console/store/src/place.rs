@@ -27,6 +27,11 @@ pub(crate) fn contents(dir: &Path, id: &str) -> PathBuf {
     runs(dir).join(format!("{id}.contents"))
 }
 
+/// A run in short.
+pub(crate) fn overview(dir: &Path, id: &str) -> PathBuf {
+    runs(dir).join(format!("{id}.overview"))
+}
+
 /// What was made of a whole run file.
 pub(crate) fn beside(dir: &Path, id: &str) -> PathBuf {
     runs(dir).join(format!("{id}.judged"))

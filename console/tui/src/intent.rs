@@ -84,6 +84,11 @@ pub enum Intent {
         /// Whether it is marked or the mark is taken away.
         wrong: bool,
     },
+    /// Ask the nodes of the case again.
+    TriageAgain {
+        /// Whether the job is made to write flight-recorder dumps first; the user has confirmed.
+        dumps: bool,
+    },
     /// Write this root cause into the incident log; the user has confirmed.
     TriageConfirm {
         /// Who or what.

@@ -56,8 +56,12 @@ pub(crate) enum Action {
     MarkWrong,
     /// Confirm the suspect as the root cause.
     ConfirmCause,
+    /// Ask the nodes of the case again; after flight-recorder dumps were written, if true.
+    AskAgain(bool),
     /// Take the command along that drains the suspect's node.
     Drain,
+    /// Take the command along that tests the nodes of a job without the job.
+    Offline,
     Rerun,
     Cancel,
     Clean,

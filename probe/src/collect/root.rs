@@ -1,7 +1,7 @@
 //! Reading small files below a root: absent, denied and failed are told apart in this one place.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use muster_wire::Reading;
@@ -10,6 +10,8 @@ use super::Then;
 
 /// Most bytes read from one file.
 const MOST: u64 = 1 << 20;
+/// Most bytes of a line of a table; what is longer counts as several lines.
+const LINE: u64 = 4 << 10;
 /// Most names listed in one directory.
 const NAMES: usize = 1 << 17;
 
@@ -50,6 +52,26 @@ impl Root {
             Reading::Value(text) if text.is_empty() => Reading::Absent,
             other => other,
         }
+    }
+
+    /// Gives each line of a table that may be long to `each`, at most `rows` of them, until it says that it has enough.
+    pub(crate) fn rows(&self, path: &str, rows: usize, mut each: impl FnMut(&str) -> bool) -> Reading<usize> {
+        let read = File::open(self.path(path)).and_then(|file| {
+            let mut input = BufReader::with_capacity(64 << 10, file);
+            let (mut line, mut count) = (Vec::new(), 0);
+            while count < rows {
+                line.clear();
+                if input.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+                    break;
+                }
+                count += 1;
+                if !each(&String::from_utf8_lossy(&line)) {
+                    break;
+                }
+            }
+            Ok(count)
+        });
+        reading(read)
     }
 
     /// A file that holds one number.
@@ -176,6 +198,24 @@ mod tests {
             fs::create_dir(dir.path().join(name)).unwrap();
         }
         assert_eq!(Root::at(dir.path()).numbered("/", "node"), ["node2", "node10"]);
+    }
+
+    #[test]
+    fn a_table_of_many_megabytes_is_read_line_by_line_to_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let text: String = (0..60_000).map(|n| format!("{n:>5} {}\n", "x".repeat(60))).collect();
+        assert!(text.len() as u64 > MOST);
+        fs::write(dir.path().join("table"), &text).unwrap();
+        let (root, mut last) = (Root::at(dir.path()), String::new());
+        let mut keep = |line: &str| {
+            line[..5].clone_into(&mut last);
+            true
+        };
+        assert_eq!(root.rows("/table", 1 << 20, &mut keep), Reading::Value(60_000));
+        assert_eq!(last, "59999");
+        assert_eq!(root.rows("/table", 7, |_| true), Reading::Value(7));
+        assert_eq!(root.rows("/table", 7, |_| false), Reading::Value(1));
+        assert_eq!(root.rows("/none", 7, |_| true), Reading::Absent);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | `train`, `step` | what a step is |
 //! | `board` | what others may ask of a rank while it works |
 //! | `ask`, `verdict` | who is to blame when a step does not end |
+//! | `checkpoint` | when weights are saved |
 //! | `recorder`, `dump`, `pickle` | PyTorch's flight recorder |
 //! | `ras` | NCCL's RAS protocol |
 //! | `log` | what is printed |
@@ -19,6 +20,7 @@
 mod ask;
 mod board;
 mod bucket;
+mod checkpoint;
 mod child;
 mod comm;
 mod dump;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::Args;
 use muster_tape::Model;
 
+use super::checkpoint::Checkpoint;
+
 /// Most ranks: their numbers share 16 bits with a mark.
 const MOST: usize = 4096;
 /// Where the secret of a job comes from, if it is not to be one that everybody can know.
@@ -20,7 +22,7 @@ Every rank prints a line for each step. On SIGUSR1 it writes its flight recorder
 (STATUS, VERBOSE STATUS, SET FORMAT json, TIMEOUT) on localhost, port 28028. Ranks trust whoever knows the word in the
 environment variable MUSTER_DDP_SECRET; without it, everybody who reaches the ports.
 
-Exit codes: 0 done, 1 broken on purpose, 2 wrong: weights, sizes or the order of operations differ between ranks,
+Exit codes: 0 done, 1 an error of its own (broken on purpose, a checkpoint that cannot be saved), 2 wrong: weights, sizes or the order of operations differ between ranks,
 4 time-out, 5 a rank is gone, 6 another rank ended the job, 64 not understood, 128 + n ended by signal n.";
 
 /// Options of `train-ddp`.
@@ -66,6 +68,12 @@ pub(crate) struct Options {
     /// Folder for the flight recorder's dump; without it none is written
     #[arg(long)]
     dir: Option<PathBuf>,
+    /// Folder to which every rank saves its weights, each checkpoint synced to the disk; without it none is saved
+    #[arg(long, value_name = "DIR")]
+    checkpoint: Option<PathBuf>,
+    /// Steps from one checkpoint to the next
+    #[arg(long, default_value_t = 20, value_name = "STEPS")]
+    checkpoint_every: u64,
     /// Port on localhost for NCCL RAS's protocol; 0 for none. The first rank of a node that gets it has it
     #[arg(long, default_value_t = 28028)]
     ras_port: u16,
@@ -75,7 +83,7 @@ pub(crate) struct Options {
     /// Seconds after which a rank that is gone is considered dead; one that is silent 20 seconds later
     #[arg(long, default_value_t = 60.0)]
     ras_dead: f64,
-    /// Break this rank: wrong-size@STEP, deadlock@STEP, exception@STEP, slow=FACTOR
+    /// Break this rank: wrong-size@STEP, deadlock@STEP, exception@STEP, leak@STEP, slow=FACTOR
     #[arg(long = "break", value_name = "HOW")]
     broken: Option<Break>,
     /// Print steps as JSON lines
@@ -95,6 +103,8 @@ pub(crate) enum Break {
     Deadlock(u64),
     /// Ends with an error of its own.
     Exception(u64),
+    /// Takes ever more memory and gives none back, from this step on.
+    Leak(u64),
     /// Computes so many times as long.
     Slow(f64),
 }
@@ -103,7 +113,8 @@ impl std::str::FromStr for Break {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is none of wrong-size@STEP, deadlock@STEP, exception@STEP, slow=FACTOR");
+        let wrong =
+            || format!("'{text}' is none of wrong-size@STEP, deadlock@STEP, exception@STEP, leak@STEP, slow=FACTOR");
         let step = |number: &str| number.parse().ok().filter(|step| *step > 0).ok_or_else(wrong);
         if let Some(factor) = text.strip_prefix("slow=") {
             let factor = factor.parse().ok().filter(|factor| (1.0..=1000.0).contains(factor));
@@ -113,6 +124,7 @@ impl std::str::FromStr for Break {
             Some(("wrong-size", number)) => step(number).map(Self::WrongSize),
             Some(("deadlock", number)) => step(number).map(Self::Deadlock),
             Some(("exception", number)) => step(number).map(Self::Exception),
+            Some(("leak", number)) => step(number).map(Self::Leak),
             _ => Err(wrong()),
         }
     }
@@ -134,6 +146,7 @@ pub(super) struct Part {
     pub(super) timeout: Duration,
     pub(super) meet: Duration,
     pub(super) dir: Option<PathBuf>,
+    pub(super) checkpoint: Option<Checkpoint>,
     pub(super) ras: Ras,
     pub(super) broken: Option<Break>,
     pub(super) secret: [u8; 32],
@@ -176,6 +189,9 @@ impl Options {
         if self.peers.chunks(per_node).any(|node| node.iter().any(|peer| peer.ip() != node[0].ip())) {
             return Err(format!("the {per_node} ranks of a node must have the same address in --peers"));
         }
+        if self.checkpoint_every == 0 {
+            return Err("--checkpoint-every is at least 1".into());
+        }
         let name = if self.model == "nano" { "gpt2-nano" } else { &self.model };
         let model = Model::ALL.into_iter().find(|model| model.name() == name);
         let model = model.ok_or_else(|| {
@@ -204,6 +220,7 @@ impl Options {
             timeout: seconds("--timeout", self.timeout)?,
             meet: seconds("--meet", self.meet)?,
             dir: self.dir.clone(),
+            checkpoint: self.checkpoint.clone().map(|folder| Checkpoint { folder, every: self.checkpoint_every }),
             ras: Ras {
                 port: self.ras_port,
                 patience: seconds("--ras-patience", self.ras_patience)?,

@@ -16,6 +16,8 @@ use crate::topology;
 
 /// Fixed, so that every job does the same.
 const SEED: u64 = 0x6d75_7374_6572;
+/// Bytes that a leak takes in a step.
+const LEAK: usize = 32 << 20;
 /// Numbers summed beside the gradients: the loss, and whether the time is over.
 const BESIDE: usize = 2;
 
@@ -27,6 +29,8 @@ struct Trainer<'a, 'b> {
     /// Gradients and what is summed beside them.
     sums: Vec<f32>,
     begun: Instant,
+    /// Memory that a rank broken so never gives back.
+    leaked: Vec<Vec<u8>>,
 }
 
 /// Trains until the last step, and logs each.
@@ -46,7 +50,7 @@ pub(super) fn train(board: &Board, part: &Part, rings: &mut [Communicator<'_>], 
         part.world,
         part.per_node
     ));
-    let mut trainer = Trainer { board, part, rings, replica, sums, begun: Instant::now() };
+    let mut trainer = Trainer { board, part, rings, replica, sums, begun: Instant::now(), leaked: Vec::new() };
     let last = (part.until.steps < u64::MAX).then_some(part.until.steps);
     for number in 1..=part.until.steps {
         let (step, over) = trainer.step(number)?;
@@ -77,6 +81,7 @@ impl Trainer<'_, '_> {
         let compared = Instant::now();
         self.compare(number, digest)?;
         comm += compared.elapsed();
+        self.save(number)?;
         let step = Step {
             number,
             loss,
@@ -93,6 +98,10 @@ impl Trainer<'_, '_> {
     fn compute(&mut self, number: u64) -> Result<f32, Failure> {
         if self.part.broken == Some(Break::Exception(number)) {
             return Err(Failure::Exception(format!("RuntimeError: broken on purpose in step {number} (--break)")));
+        }
+        if matches!(self.part.broken, Some(Break::Leak(at)) if number >= at) {
+            // Written to, or the kernel would only promise it.
+            self.leaked.push(vec![1; LEAK]);
         }
         let begun = Instant::now();
         self.sums.fill(0.0);
@@ -176,6 +185,19 @@ impl Trainer<'_, '_> {
                 Err(Failure::Wrong(why, odd))
             }
         }
+    }
+
+    /// Saves the weights where a checkpoint is due.
+    fn save(&mut self, number: u64) -> Result<(), Failure> {
+        let Some(checkpoint) = self.part.checkpoint.as_ref().filter(|checkpoint| checkpoint.due(number)) else {
+            return Ok(());
+        };
+        let mut weights = Vec::with_capacity(self.replica.parameters() * size_of::<f32>());
+        self.replica.weights(&mut weights);
+        checkpoint.save(self.part.rank, &weights).map_err(|why| {
+            let folder = checkpoint.folder.display();
+            Failure::Exception(format!("OSError: checkpoint of step {number} was not saved in {folder}: {why}"))
+        })
     }
 
     /// Waits; ended from outside, it fails.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use muster_wire::{Counter, Queue};
+use muster_wire::{Counter, Queue, Reading};
 
 use crate::collect::Root;
 use crate::watch::net::retransmits;
@@ -11,8 +11,8 @@ use crate::watch::net::retransmits;
 /// Interfaces, RDMA devices and ports of one.
 const DEVICES: usize = 64;
 const PORTS: usize = 4;
-/// Rows of a table of connections.
-const ROWS: usize = 65_536;
+/// Rows of a table of connections: a busy node's has many thousands, and those of the job may be the last.
+const ROWS: usize = 1 << 18;
 /// Other ends that are told.
 const PEERS: usize = 256;
 /// Bytes that wait from which a connection is full.
@@ -77,28 +77,33 @@ pub(super) fn told(first: &Counts, last: &Counts) -> Vec<Counter> {
 
 /// What connections had to send, look by look.
 #[derive(Debug, Default)]
-pub(super) struct Queues(BTreeMap<IpAddr, (u32, u32, u64)>);
+pub(super) struct Queues {
+    peers: BTreeMap<IpAddr, (u32, u32, u64)>,
+    /// A table was longer than what is read of it.
+    pub(super) cut: bool,
+}
 
 impl Queues {
-    /// One more look, at the connections with these inodes.
-    pub(super) fn look(&mut self, root: &Root, sockets: &BTreeSet<u64>) {
+    /// One more look, at the connections with these inodes, in the tables of the folder `net`.
+    pub(super) fn look(&mut self, root: &Root, net: &str, sockets: &BTreeSet<u64>) {
         if sockets.is_empty() {
             return;
         }
         let mut waits: BTreeMap<IpAddr, u64> = BTreeMap::new();
-        for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-            let text = root.text(table);
-            for line in text.value().map(String::as_str).unwrap_or_default().lines().skip(1).take(ROWS) {
+        for table in ["tcp", "tcp6"] {
+            let told = root.rows(&format!("{net}/{table}"), ROWS, |line| {
                 if let Some((peer, bytes)) = connection(line, sockets) {
                     *waits.entry(peer).or_default() += bytes;
                 }
-            }
+                true
+            });
+            self.cut |= told == Reading::Value(ROWS);
         }
         for (peer, bytes) in waits {
-            if self.0.len() >= PEERS && !self.0.contains_key(&peer) {
+            if self.peers.len() >= PEERS && !self.peers.contains_key(&peer) {
                 continue;
             }
-            let (full, looks, most) = self.0.entry(peer).or_default();
+            let (full, looks, most) = self.peers.entry(peer).or_default();
             *looks += 1;
             *full += u32::from(bytes > FULL);
             *most = bytes.max(*most);
@@ -113,7 +118,7 @@ impl Queues {
             looks: *looks,
             most: *most,
         };
-        self.0.iter().map(of).collect()
+        self.peers.iter().map(of).collect()
     }
 }
 
@@ -185,8 +190,8 @@ mod tests {
         std::fs::write(tree.path().join("proc/net/tcp"), format!("head\n{rows}")).unwrap();
         let mut queues = Queues::default();
         let root = Root::at(tree.path());
-        queues.look(&root, &[7, 8].into());
-        queues.look(&root, &[7, 8].into());
+        queues.look(&root, "/proc/net", &[7, 8].into());
+        queues.look(&root, "/proc/net", &[7, 8].into());
         let told: Vec<(String, u32, u32, u64)> =
             queues.told().into_iter().map(|q| (q.peer, q.full, q.looks, q.most)).collect();
         assert_eq!(told, [("10.0.0.2".into(), 2, 2, 0x20000), ("10.0.0.3".into(), 0, 2, 16)]);

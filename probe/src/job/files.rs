@@ -1,14 +1,17 @@
 //! The job's own files: output of its ranks, flight-recorder dumps, Inspector's files.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use muster_wire::{JobOrder, clean};
 
 use super::find::Found;
-use super::open::{Owner, ends, regular, whole, within};
+use super::folder::Folder;
+use super::held::Held;
+use super::open::{Owner, ends, listed, regular, whole, within};
 use super::process::{Open, inside, user};
 use super::send::Send;
 use super::words::{argument, is_own};
@@ -19,12 +22,13 @@ const HEAD: u64 = 128 << 10;
 /// Most bytes of a dump, and of one of Inspector's files.
 const DUMP: u64 = 8 << 20;
 const TIMED: u64 = 2 << 20;
-/// Names that are listed in a folder, and files of ranks without a process here that are taken.
-const NAMES: usize = 65_536;
+/// Files of ranks without a process here that are taken.
 const BESIDE: usize = 16;
 const GIVEN: usize = 256;
+/// Folders that a path with `*` in them may mean, at each level.
+const FOLDERS: usize = 256;
 /// Longest wait for one file.
-const PATIENCE: Duration = Duration::from_secs(4);
+pub(super) const PATIENCE: Duration = Duration::from_secs(4);
 /// Where PyTorch writes dumps unless told otherwise.
 const DEFAULT_DUMPS: &str = "/tmp/nccl_trace_rank_";
 
@@ -40,17 +44,28 @@ pub(super) struct Look<'a> {
     pub(super) notes: Vec<String>,
     /// Devices and inodes that were sent.
     pub(super) sent: BTreeSet<(u64, u64)>,
+    /// Output of the ranks, which may say more before they end.
+    pub(super) held: Vec<Held>,
+}
+
+/// Files of one folder that a person named.
+struct Given {
+    folder: Folder,
+    names: Vec<String>,
+    /// The folder was named with `*`: files of several may be called alike.
+    starred: bool,
 }
 
 /// What part of a file is wanted, at most.
-#[derive(Clone, Copy)]
-enum Part {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Part {
     /// So many bytes of the beginning and of the end.
     Ends(u64, u64),
     Whole(u64),
 }
 
-type Got = std::io::Result<(Vec<u8>, (u64, u64), f64)>;
+/// What was read, of which device and inode, when that was last written, and the file with its length.
+type Got = std::io::Result<(Vec<u8>, (u64, u64), f64, Option<(File, u64)>)>;
 
 impl Look<'_> {
     /// Output of all ranks, and of those that were here and are not any more.
@@ -63,9 +78,11 @@ impl Look<'_> {
             for (descriptor, path) in &open.outputs {
                 let link = self.root.path(&format!("/proc/{}/fd/{descriptor}", found.pid));
                 let kind = if *descriptor == 1 { "out" } else { "err" };
+                let held = self.held.len();
                 if self.take(&link, path, &Owner::Opened, part, None, send, &format!("log/{}.{kind}", found.pid)) {
                     paths.insert((found.pid, path.clone()));
                 }
+                self.held.iter_mut().skip(held).for_each(|held| held.pid = found.pid);
             }
         }
         let beside = self.beside(&paths);
@@ -75,13 +92,51 @@ impl Look<'_> {
             let name = format!("log/beside/{}", name_of(&path));
             self.take(&file, &path, &self.owners(), part, Some(self.since_s), send, &name);
         }
-        let given: Vec<PathBuf> = self.order.logs.iter().flat_map(|pattern| matching(pattern)).take(GIVEN).collect();
-        let part = self.ends(given.len(), send);
-        for path in given {
-            let shown = path.display().to_string();
-            let name = format!("log/beside/{}", name_of(&shown));
-            self.take(&path, &shown, &Owner::Named, part, None, send, &name);
+        let given: Vec<Given> = self.order.logs.clone().iter().flat_map(|pattern| self.matching(pattern)).collect();
+        let part = self.ends(given.iter().map(|given| given.names.len()).sum::<usize>().min(GIVEN), send);
+        let files = given.iter().flat_map(|given| given.names.iter().map(move |name| (given, given.folder.file(name))));
+        for (given, (path, shown)) in files.take(GIVEN) {
+            let name = if given.starred { last_parts(&shown) } else { name_of(&shown) };
+            self.take(&path, &shown, &Owner::Named, part, None, send, &format!("log/beside/{name}"));
         }
+    }
+
+    /// What a path with `*` in its names means: `/job/logs/*/attempt_*/*/stderr.log`.
+    fn matching(&mut self, pattern: &str) -> Vec<Given> {
+        let Some((folder, name)) = pattern.rsplit_once('/').filter(|_| pattern.starts_with('/')) else {
+            return Vec::new();
+        };
+        let (fixed, starred): (Vec<&str>, Vec<&str>) = {
+            let names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
+            let first = names.iter().position(|name| name.contains('*')).unwrap_or(names.len());
+            (names[..first].to_vec(), names[first..].to_vec())
+        };
+        let mut folders: Vec<Folder> = self.folder(Path::new(&format!("/{}", fixed.join("/")))).into_iter().collect();
+        for pattern in &starred {
+            let parts: Vec<&str> = pattern.split('*').collect();
+            let below = folders.iter().flat_map(|folder| {
+                let names = folder.names().into_iter().filter(|name| fits(name, &parts));
+                names.filter_map(|name| folder.child(&name))
+            });
+            folders = below.take(FOLDERS).collect();
+        }
+        let parts: Vec<&str> = name.split('*').collect();
+        let given = |folder: Folder| {
+            let names = folder.names().into_iter().filter(|name| fits(name, &parts)).take(GIVEN).collect();
+            Given { folder, names, starred: !starred.is_empty() }
+        };
+        folders.into_iter().map(given).collect()
+    }
+
+    /// A folder that a person named; what keeps it from being read is said, but for one that is not there.
+    fn folder(&mut self, path: &Path) -> Option<Folder> {
+        match Folder::open(path) {
+            Some(Ok(folder)) => return Some(folder),
+            Some(Err(why)) if why.kind() == std::io::ErrorKind::NotFound => {}
+            Some(Err(why)) => self.notes.push(format!("{}: not read: {why}.", clean(&path.display().to_string(), 512))),
+            None => self.stalled.push(clean(&path.display().to_string(), 512)),
+        }
+        None
     }
 
     /// What is taken of each of so many logs: as much as was ordered, and less where they would take more than half of the room, so that
@@ -140,8 +195,8 @@ impl Look<'_> {
                 );
             }
         }
-        let Some(folder) = self.order.dumps.clone().map(PathBuf::from) else { return };
-        let names = listed(&folder);
+        let Some(folder) = self.order.dumps.clone().and_then(|path| self.folder(Path::new(&path))) else { return };
+        let names = folder.names();
         let named = |name: &&String| {
             ["trace", "dump", "rank", "nccl"].iter().any(|part| name.contains(part)) && !name.ends_with(".log")
         };
@@ -150,8 +205,7 @@ impl Look<'_> {
             |name: &&String| name.ends_with(|last: char| last.is_ascii_digit()) || name.ends_with(".pkl");
         let pickles = names.iter().filter(ends_in_rank).count();
         for name in names.iter().filter(|name| pickles == 0 || ends_in_rank(name)).take(GIVEN) {
-            let path = folder.join(name);
-            let shown = path.display().to_string();
+            let (path, shown) = folder.file(name);
             self.take(&path, &shown, &Owner::Named, Part::Whole(DUMP), None, send, &format!("fr/{}", name_of(name)));
         }
     }
@@ -232,6 +286,7 @@ impl Look<'_> {
         if self.stalled.len() >= 3 {
             return false;
         }
+        let opened = matches!(owner, Owner::Opened);
         let (path, owner, known) = (path.to_owned(), owner.clone(), self.sent.clone());
         let read = move || -> Got {
             let (file, metadata) = regular(&path, &owner)?;
@@ -239,13 +294,13 @@ impl Look<'_> {
             let modified = modified.map_or(0.0, |at| at.as_secs_f64());
             let who = (metadata.dev(), metadata.ino());
             if known.contains(&who) || since_s.is_some_and(|since| modified < since) {
-                return Ok((Vec::new(), who, modified));
+                return Ok((Vec::new(), who, modified, None));
             }
             let bytes = match part {
-                Part::Ends(head, tail) => ends(file, metadata.len(), head, tail)?,
-                Part::Whole(most) => whole(file, metadata.len(), most)?,
+                Part::Ends(head, tail) => ends(file.try_clone()?, metadata.len(), head, tail)?,
+                Part::Whole(most) => whole(file.try_clone()?, metadata.len(), most)?,
             };
-            Ok((bytes, who, modified))
+            Ok((bytes, who, modified, Some((file, metadata.len()))))
         };
         match within(PATIENCE, read) {
             None => {
@@ -258,14 +313,17 @@ impl Look<'_> {
                 }
                 false
             }
-            Some(Ok((_, who, _))) if self.sent.contains(&who) => true,
-            Some(Ok((_, _, modified))) if since_s.is_some_and(|since| modified < since) => {
+            Some(Ok((_, who, ..))) if self.sent.contains(&who) => true,
+            Some(Ok((_, _, modified, _))) if since_s.is_some_and(|since| modified < since) => {
                 self.notes.push(format!("{shown}: older than the job's processes, not taken."));
                 false
             }
-            Some(Ok((bytes, who, _))) => {
+            Some(Ok((bytes, who, _, file))) => {
                 self.sent.insert(who);
                 send.file(name, &bytes);
+                if let Some((file, length)) = file.filter(|_| opened) {
+                    self.held.push(Held { pid: 0, name: name.to_owned(), file, length, part });
+                }
                 true
             }
         }
@@ -284,6 +342,12 @@ fn name_of(path: &str) -> String {
     name.chars().take(80).map(plain).collect::<String>().trim_start_matches('.').to_owned()
 }
 
+/// The last parts of a path as one name: `attempt_0-1-stderr.log`.
+fn last_parts(path: &str) -> String {
+    let parts: Vec<&str> = path.rsplit('/').take(3).collect();
+    name_of(&parts.into_iter().rev().collect::<Vec<_>>().join("-"))
+}
+
 /// What stands before and after the rank in a name such as `rank_3.log`.
 fn around_rank(file: &str) -> Option<(&str, &str)> {
     let at = file.to_ascii_lowercase().find("rank")? + 4;
@@ -293,28 +357,6 @@ fn around_rank(file: &str) -> Option<(&str, &str)> {
     }
     let end = file[digits..].find(|c: char| !c.is_ascii_digit()).map_or(file.len(), |end| digits + end);
     Some((&file[..digits], &file[end..]))
-}
-
-/// Names in a folder, sorted; none where it does not answer in time.
-fn listed(folder: &Path) -> Vec<String> {
-    let folder = folder.to_owned();
-    let names = within(PATIENCE, move || {
-        let entries = std::fs::read_dir(folder).ok()?;
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).take(NAMES).collect();
-        names.sort_unstable();
-        Some(names)
-    });
-    names.flatten().unwrap_or_default()
-}
-
-/// Files that a folder and a name with `*` mean.
-fn matching(pattern: &str) -> Vec<PathBuf> {
-    let Some((folder, name)) = pattern.rsplit_once('/').filter(|_| pattern.starts_with('/')) else { return Vec::new() };
-    let parts: Vec<&str> = name.split('*').collect();
-    let folder = PathBuf::from(if folder.is_empty() { "/" } else { folder });
-    let fits = |name: &String| fits(name, &parts);
-    listed(&folder).into_iter().filter(fits).map(|name| folder.join(name)).collect()
 }
 
 fn fits(name: &str, parts: &[&str]) -> bool {
@@ -331,6 +373,19 @@ fn fits(name: &str, parts: &[&str]) -> bool {
 mod tests {
     use super::*;
 
+    fn at<'a>(root: &'a Root, order: &'a JobOrder) -> Look<'a> {
+        Look {
+            root,
+            order,
+            ranks: &[],
+            since_s: 0.0,
+            stalled: Vec::new(),
+            notes: Vec::new(),
+            sent: BTreeSet::new(),
+            held: Vec::new(),
+        }
+    }
+
     #[test]
     fn the_rank_in_a_name_is_found() {
         assert_eq!(around_rank("rank_12.log"), Some(("rank_", ".log")));
@@ -342,20 +397,37 @@ mod tests {
     #[test]
     fn logs_of_many_ranks_take_at_most_half_of_the_room_together() {
         let order = JobOrder { file_bytes: 1 << 20, ..JobOrder::default() };
-        let look = Look {
-            root: &Root::system(),
-            order: &order,
-            ranks: &[],
-            since_s: 0.0,
-            stalled: Vec::new(),
-            notes: Vec::new(),
-            sent: BTreeSet::new(),
-        };
+        let root = Root::system();
+        let look = at(&root, &order);
         let mut say = |_| {};
         let send = Send::new(8 << 20, &mut say);
         assert!(matches!(look.ends(1, &send), Part::Ends(HEAD, 0x10_0000)));
         let Part::Ends(head, tail) = look.ends(16, &send) else { panic!() };
         assert!(head > 0 && tail > head && 16 * (head + tail) <= send.room() / 2, "{head} {tail}");
+    }
+
+    #[test]
+    fn a_path_with_stars_reaches_the_logs_of_a_launcher_and_no_link_in_it() {
+        let dir = tempfile::tempdir().unwrap();
+        for rank in ["0", "1"] {
+            let folder = dir.path().join("none_x/attempt_0").join(rank);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("stderr.log"), format!("[rank{rank}]: KeyError: 'x'")).unwrap();
+        }
+        std::os::unix::fs::symlink("0", dir.path().join("none_x/attempt_0/2")).unwrap();
+        let pattern = format!("{}/*/attempt_*/*/stderr.log", dir.path().display());
+        let order = JobOrder { logs: Some(pattern), file_bytes: 1 << 20, ..JobOrder::default() };
+        let root = Root::system();
+        let mut look = at(&root, &order);
+        let mut names = Vec::new();
+        let mut say = |frame| {
+            if let muster_wire::Frame::Chunk(chunk) = frame {
+                names.push(chunk.name);
+            }
+        };
+        look.logs(&mut Send::new(8 << 20, &mut say));
+        assert_eq!(look.notes, Vec::<String>::new());
+        assert_eq!(names, ["log/beside/attempt_0-0-stderr.log", "log/beside/attempt_0-1-stderr.log"]);
     }
 
     #[test]

@@ -5,21 +5,28 @@
 //! | `find`, `words` | which processes are ranks of the job; what of their environment and command line may be told |
 //! | `process` | state, wait channel, stack, threads, GPUs, outputs of one |
 //! | `ras` | what NCCL's RAS answers |
-//! | `files`, `open` | logs, dumps and Inspector's files; how files of others are opened and how long they are waited for |
+//! | `files`, `folder`, `open` | logs, dumps and Inspector's files; how folders and files of others are opened and how long they are waited for |
+//! | `held` | what ranks say last that end meanwhile |
 //! | `kernel`, `counters` | the kernel's log; counters of adapters and full connections |
+//! | `zone` | how far the wall clock in its logs is from UTC |
 //! | `dumps` | asking for dumps |
 //! | `send` | pieces, and how much may be sent |
 
 mod counters;
+#[cfg(test)]
+mod dialects;
 mod dumps;
 mod files;
 mod find;
+mod folder;
+mod held;
 mod kernel;
 mod open;
 mod process;
 mod ras;
 mod send;
 mod words;
+mod zone;
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -33,6 +40,7 @@ use crate::collect::Root;
 use crate::stop::Stop;
 use counters::Queues;
 use find::{Found, Ranks};
+use held::Held;
 use process::Open;
 use send::Send;
 
@@ -74,10 +82,14 @@ struct Job<'a> {
     told: Processes,
     began: Instant,
     sockets: BTreeSet<u64>,
+    /// Folder with the tables of the job's network.
+    net: String,
     queues: Queues,
     counts: counters::Counts,
     /// Files that were sent, so that none is sent twice.
     sent: BTreeSet<(u64, u64)>,
+    /// Output of the ranks, held open.
+    held: Vec<Held>,
     since_s: f64,
 }
 
@@ -98,7 +110,12 @@ impl<'a> Job<'a> {
             ranks.iter().map(|(found, open)| process::begin(root, found, open, at_s - uptime)).collect();
         let since_s = processes.iter().map(|process| process.started_s).fold(f64::INFINITY, f64::min);
         let sockets = ranks.iter().flat_map(|(_, open)| open.sockets.iter().copied()).collect();
+        let first = ranks.first().map(|(found, _)| found);
+        let net = first
+            .filter(|first| own_network(root, first.pid))
+            .map_or("/proc/net".to_owned(), |first| format!("/proc/{}/net", first.pid));
         let told = Processes {
+            zone_s: first.map_or(Reading::Absent, |first| zone::offset(root, first, at_s)),
             hostname: root.text("/proc/sys/kernel/hostname").value().cloned().unwrap_or_default(),
             addresses: counters::own_addresses(root).iter().map(IpAddr::to_string).collect(),
             found_by,
@@ -115,9 +132,11 @@ impl<'a> Job<'a> {
             told,
             began: Instant::now(),
             sockets,
+            net,
             queues: Queues::default(),
             counts: counters::counts(root),
             sent: BTreeSet::new(),
+            held: Vec::new(),
             // What was written a little before the processes began belongs to them, too; clocks of files are coarse.
             since_s: if since_s.is_finite() { since_s - 2.0 } else { at_s - f64::from(order.since_s) },
         }
@@ -166,10 +185,7 @@ impl<'a> Job<'a> {
             )));
         }
         let (found, _) = self.ranks.first()?;
-        let namespace = |pid: &str| self.root.link_name(&format!("/proc/{pid}/ns/net"));
-        if let (Reading::Value(here), Reading::Value(there)) = (namespace("self"), namespace(&found.pid.to_string()))
-            && here != there
-        {
+        if own_network(self.root, found.pid) {
             return Some(Err(
                 "not asked: the job has a network of its own (container), which is not reached from the node"
                     .to_owned(),
@@ -209,10 +225,11 @@ impl<'a> Job<'a> {
             stalled: std::mem::take(&mut self.told.stalled),
             notes: Vec::new(),
             sent: std::mem::take(&mut self.sent),
+            held: std::mem::take(&mut self.held),
         };
         take(&mut look, send);
-        let files::Look { stalled, notes, sent, .. } = look;
-        (self.told.stalled, self.sent) = (stalled, sent);
+        let files::Look { stalled, notes, sent, held, .. } = look;
+        (self.told.stalled, self.sent, self.held) = (stalled, sent, held);
         self.told.notes.extend(notes);
     }
 
@@ -248,7 +265,20 @@ impl<'a> Job<'a> {
         for (told, (found, _)) in self.told.processes.iter_mut().zip(&self.ranks) {
             told.states.push(process::state(self.root, found).0);
         }
-        self.queues.look(self.root, &self.sockets);
+        self.queues.look(self.root, &self.net, &self.sockets);
+    }
+
+    /// What ranks said that ended while they were looked at.
+    fn last_words(&mut self, send: &mut Send<'_>) {
+        let ended = |pid: u32| self.told.processes.iter().any(|told| told.pid == pid && told.states.ends_with('-'));
+        let held: Vec<Held> = std::mem::take(&mut self.held).into_iter().filter(|held| ended(held.pid)).collect();
+        for held in held {
+            let name = held.name.clone();
+            if held.send_again(send) {
+                self.told.stalled.push(name);
+                break;
+            }
+        }
     }
 
     /// Dumps, the last look, and the document about it all.
@@ -259,9 +289,13 @@ impl<'a> Job<'a> {
         for (told, (found, _)) in self.told.processes.iter_mut().zip(&self.ranks) {
             process::end(self.root, found, told, seconds);
         }
+        self.last_words(send);
         self.told.seconds = seconds;
         self.told.counters = counters::told(&self.counts, &counters::counts(self.root));
         self.told.queues = self.queues.told();
+        if self.queues.cut {
+            self.told.notes.push("Not all of its connections were read: it has more than 262,144.".to_owned());
+        }
         if !send.left_out.is_empty() {
             let names = send.left_out.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
             let note = format!("{} files left out, there was no more room: {names}", send.left_out.len());
@@ -278,4 +312,10 @@ impl<'a> Job<'a> {
         }
         send.file("processes.json", &document);
     }
+}
+
+/// Whether a process has a network of its own, such as a container's.
+fn own_network(root: &Root, pid: u32) -> bool {
+    let namespace = |pid: &str| root.link_name(&format!("/proc/{pid}/ns/net"));
+    matches!((namespace("self"), namespace(&pid.to_string())), (Reading::Value(here), Reading::Value(there)) if here != there)
 }

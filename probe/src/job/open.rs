@@ -11,6 +11,9 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 
+/// Names that are listed in a folder.
+const NAMES: usize = 65_536;
+
 /// Whose a file must be to be read.
 #[derive(Clone, Debug)]
 pub(super) enum Owner {
@@ -87,6 +90,19 @@ pub(super) fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> 
     });
     started.ok()?;
     take.recv_timeout(limit).ok()
+}
+
+/// Names in a folder, sorted; none where it does not answer in time.
+pub(super) fn listed(folder: &Path) -> Vec<String> {
+    let folder = folder.to_owned();
+    let names = within(super::files::PATIENCE, move || {
+        let entries = std::fs::read_dir(folder).ok()?;
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).take(NAMES).collect();
+        names.sort_unstable();
+        Some(names)
+    });
+    names.flatten().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -184,7 +184,13 @@ mod tests {
         let mut told = begin(&root, &found, &open, 0.0);
         assert_eq!((told.inner_pid, &told.environment), (pid, &Reading::Denied));
         rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::STOP).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(100));
+        // A signal takes its time on a busy machine.
+        for _ in 0..3_000 {
+            if state(&root, &found).0 == 'T' {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         end(&root, &found, &mut told, 1.0);
         assert!(told.states.ends_with('T'), "{}", told.states);
         assert_eq!((told.threads, told.thread_states.get("T")), (1, Some(&1)));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_wire::clean;
 
 /// Variables that are told, by their names.
-const TOLD: [&str; 24] = [
+const TOLD: [&str; 25] = [
     "RANK",
     "LOCAL_RANK",
     "WORLD_SIZE",
@@ -30,6 +30,7 @@ const TOLD: [&str; 24] = [
     "MPI_LOCALRANKID",
     "CUDA_VISIBLE_DEVICES",
     "TORCHELASTIC_RUN_ID",
+    "TZ",
 ];
 /// Families of variables that are told.
 const FAMILIES: [&str; 2] = ["NCCL_", "TORCH_"];

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `look` | how counters become rates, and in which order metrics are told |
 //! | `cpu`, `memory`, `pressure`, `disk`, `net`, `rdma`, `power` | what the whole node does |
+//! | `peers` | how long packets take to other nodes |
 //! | `links` | what is asked of network cards every few seconds, because it costs more: speed, pauses, discards (`ethtool`) |
 //! | `job` | what the processes of the job do, taken together |
 //! | `sources` | what is looked at each time, and what only in a whole look |
@@ -16,6 +17,7 @@ mod links;
 mod look;
 mod memory;
 pub(crate) mod net;
+mod peers;
 mod power;
 mod pressure;
 mod rdma;
@@ -24,7 +26,7 @@ mod sources;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use muster_wire::{Columns, Frame, Level, LogLine, Tick, WatchOrder};
+use muster_wire::{Columns, Frame, Level, LogLine, Peers, Tick, WatchOrder};
 
 use crate::collect::Root;
 use crate::stop::Stop;
@@ -83,6 +85,10 @@ impl Teller {
                 self.told = names;
             }
             tell(look.at_ns, values.into_iter().map(|(_, value)| value), say);
+            let trips = self.sources.trips();
+            if !trips.is_empty() {
+                say(Frame::Peers(Peers { at_ns: look.at_ns, trips }));
+            }
         }
         self.whole = Some(look);
     }
@@ -139,6 +145,7 @@ mod tests {
                     stop.ask(crate::stop::Cause::Asked, "enough");
                 }
             }
+            Frame::Peers(_) => {}
             other => panic!("{other:?}"),
         });
         assert!(ticks.windows(2).all(|pair| pair[0].at_ns + 90_000_000 < pair[1].at_ns), "{ticks:?}");
@@ -169,6 +176,7 @@ mod tests {
                 assert!(columns[..tick.values.len()].iter().all(|name| is_fine(name)), "{columns:?}");
                 assert!(columns[tick.values.len()..].iter().all(|name| !is_fine(name)), "{columns:?}");
             }
+            Frame::Peers(_) => {}
             other => panic!("{other:?}"),
         });
         assert!(fine > whole, "{fine} {whole}");

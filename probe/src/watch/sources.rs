@@ -1,9 +1,9 @@
 //! What is looked at each time, and what only in a whole look.
 
-use muster_wire::WatchOrder;
+use muster_wire::{Trip, WatchOrder};
 
 use super::look::Look;
-use super::{cpu, disk, job, links, memory, net, power, pressure, rdma};
+use super::{cpu, disk, job, links, memory, net, peers, power, pressure, rdma};
 use crate::clock;
 use crate::collect::Root;
 use crate::gpu::Telemetry;
@@ -14,6 +14,7 @@ pub(super) struct Sources {
     cpu: cpu::Source,
     job: job::Source,
     links: links::Source,
+    peers: Option<peers::Source>,
     gpus: Option<Telemetry>,
 }
 
@@ -24,6 +25,7 @@ impl Sources {
             cpu: cpu::Source::new(root),
             job: job::Source::of(order.job.clone()),
             links: links::Source::new(root),
+            peers: if root.is_system() { peers::Source::open() } else { None },
             gpus: if root.is_system() { Telemetry::start(order) } else { None },
         }
     }
@@ -42,6 +44,11 @@ impl Sources {
         let (values, trouble) = self.gpus.as_mut().map(Telemetry::all).unwrap_or_default();
         values.into_iter().for_each(|(metric, value)| look.level(metric, value));
         (look, trouble)
+    }
+
+    /// How long packets take to those that this node sends to; nothing where the kernel does not say.
+    pub(super) fn trips(&mut self) -> Vec<Trip> {
+        self.peers.as_mut().map(peers::Source::trips).unwrap_or_default()
     }
 
     /// Counters of network and GPUs.

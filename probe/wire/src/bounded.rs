@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use crate::limits::{CAPABILITIES, COLUMNS, FACTS, PAIR_SERIES, SERIES_VALUES};
-use crate::{Fact, Series};
+use crate::limits::{CAPABILITIES, COLUMNS, FACTS, PAIR_SERIES, PEERS, SERIES_VALUES};
+use crate::{Fact, Series, Trip};
 
 /// Room made for a list before its items have arrived.
 const EARLY: usize = 1_024;
@@ -57,6 +57,10 @@ pub(crate) fn columns<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>,
 
 pub(crate) fn ticks<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
     most(from, COLUMNS)
+}
+
+pub(crate) fn peers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Trip>, D::Error> {
+    most(from, PEERS)
 }
 
 pub(crate) fn words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {

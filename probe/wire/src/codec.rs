@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use crate::bounded::Key;
 use crate::limits::{
-    CAPABILITIES, CHUNK_BYTES, COLUMNS, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES,
+    CAPABILITIES, CHUNK_BYTES, COLUMNS, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, PEERS,
     SERIES_VALUES, TEXT_BYTES,
 };
 use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, Series, clean};
@@ -263,6 +263,7 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
             columns.metrics.iter_mut().for_each(|name| tidy(name, NAME_BYTES));
         }
         Frame::Tick(tick) => bounded("values of a tick", tick.values.len(), COLUMNS)?,
+        Frame::Peers(peers) => bounded("peers", peers.trips.len(), PEERS)?,
         Frame::Chunk(chunk) => {
             tidy(&mut chunk.name, NAME_BYTES);
             bounded("bytes of a piece", chunk.bytes.len(), CHUNK_BYTES)?;

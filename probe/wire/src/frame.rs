@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::bounded;
 use crate::{
     Collected, CollectiveOrder, Columns, Datum, Direction, FileChunk, JobOrder, ListenOrder, Listening, MetricId,
-    PairOrder, Paired, Profile, Reading, Tick, TrainOrder, Unit, WatchOrder,
+    PairOrder, Paired, Peers, Profile, Reading, Tick, TrainOrder, Unit, WatchOrder,
 };
 
 /// Version of this contract. A console reads every version up to its own.
@@ -40,6 +40,8 @@ pub enum Frame {
     Columns(Columns),
     /// One look at a node while a job runs.
     Tick(Tick),
+    /// How far away other nodes are while a job runs.
+    Peers(Peers),
     /// A piece of a file of a job.
     Chunk(FileChunk),
     /// Everything that was asked of a job was sent.

@@ -21,10 +21,10 @@ mod train;
 mod unit;
 
 pub use catalog::{
-    BENCHMARKS, BETWEEN_NODES, BUSY, Benchmark, COLLECTORS, Collector, DECLARED, DIGEST, Declarations, Declared,
-    Described, FOREIGN_CPU, HELD_CPU, IDLE, Metric, MetricRole, RunsOn, SaysOfJob, Stage, Telemetry, benchmark,
-    collector, describe, describe_in, fact_of, finely, gpu_fact, is_fine, metric, role, telemetry, telemetry_names,
-    watched,
+    BENCHMARKS, BETWEEN_NODES, BUSY, Benchmark, CLOCK_ERROR, COLLECTORS, Collector, DECLARED, DIGEST, Declarations,
+    Declared, Described, FOREIGN_CPU, HELD_CPU, IDLE, Metric, MetricRole, RunsOn, SaysOfJob, Stage, Telemetry,
+    benchmark, collector, describe, describe_in, fact_of, finely, gpu_fact, is_fine, metric, role, telemetry,
+    telemetry_names, watched,
 };
 pub use category::Category;
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
@@ -38,6 +38,6 @@ pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role,
 pub use processes::{Counter, JobProcess, PROCESSES, PROCESSES_BYTES, Processes, Queue};
 pub use reading::{Datum, Reading};
 pub use text::clean;
-pub use tick::{Columns, DEMO_NODE, Tick, WatchOrder};
+pub use tick::{Columns, DEMO_NODE, Peers, Tick, Trip, WatchOrder};
 pub use train::{RANKS_PER_NODE, TRAIN_DDP, TRAIN_MODELS, TrainOrder};
 pub use unit::{Direction, MetricId, MetricParts, Profile, Unit};

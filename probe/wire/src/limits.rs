@@ -20,6 +20,8 @@ pub const CAPABILITIES: usize = 64;
 pub const BENCHMARK_BYTES: usize = 64 << 20;
 /// Most metrics that a node tells of itself while a job runs.
 pub const COLUMNS: usize = 256;
+/// Addresses of other nodes in one look.
+pub const PEERS: usize = 64;
 /// Most series that one end of a pair may send.
 pub const PAIR_SERIES: usize = 64;
 /// Most facts that one end of a pair may send.

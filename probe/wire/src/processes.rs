@@ -38,6 +38,8 @@ pub struct Processes {
     pub processes: Vec<JobProcess>,
     /// Processes of the job that are not listed: helpers of ranks, shells.
     pub others: u32,
+    /// Seconds by which the wall clock that the processes write into their logs is ahead of UTC.
+    pub zone_s: Reading<i32>,
     /// Lines of the kernel log that were sent.
     pub kernel_log: Option<Reading<u64>>,
     /// What came of asking RAS; empty where it was not asked.
@@ -145,6 +147,12 @@ impl Processes {
             name(&mut counter.name);
             real(&mut counter.first);
             real(&mut counter.last);
+        }
+        match &mut self.zone_s {
+            // The zones of this world lie within a day.
+            Reading::Value(seconds) if seconds.unsigned_abs() > 86_400 => self.zone_s = Reading::Absent,
+            Reading::Failed(why) => *why = clean(why, NAME_BYTES),
+            _ => {}
         }
         if let Some(Reading::Failed(why)) = &mut self.kernel_log {
             *why = clean(why, NAME_BYTES);

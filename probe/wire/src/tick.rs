@@ -1,5 +1,7 @@
 //! What a node tells of itself while a job runs: which metrics, then their values again and again.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::bounded;
@@ -40,4 +42,25 @@ pub struct Tick {
     /// the first of them were looked at.
     #[serde(deserialize_with = "bounded::ticks")]
     pub values: Vec<f64>,
+}
+
+/// How long TCP's packets took to others and back lately, as the kernel measures it on the node's open connections.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peers {
+    /// Node's monotonic clock, nanoseconds.
+    pub at_ns: u64,
+    /// At most [`crate::limits::PEERS`].
+    #[serde(deserialize_with = "bounded::peers")]
+    pub trips: Vec<Trip>,
+}
+
+/// The slowest connection between two addresses of those on which this node sent something in the last seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trip {
+    /// Address of the node itself.
+    pub own: IpAddr,
+    /// Address at the other end.
+    pub peer: IpAddr,
+    /// Smoothed round trip (`srtt` of RFC 6298), microseconds.
+    pub micros: u32,
 }

@@ -1,12 +1,14 @@
 //! From what metrics decide to findings with their sentences: one per component and severity, so that a node that is slow in
 //! thirteen CPU metrics is one finding and not thirteen.
 
-use muster_wire::{Component, ComponentKind, MetricId, Unit};
+use muster_wire::{Component, ComponentKind, Direction, MetricId, Unit};
 
 use super::names::{count, some};
 use super::{Compared, ComponentState, Effect, Finding, Source, change, next};
 use crate::State;
-use crate::decide::{Average, Cell, ComponentDecision, Decision, Fleet, Limiting, Settings, SlowerRun, Why};
+use crate::decide::{
+    Average, Cell, ComponentDecision, Decision, Fleet, Limiting, Settings, SlowerRun, View as Look, Why,
+};
 
 /// A decided fleet with the names of what is in it.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +73,16 @@ pub fn cell_sentence(decided: &Decided<'_>, metric: usize, node: usize) -> Strin
     View { decided, node }.cell(metric)
 }
 
+/// What a node shows by the view of its steps that decided, in the metric's own unit.
+fn lost(direction: Direction, cell: &Cell) -> Option<f64> {
+    let left = 1.0 - cell.loss;
+    let value = match direction {
+        Direction::HigherIsBetter => cell.centre * left,
+        Direction::LowerIsBetter => cell.centre / left,
+    };
+    (left > 0.0 && value.is_finite()).then_some(value)
+}
+
 /// One component of the node, and the metrics that were measured on it.
 struct Part<'a> {
     of: &'a Component,
@@ -98,7 +110,8 @@ impl<'a> View<'a> {
 
     fn effect(&self, metric: usize) -> Option<Effect> {
         let (cell, of) = (self.at(metric), &self.decided.fleet.metrics[metric]);
-        let value = of.samples[self.node]?.median();
+        let median = of.samples[self.node]?.median();
+        let value = if cell.view == Look::MedianStep { median } else { lost(of.direction, cell).unwrap_or(median) };
         let (metric, unit) = (of.id.clone(), self.decided.units[metric]);
         Some(Effect { metric, unit, direction: of.direction, value, usual: cell.centre, scale: cell.scale })
             .filter(|effect| effect.usual.is_finite())
@@ -209,7 +222,12 @@ impl<'a> View<'a> {
         let against = match self.effect(metric) {
             Some(effect) => {
                 let usual = effect.unit.show(effect.usual);
-                format!("{path} {} {} (median {usual})", effect.words(), count(cell.peers as usize, "peer"))
+                let by = match cell.view {
+                    Look::MedianStep => "",
+                    Look::MeanStep => ", by the mean step",
+                    Look::SlowestSteps => ", by the slowest hundredth of its steps",
+                };
+                format!("{path} {} {} (median {usual}){by}", effect.words(), count(cell.peers as usize, "peer"))
             }
             None => path.clone(),
         };

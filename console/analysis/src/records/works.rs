@@ -1,7 +1,7 @@
 //! What the records of a node say by how they ended, whatever was measured: a lost link, a benchmark that broke or did not run,
 //! parts of a GPU proved faulty, foreign load.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::findings::{Finding, Source};
 use crate::{State, gpu};
@@ -30,7 +30,8 @@ pub fn component(work: &str) -> Component {
 /// Work that failed on at least half of the nodes that tried: then the work is suspect, not the nodes.
 pub fn widespread<'a>(run: &Run, evidence: &Evidence<'a>) -> BTreeSet<&'a str> {
     let mut tried: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for record in evidence.latest.values().filter(|r| is_work(&r.work) && run.nodes.contains(&r.node)) {
+    let members: HashSet<&str> = run.nodes.iter().map(String::as_str).collect();
+    for record in evidence.latest.values().filter(|r| is_work(&r.work) && members.contains(r.node.as_str())) {
         let count = tried.entry(record.benchmark()).or_default();
         count.0 += 1;
         count.1 += usize::from(matches!(record.outcome, Outcome::Failed(_)));

@@ -2,84 +2,184 @@
 
 use super::Category;
 use super::confidence::SURE;
+use super::fault::Fault;
 use super::report::{Kind, Suspect};
 
 /// The next action, for the likeliest suspect where there is one.
 #[must_use]
 pub(super) fn action(category: Category, suspect: Option<&Suspect>) -> String {
-    let it = suspect.and_then(|suspect| suspect.node.as_deref()).unwrap_or("the named machine");
-    match category {
-        Category::HardwareCritical => hardware(suspect, it),
-        Category::DistributedError => format!("Restart the job without {it}; check its kernel log, its health checks and then its links: most such losses are the host, not the network."),
-        Category::HangNotLaunched => format!("Take the Python stack of the named rank (py-spy dump) before you kill the job, then restart it without {it}; if the rank hangs elsewhere too, it is the program."),
-        Category::HangNotStarted => format!("Restart the job without {it}, then reset {} (nvidia-smi --gpu-reset) and run the GPU checks (muster run cbd): it did not run what was enqueued.", gpu(suspect)),
-        Category::HangInNetwork => format!("Restart the job without {it}, then test its links in pairs (muster pairs) and replace {} if it is slow there too.", cable(suspect)),
-        Category::UserBug => program(suspect),
-        Category::Storage => format!("Bring {} back, then restart the job from its last checkpoint; no machine needs to be drained.", element(suspect).unwrap_or("the named storage")),
-        Category::HostStall => format!("Look at {it}: memory, processors and blocked processes; restart the job without it if it does not recover."),
-        Category::DataloaderStall => format!("Look at the data loader and the storage path of {it}; the GPUs and the network waited for it. Restart the job as it is once the data come again."),
-        Category::SlowGpu => format!("Drain {it} when the job allows, then check clocks, power and temperature of {}, and reset it.", gpu(suspect)),
-        Category::SlowLink => format!("Check {} on {it} (muster pairs), replace it if the link stays slow, and move the job off the node until then.", cable(suspect)),
-        Category::ProcessExited => format!("Find out why the named process ended on {it} (exit code, out-of-memory killer, core dump); restart the job as it is if the program was not at fault."),
-        Category::None => "Restart the job as it is when it is wanted; no machine needs to be drained.".to_owned(),
-        Category::Undecided => "Collect what is missing (see not looked at), or run the checks on all nodes of the job, before you drain anything.".to_owned(),
+    let fault = suspect.and_then(|suspect| suspect.cause.fault);
+    let text = fault.map_or_else(|| by_category(category, suspect.map(|suspect| suspect.kind)), by_fault);
+    fill(text, suspect)
+}
+
+/// What is done about a fault. `{word}` stands for what is known of the suspect (see [`word`]); what stands in brackets is left out where
+/// a word in it is not known.
+const fn by_fault(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Stopped => {
+            "Ask the owner of the job, and whoever is logged in on {node}, who stopped the process; then let it go on, on {node}: kill -CONT {pid}. Where the others ran into their time-out meanwhile, restart the job as it is; no machine needs to be drained."
+        }
+        Fault::Traced => {
+            "Find the debugger that holds the process, on {node}: grep TracerPid /proc/{pid}/status; ask its user to detach it. No machine needs to be drained."
+        }
+        Fault::Frozen => {
+            "Find out who froze the control group of the process, on {node}: cat /proc/{pid}/cgroup. Slurm does it to suspended jobs (scontrol resume JOB), container runtimes to paused ones. No machine needs to be drained."
+        }
+        Fault::OutOfMemory => {
+            "Have the owner of the job use less memory on {node} (batch size, loader workers, pinned buffers) or ask for more per node, and look for what others left there (ps, /dev/shm); a restart as it is may end in the same way. No machine needs to be drained."
+        }
+        Fault::DiskFull => {
+            "Free space[ below {path}][ on {node}] (df -h, df -i, quota): where checkpoints, logs, /tmp and /dev/shm lie; then restart the job from its last checkpoint. No machine needs to be drained."
+        }
+        Fault::MountHangs => {
+            "Look at what serves {element}[ below {path}] first: if other nodes wait for it, too, bring the server back; if {node} alone does, check its mount and its way there. Processes that wait so cannot be killed before it answers. Then restart the job from its last checkpoint."
+        }
+        Fault::DiskStalls => {
+            "Look at the disk of {node} that its processes wait for (dmesg, iostat -x; fsfreeze -u where somebody froze it); processes that wait so cannot be killed before it answers. If it does not, drain {node} and restart the job without it from its last checkpoint."
+        }
+        Fault::Unreachable => {
+            "See by its management board (BMC, ipmitool) whether {node} runs. If it does, check its link, cable and switch port (ip -s link, ibstat); if it does not, keep its console's last lines and power it on. Restart the job without it."
+        }
+        Fault::GpuOffBus | Fault::SwitchMissing => {
+            "Drain {node}, restart the job without it, then power-cycle it; if the error returns, have the named part replaced."
+        }
+        Fault::GpuFirmware => {
+            "Drain {node}, restart the job without it, then reset {gpu} (nvidia-smi --gpu-reset[ -i {bus}]); where the reset fails, power-cycle the node."
+        }
+        Fault::NvLink => {
+            "Drain {node}, restart the job without it, then reset all its GPUs (nvidia-smi --gpu-reset); if the link fails again, have the GPU or its tray replaced."
+        }
+        Fault::AdapterFirmware => {
+            "Drain {node}, restart the job without it, then reset {adapter} (mlxfwreset) and update its firmware; if the error returns, have it replaced."
+        }
     }
 }
 
-fn hardware(suspect: Option<&Suspect>, it: &str) -> String {
-    // A GPU that the machine cannot reach cannot be reset; the rule that knows the line says so.
-    let unreachable = suspect.is_some_and(|suspect| suspect.sentence.contains("power-cycle"));
-    let part = match suspect.map(|suspect| suspect.kind) {
-        _ if unreachable => "power-cycle it; if the error returns, have the named part replaced".to_owned(),
-        Some(Kind::Gpu) if element(suspect).is_some_and(|element| element.starts_with("nvlink")) => {
-            "reset all its GPUs (nvidia-smi --gpu-reset); if the link fails again, have the GPU or its tray replaced"
-                .to_owned()
+/// What is done where no more than the category, and the kind of the suspect, is known.
+const fn by_category(category: Category, kind: Option<Kind>) -> &'static str {
+    match (category, kind) {
+        (Category::HardwareCritical, Some(Kind::Gpu)) => {
+            "Drain {node}, restart the job without it, then reset {gpu} (nvidia-smi --gpu-reset[ -i {bus}]); if the error returns, have it replaced."
         }
-        Some(Kind::Gpu) => {
-            format!(
-                "reset {} (nvidia-smi --gpu-reset{}); if the error returns, have it replaced",
-                gpu(suspect),
-                by_bus(suspect)
-            )
+        (Category::HardwareCritical, Some(Kind::Link | Kind::Nic)) => {
+            "Drain {node}, restart the job without it, then replace {cable}, and the adapter if the error returns."
         }
-        Some(Kind::Link | Kind::Nic) => format!("replace {}, and the adapter if the error returns", cable(suspect)),
-        _ => "have the named part reset or replaced before it returns".to_owned(),
-    };
-    format!("Drain {it}, restart the job without it, then {part}.")
+        (Category::HardwareCritical, _) => {
+            "Drain {node}, restart the job without it, then have the named part reset or replaced before it returns."
+        }
+        (Category::DistributedError, _) => {
+            "Restart the job without {node}; check its kernel log, its health checks and then its links: most such losses are the host, not the network."
+        }
+        (Category::HangNotLaunched, _) => {
+            "Take the Python stack of the named rank (py-spy dump[ --pid {pid} on {node}]) before you kill the job, then restart it without {node}; if the rank hangs elsewhere too, it is the program."
+        }
+        (Category::HangNotStarted, _) => {
+            "Restart the job without {node}, then reset {gpu} (nvidia-smi --gpu-reset) and run the GPU checks (muster run cbd): it did not run what was enqueued."
+        }
+        (Category::HangInNetwork, _) => {
+            "Restart the job without {node}, then test its links in pairs (muster pairs) and replace {cable} if it is slow there too."
+        }
+        (Category::UserBug, _) => {
+            "Report this to the owner of the program[: {element}][, seen on rank {rank}]. A restart as it is would fail again; no machine needs to be drained."
+        }
+        (Category::Storage, _) => {
+            "Bring {element} back, then restart the job from its last checkpoint; no machine needs to be drained."
+        }
+        (Category::HostStall, _) => {
+            "Look at {node}: memory, processors and blocked processes; restart the job without it if it does not recover."
+        }
+        (Category::DataloaderStall, _) => {
+            "Look at the data loader and the storage path of {node}; the GPUs and the network waited for it. Restart the job as it is once the data come again."
+        }
+        (Category::SlowGpu, _) => {
+            "Drain {node} when the job allows, then check clocks, power and temperature of {gpu}, and reset it."
+        }
+        (Category::SlowLink, _) => {
+            "Check {cable} on {node} (muster pairs), replace it if the link stays slow, and move the job off the node until then."
+        }
+        (Category::ProcessExited, _) => {
+            "Find out why the named process ended on {node} (exit code, out-of-memory killer, core dump); restart the job as it is if the program was not at fault."
+        }
+        (Category::None, _) => "Restart the job as it is when it is wanted; no machine needs to be drained.",
+        (Category::Undecided, _) => {
+            "Collect what is missing (see not looked at), or run the checks on all nodes of the job, before you drain anything."
+        }
+    }
 }
 
-/// ` -i` with the PCI address, where that is known: the job's index of a GPU need not be the driver's.
-fn by_bus(suspect: Option<&Suspect>) -> String {
+/// The text with its words filled in.
+fn fill(text: &str, suspect: Option<&Suspect>) -> String {
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['[', '{']) {
+        filled.push_str(&rest[..at]);
+        let (open, close) = if rest[at..].starts_with('[') { (true, ']') } else { (false, '}') };
+        let Some(end) = rest[at..].find(close).map(|end| at + end) else { break };
+        let inner = &rest[at + 1..end];
+        if open {
+            filled.push_str(&optional(inner, suspect).unwrap_or_default());
+        } else {
+            filled.push_str(
+                &suspect.and_then(|suspect| word(inner, suspect)).unwrap_or_else(|| unknown(inner).to_owned()),
+            );
+        }
+        rest = &rest[end + 1..];
+    }
+    filled.push_str(rest);
+    filled
+}
+
+/// A part of a text that is left out where one of its words is not known.
+fn optional(text: &str, suspect: Option<&Suspect>) -> Option<String> {
+    let mut filled = String::new();
+    let mut pieces = text.split('{');
+    filled.push_str(pieces.next()?);
+    for piece in pieces {
+        let (name, after) = piece.split_once('}')?;
+        filled.push_str(&word(name, suspect?)?);
+        filled.push_str(after);
+    }
+    Some(filled)
+}
+
+/// What is known of a suspect, by the word that stands for it.
+fn word(name: &str, suspect: &Suspect) -> Option<String> {
     let address = |c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.');
-    let bus = element(suspect).filter(|bus| bus.contains(':') && bus.len() <= 16 && bus.chars().all(address));
-    bus.map_or(String::new(), |bus| format!(" -i {bus}{}", if bus.contains('.') { "" } else { ".0" }))
+    match name {
+        "node" => suspect.node.clone(),
+        "rank" => Some(suspect.rank?.to_string()),
+        "pid" => Some(suspect.cause.pid?.to_string()),
+        "path" => suspect.cause.path.clone(),
+        "gpu" => Some(format!("GPU {}", suspect.gpu?)),
+        "element" | "adapter" => suspect.element.clone(),
+        "cable" => Some(format!("the cable of {}", suspect.element.as_ref()?)),
+        // The PCI address: the job's index of a GPU need not be the driver's.
+        "bus" => {
+            let bus = suspect.element.as_ref()?;
+            let is_one = bus.contains(':') && bus.len() <= 16 && bus.chars().all(address);
+            is_one.then(|| format!("{bus}{}", if bus.contains('.') { "" } else { ".0" }))
+        }
+        _ => None,
+    }
 }
 
-fn program(suspect: Option<&Suspect>) -> String {
-    let place = match (element(suspect), suspect.and_then(|suspect| suspect.rank)) {
-        (Some(line), Some(rank)) => format!(": {line}, seen on rank {rank}"),
-        (Some(line), None) => format!(": {line}"),
-        (None, Some(rank)) => format!(", with what rank {rank} asked for"),
-        (None, None) => String::new(),
-    };
-    format!(
-        "Report this to the owner of the program{place}. A restart as it is would fail again; no machine needs to be drained."
-    )
+/// What stands for a word that is not known.
+fn unknown(name: &str) -> &'static str {
+    match name {
+        "node" => "the named machine",
+        "rank" => "the named rank",
+        "pid" => "PID",
+        "gpu" => "its GPU",
+        "cable" => "the cable of its adapter",
+        "adapter" => "its adapter",
+        "element" => "the named storage",
+        _ => "it",
+    }
 }
 
-fn element(suspect: Option<&Suspect>) -> Option<&str> {
-    suspect?.element.as_deref()
-}
-
-fn gpu(suspect: Option<&Suspect>) -> String {
-    suspect.and_then(|suspect| suspect.gpu).map_or_else(|| "its GPU".to_owned(), |gpu| format!("GPU {gpu}"))
-}
-
-fn cable(suspect: Option<&Suspect>) -> String {
-    element(suspect).map_or_else(|| "the cable of its adapter".to_owned(), |adapter| format!("the cable of {adapter}"))
-}
-
-/// The command that drains the suspect's node in Slurm, where that is what should be done and the suspicion is that strong.
+/// The command that drains the suspect's node, where that is what should be done and the suspicion is that strong. It is muster's own, as
+/// scontrol's would write over what others said of the node.
 ///
 /// Names come from files: one that is not made like a host's name is never put into a command.
 #[must_use]
@@ -91,16 +191,17 @@ pub(super) fn drain(category: Category, suspect: Option<&Suspect>) -> Option<Str
     );
     let suspect = suspect.filter(|suspect| drains && suspect.confidence >= SURE)?;
     let node = suspect.node.as_deref().filter(|node| is_host(node))?;
-    Some(format!("scontrol update NodeName={node} State=DRAIN Reason=\"muster triage: {}\"", category.name()))
+    Some(format!("muster drain -w {node} --reason 'triage: {}'", category.name()))
 }
 
-fn is_host(name: &str) -> bool {
+pub(super) fn is_host(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     !name.is_empty() && name.len() <= 253 && name.chars().all(plain) && !name.starts_with('-')
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::fault::Cause;
     use super::*;
 
     fn suspect(kind: Kind, gpu: Option<u32>, element: Option<&str>) -> Suspect {
@@ -110,6 +211,7 @@ mod tests {
             rank: Some(5),
             gpu,
             element: element.map(str::to_owned),
+            cause: Cause::default(),
             confidence: 0.9,
             sentence: String::new(),
             evidence: Vec::new(),
@@ -121,7 +223,6 @@ mod tests {
         for (kind, gpu, element, said) in [
             (Kind::Gpu, Some(2), Some("0000:07:00"), "reset GPU 2 (nvidia-smi --gpu-reset -i 0000:07:00.0)"),
             (Kind::Gpu, Some(2), None, "reset GPU 2 (nvidia-smi --gpu-reset)"),
-            (Kind::Gpu, Some(2), Some("nvlink 3"), "reset all its GPUs"),
             (Kind::Link, None, Some("mlx5_3"), "replace the cable of mlx5_3"),
             (Kind::Node, None, None, "have the named part reset or replaced"),
         ] {
@@ -146,20 +247,53 @@ mod tests {
                 assert!(text.ends_with('.') && text.len() > 40, "{category:?}: {text}");
             }
         }
-        let off_bus = Suspect { sentence: "The GPU is gone: power-cycle the node.".into(), ..suspect.clone() };
-        assert!(action(Category::HardwareCritical, Some(&off_bus)).contains("then power-cycle it"));
         assert!(action(Category::None, None).starts_with("Restart the job as it is"));
         assert!(action(Category::SlowLink, Some(&suspect)).contains("the cable of mlx5_0 on n7"));
         assert!(action(Category::HangNotStarted, Some(&suspect)).contains("without n7, then reset GPU 1"));
     }
 
     #[test]
+    fn what_exactly_is_wrong_decides_what_is_done_whatever_the_category() {
+        let with = |fault, pid, path: Option<&str>| Suspect {
+            cause: Cause { fault: Some(fault), pid, path: path.map(str::to_owned) },
+            ..suspect(Kind::Rank, Some(1), None)
+        };
+        let said = |category, suspect: &Suspect| action(category, Some(suspect));
+        let stopped = said(Category::HangNotLaunched, &with(Fault::Stopped, Some(4711), None));
+        assert!(stopped.contains("on n7: kill -CONT 4711.") && !stopped.contains("py-spy"), "{stopped}");
+        let full = said(Category::Storage, &with(Fault::DiskFull, None, Some("/ckpt")));
+        assert!(full.starts_with("Free space below /ckpt on n7 (df"), "{full}");
+        let anywhere = Suspect { node: None, ..with(Fault::DiskFull, None, None) };
+        assert!(said(Category::Storage, &anywhere).starts_with("Free space (df"));
+        let gone = said(Category::HardwareCritical, &with(Fault::GpuOffBus, None, None));
+        assert!(gone.contains("then power-cycle it") && !gone.contains("reset"), "{gone}");
+    }
+
+    #[test]
+    fn every_fault_says_something_to_do_and_leaves_no_word_unfilled() {
+        let known = Suspect {
+            element: Some("mlx5_0".into()),
+            cause: Cause { fault: None, pid: Some(7), path: Some("/data".into()) },
+            ..suspect(Kind::Rank, Some(1), None)
+        };
+        for fault in Fault::ALL {
+            for suspect in
+                [known.clone(), Suspect { node: None, rank: None, gpu: None, element: None, ..known.clone() }]
+            {
+                let cause = Cause { fault: Some(fault), ..suspect.cause.clone() };
+                let text = action(Category::Undecided, Some(&Suspect { cause, ..suspect }));
+                assert!(
+                    text.ends_with('.') && text.len() > 40 && !text.contains(['{', '}', '[', ']']),
+                    "{fault:?}: {text}"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn only_a_sure_suspect_with_a_plain_name_is_put_into_a_command() {
         let sure = suspect(Kind::Gpu, Some(2), None);
-        assert_eq!(
-            drain(Category::SlowGpu, Some(&sure)).unwrap(),
-            "scontrol update NodeName=n7 State=DRAIN Reason=\"muster triage: slow-gpu\""
-        );
+        assert_eq!(drain(Category::SlowGpu, Some(&sure)).unwrap(), "muster drain -w n7 --reason 'triage: slow-gpu'");
         let unsure = Suspect { confidence: 0.6, ..sure.clone() };
         let hostile = Suspect { node: Some("n7;reboot".into()), ..sure.clone() };
         let option = Suspect { node: Some("-n7".into()), ..sure.clone() };

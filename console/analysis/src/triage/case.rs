@@ -29,6 +29,8 @@ pub struct Case {
     pub timed: Vec<Timed>,
     /// Operations past [`OPERATIONS`] that were counted and not kept.
     pub timed_left_out: u64,
+    /// What a watch of the job's nodes alerted of.
+    pub alerts: Vec<Alerted>,
     /// What could not be read, in sentences.
     pub damage: Vec<String>,
     /// Only lines from this many seconds before the newest on count.
@@ -85,6 +87,23 @@ pub struct Reached {
     pub unreached: bool,
     /// Seconds by which its wall clock is ahead of the console's, and how wrong that may be.
     pub clock: Option<(f64, f64)>,
+}
+
+/// A machine that a watch of the job's nodes found unlike its peers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Alerted {
+    /// The machine.
+    pub node: String,
+    /// The metric that leads; nothing for a machine that fell silent.
+    pub metric: Option<String>,
+    /// When it began, epoch seconds.
+    pub since_s: f64,
+    /// When the machine was like its peers again; nothing while it is not.
+    pub until_s: Option<f64>,
+    /// It is one of a whole group that differs.
+    pub group: bool,
+    /// The alert for people.
+    pub sentence: String,
 }
 
 /// Who runs where, as the operator wrote it down.

@@ -3,6 +3,8 @@
 //! From events that happen on several nodes at once: the end of the same collective in the flight recorder, the same step in the logs.
 //! The median of what a node's stamps differ from the median of all is its offset; the error is how much single differences scatter,
 //! and never less than the stamps resolve. Without common events a clock may be off by anything up to [`UNKNOWN_S`].
+//!
+//! A stamp without a zone is the wall clock of whoever wrote it: a node that was asked tells how far that is from UTC.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +24,7 @@ const MOST: usize = 20_000;
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
     offsets: BTreeMap<String, (f64, f64)>,
+    zones: Zones,
     /// An instant of the job, for stamps without a year.
     pub near_s: f64,
 }
@@ -31,6 +34,7 @@ impl Clocks {
     #[must_use]
     pub fn of(case: &Case, layout: &Layout) -> Self {
         let near_s = instant(case);
+        let zones = Zones::of(case);
         let mut events: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
         let ends = case.dumps.iter().flat_map(|dump| dump.entries.iter().map(move |entry| (dump.rank, entry)));
         for (rank, entry) in ends.filter(|(_, entry)| !entry.p2p).take(MOST) {
@@ -42,17 +46,14 @@ impl Clocks {
         for log in &case.logs {
             for step in &log.steps {
                 if let (Some(at), Some(node)) = (step.at, owner(log, layout)) {
-                    events
-                        .entry(format!("step {}", step.step))
-                        .or_default()
-                        .entry(node)
-                        .or_insert_with(|| at.seconds_near(near_s));
+                    let at = at.seconds_near(near_s) - zones.east_s(Some(&node), at);
+                    events.entry(format!("step {}", step.step)).or_default().entry(node).or_insert(at);
                 }
             }
         }
         let mut offsets = offsets(&events);
         offsets.extend(measured(case));
-        Self { offsets, near_s }
+        Self { offsets, zones, near_s }
     }
 
     /// Seconds since 1970 on the common clock, with the error; `None` for a stamp that counts from a boot.
@@ -60,7 +61,7 @@ impl Clocks {
     pub fn common(&self, node: Option<&str>, stamp: Stamp) -> Option<f64> {
         let own = match stamp {
             Stamp::Boot(_) => return None,
-            stamp => stamp.seconds_near(self.near_s),
+            stamp => stamp.seconds_near(self.near_s) - self.zones.east_s(node, stamp),
         };
         Some(own - node.and_then(|node| self.offsets.get(node)).map_or(0.0, |(offset, _)| *offset))
     }
@@ -79,6 +80,35 @@ impl Clocks {
             Offset { node: (*node).to_owned(), offset_s, error_s }
         };
         layout.nodes().iter().map(of).collect()
+    }
+}
+
+/// By how much the wall clocks of the nodes' processes are ahead of UTC.
+#[derive(Clone, Debug, Default)]
+struct Zones {
+    of_node: BTreeMap<String, f64>,
+    /// Of a line that no node is known of, where all nodes agree.
+    all: f64,
+}
+
+impl Zones {
+    fn of(case: &Case) -> Self {
+        let told =
+            case.processes.iter().filter_map(|(node, told)| Some((node.clone(), f64::from(*told.zone_s.value()?))));
+        let of_node: BTreeMap<String, f64> = told.collect();
+        let mut zones = of_node.values();
+        let all = zones.next().copied().filter(|first| zones.all(|zone| zone == first)).unwrap_or(0.0);
+        Self { of_node, all }
+    }
+
+    /// Seconds that a stamp is ahead of UTC because its writer shows a wall clock; 0 where it names its zone.
+    fn east_s(&self, node: Option<&str>, stamp: Stamp) -> f64 {
+        match stamp {
+            Stamp::Utc(_) | Stamp::Boot(_) => 0.0,
+            Stamp::Local(_) | Stamp::Yearless { .. } => {
+                node.and_then(|node| self.of_node.get(node)).copied().unwrap_or(self.all)
+            }
+        }
     }
 }
 
@@ -150,6 +180,24 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
 mod tests {
     use super::super::case::{Dump, Entry, Member};
     use super::*;
+
+    #[test]
+    fn a_wall_clock_without_a_zone_is_that_of_its_node_and_one_with_it_is_not() {
+        let mut case = Case::default();
+        for (node, east) in [("n1", 19_800), ("n2", 0)] {
+            let told = muster_wire::Processes { zone_s: muster_wire::Reading::Value(east), ..Default::default() };
+            case.processes.insert(node.to_owned(), told);
+        }
+        let clocks = |case: &Case| Clocks::of(case, &Layout::of(case));
+        let at = 1_767_730_348.0;
+        let both = clocks(&case);
+        assert_eq!(both.common(Some("n1"), Stamp::Local(at + 19_800.0)), Some(at));
+        assert_eq!(both.common(Some("n2"), Stamp::Local(at)), Some(at));
+        assert_eq!(both.common(Some("n1"), Stamp::Utc(at)), Some(at));
+        assert_eq!(both.common(None, Stamp::Local(at)), Some(at), "they differ, so nobody's is taken");
+        case.processes.remove("n2");
+        assert_eq!(clocks(&case).common(None, Stamp::Local(at + 19_800.0)), Some(at));
+    }
 
     #[test]
     fn the_end_of_the_same_collective_tells_how_far_a_clock_is_ahead() {

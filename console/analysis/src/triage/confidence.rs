@@ -34,6 +34,8 @@ pub enum Weight {
     Busy,
     /// What it has to send to others stays on its way.
     Backlog,
+    /// A watch of the job found this machine unlike its peers.
+    Watched,
     /// The watchdogs' numbers end there.
     Watchdog,
     /// All other ranks told a time-out and this one did not.
@@ -96,7 +98,13 @@ impl Weight {
             Self::Line | Self::Vanished => 0.75,
             Self::KernelUndated => 0.70,
             Self::Watchdog => 0.65,
-            Self::Silent | Self::HoldsBack | Self::LostFirst | Self::Blocked | Self::Unreached | Self::Backlog => 0.60,
+            Self::Silent
+            | Self::HoldsBack
+            | Self::LostFirst
+            | Self::Blocked
+            | Self::Unreached
+            | Self::Backlog
+            | Self::Watched => 0.60,
             Self::RasGone | Self::OneOfPair | Self::Moving | Self::MostRanks => 0.50,
             Self::Busy | Self::LinkOneOf | Self::Notice | Self::Repeated | Self::BothLogs | Self::NoHardware => 0.40,
             Self::RasOnce | Self::Sometimes | Self::OpenGroup => 0.30,

@@ -2,6 +2,7 @@
 
 use super::case::{Case, Whose};
 use super::clock::{Clocks, UNKNOWN_S};
+use super::fault::Cause;
 use super::layout::Layout;
 use super::report::{Evidence, Source};
 use super::rules::{Field, Kind, Part, Rule, Rules, Seen};
@@ -41,11 +42,24 @@ impl Event<'_> {
         Evidence { source: self.source, node: self.node.clone(), rank: self.rank, at: self.at_s, text }
     }
 
+    /// What exactly is wrong by its rule, with the process and the path that the line names.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        let fields = &self.seen.fields;
+        let pid = fields.number(Field::Pid).and_then(|pid| u32::try_from(pid).ok());
+        Cause { fault: self.rule.fault, pid, path: fields.get(Field::Path).map(str::to_owned) }
+    }
+
     /// Where it lies in the time of the job's end.
     #[must_use]
     pub fn in_window(&self, end: &End) -> bool {
         let Some(at) = self.at_s else { return true };
-        let last = self.seen.last.map_or(at, |last| at.max(last.seconds_near(at)));
+        // The last line is as far from the first on the common clock as on its writer's.
+        let after = self.seen.first.zip(self.seen.last).map_or(0.0, |(first, last)| {
+            let first = first.seconds_near(at);
+            last.seconds_near(first) - first
+        });
+        let last = at + after.max(0.0);
         end.from_s.is_none_or(|from| last + self.error_s.min(UNKNOWN_S) >= from)
     }
 }

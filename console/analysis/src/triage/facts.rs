@@ -210,9 +210,13 @@ impl<'a> Facts<'a> {
 
 /// Ranks whose watchdog told a time-out of a collective.
 fn timed_out(events: &[Event<'_>]) -> BTreeSet<u32> {
-    let told = |event: &&Event<'_>| {
-        event.source == Source::Log && event.seen.fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Progress
+    // NCCL's watchdog tells which operation it was; Gloo only that it waited, and how long.
+    let waited = |event: &Event<'_>| {
+        let fields = &event.seen.fields;
+        let gloo = event.rule.kind == Kind::Consequence && fields.get(Field::Millis).is_some();
+        gloo || (fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Progress)
     };
+    let told = |event: &&Event<'_>| event.source == Source::Log && waited(event);
     events.iter().filter(told).filter_map(|event| event.rank).collect()
 }
 

@@ -4,6 +4,7 @@
 
 pub mod account;
 mod action;
+mod alerts;
 pub mod case;
 pub mod category;
 pub mod clock;
@@ -11,11 +12,15 @@ pub mod confidence;
 pub mod counters;
 mod events;
 mod facts;
+pub mod fault;
+pub mod halving;
 pub mod layout;
+pub mod marks;
 pub mod matrix;
 pub mod mismatch;
 mod missing;
 mod missing_live;
+pub mod offline;
 pub mod overview;
 mod procedure;
 pub mod processes;

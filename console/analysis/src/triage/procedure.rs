@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Category;
-use super::action::{action, drain};
+use super::action::{action, drain, is_host};
 use super::case::{Case, Whose};
 use super::confidence::SURE;
 use super::events::short;
@@ -14,6 +14,8 @@ use super::steps::{STEPS, Verdict};
 
 /// Events that the report shows.
 const TIMELINE: usize = 500;
+/// Most nodes that a command spells out.
+const COMMAND_NODES: usize = 8;
 /// Confidence under which nothing is called by its category.
 const GUESS: f64 = 0.5;
 
@@ -46,12 +48,14 @@ pub(super) fn concluded(facts: &Facts<'_>, wrong: &[Subject]) -> Report {
         Some(verdict) => (Category::Undecided, verdict.suspects),
         None => (Category::Undecided, Vec::new()),
     };
-    steps.push(offline(category, &suspects));
+    let command = command(&facts.case.nodes());
+    steps.push(offline(category, (&suspects, command.as_deref())));
     Report {
         schema: "muster.triage",
         version: 1,
         action: action(category, suspects.first()),
         drain: drain(category, suspects.first()),
+        offline: command,
         timeline: timeline(facts),
         ranks: ranks(facts),
         clocks: facts.clocks.report(&facts.layout),
@@ -89,18 +93,28 @@ fn top(suspects: &[Suspect]) -> f64 {
     suspects.iter().map(|suspect| suspect.confidence).fold(0.0, f64::max)
 }
 
-fn offline(category: Category, suspects: &[Suspect]) -> Done {
+fn offline(category: Category, (suspects, command): (&[Suspect], Option<&str>)) -> Done {
     let sure = top(suspects) >= SURE;
+    let command = command.unwrap_or("muster triage offline");
     let (result, why) = match category {
-        Category::Undecided => {
-            ("not run", "Next: check all nodes of the job by themselves, then halves of them with a reference job.")
-        }
-        _ if sure => ("not needed", "The cause is named with confidence."),
-        _ => {
-            ("not run", "The cause is likely and not certain: check the named machine by itself before it is drained.")
-        }
+        Category::None => ("not needed", "Nothing is wrong with machines or program.".to_owned()),
+        Category::Undecided => ("not run", format!("Next, once the job has left its nodes: {command}")),
+        _ if sure => ("not needed", "The cause is named with confidence.".to_owned()),
+        _ => (
+            "not run",
+            format!(
+                "The cause is likely and not certain; before the machine is drained, once the job has left: {command}"
+            ),
+        ),
     };
-    Done { step: "offline-diagnosis", result: result.to_owned(), why: why.to_owned() }
+    Done { step: "offline-diagnosis", result: result.to_owned(), why }
+}
+
+/// The command that tests `nodes` without the job; the list is left to the reader where it is long.
+fn command(nodes: &[String]) -> Option<String> {
+    let short = nodes.len() <= COMMAND_NODES && nodes.iter().all(|node| is_host(node));
+    let list = if short { nodes.join(",") } else { "NODES".to_owned() };
+    (nodes.len() > 1).then(|| format!("muster triage offline -w {list}"))
 }
 
 fn timeline(facts: &Facts<'_>) -> Vec<Told> {

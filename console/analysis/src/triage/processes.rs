@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_wire::{JobProcess, Processes, Queue, Reading};
 
 use super::case::Case;
+use super::fault::Fault;
 use super::layout::Layout;
 
 /// Looks without which nothing is said of a process.
@@ -18,7 +19,7 @@ const IDLE: f64 = 0.3;
 const FULL: f64 = 0.6;
 const FREE: f64 = 0.3;
 /// Begin of the names of kernel functions in which a process waits for storage, with what that is.
-const STORAGE: [(&str, &str); 27] = [
+const STORAGE: [(&str, &str); 34] = [
     ("nfs", "NFS"),
     ("rpc_", "NFS"),
     ("fuse_", "a FUSE file system"),
@@ -46,6 +47,14 @@ const STORAGE: [(&str, &str); 27] = [
     ("vfs_", "a file system"),
     ("sb_start", "a file system"),
     ("iterate_dir", "a file system"),
+    // A file system that is frozen for a snapshot, or whose journal is full, is waited for above its own functions.
+    ("__sb_start", "a file system"),
+    ("mnt_want_write", "a file system"),
+    ("filename_create", "a file system"),
+    ("lookup_slow", "a file system"),
+    ("do_fsync", "a file system"),
+    ("do_renameat", "a file system"),
+    ("do_unlinkat", "a file system"),
 ];
 /// Begin of the names of kernel functions in which a frozen process waits.
 const FROZEN: [&str; 3] = ["__refrigerator", "do_freezer_trap", "refrigerator"];
@@ -53,8 +62,8 @@ const FROZEN: [&str; 3] = ["__refrigerator", "do_freezer_trap", "refrigerator"];
 /// What a process did.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Doing {
-    /// Stopped by a signal or a debugger, or frozen by a control group; how.
-    Stopped(&'static str),
+    /// Stopped by a signal or a debugger, or frozen by a control group.
+    Stopped(Halt),
     /// Waiting for storage at nearly every look: for which kind, and in which kernel function.
     Blocked(&'static str, String),
     /// Waiting without a way to be woken (state D), for what is not known or is no storage.
@@ -63,6 +72,39 @@ pub enum Doing {
     Ended,
     /// Anything else.
     Alive,
+}
+
+/// What stops a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// A signal.
+    Signal,
+    /// A debugger.
+    Debugger,
+    /// Its control group.
+    Group,
+}
+
+impl Halt {
+    /// In words.
+    #[must_use]
+    pub const fn told(self) -> &'static str {
+        match self {
+            Self::Signal => "stopped by a signal (state T)",
+            Self::Debugger => "held by a debugger (state t)",
+            Self::Group => "frozen by its control group",
+        }
+    }
+
+    /// What exactly is wrong then.
+    #[must_use]
+    pub const fn fault(self) -> Fault {
+        match self {
+            Self::Signal => Fault::Stopped,
+            Self::Debugger => Fault::Traced,
+            Self::Group => Fault::Frozen,
+        }
+    }
 }
 
 /// One rank's process.
@@ -148,14 +190,14 @@ fn doing(process: &JobProcess) -> Doing {
         return Doing::Alive;
     }
     if share("T") >= MOSTLY && process.states.ends_with('T') {
-        return Doing::Stopped("stopped by a signal (state T)");
+        return Doing::Stopped(Halt::Signal);
     }
     if share("t") >= MOSTLY && process.states.ends_with('t') {
-        return Doing::Stopped("held by a debugger (state t)");
+        return Doing::Stopped(Halt::Debugger);
     }
     let waits_in = functions(process);
     if waits_in.iter().any(|name| FROZEN.iter().any(|frozen| name.starts_with(frozen))) {
-        return Doing::Stopped("frozen by its control group");
+        return Doing::Stopped(Halt::Group);
     }
     let blocked = share("D") >= MOSTLY;
     // A request to a FUSE server can be interrupted at first, and still is one that is not answered.
@@ -364,6 +406,12 @@ mod tests {
             doing(&waits("DDDDDD", "rpc_wait_bit_killable")),
             Doing::Blocked("NFS", "rpc_wait_bit_killable".into())
         );
+        let frozen = ["[<0>] percpu_rwsem_wait+0x15f/0x1d0", "[<0>] mnt_want_write+0x96/0xc0"];
+        let frozen = JobProcess {
+            stack: Reading::Value(frozen.map(str::to_owned).to_vec()),
+            ..waits("DDDDDD", "percpu_rwsem_wait")
+        };
+        assert_eq!(doing(&frozen), Doing::Blocked("a file system", "mnt_want_write".into()));
         assert!(matches!(doing(&waits("SSSSSS", "request_wait_answer")), Doing::Blocked("a FUSE file system", _)));
         assert_eq!(doing(&waits("SSSSSS", "tcp_recvmsg")), Doing::Alive);
         assert_eq!(doing(&waits("SDSSRS", "io_schedule")), Doing::Alive);

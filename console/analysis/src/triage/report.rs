@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Category;
+use super::fault::Cause;
 
 /// What something was seen in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -98,6 +99,9 @@ pub struct Suspect {
     pub gpu: Option<u32>,
     /// The part itself, such as an adapter, a PCI address or a server.
     pub element: Option<String>,
+    /// What exactly is wrong, where more is known than the category.
+    #[serde(flatten)]
+    pub cause: Cause,
     /// How likely this is right, from 0 to 1 (docs/TRIAGE.md says how it is made).
     pub confidence: f64,
     /// What is said.
@@ -191,9 +195,12 @@ pub struct Report {
     pub category: Category,
     /// What to do now.
     pub action: String,
-    /// The scheduler's command that drains the likeliest suspect's node, where that is to be done.
+    /// The command that drains the likeliest suspect's node, where that is to be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<String>,
+    /// The command that tests the job's nodes without the job, where it has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offline: Option<String>,
     /// Likeliest first.
     pub suspects: Vec<Suspect>,
     /// What was found and a person has marked as wrong.

@@ -51,6 +51,10 @@ impl Stamp {
     #[must_use]
     pub fn of(line: &str) -> Option<Self> {
         let head = &line[..line.floor_char_boundary(HEAD)];
+        plain(head.as_bytes()).or_else(|| Self::in_any_form(head))
+    }
+
+    fn in_any_form(head: &str) -> Option<Self> {
         let found = FORMS.as_ref()?.captures(head)?;
         let real = |name: &str| -> Option<f64> { found.name(name)?.as_str().replace(',', ".").parse().ok() };
         if let Some(boot) = real("boot") {
@@ -79,6 +83,47 @@ impl Stamp {
         let year = (guess - 1..=guess + 1).min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(guess);
         self.seconds(year)
     }
+}
+
+/// The commonest form, `2026-01-06T20:12:28.123Z` or `2026-01-06 20:12:28,123` at the very beginning or after one bracket or blank, read
+/// without the expression. What it does not know for certain is left to that.
+fn plain(head: &[u8]) -> Option<Stamp> {
+    let text = head.strip_prefix(b"[").or_else(|| head.strip_prefix(b" ")).unwrap_or(head);
+    let number = |from: usize, to: usize| -> Option<u32> {
+        let digits = text.get(from..to)?;
+        digits.iter().try_fold(0, |sum: u32, digit| digit.is_ascii_digit().then(|| sum * 10 + u32::from(digit - b'0')))
+    };
+    let is = |at: usize, of: &[u8]| text.get(at).is_some_and(|byte| of.contains(byte));
+    let shaped = is(4, b"-") && is(7, b"-") && is(10, b"T ") && is(13, b":") && is(16, b":");
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let (hour, minute, whole) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+    if !shaped || !(1900..2100).contains(&year) || hour > 23 || minute > 59 || whole > 60 {
+        return None;
+    }
+    let fraction =
+        if is(19, b".,") { text.get(20..)?.iter().take_while(|byte| byte.is_ascii_digit()).count() } else { 0 };
+    if fraction > 9 || (fraction == 0 && is(19, b".,")) {
+        return None;
+    }
+    let end = if fraction == 0 { 19 } else { 20 + fraction };
+    let second = decimal(text.get(17..end)?)?;
+    let (month, day) = date(month, day)?;
+    let at = days(i64::from(year), month, day) * DAY_S + (f64::from(hour) * 3600.0 + f64::from(minute) * 60.0 + second);
+    let zone = if is(end, b" ") { end + 1 } else { end };
+    match text.get(zone) {
+        Some(b'Z') => Some(Stamp::Utc(at)),
+        Some(b'+' | b'-' | b'U') => None,
+        _ => Some(Stamp::Local(at)),
+    }
+}
+
+/// Seconds with a point or a comma, at most a dozen bytes.
+fn decimal(digits: &[u8]) -> Option<f64> {
+    let mut text = [0; 12];
+    let text = text.get_mut(..digits.len())?;
+    text.copy_from_slice(digits);
+    text.iter_mut().filter(|byte| **byte == b',').for_each(|byte| *byte = b'.');
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn clock(found: &Captures<'_>, [h, m, s]: [&str; 3]) -> Option<f64> {
@@ -164,6 +209,20 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_commonest_form_is_read_as_the_expression_reads_it(
+            before in "[\\[ ]?",
+            day in "(19|20|21)[0-9]{2}-[01][0-9]-[0-3][0-9]",
+            time in "[T _][0-2][0-9]:[0-6][0-9]:[0-6][0-9]([.,][0-9]{0,11})?",
+            zone in " ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}|\\]|x|)",
+            rest in "( INFO)?",
+        ) {
+            let line = format!("{before}{day}{time}{zone}{rest}");
+            if let Some(stamp) = super::plain(line.as_bytes()) {
+                prop_assert_eq!(Some(stamp), Stamp::in_any_form(&line), "{}", line);
+            }
+        }
+
         #[test]
         fn any_line_is_borne(line in "\\PC{0,80}|[0-9: .\\[-]{0,60}") {
             if let Some(stamp) = Stamp::of(&line) {

@@ -167,6 +167,9 @@ fn candidate(
     clock_s: f64,
 ) -> Option<Candidate> {
     let (column, (from, until, end)) = (&columns[metric], times);
+    if column.about.leads == 0.0 {
+        return None;
+    }
     let quantum = column.about.quantum;
     let last = until.div_euclid(BLOCK as i64);
     let was = |side: Side| {

@@ -170,14 +170,15 @@ impl Case {
 
 /// Evidence of all metrics together, and the metric that leads.
 fn strong(node: usize, columns: &[Column]) -> (f64, Option<(usize, Side)>) {
-    let (mut top, mut lead) = ([0.0_f64; 3], None);
+    let (mut top, mut most, mut lead) = ([0.0_f64; 3], 0.0, None);
     for (metric, column) in columns.iter().enumerate().filter(|(_, column)| !column.together.fast) {
         let (evidence, side) = column.cells[node].own_evidence();
         if evidence < COUNTS || said_better(metric, columns, |column| column.cells[node].own_evidence().0) {
             continue;
         }
-        if evidence > top[0] {
-            lead = Some((metric, side));
+        let leads = evidence * column.about.leads;
+        if leads > most {
+            (most, lead) = (leads, Some((metric, side)));
         }
         let place = top.iter().position(|known| evidence > *known).unwrap_or(top.len());
         if place < top.len() {
@@ -204,7 +205,7 @@ fn said_better(metric: usize, columns: &[Column], evidence: impl Fn(&Column) -> 
 /// The two strongest metrics of weak evidence, and the strongest of those that need no second one.
 fn weak(node: usize, columns: &[Column], block: i64) -> (Two, f64) {
     let (mut two, mut alone) = (Two::default(), 0.0_f64);
-    for (metric, column) in columns.iter().enumerate() {
+    for (metric, column) in columns.iter().enumerate().filter(|(_, column)| column.about.leads > 0.0) {
         let (floor, cell) = (column.about.floor, &column.cells[node]);
         let free = |side: &Side| !column.together.slow[*side as usize] && !cell.slow[*side as usize].shared;
         let worth = |side: Side| (cell.slow[side as usize].worth(block, floor), side);

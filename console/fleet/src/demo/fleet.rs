@@ -20,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 use super::guard::Guard;
 use super::server::{Host, serve};
 use crate::inventory::{Inventory, InventoryError};
-use crate::settings::{HostKeyPolicy, Settings, Transport};
+use crate::settings::{HostKeyPolicy, Settings};
+use crate::transport::Transport;
 
 /// What fleet to raise.
 #[derive(Clone, Debug)]
@@ -67,6 +68,9 @@ pub enum DemoError {
     /// Our own inventory.
     #[error("demo fleet: {0}")]
     Inventory(#[from] InventoryError),
+    /// What a real probe says could not be recorded, or the nodes that say it again did not come up.
+    #[error("virtual nodes: {0}")]
+    Recording(String),
     /// More slow nodes than nodes.
     #[error("demo fleet: {slow} of {nodes} nodes cannot be slowed")]
     TooManySlow {
@@ -106,7 +110,7 @@ impl LocalFleet {
         let dir = make_dir(options.dir.as_deref())?;
         // From here on the directory goes away with the guard, whatever happens.
         let guard = Guard::start(&dir)?;
-        let places = choose(options);
+        let places = choose((options.nodes, options.slow), options.seed);
         let slowed: BTreeSet<usize> = places.into_iter().collect();
         let client = new_key();
         write_private(&dir.join("id_ed25519"), &client)?;
@@ -152,17 +156,7 @@ impl LocalFleet {
     /// Settings that reach the nodes: their recorded host keys, the fleet's key, no agent, no configuration.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        Settings {
-            // The operator's own ssh knows nothing of these nodes.
-            transport: Transport::Own,
-            known_hosts: vec![self.dir.join("known_hosts")],
-            identities: vec![self.dir.join("id_ed25519")],
-            host_key_policy: Some(HostKeyPolicy::Strict),
-            ssh_config: None,
-            agent: false,
-            user: "demo".to_owned(),
-            ..Settings::default()
-        }
+        settings_in(&self.dir)
     }
 
     /// Names of the slowed nodes, in order. Nothing that judges nodes may read this.
@@ -198,12 +192,28 @@ fn name(place: usize) -> String {
     format!("demo-{:02}", place + 1)
 }
 
-fn choose(options: &Options) -> Vec<usize> {
-    let mut rng = StdRng::seed_from_u64(options.seed);
-    rand::seq::index::sample(&mut rng, options.nodes, options.slow).into_vec()
+/// Settings for nodes whose keys lie in `dir`.
+pub(super) fn settings_in(dir: &Path) -> Settings {
+    Settings {
+        // The operator's own ssh knows nothing of these nodes.
+        transport: Transport::Own,
+        known_hosts: vec![dir.join("known_hosts")],
+        identities: vec![dir.join("id_ed25519")],
+        host_key_policy: Some(HostKeyPolicy::Strict),
+        ssh_config: None,
+        agent: false,
+        user: "demo".to_owned(),
+        ..Settings::default()
+    }
 }
 
-fn make_dir(under: Option<&Path>) -> Result<PathBuf, DemoError> {
+/// Places of `slow` among so many nodes.
+pub(super) fn choose((nodes, slow): (usize, usize), seed: u64) -> Vec<usize> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    rand::seq::index::sample(&mut rng, nodes, slow.min(nodes)).into_vec()
+}
+
+pub(super) fn make_dir(under: Option<&Path>) -> Result<PathBuf, DemoError> {
     let under = under.map_or_else(std::env::temp_dir, Path::to_path_buf);
     let dir = under.join(format!("muster-demo-{:016x}", rand::random::<u64>()));
     std::fs::DirBuilder::new()
@@ -214,11 +224,11 @@ fn make_dir(under: Option<&Path>) -> Result<PathBuf, DemoError> {
     Ok(dir)
 }
 
-fn new_key() -> PrivateKey {
+pub(super) fn new_key() -> PrivateKey {
     Ed25519Keypair::from_seed(&rand::random::<[u8; 32]>()).into()
 }
 
-fn write_private(path: &Path, key: &PrivateKey) -> Result<(), DemoError> {
+pub(super) fn write_private(path: &Path, key: &PrivateKey) -> Result<(), DemoError> {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt;
     let text = key.to_openssh(LineEnding::LF).map_err(|source| DemoError::Key { step: "write a key", source })?;

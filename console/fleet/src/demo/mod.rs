@@ -6,7 +6,9 @@ mod fleet;
 mod guard;
 mod job;
 mod relay;
+mod replay;
 mod server;
 
 pub use fleet::{DemoError, LocalFleet, Options};
 pub use job::{Hurt, JobOptions, LocalJob};
+pub use replay::{VirtualFleet, VirtualOptions, serve_virtual};

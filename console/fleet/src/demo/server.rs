@@ -65,7 +65,7 @@ pub(super) async fn serve(host: Arc<Host>, listener: TcpListener, fleet: Arc<str
     sessions.shutdown().await;
 }
 
-fn config(key: &PrivateKey) -> server::Config {
+pub(super) fn config(key: &PrivateKey) -> server::Config {
     let mut preferred = Preferred::DEFAULT;
     preferred.cipher = vec![russh::cipher::AES_128_GCM, russh::cipher::CHACHA20_POLY1305].into();
     server::Config {

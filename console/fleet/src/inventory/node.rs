@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
+use crate::slurm_options::Options;
+use crate::transport::Transport;
+
 /// A node as the inventory describes it. What is `None` is left to `~/.ssh/config` and the defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Node {
@@ -29,6 +32,10 @@ pub struct Node {
 pub struct Inventory {
     nodes: Vec<Node>,
     places: HashMap<String, usize>,
+    /// How all of them are reached, where the file says so.
+    pub transport: Option<Transport>,
+    /// How Slurm is asked, where the file says so.
+    pub slurm: Option<Options>,
 }
 
 impl Inventory {
@@ -58,7 +65,7 @@ impl Inventory {
     }
 
     /// Adds a node; gives its name back when that is taken.
-    pub(super) fn push(&mut self, node: Node) -> Result<(), String> {
+    pub(crate) fn push(&mut self, node: Node) -> Result<(), String> {
         if self.places.contains_key(&node.name) {
             return Err(node.name);
         }

@@ -9,10 +9,14 @@ use toml::Spanned;
 use super::nearest::nearest;
 use super::{Inventory, InventoryError, Node};
 use crate::hostlist::{expand, fold};
+use crate::slurm_options::Options;
+use crate::transport::Transport;
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct File {
+    transport: Option<Spanned<String>>,
+    slurm: Option<Spanned<Options>>,
     #[serde(default)]
     defaults: Defaults,
     #[serde(default)]
@@ -69,6 +73,8 @@ impl Inventory {
             InventoryError::at(source.file, text, at, error.message())
         })?;
         let mut inventory = Self::default();
+        inventory.transport = source.transport(parsed.transport.as_ref())?;
+        inventory.slurm = source.slurm(parsed.slurm)?;
         let mut lines = BTreeMap::new();
         for entry in &parsed.nodes {
             source.add_entry(entry, &parsed.defaults, &mut inventory, &mut lines)?;
@@ -90,12 +96,25 @@ impl Source<'_> {
         InventoryError::at(self.file, self.text, at, message)
     }
 
+    fn transport(&self, word: Option<&Spanned<String>>) -> Result<Option<Transport>, InventoryError> {
+        let Some(word) = word else { return Ok(None) };
+        let known = || Transport::WORDS.map(|(word, _)| word).join(", ");
+        let wrong = || self.error(word.span().start, format!("transport is {:?}; one of {}", word.get_ref(), known()));
+        Transport::from_word(word.get_ref()).ok_or_else(wrong).map(Some)
+    }
+
+    fn slurm(&self, options: Option<Spanned<Options>>) -> Result<Option<Options>, InventoryError> {
+        let Some(options) = options else { return Ok(None) };
+        let at = options.span().start;
+        options.into_inner().checked().map(Some).map_err(|why| self.error(at, format!("slurm: {why}")))
+    }
+
     fn add_entry(
         &self,
         entry: &Spanned<Entry>,
         defaults: &Defaults,
         inventory: &mut Inventory,
-        lines: &mut BTreeMap<String, usize>,
+        places: &mut BTreeMap<String, usize>,
     ) -> Result<(), InventoryError> {
         let at = entry.span().start;
         let entry = entry.get_ref();
@@ -103,13 +122,13 @@ impl Source<'_> {
         let hosts = self.hosts(entry, &names)?;
         let pattern = self.pattern(entry, defaults)?;
         let start = list.span().start;
-        let line = self.error(start, "").line;
         for (name, host) in names.into_iter().zip(hosts) {
             let node = Node { name, host, ..pattern.clone() };
-            lines.entry(node.name.clone()).or_insert(line);
+            places.entry(node.name.clone()).or_insert(start);
             inventory.push(node).map_err(|name| {
-                let message = format!("node {name} is already defined on line {}", lines[&name]);
-                self.error(start, message)
+                // Lines are counted where one is said: a file of ten thousand nodes would be read ten thousand times.
+                let line = self.error(places[&name], "").line;
+                self.error(start, format!("node {name} is already defined on line {line}"))
             })?;
         }
         Ok(())
@@ -305,6 +324,21 @@ canary = "node[001-004]"
             assert_eq!(error.line, line, "{text}: {error}");
             assert!(error.to_string().starts_with(&format!("fleet.toml:{line}: ")), "{error}");
             assert!(error.message.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_inventory_may_leave_its_nodes_to_slurm() {
+        let inventory = parse("transport = \"slurm\"\n[slurm]\npartition = \"batch\"\nwait = 60\n").unwrap();
+        assert_eq!((inventory.transport, inventory.nodes().len()), (Some(Transport::Slurm), 0));
+        let options = inventory.slurm.unwrap();
+        assert_eq!((options.partition.as_deref(), options.wait, options.ssh), (Some("batch"), Some(60), false));
+        for (text, line) in [
+            ("transport = \"rsh\"\n", 1),
+            ("transport = \"slurm\"\n[slurm]\nnodes = 4\n", 3),
+            ("transport = \"slurm\"\n\n[slurm]\npartition = \"-w x\"\n", 3),
+        ] {
+            assert_eq!(parse(text).unwrap_err().line, line, "{text}");
         }
     }
 

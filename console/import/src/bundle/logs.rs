@@ -44,7 +44,7 @@ pub fn kernel(file: &str) -> Whose {
 /// When the stream breaks.
 pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log, Bad> {
     let is_kernel = matches!(whose, Whose::Kernel(_));
-    let scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job });
+    let scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job }).step_once();
     let mut kept =
         Kept { tally: Tally::new(KEEP), steps: VecDeque::new(), comms: Vec::new(), adapters: Vec::new(), last: None };
     let head = input.fill_buf().map_err(|source| Bad::Io { line: 1, source })?;
@@ -70,7 +70,7 @@ pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log,
 /// # Errors
 /// When the stream breaks.
 pub fn steps(input: impl BufRead, rules: &Rules, most: usize) -> Result<(Vec<Step>, u64), Bad> {
-    let scan = Scan::new(rules, Stream::Job);
+    let scan = Scan::new(rules, Stream::Job).step_once();
     let (mut steps, mut left_out) = (Vec::new(), 0);
     let mut take = |hit: &Hit<'_>| {
         let step = hit.fields.number(Field::Step).filter(|_| hit.rule.kind == Kind::Progress);
@@ -138,12 +138,13 @@ impl Kept {
         let number = |field| fields.number(field).map(|n| n as u32);
         let joins = fields.get(Field::CommId).is_some() || fields.get(Field::Bus).is_some();
         if hit.rule.kind == Kind::Progress && joins && self.comms.len() < COMMS {
+            let origin = hit.origin();
             self.comms.push(Joined {
-                host: hit.origin.host.clone(),
-                pid: hit.origin.pid,
+                host: origin.host,
+                pid: origin.pid,
                 rank: number(Field::GroupRank).or_else(|| number(Field::Rank)),
                 ranks: number(Field::Ranks),
-                gpu: number(Field::Gpu).or(hit.origin.gpu),
+                gpu: number(Field::Gpu).or(origin.gpu),
                 bus: fields.get(Field::Bus).map(str::to_owned),
                 comm: fields.get(Field::CommId).map(str::to_owned),
             });

@@ -12,6 +12,7 @@
 //! | `ras/pollK.json`, `ras/pollK.txt` | [`ras`] |
 //! | `fr/*` | [`recorder`] |
 //! | `inspector/*.jsonl` | [`inspector`] |
+//! | `watch.json` | what `muster watch --json` alerted of |
 //! | `processes/NODE.json`, `collected.json` | what live nodes told of processes, and which nodes were asked |
 //!
 //! Logs, polls, dumps and Inspector's files may lie in a folder of their node: `ras/n1/poll1.json` is what the process asked on `n1` saw.
@@ -23,10 +24,11 @@ pub mod logs;
 pub mod pickle;
 pub mod ras;
 pub mod recorder;
+mod watched;
 
 use std::io::{BufRead, Read};
 
-use muster_analysis::triage::case::{Case, Dump, Job, Log, OPERATIONS, Poll, Reached, Timed};
+use muster_analysis::triage::case::{Alerted, Case, Dump, Job, Log, OPERATIONS, Poll, Reached, Timed};
 use muster_analysis::triage::rules::Rules;
 use muster_wire::{Processes, clean};
 
@@ -53,6 +55,8 @@ pub enum Part {
     Processes(String, Box<Processes>),
     /// Which nodes were asked.
     Reached(Vec<Reached>),
+    /// What a watch alerted of.
+    Alerts(Vec<Alerted>),
     /// The file is no part of a bundle.
     Other,
 }
@@ -74,6 +78,7 @@ pub fn part(path: &str, input: impl BufRead, rules: &Rules) -> Result<Part, Bad>
     let node = place.and_then(|place| folders.get(place + 1));
     match place.and_then(|place| folders.get(place).copied()) {
         _ if *file == "collected.json" => Ok(Part::Reached(collected::reached(&text(input)?)?)),
+        _ if *file == "watch.json" => Ok(Part::Alerts(watched::alerts(&text(input)?)?)),
         Some("processes") => collected::processes(file, &bytes(input)?),
         _ if *file == "job.json" => Ok(Part::Job(job::read(&text(input)?)?)),
         Some("logs") => Ok(Part::Log(Box::new(logs::read(logs::whose(file), input, rules)?))),
@@ -106,6 +111,7 @@ pub fn gather(parts: impl IntoIterator<Item = (String, Result<Part, Bad>)>) -> C
             }
             Ok(Part::Processes(node, told)) => drop(case.processes.insert(node, *told)),
             Ok(Part::Reached(reached)) => case.reached.extend(reached),
+            Ok(Part::Alerts(alerts)) => case.alerts.extend(alerts),
             Ok(Part::Other) => {}
             Err(why) => case.damage.push(format!("{}: not read: {why}.", clean(&path, 120))),
         }

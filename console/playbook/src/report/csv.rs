@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::io;
 
 use super::{NodeReport, RunReport, VerdictReport};
 
@@ -14,15 +15,31 @@ const HEADER: &str = "run,playbook,node,node_state,metric,engine,unit,state,valu
 #[must_use]
 pub fn csv(report: &RunReport) -> String {
     let mut out = format!("{HEADER}\n");
-    for node in &report.nodes {
-        if node.verdicts.is_empty() {
-            row(&mut out, report, node, None);
-        }
-        for verdict in &node.verdicts {
-            row(&mut out, report, node, Some(verdict));
-        }
-    }
+    report.nodes.iter().for_each(|node| rows(&mut out, report, node));
     out
+}
+
+/// The same, node by node to where it goes.
+///
+/// # Errors
+/// When that cannot be written to.
+pub fn write_csv(report: &RunReport, to: &mut dyn io::Write) -> io::Result<()> {
+    let mut out = format!("{HEADER}\n");
+    for node in &report.nodes {
+        rows(&mut out, report, node);
+        to.write_all(out.as_bytes())?;
+        out.clear();
+    }
+    to.write_all(out.as_bytes())
+}
+
+fn rows(out: &mut String, report: &RunReport, node: &NodeReport) {
+    if node.verdicts.is_empty() {
+        row(out, report, node, None);
+    }
+    for verdict in &node.verdicts {
+        row(out, report, node, Some(verdict));
+    }
 }
 
 fn row(out: &mut String, report: &RunReport, node: &NodeReport, verdict: Option<&VerdictReport>) {

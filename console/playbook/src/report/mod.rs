@@ -15,7 +15,7 @@ mod time;
 
 pub use collective::{COLLECTIVE_SCHEMA, CollectiveFailure, CollectiveReport, CollectiveResult, SizeResult};
 pub use criteria::{CRITERIA_SCHEMA, CriteriaReport, CriterionReport, Defect};
-pub use csv::{csv, guarded};
+pub use csv::{csv, guarded, write_csv};
 pub use exit::{FailOn, Summary, exit_code};
 pub use known::{Earlier, Known, Told, known, settled};
 pub use markdown::{escape, markdown};
@@ -26,7 +26,8 @@ pub use muster_analysis::network::{
 pub use muster_analysis::records::Dropped;
 pub use node::{ComponentReport, FindingReport};
 pub use run::{
-    Basis, CheckReport, CriterionRef, Demo, MetricReport, NodeReport, RUN_SCHEMA, RunInfo, RunReport, VerdictReport,
+    Basis, CheckReport, Cost, CriterionRef, Demo, Gathered, MetricReport, NodeReport, NodeReports, RUN_SCHEMA, RunInfo,
+    RunReport, VerdictReport,
 };
 pub use text::table;
 pub use time::rfc3339;

@@ -46,6 +46,9 @@ pub struct RunReport {
     /// Written by the demo fleet alone; the analysis never reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demo: Option<Demo>,
+    /// What a demo of virtual nodes cost the console's side; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// What a metric of some nodes was judged by.
@@ -100,6 +103,21 @@ impl RunInfo {
 pub struct Demo {
     /// Nodes that were slowed down.
     pub slowed: Vec<String>,
+}
+
+/// What a run cost the console's side: the process that connects, stores and judges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU time from the start of the process to the verdicts, seconds.
+    pub cpu_s: f64,
+    /// Most memory resident at one time, MB of 10^6 bytes.
+    pub rss_mb: f64,
+    /// Time from the begin of the run to the verdicts, seconds.
+    pub wall_s: f64,
+    /// Time from the last that a node said to the verdicts, seconds.
+    pub verdict_s: f64,
+    /// Bytes of all connections, both ways, SSH included.
+    pub bytes: u64,
 }
 
 /// What is said about one node.
@@ -190,21 +208,47 @@ impl RunReport {
     /// Texts are cleaned of control characters here, since names and reasons may come from nodes.
     #[must_use]
     pub fn new(run: RunInfo, nodes: &[NodeFindings], basis: &[Basis<'_>]) -> Self {
-        let known = Known::of(basis);
-        let mut outside: HashMap<&MetricId, Vec<&NodeVerdict>> = HashMap::new();
-        let bad = |verdict: &&NodeVerdict| matches!(verdict.state, State::Fail | State::Warn);
-        for verdict in nodes.iter().flat_map(|node| &node.verdicts).filter(bad) {
-            outside.entry(&verdict.metric).or_default().push(verdict);
+        let mut report = Gathered::of(basis);
+        nodes.iter().for_each(|node| report.add(node));
+        report.report(run)
+    }
+}
+
+/// A report while its nodes come one after another, so that not all that is said of them is in memory twice.
+pub struct Gathered<'a> {
+    basis: &'a [Basis<'a>],
+    reports: NodeReports<'a>,
+    outside: HashMap<MetricId, Vec<NodeVerdict>>,
+    nodes: Vec<NodeReport>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Of nodes that are judged by `basis`.
+    #[must_use]
+    pub fn of(basis: &'a [Basis<'a>]) -> Self {
+        Self { basis, reports: NodeReports::of(basis), outside: HashMap::new(), nodes: Vec::new() }
+    }
+
+    /// Adds the next node.
+    pub fn add(&mut self, node: &NodeFindings) {
+        for verdict in node.verdicts.iter().filter(|verdict| matches!(verdict.state, State::Fail | State::Warn)) {
+            self.outside.entry(verdict.metric.clone()).or_default().push(verdict.clone());
         }
+        self.nodes.push(self.reports.report(node));
+    }
+
+    /// The report of `run`.
+    #[must_use]
+    pub fn report(self, run: RunInfo) -> RunReport {
+        let Self { basis, outside, nodes, .. } = self;
         let criterion = |basis: &Basis<'_>| {
             let own = outside.get(&basis.criterion.metric).map_or(&[][..], Vec::as_slice);
-            let verdicts = own.iter().copied().filter(|verdict| basis.judges(&verdict.node));
+            let verdicts = own.iter().filter(|verdict| basis.judges(&verdict.node));
             let (group, frozen) = (clean(basis.group, limits::TEXT_BYTES), basis.frozen);
             CriterionReport { group, frozen, ..CriterionReport::new(basis.criterion, verdicts) }
         };
         let criteria = basis.iter().map(criterion).collect();
-        let nodes: Vec<NodeReport> = nodes.iter().map(|node| node_report(node, &known)).collect();
-        Self {
+        RunReport {
             schema: RUN_SCHEMA.to_owned(),
             version: 1,
             run,
@@ -216,7 +260,25 @@ impl RunReport {
             dropped: Vec::new(),
             rejudged: None,
             demo: None,
+            cost: None,
         }
+    }
+}
+
+/// Makes the report of one node after another.
+pub struct NodeReports<'a>(Known<'a>);
+
+impl<'a> NodeReports<'a> {
+    /// Of nodes that are judged by `basis`.
+    #[must_use]
+    pub fn of(basis: &[Basis<'a>]) -> Self {
+        Self(Known::of(basis))
+    }
+
+    /// What is said of a node.
+    #[must_use]
+    pub fn report(&self, node: &NodeFindings) -> NodeReport {
+        node_report(node, &self.0)
     }
 }
 

@@ -12,7 +12,7 @@ use muster_store::Db;
 use muster_wire::{JobOrder, telemetry_names};
 
 use super::Options;
-use crate::app::App;
+use crate::app::{App, Asking};
 use crate::cli::triage;
 use crate::cli::watch::live;
 use crate::config::Config;
@@ -126,10 +126,15 @@ async fn triage(
         ras: false,
         ..triage::live::usual_order(nodes.len())
     };
-    let case = folder.join("demo-job");
-    let of = (Some(training.id()), Some(&*case));
-    match triage::live::ask((nodes, settings), &order, of, &Rules::built_in().code(IO)?).await? {
-        triage::live::Got::Case(_) => app.sit_on_triage(&case, |_| Ok(())).await,
+    let kept = folder.join("demo-job");
+    let of = (Some(training.id()), Some(&*kept), None);
+    match triage::live::ask((nodes, settings.clone()), &order, of, &Rules::built_in().code(IO)?).await? {
+        triage::live::Got::Case(_) => {
+            let case = kept.clone();
+            let job = Some(training.id().to_owned());
+            let asking = Asking::new((nodes.to_vec(), settings), order, (job, kept));
+            app.asking(asking).sit_on_triage(&case, |_| Ok(())).await
+        }
         triage::live::Got::Ended(code) => Ok(code),
     }
 }

@@ -1,6 +1,7 @@
 //! `muster demo`: a local fleet of real SSH nodes on loopback, one of them slow, or a job on it of which one rank is hurt.
 
 mod job;
+mod many;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,12 +35,20 @@ const VISITS: u8 = 12;
   muster demo --job slow                           a training on the fleet, one rank slowed after 200 s; Watch names its node
   muster demo --job hang                           one rank stopped after 20 s; Triage names it
   muster demo --job hang --headless --json         the same, watched without a screen
+  muster demo --virtual 2000 --slow 5              2,000 virtual nodes: real SSH, recorded values
 
 The database of a demo is kept and its place is told at the end; --db names another one.")]
 pub struct Options {
     /// How many nodes [default: 16; 8 with --job].
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=200))]
     pub nodes: Option<u16>,
+    /// Virtual nodes instead: SSH servers in one process that say again what a probe said on this machine, each a little otherwise.
+    /// Connections, uploads, frames, store, verdicts and screen are real; JSON says what they cost.
+    #[arg(long = "virtual", value_name = "N", conflicts_with_all = ["nodes", "job"], value_parser = clap::value_parser!(u16).range(1..=60_000))]
+    pub many: Option<u16>,
+    /// How many times as fast as recorded virtual nodes work.
+    #[arg(long, default_value_t = 1.0, value_name = "FACTOR", requires = "many", value_parser = pace)]
+    pub pace: f64,
     /// Run a training on the fleet instead of measuring it, hurt one of its ranks, and watch.
     #[arg(long, value_name = "HOW", conflicts_with = "slow")]
     pub job: Option<How>,
@@ -77,8 +86,17 @@ fn severity(text: &str) -> Result<f64, String> {
     factor.ok_or_else(|| format!("a factor from {} to {}, such as 1.5", range.start(), range.end()))
 }
 
+fn pace(text: &str) -> Result<f64, String> {
+    let range = 0.01..=1000.0;
+    let factor = text.parse().ok().filter(|factor| range.contains(factor));
+    factor.ok_or_else(|| format!("a factor from {} to {}, such as 10", range.start(), range.end()))
+}
+
 /// Raises the fleet, then scans it with or without a screen.
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    if let Some(count) = options.many {
+        return many::run(count, options, config, common).await;
+    }
     let dir = tempfile::Builder::new().prefix("muster-demo-").tempdir().code(IO)?;
     let seed = options.seed.unwrap_or_else(rand::random);
     let probe = work::embedded();

@@ -1,23 +1,28 @@
 //! `muster export`: a run for a ticket, a spreadsheet, a warehouse or a monitoring system.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 use clap::{Args, ValueEnum};
 use muster_playbook::report::{self, RunReport};
-use muster_run::{Record, joined};
+use muster_run::{Record, Run, joined};
+use muster_store::Store;
 
 use crate::config::Config;
-use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
+use crate::exit::{Code, Ended, IO, PASS, USAGE};
 use crate::patience::Patience;
 use crate::redact::{Redact, Redaction};
-use crate::{database, out, session};
+use crate::{clock, database, out, session};
 
+mod dataset;
 mod openmetrics;
 mod parquet;
 mod recording;
 mod ticket;
+mod verdicts;
 
 pub(super) use openmetrics::escape;
 
@@ -31,6 +36,7 @@ pub(super) use openmetrics::escape;
   muster export --format samples > samples.csv && muster criteria learn --from samples.csv
   muster export --format parquet --output samples.parquet
   muster export --format openmetrics --output /var/lib/node_exporter/muster.prom
+  muster export --since 2026-11-01 --format parquet --output warehouse/   all runs since then, again without harm
   muster export --recording 20261124T031000Z-watch-1f2e --format parquet --output job.parquet
 
 A file is replaced as a whole or not at all. JSON, Markdown and CSV contain neither addresses nor \
@@ -42,6 +48,11 @@ pub struct Options {
     /// time_s,node,metric,value, which `muster watch --from` reads.
     #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["run", "json", "ticket", "redact", "strict"])]
     pub recording: Option<PathBuf>,
+    /// All runs that ended at this time (UTC) or later, such as 2026-11-01, as a data set: in the folder `--output` one file of
+    /// verdicts and one of raw values for each run. Needs `--format parquet`.
+    #[arg(long, value_name = "TIME", value_parser = super::incidents::moment,
+        conflicts_with_all = ["run", "recording", "json", "ticket", "redact"])]
+    pub since: Option<u64>,
     /// Output format [default: json; of a recording csv].
     #[arg(long, value_enum)]
     pub format: Option<Format>,
@@ -54,7 +65,7 @@ pub struct Options {
     /// What to replace by pseudonyms.
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',')]
     pub redact: Vec<Redact>,
-    /// Write to this file instead of standard output.
+    /// Write to this file instead of standard output; with `--since` a folder.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Exit 74 and write nothing if any part of the database is unreadable.
@@ -75,7 +86,7 @@ pub enum Format {
     Samples,
     /// Every raw value as Parquet, for a warehouse.
     Parquet,
-    /// States, medians and similarities, for node_exporter's textfile directory.
+    /// States, their counts, medians, similarities and the age of the run, for node_exporter's textfile directory.
     Openmetrics,
 }
 
@@ -84,44 +95,106 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     if let Some(recording) = &options.recording {
         return recording::run(recording, options, config);
     }
+    if let Some(since) = options.since {
+        return dataset::run(since, options, config);
+    }
+    let format = if options.json || options.ticket { Format::Json } else { options.format.unwrap_or(Format::Json) };
+    if format == Format::Parquet && options.output.is_none() {
+        return Err(anyhow!("Parquet is no text: --output names its file")).code(USAGE);
+    }
     let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let waiting = Patience::new(format!("reading {}", run.id));
-    let records = || store.records(&run.id).code(IO);
-    let report = || session::report_of(&*store, Some(&run.id), config);
-    let format = if options.json || options.ticket { Format::Json } else { options.format.unwrap_or(Format::Json) };
-    let bytes = match format {
-        Format::Samples => samples(&records()?)?,
-        Format::Parquet if options.output.is_none() => {
-            return Err(anyhow!("Parquet is no text: --output names its file")).code(USAGE);
-        }
-        Format::Parquet => parquet::encode(&records()?).code(IO)?,
-        Format::Openmetrics => openmetrics::text(&report()?).into_bytes(),
-        Format::Json | Format::Markdown | Format::Csv => {
-            let records = records()?;
-            let mut redaction = Redaction::of(&chosen(options), &run, &records);
-            if options.ticket {
-                let ticket = ticket::Ticket::of(report()?, &*store, &records).code(IO)?;
-                serde_json::to_vec_pretty(&redaction.document(&ticket).code(IO)?).code(IO)?
-            } else {
-                let report: RunReport = redaction.report(&report()?).code(IO)?;
-                match format {
-                    Format::Markdown => report::markdown(&report).into_bytes(),
-                    Format::Csv => report::csv(&report).into_bytes(),
-                    _ => serde_json::to_vec_pretty(&report).code(IO)?,
-                }
-            }
-        }
-    };
-    drop(waiting);
-    database::sound(&*store, options.strict)?;
+    let source = Source { store: &*store, run: &run, config, options };
     match &options.output {
-        // A collector of metrics runs as another user, and what it reads is published anyway.
-        Some(file) if matches!(format, Format::Openmetrics) => out::replace(file, &bytes, out::PUBLIC).code(IO)?,
-        Some(file) => out::replace(file, &bytes, out::PRIVATE).code(IO)?,
-        None => out::line(String::from_utf8_lossy(&bytes).trim_end())?,
+        Some(file) => {
+            // A collector of metrics runs as another user, and what it reads is published anyway.
+            let mode = if format == Format::Openmetrics { out::PUBLIC } else { out::PRIVATE };
+            let fill = |new: &mut File| {
+                let mut new = BufWriter::with_capacity(BUFFER, new);
+                if format == Format::Parquet {
+                    source.parquet(&mut new)?
+                } else {
+                    source.write(format, &mut new)?
+                }
+                new.flush()?;
+                database::sound(&*store, options.strict).map_err(|problem| problem.error)
+            };
+            out::replace_by(file, mode, fill).code(IO)?;
+        }
+        None => {
+            if options.strict {
+                // Nothing is to be printed of what turns out to be damaged.
+                source.write(format, &mut std::io::sink()).code(IO)?;
+                database::sound(&*store, true)?;
+            }
+            out::by(|to| {
+                drop(waiting);
+                source.write(format, to)
+            })?;
+            database::damaged(&*store);
+        }
     }
     Ok(PASS)
+}
+
+/// Bytes that are handed to the system at once.
+const BUFFER: usize = 1 << 18;
+
+/// The run that is exported.
+struct Source<'s> {
+    store: &'s dyn Store,
+    run: &'s Run,
+    config: &'s Config,
+    options: &'s Options,
+}
+
+impl Source<'_> {
+    fn parquet(&self, to: impl Write + Send) -> Result<()> {
+        let mut rows = parquet::Samples::to(to)?;
+        each_node(self.store, self.run, &mut |records| rows.add(&records))?;
+        rows.finish().map(drop)
+    }
+
+    /// Writes it as text, row by row; what is in memory is at most what is said of the nodes, without their samples.
+    fn write(&self, format: Format, to: &mut dyn Write) -> Result<()> {
+        match format {
+            Format::Samples => samples(to, |each| each_node(self.store, self.run, each)),
+            Format::Openmetrics => Ok(openmetrics::write(&self.report()?, (self.run, clock::now_ms()), to)?),
+            Format::Json if self.options.ticket => self.ticket(to),
+            Format::Json | Format::Markdown | Format::Csv | Format::Parquet => {
+                let facts = self.store.facts(&self.run.id)?;
+                let report = Redaction::of(&chosen(self.options), self.run, &facts).run(self.report()?)?;
+                match format {
+                    Format::Markdown => to.write_all(report::markdown(&report).as_bytes())?,
+                    Format::Csv => report::write_csv(&report, to)?,
+                    _ => {
+                        serde_json::to_writer_pretty(&mut *to, &report).map_err(std::io::Error::from)?;
+                        to.write_all(b"\n")?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn report(&self) -> Result<RunReport> {
+        session::report_of(self.store, Some(&self.run.id), self.config).map_err(|problem| problem.error)
+    }
+
+    fn ticket(&self, to: &mut dyn Write) -> Result<()> {
+        let records = self.store.records(&self.run.id)?;
+        let mut redaction = Redaction::of(&chosen(self.options), self.run, &records);
+        let ticket = ticket::Ticket::of(self.report()?, self.store, &records)?;
+        serde_json::to_writer_pretty(&mut *to, &redaction.document(&ticket)?).map_err(std::io::Error::from)?;
+        Ok(to.write_all(b"\n")?)
+    }
+}
+
+/// Gives the records of every node of `run` to `each`, one node after another.
+fn each_node(store: &dyn Store, run: &Run, each: Each<'_>) -> Result<()> {
+    let known = store.overview(&run.id)?;
+    known.nodes.iter().try_for_each(|node| each(store.records_of(&run.id, &node.name)?))
 }
 
 fn chosen(options: &Options) -> Vec<Redact> {
@@ -132,22 +205,29 @@ fn chosen(options: &Options) -> Vec<Redact> {
     }
 }
 
-/// The newest values of each piece of work, in the order measured.
-fn samples(records: &[Record]) -> Result<Vec<u8>, Problem> {
-    let mut csv = csv::Writer::from_writer(Vec::new());
-    csv.write_record(["node", "metric", "value", "step"]).code(IO)?;
-    let mut visited: BTreeMap<(&str, &str), &Record> = BTreeMap::new();
-    for record in records {
-        let known = visited.entry((&record.node, record.benchmark())).or_insert(record);
-        *known = if record.visit() >= known.visit() { record } else { known };
-    }
-    for record in visited.into_values() {
-        for (metric, series) in record.by_metric() {
-            for (step, value) in joined(series).into_iter().enumerate() {
-                csv.write_record([&record.node, &metric.to_string(), &value.to_string(), &step.to_string()])
-                    .code(IO)?;
+/// What takes the records of a node.
+type Each<'e> = &'e mut dyn FnMut(Vec<Record>) -> Result<()>;
+
+/// The newest values of each piece of work, in the order measured; `nodes` gives the records of one node after another.
+fn samples(to: &mut dyn Write, nodes: impl FnOnce(Each<'_>) -> Result<()>) -> Result<()> {
+    let mut csv = csv::WriterBuilder::new().buffer_capacity(BUFFER).from_writer(to);
+    csv.write_record(["node", "metric", "value", "step"]).map_err(std::io::Error::from)?;
+    nodes(&mut |records| {
+        let mut visited: BTreeMap<&str, &Record> = BTreeMap::new();
+        for record in &records {
+            let known = visited.entry(record.benchmark()).or_insert(record);
+            *known = if record.visit() >= known.visit() { record } else { known };
+        }
+        for record in visited.into_values() {
+            for (metric, series) in record.by_metric() {
+                let metric = metric.to_string();
+                for (step, value) in joined(series).into_iter().enumerate() {
+                    csv.write_record([&record.node, &metric, &value.to_string(), &step.to_string()])
+                        .map_err(std::io::Error::from)?;
+                }
             }
         }
-    }
-    csv.into_inner().map_err(|why| anyhow!("{why}")).code(IO)
+        Ok(())
+    })?;
+    Ok(csv.flush()?)
 }

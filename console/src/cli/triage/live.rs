@@ -1,9 +1,6 @@
 //! A job that runs, or just ended: its nodes are asked, and what they tell is read as a bundle is.
 
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,6 +12,7 @@ use muster_wire::JobOrder;
 use tokio_util::sync::CancellationToken;
 
 use super::Options;
+use crate::app::Asking;
 use crate::config::Config;
 use crate::exit::{Code, IO, Problem, USAGE};
 use crate::signals::Signals;
@@ -41,46 +39,65 @@ pub(crate) enum Got {
     Ended(u8),
 }
 
-/// Asks the nodes.
+/// Asks the nodes; with --save, keeps the answers.
 ///
 /// # Errors
 /// When they are not known, nobody has anything to tell, or what was told cannot be kept.
 pub(super) async fn collect(options: &Options, rules: &Rules, config: &Config) -> Result<Got, Problem> {
-    collect_to(options.save.as_deref(), options, rules, config).await
-}
-
-/// Asks the nodes and keeps what they tell in a folder.
-///
-/// # Errors
-/// As [`collect`].
-pub(super) async fn collect_to(
-    save: Option<&Path>,
-    options: &Options,
-    rules: &Rules,
-    config: &Config,
-) -> Result<Got, Problem> {
-    let nodes = session::nodes(config, &options.pick)?;
-    let settings = session::settings_for(config, &nodes).await?;
-    let order = order(options, nodes.len())?;
-    let got = ask((&nodes, settings), &order, (options.pick.job.as_deref(), save), rules).await?;
-    if let (Some(dir), Got::Case(_)) = (&options.save, &got) {
-        eprintln!("kept as {}; read it again with: muster triage --from {}", dir.display(), dir.display());
+    let (nodes, settings, order) = asked(options, config).await?;
+    let alerts = alerts(options)?;
+    let of = (options.pick.job.as_deref(), options.save.as_deref(), alerts);
+    let got = ask((&nodes, settings), &order, of, rules).await?;
+    if let Got::Case(_) = got {
+        say_kept(options);
     }
     Ok(got)
 }
 
-/// Asks these nodes of the `job`, and keeps what they tell in the folder `save`.
+/// What a watch alerted of, from the file given.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn alerts(options: &Options) -> Result<Option<Vec<u8>>, Problem> {
+    let read = |file: &PathBuf| std::fs::read(file).with_context(|| file.display().to_string()).code(IO);
+    options.alerts.as_ref().map(read).transpose()
+}
+
+/// Says where the answers are kept, if they are.
+pub(super) fn say_kept(options: &Options) {
+    if let Some(dir) = &options.save {
+        eprintln!("kept as {}; read it again with: muster triage --from {}", dir.display(), dir.display());
+    }
+}
+
+/// How the nodes are to be asked whose answers are `kept` and shown.
+///
+/// # Errors
+/// When they are not known.
+pub(super) async fn asking(options: &Options, config: &Config, kept: PathBuf) -> Result<Asking, Problem> {
+    let (nodes, settings, order) = asked(options, config).await?;
+    Ok(Asking::new((nodes, settings), order, (options.pick.job.clone(), kept)))
+}
+
+async fn asked(options: &Options, config: &Config) -> Result<(Vec<Node>, Arc<Settings>, JobOrder), Problem> {
+    let nodes = session::nodes(config, &options.pick)?;
+    let settings = session::settings_for(config, &nodes).await?;
+    let order = order(options, nodes.len())?;
+    Ok((nodes, settings, order))
+}
+
+/// Asks these nodes of the `job`, and keeps what they tell in the folder `save`, with what a watch of them alerted of.
 ///
 /// # Errors
 /// When nobody has anything to tell, or what was told cannot be kept.
 pub(crate) async fn ask(
     (nodes, settings): (&[Node], Arc<Settings>),
     order: &JobOrder,
-    (job, save): (Option<&str>, Option<&Path>),
+    (job, save, alerts): (Option<&str>, Option<&Path>, Option<Vec<u8>>),
     rules: &Rules,
 ) -> Result<Got, Problem> {
     if let Some(dir) = save {
-        make_room(dir).code(IO)?;
+        job::make_room(dir).code(IO)?;
     }
     let (cancel, signals) = (CancellationToken::new(), Signals::default());
     let listening = signals.listen(cancel.clone());
@@ -107,9 +124,10 @@ pub(crate) async fn ask(
         return Ok(Got::Ended(code));
     }
     let nobody = told.iter().all(|told| told.files.is_empty());
-    let files = job::bundle(told, job, at_ms);
+    let mut files = job::bundle(told, job, at_ms);
+    files.extend(alerts.map(|alerts| (job::ALERTS.to_owned(), alerts)));
     if let Some(dir) = save {
-        keep(dir, &files).code(IO)?;
+        job::keep(dir, &files).code(IO)?;
     }
     if nobody {
         return Err(Problem { code: IO, error: anyhow!("no node told anything") });
@@ -145,52 +163,5 @@ pub(crate) fn usual_order(nodes: usize) -> JobOrder {
         file_bytes: FILE,
         all_bytes: u32::try_from((ALL / nodes.max(1) as u64).clamp(LEAST, MOST)).unwrap_or(u32::MAX),
         ..JobOrder::default()
-    }
-}
-
-/// The folder, empty, for its owner only.
-fn make_room(dir: &Path) -> anyhow::Result<()> {
-    let name = || dir.display().to_string();
-    let is_empty = match fs::read_dir(dir) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(why) if why.kind() == std::io::ErrorKind::NotFound => return folder(dir).with_context(name),
-        Err(why) => return Err(why).with_context(name),
-    };
-    if is_empty { Ok(()) } else { Err(anyhow!("{}: not empty; a bundle is not mixed with other files", name())) }
-}
-
-fn folder(dir: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
-}
-
-/// Writes the files of a bundle, for their owner only.
-fn keep(dir: &Path, files: &[(String, Vec<u8>)]) -> anyhow::Result<()> {
-    for (path, bytes) in files {
-        let file = dir.join(path);
-        let name = || file.display().to_string();
-        if let Some(parent) = file.parent() {
-            folder(parent).with_context(name)?;
-        }
-        let opened = OpenOptions::new().write(true).create_new(true).mode(out::PRIVATE).open(&file);
-        opened.and_then(|mut file| file.write_all(bytes)).with_context(name)?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_bundle_is_kept_for_its_owner_only_and_never_mixed_with_other_files() {
-        let dir = tempfile::tempdir().unwrap();
-        let into = dir.path().join("a/job");
-        make_room(&into).unwrap();
-        keep(&into, &[("logs/rank_0.log".to_owned(), b"x".to_vec())]).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&into), mode(&into.join("logs")), mode(&into.join("logs/rank_0.log"))), (0o700, 0o700, 0o600));
-        assert!(make_room(&into).unwrap_err().to_string().contains("not empty"));
     }
 }

@@ -2,6 +2,7 @@
 
 mod account;
 pub(crate) mod live;
+mod offline;
 mod show;
 mod tell;
 mod ticket;
@@ -11,11 +12,12 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use muster_analysis::triage::case::Case;
+use muster_analysis::triage::marks::Marks;
 use muster_analysis::triage::overview::overview;
 use muster_analysis::triage::rules::Rules;
 use muster_analysis::triage::{Category, SURE};
 
-use crate::cases::{Marks, marks_of};
+use crate::cases::{self, marks_of};
 use crate::cli::watch::long;
 use crate::config::Config;
 use crate::exit::{Code, Ended, FAIL, IO, PASS, Problem, UNDECIDED};
@@ -38,6 +40,7 @@ use crate::work::bundle;
   muster triage --from job-4711/ --show                  the same on the screen, with time line and ranks
   muster triage --from job-4711/ --ticket ticket.md      names, addresses and serial numbers replaced
   muster triage account --from job-4711/                 where the job's time went
+  muster triage offline --job 4711                       its nodes tested without it, once it has left them
 
 Without --from, the nodes are asked, read-only: processes of the job (those of the Slurm job, those whose command line holds --match, \
 or all that have a rank), their output, the kernel log, NCCL's RAS twice at least 10 s apart on at most 8 nodes, flight-recorder dumps and \
@@ -45,7 +48,7 @@ Inspector's files. RAS is not asked of a job younger than a minute, and not at a
 write dumps first. Nodes that do not answer are evidence. --save keeps it all as a bundle.
 
 A bundle is a folder, or a tar (also .gz) of one, with any of: job.json (who runs where), logs/rank_N.log, dmesg/NODE.log, \
-ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl, processes/NODE.json. What is missing \
+ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl, processes/NODE.json, watch.json (of muster watch --json). What is missing \
 is said, and why it matters. Suspects that a person marked as wrong on the screen are kept in a file beside the bundle \
 (job-4711.triage.json) and passed over. docs/TRIAGE.md tells the procedure, the categories and what makes each source exist.
 
@@ -66,12 +69,15 @@ pub struct Options {
     /// Processes whose command line holds this text, instead of those that have a rank.
     #[arg(long = "match", value_name = "TEXT", conflicts_with = "from")]
     pub pattern: Option<String>,
-    /// Logs of ranks, beside those that processes have open: a folder and a file name with *.
-    #[arg(long, value_name = "PATTERN", conflicts_with = "from", value_parser = absolute)]
+    /// Logs of ranks, beside those that processes have open; * in any name of the path, as /job/logs/*/attempt_*/*/stderr.log.
+    #[arg(long, value_name = "PATTERN", conflicts_with = "from", value_parser = pattern)]
     pub logs: Option<String>,
     /// Folder of flight-recorder dumps on the nodes, beside those that the processes name.
-    #[arg(long, value_name = "DIR", conflicts_with = "from", value_parser = absolute)]
+    #[arg(long, value_name = "DIR", conflicts_with = "from", value_parser = folder)]
     pub dumps: Option<String>,
+    /// What muster watch --json said of these nodes while the job ran: its alerts are evidence. A bundle has it as watch.json.
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    pub alerts: Option<PathBuf>,
     /// Do not ask NCCL's RAS.
     #[arg(long, conflicts_with = "from")]
     pub no_ras: bool,
@@ -104,12 +110,16 @@ pub struct Options {
 pub enum Other {
     /// Say where a job's time went: slow steps, pauses, restarts, steps done again.
     Account(account::Options),
+    /// Test the nodes of a job without the job: each by itself, all with a reference job, halves of them, pairs.
+    Offline(offline::Options),
 }
 
 /// Reads the bundle or asks the nodes, diagnoses, tells.
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
-    if let Some(Other::Account(options)) = &options.other {
-        return account::run(options);
+    match &options.other {
+        Some(Other::Account(options)) => return account::run(options),
+        Some(Other::Offline(options)) => return offline::run(options, config).await,
+        None => {}
     }
     if options.show {
         return show::run(options, config, common).await;
@@ -155,7 +165,7 @@ fn read(from: &Path, options: &Options, rules: &Rules, config: &Config) -> Resul
 
 /// What a person said of the case.
 fn marks(from: &Path) -> Marks {
-    Marks::read(&marks_of(from)).unwrap_or_else(|why| {
+    cases::read(&marks_of(from)).unwrap_or_else(|why| {
         eprintln!("marks of this case are not used: {why:#}");
         Marks::default()
     })
@@ -175,14 +185,18 @@ fn prepare(case: &mut Case, since: Option<Duration>, pick: &Pick, config: &Confi
     Ok(())
 }
 
-/// A path from the root: what a relative one means on a node, nobody can say.
-fn absolute(text: &str) -> Result<String, String> {
+/// A path from the root, in which names may hold `*`: what a relative one means on a node, nobody can say.
+fn pattern(text: &str) -> Result<String, String> {
     let sound = text.starts_with('/') && text.len() < 1_024 && !text.split('/').any(|part| part == "..");
-    let folder_with_star = text.rsplit_once('/').is_some_and(|(folder, _)| folder.contains('*'));
-    if !sound || folder_with_star {
-        return Err(format!("'{text}' is no path from the root with at most its last part a pattern"));
+    if sound { Ok(text.to_owned()) } else { Err(format!("'{text}' is no path from the root")) }
+}
+
+/// The same of one folder.
+fn folder(text: &str) -> Result<String, String> {
+    if text.contains('*') {
+        return Err(format!("'{text}' is a pattern, and one folder is meant"));
     }
-    Ok(text.to_owned())
+    pattern(text)
 }
 
 #[cfg(test)]
@@ -190,10 +204,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_a_path_from_the_root_with_stars_in_its_last_part() {
-        assert_eq!(absolute("/scratch/47/rank_*.log"), Ok("/scratch/47/rank_*.log".to_owned()));
-        for wrong in ["rank_*.log", "/scratch/*/rank_1.log", "/a/../etc/x"] {
-            assert!(absolute(wrong).is_err(), "{wrong}");
+    fn logs_are_a_path_from_the_root_with_stars_anywhere_and_dumps_one_folder() {
+        for right in ["/scratch/47/rank_*.log", "/job/logs/*/attempt_*/*/stderr.log"] {
+            assert_eq!(pattern(right), Ok(right.to_owned()));
+            assert!(folder(right).is_err(), "{right}");
+        }
+        assert_eq!(folder("/scratch/47"), Ok("/scratch/47".to_owned()));
+        for wrong in ["rank_*.log", "/a/../etc/x"] {
+            assert!(pattern(wrong).is_err() && folder(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -20,8 +20,15 @@ pub(super) async fn run(options: &Options, config: &Config, common: &Common) -> 
     }
     let passing = tempfile::tempdir().code(IO)?;
     let dir = options.save.clone().unwrap_or_else(|| passing.path().join("job"));
-    match live::collect_to(Some(&dir), options, &Rules::built_in().code(IO)?, config).await? {
-        live::Got::Case(_) => screen(config, common)?.sit_on_triage(&dir, |_| Ok(())).await,
+    let asking = live::asking(options, config, dir).await?;
+    let asked = (&*asking.nodes, asking.settings.clone());
+    let of = (asking.job.as_deref(), Some(&*asking.kept), live::alerts(options)?);
+    match live::ask(asked, &asking.order, of, &Rules::built_in().code(IO)?).await? {
+        live::Got::Case(_) => {
+            live::say_kept(options);
+            let dir = asking.kept.clone();
+            screen(config, common)?.asking(asking).sit_on_triage(&dir, |_| Ok(())).await
+        }
         live::Got::Ended(code) => Ok(code),
     }
 }

@@ -48,10 +48,11 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     loop {
         match lookout.next(until).await {
             Seen::Values(node, at_s, values) => {
+                let clock_error_s = lookout.clock_error_s(node);
                 if let Some(tape) = &mut tape {
-                    tape.take(node, at_s, &values);
+                    tape.take(node, at_s, &values, clock_error_s);
                 }
-                live.take(node, at_s, &values, lookout.clock_error_s(node))?;
+                live.take(node, at_s, &values, clock_error_s)?;
                 if let Some(keep) = &mut keep {
                     keep.take(live.watch().alerts());
                 }
@@ -62,7 +63,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
             Seen::Fine(node, at_s, values) => {
                 if let Some(tape) = &mut tape {
                     let named = |(name, value): (&'static str, f64)| Some((finely(name)?, value));
-                    tape.take(node, at_s, &values.into_iter().filter_map(named).collect::<Vec<_>>());
+                    tape.take(node, at_s, &values.into_iter().filter_map(named).collect::<Vec<_>>(), None);
                 }
             }
             Seen::Over => break,

@@ -9,7 +9,7 @@ use muster_fleet::Inventory;
 use muster_fleet::inventory::nearest;
 use muster_fleet::pattern::matches;
 use muster_import::telemetry::Recording;
-use muster_wire::{telemetry, telemetry_names};
+use muster_wire::{CLOCK_ERROR, telemetry, telemetry_names};
 
 use super::input::{self, Input};
 use super::{Options, past, tell};
@@ -62,7 +62,8 @@ pub(super) fn metrics(recording: &Recording, patterns: &[String]) -> Result<Vec<
     // Moments between two looks are compared only where somebody wants it.
     let meant = |metric: &&String| {
         let all = patterns.is_empty() && !muster_wire::is_fine(metric);
-        all || patterns.iter().any(|pattern| matches(pattern, metric))
+        let is_metric = metric.as_str() != CLOCK_ERROR;
+        is_metric && (all || patterns.iter().any(|pattern| matches(pattern, metric)))
     };
     Ok(recording.metrics.iter().filter(meant).cloned().collect())
 }
@@ -84,8 +85,10 @@ fn watched(watch: &mut Watch, recording: &Recording, (nodes, metrics): (&[String
     let columns: Vec<_> = recording.metrics.iter().map(compared).collect();
     for row in recording.rows() {
         let (node, metric) = recording.of(row);
-        if let (Some(node), Some(metric)) = (places[node], columns[metric]) {
-            watch.push(row.time_s, node, metric, f64::from(row.value));
+        match (places[node], columns[metric]) {
+            (Some(node), Some(metric)) => watch.push(row.time_s, node, metric, f64::from(row.value)),
+            (Some(node), None) if recording.metrics[metric] == CLOCK_ERROR => watch.clock(node, f64::from(row.value)),
+            _ => {}
         }
     }
     watch.finish();

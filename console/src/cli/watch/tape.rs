@@ -5,6 +5,7 @@ use std::time::Duration;
 use muster_analysis::watch::Watch;
 use muster_fleet::Node;
 use muster_store::telemetry::{Recorder, thin_out};
+use muster_wire::CLOCK_ERROR;
 
 use super::past;
 use crate::clock::now_ms;
@@ -14,11 +15,15 @@ use crate::session;
 
 /// Most that all recordings together take, and how long they stay.
 const MOST: u64 = 10 << 30;
+/// Seconds from one note of a clock's error to the next.
+const CLOCKS_S: f64 = 60.0;
 const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// A recording that goes on while it can.
 pub(super) struct Tape {
     recorder: Recorder,
+    /// When the error of each node's clock was last kept, epoch seconds.
+    clocks: Vec<f64>,
     /// It is full, or could not be written: that was said.
     stopped: bool,
 }
@@ -33,11 +38,20 @@ impl Tape {
         let names = nodes.iter().map(|node| node.name.clone()).collect();
         let recorder = Recorder::create(dir, &session::named(now_ms(), "watch"), names, MOST / 2).code(IO)?;
         eprintln!("recording to {}", recorder.path().display());
-        Ok(Self { recorder, stopped: false })
+        Ok(Self { recorder, clocks: vec![f64::NEG_INFINITY; nodes.len()], stopped: false })
     }
 
-    /// Takes one look at a node. What cannot be kept is said once, and the watch goes on without.
-    pub(super) fn take(&mut self, node: usize, at_s: f64, values: &[(&'static str, f64)]) {
+    /// Takes one look at a node, whose times may be off by `clock_error_s`. What cannot be kept is said once, and the watch goes on without.
+    pub(super) fn take(&mut self, node: usize, at_s: f64, values: &[(&'static str, f64)], clock_error_s: Option<f64>) {
+        let kept = self.clocks.get_mut(node).filter(|kept| at_s - **kept >= CLOCKS_S);
+        if let Some((kept, error_s)) = kept.zip(clock_error_s) {
+            *kept = at_s;
+            self.push(node, at_s, &[(CLOCK_ERROR, error_s)]);
+        }
+        self.push(node, at_s, values);
+    }
+
+    fn push(&mut self, node: usize, at_s: f64, values: &[(&'static str, f64)]) {
         if self.stopped {
             return;
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use muster_analysis::triage::case::Whose;
+use muster_import::bundle::logs;
 use muster_wire::{JobProcess, Processes};
 use serde_json::{Value, json};
 
@@ -11,6 +12,8 @@ use super::Told;
 
 /// Name of the document about processes among a node's files.
 pub(super) const PROCESSES: &str = "processes.json";
+/// Name of the document of what a watch of the nodes alerted of.
+pub const ALERTS: &str = "watch.json";
 
 /// The files of a bundle by their paths, in their order. `job` is the id of the job, where one was named; `at_ms` when the asking ended,
 /// epoch milliseconds.
@@ -65,7 +68,10 @@ fn path(name: &str, node: &str, ranks: &BTreeMap<u32, u32>, bytes: &[u8]) -> Opt
         }
         "fr" => Some(format!("fr/{node}/{file}")),
         "inspector" => Some(format!("inspector/{node}/{file}")),
-        "log" if rest.starts_with("beside/") => Some(format!("logs/{node}/{file}")),
+        "log" if rest.starts_with("beside/") => Some(match (logs::whose(&file), rank_in(bytes)) {
+            (Whose::Job(_), Some(rank)) => format!("logs/{node}/rank_{rank}.{file}"),
+            _ => format!("logs/{node}/{file}"),
+        }),
         "log" => {
             let (pid, kind) = file.split_once('.')?;
             let ending = if kind == "err" { "err" } else { "log" };
@@ -115,10 +121,10 @@ fn ended(told: &[Told], known: &[Option<Processes>]) -> Vec<Value> {
         known.iter().flatten().flat_map(|known| known.processes.iter().filter_map(|process| process.rank)).collect();
     let mut on: BTreeMap<u32, BTreeSet<String>> = BTreeMap::new();
     for one in told {
-        for (name, _) in &one.files {
-            if let Some(file) = name.strip_prefix("log/beside/")
-                && let Whose::Rank(rank) = muster_import::bundle::logs::whose(file)
-            {
+        for (name, bytes) in &one.files {
+            let Some(file) = name.strip_prefix("log/beside/") else { continue };
+            let named = if let Whose::Rank(rank) = logs::whose(file) { Some(rank) } else { rank_in(bytes) };
+            if let Some(rank) = named {
                 on.entry(rank).or_default().insert(plain(&one.node.name));
             }
         }
@@ -155,6 +161,18 @@ fn asked(told: &[Told], at_ms: u64) -> Value {
     })
 }
 
+/// The one rank that a log's lines name as their writer, as PyTorch does: `[rank4]: Traceback`. A launcher names its files by ranks on the node.
+fn rank_in(bytes: &[u8]) -> Option<u32> {
+    let rank = |line: &[u8]| -> Option<u32> {
+        let rest = line.strip_prefix(b"[rank")?;
+        let end = rest.iter().take(8).position(|byte| *byte == b']')?;
+        std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
+    };
+    let mut ranks = bytes.split(|byte| *byte == b'\n').filter_map(rank).take(1_000);
+    let first = ranks.next()?;
+    ranks.all(|other| other == first).then_some(first)
+}
+
 fn pretty(value: &Value) -> Vec<u8> {
     format!("{value:#}\n").into_bytes()
 }
@@ -176,6 +194,27 @@ mod tests {
         let node = Node { name: name.into(), ..Node::default() };
         let files = files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
         Told { node, host: "10.0.0.1".into(), files, clock: None, reached: true, why: None }
+    }
+
+    #[test]
+    fn a_log_that_a_launcher_calls_by_the_rank_on_the_node_is_known_by_what_its_lines_say() {
+        let log = "[W1125 socket.cpp:207] x\n[rank4]: Traceback (most recent call last):\n[rank4]: KeyError: 'x'\n";
+        let one = told(
+            "n3",
+            &[
+                ("log/beside/attempt_0-0-stderr.log", log.as_bytes()),
+                ("log/beside/torchrun.log", b"[rank1]: a\n[rank2]: b\n"),
+            ],
+        );
+        let files = bundle(vec![one], None, 1_000);
+        let paths: Vec<&str> = files.iter().map(|(path, _)| path.as_str()).collect();
+        assert_eq!(
+            paths,
+            ["collected.json", "job.json", "logs/n3/rank_4.attempt_0-0-stderr.log", "logs/n3/torchrun.log"]
+        );
+        let job: Value = serde_json::from_slice(&files[1].1).unwrap();
+        assert_eq!((&job["ranks"][0]["rank"], &job["ranks"][0]["node"]), (&json!(4), &json!("n3")));
+        assert_eq!((rank_in(b"[rank99999999999]: x"), rank_in(b"[rankx]: x"), rank_in(b"")), (None, None, None));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What do the nodes know of a job? Asked of all of them at once; what they tell becomes a bundle.
 
 mod bundle;
+mod kept;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use muster_wire::{Frame, JobOrder, Outcome, Request};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub use bundle::bundle;
+pub use bundle::{ALERTS, bundle};
+pub use kept::{is_of, keep, make_room, next_to};
 
 use crate::clock::now_ms;
 
@@ -66,7 +68,7 @@ pub async fn collect(
     nodes: &[Node],
     order: &JobOrder,
     ways: (Arc<Probe>, Arc<Settings>, CancellationToken),
-    say: &mut dyn FnMut(Progress<'_>),
+    say: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> (Vec<Told>, u64) {
     let (probe, settings, cancel) = ways;
     let cancel = cancel.child_token();
@@ -123,7 +125,7 @@ fn views(nodes: usize) -> Vec<usize> {
 }
 
 impl Asked {
-    fn hear(&mut self, event: Event, say: &mut dyn FnMut(Progress<'_>)) {
+    fn hear(&mut self, event: Event, say: &mut (dyn FnMut(Progress<'_>) + Send)) {
         match event.kind {
             EventKind::Frame(Frame::Hello(_)) => self.told.reached = true,
             EventKind::Frame(Frame::Chunk(chunk)) => self.take(chunk.name, &chunk.bytes, chunk.last),
@@ -157,7 +159,7 @@ impl Asked {
         }
     }
 
-    fn end(&mut self, failure: Option<Failure>, say: &mut dyn FnMut(Progress<'_>)) {
+    fn end(&mut self, failure: Option<Failure>, say: &mut (dyn FnMut(Progress<'_>) + Send)) {
         self.ended = true;
         let node = &self.told.node.name;
         if self.orders.take().is_none() {

@@ -1,6 +1,6 @@
 //! Where in the fabric is a node, at which address, and over which uplink does it reach another?
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -53,6 +53,8 @@ pub struct Fabric {
     pub sizes: Vec<u64>,
     /// Longest that one size of a collective may take, if not the usual.
     pub deadline: Option<Duration>,
+    /// Nodes that train with each other, several such teams at the same time; all of them together without any.
+    pub teams: Vec<BTreeSet<String>>,
 }
 
 impl Fabric {
@@ -60,7 +62,7 @@ impl Fabric {
     ///
     /// # Errors
     /// When the file does not know a node.
-    pub(super) fn topology(&self, nodes: &[Node], names: &[String]) -> Result<Topology> {
+    pub fn topology(&self, nodes: &[Node], names: &[String]) -> Result<Topology> {
         if let Some(given) = &self.topology {
             let (topology, unknown) = given.restricted(names);
             if !unknown.is_empty() {

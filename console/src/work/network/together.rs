@@ -109,6 +109,10 @@ pub(super) type Ports = BTreeMap<(String, u64), u16>;
 struct Told {
     /// Names, in the order of the ring.
     ranks: Vec<String>,
+    /// The same by who does it together, in the order of their ranks.
+    teams: Vec<Vec<String>>,
+    /// Those that were ready and had nobody to do it with.
+    lone: BTreeSet<String>,
     ends: BTreeMap<String, Paired>,
     lost: BTreeMap<String, String>,
 }
@@ -118,6 +122,20 @@ impl Told {
     fn silent(&self, asked: &[String]) -> BTreeSet<String> {
         let silent: BTreeSet<String> = asked.iter().filter(|name| !self.ends.contains_key(*name)).cloned().collect();
         if 2 * silent.len() > asked.len() { silent } else { BTreeSet::new() }
+    }
+
+    /// Who does it with whom, of those that are ready.
+    fn group(&mut self, teams: &[BTreeSet<String>]) {
+        let of = |team: &BTreeSet<String>| self.ranks.iter().filter(|name| team.contains(*name)).cloned().collect();
+        let all = if teams.is_empty() { vec![self.ranks.clone()] } else { teams.iter().map(of).collect() };
+        let (teams, lone): (Vec<Vec<String>>, Vec<_>) = all.into_iter().partition(|team: &Vec<String>| team.len() > 1);
+        (self.ranks, self.lone) = (teams.concat(), lone.into_iter().flatten().collect());
+        self.teams = teams;
+    }
+
+    /// Its place among those that it does it with.
+    fn rank(&self, node: &str) -> Option<usize> {
+        self.teams.iter().find_map(|team| team.iter().position(|name| name == node))
     }
 }
 
@@ -153,24 +171,27 @@ pub(in crate::work) async fn phase(
         let here = |mesh: &Mesh| ring.iter().filter(|name| mesh.has(name)).cloned().collect::<Vec<_>>();
         let asked = here(&mesh);
         let first = 2 * VISITS * visit as u64;
-        let mut told = one(&mut mesh, asked.clone(), (first, what), watchers).await;
+        let teams = if matches!(what, What::Train(..)) { &*scan.fabric.teams } else { &[] };
+        let mut told = one(&mut mesh, (asked.clone(), teams), (first, what), watchers).await;
         let silent = told.silent(&asked);
         let now = back::wait(&mut mesh, &silent, &scan.nodes, watchers).await;
         if !(now.returned.is_empty() && now.there.is_disjoint(&silent)) {
             let ranks = here(&mesh);
-            told = one(&mut mesh, ranks, (first + VISITS, what), watchers).await;
+            told = one(&mut mesh, (ranks, teams), (first + VISITS, what), watchers).await;
         }
         if cancel.is_cancelled() {
             break;
         }
         let mut records = gone.take(&mut mesh, lost);
         told.lost = gone.reasons.clone();
-        let mut own: Vec<Record> = ring.iter().map(|name| record(&scan.run.id, name, what, &told)).collect();
-        cause::settle(&mut own);
-        if matches!(what, What::Train(..)) {
-            train::tell(&own, watchers);
+        let own: Vec<Record> = ring.iter().map(|name| record(&scan.run.id, name, what, &told)).collect();
+        for mut own in train::by_team(own, teams) {
+            cause::settle(&mut own);
+            if matches!(what, What::Train(..)) {
+                train::tell(&own, watchers);
+            }
+            records.extend(own);
         }
-        records.extend(own);
         kept = append(store, &records, watchers);
     }
     mesh.close(watchers).await;
@@ -228,14 +249,15 @@ impl Gone<'_> {
     }
 }
 
-/// One work over the nodes `ranks`.
+/// One work over the nodes `ranks`, each of `teams` by itself.
 async fn one(
     mesh: &mut Mesh,
-    ranks: Vec<String>,
+    (ranks, teams): (Vec<String>, &[BTreeSet<String>]),
     (visit, what): (u64, What<'_>),
     watchers: &mut [&mut dyn Observer],
 ) -> Told {
-    let mut told = Told { ranks, ends: BTreeMap::new(), lost: BTreeMap::new() };
+    let (ends, lost) = (BTreeMap::new(), BTreeMap::new());
+    let mut told = Told { ranks, teams: Vec::new(), lone: BTreeSet::new(), ends, lost };
     if told.ranks.len() < 2 {
         return told;
     }
@@ -251,7 +273,8 @@ async fn one(
     let open = |told: &Told, ports: &Ports, name: &str| all(ports, name) || told.ends.contains_key(name);
     hear(mesh, (Instant::now() + LISTEN, &visits), watchers, (&mut told, &mut ports), open).await;
     told.ranks.retain(|name| all(&ports, name) && mesh.has(name));
-    if told.ranks.len() < 2 {
+    told.group(teams);
+    if told.teams.is_empty() {
         return told;
     }
     let start = Instant::now() + LEAD + mesh.clock_error();
@@ -259,7 +282,11 @@ async fn one(
         What::Collective(collective, amount) => {
             order(mesh, &told.ranks, &ports, (visit, collective, start), amount).await;
         }
-        What::Train(train, profile) => train::order(mesh, &told.ranks, &ports, (visit, train, profile)).await,
+        What::Train(train, profile) => {
+            for team in &told.teams {
+                train::order(mesh, team, &ports, (visit, train, profile)).await;
+            }
+        }
     }
     let until = start + what.limit() + LATE;
     let over = |told: &Told, _: &Ports, name: &str| told.ends.contains_key(name);
@@ -321,11 +348,12 @@ async fn hear(
 
 /// What is kept of one node.
 fn record(run: &str, node: &str, what: What<'_>, told: &Told) -> Record {
-    let rank = told.ranks.iter().position(|name| name == node);
+    let rank = told.rank(node);
     let end = told.ends.get(node).filter(|_| !told.lost.contains_key(node));
     let silent = || match rank {
         _ if told.lost.contains_key(node) => Outcome::Failed(told.lost[node].clone()),
-        _ if told.ranks.len() < 2 => Outcome::NotRun("fewer than two nodes could take part".to_owned()),
+        _ if told.teams.is_empty() => Outcome::NotRun("fewer than two nodes could take part".to_owned()),
+        _ if told.lone.contains(node) => Outcome::NotRun("no other node of its team could take part".to_owned()),
         Some(_) => Outcome::Failed(format!("{node}: it did not answer")),
         None => Outcome::Failed(format!("{node}: it opened no port")),
     };

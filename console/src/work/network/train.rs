@@ -1,5 +1,7 @@
 //! A training over all nodes: what is ordered, and what is said once it is over.
 
+use std::collections::BTreeSet;
+
 use muster_playbook::{Length, Train};
 use muster_run::Record;
 use muster_wire::{DIGEST, Outcome, Profile, Rank, Request, Secret, TRAIN_DDP, TrainOrder};
@@ -46,6 +48,22 @@ pub(super) async fn order(
         let first = u16::try_from(place * usize::from(per_node)).unwrap_or(u16::MAX);
         mesh.ask(name, Request::Train(TrainOrder { first, ..order.clone() })).await;
     }
+}
+
+/// The records of each team by themselves, all together where there are none. Teams of different size end with different weights, so
+/// each has a digest of its own.
+pub(super) fn by_team(records: Vec<Record>, teams: &[BTreeSet<String>]) -> Vec<Vec<Record>> {
+    if teams.is_empty() {
+        return vec![records];
+    }
+    let own = |(number, team): (usize, &BTreeSet<String>)| {
+        let mut own: Vec<Record> = records.iter().filter(|record| team.contains(&record.node)).cloned().collect();
+        for fact in own.iter_mut().flat_map(|record| &mut record.facts).filter(|fact| fact.key.starts_with(DIGEST)) {
+            fact.key = format!("{}_team{}", fact.key, number + 1);
+        }
+        own
+    };
+    teams.iter().enumerate().map(own).collect()
 }
 
 /// Says what came of it: the digest that all nodes share, or why it ended.
@@ -104,5 +122,15 @@ mod tests {
         assert!(of("ab", Outcome::Done).contains("do not agree"));
         assert_eq!(of("aa", Outcome::Failed("n2: gone".into())), "train-ddp: not to its end: n2: gone");
         assert!(said(&[]).contains("no node"));
+    }
+
+    #[test]
+    fn teams_that_end_with_other_weights_do_not_disagree_with_each_other() {
+        let records = vec![record("n1", "aa", Outcome::Done), record("n2", "ab", Outcome::Done)];
+        let teams = ["n2", "n1"].map(|name| BTreeSet::from([name.to_owned()]));
+        let keys: Vec<String> =
+            by_team(records.clone(), &teams).concat().into_iter().map(|record| record.facts[0].key.clone()).collect();
+        assert_eq!(keys, ["digest.x_team1", "digest.x_team2"]);
+        assert_eq!(by_team(records.clone(), &[]), [records]);
     }
 }

@@ -40,7 +40,7 @@ fn the_verdict_its_category_in_plain_words_and_the_action_lead() {
         "rank 67 on rack1-08, GPU 3",
         "Next: Drain rack1-08",
         "nvidia-smi --gpu-reset -i 0000:07:00.0",
-        "scontrol update NodeName=rack1-08",
+        "muster drain -w rack1-08",
         "128 of 128 ranks seen, 16 nodes",
     ] {
         assert!(text.contains(words), "{words}: {text}");
@@ -155,7 +155,7 @@ fn keys_lead_to_the_node_to_the_watch_to_the_file_and_to_the_clipboard() {
     let asked = press(&mut ui, &unwatched, "yD");
     assert!(
         matches!(&asked[..], [Intent::Copy(said), Intent::Copy(drain)]
-            if said.starts_with("hardware-critical: rank 67") && drain.starts_with("scontrol update NodeName=rack1-08")),
+            if said.starts_with("hardware-critical: rank 67") && drain.starts_with("muster drain -w rack1-08")),
         "{asked:?}"
     );
 }

@@ -39,7 +39,7 @@ fn before_an_alert_the_evidence_counts_up_to_what_names_a_machine() {
     let snapshot = watched(4, 560);
     let (mut ui, _) = after(&snapshot, "<watch>");
     let text = shown(&ui, &snapshot);
-    assert!(text.contains("Evidence for ") && text.contains("of 130 s: named in"), "{text}");
+    assert!(text.contains("Evidence for ") && text.contains("of 130 s"), "{text}");
     assert!(text.contains("none so far"), "{text}");
     press(&mut ui, &snapshot, "G");
     assert!(!shown(&ui, &snapshot).contains("Evidence for "), "another machine has none");

@@ -94,6 +94,14 @@ impl<'a> Replica<'a> {
         hash
     }
 
+    /// Appends every weight, in the order of the parameters, as four bytes each (little endian).
+    pub fn weights(&mut self, bytes: &mut Vec<u8>) {
+        let tape = self.machine.tape;
+        for state in tape.state.iter().filter(|state| state.gradient.is_some()) {
+            bytes.extend(self.machine.memory.own(state.span).iter().flat_map(|weight| weight.to_le_bytes()));
+        }
+    }
+
     fn operate(&mut self, ops: Range<usize>) {
         let Self { machine, scratch, .. } = self;
         let tape = machine.tape;

@@ -27,7 +27,7 @@ pub use declared::{DECLARED, Declarations, Declared, describe_in};
 pub use describe::{Described, describe, role};
 pub use entry::{Benchmark, Metric, MetricRole, RunsOn, Stage};
 pub use facts::{fact_of, gpu_fact};
-pub use telemetry::{SaysOfJob, Telemetry, finely, is_fine, telemetry, telemetry_names, watched};
+pub use telemetry::{CLOCK_ERROR, SaysOfJob, Telemetry, finely, is_fine, telemetry, telemetry_names, watched};
 
 /// The tables, in the order a plain `run` takes them.
 const TABLES: [&[Benchmark]; 6] = [&cpu::PARTS, &disk::ALL, &net::ALONE, &gpu::ALL, &cpu::TOGETHER, &train::ALL];

@@ -7,6 +7,9 @@ use super::entry::decimals;
 use crate::{ComponentKind, Unit};
 use ComponentKind::{Application, Cpu, Disk, Gpus, Memory, Nic, Node};
 
+/// What recordings keep beside metrics: by how many seconds the times of a node may be off. It is compared with nobody's.
+pub const CLOCK_ERROR: &str = "clock_error_s";
+
 /// A watched metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Telemetry {
@@ -32,6 +35,9 @@ pub struct Telemetry {
     pub job: SaysOfJob,
     /// The metric whose worst part it is: of several GPUs the mean and the worst speak of the same, and count once.
     pub worst_of: Option<&'static str>,
+    /// Share of its evidence with which it says what is wrong, 0 to 1: less than 1 where it also shows what another part does to the
+    /// node, 0 where it also shows what other nodes do to it, so that it names nobody by itself.
+    pub leads: f64,
     /// Whether it may be looked at many times a second.
     pub fine: bool,
 }
@@ -57,6 +63,7 @@ const GIGABYTES: Scale = (Unit::BytesPerSec, "GB/s", 1e9);
 const EVENTS: Scale = (Unit::OpsPerSec, "1/s", 1.0);
 const WATTS: Scale = (Unit::Watts, "W", 1.0);
 const DEGREES: Scale = (Unit::Celsius, "°C", 1.0);
+const MILLISECONDS: Scale = (Unit::Seconds, "ms", 1e-3);
 const MEGAHERTZ: Scale = (Unit::Hertz, "MHz", 1e6);
 
 impl Telemetry {
@@ -84,7 +91,21 @@ impl Telemetry {
 
     const fn new(name: &'static str, of: ComponentKind, (unit, symbol, factor): Scale, title: &'static str) -> Self {
         let (job, ceiling, worst_of) = (SaysOfJob::Nothing, f64::INFINITY, None);
-        Self { name, title, of, symbol, unit, factor, quantum: 0.0, floor: 0.02, ceiling, job, worst_of, fine: false }
+        Self {
+            name,
+            title,
+            of,
+            symbol,
+            unit,
+            factor,
+            quantum: 0.0,
+            floor: 0.02,
+            ceiling,
+            job,
+            worst_of,
+            leads: 1.0,
+            fine: false,
+        }
     }
 
     const fn percent(name: &'static str, of: ComponentKind, title: &'static str) -> Self {
@@ -122,6 +143,10 @@ impl Telemetry {
         Self { job: SaysOfJob::Moves, ..self }
     }
 
+    const fn leading(self, leads: f64) -> Self {
+        Self { leads, ..self }
+    }
+
     /// The worst of several parts, of which `mean` is the mean or the sum.
     const fn worst_of(self, mean: &'static str) -> Self {
         Self { worst_of: Some(mean), ..self }
@@ -147,7 +172,7 @@ impl Telemetry {
 
 /// Minder's twenty metrics, by the names of recordings, then what else a node tells of itself; rows that begin with `*` come last
 /// and hold for names that end so.
-static WATCHED: [Telemetry; 73] = [
+static WATCHED: [Telemetry; 74] = [
     Telemetry::events("pfc_tx_pps", "PFC pause frames sent").coarse(),
     Telemetry::percent("cpu_util_pct", Cpu, "CPU utilisation").loose(2.0, 0.03),
     Telemetry::percent("gpu_util_pct", Gpus, "GPU utilisation").busy(),
@@ -171,13 +196,17 @@ static WATCHED: [Telemetry; 73] = [
     Telemetry::events("ecn_pps", "ECN-marked packets"),
     Telemetry::events("cnp_pps", "congestion notifications"),
     Telemetry::events("tcp_retrans_pps", "TCP retransmits"),
+    Telemetry::new("tcp_rtt_least_ms", Nic, MILLISECONDS, "TCP round trip to the nearest peer")
+        .loose(1.0, 0.20)
+        .leading(0.5),
     Telemetry::percent("cpu_system_pct", Cpu, "CPU time in the kernel").loose(2.0, 0.05),
     Telemetry::waits("cpu_steal_pct", Cpu, "CPU time taken by the hypervisor").loose(2.0, 0.05),
     Telemetry::waits("cpu_pressure_pct", Cpu, "time in which a task waited for a CPU").loose(5.0, 0.10),
     Telemetry::new("cpu_clock_mhz", Cpu, MEGAHERTZ, "CPU clock"),
     Telemetry::new("cpu_temp_c", Cpu, DEGREES, "CPU temperature").loose(0.0, 0.05),
     Telemetry::new("cpu_power_w", Cpu, WATTS, "CPU power").loose(5.0, 0.03),
-    Telemetry::events("context_switches_per_s", "context switches").of(Cpu).loose(500.0, 0.10).coarse(),
+    // A neighbour that sends in small pieces wakes its peers more often.
+    Telemetry::events("context_switches_per_s", "context switches").of(Cpu).loose(500.0, 0.10).coarse().leading(0.0),
     Telemetry::plain("blocked_tasks", Disk, "tasks that wait for I/O").loose(2.0, 0.10),
     Telemetry::waits("memory_pressure_pct", Memory, "time in which a task waited for memory").loose(2.0, 0.10),
     Telemetry::events("major_faults_per_s", "page faults that read from disk").of(Memory).coarse(),
@@ -207,7 +236,8 @@ static WATCHED: [Telemetry; 73] = [
     Telemetry::events("job_switches_per_s", "context switches of the job's processes")
         .of(Cpu)
         .loose(100.0, 0.10)
-        .coarse(),
+        .coarse()
+        .leading(0.0),
     Telemetry::new("job_read_gbs", Disk, GIGABYTES, "disk reads of the job's processes").loose(1e-3, 0.10),
     Telemetry::new("job_write_gbs", Disk, GIGABYTES, "disk writes of the job's processes").loose(1e-3, 0.10),
     Telemetry::percent("gpu_util_least_pct", Gpus, "utilisation of the least busy GPU").worst_of("gpu_util_pct"),

@@ -18,6 +18,12 @@ pub struct Hit<'a> {
     pub fields: Fields<'a>,
     /// When it was written, as it says itself.
     pub stamp: Option<Stamp>,
-    /// Who wrote it, as it says itself.
-    pub origin: Origin,
+}
+
+impl Hit<'_> {
+    /// Who wrote it, as it says itself. Read anew at each call: most lines are steps, of which nobody asks it.
+    #[must_use]
+    pub fn origin(&self) -> Origin {
+        Origin::of(&self.text)
+    }
 }

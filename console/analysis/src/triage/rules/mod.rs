@@ -20,7 +20,7 @@
 //!             "h1:12:34 [1] socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer h3<41826>"]
 //! ```
 //!
-//! Optional too: `unless` (an expression; a line that matches it is not meant), `where = "kernel" | "job"` (in which logs it holds),
+//! Optional too: `fault` (what exactly is wrong, where that decides what is done: `Fault`), `unless` (an expression; a line that matches it is not meant), `where = "kernel" | "job"` (in which logs it holds),
 //! `since`, `until` (versions of the program), `follows` (ids of rules whose line, when it is there, is the cause of this one),
 //! `not` (lines that look alike and are not meant). What differs by a number only (Xid, SXid, exit codes) is a `[[table]]` whose
 //! expression captures `code`, with `[[table.row]]`s; a row with `when` holds only for lines that contain that text. An expression

@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use super::pattern::{Pattern, Row};
 use super::{BadRule, Field, Kind, Part, Rule, RuleId, Stream};
 use crate::triage::Category;
+use crate::triage::fault::Fault;
 
 /// Least examples of a rule, and of a table as a whole.
 const EXAMPLES: usize = 2;
@@ -29,6 +30,7 @@ struct Single {
     kind: Kind,
     part: Part,
     category: Option<Category>,
+    fault: Option<Fault>,
     meaning: String,
     #[serde(default)]
     action: String,
@@ -73,6 +75,7 @@ struct Coded {
     kind: Kind,
     part: Part,
     category: Option<Category>,
+    fault: Option<Fault>,
     meaning: String,
     #[serde(default)]
     action: String,
@@ -153,6 +156,7 @@ impl Reader<'_> {
             kind: entry.kind,
             part: entry.part,
             category: entry.category,
+            fault: entry.fault,
             stream: entry.stream,
             meaning: entry.meaning,
             action: entry.action,
@@ -163,6 +167,7 @@ impl Reader<'_> {
             examples: entry.examples,
             not: entry.not,
         };
+        pattern.step = rule.kind == Kind::Progress && pattern.captures_field(Field::Step);
         let rule = self.add(rule)?;
         pattern.rows.push(Row { rule, code: None, when: None });
         self.patterns.push(pattern);
@@ -210,6 +215,7 @@ impl Reader<'_> {
                 kind: coded.kind,
                 part: coded.part,
                 category: coded.category,
+                fault: coded.fault,
                 stream: table.stream,
                 meaning: coded.meaning.clone(),
                 action: coded.action.clone(),

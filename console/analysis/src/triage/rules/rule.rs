@@ -2,6 +2,7 @@
 
 use super::{Kind, Part, Stream};
 use crate::triage::Category;
+use crate::triage::fault::Fault;
 
 /// A rule within its [`super::Rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +23,8 @@ pub struct Rule {
     pub part: Part,
     /// What it speaks for, where it speaks for one thing.
     pub category: Option<Category>,
+    /// What exactly is wrong then, where that decides what is done.
+    pub fault: Option<Fault>,
     /// In which logs it holds.
     pub stream: Stream,
     /// A sentence for people.

@@ -1,10 +1,12 @@
 //! Which lines of a log do the rules know? In one pass, in bounded memory, whatever the bytes are.
 
+use std::borrow::Cow;
+
 use memchr::{memchr3, memrchr3};
 
 use super::clean::without_escapes;
 use super::pattern::harmless;
-use super::{Hit, Origin, Rules, Stream};
+use super::{Hit, Rules, Stream};
 use crate::triage::stamp::Stamp;
 
 /// Bytes of a line that are looked at; the rest is counted.
@@ -39,6 +41,8 @@ pub struct Scan<'r> {
     plain: Vec<u8>,
     /// Patterns to ask of a line.
     asked: Vec<usize>,
+    /// Whether a step that one rule knows is asked of the others.
+    step_once: bool,
 }
 
 impl<'r> Scan<'r> {
@@ -46,7 +50,26 @@ impl<'r> Scan<'r> {
     #[must_use]
     pub const fn new(rules: &'r Rules, stream: Stream) -> Self {
         let scanned = Scanned { bytes: 0, lines: 0, cut_lines: 0, cut_bytes: 0 };
-        Self { rules, stream, scanned, open: Vec::new(), over: false, plain: Vec::new(), asked: Vec::new() }
+        Self {
+            rules,
+            stream,
+            scanned,
+            open: Vec::new(),
+            over: false,
+            plain: Vec::new(),
+            asked: Vec::new(),
+            step_once: false,
+        }
+    }
+
+    /// The same, but a step that a rule knows with its duration is asked of no later rule for steps.
+    ///
+    /// Where two of them know a line, it is one step, and the rule of the framework stands before those for any program. Where the
+    /// first tells no duration, the others are asked: one of them may.
+    #[must_use]
+    pub const fn step_once(mut self) -> Self {
+        self.step_once = true;
+        self
     }
 
     /// Takes the next piece.
@@ -150,19 +173,21 @@ impl<'r> Scan<'r> {
         }
         self.asked.sort_unstable();
         self.asked.dedup();
-        let mut head = None;
+        let (mut head, mut told) = (None, false);
         for &at in &self.asked {
             let pattern = &rules.patterns[at];
-            if !pattern.stream.holds_in(self.stream) {
+            if !pattern.stream.holds_in(self.stream) || (told && pattern.step) {
                 continue;
             }
             let Some((rule, fields)) = pattern.read(line) else { continue };
-            let (text, stamp, origin) = head.get_or_insert_with(|| {
+            told |= self.step_once && pattern.step && fields.seconds().is_some();
+            let (text, stamp) = head.get_or_insert_with(|| {
                 let text = harmless(line);
-                (text.clone(), Stamp::of(&text), Origin::of(&text))
+                let stamp = Stamp::of(&text);
+                (text, stamp)
             });
-            let (text, stamp, origin) = (text.clone(), *stamp, origin.clone());
-            hit(&Hit { rule: rules.rule(rule), row, text, fields, stamp, origin });
+            let (text, stamp) = (Cow::Borrowed(&**text), *stamp);
+            hit(&Hit { rule: rules.rule(rule), row, text, fields, stamp });
         }
     }
 }
@@ -267,6 +292,24 @@ mod tests {
         fn any_bytes_are_borne(log in prop::collection::vec(any::<u8>(), 0..4000), pieces in prop::collection::vec(0..900_usize, 0..6)) {
             prop_assert_eq!(scanned(&log, &pieces).1.bytes, log.len() as u64);
         }
+    }
+
+    #[test]
+    fn a_step_that_two_rules_know_is_one_step_but_where_the_first_tells_no_duration() {
+        let known = |line: &str| {
+            let (mut all, mut once) = (Vec::new(), Vec::new());
+            Scan::new(&RULES, Stream::Job).feed(line.as_bytes(), &mut |hit| all.push(hit.rule.id.clone()));
+            let mut scan = Scan::new(&RULES, Stream::Job).step_once();
+            scan.feed(line.as_bytes(), &mut |hit| once.push(hit.rule.id.clone()));
+            (all, once)
+        };
+        let (all, once) = known("iteration 5/ 100 | elapsed time per iteration (ms): 990.0 | data time: 12 ms\n");
+        assert_eq!((all, once), (vec!["step-megatron".into(), "step-generic-ms".into()], vec!["step-megatron".into()]));
+        let (all, once) = known("step: 3  loss: 8.1  memory: 40.12GiB(50.71%)  tps: 7,321 time: 1.5 sec\n");
+        assert_eq!((&all, once.len()), (&once, 2));
+        let (all, once) =
+            known("iteration 5/ 100 | elapsed time per iteration (ms): 990.0 | ValueError: x\nValueError: x\n");
+        assert_eq!(all, once, "what is no step is asked of every line");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
 use super::pattern::Pattern;
 use super::{BadRule, Rule, RuleId, built_in, read};
@@ -65,7 +65,8 @@ impl Rules {
         }
         let texts = || of_text.keys();
         let automaton = |kind, texts: &mut dyn Iterator<Item = &&[u8]>| {
-            let built = AhoCorasick::builder().match_kind(kind).build(texts);
+            // A table of 4 MB: twice as fast on lines as what takes a tenth of the room.
+            let built = AhoCorasick::builder().match_kind(kind).kind(Some(AhoCorasickKind::DFA)).build(texts);
             let why = |why: aho_corasick::BuildError| why.to_string();
             built.map_err(|e| BadRule { file: String::new(), rule: String::new(), field: String::new(), why: why(e) })
         };

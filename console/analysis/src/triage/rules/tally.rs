@@ -51,7 +51,8 @@ pub struct Tally {
     seen: Vec<Seen>,
     by_key: HashMap<u64, usize>,
     kept_of: HashMap<RuleId, usize>,
-    counts: HashMap<RuleId, u64>,
+    /// By the rule's place.
+    counts: Vec<u64>,
     not_kept: u64,
 }
 
@@ -65,11 +66,12 @@ impl Tally {
     /// Takes one hit.
     pub fn add(&mut self, hit: &Hit<'_>) {
         let rule = hit.rule.place();
-        *self.counts.entry(rule).or_default() += 1;
+        self.add_one(rule);
         if matches!(hit.rule.kind, Kind::Benign | Kind::Progress) {
             return;
         }
-        let key = key(hit);
+        let origin = hit.origin();
+        let key = key(hit, &origin);
         if let Some(&at) = self.by_key.get(&key) {
             let seen = &mut self.seen[at];
             seen.count += 1;
@@ -88,11 +90,19 @@ impl Tally {
             row: hit.row,
             text: hit.text[..hit.text.floor_char_boundary(self.limits.text)].to_owned(),
             fields: hit.fields.owned(),
-            origin: hit.origin.clone(),
+            origin,
             first: hit.stamp,
             last: hit.stamp,
             count: 1,
         });
+    }
+
+    fn add_one(&mut self, rule: RuleId) {
+        let place = rule.0 as usize;
+        if place >= self.counts.len() {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts[place] += 1;
     }
 
     /// Different lines, in the order of their first row.
@@ -104,7 +114,7 @@ impl Tally {
     /// Lines of a rule, kept or not.
     #[must_use]
     pub fn count(&self, rule: RuleId) -> u64 {
-        self.counts.get(&rule).copied().unwrap_or(0)
+        self.counts.get(rule.0 as usize).copied().unwrap_or(0)
     }
 
     /// Lines that were counted and not kept, because too many differ.
@@ -115,11 +125,11 @@ impl Tally {
 }
 
 /// The same again: same rule, same writer, and the same read out of it but for what counts up.
-fn key(hit: &Hit<'_>) -> u64 {
+fn key(hit: &Hit<'_>, origin: &Origin) -> u64 {
     let counts_up =
         |field: Field| matches!(field, Field::Seconds | Field::Millis | Field::Tid | Field::Port | Field::Count);
     let mut hasher = DefaultHasher::new();
-    (hit.rule.place(), hit.origin.rank, hit.origin.local_rank, &hit.origin.host, hit.origin.pid).hash(&mut hasher);
+    (hit.rule.place(), origin.rank, origin.local_rank, &origin.host, origin.pid).hash(&mut hasher);
     for (field, text) in hit.fields.iter().filter(|(field, _)| !counts_up(*field)) {
         (field, text).hash(&mut hasher);
     }

@@ -7,6 +7,7 @@ use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::events::Event;
 use crate::triage::facts::Facts;
+use crate::triage::fault::Fault;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
 use crate::triage::rules::{Event as Line, Field, Kind, Part, order};
 
@@ -106,7 +107,11 @@ fn suspect(facts: &Facts<'_>, events: &[&Event<'_>], several: usize) -> Suspect 
         _ => What::Node,
     };
     let element = element(lead);
-    let mut draft = Draft::new(kind, lead.node.clone(), rank).gpu(gpu).element(element);
+    let mut cause = lead.cause();
+    if lead.rule.part == Part::GpuLink && lead.seen.fields.get(Field::Link).is_some() {
+        cause.fault = cause.fault.or(Some(Fault::NvLink));
+    }
+    let mut draft = Draft::new(kind, lead.node.clone(), rank).gpu(gpu).element(element).cause(cause);
     let dated = lead.at_s.is_some() && facts.end.last_s.is_some();
     let weight = |event: &Event<'_>| match event.source {
         Source::Kernel if dated => Weight::KernelCritical,

@@ -89,7 +89,9 @@ fn category(facts: &Facts<'_>, walk: &Walk) -> Category {
 fn suspect(facts: &Facts<'_>, source: Source, groups: &[Group], root: &Root) -> Suspect {
     let node = facts.layout.node_of(root.rank).map(str::to_owned);
     let kind = if root.behind == Behind::NotStarted { What::Gpu } else { What::Rank };
-    let mut draft = Draft::new(kind, node.clone(), Some(root.rank)).gpu(facts.layout.gpu_of(root.rank));
+    let mut draft = Draft::new(kind, node.clone(), Some(root.rank))
+        .gpu(facts.layout.gpu_of(root.rank))
+        .cause(super::processes::cause(facts, root.rank));
     let told: BTreeMap<&str, &Group> = root.groups.iter().map(|at| (groups[*at].name.as_str(), &groups[*at])).collect();
     let evidence = told.values().take(4).map(|group| seen(source, &node, Some(root.rank), lag(root.rank, group)));
     let worth = if root.behind == Behind::Absent && source == Source::FlightRecorder {

@@ -7,6 +7,7 @@ use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::events::Event;
 use crate::triage::facts::Facts;
+use crate::triage::fault::Fault;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
 use crate::triage::rules::{Field, Part};
 
@@ -15,7 +16,12 @@ const STEP: &str = "storage-and-hosts";
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     if let Some(suspect) = storage(facts) {
-        let result = format!("{} does not answer", suspect.element.clone().unwrap_or_else(|| "storage".to_owned()));
+        let name = suspect.element.as_deref().unwrap_or("storage");
+        let result = if suspect.cause.fault == Some(Fault::DiskFull) {
+            "a file system is full".to_owned()
+        } else {
+            format!("{name} does not answer")
+        };
         return found(STEP, result, Verdict { category: Category::Storage, suspects: vec![suspect] });
     }
     for category in [Category::HostStall, Category::ProcessExited, Category::DataloaderStall] {
@@ -53,7 +59,8 @@ fn storage(facts: &Facts<'_>) -> Option<Suspect> {
     }
     let local = lead.rule.part == Part::Disk;
     let mut draft = Draft::new(What::Storage, local.then(|| lead.node.clone()).flatten(), None)
-        .element(server.clone().or_else(|| lead.seen.fields.get(Field::Device).map(str::to_owned)));
+        .element(server.clone().or_else(|| lead.seen.fields.get(Field::Device).map(str::to_owned)))
+        .cause(lead.cause());
     draft.add(Weight::Line, same.iter().take(6).map(|event| event.evidence()));
     let source = lead.source;
     if nodes.len() > 1 {
@@ -66,8 +73,11 @@ fn storage(facts: &Facts<'_>) -> Option<Suspect> {
     if repeats > 2 {
         draft.add(Weight::Repeated, [seen(source, &None, None, format!("said {repeats} times"))]);
     }
-    let what = server.map_or("Storage".to_owned(), |server| format!("Storage server {server}"));
     let on = nodes.into_iter().take(4).collect::<Vec<_>>().join(", ");
+    if lead.rule.fault == Some(Fault::DiskFull) {
+        return Some(draft.say(format!("Storage is full, seen on {on}: {}", lead.rule.meaning)));
+    }
+    let what = server.map_or("Storage".to_owned(), |server| format!("Storage server {server}"));
     Some(draft.say(format!("{what} does not answer, seen on {on}: {}", lead.rule.meaning)))
 }
 
@@ -107,6 +117,9 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
             draft.add(Weight::Sometimes, [seen(source, &node, rank, text.to_owned())]);
         }
         draft.corroborate(facts);
+        if let Some(lead) = own.iter().find(|event| event.rule.fault.is_some()).or(own.first()) {
+            draft = draft.cause(lead.cause());
+        }
         let meaning = own.first().map_or("", |event| event.rule.meaning.as_str());
         draft.one_of(several, format!("{}: {meaning}", who(rank, node.as_deref())))
     };

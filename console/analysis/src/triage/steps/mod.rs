@@ -10,8 +10,10 @@ mod scheduler;
 mod slow;
 
 use super::Category;
+use super::alerts;
 use super::confidence::{Weight, confidence};
 use super::facts::Facts;
+use super::fault::Cause;
 use super::report::{Done, Evidence, Kind, Source, Suspect};
 
 /// Most lines of evidence of one suspect.
@@ -57,6 +59,7 @@ impl Draft {
             rank,
             gpu: None,
             element: None,
+            cause: Cause::default(),
             confidence: 0.0,
             sentence: String::new(),
             evidence: Vec::new(),
@@ -73,6 +76,12 @@ impl Draft {
     /// With the part itself.
     pub(super) fn element(mut self, element: Option<String>) -> Self {
         self.suspect.element = element;
+        self
+    }
+
+    /// With what exactly is wrong.
+    pub(super) fn cause(mut self, cause: impl Into<Cause>) -> Self {
+        self.suspect.cause = cause.into();
         self
     }
 
@@ -108,11 +117,27 @@ impl Draft {
         if let Some(rank) = rank {
             self.standing(facts, rank);
         }
+        self.watched(facts);
         if let super::rootdiag::Blame::One(host, share) = &facts.lost.blame
             && Some(host) == node.as_ref()
         {
             let text = format!("{:.0} % of the host pairs that lost each other touch it", share * 100.0);
             self.add(Weight::Complaints, [seen(Source::Log, &node, None, text)]);
+        }
+    }
+
+    /// What a watch of the job alerted of on its node.
+    pub(super) fn watched(&mut self, facts: &Facts<'_>) {
+        let node = self.suspect.node.clone();
+        let own = alerts::standing(facts).into_iter().filter(|(of, _)| Some(of) == node.as_ref());
+        let told: Vec<Evidence> = own
+            .map(|(_, alert)| Evidence {
+                at: Some(alert.since_s),
+                ..seen(Source::Telemetry, &node, None, alert.sentence.clone())
+            })
+            .collect();
+        if !told.is_empty() {
+            self.add(Weight::Watched, told);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
+use crate::triage::fault::{Cause, Fault};
 use crate::triage::processes::Doing;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
 
@@ -51,7 +52,7 @@ pub(super) fn told(facts: &Facts<'_>, rank: u32) -> Vec<(Weight, String)> {
             Doing::Stopped(how) => {
                 let last = standing.states.chars().next_back();
                 let so = standing.states.chars().filter(|state| Some(*state) == last).count();
-                told.push((Weight::Stopped, format!("process {pid} is {how}, at {so} of {looks} looks")));
+                told.push((Weight::Stopped, format!("process {pid} is {}, at {so} of {looks} looks", how.told())));
             }
             Doing::Blocked(kind, place) => {
                 told.push((
@@ -97,11 +98,19 @@ fn of_ranks(facts: &Facts<'_>, ranks: &[u32], sentence: impl Fn(u32, &str) -> St
         let node = node.or_else(|| facts.standings.vanished.get(rank).cloned().flatten());
         let node = node.or_else(|| facts.layout.node_of(*rank).map(str::to_owned));
         let name = who(Some(*rank), node.as_deref());
-        let mut draft = Draft::new(What::Rank, node, Some(*rank)).gpu(facts.layout.gpu_of(*rank));
+        let mut draft =
+            Draft::new(What::Rank, node, Some(*rank)).gpu(facts.layout.gpu_of(*rank)).cause(cause(facts, *rank));
         draft.corroborate(facts);
         draft.say(sentence(*rank, &name))
     };
     ranks.iter().take(SUSPECTS).map(suspect).collect()
+}
+
+/// What exactly is wrong with the rank's process, as far as its state tells.
+pub(super) fn cause(facts: &Facts<'_>, rank: u32) -> Cause {
+    let Some(standing) = facts.standings.of_rank(rank) else { return Cause::default() };
+    let fault = if let Doing::Stopped(how) = standing.doing { Some(how.fault()) } else { None };
+    Cause { fault, pid: (standing.doing != Doing::Ended).then_some(standing.pid), path: None }
 }
 
 /// Stopped processes: all of them are named, unless everybody is stopped.
@@ -112,7 +121,7 @@ fn stopped(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     }
     let suspects = of_ranks(facts, &stopped, |rank, name| {
         let how = match facts.standings.of_rank(rank).map(|standing| &standing.doing) {
-            Some(Doing::Stopped(how)) => how,
+            Some(Doing::Stopped(how)) => how.told(),
             _ => "stopped",
         };
         format!("{name} is {how}, and the others wait for it.")
@@ -148,7 +157,10 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
         .collect();
     let kind = kind.unwrap_or("storage");
     let one = if nodes.len() == 1 { nodes.first().map(|node| (*node).to_owned()) } else { None };
-    let mut draft = Draft::new(What::Storage, one, None).element(Some(kind.to_owned()));
+    let path = stalled.first().map(|(_, path)| (*path).clone());
+    let local = kind.starts_with("a disk") || kind == "a file system";
+    let cause = Cause { fault: Some(if local { Fault::DiskStalls } else { Fault::MountHangs }), pid: None, path };
+    let mut draft = Draft::new(What::Storage, one, None).element(Some(kind.to_owned())).cause(cause);
     let lines = blocked.iter().take(6).flat_map(|standing| {
         let rank = standing.rank;
         let texts = rank.map(|rank| told(facts, rank)).unwrap_or_default();
@@ -187,9 +199,10 @@ fn upper(text: &str) -> String {
 /// Ranks that have no process any more.
 fn vanished(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     let mut gone = ranks(facts, |doing| matches!(doing, Doing::Ended));
-    // All end together where the job ends.
+    // All end together where the job ends; then only those count that the others waited for.
     if gone.len() * 2 > facts.standings.all.len() {
-        gone.clear();
+        let behind = facts.behind();
+        gone.retain(|rank| behind.contains(rank));
     }
     gone.extend(facts.standings.vanished.keys());
     let named: Vec<u32> = facts.named(Category::ProcessExited).into_iter().map(|(rank, _)| rank).collect();
@@ -216,7 +229,7 @@ fn unreached(facts: &Facts<'_>) -> Option<(String, Verdict)> {
         return None;
     }
     let suspect = |(node, why): (&String, &String)| {
-        let mut draft = Draft::new(What::Node, Some(node.clone()), None);
+        let mut draft = Draft::new(What::Node, Some(node.clone()), None).cause(Some(Fault::Unreachable));
         draft.add(Weight::Unreached, [seen(Source::Check, &Some(node.clone()), None, format!("not reached: {why}"))]);
         // Where only one is out of reach, whoever is missed on no node that answered was there.
         let is_there = |rank: &u32| match facts.layout.node_of(*rank) {

@@ -11,6 +11,8 @@ use crate::triage::rules::Kind;
 const STEP: &str = "ended-by-scheduler";
 /// Seconds between the last step and the end that a job without further word may take for a hang.
 const GAP_S: f64 = 600.0;
+/// Seconds between the last step and the end within which nobody can have noticed a hang.
+const STEPPED_S: f64 = 10.0;
 
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
@@ -31,11 +33,13 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
             format!("{} came first: go on.", before.rule.id),
         );
     }
-    let hung = facts.hung() && facts.movement != Movement::Moved;
+    let gap = first_s.zip(facts.end.last_s).map(|(end, last)| end - last);
+    // Dumps that ranks write as they are ended show them in the middle of a step, which is no hang.
+    let stepped = gap.is_some_and(|gap| gap <= STEPPED_S) && facts.timed_out.is_empty();
+    let hung = facts.hung() && facts.movement != Movement::Moved && !stepped;
     if hung {
         return nothing(STEP, "the scheduler ended a job that hung already", "The end is not the cause: go on.");
     }
-    let gap = first_s.zip(facts.end.last_s).map(|(end, last)| end - last);
     let well = facts.movement == Movement::Moved || facts.level;
     if !well && gap.is_some_and(|gap| gap > GAP_S) {
         return nothing(

@@ -2,6 +2,7 @@
 
 use super::{Draft, Verdict, found, nothing, seen, who};
 use crate::triage::Category;
+use crate::triage::alerts;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
@@ -29,6 +30,12 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
         let result = format!("data waits on the links of {node} alone");
         return found(STEP, result, Verdict { category: Category::SlowLink, suspects: vec![suspect] });
     }
+    if let Some(timed) = timed(facts) {
+        return timed;
+    }
+    if let Some(watched) = watched(facts) {
+        return watched;
+    }
     if facts.slow.compared == 0 {
         return nothing(
             STEP,
@@ -36,26 +43,39 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
             "Without NCCL Inspector's times nobody can be called slow, or well.",
         );
     }
+    even(facts, facts.layout.world())
+}
+
+/// What NCCL Inspector's times show.
+fn timed(facts: &Facts<'_>) -> Option<(Done, Option<Verdict>)> {
     let world = facts.layout.world();
     let few = facts.slow.late.len() <= (world / 8).max(1);
     if few && !facts.slow.late.is_empty() && facts.movement != Movement::Still {
         let suspects: Vec<Suspect> = facts.slow.late.iter().map(|late| late_suspect(facts, late)).collect();
         let names: Vec<String> = suspects.iter().map(|s| who(s.rank, s.node.as_deref())).collect();
-        return found(
-            STEP,
-            format!("late in operation after operation: {}", names.join(", ")),
-            Verdict { category: Category::SlowGpu, suspects },
-        );
+        let result = format!("late in operation after operation: {}", names.join(", "));
+        return Some(found(STEP, result, Verdict { category: Category::SlowGpu, suspects }));
     }
-    if let Some(link) = facts.slow.links.first().filter(|_| facts.slow.links.len() <= 2) {
-        let suspects = link.ends.iter().take(super::SUSPECTS).map(|end| link_suspect(facts, link, end)).collect();
-        return found(
-            STEP,
-            format!("communicator {} takes {:.1} times as long as its peers", link.comm, link.factor),
-            Verdict { category: Category::SlowLink, suspects },
-        );
-    }
-    even(facts, world)
+    let link = facts.slow.links.first().filter(|_| facts.slow.links.len() <= 2)?;
+    let suspects = link.ends.iter().take(super::SUSPECTS).map(|end| link_suspect(facts, link, end)).collect();
+    let result = format!("communicator {} takes {:.1} times as long as its peers", link.comm, link.factor);
+    Some(found(STEP, result, Verdict { category: Category::SlowLink, suspects }))
+}
+
+/// What a watch of the job alerted of.
+fn watched(facts: &Facts<'_>) -> Option<(Done, Option<Verdict>)> {
+    let standing = alerts::standing(facts);
+    let category = alerts::category(standing.first()?.1);
+    let mut nodes: Vec<String> = standing.into_iter().map(|(node, _)| node).collect();
+    nodes.dedup();
+    let suspect = |node: &String| {
+        let mut draft = Draft::new(What::Node, Some(node.clone()), None);
+        draft.watched(facts);
+        draft.say(format!("{node} was unlike its peers while the job ran."))
+    };
+    let suspects = nodes.iter().map(suspect).collect();
+    let result = format!("the watch found {} unlike its peers", nodes.join(" and "));
+    Some(found(STEP, result, Verdict { category, suspects }))
 }
 
 fn late_suspect(facts: &Facts<'_>, late: &Late) -> Suspect {

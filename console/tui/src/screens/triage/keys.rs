@@ -23,7 +23,10 @@ pub(crate) const KEYS: &[Binding] = &[
     letter("x", Action::MarkWrong, "mark the suspect as wrong, and see who is next; x again undoes it")
         .hint("wrong", 3),
     letter("C", Action::ConfirmCause, "confirm the suspect: an incident for its node; asks first").hint("confirm", 4),
+    letter("a", Action::AskAgain(false), "ask the nodes again, and show what they tell now"),
+    letter("A", Action::AskAgain(true), "the same after the job has written flight-recorder dumps; asks first"),
     letter("D", Action::Drain, "copy the command that drains the suspect's node"),
+    letter("O", Action::Offline, "copy the command that tests the job's nodes without the job"),
     letter("o", Action::Fold, "gather equal ranks, or a line each"),
     LEFT,
     RIGHT,
@@ -48,7 +51,16 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Ve
         Action::Open => open(ui, &triaged, snapshot),
         Action::MarkWrong => return Some(mark(ui, &triaged, snapshot)),
         Action::ConfirmCause => confirm(ui, &triaged, snapshot),
-        Action::Drain => return Some(drain(ui, &triaged, snapshot)),
+        Action::AskAgain(false) => return Some(vec![Intent::TriageAgain { dumps: false }]),
+        Action::AskAgain(true) => ask_for_dumps(ui),
+        Action::Drain => {
+            let command = triaged.overview.report.drain.as_ref();
+            return Some(taken(ui, command, "no node is to be drained by this verdict", snapshot));
+        }
+        Action::Offline => {
+            let command = triaged.overview.report.offline.as_ref();
+            return Some(taken(ui, command, "offline diagnosis needs the names of two nodes at least", snapshot));
+        }
         Action::Fold => fold(ui, &triaged),
         Action::Watch => watch(ui, &triaged, snapshot),
         Action::Filter => ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter))),
@@ -167,6 +179,18 @@ fn confirm(ui: &mut Ui, triaged: &Triaged, snapshot: &Snapshot) {
     ui.popups.push(Popup::Confirm(Confirm::plain(format!("Confirm {said} as the root cause?"), about, vec![then])));
 }
 
+/// Asks whether the job may be made to write dumps.
+fn ask_for_dumps(ui: &mut Ui) {
+    let about = "Each rank with a dump pipe (TORCH_NCCL_DEBUG_INFO_PIPE_FILE), and each of train-ddp, writes its last collectives to a \
+                 file. The job goes on. Then the nodes are asked again.";
+    let then = Intent::TriageAgain { dumps: true };
+    ui.popups.push(Popup::Confirm(Confirm::plain(
+        "Make the job write dumps?".to_owned(),
+        about.to_owned(),
+        vec![then],
+    )));
+}
+
 /// Why a suspect is nothing for the incident log, if so.
 fn refuses(triaged: &Triaged, suspect: &Suspect, wrong: bool) -> Option<&'static str> {
     match triaged.overview.report.category {
@@ -179,11 +203,12 @@ fn refuses(triaged: &Triaged, suspect: &Suspect, wrong: bool) -> Option<&'static
     }
 }
 
-fn drain(ui: &mut Ui, triaged: &Triaged, snapshot: &Snapshot) -> Vec<Intent> {
-    match &triaged.overview.report.drain {
+/// Copies a command; where there is `none`, says why.
+fn taken(ui: &mut Ui, command: Option<&String>, none: &str, snapshot: &Snapshot) -> Vec<Intent> {
+    match command {
         Some(command) => vec![Intent::Copy(command.clone())],
         None => {
-            ui.say(snapshot, "no node is to be drained by this verdict");
+            ui.say(snapshot, none);
             Vec::new()
         }
     }

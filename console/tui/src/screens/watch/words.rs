@@ -95,11 +95,14 @@ pub(crate) fn verdict(state: &State, watch: &Watching) -> Said {
         .find(|alert| alert.until_s.is_some_and(|until| until <= frame.end_s()));
     if evidence >= COUNTS {
         let left = lasting(f64::from(needed - evidence));
+        // The table shows what the chosen metric says alone.
+        let alone = frame.look(state.node, state.metric).evidence.abs();
+        let of = if evidence - alone > 1.0 { " over all metrics" } else { "" };
         let text = if evidence < needed {
-            format!("{shows} Evidence for {evidence:.0} of {needed:.0} s: named in about {left} if it stays so.")
+            format!("{shows} Evidence for {evidence:.0} of {needed:.0} s{of}: named in about {left} if it stays so.")
         } else {
             format!(
-                "{shows} Evidence for {evidence:.0} s, enough to be named, but it is not alone or no longer far off."
+                "{shows} Evidence for {evidence:.0} s{of}, enough to be named, but it is not alone or no longer far off."
             )
         };
         return Said { text, role: Role::Attention };
