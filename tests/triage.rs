@@ -42,6 +42,12 @@ fn the_rank_that_stops_is_named_live_and_the_kept_bundle_says_the_same() {
     assert_eq!(healthy["ranks"]["n"], 8, "{healthy:#}");
     assert_eq!(healthy["ranks"]["missing"], serde_json::json!([]), "{healthy:#}");
 
+    // A machine that is not set up as the others: alone it is no certainty, and it does not hide what stops the job.
+    fleet.node("n002").sh("ip link set eth0 mtu 1400").unwrap();
+    let (code, set_up) = triage(&console, &["--no-ras"]);
+    assert_eq!((code, named(&set_up)), (Some(3), vec![(Some("n002"), None)]), "{set_up:#}");
+    assert_eq!(set_up["suspects"][0]["evidence"][0]["source"], "check", "{set_up:#}");
+
     job.signal(&mut fleet, 5, "STOP").unwrap();
     std::thread::sleep(Duration::from_secs(2));
     let kept = fleet.path("kept");

@@ -7,6 +7,7 @@
 //! | `ras` | what NCCL's RAS answers |
 //! | `files`, `folder`, `open` | logs, dumps and Inspector's files; how folders and files of others are opened and how long they are waited for |
 //! | `held` | what ranks say last that end meanwhile |
+//! | `health` | what collectors see of the node |
 //! | `kernel`, `counters` | the kernel's log; counters of adapters and full connections |
 //! | `zone` | how far the wall clock in its logs is from UTC |
 //! | `dumps` | asking for dumps |
@@ -19,6 +20,7 @@ mod dumps;
 mod files;
 mod find;
 mod folder;
+mod health;
 mod held;
 mod kernel;
 mod open;
@@ -40,6 +42,7 @@ use crate::collect::Root;
 use crate::stop::Stop;
 use counters::Queues;
 use find::{Found, Ranks};
+use health::Looking;
 use held::Held;
 use process::Open;
 use send::Send;
@@ -60,6 +63,7 @@ type Answer = (u32, Result<Vec<u8>, String>);
 
 /// Looks, sends everything in pieces, and says that it was all.
 pub(crate) fn run(order: &JobOrder, root: &Root, stop: &Stop, say: &mut dyn FnMut(Frame)) {
+    let looking = Looking::begin(&order.collectors, root);
     let mut look = Job::begin(order, root);
     let asked = look.ask_ras(order);
     if order.ask_for_dumps {
@@ -68,6 +72,7 @@ pub(crate) fn run(order: &JobOrder, root: &Root, stop: &Stop, say: &mut dyn FnMu
     let mut send = Send::new(order.all_bytes, say);
     look.files(order, &mut send);
     look.wait(order, stop, asked.as_ref(), &mut send);
+    looking.end(&mut send);
     look.end(order, &mut send);
     let outcome = match stop.order() {
         Some((_, why)) => Outcome::NotRun(why.to_owned()),

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::Outcome;
 use crate::limits::CHUNK_BYTES;
+use crate::{Facts, Outcome};
 
 /// Look at the processes of a job on this node, and send what they left. Nothing is changed unless `ask_for_dumps` is set.
 ///
@@ -40,7 +40,23 @@ pub struct JobOrder {
     pub file_bytes: u32,
     /// Most bytes of everything together.
     pub all_bytes: u32,
+    /// Collectors that look at the node's health meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collectors: Vec<String>,
 }
+
+/// What one collector saw of a node's health while a job ran on it: a list of these lies in a bundle as `facts/NODE.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Looked {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What it saw.
+    #[serde(flatten)]
+    pub saw: Facts,
+}
+
+/// Most bytes of that list.
+pub const LOOKED_BYTES: usize = 4 << 20;
 
 /// A piece of a file, in order; pieces of two files do not mix.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -33,7 +33,7 @@ pub use component::{Component, ComponentKind, NoComponent};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series, Steps,
 };
-pub use job::{Collected, FileChunk, JobOrder};
+pub use job::{Collected, FileChunk, JobOrder, LOOKED_BYTES, Looked};
 pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
 pub use processes::{Counter, JobProcess, PROCESSES, PROCESSES_BYTES, Processes, Queue};
 pub use reading::{Datum, Reading};

@@ -163,7 +163,7 @@ pub fn groups(run: &Run, evidence: &Evidence<'_>, context: &Context) -> Vec<Stri
     if !context.groups.is_empty() {
         return run.nodes.iter().map(|node| context.group(run.profile, node)).collect();
     }
-    let hardware = hardware::groups(run, evidence);
+    let hardware = hardware::groups(&run.nodes, evidence);
     hardware.iter().map(|labels| group_of(run.profile, labels)).collect()
 }
 

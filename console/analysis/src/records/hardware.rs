@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use crate::groups::{Hardware, hardware_groups};
-use muster_run::{Record, Run};
+use muster_run::Record;
 use muster_wire::{Component, Datum, Fact, clean, fact_of, limits};
 
 use super::Evidence;
 
-/// Group of each node of `run`, in its order; empty names where all are alike or nobody looked.
-pub fn groups(run: &Run, evidence: &Evidence<'_>) -> Vec<String> {
-    hardware_groups(&run.nodes.iter().map(|node| hardware(node, evidence)).collect::<Vec<_>>())
+/// Group of each of the nodes, in their order; empty names where all are alike or nobody looked.
+pub fn groups(nodes: &[String], evidence: &Evidence<'_>) -> Vec<String> {
+    hardware_groups(&nodes.iter().map(|node| hardware(node, evidence)).collect::<Vec<_>>())
 }
 
 fn hardware(node: &str, evidence: &Evidence<'_>) -> Hardware {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_wire::Processes;
+use muster_wire::{Looked, Processes};
 
 use super::rules::Seen;
 use super::stamp::Stamp;
@@ -23,6 +23,8 @@ pub struct Case {
     pub dumps: Vec<Dump>,
     /// What nodes said of the job's processes, by the node's name.
     pub processes: BTreeMap<String, Processes>,
+    /// What collectors saw of the nodes' health, by the node's name.
+    pub looked: BTreeMap<String, Vec<Looked>>,
     /// Which nodes were asked, live; empty for a bundle that was put together by hand.
     pub reached: Vec<Reached>,
     /// Operations that NCCL Inspector timed.
@@ -46,6 +48,7 @@ impl Case {
             && self.dumps.is_empty()
             && self.timed.is_empty()
             && self.processes.is_empty()
+            && self.looked.is_empty()
             && self.reached.is_empty()
             && self.damage.is_empty()
     }

@@ -36,6 +36,8 @@ pub enum Weight {
     Backlog,
     /// A watch of the job found this machine unlike its peers.
     Watched,
+    /// It does not pass a health check that the others pass.
+    Check,
     /// The watchdogs' numbers end there.
     Watchdog,
     /// All other ranks told a time-out and this one did not.
@@ -104,7 +106,8 @@ impl Weight {
             | Self::Blocked
             | Self::Unreached
             | Self::Backlog
-            | Self::Watched => 0.60,
+            | Self::Watched
+            | Self::Check => 0.60,
             Self::RasGone | Self::OneOfPair | Self::Moving | Self::MostRanks => 0.50,
             Self::Busy | Self::LinkOneOf | Self::Notice | Self::Repeated | Self::BothLogs | Self::NoHardware => 0.40,
             Self::RasOnce | Self::Sometimes | Self::OpenGroup => 0.30,

@@ -7,6 +7,7 @@ use super::case::{Case, Whose};
 use super::clock::Clocks;
 use super::counters::{self, Group, Movement};
 use super::events::{self, End, Event};
+use super::health::Health;
 use super::layout::Layout;
 use super::mismatch::{Mismatch, mismatches, of_lines};
 use super::processes::Standings;
@@ -45,6 +46,8 @@ pub struct Facts<'a> {
     pub timed_out: BTreeSet<u32>,
     /// Ranks that RAS misses.
     pub gone: BTreeSet<u32>,
+    /// What health checks say of its nodes.
+    pub health: Health,
     /// What the job's processes did while they were looked at.
     pub standings: Standings,
 }
@@ -73,6 +76,7 @@ impl<'a> Facts<'a> {
             lost: diagnose(&[]),
             slow: compare(&case.timed, &layout),
             gone: gone(case, &layout),
+            health: Health::of(case, &layout),
             standings: Standings::of(case, &layout),
             walks,
             timed_out,

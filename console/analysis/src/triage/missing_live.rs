@@ -7,6 +7,8 @@ use super::processes::waits_are_told;
 
 /// Sentences of nodes that are told one by one; of a large job many say the same.
 const TOLD: usize = 24;
+/// Health checks that nobody could decide and that are told.
+const CHECKS: usize = 8;
 
 /// Sentences for whoever reads the verdict.
 pub(super) fn said(facts: &Facts<'_>) -> Vec<String> {
@@ -17,8 +19,14 @@ pub(super) fn said(facts: &Facts<'_>) -> Vec<String> {
                 .to_owned(),
         ];
     }
-    let mut said =
-        vec!["Switches, cables and health checks: not asked (muster pairs, muster run cbd-light).".to_owned()];
+    let mut said = vec![if case.looked.is_empty() {
+        "Switches, cables and health checks: not asked (muster pairs, muster run cbd-light).".to_owned()
+    } else {
+        "Switches and cables: not asked (muster pairs).".to_owned()
+    }];
+    said.extend(facts.health.open.iter().take(CHECKS).map(|(check, nodes, why)| {
+        format!("Health check {}: not decided on {nodes} of {} nodes: {why}.", check.id, facts.health.nodes)
+    }));
     for node in &case.reached {
         if let Some(why) = &node.why {
             let what = if node.unreached { "not reached" } else { "not everything was told" };

@@ -14,6 +14,7 @@ mod events;
 mod facts;
 pub mod fault;
 pub mod halving;
+pub mod health;
 pub mod layout;
 pub mod marks;
 pub mod matrix;

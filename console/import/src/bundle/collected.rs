@@ -1,7 +1,7 @@
-//! What live nodes told: `processes/NODE.json`, and `collected.json` about the asking itself.
+//! What live nodes told: `processes/NODE.json`, `facts/NODE.json`, and `collected.json` about the asking itself.
 
 use muster_analysis::triage::case::Reached;
-use muster_wire::{PROCESSES_BYTES, Processes, clean, limits};
+use muster_wire::{Datum, LOOKED_BYTES, Looked, Outcome, PROCESSES_BYTES, Processes, Reading, clean, limits};
 use serde_json::Value;
 
 use super::{Part, word};
@@ -9,6 +9,8 @@ use crate::Bad;
 
 /// Most nodes of a job.
 const NODES: usize = 65_536;
+/// Collectors of one node that are read.
+const COLLECTORS: usize = 64;
 /// A clock further off than this is no clock, seconds.
 const FARTHEST_S: f64 = 1e9;
 
@@ -24,8 +26,40 @@ pub(super) fn processes(file: &str, bytes: &[u8]) -> Result<Part, Bad> {
         return Err(Bad::format(1, "an object is expected"));
     }
     let told: Processes = serde_json::from_slice(bytes).map_err(|why| Bad::json(1, &why))?;
-    let node = clean(file.strip_suffix(".json").unwrap_or(file), limits::NAME_BYTES);
-    Ok(Part::Processes(node, Box::new(told.bounded())))
+    Ok(Part::Processes(node(file), Box::new(told.bounded())))
+}
+
+/// Reads what collectors saw of a node's health; the file is called by the node.
+///
+/// # Errors
+/// When it is too long, or no such list.
+pub(super) fn looked(file: &str, bytes: &[u8]) -> Result<Part, Bad> {
+    if bytes.len() > LOOKED_BYTES {
+        return Err(Bad::TooMuch { line: 1, limit: LOOKED_BYTES, what: "bytes of a node's facts" });
+    }
+    let mut looked: Vec<Looked> = serde_json::from_slice(bytes).map_err(|why| Bad::json(1, &why))?;
+    looked.truncate(COLLECTORS);
+    for Looked { outcome, saw } in &mut looked {
+        saw.collector = clean(&saw.collector, limits::NAME_BYTES);
+        saw.facts.truncate(limits::FACTS);
+        if let Outcome::NotApplicable(why) | Outcome::Denied(why) | Outcome::NotRun(why) | Outcome::Failed(why) =
+            outcome
+        {
+            *why = clean(why, limits::TEXT_BYTES);
+        }
+        for fact in &mut saw.facts {
+            fact.key = clean(&fact.key, limits::NAME_BYTES);
+            match &mut fact.reading {
+                Reading::Value(Datum::Text(text)) | Reading::Failed(text) => *text = clean(text, limits::TEXT_BYTES),
+                _ => {}
+            }
+        }
+    }
+    Ok(Part::Looked(node(file), looked))
+}
+
+fn node(file: &str) -> String {
+    clean(file.strip_suffix(".json").unwrap_or(file), limits::NAME_BYTES)
 }
 
 /// Reads which nodes were asked, which of them could not be, and how their clocks stand.
@@ -58,6 +92,21 @@ mod tests {
         let reached = reached(text).unwrap();
         assert_eq!((reached.len(), reached[0].clock, reached[0].unreached), (2, Some((0.5, 0.01)), false));
         assert_eq!((reached[1].unreached, reached[1].why.as_deref()), (true, Some("no route")));
+    }
+
+    #[test]
+    fn what_collectors_saw_is_read_without_escapes_and_other_lists_are_refused() {
+        let text = r#"[{"outcome": "done", "collector": "nic", "facts": [
+            {"key": "eth0.mtu", "reading": {"value": {"number": 1400.0}}},
+            {"key": "eth0.driver", "reading": {"value": {"text": "e\u001b[1mx"}}}]},
+            {"outcome": {"failed": "no end"}, "collector": "disk", "facts": []}]"#;
+        let Ok(Part::Looked(node, looked)) = looked("n1.json", text.as_bytes()) else { panic!("not read") };
+        assert_eq!((node.as_str(), looked.len(), &looked[1].outcome), ("n1", 2, &Outcome::Failed("no end".into())));
+        let Reading::Value(Datum::Text(driver)) = &looked[0].saw.facts[1].reading else { panic!("no text") };
+        assert!(!driver.contains('\u{1b}'), "{driver}");
+        for other in ["{}", "[7]", "["] {
+            assert!(super::looked("n1.json", other.as_bytes()).is_err(), "{other}");
+        }
     }
 
     #[test]

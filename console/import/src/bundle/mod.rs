@@ -13,6 +13,7 @@
 //! | `fr/*` | [`recorder`] |
 //! | `inspector/*.jsonl` | [`inspector`] |
 //! | `watch.json` | what `muster watch --json` alerted of |
+//! | `facts/NODE.json` | what collectors saw of a node, for health checks |
 //! | `processes/NODE.json`, `collected.json` | what live nodes told of processes, and which nodes were asked |
 //!
 //! Logs, polls, dumps and Inspector's files may lie in a folder of their node: `ras/n1/poll1.json` is what the process asked on `n1` saw.
@@ -30,7 +31,7 @@ use std::io::{BufRead, Read};
 
 use muster_analysis::triage::case::{Alerted, Case, Dump, Job, Log, OPERATIONS, Poll, Reached, Timed};
 use muster_analysis::triage::rules::Rules;
-use muster_wire::{Processes, clean};
+use muster_wire::{Looked, Processes, clean};
 
 use crate::Bad;
 use crate::lines::Limits;
@@ -53,6 +54,8 @@ pub enum Part {
     Timed(Vec<Timed>, u64),
     /// What a node said of the job's processes.
     Processes(String, Box<Processes>),
+    /// What collectors saw of a node.
+    Looked(String, Vec<Looked>),
     /// Which nodes were asked.
     Reached(Vec<Reached>),
     /// What a watch alerted of.
@@ -73,13 +76,14 @@ pub fn part(path: &str, input: impl BufRead, rules: &Rules) -> Result<Part, Bad>
         return Ok(Part::Other);
     }
     // The innermost folder that says what it holds; below it, that of a node.
-    let known = ["logs", "dmesg", "ras", "fr", "inspector", "processes"];
+    let known = ["logs", "dmesg", "ras", "fr", "inspector", "processes", "facts"];
     let place = folders.iter().rposition(|folder| known.contains(folder));
     let node = place.and_then(|place| folders.get(place + 1));
     match place.and_then(|place| folders.get(place).copied()) {
         _ if *file == "collected.json" => Ok(Part::Reached(collected::reached(&text(input)?)?)),
         _ if *file == "watch.json" => Ok(Part::Alerts(watched::alerts(&text(input)?)?)),
         Some("processes") => collected::processes(file, &bytes(input)?),
+        Some("facts") => collected::looked(file, &bytes(input)?),
         _ if *file == "job.json" => Ok(Part::Job(job::read(&text(input)?)?)),
         Some("logs") => Ok(Part::Log(Box::new(logs::read(logs::whose(file), input, rules)?))),
         Some("dmesg") => Ok(Part::Log(Box::new(logs::read(logs::kernel(file), input, rules)?))),
@@ -110,6 +114,7 @@ pub fn gather(parts: impl IntoIterator<Item = (String, Result<Part, Bad>)>) -> C
                 case.timed.extend(timed.into_iter().take(room));
             }
             Ok(Part::Processes(node, told)) => drop(case.processes.insert(node, *told)),
+            Ok(Part::Looked(node, looked)) => drop(case.looked.insert(node, looked)),
             Ok(Part::Reached(reached)) => case.reached.extend(reached),
             Ok(Part::Alerts(alerts)) => case.alerts.extend(alerts),
             Ok(Part::Other) => {}

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use muster_analysis::triage::case::Case;
+use muster_analysis::triage::health::COLLECTORS;
 use muster_analysis::triage::rules::Rules;
 use muster_fleet::{Node, Settings};
 use muster_wire::JobOrder;
@@ -162,6 +163,7 @@ pub(crate) fn usual_order(nodes: usize) -> JobOrder {
         pause_ms: PAUSE_MS,
         file_bytes: FILE,
         all_bytes: u32::try_from((ALL / nodes.max(1) as u64).clamp(LEAST, MOST)).unwrap_or(u32::MAX),
+        collectors: COLLECTORS.map(str::to_owned).to_vec(),
         ..JobOrder::default()
     }
 }

@@ -12,6 +12,8 @@ use super::Told;
 
 /// Name of the document about processes among a node's files.
 pub(super) const PROCESSES: &str = "processes.json";
+/// Name of the document about its health there.
+const FACTS: &str = "facts.json";
 /// Name of the document of what a watch of the nodes alerted of.
 pub const ALERTS: &str = "watch.json";
 
@@ -55,6 +57,9 @@ fn ranks(processes: Option<&Processes>) -> BTreeMap<u32, u32> {
 fn path(name: &str, node: &str, ranks: &BTreeMap<u32, u32>, bytes: &[u8]) -> Option<String> {
     if name == PROCESSES {
         return Some(format!("processes/{node}.json"));
+    }
+    if name == FACTS {
+        return Some(format!("facts/{node}.json"));
     }
     if name == "dmesg" {
         return Some(format!("dmesg/{node}.log"));

@@ -3,6 +3,7 @@
 mod critical;
 mod distributed;
 mod hang;
+mod health;
 mod local;
 mod processes;
 mod program;
@@ -14,6 +15,7 @@ use super::alerts;
 use super::confidence::{Weight, confidence};
 use super::facts::Facts;
 use super::fault::Cause;
+use super::health::Ailing;
 use super::report::{Done, Evidence, Kind, Source, Suspect};
 
 /// Most lines of evidence of one suspect.
@@ -33,7 +35,7 @@ pub(super) struct Verdict {
 type Step = fn(&Facts<'_>) -> (Done, Option<Verdict>);
 
 /// The steps in their order: what breaks machines first, then what looks like the network and is not, then the network.
-pub(super) const STEPS: [Step; 8] = [
+pub(super) const STEPS: [Step; 9] = [
     critical::step,
     scheduler::step,
     program::step,
@@ -42,6 +44,7 @@ pub(super) const STEPS: [Step; 8] = [
     distributed::step,
     hang::step,
     slow::step,
+    health::step,
 ];
 
 /// A suspect that is put together.
@@ -88,6 +91,11 @@ impl Draft {
     /// More evidence of a kind.
     pub(super) fn add(&mut self, weight: Weight, evidence: impl IntoIterator<Item = Evidence>) {
         self.weights.push(weight);
+        self.tell(evidence);
+    }
+
+    /// More evidence that weighs nothing.
+    fn tell(&mut self, evidence: impl IntoIterator<Item = Evidence>) {
         let room = EVIDENCE.saturating_sub(self.suspect.evidence.len());
         self.suspect.evidence.extend(evidence.into_iter().take(room));
     }
@@ -118,6 +126,7 @@ impl Draft {
             self.standing(facts, rank);
         }
         self.watched(facts);
+        self.checked(facts);
         if let super::rootdiag::Blame::One(host, share) = &facts.lost.blame
             && Some(host) == node.as_ref()
         {
@@ -139,6 +148,18 @@ impl Draft {
         if !told.is_empty() {
             self.add(Weight::Watched, told);
         }
+    }
+
+    /// The health checks that its node does not pass. Those that may be some other trouble are told and weigh nothing.
+    pub(super) fn checked(&mut self, facts: &Facts<'_>) {
+        let (node, kind) = (self.suspect.node.clone(), self.suspect.kind);
+        let told = |ailing: &Ailing| seen(Source::Check, &node, None, ailing.sentence.clone());
+        let (fitting, others): (Vec<&Ailing>, Vec<&Ailing>) =
+            facts.health.of_node(node.as_deref()).partition(|ailing| ailing.fits(kind));
+        if !fitting.is_empty() {
+            self.add(Weight::Check, fitting.into_iter().map(told));
+        }
+        self.tell(others.into_iter().map(told));
     }
 
     /// What the rank's process did.

@@ -26,6 +26,7 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
         if let Some(text) = &backlog.again {
             draft.add(Weight::Notice, [seen(Source::Counter, &of, None, text.clone())]);
         }
+        draft.checked(facts);
         let suspect = draft.say(format!("{node}: data of the job waits to get there or away, and nowhere else: its link carries less than the others'."));
         let result = format!("data waits on the links of {node} alone");
         return found(STEP, result, Verdict { category: Category::SlowLink, suspects: vec![suspect] });
@@ -71,6 +72,7 @@ fn watched(facts: &Facts<'_>) -> Option<(Done, Option<Verdict>)> {
     let suspect = |node: &String| {
         let mut draft = Draft::new(What::Node, Some(node.clone()), None);
         draft.watched(facts);
+        draft.checked(facts);
         draft.say(format!("{node} was unlike its peers while the job ran."))
     };
     let suspects = nodes.iter().map(suspect).collect();
@@ -103,6 +105,7 @@ fn late_suspect(facts: &Facts<'_>, late: &Late) -> Suspect {
     if !notices.is_empty() {
         draft.add(Weight::Notice, notices);
     }
+    draft.checked(facts);
     draft.say(format!(
         "{}, GPU {}: the others wait for it in every collective.",
         who(rank, node.as_deref()),
@@ -123,6 +126,7 @@ fn link_suspect(facts: &Facts<'_>, link: &Link, end: &Who) -> Suspect {
         if link.told { ", and so do all transfers that touch this end" } else { "" }
     );
     draft.add(weight, [seen(Source::Inspector, &node, end.rank, text)]);
+    draft.checked(facts);
     let sentence = format!(
         "{}: its link carries less than its peers', {:.1} times as long for the same bytes.",
         who(end.rank, Some(&end.node)),

@@ -1,0 +1,33 @@
+//! Does a node of the job fail a health check that the others pass? Last, since a machine can live with a fault for years.
+
+use super::{Draft, Verdict, found, nothing};
+use crate::triage::facts::Facts;
+use crate::triage::report::{Done, Kind as What, Suspect};
+
+const STEP: &str = "health-checks";
+
+/// The step.
+pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
+    let health = &facts.health;
+    let Some(first) = health.ailing.first() else {
+        let result = match (health.nodes, health.common.first()) {
+            (0, _) => "no health check was asked".to_owned(),
+            (nodes, None) => format!("all of {nodes} nodes pass what was decided"),
+            (nodes, Some((check, failed))) => format!("{} fails on {failed} of {nodes} nodes", check.id),
+        };
+        return nothing(STEP, result, "No node stands out by what it is made of, or how it is set up.");
+    };
+    let mut nodes: Vec<&str> = health.ailing.iter().map(|ailing| ailing.node.as_str()).collect();
+    nodes.dedup();
+    let suspects: Vec<Suspect> = nodes.iter().map(|node| suspect(facts, node)).collect();
+    let checks: Vec<&str> = health.of_node(Some(&first.node)).map(|ailing| ailing.check.id).collect();
+    let result = format!("{} does not pass {}", nodes.join(" and "), checks.join(", "));
+    found(STEP, result, Verdict { category: first.category(), suspects })
+}
+
+fn suspect(facts: &Facts<'_>, node: &str) -> Suspect {
+    let mut draft = Draft::new(What::Node, Some(node.to_owned()), None);
+    draft.corroborate(facts);
+    let next = facts.health.of_node(Some(node)).next().map_or("", |ailing| ailing.check.next);
+    draft.say(format!("{node} fails a health check that the other nodes of the job pass. {next}"))
+}
