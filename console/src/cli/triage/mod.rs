@@ -43,12 +43,12 @@ use crate::work::bundle;
   muster triage offline --job 4711                       its nodes tested without it, once it has left them
 
 Without --from, the nodes are asked, read-only: processes of the job (those of the Slurm job, those whose command line holds --match, \
-or all that have a rank), their output, the kernel log, NCCL's RAS twice at least 10 s apart on at most 8 nodes, flight-recorder dumps and \
-Inspector's files. RAS is not asked of a job younger than a minute, and not at all with --no-ras. --ask-for-dumps makes the processes \
+or all that have a rank), their output, the kernel log, NCCL's RAS twice at least 10 s apart on at most 8 nodes, flight-recorder dumps, \
+Inspector's files, and what health checks need. RAS is not asked of a job younger than a minute, and not at all with --no-ras. --ask-for-dumps makes the processes \
 write dumps first. Nodes that do not answer are evidence. --save keeps it all as a bundle.
 
 A bundle is a folder, or a tar (also .gz) of one, with any of: job.json (who runs where), logs/rank_N.log, dmesg/NODE.log, \
-ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl, processes/NODE.json, watch.json (of muster watch --json). What is missing \
+ras/pollK.json or .txt (two polls at least 10 s apart), fr/* (flight-recorder dumps), inspector/*.jsonl, processes/NODE.json, facts/NODE.json (for health checks), watch.json (of muster watch --json). What is missing \
 is said, and why it matters. Suspects that a person marked as wrong on the screen are kept in a file beside the bundle \
 (job-4711.triage.json) and passed over. docs/TRIAGE.md tells the procedure, the categories and what makes each source exist.
 
