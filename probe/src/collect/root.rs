@@ -10,7 +10,7 @@ use super::Then;
 
 /// Most bytes read from one file.
 const MOST: u64 = 1 << 20;
-/// Most bytes of a line of a table; what is longer counts as several lines.
+/// Longest line of a table, bytes; a longer one counts as several.
 const LINE: u64 = 4 << 10;
 /// Most names listed in one directory.
 const NAMES: usize = 1 << 17;

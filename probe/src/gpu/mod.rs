@@ -114,14 +114,10 @@ fn judge(count: usize, mut troubles: Vec<(usize, Outcome)>) -> Result<(), Halt> 
     if let (Outcome::NotApplicable(why), true) = (worst, troubles.len() == count) {
         return Err(Halt::NotApplicable(why.clone()));
     }
-    let words = |outcome: &Outcome| match outcome {
-        Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => why.clone(),
-        Outcome::Done => String::new(),
-    };
     let said: Vec<String> = troubles
         .iter()
-        .map(|(gpu, outcome)| (gpu, words(outcome)))
-        .map(|(gpu, why)| if why.starts_with("GPU ") { why } else { format!("GPU {gpu}: {why}") })
+        .map(|(gpu, outcome)| (gpu, outcome.why().unwrap_or_default()))
+        .map(|(gpu, why)| if why.starts_with("GPU ") { why.to_owned() } else { format!("GPU {gpu}: {why}") })
         .collect();
     let text = format!("{} ({} of {count} GPUs)", said.join("; "), troubles.len());
     Err(if matches!(worst, Outcome::Failed(_)) { Halt::Failed(text) } else { Halt::NotRun(text) })

@@ -85,10 +85,11 @@ impl Telemetry {
             self.again = None;
             self.begin();
         }
-        let why = self.ended.take().filter(|_| !std::mem::replace(&mut self.said, true)).map(|outcome| match outcome {
-            Outcome::NotApplicable(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::Failed(why) => why,
-            Outcome::Done => "the GPU worker left".to_owned(),
-        });
+        let why = self
+            .ended
+            .take()
+            .filter(|_| !std::mem::replace(&mut self.said, true))
+            .map(|outcome| outcome.why().unwrap_or("the GPU worker left").to_owned());
         let old = MISSING * u64::try_from(self.period.as_nanos()).unwrap_or(u64::MAX / MISSING);
         let fresh = |tick: &&Tick| clock::monotonic_ns().saturating_sub(tick.at_ns) <= old;
         let values = self.whole.as_ref().filter(fresh).map(|tick| self.named(tick)).unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::limits::{
     CAPABILITIES, CHUNK_BYTES, COLUMNS, FACTS, FRAME_BYTES, NAME_BYTES, NOISE_BYTES, PAIR_FACTS, PAIR_SERIES, PEERS,
     SERIES_VALUES, TEXT_BYTES,
 };
-use crate::{Datum, Fact, Frame, MetricId, Outcome, Reading, Request, Series, clean};
+use crate::{Datum, Fact, Facts, Frame, MetricId, Outcome, Reading, Request, Series, clean};
 
 /// Begins every stream in either direction; banners and shell noise before it are skipped.
 pub const MAGIC: [u8; 16] = *b"\0\xffmuster-wire\x01\r\n";
@@ -200,7 +200,7 @@ fn unpack<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
 
 /// Whether the body is a one-entry map whose key this version knows: then it is malformed, not new.
 fn known_kind(body: &[u8]) -> bool {
-    const KINDS: [&str; 14] = [
+    const KINDS: [&str; 15] = [
         "hello",
         "facts",
         "progress",
@@ -212,6 +212,7 @@ fn known_kind(body: &[u8]) -> bool {
         "paired",
         "columns",
         "tick",
+        "peers",
         "chunk",
         "collected",
         "bye",
@@ -233,9 +234,8 @@ fn checked(mut frame: Frame) -> Result<Frame, CodecError> {
             hello.capabilities.iter_mut().for_each(|c| tidy(c, NAME_BYTES));
         }
         Frame::Facts(facts) => {
-            tidy(&mut facts.collector, NAME_BYTES);
             bounded("facts", facts.facts.len(), FACTS)?;
-            facts.facts.iter_mut().for_each(tidy_fact);
+            tidy_facts(facts);
         }
         Frame::Progress(progress) => {
             tidy(&mut progress.benchmark, NAME_BYTES);
@@ -284,7 +284,12 @@ fn tidy_series(series: &mut Series) -> Result<(), CodecError> {
     Ok(())
 }
 
-fn tidy_outcome(outcome: &mut Outcome) {
+pub(crate) fn tidy_facts(facts: &mut Facts) {
+    tidy(&mut facts.collector, NAME_BYTES);
+    facts.facts.iter_mut().for_each(tidy_fact);
+}
+
+pub(crate) fn tidy_outcome(outcome: &mut Outcome) {
     match outcome {
         Outcome::Done => {}
         Outcome::NotApplicable(why) | Outcome::Denied(why) | Outcome::NotRun(why) | Outcome::Failed(why) => {
@@ -464,6 +469,7 @@ mod tests {
         // Of a kind that is not known, only the name of the kind is ever held.
         assert!(!known_kind(&list("aura", "x", 500_000)));
         assert!(known_kind(&list("series", "values", 500_000)));
+        assert!(known_kind(&list("peers", "trips", 500_000)));
         let Frame::Hello(mut hello) = Frame::Hello(crate::Hello {
             protocol: 1,
             build: String::new(),

@@ -141,6 +141,17 @@ pub enum Outcome {
     Failed(String),
 }
 
+impl Outcome {
+    /// Why it did not run to its end; nothing where it did.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Self::Done => None,
+            Self::NotApplicable(why) | Self::Denied(why) | Self::NotRun(why) | Self::Failed(why) => Some(why),
+        }
+    }
+}
+
 /// A benchmark or collector ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {

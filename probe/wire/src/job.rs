@@ -5,7 +5,8 @@ use std::fmt;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::limits::CHUNK_BYTES;
+use crate::codec::{tidy_facts, tidy_outcome};
+use crate::limits::{CHUNK_BYTES, FACTS};
 use crate::{Facts, Outcome};
 
 /// Look at the processes of a job on this node, and send what they left. Nothing is changed unless `ask_for_dumps` is set.
@@ -53,6 +54,17 @@ pub struct Looked {
     /// What it saw.
     #[serde(flatten)]
     pub saw: Facts,
+}
+
+impl Looked {
+    /// The same with every text made harmless and its list cut: what comes from a node may be anything.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        tidy_outcome(&mut self.outcome);
+        self.saw.facts.truncate(FACTS);
+        tidy_facts(&mut self.saw);
+        self
+    }
 }
 
 /// Most bytes of that list.

@@ -9,7 +9,7 @@ use muster_analysis::triage::rules::Rules;
 use muster_import::bundle::{gather, part};
 
 /// Where a file may stand in a bundle.
-const PLACES: [&str; 13] = [
+const PLACES: [&str; 15] = [
     "job.json",
     "logs/rank_0.log",
     "dmesg/n1.log",
@@ -23,6 +23,8 @@ const PLACES: [&str; 13] = [
     "processes/n2.json",
     "ras/n1/poll2.json",
     "ras/n2/poll2.json",
+    "facts/n1.json",
+    "facts/n2.json",
 ];
 
 static RULES: LazyLock<Option<Rules>> = LazyLock::new(|| Rules::built_in().ok());

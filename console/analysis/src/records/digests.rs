@@ -22,7 +22,7 @@ pub fn findings<'a>(records: impl IntoIterator<Item = &'a Record>, groups: &BTre
     let mut said = Vec::new();
     let mut of_key: BTreeMap<(&str, &str, &str), Vec<Vec<String>>> = BTreeMap::new();
     for record in records {
-        for (key, steps) in record.facts.iter().filter_map(digest) {
+        for (key, steps) in record.facts.iter().filter_map(steps) {
             of_key.entry((record.node.as_str(), record.benchmark(), key)).or_default().push(steps);
         }
     }
@@ -45,8 +45,17 @@ fn finding(node: &str, work: &str, state: State, why: String) -> Finding {
     Finding::new(node, works::component(work), Source::Digests(work.to_owned()), state, why)
 }
 
+/// The digest that a record of one computation tells, where it tells one.
+#[must_use]
+pub fn digest(record: &Record) -> Option<&str> {
+    record.facts.iter().find(|fact| fact.key.starts_with(DIGEST)).and_then(|fact| match fact.reading.value()? {
+        Datum::Text(digest) => Some(digest.as_str()),
+        _ => None,
+    })
+}
+
 /// A digest's name and its steps, if `fact` is one and well formed.
-fn digest(fact: &muster_wire::Fact) -> Option<(&str, Vec<String>)> {
+fn steps(fact: &muster_wire::Fact) -> Option<(&str, Vec<String>)> {
     let key = fact.key.strip_prefix(DIGEST)?;
     let Some(Datum::Text(text)) = fact.reading.value() else { return None };
     let steps: Vec<String> = text.split_ascii_whitespace().take(MOST_STEPS).map(str::to_owned).collect();

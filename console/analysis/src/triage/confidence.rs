@@ -36,7 +36,7 @@ pub enum Weight {
     Backlog,
     /// A watch of the job found this machine unlike its peers.
     Watched,
-    /// It does not pass a health check that the others pass.
+    /// It fails a health check that the others pass.
     Check,
     /// The watchdogs' numbers end there.
     Watchdog,

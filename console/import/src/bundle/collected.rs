@@ -1,7 +1,7 @@
 //! What live nodes told: `processes/NODE.json`, `facts/NODE.json`, and `collected.json` about the asking itself.
 
 use muster_analysis::triage::case::Reached;
-use muster_wire::{Datum, LOOKED_BYTES, Looked, Outcome, PROCESSES_BYTES, Processes, Reading, clean, limits};
+use muster_wire::{LOOKED_BYTES, Looked, PROCESSES_BYTES, Processes, clean, limits};
 use serde_json::Value;
 
 use super::{Part, word};
@@ -37,24 +37,8 @@ pub(super) fn looked(file: &str, bytes: &[u8]) -> Result<Part, Bad> {
     if bytes.len() > LOOKED_BYTES {
         return Err(Bad::TooMuch { line: 1, limit: LOOKED_BYTES, what: "bytes of a node's facts" });
     }
-    let mut looked: Vec<Looked> = serde_json::from_slice(bytes).map_err(|why| Bad::json(1, &why))?;
-    looked.truncate(COLLECTORS);
-    for Looked { outcome, saw } in &mut looked {
-        saw.collector = clean(&saw.collector, limits::NAME_BYTES);
-        saw.facts.truncate(limits::FACTS);
-        if let Outcome::NotApplicable(why) | Outcome::Denied(why) | Outcome::NotRun(why) | Outcome::Failed(why) =
-            outcome
-        {
-            *why = clean(why, limits::TEXT_BYTES);
-        }
-        for fact in &mut saw.facts {
-            fact.key = clean(&fact.key, limits::NAME_BYTES);
-            match &mut fact.reading {
-                Reading::Value(Datum::Text(text)) | Reading::Failed(text) => *text = clean(text, limits::TEXT_BYTES),
-                _ => {}
-            }
-        }
-    }
+    let looked: Vec<Looked> = serde_json::from_slice(bytes).map_err(|why| Bad::json(1, &why))?;
+    let looked = looked.into_iter().take(COLLECTORS).map(Looked::bounded).collect();
     Ok(Part::Looked(node(file), looked))
 }
 
@@ -84,6 +68,8 @@ pub(super) fn reached(text: &str) -> Result<Vec<Reached>, Bad> {
 
 #[cfg(test)]
 mod tests {
+    use muster_wire::{Datum, Outcome, Reading};
+
     use super::*;
 
     #[test]

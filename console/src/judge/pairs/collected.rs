@@ -29,6 +29,7 @@ fn result(collective: Collective, mut records: Vec<Record>) -> CollectiveResult 
     let cause = cause::cause(&records);
     let (ranked, rest): (Vec<&Record>, Vec<&Record>) = records.iter().partition(|record| rank(record).is_some());
     let engine = ranked.iter().flat_map(|record| &record.series).next().map(|series| series.metric.engine.clone());
+    let reason = |record: &Record| record.outcome.why().unwrap_or_default().to_owned();
     let left_out = rest.into_iter().map(|record| LeftOut { node: record.node.clone(), reason: reason(record) });
     let wrong_data = records.iter().any(|record| kept::told(record, cause::TROUBLE) == Some(cause::WRONG));
     // Who never took part is told as left out, and is no reason for the others to end.
@@ -41,13 +42,6 @@ fn result(collective: Collective, mut records: Vec<Record>) -> CollectiveResult 
         checked_bytes: ranked.iter().filter_map(|record| kept::count(record, "checked.bytes")).sum(),
         failure: failure.map(|cause| CollectiveFailure { wrong_data, nodes: cause.accused, reason: cause.text }),
         left_out: left_out.collect(),
-    }
-}
-
-fn reason(record: &Record) -> String {
-    match &record.outcome {
-        Outcome::Done => String::new(),
-        Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => why.clone(),
     }
 }
 

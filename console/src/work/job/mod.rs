@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use muster_fleet::{Clock, Event, EventKind, Failure, Node, Probe, Settings, Talk};
-use muster_wire::{Frame, JobOrder, Outcome, Request};
+use muster_wire::{Frame, JobOrder, Request};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -130,13 +130,7 @@ impl Asked {
             EventKind::Frame(Frame::Hello(_)) => self.told.reached = true,
             EventKind::Frame(Frame::Chunk(chunk)) => self.take(chunk.name, &chunk.bytes, chunk.last),
             EventKind::Frame(Frame::Collected(collected)) => {
-                self.told.why = match collected.outcome {
-                    Outcome::Done => None,
-                    Outcome::NotApplicable(why)
-                    | Outcome::Denied(why)
-                    | Outcome::NotRun(why)
-                    | Outcome::Failed(why) => Some(why),
-                };
+                self.told.why = collected.outcome.why().map(str::to_owned);
                 self.orders = None;
             }
             EventKind::Clock(clock) => self.told.clock = Some(clock),

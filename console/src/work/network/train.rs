@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use muster_analysis::records::digests::digest;
 use muster_playbook::{Length, Train};
 use muster_run::Record;
-use muster_wire::{DIGEST, Outcome, Profile, Rank, Request, Secret, TRAIN_DDP, TrainOrder};
+use muster_wire::{DIGEST, Profile, Rank, Request, Secret, TRAIN_DDP, TrainOrder};
 
-use super::keep::told;
 use super::mesh::Mesh;
 use super::round::millis;
 use super::together::Ports;
@@ -73,13 +73,7 @@ pub(super) fn tell(records: &[Record], watchers: &mut [&mut dyn Observer]) {
 }
 
 fn said(records: &[Record]) -> String {
-    let outcome = |record: &Record| match &record.outcome {
-        Outcome::Done => None,
-        Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => {
-            Some(why.clone())
-        }
-    };
-    if let Some(why) = records.iter().find_map(outcome) {
+    if let Some(why) = records.iter().find_map(|record| record.outcome.why()) {
         return format!("{TRAIN_DDP}: not to its end: {why}");
     }
     let digests: Vec<&str> = records.iter().filter_map(digest).collect();
@@ -91,14 +85,10 @@ fn said(records: &[Record]) -> String {
     format!("{TRAIN_DDP}: the same weights on {nodes} after every step, digest {first}")
 }
 
-/// The digest of all steps that a node ended with.
-fn digest(record: &Record) -> Option<&str> {
-    let key = record.facts.iter().map(|fact| fact.key.as_str()).find(|key| key.starts_with(DIGEST))?;
-    told(record, key)
-}
-
 #[cfg(test)]
 mod tests {
+    use muster_wire::Outcome;
+
     use super::super::keep;
     use super::*;
 

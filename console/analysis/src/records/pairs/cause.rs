@@ -111,10 +111,7 @@ fn step(record: &Record) -> [u64; 3] {
 
 /// A node's own sentence.
 fn said(record: &Record) -> Option<&str> {
-    kept::told(record, SAID).or(match &record.outcome {
-        Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => Some(why),
-        Outcome::Done => None,
-    })
+    kept::told(record, SAID).or(record.outcome.why())
 }
 
 #[cfg(test)]

@@ -104,12 +104,7 @@ pub fn network<'a>(
 pub fn visits<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<[String; 7]> {
     let row = |record: &'a Record| {
         let number = |key: &str| kept::count(record, key).map_or_else(String::new, |number| format!("{number:.3}"));
-        let outcome = match &record.outcome {
-            Outcome::Done => "done".to_owned(),
-            Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => {
-                why.clone()
-            }
-        };
+        let outcome = record.outcome.why().unwrap_or("done").to_owned();
         let round = kept::count(record, kept::ROUND).map_or_else(String::new, |round| format!("{round}"));
         let [begin, end, error] = kept::INSTANTS.map(number);
         Some([kept::sender(record)?, kept::receiver(record)?.to_owned(), round, begin, end, error, outcome])

@@ -1,15 +1,15 @@
 //! The reference job on all nodes and, where it fails, on parts of them until it is known what it takes to fail.
 
+use muster_analysis::records::digests::digest;
 use muster_analysis::triage::halving::{Found, Next, Nodes, Trial, next};
 use muster_analysis::triage::offline::Tried;
 use muster_playbook::report::RunReport;
 use muster_run::Record;
-use muster_wire::{DIGEST, Outcome, TRAIN_DDP};
+use muster_wire::TRAIN_DDP;
 
 use super::folded;
 use super::rig::Rig;
 use crate::exit::Problem;
-use crate::judge::pairs::kept::told;
 
 /// What came of it.
 pub(super) struct Searched {
@@ -60,14 +60,8 @@ fn list(names: &[String]) -> String {
 fn failure(records: &[Record], names: &[String]) -> Option<String> {
     let of = |name: &String| records.iter().find(|record| record.node == *name && record.work == TRAIN_DDP);
     let own: Vec<&Record> = names.iter().filter_map(of).collect();
-    let ended = own.iter().find_map(|record| match &record.outcome {
-        Outcome::Done => None,
-        Outcome::Failed(why) | Outcome::NotRun(why) | Outcome::Denied(why) | Outcome::NotApplicable(why) => {
-            Some(why.clone())
-        }
-    });
-    if ended.is_some() {
-        return ended;
+    if let Some(why) = own.iter().find_map(|record| record.outcome.why()) {
+        return Some(why.to_owned());
     }
     if let Some(missing) = names.iter().find(|name| of(name).is_none()) {
         return Some(format!("{missing}: it told nothing"));
@@ -80,15 +74,9 @@ fn failure(records: &[Record], names: &[String]) -> Option<String> {
     })
 }
 
-/// Of the weights that a node ended with.
-fn digest(record: &Record) -> Option<&str> {
-    let key = record.facts.iter().map(|fact| fact.key.as_str()).find(|key| key.starts_with(DIGEST))?;
-    told(record, key)
-}
-
 #[cfg(test)]
 mod tests {
-    use muster_wire::{Datum, Fact, Reading};
+    use muster_wire::{DIGEST, Datum, Fact, Outcome, Reading};
 
     use super::*;
 
