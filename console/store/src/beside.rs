@@ -4,20 +4,20 @@
 //! from: `[crc32 of the rest][length of the run file u64][crc32 of the run file][bytes]`, little-endian.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::frame::{HEADER, only_whole};
+use crate::packed::{self, read, write};
 use crate::place;
 
 const LEVEL: i32 = 1;
 /// Largest piece before compression, bytes.
 const MOST: usize = 1 << 30;
-/// Checksum, length of the run file and its checksum.
-const HEAD: usize = 4 + STAMP;
+/// Length of the run file and its checksum.
 const STAMP: usize = 8 + 4;
 
 /// Length and checksum of the file of run `id`; `None` where any byte of it is damaged.
@@ -43,29 +43,17 @@ fn stamp(dir: &Path, id: &str) -> io::Result<Option<[u8; STAMP]>> {
 /// Stores `bytes` beside the file of run `id`, replacing what was there. Does nothing if that file is damaged.
 pub(crate) fn keep(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
     let Some(stamp) = stamp(dir, id)? else { return Ok(()) };
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(&stamp);
-    crc.update(bytes);
-    let path = place::beside(dir, id);
-    // Readers keep, too, each in a file of its own until it is whole.
-    let new = path.with_extension(format!("judged.{}", std::process::id()));
-    let written = File::create(&new).and_then(|mut file| {
-        file.write_all(&crc.finalize().to_le_bytes())?;
-        file.write_all(&stamp)?;
-        file.write_all(bytes)
-    });
-    let kept = written.and_then(|()| fs::rename(&new, &path));
-    if kept.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    kept
+    write(&place::beside(dir, id), "judged", &[&stamp, bytes])
 }
 
 /// Removes what somebody who was killed had not finished: files whose process is gone.
 pub(crate) fn sweep(dir: &Path) {
     let begun = |path: &Path| {
         let name = path.file_name()?.to_str()?;
-        let (_, process) = name.rsplit_once(".judged.").or_else(|| name.rsplit_once(".overview."))?;
+        let (_, process) = name
+            .rsplit_once(".judged.")
+            .or_else(|| name.rsplit_once(".overview."))
+            .or_else(|| name.rsplit_once(".contents."))?;
         process.parse::<u32>().ok()
     };
     for path in fs::read_dir(place::runs(dir)).into_iter().flatten().flatten().map(|entry| entry.path()) {
@@ -78,11 +66,9 @@ pub(crate) fn sweep(dir: &Path) {
 
 /// What is kept beside the file of run `id`; `None` where there is nothing, or the file is another now.
 pub(crate) fn kept(dir: &Path, id: &str) -> Option<Vec<u8>> {
-    let mut all = fs::read(place::beside(dir, id)).ok()?;
-    let (crc, rest) = all.split_first_chunk()?;
-    let sound = crc32fast::hash(rest) == u32::from_le_bytes(*crc) && rest.get(..STAMP)? == stamp(dir, id).ok()??;
-    sound.then(|| {
-        all.drain(..HEAD);
+    let mut all = read(&place::beside(dir, id))?;
+    (all.get(..STAMP)? == stamp(dir, id).ok()??).then(|| {
+        all.drain(..STAMP);
         all
     })
 }
@@ -92,17 +78,13 @@ pub(crate) fn kept(dir: &Path, id: &str) -> Option<Vec<u8>> {
 /// # Errors
 /// When it does not serialise.
 pub fn pack<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
-    let mut cbor = Vec::new();
-    ciborium::into_writer(value, &mut cbor).map_err(io::Error::other)?;
-    zstd::bulk::compress(&cbor, LEVEL)
+    packed::pack(value, LEVEL)
 }
 
 /// The value in the bytes that [`pack`] made; `None` in all others.
 #[must_use]
 pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    let size = zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten()?;
-    let size = usize::try_from(size).ok().filter(|size| *size <= MOST)?;
-    minicbor_serde::from_slice(&zstd::bulk::decompress(bytes, size).ok()?).ok()
+    packed::unpack(bytes, MOST)
 }
 
 #[cfg(test)]

@@ -6,13 +6,14 @@
 //! is whole; the records are checked when they are read. Whatever was written behind is read.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{FrameHead, HEADER, Span, head_at, only_whole};
 use crate::index::{ResultRow, RunRow};
+use crate::packed::{pack, read, unpack, write};
 use crate::place;
 
 /// Changes whenever the layout of a row does; other contents are not read.
@@ -38,32 +39,12 @@ impl Contents {
         let last = head_at(&fs::File::open(place::run_file(dir, &row.run.id))?, last)?;
         let path = place::contents(dir, &row.run.id);
         let contents = Self { format: FORMAT, run: row, rows, last };
-        let mut cbor = Vec::new();
-        ciborium::into_writer(&contents, &mut cbor).map_err(io::Error::other)?;
-        let packed = zstd::bulk::compress(&cbor, LEVEL)?;
-        let new = path.with_extension("new");
-        let written = fs::File::create(&new).and_then(|mut file| {
-            file.write_all(&crc32fast::hash(&packed).to_le_bytes())?;
-            file.write_all(&packed)
-        });
-        let kept = written.and_then(|()| fs::rename(&new, &path));
-        if kept.is_err() {
-            let _ = fs::remove_file(&new);
-        }
-        kept
+        write(&path, "contents", &[&pack(&contents, LEVEL)?])
     }
 
     /// The contents of the file of run `id`, of which there are `len` bytes; `None` where there are none that fit.
     pub(crate) fn of(dir: &Path, id: &str, len: u64) -> Option<Self> {
-        let bytes = fs::read(place::contents(dir, id)).ok()?;
-        let (crc, packed) = bytes.split_first_chunk()?;
-        if crc32fast::hash(packed) != u32::from_le_bytes(*crc) {
-            return None;
-        }
-        let size = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten()?;
-        let size = usize::try_from(size).ok().filter(|size| *size <= MOST)?;
-        let cbor = zstd::bulk::decompress(packed, size).ok()?;
-        let contents: Self = minicbor_serde::from_slice(&cbor).ok()?;
+        let contents: Self = unpack(&read(&place::contents(dir, id))?, MOST)?;
         let file = fs::File::open(place::run_file(dir, id)).ok()?;
         let fits = contents.format == FORMAT
             && contents.run.run.id == id

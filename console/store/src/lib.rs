@@ -26,6 +26,7 @@ mod lock;
 mod log;
 mod model;
 mod overview;
+mod packed;
 mod place;
 mod quarantine;
 mod read;

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::entry::{Bytes, Raw};
 use crate::frame::{FrameHead, HEADER, Span, head_at, only_whole};
 use crate::index::{ResultRow, RunRow};
+use crate::packed::{pack, read, unpack, write};
 use crate::place;
 
 /// Changes whenever the layout does; others are not read.
@@ -53,7 +54,7 @@ pub struct WorkOverview {
     pub work: String,
     /// Time of the newest result, milliseconds since 1970 UTC.
     pub last_ms: u64,
-    /// What each took on its node, nanoseconds, rising.
+    /// How long it took on each node, nanoseconds, shortest first.
     pub elapsed_ns: Vec<u64>,
 }
 
@@ -114,8 +115,8 @@ pub(crate) fn keep(dir: &Path, row: &RunRow, rows: &[ResultRow], known: &Overvie
     let mut spans: Vec<Span> = rows.iter().map(ResultRow::span).collect();
     spans.sort_unstable_by_key(|span| span.offset);
     let last = spans.last().map(|span| Ok::<_, io::Error>((span.offset, head_at(&file, span.offset)?))).transpose()?;
-    let cbor = packed(known, row, last, gaps(&spans, row.upto))?;
-    write(dir, &row.run.id, &zstd::bulk::compress(&cbor, LEVEL)?)
+    let bytes = packed(known, row, last, gaps(&spans, row.upto))?;
+    write(&place::overview(dir, &row.run.id), "overview", &[&bytes])
 }
 
 fn packed(
@@ -138,38 +139,12 @@ fn packed(
     let works = known.works.iter().zip(elapsed.iter().map(Vec::as_slice)).map(work).collect();
     let run = row.clone();
     let (at_ms, done) = (Raw(&at_ms), Raw(&done));
-    let mut cbor = Vec::new();
-    let all = Packed { format: FORMAT, run, names, at_ms, done, works, last, gaps };
-    ciborium::into_writer(&all, &mut cbor).map_err(io::Error::other)?;
-    Ok(cbor)
-}
-
-fn write(dir: &Path, id: &str, packed: &[u8]) -> io::Result<()> {
-    let path = place::overview(dir, id);
-    // Readers keep, too, each in a file of its own until it is whole.
-    let new = path.with_extension(format!("overview.{}", std::process::id()));
-    let written = fs::File::create(&new).and_then(|mut file| {
-        file.write_all(&crc32fast::hash(packed).to_le_bytes())?;
-        file.write_all(packed)
-    });
-    let kept = written.and_then(|()| fs::rename(&new, &path));
-    if kept.is_err() {
-        let _ = fs::remove_file(&new);
-    }
-    kept
+    pack(&Packed { format: FORMAT, run, names, at_ms, done, works, last, gaps }, LEVEL)
 }
 
 /// The overview of run `id`, whose file has `len` bytes, and its row; `None` where there is none that fits.
 pub(crate) fn kept(dir: &Path, id: &str, len: u64) -> Option<(RunRow, Arc<Overview>)> {
-    let bytes = fs::read(place::overview(dir, id)).ok()?;
-    let (crc, packed) = bytes.split_first_chunk()?;
-    if crc32fast::hash(packed) != u32::from_le_bytes(*crc) {
-        return None;
-    }
-    let size = zstd::zstd_safe::get_frame_content_size(packed).ok().flatten()?;
-    let size = usize::try_from(size).ok().filter(|size| *size <= MOST)?;
-    let cbor = zstd::bulk::decompress(packed, size).ok()?;
-    let packed: Packed<Bytes> = minicbor_serde::from_slice(&cbor).ok()?;
+    let packed: Packed<Bytes> = unpack(&read(&place::overview(dir, id))?, MOST)?;
     let fits = packed.format == FORMAT && packed.run.run.id == id && packed.run.upto == len;
     if !fits || !packed.holds(&fs::File::open(place::run_file(dir, id)).ok()?).ok()? {
         return None;
