@@ -143,7 +143,7 @@ pub enum Command {
     /// Check or rebuild the database.
     #[command(subcommand)]
     Db(db::Action),
-    /// Answer as the virtual nodes of a demo, which starts this by itself.
+    /// Answer as the virtual nodes of a demo; `muster demo --virtual` starts it.
     #[command(hide = true)]
     VirtualNodes(virtual_nodes::Options),
     /// Print shell completions.

@@ -1,4 +1,4 @@
-//! Which node of the job does not pass a health check that the others pass? The Validator's checks, over what collectors saw while the
+//! Which node of the job fails a health check that the others pass? The Validator's checks, over what collectors saw while the
 //! job ran: those of parts that a job needs and that a busy machine passes as well as an idle one.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,12 +17,12 @@ use crate::records::{Evidence, hardware};
 
 /// What a node is asked for, the parts that may never answer last.
 pub const COLLECTORS: [&str; 8] = ["identity", "cpu", "memory", "nic", "infiniband", "pcie", "gpu", "disk"];
-/// Checks that a node with a job on it need not pass.
+/// Checks that a node with a job on it may fail.
 const IDLE: [&str; 1] = ["gpu-idle"];
-/// Nodes beyond which what they do not pass is how they are built, or set up.
+/// A check that more nodes than this fail tells how they are built or set up.
 const FEW: usize = 2;
 
-/// A check that a node does not pass.
+/// A check that a node fails.
 #[derive(Clone, Debug)]
 pub(super) struct Ailing {
     /// Which node.
@@ -60,9 +60,9 @@ impl Ailing {
 pub(super) struct Health {
     /// Nodes that were looked at.
     pub nodes: usize,
-    /// What one or two of them do not pass, by node.
+    /// What one or two of them fail, by node.
     pub ailing: Vec<Ailing>,
-    /// What more of them do not pass: check, and how many.
+    /// Checks that more of them fail, and how many do.
     pub common: Vec<(&'static Check, usize)>,
     /// What could have failed a node and was not decided: check, how many nodes, why on the first.
     pub open: Vec<(&'static Check, usize, String)>,
@@ -116,7 +116,7 @@ impl Health {
         health
     }
 
-    /// What a node does not pass.
+    /// What a node fails.
     pub(super) fn of_node<'a>(&'a self, node: Option<&'a str>) -> impl Iterator<Item = &'a Ailing> {
         self.ailing.iter().filter(move |ailing| Some(ailing.node.as_str()) == node)
     }
@@ -206,7 +206,7 @@ mod tests {
         let healthy = told(&case(&[1500.0; 5]));
         assert_eq!((healthy.category, healthy.suspects.len()), (Category::Undecided, 0));
         let step = healthy.steps.iter().find(|done| done.step == "health-checks").unwrap();
-        assert_eq!(step.result, "all of 5 nodes pass what was decided");
+        assert_eq!(step.result, "all 5 nodes pass");
         let mut others = case(&[1500.0, 1500.0, 1500.0, 1500.0, 1400.0]);
         others.job.members.pop();
         assert!(told(&others).suspects.is_empty());

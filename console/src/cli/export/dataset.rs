@@ -22,7 +22,7 @@ use crate::{database, judge, out, session};
 /// Writes every run that ended at `since` or later, milliseconds since 1970 UTC.
 pub(super) fn run(since: u64, options: &Options, config: &Config) -> Ended {
     let (Some(Format::Parquet), Some(folder)) = (options.format, &options.output) else {
-        return Err(anyhow!("--since needs --format parquet and --output with the folder of the data set")).code(USAGE);
+        return Err(anyhow!("--since needs --format parquet and --output FOLDER, where the data set goes")).code(USAGE);
     };
     let store = database::read(config)?;
     let set = Set { store: &*store, folder, config, strict: options.strict };

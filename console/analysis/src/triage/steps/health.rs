@@ -12,16 +12,20 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     let Some(first) = health.ailing.first() else {
         let result = match (health.nodes, health.common.first()) {
             (0, _) => "no health check was asked".to_owned(),
-            (nodes, None) => format!("all of {nodes} nodes pass what was decided"),
+            (nodes, None) if health.open.is_empty() => format!("all {nodes} nodes pass"),
+            (nodes, None) => format!("no check that could be decided fails on any of {nodes} nodes"),
             (nodes, Some((check, failed))) => format!("{} fails on {failed} of {nodes} nodes", check.id),
         };
-        return nothing(STEP, result, "No node stands out by what it is made of, or how it is set up.");
+        return nothing(STEP, result, "No node differs from the others in what it is made of or how it is set up.");
     };
     let mut nodes: Vec<&str> = health.ailing.iter().map(|ailing| ailing.node.as_str()).collect();
     nodes.dedup();
     let suspects: Vec<Suspect> = nodes.iter().map(|node| suspect(facts, node)).collect();
-    let checks: Vec<&str> = health.of_node(Some(&first.node)).map(|ailing| ailing.check.id).collect();
-    let result = format!("{} does not pass {}", nodes.join(" and "), checks.join(", "));
+    let fails = |node: &&str| {
+        let checks: Vec<&str> = health.of_node(Some(*node)).map(|ailing| ailing.check.id).collect();
+        format!("{node} fails {}", checks.join(", "))
+    };
+    let result = nodes.iter().map(fails).collect::<Vec<_>>().join("; ");
     found(STEP, result, Verdict { category: first.category(), suspects })
 }
 

@@ -150,7 +150,7 @@ impl Draft {
         }
     }
 
-    /// The health checks that its node does not pass. Those that may be some other trouble are told and weigh nothing.
+    /// The health checks that its node fails. Those that may be some other trouble are told and weigh nothing.
     pub(super) fn checked(&mut self, facts: &Facts<'_>) {
         let (node, kind) = (self.suspect.node.clone(), self.suspect.kind);
         let told = |ailing: &Ailing| seen(Source::Check, &node, None, ailing.sentence.clone());

@@ -132,7 +132,7 @@ async fn become_probe(
     Some(0)
 }
 
-/// At least `count` bytes of input, and what came with them; `None` when it ends before.
+/// At least `count` bytes of input, and what came with them; `None` when the input ends first.
 async fn taken(read: &mut ChannelReadHalf, count: usize) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(count);
     while bytes.len() < count {
