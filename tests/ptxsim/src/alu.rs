@@ -1,6 +1,6 @@
 //! Arithmetic on 32 lanes at once. Values lie in 64 bits, cut to their width; floats as their bits.
 
-use crate::code::{Compare, Two, Ty};
+use crate::code::{Compare, One, Two, Ty};
 
 pub(crate) type Lanes = [u64; 32];
 
@@ -20,9 +20,31 @@ fn with_f64(a: &Lanes, b: &Lanes, f: impl Fn(f64, f64) -> f64) -> Lanes {
     map(a, b, |a, b| f(f64::from_bits(a), f64::from_bits(b)).to_bits())
 }
 
+/// The nearest bf16, ties to even.
+fn bf16(bits: u64) -> u64 {
+    let (bits, x) = (bits & 0xffff_ffff, f32_of(bits));
+    if x.is_nan() { 0x7fff } else { (bits + 0x7fff + (bits >> 16 & 1)) >> 16 }
+}
+
+/// One operand, one result.
+pub(crate) fn single(op: One, ty: Ty, a: &Lanes) -> Option<Lanes> {
+    Some(match (op, ty) {
+        (One::Bf16, _) => a.map(bf16),
+        (One::Reciprocal, Ty::F32) => a.map(|a| u64::from((1.0 / f32_of(a)).to_bits())),
+        (One::Reciprocal, Ty::F64) => a.map(|a| (1.0 / f64::from_bits(a)).to_bits()),
+        (One::Root, Ty::F32) => a.map(|a| u64::from(f32_of(a).sqrt().to_bits())),
+        (One::Root, Ty::F64) => a.map(|a| f64::from_bits(a).sqrt().to_bits()),
+        _ => return None,
+    })
+}
+
 /// Two operands, one result.
 pub(crate) fn two(op: Two, ty: Ty, a: &Lanes, b: &Lanes) -> Option<Lanes> {
     Some(match (ty, op) {
+        (_, Two::Bf16Pair) => map(a, b, |a, b| bf16(a) << 16 | bf16(b)),
+        // What is not a number loses against what is one.
+        (Ty::F32, Two::Min) => with_f32(a, b, f32::min),
+        (Ty::F32, Two::Max) => with_f32(a, b, f32::max),
         (Ty::F32, Two::Add) => with_f32(a, b, |a, b| a + b),
         (Ty::F32, Two::Sub) => with_f32(a, b, |a, b| a - b),
         (Ty::F32, Two::Mul) => with_f32(a, b, |a, b| a * b),
@@ -39,7 +61,8 @@ pub(crate) fn two(op: Two, ty: Ty, a: &Lanes, b: &Lanes) -> Option<Lanes> {
 fn whole(op: Two, ty: Ty, a: &Lanes, b: &Lanes) -> Lanes {
     let bits = 8 * ty.size() as u64;
     let signed = matches!(ty, Ty::S(_));
-    let cut = |f: &dyn Fn(u64, u64) -> u64| map(a, b, |a, b| ty.cut(f(a, b)));
+    // A negative number in the text has 64 bits, whatever the type.
+    let cut = |f: &dyn Fn(u64, u64) -> u64| map(a, b, |a, b| ty.cut(f(ty.cut(a), ty.cut(b))));
     let wide = |a, b| {
         if signed { i128::from(ty.signed(a)) * i128::from(ty.signed(b)) } else { i128::from(a) * i128::from(b) }
     };
@@ -55,7 +78,7 @@ fn whole(op: Two, ty: Ty, a: &Lanes, b: &Lanes) -> Lanes {
         // Shifts take a 32-bit count and give nothing past the width.
         Two::Shl => map(a, b, |a, b| if b & 0xffff_ffff >= bits { 0 } else { ty.cut(a << (b & 63)) }),
         Two::Shr if signed => map(a, b, |a, b| ty.cut((ty.signed(a) >> (b & 0xffff_ffff).min(63)).cast_unsigned())),
-        Two::Shr => map(a, b, |a, b| if b & 0xffff_ffff >= bits { 0 } else { a >> (b & 63) }),
+        Two::Shr => map(a, b, |a, b| if b & 0xffff_ffff >= bits { 0 } else { ty.cut(a) >> (b & 63) }),
         Two::Div if signed => cut(&|a, b| ty.signed(a).checked_div(ty.signed(b)).unwrap_or(-1).cast_unsigned()),
         Two::Div => cut(&|a, b| a.checked_div(b).unwrap_or(u64::MAX)),
         Two::Rem if signed => cut(&|a, b| ty.signed(a).checked_rem(ty.signed(b)).unwrap_or(-1).cast_unsigned()),
@@ -64,6 +87,8 @@ fn whole(op: Two, ty: Ty, a: &Lanes, b: &Lanes) -> Lanes {
         Two::Max if signed => cut(&|a, b| ty.signed(a).max(ty.signed(b)).cast_unsigned()),
         Two::Min => cut(&|a, b| a.min(b)),
         Two::Max => cut(&|a, b| a.max(b)),
+        // Taken before.
+        Two::Bf16Pair => *a,
     }
 }
 
@@ -88,12 +113,11 @@ pub(crate) fn fma(ty: Ty, a: &Lanes, b: &Lanes, c: &Lanes) -> Lanes {
     })
 }
 
-/// One per lane where the comparison holds.
-pub(crate) fn compare(op: Compare, ty: Ty, a: &Lanes, b: &Lanes) -> Lanes {
+/// One per lane where the comparison holds; of what is not a number `unordered` holds.
+pub(crate) fn compare((op, unordered): (Compare, bool), ty: Ty, a: &Lanes, b: &Lanes) -> Lanes {
     let holds = |order: Option<std::cmp::Ordering>| {
         u64::from(match (op, order) {
-            // Unordered: not a number is equal to nothing; `ne` of PTX is false then as well.
-            (_, None) => false,
+            (_, None) => unordered,
             (Compare::Eq, Some(o)) => o.is_eq(),
             (Compare::Ne, Some(o)) => o.is_ne(),
             (Compare::Lt, Some(o)) => o.is_lt(),
@@ -120,6 +144,9 @@ pub(crate) fn convert(to: Ty, from: Ty, a: &Lanes) -> Option<Lanes> {
         (Ty::F32, Ty::S(_)) => each(&|v| u64::from((from.signed(v) as f32).to_bits())),
         (Ty::F64, Ty::U(_)) => each(&|v| (from.cut(v) as f64).to_bits()),
         (Ty::F64, Ty::S(_)) => each(&|v| (from.signed(v) as f64).to_bits()),
+        // Towards zero, and no further than the type goes.
+        (Ty::U(4), Ty::F32) => each(&|v| u64::from(f32_of(v) as u32)),
+        (Ty::U(8), Ty::F32) => each(&|v| f32_of(v) as u64),
         (Ty::F64, Ty::F32) => each(&|v| f64::from(f32_of(v)).to_bits()),
         (Ty::F32, Ty::F64) => each(&|v| u64::from((f64::from_bits(v) as f32).to_bits())),
         _ => return None,

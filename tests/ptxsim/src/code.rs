@@ -103,6 +103,17 @@ pub(crate) enum Two {
     Shr,
     Min,
     Max,
+    /// Two f32 rounded to bf16, the first one high.
+    Bf16Pair,
+}
+
+/// What is made of one float.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum One {
+    Reciprocal,
+    Root,
+    /// Rounded to bf16.
+    Bf16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,6 +156,7 @@ pub(crate) enum Op {
         past_l1: bool,
     },
     Store(Space),
+    One(One),
     Two(Two),
     Not,
     Neg,
@@ -155,7 +167,11 @@ pub(crate) enum Op {
     Convert {
         from: Ty,
     },
-    Set(Compare),
+    /// `unordered`: holds for what is not a number, too.
+    Set {
+        how: Compare,
+        unordered: bool,
+    },
     Select,
     /// Insert a bit field.
     Bfi,

@@ -1,6 +1,6 @@
 //! Opcode words to operations.
 
-use crate::code::{Async, Compare, Number, Op, Shuffle, Space, Two, Ty};
+use crate::code::{Async, Compare, Number, One, Op, Shuffle, Space, Two, Ty};
 
 /// Operation and type of `word`, such as `add.s32`; `None` for what the kernels do not use.
 pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
@@ -21,8 +21,15 @@ pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
         "neg" => Op::Neg,
         "mad" if has("lo") || has("wide") => Op::Mad { wide: has("wide") },
         "fma" if has("rn") => Op::Fma,
+        "cvt" if word == "cvt.rn.bf16x2.f32" => Op::Two(Two::Bf16Pair),
+        "cvt" if word == "cvt.rn.bf16.f32" => Op::One(One::Bf16),
         "cvt" => return Some((Op::Convert { from: ty }, *types.first()?)),
-        "setp" if parts.len() == 3 => Op::Set(compare(parts.get(1)?)?),
+        "rcp" if has("rn") => Op::One(One::Reciprocal),
+        "sqrt" if has("rn") => Op::One(One::Root),
+        "setp" if parts.len() == 3 => {
+            let (how, unordered) = comparison(parts[1], whole)?;
+            Op::Set { how, unordered }
+        }
         "selp" => Op::Select,
         "bfi" => Op::Bfi,
         "bra" => Op::Branch,
@@ -103,6 +110,12 @@ fn two(word: &str) -> Option<Two> {
         "max" => Two::Max,
         _ => return None,
     })
+}
+
+/// A comparison, and whether it holds for what is not a number: `neu` does, `ne` does not.
+fn comparison(word: &str, whole: bool) -> Option<(Compare, bool)> {
+    let plain = || Some((compare(word)?, false));
+    word.strip_suffix('u').filter(|_| whole).map_or_else(plain, |base| Some((compare(base)?, true)))
 }
 
 fn compare(word: &str) -> Option<Compare> {

@@ -150,6 +150,7 @@ impl Warp {
         let (a, ty) = (read(1)?, instr.ty);
         let values = match instr.op {
             Op::Mov => Some(a.map(|v| ty.cut(v))),
+            Op::One(op) => alu::single(op, ty, &a),
             Op::Two(op) => alu::two(op, ty, &a, &read(2)?),
             Op::Not if ty == Ty::Pred => Some(a.map(|v| v ^ 1)),
             Op::Not => Some(a.map(|v| ty.cut(!v))),
@@ -161,7 +162,7 @@ impl Warp {
             Op::Mad { wide } => Some(alu::mad(ty, wide, &a, &read(2)?, &read(3)?)),
             Op::Fma => Some(alu::fma(ty, &a, &read(2)?, &read(3)?)),
             Op::Convert { from } => alu::convert(ty, from, &a),
-            Op::Set(how) => Some(alu::compare(how, ty, &a, &read(2)?)),
+            Op::Set { how, unordered } => Some(alu::compare((how, unordered), ty, &a, &read(2)?)),
             Op::Select => {
                 let (b, which) = (read(2)?, read(3)?);
                 Some(std::array::from_fn(|lane| if which[lane] != 0 { a[lane] } else { b[lane] }))

@@ -70,6 +70,48 @@ fn floats_are_rounded_once_by_fma_and_twice_without() {
 }
 
 #[test]
+fn a_negative_number_is_a_large_one_where_there_are_no_signs() {
+    all("sub.s32 %r2, %r1, 36; max.u32 %r9, %r2, -32;", |t| t.wrapping_sub(36).max(32_u32.wrapping_neg()));
+    all("min.u32 %r9, %r1, -32;", |t| t);
+}
+
+#[test]
+fn quotients_and_roots_are_rounded_to_the_nearest() {
+    let of = |body: &str, expected: &dyn Fn(f32) -> f32| {
+        let body = format!("cvt.rn.f32.u32 %f1, %r1; {body} mov.b32 %r9, %f2;");
+        all(&body, |t| expected(t as f32).to_bits());
+    };
+    of("div.rn.f32 %f2, %f1, 0f40E00000;", &|x| x / 7.0);
+    of("rcp.rn.f32 %f2, %f1;", &|x| 1.0 / x);
+    of("sqrt.rn.f32 %f2, %f1;", &|x| x.sqrt());
+    of("max.f32 %f2, %f1, 0f40E00000;", &|x| x.max(7.0));
+    all("cvt.rn.f32.u32 %f1, %r1; mul.f32 %f2, %f1, 0f3F666666; cvt.rzi.u32.f32 %r9, %f2;", |t| {
+        (t as f32 * 0.9) as u32
+    });
+}
+
+#[test]
+fn bf16_is_the_nearest_and_of_two_the_even_one() {
+    // 1 + 2^-8 lies between two of them, 1 + 3 * 2^-8 as well; a little more than the first is nearer to the upper one.
+    for (bits, nearest) in
+        [(0x3f80_8000_u32, 0x3f80), (0x3f81_8000, 0x3f82), (0x3f80_8001, 0x3f81), (0x7fc0_0000, 0x7fff)]
+    {
+        let body = format!("mov.f32 %f1, 0f{bits:08X}; cvt.rn.bf16x2.f32 %r9, %f1, 0f40000000;");
+        all(&body, |_| nearest << 16 | 0x4000);
+    }
+}
+
+#[test]
+fn what_is_no_number_is_compared_as_the_word_says() {
+    for (word, holds) in [("neu", 1), ("leu", 1), ("ne", 2), ("le", 2), ("eq", 2)] {
+        let body = format!("setp.{word}.f32 %p1, 0f7FC00000, 0f3F800000; selp.b32 %r9, 1, 2, %p1;");
+        all(&body, |_| holds);
+    }
+    // The last letter of `lt.u32` is of its type.
+    all("setp.lt.u32 %p1, %r1, 5; selp.b32 %r9, 1, 2, %p1;", |t| if t < 5 { 1 } else { 2 });
+}
+
+#[test]
 fn lanes_part_and_meet_again() {
     let body = "mov.u32 %r9, 0; and.b32 %r2, %r1, 7; $top: setp.eq.s32 %p1, %r2, 0; @%p1 bra $end; \
                 add.s32 %r9, %r9, %r2; sub.s32 %r2, %r2, 1; bra $top; $end: add.s32 %r9, %r9, 100;";
