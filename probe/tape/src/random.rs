@@ -40,10 +40,17 @@ pub enum Fill {
 }
 
 impl Fill {
+    /// What the elements of buffer number `buffer` are made of: bits of element `at` are those of SplitMix64 for this number
+    /// exclusive-or `at`.
+    #[must_use]
+    pub fn stream(seed: u64, buffer: usize) -> u64 {
+        mixed(seed ^ ((buffer as u64) << 40))
+    }
+
     /// Element `at` of buffer number `buffer`.
     #[must_use]
     pub fn element(self, seed: u64, buffer: usize, at: usize) -> f64 {
-        let bits = || mixed(mixed(seed ^ ((buffer as u64) << 40)) ^ at as u64);
+        let bits = || mixed(Self::stream(seed, buffer) ^ at as u64);
         let index = |below: u32| ((u128::from(bits()) * u128::from(below)) >> 64) as f64;
         match self {
             Self::Zero => 0.0,

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::{Builder, scope};
 
 use crate::number::Number;
+use crate::op::Span;
 use crate::tape::Tape;
 
 use super::gemm::Scratch;
@@ -43,6 +44,15 @@ impl<'a> Cpu<'a> {
     /// [`Error::NoMemory`].
     pub fn new(tape: &'a Tape, seed: u64) -> Result<Self, Error> {
         Ok(Self { machine: Machine::new(tape, seed, Isa::best())? })
+    }
+
+    /// What a span of the tape holds now.
+    ///
+    /// # Panics
+    /// When the span is none of this tape.
+    #[must_use]
+    pub fn elements(&mut self, span: Span) -> &[f32] {
+        &self.machine.memory.all()[span.offset..span.end()]
     }
 
     /// Gives `body` the steps, run by `threads` threads including the caller's. Each of the others calls `place` with

@@ -73,7 +73,6 @@ impl<T: Number> Memory<T> {
         unsafe { self.slice_mut(span.offset..span.end()) }
     }
 
-    #[cfg(test)]
     #[expect(unsafe_code, reason = "threads work on disjoint parts of one memory")]
     pub(super) fn all(&mut self) -> &mut [T] {
         // SAFETY: `&mut self`: no other slice is out.
