@@ -28,18 +28,21 @@ HERE = pathlib.Path(__file__).resolve().parent
 PREBUILT = HERE / "prebuilt"
 # Text for sm_90a is executed by tests only; everything else is shipped.
 # Old compilers for old drivers: PTX ISA 8.2 loads from driver 535 on. sm_100a exists only from 12.8 on.
+EVERYWHERE = ["memory", "burn", "gemm", "peer", "tape", "norm", "image", "product", "attention"]
 TARGETS = [
-    ("compute_80", "nvrtc-12.2", "ptx", ["memory", "burn", "gemm", "peer"]),
-    ("sm_80", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm", "peer"]),
+    ("compute_80", "nvrtc-12.2", "ptx", EVERYWHERE),
+    ("sm_80", "nvrtc-12.2", "cubin", EVERYWHERE),
     ("sm_90a", "nvrtc-12.2", "ptx", ["wgmma"]),
-    ("sm_90a", "nvrtc-12.2", "cubin", ["memory", "burn", "gemm", "peer", "wgmma"]),
-    ("sm_100a", "nvrtc-12.8", "cubin", ["memory", "burn", "gemm", "peer"]),
+    ("sm_90a", "nvrtc-12.2", "cubin", [*EVERYWHERE, "wgmma"]),
+    ("sm_100a", "nvrtc-12.8", "cubin", EVERYWHERE),
 ]
 FLAGS = ["--std=c++17", "-default-device", "--fmad=true"]
 # Registers per thread at most, for the launch bounds of each kernel to hold; spills and stack are never allowed.
 REGISTERS = {
     **{f"gemm_{kind}": 128 for kind in ("bf16", "fp16", "tf32", "int8")},
     **{"copy": 64, "burn_mma": 128, "gemm_f32": 160, "gemm_f64": 160, "burn_wgmma": 168},
+    **{"product_bf16": 128, "product_f32": 128, "product_wgmma": 168},
+    **{"attention": 168, "attention_queries": 200, "attention_keys": 255},
     **{f"wgmma_{kind}": 168 for kind in ("bf16", "fp16", "tf32", "fp8", "int8")},
 }
 DEFAULT_REGISTERS = 64
@@ -48,7 +51,7 @@ TENSOR = {"LDGSTS.E.BYPASS": 4, "LDSM.16.M88.4": 12}
 # What a product by wgmma moves.
 BULK = {"UBLKCP": 3, "SYNCS.PHASECHK": 2}
 # Waits for products, at most: a compiler that cannot tell sums from other registers waits after each of them.
-WAITS = {"burn_wgmma": 1, **{f"wgmma_{kind}": 2 for kind in ("bf16", "fp16", "tf32", "fp8", "int8")}}
+WAITS = {"burn_wgmma": 1, "product_wgmma": 2, **{f"wgmma_{kind}": 2 for kind in ("bf16", "fp16", "tf32", "fp8", "int8")}}
 # Instructions that must be in the machine code of a kernel, or the kernel measures something else.
 SASS = {
     "copy": {"LDG.E.NA.128|LDG.E.128": 4, "STG.E.EF.128|STG.E.128": 4},
@@ -66,6 +69,9 @@ SASS = {
     "wgmma_tf32": {"HGMMA.64x256x8.F32.TF32": 4, **BULK},
     "wgmma_fp8": {"QGMMA.64x256x32.F32.E4M3.E4M3": 4, **BULK},
     "wgmma_int8": {"IGMMA.64x256x32.S8.S8": 4, **BULK},
+    "product_bf16": {"HMMA.16816.F32.BF16": 32, **TENSOR},
+    "product_wgmma": {"HGMMA.64x256x16.F32.BF16": 4, **BULK},
+    **{f"attention{part}": {"HMMA.16816.F32.BF16": 64} for part in ("", "_queries", "_keys")},
     "burn_ffma": {"FFMA": 64},
     "burn_dfma": {"DFMA": 64},
     "burn_imad": {"IMAD": 64},
@@ -140,8 +146,13 @@ def resources(cubin):
         form, attribute, length = struct.unpack_from("<BBH", info, at)
         if form == 4 and attribute in (0x11, 0x12, 0x2F):  # frame size, least stack size, registers
             symbol, value = struct.unpack_from("<II", info, at + 4)
-            kernel, what = kernels[symbols[symbol]], "registers" if attribute == 0x2F else "stack"
-            kernel[what] = max(kernel[what], value)
+            # Beside kernels there are functions that they call, such as an exact division; those keep their registers to
+            # themselves, and what they need of the stack is everybody's.
+            for kernel in [kernels[symbols[symbol]]] if symbols[symbol] in kernels else kernels.values():
+                if attribute != 0x2F:
+                    kernel["stack"] = max(kernel["stack"], value)
+                elif symbols[symbol] in kernels:
+                    kernel["registers"] = max(kernel["registers"], value)
         at += 4 + (length if form == 4 else 0)
     return kernels
 

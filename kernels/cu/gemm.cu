@@ -1,7 +1,7 @@
 // Matrix products. On tensor cores by mma.sync: C = A * B^T with both operands stored along k, 32-bit sums. A row of a
 // tile is 64 bytes whatever the type, and so is the place of each byte in it: one kernel for all types. f32 and f64 on the
 // ordinary units: C = A * B, row-major. No edges: the launcher gives whole tiles.
-#include "common.cuh"
+#include "tensor.cuh"
 
 // Operands: random words of which `keep` is kept and `set` added, so that every type gets full mantissas and small
 // exponents, or any bytes.
@@ -12,99 +12,16 @@ extern "C" __global__ void __launch_bounds__(512) operand(u64 *to, u64 pairs, u3
         to[i] = (((u64)pattern(seed, 2 * i + 1) << 32 | pattern(seed, 2 * i)) & keep) | set;
 }
 
-#define TILE 128
-#define ROW 64
-#define STAGES 4
-#define STAGE_BYTES (TILE * ROW)
-
-// A 16-byte piece of a tile row lies at its column xor the row: eight rows of ldmatrix then meet eight bank groups.
-__device__ __forceinline__ u32 place(u32 row, u32 piece)
-{
-    return row * ROW + ((piece ^ ((row >> 1) & 3)) << 4);
-}
-
-__device__ __forceinline__ void fetch(u32 to, const unsigned char *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
-}
-
-__device__ __forceinline__ void stage(u32 shared, const unsigned char *a, const unsigned char *b, u32 pitch, u32 tile)
-{
-    u32 base = shared + (tile % STAGES) * 2 * STAGE_BYTES;
-#pragma unroll
-    for (u32 half = 0; half < 2; half++) {
-        u32 row = threadIdx.x / 4 + half * 64, piece = threadIdx.x % 4;
-        u64 at = (u64)row * pitch + tile * ROW + piece * 16;
-        fetch(base + place(row, piece), a + at);
-        fetch(base + STAGE_BYTES + place(row, piece), b + at);
-    }
-}
-
-__device__ __forceinline__ void four(u32 (&r)[4], u32 from)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(from)
-                 : "memory");
-}
-
-// The product of one type: 16 rows, 8 columns, 32 bytes along k. CLASS is what holds a sum.
-#define PRODUCT(NAME, INSTRUCTION, SUM, CLASS)                                                                          \
-    struct NAME {                                                                                                       \
-        typedef SUM Sum;                                                                                                \
-        static __device__ __forceinline__ void add(SUM (&c)[4], const u32 (&x)[4], u32 y, u32 z)                        \
-        {                                                                                                               \
-            asm volatile("mma.sync.aligned." INSTRUCTION " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"       \
-                         : CLASS(c[0]), CLASS(c[1]), CLASS(c[2]), CLASS(c[3])                                           \
-                         : "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]), "r"(y), "r"(z));                                 \
-        }                                                                                                               \
-    }
-
-// 256 threads, tiles of 128x128, warps of 64x32 (two down, four across), four stages in 64 KiB of shared memory.
 // `pitch` is a row of an operand in bytes.
 template <typename Product>
 __device__ __forceinline__ void tensor(u32 *c, const unsigned char *a, const unsigned char *b, u32 n, u32 pitch)
 {
-    extern __shared__ __align__(128) unsigned char memory[];
-    u32 shared = (u32)__cvta_generic_to_shared(memory);
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     u32 down = (warp % 2) * 64, across = (warp / 2) * 32;
+    typename Product::Sum sum[4][4][4];
     a += (u64)blockIdx.y * TILE * pitch;
     b += (u64)blockIdx.x * TILE * pitch;
-    u32 tiles = pitch / ROW;
-    typename Product::Sum sum[4][4][4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-#pragma unroll
-            for (int e = 0; e < 4; e++) sum[i][j][e] = 0;
-#pragma unroll
-    for (u32 t = 0; t < STAGES - 1; t++) {
-        if (t < tiles) stage(shared, a, b, pitch, t);
-        asm volatile("cp.async.commit_group;" : : : "memory");
-    }
-#pragma unroll 1
-    for (u32 t = 0; t < tiles; t++) {
-        asm volatile("cp.async.wait_group %0;" : : "n"(STAGES - 2) : "memory");
-        __syncthreads();
-        if (t + STAGES - 1 < tiles) stage(shared, a, b, pitch, t + STAGES - 1);
-        asm volatile("cp.async.commit_group;" : : : "memory");
-        u32 base = shared + (t % STAGES) * 2 * STAGE_BYTES;
-#pragma unroll
-        for (u32 slice = 0; slice < 2; slice++) {
-            u32 x[4][4], y[2][4];
-            u32 piece = slice * 2 + lane / 16;
-#pragma unroll
-            for (u32 i = 0; i < 4; i++) four(x[i], base + place(down + i * 16 + lane % 16, piece));
-#pragma unroll
-            for (u32 j = 0; j < 2; j++) four(y[j], base + STAGE_BYTES + place(across + j * 16 + lane % 16, piece));
-#pragma unroll
-            for (u32 i = 0; i < 4; i++)
-#pragma unroll
-                for (u32 j = 0; j < 4; j++) Product::add(sum[i][j], x[i], y[j / 2][j % 2], y[j / 2][j % 2 + 2]);
-        }
-    }
+    multiply<Product>(sum, a, b, pitch, pitch / ROW, down, across);
 #pragma unroll
     for (u32 i = 0; i < 4; i++)
 #pragma unroll
@@ -122,11 +39,6 @@ __device__ __forceinline__ void tensor(u32 *c, const unsigned char *a, const uns
     {                                                                                                                   \
         tensor<PRODUCT>(c, a, b, n, pitch);                                                                             \
     }
-
-PRODUCT(Bf16, "m16n8k16.row.col.f32.bf16.bf16.f32", float, "+f");
-PRODUCT(Fp16, "m16n8k16.row.col.f32.f16.f16.f32", float, "+f");
-PRODUCT(Tf32, "m16n8k8.row.col.f32.tf32.tf32.f32", float, "+f");
-PRODUCT(Int8, "m16n8k32.row.col.s32.s8.s8.s32", int, "+r");
 
 GEMM(gemm_bf16, Bf16)
 GEMM(gemm_fp16, Fp16)

@@ -2,6 +2,7 @@
 // A row is 128 bytes along k whatever the type, swizzled: its 16-byte pieces lie at their number xor the row's, so that
 // eight rows of a column meet all banks. Four products of 32 bytes along k go through one slice.
 #include "common.cuh"
+#include "result.cuh"
 
 struct Share {
     u32 sm, digest;
@@ -163,15 +164,16 @@ __device__ __forceinline__ uint2 locate(u32 tile, u32 down, u32 across)
     return make_uint2(first + rest % rows, rest / rows);
 }
 
-// C = A * B^T, tiles of 128x256. One block per multiprocessor takes tile after tile; while two warpgroups multiply 64 rows
-// each, a ninth warp fetches up to four slices ahead, over the end of a tile. No edges: the launcher gives whole tiles.
-template <typename Product>
-__device__ __forceinline__ void gemm(u32 *c, const unsigned char *a, const unsigned char *b, u32 m, u32 n, u32 slices)
+// C = A * B^T, tiles of 128x256, the sums of each shared out by `per` slices. One block per multiprocessor takes one after the
+// other; while two warpgroups multiply 64 rows each, a ninth warp fetches up to four slices ahead, over the end of a tile. No
+// edges: operands are whole tiles. `put` gets two elements side by side, and which share they are of.
+template <typename Product, typename Put>
+__device__ __forceinline__ void gemm(const unsigned char *a, const unsigned char *b, u32 m, u32 n, u32 slices, u32 per, const Put &put)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     u32 shared = (u32)__cvta_generic_to_shared(memory), full = shared + STAGES * STAGE, empty = full + STAGES * 8;
     u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    u32 down = m / 128, across = n / COLUMNS, turn = 0;
+    u32 down = m / 128, across = n / COLUMNS, tiles = down * across, works = tiles * ((slices + per - 1) / per), turn = 0;
     if (threadIdx.x == 0) {
         for (u32 s = 0; s < STAGES; s++) {
             barrier(full + 8 * s, 1);
@@ -182,11 +184,12 @@ __device__ __forceinline__ void gemm(u32 *c, const unsigned char *a, const unsig
     __syncthreads();
     if (warp == WORKERS) {
         if (lane != 0) return;
-        for (u32 tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
-            uint2 at = locate(tile, down, across);
+        for (u32 work = blockIdx.x; work < works; work += gridDim.x) {
+            uint2 at = locate(work % tiles, down, across);
+            u32 first = work / tiles * per, end = min(slices, first + per);
             const unsigned char *left = a + (u64)at.x * slices * BLOCK, *right = b + (u64)at.y * 2 * slices * BLOCK;
 #pragma unroll 1
-            for (u32 k = 0; k < slices; k++, turn++) {
+            for (u32 k = first; k < end; k++, turn++) {
                 u32 s = turn % STAGES, to = shared + s * STAGE;
                 await(empty + 8 * s, turn / STAGES + 1 & 1);
                 expect(full + 8 * s, STAGE);
@@ -197,14 +200,15 @@ __device__ __forceinline__ void gemm(u32 *c, const unsigned char *a, const unsig
         }
         return;
     }
-    for (u32 tile = blockIdx.x; tile < down * across; tile += gridDim.x) {
-        uint2 place = locate(tile, down, across);
+    for (u32 work = blockIdx.x; work < works; work += gridDim.x) {
+        uint2 place = locate(work % tiles, down, across);
+        u32 first = work / tiles * per, end = min(slices, first + per);
         typename Product::Sum sum[SUMS];
 #pragma unroll
         for (int i = 0; i < SUMS; i++) sum[i] = 0;
         hold(sum);
 #pragma unroll 1
-        for (u32 k = 0; k < slices; k++, turn++) {
+        for (u32 k = first; k < end; k++, turn++) {
             u32 s = turn % STAGES, at = shared + s * STAGE;
             u64 left = describe(at + warp / 4 * 64 * ROW), right = describe(at + BLOCK);
             await(full + 8 * s, turn / STAGES & 1);
@@ -215,25 +219,37 @@ __device__ __forceinline__ void gemm(u32 *c, const unsigned char *a, const unsig
             commit();
             settle<1>();
             // The products before these are over, and nobody here reads their stage again.
-            if (k > 0 && lane == 0) arrive(empty + 8 * ((turn - 1) % STAGES));
+            if (k > first && lane == 0) arrive(empty + 8 * ((turn - 1) % STAGES));
         }
         settle<0>();
         hold(sum);
         if (lane == 0) arrive(empty + 8 * ((turn - 1) % STAGES));
-        u32 *to = c + (u64)(place.x * 128 + warp * 16 + lane / 4) * n + place.y * COLUMNS + lane % 4 * 2;
+        u32 row = place.x * 128 + warp * 16 + lane / 4, column = place.y * COLUMNS + lane % 4 * 2;
 #pragma unroll
         for (int j = 0; j < COLUMNS / 8; j++) {
-            *(uint2 *)(to + j * 8) = make_uint2(bits(sum[4 * j]), bits(sum[4 * j + 1]));
-            *(uint2 *)(to + (u64)8 * n + j * 8) = make_uint2(bits(sum[4 * j + 2]), bits(sum[4 * j + 3]));
+            put(row, column + j * 8, sum[4 * j], sum[4 * j + 1], work / tiles);
+            put(row + 8, column + j * 8, sum[4 * j + 2], sum[4 * j + 3], work / tiles);
         }
+        put.close(row, column);
     }
 }
+
+// All of a result, as bits.
+struct Whole {
+    u32 *c, n;
+    template <typename Sum> __device__ __forceinline__ void operator()(u32 row, u32 column, Sum one, Sum two, u32) const
+    {
+        *(uint2 *)(c + (u64)row * n + column) = make_uint2(bits(one), bits(two));
+    }
+    __device__ __forceinline__ void close(u32, u32) const {}
+};
 
 #define GEMM(NAME, PRODUCT)                                                                                         \
     extern "C" __global__ void __launch_bounds__((WORKERS + 1) * 32, 1)                                             \
         NAME(u32 *c, const unsigned char *a, const unsigned char *b, u32 m, u32 n, u32 slices)                      \
     {                                                                                                               \
-        gemm<PRODUCT>(c, a, b, m, n, slices);                                                                       \
+        Whole put = {c, n};                                                                                         \
+        gemm<PRODUCT>(a, b, m, n, slices, slices, put);                                                                       \
     }
 
 GEMM(wgmma_bf16, Bf16)
@@ -241,3 +257,29 @@ GEMM(wgmma_fp16, Fp16)
 GEMM(wgmma_tf32, Tf32)
 GEMM(wgmma_fp8, Fp8)
 GEMM(wgmma_int8, Int8)
+
+// What the tape asks for, from packed operands of whole tiles.
+struct Some {
+    float *c, *act;
+    const float *bias;
+    u32 m, n, add;
+    __device__ __forceinline__ void operator()(u32 row, u32 column, float one, float two, u32 share) const
+    {
+        result(c, act, bias, m, n, add, share).put(row, column, one, two);
+    }
+    __device__ __forceinline__ void close(u32 row, u32 column) const
+    {
+        if (!act) return;
+        Result to = {c, act, bias, m, n, add};
+#pragma unroll 1
+        for (u32 e = 0; e < COLUMNS / 2; e++) to.activate(row + e / 2 % 2 * 8, column + e / 4 * 8 + e % 2);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__((WORKERS + 1) * 32, 1)
+    product_wgmma(float *c, float *act, const float *bias, const unsigned char *a, const unsigned char *b, u32 m, u32 n,
+                  u32 slices, u32 per, u32 add)
+{
+    Some put = {c, act, bias, m, n, add};
+    gemm<Bf16>(a, b, (m + 127) / 128 * 128, (n + COLUMNS - 1) / COLUMNS * COLUMNS, slices, per, put);
+}

@@ -5,7 +5,7 @@
 /// Compiled kernels of one source file.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
-    /// `memory`, `burn`, `gemm`, `peer`, `wgmma`.
+    /// That of its source file, such as `gemm`.
     pub name: &'static str,
     /// Machine code, or PTX with the NUL that the driver expects.
     pub image: &'static [u8],
@@ -29,6 +29,11 @@ macro_rules! target {
                 target!(@ "burn", $suffix),
                 target!(@ "gemm", $suffix),
                 target!(@ "peer", $suffix),
+                target!(@ "tape", $suffix),
+                target!(@ "norm", $suffix),
+                target!(@ "image", $suffix),
+                target!(@ "product", $suffix),
+                target!(@ "attention", $suffix),
                 $(target!(@ $more, $suffix),)?
             ],
         }
@@ -51,8 +56,20 @@ const SM_80: Target = target!("sm_80.cubin");
 const SM_90: Target = target!("sm_90a.cubin", "wgmma");
 const SM_100: Target = target!("sm_100a.cubin");
 /// What every device from sm_80 on can compile for itself.
-pub const PTX: Target =
-    Target { engine: "own-ptx", modules: &[text!("memory"), text!("burn"), text!("gemm"), text!("peer")] };
+pub const PTX: Target = Target {
+    engine: "own-ptx",
+    modules: &[
+        text!("memory"),
+        text!("burn"),
+        text!("gemm"),
+        text!("peer"),
+        text!("tape"),
+        text!("norm"),
+        text!("image"),
+        text!("product"),
+        text!("attention"),
+    ],
+};
 
 /// Which code computed something: results of the same work are alike only for the same code on the same architecture,
 /// and where the driver compiled it, by the same driver.

@@ -16,6 +16,7 @@ use cudarc::driver::sys;
 
 use crate::code::{self, Target};
 use crate::library::{NO_FILE, loaded};
+pub use graph::Graph;
 pub use pinned::Pinned;
 pub use trouble::Trouble;
 use trouble::failed;

@@ -3,11 +3,12 @@
 mod bench;
 pub mod code;
 mod cublaslt;
-mod driver;
+pub mod driver;
 mod health;
 mod library;
 mod nccl;
 mod nvml;
 mod telemetry;
+pub mod train;
 pub mod twin;
 pub mod worker;

@@ -1,0 +1,85 @@
+//! Training steps on a GPU: a tape becomes a list of kernels, and the list is run step by step.
+//!
+//! Memory is that of the tape, in f32, whatever the products are computed in: what the CPU keeps at an offset, the GPU keeps
+//! there too. No kernel adds in an order that hardware chooses, so a step of one start gives one loss, to the bit, on every
+//! GPU that runs the same code.
+
+mod attention;
+mod fill;
+mod image;
+mod launch;
+mod lower;
+mod product;
+mod rows;
+mod trainer;
+
+use muster_tape::{Kind, Tape};
+
+pub use launch::{Clock, Launch, Word};
+pub use trainer::Trainer;
+
+/// What products, attention included, are computed in; sums, and everything else, are f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// Operands rounded to bf16, weights kept in f32.
+    Bf16,
+    /// Operands as they are, on the ordinary units.
+    Fp32,
+}
+
+impl Precision {
+    /// As in names of metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bf16 => "bf16",
+            Self::Fp32 => "fp32",
+        }
+    }
+}
+
+/// How a tape is run.
+#[derive(Clone, Copy, Debug)]
+pub struct How {
+    /// Of products.
+    pub precision: Precision,
+    /// Whether the GPU has products of warpgroups, and the kernel for them was loaded.
+    pub wgmma: bool,
+    /// Multiprocessors: blocks of kernels that stay until all is done. Changes no result.
+    pub sms: u32,
+}
+
+/// A tape as kernels.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Fill what a step finds: weights, moments, data.
+    pub setup: Vec<Launch>,
+    /// One step, in order.
+    pub step: Vec<Launch>,
+    /// Bytes of memory beside the tape's and the clock.
+    pub space: usize,
+}
+
+/// Why a tape cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit(pub String);
+
+impl Program {
+    /// The kernels of `tape`, with weights and data from `seed`.
+    ///
+    /// # Errors
+    /// When a shape is more than the kernels can do.
+    pub fn new(tape: &Tape, seed: u64, how: How) -> Result<Self, Unfit> {
+        let mut program = Self { setup: fill::launches(tape, seed)?, step: Vec::new(), space: 0 };
+        if tape.ops.iter().any(|op| matches!(op.kind, Kind::AdamW { .. })) {
+            program.step.push(fill::advance());
+        }
+        for op in &tape.ops {
+            let (launches, space) = lower::launches(op, how)?;
+            program.step.extend(launches);
+            program.space = program.space.max(space);
+        }
+        program.step.push(fill::keep_loss(tape.loss));
+        Ok(program)
+    }
+}

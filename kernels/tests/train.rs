@@ -1,0 +1,215 @@
+//! Training steps by kernels are the CPU's: every operation, forward and backward, on simulated hardware.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+use muster_gpu::code::PTX;
+use muster_gpu::train::{Clock, How, Launch, Precision, Program, Word};
+use muster_ptxsim::{Device, Faults, Kernel, Launch as Ordered, Unit, parse};
+use muster_tape::{Cpu, Fill, Kind, Model, Op, Span, Start, State, Tape};
+
+const SEED: u64 = 7;
+const HOPPER: &str = include_str!("../prebuilt/wgmma.sm_90a.ptx");
+
+/// A simulated GPU with a tape in its memory.
+struct Sim {
+    device: Device,
+    kernels: Vec<Kernel>,
+    program: Program,
+    tape: u64,
+    space: u64,
+    clock: u64,
+}
+
+impl Sim {
+    fn new(tape: &Tape, how: How, faults: Faults) -> Self {
+        let mut device = Device::new(4, 256 << 20, faults, 1);
+        let program = Program::new(tape, SEED, how).unwrap();
+        let text = |image: &[u8]| parse(std::str::from_utf8(image).unwrap().trim_end_matches('\0')).unwrap();
+        let mut kernels: Vec<Kernel> = PTX.modules.iter().flat_map(|module| text(module.image)).collect();
+        kernels.extend(text(HOPPER.as_bytes()));
+        let mut allocate = |bytes: usize| device.memory.allocate(bytes.max(16) as u64).unwrap();
+        let (at, space, clock) = (allocate(tape.memory * 4), allocate(program.space), allocate(Clock::BYTES));
+        let mut sim = Self { device, kernels, program, tape: at, space, clock };
+        // What nobody wrote is no number.
+        let poison = vec![0xff; tape.memory * 4];
+        sim.device.memory.write(at, &poison).unwrap();
+        sim.restart();
+        sim
+    }
+
+    fn restart(&mut self) {
+        let start: Vec<u8> = Clock::START.iter().flat_map(|x| x.to_le_bytes()).collect();
+        self.device.memory.write(self.clock, &start).unwrap();
+        for launch in self.program.setup.clone() {
+            self.run(&launch);
+        }
+    }
+
+    fn step(&mut self) -> f32 {
+        for launch in self.program.step.clone() {
+            self.run(&launch);
+        }
+        let bytes = self.device.memory.read(self.clock + Clock::LOSS as u64, 4).unwrap();
+        f32::from_le_bytes(bytes.try_into().unwrap())
+    }
+
+    fn run(&mut self, launch: &Launch) {
+        let kernel = self.kernels.iter().find(|k| k.name() == launch.kernel).unwrap();
+        assert_eq!(kernel.param_layout().len(), launch.args.len(), "parameters of {}", launch.kernel);
+        let mut params = Vec::new();
+        for ((at, size), word) in kernel.param_layout().iter().zip(&launch.args) {
+            params.resize(*at, 0);
+            let bytes = match *word {
+                Word::U32(value) => u64::from(value),
+                Word::F32(value) => u64::from(value.to_bits()),
+                Word::U64(value) => value,
+                Word::F64(value) => value.to_bits(),
+                Word::Null => 0,
+                Word::Tape(element) => self.tape + element as u64 * 4,
+                Word::Space(byte) => self.space + byte as u64,
+                Word::Clock(byte) => self.clock + byte as u64,
+            };
+            params.extend(&bytes.to_le_bytes()[..*size]);
+        }
+        let (grid, block) = ([launch.grid.0, launch.grid.1, 1], [launch.threads, 1, 1]);
+        let ordered = Ordered { kernel, grid, block, shared: launch.shared as usize, params: &params };
+        self.device.launch(&ordered).unwrap_or_else(|trap| panic!("{launch:?}: {trap}"));
+    }
+
+    fn elements(&mut self, span: Span) -> Vec<f32> {
+        let bytes = self.device.memory.read(self.tape + span.offset as u64 * 4, span.len * 4).unwrap();
+        bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+    }
+}
+
+fn how(precision: Precision, wgmma: bool) -> How {
+    How { precision, wgmma, sms: 4 }
+}
+
+/// Norm of the difference over the norm.
+fn error(got: &[f32], right: &[f32]) -> f64 {
+    let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+    let apart = norm(&mut got.iter().zip(right).map(|(a, b)| f64::from(*a) - f64::from(*b)));
+    let size = norm(&mut right.iter().map(|x| f64::from(*x)));
+    if size == 0.0 { apart } else { apart / size }
+}
+
+fn nano() -> impl Iterator<Item = Model> {
+    Model::ALL.into_iter().filter(|model| model.name().ends_with("-nano"))
+}
+
+/// The step of `tape` by kernels and by the CPU: losses, and the elements of `spans` with the largest error among them.
+fn both(tape: &Tape, how: How, spans: &[Span]) -> ([f32; 2], f64) {
+    let mut cpu = Cpu::new(tape, SEED).unwrap();
+    let mut sim = Sim::new(tape, how, Faults::default());
+    for state in &tape.state {
+        assert_eq!(sim.elements(state.span), cpu.elements(state.span), "{} at first", state.name);
+    }
+    let right = cpu.train(1, &|_| {}, |train| train.step()).unwrap().unwrap();
+    let got = sim.step();
+    let errors = spans.iter().map(|span| error(&sim.elements(*span), cpu.elements(*span)));
+    // What is no number is the worst.
+    let worst = errors.fold(0.0, |worst, error| if error <= worst { worst } else { error });
+    ([got, right], worst)
+}
+
+/// A tape of one operation of `tape`, with inputs that it could have.
+fn single(tape: &Tape, op: &Op) -> Tape {
+    let read = |(number, span): (usize, &Span)| {
+        let known = tape.state.iter().find(|state| state.span == *span).map(|state| state.fill);
+        let fill = match op.kind {
+            Kind::MaxPoolBackward(window) if number == 1 => Fill::Index { below: (window.size * window.size) as u32 },
+            _ => known.filter(|fill| !matches!(fill, Fill::Zero)).unwrap_or(Fill::Uniform { bound: 1.0 }),
+        };
+        (*span, fill)
+    };
+    let added_to = match op.kind {
+        Kind::Gemm(gemm) => gemm.start == Start::Add,
+        Kind::EmbeddingBackward { .. } => true,
+        _ => false,
+    };
+    let added_to = op.writes.iter().filter(|_| added_to).map(|span| (*span, Fill::Uniform { bound: 1.0 }));
+    let state = |(span, fill)| State { name: "input".to_owned(), span, fill, gradient: None };
+    let inputs = op.reads.iter().enumerate().map(read).chain(added_to).map(state);
+    let loss = Span { len: 1, ..op.writes[0] };
+    Tape { ops: vec![op.clone()], state: inputs.collect(), loss, updates: None, ..tape.clone() }
+}
+
+/// Operations of the small models, each shape once, without those that only a whole step can show.
+fn operations() -> Vec<(Tape, Op)> {
+    let mut seen: Vec<Kind> = Vec::new();
+    let mut found = Vec::new();
+    for tape in nano().map(Model::tape) {
+        for op in &tape.ops {
+            let alone = !matches!(op.kind, Kind::AdamW { .. } | Kind::Nesterov { .. });
+            if alone && !seen.contains(&op.kind) {
+                seen.push(op.kind);
+                found.push((single(&tape, op), op.clone()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_operation_in_f32_is_the_cpus() {
+    for (tape, op) in operations() {
+        let (_, error) = both(&tape, how(Precision::Fp32, false), &op.writes);
+        assert!(error < 2e-6, "{:?} is off by {error:.1e}", op.kind);
+    }
+}
+
+#[test]
+fn every_product_in_bf16_is_the_cpus_as_far_as_bf16_goes() {
+    let products = |op: &Op| matches!(op.kind, Kind::Gemm(_) | Kind::Attention(_) | Kind::AttentionBackward(_));
+    for (tape, op) in operations().into_iter().filter(|(_, op)| products(op)) {
+        for wgmma in [false, true] {
+            let (_, error) = both(&tape, how(Precision::Bf16, wgmma), &op.writes);
+            // Below would be f32, and something else than what is measured.
+            assert!(error > 1e-5 && error < 6e-3, "{:?} is off by {error:.1e}", op.kind);
+        }
+    }
+}
+
+#[test]
+fn a_step_in_f32_is_the_cpus_in_every_weight_and_gradient() {
+    for model in nano() {
+        let tape = model.tape();
+        // After one step the moments are the gradients.
+        let moments = |state: &&State| state.name.ends_with("moment") || state.name.ends_with("velocity");
+        let spans: Vec<Span> = tape.state.iter().filter(moments).map(|state| state.span).collect();
+        assert!(!spans.is_empty());
+        let ([got, right], error) = both(&tape, how(Precision::Fp32, false), &spans);
+        assert!((got / right - 1.0).abs() < 1e-5, "{}: loss {got}, not {right}", model.name());
+        assert!(error < 1e-4, "{}: a gradient is off by {error:.1e}", model.name());
+    }
+}
+
+#[test]
+fn ten_steps_in_bf16_have_the_cpus_losses_and_come_again_to_the_bit() {
+    for (number, model) in nano().enumerate() {
+        let tape = model.tape();
+        let mut sim = Sim::new(&tape, how(Precision::Bf16, number % 2 == 0), Faults::default());
+        let losses: Vec<f32> = (0..10).map(|_| sim.step()).collect();
+        let mut cpu = Cpu::new(&tape, SEED).unwrap();
+        let right: Vec<f32> = cpu.train(1, &|_| {}, |train| (0..10).map(|_| train.step().unwrap()).collect()).unwrap();
+        for (got, right) in losses.iter().zip(&right) {
+            assert!((got / right - 1.0).abs() < 2e-2, "{}: {losses:?}, not {right:?}", model.name());
+        }
+        assert!(losses[9] < 0.9 * losses[0], "{}: {losses:?}", model.name());
+        sim.restart();
+        let again: Vec<f32> = (0..2).map(|_| sim.step()).collect();
+        assert_eq!(again, losses[..2], "{}", model.name());
+    }
+}
+
+#[test]
+fn a_flipped_bit_of_one_product_changes_the_loss() {
+    let tape = Model::Gpt2Nano.tape();
+    let losses = |faults| {
+        let mut sim = Sim::new(&tape, how(Precision::Bf16, false), faults);
+        [sim.step(), sim.step()]
+    };
+    let flip = muster_ptxsim::Flip { sm: Some(2), unit: Unit::Mma, bit: 20, every: 50 };
+    assert_ne!(losses(Faults::default()), losses(Faults { flips: vec![flip], ..Faults::default() }));
+}
