@@ -27,7 +27,7 @@ mod random;
 mod tape;
 
 pub use cpu::{Cpu, Error, Replica, Steps};
-pub use models::Model;
+pub use models::{Model, Size};
 pub use op::{Gemm, Heads, Kind, Op, Span, Start, Window};
 pub use random::Fill;
 pub use tape::{State, Tape};

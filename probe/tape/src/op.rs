@@ -167,6 +167,26 @@ pub enum Kind {
     MaxPool(Window),
     /// gradients of the largest, which of the window it was → gradients of images.
     MaxPoolBackward(Window),
+    /// images → mean of each window.
+    MeanPool(Window),
+    /// gradients of the means → gradients of images.
+    MeanPoolBackward(Window),
+    /// a, b → rows of a with those of b behind.
+    Concat {
+        /// Columns of a.
+        left: usize,
+        /// Columns of b.
+        right: usize,
+    },
+    /// matrix → some of its columns.
+    Columns {
+        /// Columns of the matrix.
+        all: usize,
+        /// First column that is taken.
+        first: usize,
+        /// How many are.
+        count: usize,
+    },
     /// images → mean of each channel.
     GlobalPool {
         /// Pixels of an image.

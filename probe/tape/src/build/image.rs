@@ -1,6 +1,6 @@
 //! Layers of convolutional networks. Images lie as N x H x W x C.
 
-use crate::op::{Kind, Window};
+use crate::op::{Gemm, Kind, Start, Window};
 use crate::random::Fill;
 
 use super::builder::{Builder, Tensor};
@@ -9,18 +9,32 @@ use super::layers::{product, spread};
 impl Builder {
     /// Convolution without a bias, batch norm behind it.
     pub(crate) fn conv_norm(&mut self, name: &str, x: Tensor, window: Window, outputs: usize) -> Tensor {
+        let y = self.conv(name, x, window, (outputs, false));
+        self.batch_norm(name, y, outputs)
+    }
+
+    /// Convolution, with or without a bias.
+    pub(crate) fn conv(&mut self, name: &str, x: Tensor, window: Window, (outputs, biased): (usize, bool)) -> Tensor {
         let inputs = window.size * window.size * window.channels;
         let deviation = (2.0 / (window.size * window.size * outputs) as f64).sqrt();
         let weight = self.weight(format!("{name} weights"), inputs * outputs, spread(deviation));
+        let bias = biased.then(|| self.weight(format!("{name} bias"), outputs, Fill::Zero));
         let columns = if window.size == 1 && window.stride == 1 { x } else { self.windows(x, window) };
         let rows = window.windows();
         let y = self.buffer(rows * outputs);
-        self.op(Kind::Gemm(product(rows, outputs, inputs)), &[columns, weight], &[y]);
+        let start = if biased { Start::Bias } else { Start::Zero };
+        let reads: Vec<Tensor> = [columns, weight].into_iter().chain(bias).collect();
+        self.op(Kind::Gemm(Gemm { start, ..product(rows, outputs, inputs) }), &reads, &[y]);
         self.on_the_way_back(move |b| {
             let Some(dy) = b.gradient(y) else { return };
+            if let Some(bias) = bias {
+                let db = b.buffer(outputs);
+                b.op(Kind::ColumnSum { rows, columns: outputs }, &[dy], &[db]);
+                b.give(bias, db);
+            }
             b.product_backward((columns, weight), dy, (rows, outputs, inputs));
         });
-        self.batch_norm(name, y, outputs)
+        y
     }
 
     fn windows(&mut self, x: Tensor, window: Window) -> Tensor {
@@ -35,7 +49,7 @@ impl Builder {
         y
     }
 
-    fn batch_norm(&mut self, name: &str, x: Tensor, columns: usize) -> Tensor {
+    pub(crate) fn batch_norm(&mut self, name: &str, x: Tensor, columns: usize) -> Tensor {
         let rows = x.len / columns;
         let scale = self.weight(format!("{name} norm scale"), columns, Fill::One);
         let shift = self.weight(format!("{name} norm shift"), columns, Fill::Zero);
@@ -73,6 +87,33 @@ impl Builder {
             let dx = b.buffer(x.len);
             b.op(Kind::MaxPoolBackward(window), &[dy, which], &[dx]);
             b.give(x, dx);
+        });
+        y
+    }
+
+    pub(crate) fn mean_pool(&mut self, x: Tensor, window: Window) -> Tensor {
+        let y = self.buffer(window.windows() * window.channels);
+        self.op(Kind::MeanPool(window), &[x], &[y]);
+        self.on_the_way_back(move |b| {
+            let Some(dy) = b.gradient(y) else { return };
+            let dx = b.buffer(x.len);
+            b.op(Kind::MeanPoolBackward(window), &[dy], &[dx]);
+            b.give(x, dx);
+        });
+        y
+    }
+
+    /// Channels of `a`, and those of `b` behind them.
+    pub(crate) fn concat(&mut self, (a, left): (Tensor, usize), (b, right): (Tensor, usize)) -> Tensor {
+        let y = self.buffer(a.len + b.len);
+        self.op(Kind::Concat { left, right }, &[a, b], &[y]);
+        self.on_the_way_back(move |builder| {
+            let Some(dy) = builder.gradient(y) else { return };
+            for (part, first, count) in [(a, 0, left), (b, left, right)] {
+                let gradient = builder.buffer(part.len);
+                builder.op(Kind::Columns { all: left + right, first, count }, &[dy], &[gradient]);
+                builder.give(part, gradient);
+            }
         });
         y
     }

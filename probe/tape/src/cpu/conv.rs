@@ -1,4 +1,4 @@
-//! What convolutional networks need beside products: windows, pooling, normalisation of channels.
+//! What convolutional networks need beside products: windows, and normalisation of channels.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ const CHANNELS: usize = 16;
 const BLOCK: usize = 128;
 
 /// The pixel along one axis that element `tap` of window `at` falls on.
-fn pixel(window: &Window, at: usize, tap: usize) -> Option<usize> {
+pub(super) fn pixel(window: &Window, at: usize, tap: usize) -> Option<usize> {
     (at * window.stride + tap).checked_sub(window.pad).filter(|pixel| *pixel < window.edge)
 }
 
 /// The window along one axis whose element `tap` falls on `pixel`.
-fn window_over(window: &Window, pixel: usize, tap: usize) -> Option<usize> {
+pub(super) fn window_over(window: &Window, pixel: usize, tap: usize) -> Option<usize> {
     let reach = (pixel + window.pad).checked_sub(tap)?;
     (reach % window.stride == 0 && reach / window.stride < window.out_edge()).then_some(reach / window.stride)
 }
@@ -53,67 +53,6 @@ pub(super) fn col2im<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
             let at = ((part / edge * out + down) * out + across) * size * size + tap;
             axpy(T::ONE, &columns[at * channels..][..channels], to);
         }
-    }
-}
-
-/// A part is a row of windows of one image.
-pub(super) fn max_pool<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
-    let (edge, channels, size, out) = (window.edge, window.channels, window.size, window.out_edge());
-    let image = &io.read(0)[part / out * edge * edge * channels..];
-    let range = part * out * channels..(part + 1) * out * channels;
-    let (most, which) = (io.write(0, range.clone()), io.write(1, range));
-    for (at, (most, which)) in most.iter_mut().zip(which).enumerate() {
-        let (across, channel) = (at / channels, at % channels);
-        let mut best: Option<(T, usize)> = None;
-        for tap in 0..size * size {
-            let y = pixel(window, part % out, tap / size);
-            let (Some(y), Some(x)) = (y, pixel(window, across, tap % size)) else { continue };
-            let value = image[(y * edge + x) * channels + channel];
-            if best.is_none_or(|(most, _)| value > most) {
-                best = Some((value, tap));
-            }
-        }
-        let (value, tap) = best.unwrap_or((T::ZERO, 0));
-        (*most, *which) = (value, T::of(tap as f64));
-    }
-}
-
-/// A part is a row of pixels of one image.
-pub(super) fn max_pool_backward<T: Number>(io: &Io<'_, T>, window: &Window, part: usize) {
-    let (edge, channels, size, out) = (window.edge, window.channels, window.size, window.out_edge());
-    let (gradient, which) = (io.read(0), io.read(1));
-    let row = io.write(0, part * edge * channels..(part + 1) * edge * channels);
-    for (x, to) in row.chunks_exact_mut(channels).enumerate() {
-        to.fill(T::ZERO);
-        for tap in 0..size * size {
-            let down = window_over(window, part % edge, tap / size);
-            let (Some(down), Some(across)) = (down, window_over(window, x, tap % size)) else { continue };
-            let start = ((part / edge * out + down) * out + across) * channels;
-            for (channel, to) in to.iter_mut().enumerate() {
-                if which[start + channel] == T::of(tap as f64) {
-                    *to += gradient[start + channel];
-                }
-            }
-        }
-    }
-}
-
-/// A part is an image.
-pub(super) fn global_pool<T: Number>(io: &Io<'_, T>, (area, channels): (usize, usize), part: usize) {
-    let means = io.write(0, part * channels..(part + 1) * channels);
-    means.fill(T::ZERO);
-    for pixel in io.read(0)[part * area * channels..(part + 1) * area * channels].chunks_exact(channels) {
-        axpy(T::ONE, pixel, means);
-    }
-    means.iter_mut().for_each(|mean| *mean = *mean / T::of(area as f64));
-}
-
-/// A part is an image.
-pub(super) fn global_pool_backward<T: Number>(io: &Io<'_, T>, (area, channels): (usize, usize), part: usize) {
-    let gradient = &io.read(0)[part * channels..(part + 1) * channels];
-    let image = io.write(0, part * area * channels..(part + 1) * area * channels);
-    for (at, to) in image.iter_mut().enumerate() {
-        *to = gradient[at % channels] / T::of(area as f64);
     }
 }
 

@@ -9,6 +9,7 @@ mod lstm;
 pub(crate) mod machine;
 mod memory;
 mod norm;
+mod pool;
 mod replica;
 mod run;
 mod table;

@@ -5,7 +5,7 @@ use crate::op::Kind;
 
 use super::gemm::Scratch;
 use super::memory::Io;
-use super::{attention, conv, element, gemm, lstm, norm, table, update};
+use super::{attention, conv, element, gemm, lstm, norm, pool, table, update};
 
 /// Parts of an operation whose first output has `len` elements. Threads take them in any order.
 pub(super) fn parts(kind: &Kind, len: usize, threads: usize) -> usize {
@@ -21,9 +21,13 @@ pub(super) fn parts(kind: &Kind, len: usize, threads: usize) -> usize {
         Kind::Mean { .. } => 1,
         Kind::LstmCell { hidden } => lstm::parts(len / hidden, *hidden),
         Kind::LstmCellBackward { hidden } => lstm::parts(len / hidden / 4, *hidden),
-        Kind::Im2col(window) | Kind::MaxPool(window) => window.batch * window.out_edge(),
-        Kind::Col2im(window) | Kind::MaxPoolBackward(window) => window.batch * window.edge,
+        Kind::Im2col(window) | Kind::MaxPool(window) | Kind::MeanPool(window) => window.batch * window.out_edge(),
+        Kind::Col2im(window) | Kind::MaxPoolBackward(window) | Kind::MeanPoolBackward(window) => {
+            window.batch * window.edge
+        }
         Kind::BatchNorm { columns, .. } | Kind::BatchNormBackward { columns, .. } => conv::channel_parts(*columns),
+        Kind::Concat { left, right } => table::parts(len / (left + right)),
+        Kind::Columns { count, .. } => table::parts(len / count),
         Kind::GlobalPool { channels, .. } => len / channels,
         Kind::GlobalPoolBackward { area, channels } => len / area / channels,
         Kind::Embedding { columns } => table::parts(len / columns),
@@ -55,10 +59,14 @@ pub(super) fn part<T: Number>(io: &Io<'_, T>, part: usize, scratch: &mut Scratch
         Kind::Col2im(window) => conv::col2im(io, &window, part),
         Kind::BatchNorm { rows, columns } => conv::batch_norm(io, (rows, columns), part),
         Kind::BatchNormBackward { rows, columns } => conv::batch_norm_backward(io, (rows, columns), part),
-        Kind::MaxPool(window) => conv::max_pool(io, &window, part),
-        Kind::MaxPoolBackward(window) => conv::max_pool_backward(io, &window, part),
-        Kind::GlobalPool { area, channels } => conv::global_pool(io, (area, channels), part),
-        Kind::GlobalPoolBackward { area, channels } => conv::global_pool_backward(io, (area, channels), part),
+        Kind::MaxPool(window) => pool::max(io, &window, part),
+        Kind::MaxPoolBackward(window) => pool::max_backward(io, &window, part),
+        Kind::MeanPool(window) => pool::mean(io, &window, part),
+        Kind::MeanPoolBackward(window) => pool::mean_backward(io, &window, part),
+        Kind::Concat { left, right } => table::concat(io, (left, right), part),
+        Kind::Columns { all, first, count } => table::columns_of(io, (all, first, count), part),
+        Kind::GlobalPool { area, channels } => pool::global(io, (area, channels), part),
+        Kind::GlobalPoolBackward { area, channels } => pool::global_backward(io, (area, channels), part),
         Kind::Attention(heads) => attention::forward(io, &heads, part, scratch),
         Kind::AttentionBackward(heads) => attention::backward(io, &heads, part, scratch),
         Kind::LayerNorm { rows, columns } => norm::forward(io, (rows, columns), part),

@@ -25,6 +25,24 @@ pub(super) fn embedding<T: Number>(io: &Io<'_, T>, width: usize, part: usize) {
     }
 }
 
+/// Rows side by side.
+pub(super) fn concat<T: Number>(io: &Io<'_, T>, (left, right): (usize, usize), part: usize) {
+    let (a, b) = (io.read(0), io.read(1));
+    for row in part * ROWS..((part + 1) * ROWS).min(a.len() / left) {
+        let start = row * (left + right);
+        io.write(0, start..start + left).copy_from_slice(&a[row * left..(row + 1) * left]);
+        io.write(0, start + left..start + left + right).copy_from_slice(&b[row * right..(row + 1) * right]);
+    }
+}
+
+/// Some columns of rows.
+pub(super) fn columns_of<T: Number>(io: &Io<'_, T>, (all, first, count): (usize, usize, usize), part: usize) {
+    let matrix = io.read(0);
+    for row in part * ROWS..((part + 1) * ROWS).min(matrix.len() / all) {
+        io.write(0, row * count..(row + 1) * count).copy_from_slice(&matrix[row * all + first..][..count]);
+    }
+}
+
 /// A part has some columns of the whole table, and adds rows in their order.
 pub(super) fn embedding_backward<T: Number>(io: &Io<'_, T>, width: usize, part: usize) {
     let (rows, gradient) = (io.read(0), io.read(1));

@@ -26,6 +26,7 @@ impl Bert {
         Self { layers: 2, heads: 4, width: 64, vocabulary: 256, positions: 64, seq: 32, batch: 2 };
     pub(super) const BASE: Self =
         Self { layers: 12, heads: 12, width: 768, vocabulary: 30_522, positions: 512, seq: 128, batch: 1 };
+    pub(super) const LARGE: Self = Self { layers: 24, heads: 16, width: 1024, ..Self::BASE };
 
     pub(super) fn tape(&self, optimiser: Optimiser) -> Tape {
         let (width, tokens) = (self.width, self.batch * self.seq);

@@ -23,6 +23,7 @@ impl Gpt2 {
         Self { layers: 2, heads: 4, width: 64, vocabulary: 256, positions: 64, seq: 32, batch: 2 };
     pub(super) const SMALL: Self =
         Self { layers: 12, heads: 12, width: 768, vocabulary: 50_257, positions: 1024, seq: 128, batch: 1 };
+    pub(super) const LARGE: Self = Self { layers: 36, heads: 20, width: 1280, ..Self::SMALL };
 
     pub(super) fn tape(&self, optimiser: Optimiser) -> Tape {
         let (width, tokens) = (self.width, self.batch * self.seq);

@@ -2,10 +2,13 @@
 
 mod bert;
 mod catalog;
+mod densenet;
 mod gpt2;
+mod images;
 mod lstm;
 mod resnet;
 #[cfg(test)]
 mod tests;
+mod vgg;
 
-pub use catalog::Model;
+pub use catalog::{Model, Size};

@@ -1,9 +1,9 @@
 //! ResNet (He et al. 2016) of bottleneck blocks, the stride in the 3x3 convolution (v1.5).
 
-use crate::build::{Builder, Optimiser, Tensor};
-use crate::op::Window;
-use crate::random::Fill;
+use crate::build::{Builder, Optimiser};
 use crate::tape::Tape;
+
+use super::images::Images;
 
 /// A block's result is so many times as wide as its middle.
 const EXPANSION: usize = 4;
@@ -23,29 +23,7 @@ pub(super) struct Resnet {
     pub(super) batch: usize,
 }
 
-/// Images on their way.
-#[derive(Clone, Copy)]
-struct Images {
-    x: Tensor,
-    batch: usize,
-    edge: usize,
-    channels: usize,
-}
-
 impl Images {
-    const fn window(&self, size: usize, stride: usize) -> Window {
-        Window { batch: self.batch, edge: self.edge, channels: self.channels, size, stride, pad: size / 2 }
-    }
-
-    fn conv_norm(self, b: &mut Builder, name: &str, (size, stride): (usize, usize), channels: usize) -> Self {
-        let window = self.window(size, stride);
-        Self { x: b.conv_norm(name, self.x, window, channels), edge: window.out_edge(), channels, ..self }
-    }
-
-    fn relu(self, b: &mut Builder) -> Self {
-        Self { x: b.relu(self.x), ..self }
-    }
-
     fn bottleneck(self, b: &mut Builder, name: &str, width: usize, stride: usize) -> Self {
         let inner = self.conv_norm(b, &format!("{name} first"), (1, 1), width).relu(b);
         let inner = inner.conv_norm(b, &format!("{name} second"), (3, stride), width).relu(b);
@@ -59,20 +37,21 @@ impl Images {
 
 impl Resnet {
     pub(super) const NANO: Self = Self { blocks: &[1, 1], width: 8, edge: 8, large_stem: false, classes: 10, batch: 8 };
-    pub(super) const FIFTY: Self =
-        Self { blocks: &[3, 4, 6, 3], width: 64, edge: 224, large_stem: true, classes: 1000, batch: 4 };
+    pub(super) const FIFTY: Self = Self::published(&[3, 4, 6, 3]);
+    pub(super) const HUNDRED_ONE: Self = Self::published(&[3, 4, 23, 3]);
+    pub(super) const HUNDRED_FIFTY_TWO: Self = Self::published(&[3, 8, 36, 3]);
+
+    const fn published(blocks: &'static [usize]) -> Self {
+        Self { blocks, width: 64, edge: 224, large_stem: true, classes: 1000, batch: 4 }
+    }
 
     pub(super) fn tape(&self, optimiser: Optimiser) -> Tape {
         let mut b = Builder::new(self.batch);
-        let pixels = self.batch * self.edge * self.edge * 3;
-        let x = b.data("images", pixels, Fill::Uniform { bound: 1.7 });
-        let classes = b.data("classes", self.batch, Fill::Index { below: self.classes as u32 });
-        let mut images = Images { x, batch: self.batch, edge: self.edge, channels: 3 };
+        let (mut images, right) = Images::data(&mut b, self.batch, self.edge, self.classes);
         let stem = if self.large_stem { (7, 2) } else { (3, 1) };
         images = images.conv_norm(&mut b, "stem", stem, self.width).relu(&mut b);
         if self.large_stem {
-            let window = images.window(3, 2);
-            images = Images { x: b.max_pool(images.x, window), edge: window.out_edge(), ..images };
+            images = images.stem_pool(&mut b);
         }
         for (stage, blocks) in self.blocks.iter().enumerate() {
             for block in 0..*blocks {
@@ -81,9 +60,6 @@ impl Resnet {
                 images = images.bottleneck(&mut b, &name, self.width << stage, stride);
             }
         }
-        let pooled = b.global_pool(images.x, images.edge * images.edge, images.channels);
-        let logits = b.linear("classifier", pooled, (images.channels, self.classes), false);
-        let loss = b.cross_entropy(logits, classes, self.batch);
-        b.finish(loss, optimiser)
+        images.classify(b, (right, self.classes), optimiser)
     }
 }

@@ -1,6 +1,6 @@
 //! What every model must do: learn, by right gradients, with the same bits everywhere.
 
-use super::Model;
+use super::{Model, Size};
 use crate::Tape;
 use crate::build::Rule;
 use crate::cpu::isa::Isa;
@@ -60,7 +60,7 @@ fn a_restart_gives_the_same_losses_again_and_a_flipped_bit_others() {
         let first = run(&mut machine, false);
         assert_eq!(run(&mut machine, true), first, "{}", model.name());
         let mut machine = Machine::<f32>::new(&tape, 42, Isa::best()).unwrap();
-        let weight = tape.state.iter().rfind(|s| s.name.ends_with("weights")).unwrap().span;
+        let weight = tape.state.iter().find(|s| s.name.ends_with("weights")).unwrap().span;
         let flipped = &mut machine.elements()[weight.offset + weight.len / 2];
         *flipped = f32::from_bits(flipped.to_bits() ^ (1 << 22));
         assert_ne!(run(&mut machine, false), first, "{}", model.name());
@@ -164,8 +164,34 @@ fn sizes_are_the_published_ones() {
     assert_eq!(parameters(Model::BertBase), 109_514_298);
     // torchvision's resnet50.
     assert_eq!(parameters(Model::Resnet50), 25_557_032);
+    // torchvision's, and openai-community/gpt2-large, which counts the tied table once.
+    let others = [
+        (Model::Resnet101, 44_549_160),
+        (Model::Resnet152, 60_192_808),
+        (Model::Densenet169, 14_149_480),
+        (Model::Densenet201, 20_013_928),
+        (Model::Vgg11, 132_863_336),
+        (Model::Vgg13, 133_047_848),
+        (Model::Vgg16, 138_357_544),
+        (Model::Vgg19, 143_667_240),
+        (Model::Gpt2Large, 774_030_080),
+        // transformers' BertForMaskedLM, bert-large-uncased.
+        (Model::BertLarge, 335_174_458),
+    ];
+    others.into_iter().for_each(|(model, count)| assert_eq!(parameters(model), count, "{}", model.name()));
     // torch.nn.LSTM(224, 1000, 8) and Linear(1000, 100) have 61 060 100, 8 x 4000 of them second biases.
     assert_eq!(parameters(Model::Lstm), 61_060_100 - 32_000);
+}
+
+#[test]
+fn another_batch_has_the_same_weights_and_more_to_learn_from() {
+    for model in nanos() {
+        let (own, double) = (model.tape(), model.sized(Size { batch: 16, seq: 16 }));
+        assert_eq!(own.parameters, double.parameters, "{}", model.name());
+        assert!(double.items == 16 || double.items == 16 * 16, "{}: {}", model.name(), double.items);
+    }
+    let long = Model::Gpt2Nano.sized(Size { batch: 1, seq: 1000 });
+    assert_eq!(long.items, 64, "no longer than its table of positions");
 }
 
 #[test]
