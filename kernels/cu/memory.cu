@@ -122,12 +122,12 @@ extern "C" __global__ void __launch_bounds__(512) triad(double2 *a, const double
     }
 }
 
-// One thread follows a chain of offsets through memory, past L1. Cycles of `steps` dependent loads, and where it
-// ended. `sm` chooses the multiprocessor: all other blocks leave.
+// One thread follows a chain of offsets through memory, past L1. Cycles of `steps` dependent loads, and where it ended, which
+// is where the next one begins: the same loads again would come from L2. `sm` chooses the multiprocessor: all other blocks leave.
 extern "C" __global__ void chase(const u32 *chain, u32 steps, u32 sm, u64 *out)
 {
     if (sm_id() != sm || threadIdx.x != 0) return;
-    u32 at = 0;
+    u32 at = (u32)out[1];
     for (u32 k = 0; k < steps / 4; k++) asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(at) : "l"(chain + at));
     u64 begin = cycles();
 #pragma unroll 1

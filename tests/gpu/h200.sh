@@ -39,7 +39,7 @@ measure burn 60 gpu-burn
 CUDA_FORCE_PTX_JIT=1 measure fallback 60 sm-sdc
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck; do
-        step "$tool" 60 compute-sanitizer --tool "$tool" --target-processes all --error-exitcode 9 \
+        step "$tool" 60 compute-sanitizer --tool "$tool" --target-processes all --report-api-errors no --error-exitcode 9 \
             "$probe" run sm-sdc --profile smoke --format json
     done
 fi

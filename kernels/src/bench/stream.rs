@@ -77,6 +77,7 @@ fn latency(run: &mut Run<'_>, room: &Buffer, (name, part): (&'static str, usize)
     let chain = twin::chain(room.bytes.min(bytes) / 4 / STRIDE, STRIDE, SEED);
     gpu.put(room, &chain)?;
     let out = gpu.buffer(16)?;
+    gpu.put(&out, &[0_u32; 4])?;
     let steps = run.pick([64, 4096, 16_384, 16_384]);
     let shape = Shape { grid: (8 * gpu.sms, 1), threads: 32, shared: 0 };
     // A quarter more for its own warm-up.
