@@ -106,6 +106,36 @@ extern "C" __global__ void __launch_bounds__(256) max_pool_backward(float *image
     }
 }
 
+extern "C" __global__ void __launch_bounds__(256) mean_pool(float *means, const float *images, GEOMETRY)
+{
+    WINDOW;
+    Place at = place(out);
+    images += (u64)at.image * edge * edge * channels;
+    for (u32 channel = threadIdx.x; channel < channels; channel += blockDim.x) {
+        float sum = 0.0f;
+        for (u32 tap = 0; tap < size * size; tap++) {
+            u32 y = pixel(w, at.y, tap / size), x = pixel(w, at.x, tap % size);
+            if (y < edge && x < edge) sum += images[((u64)y * edge + x) * channels + channel];
+        }
+        means[(u64)blockIdx.x * channels + channel] = sum / (float)(size * size);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256) mean_pool_backward(float *images, const float *gradient, GEOMETRY)
+{
+    WINDOW;
+    Place at = place(edge);
+    for (u32 channel = threadIdx.x; channel < channels; channel += blockDim.x) {
+        float sum = 0.0f;
+        for (u32 tap = 0; tap < size * size; tap++) {
+            u32 down = window_over(w, at.y, tap / size), across = window_over(w, at.x, tap % size);
+            if (down < out && across < out)
+                sum += gradient[(((u64)at.image * out + down) * out + across) * channels + channel];
+        }
+        images[(u64)blockIdx.x * channels + channel] = sum / (float)(size * size);
+    }
+}
+
 // A block has one image.
 extern "C" __global__ void __launch_bounds__(256) global_pool(float *means, const float *images, u32 area, u32 channels)
 {

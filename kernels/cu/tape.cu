@@ -33,6 +33,23 @@ extern "C" __global__ void __launch_bounds__(256) tape_copy(float *y, const floa
     EACH(i, n) y[i] = x[i];
 }
 
+extern "C" __global__ void __launch_bounds__(256)
+    tape_concat(float *y, const float *a, const float *b, u32 left, u32 right, u64 n)
+{
+    EACH(i, n)
+    {
+        u64 row = i / (left + right);
+        u32 column = (u32)(i % (left + right));
+        y[i] = column < left ? a[row * left + column] : b[row * right + column - left];
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256)
+    tape_columns(float *y, const float *x, u32 all, u32 first, u32 count, u64 n)
+{
+    EACH(i, n) y[i] = x[i / count * all + first + i % count];
+}
+
 // SplitMix64 (Steele, Lea, Flood 2014).
 __device__ __forceinline__ u64 mixed(u64 index)
 {

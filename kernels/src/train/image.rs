@@ -26,6 +26,8 @@ pub(super) fn launches(op: &Op) -> Result<Launch, Unfit> {
         Kind::Col2im(window) => windows("col2im", op, window, pixels(window)),
         Kind::MaxPool(window) => windows("max_pool", op, window, window.windows()),
         Kind::MaxPoolBackward(window) => windows("max_pool_backward", op, window, pixels(window)),
+        Kind::MeanPool(window) => windows("mean_pool", op, window, window.windows()),
+        Kind::MeanPoolBackward(window) => windows("mean_pool_backward", op, window, pixels(window)),
         Kind::GlobalPool { area, channels } => {
             let images = op.writes[0].len / channels;
             Launch::blocks("global_pool", images, ends(op, [count(*area)?, count(*channels)?]))

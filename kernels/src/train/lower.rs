@@ -28,6 +28,8 @@ pub(super) fn launches(op: &Op, how: How) -> Lowered {
         | Kind::Col2im(_)
         | Kind::MaxPool(_)
         | Kind::MaxPoolBackward(_)
+        | Kind::MeanPool(_)
+        | Kind::MeanPoolBackward(_)
         | Kind::GlobalPool { .. }
         | Kind::GlobalPoolBackward { .. } => image::launches(op).and_then(alone),
         Kind::Add => alone(each("tape_add", op)),
@@ -36,6 +38,16 @@ pub(super) fn launches(op: &Op, how: How) -> Lowered {
         Kind::GeluBackward => alone(each("tape_gelu_backward", op)),
         Kind::Zero => alone(each("tape_zero", op)),
         Kind::Copy => alone(each("tape_copy", op)),
+        Kind::Concat { left, right } => {
+            let n = op.writes[0].len;
+            let args = ends(op, [count(left)?, count(right)?, Word::U64(n as u64)]);
+            alone(Launch::over("tape_concat", n, args))
+        }
+        Kind::Columns { all, first, count: taken } => {
+            let n = op.writes[0].len;
+            let args = ends(op, [count(all)?, count(first)?, count(taken)?, Word::U64(n as u64)]);
+            alone(Launch::over("tape_columns", n, args))
+        }
         Kind::LstmCell { hidden } => lstm("tape_lstm", op, hidden).and_then(alone),
         Kind::LstmCellBackward { hidden } => lstm("tape_lstm_backward", op, hidden).and_then(alone),
         Kind::CrossEntropy { rows, classes, counted } => {
