@@ -71,18 +71,18 @@ pub const PTX: Target = Target {
     ],
 };
 
-/// Which code computed something: results of the same work are alike only for the same code on the same architecture,
-/// and where the driver compiled it, by the same driver.
+/// Which code computed something, that of the modules called `modules`: results of the same work are alike only for the same
+/// code on the same architecture, and where the driver compiled it, by the same driver.
 #[must_use]
-pub fn identity(engine: &str, module: &str, (major, minor): (i32, i32), driver: i32) -> String {
+pub fn identity(engine: &str, (label, modules): (&str, &[&str]), (major, minor): (i32, i32), driver: i32) -> String {
     let target = machine_code((major, minor)).filter(|target| target.engine == engine).unwrap_or(PTX);
-    let image = target.modules.iter().find(|known| known.name == module).map_or(&[][..], |found| found.image);
+    let images = target.modules.iter().filter(|known| modules.contains(&known.name));
     // FNV-1a: it tells our own files apart, not forgeries.
-    let digest = image
-        .iter()
+    let digest = images
+        .flat_map(|module| module.image)
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     let compiler = if engine == PTX.engine { format!(" driver {driver}") } else { String::new() };
-    format!("{engine} {module} {digest:016x} sm_{major}{minor}{compiler}")
+    format!("{engine} {label} {digest:016x} sm_{major}{minor}{compiler}")
 }
 
 /// Machine code for a compute capability, if any is shipped.

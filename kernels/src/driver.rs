@@ -191,12 +191,12 @@ impl Gpu {
         })
     }
 
-    /// Which code of the module called `name` runs here.
+    /// Which code of these modules runs here; `label` is their name.
     ///
     /// # Errors
     /// With the driver's words.
-    pub fn identity(&self, name: &str) -> Result<String, Trouble> {
-        Ok(code::identity(self.engine, name, self.capability, version()?))
+    pub fn identity(&self, label: &str, modules: &[&str]) -> Result<String, Trouble> {
+        Ok(code::identity(self.engine, (label, modules), self.capability, version()?))
     }
 
     fn enter(&self) -> Result<(), Trouble> {

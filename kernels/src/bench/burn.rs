@@ -74,7 +74,8 @@ impl<'a> Fire<'a> {
         for (_, digest, _) in self.shares()? {
             *counts.entry(digest).or_default() += 1;
         }
-        let code = self.gpu.identity(self.burn.module())?;
+        let module = self.burn.module();
+        let code = self.gpu.identity(module, &[module])?;
         let (unit, threads) = (self.burn.name(), self.shape.threads);
         let counts: Vec<String> = counts.iter().map(|(digest, count)| format!("{digest:08x}*{count}")).collect();
         Ok(format!("{code}, {unit} x {threads}, {rounds} rounds of {SEED:x}: {}", counts.join(" ")))

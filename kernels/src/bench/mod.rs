@@ -13,6 +13,7 @@ mod overlap;
 mod pages;
 mod run;
 mod stream;
+mod train;
 mod vendor_gemm;
 
 use muster_wire::{Frame, Profile};
@@ -28,7 +29,7 @@ use run::Run;
 /// When it cannot be done, or its results are wrong.
 pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
     type Body = fn(&mut Run<'_>) -> Result<(), Trouble>;
-    let bodies: [(&'static str, Body); 9] = [
+    let bodies: [(&'static str, Body); 16] = [
         ("kernel-launch", launch::run),
         ("gpu-stream", stream::run),
         ("gpu-copy-bw", copy::run),
@@ -38,6 +39,13 @@ pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) 
         ("gpu-burn", burn::load),
         ("sm-sdc", burn::agree),
         ("gpu-memory-map", pages::run),
+        ("gpu-train-gpt2", |run| train::GPT2.run(run)),
+        ("gpu-train-bert", |run| train::BERT.run(run)),
+        ("gpu-train-lstm", |run| train::LSTM.run(run)),
+        ("gpu-train-resnet", |run| train::RESNET.run(run)),
+        ("gpu-train-densenet", |run| train::DENSENET.run(run)),
+        ("gpu-train-vgg", |run| train::VGG.run(run)),
+        ("gpu-train-stress", train::stress),
     ];
     let found = bodies.into_iter().find(|(known, _)| *known == name);
     let (name, body) = found.ok_or_else(|| unknown(name))?;

@@ -32,24 +32,18 @@ pub(super) fn launches(op: &Op, how: How) -> Lowered {
         | Kind::MeanPoolBackward(_)
         | Kind::GlobalPool { .. }
         | Kind::GlobalPoolBackward { .. } => image::launches(op).and_then(alone),
-        Kind::Add => alone(each("tape_add", op)),
-        Kind::Relu => alone(each("tape_relu", op)),
-        Kind::ReluBackward => alone(each("tape_relu_backward", op)),
-        Kind::GeluBackward => alone(each("tape_gelu_backward", op)),
-        Kind::Zero => alone(each("tape_zero", op)),
-        Kind::Copy => alone(each("tape_copy", op)),
-        Kind::Concat { left, right } => {
-            let n = op.writes[0].len;
-            let args = ends(op, [count(left)?, count(right)?, Word::U64(n as u64)]);
-            alone(Launch::over("tape_concat", n, args))
-        }
+        Kind::Add => each("tape_add", op),
+        Kind::Relu => each("tape_relu", op),
+        Kind::ReluBackward => each("tape_relu_backward", op),
+        Kind::GeluBackward => each("tape_gelu_backward", op),
+        Kind::Zero => each("tape_zero", op),
+        Kind::Copy => each("tape_copy", op),
+        Kind::LstmCell { hidden } => lstm("tape_lstm", op, hidden),
+        Kind::LstmCellBackward { hidden } => lstm("tape_lstm_backward", op, hidden),
+        Kind::Concat { left, right } => over("tape_concat", op, &[count(left)?, count(right)?]),
         Kind::Columns { all, first, count: taken } => {
-            let n = op.writes[0].len;
-            let args = ends(op, [count(all)?, count(first)?, count(taken)?, Word::U64(n as u64)]);
-            alone(Launch::over("tape_columns", n, args))
+            over("tape_columns", op, &[count(all)?, count(first)?, count(taken)?])
         }
-        Kind::LstmCell { hidden } => lstm("tape_lstm", op, hidden).and_then(alone),
-        Kind::LstmCellBackward { hidden } => lstm("tape_lstm_backward", op, hidden).and_then(alone),
         Kind::CrossEntropy { rows, classes, counted } => {
             let args = ends(op, [count(classes)?, Word::F32((1.0 / counted as f64) as f32)]);
             alone(Launch { threads: 512, ..Launch::blocks("tape_cross_entropy", rows, args)? })
@@ -58,25 +52,16 @@ pub(super) fn launches(op: &Op, how: How) -> Lowered {
             let n = op.reads[0].len as u64;
             alone(Launch::blocks("tape_mean", 1, ends(op, [Word::U64(n), Word::F32(counted as f32)]))?)
         }
-        Kind::Embedding { columns } => {
-            let n = op.writes[0].len;
-            alone(Launch::over("tape_embedding", n, ends(op, [count(columns)?, Word::U64(n as u64)])))
-        }
+        Kind::Embedding { columns } => over("tape_embedding", op, &[count(columns)?]),
         Kind::EmbeddingBackward { columns } => {
             let rows = op.reads[0].len;
             alone(Launch::blocks("tape_embedding_backward", rows, ends(op, [count(columns)?, count(rows)?]))?)
         }
         Kind::AdamW { rate, decay } => {
-            let n = op.writes[0].len;
             let factors = [Word::Clock(0), Word::F32(rate as f32), Word::F32((1.0 - rate * decay) as f32)];
-            let args = ends(op, factors.into_iter().chain([Word::U64(n as u64)]));
-            alone(Launch::over("tape_adamw", n, args))
+            over("tape_adamw", op, &factors)
         }
-        Kind::Nesterov { rate, decay } => {
-            let n = op.writes[0].len;
-            let args = ends(op, [Word::F32(rate as f32), Word::F32(decay as f32), Word::U64(n as u64)]);
-            alone(Launch::over("tape_nesterov", n, args))
-        }
+        Kind::Nesterov { rate, decay } => over("tape_nesterov", op, &[Word::F32(rate as f32), Word::F32(decay as f32)]),
     }
 }
 
@@ -85,14 +70,19 @@ pub(super) fn ends(op: &Op, rest: impl IntoIterator<Item = Word>) -> Vec<Word> {
     op.writes.iter().chain(&op.reads).map(|span| at(*span)).chain(rest).collect()
 }
 
+/// A kernel whose threads take an element of the shortest output in turn.
+fn over(kernel: &'static str, op: &Op, rest: &[Word]) -> Lowered {
+    let n = op.writes.iter().map(|span| span.len).min().unwrap_or(0);
+    let all = rest.iter().copied().chain([Word::U64(n as u64)]);
+    alone(Launch::over(kernel, n, ends(op, all)))
+}
+
 /// Every element alone.
-fn each(kernel: &'static str, op: &Op) -> Launch {
-    let n = op.writes[0].len;
-    Launch::over(kernel, n, ends(op, [Word::U64(n as u64)]))
+fn each(kernel: &'static str, op: &Op) -> Lowered {
+    over(kernel, op, &[])
 }
 
 /// The shortest output has one element a state.
-fn lstm(kernel: &'static str, op: &Op, hidden: usize) -> Result<Launch, Unfit> {
-    let n = op.writes.iter().map(|span| span.len).min().unwrap_or(0);
-    Ok(Launch::over(kernel, n, ends(op, [count(hidden)?, Word::U64(n as u64)])))
+fn lstm(kernel: &'static str, op: &Op, hidden: usize) -> Lowered {
+    over(kernel, op, &[count(hidden)?])
 }

@@ -19,6 +19,7 @@
 
 mod build;
 mod cpu;
+mod cycle;
 mod models;
 mod number;
 mod op;
@@ -27,6 +28,7 @@ mod random;
 mod tape;
 
 pub use cpu::{Cpu, Error, Replica, Steps};
+pub use cycle::Cycle;
 pub use models::{Model, Size};
 pub use op::{Gemm, Heads, Kind, Op, Span, Start, Window};
 pub use random::Fill;

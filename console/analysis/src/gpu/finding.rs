@@ -18,7 +18,7 @@ pub enum Finding {
         /// Multiprocessors that agreed with each other.
         agree: usize,
     },
-    /// All multiprocessors of a GPU agree with each other, and not with other GPUs.
+    /// A GPU computes other bits than other GPUs: all its multiprocessors alike, or what they did together.
     WrongGpu {
         /// GPU of the node.
         gpu: u32,
@@ -28,6 +28,8 @@ pub enum Finding {
         agree: usize,
         /// Nodes that they are on.
         nodes: usize,
+        /// The multiprocessors worked together, so that one of them may be the cause.
+        whole: bool,
     },
     /// No value has a majority: something is wrong, and this cannot say where.
     Disagree {
@@ -86,8 +88,9 @@ impl fmt::Display for Finding {
                 write!(f, "GPU {gpu}: multiprocessor {sm} computes wrong bits ({units}: {wrong} of {all} runs)")?;
                 write!(f, ", {agree} others agree")
             }
-            Self::WrongGpu { gpu, unit, agree, nodes } => {
-                write!(f, "GPU {gpu}: all its multiprocessors compute other bits than {agree} other GPUs")?;
+            Self::WrongGpu { gpu, unit, agree, nodes, whole } => {
+                let who = if *whole { "it computes" } else { "all its multiprocessors compute" };
+                write!(f, "GPU {gpu}: {who} other bits than {agree} other GPUs")?;
                 match nodes {
                     0 | 1 => write!(f, " of its node ({unit})"),
                     nodes => write!(f, " on {nodes} nodes ({unit})"),

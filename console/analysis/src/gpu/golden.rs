@@ -20,6 +20,8 @@ pub struct Golden {
     pub key: String,
     /// What more than half of its multiprocessors gave.
     pub digest: u32,
+    /// One answer of the whole GPU, which nobody on its node has held against the others there yet.
+    pub whole: bool,
 }
 
 /// What votes of nodes say.
@@ -51,7 +53,7 @@ impl Golden {
         let counts = counts.split(' ').map(count).collect::<Option<Vec<_>>>()?;
         let all: u64 = counts.iter().map(|(_, count)| u64::from(*count)).sum();
         let (digest, _) = counts.into_iter().find(|(_, count)| 2 * u64::from(*count) > all)?;
-        Some(Self { gpu: gpu.parse().ok()?, unit: unit.to_owned(), key: work.to_owned(), digest })
+        Some(Self { gpu: gpu.parse().ok()?, unit: unit.to_owned(), key: work.to_owned(), digest, whole: all == 1 })
     }
 }
 
@@ -61,15 +63,15 @@ type Work<'a> = BTreeMap<&'a str, BTreeMap<u32, BTreeSet<u32>>>;
 /// Holds what GPUs of many nodes gave against each other, each piece of work by itself; the node of every answer.
 #[must_use]
 pub fn golden<'a>(said: &'a [(&'a str, Golden)]) -> Vec<(&'a str, Odd)> {
-    let mut works: BTreeMap<(&str, &str), Work<'_>> = BTreeMap::new();
+    let mut works: BTreeMap<(&str, &str, bool), Work<'_>> = BTreeMap::new();
     for (node, golden) in said {
-        let work = works.entry((&golden.unit, &golden.key)).or_default();
+        let work = works.entry((&golden.unit, &golden.key, golden.whole)).or_default();
         work.entry(node).or_default().entry(golden.gpu).or_default().insert(golden.digest);
     }
-    works.iter().flat_map(|((unit, _), work)| judge(unit, work)).collect()
+    works.iter().flat_map(|((unit, _, whole), work)| judge(unit, *whole, work)).collect()
 }
 
-fn judge<'a>(unit: &str, work: &Work<'a>) -> Vec<(&'a str, Odd)> {
+fn judge<'a>(unit: &str, whole: bool, work: &Work<'a>) -> Vec<(&'a str, Odd)> {
     let votes: BTreeMap<&str, u32> =
         work.iter().filter_map(|(node, gpus)| Some((*node, most(gpus.values().flatten().copied())?))).collect();
     let nodes = work.len();
@@ -78,8 +80,12 @@ fn judge<'a>(unit: &str, work: &Work<'a>) -> Vec<(&'a str, Odd)> {
     // A node that is torn has no vote and counts as one that does not agree.
     let Some((right, agreeing)) = counts.iter().find(|(_, count)| nodes >= NODES && 2 * **count > nodes) else {
         if counts.len() < 2 {
-            // GPUs that differ from their own node are found there.
-            return Vec::new();
+            // Multiprocessors that differ from others of their node are found there.
+            return if whole {
+                work.iter().flat_map(|(node, gpus)| within(unit, node, gpus)).collect()
+            } else {
+                Vec::new()
+            };
         }
         let undecided = |node: &&'a str| (*node, Odd::Undecided { unit: unit.to_owned(), nodes });
         return votes.keys().map(undecided).collect();
@@ -87,12 +93,24 @@ fn judge<'a>(unit: &str, work: &Work<'a>) -> Vec<(&'a str, Odd)> {
     let (right, nodes) = (*right, *agreeing);
     let all_right = |digests: &BTreeSet<u32>| digests.iter().all(|digest| *digest == right);
     let agree = work.values().flat_map(BTreeMap::values).filter(|digests| all_right(digests)).count();
-    let wrong = |node: &'a str, gpu| (node, Odd::Wrong(Finding::WrongGpu { gpu, unit: unit.to_owned(), agree, nodes }));
+    let wrong =
+        |node: &'a str, gpu| (node, Odd::Wrong(Finding::WrongGpu { gpu, unit: unit.to_owned(), agree, nodes, whole }));
     let odd = |(node, gpus): (&&'a str, &BTreeMap<u32, BTreeSet<u32>>)| {
         let node = *node;
         gpus.iter().filter(|(_, digests)| !all_right(digests)).map(|(gpu, _)| wrong(node, *gpu)).collect::<Vec<_>>()
     };
     work.iter().flat_map(odd).collect()
+}
+
+/// Holds the GPUs of one node against each other.
+fn within<'a>(unit: &str, node: &'a str, gpus: &BTreeMap<u32, BTreeSet<u32>>) -> Vec<(&'a str, Odd)> {
+    let Some(right) = most(gpus.values().flatten().copied()) else {
+        return vec![(node, Odd::Undecided { unit: unit.to_owned(), nodes: 1 })];
+    };
+    let agrees = |digests: &BTreeSet<u32>| digests.iter().all(|digest| *digest == right);
+    let agree = gpus.values().filter(|digests| agrees(digests)).count();
+    let wrong = |gpu| Odd::Wrong(Finding::WrongGpu { gpu, unit: unit.to_owned(), agree, nodes: 1, whole: true });
+    gpus.iter().filter(|(_, digests)| !agrees(digests)).map(|(gpu, _)| (node, wrong(*gpu))).collect()
 }
 
 /// The value that more than half have.
@@ -115,6 +133,7 @@ mod tests {
             unit: "bf16-mma".into(),
             key: "own burn 1 sm_90".into(),
             digest: *digest,
+            whole: false,
         };
         let node = |(n, gpus): (usize, &&[u32])| {
             gpus.iter().enumerate().map(move |g| (format!("n{n}"), gpu(g))).collect::<Vec<_>>()
@@ -129,7 +148,7 @@ mod tests {
     }
 
     fn wrong(gpu: u32, agree: usize, nodes: usize) -> Odd {
-        Odd::Wrong(Finding::WrongGpu { gpu, unit: "bf16-mma".into(), agree, nodes })
+        Odd::Wrong(Finding::WrongGpu { gpu, unit: "bf16-mma".into(), agree, nodes, whole: false })
     }
 
     #[test]
@@ -152,6 +171,23 @@ mod tests {
         assert!(said(&[&[7], &[8], &[9]]).iter().all(|(_, odd)| *odd == undecided(3)));
         assert_eq!(said(&[&[7], &[7]]), []);
         assert_eq!(said(&[&[7, 7, 9]]), [], "one node speaks for itself");
+    }
+
+    #[test]
+    fn a_gpu_that_answers_as_a_whole_is_held_against_those_of_its_node_where_there_is_no_fleet() {
+        let said = |digests: &[&[u32]]| {
+            let mut all = of(digests);
+            all.iter_mut().for_each(|(_, golden)| golden.whole = true);
+            let all: Vec<(&str, Golden)> = all.iter().map(|(node, golden)| (node.as_str(), golden.clone())).collect();
+            golden(&all).into_iter().map(|(node, odd)| (node.to_owned(), odd)).collect::<Vec<_>>()
+        };
+        let wrong = |gpu, agree, nodes| {
+            Odd::Wrong(Finding::WrongGpu { gpu, unit: "bf16-mma".into(), agree, nodes, whole: true })
+        };
+        assert_eq!(said(&[&[7, 7, 9]]), [("n0".to_owned(), wrong(2, 2, 1))]);
+        assert_eq!(said(&[&[7, 9]]), [("n0".to_owned(), Odd::Undecided { unit: "bf16-mma".into(), nodes: 1 })]);
+        assert_eq!(said(&[&[7, 7], &[7, 9], &[7, 7]]), [("n1".to_owned(), wrong(1, 5, 2))]);
+        assert_eq!(said(&[&[7, 7, 7], &[7, 7, 7]]), []);
     }
 
     #[test]

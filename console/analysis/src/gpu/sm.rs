@@ -79,7 +79,7 @@ fn whole(works: &Works<'_>) -> Vec<Finding> {
     }
     found
         .into_iter()
-        .map(|((gpu, unit), agree)| Finding::WrongGpu { gpu, unit: unit.to_owned(), agree, nodes: 1 })
+        .map(|((gpu, unit), agree)| Finding::WrongGpu { gpu, unit: unit.to_owned(), agree, nodes: 1, whole: false })
         .collect()
 }
 
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_gpu_that_is_wrong_everywhere_alike_is_found_by_its_peers() {
         let rows: Vec<Row> = (0..8).map(|gpu| row(gpu, 1, |s| s.digest ^= u32::from(gpu == 5))).collect();
-        assert_eq!(wrong(&rows), [Finding::WrongGpu { gpu: 5, unit: "ffma".into(), agree: 7, nodes: 1 }]);
+        assert_eq!(wrong(&rows), [Finding::WrongGpu { gpu: 5, unit: "ffma".into(), agree: 7, nodes: 1, whole: false }]);
         assert_eq!(wrong(&rows[4..6]), [], "two GPUs that disagree accuse nobody");
     }
 

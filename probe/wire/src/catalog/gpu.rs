@@ -10,7 +10,7 @@ const POWER: Metric = Metric::cost("power:{gpu}", Gpu, Unit::Watts, "GPU power")
 /// How fast a GPU may be, which its clock says only where the work asks for all of it.
 const CLOCK: Metric = Metric::rate("clock:{gpu}", Gpu, Unit::Hertz, "SM clock");
 /// Recorded during every benchmark of a GPU.
-const SENSORS: &[Metric] = &[TEMPERATURE, POWER, CLOCK.role(MetricRole::Informational)];
+pub(super) const SENSORS: &[Metric] = &[TEMPERATURE, POWER, CLOCK.role(MetricRole::Informational)];
 const UNDER_FULL_LOAD: &[Metric] = &[TEMPERATURE, POWER, CLOCK];
 
 const fn bandwidth(pattern: &'static str, title: &'static str) -> Metric {

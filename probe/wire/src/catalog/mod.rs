@@ -5,7 +5,7 @@
 //! [`describe_in`] hears it.
 //!
 //! # Adding a benchmark
-//! Its own file, one entry here, in the table of its source (`cpu`, `disk`, `net`, `gpu`, `train`), and the line that calls
+//! Its own file, one entry here, in the table of its source (`cpu`, `disk`, `net`, `gpu`, `train`, `gpu_train`), and the line that calls
 //! it: in `bench/mod.rs` of the probe, or in `bench/mod.rs` of the GPU worker. The entry names its metrics; units in
 //! frames, judging, playbooks, screens and incidents follow from it.
 
@@ -17,6 +17,7 @@ mod disk;
 mod entry;
 mod facts;
 mod gpu;
+mod gpu_train;
 mod net;
 mod pattern;
 mod telemetry;
@@ -30,7 +31,8 @@ pub use facts::{fact_of, gpu_fact};
 pub use telemetry::{CLOCK_ERROR, SaysOfJob, Telemetry, finely, is_fine, telemetry, telemetry_names, watched};
 
 /// The tables, in the order a plain `run` takes them.
-const TABLES: [&[Benchmark]; 6] = [&cpu::PARTS, &disk::ALL, &net::ALONE, &gpu::ALL, &cpu::TOGETHER, &train::ALL];
+const TABLES: [&[Benchmark]; 7] =
+    [&cpu::PARTS, &disk::ALL, &net::ALONE, &gpu::ALL, &cpu::TOGETHER, &train::ALL, &gpu_train::ALL];
 
 const COUNT: usize = {
     let (mut count, mut table) = (0, 0);
@@ -98,8 +100,17 @@ mod tests {
     #[test]
     fn a_plain_run_takes_parts_before_what_they_explain() {
         let at = |name: &str| BENCHMARKS.iter().position(|b| b.name == name).unwrap();
-        let order = ["cpu-gemm", "disk", "net-loopback", "kernel-launch", "gpu-memory-map", "overlap", "train-resnet"];
+        let order = [
+            "cpu-gemm",
+            "disk",
+            "net-loopback",
+            "kernel-launch",
+            "gpu-memory-map",
+            "overlap",
+            "train-resnet",
+            "gpu-train-vgg",
+        ];
         assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
-        assert_eq!(BENCHMARKS.len(), 27);
+        assert_eq!(BENCHMARKS.len(), 34);
     }
 }

@@ -1,0 +1,239 @@
+//! How fast a GPU trains models as SuperBench does, and whether every step gives the one right loss.
+
+use std::time::{Duration, Instant};
+
+use muster_tape::{Cycle, Model, Size, Tape};
+use muster_wire::Profile;
+
+use super::run::Run;
+use crate::driver::{Gpu, Trouble};
+use crate::train::{Precision, Trainer};
+
+/// Models of one family, the smallest first, each with what is trained on in one step.
+pub(super) struct Family {
+    nano: Model,
+    published: &'static [(Model, Size)],
+}
+
+const fn size(batch: usize, seq: usize) -> Size {
+    Size { batch, seq }
+}
+
+/// Images have no sequence.
+const fn images(batch: usize) -> Size {
+    size(batch, 1)
+}
+
+pub(super) const GPT2: Family = Family {
+    nano: Model::Gpt2Nano,
+    published: &[(Model::Gpt2Small, size(8, 1024)), (Model::Gpt2Large, size(8, 1024))],
+};
+pub(super) const BERT: Family =
+    Family { nano: Model::BertNano, published: &[(Model::BertBase, size(32, 128)), (Model::BertLarge, size(32, 128))] };
+pub(super) const LSTM: Family = Family { nano: Model::LstmNano, published: &[(Model::Lstm, size(256, 32))] };
+pub(super) const RESNET: Family = Family {
+    nano: Model::ResnetNano,
+    published: &[(Model::Resnet50, images(128)), (Model::Resnet101, images(64)), (Model::Resnet152, images(64))],
+};
+pub(super) const DENSENET: Family = Family {
+    nano: Model::DensenetNano,
+    published: &[(Model::Densenet169, images(64)), (Model::Densenet201, images(64))],
+};
+pub(super) const VGG: Family = Family {
+    nano: Model::VggNano,
+    published: &[
+        (Model::Vgg11, images(64)),
+        (Model::Vgg13, images(32)),
+        (Model::Vgg16, images(32)),
+        (Model::Vgg19, images(32)),
+    ],
+};
+
+/// Fixed, so that every GPU and every run does the same.
+const SEED: u64 = 0x6d75_7374_6572;
+/// Steps from one start, and in the smoke profile.
+const STEPS: usize = 16;
+const FEW: usize = 4;
+/// Free memory is never taken up to the last byte.
+const SHARE: f64 = 0.95;
+/// Time for the steps of one model in the smoke profile.
+const SMOKE: Duration = Duration::from_millis(500);
+
+/// A model to be trained.
+struct Work {
+    model: Model,
+    tape: Tape,
+    precision: Precision,
+}
+
+impl Work {
+    fn name(&self) -> String {
+        format!("{}_{}", self.model.name(), self.precision.name())
+    }
+}
+
+impl Family {
+    /// Trains what the profile asks for.
+    pub(super) fn run(&self, run: &mut Run<'_>) -> Result<(), Trouble> {
+        let works = self.works(run.profile);
+        let count = works.len();
+        let (mut measured, mut missing) = (0, Vec::new());
+        for (part, (model, size, precision)) in works.into_iter().enumerate() {
+            let tape = size.map_or_else(|| model.tape(), |size| model.sized(size));
+            let work = Work { model, tape, precision };
+            match train(run, &work, (part, count))? {
+                None => measured += 1,
+                Some(why) => {
+                    run.fact(&format!("{}_train", work.name()), format!("not measured: {why}"));
+                    missing.push(format!("{} {why}", work.name()));
+                }
+            }
+        }
+        if measured > 0 { Ok(()) } else { Err(Trouble::Absent(missing.join("; "))) }
+    }
+
+    fn works(&self, profile: Profile) -> Vec<(Model, Option<Size>, Precision)> {
+        let in_both = |model, size| [(model, size, Precision::Bf16), (model, size, Precision::Fp32)];
+        let published = self.published.iter().map(|(model, size)| (*model, Some(*size)));
+        match profile {
+            Profile::Smoke => in_both(self.nano, None).to_vec(),
+            Profile::Quick => published.take(1).map(|(model, size)| (model, size, Precision::Bf16)).collect(),
+            Profile::Standard => {
+                let bf16 = published.clone().map(|(model, size)| (model, size, Precision::Bf16));
+                bf16.chain(published.take(1).map(|(model, size)| (model, size, Precision::Fp32))).collect()
+            }
+            Profile::Full => published.flat_map(|(model, size)| in_both(model, size)).collect(),
+        }
+    }
+}
+
+/// Measures one model; or why there is no room for it.
+fn train(run: &mut Run<'_>, work: &Work, (part, parts): (usize, usize)) -> Result<Option<String>, Trouble> {
+    let (gpu, name) = (run.gpu, work.name());
+    let at = |done: f64| (part as f64 + done) / parts as f64;
+    run.progress(at(0.0), &name);
+    if let Some(why) = lacks(gpu, work)? {
+        return Ok(Some(why));
+    }
+    let mut rounds = Rounds::begin(gpu, work, if run.profile == Profile::Smoke { FEW } else { STEPS })?;
+    // The first steps also wake the GPU.
+    let warmup = run.pick([1, FEW, FEW, STEPS]);
+    for _ in 0..warmup {
+        run.progress(at(0.0), &name);
+        rounds.step()?;
+    }
+    let (wanted, least) = (run.pick([16, 32, 32, 128]), run.pick([FEW, 32, 32, 128]));
+    let begin = Instant::now();
+    let mut values = Vec::with_capacity(wanted);
+    while values.len() < least || (values.len() < wanted && begin.elapsed() < SMOKE) {
+        run.progress(at(values.len() as f64 / wanted as f64), &name);
+        values.push(rounds.step()? * 1e6);
+    }
+    rounds.end()?;
+    tell(run, work, &rounds.cycle, &values)?;
+    run.series(&format!("{name}_train_step_time"), values, warmup)?;
+    Ok(None)
+}
+
+/// What the losses were, for the console to compare, and the best rate, for a person to read.
+fn tell(run: &mut Run<'_>, work: &Work, cycle: &Cycle, nanos: &[f64]) -> Result<(), Trouble> {
+    let Work { model, tape, precision } = work;
+    // FNV-1a over the bits of all losses.
+    let fold = |hash: u32, loss: &f32| (hash ^ loss.to_bits()).wrapping_mul(0x0100_0193);
+    let digest = cycle.losses().iter().fold(0x811c_9dc5_u32, fold);
+    let code = run.gpu.identity("tape", &["tape", "norm", "image", "product", "attention", "wgmma"])?;
+    let (items, steps) = (tape.items, cycle.losses().len());
+    let what = format!("{} {} of {items}, {steps} steps", model.name(), precision.name());
+    run.fact(&format!("golden.{}-{}", model.name(), precision.name()), format!("{code}, {what}: {digest:08x}*1"));
+    let fastest = nanos.iter().copied().fold(f64::INFINITY, f64::min);
+    let (rate, loss) = (items as f64 / fastest * 1e9, cycle.losses().last().copied().unwrap_or(f32::NAN));
+    run.fact(&format!("{}_train", work.name()), format!("items={items} throughput={rate:.0} loss={loss:.4}"));
+    Ok(())
+}
+
+/// Why a model cannot be trained on this GPU: there is no room for it.
+fn lacks(gpu: &Gpu, work: &Work) -> Result<Option<String>, Trouble> {
+    let (needed, free) = (Trainer::needs(gpu, &work.tape, work.precision)?.0, gpu.free()?);
+    let fits = (needed as f64) < SHARE * free as f64;
+    Ok((!fits).then(|| format!("needs {}, and {} are free", room(needed), room(free))))
+}
+
+fn room(bytes: usize) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+}
+
+/// A training that starts again and again.
+struct Rounds<'a> {
+    trainer: Trainer<'a>,
+    cycle: Cycle,
+    whom: String,
+}
+
+impl<'a> Rounds<'a> {
+    fn begin(gpu: &'a Gpu, work: &Work, steps: usize) -> Result<Self, Trouble> {
+        let mut trainer = Trainer::new(gpu, &work.tape, SEED, work.precision)?;
+        trainer.restart()?;
+        let whom = format!("GPU {}: {}", gpu.index, work.name());
+        Ok(Self { trainer, cycle: Cycle::new(steps), whom })
+    }
+
+    /// Milliseconds of the next step.
+    fn step(&mut self) -> Result<f64, Trouble> {
+        if self.cycle.is_over() {
+            self.trainer.restart()?;
+            self.cycle.begin();
+        }
+        let (ms, loss) = self.trainer.step()?;
+        let wrong = |why| Trouble::Failed(format!("{}: {why}: this GPU computes wrongly", self.whom));
+        self.cycle.take(loss).map_err(wrong)?;
+        Ok(ms)
+    }
+
+    /// Goes on until every step was done, and at least one of them twice.
+    fn end(&mut self) -> Result<(), Trouble> {
+        while !self.cycle.is_whole() {
+            self.step()?;
+        }
+        self.step().map(drop)
+    }
+}
+
+/// Trains GPT-2 for minutes to an hour, a value for each minute of it.
+pub(super) fn stress(run: &mut Run<'_>) -> Result<(), Trouble> {
+    let windows = run.pick([4, 1, 10, 60]);
+    let window = Duration::from_millis(run.pick([200, 60_000, 60_000, 60_000]));
+    let nano = run.profile == Profile::Smoke;
+    let candidates: &[(Model, Option<Size>)] = if nano {
+        &[(Model::Gpt2Nano, None)]
+    } else {
+        &[(Model::Gpt2Large, Some(size(8, 1024))), (Model::Gpt2Small, Some(size(8, 1024)))]
+    };
+    let mut missing = Vec::new();
+    for (model, size) in candidates {
+        let tape = size.map_or_else(|| model.tape(), |size| model.sized(size));
+        let work = Work { model: *model, tape, precision: Precision::Bf16 };
+        if let Some(why) = lacks(run.gpu, &work)? {
+            missing.push(format!("{} {why}", work.name()));
+            continue;
+        }
+        let mut rounds = Rounds::begin(run.gpu, &work, if nano { FEW } else { STEPS })?;
+        rounds.step()?;
+        let mut values = Vec::with_capacity(windows);
+        for number in 0..windows {
+            let begin = Instant::now();
+            let (mut spent, mut steps) = (0.0, 0);
+            while steps == 0 || begin.elapsed() < window {
+                let part = begin.elapsed().as_secs_f64() / window.as_secs_f64();
+                run.progress((number as f64 + part.min(1.0)) / windows as f64, &work.name());
+                spent += rounds.step()?;
+                steps += 1;
+            }
+            values.push(spent / f64::from(steps) * 1e6);
+        }
+        rounds.end()?;
+        tell(run, &work, &rounds.cycle, &values)?;
+        return run.series(&format!("{}_window_step_time", work.name()), values, 1);
+    }
+    Err(Trouble::Absent(missing.join("; ")))
+}
