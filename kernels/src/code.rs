@@ -2,13 +2,27 @@
 //!
 //! The files under `prebuilt` are outputs of `build.py`, which also holds them to their sources.
 
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+
 /// Compiled kernels of one source file.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
     /// That of its source file, such as `gemm`.
     pub name: &'static str,
+    packed: &'static [u8],
+}
+
+impl Module {
     /// Machine code, or PTX with the NUL that the driver expects.
-    pub image: &'static [u8],
+    #[must_use]
+    pub fn image(&self) -> Vec<u8> {
+        let mut image = Vec::new();
+        // What was packed when this was built can be read; less than all of it is a module that no driver takes.
+        let _whole = ZlibDecoder::new(self.packed).read_to_end(&mut image);
+        image
+    }
 }
 
 /// Modules that one kind of device loads.
@@ -39,16 +53,7 @@ macro_rules! target {
         }
     };
     (@ $name:literal, $suffix:literal) => {
-        Module { name: $name, image: include_bytes!(concat!("../prebuilt/", $name, ".", $suffix)) }
-    };
-}
-
-macro_rules! text {
-    ($name:literal) => {
-        Module {
-            name: $name,
-            image: concat!(include_str!(concat!("../prebuilt/", $name, ".compute_80.ptx")), "\0").as_bytes(),
-        }
+        Module { name: $name, packed: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".", $suffix, ".z")) }
     };
 }
 
@@ -56,20 +61,7 @@ const SM_80: Target = target!("sm_80.cubin");
 const SM_90: Target = target!("sm_90a.cubin", "wgmma");
 const SM_100: Target = target!("sm_100a.cubin");
 /// What every device from sm_80 on can compile for itself.
-pub const PTX: Target = Target {
-    engine: "own-ptx",
-    modules: &[
-        text!("memory"),
-        text!("burn"),
-        text!("gemm"),
-        text!("peer"),
-        text!("tape"),
-        text!("norm"),
-        text!("image"),
-        text!("product"),
-        text!("attention"),
-    ],
-};
+pub const PTX: Target = Target { engine: "own-ptx", ..target!("compute_80.ptx") };
 
 /// Which code computed something, that of the modules called `modules`: results of the same work are alike only for the same
 /// code on the same architecture, and where the driver compiled it, by the same driver.
@@ -79,8 +71,8 @@ pub fn identity(engine: &str, (label, modules): (&str, &[&str]), (major, minor):
     let images = target.modules.iter().filter(|known| modules.contains(&known.name));
     // FNV-1a: it tells our own files apart, not forgeries.
     let digest = images
-        .flat_map(|module| module.image)
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+        .flat_map(Module::image)
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let compiler = if engine == PTX.engine { format!(" driver {driver}") } else { String::new() };
     format!("{engine} {label} {digest:016x} sm_{major}{minor}{compiler}")
 }

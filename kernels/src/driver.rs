@@ -371,7 +371,7 @@ fn load(capability: (i32, i32)) -> Result<(Vec<sys::CUmodule>, &'static str), Tr
     let all = |target: Target| -> Result<Vec<sys::CUmodule>, DriverError> {
         // SAFETY: the images are whole cubins, or PTX that ends with a NUL.
         #[expect(unsafe_code, reason = "driver call")]
-        target.modules.iter().map(|m| unsafe { result::module::load_data(m.image.as_ptr().cast()) }).collect()
+        target.modules.iter().map(|m| unsafe { result::module::load_data(m.image().as_ptr().cast()) }).collect()
     };
     if let Some(target) = code::machine_code(capability)
         && let Ok(modules) = all(target)

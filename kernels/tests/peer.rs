@@ -15,7 +15,7 @@ const SEED: u32 = 77;
 
 fn text() -> String {
     let module = PTX.modules.iter().find(|module| module.name == "peer").unwrap();
-    std::str::from_utf8(module.image).unwrap().trim_end_matches('\0').to_owned()
+    String::from_utf8(module.image()).unwrap().trim_end_matches('\0').to_owned()
 }
 
 fn table(gpu: &mut Gpu, buffers: &[Arg]) -> Arg {

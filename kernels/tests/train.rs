@@ -25,7 +25,7 @@ impl Sim {
         let mut device = Device::new(4, 256 << 20, faults, 1);
         let program = Program::new(tape, SEED, how).unwrap();
         let text = |image: &[u8]| parse(std::str::from_utf8(image).unwrap().trim_end_matches('\0')).unwrap();
-        let mut kernels: Vec<Kernel> = PTX.modules.iter().flat_map(|module| text(module.image)).collect();
+        let mut kernels: Vec<Kernel> = PTX.modules.iter().flat_map(|module| text(&module.image())).collect();
         kernels.extend(text(HOPPER.as_bytes()));
         let mut allocate = |bytes: usize| device.memory.allocate(bytes.max(16) as u64).unwrap();
         let (at, space, clock) = (allocate(tape.memory * 4), allocate(program.space), allocate(Clock::BYTES));

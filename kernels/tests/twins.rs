@@ -15,7 +15,8 @@ const SEEDS: [u64; 4] = [1, 2, 77, 1_000_003];
 #[test]
 fn every_shipped_module_parses() {
     for module in PTX.modules {
-        let text = std::str::from_utf8(module.image).unwrap().trim_end_matches('\0');
+        let image = module.image();
+        let text = std::str::from_utf8(&image).unwrap().trim_end_matches('\0');
         assert!(!parse(text).unwrap_or_else(|why| panic!("{}: {why}", module.name)).is_empty());
     }
 }
@@ -151,7 +152,7 @@ fn tensor(text: &str, (kernel, number): (&str, Number), seed: u64, (m, n, k): (u
 }
 
 fn gemm_text() -> String {
-    std::str::from_utf8(PTX.modules[2].image).unwrap().trim_end_matches('\0').to_owned()
+    String::from_utf8(PTX.modules[2].image()).unwrap().trim_end_matches('\0').to_owned()
 }
 
 #[test]
@@ -235,7 +236,8 @@ fn a_product_with_a_wrong_lane_stage_or_row_is_caught() {
 
 #[test]
 fn a_copy_that_goes_too_far_or_not_far_enough_is_caught() {
-    let text = std::str::from_utf8(PTX.modules[0].image).unwrap().trim_end_matches('\0');
+    let image = PTX.modules[0].image();
+    let text = std::str::from_utf8(&image).unwrap().trim_end_matches('\0');
     let copied = |text: &str, vectors: u64| {
         let mut gpu = Gpu::from_text(text, 2, 1);
         let (a, b) = (gpu.buffer(vectors * 16), gpu.buffer(vectors * 16));
@@ -302,7 +304,7 @@ fn a_wrong_bit_on_one_multiprocessor_changes_only_its_digest() {
         for every in [1, 7, 100] {
             let mut faults = Faults::default();
             faults.add(&["flip", "sm=2", &format!("unit={unit}"), "bit=9", &format!("every={every}")]).unwrap();
-            let mut gpu = Gpu::on(PTX.modules[1].image, Device::new(4, 1 << 20, faults, 1));
+            let mut gpu = Gpu::on(&PTX.modules[1].image(), Device::new(4, 1 << 20, faults, 1));
             let out = gpu.buffer(4 * 16);
             gpu.run_with(burn.kernel(), ([4, 1], 64, 120 << 10), &[Arg::U32(1), Arg::U32(4), out]).unwrap();
             let got = gpu.read_words(out, 16);

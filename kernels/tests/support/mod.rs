@@ -17,8 +17,8 @@ pub struct Gpu {
 
 impl Gpu {
     pub fn new(module: &str, sms: u32, seed: u64) -> Self {
-        let image = PTX.modules.iter().find(|m| m.name == module).unwrap().image;
-        Self::on(image, Device::new(sms, 64 << 20, Faults::default(), seed))
+        let image = PTX.modules.iter().find(|m| m.name == module).unwrap().image();
+        Self::on(&image, Device::new(sms, 64 << 20, Faults::default(), seed))
     }
 
     pub fn from_text(text: &str, sms: u32, seed: u64) -> Self {

@@ -129,7 +129,11 @@ fn a_wrong_descriptor_a_wrong_swizzle_and_a_lost_lane_are_caught() {
     assert!(change(&descriptor(1, 32)).is_some(), "eight rows are 1024 bytes");
     assert!(change(&descriptor(0, 64)).is_some(), "what was written swizzled is read so");
     assert!(change(&descriptor(2, 64)).is_some(), "and by the same number of rows");
-    let lost = changed("wgmma_bf16", 0, ("wgmma.mma_async", "@%p6 wgmma.mma_async"));
+    // The comparison before the first product asks who is lane 0.
+    let body = &TEXT[TEXT.find(".entry wgmma_bf16(").unwrap()..];
+    let before = &body[..body.find("wgmma.mma_async").unwrap()];
+    let lane = before[before.rfind("setp.ne.s32").unwrap()..].split_whitespace().nth(1).unwrap().trim_end_matches(',');
+    let lost = changed("wgmma_bf16", 0, ("wgmma.mma_async", &format!("@{lane} wgmma.mma_async")));
     assert_eq!(fate(&lost), Some(Some(Why::Deadlock)), "lane 0 does not take part");
 }
 
