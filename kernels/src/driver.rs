@@ -23,6 +23,8 @@ use trouble::failed;
 
 /// The driver's library, by the name under which every program loads it.
 const LIBRARY: &str = "libcuda.so.1";
+/// With `ptx` in this variable of the environment the driver compiles all kernels: for comparing the two.
+const CODE: &str = "MUSTER_GPU_CODE";
 /// CUDA version of the oldest driver that loads what is shipped (branch 535), as the driver counts it.
 const OLDEST: c_int = 12_000;
 
@@ -373,7 +375,8 @@ fn load(capability: (i32, i32)) -> Result<(Vec<sys::CUmodule>, &'static str), Tr
         #[expect(unsafe_code, reason = "driver call")]
         target.modules.iter().map(|m| unsafe { result::module::load_data(m.image().as_ptr().cast()) }).collect()
     };
-    if let Some(target) = code::machine_code(capability)
+    let compiled_here = std::env::var_os(CODE).is_some_and(|code| code == "ptx");
+    if let Some(target) = code::machine_code(capability).filter(|_| !compiled_here)
         && let Ok(modules) = all(target)
     {
         return Ok((modules, target.engine));

@@ -35,8 +35,12 @@ measure parts 90 sm-sdc gpu-memory-map
 measure first 150 $ladder
 measure second 150 $ladder
 measure burn 60 gpu-burn
-# The driver then takes no machine code, so that what it compiles itself is loaded.
-CUDA_FORCE_PTX_JIT=1 measure fallback 60 sm-sdc
+measure training 200 gpu-train-gpt2 gpu-train-bert gpu-train-lstm gpu-train-resnet gpu-train-densenet gpu-train-vgg
+# What PyTorch makes of the same models on the same card, where it is.
+python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2> /dev/null &&
+    step torch 60 python3 "$(dirname "$0")/torch_steps.py"
+# No machine code is loaded then, but what the driver compiles itself.
+MUSTER_GPU_CODE=ptx measure fallback 60 sm-sdc gpu-train-lstm
 if command -v compute-sanitizer > /dev/null; then
     for tool in memcheck racecheck; do
         step "$tool" 60 compute-sanitizer --tool "$tool" --target-processes all --report-api-errors no --error-exitcode 9 \

@@ -69,6 +69,8 @@ RATIOS = [
     ("gemm-flops/bf16-wgmma", "cublaslt", 1, 0.85),
     ("gpu-burn/bf16-wgmma", "cublaslt", 1, 0.85),
 ]
+# A model, and at least how much of PyTorch's eager rate on the same card it reaches.
+TORCH = {"gpt2-small": 0.70, "resnet50": 0.50}
 # Units whose results are the same in machine code and in code that the driver compiled.
 EXACT = ("ffma", "dfma", "imad")
 
@@ -171,6 +173,18 @@ def ratios(steps, card):
                 yield f"ratio {metric} to {other}", ratio >= least, f"{ratio:.3f}, at least {least} expected"
 
 
+def torch(steps, folder):
+    """The training's rate over PyTorch's."""
+    lines = (folder / "torch.json").read_text().splitlines() if (folder / "torch.json").exists() else []
+    theirs = {line["model"]: line["items_per_s"] for line in map(json.loads, lines)}
+    for key, text in steps.facts("training").items():
+        for model, least in TORCH.items():
+            if key.endswith(f".{model}_bf16_train") and model in theirs:
+                rate = float(text.split("throughput=")[1].split()[0])
+                ratio = rate / theirs[model]
+                yield f"{key} to PyTorch", ratio >= least, f"{ratio:.3f} of {theirs[model]} items/s, at least {least} expected"
+
+
 def repeatability(steps):
     second = steps.medians("second")
     for metric, first in steps.medians("first").items():
@@ -183,6 +197,7 @@ def main():
     steps, out, seconds = Steps(pathlib.Path(sys.argv[1])), pathlib.Path(sys.argv[2]), int(sys.argv[3])
     card = next((t for k, t in steps.facts("parts").items() if k.endswith(".name")), "no GPU")
     found = [*ended(steps), *multiprocessors(steps), *pages(steps), *ranges(steps, card), *ratios(steps, card), *repeatability(steps)]
+    found += torch(steps, pathlib.Path(sys.argv[1]))
     looked = {f["key"]: value(f) for c in (steps.documents.get("inventory") or {}).get("collectors", []) for f in c["facts"]}
     document = {
         "schema": "muster.gpu-reference",
@@ -192,8 +207,8 @@ def main():
         "driver": looked.get("driver.version"),
         "seconds": seconds,
         "findings": [{"name": name, "right": right, "said": said} for name, right, said in found],
-        "medians": {step: steps.medians(step) for step in ("first", "second", "parts", "burn", "fallback")},
-        "facts": {step: steps.facts(step) for step in ("parts", "first", "burn", "fallback")},
+        "medians": {step: steps.medians(step) for step in ("first", "second", "parts", "burn", "training", "fallback")},
+        "facts": {step: steps.facts(step) for step in ("parts", "first", "burn", "training", "fallback")},
         "nvml": {key: text for key, text in looked.items() if key.startswith("nvml")},
     }
     out.write_text(json.dumps(document, indent=1) + "\n")
