@@ -18,7 +18,7 @@ const TIMELINE: usize = 500;
 /// Most nodes that a command spells out.
 const COMMAND_NODES: usize = 8;
 /// Confidence under which nothing is called by its category.
-const GUESS: f64 = 0.5;
+pub(super) const GUESS: f64 = 0.5;
 
 /// Diagnoses a job from what its files said.
 #[must_use]

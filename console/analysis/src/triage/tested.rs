@@ -4,6 +4,7 @@ use super::Category;
 use super::confidence::{SURE, Weight, confidence, with_another};
 use super::fault::Cause;
 use super::offline::{Accused, AccusedKind, Answer, Offline, PAIRS, REFERENCE, SELF_TESTS};
+use super::procedure::GUESS;
 use super::report::{Done, Evidence, Kind, Source, Subject, Suspect};
 use super::steps::Verdict;
 
@@ -25,8 +26,9 @@ pub(super) fn weigh(
     verdict: &mut Verdict,
     (wrong, marked_wrong): (&[Subject], &mut Vec<Suspect>),
 ) -> Option<String> {
+    let nobody = verdict.suspects.is_empty();
     if tested.culprits.is_empty() {
-        return verdict.suspects.is_empty().then(|| tested.action.clone());
+        return nobody.then(|| tested.action.clone());
     }
     let sure = verdict.suspects.iter().any(|suspect| suspect.confidence >= SURE);
     let mut leads = Vec::new();
@@ -40,7 +42,8 @@ pub(super) fn weigh(
         } else if wrong.contains(&found.subject()) {
             marked_wrong.push(found);
         } else {
-            next = next.or_else(|| leads.is_empty().then(|| (category(accused), found.subject())));
+            let leading = leads.is_empty() && found.confidence >= GUESS;
+            next = next.or_else(|| leading.then(|| (category(accused), found.subject())));
             leads.push(found);
         }
     }
@@ -48,7 +51,10 @@ pub(super) fn weigh(
     let corroborated = verdict.suspects.iter().any(|suspect| suspect.confidence >= SURE);
     verdict.suspects.extend(leads);
     verdict.suspects.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
-    let (category, subject) = next.filter(|_| !sure && !corroborated)?;
+    let Some((category, subject)) = next.filter(|_| !sure && !corroborated) else {
+        let doubtful = nobody && !verdict.suspects.is_empty();
+        return doubtful.then(|| tested.action.clone());
+    };
     verdict.category = category;
     let at = verdict.suspects.iter().position(|suspect| suspect.subject() == subject)?;
     verdict.suspects[..=at].rotate_right(1);
@@ -167,6 +173,14 @@ mod tests {
         assert_eq!((verdict.category, next.as_deref()), (Category::Undecided, Some("do this")));
         let (verdict, next, _) = weighed(Vec::new(), vec![before("n2", 0.6)], &[]);
         assert_eq!((verdict.suspects[0].confidence, next), (0.6, None));
+    }
+
+    #[test]
+    fn two_nodes_of_which_nobody_knows_which_are_suspected_and_decide_nothing() {
+        let culprits = vec![accused(AccusedKind::NodeOrWay, "n1", &["n2"], HALVING)];
+        let (verdict, next, _) = weighed(culprits, Vec::new(), &[]);
+        assert_eq!((verdict.category, verdict.suspects.len()), (Category::Undecided, 1));
+        assert!(verdict.suspects[0].confidence < GUESS && next.as_deref() == Some("do this"));
     }
 
     #[test]
