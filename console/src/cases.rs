@@ -1,11 +1,14 @@
-//! What people said of a case: which suspects are wrong, which root cause is confirmed. Kept in a file beside the bundle.
+//! What was said of a case later: by people, which suspects are wrong and which root cause is confirmed; by its nodes, what they
+//! showed without the job. Kept in files beside the bundle.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use muster_analysis::triage::case::Case;
 use muster_analysis::triage::marks::{self, Marks};
+use muster_analysis::triage::offline::{OFFLINE_BYTES, Offline};
 
 use crate::out;
 
@@ -15,12 +18,10 @@ use crate::out;
 /// When it cannot be read, or is none of marks.
 pub fn read(file: &Path) -> anyhow::Result<Marks> {
     let name = || file.display().to_string();
-    let input = match File::open(file) {
+    let text = match read_at_most(file, marks::BYTES) {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => return Ok(Marks::default()),
         other => other.with_context(name)?,
     };
-    let mut text = Vec::new();
-    input.take(marks::BYTES as u64 + 1).read_to_end(&mut text).with_context(name)?;
     Marks::parse(&text).with_context(name)
 }
 
@@ -44,10 +45,52 @@ pub fn name_of(bundle: &Path) -> String {
 /// The file of marks beside a bundle: `job-4711.triage.json` beside `job-4711/`, `job-4711.tar.gz.triage.json` beside that file.
 #[must_use]
 pub fn marks_of(bundle: &Path) -> PathBuf {
+    beside(bundle, ".triage.json")
+}
+
+fn beside(bundle: &Path, ending: &str) -> PathBuf {
     let whole = bundle.canonicalize().or_else(|_| std::path::absolute(bundle)).unwrap_or_else(|_| bundle.to_owned());
     let mut name = whole.file_name().unwrap_or_default().to_owned();
-    name.push(".triage.json");
+    name.push(ending);
     whole.with_file_name(name)
+}
+
+/// What the nodes of a case showed without the job, kept beside its bundle: `job-4711.offline.json`.
+#[must_use]
+pub fn tested_of(bundle: &Path) -> PathBuf {
+    beside(bundle, ".offline.json")
+}
+
+/// Keeps what the nodes of a case showed without the job, in the published form.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn keep_tested(tested: &Offline, bundle: &Path) -> anyhow::Result<()> {
+    out::replace(&tested_of(bundle), &serde_json::to_vec_pretty(tested)?, out::PRIVATE)
+}
+
+/// Adds to a case what its nodes showed without the job; what cannot be read is told with what else could not.
+pub fn take_tested(case: &mut Case, bundle: &Path) {
+    let file = tested_of(bundle);
+    let read = || -> Result<Option<Offline>, String> {
+        match read_at_most(&file, OFFLINE_BYTES) {
+            Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(why) => Err(why.to_string()),
+            Ok(text) => Offline::parse(&text).map(Some),
+        }
+    };
+    match read() {
+        Ok(None) => {}
+        Ok(tested) => case.tested = tested,
+        Err(why) => case.damage.push(format!("{}: {why}", muster_wire::clean(&file.display().to_string(), 200))),
+    }
+}
+
+/// One byte more than `bytes` at most, so that what is too long is seen to be.
+fn read_at_most(file: &Path, bytes: usize) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    File::open(file)?.take(bytes as u64 + 1).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -77,6 +120,19 @@ mod tests {
         assert_eq!((kept.wrong.len(), &kept), (1, &marks));
         kept.set_wrong(subject(3), false);
         assert!(kept.wrong.is_empty());
+    }
+
+    #[test]
+    fn what_nodes_showed_without_the_job_is_read_with_the_bundle_and_a_broken_file_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let bundle = dir.path().join("job-7");
+        std::fs::create_dir(&bundle).unwrap();
+        let mut case = Case::default();
+        take_tested(&mut case, &bundle);
+        assert!(case.tested.is_none() && case.damage.is_empty());
+        std::fs::write(tested_of(&bundle), "{}").unwrap();
+        take_tested(&mut case, &bundle);
+        assert!(case.tested.is_none() && case.damage[0].contains("job-7.offline.json: missing field"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod database;
 mod exit;
 mod input;
 mod judge;
+mod offline;
 mod options;
 mod out;
 mod patience;

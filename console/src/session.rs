@@ -62,6 +62,17 @@ impl Job {
     }
 }
 
+/// What standard error hears of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// How far it is, and which nodes are lost.
+    Progress,
+    /// Which nodes are lost.
+    Problems,
+    /// Nothing: a screen has the terminal.
+    Nothing,
+}
+
 /// A run that ended.
 #[derive(Debug)]
 pub struct Done {
@@ -309,30 +320,46 @@ fn acknowledged(store: &dyn Store, run: &Run) -> Result<BTreeSet<(String, String
 /// # Errors
 /// When the store fails.
 pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> Result<Done, Problem> {
-    let (run, scan) = begin(&job, store, config)?;
-    if !scan.done.is_empty() {
-        let recorded = out::counted(scan.done.len(), "result", "results");
-        eprintln!("resuming run {}: {recorded} already recorded (--new starts a new run)", run.id);
-    }
     let cancel = CancellationToken::new();
     let signals = Signals::default();
     let listening = signals.listen(cancel.clone());
-    let durations = work::Durations::known(store, &run);
-    let course = work::Course::new(&scan.plan, &durations, scan.settings.at_once, &scan.done);
-    let mut progress = work::Progress::new(say.quiet, course, cancel.clone());
-    let mut watchers: [&mut dyn Observer; 1] = [&mut progress];
-    let (state, found) = work::scan_judged(&scan, store, &mut watchers, &cancel).await.code(IO)?;
+    let heard = if say.quiet { Heard::Problems } else { Heard::Progress };
+    let done = carried(&job, store, config, (heard, &cancel)).await;
     listening.abort();
-    let report = conclude(store, &run.id, (state, found), config)?;
-    let verdict = progress.silence();
-    if state == RunState::Incomplete {
+    let done = done?;
+    if done.state == RunState::Incomplete {
         eprintln!(
             "run {} is incomplete: the connection to some nodes was lost; the same command asks them again",
-            run.id
+            done.report.run.id
         );
     }
     database::damaged(store);
-    Ok(Done { report, state, signal: signals.code(), verdict })
+    Ok(Done { signal: signals.code(), ..done })
+}
+
+/// Runs a job and judges it, until somebody cancels it.
+///
+/// # Errors
+/// When the store fails.
+pub async fn carried(
+    job: &Job,
+    store: &mut Db,
+    config: &Config,
+    (heard, cancel): (Heard, &CancellationToken),
+) -> Result<Done, Problem> {
+    let (run, scan) = begin(job, store, config)?;
+    if !scan.done.is_empty() && heard != Heard::Nothing {
+        let recorded = out::counted(scan.done.len(), "result", "results");
+        eprintln!("resuming run {}: {recorded} already recorded (--new starts a new run)", run.id);
+    }
+    let durations = work::Durations::known(store, &run);
+    let course = work::Course::new(&scan.plan, &durations, scan.settings.at_once, &scan.done);
+    let mut progress = work::Progress::new(heard != Heard::Progress, course, cancel.clone());
+    let mut all: [&mut dyn Observer; 1] = [&mut progress];
+    let watchers = if heard == Heard::Nothing { &mut [] } else { all.as_mut_slice() };
+    let (state, found) = work::scan_judged(&scan, store, watchers, cancel).await.code(IO)?;
+    let report = conclude(store, &run.id, (state, found), config)?;
+    Ok(Done { report, state, signal: None, verdict: progress.silence() })
 }
 
 /// Ends a run, judges it unless it is known what was `found`, and tells the incident log what a finished one found.

@@ -11,6 +11,7 @@ mod run;
 pub mod screen;
 mod triage;
 mod triage_again;
+mod triage_offline;
 #[cfg(test)]
 mod triage_played;
 #[cfg(test)]
@@ -110,6 +111,7 @@ impl App {
         board.stale_after(config.stale_after_ms());
         read_past(config.db.value.clone(), &board);
         let fleet = Fleet::new(board.clone());
+        let case = triage::Desk::knowing(&job.nodes, common.read_only, watching.as_deref());
         let (read_only, ascii, ask) = (common.read_only, common.ascii, options::Ask::default().question());
         Self {
             job,
@@ -125,7 +127,7 @@ impl App {
             watching,
             going: None,
             follow: None,
-            case: triage::Desk::default(),
+            case,
             asking: None,
         }
     }
@@ -225,6 +227,7 @@ impl App {
             Intent::Triage { path } => self.triage(Path::new(&path), |_| Ok(())),
             Intent::TriageWrong { subject, wrong } => self.triage_wrong(subject, wrong),
             Intent::TriageConfirm { subject } => self.triage_confirm(&subject),
+            Intent::TriageOffline { nodes } => self.triage_offline(&nodes),
             Intent::TriageAgain { dumps } => self.triage_again(dumps),
             Intent::Export(what, format) => self.export(what, format),
             // The screen does these itself.

@@ -32,11 +32,18 @@ const JUDGE: Duration = Duration::from_millis(700);
 pub(super) struct Going {
     ends: Pin<Box<dyn Future<Output = Returned>>>,
     cancel: CancellationToken,
-    /// The playbook; `None` while stored runs are read.
+    /// The playbook, or what else nodes are at work for; `None` while stored runs are read.
     run: Option<String>,
+    /// It is an offline diagnosis, which the board knows apart from runs.
+    tests: bool,
 }
 
 impl Going {
+    /// An offline diagnosis.
+    pub(super) fn test(ends: Pin<Box<dyn Future<Output = Returned>>>, cancel: CancellationToken) -> Self {
+        Self { ends, cancel, run: Some("the offline diagnosis".to_owned()), tests: true }
+    }
+
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -87,7 +94,7 @@ impl App {
             Returned { store: Some(store), said }
         });
         let ends = Box::pin(async move { ends.await.unwrap_or(Returned { store: None, said: None }) });
-        self.going = Some(Going { ends, cancel, run: None });
+        self.going = Some(Going { ends, cancel, run: None, tests: false });
     }
 
     /// Shows what another console writes, as it comes.
@@ -190,7 +197,7 @@ impl App {
         // Where one run was shown by itself until now, nobody has looked behind the others.
         back::look_back(&self.fleet, &self.config);
         let ends = Box::pin(desk.carry(store, run, scan, (work, cancel.clone())));
-        self.going = Some(Going { ends, cancel, run: Some(name) });
+        self.going = Some(Going { ends, cancel, run: Some(name), tests: false });
     }
 
     /// Says why nothing new can begin.
@@ -209,7 +216,11 @@ impl App {
     pub(super) fn cancel(&self) {
         match &self.going {
             Some(going) if going.is_run() => {
-                self.board.phase(RunPhase::Cancelling);
+                if going.tests {
+                    self.board.testing_cancelled();
+                } else {
+                    self.board.phase(RunPhase::Cancelling);
+                }
                 going.cancel();
             }
             _ => self.board.say(Level::Info, "nothing is running"),

@@ -3,15 +3,18 @@
 //! Whatever a case comes from, it is shown by [`Desk::show`]: of a bundle, [`App::triage`] reads one, and [`App::triage_again`] asks
 //! the nodes again.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use muster_analysis::triage::case::Case;
 use muster_analysis::triage::marks::Marks;
-use muster_analysis::triage::overview::overview;
+use muster_analysis::triage::offline::Offline;
+use muster_analysis::triage::overview::{Overview, overview};
 use muster_analysis::triage::report::Subject;
 use muster_analysis::triage::rules::Rules;
+use muster_fleet::Node;
 use muster_store::Store;
 use muster_tui::Screen;
 use muster_tui::snapshot::{Load, Part, Triaged};
@@ -40,7 +43,21 @@ pub(super) struct Open {
 impl Open {
     /// The case that the bundle `from` holds.
     pub(super) fn new(from: &Path, case: Case, rules: Rules) -> Self {
+        let mut case = case;
+        cases::take_tested(&mut case, from);
         Self { name: name_of(from), from: from.to_owned(), marks: marks_of(from), case, rules }
+    }
+
+    /// The same case with what its nodes showed without the job.
+    pub(super) fn with_tested(&self, tested: Offline) -> Self {
+        let case = Case { tested: Some(tested), ..self.case.clone() };
+        Self {
+            name: self.name.clone(),
+            from: self.from.clone(),
+            marks: self.marks.clone(),
+            case,
+            rules: self.rules.clone(),
+        }
     }
 
     /// The bundle.
@@ -53,6 +70,15 @@ impl Open {
         let marks = cases::read(&earlier.marks)?;
         if marks == Marks::default() { Ok(()) } else { cases::write(&marks, &self.marks) }
     }
+
+    /// What an earlier answer knew of a test without the job, which asking again does not change.
+    pub(super) fn take_tested(self, earlier: &Self, board: &Board) -> Self {
+        let Some(tested) = earlier.case.tested.clone() else { return self };
+        if let Err(why) = cases::keep_tested(&tested, &self.from) {
+            board.say(Level::Warn, format!("the offline diagnosis is not kept with these answers: {why:#}"));
+        }
+        self.with_tested(tested)
+    }
 }
 
 /// Where the open case lies; clones share it.
@@ -61,9 +87,39 @@ pub(super) struct Desk {
     open: Arc<Mutex<Option<Arc<Open>>>>,
     /// Counts the cases that were asked for: an answer to an older question is not shown.
     turn: Arc<AtomicU64>,
+    /// Names of the nodes that can be reached, and why none may be tested, if so.
+    known: Arc<BTreeSet<String>>,
+    refused: Option<String>,
 }
 
 impl Desk {
+    /// A desk of a console that reaches `nodes`, but may not load them where it is read-only or only looks, for the reason given.
+    pub(super) fn knowing(nodes: &[Node], read_only: bool, watching: Option<&str>) -> Self {
+        let own = read_only.then(|| "--read-only forbids testing nodes".to_owned());
+        let refused = own.or_else(|| watching.map(|why| format!("read-only, so nodes cannot be tested: {why}")));
+        Self { refused, ..Self::default() }.and_knowing(nodes)
+    }
+
+    /// The same where also `nodes` can be reached.
+    pub(super) fn and_knowing(self, nodes: &[Node]) -> Self {
+        let more = nodes.iter().map(|node| node.name.clone());
+        Self { known: Arc::new(self.known.iter().cloned().chain(more).collect()), ..self }
+    }
+
+    /// Which nodes of a case can be tested without the job, or why none can.
+    fn testable(&self, overview: &Overview) -> Result<Vec<String>, String> {
+        if let Some(why) = &self.refused {
+            return Err(why.clone());
+        }
+        let command = overview.report.offline.as_deref();
+        let command = command.ok_or("offline diagnosis needs the names of two nodes at least")?;
+        let known: Vec<String> = overview.nodes.iter().filter(|name| self.known.contains(*name)).cloned().collect();
+        match known.len() {
+            0 | 1 => Err(format!("nobody here can reach two of this case's nodes; where they are known: {command}")),
+            _ => Ok(known),
+        }
+    }
+
     /// Another case is asked for; gives what tells whether it still is.
     pub(super) fn ask(&self) -> impl Fn() -> bool + Send + Sync + 'static + use<> {
         let (turn, mine) = (self.turn.clone(), self.turn.fetch_add(1, Ordering::Relaxed) + 1);
@@ -82,7 +138,8 @@ impl Desk {
         };
         let overview = Arc::new(overview(&open.case, &open.rules, &marks.wrong));
         if wanted() {
-            let triaged = Triaged { name: open.name.clone(), overview, confirmed: marks.confirmed, notes };
+            let testable = self.testable(&overview);
+            let triaged = Triaged { name: open.name.clone(), overview, confirmed: marks.confirmed, notes, testable };
             *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
             board.triage(Part::ready(triaged));
         }

@@ -48,7 +48,8 @@ impl App {
     /// Lets the user ask the nodes of the case again.
     #[must_use]
     pub fn asking(self, asking: Asking) -> Self {
-        Self { asking: Some(Arc::new(asking)), ..self }
+        let case = self.case.clone().and_knowing(&asking.nodes);
+        Self { asking: Some(Arc::new(asking)), case, ..self }
     }
 
     /// Asks the nodes of the case again and shows what they tell now; with `dumps`, the job writes flight-recorder dumps first.
@@ -84,6 +85,7 @@ impl App {
                     if let Err(why) = open.take_marks(&before) {
                         board.say(Level::Warn, format!("the marks are not carried over: {why:#}"));
                     }
+                    let open = open.take_tested(&before, &board);
                     let wanted = desk.ask();
                     desk.show(Arc::new(open), &board, &wanted);
                     let lost =

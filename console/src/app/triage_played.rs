@@ -71,6 +71,69 @@ fn a_confirmed_cause_is_an_incident_and_a_mark_is_there_the_next_time() {
     assert!(last.triage.data.as_ref().unwrap().overview.report.marked_wrong.is_empty());
 }
 
+/// The same on nodes of which a port takes connections and never speaks, or refuses them where `speaks_to` is nobody.
+fn tested(from: &Path, db: &Path, words: &[&str], port: u16, keys: Vec<(char, Wanted)>) -> Arc<Snapshot> {
+    let begin = |app: &mut super::App| {
+        let inventory =
+            ["n0", "n1"].map(|name| format!("[[nodes]]\nname = \"{name}\"\nhost = \"127.0.0.1\"\nport = {port}\n"));
+        app.job.nodes = muster_fleet::Inventory::parse(&inventory.concat(), "made.toml").unwrap().nodes().to_vec();
+        app.case = app.case.clone().and_knowing(&app.job.nodes);
+        app.triage(from, |_| Ok(()));
+    };
+    rehearsed((&[], db, words), begin, (Screen::Triage, io::sink()), keys)
+}
+
+fn tests(snapshot: &Snapshot) -> bool {
+    snapshot.testing.is_some()
+}
+
+#[test]
+fn nodes_are_tested_without_the_job_and_what_they_show_is_in_the_case_also_the_next_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));
+    bundle(&job);
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let told: Wanted = |shown| {
+        let step =
+            |open: &muster_tui::snapshot::Triaged| open.overview.report.steps.iter().any(|s| s.step == "self-tests");
+        shown.testing.is_none() && shown.triage.data.as_deref().is_some_and(step)
+    };
+    let last = tested(&job, &db, &[], free, vec![('O', is_open as Wanted), ('y', is_open), ('q', told)]);
+    let report = &last.triage.data.as_ref().unwrap().overview.report;
+    let step = report.steps.iter().find(|step| step.step == "offline-diagnosis").unwrap();
+    // Nobody could be reached: the job's own evidence stays what it was.
+    assert_eq!((step.result.as_str(), report.suspects[0].node.as_deref()), ("undecided", Some("n1")));
+    assert_eq!(Db::open_read_only(&db).unwrap().runs().unwrap().len(), 1, "the self-tests are kept as a run");
+    played(&job, &db, &[], vec![('q', told)]);
+}
+
+#[test]
+fn a_test_without_the_job_is_cancelled_like_a_run_and_the_case_stays_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));
+    bundle(&job);
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = silent.local_addr().unwrap().port();
+    let ended: Wanted = |shown| shown.testing.is_none() && said(shown, "diagnosis was cancelled");
+    let keys = vec![('O', is_open as Wanted), ('y', is_open), ('c', tests), ('y', tests), ('q', ended)];
+    tested(&job, &db, &[], port, keys);
+    assert!(!cases::tested_of(&job).exists());
+}
+
+#[test]
+fn nothing_is_tested_read_only_or_where_nobody_knows_the_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));
+    bundle(&job);
+    let testable = |last: &Snapshot| last.triage.data.as_ref().unwrap().testable.clone();
+    let keys = || vec![('O', is_open as Wanted), ('y', is_open), ('q', is_open)];
+    let refused = testable(&tested(&job, &db, &["--read-only"], 1, keys())).unwrap_err();
+    assert!(refused.contains("--read-only"), "{refused}");
+    let refused = testable(&played(&job, &db, &[], keys())).unwrap_err();
+    assert!(refused.contains("muster triage offline -w n0,n1"), "{refused}");
+    assert!(Db::open_read_only(&db).unwrap().runs().unwrap().is_empty());
+}
+
 #[test]
 fn read_only_writes_no_incident_and_a_bad_bundle_is_told_on_the_screen() {
     let dir = tempfile::tempdir().unwrap();

@@ -251,7 +251,7 @@ fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
 
 fn hints(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
     let mut shown: Vec<Binding> = bindings(ui.screen).filter(|b| !b.hint.is_empty()).collect();
-    shown.retain(|b| b.action != Action::Cancel || Ui::going(snapshot).is_some());
+    shown.retain(|b| b.action != Action::Cancel || Ui::busy(snapshot).is_some());
     shown.sort_by_key(|b| b.rank);
     shown.truncate(HINTS);
     // Help has the best rank and stays, but stands at the end, where eyes look for it.

@@ -89,6 +89,11 @@ pub enum Intent {
         /// Whether the job is made to write flight-recorder dumps first; the user has confirmed.
         dumps: bool,
     },
+    /// Test nodes of the case without the job and add what they show to the case; the user has confirmed.
+    TriageOffline {
+        /// Names.
+        nodes: Vec<String>,
+    },
     /// Write this root cause into the incident log; the user has confirmed.
     TriageConfirm {
         /// Who or what.

@@ -10,8 +10,11 @@ use crate::freeze::Frozen;
 use crate::intent::Export;
 use crate::popups::{ExportBox, Popup};
 use crate::screens::{Screen, States};
-use crate::snapshot::{NodeRow, RunInfo, Snapshot};
+use crate::snapshot::{NodeRow, RunInfo, RunPhase, Snapshot};
 use crate::theme::Theme;
+
+/// What an offline diagnosis is called while it goes on.
+const TESTING: &str = "the offline diagnosis";
 
 /// State of the console between two events. Changed by [`crate::update`] only.
 #[derive(Debug)]
@@ -162,5 +165,14 @@ impl Ui {
 
     pub(crate) fn going(snapshot: &Snapshot) -> Option<&RunInfo> {
         snapshot.run.as_deref().filter(|r| r.phase.is_going())
+    }
+
+    /// What nodes are at work for and how that stands, in words: a run, or an offline diagnosis.
+    pub(crate) fn busy(snapshot: &Snapshot) -> Option<(&str, &'static str)> {
+        let testing = snapshot.testing.as_deref().map(|testing| match testing.cancelling {
+            true => (TESTING, RunPhase::Cancelling.word()),
+            false => (TESTING, RunPhase::Running.word()),
+        });
+        testing.or_else(|| Self::going(snapshot).map(|run| (run.playbook.as_str(), run.phase.word())))
     }
 }

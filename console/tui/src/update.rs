@@ -239,26 +239,26 @@ fn hold(ui: &mut Ui, snapshot: &Snapshot) {
 }
 
 fn quit(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
-    let Some(run) = Ui::going(snapshot).filter(|_| !ui.is_too_small()) else { return vec![Intent::Quit] };
+    let Some((what, _)) = Ui::busy(snapshot).filter(|_| !ui.is_too_small()) else { return vec![Intent::Quit] };
     let about = stays(snapshot);
-    let question = format!("Cancel {} and quit?", run.playbook);
+    let question = format!("Cancel {what} and quit?");
     ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::Cancel, Intent::Quit])));
     Vec::new()
 }
 
 /// What a run that is cancelled leaves.
 fn stays(snapshot: &Snapshot) -> String {
+    if snapshot.testing.is_some() {
+        return "What was measured so far stays among the runs; the case learns nothing from it.".to_owned();
+    }
     let RunProgress { done, total, .. } = &snapshot.progress;
     format!("{done} of {total} work items are done; they stay, and the run can be resumed.")
 }
 
 /// A stopped console hears no node, and probes that are not heard end by themselves.
 fn suspend(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
-    let Some(run) = Ui::going(snapshot) else { return vec![Intent::Suspend] };
-    ui.say(
-        snapshot,
-        format!("{} is still {}, and would end if this console stopped; c cancels it", run.playbook, run.phase.word()),
-    );
+    let Some((what, word)) = Ui::busy(snapshot) else { return vec![Intent::Suspend] };
+    ui.say(snapshot, format!("{what} is still {word}, and would end if this console stopped; c cancels it"));
     Vec::new()
 }
 
@@ -268,8 +268,9 @@ fn interrupt(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
         return vec![Intent::Quit];
     }
     ui.interrupted_ms = Some(now);
-    if Ui::going(snapshot).is_some() {
-        ui.say(snapshot, "cancelling the run; ctrl-c again quits");
+    if let Some((what, _)) = Ui::busy(snapshot) {
+        let what = if snapshot.testing.is_some() { what } else { "the run" };
+        ui.say(snapshot, format!("cancelling {what}; ctrl-c again quits"));
         return vec![Intent::Cancel];
     }
     ui.say(snapshot, "nothing is running; ctrl-c again quits");
@@ -285,8 +286,8 @@ pub(crate) fn ask_run(ui: &mut Ui, playbook: &str, snapshot: &Snapshot) {
 
 /// Asks whether to run `playbook` on `nodes`; `whose` says which these are where their number does not.
 pub(crate) fn ask_run_on(ui: &mut Ui, playbook: &str, (whose, nodes): (&str, &[String]), snapshot: &Snapshot) {
-    if let Some(run) = Ui::going(snapshot) {
-        ui.say(snapshot, format!("{} is still {}; c cancels it", run.playbook, run.phase.word()));
+    if let Some((what, word)) = Ui::busy(snapshot) {
+        ui.say(snapshot, format!("{what} is still {word}; c cancels it"));
         return;
     }
     if nodes.is_empty() {
@@ -333,15 +334,15 @@ fn whose(ui: &Ui, nodes: &[String]) -> &'static str {
 }
 
 fn ask_cancel(ui: &mut Ui, snapshot: &Snapshot) {
-    let Some(run) = Ui::going(snapshot) else { return ui.say(snapshot, "nothing is running") };
+    let Some((what, _)) = Ui::busy(snapshot) else { return ui.say(snapshot, "nothing is running") };
     let about = stays(snapshot);
-    let question = format!("Cancel {}?", run.playbook);
+    let question = format!("Cancel {what}?");
     ui.popups.push(Popup::Confirm(Confirm::plain(question, about, vec![Intent::Cancel])));
 }
 
 fn ask_rerun(ui: &mut Ui, snapshot: &Snapshot) {
-    if let Some(run) = Ui::going(snapshot) {
-        return ui.say(snapshot, format!("{} is still {}", run.playbook, run.phase.word()));
+    if let Some((what, word)) = Ui::busy(snapshot) {
+        return ui.say(snapshot, format!("{what} is still {word}"));
     }
     let Some(run) = snapshot.run.as_deref() else { return ui.say(snapshot, "nothing has run yet; R runs a playbook") };
     if !snapshot.playbooks.iter().any(|known| known.name == run.playbook) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use muster_wire::{Looked, Processes};
 
+use super::offline::Offline;
 use super::rules::Seen;
 use super::stamp::Stamp;
 
@@ -33,6 +34,8 @@ pub struct Case {
     pub timed_left_out: u64,
     /// What a watch of the job's nodes alerted of.
     pub alerts: Vec<Alerted>,
+    /// What the nodes showed by themselves, once the job had left them.
+    pub tested: Option<Offline>,
     /// What could not be read, in sentences.
     pub damage: Vec<String>,
     /// Only lines from this many seconds before the newest on count.

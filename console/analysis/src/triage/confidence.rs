@@ -38,6 +38,8 @@ pub enum Weight {
     Watched,
     /// It fails a health check that the others pass.
     Check,
+    /// A test without the job points at it.
+    Tested,
     /// The watchdogs' numbers end there.
     Watchdog,
     /// All other ranks told a time-out and this one did not.
@@ -94,7 +96,7 @@ impl Weight {
         match self {
             Self::Mismatch => 0.92,
             Self::KernelCritical | Self::Late | Self::Scheduler | Self::Stopped => 0.88,
-            Self::LinkTold | Self::Recorder => 0.85,
+            Self::LinkTold | Self::Recorder | Self::Tested => 0.85,
             Self::LogCritical | Self::Even => 0.82,
             Self::RasStill | Self::Complaints | Self::ManyNodes => 0.80,
             Self::Line | Self::Vanished => 0.75,
@@ -113,6 +115,13 @@ impl Weight {
             Self::RasOnce | Self::Sometimes | Self::OpenGroup => 0.30,
         }
     }
+}
+
+/// What a suspicion that was worth `before` is worth with one more kind of evidence.
+#[must_use]
+pub fn with_another(before: f64, kind: Weight) -> f64 {
+    let wrong = (1.0 - before) * (1.0 - kind.alone());
+    ((1.0 - wrong).min(MOST).max(before) * 100.0).round() / 100.0
 }
 
 /// All kinds together.

@@ -31,6 +31,7 @@ pub mod rules;
 pub mod slow;
 pub mod stamp;
 mod steps;
+mod tested;
 pub mod views;
 pub mod waits;
 

@@ -1,20 +1,26 @@
 //! What offline diagnosis says: the published document `muster.triage-offline`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use muster_wire::clean;
+use serde::{Deserialize, Serialize};
 
 use super::halving::{Culprit, Found, Nodes, Open};
 use super::report::Done;
 
 /// Name of the document.
 pub const OFFLINE_SCHEMA: &str = "muster.triage-offline";
+/// Bytes of the largest document that is read back.
+pub const OFFLINE_BYTES: usize = 4 << 20;
+/// Bytes of the longest sentence that is read back.
+const SENTENCE: usize = 4_096;
 
 /// The whole answer.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Offline {
     /// [`OFFLINE_SCHEMA`].
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// Version of the document; 1.
     pub version: u32,
     /// In one word.
@@ -38,7 +44,7 @@ pub struct Offline {
 }
 
 /// The answer in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Something is at fault.
@@ -50,7 +56,7 @@ pub enum Answer {
 }
 
 /// What is at fault.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accused {
     /// What kind of thing.
     pub kind: AccusedKind,
@@ -59,16 +65,16 @@ pub struct Accused {
     /// Of a way between nodes, those at its other end; empty for everybody else.
     pub with: Vec<String>,
     /// Of a way that pairs of nodes point at, its name: a leaf, an uplink, a pair.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub element: Option<String>,
     /// The step that found it.
-    pub step: &'static str,
+    pub step: Cow<'static, str>,
     /// In one sentence.
     pub sentence: String,
 }
 
 /// What kind of thing is at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AccusedKind {
     /// A node.
@@ -80,7 +86,7 @@ pub enum AccusedKind {
 }
 
 /// One run of the reference job.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tried {
     /// On whom.
     pub nodes: Vec<String>,
@@ -90,8 +96,48 @@ pub struct Tried {
     pub why: String,
 }
 
+/// The step in which every node is tested by itself.
+pub const SELF_TESTS: &str = "self-tests";
+/// The step in which all nodes run the reference job together.
+pub const REFERENCE: &str = "reference-job";
 /// The step in which halves run the reference job.
 pub const HALVING: &str = "halving";
+/// The step in which pairs of nodes send to each other.
+pub const PAIRS: &str = "pairs";
+
+/// The steps, in their order.
+pub const TESTS: [&str; 4] = [SELF_TESTS, REFERENCE, HALVING, PAIRS];
+
+impl Offline {
+    /// Reads the document back.
+    ///
+    /// # Errors
+    /// When it is too large, not JSON, another document, or of another version.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
+        if text.len() > OFFLINE_BYTES {
+            return Err(format!("more than {OFFLINE_BYTES} bytes"));
+        }
+        let read: Self = serde_json::from_slice(text).map_err(|why| clean(&why.to_string(), 200))?;
+        if (read.schema.as_ref(), read.version) != (OFFLINE_SCHEMA, 1) {
+            let schema = clean(&read.schema, 80);
+            return Err(format!("{schema} version {}, and {OFFLINE_SCHEMA} version 1 is needed", read.version));
+        }
+        Ok(read.harmless())
+    }
+
+    /// Without control characters in anything that is shown: somebody may have changed the file.
+    fn harmless(mut self) -> Self {
+        let texts = [&mut self.sentence, &mut self.action].into_iter().chain(&mut self.open).chain(&mut self.nodes);
+        let steps = self.steps.iter_mut().flat_map(|done| [&mut done.result, &mut done.why]);
+        texts.chain(steps).for_each(|text| *text = clean(text, SENTENCE));
+        for accused in &mut self.culprits {
+            accused.step = clean(&accused.step, SENTENCE).into();
+            let names = accused.nodes.iter_mut().chain(&mut accused.with).chain(&mut accused.element);
+            names.chain([&mut accused.sentence]).for_each(|text| *text = clean(text, SENTENCE));
+        }
+        self
+    }
+}
 
 /// What the search `found` among `names`, the leaf of each in `leaves`, in sentences; `fold` writes a list of nodes.
 #[must_use]
@@ -168,7 +214,7 @@ impl People<'_> {
             nodes: self.list(nodes),
             with: with.map(|with| self.list(with)).unwrap_or_default(),
             element: None,
-            step: HALVING,
+            step: HALVING.into(),
             sentence,
         }
     }

@@ -11,13 +11,14 @@ use super::facts::Facts;
 use super::report::{Done, Ranks, Report, Subject, Suspect, Told};
 use super::rules::{Kind, Rules};
 use super::steps::{STEPS, Verdict};
+use super::tested;
 
 /// Events that the report shows.
 const TIMELINE: usize = 500;
 /// Most nodes that a command spells out.
 const COMMAND_NODES: usize = 8;
 /// Confidence under which nothing is called by its category.
-const GUESS: f64 = 0.5;
+pub(super) const GUESS: f64 = 0.5;
 
 /// Diagnoses a job from what its files said.
 #[must_use]
@@ -49,11 +50,19 @@ pub(super) fn concluded(facts: &Facts<'_>, wrong: &[Subject]) -> Report {
         None => (Category::Undecided, Vec::new()),
     };
     let command = command(&facts.case.nodes());
-    steps.push(offline(category, (&suspects, command.as_deref())));
+    let (mut verdict, mut next) = (Verdict { category, suspects }, None);
+    match &facts.case.tested {
+        Some(tested) => {
+            steps.extend(tested::steps(tested));
+            next = tested::weigh(tested, &mut verdict, (wrong, &mut marked_wrong));
+        }
+        None => steps.push(offline(category, (&verdict.suspects, command.as_deref()))),
+    }
+    let Verdict { category, suspects } = verdict;
     Report {
         schema: "muster.triage",
         version: 1,
-        action: action(category, suspects.first()),
+        action: next.unwrap_or_else(|| action(category, suspects.first())),
         drain: drain(category, suspects.first()),
         offline: command,
         timeline: timeline(facts),

@@ -184,6 +184,22 @@ pub struct Done {
     pub why: String,
 }
 
+impl<'de> Deserialize<'de> for Done {
+    /// Reads back a step of the offline diagnosis: only these are kept beside a case.
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Read {
+            step: String,
+            result: String,
+            why: String,
+        }
+        let Read { step, result, why } = Read::deserialize(from)?;
+        let known = super::offline::TESTS.into_iter().find(|known| *known == step);
+        let step = known.ok_or_else(|| serde::de::Error::custom(format!("no step is called '{step}'")))?;
+        Ok(Self { step, result, why })
+    }
+}
+
 /// The whole answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {

@@ -159,6 +159,7 @@ fn read(from: &Path, options: &Options, rules: &Rules, config: &Config) -> Resul
     let waiting = Patience::new("reading the bundle");
     let mut case = bundle::read(from, rules, &|_, _| true)?;
     drop(waiting);
+    cases::take_tested(&mut case, from);
     prepare(&mut case, options.since, &options.pick, config)?;
     Ok(case)
 }

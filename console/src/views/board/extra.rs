@@ -6,7 +6,8 @@ use std::sync::mpsc::Sender;
 use muster_playbook::{Playbook, builtin};
 use muster_run::Record;
 use muster_tui::snapshot::{
-    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, Triaged, Watching, WhatIf,
+    Counts, Criteria, Network, Part, Past, PlaybookRow, Progress, Reading, Runs, StepRow, Testing, Triaged, Watching,
+    WhatIf,
 };
 
 use super::{Board, Inner};
@@ -84,6 +85,31 @@ impl Board {
         let mut inner = self.lock();
         inner.now.triage = part;
         inner.dirty = true;
+    }
+
+    /// An offline diagnosis goes on like this, or none does.
+    pub fn testing(&self, testing: Option<Testing>) {
+        let mut inner = self.lock();
+        inner.now.testing = testing.map(Arc::new);
+        inner.dirty = true;
+    }
+
+    /// The offline diagnosis is at its next step.
+    pub fn testing_step(&self, step: &str) {
+        self.testing_changed(|testing| step.clone_into(&mut testing.step));
+    }
+
+    /// The offline diagnosis is cancelled, and ends as soon as its probes have.
+    pub fn testing_cancelled(&self) {
+        self.testing_changed(|testing| testing.cancelling = true);
+    }
+
+    fn testing_changed(&self, change: impl FnOnce(&mut Testing)) {
+        let mut inner = self.lock();
+        if let Some(testing) = &mut inner.now.testing {
+            change(Arc::make_mut(testing));
+            inner.dirty = true;
+        }
     }
 
     /// The runs that are shown, newest first.

@@ -191,7 +191,7 @@ fn name(action: Action) -> Option<String> {
         Action::AskAgain(false) => "ask the nodes again",
         Action::AskAgain(true) => "ask the nodes again, for dumps",
         Action::Drain => "drain command",
-        Action::Offline => "offline diagnosis command",
+        Action::Offline => "offline diagnosis",
         Action::Rerun => "measure again",
         Action::NextFinding => "next finding",
         Action::PreviousFinding => "previous finding",

@@ -7,7 +7,7 @@ use muster_wire::Level;
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
     Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, Reading, RunInfo, RunProgress, Runs, Selector,
-    Triaged, Watching, WhatIf,
+    Testing, Triaged, Watching, WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -63,6 +63,8 @@ pub struct Snapshot {
     pub watch: Part<Watching>,
     /// The job whose failure is looked into.
     pub triage: Part<Triaged>,
+    /// The offline diagnosis that goes on, if one does.
+    pub testing: Option<Arc<Testing>>,
     /// What the Selector says.
     pub selector: Part<Selector>,
     /// Oldest first; the last is shown under the body while it is fresh.
@@ -97,6 +99,7 @@ impl Default for Snapshot {
             network: Part::default(),
             watch: Part::default(),
             triage: Part::default(),
+            testing: None,
             selector: Part::default(),
             messages: Arc::from([]),
         }

@@ -30,6 +30,6 @@ pub use part::{Load, Part, Reading};
 pub use run::{Left, PlaybookRow, RunInfo, RunPhase, RunProgress, StepGroup, StepProgress, StepRow};
 pub use runs::{RunRow, Runs};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};
-pub use triage::Triaged;
+pub use triage::{Testing, Triaged};
 pub use watch::{Origin, Watched, WatchedMetric, Watching};
 pub use what_if::{Flip, Terms, WhatIf};

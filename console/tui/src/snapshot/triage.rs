@@ -16,4 +16,19 @@ pub struct Triaged {
     pub confirmed: Vec<Subject>,
     /// What is worth knowing beside the verdict, such as marks that could not be read.
     pub notes: Vec<String>,
+    /// Which of its nodes can be tested from here without the job, or why none can.
+    pub testable: Result<Vec<String>, String>,
+}
+
+/// An offline diagnosis that goes on: nodes of a case are tested without the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Testing {
+    /// Which, in short.
+    pub nodes: String,
+    /// What is being done.
+    pub step: String,
+    /// When it began.
+    pub began_ms: u64,
+    /// Somebody has cancelled it.
+    pub cancelling: bool,
 }

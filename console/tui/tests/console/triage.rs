@@ -2,7 +2,7 @@
 
 use crossterm::event::KeyCode;
 use muster_analysis::triage::Category;
-use muster_tui::snapshot::{Load, Part, Triaged};
+use muster_tui::snapshot::{Load, Part, Testing, Triaged};
 use muster_tui::{Event, Export, Format, Intent, Mouse, Screen, Snapshot, Theme, update};
 
 use crate::keys::{after, press, shown};
@@ -115,6 +115,64 @@ fn marking_the_suspect_asks_for_it_and_the_next_one_leads() {
     press(&mut ui, &next, "G");
     let asked = press(&mut ui, &next, "x");
     assert!(matches!(&asked[..], [Intent::TriageWrong { wrong: false, .. }]), "{asked:?}");
+}
+
+#[test]
+fn nodes_are_tested_without_the_job_after_a_question_that_names_them_and_what_must_hold() {
+    let few = with(triaged(&names(4)));
+    let (mut ui, asked) = after(&few, "<triage>O");
+    assert_eq!(asked, []);
+    let text = shown(&ui, &few);
+    for words in ["Test the case's 4 nodes?", "rack1-00, rack1-01, rack1-02, rack1-03", "free of work", "minutes"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let asked = press(&mut ui, &few, "y");
+    assert_eq!(asked, [Intent::TriageOffline { nodes: names(4) }]);
+    let mut alone = triaged(&names(4));
+    alone.testable = Err("nobody here can reach two of this case's nodes".to_owned());
+    let alone = with(alone);
+    let (ui, asked) = after(&alone, "<triage>Oy");
+    assert!(!asked.iter().any(|intent| matches!(intent, Intent::TriageOffline { .. })), "{asked:?}");
+    let (refused, _) = after(&alone, "<triage>O");
+    assert!(shown(&refused, &alone).contains("nobody here can reach two"), "{}", shown(&ui, &alone));
+}
+
+/// The case of four nodes while these are tested for 75 s.
+fn under_test(cancelling: bool) -> Snapshot {
+    let open = with(triaged(&names(4)));
+    let testing = Testing {
+        nodes: "rack1-[00-03]".to_owned(),
+        step: "reference job on rack1-[00-01] and on rack1-[02-03]".to_owned(),
+        began_ms: open.now_ms - 75_000,
+        cancelling,
+    };
+    Snapshot { testing: Some(testing.into()), ..open }
+}
+
+#[test]
+fn a_test_that_goes_on_has_a_line_above_the_verdict_in_every_size_and_c_cancels_it() {
+    let snapshot = under_test(false);
+    for size in SIZES {
+        let mut ui = console(&snapshot, Theme::new(true, false), size);
+        press(&mut ui, &snapshot, "<triage>");
+        let text = glyphs(&frame(&ui, &snapshot, size));
+        assert!(
+            text.contains("Offline diagnosis of rack1-[00-03], 1 min 15 s, c cancels: reference"),
+            "{size:?}: {text}"
+        );
+        assert!(text.contains("hardware-critical: a part of a machine is broken"), "{size:?}: {text}");
+        press(&mut ui, &snapshot, "O");
+        assert!(glyphs(&frame(&ui, &snapshot, size)).contains("still running; c cancels it"), "{size:?}");
+    }
+    let (mut ui, _) = after(&snapshot, "<triage>c");
+    assert!(shown(&ui, &snapshot).contains("Cancel the offline diagnosis?"));
+    assert_eq!(press(&mut ui, &snapshot, "y"), [Intent::Cancel]);
+    let (mut ui, _) = after(&snapshot, "<triage>q");
+    assert!(shown(&ui, &snapshot).contains("Cancel the offline diagnosis and quit?"));
+    assert_eq!(press(&mut ui, &snapshot, "y"), [Intent::Cancel, Intent::Quit]);
+    let cancelled = under_test(true);
+    let (ui, _) = after(&cancelled, "<triage>");
+    assert!(shown(&ui, &cancelled).contains("1 min 15 s: cancelling"));
 }
 
 #[test]

@@ -1,25 +1,23 @@
 //! `muster triage offline`: the nodes of a job that nobody could diagnose from what it left behind, tested by themselves.
 
-mod rig;
-mod search;
-mod steps;
 mod tell;
 
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use muster_analysis::triage::offline::{Answer, OFFLINE_SCHEMA, Offline, concluded};
-use muster_fleet::hostlist::fold;
+use muster_analysis::triage::offline::Answer;
 use muster_wire::{Profile, RANKS_PER_NODE, TRAIN_MODELS};
+use tokio_util::sync::CancellationToken;
 
 use crate::cli::pairs::topology;
 use crate::config::Config;
 use crate::exit::{Ended, FAIL, PASS, Problem, UNDECIDED, USAGE};
+use crate::offline::{Order, diagnosed};
 use crate::options::Pick;
+use crate::session::Heard;
+use crate::signals::Signals;
 use crate::{database, out, session};
-use rig::Rig;
-use steps::Course;
 
 /// Options.
 #[derive(Args, Debug)]
@@ -77,14 +75,20 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     if nodes.len() < 2 {
         return Err(Problem { code: USAGE, error: anyhow!("a reference job needs at least two nodes") });
     }
-    let given = options.topology.as_deref().map(topology).transpose()?;
+    let order = order(options)?;
     let settings = session::settings_for(config, &nodes).await?;
     let mut store = database::write(config)?;
-    let names: Vec<String> = nodes.iter().map(|node| node.name.clone()).collect();
-    let rig = Rig { config, store: &mut store, nodes, settings, topology: given, options, runs: Vec::new() };
-    let course = steps::all(rig).await?;
+    let (cancel, signals) = (CancellationToken::new(), Signals::default());
+    let listening = signals.listen(cancel.clone());
+    let say = |what: &str| {
+        if !options.quiet {
+            eprintln!("{what}");
+        }
+    };
+    let told = diagnosed(&order, (nodes, settings), (&mut store, config), (&say, &cancel)).await;
+    listening.abort();
     database::damaged(&store);
-    let report = report(names, course);
+    let report = told.map_err(|problem| Problem { code: signals.code().unwrap_or(problem.code), ..problem })?;
     if options.json {
         out::json(&report)?;
     } else {
@@ -97,24 +101,15 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     })
 }
 
-fn report(nodes: Vec<String>, course: Course) -> Offline {
-    let Course { culprits, open, steps, trials, runs } = course;
-    let (verdict, sentence, action) = concluded(&culprits, &open, &nodes, &folded);
-    Offline {
-        schema: OFFLINE_SCHEMA,
-        version: 1,
-        verdict,
-        sentence,
-        action,
-        nodes,
-        culprits,
-        open,
-        steps,
-        trials,
-        runs,
-    }
-}
-
-fn folded(names: &[&str]) -> String {
-    fold(names.iter().copied())
+fn order(options: &Options) -> Result<Order, Problem> {
+    Ok(Order {
+        profile: options.profile,
+        model: options.model.clone(),
+        ranks_per_node: options.ranks_per_node,
+        timeout_s: options.timeout,
+        topology: options.topology.as_deref().map(topology).transpose()?,
+        skip_self_tests: options.skip_self_tests,
+        go_on: options.go_on,
+        heard: if options.quiet { Heard::Problems } else { Heard::Progress },
+    })
 }

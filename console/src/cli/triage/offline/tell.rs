@@ -2,8 +2,8 @@
 
 use muster_analysis::triage::offline::{Offline, Tried};
 
-use super::folded;
 use crate::exit::Problem;
+use crate::offline::folded;
 use crate::out;
 
 pub(super) fn report(report: &Offline) -> Result<(), Problem> {

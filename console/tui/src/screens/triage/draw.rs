@@ -27,7 +27,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
         return framed_panel(buffer, area, &ui.theme, ("Triage", &panel));
     };
     let parts = parts(ui, triaged);
-    suspects::draw(ui, triaged, buffer, &parts);
+    suspects::draw(ui, (snapshot, triaged), buffer, &parts);
     for (pane, area) in &parts.panes {
         let (title, note) = title(ui, triaged, (*pane, area.width));
         let marker = if ui.states.triage.pane == *pane { ui.theme.pick("▸ ", "> ") } else { "" };

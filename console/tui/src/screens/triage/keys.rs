@@ -26,7 +26,7 @@ pub(crate) const KEYS: &[Binding] = &[
     letter("a", Action::AskAgain(false), "ask the nodes again, and show what they tell now"),
     letter("A", Action::AskAgain(true), "the same after the job has written flight-recorder dumps; asks first"),
     letter("D", Action::Drain, "copy the command that drains the suspect's node"),
-    letter("O", Action::Offline, "copy the command that tests the job's nodes without the job"),
+    letter("O", Action::Offline, "test the nodes without the job (offline diagnosis); asks first"),
     letter("o", Action::Fold, "gather equal ranks, or a line each"),
     LEFT,
     RIGHT,
@@ -57,10 +57,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Ve
             let command = triaged.overview.report.drain.as_ref();
             return Some(taken(ui, command, "no node is to be drained by this verdict", snapshot));
         }
-        Action::Offline => {
-            let command = triaged.overview.report.offline.as_ref();
-            return Some(taken(ui, command, "offline diagnosis needs the names of two nodes at least", snapshot));
-        }
+        Action::Offline => ask_to_test(ui, &triaged, snapshot),
         Action::Fold => fold(ui, &triaged),
         Action::Watch => watch(ui, &triaged, snapshot),
         Action::Filter => ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter))),
@@ -189,6 +186,27 @@ fn ask_for_dumps(ui: &mut Ui) {
         about.to_owned(),
         vec![then],
     )));
+}
+
+/// Asks whether the nodes of the case may be loaded without the job.
+fn ask_to_test(ui: &mut Ui, triaged: &Triaged, snapshot: &Snapshot) {
+    if let Some((what, word)) = Ui::busy(snapshot) {
+        return ui.say(snapshot, format!("{what} is still {word}; c cancels it"));
+    }
+    let nodes = match &triaged.testable {
+        Ok(nodes) => nodes,
+        Err(why) => return ui.say(snapshot, why.clone()),
+    };
+    let all = triaged.overview.nodes.len();
+    let some =
+        if nodes.len() < all { format!(" {} of its {all} nodes are known here.", nodes.len()) } else { String::new() };
+    let about = format!(
+        "They must be free of work: the job has left them, and nothing else runs there.{some} Self-tests, a reference job on all and \
+         on parts, then pairs: {}. c cancels it.",
+        words::testing_takes(nodes.len())
+    );
+    let then = Intent::TriageOffline { nodes: nodes.clone() };
+    ui.popups.push(Popup::Confirm(Confirm::on_nodes("Test the case's", about, nodes, then)));
 }
 
 /// Why a suspect is nothing for the incident log, if so.

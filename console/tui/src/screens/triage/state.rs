@@ -66,6 +66,8 @@ pub(crate) struct State {
     pub(crate) gaps: Reader,
     /// A machine that triage was asked for on another screen, and its alert.
     pub(crate) asked: Option<(String, Option<String>)>,
+    /// Whether an offline diagnosis goes on: it has a line above the verdict.
+    pub(crate) testing: bool,
     /// The case that is shown, to tell when it is another.
     shown: Option<(String, Arc<Overview>)>,
     /// The suspect and filter that lists were made for.
@@ -95,7 +97,7 @@ pub(crate) fn suspects(triaged: &Triaged) -> impl Iterator<Item = (&Suspect, boo
 /// The parts of the screen as it is now.
 pub(crate) fn parts(ui: &Ui, triaged: &Triaged) -> Layout {
     let room = usize::from(ui.size.width.saturating_sub(4));
-    let lines = words::head(&triaged.overview.report, room, has_hint(ui)).len();
+    let lines = words::head(&triaged.overview.report, room, has_hint(ui)).len() + usize::from(ui.states.triage.testing);
     layout(ui.size, ui.wide, ui.states.triage.pane, (lines, suspects(triaged).count()))
 }
 
@@ -113,6 +115,7 @@ pub(crate) const fn inside(area: Rect) -> Rect {
 pub(crate) fn settle(ui: &mut Ui, snapshot: &Snapshot) {
     let Some(triaged) = snapshot.triage.data.as_deref() else { return };
     take_case(ui, triaged);
+    ui.states.triage.testing = snapshot.testing.is_some();
     take_asked(ui, triaged);
     let parts = parts(ui, triaged);
     let at = ui.states.triage.chosen.as_ref().and_then(|chosen| {

@@ -7,20 +7,23 @@ use ratatui::widgets::Widget;
 use crate::screens::triage::layout::Layout;
 use crate::screens::triage::state::{Pane, has_hint, suspects};
 use crate::screens::triage::words;
-use crate::snapshot::Triaged;
+use crate::snapshot::{Snapshot, Triaged};
 use crate::text::{counted, cut, width};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{block, put, put_right};
 
 /// Draws the border, the sentences and the suspects.
-pub(crate) fn draw(ui: &Ui, triaged: &Triaged, buffer: &mut Buffer, parts: &Layout) {
+pub(crate) fn draw(ui: &Ui, (snapshot, triaged): (&Snapshot, &Triaged), buffer: &mut Buffer, parts: &Layout) {
     let (theme, report) = (&ui.theme, &triaged.overview.report);
     let marker = if ui.states.triage.pane == Pane::Suspects { theme.pick("▸ ", "> ") } else { "" };
     let frame = block(theme, parts.top, &format!("{marker}{}", triaged.name), &note(triaged));
     frame.render(parts.top, buffer);
     let area = parts.head;
-    let lines = words::head(report, area.width.into(), has_hint(ui));
+    let testing = snapshot.testing.as_deref().filter(|_| ui.states.triage.testing);
+    let testing = testing.map(|testing| (words::testing(testing, ui.now_ms(snapshot)), Role::Attention));
+    let verdict = words::head(report, area.width.into(), has_hint(ui));
+    let lines: Vec<(String, Role)> = testing.into_iter().chain(verdict).collect();
     let cut_short = lines.len() > usize::from(area.height);
     for (nr, (y, (line, role))) in (area.y..area.bottom()).zip(&lines).enumerate() {
         put(buffer, (area.x, y), area.width, line, theme.style(*role));

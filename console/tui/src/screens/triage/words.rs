@@ -4,8 +4,15 @@ use muster_analysis::triage::report::{Kind, Report, Suspect};
 use muster_analysis::triage::{Category, SURE};
 use muster_playbook::report::rfc3339;
 
+use crate::snapshot::Testing;
 use crate::text::wrap;
 use crate::theme::Role;
+
+/// Seconds of an offline diagnosis where every test passes: on a few quick nodes, and on many or slow ones; and of one more trial of
+/// the reference job that times out.
+const LEAST_S: usize = 60;
+const TESTS_S: usize = 120;
+const TRIAL_S: usize = 40;
 
 /// How a category is drawn.
 pub(crate) fn role(report: &Report) -> Role {
@@ -74,6 +81,23 @@ pub(crate) fn clock(at_s: f64, error_s: f64) -> String {
     let ms = (at_s.max(0.0) * 1e3).round() as u64;
     let whole = rfc3339(ms).get(11..19).unwrap_or_default().to_owned();
     if error_s < 5.0 { format!("{whole}.{}", ms % 1000 / 100) } else { whole }
+}
+
+/// How long an offline diagnosis of so many nodes takes: from one that finds nothing to one that halves them down to the last pair and
+/// waits for time-outs each time.
+pub(crate) fn testing_takes(nodes: usize) -> String {
+    let trials = 2 * usize::BITS.saturating_sub(nodes.max(2).leading_zeros()) as usize;
+    let most = (TESTS_S + trials * TRIAL_S).div_ceil(60);
+    format!("{} to {most} minutes", LEAST_S.div_ceil(60))
+}
+
+/// `Offline diagnosis of n[001-004], 42 s, c cancels: pairs of nodes, chosen by bisection`.
+pub(crate) fn testing(testing: &Testing, now_ms: u64) -> String {
+    let elapsed = lasting(now_ms.saturating_sub(testing.began_ms) as f64 / 1e3);
+    match testing.cancelling {
+        true => format!("Offline diagnosis of {}, {elapsed}: cancelling", testing.nodes),
+        false => format!("Offline diagnosis of {}, {elapsed}, c cancels: {}", testing.nodes, testing.step),
+    }
 }
 
 /// `40 s`, `10 min 2 s`, `3 h 5 min`.

@@ -28,7 +28,9 @@ pub(crate) fn triaged(names: &[String]) -> Triaged {
 pub(crate) fn judged(case: &Case, wrong: &[Subject]) -> Triaged {
     let rules = Rules::built_in().expect("the rules of the program are whole");
     let name = "job-4711".to_owned();
-    Triaged { name, overview: Arc::new(overview(case, &rules, wrong)), confirmed: Vec::new(), notes: Vec::new() }
+    let overview = Arc::new(overview(case, &rules, wrong));
+    let testable = Ok(overview.nodes.clone());
+    Triaged { name, overview, confirmed: Vec::new(), notes: Vec::new(), testable }
 }
 
 /// What the job's files say.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use muster_analysis::network::Topology;
 use muster_analysis::triage::halving::Nodes;
 use muster_fleet::{Node, Settings};
 use muster_playbook::report::RunReport;
 use muster_playbook::{Playbook, Train};
 use muster_run::{Record, RunState};
 use muster_store::{Db, Store};
+use tokio_util::sync::CancellationToken;
 
-use super::Options;
+use super::Order;
 use crate::config::Config;
 use crate::exit::{Code, INTERRUPTED, IO, Problem};
-use crate::options::{Line, Say};
+use crate::session::Heard;
 use crate::{session, work};
 
 /// The playbook that has the step which trains.
@@ -29,8 +29,11 @@ pub(super) struct Rig<'a> {
     /// Those that are still tested.
     pub nodes: Vec<Node>,
     pub settings: Arc<Settings>,
-    pub topology: Option<Topology>,
-    pub options: &'a Options,
+    pub order: &'a Order,
+    /// Is told what goes on.
+    pub say: &'a dyn Fn(&str),
+    /// Ends it.
+    pub cancel: &'a CancellationToken,
     /// Ids of the runs so far.
     pub runs: Vec<String>,
 }
@@ -39,13 +42,6 @@ impl Rig<'_> {
     /// Their names.
     pub fn names(&self) -> Vec<String> {
         self.nodes.iter().map(|node| node.name.clone()).collect()
-    }
-
-    /// Says on standard error what goes on, if that is wanted.
-    pub fn say(&self, what: &str) {
-        if !self.options.quiet {
-            eprintln!("{what}");
-        }
     }
 
     /// Where each node is, from the top of the fabric down to its leaf; empty where nothing is known of it.
@@ -70,7 +66,7 @@ impl Rig<'_> {
     pub async fn all(&mut self, playbook: Playbook) -> Result<RunReport, Problem> {
         let (nodes, fabric) = (self.nodes.clone(), self.fabric(Vec::new()));
         let job = session::Job { fabric, ..session::Job::new(playbook, nodes, self.settings.clone()) };
-        self.run(job, self.options.quiet).await
+        self.run(job, self.order.heard).await
     }
 
     /// The reference job on several sets of nodes at the same time; also its records.
@@ -80,13 +76,13 @@ impl Rig<'_> {
     pub async fn train(&mut self, sets: &[Nodes]) -> Result<(RunReport, Vec<Record>), Problem> {
         let mut playbook = session::playbook(TRAINS)?;
         "offline-reference".clone_into(&mut playbook.name);
-        playbook.profile = self.options.profile;
+        playbook.profile = self.order.profile;
         playbook.steps.retain(|step| step.train.is_some());
         let train = Train {
-            model: self.options.model.clone(),
-            ranks_per_node: self.options.ranks_per_node,
+            model: self.order.model.clone(),
+            ranks_per_node: self.order.ranks_per_node,
             length: None,
-            timeout: self.options.timeout.map(Duration::from_secs),
+            timeout: self.order.timeout_s.map(Duration::from_secs),
         };
         playbook.steps.iter_mut().for_each(|step| step.train = Some(train.clone()));
         let of = |set: &Nodes| set.iter().map(|node| self.nodes[*node].name.clone()).collect::<BTreeSet<String>>();
@@ -96,23 +92,26 @@ impl Rig<'_> {
         // A second look at a node would be another trial, which only the search may ask for.
         let job = session::Job { fabric, visits: 1, ..session::Job::new(playbook, nodes, self.settings.clone()) };
         // What it is on and what came of it is said; its progress would be lost between so many.
-        let report = self.run(job, true).await?;
+        let heard = if self.order.heard == Heard::Nothing { Heard::Nothing } else { Heard::Problems };
+        let report = self.run(job, heard).await?;
         let records = self.store.records(&report.run.id).code(IO)?;
         Ok((report, records))
     }
 
     fn fabric(&self, teams: Vec<BTreeSet<String>>) -> work::Fabric {
-        work::Fabric { topology: self.topology.clone(), teams, ..work::Fabric::default() }
+        work::Fabric { topology: self.order.topology.clone(), teams, ..work::Fabric::default() }
     }
 
-    async fn run(&mut self, job: session::Job, quiet: bool) -> Result<RunReport, Problem> {
-        let say = Say { json: true, quiet, fail_on: Line::Warn };
+    async fn run(&mut self, job: session::Job, heard: Heard) -> Result<RunReport, Problem> {
+        let stopped = |what: &str| Problem { code: INTERRUPTED, error: anyhow!("interrupted{what}") };
+        if self.cancel.is_cancelled() {
+            return Err(stopped(""));
+        }
         let job = session::Job { fresh: true, ..job };
-        let done = session::headless(job, self.store, self.config, &say).await?;
+        let done = session::carried(&job, self.store, self.config, (heard, self.cancel)).await?;
         self.runs.push(done.report.run.id.clone());
         if done.state == RunState::Cancelled {
-            let error = anyhow!("interrupted; what was measured is kept in run {}", done.report.run.id);
-            return Err(Problem { code: done.signal.unwrap_or(INTERRUPTED), error });
+            return Err(stopped(&format!("; what was measured is kept in run {}", done.report.run.id)));
         }
         Ok(done.report)
     }

@@ -33,7 +33,7 @@ pub(super) async fn search(rig: &mut Rig<'_>) -> Result<Searched, Problem> {
             Next::End(found) => return Ok(Searched { found, tried, whole }),
         };
         let names: Vec<Vec<String>> = sets.iter().map(|set| named(rig, set)).collect();
-        rig.say(&format!(
+        (rig.say)(&format!(
             "reference job on {}",
             names.iter().map(|set| list(set)).collect::<Vec<_>>().join(" and on ")
         ));
@@ -41,7 +41,7 @@ pub(super) async fn search(rig: &mut Rig<'_>) -> Result<Searched, Problem> {
         whole.get_or_insert(report);
         for (nodes, names) in sets.into_iter().zip(names) {
             let why = failure(&records, &names);
-            rig.say(&format!("  {}: {}", list(&names), if why.is_some() { "fails" } else { "runs" }));
+            (rig.say)(&format!("  {}: {}", list(&names), if why.is_some() { "fails" } else { "runs" }));
             trials.push(Trial { nodes, fails: why.is_some() });
             tried.push(Tried { nodes: names, fails: why.is_some(), why: why.unwrap_or_default() });
         }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use muster_analysis::State;
 use muster_analysis::network::localise::{Kind, SURE, Suspect};
 use muster_analysis::network::topology::node_name;
-use muster_analysis::triage::offline::{Accused, AccusedKind, HALVING, Tried, accused, still_open};
+use muster_analysis::triage::offline::{
+    Accused, AccusedKind, HALVING, PAIRS, REFERENCE, SELF_TESTS, Tried, accused, still_open,
+};
 use muster_analysis::triage::report::Done;
 use muster_playbook::report::{NodeReport, Of, PairsReport, RunReport, accusation};
 
@@ -14,10 +16,6 @@ use super::rig::Rig;
 use super::search::{Searched, search};
 use crate::exit::Problem;
 use crate::{out, session};
-
-const SELF_TESTS: &str = "self-tests";
-const REFERENCE: &str = "reference-job";
-const PAIRS: &str = "pairs";
 
 /// What the steps came to.
 #[derive(Default)]
@@ -41,10 +39,10 @@ impl Course {
 /// When the store fails, the topology does not know a node, or somebody interrupts it.
 pub(super) async fn all(mut rig: Rig<'_>) -> Result<Course, Problem> {
     let mut course = Course::default();
-    if !rig.options.skip_self_tests {
+    if !rig.order.skip_self_tests {
         self_tests(&mut rig, &mut course).await?;
     }
-    let named = !course.culprits.is_empty() && !rig.options.go_on;
+    let named = !course.culprits.is_empty() && !rig.order.go_on;
     if !named && rig.nodes.len() > 1 {
         reference(&mut rig, &mut course).await?;
         if course.culprits.is_empty() {
@@ -57,7 +55,7 @@ pub(super) async fn all(mut rig: Rig<'_>) -> Result<Course, Problem> {
 
 /// Every node by itself.
 async fn self_tests(rig: &mut Rig<'_>, course: &mut Course) -> Result<(), Problem> {
-    rig.say(&format!("self-tests on {}", out::counted(rig.nodes.len(), "node", "nodes")));
+    (rig.say)(&format!("self-tests on {}", out::counted(rig.nodes.len(), "node", "nodes")));
     let report = rig.all(session::playbook("cbd-light")?).await?;
     let reason = |node: &NodeReport| node.reasons.first().cloned().unwrap_or_else(|| format!("{} fails", node.node));
     let failed: Vec<&NodeReport> = report.nodes.iter().filter(|node| node.state == State::Fail).collect();
@@ -75,7 +73,7 @@ async fn self_tests(rig: &mut Rig<'_>, course: &mut Course) -> Result<(), Proble
         _ => format!("{} fail, {} could not be tested, {left} are left", failed.len(), silent.len()),
     };
     let why = match (failed.is_empty(), left) {
-        (false, 2..) if rig.options.go_on => {
+        (false, 2..) if rig.order.go_on => {
             "A node that fails its own tests explains a failing job; the others go on as asked."
         }
         (false, _) => "A node that fails its own tests explains a failing job; --go-on tests the others together.",
@@ -180,9 +178,9 @@ async fn pairs(rig: &mut Rig<'_>, course: &mut Course) -> Result<(), Problem> {
 }
 
 async fn scan(rig: &mut Rig<'_>) -> Result<Option<PairsReport>, Problem> {
-    rig.say("pairs of nodes, chosen by bisection");
+    (rig.say)("pairs of nodes, chosen by bisection");
     let mut playbook = session::playbook("network-bisect")?;
-    playbook.profile = rig.options.profile;
+    playbook.profile = rig.order.profile;
     Ok(rig.all(playbook).await?.network)
 }
 
@@ -209,7 +207,14 @@ fn doubts(report: &RunReport, settled: &BTreeSet<&str>, what: &str) -> Option<St
 /// A node that is accused by what it did itself.
 fn own(node: &NodeReport, step: &'static str) -> Accused {
     let sentence = node.reasons.first().cloned().unwrap_or_else(|| format!("{} fails", node.node));
-    Accused { kind: AccusedKind::Node, nodes: vec![node.node.clone()], with: Vec::new(), element: None, step, sentence }
+    Accused {
+        kind: AccusedKind::Node,
+        nodes: vec![node.node.clone()],
+        with: Vec::new(),
+        element: None,
+        step: step.into(),
+        sentence,
+    }
 }
 
 /// What pairs of the nodes called `names` point at.
@@ -230,5 +235,12 @@ fn way(suspect: &Of<Suspect>, names: &[String]) -> Accused {
         Kind::Pair => (AccusedKind::Way, pair().unwrap_or_default()),
         Kind::Leaf | Kind::Uplink => (AccusedKind::Way, Default::default()),
     };
-    Accused { kind, nodes, with, element: Some(found.element.clone()), step: PAIRS, sentence: accusation(suspect) }
+    Accused {
+        kind,
+        nodes,
+        with,
+        element: Some(found.element.clone()),
+        step: PAIRS.into(),
+        sentence: accusation(suspect),
+    }
 }
