@@ -187,9 +187,10 @@ fn a_step_in_f32_is_the_cpus_in_every_weight_and_gradient() {
 
 #[test]
 fn ten_steps_in_bf16_have_the_cpus_losses_and_come_again_to_the_bit() {
-    for (number, model) in nano().enumerate() {
+    // The others differ from these in operations, which are tested one by one.
+    for (wgmma, model) in [(true, Model::Gpt2Nano), (false, Model::ResnetNano)] {
         let tape = model.tape();
-        let mut sim = Sim::new(&tape, how(Precision::Bf16, number % 2 == 0), Faults::default());
+        let mut sim = Sim::new(&tape, how(Precision::Bf16, wgmma), Faults::default());
         let losses: Vec<f32> = (0..10).map(|_| sim.step()).collect();
         let mut cpu = Cpu::new(&tape, SEED).unwrap();
         let right: Vec<f32> = cpu.train(1, &|_| {}, |train| (0..10).map(|_| train.step().unwrap()).collect()).unwrap();
