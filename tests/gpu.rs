@@ -173,43 +173,7 @@ fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
     let pages = of(&report, "n004")["reasons"].to_string().matches("of memory does not keep").count();
     assert_eq!(pages, 1, "seven GPUs keep what is written");
 
-    training(&mut fleet);
     links(&mut fleet);
-}
-
-/// Settings of nodes whose GPUs train, their state, and what is said. Few and small GPUs: every step is interpreted.
-const TRAINING: [(&str, &str, &[&str]); 4] = [
-    ("n001", "", &[]),
-    ("n002", "gpu 1 flip sm=1 unit=mma bit=20 every=9\n", &["gpu-train-lstm failed: GPU 1: lstm-nano_bf16: step "]),
-    (
-        "n003",
-        "gpu 0 stuck offset=0x8002 bit=5 value=1\n",
-        &["gpu-train-lstm: GPU 0: it computes other bits than 6 other GPUs on 3 nodes (lstm-nano-fp32)"],
-    ),
-    ("n004", "", &[]),
-];
-
-/// Nodes train: of two wrong GPUs one does not repeat itself, and one is contradicted by the fleet.
-fn training(fleet: &mut Fleet) {
-    for (at, (name, settings, _)) in TRAINING.iter().enumerate() {
-        let gpus = format!("devices 2\nsms 2\nmemory 33554432\nclock_khz 1000\nidentity {at}\n{settings}");
-        fleet.node(name).set_gpus(&gpus).unwrap();
-    }
-    let step = book("gpu-train");
-    // One family of the step: they differ in their models alone, and these are the smallest.
-    let families = step.lines().find(|line| line.contains("gpu-train-lstm")).unwrap().to_owned();
-    let path = fleet.path("training");
-    std::fs::write(&path, step.replace(&families, "run = [\"gpu-train-lstm\"]")).unwrap();
-    let words = ["run", &path, "--one-at-a-time", "--alpha", "0.001", "--json", "--new", "-w", "n[001-004],n006,n010"];
-    let ran = fleet.console().run(&words).unwrap();
-    let report = ran.json().unwrap();
-    for (name, _, words) in TRAINING {
-        let state = if words.is_empty() { "pass" } else { "fail" };
-        assert_eq!(complaint(&report, name, state, words), None, "{}", ran.err);
-    }
-    let missing = ["gpu-train-lstm did not run: no NVIDIA driver library: libcuda.so.1: "];
-    assert_eq!(complaint(&report, "n006", "unknown", &missing), None, "{}", ran.err);
-    assert_eq!(complaint(&report, "n010", "pass", &[]), None, "{}", ran.err);
 }
 
 fn links(fleet: &mut Fleet) {
