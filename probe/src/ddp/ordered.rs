@@ -193,9 +193,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_model_of_the_contract_can_be_trained_and_no_other_is_ordered() {
+    fn every_model_of_the_contract_can_be_trained_and_other_words_are_not_ordered() {
         let names: Vec<&str> = muster_tape::Model::ALL.into_iter().map(muster_tape::Model::name).collect();
-        assert!(TRAIN_MODELS.iter().all(|name| names.contains(name)) && names.len() == TRAIN_MODELS.len(), "{names:?}");
+        assert!(TRAIN_MODELS.iter().all(|name| names.contains(name)), "{names:?}");
         let place = |at: u8| Place { name: format!("n{at}"), address: [127, 0, 0, at].into(), port: 1 };
         let order = TrainOrder {
             visit: 4,
