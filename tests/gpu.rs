@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-use muster_tests::{Fleet, Lacks, Options, Ran, is_root, skip, skip_part};
+use muster_tests::{Fleet, Lacks, Options, Ran, is_root, simulated_driver, skip, skip_part};
 use serde_json::Value;
 
 /// Interpreted kernels are slow, so the simulated GPUs are small; they are eight to a node.
@@ -177,7 +177,7 @@ fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
 }
 
 fn links(fleet: &mut Fleet) {
-    fleet.node("n010").drive_gpus(&driver(), EIGHT).unwrap();
+    fleet.node("n010").drive_gpus(&simulated_driver(), EIGHT).unwrap();
     for (name, settings, _) in LINKS {
         fleet.node(name).set_gpus(&format!("{EIGHT}{settings}")).unwrap();
     }
@@ -196,7 +196,7 @@ fn links(fleet: &mut Fleet) {
 }
 
 fn prepare(fleet: &mut Fleet) {
-    let library = driver();
+    let library = simulated_driver();
     for (at, (name, has, ..)) in NODES.iter().enumerate() {
         let node = fleet.node(name);
         match has {
@@ -210,12 +210,6 @@ fn prepare(fleet: &mut Fleet) {
     }
     // The worker is carried in memory, and in a file where that is not allowed.
     fleet.node("n003").forbid_memory_execution().unwrap();
-}
-
-/// The driver library that cargo built beside the dependencies of this test.
-fn driver() -> Vec<u8> {
-    let built = std::env::current_exe().unwrap().parent().unwrap().join("libmuster_ptxsim.so");
-    std::fs::read(&built).unwrap_or_else(|why| panic!("{}: {why}", built.display()))
 }
 
 /// What is wrong in the report about one node.

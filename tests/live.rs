@@ -5,13 +5,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use muster_tests::{Fleet, Lacks, Options, Ran, is_root, skip};
-
-/// The simulated driver, which Cargo builds beside the dependencies of this test.
-fn driver() -> Vec<u8> {
-    let built = std::env::current_exe().unwrap().parent().unwrap().join("libmuster_ptxsim.so");
-    std::fs::read(&built).unwrap_or_else(|why| panic!("{}: {why}", built.display()))
-}
+use muster_tests::{Fleet, Lacks, Options, Ran, is_root, simulated_driver, skip};
 
 /// A program on the PATH that prints `text`.
 fn program(folder: &Path, name: &str, text: &str) {
@@ -27,7 +21,7 @@ fn the_nodes_of_a_job_are_watched_with_their_gpus_and_others_are_told_of_it() {
         return skip(test, Lacks::Root, "for namespaces");
     }
     let mut fleet = Fleet::up(Options { nodes: 4 }).unwrap();
-    fleet.node("n002").drive_gpus(&driver(), "devices 2\ngpu 1 sensor power 300000\n").unwrap();
+    fleet.node("n002").drive_gpus(&simulated_driver(), "devices 2\ngpu 1 sensor power 300000\n").unwrap();
     fleet.node("n003").gpu_on_the_bus().unwrap();
     let dir = tempfile::tempdir().unwrap();
     program(dir.path(), "squeue", "RUNNING n[002-003],x7");

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use muster_tests::{Console, Fleet, Job, JobOptions, Lacks, Options, conforms, is_root, skip};
+use muster_tests::{Console, Fleet, Job, JobOptions, Lacks, Options, conforms, is_root, simulated_driver, skip};
 use serde_json::Value;
 
 /// Two ranks a node that leave the machine some time.
@@ -97,4 +97,46 @@ fn a_deadlocked_a_mistaken_and_a_killed_rank_are_named_live() {
         "{report:#}"
     );
     assert_eq!(code, Some(2), "{report:#}");
+}
+
+#[test]
+fn a_gpu_whose_links_are_trained_again_while_the_job_runs_is_named_live() {
+    if !is_root() {
+        return skip(
+            "a_gpu_whose_links_are_trained_again_while_the_job_runs_is_named_live",
+            Lacks::Root,
+            "for namespaces",
+        );
+    }
+    let mut fleet = Fleet::up(Options { nodes: 3 }).unwrap();
+    let console = fleet.console();
+    let small = |identity: u8| format!("devices 2\nsms 1\nthreads 32\nmemory 4194304\nidentity {identity}\n");
+    for (at, name) in (0..).zip(fleet.names()) {
+        fleet.node(&name).drive_gpus(&simulated_driver(), &small(at)).unwrap();
+    }
+    let job = Job::start(&mut fleet, JobOptions { each: 1, ..usual() }).unwrap();
+    let (code, healthy) = triage(&console, &["--no-ras"]);
+    assert_eq!((code, named(&healthy)), (Some(3), vec![]), "{healthy:#}");
+    let told = healthy["steps"].to_string();
+    assert!(told.contains("on 3 nodes no part counts errors that the others do not"), "{healthy:#}");
+
+    // Every look starts a driver anew: what its GPU has counted so far lies in its settings.
+    let growing = format!(
+        "cd /usr/local/simulated; count=0; while sleep 0.5; do count=$((count + 1)); \
+         printf '{}gpu 1 sensor nvlink_recoveries.7 %s\\n' $count > next; mv next libcuda.conf; done",
+        small(1).replace('\n', "\\n")
+    );
+    fleet.node("n002").sh_within(&format!("setsid nohup sh -c \"{growing}\" > /dev/null 2>&1 < /dev/null &")).unwrap();
+    let (code, broken) = triage(&console, &["--no-ras"]);
+    let suspect = &broken["suspects"][0];
+    assert_eq!((code, broken["suspects"].as_array().unwrap().len()), (Some(3), 1), "{broken:#}");
+    assert_eq!(
+        (&suspect["node"], &suspect["gpu"], &suspect["kind"]),
+        (&"n002".into(), &1.into(), &"gpu".into()),
+        "{broken:#}"
+    );
+    assert_eq!(suspect["evidence"][0]["source"], "counter", "{broken:#}");
+    let said = suspect["evidence"][0]["text"].as_str().unwrap();
+    assert!(said.starts_with("GPU 1 of n002: ") && said.contains(" NVLinks trained again within "), "{said}");
+    job.end(&mut fleet).unwrap();
 }

@@ -7,6 +7,16 @@ use crate::node::Node;
 /// Where the simulated driver lies on a node.
 const FOLDER: &str = "/usr/local/simulated";
 
+/// The driver library that cargo built beside the dependencies of a test.
+///
+/// # Panics
+/// When it is not there.
+#[must_use]
+pub fn simulated_driver() -> Vec<u8> {
+    let built = std::env::current_exe().expect("a running test").with_file_name("libmuster_ptxsim.so");
+    std::fs::read(&built).unwrap_or_else(|why| panic!("{}: {why}", built.display()))
+}
+
 impl Node {
     /// Puts `library` where programs of a login find it as the NVIDIA driver's, as its management library and as NCCL, with
     /// settings that it reads.

@@ -27,6 +27,7 @@ pub use console::{Console, Ran, binary};
 pub use draw::Draw;
 pub use fabric::{Fabric, no_loss};
 pub use fleet::{Fleet, Options};
+pub use gpu::simulated_driver;
 pub use job::{FOLDER, Job, JobOptions, probe};
 pub use load::{BUSY, Load};
 pub use muster_skip::{Lacks, skip, skip_part, tried};

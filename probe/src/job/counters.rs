@@ -71,6 +71,7 @@ pub(super) fn told(first: &Counts, last: &Counts) -> Vec<Counter> {
         name: name.clone(),
         first: *first,
         last: *last,
+        seconds: None,
     })
     .collect()
 }

@@ -9,6 +9,7 @@
 //! | `held` | what ranks say last that end meanwhile |
 //! | `health` | what collectors see of the node |
 //! | `kernel`, `counters` | the kernel's log; counters of adapters and full connections |
+//! | `gpus` | counters of GPUs |
 //! | `zone` | how far the wall clock in its logs is from UTC |
 //! | `dumps` | asking for dumps |
 //! | `send` | pieces, and how much may be sent |
@@ -20,6 +21,7 @@ mod dumps;
 mod files;
 mod find;
 mod folder;
+mod gpus;
 mod health;
 mod held;
 mod kernel;
@@ -36,12 +38,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use muster_wire::{Frame, JobOrder, JobProcess, Outcome, PROCESSES_BYTES, Processes, Reading};
+use muster_wire::{Counter, Frame, JobOrder, JobProcess, Outcome, PROCESSES_BYTES, Processes, Reading};
 
 use crate::collect::Root;
 use crate::stop::Stop;
 use counters::Queues;
 use find::{Found, Ranks};
+use gpus::Gpus;
 use health::Looking;
 use held::Held;
 use process::Open;
@@ -64,6 +67,7 @@ type Answer = (u32, Result<Vec<u8>, String>);
 /// Looks, sends everything in pieces, and says that it was all.
 pub(crate) fn run(order: &JobOrder, root: &Root, stop: &Stop, say: &mut dyn FnMut(Frame)) {
     let looking = Looking::begin(&order.collectors, root);
+    let gpus = Gpus::begin(order, root);
     let mut look = Job::begin(order, root);
     let asked = look.ask_ras(order);
     if order.ask_for_dumps {
@@ -73,7 +77,9 @@ pub(crate) fn run(order: &JobOrder, root: &Root, stop: &Stop, say: &mut dyn FnMu
     look.files(order, &mut send);
     look.wait(order, stop, asked.as_ref(), &mut send);
     looking.end(&mut send);
-    look.end(order, &mut send);
+    let (counters, note) = gpus.end(stop);
+    look.told.notes.extend(note);
+    look.end(order, counters, &mut send);
     let outcome = match stop.order() {
         Some((_, why)) => Outcome::NotRun(why.to_owned()),
         None => Outcome::Done,
@@ -287,7 +293,7 @@ impl<'a> Job<'a> {
     }
 
     /// Dumps, the last look, and the document about it all.
-    fn end(&mut self, order: &JobOrder, send: &mut Send<'_>) {
+    fn end(&mut self, order: &JobOrder, of_gpus: Vec<Counter>, send: &mut Send<'_>) {
         self.take_files(order, send, |look, send| look.dumps(send));
         let seconds = self.began.elapsed().as_secs_f64();
         self.told.looks += 1;
@@ -297,6 +303,7 @@ impl<'a> Job<'a> {
         self.last_words(send);
         self.told.seconds = seconds;
         self.told.counters = counters::told(&self.counts, &counters::counts(self.root));
+        self.told.counters.extend(of_gpus);
         self.told.queues = self.queues.told();
         if self.queues.cut {
             self.told.notes.push("Not all of its connections were read: it has more than 262,144.".to_owned());

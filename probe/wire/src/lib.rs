@@ -35,7 +35,7 @@ pub use frame::{
 };
 pub use job::{Collected, FileChunk, JobOrder, LOOKED_BYTES, Looked};
 pub use pair::{Engine, Listening, Load, PERFTEST, PairOrder, Paired, RDMA, Role, Secret};
-pub use processes::{Counter, JobProcess, PROCESSES, PROCESSES_BYTES, Processes, Queue};
+pub use processes::{Counter, GPU_COUNTERS, JobProcess, PROCESSES, PROCESSES_BYTES, Processes, Queue};
 pub use reading::{Datum, Reading};
 pub use text::clean;
 pub use tick::{Columns, DEMO_NODE, Peers, Tick, Trip, WatchOrder};

@@ -18,6 +18,33 @@ const FEW: usize = 64;
 /// Bytes of a command line.
 const COMMAND: usize = 1_024;
 
+/// What a GPU counts that tells of trouble, as facts call it behind `nvml.N.`: errors, and milliseconds of clocks held down.
+pub const GPU_COUNTERS: [&str; 23] = [
+    "ecc.corrected",
+    "ecc.uncorrected",
+    "remap.corrected",
+    "remap.uncorrected",
+    "pcie.replays",
+    "pcie.recoveries",
+    "pcie.correctable",
+    "pcie.naks",
+    "pcie.bad-tlp",
+    "pcie.nonfatal",
+    "pcie.fatal",
+    "nvlink.replays",
+    "nvlink.recoveries",
+    "nvlink.crc",
+    "nvlink.retrained",
+    "nvlink.lost",
+    "nvlink.symbols",
+    "held.power",
+    "held.heat",
+    "held.board",
+    "held.reliability",
+    "held.hardware",
+    "held.brake",
+];
+
 /// What a node says of a job's processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -48,7 +75,7 @@ pub struct Processes {
     pub stalled: Vec<String>,
     /// Where data of the job waited to be sent, by the other end.
     pub queues: Vec<Queue>,
-    /// Counters of adapters at the first look and the last.
+    /// Counters of adapters and GPUs at the first look and the last.
     pub counters: Vec<Counter>,
     /// What was left out or could not be done, in sentences.
     pub notes: Vec<String>,
@@ -98,18 +125,21 @@ pub struct JobProcess {
     pub outputs: Vec<String>,
 }
 
-/// A counter of an adapter, at both ends of the looks.
+/// A counter of an adapter or a GPU, at both ends of the looks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counter {
-    /// Adapter, such as `eth0`, `mlx5_0/1`.
+    /// Adapter or GPU, such as `eth0`, `mlx5_0/1`, `GPU 3`.
     pub device: String,
-    /// Counter by the kernel's name.
+    /// Counter by the kernel's name, or as [`GPU_COUNTERS`] calls it.
     pub name: String,
     /// At the first look.
     pub first: f64,
     /// At the last.
     pub last: f64,
+    /// Seconds between both, where they are not those between the first look and the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// What the job's connections to one other address had to send.
@@ -147,6 +177,7 @@ impl Processes {
             name(&mut counter.name);
             real(&mut counter.first);
             real(&mut counter.last);
+            counter.seconds = counter.seconds.filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         }
         match &mut self.zone_s {
             // The zones of this world lie within a day.

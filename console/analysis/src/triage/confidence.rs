@@ -38,6 +38,8 @@ pub enum Weight {
     Watched,
     /// It fails a health check that the others pass.
     Check,
+    /// One of its parts counts errors as no other node's does.
+    Counted,
     /// A test without the job points at it.
     Tested,
     /// The watchdogs' numbers end there.
@@ -109,7 +111,8 @@ impl Weight {
             | Self::Unreached
             | Self::Backlog
             | Self::Watched
-            | Self::Check => 0.60,
+            | Self::Check
+            | Self::Counted => 0.60,
             Self::RasGone | Self::OneOfPair | Self::Moving | Self::MostRanks => 0.50,
             Self::Busy | Self::LinkOneOf | Self::Notice | Self::Repeated | Self::BothLogs | Self::NoHardware => 0.40,
             Self::RasOnce | Self::Sometimes | Self::OpenGroup => 0.30,

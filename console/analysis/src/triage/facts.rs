@@ -7,6 +7,7 @@ use super::case::{Case, Whose};
 use super::clock::Clocks;
 use super::counters::{self, Group, Movement};
 use super::events::{self, End, Event};
+use super::grown::Growth;
 use super::health::Health;
 use super::layout::Layout;
 use super::mismatch::{Mismatch, mismatches, of_lines};
@@ -48,6 +49,8 @@ pub struct Facts<'a> {
     pub gone: BTreeSet<u32>,
     /// What health checks say of its nodes.
     pub health: Health,
+    /// Counters of its adapters and GPUs that grew as no other node's did.
+    pub growth: Growth,
     /// What the job's processes did while they were looked at.
     pub standings: Standings,
 }
@@ -77,6 +80,7 @@ impl<'a> Facts<'a> {
             slow: compare(&case.timed, &layout),
             gone: gone(case, &layout),
             health: Health::of(case, &layout),
+            growth: Growth::of(case, &layout),
             standings: Standings::of(case, &layout),
             walks,
             timed_out,

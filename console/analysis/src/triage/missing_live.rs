@@ -15,7 +15,7 @@ pub(super) fn said(facts: &Facts<'_>) -> Vec<String> {
     let case = facts.case;
     if case.processes.is_empty() && case.reached.is_empty() {
         return vec![
-            "Switches, cables, counters of adapters, health checks, processes and stacks: not part of this bundle."
+            "Switches, cables, counters of adapters and GPUs, health checks, processes and stacks: not part of this bundle."
                 .to_owned(),
         ];
     }

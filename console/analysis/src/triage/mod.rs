@@ -13,6 +13,7 @@ pub mod counters;
 mod events;
 mod facts;
 pub mod fault;
+mod grown;
 pub mod halving;
 pub mod health;
 pub mod layout;

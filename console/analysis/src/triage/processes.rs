@@ -477,8 +477,13 @@ mod tests {
             most: 1 << 19,
         });
         assert_eq!(standings(&case).backlog, None);
-        let counter =
-            |last| muster_wire::Counter { device: "tcp".into(), name: "RetransSegs".into(), first: 0.0, last };
+        let counter = |last| muster_wire::Counter {
+            device: "tcp".into(),
+            name: "RetransSegs".into(),
+            first: 0.0,
+            last,
+            seconds: None,
+        };
         for (node, last) in [("a", 3.0), ("b", 900.0), ("c", 2.0)] {
             case.processes.get_mut(node).unwrap().counters.push(counter(last));
         }

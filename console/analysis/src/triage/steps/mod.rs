@@ -2,6 +2,7 @@
 
 mod critical;
 mod distributed;
+mod grown;
 mod hang;
 mod health;
 mod local;
@@ -15,6 +16,7 @@ use super::alerts;
 use super::confidence::{Weight, confidence};
 use super::facts::Facts;
 use super::fault::Cause;
+use super::grown::Grown;
 use super::health::Ailing;
 use super::report::{Done, Evidence, Kind, Source, Suspect};
 
@@ -35,7 +37,7 @@ pub(super) struct Verdict {
 type Step = fn(&Facts<'_>) -> (Done, Option<Verdict>);
 
 /// The steps in their order: what breaks machines first, then what looks like the network and is not, then the network.
-pub(super) const STEPS: [Step; 9] = [
+pub(super) const STEPS: [Step; 10] = [
     critical::step,
     scheduler::step,
     program::step,
@@ -44,6 +46,7 @@ pub(super) const STEPS: [Step; 9] = [
     distributed::step,
     hang::step,
     slow::step,
+    grown::step,
     health::step,
 ];
 
@@ -127,6 +130,7 @@ impl Draft {
         }
         self.watched(facts);
         self.checked(facts);
+        self.counted(facts);
         if let super::rootdiag::Blame::One(host, share) = &facts.lost.blame
             && Some(host) == node.as_ref()
         {
@@ -158,6 +162,18 @@ impl Draft {
             facts.health.of_node(node.as_deref()).partition(|ailing| ailing.fits(kind));
         if !fitting.is_empty() {
             self.add(Weight::Check, fitting.into_iter().map(told));
+        }
+        self.tell(others.into_iter().map(told));
+    }
+
+    /// The errors that its node counts meanwhile. Those that may be some other trouble are told and weigh nothing.
+    pub(super) fn counted(&mut self, facts: &Facts<'_>) {
+        let (node, kind, gpu) = (self.suspect.node.clone(), self.suspect.kind, self.suspect.gpu);
+        let told = |grown: &Grown| seen(Source::Counter, &node, None, grown.sentence.clone());
+        let (fitting, others): (Vec<&Grown>, Vec<&Grown>) =
+            facts.growth.of_node(node.as_deref()).partition(|grown| grown.fits(kind, gpu));
+        if !fitting.is_empty() {
+            self.add(Weight::Counted, fitting.into_iter().map(told));
         }
         self.tell(others.into_iter().map(told));
     }

@@ -27,6 +27,7 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
             draft.add(Weight::Notice, [seen(Source::Counter, &of, None, text.clone())]);
         }
         draft.checked(facts);
+        draft.counted(facts);
         let suspect = draft.say(format!("{node}: data of the job waits to get there or away, and nowhere else: its link carries less than the others'."));
         let result = format!("data waits on the links of {node} alone");
         return found(STEP, result, Verdict { category: Category::SlowLink, suspects: vec![suspect] });
@@ -73,6 +74,7 @@ fn watched(facts: &Facts<'_>) -> Option<(Done, Option<Verdict>)> {
         let mut draft = Draft::new(What::Node, Some(node.clone()), None);
         draft.watched(facts);
         draft.checked(facts);
+        draft.counted(facts);
         draft.say(format!("{node} was unlike its peers while the job ran."))
     };
     let suspects = nodes.iter().map(suspect).collect();
@@ -106,6 +108,7 @@ fn late_suspect(facts: &Facts<'_>, late: &Late) -> Suspect {
         draft.add(Weight::Notice, notices);
     }
     draft.checked(facts);
+    draft.counted(facts);
     draft.say(format!(
         "{}, GPU {}: the others wait for it in every collective.",
         who(rank, node.as_deref()),
@@ -127,6 +130,7 @@ fn link_suspect(facts: &Facts<'_>, link: &Link, end: &Who) -> Suspect {
     );
     draft.add(weight, [seen(Source::Inspector, &node, end.rank, text)]);
     draft.checked(facts);
+    draft.counted(facts);
     let sentence = format!(
         "{}: its link carries less than its peers', {:.1} times as long for the same bytes.",
         who(end.rank, Some(&end.node)),
