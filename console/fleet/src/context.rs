@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) asked: Asked,
     pub(crate) keys: KeyRing,
     pub(crate) bastions: Bastions,
+    /// Turns to send the probe: what a jump host carries is shared by those who send, and not by those who log in.
+    pub(crate) uploads: Arc<Semaphore>,
     /// Where nodes are reached by Slurm.
     pub(crate) seats: Seats,
 }
@@ -36,7 +38,8 @@ impl Shared {
         let resolver = Resolver::new(&settings);
         let (trusts, asked) = (Mutex::default(), Asked::default());
         let (keys, bastions, seats) = (KeyRing::default(), Bastions::default(), Seats::default());
-        Arc::new(Self { settings, resolver, trusts, asked, keys, bastions, seats })
+        let uploads = Arc::new(Semaphore::new(settings.fan_out.clamp(1, Semaphore::MAX_PERMITS)));
+        Arc::new(Self { settings, resolver, trusts, asked, keys, bastions, uploads, seats })
     }
 
     /// The same for work on `nodes`, which Slurm is asked for where it is to start `probe` or commands.

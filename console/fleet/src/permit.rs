@@ -20,7 +20,7 @@ pub(crate) struct Permits {
 #[derive(Default)]
 pub(crate) struct Permit {
     _open: Option<OwnedSemaphorePermit>,
-    /// Held until the probe speaks: handshake and upload are what many nodes at once would cost.
+    /// Held until the probe is sent or speaks: handshakes are what many nodes at once would cost.
     pub(crate) login: Option<OwnedSemaphorePermit>,
     /// Held while the node measures.
     _place: Option<OwnedSemaphorePermit>,

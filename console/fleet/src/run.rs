@@ -126,7 +126,7 @@ async fn push_one(node: &Node, probe: &Probe, argument: &str, shared: &Arc<Share
         Failure::new(&node.name, Phase::Start, FailureKind::LinkLost, format!("the connection broke: {e}"))
     };
     let report = Reporter::silent(&node.name);
-    let started = upload::install(&mut pipe, &word, probe, &shared.settings, &report).await?;
+    let started = upload::install(&mut pipe, &word, probe, (shared, &mut None), &report).await?;
     pipe.write.eof().await.map_err(broke)?;
     let mut output = Output { stdout: started.rest, ..Output::default() };
     loop {

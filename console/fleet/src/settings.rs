@@ -24,7 +24,7 @@ pub enum HostKeyPolicy {
 /// Everything `run` and `clean` need to know besides the nodes. Every limit is per node.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Nodes logged in to and sent the probe at the same time.
+    /// Nodes logged in to, and nodes sent the probe, at the same time.
     pub fan_out: usize,
     /// Nodes that measure at the same time; nodes that only look at themselves are not counted.
     pub at_once: usize,

@@ -95,7 +95,7 @@ impl Session<'_> {
         let clock = Exchange::new();
         let mut pipe = self.link.exec(node, &command, settings.start).await?;
         let started = tokio::select! {
-            started = upload::install(&mut pipe, &word, self.probe, settings, self.report) => started?,
+            started = upload::install(&mut pipe, &word, self.probe, (self.shared, &mut permit.login), self.report) => started?,
             () = self.cancel.cancelled() => return Err(self.cancelled(Phase::Upload)),
         };
         let mut stream = Stream::new(&started, settings.start, self.work);

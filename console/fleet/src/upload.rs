@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::context::Reporter;
+use crate::context::{Reporter, Shared};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
 use crate::pipe::{Exit, Heard, Pipe, note};
 use crate::probe::Probe;
@@ -33,9 +34,12 @@ pub(crate) async fn install(
     pipe: &mut Pipe,
     word: &str,
     probe: &Probe,
-    settings: &Settings,
+    (shared, login): (&Shared, &mut Option<OwnedSemaphorePermit>),
     report: &Reporter,
 ) -> Result<Started, Failure> {
+    let settings = &shared.settings;
+    // Held until the node says that it has the probe.
+    let mut _uploading = None;
     // The login shell reads its files before it answers, which is a part of the login.
     let patience = settings.login;
     let mut talk =
@@ -51,8 +55,13 @@ pub(crate) async fn install(
             }
             Answer::Send { packed, dir: into } => {
                 dir = into;
+                // Whoever has logged in leaves its place to others: uploads have a window of their own.
+                *login = None;
                 let packed = if packed { probe.packed() } else { None };
-                let early = send(pipe, packed.unwrap_or_else(|| probe.bytes()), settings, report).await?;
+                let bytes = packed.unwrap_or_else(|| probe.bytes());
+                report.progress(LinkState::Uploading { done: 0, total: bytes.len() as u64 });
+                _uploading = shared.uploads.clone().acquire_owned().await.ok();
+                let early = send(pipe, bytes, settings, report).await?;
                 talk.heard += early.heard.len();
                 talk.buffer.extend(early.heard);
                 talk.sent = Some(early.sent);
@@ -96,7 +105,6 @@ async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Repor
     let mut done = 0;
     let broken = |node: &str, kind, what: String| Failure::new(node, Phase::Upload, kind, what);
     while done < bytes.len() {
-        report.progress(LinkState::Uploading { done: done as u64, total });
         let end = (done + CHUNK).min(bytes.len());
         let chunk = bytes.slice(done..end);
         match timeout(settings.upload, send_chunk(pipe, chunk, &mut heard)).await {
@@ -107,7 +115,10 @@ async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Repor
                     format!("the node sent {kilobytes} kB of its own after {sent}, beginning with '{said}'; stopped");
                 return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::TooMuch, what));
             }
-            Ok(Ok(true)) => done = end,
+            Ok(Ok(true)) => {
+                done = end;
+                report.progress(LinkState::Uploading { done: done as u64, total });
+            }
             Ok(Ok(false)) => break,
             Ok(Err(e)) => {
                 let what = format!("the connection broke after {} ({e})", Sent(done, bytes.len()));
@@ -119,7 +130,6 @@ async fn send(pipe: &mut Pipe, bytes: Bytes, settings: &Settings, report: &Repor
             }
         }
     }
-    report.progress(LinkState::Uploading { done: done as u64, total });
     Ok(Early { heard, sent: Sent(done, bytes.len()) })
 }
 

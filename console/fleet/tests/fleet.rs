@@ -611,6 +611,24 @@ async fn two_hundred_connections_work_at_once() {
     assert_eq!(ends(&events).len(), 200);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_got_the_probe_keeps_nobody_from_connecting() {
+    let fleet = fleet(2);
+    let met = fleet.dir().join("met");
+    std::fs::create_dir(&met).unwrap();
+    // Nobody speaks before both have started, so that a window of one is enough only where the first has left it.
+    let met = met.display();
+    let wait = format!("touch {met}/$$; until [ $(ls {met} | wc -l) -ge 2 ]; do sleep 0.05; done");
+    let mut first = MAGIC.to_vec();
+    first.extend(frames(&[hello(), bye()]));
+    let probe = Arc::new(Probe::new(format!("#!/bin/sh\n{wait}\n{}\n", said(&first)).into_bytes().into()));
+    let works = fleet.inventory().nodes().iter().map(work).collect();
+    let one = Settings { fan_out: 1, start: Duration::from_secs(60), ..settings(&fleet) };
+    let events = run(works, probe, one).await;
+    assert!(ends(&events).iter().all(Result::is_ok), "{events:?}");
+    assert_eq!((ends(&events).len(), uploads(&events)), (2, 2), "{events:?}");
+}
+
 #[tokio::test]
 async fn slowed_nodes_follow_the_seed_and_leave_nothing_stopped() {
     let options = Options { nodes: 4, slow: 2, seed: 7, ..Options::default() };

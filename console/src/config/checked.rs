@@ -49,7 +49,7 @@ pub struct Config {
     pub inventory: Setting<PathBuf>,
     /// Database directory.
     pub db: Setting<PathBuf>,
-    /// Nodes logged in to and sent the probe at the same time.
+    /// Nodes logged in to, and nodes sent the probe, at the same time.
     pub fan_out: Setting<usize>,
     /// Nodes that measure at the same time; all where nothing is set.
     pub at_once: Setting<Option<usize>>,

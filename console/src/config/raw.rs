@@ -13,7 +13,7 @@ pub struct Raw {
     pub inventory: Option<PathBuf>,
     /// Database directory.
     pub db: Option<PathBuf>,
-    /// Nodes logged in to and sent the probe at the same time.
+    /// Nodes logged in to, and nodes sent the probe, at the same time.
     pub fan_out: Option<usize>,
     /// Nodes that measure at the same time.
     pub at_once: Option<usize>,

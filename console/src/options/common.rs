@@ -33,7 +33,7 @@ pub struct Common {
     /// them and says so. A changed key is always refused [default: ssh].
     #[arg(long, global = true, env = "MUSTER_HOST_KEYS", value_name = "POLICY")]
     pub host_keys: Option<String>,
-    /// Nodes logged in to and sent the probe at the same time [default: 64].
+    /// Nodes logged in to, and nodes sent the probe, at the same time [default: 64].
     #[arg(long, global = true, env = "MUSTER_FAN_OUT", value_name = "N")]
     pub fan_out: Option<usize>,
     /// Nodes that measure at the same time [default: all]. For nodes that share a machine or a disk.
