@@ -66,13 +66,14 @@ fn the_pure_layer_has_no_way_to_the_outside() {
 }
 
 /// Folders of the console, each with those that it may use. What all may use (configuration, exit codes, the clock) stands beside them.
-const ARROWS: [(&str, &[&str]); 6] = [
+const ARROWS: [(&str, &[&str]); 7] = [
     ("judge", &[]),
     ("risk", &["judge"]),
+    ("service", &["judge", "risk"]),
     ("work", &["judge"]),
     ("views", &["judge", "risk", "work"]),
     ("app", &["judge", "risk", "work", "views"]),
-    ("cli", &["judge", "risk", "work", "views", "app", "input"]),
+    ("cli", &["judge", "risk", "service", "work", "views", "app", "input"]),
 ];
 
 /// What a file uses of its own crate: the first word of every path, also of those in braces.

@@ -16,6 +16,7 @@ mod patience;
 mod recordings;
 mod redact;
 mod risk;
+mod service;
 mod session;
 mod signals;
 mod slurm;
@@ -63,6 +64,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Clean(options)) => runtime.block_on(cli::clean::run(options, &config, &cli.common)),
         Some(Command::Drain(options)) => cli::drain::drain(options, &config, &cli.common),
         Some(Command::Resume(options)) => cli::drain::resume(options, &config, &cli.common),
+        Some(Command::Swap(options)) => cli::swap::run(options, &config, &cli.common),
         Some(Command::Playbook(action)) => cli::playbook::run(action, &config),
         Some(Command::Nodes(options)) => cli::nodes::run(options, &config),
         Some(Command::Results(options)) => cli::results::run(options, &config),

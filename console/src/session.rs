@@ -22,7 +22,7 @@ use crate::options::{Line, Pick, Say};
 use crate::risk::{Basis, Log, Measured};
 use crate::signals::Signals;
 use crate::work::{Observer, Scan};
-use crate::{clock, database, judge, out, risk, work};
+use crate::{clock, database, judge, out, risk, service, work};
 
 /// How often somebody is asked about keys: jump hosts of jump hosts become known one after another.
 const HOPS: usize = 8;
@@ -401,6 +401,7 @@ pub fn keep_end(store: &mut Db, run: &Run, report: &RunReport) -> Result<(), Pro
         store.record_incidents(&risk::incidents::incidents_of(run, report, &works, &known)).code(IO)?;
         risk::keep_validations(store, report, &works).code(IO)?;
         judge::keep_cards(store, run).code(IO)?;
+        service::keep_failures(store, run, report).code(IO)?;
     }
     store.end(id, run.state, run.ended_ms.unwrap_or(run.started_ms)).code(IO)
 }

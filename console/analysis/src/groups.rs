@@ -21,6 +21,27 @@ pub struct Hardware {
     pub firmware: Option<String>,
 }
 
+impl Hardware {
+    /// The models, such as `EPYC 9654, H100 80GB HBM3`: what a replacement must be, too. Memory and firmware are left out, since what
+    /// is missing there may be the fault. `None` where no model is known.
+    #[must_use]
+    pub fn models(&self) -> Option<String> {
+        let models: Vec<&str> = [&self.cpu, &self.gpu].into_iter().filter_map(|model| model.as_deref()).collect();
+        (!models.is_empty()).then(|| models.join(", "))
+    }
+
+    /// The same with what is not known taken from `older`.
+    #[must_use]
+    pub fn or(self, older: Self) -> Self {
+        Self {
+            cpu: self.cpu.or(older.cpu),
+            gpu: self.gpu.or(older.gpu),
+            memory: self.memory.or(older.memory),
+            firmware: self.firmware.or(older.firmware),
+        }
+    }
+}
+
 /// A group's name per node, such as `cpu=EPYC 9654,memory=755 GiB`: only what differs within the fleet is in it, so that a
 /// fleet of one kind has one group without a name.
 ///

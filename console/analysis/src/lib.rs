@@ -30,6 +30,7 @@ pub mod rules;
 mod sample;
 mod scatter;
 pub mod selector;
+pub mod service;
 pub mod simulate;
 mod spread;
 mod table;

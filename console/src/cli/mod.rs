@@ -30,6 +30,7 @@ pub mod run;
 pub mod runs;
 pub mod select;
 pub mod simulate;
+pub mod swap;
 pub mod triage;
 pub mod tune;
 pub mod virtual_nodes;
@@ -134,6 +135,8 @@ pub enum Command {
     Drain(drain::DrainOptions),
     /// Give nodes back to Slurm that muster drained.
     Resume(drain::ResumeOptions),
+    /// List which spares replace the defective nodes; nodes into repair, and back after a validation.
+    Swap(swap::Options),
     /// Remove probes from nodes.
     Clean(clean::Options),
     /// Check this machine's own setup.

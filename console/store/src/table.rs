@@ -15,11 +15,16 @@ pub enum Table {
     Cards,
     /// What a run showed of each node, by run: what models of risk learn from.
     Validations,
+    /// In whose hands somebody put a node, by node.
+    Service,
+    /// Parts that a run found broken, with their serial numbers, by run.
+    Failures,
 }
 
 impl Table {
     /// All but the criteria, which were there first and whose names begin with nothing.
-    const NAMED: [Self; 5] = [Self::Frozen, Self::Terms, Self::Steps, Self::Cards, Self::Validations];
+    const NAMED: [Self; 7] =
+        [Self::Frozen, Self::Terms, Self::Steps, Self::Cards, Self::Validations, Self::Service, Self::Failures];
 
     /// Begins the names of its entries.
     const fn prefix(self) -> &'static str {
@@ -30,6 +35,8 @@ impl Table {
             Self::Steps => "tuned ",
             Self::Cards => "cards ",
             Self::Validations => "validated ",
+            Self::Service => "service ",
+            Self::Failures => "failures ",
         }
     }
 

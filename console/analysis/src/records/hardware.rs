@@ -13,6 +13,12 @@ pub fn groups(nodes: &[String], evidence: &Evidence<'_>) -> Vec<String> {
     hardware_groups(&nodes.iter().map(|node| hardware(node, evidence)).collect::<Vec<_>>())
 }
 
+/// What one node is built of, as far as these records of it tell.
+#[must_use]
+pub fn hardware_of(node: &str, records: &[Record]) -> Hardware {
+    hardware(node, &Evidence::new(records))
+}
+
 fn hardware(node: &str, evidence: &Evidence<'_>) -> Hardware {
     let look = |collector: &str| evidence.latest.get(&(node, collector)).copied();
     let (cpu, memory) = (look("collect/cpu"), look("collect/memory"));

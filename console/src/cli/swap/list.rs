@@ -1,0 +1,238 @@
+//! Which defective nodes are replaced by which spares: as a table, JSON, Markdown, or commands for Slurm.
+
+use std::collections::BTreeMap;
+
+use muster_analysis::service::{Failure, Near, Service, Spare, Swap, repeated, swaps, told};
+use muster_playbook::report::rfc3339;
+
+use super::document::{Document, Row, SpareRow};
+use super::{Form, Options, known};
+use crate::config::Config;
+use crate::exit::{Code, Ended, IO, PASS, UNDECIDED, WARN};
+use crate::options::Pick;
+use crate::service::{Standing, failures};
+use crate::{database, out, session};
+
+/// Makes the list.
+pub(super) fn run(options: &Options, config: &Config) -> Ended {
+    let store = database::read(config)?;
+    // Spares are looked for in the whole inventory, whoever is to be replaced.
+    let all = known(&*store, config, &Pick::default())?;
+    let failed = failures(&*store).code(IO)?;
+    let wanted = picked(options, config)?;
+    let document =
+        document(&all, &failed, |node| wanted.as_ref().is_none_or(|names| names.iter().any(|name| name == node)));
+    if options.json {
+        out::json(&document)?;
+    } else {
+        let text = match options.format {
+            Form::Text => text(&document),
+            Form::Markdown => markdown(&document),
+            Form::Slurm => slurm(&document),
+        };
+        out::line(text.trim_end())?;
+    }
+    Ok(match document.swaps.iter().filter(|row| row.replacement.is_none()).count() {
+        _ if document.swaps.is_empty() => PASS,
+        0 => WARN,
+        _ => UNDECIDED,
+    })
+}
+
+fn picked(options: &Options, config: &Config) -> Result<Option<Vec<String>>, crate::exit::Problem> {
+    if !options.pick.names() {
+        return Ok(None);
+    }
+    Ok(Some(session::nodes(config, &options.pick)?.into_iter().map(|node| node.name).collect()))
+}
+
+fn document(all: &[Standing], failed: &[Failure], wanted: impl Fn(&str) -> bool) -> Document {
+    let of = |service: Service| all.iter().filter(move |one| one.service == service);
+    let out: Vec<&Standing> = of(Service::Defective).filter(|one| wanted(&one.machine.name)).collect();
+    let spares: Vec<Spare> = of(Service::HotBuffer)
+        .map(|one| Spare { machine: one.machine.clone(), refused: one.known.refused().map(str::to_owned) })
+        .collect();
+    let machines: Vec<_> = out.iter().map(|one| one.machine.clone()).collect();
+    let found = swaps(&machines, &spares);
+    let again = again(failed);
+    let rows: Vec<Row> = out.iter().zip(&found).map(|(one, swap)| row(one, swap, &again)).collect();
+    let spare = |spare: Spare| SpareRow {
+        replaces: rows
+            .iter()
+            .find(|row| row.replacement.as_ref() == Some(&spare.machine.name))
+            .map(|row| row.node.clone()),
+        node: spare.machine.name,
+        hardware: spare.machine.hardware,
+        leaf: spare.machine.leaf,
+        rack: spare.machine.rack,
+        refused: spare.refused,
+    };
+    let spares = spares.into_iter().map(spare).collect();
+    Document { schema: "muster.swap", version: 1, swaps: rows, spares }
+}
+
+/// What is said of parts that failed more than once, by the node on which they failed last.
+fn again(failed: &[Failure]) -> BTreeMap<String, Vec<String>> {
+    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for part in repeated(failed) {
+        if let (Some(last), Some(told)) = (part.failures.last(), told(&part)) {
+            let text = format!("{told} ({}, {})", last.component, part.part.serial);
+            said.entry(last.node.clone()).or_default().push(text);
+        }
+    }
+    said
+}
+
+fn row(one: &Standing, swap: &Swap, again: &BTreeMap<String, Vec<String>>) -> Row {
+    let (replacement, near, why) = match swap {
+        Swap::By { spare, near } => (Some(spare.clone()), Some(*near), None),
+        Swap::Nobody { why } => (None, None, Some(why.clone())),
+    };
+    Row {
+        node: one.machine.name.clone(),
+        since: one.since_ms.map(rfc3339),
+        reason: one.why.clone(),
+        hardware: one.machine.hardware.clone(),
+        leaf: one.machine.leaf.clone(),
+        rack: one.machine.rack.clone(),
+        replacement,
+        near,
+        why,
+        repeated: again.get(&one.machine.name).cloned().unwrap_or_default(),
+    }
+}
+
+fn cells(row: &Row) -> [String; 5] {
+    let by = row.replacement.clone().unwrap_or_else(|| "nobody".to_owned());
+    let near = row.near.map_or_else(|| row.why.clone().unwrap_or_default(), |near| near.title().to_owned());
+    let mut reason = row.reason.clone();
+    for told in &row.repeated {
+        reason.push_str(if reason.is_empty() { "" } else { "; " });
+        reason.push_str(told);
+    }
+    [row.node.clone(), row.since.clone().unwrap_or_default(), by, near, reason]
+}
+
+const HEADER: [&str; 5] = ["defective", "since", "replaced by", "where", "why"];
+
+fn text(document: &Document) -> String {
+    if document.swaps.is_empty() {
+        return format!("nobody is defective; {}", buffer(document));
+    }
+    let rows: Vec<Vec<String>> = document.swaps.iter().map(|row| cells(row).to_vec()).collect();
+    let mut text = out::table(&HEADER, &rows);
+    text.push('\n');
+    text.push_str(&buffer(document));
+    for spare in &document.spares {
+        if let Some(why) = &spare.refused {
+            text.push_str(&format!("\n{} replaces nobody: {why}", spare.node));
+        }
+    }
+    text
+}
+
+fn buffer(document: &Document) -> String {
+    let free = document.spares.iter().filter(|spare| spare.refused.is_none() && spare.replaces.is_none()).count();
+    format!("hot buffer: {}, {free} left over", out::counted(document.spares.len(), "node", "nodes"))
+}
+
+fn markdown(document: &Document) -> String {
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('\\', "\\\\").replace('|', "\\|")).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let mut text = line(&HEADER.map(str::to_owned));
+    text.push_str(&line(&HEADER.map(|_| "---".to_owned())));
+    document.swaps.iter().for_each(|row| text.push_str(&line(&cells(row))));
+    text
+}
+
+/// Commands that one looks at and runs; every word is one argument of a shell.
+fn slurm(document: &Document) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let mut text = String::from("# Printed by muster swap, not run. Look at them first.\n");
+    for row in &document.swaps {
+        let by = row.replacement.as_ref().map_or(String::new(), |spare| format!(" (replaced by {spare})"));
+        let reason = quoted(&format!("Reason=muster: {}{by}", row.reason));
+        text.push_str(&format!("scontrol update {} State=DRAIN {reason}\n", quoted(&format!("NodeName={}", row.node))));
+        match (&row.replacement, row.near) {
+            (Some(spare), Some(near)) => {
+                let name = quoted(&format!("NodeName={spare}"));
+                text.push_str(&format!("scontrol update {name} State=RESUME  # {}\n", near_comment(near)));
+            }
+            _ => text.push_str(&format!("# {}: nobody replaces it: {}\n", row.node, row.why.as_deref().unwrap_or(""))),
+        }
+    }
+    text
+}
+
+const fn near_comment(near: Near) -> &'static str {
+    near.title()
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::State;
+    use muster_analysis::service::{Known, Machine, Marked, Part};
+
+    use super::*;
+
+    fn standing(name: &str, known: Known, why: &str) -> Standing {
+        let machine = Machine {
+            name: name.to_owned(),
+            hardware: Some("H100".to_owned()),
+            leaf: Some("l1".to_owned()),
+            rack: None,
+        };
+        Standing { machine, known, service: known.service(), since_ms: Some(0), why: why.to_owned(), run: None }
+    }
+
+    fn fleet() -> Vec<Standing> {
+        let spare = Known { marked: Some(Marked::HotBuffer), newest: Some(State::Pass), ..Known::default() };
+        vec![
+            standing("n1", Known { incident: true, ..Known::default() }, "GPU 3: it's | slow"),
+            standing("n2", Known { incident: true, ..Known::default() }, "disk 40 % below its peers"),
+            standing("n3", Known { newest: Some(State::Pass), ..Known::default() }, ""),
+            standing("s1", spare, "hall 7"),
+            standing("s2", Known { newest: None, ..spare }, "hall 7"),
+        ]
+    }
+
+    fn twice() -> Vec<Failure> {
+        let part = || Some(Part { kind: "gpu".to_owned(), serial: "165".to_owned() });
+        let of = |at_ms| Failure {
+            at_ms,
+            node: "n1".into(),
+            component: "gpu:3".into(),
+            part: part(),
+            reason: String::new(),
+        };
+        vec![of(5), of(9)]
+    }
+
+    #[test]
+    fn who_is_defective_is_listed_with_its_spare_and_with_what_failed_before() {
+        let told = text(&document(&fleet(), &twice(), |_| true));
+        assert!(told.contains("n1") && told.contains("s1") && told.contains("same leaf"), "{told}");
+        assert!(told.contains("second time this GPU fails here (gpu:3, 165)"), "{told}");
+        assert!(told.contains("n2") && told.contains("all 1 sound spares of its hardware are taken"), "{told}");
+        assert!(
+            told.contains("hot buffer: 2 nodes, 0 left over\ns2 replaces nobody: it was never validated"),
+            "{told}"
+        );
+        assert_eq!(text(&document(&[], &[], |_| true)), "nobody is defective; hot buffer: 0 nodes, 0 left over");
+        let picked = document(&fleet(), &[], |node| node == "n2");
+        assert_eq!(picked.swaps.iter().map(|row| row.replacement.as_deref()).collect::<Vec<_>>(), [Some("s1")]);
+    }
+
+    #[test]
+    fn what_a_reason_holds_breaks_neither_a_table_nor_a_command() {
+        let document = document(&fleet(), &[], |node| node == "n1");
+        assert!(markdown(&document).contains("GPU 3: it's \\| slow"), "{}", markdown(&document));
+        let commands = slurm(&document);
+        let drain =
+            "scontrol update 'NodeName=n1' State=DRAIN 'Reason=muster: GPU 3: it'\\''s | slow (replaced by s1)'\n";
+        assert!(commands.contains(drain), "{commands}");
+        assert!(commands.contains("scontrol update 'NodeName=s1' State=RESUME  # same leaf\n"), "{commands}");
+    }
+}

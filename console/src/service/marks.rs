@@ -1,0 +1,75 @@
+//! What people said of machines: put into repair, kept as a spare, given back. Nothing is ever taken out of it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use muster_analysis::service::Marked;
+use muster_store::{Store, Table};
+use serde::{Deserialize, Serialize};
+
+/// Most entries of one machine; the oldest go.
+const MOST: usize = 1000;
+
+/// What somebody said of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// In whose hands it is from then on.
+    pub state: Marked,
+    /// Since when, milliseconds since 1970 UTC.
+    pub at_ms: u64,
+    /// Who said so.
+    pub who: String,
+    /// Why, in words.
+    pub why: String,
+}
+
+/// What was said of every machine, oldest first.
+///
+/// # Errors
+/// When the store cannot be read, or an entry is corrupt.
+pub fn marks(store: &dyn Store) -> Result<BTreeMap<String, Vec<Mark>>> {
+    let mut all = BTreeMap::new();
+    for node in store.list(Table::Service)?.into_iter().map(|seen| seen.key) {
+        let said = of(store, &node)?;
+        all.insert(node, said);
+    }
+    Ok(all)
+}
+
+fn of(store: &dyn Store, node: &str) -> Result<Vec<Mark>> {
+    let Some(bytes) = store.get(Table::Service, node)? else { return Ok(Vec::new()) };
+    serde_json::from_slice(&bytes).with_context(|| format!("what was said of {node} is corrupt (run: muster db check)"))
+}
+
+/// Adds to what was said of a machine.
+///
+/// # Errors
+/// When the store fails.
+pub fn mark(store: &mut dyn Store, node: &str, mark: Mark) -> Result<()> {
+    let mut said = of(store, node)?;
+    said.push(mark);
+    let begin = said.len().saturating_sub(MOST);
+    store.put(Table::Service, node, &serde_json::to_vec(&said[begin..])?)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_store::{Db, Options};
+
+    use super::*;
+
+    #[test]
+    fn all_that_was_said_of_a_machine_is_kept_in_its_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = Db::open(dir.path(), &Options::default()).unwrap();
+        let said = |state, at_ms| Mark { state, at_ms, who: "kim".into(), why: "RMA 4711".into() };
+        mark(&mut db, "n7", said(Marked::InRepair, 5)).unwrap();
+        mark(&mut db, "n7", said(Marked::InService, 9)).unwrap();
+        mark(&mut db, "n8", said(Marked::HotBuffer, 7)).unwrap();
+        let all = marks(&db).unwrap();
+        assert_eq!(all["n7"], [said(Marked::InRepair, 5), said(Marked::InService, 9)]);
+        assert_eq!(all["n8"], [said(Marked::HotBuffer, 7)]);
+        assert!(crate::judge::versions(&db).unwrap().is_empty(), "no criterion");
+    }
+}
