@@ -17,7 +17,7 @@ pub(super) const ON_BAD: RGBColor = RGBColor(0xFF, 0xFE, 0xFE);
 pub(super) const ALERT: RGBColor = RGBColor(0xFB, 0xE3, 0xE0);
 
 /// Size of letters, as plotters counts it: a fifth larger than it is drawn.
-pub(super) const LETTERS: i32 = 16;
+pub(super) const LETTERS: i32 = 17;
 
 /// Draws and gives what belongs inside the `svg` element; nothing where that fails.
 pub(super) fn drawn(size: (u32, u32), draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {

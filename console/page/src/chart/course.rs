@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use super::canvas::{ALERT, BAD, BAND, Drawn, INK, LETTERS, RULE, USUAL, drawn, ends, label};
 
-const SIZE: (u32, u32) = (720, 260);
+const SIZE: (u32, u32) = (560, 240);
 
 /// One metric of one machine over time.
 #[derive(Clone, Debug, PartialEq, Template)]
@@ -64,7 +64,7 @@ impl Course {
             chart.draw_series([Rectangle::new(span, ALERT.filled())])?;
             chart
                 .configure_mesh()
-                .x_labels(7)
+                .x_labels(5)
                 .y_labels(5)
                 .x_label_formatter(&|minutes| format!("{minutes:.0} min"))
                 .y_label_formatter(&|value| label(None, *value))

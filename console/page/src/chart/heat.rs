@@ -111,10 +111,10 @@ impl Heat {
             let every = self.names.len().div_ceil(LABELS).max(1);
             for (at, name) in self.names.iter().enumerate().step_by(every) {
                 let middle = i32::midpoint(place(at), place(at + 1));
-                let font = || ("sans-serif", LETTERS - 3).into_font().color(&INK);
+                let font = || ("sans-serif", LETTERS - 2).into_font().color(&INK);
                 let row = font().pos(Pos::new(HPos::Right, VPos::Center));
                 area.draw(&Text::new(brief(name), (NAMES - 4, middle), row))?;
-                let turned = ("sans-serif", LETTERS - 3).into_font().transform(FontTransform::Rotate270);
+                let turned = ("sans-serif", LETTERS - 2).into_font().transform(FontTransform::Rotate270);
                 let column = turned.color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
                 area.draw(&Text::new(brief(name), (middle, NAMES - 4), column))?;
             }

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::canvas::{BAD, Drawn, INK, LETTERS, RULE, USUAL, drawn, ends, label};
 use crate::model::State;
 
-const SIZE: (u32, u32) = (720, 240);
+const SIZE: (u32, u32) = (560, 230);
 
 /// The medians of all nodes of one metric, ascending.
 #[derive(Clone, Debug, PartialEq, Template)]
@@ -54,7 +54,7 @@ impl Values {
                 .margin(6)
                 .margin_right(20)
                 .x_label_area_size(22)
-                .y_label_area_size(84)
+                .y_label_area_size(90)
                 .build_cartesian_2d(0.0..count + 1.0, ends(self.of.iter().map(|of| of.value)))?;
             chart
                 .configure_mesh()

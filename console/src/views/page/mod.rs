@@ -29,13 +29,13 @@ mod pairs;
 mod undecided;
 mod verdicts;
 
-pub use convicted::{Wanted, wanted};
+pub use convicted::wanted;
 pub use coverage::Coverage;
 pub use of_case::case_page;
 pub use of_metric::{metric_page, metrics};
 pub use of_node::node_page;
 pub use of_run::{Ran, run_page};
-pub use of_watch::{Stretch, Told, stretches, watch_page};
+pub use of_watch::{Told, stretches, watch_page};
 
 #[cfg(test)]
 mod tests;
