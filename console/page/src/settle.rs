@@ -29,8 +29,9 @@ fn parts(all: &mut [Part], say: Say<'_>, shorten: Shorten<'_>) {
             Part::Text(text) | Part::Code(text) => replace(text, say),
             Part::Names(own) => names(own, say, shorten),
             Part::List(lines) => lines.iter_mut().for_each(|own| line(own, say)),
-            Part::Entry(Entry { id: _, state: _, title, lines, parts: inner }) => {
+            Part::Entry(Entry { id: _, state: _, title, names: whose, lines, parts: inner }) => {
                 replace(title, say);
+                names(whose, say, shorten);
                 lines.iter_mut().for_each(|own| line(own, say));
                 parts(inner, say, shorten);
             }
@@ -40,7 +41,7 @@ fn parts(all: &mut [Part], say: Say<'_>, shorten: Shorten<'_>) {
             }
             Part::Table(own) => table(own, say, shorten),
             Part::Curves(own) => curves(own, say),
-            Part::Values(Values { title, said, caption, unit: _, of, left_out: _ }) => {
+            Part::Values(Values { title, said, caption, unit: _, of, count: _ }) => {
                 [title, said, caption].into_iter().for_each(|text| replace(text, say));
                 of.iter_mut().for_each(|own| replace(&mut own.name, say));
             }

@@ -70,9 +70,14 @@ fn whole(name: &str) -> Page {
         caption: name.to_owned(),
         unit: Unit::BytesPerSec,
         of: (0..9)
-            .map(|at| ValuesOf { name: name.to_owned(), value: 1e9 + f64::from(at), state: State::Pass })
+            .map(|at| ValuesOf {
+                name: name.to_owned(),
+                place: at as usize + 1,
+                value: 1e9 + f64::from(at),
+                state: State::Pass,
+            })
             .collect(),
-        left_out: 3,
+        count: 12,
     };
     let inner = vec![
         Part::Text(name.to_owned()),
@@ -89,6 +94,7 @@ fn whole(name: &str) -> Page {
         id: "e1".to_owned(),
         state: State::Fail,
         title: name.to_owned(),
+        names: Names::of([name]),
         lines: vec![line()],
         parts: inner.clone(),
     };

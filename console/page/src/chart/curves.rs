@@ -61,7 +61,7 @@ impl Curves {
             let all = own.chain(self.band.iter().flatten().flatten().copied());
             let mut chart = ChartBuilder::on(area)
                 .margin(6)
-                .margin_right(26)
+                .margin_right(36)
                 .x_label_area_size(22)
                 .y_label_area_size(46)
                 .build_cartesian_2d(ends(all), 0.0..1.0)?;

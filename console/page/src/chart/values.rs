@@ -21,10 +21,10 @@ pub struct Values {
     pub caption: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// One a node, ascending by value.
+    /// In the order of their values; of many nodes those that stand out and some of the others.
     pub of: Vec<ValuesOf>,
-    /// Nodes that are not drawn.
-    pub left_out: usize,
+    /// How many nodes there are.
+    pub count: usize,
 }
 
 /// The value of a node.
@@ -32,6 +32,8 @@ pub struct Values {
 pub struct ValuesOf {
     /// The node.
     pub name: String,
+    /// Its place among all nodes, from 1.
+    pub place: usize,
     /// Its median.
     pub value: f64,
     /// What it came to.
@@ -47,9 +49,13 @@ impl Values {
         SIZE.1
     }
 
+    pub(crate) const fn is_thinned(&self) -> bool {
+        self.count > self.of.len()
+    }
+
     pub(crate) fn svg(&self) -> String {
         drawn(SIZE, |area| {
-            let count = self.of.len().max(2) as f64;
+            let count = self.count.max(2) as f64;
             let mut chart = ChartBuilder::on(area)
                 .margin(6)
                 .margin_right(20)
@@ -69,8 +75,8 @@ impl Values {
                 .light_line_style(TRANSPARENT)
                 .axis_style(INK)
                 .draw()?;
-            for (at, of) in self.of.iter().enumerate() {
-                let place = (at as f64 + 1.0, of.value);
+            for of in &self.of {
+                let place = (of.place as f64, of.value);
                 match of.state {
                     State::Fail | State::Warn => {
                         chart.draw_series([Cross::new(place, 5, BAD.stroke_width(2))])?;

@@ -63,6 +63,8 @@ pub struct Entry {
     pub state: State,
     /// Its name.
     pub title: String,
+    /// Whose entry it is, where it is of several; empty otherwise.
+    pub names: Names,
     /// Sentences, the gravest first.
     pub lines: Vec<Line>,
     /// What belongs to it.

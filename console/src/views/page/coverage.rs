@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use muster_analysis::State as Verdict;
-use muster_page::{Cell, Line, Names, Part, State, Table};
+use muster_page::{Cell, Names, Part, State, Table};
 use muster_playbook::report::{NodeFindings, RunReport};
 use muster_run::{PAIRS, Summary, is_work, visit_of};
 use muster_wire::Outcome;
@@ -74,7 +74,7 @@ impl Coverage {
         }
         let words = "A benchmark is as bad as its worst metric. ○ ran: nothing of it is judged by itself. – there is no result. Nodes with \
                      equal rows share one.";
-        let mut parts = vec![Part::List(vec![Line::of(words)])];
+        let mut parts = vec![Part::Text(words.to_owned())];
         for works in self.works.chunks(COLUMNS) {
             let caption = if self.works.len() > COLUMNS {
                 format!("Nodes and benchmarks, {} to {}", works[0], works[works.len() - 1])

@@ -104,6 +104,7 @@ fn suspect(at: usize, suspect: &Suspect, stands: bool) -> Part {
         id: format!("suspect-{}", at + 1),
         state,
         title: if names.is_empty() { "the program".to_owned() } else { names.join(", ") },
+        names: Names::default(),
         lines: vec![Line::of(format!("{} Confidence {:.2}.", suspect.sentence, suspect.confidence))],
         parts,
     })

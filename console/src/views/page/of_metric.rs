@@ -90,11 +90,10 @@ fn values(ran: &Ran<'_>, metric: &str) -> Option<Values> {
     let mut unit = None;
     let mut of: Vec<ValuesOf> = Vec::new();
     for (node, verdict) in all {
-        if let Some((value, own)) =
+        if let Some((value, _)) =
             verdict.value.zip(verdict.of.unit).filter(|(_, own)| *unit.get_or_insert(*own) == *own)
         {
-            debug_assert_eq!(Some(own), unit);
-            of.push(ValuesOf { name: node.node.clone(), value, state: head::shown(verdict.state) });
+            of.push(ValuesOf { name: node.node.clone(), place: 0, value, state: head::shown(verdict.state) });
         }
     }
     of.sort_by(|a, b| a.value.total_cmp(&b.value));
@@ -102,11 +101,10 @@ fn values(ran: &Ran<'_>, metric: &str) -> Option<Values> {
     let ends = of.first().zip(of.last()).map(|(low, high)| (low.value, high.value));
     let outside =
         of.iter().filter(|of| matches!(of.state, muster_page::State::Fail | muster_page::State::Warn)).count();
-    // Both ends tell more than the middle.
-    let left_out = count.saturating_sub(ROWS);
-    if left_out > 0 {
-        of.drain(ROWS / 2..ROWS / 2 + left_out);
-    }
+    of.iter_mut().enumerate().for_each(|(at, of)| of.place = at + 1);
+    let every = count.div_ceil(ROWS);
+    let outside_first: Vec<usize> = of.iter().filter(|of| is_shown_outside(of)).take(ROWS).map(|of| of.place).collect();
+    of.retain(|of| of.place % every == 0 || outside_first.binary_search(&of.place).is_ok());
     let (unit, (low, high)) = unit.zip(ends)?;
     let said = format!(
         "{} from {} to {}; {outside} outside.",
@@ -120,8 +118,12 @@ fn values(ran: &Ran<'_>, metric: &str) -> Option<Values> {
         said,
         unit,
         of,
-        left_out,
+        count,
     })
+}
+
+const fn is_shown_outside(of: &ValuesOf) -> bool {
+    matches!(of.state, muster_page::State::Fail | muster_page::State::Warn)
 }
 
 fn nodes(ran: &Ran<'_>) -> Vec<Part> {

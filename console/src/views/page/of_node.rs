@@ -2,7 +2,7 @@
 
 use muster_analysis::Sample;
 use muster_analysis::findings::change;
-use muster_page::{Cell, Entry, Page, Part, Section, Table};
+use muster_page::{Cell, Entry, Names, Page, Part, Section, Table};
 use muster_playbook::report::{NodeReport, RunReport, Summary};
 
 use super::of_run::{Ran, evidence, reading};
@@ -21,6 +21,7 @@ pub fn node_page(ran: &Ran<'_>, node: &str) -> Option<Page> {
         id: "node".to_owned(),
         state: head::shown(own.state),
         title: own.node.clone(),
+        names: Names::default(),
         lines: verdicts::lines(own),
         parts: vec![components(own)],
     };

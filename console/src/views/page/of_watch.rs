@@ -2,7 +2,7 @@
 
 use muster_analysis::watch::{Alert, AlertKind, Watch};
 use muster_import::telemetry::Recording;
-use muster_page::{Cell, Count, Course, Entry, Fact, Line, Moment, Page, Part, Section, State, Table};
+use muster_page::{Cell, Course, Entry, Fact, Line, Moment, Names, Page, Part, Section, State, Table};
 use muster_playbook::report::rfc3339;
 use muster_wire::telemetry;
 
@@ -115,10 +115,10 @@ pub fn watch_page(told: &Told<'_>, stretches: &[Option<Stretch>]) -> Page {
     let lack = told.watch.lack().filter(|_| alerts.is_empty());
     let fact = |label, value: String| Fact { label, value };
     let section = |id, title: &str, parts| Section { id, title: title.to_owned(), parts };
-    let (state, count) = match (alerts.len(), &lack) {
-        (0, Some(_)) => (State::Unknown, told.of.0),
-        (0, None) => (State::Pass, told.of.0),
-        (alerts, _) => (State::Fail, alerts),
+    let state = match (alerts.len(), &lack) {
+        (0, Some(_)) => State::Unknown,
+        (0, None) => State::Pass,
+        _ => State::Fail,
     };
     let title = match alerts.len() {
         0 => format!("Nothing odd in {}", told.name),
@@ -134,7 +134,7 @@ pub fn watch_page(told: &Told<'_>, stretches: &[Option<Stretch>]) -> Page {
         kind: "Report of a watch",
         title,
         state: Some(state),
-        counts: if alerts.is_empty() { Vec::new() } else { vec![Count { state, count }] },
+        counts: Vec::new(),
         facts: vec![
             fact("Recording", told.name.to_owned()),
             fact("From (UTC)", span.map_or_else(|| "–".to_owned(), |span| at(span.0))),
@@ -187,6 +187,7 @@ fn entry(nr: usize, alert: &Alert, stretch: Option<&Stretch>) -> Part {
         id: format!("alert-{}", nr + 1),
         state: State::Fail,
         title: format!("{who}: {kind}"),
+        names: Names::default(),
         lines,
         parts: stretch.map(|stretch| Part::Course(course(alert, stretch))).into_iter().collect(),
     })

@@ -67,28 +67,40 @@ pub(super) fn tail<'r>(node: &str, reason: &'r str) -> &'r str {
 fn entry(at: usize, group: &Group<'_>) -> Part {
     let Some(first) = group.nodes.first() else { return Part::Text(String::new()) };
     let mut lines = lines(first);
-    let mut parts = Vec::new();
+    let mut names = Names::default();
     let title = if group.nodes.len() == 1 {
         first.node.clone()
     } else {
         for line in &mut lines {
             let tail = tail(&first.node, &line.text);
-            line.text = if tail == line.text { line.text.clone() } else { format!("Each{tail}") };
+            line.text = tail.strip_prefix(": ").map_or_else(|| each(tail, &line.text), str::to_owned);
         }
-        parts.push(Part::Names(Names::of(group.nodes.iter().map(|node| &node.node))));
+        names = Names::of(group.nodes.iter().map(|node| &node.node));
         counted(group.nodes.len(), "node", "nodes")
     };
     if first.undecided && matches!(group.state, State::Warn | State::Fail) {
         lines.push(Line::of("Something else that was asked for could not be decided; see Not decided."));
     }
-    Part::Entry(Entry { id: format!("entry-{}", at + 1), state: shown(group.state), title, lines, parts })
+    Part::Entry(Entry {
+        id: format!("entry-{}", at + 1),
+        state: shown(group.state),
+        title,
+        names,
+        lines,
+        parts: Vec::new(),
+    })
 }
 
-/// What is said of a node, the gravest first, each with what to do.
+/// A sentence without its subject, of several nodes.
+fn each(tail: &str, whole: &str) -> String {
+    if tail == whole { whole.to_owned() } else { format!("Each{tail}") }
+}
+
+/// What is said of a node, the gravest first, each with what to do; a state only where it is another one than that of the node.
 pub(super) fn lines(node: &NodeReport) -> Vec<Line> {
     let line = |reason: &String| {
         let found = node.findings.iter().find(|finding| finding.sentence == *reason);
-        let state = found.map(|finding| shown(finding.state));
+        let state = found.map(|finding| finding.state).filter(|state| *state != node.state).map(shown);
         Line { state, text: reason.clone(), next: found.map_or_else(String::new, |finding| finding.next.clone()) }
     };
     let mut lines: Vec<Line> = node.reasons.iter().take(SENTENCES).map(line).collect();
