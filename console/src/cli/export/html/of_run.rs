@@ -23,6 +23,9 @@ use crate::redact::Redaction;
 use crate::views::page::{Coverage, Ran, metric_page, metrics, node_page, run_page, wanted};
 use crate::{database, session};
 
+/// Names that are told where none is like the one that was given.
+const NAMED: usize = 3;
+
 /// Writes the page that `options` ask for, of a stored run.
 pub(in crate::cli::export) fn run(
     (store, run): (&dyn Store, &Run),
@@ -73,7 +76,12 @@ fn chosen_page(ran: &Ran<'_>, options: &Options) -> Result<Page, Problem> {
         _ => metrics(ran.report),
     };
     page.ok_or_else(|| {
-        let near = nearest(word, known).map_or_else(String::new, |near| format!("; did you mean {near}?"));
+        let few: Vec<&str> = known.iter().take(NAMED).copied().collect();
+        let near = match nearest(word, known.iter().copied()) {
+            Some(near) => format!("; did you mean {near}?"),
+            None if known.len() > NAMED => format!("; it has {} and {} more", few.join(", "), known.len() - NAMED),
+            None => format!("; it has {}", few.join(", ")),
+        };
         Problem { code: USAGE, error: anyhow!("run {} has no {kind} '{word}'{near}", ran.report.run.id) }
     })
 }
