@@ -1,8 +1,9 @@
 //! What pairs of nodes point at, in sentences and as maps.
 
 use muster_analysis::network::judged;
+use muster_analysis::network::localise::SURE;
 use muster_page::{Heat, Line, Part, State};
-use muster_playbook::report::RunReport;
+use muster_playbook::report::{PairsReport, RunReport, accusation, warning};
 
 use crate::judge::Pairs;
 
@@ -14,23 +15,30 @@ const MAPS: usize = 4;
 /// The findings, then a map of each metric in which faults are looked for.
 pub(super) fn parts(report: &RunReport, pairs: Option<&Pairs>) -> Vec<Part> {
     let Some(network) = &report.network else { return Vec::new() };
-    let line = |text: String| Line { state: state(&text), text: text.trim_start().to_owned(), next: String::new() };
+    let states = states(network);
+    let line = |text: String| Line {
+        state: states.iter().find(|(said, _)| *said == text).map(|(_, state)| *state).or_else(|| of_words(&text)),
+        text: text.trim_start().to_owned(),
+        next: String::new(),
+    };
     let mut parts = vec![Part::List(network.lines().into_iter().map(line).collect())];
-    let shown = pairs
-        .into_iter()
-        .flat_map(|pairs| pairs.matrices.keys().filter(|name| judged(name)).map(move |name| (pairs, name)));
-    parts.extend(shown.take(MAPS).filter_map(|(pairs, name)| map(pairs, name)).map(Part::Heat));
+    let all = pairs.into_iter().flat_map(|pairs| pairs.matrices.keys().map(move |name| (pairs, name)));
+    let shown = all.filter(|(_, name)| judged(name)).take(MAPS);
+    parts.extend(shown.filter_map(|(pairs, name)| map(pairs, name)).map(Part::Heat));
     parts
 }
 
-fn state(line: &str) -> Option<State> {
-    match line {
-        _ if line.starts_with("undecided") => Some(State::Unknown),
-        _ if line.starts_with("warning") || line.starts_with("topology says") => Some(State::Warn),
-        _ if line.starts_with("left out") => Some(State::NotRun),
-        _ if line.contains("against its peers") => Some(State::Fail),
-        _ => None,
-    }
+/// What each accusation and each warning makes of its element.
+fn states(network: &PairsReport) -> Vec<(String, State)> {
+    let sure = |confidence: f64| if confidence >= SURE { State::Fail } else { State::Unknown };
+    let suspects = network.suspects.iter().map(|suspect| (accusation(suspect), sure(suspect.found.confidence)));
+    suspects.chain(network.warnings.iter().map(|found| (warning(found), State::Warn))).collect()
+}
+
+/// The same of the other lines of [`PairsReport::lines`], which say it first.
+fn of_words(line: &str) -> Option<State> {
+    let words = [("undecided", State::Unknown), ("topology says", State::Warn), ("left out", State::NotRun)];
+    words.into_iter().find(|(word, _)| line.starts_with(word)).map(|(_, state)| state)
 }
 
 fn map(pairs: &Pairs, metric: &str) -> Option<Heat> {

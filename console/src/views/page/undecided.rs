@@ -21,9 +21,7 @@ pub(super) fn parts(report: &RunReport) -> Vec<Part> {
     of_checks(report, &mut rows);
     for left in &report.dropped {
         let what = format!("steps after {}", left.step);
-        rows.entry((what, tail(&left.node, &left.reason).trim_start_matches([':', ' ']).to_owned()))
-            .or_default()
-            .push(&left.node);
+        rows.entry((what, bare(&left.node, &left.reason))).or_default().push(&left.node);
     }
     for criterion in report.criteria.iter().filter(|criterion| criterion.status != Status::Ok) {
         let repeats = criterion.repeatability.map_or_else(String::new, |own| format!(", repeatability {own:.3}"));
@@ -35,7 +33,7 @@ pub(super) fn parts(report: &RunReport) -> Vec<Part> {
             rows.entry((format!("pairs in {}", open.metric), open.found.reason.clone())).or_default();
         }
         for left in network.run.iter().flat_map(|run| &run.left_out) {
-            rows.entry(("pairs".to_owned(), left.reason.clone())).or_default().push(&left.node);
+            rows.entry(("pairs".to_owned(), bare(&left.node, &left.reason))).or_default().push(&left.node);
         }
     }
     if rows.is_empty() {
@@ -63,13 +61,13 @@ fn of_nodes<'r>(report: &'r RunReport, rows: &mut Rows<'r>) {
             node.findings.iter().filter(|f| matches!(f.state, State::Unknown | State::NotRun) && f.source != "check");
         let mut said = false;
         for finding in open.filter(|finding| !finding.sentence.is_empty()) {
-            let why = tail(&node.node, &finding.sentence).trim_start_matches([':', ' ']).to_owned();
+            let why = bare(&node.node, &finding.sentence);
             rows.entry((finding.component.clone(), why)).or_default().push(&node.node);
             said = true;
         }
         if !said && matches!(node.state, State::Unknown | State::NotRun) {
             for reason in node.reasons.iter().take(1) {
-                let why = tail(&node.node, reason).trim_start_matches([':', ' ']).to_owned();
+                let why = bare(&node.node, reason);
                 rows.entry(("node".to_owned(), why)).or_default().push(&node.node);
             }
         }
@@ -83,6 +81,11 @@ fn of_checks<'r>(report: &'r RunReport, rows: &mut Rows<'r>) {
             rows.entry((format!("check {}", check.id), why)).or_default().push(&node.node);
         }
     }
+}
+
+/// A sentence without the node's name in front: what is said of several nodes shares a row.
+fn bare(node: &str, sentence: &str) -> String {
+    tail(node, sentence).trim_start_matches([':', ' ']).to_owned()
 }
 
 /// What a status keeps from being said.
