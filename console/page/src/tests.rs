@@ -29,9 +29,12 @@ fn curves(name: &str) -> Curves {
     }
 }
 
-/// A page with every kind of part, each text of which is `name`.
-fn whole(name: &str) -> Page {
-    let line = || Line { state: Some(State::Fail), text: name.to_owned(), next: name.to_owned() };
+fn line(name: &str) -> Line {
+    Line { state: Some(State::Fail), text: name.to_owned(), next: name.to_owned() }
+}
+
+/// A table with every kind of cell, in the first column and in another.
+fn table(name: &str) -> Table {
     let mut table = Table::new(name, &["node", "#value"]);
     table.columns[0].title = name.to_owned();
     for cell in [
@@ -46,15 +49,18 @@ fn whole(name: &str) -> Page {
         table.rows.push(vec![cell.clone(), cell]);
     }
     table.left_out = name.to_owned();
+    table
+}
+
+fn heat(name: &str) -> Heat {
     let names: Vec<String> = (0..5).map(|_| name.to_owned()).collect();
-    let heat = Heat {
-        title: name.to_owned(),
-        said: name.to_owned(),
-        caption: name.to_owned(),
-        ..Heat::of(&names, &[2], |a, b| (a != b).then_some(0.4))
-    };
+    let heat = Heat::of(&names, &[2], |a, b| (a != b).then_some(0.4));
+    Heat { title: name.to_owned(), said: name.to_owned(), caption: name.to_owned(), ..heat }
+}
+
+fn course(name: &str) -> Course {
     let moment = |at: i32| Moment { at: f64::from(at), own: Some(300.0), peers: Some([490.0, 500.0, 510.0]) };
-    let course = Course {
+    Course {
         title: name.to_owned(),
         said: name.to_owned(),
         caption: name.to_owned(),
@@ -63,39 +69,40 @@ fn whole(name: &str) -> Page {
         unit: "W",
         from: 4.0,
         until: 19.0,
-    };
-    let values = Values {
+    }
+}
+
+fn values(name: &str) -> Values {
+    let of = |at: usize| ValuesOf { name: name.to_owned(), place: at + 1, value: 1e9 + at as f64, state: State::Pass };
+    Values {
         title: name.to_owned(),
         said: name.to_owned(),
         caption: name.to_owned(),
         unit: Unit::BytesPerSec,
-        of: (0..9)
-            .map(|at| ValuesOf {
-                name: name.to_owned(),
-                place: at as usize + 1,
-                value: 1e9 + f64::from(at),
-                state: State::Pass,
-            })
-            .collect(),
+        of: (0..9).map(of).collect(),
         count: 12,
-    };
+    }
+}
+
+/// A page with every kind of part, each text of which is `name`.
+fn whole(name: &str) -> Page {
     let inner = vec![
         Part::Text(name.to_owned()),
         Part::Code(name.to_owned()),
         Part::Names(Names::of([name, name])),
-        Part::List(vec![line(), Line::of(name)]),
-        Part::Table(table),
+        Part::List(vec![line(name), Line::of(name)]),
+        Part::Table(table(name)),
         Part::Curves(curves(name)),
-        Part::Values(values),
-        Part::Heat(heat),
-        Part::Course(course),
+        Part::Values(values(name)),
+        Part::Heat(heat(name)),
+        Part::Course(course(name)),
     ];
     let entry = Entry {
         id: "e1".to_owned(),
         state: State::Fail,
         title: name.to_owned(),
         names: Names::of([name]),
-        lines: vec![line()],
+        lines: vec![line(name)],
         parts: inner.clone(),
     };
     let fold = Fold { title: name.to_owned(), open: false, parts: inner };
