@@ -1,10 +1,9 @@
 //! The numbers behind the sentences, as one table.
 
-use muster_analysis::findings::change;
 use muster_page::{Cell, Fold, Part, Table};
 use muster_playbook::report::{FindingReport, RunReport};
 
-use super::head::shown;
+use super::head::{changed, shown};
 use crate::out::counted;
 
 /// Rows of the table.
@@ -24,7 +23,7 @@ pub(super) fn fold(report: &RunReport) -> Option<Part> {
         "measured by",
         "#value",
         "#peers' median",
-        "change",
+        "#change",
         "#peers",
         "compared with",
         "since (UTC)",
@@ -40,7 +39,6 @@ pub(super) fn fold(report: &RunReport) -> Option<Part> {
 
 fn row(node: &str, finding: &FindingReport) -> Vec<Cell> {
     let number = |value: Option<f64>| Cell::number(value.zip(finding.unit).map(|(value, unit)| unit.show(value)));
-    let words = finding.value.zip(finding.peer_median).map(|(value, usual)| change(value, usual));
     let mut of: Vec<&str> = finding.of.iter().take(NAMED).map(String::as_str).collect();
     let more = format!("and {} more", finding.of.len().saturating_sub(NAMED));
     if finding.of.len() > NAMED {
@@ -58,7 +56,7 @@ fn row(node: &str, finding: &FindingReport) -> Vec<Cell> {
         Cell::text(if of.is_empty() { finding.source.clone() } else { of.join(", ") }),
         number(finding.value),
         number(finding.peer_median),
-        Cell::text(words.unwrap_or_default()),
+        changed(finding.value, finding.peer_median),
         Cell::number(finding.peers.map(|peers| peers.to_string())),
         with,
         Cell::text(finding.since.clone().unwrap_or_default()),

@@ -1,7 +1,8 @@
 //! What stands above every page, and how states and times are said.
 
 use muster_analysis::State;
-use muster_page::{Count, Fact, Page, Section, State as Shown};
+use muster_analysis::findings::change;
+use muster_page::{Cell, Count, Fact, Page, Section, State as Shown};
 use muster_playbook::report::{RunReport, Summary};
 
 /// The state as a page shows it.
@@ -58,6 +59,12 @@ pub(super) fn page(report: &RunReport, (kind, title): (&'static str, String), se
         sections: sections.into_iter().filter(|section| !section.parts.is_empty()).collect(),
         program: program(),
     }
+}
+
+/// The change of a metric for a table: `50 % below`, `2.2x`.
+pub(super) fn changed(value: Option<f64>, usual: Option<f64>) -> Cell {
+    let words = value.zip(usual).map(|(value, usual)| change(value, usual));
+    Cell::number(words.map(|words| words.trim_end_matches(" that of").to_owned()))
 }
 
 /// Who wrote it.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use muster_analysis::State;
-use muster_analysis::findings::change;
+use muster_analysis::{Sample, State};
 use muster_page::{Cell, Page, Part, Section, Table, Values, ValuesOf};
 use muster_playbook::report::{NodeReport, RunReport, Summary, VerdictReport};
 
@@ -140,17 +139,16 @@ fn nodes(ran: &Ran<'_>) -> Vec<Part> {
             .then_with(|| similar(a.1).total_cmp(&similar(b.1)))
     });
     let mut table =
-        Table::new("Nodes, the worst first", &["node", "state", "#median", "change", "#similarity", "engine"]);
+        Table::new("Nodes, the worst first", &["node", "state", "#median", "#change", "#similarity", "engine"]);
     for (node, verdict) in all.iter().take(ROWS) {
         let of = &verdict.of;
         let usual =
             curves::judged(ran, (&of.metric, &of.engine), node).and_then(|judged| judged.criterion.sample.as_ref());
-        let words = verdict.value.zip(usual).map(|(value, usual)| change(value, usual.median()));
         table.rows.push(vec![
             Cell::text(*node),
             Cell::State(head::shown(verdict.state)),
             Cell::number(verdict.value.zip(of.unit).map(|(value, unit)| unit.show(value))),
-            Cell::text(words.unwrap_or_default()),
+            head::changed(verdict.value, usual.map(Sample::median)),
             Cell::number(verdict.similarity.map(|similarity| format!("{similarity:.3}"))),
             Cell::text(&of.engine),
         ]);

@@ -1,7 +1,6 @@
 //! The page of one node of a run.
 
 use muster_analysis::Sample;
-use muster_analysis::findings::change;
 use muster_page::{Cell, Entry, Names, Page, Part, Section, Table};
 use muster_playbook::report::{NodeReport, RunReport, Summary};
 
@@ -83,7 +82,7 @@ fn components(node: &NodeReport) -> Part {
 
 fn metrics(ran: &Ran<'_>, node: &NodeReport) -> Vec<Part> {
     let columns =
-        ["metric", "state", "#median", "#criterion's median", "change", "#similarity", "#alpha", "#nodes compared"];
+        ["metric", "state", "#median", "#criterion's median", "#change", "#similarity", "#alpha", "#nodes compared"];
     let mut table = Table::new("Every metric beside its criterion", &columns);
     let mut all: Vec<_> = node.verdicts.iter().collect();
     all.sort_by_key(|verdict| std::cmp::Reverse(verdict.state));
@@ -92,13 +91,12 @@ fn metrics(ran: &Ran<'_>, node: &NodeReport) -> Vec<Part> {
         let judged = curves::judged(ran, (&of.metric, &of.engine), &node.node);
         let usual = judged.and_then(|judged| judged.criterion.sample.as_ref()).map(Sample::median);
         let number = |value: Option<f64>| Cell::number(value.zip(of.unit).map(|(value, unit)| unit.show(value)));
-        let words = verdict.value.zip(usual).map(|(value, usual)| change(value, usual));
         table.rows.push(vec![
             Cell::text(&of.metric),
             Cell::State(head::shown(verdict.state)),
             number(verdict.value),
             number(usual),
-            Cell::text(words.unwrap_or_default()),
+            head::changed(verdict.value, usual),
             Cell::number(verdict.similarity.map(|similarity| format!("{similarity:.3}"))),
             Cell::number(of.alpha.map(|alpha| alpha.to_string())),
             Cell::number(of.criterion.as_ref().map(|criterion| criterion.n.to_string())),
