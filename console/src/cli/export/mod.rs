@@ -37,7 +37,7 @@ pub(super) use openmetrics::escape;
   muster export --format markdown
   muster export --format html -o run.html                one file for a browser or for paper, without a script
   muster export --format html --node node007 -o node007.html
-  muster export --format html --metric cpu-stream/triad_all --redact names,addresses,serials -o triad.html
+  muster export --format html --metric cpu-stream/triad-1t --redact names,addresses,serials -o triad.html
   muster export --format html --case job-4711.tar.gz -o job-4711.html
   muster export --format samples > samples.csv && muster criteria learn --from samples.csv
   muster export --format parquet --output samples.parquet
@@ -61,7 +61,7 @@ pub struct Options {
     /// With `--format html`: only this node of the run, with all of its metrics, checks and facts.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["recording", "case", "since", "metric"])]
     pub node: Option<String>,
-    /// With `--format html`: only this metric of the run, such as cpu-stream/triad_all, on all nodes.
+    /// With `--format html`: only this metric of the run, such as cpu-stream/triad-1t, on all nodes.
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["recording", "case", "since"])]
     pub metric: Option<String>,
     /// All runs that ended at this time (UTC) or later, such as 2026-11-01, as a data set: in the folder `--output` one file of
