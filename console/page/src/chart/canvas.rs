@@ -47,7 +47,6 @@ fn short(inside: &str) -> String {
     ] {
         short = short.replace(long, brief);
     }
-    // Where the chart has no room, plotters still wants its line.
     short
 }
 

@@ -18,15 +18,6 @@ pub(super) struct Convicted<'r> {
     pub(super) nodes: Vec<(&'r str, &'r VerdictReport)>,
 }
 
-/// A node whose sample a chart needs.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wanted {
-    /// The node.
-    pub node: String,
-    /// `benchmark/name`.
-    pub metric: String,
-}
-
 /// Metrics with nodes outside them: those that findings name first, then by the worst of their nodes.
 pub(super) fn convicted(report: &RunReport) -> Vec<Convicted<'_>> {
     let named: BTreeSet<&str> = report
@@ -67,11 +58,10 @@ fn order(a: (bool, f64), b: (bool, f64)) -> std::cmp::Ordering {
     a.0.cmp(&b.0).then_with(|| a.1.total_cmp(&b.1))
 }
 
-/// Samples that the charts of a run need.
+/// Nodes whose samples the charts of a run need.
 #[must_use]
-pub fn wanted(report: &RunReport) -> BTreeSet<Wanted> {
-    let of = convicted(report);
-    let each =
-        of.iter().take(CHARTS).flat_map(|known| known.nodes.iter().take(CURVES).map(|(node, _)| (node, known.metric)));
-    each.map(|(node, metric)| Wanted { node: (*node).to_owned(), metric: metric.to_owned() }).collect()
+pub fn wanted(report: &RunReport) -> BTreeSet<String> {
+    let all = convicted(report);
+    let nodes = all.iter().take(CHARTS).flat_map(|known| known.nodes.iter().take(CURVES));
+    nodes.map(|(node, _)| (*node).to_owned()).collect()
 }

@@ -106,8 +106,7 @@ struct Samples<'s> {
 
 impl<'s> Samples<'s> {
     fn of(store: &'s dyn Store, run: &'s Run, report: &RunReport) -> Self {
-        let nodes = wanted(report).into_iter().map(|wanted| wanted.node).collect();
-        Self { store, run, nodes, read: RefCell::default() }
+        Self { store, run, nodes: wanted(report), read: RefCell::default() }
     }
 
     /// The newest sample of `metric` on `node`; `None` where it cannot be read: the chart is then without it.
