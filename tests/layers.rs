@@ -35,6 +35,7 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-store", &["muster-wire", "muster-run", "muster-skip"]),
         ("muster-fleet", &["muster-wire", "muster-skip"]),
         ("muster-playbook", &["muster-wire", "muster-run", "muster-analysis"]),
+        ("muster-page", &["muster-wire"]),
         ("muster-tui", &["muster-wire", "muster-analysis", "muster-playbook"]),
     ]);
     for (package, dependencies) in ours() {
@@ -50,7 +51,13 @@ fn packages_use_only_what_their_layer_may() {
 
 #[test]
 fn each_big_library_lives_in_one_package() {
-    let homes = [("sled", "muster-store"), ("russh", "muster-fleet"), ("ratatui", "muster-tui")];
+    let homes = [
+        ("sled", "muster-store"),
+        ("russh", "muster-fleet"),
+        ("ratatui", "muster-tui"),
+        ("askama", "muster-page"),
+        ("plotters", "muster-page"),
+    ];
     for (library, home) in homes {
         let users: Vec<String> =
             ours().into_iter().filter(|(_, uses)| uses.contains(library)).map(|(package, _)| package).collect();

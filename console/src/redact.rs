@@ -166,9 +166,15 @@ impl Redaction {
 fn words<'a>(all: impl Iterator<Item = &'a String>) -> Option<Regex> {
     let mut all: Vec<&String> = all.filter(|word| !word.is_empty()).collect();
     all.sort_by_key(|word| std::cmp::Reverse(word.len()));
-    let escaped: Vec<String> = all.iter().map(|word| regex::escape(word)).collect();
-    let text = format!(r"\b(?:{})\b", escaped.join("|"));
+    let escaped: Vec<String> = all.iter().map(|word| whole(word)).collect();
+    let text = escaped.join("|");
     if escaped.is_empty() { None } else { regex::RegexBuilder::new(&text).size_limit(256 << 20).build().ok() }
+}
+
+/// `word` and nothing longer; an edge that is no letter of words, such as `<`, ends one by itself.
+fn whole(word: &str) -> String {
+    let edge = |c: Option<char>| if c.is_some_and(|c| c.is_alphanumeric() || c == '_') { r"\b" } else { "" };
+    format!("{}{}{}", edge(word.chars().next()), regex::escape(word), edge(word.chars().next_back()))
 }
 
 /// Facts whose key says that they are a serial number or an identity.
@@ -215,6 +221,13 @@ mod tests {
         );
         assert_eq!(redaction.text("GPU-b876c63f-396c-f826-5cd0-6b8409990352 of a-b"), "GPU-serial-001 of node-003");
         assert_eq!(redaction.text("fe80::1 and 0c:42:a1:00:11:22"), "address-003 and address-004");
+    }
+
+    #[test]
+    fn a_name_with_odd_edges_is_replaced_as_well() {
+        let nodes = ["<b>n1</b>".to_owned(), "n2.".to_owned(), "n2".to_owned()];
+        let mut redaction = Redaction::new(&[Redact::Names], &nodes, []);
+        assert_eq!(redaction.text("<b>n1</b>: as n2, n20 and n2.x"), "node-001: as node-003, n20 and node-002x");
     }
 
     #[test]

@@ -129,7 +129,7 @@ pub enum Command {
     /// Incident log: list, add, close, import, export.
     #[command(subcommand)]
     Incidents(incidents::Action),
-    /// Export a run: JSON, Markdown, CSV, Parquet, OpenMetrics, or a ticket.
+    /// Export a run: JSON, Markdown, HTML, CSV, Parquet, OpenMetrics, or a ticket.
     Export(export::Options),
     /// Take nodes out of Slurm's service, with a reason.
     Drain(drain::DrainOptions),

@@ -4,6 +4,7 @@ mod board;
 mod earlier;
 mod focus;
 mod gpus;
+pub mod page;
 mod pairs;
 mod past;
 mod picture;

@@ -18,12 +18,14 @@ use crate::redact::{Redact, Redaction};
 use crate::{clock, database, out, session};
 
 mod dataset;
+mod html;
 mod openmetrics;
 mod parquet;
 mod recording;
 mod ticket;
 mod verdicts;
 
+pub(super) use html::written;
 pub(super) use openmetrics::escape;
 
 /// Options.
@@ -33,21 +35,35 @@ pub(super) use openmetrics::escape;
   muster export --ticket > ticket.json                   all names replaced
   muster export --ticket --redact addresses,serials      the same with host names
   muster export --format markdown
+  muster export --format html -o run.html                one file for a browser or for paper, without a script
+  muster export --format html --node node007 -o node007.html
+  muster export --format html --metric cpu-stream/triad-1t --redact names,addresses,serials -o triad.html
+  muster export --format html --case job-4711.tar.gz -o job-4711.html
   muster export --format samples > samples.csv && muster criteria learn --from samples.csv
   muster export --format parquet --output samples.parquet
   muster export --format openmetrics --output /var/lib/node_exporter/muster.prom
   muster export --since 2026-11-01 --format parquet --output warehouse/   all runs since then, again without harm
   muster export --recording 20261124T031000Z-watch-1f2e --format parquet --output job.parquet
+  muster export --recording 20261124T031000Z-watch-1f2e --format html -o job.html
 
-A file is replaced as a whole or not at all. JSON, Markdown and CSV contain neither addresses nor \
+A file is replaced as a whole or not at all. JSON, Markdown, HTML and CSV contain neither addresses nor \
 serial numbers unless --redact none; one name has one pseudonym throughout a document.")]
 pub struct Options {
     /// Run id; the newest when left out.
     pub run: Option<String>,
     /// What `muster watch --record` kept, instead of a run: id or file. As CSV or Parquet with the columns
-    /// time_s,node,metric,value, which `muster watch --from` reads.
-    #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["run", "json", "ticket", "redact", "strict"])]
+    /// time_s,node,metric,value, which `muster watch --from` reads; as HTML with what a watch says of it.
+    #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["run", "json", "ticket", "strict"])]
     pub recording: Option<PathBuf>,
+    /// With `--format html`: a bundle of a failed job, as `muster triage --from` reads it, instead of a run.
+    #[arg(long, value_name = "DIR|FILE", conflicts_with_all = ["run", "recording", "since", "json", "ticket", "strict"])]
+    pub case: Option<PathBuf>,
+    /// With `--format html`: only this node of the run, with all of its metrics, checks and facts.
+    #[arg(long, value_name = "NODE", conflicts_with_all = ["recording", "case", "since", "metric"])]
+    pub node: Option<String>,
+    /// With `--format html`: only this metric of the run, such as cpu-stream/triad-1t, on all nodes.
+    #[arg(long, value_name = "METRIC", conflicts_with_all = ["recording", "case", "since"])]
+    pub metric: Option<String>,
     /// All runs that ended at this time (UTC) or later, such as 2026-11-01, as a data set: in the folder `--output` one file of
     /// verdicts and one of raw values for each run. Needs `--format parquet`.
     #[arg(long, value_name = "TIME", value_parser = super::incidents::moment,
@@ -80,6 +96,8 @@ pub enum Format {
     Json,
     /// A summary to paste into a ticket.
     Markdown,
+    /// One file for a browser or for paper: verdicts, distributions, pairs, coverage, what was not decided, hardware.
+    Html,
     /// One row per verdict.
     Csv,
     /// Every raw value: `node,metric,value,step`, as `criteria learn --from` reads it.
@@ -92,8 +110,15 @@ pub enum Format {
 
 /// Writes the run.
 pub fn run(options: &Options, config: &Config) -> Ended {
+    html::only_here(options)?;
+    if let Some(case) = &options.case {
+        return html::case(case, options);
+    }
     if let Some(recording) = &options.recording {
-        return recording::run(recording, options, config);
+        return match options.format {
+            Some(Format::Html) => html::recording(recording, options, config),
+            _ => recording::run(recording, options, config),
+        };
     }
     if let Some(since) = options.since {
         return dataset::run(since, options, config);
@@ -105,6 +130,9 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
     let waiting = Patience::new(format!("reading {}", run.id));
+    if format == Format::Html {
+        return html::of_run((&*store, &run), config, options, waiting);
+    }
     let source = Source { store: &*store, run: &run, config, options };
     match &options.output {
         Some(file) => {
@@ -162,7 +190,7 @@ impl Source<'_> {
             Format::Samples => samples(to, |each| each_node(self.store, self.run, each)),
             Format::Openmetrics => Ok(openmetrics::write(&self.report()?, (self.run, clock::now_ms()), to)?),
             Format::Json if self.options.ticket => self.ticket(to),
-            Format::Json | Format::Markdown | Format::Csv | Format::Parquet => {
+            Format::Json | Format::Markdown | Format::Csv | Format::Parquet | Format::Html => {
                 let facts = self.store.facts(&self.run.id)?;
                 let report = Redaction::of(&chosen(self.options), self.run, &facts).run(self.report()?)?;
                 match format {

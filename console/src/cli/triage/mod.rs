@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use muster_analysis::triage::case::Case;
 use muster_analysis::triage::marks::Marks;
-use muster_analysis::triage::overview::overview;
+use muster_analysis::triage::overview::{Overview, overview};
 use muster_analysis::triage::rules::Rules;
 use muster_analysis::triage::{Category, SURE};
 
@@ -94,7 +94,7 @@ pub struct Options {
     /// Open the console on it: verdict, suspects, time line, ranks by communicators, evidence, steps.
     #[arg(long, conflicts_with_all = ["json", "ticket"])]
     pub show: bool,
-    /// Write the verdict into this file for a ticket: Markdown (.md), JSON (.json) or a row a suspect (.csv).
+    /// Write the verdict into this file for a ticket: Markdown (.md), a page for a browser (.html), JSON (.json) or a row a suspect (.csv).
     #[arg(long, value_name = "FILE")]
     pub ticket: Option<PathBuf>,
     /// What to replace by pseudonyms in the ticket [default: names,addresses,serials].
@@ -143,7 +143,8 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         tell::report(report)?;
     }
     if let Some(file) = &options.ticket {
-        ticket::write(file, report, &overview.nodes, &options.redact)?;
+        let name = options.from.as_deref().map_or_else(|| "live".to_owned(), cases::name_of);
+        ticket::write(file, (&name, &overview), &options.redact)?;
         eprintln!("written to {}", file.display());
     }
     let sure = report.suspects.iter().any(|suspect| suspect.confidence >= SURE);
@@ -153,6 +154,20 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         _ if sure => FAIL,
         _ => UNDECIDED,
     })
+}
+
+/// What triage says of a bundle as a whole.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn of_bundle(from: &Path) -> Result<Overview, Problem> {
+    let rules = Rules::built_in().code(IO)?;
+    let waiting = Patience::new("reading the bundle");
+    let mut case = bundle::read(from, &rules, &|_, _| true)?;
+    cases::take_tested(&mut case, from);
+    let overview = overview(&case, &rules, &marks(from).wrong);
+    drop(waiting);
+    Ok(overview)
 }
 
 fn read(from: &Path, options: &Options, rules: &Rules, config: &Config) -> Result<Case, Problem> {

@@ -24,6 +24,8 @@ use crate::config::Config;
 use crate::exit::Ended;
 use crate::options::{Common, Pick};
 
+pub(crate) use recorded::gone_through;
+
 /// What else there is to a watch.
 #[derive(Debug, Subcommand)]
 pub enum Action {

@@ -1,10 +1,10 @@
 //! A recording, gone through as if the job were running.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use muster_analysis::watch::Watch;
+use muster_analysis::watch::{Settings, Watch};
 use muster_fleet::Inventory;
 use muster_fleet::inventory::nearest;
 use muster_fleet::pattern::matches;
@@ -37,12 +37,46 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
     tell::document(&watch, (nodes.len(), &metrics), notes, (options.json, None))
 }
 
+/// A recording that was gone through as a whole.
+pub(crate) struct Gone {
+    /// All rows.
+    pub(crate) recording: Recording,
+    /// The detector after the last row.
+    pub(crate) watch: Watch,
+    /// Nodes of which anything was told.
+    pub(crate) nodes: Vec<String>,
+    /// Metrics that were compared.
+    pub(crate) metrics: Vec<String>,
+    /// What is worth knowing and accuses nobody.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Goes through all of a recording.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) fn gone_through(file: &Path, config: &Config) -> Result<Gone, Problem> {
+    let Input { recording, mut notes } = input::read(&[file.to_owned()]).code(CONFIG)?;
+    let nodes = told(&recording);
+    let metrics = metrics(&recording, &[])?;
+    let mut watch = Watch::new(Settings::default());
+    watched(&mut watch, &recording, (&nodes, &metrics), config);
+    notes.extend(strange(&metrics));
+    notes.extend(past::notes(&watch, &config.db.value));
+    notes.extend(watch.notes());
+    Ok(Gone { recording, watch, nodes, metrics, notes })
+}
+
+/// Of those without a usable row nothing can be said.
+fn told(recording: &Recording) -> Vec<String> {
+    let told: BTreeSet<usize> = recording.rows().iter().map(|row| recording.of(row).0).collect();
+    told.into_iter().map(|node| recording.nodes[node].clone()).collect()
+}
+
 /// The nodes that are meant, in the order of the recording.
 pub(super) fn nodes(recording: &Recording, options: &Options, config: &Config) -> Result<Vec<String>, Problem> {
     if !options.pick.given() {
-        // Of those without a usable row nothing can be said.
-        let told: BTreeSet<usize> = recording.rows().iter().map(|row| recording.of(row).0).collect();
-        return Ok(told.into_iter().map(|node| recording.nodes[node].clone()).collect());
+        return Ok(told(recording));
     }
     options.pick.of_names(recording.nodes.iter().map(String::as_str), "the recording", config)
 }

@@ -1,0 +1,228 @@
+//! The page of a triage case: the verdict, who is suspected by what, how it was found, when what happened, what nobody looked at.
+
+use muster_analysis::triage::matrix::{Cell as Stand, Matrix};
+use muster_analysis::triage::overview::{Moment, Overview};
+use muster_analysis::triage::report::{Evidence, Report, Suspect};
+use muster_analysis::triage::rules::Kind;
+use muster_analysis::triage::{Category, SURE};
+use muster_page::{Cell, Entry, Fact, Fold, Line, Names, Page, Part, Section, State, Table};
+use muster_playbook::report::rfc3339;
+
+use super::head::program;
+use crate::out::counted;
+
+/// Suspects, events, evidence of one suspect, and lines of ranks on the page.
+const SUSPECTS: usize = 40;
+const EVENTS: usize = 300;
+const EVIDENCE: usize = 30;
+const RANKS: usize = 60;
+/// Communicators in the table of ranks.
+const COLUMNS: usize = 12;
+
+/// The page of the case called `name`.
+#[must_use]
+pub fn case_page(name: &str, case: &Overview) -> Page {
+    let report = &case.report;
+    let section = |id, title: &str, parts| Section { id, title: title.to_owned(), parts };
+    let mut suspects: Vec<Part> =
+        report.suspects.iter().take(SUSPECTS).enumerate().map(|(at, one)| suspect(at, one, true)).collect();
+    if report.suspects.len() > SUSPECTS {
+        suspects.push(Part::Text(format!("And {} less likely ones in the JSON.", report.suspects.len() - SUSPECTS)));
+    }
+    let wrong = report.marked_wrong.iter().enumerate().map(|(at, one)| suspect(SUSPECTS + at, one, false));
+    let sections = vec![
+        section("verdict", "Verdict", verdict(report)),
+        section("suspects", "Suspects", suspects),
+        section("wrong", "Marked as wrong by a person", wrong.collect()),
+        section("steps", "How it was found", vec![steps(report)]),
+        section("ranks", "Ranks", ranks(report, &case.matrix)),
+        section("timeline", "Time line", timeline(case)),
+        section("undecided", "Not looked at", missing(report)),
+        section("clocks", "Clocks", clocks(report)),
+    ];
+    let fact = |label, value: String| Fact { label, value };
+    let state = state(report);
+    Page {
+        kind: "Report of a failed job",
+        title: format!("{name}: {} ({})", report.category.name(), report.category.meaning()),
+        state: Some(state),
+        counts: Vec::new(),
+        facts: vec![
+            fact("Case", name.to_owned()),
+            fact("Category", report.category.name().to_owned()),
+            fact("Nodes", case.nodes.len().to_string()),
+            fact("Ranks", format!("{} of {} seen", report.ranks.seen, report.ranks.n)),
+            fact("Last step (UTC)", case.last_step_s.map_or_else(|| "not known".to_owned(), at)),
+        ],
+        notes: Vec::new(),
+        sections: sections.into_iter().filter(|section| !section.parts.is_empty()).collect(),
+        program: program(),
+    }
+}
+
+fn state(report: &Report) -> State {
+    let sure = report.suspects.iter().any(|suspect| suspect.confidence >= SURE);
+    match report.category {
+        Category::None => State::Pass,
+        Category::Undecided => State::Unknown,
+        _ if sure => State::Fail,
+        _ => State::Unknown,
+    }
+}
+
+fn verdict(report: &Report) -> Vec<Part> {
+    let said = report.suspects.first().map_or("Nothing that was read names a cause.", |first| first.sentence.as_str());
+    let mut parts =
+        vec![Part::List(vec![Line { state: Some(state(report)), text: said.to_owned(), next: report.action.clone() }])];
+    parts.extend(report.drain.iter().chain(&report.offline).map(|command| Part::Code(command.clone())));
+    parts
+}
+
+fn suspect(at: usize, suspect: &Suspect, stands: bool) -> Part {
+    let state = match suspect.confidence >= SURE {
+        _ if !stands => State::NotApplicable,
+        true => State::Fail,
+        false => State::Warn,
+    };
+    let names = [
+        suspect.node.clone(),
+        suspect.rank.map(|rank| format!("rank {rank}")),
+        suspect.gpu.map(|gpu| format!("GPU {gpu}")),
+        suspect.element.clone(),
+    ];
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    let mut parts = Vec::new();
+    if !suspect.evidence.is_empty() {
+        let mut table = Table::new("What it rests on", &["seen in", "when (UTC)", "node", "#rank", "what"]);
+        table.rows = suspect.evidence.iter().take(EVIDENCE).map(evidence).collect();
+        if suspect.evidence.len() > EVIDENCE {
+            table.left_out = format!("{} further lines are in the JSON.", suspect.evidence.len() - EVIDENCE);
+        }
+        parts.push(Part::Table(table));
+    }
+    Part::Entry(Entry {
+        id: format!("suspect-{}", at + 1),
+        state,
+        title: if names.is_empty() { "the program".to_owned() } else { names.join(", ") },
+        names: Names::default(),
+        lines: vec![Line::of(format!("{} Confidence {:.2}.", suspect.sentence, suspect.confidence))],
+        parts,
+    })
+}
+
+fn evidence(line: &Evidence) -> Vec<Cell> {
+    vec![
+        Cell::text(line.source.title()),
+        Cell::text(line.at.map_or_else(String::new, at)),
+        Cell::text(line.node.clone().unwrap_or_default()),
+        Cell::number(line.rank.map(|rank| rank.to_string())),
+        Cell::text(&line.text),
+    ]
+}
+
+fn steps(report: &Report) -> Part {
+    let mut table = Table::new("Steps of the procedure, in order", &["step", "result", "why it went on or ended"]);
+    for step in &report.steps {
+        table.rows.push(vec![Cell::text(step.step), Cell::text(&step.result), Cell::text(&step.why)]);
+    }
+    Part::Table(table)
+}
+
+/// How far each rank is: one line for ranks that stand alike.
+fn ranks(report: &Report, matrix: &Matrix) -> Vec<Part> {
+    let ranks = &report.ranks;
+    let mut parts = vec![Part::Text(format!("Of {} ranks, {} told something.", ranks.n, ranks.seen))];
+    if !ranks.missing.is_empty() {
+        let missing = Names::of(ranks.missing.iter().map(|rank| format!("rank{rank}")));
+        parts.push(Part::Text("Nothing was seen of:".to_owned()));
+        parts.push(Part::Names(missing));
+    }
+    let told: Vec<usize> = (0..matrix.columns.len()).filter(|at| matrix.columns[*at].tells).take(COLUMNS).collect();
+    if told.is_empty() {
+        return parts;
+    }
+    let columns: Vec<&str> =
+        ["ranks", "nodes"].into_iter().chain(told.iter().map(|at| matrix.columns[*at].name.as_str())).collect();
+    let mut table = Table::new("Communicators in which not all ranks are level", &columns);
+    for line in matrix.folded.iter().take(RANKS) {
+        let who = Names::of(line.ranks.iter().map(|rank| format!("rank{rank}")));
+        let nodes = Names::of(line.nodes.iter().cloned());
+        let cells = told.iter().map(|at| Cell::text(line.cell(*at).map_or_else(String::new, stand)));
+        table.rows.push([Cell::Names(who), Cell::Names(nodes)].into_iter().chain(cells).collect());
+    }
+    if matrix.folded.len() > RANKS {
+        table.left_out = format!("{} further lines are left out.", matrix.folded.len() - RANKS);
+    }
+    parts.push(Part::Table(table));
+    parts
+}
+
+/// As the screen has it.
+fn stand(cell: Stand) -> String {
+    match cell {
+        Stand::Absent => "silent".to_owned(),
+        Stand::Behind(by) => format!("-{by}"),
+        Stand::Gpu(by) => format!("GPU -{by}"),
+        Stand::Waits(_) => "waits".to_owned(),
+        Stand::Level => "level".to_owned(),
+    }
+}
+
+fn timeline(case: &Overview) -> Vec<Part> {
+    if case.moments.is_empty() {
+        return Vec::new();
+    }
+    let mut table = Table::new(
+        "Events on the common clock",
+        &["when (UTC)", "node", "#rank", "seen in", "event", "line", "#times"],
+    );
+    for moment in case.moments.iter().take(EVENTS) {
+        table.rows.push(vec![
+            Cell::text(moment.at_s.map_or_else(|| "no time".to_owned(), at)),
+            Cell::text(moment.node.clone().unwrap_or_default()),
+            Cell::number(moment.rank.map(|rank| rank.to_string())),
+            Cell::text(moment.source.title()),
+            Cell::text(event(moment)),
+            Cell::text(&moment.text),
+            Cell::Number(moment.count.to_string()),
+        ]);
+    }
+    let left = case.moments.len().saturating_sub(EVENTS) + case.left_out;
+    if left > 0 {
+        table.left_out = format!("{left} later events are left out.");
+    }
+    let title = counted(case.moments.len().min(EVENTS), "event", "events");
+    vec![Part::Fold(Fold { title, open: case.moments.len() <= RANKS, parts: vec![Part::Table(table)] })]
+}
+
+fn event(moment: &Moment) -> String {
+    let weight = match moment.kind {
+        Kind::Critical => "critical: ",
+        _ => "",
+    };
+    if moment.meaning.is_empty() { moment.rule.clone() } else { format!("{weight}{}", moment.meaning) }
+}
+
+fn missing(report: &Report) -> Vec<Part> {
+    let lines: Vec<Line> = report.not_looked_at.iter().map(|missing| Line::of(missing.as_str())).collect();
+    if lines.is_empty() { Vec::new() } else { vec![Part::List(lines)] }
+}
+
+fn clocks(report: &Report) -> Vec<Part> {
+    let mut table = Table::new("Clocks against the median node's", &["node", "#offset, s", "#error, s"]);
+    let skewed = report.clocks.iter().filter(|clock| clock.offset_s.abs() > clock.error_s);
+    for clock in skewed.take(RANKS) {
+        let number = |value: f64| Cell::Number(format!("{value:.2}"));
+        table.rows.push(vec![Cell::text(&clock.node), number(clock.offset_s), number(clock.error_s)]);
+    }
+    if table.rows.is_empty() {
+        return Vec::new();
+    }
+    table.left_out = "Corrected in the time line. Clocks that agree within their errors are left out.".to_owned();
+    vec![Part::Table(table)]
+}
+
+/// Epoch seconds as people write them.
+fn at(seconds: f64) -> String {
+    rfc3339((seconds.max(0.0) * 1e3) as u64)
+}
