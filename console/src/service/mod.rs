@@ -4,6 +4,8 @@ mod back;
 mod failures;
 mod fleet;
 mod marks;
+#[cfg(test)]
+mod month;
 
 pub use back::{Refusal, refusals};
 pub use failures::{failures, keep_failures};

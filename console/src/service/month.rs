@@ -1,0 +1,170 @@
+//! A month of twelve machines with faults and repairs: who is defective, who replaces them, and who is let back.
+
+use std::collections::BTreeMap;
+
+use muster_analysis::Params;
+use muster_analysis::service::{Marked, Service, Spare, Swap, repeated, swaps, told};
+use muster_run::{Record, Run, RunState, noted};
+use muster_store::{Db, Options, Store};
+use muster_wire::{Datum, Direction, Fact, MetricId, Outcome, Profile, Reading, Series, Unit};
+
+use super::{Mark, Refusal, Standing, failures, mark, refusals, standings};
+use crate::judge::{Judging, assess, report};
+
+const DAY_MS: u64 = 86_400_000;
+
+struct Month {
+    db: Db,
+    /// Speed of each machine, 1 for a healthy one.
+    speed: BTreeMap<String, f64>,
+    /// Serial number of the machine that stands under each name.
+    serial: BTreeMap<String, String>,
+    _dir: tempfile::TempDir,
+}
+
+impl Month {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path(), &Options::default()).unwrap();
+        let names: Vec<String> = (1..=12).map(|n| format!("n{n:02}")).collect();
+        let serial = names.iter().map(|name| (name.clone(), format!("SN-{name}"))).collect();
+        Self { db, speed: names.into_iter().map(|name| (name, 1.0)).collect(), serial, _dir: dir }
+    }
+
+    fn record(&self, run: &str, node: &str, work: &str) -> Record {
+        let text = |key: &str, text: String| Fact { key: key.into(), reading: Reading::Value(Datum::Text(text)), unit: None };
+        let series = |metric: &str, level: f64| Series {
+            metric: MetricId::new(work, metric, "own"),
+            unit: Unit::BytesPerSec,
+            direction: Direction::HigherIsBetter,
+            values: (0..32).map(|step| level * self.speed[node] * (1.0 + 1e-3 * f64::from(step % 7))).collect(),
+            warmup: 0,
+            started_ns: 0,
+        };
+        let (facts, series) = match work {
+            "collect/cpu" => (vec![text("model", "EPYC 9654".into())], vec![]),
+            "collect/identity" => (vec![text("dmi.serial", self.serial[node].clone())], vec![]),
+            _ => (vec![], vec![series("copy", 100.0), series("triad", 90.0)]),
+        };
+        Record { outcome: Outcome::Done, series, ..noted(run, node, work, facts, 2) }
+    }
+
+    /// A run of `works` on `nodes` on a day, as the program ends it.
+    fn run(&mut self, day: u64, nodes: &[&str], works: &[&str]) {
+        let started_ms = day * DAY_MS;
+        let id = format!("day{day:02}");
+        let run = Run {
+            id: id.clone(),
+            playbook: "build-out".into(),
+            profile: Profile::Smoke,
+            started_ms,
+            ended_ms: None,
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            plan: works.iter().map(|work| (*work).to_owned()).collect(),
+            state: RunState::Running,
+        };
+        self.db.begin(&run).unwrap();
+        let all: Vec<Record> =
+            nodes.iter().flat_map(|node| works.iter().map(|work| self.record(&id, node, work))).collect();
+        self.db.append_many(&all).unwrap();
+        let ended = Run { state: RunState::Finished, ended_ms: Some(started_ms + 1), ..run };
+        let judging = Judging::of(&self.db, &ended, Params::default()).unwrap();
+        let said = report(&ended, &assess(&ended, &all, &judging));
+        crate::session::keep_end(&mut self.db, &ended, &said).unwrap();
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.speed.keys().cloned().collect()
+    }
+
+    fn scan(&mut self, day: u64) {
+        let all = self.all();
+        self.run(day, &all.iter().map(String::as_str).collect::<Vec<_>>(), &["collect/cpu", "collect/identity", "cpu-stream"]);
+    }
+
+    fn mark(&mut self, node: &str, state: Marked, day: u64) {
+        let mark_ = Mark { state, at_ms: day * DAY_MS, who: "kim".into(), why: "RMA".into() };
+        mark(&mut self.db, node, mark_).unwrap();
+    }
+
+    fn standings(&self) -> Vec<Standing> {
+        let of = |name: String| {
+            let rack = if name.as_str() <= "n06" { "r1" } else { "r2" };
+            (name, BTreeMap::from([("rack".to_owned(), rack.to_owned())]))
+        };
+        let nodes: Vec<_> = self.all().into_iter().map(of).collect();
+        standings(&self.db, &Params::default(), &nodes).unwrap()
+    }
+
+    fn hands(&self, node: &str) -> Service {
+        self.standings().into_iter().find(|one| one.machine.name == node).unwrap().service
+    }
+
+    fn refused(&self, node: &str, day: u64) -> Vec<Refusal> {
+        refusals(&self.db, &Params::default(), node, day * DAY_MS).unwrap().0
+    }
+}
+
+#[test]
+fn a_machine_that_fails_is_replaced_and_comes_back_only_when_it_passes_what_condemned_it() {
+    let mut month = Month::new();
+    month.scan(1);
+    assert!(month.standings().iter().all(|one| one.service == Service::InService), "{:?}", month.standings());
+    month.mark("n05", Marked::HotBuffer, 2);
+    month.mark("n11", Marked::HotBuffer, 2);
+
+    // Day 3: a machine of the second rack is at half its speed.
+    month.speed.insert("n08".into(), 0.5);
+    month.scan(3);
+    let all = month.standings();
+    let of = |service: Service| all.iter().filter(move |one| one.service == service);
+    let out: Vec<_> = of(Service::Defective).map(|one| one.machine.clone()).collect();
+    assert_eq!(out.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["n08"]);
+    assert_eq!(out[0].hardware.as_deref(), Some("EPYC 9654"), "as its run saw it");
+    let spares: Vec<Spare> = of(Service::HotBuffer)
+        .map(|one| Spare { machine: one.machine.clone(), refused: one.known.refused().map(str::to_owned) })
+        .collect();
+    let found = swaps(&out, &spares);
+    assert!(matches!(&found[0], Swap::By { spare, .. } if spare == "n11"), "{found:?}");
+
+    // Day 4: into repair. Nobody has validated it since.
+    month.mark("n08", Marked::InRepair, 4);
+    assert_eq!(month.hands("n08"), Service::InRepair);
+    let refused = month.refused("n08", 4);
+    assert!(refused.len() == 1 && refused[0].why.starts_with("it was not validated since"), "{refused:?}");
+
+    // Day 5: a run that holds less than what condemned it.
+    month.run(5, &["n01", "n02", "n03", "n04", "n06", "n08"], &["collect/cpu"]);
+    let refused = month.refused("n08", 4);
+    assert!(refused.iter().any(|one| one.why.contains("left out collect/identity, cpu-stream")), "{refused:?}");
+
+    // Day 6: among peers that are as slow, or alone, it looks like any other; by what condemned it, it does not.
+    let slow = ["n01", "n02", "n03", "n04", "n06"];
+    slow.iter().for_each(|node| drop(month.speed.insert((*node).to_owned(), 0.5)));
+    month.run(6, &["n01", "n02", "n03", "n04", "n06", "n08"], &["collect/cpu", "collect/identity", "cpu-stream"]);
+    slow.iter().for_each(|node| drop(month.speed.insert((*node).to_owned(), 1.0)));
+    let refused = month.refused("n08", 4);
+    assert!(refused.iter().any(|one| one.fails && one.why.contains("run day03, which found it defective, would still fail it")), "{refused:?}");
+
+    // Day 9: repaired for real.
+    month.speed.insert("n08".into(), 1.0);
+    month.scan(9);
+    assert_eq!(month.refused("n08", 4), []);
+    let (_, ended) = refusals(&month.db, &Params::default(), "n08", 4 * DAY_MS).unwrap();
+    month.db.record_incidents(&ended).unwrap();
+    month.mark("n08", Marked::InService, 9);
+    assert_eq!(month.hands("n08"), Service::InService);
+
+    // Its machine is put where n02 was, and fails there, too: the third time.
+    month.speed.insert("n08".into(), 0.6);
+    month.scan(12);
+    month.speed.insert("n08".into(), 1.0);
+    month.serial.insert("n02".into(), "SN-n08".into());
+    month.speed.insert("n02".into(), 0.6);
+    month.scan(20);
+    let again = repeated(&failures(&month.db).unwrap());
+    let first = again.first().unwrap();
+    assert_eq!((first.part.serial.as_str(), first.failures.len()), ("SN-n08", 3), "{again:#?}");
+    assert_eq!(told(first).unwrap(), "third time this node fails, before on n08");
+    assert_eq!(month.hands("n02"), Service::Defective);
+}
