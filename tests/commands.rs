@@ -1,7 +1,7 @@
 //! The command line as scripts meet it: one exit code per kind of error, documents with schema and version, and which nodes
 //! of a run are shown.
 
-use muster_tests::Place;
+use muster_tests::{Lacks, Place, skip};
 use serde_json::Value;
 
 const SAMPLES: &str = "node,metric,value\n";
@@ -453,4 +453,38 @@ fn an_account_of_two_attempts_tells_the_pause_and_the_steps_done_again() {
     let none = dir.path().join("none");
     std::fs::create_dir_all(&none).unwrap();
     assert!(place.text(64, &["triage", "account", "--from", none.to_str().unwrap()]).contains("no log of a job"));
+}
+
+#[test]
+fn help_knows_subcommands_at_every_depth_and_topics_whatever_the_settings_are() {
+    let place = Place::new();
+    assert!(place.text(0, &["help"]).contains("muster help exit-codes"));
+    assert!(place.text(0, &["help", "selection"]).contains("WHICH NODES ARE MEANT"));
+    assert!(place.text(0, &["help", "exit-codes"]).contains("at least one node failed"));
+    assert!(place.text(0, &["help", "run"]).contains("Usage: muster run"));
+    for words in [&["help", "playbook", "list"][..], &["playbook", "help", "list"], &["playbook", "list", "--help"]] {
+        assert!(place.text(0, words).contains("Usage: muster playbook list"), "{words:?}");
+    }
+    let slip = place.text(64, &["help", "selections"]);
+    assert!(slip.contains("selections") && slip.contains("muster help selection "), "{slip}");
+}
+
+#[test]
+fn the_manual_is_written_for_everybody_and_groff_finds_nothing_wrong_with_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let folder = place.path("manual");
+    place.text(0, &["man", "--out", &folder]);
+    let inner =
+        |folder: &str| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let pages: Vec<_> = inner(&folder).iter().flat_map(|part| inner(part.to_str().unwrap())).collect();
+    assert!(pages.len() > 55, "{}", pages.len());
+    for path in pages.iter().chain(&inner(&folder)) {
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o444, 0o444, "{}", path.display());
+    }
+    let mut groff = std::process::Command::new("groff");
+    let Ok(output) = groff.args(["-man", "-ww", "-Tutf8", "-z"]).args(&pages).output() else {
+        return skip("the_manual_is_written_for_everybody", Lacks::Tool, "groff");
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
 }

@@ -21,6 +21,20 @@ pub const INTERRUPTED: u8 = 130;
 /// Told to end by TERM.
 pub const TERMINATED: u8 = 143;
 
+/// What each code says, where a subcommand says nothing else.
+pub const MEANINGS: [(u8, &str); 10] = [
+    (PASS, "all passed"),
+    (WARN, "warnings"),
+    (FAIL, "at least one node failed"),
+    (UNDECIDED, "could not decide"),
+    (USAGE, "usage"),
+    (IO, "database or file"),
+    (CONFIG, "configuration"),
+    (HUNG_UP, "the terminal went away; results so far are kept"),
+    (INTERRUPTED, "interrupted; results so far are kept"),
+    (TERMINATED, "ended by TERM; results so far are kept"),
+];
+
 /// An error that knows its exit code.
 #[derive(Debug)]
 pub struct Problem {

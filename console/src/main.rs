@@ -36,15 +36,26 @@ use exit::{CONFIG, Code, Ended, PASS, Problem, USAGE};
 fn main() -> ExitCode {
     // What is measured, exported and logged names machines and people: it is its owner's alone.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(text) = cli::help::asked(&words) {
+        return answered(out::line(text.trim_end()).map(|()| PASS));
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(why) => {
             let asked = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
             let _ = why.print();
+            if why.kind() == ErrorKind::InvalidSubcommand && words.first().is_some_and(|word| word == "help") {
+                eprint!("\n{}", cli::help::list());
+            }
             return ExitCode::from(if asked { PASS } else { USAGE });
         }
     };
-    match start(&cli) {
+    answered(start(&cli))
+}
+
+fn answered(ended: Ended) -> ExitCode {
+    match ended {
         Ok(code) => ExitCode::from(code),
         Err(Problem { code, error }) => {
             eprintln!("muster: {error:#}");
@@ -54,6 +65,9 @@ fn main() -> ExitCode {
 }
 
 fn start(cli: &Cli) -> Ended {
+    if let Some(ended) = cli::told(cli) {
+        return ended;
+    }
     let config = settings(cli)?;
     let run = cli.stored_run()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().code(exit::IO)?;
@@ -88,7 +102,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Db(action)) => cli::db::run(action, &config),
         // A process of its own, with a runtime of its own.
         Some(Command::VirtualNodes(options)) => cli::virtual_nodes::run(options),
-        Some(Command::Completions(options)) => cli::completions::run(options),
+        Some(Command::Completions(_) | Command::Man(_)) => Ok(PASS),
     };
     // Who leaves does not wait for what is still being read or judged; what is recorded is safe.
     runtime.shutdown_background();

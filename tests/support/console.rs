@@ -101,6 +101,18 @@ impl Console {
             .context("cannot start the console")
     }
 
+    /// A line of a shell in the folder `home`, which is the user's home as well, with `muster` on its path and nothing set.
+    #[must_use]
+    pub fn shell(&self, home: &Path, line: &str) -> Command {
+        let folder = binary().parent().map(Path::to_owned).unwrap_or_default();
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/run/netns/{}", self.netns)).args(["--", "sh", "-ec", line]);
+        command.current_dir(home).env("HOME", home).env("PATH", format!("{}:{path}", folder.display()));
+        command.env_remove("SSH_AUTH_SOCK").stdin(Stdio::null());
+        command
+    }
+
     /// The command that starts it on a terminal.
     #[must_use]
     pub fn on_terminal(&self, arguments: &[&str]) -> Command {

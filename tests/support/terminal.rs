@@ -102,6 +102,14 @@ impl Terminal {
     /// When it cannot be sent, or the console does not end in three minutes.
     pub fn end_by(&mut self, signal: Signal) -> Result<Option<i32>> {
         kill_process(self.console()?, signal)?;
+        self.ended().with_context(|| format!("after {signal:?}"))
+    }
+
+    /// Waits for the console's end: its exit code.
+    ///
+    /// # Errors
+    /// When it does not end in three minutes.
+    pub fn ended(&mut self) -> Result<Option<i32>> {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if let Some(status) = self.child.try_wait()? {
@@ -109,7 +117,7 @@ impl Terminal {
             }
             std::thread::sleep(LOOK);
         }
-        bail!("the console goes on after {signal:?}")
+        bail!("the console goes on:\n{}", self.text())
     }
 
     /// Closes the terminal under the console, as a lost connection does, and waits for the console's end.

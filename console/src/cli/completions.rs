@@ -1,6 +1,6 @@
 //! `muster completions`: a completion script for a shell.
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
 use crate::exit::{Ended, PASS};
@@ -15,6 +15,6 @@ pub struct Options {
 
 /// Writes the script to standard output.
 pub fn run(options: &Options) -> Ended {
-    clap_complete::generate(options.shell, &mut super::Cli::command(), "muster", &mut std::io::stdout());
+    clap_complete::generate(options.shell, &mut super::definition(), "muster", &mut std::io::stdout());
     Ok(PASS)
 }

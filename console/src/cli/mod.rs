@@ -1,9 +1,9 @@
 //! What a person may type: one file per subcommand, each answering with an exit code.
 
 use anyhow::anyhow;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::exit::{Problem, USAGE};
+use crate::exit::{Ended, Problem, USAGE};
 use crate::options::Common;
 
 pub mod checks;
@@ -19,8 +19,10 @@ pub mod doctor;
 pub mod drain;
 pub mod export;
 pub mod gate;
+pub mod help;
 pub mod import;
 pub mod incidents;
+pub mod man;
 pub mod model;
 pub mod nodes;
 pub mod pairs;
@@ -38,7 +40,7 @@ pub mod watch;
 
 /// Tells which machines of a GPU fleet can be trusted with a job, and shows why.
 #[derive(Debug, Parser)]
-#[command(version, about, after_help = EXAMPLES, args_conflicts_with_subcommands = false)]
+#[command(version, about, after_help = after_help(), args_conflicts_with_subcommands = false)]
 pub struct Cli {
     /// Open the console on one stored run, as `muster runs` names it; esc shows the whole fleet.
     #[arg(long, value_name = "ID")]
@@ -77,11 +79,28 @@ Examples:
   muster -i hall7.toml run cbd -w 'node[001-128]' --json > verdicts.json
   muster runs                         recorded runs, newest first
   muster criteria learn --from samples.csv --json
+";
 
-Exit codes:
-  0 all passed   1 warnings   2 at least one node failed   3 could not decide
-  64 usage   74 database or file   78 configuration
-  129 the terminal went away   130 interrupted   143 ended by TERM";
+/// Examples, topics and exit codes, below the help of the whole program.
+fn after_help() -> String {
+    let mut text = format!("{EXAMPLES}\n{}\nExit codes:\n", help::list());
+    for (code, meaning) in crate::exit::MEANINGS {
+        text += &format!("  {code:>3} {meaning}\n");
+    }
+    text
+}
+
+/// The whole command line, built; its `help` knows the topics.
+#[must_use]
+pub fn definition() -> clap::Command {
+    let mut whole = Cli::command();
+    whole.build();
+    let topics = help::TOPICS.iter().map(|topic| {
+        let name = format!("muster help {}", topic.name);
+        clap::Command::new(topic.name).about(topic.about).bin_name(name).disable_help_flag(true)
+    });
+    whole.mut_subcommand("help", |help| help.subcommands(topics))
+}
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
@@ -151,6 +170,19 @@ pub enum Command {
     VirtualNodes(virtual_nodes::Options),
     /// Print shell completions.
     Completions(completions::Options),
+    /// Write the manual: a page for each subcommand and topic.
+    #[command(hide = true)]
+    Man(man::Options),
+}
+
+/// What the program says of itself, whatever its settings are.
+#[must_use]
+pub fn told(cli: &Cli) -> Option<Ended> {
+    match &cli.command {
+        Some(Command::Completions(options)) => Some(completions::run(options)),
+        Some(Command::Man(options)) => Some(man::run(options)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
