@@ -84,11 +84,11 @@ fn type_in(console: &Console, home: &Path, step: &Step) {
     }
 }
 
-/// Opens the screen, sees nodes on it, and leaves it by `q`.
+/// Opens the screen, sees the list of nodes, and leaves it by `q`.
 fn look(console: &Console, home: &Path, line: &str) {
     let size = (NonZero::new(40).unwrap(), NonZero::new(120).unwrap());
     let mut screen = Terminal::open(&console.shell(home, &format!("exec {line}")), size).unwrap();
-    screen.shows("FAIL").unwrap();
+    screen.shows("enter open").unwrap();
     screen.press("q").unwrap();
     assert_eq!(screen.ended().unwrap(), Some(0), "{screen}");
 }

@@ -8,7 +8,7 @@ use muster_playbook::{Playbook, PlaybookError, builtin, plan};
 use muster_wire::{Profile, Unit};
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::config::{Config, Source};
 use crate::exit::{CONFIG, Code, Ended, IO, PASS};
 use crate::options::Pick;
 use crate::{out, session, work};
@@ -47,9 +47,11 @@ pub fn run(action: &Action, config: &Config) -> Ended {
         Action::List { json } => list(*json),
         Action::Show { playbook, pick } => {
             let playbook = session::playbook(playbook)?;
+            // Nobody has to have an inventory to read a playbook.
+            let none = config.inventory.source == Source::Default && !config.inventory.value.exists();
             let nodes: Option<Vec<String>> = match session::nodes(config, pick) {
                 Ok(nodes) => Some(nodes.into_iter().map(|n| n.name).collect()),
-                Err(problem) if !pick.names() && problem.code == CONFIG => None,
+                Err(problem) if !pick.names() && (none || problem.code == CONFIG) => None,
                 Err(problem) => return Err(problem),
             };
             let names = nodes.clone().unwrap_or_else(|| vec!["any-node".to_owned()]);

@@ -32,7 +32,8 @@ impl Month {
     }
 
     fn record(&self, run: &str, node: &str, work: &str) -> Record {
-        let text = |key: &str, text: String| Fact { key: key.into(), reading: Reading::Value(Datum::Text(text)), unit: None };
+        let text =
+            |key: &str, text: String| Fact { key: key.into(), reading: Reading::Value(Datum::Text(text)), unit: None };
         let series = |metric: &str, level: f64| Series {
             metric: MetricId::new(work, metric, "own"),
             unit: Unit::BytesPerSec,
@@ -79,7 +80,11 @@ impl Month {
 
     fn scan(&mut self, day: u64) {
         let all = self.all();
-        self.run(day, &all.iter().map(String::as_str).collect::<Vec<_>>(), &["collect/cpu", "collect/identity", "cpu-stream"]);
+        self.run(
+            day,
+            &all.iter().map(String::as_str).collect::<Vec<_>>(),
+            &["collect/cpu", "collect/identity", "cpu-stream"],
+        );
     }
 
     fn mark(&mut self, node: &str, state: Marked, day: u64) {
@@ -144,7 +149,12 @@ fn a_machine_that_fails_is_replaced_and_comes_back_only_when_it_passes_what_cond
     month.run(6, &["n01", "n02", "n03", "n04", "n06", "n08"], &["collect/cpu", "collect/identity", "cpu-stream"]);
     slow.iter().for_each(|node| drop(month.speed.insert((*node).to_owned(), 1.0)));
     let refused = month.refused("n08", 4);
-    assert!(refused.iter().any(|one| one.fails && one.why.contains("run day03, which found it defective, would still fail it")), "{refused:?}");
+    assert!(
+        refused
+            .iter()
+            .any(|one| one.fails && one.why.contains("run day03, which found it defective, would still fail it")),
+        "{refused:?}"
+    );
 
     // Day 9: repaired for real.
     month.speed.insert("n08".into(), 1.0);
