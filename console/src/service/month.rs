@@ -74,6 +74,10 @@ impl Month {
         crate::session::keep_end(&mut self.db, &ended, &said).unwrap();
     }
 
+    fn set(&mut self, nodes: &[&str], speed: f64) {
+        self.speed.extend(nodes.iter().map(|node| ((*node).to_owned(), speed)));
+    }
+
     fn all(&self) -> Vec<String> {
         self.speed.keys().cloned().collect()
     }
@@ -145,9 +149,9 @@ fn a_machine_that_fails_is_replaced_and_comes_back_only_when_it_passes_what_cond
 
     // Day 6: among peers that are as slow, or alone, it looks like any other; by what condemned it, it does not.
     let slow = ["n01", "n02", "n03", "n04", "n06"];
-    slow.iter().for_each(|node| drop(month.speed.insert((*node).to_owned(), 0.5)));
+    month.set(&slow, 0.5);
     month.run(6, &["n01", "n02", "n03", "n04", "n06", "n08"], &["collect/cpu", "collect/identity", "cpu-stream"]);
-    slow.iter().for_each(|node| drop(month.speed.insert((*node).to_owned(), 1.0)));
+    month.set(&slow, 1.0);
     let refused = month.refused("n08", 4);
     assert!(
         refused
