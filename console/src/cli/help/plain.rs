@@ -11,7 +11,7 @@ pub fn render(page: &str) -> String {
         let block = match line {
             _ if line.starts_with("```") => {
                 let code = lines.by_ref().take_while(|line| !line.starts_with("```"));
-                code.map(|line| format!("    {line}\n")).collect()
+                code.map(code_line).collect()
             }
             _ if line.starts_with('#') => inline(line.trim_start_matches(['#', ' '])).to_uppercase() + "\n",
             _ if line.starts_with("|-") || line.starts_with("![") || line.trim().is_empty() => continue,
@@ -28,7 +28,7 @@ pub fn render(page: &str) -> String {
                 paragraph(&text)
             }
         };
-        blocks.push((line.starts_with(['|', '-']), block));
+        blocks.push((line.chars().next().filter(|first| "|-".contains(*first)), block));
     }
     join(&blocks)
 }
@@ -39,17 +39,22 @@ fn goes_on(line: &str) -> bool {
 }
 
 /// Blocks with an empty line between them, rows of a table and items of a list without.
-fn join(blocks: &[(bool, String)]) -> String {
+fn join(blocks: &[(Option<char>, String)]) -> String {
     let mut text = String::new();
     let mut before = None;
-    for (close, block) in blocks {
-        if before.is_some_and(|before| !(before && *close)) {
+    for (kind, block) in blocks {
+        if before.is_some_and(|before| before != *kind || kind.is_none()) {
             text.push('\n');
         }
         text += block;
-        before = Some(*close);
+        before = Some(*kind);
     }
     text
+}
+
+/// A line of an example; one that is too long for a terminal is what a program says.
+fn code_line(line: &str) -> String {
+    if line.chars().count() + 4 > WIDTH { wrap(line, 4) } else { format!("    {line}\n") }
 }
 
 fn row(line: &str) -> String {
