@@ -126,7 +126,9 @@ fn a_gpu_whose_links_are_trained_again_while_the_job_runs_is_named_live() {
          printf '{}gpu 1 sensor nvlink_recoveries.7 %s\\n' $count > next; mv next libcuda.conf; done",
         small(1).replace('\n', "\\n")
     );
-    fleet.node("n002").sh_within(&format!("setsid nohup sh -c \"{growing}\" > /dev/null 2>&1 < /dev/null &")).unwrap();
+    let node = fleet.node("n002");
+    node.sh(&format!("cat > /tmp/grow <<'END'\n{growing}\nEND")).unwrap();
+    node.sh_within("setsid nohup sh /tmp/grow > /dev/null 2>&1 < /dev/null &").unwrap();
     let (code, broken) = triage(&console, &["--no-ras"]);
     let suspect = &broken["suspects"][0];
     assert_eq!((code, broken["suspects"].as_array().unwrap().len()), (Some(3), 1), "{broken:#}");

@@ -8,8 +8,9 @@ use muster_run::{Record, Run, RunState, noted};
 use muster_store::{Db, Options, Store};
 use muster_wire::{Datum, Direction, Fact, MetricId, Outcome, Profile, Reading, Series, Unit};
 
-use super::{Mark, Refusal, Standing, failures, mark, refusals, standings};
+use super::{Mark, Refusal, Standing, failures, keep_failures, mark, refusals, standings};
 use crate::judge::{Judging, assess, report};
+use crate::risk::incidents::incidents_of;
 
 const DAY_MS: u64 = 86_400_000;
 
@@ -71,7 +72,10 @@ impl Month {
         let ended = Run { state: RunState::Finished, ended_ms: Some(started_ms + 1), ..run };
         let judging = Judging::of(&self.db, &ended, Params::default()).unwrap();
         let said = report(&ended, &assess(&ended, &all, &judging));
-        crate::session::keep_end(&mut self.db, &ended, &said).unwrap();
+        let (known, done) = (self.db.incidents().unwrap(), self.db.summaries(&id).unwrap());
+        self.db.record_incidents(&incidents_of(&ended, &said, &done, &known)).unwrap();
+        keep_failures(&mut self.db, &ended, &said).unwrap();
+        self.db.end(&id, RunState::Finished, started_ms + 1).unwrap();
     }
 
     fn set(&mut self, nodes: &[&str], speed: f64) {
