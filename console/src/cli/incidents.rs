@@ -345,6 +345,6 @@ fn parse(options: &Import, name: &str) -> Result<Parsed, Problem> {
     .code(CONFIG)
 }
 
-fn user() -> String {
+pub(super) fn user() -> String {
     clean(&std::env::var("USER").unwrap_or_default(), 64)
 }

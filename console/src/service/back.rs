@@ -137,13 +137,13 @@ fn by(
             validation.id, run.id
         ))]);
     }
-    let mut records = store.records(&run.id)?;
     let judging = Judging::of(store, run, params.clone())?;
-    let failed = {
-        let before = report(run, &assess(run, &records, &judging));
-        let own = before.nodes.into_iter().find(|one| one.node == node);
-        own.map(|own| own.verdicts).unwrap_or_default().into_iter().filter(|verdict| verdict.state == State::Fail)
-    };
+    let mut failed = Vec::new();
+    each_report(&ByNode::of(store, run, &judging, |name| name == node)?, &mut |_, own| {
+        failed.extend(own.verdicts.into_iter().filter(|verdict| verdict.state == State::Fail));
+        Ok(())
+    })?;
+    let mut records = store.records(&run.id)?;
     records.retain(|record| record.node != node || !(is_work(&record.work) || record.work == LINK || leaves(record)));
     let moved = |record: &Record| Record { run: run.id.clone(), ..record.clone() };
     records.extend(now.iter().filter(|record| is_work(&record.work)).map(moved));
@@ -152,7 +152,7 @@ fn by(
         return Ok(vec![Refusal::open(format!("run {}, which found it defective, cannot be judged anew", run.id))]);
     };
     let state = |metric: &str| own.verdicts.iter().find(|one| one.of.metric == metric).map(|one| one.state);
-    let open = failed.filter(|verdict| !matches!(state(&verdict.of.metric), Some(State::Pass | State::Fail)));
+    let open = failed.iter().filter(|verdict| !matches!(state(&verdict.of.metric), Some(State::Pass | State::Fail)));
     let mut refused: Vec<Refusal> = open
         .map(|verdict| {
             Refusal::open(format!("by run {}, which found it defective, {} is not decided", run.id, verdict.of.metric))

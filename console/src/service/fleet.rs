@@ -7,7 +7,7 @@ use muster_analysis::groups::Hardware;
 use muster_analysis::records::hardware::hardware_of;
 use muster_analysis::service::{Known, Machine, Marked, Service};
 use muster_analysis::{Params, State};
-use muster_run::is_work;
+use muster_run::{Run, is_work};
 use muster_store::{Incident, Store};
 
 use super::marks::{Mark, marks};
@@ -53,7 +53,8 @@ pub fn standings(
     nodes: &[(String, BTreeMap<String, String>)],
 ) -> Result<Vec<Standing>> {
     let (said, incidents) = (marks(store)?, store.incidents()?);
-    let newest = newest(store, params, nodes.iter().map(|(name, _)| name.as_str()).collect())?;
+    let runs = store.runs()?;
+    let newest = newest(store, params, &runs, nodes.iter().map(|(name, _)| name.as_str()).collect())?;
     let of = |(name, labels): &(String, BTreeMap<String, String>)| {
         let open =
             incidents.iter().filter(|one| one.node == *name && one.end_ms.is_none()).min_by_key(|one| one.start_ms);
@@ -71,7 +72,7 @@ pub fn standings(
     // Only those that replace or are replaced need it, and it is read run by run.
     let matters = |one: &Standing| matches!(one.service, Service::Defective | Service::InRepair | Service::HotBuffer);
     for one in all.iter_mut().filter(|one| matters(one) && one.machine.hardware.is_none()) {
-        one.machine.hardware = hardware(store, &one.machine.name)?.models();
+        one.machine.hardware = hardware(store, &runs, &one.machine.name)?.models();
     }
     Ok(all)
 }
@@ -98,17 +99,22 @@ fn standing(mark: Option<&Mark>, open: Option<&Incident>, newest: Option<&Newest
 }
 
 /// What the newest run says of each of `names` that says anything.
-fn newest(store: &dyn Store, params: &Params, mut names: BTreeSet<&str>) -> Result<BTreeMap<String, Newest>> {
+fn newest(
+    store: &dyn Store,
+    params: &Params,
+    runs: &[Run],
+    mut names: BTreeSet<&str>,
+) -> Result<BTreeMap<String, Newest>> {
     let mut found: BTreeMap<String, Newest> = BTreeMap::new();
-    for run in store.runs()? {
+    for run in runs {
         if names.is_empty() {
             break;
         }
         if !run.nodes.iter().any(|node| names.contains(node.as_str())) {
             continue;
         }
-        let judging = Judging::of(store, &run, params.clone())?;
-        let said = ByNode::of(store, &run, &judging, |node| names.contains(node))?;
+        let judging = Judging::of(store, run, params.clone())?;
+        let said = ByNode::of(store, run, &judging, |node| names.contains(node))?;
         each_report(&said, &mut |_, report| {
             if !matches!(report.state, State::NotRun | State::NotApplicable) {
                 let newest = Newest {
@@ -128,10 +134,10 @@ fn newest(store: &dyn Store, params: &Params, mut names: BTreeSet<&str>) -> Resu
 }
 
 /// What a machine is built of: of each part what the newest look tells, since a broken part may tell nothing.
-fn hardware(store: &dyn Store, node: &str) -> Result<Hardware> {
+fn hardware(store: &dyn Store, runs: &[Run], node: &str) -> Result<Hardware> {
     let mut known = Hardware::default();
-    let runs = store.runs()?.into_iter().filter(|run| run.nodes.iter().any(|name| name == node));
-    for run in runs.take(RUNS) {
+    let of_node = runs.iter().filter(|run| run.nodes.iter().any(|name| name == node));
+    for run in of_node.take(RUNS) {
         let records: Vec<_> = store.records_of(&run.id, node)?.into_iter().filter(|one| is_work(&one.work)).collect();
         known = known.or(hardware_of(node, &records));
         if known.cpu.is_some() && known.gpu.is_some() {

@@ -172,14 +172,17 @@ fn a_machine_that_fails_is_replaced_and_comes_back_only_when_it_passes_what_cond
     month.db.record_incidents(&ended).unwrap();
     month.mark("n08", Marked::InService, 9);
     assert_eq!(month.hands("n08"), Service::InService);
+}
 
-    // Its machine is put where n02 was, and fails there, too: the third time.
-    month.speed.insert("n08".into(), 0.6);
-    month.scan(12);
-    month.speed.insert("n08".into(), 1.0);
-    month.serial.insert("n02".into(), "SN-n08".into());
-    month.speed.insert("n02".into(), 0.6);
-    month.scan(20);
+#[test]
+fn a_machine_that_fails_is_known_again_by_its_number_where_it_is_put_next() {
+    let mut month = Month::new();
+    for (day, node) in [(3, "n08"), (12, "n08"), (20, "n02")] {
+        month.serial.insert(node.into(), "SN-n08".into());
+        month.set(&[node], 0.6);
+        month.scan(day);
+        month.set(&[node], 1.0);
+    }
     let again = repeated(&failures(&month.db).unwrap());
     let first = again.first().unwrap();
     assert_eq!((first.part.serial.as_str(), first.failures.len()), ("SN-n08", 3), "{again:#?}");

@@ -162,3 +162,17 @@ pub(super) fn links(nvml: &Nvml, gpu: Handle, count: u32) -> (Vec<(&'static str,
     let told: Vec<String> = told.map(|(link, errors)| format!("{link}:{}", errors.join(","))).collect();
     (sums, told.join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_triage_reads_twice_are_counters_by_their_names_here() {
+        let counted: Vec<&str> = COUNTERS.iter().chain(&HELD).map(|source| source.key).collect();
+        for name in muster_wire::GPU_COUNTERS {
+            let of_link = LINK_COUNTERS.iter().any(|(link, _)| *link == name);
+            assert!(of_link || counted.contains(&name), "{name}");
+        }
+    }
+}

@@ -48,7 +48,7 @@ pub(super) struct SpareRow {
     pub hardware: Option<String>,
     pub leaf: Option<String>,
     pub rack: Option<String>,
-    /// Why it replaces nobody as it is; left out of one that may.
+    /// Why it cannot replace anyone; left out of one that can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
     /// Whom it replaces.

@@ -6,11 +6,11 @@ use muster_analysis::service::{Failure, Part, repeated, told};
 use muster_playbook::report::rfc3339;
 use serde::Serialize;
 
-use super::Shown;
+use super::{Shown, picked};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS};
 use crate::service::failures;
-use crate::{database, out, session};
+use crate::{database, out};
 
 #[derive(Debug, Serialize)]
 struct Row {
@@ -30,12 +30,8 @@ struct Row {
 /// Shows it, oldest first.
 pub(super) fn run(options: &Shown, config: &Config) -> Ended {
     let all = failures(&*database::read(config)?).code(IO)?;
-    let names: Option<Vec<String>> = if options.pick.names() {
-        Some(session::nodes(config, &options.pick)?.into_iter().map(|node| node.name).collect())
-    } else {
-        None
-    };
-    let rows = rows(&all, |node| names.as_ref().is_none_or(|names| names.iter().any(|name| name == node)));
+    let wanted = picked(config, &options.pick)?;
+    let rows = rows(&all, |node| wanted.as_ref().is_none_or(|names| names.contains(node)));
     if options.json {
         out::list("muster.swap-history", "failures", &rows)?;
         return Ok(PASS);

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use muster_analysis::service::{Failure, Near, Service, Spare, Swap, repeated, swaps, told};
+use muster_analysis::service::{Failure, Service, Spare, Swap, repeated, swaps, told};
 use muster_playbook::report::rfc3339;
 
 use super::document::{Document, Row, SpareRow};
-use super::{Form, Options, known};
+use super::{Form, Options, known, picked};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, UNDECIDED, WARN};
 use crate::options::Pick;
 use crate::service::{Standing, failures};
-use crate::{database, out, session};
+use crate::{database, out};
 
 /// Makes the list.
 pub(super) fn run(options: &Options, config: &Config) -> Ended {
@@ -19,9 +19,8 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
     // Spares are looked for in the whole inventory, whoever is to be replaced.
     let all = known(&*store, config, &Pick::default())?;
     let failed = failures(&*store).code(IO)?;
-    let wanted = picked(options, config)?;
-    let document =
-        document(&all, &failed, |node| wanted.as_ref().is_none_or(|names| names.iter().any(|name| name == node)));
+    let wanted = picked(config, &options.pick)?;
+    let document = document(&all, &failed, |node| wanted.as_ref().is_none_or(|names| names.contains(node)));
     if options.json {
         out::json(&document)?;
     } else {
@@ -37,13 +36,6 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
         0 => WARN,
         _ => UNDECIDED,
     })
-}
-
-fn picked(options: &Options, config: &Config) -> Result<Option<Vec<String>>, crate::exit::Problem> {
-    if !options.pick.names() {
-        return Ok(None);
-    }
-    Ok(Some(session::nodes(config, &options.pick)?.into_iter().map(|node| node.name).collect()))
 }
 
 fn document(all: &[Standing], failed: &[Failure], wanted: impl Fn(&str) -> bool) -> Document {
@@ -125,7 +117,7 @@ fn text(document: &Document) -> String {
     text.push_str(&buffer(document));
     for spare in &document.spares {
         if let Some(why) = &spare.refused {
-            text.push_str(&format!("\n{} replaces nobody: {why}", spare.node));
+            text.push_str(&format!("\n{} cannot replace anyone: {why}", spare.node));
         }
     }
     text
@@ -158,16 +150,12 @@ fn slurm(document: &Document) -> String {
         match (&row.replacement, row.near) {
             (Some(spare), Some(near)) => {
                 let name = quoted(&format!("NodeName={spare}"));
-                text.push_str(&format!("scontrol update {name} State=RESUME  # {}\n", near_comment(near)));
+                text.push_str(&format!("scontrol update {name} State=RESUME  # {}\n", near.title()));
             }
             _ => text.push_str(&format!("# {}: nobody replaces it: {}\n", row.node, row.why.as_deref().unwrap_or(""))),
         }
     }
     text
-}
-
-const fn near_comment(near: Near) -> &'static str {
-    near.title()
 }
 
 #[cfg(test)]
@@ -217,7 +205,7 @@ mod tests {
         assert!(told.contains("second time this GPU fails here (gpu:3, 165)"), "{told}");
         assert!(told.contains("n2") && told.contains("all 1 sound spares of its hardware are taken"), "{told}");
         assert!(
-            told.contains("hot buffer: 2 nodes, 0 left over\ns2 replaces nobody: it was never validated"),
+            told.contains("hot buffer: 2 nodes, 0 left over\ns2 cannot replace anyone: it was never validated"),
             "{told}"
         );
         assert_eq!(text(&document(&[], &[], |_| true)), "nobody is defective; hot buffer: 0 nodes, 0 left over");

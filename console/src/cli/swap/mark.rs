@@ -6,6 +6,7 @@ use muster_wire::clean;
 use serde::Serialize;
 
 use super::{Back, Marking, known, usage};
+use crate::cli::incidents;
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::exit::{Code, Ended, FAIL, IO, PASS, Problem, UNDECIDED};
@@ -38,18 +39,17 @@ pub(super) fn spare(options: &Marking, config: &Config, common: &Common) -> Ende
     put(Marked::HotBuffer, options, config, common)
 }
 
-fn names(options: &Marking, config: &Config, common: &Common) -> Result<Vec<String>, Problem> {
+/// Nothing is changed by who may only read, or of nodes that nobody named.
+fn allowed(options: &Marking, common: &Common) -> Result<(), Problem> {
     if common.read_only {
-        return Err(usage("--read-only forbids to say in whose hands nodes are"));
+        return Err(usage("--read-only forbids changing where a node stands"));
     }
-    if !options.pick.names() {
-        return Err(usage("say which nodes: -w LIST or --job ID"));
-    }
-    Ok(session::nodes(config, &options.pick)?.into_iter().map(|node| node.name).collect())
+    if options.pick.names() { Ok(()) } else { Err(usage("say which nodes: -w LIST or --job ID")) }
 }
 
 fn put(state: Marked, options: &Marking, config: &Config, common: &Common) -> Ended {
-    let names = names(options, config, common)?;
+    allowed(options, common)?;
+    let names: Vec<String> = session::nodes(config, &options.pick)?.into_iter().map(|node| node.name).collect();
     let mut store = database::write(config)?;
     let said = marks(&store).code(IO)?;
     // From repair the only way leads over a validation.
@@ -76,13 +76,12 @@ fn put(state: Marked, options: &Marking, config: &Config, common: &Common) -> En
 }
 
 fn new(state: Marked, reason: &str) -> Mark {
-    let who = clean(&std::env::var("USER").unwrap_or_default(), 64);
-    Mark { state, at_ms: now_ms(), who, why: clean(reason.trim(), REASON) }
+    Mark { state, at_ms: now_ms(), who: incidents::user(), why: clean(reason.trim(), REASON) }
 }
 
 /// Back into service.
 pub(super) fn back(options: &Back, config: &Config, common: &Common) -> Ended {
-    names(&options.marking, config, common)?;
+    allowed(&options.marking, common)?;
     let mut store = database::write(config)?;
     let all = known(&store, config, &options.marking.pick)?;
     let mut rows = Vec::new();
@@ -110,7 +109,7 @@ pub(super) fn back(options: &Back, config: &Config, common: &Common) -> Ended {
 fn tell(rows: &[Row]) -> Result<(), Problem> {
     for row in rows {
         if row.returned {
-            out::line(&format!("{}: back in service", row.node))?;
+            out::line(&format!("{}: in service", row.node))?;
         }
         for why in &row.refused {
             out::line(&format!("{}: not given back: {why}", row.node))?;
@@ -145,7 +144,13 @@ fn given_back(
         Service::Defective => {
             return Ok(open(format!("it is defective: {}; muster swap repair -w {node}", standing.why)));
         }
-        Service::Suspect | Service::InService => return Ok(Vec::new()),
+        Service::Suspect => {
+            return Ok(open(format!(
+                "it is suspect and not in repair: {}; muster run build-out -w {node}",
+                standing.why
+            )));
+        }
+        Service::InService => return Ok(Vec::new()),
     }
     mark(store, node, new(Marked::InService, reason)).code(IO)?;
     Ok(Vec::new())

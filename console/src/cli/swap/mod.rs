@@ -6,6 +6,8 @@ mod list;
 mod mark;
 mod states;
 
+use std::collections::BTreeSet;
+
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use muster_store::Store;
@@ -27,7 +29,7 @@ use crate::session;
   muster swap spare -w 'n[101-104]'               keep four nodes as the hot buffer
   muster swap repair -w n007 --reason 'RMA 4711'  n007 goes into repair
   muster run build-out -w n007 && muster swap return -w n007
-  muster swap states                              in whose hands every node is
+  muster swap states                              where every node stands
   muster swap history -w n007                     what failed on it before, by serial number
 
 A node is defective while an incident of it is open or its newest run fails it. A spare must be of the same hardware (label hardware
@@ -53,7 +55,7 @@ pub struct Options {
 /// What else to do.
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Say in whose hands every node is: in service, suspect, defective, in repair, hot buffer.
+    /// Show where every node stands: in service, suspect, defective, in repair, hot buffer.
     #[command(after_help = "Examples:\n  muster swap states\n  muster swap states -w 'n[001-016]' --json")]
     States(Shown),
     /// Put nodes into repair.
@@ -62,7 +64,7 @@ pub enum Action {
     /// Keep nodes free as spares.
     #[command(after_help = "Example:\n  muster swap spare -w 'n[101-104]' --reason 'hot buffer of hall 7'")]
     Spare(Marking),
-    /// Give nodes back to service: from repair only after a validation that passes, by the limits of the run that failed them, too.
+    /// Give nodes back to service; out of repair only after a validation that passes, by the criteria of the run that failed them as well.
     #[command(after_help = "Example:
   muster run build-out -w n007 && muster swap return -w n007
 
@@ -135,6 +137,14 @@ pub fn run(options: &Options, config: &Config, common: &Common) -> Ended {
 fn known(store: &dyn Store, config: &Config, pick: &Pick) -> Result<Vec<Standing>, Problem> {
     let nodes: Vec<_> = session::nodes(config, pick)?.into_iter().map(|node| (node.name, node.labels)).collect();
     standings(store, &session::params(config), &nodes).code(IO)
+}
+
+/// The names that are picked; `None` where all are meant.
+fn picked(config: &Config, pick: &Pick) -> Result<Option<BTreeSet<String>>, Problem> {
+    if !pick.names() {
+        return Ok(None);
+    }
+    Ok(Some(session::nodes(config, pick)?.into_iter().map(|node| node.name).collect()))
 }
 
 fn usage(why: &str) -> Problem {
