@@ -303,6 +303,37 @@ fn dumps_that_ranks_write_as_the_scheduler_ends_them_are_no_hang() {
     assert!(report.suspects.iter().all(|suspect| suspect.node.is_none() && suspect.rank.is_none()), "{report:#?}");
 }
 
+/// Logs of a preempted job whose first node's kernel killed a process for memory, seconds after the job's first step.
+fn with_a_process_killed(made: Made, seconds: f64, rules: &Rules) -> Report {
+    let rank = made.culprit;
+    let line = format!(
+        "[{}] Out of memory: Killed process 4242 (python3) total-vm:204800kB, anon-rss:102400kB, UID:1000\n",
+        made.at(rank, seconds)
+    );
+    let files = made.files().into_iter().filter(|(path, _)| path.starts_with("logs/") || path.starts_with("dmesg/"));
+    let files = files.chain([("job.json".to_owned(), made.job())]);
+    let parts = files.map(|(path, text)| {
+        let own = path == format!("dmesg/{}.log", made.node(rank));
+        let text = if own { text + &line } else { text };
+        (path.clone(), part(&path, text.as_bytes(), rules))
+    });
+    diagnose(&gather(parts), rules)
+}
+
+#[test]
+fn a_process_that_the_kernel_killed_before_the_job_began_is_not_what_ended_it() {
+    let rules = Rules::built_in().unwrap();
+    for skew in [0.0, 3.5] {
+        let made = Made { fault: Fault::Preempted, nodes: 4, per: 2, culprit: 3, skew };
+        let before = with_a_process_killed(made, -15.0, &rules);
+        assert_eq!(before.category, Category::None, "{before:#?}");
+        assert!(before.suspects.iter().all(|suspect| suspect.node.is_none() && suspect.rank.is_none()), "{before:#?}");
+        let during = with_a_process_killed(made, 13.0, &rules);
+        assert_ne!(during.category, Category::None, "one of its own is: {during:#?}");
+        assert_eq!(during.suspects[0].node.as_deref(), Some(&*made.node(made.culprit)), "{during:#?}");
+    }
+}
+
 #[test]
 fn without_a_source_the_answer_is_right_or_open_and_never_another_name() {
     let rules = Rules::built_in().unwrap();

@@ -170,6 +170,8 @@ pub struct Log {
     pub cut_lines: u64,
     /// Steps of the job that it tells, the latest of them.
     pub steps: Vec<Step>,
+    /// When it tells its first step; nothing where the log may lack its beginning.
+    pub begun: Option<Stamp>,
     /// Communicators that it tells.
     pub comms: Vec<Joined>,
     /// Adapters in the order in which NCCL lists them.

@@ -2,10 +2,11 @@
 
 use super::case::{Case, Whose};
 use super::clock::{Clocks, UNKNOWN_S};
-use super::fault::Cause;
+use super::fault::{Cause, Fault};
 use super::layout::Layout;
 use super::report::{Evidence, Source};
 use super::rules::{Field, Kind, Part, Rule, Rules, Seen};
+use super::stamp::Stamp;
 
 /// Seconds before the last step in which a cause may lie.
 const BEFORE_S: f64 = 60.0;
@@ -29,7 +30,7 @@ pub struct Event<'a> {
     pub at_s: Option<f64>,
     /// By how much that may be wrong, seconds.
     pub error_s: f64,
-    /// It speaks of a process that is not of the job.
+    /// It speaks of a process that is not of the job, or ended before the job began.
     pub foreign: bool,
 }
 
@@ -53,14 +54,25 @@ impl Event<'_> {
     /// Where it lies in the time of the job's end.
     #[must_use]
     pub fn in_window(&self, end: &End) -> bool {
-        let Some(at) = self.at_s else { return true };
+        end.from_s.is_none_or(|from_s| !self.is_over_by(from_s))
+    }
+
+    /// Whether its last line was surely written before then, on the common clock.
+    fn is_over_by(&self, then_s: f64) -> bool {
+        let Some(at) = self.at_s else { return false };
         // The last line is as far from the first on the common clock as on its writer's.
         let after = self.seen.first.zip(self.seen.last).map_or(0.0, |(first, last)| {
             let first = first.seconds_near(at);
             last.seconds_near(first) - first
         });
-        let last = at + after.max(0.0);
-        end.from_s.is_none_or(|from| last + self.error_s.min(UNKNOWN_S) >= from)
+        at + after.max(0.0) + self.error_s.min(UNKNOWN_S) < then_s
+    }
+
+    /// Whether the kernel speaks of what a process did or suffered, and not of what is broken whoever noticed.
+    fn is_of_a_process(&self) -> bool {
+        let suffered = matches!(self.rule.part, Part::Gpu | Part::GpuMemory | Part::Program)
+            || self.rule.fault == Some(Fault::OutOfMemory);
+        self.source == Source::Kernel && self.rule.kind != Kind::Critical && suffered
     }
 }
 
@@ -84,9 +96,12 @@ pub struct End {
 #[must_use]
 pub fn events<'a>(case: &'a Case, rules: &'a Rules, layout: &Layout, clocks: &Clocks) -> Vec<Event<'a>> {
     let mut events: Vec<Event<'a>> = Vec::new();
+    let begun_s = begun_s(case, layout, clocks);
     for log in &case.logs {
         for seen in &log.seen {
-            events.push(event(rules.rule(seen.rule), seen, &log.whose, layout, clocks));
+            let mut event = event(rules.rule(seen.rule), seen, &log.whose, layout, clocks);
+            event.foreign |= event.is_of_a_process() && begun_s.is_some_and(|begun_s| event.is_over_by(begun_s));
+            events.push(event);
         }
     }
     if let Some(since_s) = case.since_s {
@@ -111,7 +126,7 @@ fn event<'a>(rule: &'a Rule, seen: &'a Seen, whose: &Whose, layout: &Layout, clo
     let pid = seen.fields.number(Field::Pid).map(|pid| pid as u32);
     let named = || node.as_deref();
     let by_pid = named().zip(pid).and_then(|(node, pid)| layout.rank_of_pid(node, pid));
-    // Broken hardware is broken whoever noticed; an error of a program counts only for its own job.
+    // An error of a program counts only for its own job.
     let of_program = rule.kind != Kind::Critical && matches!(rule.part, Part::Gpu | Part::GpuMemory | Part::Program);
     let foreign = of_program
         && source == Source::Kernel
@@ -124,6 +139,24 @@ fn event<'a>(rule: &'a Rule, seen: &'a Seen, whose: &Whose, layout: &Layout, clo
     let at_s = seen.first.and_then(|stamp| clocks.common(named(), stamp));
     let error_s = clocks.error_s(named());
     Event { rule, seen, node, rank, gpu, source, at_s, error_s, foreign }
+}
+
+/// The earliest time at which the job can have begun, on the common clock; nothing where no log has its beginning.
+///
+/// A kernel's log holds the end of the job before on that node, which may be seconds away.
+fn begun_s(case: &Case, layout: &Layout, clocks: &Clocks) -> Option<f64> {
+    let earliest = |node: Option<&str>, at: Stamp| Some(clocks.common(node, at)? - clocks.error_s(node).min(UNKNOWN_S));
+    let logs = case.logs.iter().filter_map(|log| {
+        let node = if let Whose::Rank(rank) = log.whose { layout.node_of(rank) } else { None };
+        earliest(node, log.begun?)
+    });
+    let processes = case.processes.iter().flat_map(|(node, told)| {
+        told.processes
+            .iter()
+            .filter(|process| process.started_s > 0.0)
+            .filter_map(move |process| earliest(Some(node), Stamp::Utc(process.started_s)))
+    });
+    logs.chain(processes).chain(case.job.start_s).min_by(f64::total_cmp)
 }
 
 /// When the job last got on.

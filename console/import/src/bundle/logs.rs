@@ -5,6 +5,7 @@ use std::io::BufRead;
 
 use muster_analysis::triage::case::{Joined, Log, Step, Whose};
 use muster_analysis::triage::rules::{Field, Hit, Kind, Limits as Keep, Rules, Scan, Scanned, Stream, Tally};
+use muster_analysis::triage::stamp::Stamp;
 use muster_wire::{clean, limits};
 
 use crate::Bad;
@@ -45,8 +46,14 @@ pub fn kernel(file: &str) -> Whose {
 pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log, Bad> {
     let is_kernel = matches!(whose, Whose::Kernel(_));
     let scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job }).step_once();
-    let mut kept =
-        Kept { tally: Tally::new(KEEP), steps: VecDeque::new(), comms: Vec::new(), adapters: Vec::new(), last: None };
+    let mut kept = Kept {
+        tally: Tally::new(KEEP),
+        steps: VecDeque::new(),
+        begun: None,
+        comms: Vec::new(),
+        adapters: Vec::new(),
+        last: None,
+    };
     let head = input.fill_buf().map_err(|source| Bad::Io { line: 1, source })?;
     let refused = if is_kernel { refusal(head) } else { None };
     let scanned = scanned(input, scan, &mut |hit| kept.take(hit))?;
@@ -58,6 +65,7 @@ pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log,
         not_kept: kept.tally.not_kept(),
         cut_lines: scanned.cut_lines,
         steps: kept.steps.into(),
+        begun: kept.begun,
         comms: kept.comms,
         adapters: kept.adapters,
         last: kept.last,
@@ -114,9 +122,10 @@ fn refusal(head: &[u8]) -> Option<String> {
 struct Kept {
     tally: Tally,
     steps: VecDeque<Step>,
+    begun: Option<Stamp>,
     comms: Vec<Joined>,
     adapters: Vec<String>,
-    last: Option<muster_analysis::triage::stamp::Stamp>,
+    last: Option<Stamp>,
 }
 
 impl Kept {
@@ -127,6 +136,10 @@ impl Kept {
         if hit.rule.kind == Kind::Progress
             && let Some(step) = fields.number(Field::Step)
         {
+            // A job that goes on from a checkpoint starts at a later number, behind the lines of its start.
+            if self.steps.is_empty() && (step <= 1 || !self.comms.is_empty()) {
+                self.begun = hit.stamp;
+            }
             if self.steps.len() == STEPS {
                 self.steps.pop_front();
             }
@@ -172,6 +185,22 @@ mod tests {
         assert_eq!(whose("job-7.rank3.err"), Whose::Rank(3));
         assert_eq!(whose("slurm-7.out"), Whose::Job("slurm-7.out".into()));
         assert_eq!(kernel("n7.rack.log"), Whose::Kernel("n7.rack".into()));
+    }
+
+    #[test]
+    fn a_job_begins_with_its_first_step_and_the_end_of_a_log_has_no_beginning() {
+        let rules = Rules::built_in().unwrap();
+        let step = |n: u32, second: u32| {
+            format!("[2026-03-04 05:06:{second:02}.000] iteration {n}/ 100 | lm loss: 2.1E+00 |\n")
+        };
+        let begun = |text: String| read(whose("rank_0.log"), text.as_bytes(), &rules).unwrap().begun;
+        let at = |second: u32| Some(Stamp::Local(1_772_600_760.0 + f64::from(second)));
+        assert_eq!(begun(step(1, 7) + &step(2, 9)), at(7));
+        assert_eq!(begun(step(41, 7) + &step(42, 9)), None);
+        let joined = "n1:7000:7001 [0] NCCL INFO ncclCommInitRank comm 0x5 rank 0 nranks 8 cudaDev 0 nvmlDev 0 busId 1000 commId 0x9 - Init COMPLETE\n";
+        assert_eq!(begun(joined.to_owned() + &step(41, 7)), at(7));
+        let many: String = (0..3 * STEPS as u32).map(|n| step(n, n % 60)).collect();
+        assert_eq!(begun(many), at(0), "whatever is kept of the later ones");
     }
 
     #[test]

@@ -145,6 +145,7 @@ fn log(rules: &Rules, whose: Whose, text: &str) -> Log {
         not_kept: tally.not_kept(),
         cut_lines: scanned.cut_lines,
         steps,
+        begun: None,
         comms: Vec::new(),
         adapters: Vec::new(),
         last,
