@@ -17,6 +17,7 @@ fn state_of(report: &Value, node: &str) -> (String, String, Vec<String>) {
 }
 
 #[test]
+#[ignore = "a campaign: tests/campaign verdicts"]
 fn sixteen_nodes_with_five_faults_are_each_named_with_the_right_reason() {
     if !is_root() {
         return skip(

@@ -150,6 +150,7 @@ fn open_loss(node: &Value) -> f64 {
 }
 
 #[test]
+#[ignore = "a campaign: tests/campaign verdicts"]
 fn a_node_that_takes_twice_the_time_is_named_or_undecided_and_nobody_else_is_accused() {
     const TEST: &str = "a_node_that_takes_twice_the_time_is_named_or_undecided_and_nobody_else_is_accused";
     if !is_root() {
