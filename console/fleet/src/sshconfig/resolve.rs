@@ -77,7 +77,7 @@ struct Found {
     global_known_hosts: Option<Vec<String>>,
     strict: Option<StrictHostKeyChecking>,
     key_alias: Option<String>,
-    timeout: Option<Option<Duration>>,
+    timeout: Option<Duration>,
 }
 
 /// `ProxyJump` and `ProxyCommand` answer the same question, so that the first of them wins over both.
@@ -155,8 +155,10 @@ impl Walk<'_> {
             Setting::UserKnownHosts(value) => first(&mut found.user_known_hosts, value),
             Setting::GlobalKnownHosts(value) => first(&mut found.global_known_hosts, value),
             Setting::StrictHostKeyChecking(value) => first(&mut found.strict, value),
-            Setting::HostKeyAlias(value) => first(&mut found.key_alias, value),
-            Setting::ConnectTimeout(value) => first(&mut found.timeout, value),
+            // As OpenSSH does: a hashed record of the name in capitals would never be found.
+            Setting::HostKeyAlias(value) => first(&mut found.key_alias, value.to_ascii_lowercase()),
+            // For OpenSSH `none` is as if nobody had said anything: a later line holds.
+            Setting::ConnectTimeout(value) => found.timeout = found.timeout.or(value),
         }
     }
 
@@ -201,7 +203,7 @@ impl Walk<'_> {
             proxy_command,
             strict_host_key_checking: found.strict,
             host_key_alias: found.key_alias.clone(),
-            connect_timeout: found.timeout.flatten(),
+            connect_timeout: found.timeout,
             host_name: host_name.clone(),
             user: user.clone(),
             port,

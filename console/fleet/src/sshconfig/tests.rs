@@ -83,7 +83,7 @@ fn keywords_that_are_not_followed_are_listed() {
 #[test]
 fn times_and_policies_are_read() {
     assert_eq!(resolve("ConnectTimeout 1m30s", "x").connect_timeout, Some(Duration::from_secs(90)));
-    assert_eq!(resolve("ConnectTimeout none\nConnectTimeout 3", "x").connect_timeout, None);
+    assert_eq!(resolve("ConnectTimeout none\nConnectTimeout 3", "x").connect_timeout, Some(Duration::from_secs(3)));
     let policy = |word: &str| resolve(&format!("StrictHostKeyChecking {word}"), "x").strict_host_key_checking;
     assert_eq!(policy("Accept-New"), Some(StrictHostKeyChecking::AcceptNew));
     assert_eq!(policy("off"), Some(StrictHostKeyChecking::No));
@@ -270,20 +270,41 @@ proptest! {
             Err(error) => prop_assert!(error.line >= 1),
         }
     }
+}
 
-    /// Small configurations made of the parts that interact: blocks, negation, first value wins.
+/// Heads of blocks, and lines in them: all that ours follows, in the spellings that people use.
+const HEADS: &str = "Host a|Host b\\*|Host !a \\*|Host a b1|Host \\?|host=\\*\\.lab !bad\\.lab|Host \"a\" x\\*|HOST A|Match host a|Match !host b1|Match originalhost b1 user x|Match user x,y|Match all|\
+     Match host \\*\\.lab|Match host=a|Match host \"a,b\\*\"|Match user !x,\\*|match originalhost a,x\\.lab !user y";
+const LINES: &str = "HostName (a|b1|%h\\.lab|Q\\.Lab|%h|%%x)|User (x|y|\"x\"|x # y)|User=y|Port [1-9]|port = 8|Port\\t7|ProxyJump (none|j|root@j:23|j,k|\\[::1\\]:4)|\
+     ProxyCommand (none|nc %h %p)|IdentityFile (~/[ab]|none|\"~/a b\"|/k)|IdentitiesOnly (yes|no|true|false)|CertificateFile (~/c|/d|none)|\
+     StrictHostKeyChecking (yes|no|ask|accept-new|off)|ConnectTimeout (5|1m|1m30s|1h|none)|UserKnownHostsFile (/x /y|~/k|\"/x y\")|GlobalKnownHostsFile (/z|/z /y)|HostKeyAlias (other|A)|\
+     #User z|ForwardAgent yes| ";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// Configurations made of the parts that interact: blocks, negation, quotes, tokens, first value wins.
     #[test]
-    fn openssh_resolves_random_blocks_alike(
-        blocks in prop::collection::vec(
-            ("Host a|Host b\\*|Host !a \\*|Match host a|Match !host b|Match originalhost b1 user x|Match user x,y|Match all",
-             "HostName (a|b1|%h\\.lab)|User (x|y)|Port [1-9]|ProxyJump (none|j)|IdentityFile ~/[ab]"), 0..6),
-        alias in "a|b1"
+    fn openssh_resolves_a_thousand_random_configurations_alike(
+        blocks in prop::collection::vec((HEADS, prop::collection::vec(LINES, 1..4)), 0..6),
+        before in prop::collection::vec(LINES, 0..2),
+        alias in "a|b1|A|x\\.lab|bad\\.lab|z"
     ) {
-        let text: String = blocks.iter().map(|(head, line)| format!("{head}\n {line}\n")).collect();
-        if let Some(Ok(theirs)) = openssh(&text, &alias) {
-            let local = Local::here();
-            let ours = Config::parse(local.clone(), &text, Path::new("config")).unwrap();
-            compare(&text, &alias, &theirs, &ours.resolve(&alias, Given::default()), &local);
+        let mut text: String = before.iter().map(|line| format!("{line}\n")).collect();
+        for (head, lines) in &blocks {
+            text += &format!("{head}\n");
+            text.extend(lines.iter().map(|line| format!(" {line}\n")));
+        }
+        let local = Local::here();
+        let ours = Config::parse(local.clone(), &text, Path::new("config"));
+        match (openssh(&text, &alias), ours) {
+            (Some(Ok(theirs)), Ok(config)) => {
+                compare(&text, &alias, &theirs, &config.resolve(&alias, Given::default()), &local);
+            }
+            (Some(Err(_)), Err(_)) | (None, _) => {}
+            (Some(theirs), ours) => {
+                prop_assert!(false, "{text:?} for {alias}: OpenSSH {:?}, ours {:?}", theirs.err(), ours.err());
+            }
         }
     }
 }
