@@ -12,6 +12,7 @@ mod judge;
 mod offline;
 mod options;
 mod out;
+mod pages;
 mod patience;
 mod recordings;
 mod redact;

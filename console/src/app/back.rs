@@ -87,7 +87,7 @@ fn before(store: &dyn Store, base: &Base, config: &Config) -> Result<Earlier> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::app::fleet::judged;
     use crate::config::{Raw, resolve};
@@ -100,7 +100,7 @@ mod tests {
     const NODES: usize = 6;
 
     /// Stores a run in which every node gives `level` in each of `works`, and n3 a share of it.
-    fn measured(store: &mut Db, id: &str, started_ms: u64, works: &[&str], n3: f64) {
+    pub(in crate::app) fn measured(store: &mut Db, id: &str, started_ms: u64, works: &[&str], n3: f64) {
         let run = Run {
             id: id.to_owned(),
             playbook: "cbd-light".to_owned(),

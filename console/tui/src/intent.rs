@@ -116,6 +116,8 @@ pub enum Format {
     Markdown,
     /// One row per verdict.
     Csv,
+    /// A page for a browser or for paper.
+    Html,
 }
 
 /// What to write to a file.

@@ -25,7 +25,6 @@ mod recording;
 mod ticket;
 mod verdicts;
 
-pub(super) use html::written;
 pub(super) use openmetrics::escape;
 
 /// Options.

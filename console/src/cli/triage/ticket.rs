@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::anyhow;
 use muster_analysis::triage::overview::Overview;
 
-use crate::cli::export;
 use crate::exit::{Code, IO, Problem, USAGE};
 use crate::out;
+use crate::pages;
 use crate::redact::{Redact, Redaction};
 use crate::views::page::case_page;
 use crate::views::{triage_csv, triage_markdown};
@@ -37,7 +37,7 @@ pub(super) fn write(file: &Path, (name, case): (&str, &Overview), redact: &[Reda
     let mut redaction = Redaction::new(if redact.is_empty() { &all } else { redact }, nodes, []);
     let text = match ending(file) {
         Some("json") => serde_json::to_string_pretty(&redaction.document(report).code(IO)?).code(IO)?,
-        Some("html") => export::written(case_page(name, case), &mut redaction).code(IO)?,
+        Some("html") => pages::written(case_page(name, case), &mut redaction).code(IO)?,
         Some("csv") => triage_csv(report, &mut |text| redaction.text(text)).code(IO)?,
         _ => triage_markdown(report, &mut |text| redaction.text(text)),
     };

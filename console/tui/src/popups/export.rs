@@ -7,10 +7,11 @@ use crate::popups::Popup;
 use crate::ui::Ui;
 
 /// What can be chosen: key, form, and for whom it is.
-pub(crate) const FORMATS: [(char, Format, &str); 3] = [
+pub(crate) const FORMATS: [(char, Format, &str); 4] = [
     ('j', Format::Json, "JSON, for programs"),
     ('m', Format::Markdown, "Markdown, for a ticket"),
     ('c', Format::Csv, "CSV, for a spreadsheet"),
+    ('h', Format::Html, "HTML, for a browser or paper"),
 ];
 
 /// The question.

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::super::{Options, chosen};
-use super::{put, written};
+use super::put;
 use crate::cases;
 use crate::cli::triage;
 use crate::exit::{Code, Ended, IO};
+use crate::pages::written;
 use crate::redact::Redaction;
 use crate::views::page::case_page;
 

@@ -6,24 +6,15 @@ mod recording;
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
-use muster_fleet::hostlist;
-use muster_page::Page;
+use anyhow::anyhow;
 
 use super::Options;
 use crate::exit::{Code, Ended, IO, PASS, Problem, USAGE};
 use crate::out;
-use crate::redact::Redaction;
 
 pub(super) use case::run as case;
 pub(super) use of_run::run as of_run;
 pub(super) use recording::run as recording;
-
-/// The page as a file, its names said as `redaction` has them.
-pub(in crate::cli) fn written(mut page: Page, redaction: &mut Redaction) -> Result<String> {
-    page.settle(&mut |text| redaction.text(text), &|names| hostlist::fold(names.iter().copied()));
-    page.html().map_err(|_| anyhow!("the page could not be made"))
-}
 
 /// Refuses what no other format knows.
 pub(super) fn only_here(options: &Options) -> Result<(), Problem> {

@@ -1,30 +1,15 @@
 //! The page of a run, of one of its nodes, or of one of its metrics.
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
-
-use anyhow::{Result, anyhow};
-use muster_analysis::Sample;
-use muster_fleet::inventory::nearest;
-use muster_page::Page;
-use muster_playbook::report::RunReport;
-use muster_run::{Record, Run, joined};
+use muster_run::Run;
 use muster_store::Store;
-use muster_wire::{MetricId, Series};
 
 use super::super::{Options, chosen};
-use super::{put, written};
+use super::put;
 use crate::config::Config;
-use crate::exit::{Code, Ended, IO, Problem, USAGE};
-use crate::judge::{self, Pairs};
+use crate::database;
+use crate::exit::Ended;
+use crate::pages::{self, About};
 use crate::patience::Patience;
-use crate::redact::Redaction;
-use crate::views::page::{Coverage, Ran, metric_page, metrics, node_page, run_page, wanted};
-use crate::{database, session};
-
-/// Names that are told where none is like the one that was given.
-const NAMED: usize = 3;
 
 /// Writes the page that `options` ask for, of a stored run.
 pub(in crate::cli::export) fn run(
@@ -33,94 +18,13 @@ pub(in crate::cli::export) fn run(
     options: &Options,
     waiting: Patience,
 ) -> Ended {
-    let text = text((store, run), config, options)?;
+    let about = match (&options.node, &options.metric) {
+        (Some(node), _) => About::Node(node),
+        (None, Some(metric)) => About::Metric(metric),
+        (None, None) => About::Run,
+    };
+    let text = pages::of_run((store, run), config, about, &chosen(options))?;
     drop(waiting);
     database::sound(store, options.strict)?;
     put(&text, options.output.as_deref())
-}
-
-fn text((store, run): (&dyn Store, &Run), config: &Config, options: &Options) -> Result<String, Problem> {
-    let said = session::nodes_of(store, run, config, |_| true)?;
-    let report = judge::report_of_nodes(run, &said).code(IO)?;
-    let report = session::weighed(store, run, report, config)?;
-    let mut coverage = Coverage::of(&run.plan, &store.summaries(&run.id).code(IO)?);
-    said.each(&mut |node| {
-        coverage.add(node);
-        Ok(())
-    })
-    .code(IO)?;
-    let facts = store.facts(&run.id).code(IO)?;
-    let whole = options.node.is_none() && options.metric.is_none();
-    let pairs = if whole && report.network.is_some() { pairs(store, run, config)? } else { None };
-    let samples = Samples::of(store, run, &report);
-    let ran = Ran {
-        report: &report,
-        judged: &said.rest.judged,
-        facts: &facts,
-        coverage: &coverage,
-        pairs: pairs.as_ref(),
-        sample: &|node, metric| samples.get(node, metric),
-    };
-    let mut redaction = Redaction::of(&chosen(options), run, &facts);
-    written(chosen_page(&ran, options)?, &mut redaction).code(IO)
-}
-
-fn chosen_page(ran: &Ran<'_>, options: &Options) -> Result<Page, Problem> {
-    let (page, kind, word) = match (&options.node, &options.metric) {
-        (Some(node), _) => (node_page(ran, node), "node", node),
-        (None, Some(metric)) => (metric_page(ran, metric), "metric", metric),
-        (None, None) => return Ok(run_page(ran)),
-    };
-    let known: BTreeSet<&str> = match kind {
-        "node" => ran.report.nodes.iter().map(|node| node.node.as_str()).collect(),
-        _ => metrics(ran.report),
-    };
-    page.ok_or_else(|| {
-        let few: Vec<&str> = known.iter().take(NAMED).copied().collect();
-        let near = match nearest(word, known.iter().copied()) {
-            Some(near) => format!("; did you mean {near}?"),
-            None if known.len() > NAMED => format!("; it has {} and {} more", few.join(", "), known.len() - NAMED),
-            None => format!("; it has {}", few.join(", ")),
-        };
-        Problem { code: USAGE, error: anyhow!("run {} has no {kind} '{word}'{near}", ran.report.run.id) }
-    })
-}
-
-/// The pairs of a run, for its maps.
-fn pairs(store: &dyn Store, run: &Run, config: &Config) -> Result<Option<Pairs>, Problem> {
-    let judging = judge::Judging::of(store, run, session::params(config)).code(IO)?;
-    let records: Vec<Arc<Record>> =
-        store.records(&run.id).code(IO)?.into_iter().filter(judge::pairs::is_pair).map(Arc::new).collect();
-    let params = &judging.context.params;
-    let found = judge::pairs::network(run, records.iter().map(Arc::as_ref), None, params);
-    Ok(found.map(|found| Pairs::of_run(run, &records, found, params)))
-}
-
-/// Samples of the nodes that a chart shows; what was judged keeps only those of the worst.
-struct Samples<'s> {
-    store: &'s dyn Store,
-    run: &'s Run,
-    nodes: BTreeSet<String>,
-    read: RefCell<HashMap<String, Vec<Record>>>,
-}
-
-impl<'s> Samples<'s> {
-    fn of(store: &'s dyn Store, run: &'s Run, report: &RunReport) -> Self {
-        Self { store, run, nodes: wanted(report), read: RefCell::default() }
-    }
-
-    /// The newest sample of `metric` on `node`; `None` where it cannot be read: the chart is then without it.
-    fn get(&self, node: &str, metric: &MetricId) -> Option<Sample> {
-        if !self.nodes.contains(node) {
-            return None;
-        }
-        let mut read = self.read.borrow_mut();
-        let records = read
-            .entry(node.to_owned())
-            .or_insert_with(|| self.store.records_of(&self.run.id, node).unwrap_or_default());
-        let own = |record: &&Record| record.series.iter().any(|series| series.metric == *metric);
-        let newest = records.iter().filter(own).max_by_key(|record| record.visit())?;
-        let series: Vec<&Series> = newest.series.iter().filter(|series| series.metric == *metric).collect();
-        Sample::new(&joined(series)).ok()
-    }
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use super::super::{Options, chosen};
-use super::{put, written};
+use super::put;
 use crate::cli::watch;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
+use crate::pages::written;
 use crate::patience::Patience;
 use crate::recordings;
 use crate::redact::Redaction;
