@@ -205,14 +205,17 @@ fn named(report: &Value) -> BTreeSet<String> {
     sure.map(|s| format!("{} {}", s["kind"].as_str().unwrap(), s["element"].as_str().unwrap())).collect()
 }
 
-/// One scan held against what is expected. A busy machine may leave doubts; whoever is named wrongly is named wrongly once for all.
+/// One scan held against what is expected. A busy machine may leave doubts, and a pair of nodes may truly be held up while it is measured.
 fn tried(fleet: &Fleet, one: &mut dyn FnMut() -> Value, expected: &BTreeSet<String>) -> Try {
     let load = Load::start(Some(fleet));
     let report = one();
     let (found, others) = (named(&report), load.others(Some(fleet)));
-    assert!(found.is_subset(expected), "{found:?} instead of {expected:?}: {report:#}");
+    let accused: Vec<String> = found.difference(expected).cloned().collect();
     let open = (found != *expected).then(|| format!("{found:?} instead of {expected:?}"));
-    Try::new(open, others)
+    if !accused.is_empty() {
+        println!("{report:#}");
+    }
+    Try { accused, ..Try::new(open, others) }
 }
 
 #[test]

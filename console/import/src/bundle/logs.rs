@@ -191,7 +191,9 @@ mod tests {
     fn a_job_begins_with_its_first_step_and_the_end_of_a_log_has_no_beginning() {
         let rules = Rules::built_in().unwrap();
         let step = |n: u32, second: u32| {
-            format!("[2026-03-04 05:06:{second:02}.000] iteration {n}/ 100 | lm loss: 2.1E+00 |\n")
+            format!(
+                "[2026-03-04 05:06:{second:02}.000] iteration {n}/ 100 | elapsed time per iteration (ms): 2000.0 | lm loss: 2.1E+00 |\n"
+            )
         };
         let begun = |text: String| read(whose("rank_0.log"), text.as_bytes(), &rules).unwrap().begun;
         let at = |second: u32| Some(Stamp::Local(1_772_600_760.0 + f64::from(second)));
