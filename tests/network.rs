@@ -226,7 +226,9 @@ fn every_fault_is_named_by_the_bisection_with_fewer_pairs_and_by_the_full_scan()
     }
     let fleet = fleet();
     let console = fleet.console();
-    for (fault, seed) in faults(TEST).into_iter().zip(1..) {
+    // The others are for the count over many seeds.
+    let here = |fault: &Fault| matches!(fault, Fault::None | Fault::UplinkRate | Fault::HalfNic | Fault::Dead);
+    for (fault, seed) in FAULTS.into_iter().filter(here).zip(1..) {
         let expected = set(&fleet, fault, seed, true);
         // A full scan takes three times as long: all faults by both are for the count over many seeds.
         let full = matches!(fault, Fault::UplinkRate);
