@@ -170,7 +170,7 @@ pub struct Log {
     pub cut_lines: u64,
     /// Steps of the job that it tells, the latest of them.
     pub steps: Vec<Step>,
-    /// When it tells its first step; nothing where the log may lack its beginning.
+    /// When the job took its first step; `None` where the beginning of the log may be missing.
     pub begun: Option<Stamp>,
     /// Communicators that it tells.
     pub comms: Vec<Joined>,

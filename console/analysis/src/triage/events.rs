@@ -30,7 +30,7 @@ pub struct Event<'a> {
     pub at_s: Option<f64>,
     /// By how much that may be wrong, seconds.
     pub error_s: f64,
-    /// It speaks of a process that is not of the job, or ended before the job began.
+    /// It speaks of a process of another job: not one of its processes, or written before it began.
     pub foreign: bool,
 }
 
@@ -57,7 +57,7 @@ impl Event<'_> {
         end.from_s.is_none_or(|from_s| !self.is_over_by(from_s))
     }
 
-    /// Whether its last line was surely written before then, on the common clock.
+    /// Whether its last line was written before then for certain, whatever the error of its clock.
     fn is_over_by(&self, then_s: f64) -> bool {
         let Some(at) = self.at_s else { return false };
         // The last line is as far from the first on the common clock as on its writer's.
@@ -70,10 +70,14 @@ impl Event<'_> {
 
     /// Whether the kernel speaks of what a process did or suffered, and not of what is broken whoever noticed.
     fn is_of_a_process(&self) -> bool {
-        let suffered = matches!(self.rule.part, Part::Gpu | Part::GpuMemory | Part::Program)
-            || self.rule.fault == Some(Fault::OutOfMemory);
-        self.source == Source::Kernel && self.rule.kind != Kind::Critical && suffered
+        let killed = self.rule.kind != Kind::Critical && self.rule.fault == Some(Fault::OutOfMemory);
+        self.source == Source::Kernel && (is_of_program(self.rule) || killed)
     }
+}
+
+/// An error of a program, which counts only for its own job; broken hardware is broken whoever noticed.
+fn is_of_program(rule: &Rule) -> bool {
+    rule.kind != Kind::Critical && matches!(rule.part, Part::Gpu | Part::GpuMemory | Part::Program)
 }
 
 /// A line, cut to what a screen shows.
@@ -126,9 +130,7 @@ fn event<'a>(rule: &'a Rule, seen: &'a Seen, whose: &Whose, layout: &Layout, clo
     let pid = seen.fields.number(Field::Pid).map(|pid| pid as u32);
     let named = || node.as_deref();
     let by_pid = named().zip(pid).and_then(|(node, pid)| layout.rank_of_pid(node, pid));
-    // An error of a program counts only for its own job.
-    let of_program = rule.kind != Kind::Critical && matches!(rule.part, Part::Gpu | Part::GpuMemory | Part::Program);
-    let foreign = of_program
+    let foreign = is_of_program(rule)
         && source == Source::Kernel
         && pid.is_some()
         && by_pid.is_none()
@@ -141,7 +143,7 @@ fn event<'a>(rule: &'a Rule, seen: &'a Seen, whose: &Whose, layout: &Layout, clo
     Event { rule, seen, node, rank, gpu, source, at_s, error_s, foreign }
 }
 
-/// The earliest time at which the job can have begun, on the common clock; nothing where no log has its beginning.
+/// The earliest time at which the job can have begun, on the common clock; nothing where nobody tells.
 ///
 /// A kernel's log holds the end of the job before on that node, which may be seconds away.
 fn begun_s(case: &Case, layout: &Layout, clocks: &Clocks) -> Option<f64> {
