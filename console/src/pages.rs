@@ -1,4 +1,4 @@
-//! Pages of stored runs, for the command line and for the screen.
+//! HTML reports of stored runs, written from the command line and from the screen.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -41,7 +41,7 @@ pub fn written(mut page: Page, redaction: &mut Redaction) -> Result<String> {
     page.html().map_err(|_| anyhow!("the page could not be made"))
 }
 
-/// The page about a stored run, or a part of it, as a file in which `hidden` is replaced.
+/// The report of a stored run, or of a part of it, with what `hidden` names replaced by pseudonyms.
 ///
 /// # Errors
 /// [`USAGE`] for a node or metric that the run does not have, with the one most like it; [`IO`] where it cannot be read.

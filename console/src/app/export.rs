@@ -19,7 +19,7 @@ use crate::redact::{Redact, Redaction};
 use crate::views::page::case_page;
 use crate::views::{WatchReport, triage_csv, triage_markdown};
 
-/// What no document from the screen says: names stay, as whoever asks shares the fleet.
+/// What is replaced in pages and cases written from the screen. Names of nodes stay.
 const HIDDEN: [Redact; 2] = [Redact::Addresses, Redact::Serials];
 
 impl App {
@@ -41,8 +41,11 @@ impl App {
         }
         if format == Format::Html {
             let (runs, config) = (self.fleet.shown(), self.config.clone());
+            // The question was about the rows shown.
+            let more = if matches!(what, Export::Fleet { .. }) { " (all nodes of the run)" } else { "" };
             tokio::task::spawn_blocking(move || {
-                tell(page(&runs, &what, &config).and_then(|(name, text)| write(&name, &text)));
+                let written = page(&runs, &what, &config).and_then(|(name, text)| write(&name, &text));
+                tell(written.map(|file| file + more));
             });
             return;
         }
@@ -54,7 +57,7 @@ impl App {
     }
 }
 
-/// The page of the newest of these runs that has what is asked for, with the name of its file.
+/// File name and text of the report, from the newest of these runs that measured what is asked for.
 fn page(runs: &[Arc<Told>], what: &Export, config: &Config) -> Result<(String, String), Problem> {
     let metric = if let Export::Metric { metric } = what { metric.path() } else { String::new() };
     let (about, part) = match what {
