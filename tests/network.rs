@@ -207,7 +207,7 @@ fn named(report: &Value) -> BTreeSet<String> {
     sure.map(|s| format!("{} {}", s["kind"].as_str().unwrap(), s["element"].as_str().unwrap())).collect()
 }
 
-/// One scan held against what is expected. A busy machine may leave doubts, and a pair of nodes may truly be held up while it is measured.
+/// One scan held against what is expected. A busy machine may leave doubts, and it may stop a flow while that is measured.
 fn tried(fleet: &Fleet, one: &mut dyn FnMut() -> Value, expected: &BTreeSet<String>) -> Try {
     let load = Load::start(Some(fleet));
     let report = one();
@@ -221,12 +221,17 @@ fn tried(fleet: &Fleet, one: &mut dyn FnMut() -> Value, expected: &BTreeSet<Stri
     Try { accused, ..Try::new(open, others) }
 }
 
-/// Whether nothing at all went through one of its nodes for a while: this machine held it up, as none of the faults here does.
+/// Whether in some visit of an accused pair or node nothing went through most of the time: this machine held it up, as none of the
+/// faults here does.
 fn stood_still(fleet: &Fleet, report: &Value, element: &str) -> bool {
     let run = report["run"]["id"].as_str().unwrap();
-    let samples = fleet.console().run(&["export", run, "--format", "samples"]).unwrap().out;
-    let mut rows = samples.lines().map(|line| line.split(',').collect::<Vec<_>>());
-    rows.any(|row| row[1].starts_with("net-pair/throughput") && row[2] == "0" && element.contains(row[0]))
+    let visits = fleet.console().run(&["pairs", "--run", run, "--csv"]).unwrap().out;
+    let ends = if element.starts_with("pair ") { 2 } else { 1 };
+    let mut rows = visits.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    rows.any(|row| {
+        let accused = row[..2].iter().filter(|end| element.contains(**end)).count() == ends;
+        accused && row[2] == "throughput" && row[3].parse() == Ok(0.0)
+    })
 }
 
 #[test]
