@@ -3,6 +3,7 @@
 mod network_sim;
 
 use muster_analysis::Params;
+use muster_analysis::network::localise::SURE;
 use muster_analysis::network::topology::from_csv;
 use muster_analysis::network::{Localisation, Matrix, localise};
 use muster_wire::Direction;
@@ -96,6 +97,28 @@ fn a_pair_whose_replies_cross_a_bad_uplink_is_not_accused_and_one_that_is_bad_bo
         assert_eq!(open, [said], "seed {seed}");
     }
     assert_all(exact(&fleet, |s| vec![uplink, Fault::Pair(4 + at(s, 4), 8 + at(s, 8), 0.1)]));
+}
+
+#[test]
+fn a_pair_is_named_with_confidence_if_two_of_its_visits_are_alike() {
+    let fleet = Fleet { noise: 0.02, ..Fleet::default() };
+    // What n1 sends to n6, of the usual 80: a flow that stood still and one that was held up are no fault of the pair.
+    let cases: [(&[f64], bool); 4] =
+        [(&[0.0, 58.0], false), (&[0.0, 25.0, 28.0], true), (&[0.0, 0.0], true), (&[20.0, 58.0], false)];
+    for seed in 0..SEEDS {
+        for (visits, sure) in cases {
+            let (sound, mut matrix) = (fleet.matrix(&[], seed), fleet.empty());
+            for (at, cell) in sound.cells().iter().enumerate().filter(|(_, c)| (c.src, c.dst) != (1, 6)) {
+                let value = f64::from(sound.values(at)[0]);
+                matrix.push(cell.src, cell.dst, &[value], fleet.up(cell.src, cell.dst).as_deref());
+            }
+            visits.iter().for_each(|value| matrix.push(1, 6, &[*value], fleet.up(1, 6).as_deref()));
+            let found = localise(&matrix, &fleet.topology(), &Params::default());
+            assert_eq!(named(&found), ["pair n1-n6"], "{visits:?}, seed {seed}");
+            assert_eq!(found.suspects[0].confidence >= SURE, sure, "{visits:?}, seed {seed}: {:?}", found.suspects);
+            assert!(sure || !found.next_pairs.is_empty(), "{visits:?} are looked at again");
+        }
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::tail::Tail;
 use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided, element, tail};
 use crate::network::Cell;
 use crate::network::schedule::Pair;
+use crate::sample::median_of_sorted;
 
 /// Isolated pairs beyond this share of visits (and beyond [`FEW`]) are noise.
 const NOISE_SHARE: f64 = 2e-4;
@@ -20,6 +21,9 @@ const CHANCE: f64 = 2e-3;
 const SURE_CHANCE: f64 = 1e-4;
 /// Pairs that are held against the tail of all others.
 const ASKED: usize = 8;
+/// A fault is there at every visit. Those of a pair that differ by more than this factor of their effects (as logarithms)
+/// were slow for different reasons, most likely what else the nodes did: so far apart that uneven sharing is no reason.
+const ALIKE: f32 = 2.0;
 /// Fewer visits have no tail to compare with: so many spreads are needed.
 const FAR: f64 = 40.0;
 /// Most pairs asked for again.
@@ -56,6 +60,21 @@ impl Isolated {
         chance.fold(f64::INFINITY, f64::min)
     }
 
+    /// Whether two of its slow visits are alike, or its only one has three values.
+    fn repeats(&self, case: &Case<'_>) -> bool {
+        if self.extreme.len() < 2 {
+            return self.values > 2;
+        }
+        let mut worse: Vec<f32> = self.extreme.iter().map(|&at| case.residuals.worse[at]).collect();
+        worse.sort_unstable_by(f32::total_cmp);
+        worse.windows(2).any(|two| two[1] <= ALIKE * two[0])
+    }
+
+    /// Whether no direction was visited twice: what holds a node up for a while holds up all of one visit.
+    fn is_one_visit(&self) -> bool {
+        self.there <= 1 && self.visits - self.there <= 1
+    }
+
     /// Whether most visits of one direction are slow.
     fn comes_back(&self, cells: &[Cell]) -> bool {
         let there = self.extreme.iter().filter(|&&at| cells[at].src < cells[at].dst).count();
@@ -74,8 +93,8 @@ impl Isolated {
     }
 }
 
-/// Isolated pairs: slow ones that share no element. Two visits or three values make a suspect; a single value may be a hiccup, and is one for
-/// certain where there are many such, or where the pair was as good as usual when it was visited again.
+/// Isolated pairs: slow ones that share no element. Two visits alike or three values make a suspect; a single value may be a hiccup, and is one
+/// for certain where there are many such, or where the pair was as good as usual when it was visited again. Returns the pairs to visit again.
 pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &mut Localisation) -> Vec<Pair> {
     let cells = case.matrix.cells();
     let key = |at: usize| (cells[at].src.min(cells[at].dst), cells[at].src.max(cells[at].dst));
@@ -112,9 +131,9 @@ pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &m
     let many = found.len() > FEW.max((NOISE_SHARE * cells.len() as f64) as usize);
     for isolated in found.values() {
         let first = cells[isolated.extreme[0]];
-        let strong = isolated.extreme.len() > 1 || isolated.values > 2;
+        let strong = isolated.repeats(case);
         let rare = isolated.expected(case, tail.as_ref()) < SURE_CHANCE;
-        if many || !strong || !rare {
+        if many || !strong || !rare || isolated.is_one_visit() {
             let both = [(first.src, first.dst), (first.dst, first.src)];
             again.extend(both.into_iter().take((2 * AGAIN).saturating_sub(again.len())));
         }
@@ -167,8 +186,9 @@ fn asked(case: &Case<'_>, found: &BTreeMap<Pair, Isolated>) -> Vec<usize> {
 fn suspect(case: &Case<'_>, isolated: &Isolated, strong: bool) -> Suspect {
     let first = case.matrix.cells()[isolated.extreme[0]];
     let names = case.matrix.endpoints();
-    let worse: Vec<f64> = isolated.extreme.iter().map(|&at| f64::from(case.residuals.worse[at])).collect();
-    let middle = worse.iter().sum::<f64>() / worse.len() as f64;
+    let mut worse: Vec<f64> = isolated.extreme.iter().map(|&at| f64::from(case.residuals.worse[at])).collect();
+    worse.sort_unstable_by(f64::total_cmp);
+    let middle = median_of_sorted(&worse);
     let spread = f64::from(case.spread(isolated.extreme[0])) * 2.0 / (worse.len() as f64).sqrt();
     let (effect, interval) = effect(case.matrix.direction(), middle, [middle - spread, middle + spread]);
     Suspect {
