@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
+use muster_playbook::report::rfc3339;
 
 use super::help::TOPICS;
+use crate::clock::now_ms;
 use crate::exit::{Code, Ended, IO, PASS};
 use crate::out;
 
@@ -95,7 +97,14 @@ fn of_command(command: &Command) -> Result<Vec<u8>> {
 
 fn man(command: Command) -> Man {
     let version = concat!("muster ", env!("CARGO_PKG_VERSION"));
-    Man::new(command).source(version).manual("muster")
+    Man::new(command).source(version).manual("muster").date(date())
+}
+
+/// Today, or the day that packagers set, so that the same source always makes the same pages.
+fn date() -> String {
+    let set = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse::<u64>().ok());
+    let at = rfc3339(set.map_or_else(now_ms, |seconds| seconds.saturating_mul(1000)));
+    at.split('T').next().unwrap_or_default().to_owned()
 }
 
 /// What stands below the options in the help: examples as they are typed, exit codes, and what else there is.
@@ -138,7 +147,7 @@ fn of_topic(name: &str, about: &str, text: &str) -> Result<Vec<u8>> {
     let mut page = Roff::new();
     let name = format!("muster-{name}");
     let version = concat!("muster ", env!("CARGO_PKG_VERSION"));
-    page.control("TH", [name.as_str(), "7", "", version, "muster"]);
+    page.control("TH", [name.as_str(), "7", &date(), version, "muster"]);
     page.control("SH", ["NAME"]);
     page.text([roman(format!("{name} - {about}"))]);
     page.control("SH", ["DESCRIPTION"]);
@@ -182,6 +191,15 @@ mod tests {
         let (whole, results) = (page("muster.1"), page("muster-results.1"));
         assert!(whole.contains("\\-\\-ssh\\-config") && whole.contains("SETTINGS OF EVERY SUBCOMMAND"), "{whole}");
         assert!(!results.contains("ssh\\-config") && results.contains("\\-\\-strict"), "{results}");
+    }
+
+    #[test]
+    fn every_page_says_its_day() {
+        let day = |line: &str| line.split_whitespace().any(|word| word.trim_matches('"').len() == 10 && word.contains("20"));
+        for (path, page) in pages().unwrap() {
+            let page = String::from_utf8(page).unwrap();
+            assert!(page.lines().any(|line| line.starts_with(".TH") && day(line)), "{}", path.display());
+        }
     }
 
     #[test]

