@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn every_page_says_its_day() {
-        let day = |line: &str| line.split_whitespace().any(|word| word.trim_matches('"').len() == 10 && word.contains("20"));
+        let day =
+            |line: &str| line.split_whitespace().any(|word| word.trim_matches('"').len() == 10 && word.contains("20"));
         for (path, page) in pages().unwrap() {
             let page = String::from_utf8(page).unwrap();
             assert!(page.lines().any(|line| line.starts_with(".TH") && day(line)), "{}", path.display());
