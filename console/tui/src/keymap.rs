@@ -204,11 +204,11 @@ const ACTIONS: &[Binding] = &[
 /// What can be done with a replay, on every screen.
 pub(crate) const REPLAY: &[Binding] = &[
     letter("P", A::Play(Play::Pause), "pause the replay, or continue").hint("pause", 1),
-    one(char(','), ", .", A::Play(Play::Back), "five seconds of playing back").hint("back, on", 1),
-    letter(".", A::Play(Play::On), "the same on"),
+    one(char(','), ", .", A::Play(Play::Back), "back as far as five seconds of playing, or on").hint("back, on", 1),
+    letter(".", A::Play(Play::On), "on as far"),
     letter("{", A::Play(Play::Start), "to the start"),
     letter("}", A::Play(Play::End), "to the end"),
-    one(char('('), "( )", A::Play(Play::Slower), "half as fast").hint("speed", 2),
+    one(char('('), "( )", A::Play(Play::Slower), "half as fast, or twice").hint("speed", 2),
     letter(")", A::Play(Play::Faster), "twice as fast"),
 ];
 
