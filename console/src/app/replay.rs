@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use muster_fleet::Node;
-use muster_run::{Run, RunState};
+use muster_run::{Record, Run, RunState, is_work};
 use muster_tui::snapshot::RunPhase;
 use muster_tui::{Intent, Play, Screen};
 
@@ -17,7 +17,7 @@ use super::{App, screen};
 use crate::exit::Ended;
 use crate::judge::{Judging, Told};
 use crate::session::VISITS;
-use crate::views::{Board, visits_at_most};
+use crate::views::{Board, Stage, visits_at_most};
 use crate::work::playhead::Playhead;
 use crate::work::tape::Tape;
 
@@ -134,7 +134,7 @@ impl Deck {
     /// Shows the run before its first result.
     fn begin(&mut self, now: Instant) {
         let mut epoch = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
-        *epoch = self.fleet.began();
+        *epoch = self.fleet.rewound();
         self.board.replays(self.head.shown(now));
         self.board.reset(&self.going.nodes, &self.known, None);
         self.board.begin(&self.going, self.tape.plan(), Vec::new(), RunPhase::Running);
@@ -189,7 +189,7 @@ impl Deck {
         // Everything is judged.
         let _ = self.board.unjudged();
         self.board.replayed(&run, shown(run.state));
-        self.fleet.live(*epoch, told, crate::views::Stage::Over);
+        self.fleet.live(*epoch, told, Stage::Over);
     }
 }
 
@@ -214,9 +214,7 @@ impl Deck {
 
 /// Judges what has come so far, if anything has.
 pub(super) fn judge((board, fleet, epoch): (&Board, &Fleet, u64), run: &Run, judging: &Judging) {
-    if let Some((records, stage)) = board.unjudged() {
-        fleet.live(epoch, Told::judge(run.clone(), &records, judging), stage);
-    }
+    tell((fleet, epoch), board.unjudged(), (run, judging));
 }
 
 /// Judges over and over until the replay has `ended`, giving way to the screen.
@@ -233,8 +231,16 @@ fn judge_often(
             let epoch = epoch.lock().unwrap_or_else(PoisonError::into_inner);
             (*epoch, board.unjudged())
         };
-        if let Some((records, stage)) = unjudged {
-            fleet.live(epoch, Told::judge(run.clone(), &records, judging), stage);
-        }
+        tell((fleet, epoch), unjudged, (run, judging));
+    }
+}
+
+/// Tells what the records say. Before the first result nothing is said: what a run without any says would stay with nodes that
+/// have none yet, and a replay that begins later never says it.
+fn tell((fleet, epoch): (&Fleet, u64), unjudged: Option<(Vec<Arc<Record>>, Stage)>, (run, judging): (&Run, &Judging)) {
+    if let Some((records, stage)) = unjudged
+        && records.iter().any(|record| is_work(&record.work))
+    {
+        fleet.live(epoch, Told::judge(run.clone(), &records, judging), stage);
     }
 }
