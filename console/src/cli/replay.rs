@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::{Args, Parser};
@@ -83,9 +84,10 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     let common = &Common { read_only: true, ..common.clone() };
     match what {
         What::Run(run) if headless => {
-            let done =
-                Done { report: run.report()?, state: run.run.state, signal: None, verdict: std::time::Duration::ZERO };
-            session::finish(&done, &options.say)
+            let (report, state) = (run.report()?, run.run.state);
+            // A reader that goes away ends the program at once, and nothing is to be left behind then.
+            drop(run);
+            session::finish(&Done { report, state, signal: None, verdict: Duration::ZERO }, &options.say)
         }
         What::Run(run) => on_screen(&run, options.speed, common).await,
         What::Watch(file, _, config, _kept) if headless => {
@@ -139,21 +141,17 @@ impl What {
             // Says that it is none, and names it.
             return Self::of_file(path, config);
         }
-        let run = database::read(config).and_then(|store| store.run(word).code(IO));
-        match run {
-            Ok(Some(_)) => Self::stored(Some(word), config),
-            // There may be recordings without a run.
-            _ if recordings::all(config).is_ok_and(|all| all.iter().any(|kept| kept.id == word)) => {
-                let file = recordings::find(path, config)?;
-                Ok(Self::Watch(file, word.to_owned(), Box::new(config.clone()), None))
-            }
-            Ok(None) => Self::stored(Some(word), config),
-            Err(problem) if word.contains(['/', '.']) => {
-                let error = anyhow!("{}: there is no such file", muster_wire::clean(word, 200));
-                Err(Problem { code: problem.code, error })
-            }
-            Err(problem) => Err(problem),
+        if word.contains('/') || word.ends_with(".replay") {
+            let error = anyhow!("{}: there is no such file", muster_wire::clean(word, 200));
+            return Err(Problem { code: IO, error });
         }
+        // A recording needs no run beside it.
+        let is_run = database::read(config).is_ok_and(|store| store.run(word).is_ok_and(|run| run.is_some()));
+        if !is_run && recordings::all(config).is_ok_and(|all| all.iter().any(|kept| kept.id == word)) {
+            let file = recordings::find(path, config)?;
+            return Ok(Self::Watch(file, word.to_owned(), Box::new(config.clone()), None));
+        }
+        Self::stored(Some(word), config)
     }
 
     /// A run of the database, taken along as a file is.
@@ -161,7 +159,7 @@ impl What {
         let store = database::read(config)?;
         let run = session::run_of(&*store, id).map_err(|Problem { code, error }| {
             let more =
-                "; muster watch --list names recordings, and muster replay demo plays one that comes with muster";
+                "; `muster watch --list` names recordings, and `muster replay demo` plays one that comes with muster";
             Problem { code, error: if code == USAGE { anyhow!("{error}{more}") } else { error } }
         })?;
         let mut file = tempfile::NamedTempFile::new().code(IO)?;
