@@ -35,6 +35,7 @@ fn a_file_that_is_missing_is_74_whatever_it_was_for() {
         &["pairs", "--from", &csv, "--topology", &none],
         &["tune", "--from", &none],
         &["watch", "--from", &none],
+        &["replay", &none],
         &["select", "-w", "n01", "--incidents", &none],
         &["select", "-w", "n01", "--model", &none],
         &["gate", "-w", "n01", "--incidents", &none],

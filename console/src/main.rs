@@ -14,6 +14,7 @@ mod options;
 mod out;
 mod pages;
 mod patience;
+mod portable;
 mod recordings;
 mod redact;
 mod risk;
@@ -97,6 +98,7 @@ fn start(cli: &Cli) -> Ended {
         Some(Command::Triage(options)) => runtime.block_on(cli::triage::run(options, &config, &cli.common)),
         Some(Command::Tune(options)) => cli::tune::run(options, &config),
         Some(Command::Import(options)) => cli::import::run(options, &config),
+        Some(Command::Replay(options)) => runtime.block_on(cli::replay::run(options, &config, &cli.common)),
         Some(Command::Export(options)) => cli::export::run(options, &config),
         Some(Command::Doctor(options)) => cli::doctor::run(options, &config),
         Some(Command::Config(options)) => cli::config::run(options, &config),

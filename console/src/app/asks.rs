@@ -22,11 +22,13 @@ impl App {
             return self.board.what_if(None);
         };
         let (board, params) = (self.board.clone(), session::params(&self.config));
+        let until_ms = snapshot.replay().map_or(u64::MAX, |replay| replay.at_ms);
         // Against what that run says by itself: a row may hold what other runs say as well.
         let Some(told) = self.fleet.shown().into_iter().find(|told| told.run.id == id) else { return };
         self.look_up(move |store| {
             let asked = judge::Judging::of(store, &told.run, params).and_then(|judging| {
-                let records = store.records(&told.run.id)?;
+                let mut records = store.records(&told.run.id)?;
+                records.retain(|record| record.at_ms <= until_ms);
                 let Some(version) = &terms.version else { return Ok((records, judging)) };
                 let Terms { alpha, tau, .. } = terms;
                 let criterion = judge::find(store, version)?.criterion;

@@ -167,6 +167,15 @@ impl Fleet {
         runs.epoch
     }
 
+    /// A replay begins again, and nothing is said yet; gives what [`Fleet::live`] is to be told.
+    pub fn rewound(&self) -> u64 {
+        let epoch = self.began();
+        self.lock().live = None;
+        // A picture that is being made shows what is no longer so, and must not come after this.
+        drop(self.drawing.lock().unwrap_or_else(PoisonError::into_inner));
+        epoch
+    }
+
     /// What the run that goes on says so far, and where it stood then.
     pub fn live(&self, epoch: u64, told: Told, stage: Stage) {
         {

@@ -7,6 +7,9 @@ mod export;
 mod fleet;
 #[cfg(test)]
 mod rehearsed;
+mod replay;
+#[cfg(test)]
+mod replayed;
 mod run;
 pub mod screen;
 mod triage;
@@ -33,6 +36,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
+pub use self::replay::Played;
 use self::run::{Going, Returned};
 pub use self::triage_again::Asking;
 use crate::config::Config;
@@ -68,6 +72,10 @@ pub struct App {
     /// Why this console may not write into the database, where it may not.
     watching: Option<String>,
     going: Option<Going>,
+    /// The run that is played, in a replay.
+    replay: Option<replay::Keys>,
+    /// Whether the recording of a watch is played as a replay.
+    plays: bool,
     /// The job that is watched beside it.
     follow: Option<watch::Follow>,
     /// The job whose failure is looked into.
@@ -126,6 +134,8 @@ impl App {
             store,
             watching,
             going: None,
+            replay: None,
+            plays: false,
             follow: None,
             case,
             asking: None,
@@ -162,6 +172,8 @@ impl App {
         }
         match self.watching.clone() {
             None => self.read_stored(),
+            // There is nothing that another console could write.
+            Some(_) if self.replay.is_some() || self.plays => self.advise(),
             Some(why) => {
                 self.follow(&why);
                 self.advise();
@@ -205,6 +217,11 @@ impl App {
 
     /// Does what the screen asks, or begins it.
     fn obey(&mut self, intent: Intent) {
+        if self.disturbs(&intent) {
+            return self
+                .board
+                .say(Level::Info, "this is a replay: nothing else is opened, and nothing is done on nodes");
+        }
         match intent {
             Intent::RunPlaybook { playbook, nodes } => self.run_playbook(&playbook, &nodes),
             Intent::RunSelection { benchmarks, nodes } => self.validate(&benchmarks, &nodes),
@@ -224,6 +241,7 @@ impl App {
             Intent::Watch { nodes } => self.watch_nodes(&nodes),
             Intent::StopWatch => self.stop_watch(),
             Intent::WatchFrom { at_s } => self.watch_from(at_s),
+            Intent::Play(play) => self.play(play),
             Intent::Triage { path } => self.triage(Path::new(&path), |_| Ok(())),
             Intent::TriageWrong { subject, wrong } => self.triage_wrong(subject, wrong),
             Intent::TriageConfirm { subject } => self.triage_confirm(&subject),

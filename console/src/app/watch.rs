@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use muster_analysis::watch::{BLOCK_S, QUARTER, Settings as Detection};
 use muster_fleet::{Probe, Settings};
-use muster_tui::Screen;
 use muster_tui::snapshot::Origin;
+use muster_tui::{Play, Screen};
 use muster_wire::Level;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -32,12 +32,26 @@ const LEAVING: Duration = Duration::from_secs(3);
 /// A watch that goes on.
 pub(super) struct Follow {
     cancel: CancellationToken,
-    /// Moments that a recording is to go on at.
-    jumps: mpsc::UnboundedSender<f64>,
+    /// What a recording is to do.
+    moves: mpsc::UnboundedSender<Move>,
     task: JoinHandle<()>,
 }
 
+/// What a recording is to do.
+enum Move {
+    /// Go on at this moment, epoch seconds.
+    To(f64),
+    /// What a key asks for.
+    Play(Play),
+}
+
 impl App {
+    /// The same as a replay: where the recording is stands in the header, and keys move it.
+    pub async fn sit_on_played_watch(mut self, source: Source, by: Detection) -> Ended {
+        self.plays = true;
+        self.sit_on_watch(source, by).await
+    }
+
     /// Serves the screen on **Watch** until the user leaves, with the ticks of `source`: [`Source::Nodes`] for a job that runs, a
     /// [`Source::Recording`] for one that ran. Whoever starts a job and wants it seen calls this with its nodes and
     /// `Detection::default()`.
@@ -53,11 +67,11 @@ impl App {
     /// Begins to watch; what was watched until now is over.
     pub(super) fn watch(&mut self, source: Source, by: Detection) {
         self.stop_watch();
-        let (cancel, (jumps, moments)) = (CancellationToken::new(), mpsc::unbounded_channel());
+        let (cancel, (moves, asked)) = (CancellationToken::new(), mpsc::unbounded_channel());
         let ways = (self.job.probe.clone(), self.job.settings.clone(), cancel.clone());
         let before = self.follow.take().map(|follow| follow.task);
-        let task = tokio::spawn(follow((source, by), ways, self.board.clone(), (moments, before)));
-        self.follow = Some(Follow { cancel, jumps, task });
+        let task = tokio::spawn(follow((source, by), ways, (self.board.clone(), self.plays), (asked, before)));
+        self.follow = Some(Follow { cancel, moves, task });
     }
 
     /// Watches the nodes of these names.
@@ -85,7 +99,14 @@ impl App {
     pub(super) fn watch_from(&self, at_s: f64) {
         if let Some(follow) = &self.follow {
             // A watch that has ended hears nothing more.
-            let _ = follow.jumps.send(at_s);
+            let _ = follow.moves.send(Move::To(at_s));
+        }
+    }
+
+    /// A recording does what a key asks for.
+    pub(super) fn play_watch(&self, play: Play) {
+        if let Some(follow) = &self.follow {
+            let _ = follow.moves.send(Move::Play(play));
         }
     }
 
@@ -98,32 +119,34 @@ impl App {
     }
 }
 
-/// Feeds and shows until nothing more comes.
+/// Feeds and shows until nothing more comes, or until the console is left where a recording is played: one can go back in it.
 async fn follow(
     (source, by): (Source, Detection),
     (probe, settings, cancel): (Arc<Probe>, Arc<Settings>, CancellationToken),
-    board: Board,
-    (mut moments, before): (mpsc::UnboundedReceiver<f64>, Option<JoinHandle<()>>),
+    (board, plays): (Board, bool),
+    (mut moves, before): (mpsc::UnboundedReceiver<Move>, Option<JoinHandle<()>>),
 ) {
     if let Some(before) = before {
         // The screen shows one watch.
         let _ = before.await;
     }
-    let mut viewer = Viewer::new(source.members(), by, blocks(&source));
+    let (members, kept) = (source.members(), blocks(&source));
+    let mut viewer = Viewer::new(members.clone(), by, kept);
     board.watching(viewer.picture(origin_of(&source), false));
     let mut ticks = source.open(probe, settings, cancel.clone());
-    let mut shown = Instant::now();
+    let (mut shown, mut over) = (Instant::now(), false);
     loop {
         let mut take = |node: usize, metric: &str, at_s: f64, value: f64| viewer.take(node, metric, at_s, value);
         let happened = tokio::select! {
             happened = ticks.next(&mut take) => happened,
-            Some(at_s) = moments.recv() => {
-                if let Ticks::Recorded(player) = &mut ticks {
-                    player.go_to(at_s);
+            Some(to) = moves.recv() => {
+                if moved(&mut ticks, to) {
+                    (viewer, over) = (Viewer::new(members.clone(), by, kept), false);
                 }
+                place(&board, plays, &ticks);
                 continue;
             }
-            () = cancel.cancelled() => Happened::Over,
+            () = cancel.cancelled() => break,
         };
         let news = match happened {
             Happened::Told => viewer.is_newer(),
@@ -131,6 +154,15 @@ async fn follow(
             Happened::Lost(node, why) => {
                 board.say(Level::Warn, why.clone());
                 viewer.answers(node, Some(why))
+            }
+            Happened::Over if plays && !cancel.is_cancelled() => {
+                if !over {
+                    viewer.finish();
+                    board.watching(viewer.picture(origin(&ticks), true));
+                    place(&board, plays, &ticks);
+                }
+                over = true;
+                continue;
             }
             Happened::Over => break,
         };
@@ -140,12 +172,36 @@ async fn follow(
         }
         if news || moves {
             board.watching(viewer.picture(origin(&ticks), false));
+            place(&board, plays, &ticks);
             shown = Instant::now();
         }
     }
-    viewer.finish();
+    if !over {
+        viewer.finish();
+    }
     board.watching(viewer.picture(origin(&ticks), true));
     ticks.close().await;
+}
+
+/// Moves the recording; whether it went back, so that all of it up to there comes once more.
+fn moved(ticks: &mut Ticks, to: Move) -> bool {
+    match (ticks, to) {
+        (Ticks::Recorded(player), Move::To(at_s)) => {
+            player.go_to(at_s);
+            false
+        }
+        (Ticks::Recorded(player), Move::Play(play)) => player.obey(play),
+        _ => false,
+    }
+}
+
+/// Shows in the header where a replay is.
+fn place(board: &Board, plays: bool, ticks: &Ticks) {
+    if let Ticks::Recorded(player) = ticks
+        && plays
+    {
+        board.replays(player.head().shown(Instant::now()));
+    }
 }
 
 fn origin_of(source: &Source) -> Origin {
@@ -163,7 +219,7 @@ fn origin(ticks: &Ticks) -> Origin {
 }
 
 fn recorded(player: &crate::work::ticks::Player) -> Origin {
-    let (name, speed) = (player.name.clone(), player.speed);
+    let (name, speed) = (player.name.clone(), player.head().speed());
     Origin::Recording { name, speed, at_s: player.at_s(), end_s: player.span().1 }
 }
 

@@ -27,6 +27,7 @@ pub mod model;
 pub mod nodes;
 pub mod pairs;
 pub mod playbook;
+pub mod replay;
 pub mod results;
 pub mod run;
 pub mod runs;
@@ -118,6 +119,8 @@ pub enum Command {
     Results(results::Options),
     /// List recorded runs, newest first.
     Runs(runs::Options),
+    /// Play a stored run, a recording of a watch or a triage case, or a file of one, in the console.
+    Replay(replay::Options),
     /// Learn what is normal for each metric; compare, freeze and exchange it.
     #[command(subcommand)]
     Criteria(criteria::Action),

@@ -1,6 +1,7 @@
 //! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
 
 mod extra;
+mod replay;
 mod row;
 
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -168,7 +169,7 @@ impl Board {
         let total = inner.steps.iter().map(|s| s.total).sum();
         let done = records.iter().filter(|r| is_work(&r.work)).count();
         inner.records = records.into_iter().map(Arc::new).collect();
-        inner.now.mode = if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle };
+        inner.mode(if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle });
         inner.now.run = Some(Arc::new(info(run, phase)));
         inner.now.progress = RunProgress { done, total, ..RunProgress::default() };
         inner.dirty = true;
@@ -200,7 +201,7 @@ impl Board {
         }
         if !phase.is_going() {
             inner.rounds_over();
-            inner.now.mode = Mode::Idle;
+            inner.mode(Mode::Idle);
             (inner.course, inner.now.progress.left) = (None, None);
             for row in inner.nodes.iter_mut().filter(|row| row.work.is_some() || row.provisional) {
                 let row = Arc::make_mut(row);
@@ -289,7 +290,7 @@ impl Board {
         let same = runs.iter().map(|told| &told.run.id).eq(inner.told.iter().map(|told| &told.run.id));
         (inner.told, inner.earlier, inner.kept) = (runs, earlier, kept);
         (inner.refocus, inner.dirty) = (true, true);
-        if !same {
+        if !same || inner.now.replay().is_some() {
             inner.ask();
         }
     }

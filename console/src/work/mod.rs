@@ -15,10 +15,12 @@ mod observe;
 mod order;
 mod outage;
 mod peers;
+pub mod playhead;
 mod probe;
 mod scan;
 mod seen;
 mod spill;
+pub mod tape;
 pub mod ticks;
 mod under_way;
 

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use muster_fleet::{Node, Probe, Settings};
 use muster_import::telemetry::Recording;
+use muster_tui::Play;
 use muster_wire::{CLOCK_ERROR, WatchOrder};
 use tokio_util::sync::CancellationToken;
 
 use super::lookout::{Lookout, Seen};
+use super::playhead::Playhead;
 
 /// Time from one look at a node to the next.
 const PERIOD_MS: u32 = 1_000;
@@ -50,8 +52,6 @@ pub enum Source {
 pub struct Player {
     /// Its file.
     pub name: String,
-    /// Seconds of it that pass in a second.
-    pub speed: f64,
     recording: Recording,
     /// Nodes that are watched, in the order of the recording; rows of others are left out.
     members: Vec<Member>,
@@ -59,8 +59,8 @@ pub struct Player {
     compared: Vec<bool>,
     /// Rows told.
     told: usize,
-    /// A moment of the recording, and when that was by our clock.
-    since: Option<(f64, Instant)>,
+    /// Where it is.
+    head: Playhead,
 }
 
 /// What happened.
@@ -140,32 +140,50 @@ impl Player {
         let mut next = 0..;
         let places = recording.nodes.iter().map(|name| if nodes.contains(name) { next.next() } else { None }).collect();
         let compared = recording.metrics.iter().map(|name| metrics.contains(name) || name == CLOCK_ERROR).collect();
-        Self { name, speed, recording, members, places, compared, told: 0, since: None }
+        let rows = recording.rows();
+        let span = rows.first().zip(rows.last()).map_or((0.0, 0.0), |(first, last)| (first.time_s, last.time_s));
+        Self { name, recording, members, places, compared, told: 0, head: Playhead::new(span, speed) }
     }
 
     /// The first and the last moment, epoch seconds.
     #[must_use]
-    pub fn span(&self) -> (f64, f64) {
-        let rows = self.recording.rows();
-        rows.first().zip(rows.last()).map_or((0.0, 0.0), |(first, last)| (first.time_s, last.time_s))
+    pub const fn span(&self) -> (f64, f64) {
+        self.head.span()
     }
 
     /// The moment that is played.
     #[must_use]
     pub fn at_s(&self) -> f64 {
-        let (first, last) = self.span();
-        self.since.map_or(first, |(at_s, since)| at_s + since.elapsed().as_secs_f64() * self.speed).clamp(first, last)
+        self.head.at_s(Instant::now())
+    }
+
+    /// Where it is and how fast it goes on.
+    #[must_use]
+    pub const fn head(&self) -> &Playhead {
+        &self.head
+    }
+
+    /// Does what a key asks for. Whether it went back: then it tells everything up to there once more, to a watch that knows nothing.
+    pub fn obey(&mut self, play: Play) -> bool {
+        let now = Instant::now();
+        let before = self.head.at_s(now);
+        self.head.obey(play, now);
+        let back = self.head.at_s(now) < before;
+        if back {
+            self.told = 0;
+        }
+        back
     }
 
     /// Goes on at a later moment; what lies between is told at once.
     pub fn go_to(&mut self, at_s: f64) {
-        self.since = Some((at_s.max(self.at_s()), Instant::now()));
+        let now = Instant::now();
+        self.head.go_to(at_s.max(self.head.at_s(now)), now);
     }
 
     /// Tells the rows up to the moment that is played, a part of them where they are many; whether there are more in all.
     fn tell(&mut self, take: Take<'_>) -> bool {
-        let first = self.span().0;
-        self.since.get_or_insert((first, Instant::now()));
+        self.head.start(Instant::now());
         let now_s = self.at_s();
         let rows = &self.recording.rows()[self.told..];
         let due = rows.partition_point(|row| row.time_s <= now_s).min(ROWS);
@@ -255,5 +273,8 @@ mod tests {
         player.go_to(1e9);
         assert!(!player.tell(&mut |node, metric, at_s, value| told.push((node, metric.to_owned(), at_s, value))));
         assert_eq!(told[1], (0, "m".to_owned(), 90.0, 4.0));
+        assert!(player.obey(Play::Start), "it goes back");
+        player.tell(&mut |node, metric, at_s, value| told.push((node, metric.to_owned(), at_s, value)));
+        assert_eq!((told.len(), &told[2]), (3, &told[0].clone()), "and tells once more");
     }
 }

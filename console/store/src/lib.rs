@@ -28,6 +28,7 @@ mod model;
 mod overview;
 mod packed;
 mod place;
+pub mod portable;
 mod quarantine;
 mod read;
 mod repair;

@@ -8,10 +8,10 @@ use ratatui::text::Span;
 
 use crate::freeze;
 use crate::judgement::word;
-use crate::keymap::{Action, Binding, DIGITS, bindings};
+use crate::keymap::{Action, Binding, DIGITS, REPLAY, bindings};
 use crate::popups::{self, Popup};
 use crate::screens::Screen;
-use crate::snapshot::{Load, Mode, Snapshot};
+use crate::snapshot::{Load, Mode, Replay, Snapshot};
 use crate::stale;
 use crate::text::{age, counted, cut, whole_age, width};
 use crate::theme::{Role, Theme};
@@ -154,10 +154,7 @@ fn mode(ui: &Ui, snapshot: &Snapshot, (detail, with_age): (Detail, bool)) -> Vec
             let text = if with_age { text } else { " ".to_owned() };
             spans.push(Span::styled(text, theme.style(if stale { Role::Attention } else { Role::Dim })));
         }
-        Mode::Replay { at_ms } => {
-            let text = format!("REPLAY  {} before now ", age(now.saturating_sub(at_ms) / 1000 * 1000));
-            spans.push(Span::styled(text, theme.style(Role::Mode)));
-        }
+        Mode::Replay(replay) => spans.push(Span::styled(played(&replay, detail), theme.style(Role::Mode))),
         Mode::Idle => {
             let run = snapshot.alone.as_ref().filter(|_| ui.size.width >= 100);
             let text = match (run, &snapshot.alone) {
@@ -170,6 +167,18 @@ fn mode(ui: &Ui, snapshot: &Snapshot, (detail, with_age): (Detail, bool)) -> Vec
         }
     }
     spans
+}
+
+/// The moment of a replay, how far and how fast it is, and whether it stands.
+fn played(replay: &Replay, detail: Detail) -> String {
+    let [day, time] = replay.moment();
+    let when = match detail {
+        Detail::Playbook => format!("{day} {time} UTC, "),
+        Detail::ShareAndLeft => format!("{time}, "),
+        Detail::Share => String::new(),
+    };
+    let word = replay.word().map_or(String::new(), |word| format!(", {word}"));
+    format!("REPLAY  {when}{}, {}{word} ", replay.far(), replay.fast())
 }
 
 /// Number and name of every screen as they stand in the row of tabs.
@@ -250,7 +259,8 @@ fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
 }
 
 fn hints(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
-    let mut shown: Vec<Binding> = bindings(ui.screen).filter(|b| !b.hint.is_empty()).collect();
+    let replay = REPLAY.iter().copied().filter(|_| snapshot.replay().is_some());
+    let mut shown: Vec<Binding> = replay.chain(bindings(ui.screen)).filter(|b| !b.hint.is_empty()).collect();
     shown.retain(|b| b.action != Action::Cancel || Ui::busy(snapshot).is_some());
     shown.sort_by_key(|b| b.rank);
     shown.truncate(HINTS);

@@ -72,6 +72,8 @@ pub enum Intent {
         /// Epoch seconds.
         at_s: f64,
     },
+    /// Do this with the replay that is shown.
+    Play(Play),
     /// Read this bundle of a failed job and show what it says.
     Triage {
         /// Its path, as typed.
@@ -105,6 +107,25 @@ pub enum Intent {
     Suspend,
     /// Leave the console. A run that goes on is cancelled first. [`crate::run`] passes it on and returns.
     Quit,
+}
+
+/// What can be done with a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Play {
+    /// Stand still, or go on.
+    Pause,
+    /// Five seconds of playing back.
+    Back,
+    /// Five seconds of playing on.
+    On,
+    /// To the first moment.
+    Start,
+    /// To the last moment.
+    End,
+    /// Half as fast.
+    Slower,
+    /// Twice as fast.
+    Faster,
 }
 
 /// In which form to write it. The log is text whatever is asked for.

@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::intent::Play;
 use crate::screens::Screen;
 
 /// What a key asks for.
@@ -72,6 +73,8 @@ pub(crate) enum Action {
     Quit,
     Interrupt,
     Move(Motion),
+    /// Stop, move or speed up the replay.
+    Play(Play),
 }
 
 /// How the cursor moves.
@@ -198,6 +201,17 @@ const ACTIONS: &[Binding] = &[
     letter("e", A::Export, "export what is shown to a file").hint("export", 7),
 ];
 
+/// What can be done with a replay, on every screen.
+pub(crate) const REPLAY: &[Binding] = &[
+    letter("P", A::Play(Play::Pause), "pause the replay, or continue").hint("pause", 1),
+    one(char(','), ", .", A::Play(Play::Back), "back as far as five seconds of playing, or on").hint("back, on", 1),
+    letter(".", A::Play(Play::On), "on as far"),
+    letter("{", A::Play(Play::Start), "to the start"),
+    letter("}", A::Play(Play::End), "to the end"),
+    one(char('('), "( )", A::Play(Play::Slower), "half as fast, or twice").hint("speed", 2),
+    letter(")", A::Play(Play::Faster), "twice as fast"),
+];
+
 /// The keys of the screens, in the order of [`Screen::ALL`]: ten is `0`, then a letter.
 pub(crate) const DIGITS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "T"];
 
@@ -236,6 +250,12 @@ pub(crate) fn action(key: KeyEvent, screen: Screen) -> Option<Action> {
     bindings(screen).find(|b| b.keys.contains(&(modifiers, key.code))).map(|b| b.action)
 }
 
+/// What `key` asks for in a replay.
+pub(crate) fn in_replay(key: KeyEvent) -> Option<Action> {
+    let modifiers = key.modifiers.difference(KeyModifiers::SHIFT);
+    REPLAY.iter().find(|b| b.keys.contains(&(modifiers, key.code))).map(|b| b.action)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,7 +264,7 @@ mod tests {
     fn no_key_means_two_things_on_one_screen() {
         for screen in Screen::ALL {
             let mut seen = Vec::new();
-            for Binding { keys: [first, second], .. } in bindings(screen) {
+            for Binding { keys: [first, second], .. } in bindings(screen).chain(REPLAY.iter().copied()) {
                 assert!(![first, second].iter().any(|key| seen.contains(key)), "{first:?} twice on {screen:?}");
                 seen.extend([first, second]);
             }

@@ -28,12 +28,16 @@ impl Stale {
 
     /// By the clock of the screen.
     pub(crate) const fn now(ui: &Ui, snapshot: &Snapshot) -> Self {
-        Self { limit_ms: snapshot.stale_result_ms, now_ms: ui.now_ms(snapshot) }
+        Self { limit_ms: snapshot.stale_result_ms, now_ms: ui.data_ms(snapshot) }
     }
 
     /// By the clock of the snapshot.
     pub(crate) const fn then(snapshot: &Snapshot) -> Self {
-        Self { limit_ms: snapshot.stale_result_ms, now_ms: snapshot.now_ms }
+        let now_ms = match snapshot.replay() {
+            Some(replay) => replay.at_ms,
+            None => snapshot.now_ms,
+        };
+        Self { limit_ms: snapshot.stale_result_ms, now_ms }
     }
 
     fn age(self, at_ms: Option<u64>) -> Option<u64> {

@@ -100,6 +100,14 @@ impl Ui {
         snapshot.now_ms.saturating_add(self.age_ms)
     }
 
+    /// The clock by which results have an age: that of the replay where one is shown, milliseconds since 1970 UTC.
+    pub(crate) const fn data_ms(&self, snapshot: &Snapshot) -> u64 {
+        match snapshot.replay() {
+            Some(replay) => replay.at_ms,
+            None => self.now_ms(snapshot),
+        }
+    }
+
     /// The row of the selected node. Costs nothing as long as nodes keep their places.
     pub(crate) fn selected_row<'s>(&self, snapshot: &'s Snapshot) -> Option<(usize, &'s Arc<NodeRow>)> {
         let (name, hint) = self.selected.as_ref()?;
@@ -164,7 +172,8 @@ impl Ui {
     }
 
     pub(crate) fn going(snapshot: &Snapshot) -> Option<&RunInfo> {
-        snapshot.run.as_deref().filter(|r| r.phase.is_going())
+        // What a replay shows went on once.
+        snapshot.run.as_deref().filter(|r| r.phase.is_going() && snapshot.replay().is_none())
     }
 
     /// What nodes are at work for and how that stands, in words: a run, or an offline diagnosis.

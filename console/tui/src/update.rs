@@ -96,7 +96,8 @@ fn paste(ui: &mut Ui, text: &str) {
 }
 
 fn take_key(ui: &mut Ui, key: KeyEvent, snapshot: &Snapshot) -> Vec<Intent> {
-    let action = keymap::action(key, ui.screen);
+    let in_replay = || keymap::in_replay(key).filter(|_| snapshot.replay().is_some());
+    let action = keymap::action(key, ui.screen).or_else(in_replay);
     // These work whatever is open, so that nobody is ever locked in.
     if let Some(action @ (Action::Interrupt | Action::Redraw | Action::Suspend)) = action {
         return act(ui, action, snapshot);
@@ -196,7 +197,7 @@ fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
 fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent> {
     match action {
         Action::Show(screen) => ui.show(screen),
-        Action::Help => ui.popups.push(Popup::Help(HelpBox::default())),
+        Action::Help => ui.popups.push(Popup::Help(HelpBox::new(snapshot))),
         Action::Filter => {
             ui.show(Screen::Fleet);
             ui.popups.push(Popup::Filter(FilterBox::new(&ui.filter)));
@@ -213,6 +214,10 @@ fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent>
         Action::Suspend => return suspend(ui, snapshot),
         Action::Quit => return quit(ui, snapshot),
         Action::Interrupt => return interrupt(ui, snapshot),
+        Action::Play(play) => return vec![Intent::Play(play)],
+        Action::Cancel | Action::Rerun | Action::Clean | Action::Run | Action::Watch if snapshot.replay().is_some() => {
+            ui.say(snapshot, "this is a replay: nothing is done on nodes");
+        }
         Action::Cancel => ask_cancel(ui, snapshot),
         Action::Rerun => ask_rerun(ui, snapshot),
         Action::Clean => ask_clean(ui, snapshot),

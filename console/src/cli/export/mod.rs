@@ -22,6 +22,7 @@ mod html;
 mod openmetrics;
 mod parquet;
 mod recording;
+mod replay;
 mod ticket;
 mod verdicts;
 
@@ -44,9 +45,12 @@ pub(super) use openmetrics::escape;
   muster export --since 2026-11-01 --format parquet --output warehouse/   all runs since then, again without harm
   muster export --recording 20261124T031000Z-watch-1f2e --format parquet --output job.parquet
   muster export --recording 20261124T031000Z-watch-1f2e --format html -o job.html
+  muster export --format replay -o run.replay                     a run for muster replay, on any machine; names stay
+  muster export --case job-4711.tar.gz --format replay -o job-4711.replay
 
 A file is replaced as a whole or not at all. JSON, Markdown, HTML and CSV contain neither addresses nor \
-serial numbers unless --redact none; one name has one pseudonym throughout a document.")]
+serial numbers unless --redact none; one name has one pseudonym throughout a document. A replay file holds raw results as the nodes \
+gave them, so nothing of it can be replaced.")]
 pub struct Options {
     /// Run id; the newest when left out.
     pub run: Option<String>,
@@ -54,7 +58,7 @@ pub struct Options {
     /// time_s,node,metric,value, which `muster watch --from` reads; as HTML with what a watch says of it.
     #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["run", "json", "ticket", "strict"])]
     pub recording: Option<PathBuf>,
-    /// With `--format html`: a bundle of a failed job, as `muster triage --from` reads it, instead of a run.
+    /// With `--format html` or `replay`: a bundle of a failed job, as `muster triage --from` reads it, instead of a run.
     #[arg(long, value_name = "DIR|FILE", conflicts_with_all = ["run", "recording", "since", "json", "ticket", "strict"])]
     pub case: Option<PathBuf>,
     /// With `--format html`: only this node of the run, with all of its metrics, checks and facts.
@@ -103,12 +107,17 @@ pub enum Format {
     Samples,
     /// Every raw value as Parquet, for a warehouse.
     Parquet,
+    /// Everything that `muster replay` needs of a run, a recording or a case, in one file for another machine.
+    Replay,
     /// States, their counts, medians, similarities and the age of the run, for node_exporter's textfile directory.
     Openmetrics,
 }
 
 /// Writes the run.
 pub fn run(options: &Options, config: &Config) -> Ended {
+    if options.format == Some(Format::Replay) {
+        return replay::run(options, config);
+    }
     html::only_here(options)?;
     if let Some(case) = &options.case {
         return html::case(case, options);
@@ -189,7 +198,7 @@ impl Source<'_> {
             Format::Samples => samples(to, |each| each_node(self.store, self.run, each)),
             Format::Openmetrics => Ok(openmetrics::write(&self.report()?, (self.run, clock::now_ms()), to)?),
             Format::Json if self.options.ticket => self.ticket(to),
-            Format::Json | Format::Markdown | Format::Csv | Format::Parquet | Format::Html => {
+            Format::Json | Format::Markdown | Format::Csv | Format::Parquet | Format::Html | Format::Replay => {
                 let facts = self.store.facts(&self.run.id)?;
                 let report = Redaction::of(&chosen(self.options), self.run, &facts).run(self.report()?)?;
                 match format {

@@ -78,7 +78,8 @@ fn files(from: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, bool)>> {
     Ok(files)
 }
 
-pub(super) fn is_recording(file: &Path) -> bool {
+/// Whether the name of a file says that it is one of a recording.
+pub(crate) fn is_recording(file: &Path) -> bool {
     let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
     ENDINGS.iter().any(|ending| name.ends_with(ending)) && !file.is_dir()
 }

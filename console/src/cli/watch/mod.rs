@@ -24,7 +24,9 @@ use crate::config::Config;
 use crate::exit::Ended;
 use crate::options::{Common, Pick};
 
-pub(crate) use recorded::gone_through;
+pub(crate) use input::is_recording;
+pub(crate) use recorded::{gone_through, nodes_of};
+pub(crate) use show::played;
 
 /// What else there is to a watch.
 #[derive(Debug, Subcommand)]

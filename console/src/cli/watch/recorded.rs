@@ -67,8 +67,16 @@ pub(crate) fn gone_through(file: &Path, config: &Config) -> Result<Gone, Problem
     Ok(Gone { recording, watch, nodes, metrics, notes })
 }
 
+/// The nodes of the recording at `file`.
+///
+/// # Errors
+/// When it cannot be read, or is none.
+pub(crate) fn nodes_of(file: &Path) -> Result<Vec<String>, Problem> {
+    Ok(input::read(&[file.to_owned()]).code(CONFIG)?.recording.nodes)
+}
+
 /// Of those without a usable row nothing can be said.
-fn told(recording: &Recording) -> Vec<String> {
+pub(super) fn told(recording: &Recording) -> Vec<String> {
     let told: BTreeSet<usize> = recording.rows().iter().map(|row| recording.of(row).0).collect();
     told.into_iter().map(|node| recording.nodes[node].clone()).collect()
 }

@@ -1,7 +1,8 @@
 //! The console on a job that runs, or on a recording of one that ran: `muster watch --show`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use muster_analysis::watch::Settings;
 use muster_fleet::Inventory;
 
 use super::input::{self, Input};
@@ -14,6 +15,7 @@ use crate::options::Common;
 use crate::patience::Patience;
 use crate::recordings;
 use crate::session::{self, Job};
+use crate::work::playhead::Playhead;
 use crate::work::ticks::{FASTEST, Player, Source};
 
 /// Opens the screen **Watch**.
@@ -52,4 +54,33 @@ async fn play(options: &Options, config: &Config, common: &Common) -> Ended {
     drop(waiting);
     let app = App::on(names, job, console::store(config)?, (config.clone(), common), "recording");
     app.sit_on_watch(Source::Recording(Box::new(player)), options.settings()).await
+}
+
+/// Plays the recording at `file`, called `name`, in a console that knows nothing else, for the reason `why`; in about a minute where no
+/// `speed` is given.
+///
+/// # Errors
+/// When it cannot be read, or the terminal cannot be used.
+pub(crate) async fn played(
+    (file, name): (&Path, &str),
+    speed: Option<f64>,
+    (config, common): (&Config, &Common),
+    why: &str,
+) -> Ended {
+    let waiting = Patience::new("reading the recording");
+    let Input { recording, notes } = input::read(&[file.to_owned()]).code(CONFIG)?;
+    notes.iter().for_each(|note| eprintln!("{note}"));
+    let names = recorded::told(&recording);
+    let metrics = recorded::metrics(&recording, &[])?;
+    let known = Inventory::load(&config.inventory.value).unwrap_or_default();
+    let nodes: Vec<_> = known.nodes().iter().filter(|node| names.contains(&node.name)).cloned().collect();
+    let rows = recording.rows();
+    let span = rows.first().zip(rows.last()).map_or((0.0, 0.0), |(first, last)| (first.time_s, last.time_s));
+    let speed = speed.unwrap_or_else(|| Playhead::pace(span));
+    let named = (muster_wire::clean(name, 80), recording);
+    let player = Player::new(named, speed, (&names, &metrics), &nodes);
+    let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
+    drop(waiting);
+    let app = App::on(names, job, Err(why.to_owned()), (config.clone(), common), name);
+    app.sit_on_played_watch(Source::Recording(Box::new(player)), Settings::default()).await
 }

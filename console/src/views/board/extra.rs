@@ -127,6 +127,7 @@ impl Board {
     /// it.
     pub fn past(&self, node: &str, past: Past, stored: Vec<Record>) {
         let mut inner = self.lock();
+        let (past, stored) = inner.until_now(past, stored);
         if inner.focus.as_deref() == Some(node) {
             (inner.past, inner.stored) = (Some(Arc::new(past)), stored);
             (inner.refocus, inner.dirty) = (true, true);
@@ -201,6 +202,7 @@ impl Inner {
     /// Counts the nodes in each state, and those among them that have only stale results.
     pub(super) fn count(&mut self, now: u64) {
         let limit = self.now.stale_result_ms;
+        let now = self.now.replay().map_or(now, |replay| replay.at_ms);
         let stale = |at: u64| now.saturating_sub(at) > limit;
         let old = self.nodes.iter().filter(|node| node.result_ms.is_some_and(stale));
         self.now.stale = Counts::of(old.map(|node| node.state));

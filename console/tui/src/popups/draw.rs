@@ -43,7 +43,7 @@ fn frame(
 }
 
 fn draw_help(ui: &Ui, help: HelpBox, buffer: &mut Buffer, body: Rect) {
-    let lines = help::lines(ui.screen);
+    let lines = help::lines(help, ui.screen);
     let view = lines.len().min(usize::from(body.height.saturating_sub(2)));
     let note = if view < lines.len() {
         format!("{view} of {}, down for more, esc closes", lines.len())

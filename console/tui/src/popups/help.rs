@@ -2,20 +2,34 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use crate::keymap::everywhere;
+use crate::keymap::{REPLAY, everywhere};
 use crate::popups::Popup;
 use crate::screens::Screen;
+use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
 /// Help, scrolled by this many lines.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct HelpBox {
     pub(crate) top: usize,
+    /// Whether a replay is shown, which has keys of its own.
+    replay: bool,
+}
+
+impl HelpBox {
+    pub(crate) const fn new(snapshot: &Snapshot) -> Self {
+        Self { top: 0, replay: snapshot.replay().is_some() }
+    }
 }
 
 /// Lines `(keys, sentence)`; a line without keys is a heading.
-pub(crate) fn lines(screen: Screen) -> Vec<(&'static str, String)> {
-    let mut lines = vec![("", format!("On {}", screen.title()))];
+pub(crate) fn lines(help: HelpBox, screen: Screen) -> Vec<(&'static str, String)> {
+    let mut lines = Vec::new();
+    if help.replay {
+        lines.push(("", "In a replay".to_owned()));
+        lines.extend(REPLAY.iter().map(|b| (b.shown, b.help.to_owned())));
+    }
+    lines.push(("", format!("On {}", screen.title())));
     lines.extend(screen.view().keys.iter().map(|b| (b.shown, b.help.to_owned())));
     lines.push(("", "Everywhere".to_owned()));
     lines.extend(everywhere().map(|b| (b.shown, b.help.to_owned())));
@@ -24,7 +38,7 @@ pub(crate) fn lines(screen: Screen) -> Vec<(&'static str, String)> {
 
 /// Takes a key for the help on top of the stack.
 pub(crate) fn key(ui: &mut Ui, mut help: HelpBox, key: KeyEvent) {
-    let last = lines(ui.screen).len().saturating_sub(ui.page().max(1));
+    let last = lines(help, ui.screen).len().saturating_sub(ui.page().max(1));
     help.top = match key.code {
         KeyCode::Down | KeyCode::Char('j') => (help.top + 1).min(last),
         KeyCode::Up | KeyCode::Char('k') => help.top.saturating_sub(1),

@@ -211,9 +211,13 @@ fn name(action: Action) -> Option<String> {
         Action::Redraw => "redraw",
         Action::Suspend => "suspend",
         Action::Quit => "quit",
-        Action::Open | Action::Run | Action::Back | Action::Palette | Action::Interrupt | Action::Move(_) => {
-            return None;
-        }
+        Action::Open
+        | Action::Run
+        | Action::Back
+        | Action::Palette
+        | Action::Interrupt
+        | Action::Move(_)
+        | Action::Play(_) => return None,
     };
     Some(name.to_owned())
 }

@@ -6,8 +6,8 @@ use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
 use crate::snapshot::{
-    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, Reading, RunInfo, RunProgress, Runs, Selector,
-    Testing, Triaged, Watching, WhatIf,
+    Criteria, Focus, Load, Metrics, Network, NodeRow, Part, PlaybookRow, Reading, Replay, RunInfo, RunProgress, Runs,
+    Selector, Testing, Triaged, Watching, WhatIf,
 };
 
 /// Everything a frame is drawn from.
@@ -107,6 +107,12 @@ impl Default for Snapshot {
 }
 
 impl Snapshot {
+    /// Where the replay is that is shown, if one is.
+    #[must_use]
+    pub const fn replay(&self) -> Option<&Replay> {
+        if let Mode::Replay(replay) = &self.mode { Some(replay) } else { None }
+    }
+
     /// The word shown instead of a state that is not known yet because a stored run is still being read.
     #[must_use]
     pub fn awaited(&self, state: State) -> Option<&'static str> {
@@ -115,18 +121,15 @@ impl Snapshot {
 }
 
 /// Where frames come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
     /// From nodes, since then.
     Live {
         /// Start of the run.
         since_ms: u64,
     },
-    /// From a recording, at that moment of it.
-    Replay {
-        /// Moment of the recording.
-        at_ms: u64,
-    },
+    /// From a recording that is played.
+    Replay(Replay),
     /// From the database; nothing is running.
     Idle,
 }

@@ -10,6 +10,7 @@ mod metric;
 mod network;
 mod node;
 mod part;
+mod replay;
 mod run;
 mod runs;
 mod selector;
@@ -27,6 +28,7 @@ pub use node::{
     NodeRow, Past, VerdictRow, Work, WorkSeen, Worst,
 };
 pub use part::{Load, Part, Reading};
+pub use replay::Replay;
 pub use run::{Left, PlaybookRow, RunInfo, RunPhase, RunProgress, StepGroup, StepProgress, StepRow};
 pub use runs::{RunRow, Runs};
 pub use selector::{Ask, CoverageTable, Model, RiskRow, Selector, SurvivalStep};

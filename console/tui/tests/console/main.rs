@@ -2,6 +2,7 @@
 
 mod keys;
 mod picture;
+mod replay;
 mod screens;
 mod synthetic;
 mod triage;

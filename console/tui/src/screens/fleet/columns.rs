@@ -134,7 +134,7 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
             (text.to_owned(), Theme::link_role(node.link.kind))
         }
         Column::Seen => node.seen_ms.map_or_else(absent, |seen| {
-            let age = ui.now_ms(snapshot).saturating_sub(seen);
+            let age = ui.data_ms(snapshot).saturating_sub(seen);
             (whole_age(age), if age > snapshot.stale_after_ms { Role::Dim } else { Role::Text })
         }),
     }

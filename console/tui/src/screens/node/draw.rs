@@ -115,7 +115,7 @@ fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, ar
         }
     }
     if let Some(seen) = node.seen_ms {
-        let age = whole_age(ui.now_ms(snapshot).saturating_sub(seen));
+        let age = whole_age(ui.data_ms(snapshot).saturating_sub(seen));
         line.extend([Span::styled("  seen ", dim), Span::raw(format!("{age} ago"))]);
     }
     if let Some(work) = &node.work {

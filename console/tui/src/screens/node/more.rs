@@ -43,14 +43,14 @@ pub(crate) fn coverage(ui: &Ui, snapshot: &Snapshot, covered: &Covered, (buffer,
     put(buffer, (line.x, line.y), 10, &state, theme.style(role));
     let text = if covered.state == Some(State::NotRun) { Role::Dim } else { Role::Text };
     put(buffer, (line.x + 10, line.y), line.width.saturating_sub(17), &covered.work, theme.style(text));
-    let seen = covered.at_ms.map_or(String::new(), |at| whole_age(ui.now_ms(snapshot).saturating_sub(at)));
+    let seen = covered.at_ms.map_or(String::new(), |at| whole_age(ui.data_ms(snapshot).saturating_sub(at)));
     put_right(buffer, (line.right().saturating_sub(7), line.y), 7, &seen, theme.style(Role::Dim));
 }
 
 /// Draws one incident: when, how long, what broke.
 pub(crate) fn incident(ui: &Ui, snapshot: &Snapshot, row: &IncidentRow, (buffer, line): (&mut Buffer, Rect)) {
     let theme = &ui.theme;
-    let now = ui.now_ms(snapshot);
+    let now = ui.data_ms(snapshot);
     let ago = whole_age(now.saturating_sub(row.start_ms));
     put_right(buffer, (line.x, line.y), 7, &ago, theme.style(Role::Dim));
     let (text, role) = match row.end_ms {
@@ -66,7 +66,7 @@ pub(crate) fn incident(ui: &Ui, snapshot: &Snapshot, row: &IncidentRow, (buffer,
 /// Bars of time, newest right: where the node was down in the last 90 days, a cell each `90 / width` days.
 pub(crate) fn timeline(ui: &Ui, snapshot: &Snapshot, incidents: &[IncidentRow], width: usize) -> String {
     const SPAN_MS: u64 = 90 * 86_400_000;
-    let now = ui.now_ms(snapshot);
+    let now = ui.data_ms(snapshot);
     let start = now.saturating_sub(SPAN_MS);
     let width = width.max(1) as u64;
     let down = |cell: u64| {

@@ -92,7 +92,7 @@ fn detail(
 
 /// The chosen metric over stored runs, in one line.
 fn past_of(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Focus>, room: usize) -> String {
-    let age = || format!("measured {} ago", whole_age(ui.now_ms(snapshot).saturating_sub(verdict.at_ms)));
+    let age = || format!("measured {} ago", whole_age(ui.data_ms(snapshot).saturating_sub(verdict.at_ms)));
     let age = Stale::now(ui, snapshot).words(Some(verdict.at_ms)).unwrap_or_else(age);
     let run = if room >= 100 { format!(" in {}", verdict.run) } else { String::new() };
     let when = format!("{age}{run}");

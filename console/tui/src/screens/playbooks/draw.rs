@@ -79,7 +79,7 @@ fn chosen(ui: &Ui, snapshot: &Snapshot, playbook: &PlaybookRow, buffer: &mut Buf
 }
 
 fn overall<'a>(ui: &Ui, snapshot: &Snapshot, run: &RunInfo, room: usize) -> Row<'a> {
-    let end = run.ended_ms.unwrap_or_else(|| ui.now_ms(snapshot));
+    let end = run.ended_ms.unwrap_or_else(|| ui.data_ms(snapshot));
     let took = age(end.saturating_sub(run.started_ms) / 1000 * 1000);
     let RunProgress { left, done, total, .. } = &snapshot.progress;
     let left = left.filter(|_| run.phase.is_going()).map_or(String::new(), |left| format!(", {}", left.words()));

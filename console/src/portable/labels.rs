@@ -1,0 +1,36 @@
+//! What is known of nodes besides their results: labels and groups, as an inventory that says nothing of how they are reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use muster_fleet::{Inventory, Node};
+use serde::Serialize;
+
+use crate::config::Config;
+
+/// Name of the part.
+pub(super) const NAME: &str = "inventory.toml";
+
+#[derive(Serialize)]
+struct Labels<'n> {
+    nodes: Vec<Labelled<'n>>,
+}
+
+#[derive(Serialize)]
+struct Labelled<'n> {
+    name: &'n str,
+    groups: &'n [String],
+    labels: &'n BTreeMap<String, String>,
+}
+
+/// The labels of those nodes called `names` that the inventory knows; empty without an inventory.
+///
+/// # Errors
+/// When they cannot be written as TOML.
+pub(super) fn written(names: &BTreeSet<&str>, config: &Config) -> anyhow::Result<Vec<u8>> {
+    let known = Inventory::load(&config.inventory.value).unwrap_or_default();
+    let labelled = |node: &&Node| names.contains(node.name.as_str());
+    let of = |node: &'_ Node| (node.name.clone(), node.groups.clone(), node.labels.clone());
+    let own: Vec<_> = known.nodes().iter().filter(labelled).map(of).collect();
+    let nodes = own.iter().map(|(name, groups, labels)| Labelled { name, groups, labels }).collect();
+    Ok(toml::to_string(&Labels { nodes })?.into_bytes())
+}

@@ -1,0 +1,79 @@
+//! The header, the hints and the help of a replay.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use muster_tui::snapshot::{Mode, Replay};
+use muster_tui::{Event, Intent, Play, Screen, Snapshot, Theme, update};
+
+use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
+use crate::synthetic::{Fleet, NOW_MS, snapshot};
+
+const PLAYED: Replay =
+    Replay { at_ms: NOW_MS, from_ms: NOW_MS - 42_000, until_ms: NOW_MS + 148_000, speed: 12.4, paused: false };
+
+fn replayed(replay: Replay) -> Snapshot {
+    let fleet = Fleet { nodes: 6, slow: 1, lost_each: 0, running: true };
+    // The wall clock is half a year on: ages are those of then.
+    let mut shown = snapshot(fleet);
+    (shown.now_ms, shown.mode) = (NOW_MS + 15_552_000_000, Mode::Replay(replay));
+    shown
+}
+
+#[test]
+fn a_replay_looks_as_stored() {
+    let mut text = String::new();
+    for (name, replay) in [
+        ("going on", PLAYED),
+        ("paused", Replay { paused: true, ..PLAYED }),
+        ("over", Replay { at_ms: PLAYED.until_ms, ..PLAYED }),
+    ] {
+        for size in SIZES {
+            let shown = replayed(replay);
+            let ui = console(&shown, Theme::new(true, false), size);
+            text += &format!("=== {name} {}x{}\n{}", size.0, size.1, picture(&frame(&ui, &shown, size)));
+        }
+    }
+    let shown = replayed(PLAYED);
+    let mut ui = console(&shown, Theme::new(true, false), SIZES[1]);
+    press(&mut ui, KeyCode::Char('?'), &shown);
+    text += &format!("=== help\n{}", glyphs(&frame(&ui, &shown, SIZES[1])));
+    compare("replay", &text);
+}
+
+#[test]
+fn keys_of_a_replay_ask_for_moves_on_every_screen_and_mean_nothing_elsewhere() {
+    let (shown, live) = (replayed(PLAYED), snapshot(Fleet { nodes: 6, slow: 1, lost_each: 0, running: true }));
+    let keys = [
+        ('P', Play::Pause),
+        (',', Play::Back),
+        ('.', Play::On),
+        ('{', Play::Start),
+        ('}', Play::End),
+        ('(', Play::Slower),
+        (')', Play::Faster),
+    ];
+    for screen in Screen::ALL {
+        for (key, play) in keys {
+            let pressed = |shown: &Snapshot| {
+                let mut ui = console(shown, Theme::new(true, false), SIZES[1]);
+                press(&mut ui, digit(screen), shown);
+                update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE)), shown)
+            };
+            assert_eq!(pressed(&shown), [Intent::Play(play)], "{key} on {screen:?}");
+            assert_eq!(pressed(&live), [], "{key} on {screen:?}");
+        }
+    }
+}
+
+#[test]
+fn in_a_replay_nothing_is_run_and_leaving_asks_nothing() {
+    let shown = replayed(PLAYED);
+    let mut ui = console(&shown, Theme::new(true, false), SIZES[1]);
+    for key in ['R', 'r', 'W', 'X', 'c'] {
+        let intents = update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE)), &shown);
+        assert_eq!(intents, [], "{key}");
+        let seen = glyphs(&frame(&ui, &shown, SIZES[1]));
+        assert!(seen.contains("this is a replay: nothing is done on nodes"), "{key}: {seen}");
+    }
+    let intents = update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE)), &shown);
+    assert_eq!(intents, [Intent::Quit]);
+}
