@@ -9,6 +9,9 @@ mod fleet;
 mod rehearsed;
 mod run;
 pub mod screen;
+mod swap;
+#[cfg(test)]
+mod swap_played;
 mod triage;
 mod triage_again;
 mod triage_offline;
@@ -40,9 +43,9 @@ use crate::database;
 use crate::exit::{Code, Ended, IO, PASS};
 use crate::options::{self, Common};
 use crate::risk::Basis;
-use crate::session::Job;
+use crate::session::{self, Job};
 use crate::signals::Signals;
-use crate::views::{Board, read_past};
+use crate::views::{Board, read_past, read_service};
 
 /// How long the screen may take to leave the terminal once a signal came.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -60,6 +63,8 @@ pub struct App {
     ascii: bool,
     board: Board,
     fleet: Fleet,
+    /// In whose hands its nodes are.
+    hands: swap::Hands,
     /// What the Selector's answers rest on; read when first asked, and again after a run.
     basis: Option<Basis>,
     ask: Ask,
@@ -110,7 +115,9 @@ impl App {
         let (store, watching) = store.map_or_else(|why| (None, Some(why)), |store| (Some(store), None));
         board.stale_after(config.stale_after_ms());
         read_past(config.db.value.clone(), &board);
+        read_service(config.db.value.clone(), session::params(&config), &board);
         let fleet = Fleet::new(board.clone());
+        let hands = swap::Hands::new(&board, &config, &names, &job.nodes);
         let case = triage::Desk::knowing(&job.nodes, common.read_only, watching.as_deref());
         let (read_only, ascii, ask) = (common.read_only, common.ascii, options::Ask::default().question());
         Self {
@@ -121,6 +128,7 @@ impl App {
             ascii,
             board,
             fleet,
+            hands,
             basis: None,
             ask,
             store,
@@ -221,6 +229,7 @@ impl App {
             Intent::Open { run } => self.open(run),
             Intent::Pair { src, dst } => self.board.pair(&src, &dst),
             Intent::PairMetric(name) => self.board.pair_metric(&name),
+            Intent::Swap { hand, nodes, reason } => self.swap(hand, &nodes, &reason),
             Intent::Watch { nodes } => self.watch_nodes(&nodes),
             Intent::StopWatch => self.stop_watch(),
             Intent::WatchFrom { at_s } => self.watch_from(at_s),
@@ -248,6 +257,7 @@ impl App {
         self.tell_damage();
         self.basis = None;
         self.advise();
+        self.hands.begin();
         // The palette finds stored runs, also those that have just ended.
         self.runs();
     }

@@ -3,6 +3,7 @@
 mod keys;
 mod picture;
 mod screens;
+mod service;
 mod synthetic;
 mod triage;
 mod watch;
