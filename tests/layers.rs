@@ -78,8 +78,8 @@ const ARROWS: [(&str, &[&str]); 7] = [
     ("risk", &["judge"]),
     ("service", &["judge", "risk"]),
     ("work", &["judge"]),
-    ("views", &["judge", "risk", "work"]),
-    ("app", &["judge", "risk", "work", "views"]),
+    ("views", &["judge", "risk", "service", "work"]),
+    ("app", &["judge", "risk", "service", "work", "views"]),
     ("cli", &["judge", "risk", "service", "work", "views", "app", "input"]),
 ];
 

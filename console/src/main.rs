@@ -23,6 +23,7 @@ mod session;
 mod signals;
 mod slurm;
 mod views;
+mod who;
 mod work;
 
 use std::process::ExitCode;

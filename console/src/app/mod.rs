@@ -12,6 +12,9 @@ mod replay;
 mod replayed;
 mod run;
 pub mod screen;
+mod swap;
+#[cfg(test)]
+mod swap_played;
 mod triage;
 mod triage_again;
 mod triage_offline;
@@ -44,9 +47,9 @@ use crate::database;
 use crate::exit::{Code, Ended, IO, PASS};
 use crate::options::{self, Common};
 use crate::risk::Basis;
-use crate::session::Job;
+use crate::session::{self, Job};
 use crate::signals::Signals;
-use crate::views::{Board, read_past};
+use crate::views::{Board, read_past, read_service};
 
 /// How long the screen may take to leave the terminal once a signal came.
 const LEAVING: Duration = Duration::from_secs(2);
@@ -64,6 +67,8 @@ pub struct App {
     ascii: bool,
     board: Board,
     fleet: Fleet,
+    /// In whose hands its nodes are.
+    hands: swap::Hands,
     /// What the Selector's answers rest on; read when first asked, and again after a run.
     basis: Option<Basis>,
     ask: Ask,
@@ -118,7 +123,9 @@ impl App {
         let (store, watching) = store.map_or_else(|why| (None, Some(why)), |store| (Some(store), None));
         board.stale_after(config.stale_after_ms());
         read_past(config.db.value.clone(), &board);
+        read_service(config.db.value.clone(), session::params(&config), &board);
         let fleet = Fleet::new(board.clone());
+        let hands = swap::Hands::new(&board, &config, &names, &job.nodes);
         let case = triage::Desk::knowing(&job.nodes, common.read_only, watching.as_deref());
         let (read_only, ascii, ask) = (common.read_only, common.ascii, options::Ask::default().question());
         Self {
@@ -129,6 +136,7 @@ impl App {
             ascii,
             board,
             fleet,
+            hands,
             basis: None,
             ask,
             store,
@@ -238,6 +246,7 @@ impl App {
             Intent::Open { run } => self.open(run),
             Intent::Pair { src, dst } => self.board.pair(&src, &dst),
             Intent::PairMetric(name) => self.board.pair_metric(&name),
+            Intent::Swap { hand, nodes, reason } => self.swap(hand, &nodes, &reason),
             Intent::Watch { nodes } => self.watch_nodes(&nodes),
             Intent::StopWatch => self.stop_watch(),
             Intent::WatchFrom { at_s } => self.watch_from(at_s),
@@ -266,6 +275,7 @@ impl App {
         self.tell_damage();
         self.basis = None;
         self.advise();
+        self.hands.begin();
         // The palette finds stored runs, also those that have just ended.
         self.runs();
     }

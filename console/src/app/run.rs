@@ -7,7 +7,7 @@ use muster_analysis::State;
 use muster_fleet::hostlist;
 use muster_playbook::Playbook;
 use muster_run::{Run, RunState};
-use muster_store::{Db, Store};
+use muster_store::{Db, EntrySeen, Store, Table};
 use muster_tui::snapshot::RunPhase;
 use muster_wire::Level;
 use tokio_util::sync::CancellationToken;
@@ -44,6 +44,11 @@ impl Going {
         Self { ends, cancel, run: Some("the offline diagnosis".to_owned()), tests: true }
     }
 
+    /// Something that only reads for a while.
+    pub(super) fn reading(ends: Pin<Box<dyn Future<Output = Returned>>>) -> Self {
+        Self { ends, cancel: CancellationToken::new(), run: None, tests: false }
+    }
+
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -77,7 +82,6 @@ impl App {
         }
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
-        let cancel = CancellationToken::new();
         board.looking_back(true);
         let ends = tokio::task::spawn_blocking(move || {
             let first = |told: &Told| begin_all(&fleet, &board, told);
@@ -94,7 +98,7 @@ impl App {
             Returned { store: Some(store), said }
         });
         let ends = Box::pin(async move { ends.await.unwrap_or(Returned { store: None, said: None }) });
-        self.going = Some(Going { ends, cancel, run: None, tests: false });
+        self.going = Some(Going::reading(ends));
     }
 
     /// Shows what another console writes, as it comes.
@@ -102,11 +106,14 @@ impl App {
         self.board.say(Level::Info, format!("read-only: {why}"));
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
+        let hands = self.hands.clone();
         std::thread::spawn(move || {
             let mut seen = Seen::default();
             loop {
-                if let Err(why) = followed(&mut seen, (&fleet, &board), (&config, &names)) {
-                    board.say(Level::Error, format!("the database cannot be read: {why:#}"));
+                match followed(&mut seen, (&fleet, &board), (&config, &names)) {
+                    Ok(true) => hands.read(),
+                    Ok(false) => {}
+                    Err(why) => board.say(Level::Error, format!("the database cannot be read: {why:#}")),
                 }
                 std::thread::sleep(FOLLOW);
             }
@@ -233,6 +240,8 @@ impl App {
 struct Seen {
     /// The newest runs, and how many results each had.
     runs: Vec<(Run, usize)>,
+    /// Which nodes somebody put into other hands, and when.
+    marks: Vec<EntrySeen>,
     /// What the works of this run took in earlier ones.
     durations: Option<(String, Durations)>,
 }
@@ -248,20 +257,21 @@ impl Seen {
     }
 }
 
-/// Reads what is new since the last time.
+/// Reads what is new since the last time; whether anything was.
 fn followed(
     seen: &mut Seen,
     (fleet, board): (&Fleet, &Board),
     (config, names): (&Config, &[String]),
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let store = Db::open_read_only(&config.db.value)?;
     let runs = store.runs()?.into_iter().take(FOLLOWED);
     let now = runs.map(|run| Ok((store.summaries(&run.id)?.len(), run))).collect::<anyhow::Result<Vec<_>>>()?;
     let now: Vec<(Run, usize)> = now.into_iter().map(|(done, run)| (run, done)).collect();
-    if now == seen.runs {
-        return Ok(());
+    let marks = store.list(Table::Service)?;
+    if now == seen.runs && marks == seen.marks {
+        return Ok(false);
     }
-    seen.runs = now;
+    (seen.runs, seen.marks) = (now, marks);
     fleet.read(&store, (names, config), |told| {
         begin_all(fleet, board, told);
         let course =
@@ -273,7 +283,7 @@ fn followed(
     })?;
     back::read(fleet, &store, config);
     board.tell_damage(&store);
-    Ok(())
+    Ok(true)
 }
 
 /// The board begins with the newest run of the fleet, unless it shows another one by itself.

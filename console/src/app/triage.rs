@@ -26,6 +26,7 @@ use crate::clock::now_ms;
 use crate::exit::{Code, Ended, IO, Problem};
 use crate::risk::incidents::of_triage;
 use crate::views::Board;
+use crate::who;
 use crate::work::bundle;
 
 /// A case that was read.
@@ -223,7 +224,7 @@ impl App {
         let Some((triaged, open)) = snapshot.triage.data.as_deref().zip(self.case.open()) else { return };
         let report = &triaged.overview.report;
         let Some(suspect) = report.suspects.iter().find(|suspect| suspect.subject() == *subject) else { return };
-        let who = clean(&std::env::var("USER").unwrap_or_default(), 64);
+        let who = who::user();
         let times = (triaged.overview.last_step_s, now_ms());
         let Some(incident) = of_triage(report, suspect, times, &who) else {
             return self.board.say(Level::Warn, "this names no machine, and incidents are of machines");

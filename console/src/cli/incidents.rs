@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
 use crate::options::Pick;
 use crate::risk::incidents;
-use crate::{clock, database, input, out, session};
+use crate::{clock, database, input, out, session, who};
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -279,7 +279,7 @@ fn add(options: &Add, config: &Config) -> Ended {
             category: category.name().to_owned(),
             reason: reason.clone(),
             source: "operator".to_owned(),
-            who: user(),
+            who: who::user(),
             found_by: options.found_by.clone(),
         })
         .collect();
@@ -343,8 +343,4 @@ fn parse(options: &Import, name: &str) -> Result<Parsed, Problem> {
     }
     .with_context(|| name.to_owned())
     .code(CONFIG)
-}
-
-pub(super) fn user() -> String {
-    clean(&std::env::var("USER").unwrap_or_default(), 64)
 }

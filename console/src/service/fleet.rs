@@ -27,6 +27,8 @@ pub struct Standing {
     pub service: Service,
     /// Since when, milliseconds since 1970 UTC, where that is known.
     pub since_ms: Option<u64>,
+    /// Who put it there; empty where nobody did.
+    pub who: String,
     /// Why, in words; empty where nothing is to be said.
     pub why: String,
     /// The newest run that says something of it.
@@ -85,17 +87,17 @@ fn standing(mark: Option<&Mark>, open: Option<&Incident>, newest: Option<&Newest
         undecided: newest.is_some_and(|newest| newest.undecided),
     };
     let service = known.service();
-    let of_mark = || mark.map(|mark| (mark.at_ms, mark.why.clone()));
-    let of_run = || newest.map(|newest| (newest.at_ms, newest.why.clone()));
+    let of_mark = || mark.map(|mark| (mark.at_ms, mark.who.clone(), mark.why.clone()));
+    let of_run = || newest.map(|newest| (newest.at_ms, String::new(), newest.why.clone()));
     let told = match service {
         Service::InRepair | Service::HotBuffer => of_mark(),
-        Service::Defective => open.map(|one| (one.start_ms, one.reason.clone())).or_else(of_run),
+        Service::Defective => open.map(|one| (one.start_ms, String::new(), one.reason.clone())).or_else(of_run),
         Service::Suspect => of_run(),
         Service::InService => of_mark().filter(|_| known.marked == Some(Marked::InService)),
     };
-    let (since_ms, why) = told.map_or((None, String::new()), |(at_ms, why)| (Some(at_ms), why));
+    let (since_ms, who, why) = told.map_or_else(Default::default, |(at_ms, who, why)| (Some(at_ms), who, why));
     let run = newest.map(|newest| newest.run.clone());
-    Standing { machine: Machine::default(), known, service, since_ms, why, run }
+    Standing { machine: Machine::default(), known, service, since_ms, who, why, run }
 }
 
 /// What the newest run says of each of `names` that says anything.

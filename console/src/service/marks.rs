@@ -5,10 +5,16 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use muster_analysis::service::Marked;
 use muster_store::{Store, Table};
+use muster_wire::clean;
 use serde::{Deserialize, Serialize};
+
+use crate::clock::now_ms;
+use crate::who;
 
 /// Most entries of one machine; the oldest go.
 const MOST: usize = 1000;
+/// Longest reason, bytes.
+const REASON: usize = 1000;
 
 /// What somebody said of a machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +27,14 @@ pub struct Mark {
     pub who: String,
     /// Why, in words.
     pub why: String,
+}
+
+impl Mark {
+    /// What the user says at this moment.
+    #[must_use]
+    pub fn now(state: Marked, reason: &str) -> Self {
+        Self { state, at_ms: now_ms(), who: who::user(), why: clean(reason.trim(), REASON) }
+    }
 }
 
 /// What was said of every machine, oldest first.

@@ -3,11 +3,18 @@
 mod back;
 mod failures;
 mod fleet;
+mod hands;
+mod list;
 mod marks;
 #[cfg(test)]
 mod month;
 
+#[cfg(test)]
 pub use back::{Refusal, refusals};
 pub use failures::{failures, keep_failures};
 pub use fleet::{Standing, standings};
-pub use marks::{Mark, mark, marks};
+pub use hands::{give_back, needs, put};
+pub use list::{Counted, again, commands, history, replaced, spares};
+#[cfg(test)]
+pub use marks::mark;
+pub use marks::{Mark, marks};

@@ -1,6 +1,7 @@
 //! What the screen is drawn from: folds updates into rows and publishes immutable snapshots.
 
 mod extra;
+mod hands;
 mod replay;
 mod row;
 
@@ -13,7 +14,7 @@ use muster_playbook::Plan;
 use muster_run::{Record, Run, is_work};
 use muster_store::Store;
 use muster_tui::snapshot::{
-    Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, RunProgress, Selector, Snapshot,
+    Left, Message, Mode, NodeLog, NodeRow, Part, Past, RunInfo, RunPhase, RunProgress, Selector, ServicePast, Snapshot,
     StepProgress, Work,
 };
 use muster_wire::{Level, Outcome};
@@ -22,7 +23,7 @@ use tokio::sync::watch;
 pub use self::extra::Reads;
 use self::row::{link, rows};
 use super::provisional::{Going, Stage};
-use super::{Earlier, focus, picture, places};
+use super::{Earlier, Hands, focus, picture, places};
 use crate::clock::now_ms;
 use crate::judge::Told;
 use crate::work::{Course, Observer, Update, failure_line};
@@ -72,10 +73,14 @@ struct Inner {
     focus: Option<String>,
     /// What the database knows of the focused node.
     past: Option<Arc<Past>>,
+    /// In whose hands it was.
+    service: Option<Arc<ServicePast>>,
+    /// In whose hands every node is.
+    hands: Hands,
     /// Its records in the runs that are shown, newest first.
     stored: Vec<Record>,
-    /// Is told the focused node whenever the database is to be asked about it.
-    reader: Option<Sender<String>>,
+    /// Are told the focused node whenever the database is to be asked about it.
+    readers: Vec<Sender<String>>,
     /// Pairs of the run, and the one the user is looking at.
     scan: extra::Scan,
     /// Estimates how long the current run will still take.
@@ -121,8 +126,10 @@ impl Board {
             log: VecDeque::new(),
             focus: None,
             past: None,
+            service: None,
+            hands: Hands::new(),
             stored: Vec::new(),
-            reader: None,
+            readers: Vec::new(),
             scan: extra::Scan::default(),
             course: None,
             said_left: None,
@@ -214,7 +221,7 @@ impl Board {
     /// The screen looks at this node.
     pub fn focus(&self, node: &str) {
         let mut inner = self.lock();
-        (inner.focus, inner.past, inner.stored) = (Some(node.to_owned()), None, Vec::new());
+        (inner.focus, inner.past, inner.service, inner.stored) = (Some(node.to_owned()), None, None, Vec::new());
         (inner.refocus, inner.dirty) = (true, true);
         inner.ask();
     }
@@ -301,6 +308,7 @@ impl Board {
         let rows = rows(names, known);
         inner.places = rows.iter().enumerate().map(|(place, row)| (row.name.clone(), place)).collect();
         (inner.nodes, inner.told, inner.records) = (rows, Vec::new(), Vec::new());
+        inner.hand_over();
         (inner.earlier, inner.kept) = (Arc::default(), HashSet::new());
         (inner.now.metrics, inner.now.what_if) = (Arc::default(), None);
         (inner.now.run, inner.now.progress) = (None, RunProgress::default());
@@ -326,6 +334,7 @@ impl Board {
             inner.now.nodes = inner.nodes.iter().cloned().collect();
             inner.now.messages = inner.messages.iter().cloned().collect();
             inner.count(now);
+            inner.count_hands();
             inner.group(now);
             inner.run_progress(now);
         }
@@ -359,7 +368,7 @@ impl Inner {
         let Some(node) = self.focus.clone().filter(|_| self.refocus) else { return };
         let log = self.log.iter().filter(|(of, _)| *of == node).map(|(_, line)| line.clone()).collect();
         let mut focus = focus::focus(&node, &self.now.metrics, (&self.records, &self.stored), log);
-        focus.past.clone_from(&self.past);
+        (focus.past, focus.service) = (self.past.clone(), self.service.clone());
         self.now.focus = Some(Arc::new(focus));
         self.refocus = false;
         self.look_closely(&node);

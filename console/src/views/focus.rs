@@ -27,7 +27,7 @@ pub fn focus(
         let curve = cdf_points(&Sample::new(&values).ok()?, POINTS).into();
         Some(FocusSeries { metric: row.id.clone(), values: thinned(&values).into(), curve })
     });
-    Focus { node: node.to_owned(), series: series.collect(), log: log.into(), past: None }
+    Focus { node: node.to_owned(), series: series.collect(), log: log.into(), past: None, service: None }
 }
 
 /// The series of each metric in the newest record that has it; `records` come newest first. Gathered in one pass: searching

@@ -4,6 +4,7 @@ mod board;
 mod earlier;
 mod focus;
 mod gpus;
+mod hands;
 pub mod page;
 mod pairs;
 mod past;
@@ -17,6 +18,7 @@ mod what_if;
 
 pub use board::{Board, Reads, info};
 pub use earlier::Earlier;
+pub use hands::{Hands, Labelled, hands, read_service};
 pub use past::read_past;
 pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;

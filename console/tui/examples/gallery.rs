@@ -1,4 +1,5 @@
-//! Shows the console on a made-up snapshot, to look at: `gallery [data|many|one|half|gpus|old|loading|empty|error] [--ascii]`.
+//! Shows the console on a made-up snapshot, to look at:
+//! `gallery [data|many|one|half|gpus|old|hands|repair|loading|empty|error] [--ascii]`.
 //! Nothing it shows was measured.
 
 #[path = "../tests/console/synthetic.rs"]
@@ -20,6 +21,8 @@ fn main() -> std::io::Result<()> {
         Some("many") => synthetic::snapshot(Fleet { nodes: 10_000, slow: 12, lost_each: 50, running: false }),
         Some("gpus") => synthetic::with_gpus(synthetic::snapshot(synthetic::DATA)),
         Some("old") => synthetic::with_old_results(synthetic::snapshot(DATA)),
+        Some("hands") => synthetic::service::with_hands(synthetic::snapshot(DATA)),
+        Some("repair") => synthetic::service::in_repair(synthetic::snapshot(DATA), Some(&[])),
         Some("half") => synthetic::snapshot(Fleet { nodes: 40, slow: 1, lost_each: 2, running: true }),
         _ => synthetic::snapshot(DATA),
     };

@@ -1,5 +1,6 @@
 //! Which nodes a filter keeps.
 
+use muster_analysis::service::Service;
 use regex::{Regex, RegexBuilder};
 
 use crate::judgement::word;
@@ -10,7 +11,7 @@ use crate::stale::{self, Stale};
 const COMPILED: usize = 1 << 18;
 
 /// Terms that must all hold: `state:fail`, `state:stale`, `state:provisional`, `rack:r3`, `leaf:sw2`, `group:gpu`, `link:retry`,
-/// `name:a1[0-7]`, or a text that occurs in any of these; `!` before a term turns it round. Each is a regular expression,
+/// `service:repair`, `name:a1[0-7]`, or a text that occurs in any of these; `!` before a term turns it round. Each is a regular expression,
 /// or plain text where it is none. Case does not matter.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
@@ -34,6 +35,7 @@ enum Field {
     Leaf,
     Group,
     Link,
+    Service,
 }
 
 impl PartialEq for Filter {
@@ -84,6 +86,7 @@ fn term(text: &str) -> Option<Term> {
         Some(("leaf", rest)) => (Field::Leaf, rest),
         Some(("group", rest)) => (Field::Group, rest),
         Some(("link", rest)) => (Field::Link, rest),
+        Some(("service", rest)) => (Field::Service, rest),
         _ => (Field::Any, text),
     };
     let compile = |text: &str| RegexBuilder::new(text).case_insensitive(true).size_limit(COMPILED).build().ok();
@@ -98,6 +101,10 @@ fn holds(node: &NodeRow, stale: Stale, term: &Term) -> bool {
     let own = || has(word(node.state)) || has(&word(node.state).replace(' ', "_"));
     let provisional = || node.provisional && has("provisional");
     let state = || provisional() || stale && has(stale::WORD) || !(stale && stale::hides(node.state)) && own();
+    let service = || {
+        let title = node.hands().title();
+        has(title) || has(&title.replace(' ', "_"))
+    };
     let group = || node.groups.iter().any(|group| has(group));
     match term.field {
         Field::Name => has(&node.name),
@@ -106,8 +113,11 @@ fn holds(node: &NodeRow, stale: Stale, term: &Term) -> bool {
         Field::Leaf => has(&node.leaf),
         Field::Group => group(),
         Field::Link => has(&node.link.text),
+        Field::Service => service(),
         Field::Any => {
-            has(&node.name) || has(&node.rack) || has(&node.leaf) || state() || has(&node.link.text) || group()
+            // That a node is in service is nothing to look for.
+            let other = node.hands() != Service::InService && service();
+            has(&node.name) || has(&node.rack) || has(&node.leaf) || state() || has(&node.link.text) || group() || other
         }
     }
 }

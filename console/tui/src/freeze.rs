@@ -42,6 +42,7 @@ impl Frozen {
             progress: if same { held.progress.clone() } else { live.progress.clone() },
             nodes: held.nodes.clone(),
             counts: held.counts,
+            hands: held.hands.clone(),
             metrics: held.metrics.clone(),
             focus,
             network: held.network.clone(),

@@ -60,6 +60,15 @@ pub enum Intent {
         /// Names, the riskiest first.
         nodes: Vec<String>,
     },
+    /// Put these nodes into other hands; the user has confirmed.
+    Swap {
+        /// Into whose.
+        hand: Hand,
+        /// Names, in inventory order.
+        nodes: Vec<String>,
+        /// Why, in words; may be empty.
+        reason: String,
+    },
     /// Watch these nodes while their job runs, instead of what is watched now; the user has confirmed.
     Watch {
         /// Names, in inventory order.
@@ -126,6 +135,17 @@ pub enum Play {
     Slower,
     /// Twice as fast.
     Faster,
+}
+
+/// Into whose hands a node is put, as by the subcommands of `muster swap`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hand {
+    /// Into repair.
+    Repair,
+    /// Into the hot buffer.
+    Spare,
+    /// Back into service, if it passes what it failed.
+    Return,
 }
 
 /// In which form to write it. The log is text whatever is asked for.

@@ -61,6 +61,8 @@ pub(crate) enum Action {
     AskAgain(bool),
     /// Take the command along that drains the suspect's node.
     Drain,
+    /// Put nodes into other hands: into repair, into the hot buffer, back into service.
+    HandOver,
     /// Take the command along that tests the nodes of a job without the job.
     Offline,
     Rerun,
@@ -182,6 +184,9 @@ pub(crate) const PREVIOUS_NODE: Binding = letter("p", A::PreviousNode, "previous
 pub(crate) const OTHER_LIST: Binding = one(TAB, "tab", A::Pane, "move to the other list").hint("pane", 3);
 /// For screens on which something stands beside the list.
 pub(crate) const WIDE: Binding = letter("w", A::Wide, "give the list all of the width, or show what is beside it");
+/// For screens with nodes that somebody repairs or keeps.
+pub(crate) const HAND_OVER: Binding =
+    letter("H", A::HandOver, "repair, spare or return it, or the marked ones; asks first");
 /// For screens that show what was measured.
 pub(crate) const FREEZE: Binding = letter("F", A::Freeze, "hold the picture still while results arrive; F goes on");
 /// For screens with columns to go along.

@@ -24,7 +24,7 @@ mod widgets;
 
 pub use draw::draw;
 pub use event::{Event, Mouse};
-pub use intent::{Export, Format, Intent, Play};
+pub use intent::{Export, Format, Hand, Intent, Play};
 pub use run::{Input, Options, Source, rehearse, run};
 pub use screens::Screen;
 pub use snapshot::Snapshot;

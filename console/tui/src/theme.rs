@@ -1,5 +1,6 @@
 //! How each role looks: colour means judgement, and there is always a word or a glyph beside it.
 
+use muster_analysis::service::Service;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
@@ -99,6 +100,17 @@ impl Theme {
             LinkKind::Failed | LinkKind::Waiting => Role::Attention,
             LinkKind::Connecting | LinkKind::Live => Role::Text,
             LinkKind::Idle | LinkKind::Closed => Role::Dim,
+        }
+    }
+
+    /// The role of whose hands a node is in.
+    #[must_use]
+    pub const fn service_role(state: Service) -> Role {
+        match state {
+            Service::Defective => Role::Act,
+            Service::Suspect | Service::InRepair => Role::Attention,
+            Service::HotBuffer => Role::Text,
+            Service::InService => Role::Dim,
         }
     }
 

@@ -165,6 +165,7 @@ fn obey(ui: &mut Ui, command: popups::Command, snapshot: &Snapshot) -> Vec<Inten
             ui.show(Screen::Triage);
             vec![Intent::Triage { path }]
         }
+        popups::Command::Swap(verb, reason) => popups::ask_swap(ui, snapshot, (verb, &reason)),
         popups::Command::On(screen, action) => {
             ui.show(screen);
             act(ui, action, snapshot)
@@ -223,6 +224,7 @@ fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent>
         Action::Clean => ask_clean(ui, snapshot),
         Action::Run if snapshot.playbooks.is_empty() => ui.say(snapshot, "there is no playbook to run"),
         Action::Run => ui.popups.push(Popup::Palette(Palette::new("run "))),
+        Action::HandOver => ui.popups.push(Popup::Palette(Palette::new("swap "))),
         Action::Watch => ask_watch(ui, snapshot),
         Action::Mark => ui.mark(),
         Action::Copy | Action::Export => ui.say(snapshot, "there is nothing here to take along"),

@@ -39,6 +39,9 @@ pub(super) struct Row {
     /// Parts of it that failed before, such as `third time this GPU fails here (gpu:3, 1654922000123)`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<String>,
+    /// For Slurm.
+    #[serde(skip)]
+    pub commands: Vec<String>,
 }
 
 /// A spare.

@@ -1,15 +1,13 @@
 //! `muster swap history`: which parts failed on nodes, and how often each of them failed anywhere.
 
-use std::collections::BTreeMap;
-
-use muster_analysis::service::{Failure, Part, repeated, told};
+use muster_analysis::service::Failure;
 use muster_playbook::report::rfc3339;
 use serde::Serialize;
 
 use super::{Shown, picked};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS};
-use crate::service::failures;
+use crate::service::{Counted, failures, history};
 use crate::{database, out};
 
 #[derive(Debug, Serialize)]
@@ -47,26 +45,25 @@ pub(super) fn run(options: &Shown, config: &Config) -> Ended {
 }
 
 fn rows(all: &[Failure], wanted: impl Fn(&str) -> bool) -> Vec<Row> {
-    let again = repeated(all);
-    let of_part: BTreeMap<&Part, _> = again.iter().map(|one| (&one.part, one)).collect();
-    let row = |failure: &Failure| {
-        let known = failure.part.as_ref().and_then(|part| of_part.get(part));
-        let last = known.filter(|one| one.failures.last() == Some(failure));
+    let row = |counted: Counted<'_>| {
+        let failure = counted.failure;
         Row {
             node: failure.node.clone(),
             at: rfc3339(failure.at_ms),
             component: failure.component.clone(),
             serial: failure.part.as_ref().map(|part| part.serial.clone()),
-            times: failure.part.as_ref().map(|_| known.map_or(1, |one| one.failures.len())),
-            said: last.and_then(|one| told(one)),
+            times: counted.times,
+            said: counted.said,
             reason: failure.reason.clone(),
         }
     };
-    all.iter().filter(|failure| wanted(&failure.node)).map(row).collect()
+    history(all, wanted).into_iter().map(row).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use muster_analysis::service::Part;
+
     use super::*;
 
     #[test]

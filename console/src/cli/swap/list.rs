@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_analysis::service::{Failure, Service, Spare, Swap, repeated, swaps, told};
+use muster_analysis::service::{Failure, Spare, Swap};
 use muster_playbook::report::rfc3339;
 
 use super::document::{Document, Row, SpareRow};
@@ -10,7 +10,7 @@ use super::{Form, Options, known, picked};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, UNDECIDED, WARN};
 use crate::options::Pick;
-use crate::service::{Standing, failures};
+use crate::service::{Standing, again, commands, failures, replaced, spares};
 use crate::{database, out};
 
 /// Makes the list.
@@ -39,15 +39,8 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
 }
 
 fn document(all: &[Standing], failed: &[Failure], wanted: impl Fn(&str) -> bool) -> Document {
-    let of = |service: Service| all.iter().filter(move |one| one.service == service);
-    let out: Vec<&Standing> = of(Service::Defective).filter(|one| wanted(&one.machine.name)).collect();
-    let spares: Vec<Spare> = of(Service::HotBuffer)
-        .map(|one| Spare { machine: one.machine.clone(), refused: one.known.refused().map(str::to_owned) })
-        .collect();
-    let machines: Vec<_> = out.iter().map(|one| one.machine.clone()).collect();
-    let found = swaps(&machines, &spares);
     let again = again(failed);
-    let rows: Vec<Row> = out.iter().zip(&found).map(|(one, swap)| row(one, swap, &again)).collect();
+    let rows: Vec<Row> = replaced(all, wanted).iter().map(|(one, swap)| row(one, swap, &again)).collect();
     let spare = |spare: Spare| SpareRow {
         replaces: rows
             .iter()
@@ -59,20 +52,8 @@ fn document(all: &[Standing], failed: &[Failure], wanted: impl Fn(&str) -> bool)
         rack: spare.machine.rack,
         refused: spare.refused,
     };
-    let spares = spares.into_iter().map(spare).collect();
+    let spares = spares(all).into_iter().map(spare).collect();
     Document { schema: "muster.swap", version: 1, swaps: rows, spares }
-}
-
-/// What is said of parts that failed more than once, by the node on which they failed last.
-fn again(failed: &[Failure]) -> BTreeMap<String, Vec<String>> {
-    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for part in repeated(failed) {
-        if let (Some(last), Some(told)) = (part.failures.last(), told(&part)) {
-            let text = format!("{told} ({}, {})", last.component, part.part.serial);
-            said.entry(last.node.clone()).or_default().push(text);
-        }
-    }
-    said
 }
 
 fn row(one: &Standing, swap: &Swap, again: &BTreeMap<String, Vec<String>>) -> Row {
@@ -91,6 +72,7 @@ fn row(one: &Standing, swap: &Swap, again: &BTreeMap<String, Vec<String>>) -> Ro
         near,
         why,
         repeated: again.get(&one.machine.name).cloned().unwrap_or_default(),
+        commands: commands(one, swap),
     }
 }
 
@@ -139,21 +121,12 @@ fn markdown(document: &Document) -> String {
     text
 }
 
-/// Commands that one looks at and runs; every word is one argument of a shell.
+/// Commands that one looks at and runs.
 fn slurm(document: &Document) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let mut text = String::from("# Printed by muster swap, not run. Look at them first.\n");
-    for row in &document.swaps {
-        let by = row.replacement.as_ref().map_or(String::new(), |spare| format!(" (replaced by {spare})"));
-        let reason = quoted(&format!("Reason=muster: {}{by}", row.reason));
-        text.push_str(&format!("scontrol update {} State=DRAIN {reason}\n", quoted(&format!("NodeName={}", row.node))));
-        match (&row.replacement, row.near) {
-            (Some(spare), Some(near)) => {
-                let name = quoted(&format!("NodeName={spare}"));
-                text.push_str(&format!("scontrol update {name} State=RESUME  # {}\n", near.title()));
-            }
-            _ => text.push_str(&format!("# {}: nobody replaces it: {}\n", row.node, row.why.as_deref().unwrap_or(""))),
-        }
+    for command in document.swaps.iter().flat_map(|row| &row.commands) {
+        text.push_str(command);
+        text.push('\n');
     }
     text
 }
@@ -172,7 +145,8 @@ mod tests {
             leaf: Some("l1".to_owned()),
             rack: None,
         };
-        Standing { machine, known, service: known.service(), since_ms: Some(0), why: why.to_owned(), run: None }
+        let service = known.service();
+        Standing { machine, known, service, since_ms: Some(0), who: String::new(), why: why.to_owned(), run: None }
     }
 
     fn fleet() -> Vec<Standing> {

@@ -118,9 +118,9 @@ impl Board {
         self.lock().told.iter().map(|told| told.run.id.clone()).collect()
     }
 
-    /// From now on `reader` is told the focused node whenever the database is to be asked about it.
+    /// From now on `reader`, too, is told the focused node whenever the database is to be asked about it.
     pub fn read_by(&self, reader: Sender<String>) {
-        self.lock().reader = Some(reader);
+        self.lock().readers.push(reader);
     }
 
     /// What the database knows of `node`, and its records in the runs that are shown, newest first; kept while the screen looks at
@@ -183,7 +183,8 @@ impl Board {
 impl Inner {
     /// Has the database asked about the focused node.
     pub(super) fn ask(&self) {
-        if let Some((reader, node)) = self.reader.as_ref().zip(self.focus.as_ref()) {
+        let Some(node) = &self.focus else { return };
+        for reader in &self.readers {
             // The reader ends with the console only.
             let _ = reader.send(node.clone());
         }

@@ -42,6 +42,7 @@ fn nameless(name: &str) -> NodeRow {
         verdicts: Arc::from([]),
         gpus: Arc::from([]),
         checks: Arc::from([]),
+        service: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod filter;
 mod help;
 mod input;
 mod palette;
+mod swap;
 
 pub(crate) use confirm::{Confirm, key as confirm_key};
 pub(crate) use draw::draw;
@@ -15,6 +16,7 @@ pub(crate) use filter::{FilterBox, key as filter_key};
 pub(crate) use help::{HelpBox, key as help_key};
 pub(crate) use input::Input;
 pub(crate) use palette::{Command, Palette, entries, key as palette_key};
+pub(crate) use swap::ask as ask_swap;
 
 /// A box.
 #[derive(Debug)]

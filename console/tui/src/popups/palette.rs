@@ -7,6 +7,7 @@ use muster_wire::MetricId;
 
 use crate::judgement::word;
 use crate::keymap::{Action, Motion, Slider, Term, bindings};
+use crate::popups::swap::{self, Verb};
 use crate::popups::{Input, Popup};
 use crate::screens::Screen;
 use crate::snapshot::{MetricRow, NodeRow, RunRow, Snapshot};
@@ -53,6 +54,8 @@ pub(crate) enum Command {
     Open(String),
     /// Read the bundle at this path.
     Triage(String),
+    /// Put nodes into other hands, for this reason.
+    Swap(Verb, String),
 }
 
 impl Palette {
@@ -69,9 +72,13 @@ pub(crate) fn entries(ui: &Ui, snapshot: &Snapshot, text: &str) -> Vec<Entry> {
             (text.trim().to_owned(), "read this bundle of a failed job (folder, tar or tar.gz)".to_owned());
         return vec![Entry { name, about, does: Command::Triage(path.to_owned()) }];
     }
+    if let Some(found) = swap::with_reason(ui, snapshot, text) {
+        return vec![found];
+    }
     let text = text.to_lowercase();
     let mut all = runs(snapshot);
     all.extend(actions(ui));
+    all.extend(swap::entries(ui, snapshot));
     all.extend(filters());
     if text.trim().is_empty() {
         let mut used: Vec<Entry> = ui.history.iter().rev().filter_map(|name| recalled(&all, snapshot, name)).collect();
@@ -154,6 +161,8 @@ fn filters() -> impl Iterator<Item = Entry> {
         ("show warned", "state:warn"),
         ("show undecided", "state:unknown"),
         ("show passed", "state:pass"),
+        ("show in repair", "service:repair"),
+        ("show hot buffer", "service:buffer"),
         ("show all", ""),
     ]
     .into_iter()
@@ -211,6 +220,8 @@ fn name(action: Action) -> Option<String> {
         Action::Redraw => "redraw",
         Action::Suspend => "suspend",
         Action::Quit => "quit",
+        // The palette has these by their own words.
+        Action::HandOver => return None,
         Action::Open
         | Action::Run
         | Action::Back

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use muster_analysis::service::Service;
 use muster_wire::Level;
 
 use crate::judgement::{BY_SEVERITY, State, severity};
@@ -39,6 +40,8 @@ pub struct Snapshot {
     pub counts: Counts,
     /// Of these, the nodes all of whose results are stale.
     pub stale: Counts,
+    /// How many nodes are in other hands, by state; empty where all are simply in service.
+    pub hands: Arc<[(Service, usize)]>,
     /// Metrics in catalogue order.
     pub metrics: Arc<Metrics>,
     /// Whether earlier runs are still being read; until then earlier results may be missing.
@@ -87,6 +90,7 @@ impl Default for Snapshot {
             nodes: Arc::from([]),
             counts: Counts::default(),
             stale: Counts::default(),
+            hands: Arc::from([]),
             metrics: Arc::default(),
             looking_back: false,
             reading: None,

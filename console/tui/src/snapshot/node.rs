@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use muster_analysis::history::Shift;
+use muster_analysis::service::Service;
 use muster_wire::{Level, MetricId};
 
 use crate::judgement::State;
-use crate::snapshot::{Curve, GpuRow};
+use crate::snapshot::{Curve, GpuRow, ServicePast, ServiceRow};
 
 /// One node of the fleet.
 #[derive(Clone, Debug)]
@@ -45,6 +46,16 @@ pub struct NodeRow {
     pub checks: Arc<[CheckRow]>,
     /// Its GPUs, by number.
     pub gpus: Arc<[GpuRow]>,
+    /// In whose hands it is; `None` where it is in service and nothing else is known of it.
+    pub service: Option<Arc<ServiceRow>>,
+}
+
+impl NodeRow {
+    /// In whose hands it is.
+    #[must_use]
+    pub fn hands(&self) -> Service {
+        self.service.as_ref().map_or(Service::InService, |row| row.state)
+    }
 }
 
 /// What one check says about a node.
@@ -194,6 +205,8 @@ pub struct Focus {
     pub log: Arc<[NodeLog]>,
     /// Its history in the database; `None` while it is being read.
     pub past: Option<Arc<Past>>,
+    /// What became of it before; `None` while that is being read.
+    pub service: Option<Arc<ServicePast>>,
 }
 
 /// The history of a node before the run on the screen.

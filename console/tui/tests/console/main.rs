@@ -4,6 +4,7 @@ mod keys;
 mod picture;
 mod replay;
 mod screens;
+mod service;
 mod synthetic;
 mod triage;
 mod watch;

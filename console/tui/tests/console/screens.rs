@@ -1,6 +1,7 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
+use crate::synthetic::service::{in_repair, with_hands};
 use crate::synthetic::watch::watching;
 use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus, with_old_results};
 use std::sync::Arc;
@@ -146,6 +147,43 @@ fn a_run_that_is_read_and_judged_looks_as_stored() {
         }
     }
     compare("reading", &text);
+}
+
+#[test]
+fn nodes_in_other_hands_look_as_stored() {
+    let still = || snapshot(Fleet { running: false, ..DATA });
+    let all = with_hands(still());
+    let repaired = in_repair(
+        still(),
+        Some(&["it was not validated since it went into repair: muster run build-out --profile quick -w rack1-02"]),
+    );
+    let sound = in_repair(still(), Some(&[]));
+    let mut text = String::new();
+    for (name, snapshot, theme, size, keys) in [
+        ("fleet", &all, COLOR, SIZES[0], ""),
+        ("fleet", &all, COLOR, SIZES[1], ""),
+        ("fleet", &all, ASCII, SIZES[2], "sss"),
+        ("a spare", &all, COLOR, SIZES[0], "/service:buffer\n"),
+        ("narrow", &all, COLOR, (60, 16), ""),
+        ("defective", &all, COLOR, SIZES[0], "2\t"),
+        ("in repair", &repaired, COLOR, SIZES[0], "/service:repair\n2\tjj"),
+        ("in repair", &repaired, COLOR, SIZES[1], "/service:repair\n2\tjjj"),
+        ("sound again", &sound, ASCII, SIZES[1], "/service:repair\n2\t"),
+        ("commands", &all, COLOR, SIZES[0], "H"),
+        ("question", &all, COLOR, SIZES[0], "Hrepair RMA 4711\n"),
+    ] {
+        let mut ui = console(snapshot, theme, size);
+        for c in keys.chars() {
+            let code = match c {
+                '\n' => KeyCode::Enter,
+                '\t' => KeyCode::Tab,
+                c => KeyCode::Char(c),
+            };
+            press(&mut ui, code, snapshot);
+        }
+        text += &format!("=== {name} {}x{}\n{}", size.0, size.1, picture(&frame(&ui, snapshot, size)));
+    }
+    compare("service", &text);
 }
 
 #[test]

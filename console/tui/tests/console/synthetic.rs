@@ -6,6 +6,9 @@ pub(crate) mod network;
 #[path = "synthetic/selector.rs"]
 pub(crate) mod selector;
 
+#[path = "synthetic/service.rs"]
+pub(crate) mod service;
+
 #[path = "synthetic/triage.rs"]
 pub(crate) mod triage;
 
@@ -199,6 +202,7 @@ fn node(i: usize, slow: bool, lost: bool, running: bool, rng: &mut Rng) -> NodeR
         verdicts,
         gpus: Arc::from([]),
         checks: if lost { Arc::from([]) } else { checks(slow) },
+        service: None,
     }
 }
 
@@ -449,6 +453,7 @@ fn focus(node: &NodeRow, rng: &mut Rng) -> Focus {
             line(3, Level::Info, "cpu-gemm finished in 3.41 s"),
         ]),
         past: Some(Arc::new(past(node, rng))),
+        service: None,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use muster_analysis::service::Service;
+
 use crate::judgement::{PROVISIONAL, State, severity};
 use crate::snapshot::{LinkKind, NodeRow, Snapshot};
 use crate::stale::Stale;
@@ -14,6 +16,7 @@ use crate::ui::Ui;
 pub(crate) enum Column {
     Node,
     State,
+    Service,
     Worst,
     Similarity,
     Deviation,
@@ -48,6 +51,7 @@ pub(crate) const COLUMNS: &[Spec] = &[
     spec(Column::Node, "node", (14, 32), 0, false),
     spec(Column::Rack, "rack", (6, 12), 8, false),
     spec(Column::State, "state", (10, 10), 1, false),
+    spec(Column::Service, "service", (10, 10), 4, false),
     spec(Column::Worst, "worst metric", (20, 34), 2, false),
     spec(Column::Similarity, "similar", (7, 7), 5, true),
     spec(Column::Deviation, "vs peers", (8, 8), 3, true),
@@ -65,9 +69,25 @@ pub(crate) struct Placed {
     pub(crate) width: u16,
 }
 
-/// The columns that fit `room` cells, in their places; one cell between any two.
-pub(crate) fn fit(room: u16) -> Vec<Placed> {
-    let mut by_rank: Vec<&Spec> = COLUMNS.iter().collect();
+/// The column of hands where these only repeat the verdicts: what fails is defective, what warns is suspect.
+const REPEATING: Spec = spec(Column::Service, "service", (10, 10), 8, false);
+
+/// The columns that have something to say: the one of hands does only where some node is not simply in service.
+pub(crate) fn telling(snapshot: &Snapshot) -> impl Iterator<Item = &'static Spec> {
+    let by_people = |state: Service| matches!(state, Service::InRepair | Service::HotBuffer);
+    let own = snapshot.hands.iter().any(|(state, _)| by_people(*state));
+    let hands = !snapshot.hands.is_empty();
+    COLUMNS.iter().filter_map(move |spec| match spec.column {
+        Column::Service if own => Some(spec),
+        Column::Service => hands.then_some(&REPEATING),
+        _ => Some(spec),
+    })
+}
+
+/// The columns of `all` that fit `room` cells, in their places; one cell between any two.
+pub(crate) fn fit(all: impl Iterator<Item = &'static Spec>, room: u16) -> Vec<Placed> {
+    let all: Vec<&'static Spec> = all.collect();
+    let mut by_rank = all.clone();
     by_rank.sort_by_key(|s| s.rank);
     let mut left = room + 1;
     let mut kept = Vec::new();
@@ -77,8 +97,8 @@ pub(crate) fn fit(room: u16) -> Vec<Placed> {
             kept.push(spec.column);
         }
     }
-    let mut widths: Vec<(&Spec, u16)> =
-        COLUMNS.iter().filter(|s| kept.contains(&s.column)).map(|s| (s, s.min)).collect();
+    let mut widths: Vec<(&'static Spec, u16)> =
+        all.into_iter().filter(|s| kept.contains(&s.column)).map(|s| (s, s.min)).collect();
     // What is left is dealt out cell by cell, so that no column is starved by the ones before it.
     while left > 0 && widths.iter().any(|(s, w)| *w < s.max) {
         for (spec, width) in &mut widths {
@@ -114,6 +134,7 @@ pub(crate) fn cell(column: Column, node: &NodeRow, snapshot: &Snapshot, ui: &Ui)
             let (text, role) = Stale::now(ui, snapshot).cell(&ui.theme, node.state, node.result_ms);
             (if node.provisional { text + PROVISIONAL } else { text }, role)
         }
+        Column::Service => (node.hands().title().to_owned(), Theme::service_role(node.hands())),
         Column::Worst => worst.map_or_else(absent, |w| (w.metric.path(), Theme::state_role(node.state))),
         Column::Similarity => {
             worst.and_then(|w| w.similarity).map_or_else(absent, |s| (similarity(s), Theme::state_role(node.state)))
@@ -151,6 +172,7 @@ pub(crate) fn compare(column: Column, stale: Stale, a: &NodeRow, b: &NodeRow) ->
             .cmp(&severity(b.state))
             .then_with(|| stale.is(b.result_ms).cmp(&stale.is(a.result_ms)))
             .then_with(|| present(worst(a), worst(b))),
+        Column::Service => attention(a.hands()).cmp(&attention(b.hands())),
         Column::Worst => a.worst.as_ref().map(|w| &w.metric).cmp(&b.worst.as_ref().map(|w| &w.metric)),
         Column::Similarity => present(worst(a), worst(b)),
         Column::Deviation => present(deviation(a).map(|d| -d), deviation(b).map(|d| -d)),
@@ -158,6 +180,17 @@ pub(crate) fn compare(column: Column, stale: Stale, a: &NodeRow, b: &NodeRow) ->
         Column::Done => a.done.total_cmp(&b.done),
         Column::Link => a.link.kind.cmp(&b.link.kind).then_with(|| a.link.text.cmp(&b.link.text)),
         Column::Seen => a.seen_ms.cmp(&b.seen_ms),
+    }
+}
+
+/// Whom somebody has to look after comes first.
+const fn attention(service: Service) -> u8 {
+    match service {
+        Service::Defective => 0,
+        Service::Suspect => 1,
+        Service::InRepair => 2,
+        Service::HotBuffer => 3,
+        Service::InService => 4,
     }
 }
 
@@ -177,17 +210,30 @@ mod tests {
 
     #[test]
     fn narrow_tables_keep_what_names_and_judges() {
-        let shown = |room| fit(room).iter().map(|p| p.spec.column).collect::<Vec<_>>();
+        let all = || COLUMNS.iter().filter(|spec| spec.column != Column::Service);
+        let shown = |room| fit(all(), room).iter().map(|p| p.spec.column).collect::<Vec<_>>();
         use Column::*;
         assert_eq!(shown(56), [Node, State, Worst, Deviation]);
         assert_eq!(shown(76), [Node, State, Worst, Similarity, Deviation, Done, Seen]);
-        assert_eq!(shown(116).len(), COLUMNS.len());
+        assert_eq!(shown(116).len(), COLUMNS.len() - 1);
+        let with_hands = |room| fit(COLUMNS.iter(), room).iter().map(|p| p.spec.column).collect::<Vec<_>>();
+        assert_eq!(with_hands(56), [Node, State, Worst, Deviation]);
+        assert_eq!(with_hands(76), [Node, State, Service, Worst, Deviation, Seen]);
+        assert_eq!(with_hands(127).len(), COLUMNS.len());
+        let of = |hands: &[(muster_analysis::service::Service, usize)], room| {
+            let snapshot = Snapshot { hands: hands.into(), ..Snapshot::default() };
+            fit(telling(&snapshot), room).iter().map(|p| p.spec.column).collect::<Vec<_>>()
+        };
+        let failed = [(muster_analysis::service::Service::Defective, 1)];
+        assert_eq!(of(&failed, 76), shown(76), "what the state says already goes first");
+        assert!(of(&failed, 116).contains(&Service));
+        assert_eq!(of(&[(muster_analysis::service::Service::InRepair, 1)], 76), with_hands(76));
     }
 
     #[test]
     fn widths_never_exceed_the_room() {
         for room in 20..250 {
-            let placed = fit(room);
+            let placed = fit(COLUMNS.iter(), room);
             assert!(placed.windows(2).all(|p| p[0].x + p[0].width < p[1].x), "{room}");
             assert!(placed.last().is_none_or(|p| p.x + p.width <= room), "{room}");
         }

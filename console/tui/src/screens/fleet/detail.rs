@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use crate::judgement::{PROVISIONAL_ABOUT, State};
-use crate::screens::node::changes;
+use crate::screens::node::{changes, head};
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::stale::{self, Stale};
 use crate::text::{elide, wrap};
@@ -33,6 +33,9 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, room: usize) -> Vec<(Stri
     }
     if let Some((changed, role)) = changes(&node.verdicts) {
         lines.extend(wrap(&changed, room).into_iter().map(|l| (l, role)));
+    }
+    for (said, role) in head(node) {
+        lines.extend(wrap(&said, room).into_iter().map(|l| (l, role)));
     }
     for reason in node.reasons.iter() {
         lines.extend(wrap(reason, room).into_iter().map(|l| (l, Role::Text)));
@@ -73,5 +76,6 @@ pub(crate) fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
         let why = node.reasons.first().or(node.worst.as_ref().map(|worst| &worst.sentence))?;
         Some(stale.words(node.result_ms).map_or_else(|| why.clone(), |stale| format!("{stale}; {why}")))
     });
-    (said.unwrap_or_default(), Role::Text)
+    let hands = || node.and_then(|node| Some(format!("{}: {}", node.name, head(node).into_iter().next()?.0)));
+    (said.or_else(hands).unwrap_or_default(), Role::Text)
 }

@@ -12,11 +12,11 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use crate::draw::body;
-use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit};
+use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit, telling};
 use crate::screens::fleet::{detail, map};
 use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
 use crate::stale::Stale;
-use crate::text::{cut, elide};
+use crate::text::{cut, elide, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_right};
@@ -64,11 +64,12 @@ fn table(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let rows = ui.states.fleet.rows();
     let page = usize::from(area.height.saturating_sub(3));
     let window = ui.states.fleet.cursor.window(rows.len(), page);
-    let block =
-        block(&ui.theme, area, &title(ui, snapshot), &format!("{}-{}/{}", window.start + 1, window.end, rows.len()));
+    let note = format!("{}-{}/{}", window.start + 1, window.end, rows.len());
+    let room = usize::from(area.width.saturating_sub(8)).saturating_sub(width(&note));
+    let block = block(&ui.theme, area, &title(ui, snapshot, room), &note);
     let inner = block.inner(area);
     block.render(area, buffer);
-    let columns = fit(inner.width.saturating_sub(2));
+    let columns = fit(telling(snapshot), inner.width.saturating_sub(2));
     header(ui, buffer, inner, &columns);
     for (y, row) in (inner.y + 1..inner.bottom()).zip(window) {
         if let Some(node) = snapshot.nodes.get(rows[row]) {
@@ -95,7 +96,7 @@ pub(crate) enum Place {
 }
 
 /// What the table shows at this cell; `None` outside it.
-pub(crate) fn at(ui: &Ui, x: u16, y: u16) -> Option<Place> {
+pub(crate) fn at(ui: &Ui, snapshot: &Snapshot, (x, y): (u16, u16)) -> Option<Place> {
     let area = list(ui, body(ui.size));
     let inner = Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 };
     if !inner.contains((x, y).into()) {
@@ -103,7 +104,8 @@ pub(crate) fn at(ui: &Ui, x: u16, y: u16) -> Option<Place> {
     }
     if y == inner.y {
         let own = |placed: &Placed| (placed.x..placed.x + placed.width).contains(&x.saturating_sub(inner.x + 2));
-        return fit(inner.width.saturating_sub(2)).iter().find(|p| own(p)).map(|p| Place::Title(p.spec.column));
+        let columns = fit(telling(snapshot), inner.width.saturating_sub(2));
+        return columns.iter().find(|p| own(p)).map(|p| Place::Title(p.spec.column));
     }
     let len = ui.states.fleet.rows().len();
     let window = ui.states.fleet.cursor.window(len, usize::from(area.height.saturating_sub(3)));
@@ -111,7 +113,8 @@ pub(crate) fn at(ui: &Ui, x: u16, y: u16) -> Option<Place> {
     window.contains(&row).then_some(Place::Row(row))
 }
 
-fn title(ui: &Ui, snapshot: &Snapshot) -> String {
+/// How many nodes there are, also in other hands where `room` cells hold that, and what they are sorted by.
+fn title(ui: &Ui, snapshot: &Snapshot, room: usize) -> String {
     let sorted = COLUMNS.iter().find(|s| s.column == ui.states.fleet.sort).map_or("", |s| s.title);
     let order = match (ui.states.fleet.held(), ui.states.fleet.reversed) {
         (true, _) => ", held",
@@ -119,7 +122,11 @@ fn title(ui: &Ui, snapshot: &Snapshot) -> String {
         (false, false) => "",
     };
     let line = ui.theme.pick("─", "-");
-    format!("Nodes {} {line} by {sorted}{order}", snapshot.nodes.len())
+    let nodes = snapshot.nodes.len();
+    let hands: Vec<String> = snapshot.hands.iter().map(|(state, n)| format!("{n} {}", state.title())).collect();
+    let whole = format!("Nodes {nodes} {line} {} {line} by {sorted}{order}", hands.join(", "));
+    let fits = !hands.is_empty() && width(&whole) <= room;
+    if fits { whole } else { format!("Nodes {nodes} {line} by {sorted}{order}") }
 }
 
 fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[Placed]) {

@@ -4,10 +4,10 @@ use crate::filter::Filter;
 use crate::intent::{Export, Intent};
 use crate::judgement::State;
 use crate::keymap::{
-    Action, Binding, ENTER, FREEZE, LEFT, MARK, NEXT_FINDING, PREVIOUS_FINDING, RIGHT, WIDE, letter, one,
+    Action, Binding, ENTER, FREEZE, HAND_OVER, LEFT, MARK, NEXT_FINDING, PREVIOUS_FINDING, RIGHT, WIDE, letter, one,
 };
 use crate::screens::Screen;
-use crate::screens::fleet::columns::COLUMNS;
+use crate::screens::fleet::columns::{Spec, telling};
 use crate::screens::fleet::draw::{self, Place};
 use crate::screens::fleet::map;
 use crate::snapshot::{NodeRow, Snapshot};
@@ -24,6 +24,7 @@ pub(crate) const KEYS: &[Binding] = &[
     NEXT_FINDING,
     PREVIOUS_FINDING,
     letter("m", Action::Map, "racks, a cell a node, instead of the table; m goes back").hint("map", 5),
+    HAND_OVER,
     WIDE,
     FREEZE,
     LEFT,
@@ -47,8 +48,9 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Ve
         Action::Mark => mark(ui, snapshot),
         Action::MarkAll => mark_all(ui, snapshot),
         Action::Sort => {
-            let at = COLUMNS.iter().position(|s| s.column == ui.states.fleet.sort).unwrap_or(0);
-            ui.states.fleet.sort = COLUMNS[(at + 1) % COLUMNS.len()].column;
+            let columns: Vec<&Spec> = telling(snapshot).collect();
+            let at = columns.iter().position(|s| s.column == ui.states.fleet.sort).unwrap_or(0);
+            ui.states.fleet.sort = columns[(at + 1) % columns.len()].column;
             ui.states.fleet.reversed = false;
         }
         Action::Reverse => ui.states.fleet.reversed = !ui.states.fleet.reversed,
@@ -106,7 +108,7 @@ pub(crate) fn click(ui: &mut Ui, (x, y): (u16, u16), snapshot: &Snapshot) -> Vec
         return map::click(ui, (x, y), snapshot);
     }
     let (len, page) = (ui.states.fleet.rows().len(), ui.page());
-    match draw::at(ui, x, y) {
+    match draw::at(ui, snapshot, (x, y)) {
         Some(Place::Row(row)) if row == ui.states.fleet.cursor.at => {
             return act(ui, Action::Open, snapshot).unwrap_or_default();
         }

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
-use crate::screens::node::{Pane, panes};
+use crate::screens::node::{Pane, panes, service};
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::stale::Stale;
 use crate::text::{counted, cut, whole_age, wrap};
@@ -19,6 +19,8 @@ const WIDE: u16 = 120;
 const LEAST: u16 = 9;
 /// Lines of reasons shown at most on a terminal of 24 rows.
 const REASONS: usize = 4;
+/// Lines shown at most of the hands that it is in.
+const HANDS: usize = 3;
 
 /// Draws the screen.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
@@ -66,7 +68,12 @@ pub(crate) fn page(ui: &Ui, node: &NodeRow) -> usize {
 }
 
 fn head_height(ui: &Ui, node: &NodeRow) -> u16 {
-    3 + u16::try_from(reasons(ui, node).len()).unwrap_or(0)
+    3 + u16::try_from(reasons(ui, node).len() + hands(node).len()).unwrap_or(0)
+}
+
+/// In whose hands it is, and the parts of it that failed most often before.
+fn hands(node: &NodeRow) -> Vec<(String, Role)> {
+    service::head(node).into_iter().take(HANDS).collect()
 }
 
 fn reasons(ui: &Ui, node: &NodeRow) -> Vec<String> {
@@ -125,7 +132,9 @@ fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, ar
         line.extend([Span::styled("  now ", dim), Span::raw(cut(&text, room, theme.is_ascii()))]);
     }
     put_spans(buffer, (inner.x + 1, inner.y), inner.width.saturating_sub(2), &line);
-    for (y, reason) in (inner.y + 1..inner.bottom()).zip(reasons(ui, node)) {
-        put(buffer, (inner.x + 1, y), inner.width.saturating_sub(2), &reason, theme.style(Role::Text));
+    let reasons = reasons(ui, node).into_iter().map(|reason| (reason, Role::Text));
+    let room = inner.width.saturating_sub(2);
+    for (y, (text, role)) in (inner.y + 1..inner.bottom()).zip(hands(node).into_iter().chain(reasons)) {
+        put(buffer, (inner.x + 1, y), room, &cut(&text, room.into(), theme.is_ascii()), theme.style(role));
     }
 }

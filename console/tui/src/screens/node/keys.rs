@@ -2,12 +2,12 @@
 
 use crate::intent::{Export, Intent};
 use crate::keymap::{
-    Action, Binding, ENTER, FREEZE, MARK, Motion, NEXT_FINDING, NEXT_NODE, OTHER_LIST, PREVIOUS_FINDING, PREVIOUS_NODE,
-    WIDE, letter, one,
+    Action, Binding, ENTER, FREEZE, HAND_OVER, MARK, Motion, NEXT_FINDING, NEXT_NODE, OTHER_LIST, PREVIOUS_FINDING,
+    PREVIOUS_NODE, WIDE, letter, one,
 };
 use crate::screens::bench;
 use crate::screens::fleet;
-use crate::screens::node::{Pane, State, changes, draw, panes};
+use crate::screens::node::{Pane, State, changes, draw, panes, service};
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
 
@@ -21,6 +21,7 @@ pub(crate) const KEYS: &[Binding] = &[
     NEXT_NODE,
     letter("d", Action::Changed, "only metrics that changed since the run before, or all").hint("diff", 5),
     PREVIOUS_NODE,
+    HAND_OVER,
     WIDE,
     FREEZE,
 ];
@@ -63,6 +64,7 @@ pub(crate) fn act(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Option<Ve
             let text = match ui.states.node.pane {
                 Pane::Facts => fact,
                 Pane::Checks => check,
+                Pane::Service => service::copied(ui, snapshot, node, panes::focus_of(snapshot, node)),
                 _ => verdict,
             };
             return Some(vec![Intent::Copy(text.unwrap_or_else(|| node.name.clone()))]);

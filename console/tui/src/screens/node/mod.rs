@@ -9,10 +9,12 @@ mod keys;
 mod more;
 mod panes;
 mod passport;
+mod service;
 mod state;
 mod verdicts;
 
 pub(crate) use changes::changes;
+pub(crate) use service::head;
 pub(crate) use state::{Pane, State};
 
 use crate::screens::View;

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use ratatui::widgets::Widget;
 
-use crate::screens::node::{Pane, changes, checks, gpus, more, passport, verdicts};
+use crate::screens::node::{Pane, changes, checks, gpus, more, passport, service, verdicts};
 use crate::snapshot::{Focus, IncidentRow, NodeRow, Reading, Snapshot};
 use crate::text::{cut, elide, whole_age, wrap};
 use crate::theme::Role;
@@ -19,13 +19,14 @@ pub(crate) const fn extra(pane: Pane) -> u16 {
         Pane::Verdicts => verdicts::EXTRA,
         Pane::Checks => checks::EXTRA,
         Pane::Gpus => gpus::EXTRA,
+        Pane::Service => service::EXTRA,
         // The timeline.
         Pane::Incidents => 1,
         _ => 0,
     }
 }
 
-fn focus_of<'s>(snapshot: &'s Snapshot, node: &NodeRow) -> Option<&'s Focus> {
+pub(super) fn focus_of<'s>(snapshot: &'s Snapshot, node: &NodeRow) -> Option<&'s Focus> {
     snapshot.focus.as_deref().filter(|f| f.node == node.name)
 }
 
@@ -37,6 +38,7 @@ pub(crate) fn len(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane) -> u
         Pane::Passport => passport::fields(node).len(),
         Pane::Checks => node.checks.len(),
         Pane::Gpus => node.gpus.len(),
+        Pane::Service => service::fields(ui, snapshot, node, focus).len(),
         Pane::Coverage => more::covered(node, focus).len(),
         Pane::Incidents => incidents(focus).len(),
         Pane::Facts => node.facts.len(),
@@ -70,6 +72,7 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, pane: Pane, (bu
         Pane::Verdicts => verdicts::draw(ui, snapshot, node, focus, (buffer, inner)),
         Pane::Facts => facts(ui, node, (buffer, inner)),
         Pane::Checks => checks::draw(ui, node, (buffer, inner)),
+        Pane::Service => service::draw(ui, snapshot, node, focus, (buffer, inner)),
         Pane::Gpus => gpus::draw(ui, snapshot, node, (buffer, inner)),
         Pane::Passport | Pane::Coverage | Pane::Incidents => lines(ui, snapshot, node, pane, (buffer, inner)),
         Pane::Log => log(ui, snapshot, focus, (buffer, inner)),
@@ -103,6 +106,7 @@ fn nothing(snapshot: &Snapshot, node: &NodeRow, pane: Pane, focus: Option<&Focus
         (Pane::Verdicts, _) => "Nothing was measured here yet; R runs a playbook.",
         (Pane::Facts | Pane::Passport, _) => "No collector has reported yet; R runs a playbook.",
         (Pane::Checks, _) => "No check was asked for; R runs a playbook that does, such as cbd.",
+        (Pane::Service, _) => "It is in service.",
         (Pane::Gpus, _) => "It has no GPU that is known.",
         (Pane::Coverage, _) => "There is nothing to cover.",
         (Pane::Incidents, Some(focus)) if focus.past.is_some() => "It has had no incident that is known.",

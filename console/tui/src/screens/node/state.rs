@@ -8,6 +8,7 @@ use crate::widgets::Cursor;
 pub(crate) enum Pane {
     #[default]
     Verdicts,
+    Service,
     Passport,
     Checks,
     Gpus,
@@ -20,8 +21,22 @@ pub(crate) enum Pane {
 impl Pane {
     /// Those that stand beside the verdicts of a node where there is room, in the order of importance.
     pub(crate) fn beside(node: &NodeRow) -> Vec<Self> {
-        let all = [Self::Passport, Self::Checks, Self::Gpus, Self::Coverage, Self::Incidents, Self::Facts, Self::Log];
-        all.into_iter().filter(|pane| *pane != Self::Gpus || !node.gpus.is_empty()).collect()
+        let all = [
+            Self::Service,
+            Self::Passport,
+            Self::Checks,
+            Self::Gpus,
+            Self::Coverage,
+            Self::Incidents,
+            Self::Facts,
+            Self::Log,
+        ];
+        let holds = |pane: &Self| match pane {
+            Self::Service => node.service.is_some(),
+            Self::Gpus => !node.gpus.is_empty(),
+            _ => true,
+        };
+        all.into_iter().filter(holds).collect()
     }
 
     pub(crate) fn next(self, node: &NodeRow) -> Self {
@@ -33,6 +48,7 @@ impl Pane {
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Verdicts => "Verdicts",
+            Self::Service => "Service",
             Self::Passport => "Passport",
             Self::Checks => "Checks",
             Self::Gpus => "GPUs",
@@ -50,7 +66,7 @@ pub(crate) struct State {
     pub(crate) pane: Pane,
     /// Whether only metrics are listed that changed since the run before.
     pub(crate) changed: bool,
-    pub(super) cursors: [Cursor; 8],
+    pub(super) cursors: [Cursor; 9],
 }
 
 impl State {

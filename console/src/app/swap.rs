@@ -1,0 +1,140 @@
+//! In whose hands the nodes are, and how the screen puts them into others: by the code of `muster swap`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Result;
+use muster_analysis::Params;
+use muster_analysis::service::{Marked, Service};
+use muster_fleet::{Node, hostlist};
+use muster_store::Db;
+use muster_tui::Hand;
+use muster_wire::Level;
+
+use super::App;
+use super::run::{Going, Returned};
+use crate::config::Config;
+use crate::service;
+use crate::session;
+use crate::views::{self, Board, Labelled};
+
+/// Reads in whose hands the nodes are; clones take turns.
+#[derive(Clone, Debug)]
+pub(super) struct Hands {
+    board: Board,
+    config: Config,
+    nodes: Arc<[Labelled]>,
+    /// Held while somebody reads, so that a slow reader never replaces what a later one has found.
+    reading: Arc<Mutex<()>>,
+}
+
+impl Hands {
+    /// Of the nodes called `names`, with the labels of `known`.
+    pub(super) fn new(board: &Board, config: &Config, names: &[String], known: &[Node]) -> Self {
+        let known: HashMap<&str, &Node> = known.iter().map(|node| (node.name.as_str(), node)).collect();
+        let labels = |name: &String| known.get(name.as_str()).map(|node| node.labels.clone()).unwrap_or_default();
+        let nodes = names.iter().map(|name| (name.clone(), labels(name))).collect();
+        Self { board: board.clone(), config: config.clone(), nodes, reading: Arc::default() }
+    }
+
+    /// Reads it beside whatever goes on, and shows it.
+    pub(super) fn begin(&self) {
+        let hands = self.clone();
+        std::thread::spawn(move || {
+            // A large fleet takes seconds. Where that is not allowed it reads as fast as everything else.
+            let _ = rustix::process::nice(10);
+            hands.read();
+        });
+    }
+
+    /// Reads and shows it.
+    pub(super) fn read(&self) {
+        let _turn = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let params = session::params(&self.config);
+        let store = Db::open_read_only(&self.config.db.value).map_err(Into::into);
+        match store.and_then(|store| views::hands(&store, &params, &self.nodes)) {
+            Ok(hands) => self.board.hands(hands),
+            Err(why) => self.board.say(Level::Warn, format!("in whose hands the nodes are cannot be read: {why:#}")),
+        }
+    }
+
+    fn labelled(&self, names: &[String]) -> Vec<Labelled> {
+        let names: HashSet<&String> = names.iter().collect();
+        self.nodes.iter().filter(|(name, _)| names.contains(name)).cloned().collect()
+    }
+}
+
+impl App {
+    /// Puts nodes into other hands.
+    pub(super) fn swap(&mut self, hand: Hand, names: &[String], reason: &str) {
+        if self.read_only {
+            return self.board.say(Level::Warn, "--read-only forbids changing where a node stands");
+        }
+        let nodes = self.hands.labelled(names);
+        if nodes.is_empty() {
+            return self.board.say(Level::Warn, "none of these nodes is in the inventory");
+        }
+        match hand {
+            Hand::Repair => self.put((Marked::InRepair, Service::InRepair), &nodes, reason),
+            Hand::Spare => self.put((Marked::HotBuffer, Service::HotBuffer), &nodes, reason),
+            Hand::Return => self.give_back(nodes, reason),
+        }
+    }
+
+    fn put(&mut self, (mark, state): (Marked, Service), nodes: &[Labelled], reason: &str) {
+        let names: Vec<String> = nodes.iter().map(|(name, _)| name.clone()).collect();
+        let Some(store) = &mut self.store else { return self.busy() };
+        match tokio::task::block_in_place(|| service::put(store, &names, mark, reason)) {
+            Ok(None) => {
+                self.board.say(Level::Info, format!("{}: {}", folded(&names), state.title()));
+                self.hands.begin();
+            }
+            Ok(Some(why)) => self.board.say(Level::Warn, why),
+            Err(why) => self.problem(&why),
+        }
+    }
+
+    /// Judging a run anew takes its time, and the screen goes on meanwhile.
+    fn give_back(&mut self, nodes: Vec<Labelled>, reason: &str) {
+        let Some(mut store) = self.store.take() else { return self.busy() };
+        let names: Vec<String> = nodes.iter().map(|(name, _)| name.clone()).collect();
+        self.board.say(Level::Info, format!("reading what the runs say of {}", folded(&names)));
+        let (params, reason) = (session::params(&self.config), reason.to_owned());
+        let ends = tokio::task::spawn_blocking(move || {
+            let said = given_back(&mut store, &params, &nodes, &reason);
+            let said = said.unwrap_or_else(|why| (Level::Error, format!("{why:#}")));
+            Returned { store: Some(store), said: Some(said) }
+        });
+        let ends = Box::pin(async move { ends.await.unwrap_or(Returned { store: None, said: None }) });
+        self.going = Some(Going::reading(ends));
+    }
+}
+
+/// Gives nodes back that nothing speaks against; what came of it in one sentence.
+fn given_back(store: &mut Db, params: &Params, nodes: &[Labelled], reason: &str) -> Result<(Level, String)> {
+    let (mut back, mut refused) = (Vec::new(), Vec::new());
+    for standing in service::standings(&*store, params, nodes)? {
+        let why = service::give_back(store, params, &standing, reason)?;
+        let name = standing.machine.name;
+        if why.is_empty() {
+            back.push(name);
+        } else {
+            let why: Vec<String> = why.into_iter().map(|refusal| refusal.why).collect();
+            refused.push((name, why.join("; ")));
+        }
+    }
+    Ok(match refused.as_slice() {
+        [] => (Level::Info, format!("{}: {}", folded(&back), Service::InService.title())),
+        [(node, why)] if back.is_empty() => (Level::Warn, format!("{node}: not given back: {why}")),
+        some => {
+            let names: Vec<String> = some.iter().map(|(node, _)| node.clone()).collect();
+            let (given, all) = (back.len(), back.len() + some.len());
+            let names = folded(&names);
+            (Level::Warn, format!("{given} of {all} nodes given back, not {names}; Node says what each still needs"))
+        }
+    })
+}
+
+fn folded(names: &[String]) -> String {
+    hostlist::fold(names.iter().map(String::as_str))
+}

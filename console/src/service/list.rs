@@ -1,0 +1,81 @@
+//! Which spare replaces which defective machine, with what a person has to tell Slurm, and which parts failed how often.
+
+use std::collections::BTreeMap;
+
+use muster_analysis::service::{Failure, Part, Service, Spare, Swap, repeated, swaps, told};
+
+use super::fleet::Standing;
+
+/// The hot buffer.
+#[must_use]
+pub fn spares(all: &[Standing]) -> Vec<Spare> {
+    let kept = all.iter().filter(|one| one.service == Service::HotBuffer);
+    kept.map(|one| Spare { machine: one.machine.clone(), refused: one.known.refused().map(str::to_owned) }).collect()
+}
+
+/// What becomes of each defective machine that is wanted. Spares are looked for among all.
+pub fn replaced(all: &[Standing], wanted: impl Fn(&str) -> bool) -> Vec<(&Standing, Swap)> {
+    let out: Vec<&Standing> =
+        all.iter().filter(|one| one.service == Service::Defective && wanted(&one.machine.name)).collect();
+    let machines: Vec<_> = out.iter().map(|one| one.machine.clone()).collect();
+    let found = swaps(&machines, &spares(all));
+    out.into_iter().zip(found).collect()
+}
+
+/// Commands that one looks at and runs; every word is one argument of a shell.
+#[must_use]
+pub fn commands(out: &Standing, swap: &Swap) -> Vec<String> {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let node = &out.machine.name;
+    let by = if let Swap::By { spare, .. } = swap { format!(" (replaced by {spare})") } else { String::new() };
+    let reason = quoted(&format!("Reason=muster: {}{by}", out.why));
+    let drain = format!("scontrol update {} State=DRAIN {reason}", quoted(&format!("NodeName={node}")));
+    let then = match swap {
+        Swap::By { spare, near } => {
+            format!("scontrol update {} State=RESUME  # {}", quoted(&format!("NodeName={spare}")), near.title())
+        }
+        Swap::Nobody { why } => format!("# {node}: nobody replaces it: {why}"),
+    };
+    vec![drain, then]
+}
+
+/// What is said of parts that failed more than once, by the node on which they failed last.
+#[must_use]
+pub fn again(failed: &[Failure]) -> BTreeMap<String, Vec<String>> {
+    let mut said: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for part in repeated(failed) {
+        if let (Some(last), Some(told)) = (part.failures.last(), told(&part)) {
+            let text = format!("{told} ({}, {})", last.component, part.part.serial);
+            said.entry(last.node.clone()).or_default().push(text);
+        }
+    }
+    said
+}
+
+/// A failure among all of its part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted<'f> {
+    /// The failure.
+    pub failure: &'f Failure,
+    /// How often this part failed up to now, here or elsewhere; `None` where it cannot be told from others.
+    pub times: Option<usize>,
+    /// `third time this GPU fails here`; `None` of a part's first failure, and of all but its last.
+    pub said: Option<String>,
+}
+
+/// The failures on the nodes that are wanted, in their order.
+pub fn history(all: &[Failure], wanted: impl Fn(&str) -> bool) -> Vec<Counted<'_>> {
+    let again = repeated(all);
+    let of_part: BTreeMap<&Part, _> = again.iter().map(|one| (&one.part, one)).collect();
+    let mut counted = Vec::new();
+    for failure in all.iter().filter(|failure| wanted(&failure.node)) {
+        let known = failure.part.as_ref().and_then(|part| of_part.get(part));
+        let last = known.filter(|one| one.failures.last() == Some(failure));
+        counted.push(Counted {
+            failure,
+            times: failure.part.as_ref().map(|_| known.map_or(1, |one| one.failures.len())),
+            said: last.and_then(|one| told(one)),
+        });
+    }
+    counted
+}
