@@ -7,7 +7,7 @@ use muster_analysis::groups::Hardware;
 use muster_analysis::records::hardware::hardware_of;
 use muster_analysis::service::{Known, Machine, Marked, Service};
 use muster_analysis::{Params, State};
-use muster_run::{Run, is_work};
+use muster_run::{Run, RunState, is_work};
 use muster_store::{Incident, Store};
 
 use super::marks::{Mark, marks};
@@ -100,7 +100,7 @@ fn standing(mark: Option<&Mark>, open: Option<&Incident>, newest: Option<&Newest
     Standing { machine: Machine::default(), known, service, since_ms, who, why, run }
 }
 
-/// What the newest run says of each of `names` that says anything.
+/// What the newest run says of each of `names` that says anything. A run that goes on has not measured everybody, and says nothing yet.
 fn newest(
     store: &dyn Store,
     params: &Params,
@@ -112,7 +112,8 @@ fn newest(
         if names.is_empty() {
             break;
         }
-        if !run.nodes.iter().any(|node| names.contains(node.as_str())) {
+        let goes_on = run.state == RunState::Running;
+        if goes_on || !run.nodes.iter().any(|node| names.contains(node.as_str())) {
             continue;
         }
         let judging = Judging::of(store, run, params.clone())?;

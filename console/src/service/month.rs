@@ -51,12 +51,11 @@ impl Month {
         Record { outcome: Outcome::Done, series, ..noted(run, node, work, facts, 2) }
     }
 
-    /// A run of `works` on `nodes` on a day, as the program ends it.
-    fn run(&mut self, day: u64, nodes: &[&str], works: &[&str]) {
+    /// A run of `works` on `nodes` that begins on a day.
+    fn begun(&mut self, day: u64, nodes: &[&str], works: &[&str]) -> Run {
         let started_ms = day * DAY_MS;
-        let id = format!("day{day:02}");
         let run = Run {
-            id: id.clone(),
+            id: format!("day{day:02}"),
             playbook: "build-out".into(),
             profile: Profile::Smoke,
             started_ms,
@@ -66,6 +65,13 @@ impl Month {
             state: RunState::Running,
         };
         self.db.begin(&run).unwrap();
+        run
+    }
+
+    /// The same, as the program ends it.
+    fn run(&mut self, day: u64, nodes: &[&str], works: &[&str]) {
+        let run = self.begun(day, nodes, works);
+        let (id, started_ms) = (run.id.clone(), run.started_ms);
         let all: Vec<Record> =
             nodes.iter().flat_map(|node| works.iter().map(|work| self.record(&id, node, work))).collect();
         self.db.append_many(&all).unwrap();
@@ -172,6 +178,20 @@ fn a_machine_that_fails_is_replaced_and_comes_back_only_when_it_passes_what_cond
     month.db.record_incidents(&ended).unwrap();
     month.mark("n08", Marked::InService, 9);
     assert_eq!(month.hands("n08"), Service::InService);
+}
+
+#[test]
+fn a_run_that_goes_on_makes_nobody_suspect() {
+    let mut month = Month::new();
+    month.scan(1);
+    let names = month.all();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let run = month.begun(2, &names, &["cpu-stream"]);
+    let first = month.record(&run.id, "n01", "cpu-stream");
+    month.db.append_many(&[first]).unwrap();
+    assert!(
+        month.standings().iter().all(|one| one.service == Service::InService && one.run.as_deref() == Some("day01"))
+    );
 }
 
 #[test]
