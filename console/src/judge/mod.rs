@@ -26,7 +26,7 @@ pub use muster_analysis::assess::{Assessment, ByMetric, Chart, Count, Judged, on
 pub use pairs::Pairs;
 pub use shape::{each_report, report, report_of_all, report_of_nodes};
 pub use steps::{Profiled, keep_steps, kept_steps, steps_of};
-pub use terms::Judging;
+pub use terms::{Judging, Terms};
 pub use told::{Asked, Told, is_result, known_of};
 pub use usual::usual;
 pub use versions::{Version, find, freeze, frozen, keep, thaw, versions};

@@ -25,9 +25,10 @@ struct Labelled<'n> {
 /// The labels of those nodes called `names` that the inventory knows; empty without an inventory.
 ///
 /// # Errors
-/// When they cannot be written as TOML.
+/// When there is an inventory and it cannot be read: a replay without its groups and labels would show another fleet.
 pub(super) fn written(names: &BTreeSet<&str>, config: &Config) -> anyhow::Result<Vec<u8>> {
-    let known = Inventory::load(&config.inventory.value).unwrap_or_default();
+    let file = &config.inventory.value;
+    let known = if file.exists() { Inventory::load(file)? } else { Inventory::default() };
     let labelled = |node: &&Node| names.contains(node.name.as_str());
     let of = |node: &'_ Node| (node.name.clone(), node.groups.clone(), node.labels.clone());
     let own: Vec<_> = known.nodes().iter().filter(labelled).map(of).collect();

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::{Unpacked, labels, of_bytes, of_file};
 use crate::config::{Config, Source};
 use crate::exit::{CONFIG, Code, IO, Problem};
-use crate::judge::{self, Judging};
+use crate::judge::{self, Judging, Terms};
 use crate::{database, session};
 
 /// Names of the parts.
@@ -92,8 +92,9 @@ impl About {
             Ok(())
         };
         keep(Kept::Terms, &run.id)?;
-        let terms = store.get(Table::Terms, &run.id)?.map(|_| Judging::of(store, run, asked.clone())).transpose()?;
-        for id in terms.iter().flat_map(|judging| &judging.terms.frozen) {
+        let terms: Option<Terms> =
+            store.get(Table::Terms, &run.id)?.map(|bytes| serde_json::from_slice(&bytes)).transpose()?;
+        for id in terms.iter().flat_map(|terms| &terms.frozen) {
             keep(Kept::Criteria, id)?;
         }
         if looked_at(run) {
@@ -101,21 +102,10 @@ impl About {
                 keep(Kept::Cards, &seen.key)?;
             }
         }
-        let then = entries.first().filter(|entry| entry.key == run.id).map(|entry| then(&entry.text)).transpose()?;
-        let (alpha, tau) = then.unwrap_or((asked.alpha, asked.tau));
+        let (alpha, tau) = terms.map_or((asked.alpha, asked.tau), |terms| (terms.params.alpha, terms.params.tau));
         let params = muster_analysis::Params { alpha, tau, ..asked };
         Ok(Self { run: run.id.clone(), alpha, tau, entries, usual: judge::usual(store, run, &params)? })
     }
-}
-
-/// The thresholds in the terms of a run.
-fn then(terms: &str) -> anyhow::Result<(f64, f64)> {
-    #[derive(Deserialize)]
-    struct Terms {
-        params: muster_analysis::Params,
-    }
-    let Terms { params } = serde_json::from_str(terms)?;
-    Ok((params.alpha, params.tau))
 }
 
 /// A run out of a replay file, in a database of its own that goes with this.
