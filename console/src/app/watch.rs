@@ -133,54 +133,88 @@ async fn follow(
     let (members, kept) = (source.members(), blocks(&source));
     let mut viewer = Viewer::new(members.clone(), by, kept);
     board.watching(viewer.picture(origin_of(&source), false));
-    let mut ticks = source.open(probe, settings, cancel.clone());
-    let (mut shown, mut over) = (Instant::now(), false);
+    let ticks = source.open(probe, settings, cancel.clone());
+    let mut watched = Watched { viewer, ticks, board, plays, shown: Instant::now(), over: false };
     loop {
+        let Watched { viewer, ticks, .. } = &mut watched;
         let mut take = |node: usize, metric: &str, at_s: f64, value: f64| viewer.take(node, metric, at_s, value);
-        let happened = tokio::select! {
-            happened = ticks.next(&mut take) => happened,
+        tokio::select! {
+            happened = ticks.next(&mut take) => if !watched.happened(happened) { break },
             Some(to) = moves.recv() => {
-                if moved(&mut ticks, to) {
-                    (viewer, over) = (Viewer::new(members.clone(), by, kept), false);
+                if moved(&mut watched.ticks, to) {
+                    (watched.viewer, watched.over) = (Viewer::new(members.clone(), by, kept), false);
                 }
-                place(&board, plays, &ticks);
-                continue;
+                watched.place();
             }
             () = cancel.cancelled() => break,
-        };
+        }
+    }
+    watched.end();
+    watched.ticks.close().await;
+}
+
+/// What is watched, and what of it is shown.
+struct Watched {
+    viewer: Viewer,
+    ticks: Ticks,
+    board: Board,
+    /// Whether it is a replay.
+    plays: bool,
+    shown: Instant,
+    /// Whether the end of a replay is shown.
+    over: bool,
+}
+
+impl Watched {
+    /// Shows what happened; whether more may come.
+    fn happened(&mut self, happened: Happened) -> bool {
         let news = match happened {
-            Happened::Told => viewer.is_newer(),
-            Happened::There(node) => viewer.answers(node, None),
+            Happened::Told => self.viewer.is_newer(),
+            Happened::There(node) => self.viewer.answers(node, None),
             Happened::Lost(node, why) => {
-                board.say(Level::Warn, why.clone());
-                viewer.answers(node, Some(why))
+                self.board.say(Level::Warn, why.clone());
+                self.viewer.answers(node, Some(why))
             }
-            Happened::Over if plays && !cancel.is_cancelled() => {
-                if !over {
-                    viewer.finish();
-                    board.watching(viewer.picture(origin(&ticks), true));
-                    place(&board, plays, &ticks);
+            Happened::Over => {
+                if self.plays {
+                    self.end();
                 }
-                over = true;
-                continue;
+                return self.plays;
             }
-            Happened::Over => break,
         };
-        let moves = matches!(ticks, Ticks::Recorded(_)) && shown.elapsed() >= MOVES;
         if news {
-            viewer.clocks(|node| ticks.clock_error_s(node));
+            self.viewer.clocks(|node| self.ticks.clock_error_s(node));
         }
+        let moves = matches!(self.ticks, Ticks::Recorded(_)) && self.shown.elapsed() >= MOVES;
         if news || moves {
-            board.watching(viewer.picture(origin(&ticks), false));
-            place(&board, plays, &ticks);
-            shown = Instant::now();
+            self.show(false);
+            self.shown = Instant::now();
+        }
+        true
+    }
+
+    /// Shows the end, once.
+    fn end(&mut self) {
+        if !self.over {
+            self.viewer.finish();
+            self.show(true);
+        }
+        self.over = true;
+    }
+
+    fn show(&mut self, over: bool) {
+        self.board.watching(self.viewer.picture(origin(&self.ticks), over));
+        self.place();
+    }
+
+    /// Shows in the header where a replay is.
+    fn place(&self) {
+        if let Ticks::Recorded(player) = &self.ticks
+            && self.plays
+        {
+            self.board.replays(player.head().shown(Instant::now()));
         }
     }
-    if !over {
-        viewer.finish();
-    }
-    board.watching(viewer.picture(origin(&ticks), true));
-    ticks.close().await;
 }
 
 /// Moves the recording; whether it went back, so that all of it up to there comes once more.
@@ -192,15 +226,6 @@ fn moved(ticks: &mut Ticks, to: Move) -> bool {
         }
         (Ticks::Recorded(player), Move::Play(play)) => player.obey(play),
         _ => false,
-    }
-}
-
-/// Shows in the header where a replay is.
-fn place(board: &Board, plays: bool, ticks: &Ticks) {
-    if let Ticks::Recorded(player) = ticks
-        && plays
-    {
-        board.replays(player.head().shown(Instant::now()));
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 use anyhow::Result;
 use muster_analysis::Params;
@@ -14,6 +13,7 @@ use muster_wire::clean;
 use muster_wire::limits::TEXT_BYTES;
 
 use super::Board;
+use super::past::each_looked_at;
 use crate::service::{self, Counted, Mark, Standing};
 
 /// A node and its labels in the inventory.
@@ -94,21 +94,14 @@ fn tidy(text: &str) -> String {
 /// Reads what became of nodes before from the database in `dir`, for `board` from now on, whatever node it looks at. What a return
 /// needs takes as long as judging a run, and nobody waits for it.
 pub fn read_service(dir: PathBuf, params: Params, board: &Board) {
-    let (sender, names) = channel::<String>();
-    board.read_by(sender);
-    let board = board.clone();
-    std::thread::spawn(move || {
-        while let Ok(first) = names.recv() {
-            // Whoever scrolls asks for many nodes and waits for the last one.
-            let node = names.try_iter().last().unwrap_or(first);
-            if !board.is_handed(&node) {
-                continue;
-            }
-            let looked = Db::open_read_only(&dir).map_err(Into::into).and_then(|db| past(&db, &params, &node));
-            match looked {
-                Ok(past) => board.service_past(&node, past),
-                Err(why) => log::warn!("whose hands {node} was in cannot be read: {why:#}"),
-            }
+    each_looked_at(board, move |board, node| {
+        if !board.is_handed(node) {
+            return;
+        }
+        let looked = Db::open_read_only(&dir).map_err(Into::into).and_then(|db| past(&db, &params, node));
+        match looked {
+            Ok(past) => board.service_past(node, past),
+            Err(why) => log::warn!("whose hands {node} was in cannot be read: {why:#}"),
         }
     });
 }

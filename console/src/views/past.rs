@@ -18,6 +18,21 @@ const RUNS: usize = 32;
 
 /// Reads the database in `dir` for `board` from now on, whatever node it looks at.
 pub fn read_past(dir: PathBuf, board: &Board) {
+    each_looked_at(board, move |board, node| {
+        let looked = Db::open_read_only(&dir).and_then(|db| {
+            let found = past(&db, node).and_then(|past| Ok((past, stored(&db, &board.shown(), node)?)));
+            board.tell_damage(&db);
+            found
+        });
+        match looked {
+            Ok((past, stored)) => board.past(node, past, stored),
+            Err(why) => log::warn!("the past of {node} cannot be read: {why}"),
+        }
+    });
+}
+
+/// Calls `read`, on a thread of its own, with every node that `board` looks at from now on.
+pub(super) fn each_looked_at(board: &Board, read: impl Fn(&Board, &str) + Send + 'static) {
     let (sender, names) = channel::<String>();
     board.read_by(sender);
     let board = board.clone();
@@ -25,15 +40,7 @@ pub fn read_past(dir: PathBuf, board: &Board) {
         while let Ok(first) = names.recv() {
             // Whoever scrolls asks for many nodes and waits for the last one.
             let node = names.try_iter().last().unwrap_or(first);
-            let looked = Db::open_read_only(&dir).and_then(|db| {
-                let found = past(&db, &node).and_then(|past| Ok((past, stored(&db, &board.shown(), &node)?)));
-                board.tell_damage(&db);
-                found
-            });
-            match looked {
-                Ok((past, stored)) => board.past(&node, past, stored),
-                Err(why) => log::warn!("the past of {node} cannot be read: {why}"),
-            }
+            read(&board, &node);
         }
     });
 }
