@@ -24,6 +24,28 @@ pub(super) type Wanted = fn(&Snapshot) -> bool;
 
 type Shown = Arc<Mutex<Option<Arc<Snapshot>>>>;
 
+/// A terminal that keeps what was written to it.
+#[derive(Clone, Default)]
+pub(super) struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Paper {
+    /// All that was written.
+    pub(super) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A command line without words of a subcommand.
 #[derive(Parser)]
 struct Line {

@@ -1,9 +1,7 @@
 //! A made-up run that is played: alone, and through the whole application with a made-up user.
 
 use std::fs::File;
-use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use muster_analysis::State;
@@ -17,7 +15,7 @@ use tempfile::TempDir;
 
 use super::Played;
 use super::fleet::{Fleet, judged};
-use super::rehearsed::{Wanted, rehearsed};
+use super::rehearsed::{Paper, Wanted, rehearsed};
 use super::replay::{Deck, judge};
 use crate::config::{Config, Raw, resolve};
 use crate::portable::{Recorded, Unpacked, write_run};
@@ -225,21 +223,6 @@ fn sought(config: &Config, run: &Run) {
     assert!(board.snapshot().run.as_deref().is_some_and(|run| run.ended_ms.is_none()));
 }
 
-/// A terminal that keeps what was written to it.
-#[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Paper {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 fn word(shown: &Snapshot) -> Option<&'static str> {
     shown.replay().and_then(|replay| replay.word())
 }
@@ -278,7 +261,7 @@ fn keys_stop_move_and_speed_up_a_replay_in_which_nothing_is_run_or_written() {
     };
     let last = rehearsed((&names, empty.path(), &["--read-only"]), begin, (Screen::Fleet, paper.clone()), keys);
     assert_eq!((last.nodes.len(), last.nodes[3].state), (NODES, State::Fail));
-    let written = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+    let written = paper.text();
     for text in ["REPLAY", "paused", "over"] {
         assert!(written.contains(text), "{text}");
     }

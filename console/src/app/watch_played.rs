@@ -1,13 +1,10 @@
 //! A recording played through the whole application, with made-up rows and a made-up user.
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
-
 use muster_import::telemetry::Recording;
 use muster_tui::snapshot::Watching;
 use muster_tui::{Screen, Snapshot};
 
-use super::rehearsed::{Wanted, rehearsed};
+use super::rehearsed::{Paper, Wanted, rehearsed};
 use crate::work::ticks::{Player, Source};
 
 /// One machine is at 60 % of its power from this second on.
@@ -28,21 +25,6 @@ fn recording() -> Recording {
     }
     recording.sort();
     recording
-}
-
-/// A terminal that keeps what was written to it.
-#[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Paper {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 fn is(shown: &Snapshot, so: fn(&Watching) -> bool) -> bool {
@@ -72,7 +54,7 @@ fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile(
     assert_eq!((watch.alerts[0].node.as_str(), watch.alerts[0].until_s), ("n3", None));
     assert!((f64::from(HURT)..f64::from(SECONDS)).contains(&(watch.alerts[0].alerted_s - 1_760_000_000.0)));
     assert!(watch.frames.len() >= 88, "all of it can be gone back through: {}", watch.frames.len());
-    let written = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+    let written = paper.text();
     for word in ["Metrics", "Alerts", "OVER"] {
         assert!(written.contains(word), "{word}");
     }

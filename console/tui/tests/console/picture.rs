@@ -34,6 +34,18 @@ pub(crate) fn press(ui: &mut Ui, code: KeyCode, snapshot: &Snapshot) {
     update(ui, Event::Key(KeyEvent::new(code, KeyModifiers::NONE)), snapshot);
 }
 
+/// Types `keys`, of which a line break is Enter.
+pub(crate) fn typed(ui: &mut Ui, keys: &str, snapshot: &Snapshot) {
+    for c in keys.chars() {
+        let code = match c {
+            '\n' => KeyCode::Enter,
+            '\t' => KeyCode::Tab,
+            c => KeyCode::Char(c),
+        };
+        press(ui, code, snapshot);
+    }
+}
+
 /// The cells that `draw` fills.
 pub(crate) fn frame(ui: &Ui, snapshot: &Snapshot, (width, height): (u16, u16)) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();

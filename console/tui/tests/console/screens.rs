@@ -1,6 +1,6 @@
 //! How every screen looks in every state at three sizes, glyphs and styles.
 
-use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
+use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press, typed};
 use crate::synthetic::service::{in_repair, with_hands};
 use crate::synthetic::watch::watching;
 use crate::synthetic::{DATA, Fleet, empty, error, loading, snapshot, with_gpus, with_old_results};
@@ -173,14 +173,7 @@ fn nodes_in_other_hands_look_as_stored() {
         ("question", &all, COLOR, SIZES[0], "Hrepair RMA 4711\n"),
     ] {
         let mut ui = console(snapshot, theme, size);
-        for c in keys.chars() {
-            let code = match c {
-                '\n' => KeyCode::Enter,
-                '\t' => KeyCode::Tab,
-                c => KeyCode::Char(c),
-            };
-            press(&mut ui, code, snapshot);
-        }
+        typed(&mut ui, keys, snapshot);
         text += &format!("=== {name} {}x{}\n{}", size.0, size.1, picture(&frame(&ui, snapshot, size)));
     }
     compare("service", &text);
@@ -289,14 +282,7 @@ fn a_watch_looks_as_stored_at_every_stage_and_in_every_list() {
     ] {
         let mut ui = console(snapshot, theme, size);
         press(&mut ui, digit(Screen::Watch), snapshot);
-        for c in keys.chars() {
-            let code = match c {
-                '\n' => KeyCode::Enter,
-                '\t' => KeyCode::Tab,
-                c => KeyCode::Char(c),
-            };
-            press(&mut ui, code, snapshot);
-        }
+        typed(&mut ui, keys, snapshot);
         text += &format!("=== {name} {}x{}\n{}", size.0, size.1, glyphs(&frame(&ui, snapshot, size)));
     }
     compare("watch-cases", &text);

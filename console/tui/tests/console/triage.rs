@@ -1,6 +1,5 @@
 //! What the screen of a failed job shows, and what keys do on it.
 
-use crossterm::event::KeyCode;
 use muster_analysis::triage::Category;
 use muster_tui::snapshot::{Load, Part, Testing, Triaged};
 use muster_tui::{Event, Export, Format, Intent, Mouse, Screen, Snapshot, Theme, update};
@@ -344,14 +343,7 @@ fn the_screen_looks_as_stored_in_every_list_and_state() {
     ] {
         let mut ui = console(snapshot, theme, size);
         press(&mut ui, snapshot, "<triage>");
-        for c in keys.chars() {
-            let code = match c {
-                '\n' => KeyCode::Enter,
-                '\t' => KeyCode::Tab,
-                c => KeyCode::Char(c),
-            };
-            crate::picture::press(&mut ui, code, snapshot);
-        }
+        crate::picture::typed(&mut ui, keys, snapshot);
         text += &format!("=== {name} {}x{}\n{}", size.0, size.1, glyphs(&frame(&ui, snapshot, size)));
     }
     compare("triage-cases", &text);
