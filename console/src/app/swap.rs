@@ -54,7 +54,9 @@ impl Hands {
         let store = Db::open_read_only(&self.config.db.value).map_err(Into::into);
         match store.and_then(|store| views::hands(&store, &params, &self.nodes)) {
             Ok(hands) => self.board.hands(hands),
-            Err(why) => self.board.say(Level::Warn, format!("in whose hands the nodes are cannot be read: {why:#}")),
+            Err(why) => self
+                .board
+                .say(Level::Warn, format!("cannot read which nodes are in repair or in the hot buffer: {why:#}")),
         }
     }
 
@@ -130,7 +132,10 @@ fn given_back(store: &mut Db, params: &Params, nodes: &[Labelled], reason: &str)
             let names: Vec<String> = some.iter().map(|(node, _)| node.clone()).collect();
             let (given, all) = (back.len(), back.len() + some.len());
             let names = folded(&names);
-            (Level::Warn, format!("{given} of {all} nodes given back, not {names}; Node says what each still needs"))
+            (
+                Level::Warn,
+                format!("{given} of {all} nodes given back; not {names}: the screen Node lists what each still needs"),
+            )
         }
     })
 }

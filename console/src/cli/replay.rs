@@ -27,7 +27,7 @@ const DEMOS: [(&str, &[u8]); 3] = [
     ("demo-watch", include_bytes!("../../../assets/replays/watch.replay")),
     ("demo-case", include_bytes!("../../../assets/replays/case.replay")),
 ];
-/// Why the console of a replay writes nothing.
+/// Why nothing is written.
 const WHY: &str = "this is a replay";
 
 /// Options.

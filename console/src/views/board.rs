@@ -79,7 +79,7 @@ struct Inner {
     hands: Hands,
     /// Its records in the runs that are shown, newest first.
     stored: Vec<Record>,
-    /// Are told the focused node whenever the database is to be asked about it.
+    /// Readers of the database, who are told which node is focused.
     readers: Vec<Sender<String>>,
     /// Pairs of the run, and the one the user is looking at.
     scan: extra::Scan,

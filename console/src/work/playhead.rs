@@ -15,7 +15,7 @@ pub const SPEEDS: [f64; 2] = [0.1, 100_000.0];
 #[derive(Clone, Debug)]
 pub struct Playhead {
     span: (f64, f64),
-    /// The moment at `since`, or where it stands.
+    /// The moment shown at `since`, or all the time while it is paused.
     at_s: f64,
     /// When it began to go on from there; `None` before it begins, and while it is paused.
     since: Option<Instant>,
@@ -119,7 +119,7 @@ mod tests {
         head.start(at(8.0));
         assert_eq!((head.at_s(at(60.0)), head.shown(at(60.0)).paused), (120.0, true));
         head.obey(Play::On, at(60.0));
-        assert_eq!(head.at_s(at(70.0)), 170.0, "five seconds of playing at ten times");
+        assert_eq!(head.at_s(at(70.0)), 170.0, "five seconds at ten times the speed");
         head.obey(Play::Pause, at(70.0));
         head.obey(Play::Faster, at(71.0));
         assert_eq!((head.at_s(at(71.0)), head.at_s(at(72.0)), head.speed()), (180.0, 200.0, 20.0));

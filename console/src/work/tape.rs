@@ -9,7 +9,7 @@ use muster_wire::{Datum, Outcome};
 
 use super::{Observer, Update, followed};
 
-/// The records of a run in order of time, of which some have been told.
+/// The records of a run in order of time, and how far they have been played.
 #[derive(Debug)]
 pub struct Tape {
     run: Run,

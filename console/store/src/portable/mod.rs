@@ -66,7 +66,7 @@ impl Kind {
 pub struct Head {
     /// What it holds.
     pub kind: Kind,
-    /// What that is called: the run, the recording or the bundle.
+    /// Name of the run, the recording or the bundle.
     pub name: String,
     /// Version of the muster that wrote it.
     pub writer: String,

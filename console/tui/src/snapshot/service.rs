@@ -41,7 +41,7 @@ pub struct FailureRow {
     pub at_ms: u64,
     /// Where in the node, such as `gpu:3`.
     pub component: String,
-    /// Serial number of the part; `None` where the node did not tell.
+    /// Serial number of the part; `None` where the node reported none.
     pub serial: Option<String>,
     /// `third time this GPU fails here`; empty of a part's first failure, and of all but its last.
     pub said: String,

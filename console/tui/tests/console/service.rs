@@ -110,11 +110,11 @@ fn a_node_tells_its_hands_above_its_lists_and_all_else_in_a_list_of_its_own() {
     let (mut ui, _) = after(&other, "/service:repair<enter><node>");
     let text = shown(&ui, &other);
     assert!(text.contains("in repair since 2026-11-18 (kim: RMA 4711)"), "{text}");
-    assert!(text.contains("return needs  it was not validated since"), "{text}");
+    assert!(text.contains("no return     it was not validated since"), "{text}");
     assert_eq!(
         press(&mut ui, &other, "<tab>jjjy"),
         [Intent::Copy(
-            "rack1-02: return needs: it was not validated since it went into repair: muster run cbd".to_owned()
+            "rack1-02: no return: it was not validated since it went into repair: muster run cbd".to_owned()
         )]
     );
     let copied = press(&mut ui, &other, "jy");
@@ -123,7 +123,7 @@ fn a_node_tells_its_hands_above_its_lists_and_all_else_in_a_list_of_its_own() {
     assert!(matches!(&copied[..], [Intent::Copy(text)] if text.starts_with(again)), "{copied:?}");
     let reading = in_repair(snapshot(IDLE), None);
     let text = shown(&after(&reading, "/service:repair<enter><node>").0, &reading);
-    assert!(text.contains("return needs  reading its runs"), "{text}");
+    assert!(text.contains("reading its runs"), "{text}");
     let plain = snapshot(IDLE);
     assert!(!shown(&after(&plain, "<node>").0, &plain).contains("Service"), "a node in service has no such list");
 }

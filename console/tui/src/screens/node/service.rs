@@ -97,12 +97,12 @@ fn needs(row: &ServiceRow, past: Option<&ServicePast>) -> Vec<Field> {
         return Vec::new();
     }
     let Some(needs) = past.and_then(|past| past.needs.as_ref()) else {
-        return vec![Field::new("return needs", "reading its runs", Role::Dim)];
+        return vec![Field::new("return", "reading its runs", Role::Dim)];
     };
     if needs.is_empty() {
-        return vec![Field::new("return needs", "nothing more: H, then swap return", Role::Good)];
+        return vec![Field::new("return", "nothing speaks against it: H, then swap return", Role::Good)];
     }
-    needs.iter().map(|why| Field::new("return needs", why, Role::Text)).collect()
+    needs.iter().map(|why| Field::new("no return", why, Role::Text)).collect()
 }
 
 /// `2026-11-20 gpu:3, serial 1654922000123, third time this GPU fails here: 31 % below 63 peers`.
