@@ -7,8 +7,9 @@ use muster_fleet::Failure;
 use muster_playbook::collector_work;
 use muster_run::Record;
 use muster_wire::limits::work_bytes;
-use muster_wire::{Datum, Fact, Finished, Frame, Outcome, Request, Series, clean};
+use muster_wire::{Datum, Fact, Facts, Finished, Frame, Outcome, Profile, Request, Series, clean};
 
+use super::excess::Ordered;
 use super::spill::{Part, Spill};
 use crate::judge::notes;
 
@@ -16,6 +17,8 @@ use crate::judge::notes;
 const SHOWN: usize = 60;
 /// Bytes of facts that a collector may send.
 const COLLECTOR: usize = 1 << 20;
+/// Facts that are put aside in one piece.
+const FACTS: usize = 128;
 /// Bytes of unfinished works of one node that stay in memory: a frame of the largest, or all that most works send.
 const MEMORY: usize = 640 << 10;
 
@@ -36,10 +39,11 @@ pub struct Gather {
 }
 
 /// A piece of work that was ordered.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Open {
     /// How often: several steps may want the same.
     times: usize,
+    profile: Profile,
     /// Bytes that all unfinished works together may have sent.
     limit: usize,
 }
@@ -108,8 +112,9 @@ impl Gather {
         let works = benchmarks.iter().map(|name| (name.clone(), work_bytes(*profile)));
         let mut order: BTreeMap<String, Open> = BTreeMap::new();
         for (name, limit) in looks.chain(works) {
-            let open = order.entry(name).or_default();
-            *open = Open { times: open.times + 1, limit: open.limit.max(limit) };
+            let open = order.entry(name).or_insert(Open { times: 0, profile: *profile, limit });
+            open.times += 1;
+            open.limit = open.limit.max(limit);
         }
         self.orders.push_back(order);
     }
@@ -132,7 +137,7 @@ impl Gather {
         let open = self.orders.pop_front().unwrap_or_default();
         let Some(failure) = failure else {
             let missing = open.into_keys().filter(|work| muster_run::is_work(work));
-            return missing.map(|name| self.close(unanswered(name), at_ms)).collect();
+            return missing.map(|name| self.record(unanswered(name), at_ms)).collect();
         };
         if failure.out_of_turn() {
             self.count(clean(failure.what(&self.node), 2 * SHOWN));
@@ -140,8 +145,8 @@ impl Gather {
         Vec::new()
     }
 
-    /// Takes one frame; a finished piece of work comes back as a record stamped `at_ms` (Unix, milliseconds).
-    pub fn take(&mut self, frame: Frame, at_ms: u64) -> Option<Record> {
+    /// Takes one frame; a finished piece of work comes back, stamped `at_ms` (Unix, milliseconds).
+    pub fn take(&mut self, frame: Frame, at_ms: u64) -> Option<Closed> {
         match frame {
             Frame::Series(series) => {
                 let work = series.metric.benchmark.clone();
@@ -164,17 +169,19 @@ impl Gather {
                 let left = self.orders.front_mut().and_then(|order| {
                     let left = order.get_mut(&finished.name)?;
                     left.times -= 1;
-                    let times = left.times;
+                    let Open { times, profile, .. } = *left;
                     if times == 0 {
                         order.remove(&finished.name);
                     }
-                    Some(times)
+                    Some(profile)
                 });
-                if left.is_none() {
+                let Some(profile) = left else {
                     self.refuse("a result of", &finished.name);
                     return None;
-                }
-                Some(self.close(finished, at_ms))
+                };
+                let held = self.held.remove(&finished.name).unwrap_or_default();
+                let work = (profile, finished.name.clone());
+                Some(Closed { work, record: self.record(finished, at_ms), held })
             }
             _ => None,
         }
@@ -244,20 +251,66 @@ impl Gather {
         Some(notes::out_of_turn(&self.run, &self.node, said, at_ms))
     }
 
-    fn close(&mut self, finished: Finished, at_ms: u64) -> Record {
-        let held = self.held.remove(&finished.name).unwrap_or_default().gathered();
-        let Held { series, facts, lost, .. } = held;
-        let outcome = lost.unwrap_or(finished.outcome);
+    /// Of a finished work, without what it sent.
+    fn record(&self, finished: Finished, at_ms: u64) -> Record {
         Record {
             run: self.run.clone(),
             node: self.node.clone(),
             work: finished.name,
-            outcome,
+            outcome: finished.outcome,
             at_ms,
             elapsed_ns: finished.elapsed_ns,
-            series,
-            facts,
+            series: Vec::new(),
+            facts: Vec::new(),
         }
+    }
+}
+
+/// A finished piece of work whose values may still lie beside the database.
+#[derive(Debug)]
+pub struct Closed {
+    /// As it was ordered.
+    pub work: Ordered,
+    /// Without values and facts.
+    pub record: Record,
+    held: Held,
+}
+
+impl Closed {
+    /// Bytes of its values and facts in memory.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.held.bytes
+    }
+
+    /// With nothing in memory until it is asked for.
+    #[must_use]
+    pub fn put_aside(mut self, spill: &Spill) -> Self {
+        let Held { series, facts, parts, .. } = &mut self.held;
+        let collector = self.record.work.clone();
+        let facts = facts.chunks(FACTS).map(|facts| Facts { collector: collector.clone(), facts: facts.to_vec() });
+        let frames = std::mem::take(series).into_iter().map(Frame::Series).chain(facts.map(Frame::Facts));
+        match frames.map(|frame| spill.put(&frame)).collect::<std::io::Result<Vec<_>>>() {
+            Ok(first) => drop(parts.splice(..0, first)),
+            Err(why) => self.held.lose(put_aside(&why)),
+        }
+        self.held.facts = Vec::new();
+        self.held.in_memory = 0;
+        self
+    }
+
+    /// With all that it sent.
+    #[must_use]
+    pub fn whole(self) -> Record {
+        let Held { series, facts, lost, .. } = self.held.gathered();
+        let outcome = lost.unwrap_or(self.record.outcome);
+        Record { outcome, series, facts, ..self.record }
+    }
+
+    /// With nothing of what it sent, because of `why`.
+    #[must_use]
+    pub fn refused(self, why: String) -> Record {
+        Record { outcome: Outcome::NotRun(why), ..self.record }
     }
 }
 
@@ -288,7 +341,14 @@ fn size(fact: &Fact) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_wire::{Direction, Facts, MetricId, Profile, Reading, Unit};
+    use muster_wire::{Direction, MetricId, Reading, Unit};
+
+    impl Gather {
+        /// What comes of a frame.
+        fn got(&mut self, frame: Frame, at_ms: u64) -> Option<Record> {
+            self.take(frame, at_ms).map(Closed::whole)
+        }
+    }
 
     /// Of a node that was told to look at its CPUs and to run `a` and `b`.
     fn gather() -> Gather {
@@ -311,15 +371,15 @@ mod tests {
         gather.expect(&Request::Run { collectors, benchmarks, profile, scratch: None, steps });
         let done = |name: &str| Frame::Finished(Finished { name: name.into(), outcome: Outcome::Done, elapsed_ns: 1 });
         for name in ["a", "b"] {
-            gather.take(series(name, 1), 1);
-            assert_eq!(gather.take(done(name), 1).unwrap().series.len(), 1);
+            gather.got(series(name, 1), 1);
+            assert_eq!(gather.got(done(name), 1).unwrap().series.len(), 1);
         }
         let missing = gather.ended(None, 1);
         assert_eq!(missing.iter().map(|record| record.work.as_str()).collect::<Vec<_>>(), ["collect/cpu"]);
-        gather.take(series("c", 1), 2);
-        assert_eq!(gather.take(done("c"), 2).unwrap().series.len(), 1);
+        gather.got(series("c", 1), 2);
+        assert_eq!(gather.got(done("c"), 2).unwrap().series.len(), 1);
         assert!(gather.ended(None, 2).is_empty() && gather.out_of_turn(2).is_none());
-        assert!(gather.take(done("c"), 3).is_none() && gather.out_of_turn(3).is_some());
+        assert!(gather.got(done("c"), 3).is_none() && gather.out_of_turn(3).is_some());
     }
 
     fn series(benchmark: &str, count: usize) -> Frame {
@@ -340,20 +400,20 @@ mod tests {
     #[test]
     fn a_record_holds_what_its_work_sent_and_nothing_else() {
         let mut gather = gather();
-        assert_eq!(gather.take(series("a", 3), 1), None);
-        assert_eq!(gather.take(series("b", 4), 1), None);
-        let record = gather.take(finished("a"), 2).unwrap();
+        assert_eq!(gather.got(series("a", 3), 1), None);
+        assert_eq!(gather.got(series("b", 4), 1), None);
+        let record = gather.got(finished("a"), 2).unwrap();
         assert_eq!((record.work.as_str(), record.series.len(), record.at_ms), ("a", 1, 2));
-        assert_eq!(gather.take(finished("b"), 3).unwrap().series[0].values.len(), 4);
+        assert_eq!(gather.got(finished("b"), 3).unwrap().series[0].values.len(), 4);
     }
 
     #[test]
     fn a_flood_is_a_failed_work_and_not_a_full_memory() {
         let mut gather = gather();
         for _ in 0..200 {
-            gather.take(series("a", 65_536), 1);
+            gather.got(series("a", 65_536), 1);
         }
-        let record = gather.take(finished("a"), 2).unwrap();
+        let record = gather.got(finished("a"), 2).unwrap();
         assert!(matches!(record.outcome, Outcome::Failed(_)));
         assert!(record.series.is_empty());
         assert_eq!(gather.out_of_turn(3), None);
@@ -374,16 +434,40 @@ mod tests {
                 let Frame::Series(mut one) = series("a", 65_536) else { panic!() };
                 one.values[7] = f64::from(nr);
                 sent.push(one.clone());
-                gather.take(Frame::Series(one), 1);
-                gather.take(facts("a", nr), 1);
-                gather.take(series("b", 10), 1);
+                gather.got(Frame::Series(one), 1);
+                gather.got(facts("a", nr), 1);
+                gather.got(series("b", 10), 1);
                 assert!(in_memory(&gather) <= MEMORY);
             }
-            let record = gather.take(finished("a"), 2).unwrap();
+            let record = gather.got(finished("a"), 2).unwrap();
             assert_eq!((&record.outcome, &record.series), (&Outcome::Done, &sent), "{profile}");
             let told: Vec<&str> = record.facts.iter().map(|fact| fact.key.as_str()).collect();
             assert_eq!(told, (0..12).map(|nr| format!("fact.{nr}")).collect::<Vec<_>>());
-            assert_eq!(gather.take(finished("b"), 2).unwrap().series.len(), 12);
+            assert_eq!(gather.got(finished("b"), 2).unwrap().series.len(), 12);
+        }
+    }
+
+    #[test]
+    fn a_finished_work_that_waits_has_nothing_in_memory_and_is_whole_when_it_is_asked_for() {
+        for count in [3, 12] {
+            let mut gather = gather_of(Profile::Standard);
+            let sent: Vec<Series> = (0..count)
+                .map(|nr| {
+                    let Frame::Series(mut one) = series("a", 65_536) else { panic!() };
+                    one.values[7] = f64::from(nr);
+                    gather.take(Frame::Series(one.clone()), 1);
+                    gather.take(facts("a", nr), 1);
+                    one
+                })
+                .collect();
+            let closed = gather.take(finished("a"), 2).unwrap();
+            let (bytes, closed) = (closed.bytes(), closed.put_aside(&gather.spill));
+            assert!(closed.held.series.is_empty() && closed.held.facts.is_empty());
+            assert_eq!(closed.bytes(), bytes);
+            let record = closed.whole();
+            assert_eq!((&record.outcome, &record.series, bytes), (&Outcome::Done, &sent, super::bytes(&record)));
+            let told: Vec<&str> = record.facts.iter().map(|fact| fact.key.as_str()).collect();
+            assert_eq!(told, (0..count).map(|nr| format!("fact.{nr}")).collect::<Vec<_>>());
         }
     }
 
@@ -391,19 +475,19 @@ mod tests {
     fn a_node_that_sends_as_much_as_it_may_and_never_ends_costs_no_more_memory_than_another() {
         let mut gather = gather_of(Profile::Full);
         for _ in 0..3 * work_bytes(Profile::Full) / (8 * 65_536) {
-            gather.take(series("a", 65_536), 1);
+            gather.got(series("a", 65_536), 1);
             assert!(in_memory(&gather) <= MEMORY);
         }
-        assert!(matches!(gather.take(finished("a"), 2).unwrap().outcome, Outcome::Failed(_)));
+        assert!(matches!(gather.got(finished("a"), 2).unwrap().outcome, Outcome::Failed(_)));
     }
 
     #[test]
     fn a_work_whose_values_cannot_be_put_aside_was_not_run_and_says_why() {
         let mut gather = gather_of(Profile::Standard);
         gather.spill = Spill::new(std::path::Path::new("/nowhere"));
-        gather.take(series("a", 65_536), 1);
-        gather.take(series("a", 65_536), 1);
-        let record = gather.take(finished("a"), 2).unwrap();
+        gather.got(series("a", 65_536), 1);
+        gather.got(series("a", 65_536), 1);
+        let record = gather.got(finished("a"), 2).unwrap();
         assert!(matches!(&record.outcome, Outcome::NotRun(why) if why.contains("beside the database")), "{record:?}");
         assert!(record.series.is_empty());
     }
@@ -419,7 +503,7 @@ mod tests {
         let mut gather = gather();
         for name in ["a", "b", "a", "b"] {
             for _ in 0..100 {
-                gather.take(series(name, 1_024), 1);
+                gather.got(series(name, 1_024), 1);
             }
         }
         let held: usize = gather.held.values().map(|held| held.bytes).sum();
@@ -428,31 +512,31 @@ mod tests {
         assert_eq!(missing.iter().map(|r| r.work.as_str()).collect::<Vec<_>>(), ["a", "b", "collect/cpu"]);
         assert!(missing.iter().all(|record| matches!(record.outcome, Outcome::NotRun(_))));
         assert!(gather.held.is_empty());
-        assert_eq!(gather.take(finished("a"), 3), None);
+        assert_eq!(gather.got(finished("a"), 3), None);
     }
 
     #[test]
     fn work_that_broke_off_begins_anew_with_nothing_of_before() {
         let mut gather = gather();
-        gather.take(series("a", 3), 1);
+        gather.got(series("a", 3), 1);
         gather.interrupted();
-        gather.take(series("a", 5), 2);
-        assert_eq!(gather.take(finished("a"), 3).unwrap().series.len(), 1);
+        gather.got(series("a", 5), 2);
+        assert_eq!(gather.got(finished("a"), 3).unwrap().series.len(), 1);
     }
 
     #[test]
     fn what_nobody_asked_for_is_refused_counted_and_told() {
         let mut gather = gather();
         for name in ["console/asked", "link", "net-pair/n2", "a#2", "c"] {
-            assert_eq!(gather.take(finished(name), 1), None, "{name}");
+            assert_eq!(gather.got(finished(name), 1), None, "{name}");
         }
-        assert_eq!(gather.take(series("c", 3), 1), None);
+        assert_eq!(gather.got(series("c", 3), 1), None);
         assert!(gather.held.is_empty());
         let told = gather.out_of_turn(2).unwrap();
         let Outcome::Failed(why) = &told.outcome else { panic!("{told:?}") };
         assert_eq!(why, "sent a result of 'console/asked', and 5 times more what nobody asked for");
         assert!(!muster_run::is_work(&told.work));
-        gather.take(finished("c"), 3);
+        gather.got(finished("c"), 3);
         assert_eq!(gather.out_of_turn(4), None, "told once while the node works");
         gather.ended(None, 5);
         assert!(gather.out_of_turn(5).is_some(), "and once more with the whole count");
@@ -463,21 +547,21 @@ mod tests {
         let mut gather = gather();
         let (benchmarks, steps) = (vec!["a".to_owned(), "c".to_owned()], BTreeMap::new());
         gather.expect(&Request::Run { collectors: vec![], benchmarks, profile: Profile::Smoke, scratch: None, steps });
-        assert!(gather.take(finished("a"), 1).is_some());
+        assert!(gather.got(finished("a"), 1).is_some());
         gather.ended(None, 1);
         for name in ["a", "c"] {
-            assert!(gather.take(finished(name), 1).is_some(), "{name}");
+            assert!(gather.got(finished(name), 1).is_some(), "{name}");
         }
         assert_eq!(gather.out_of_turn(2), None);
-        assert_eq!(gather.take(finished("a"), 3), None);
+        assert_eq!(gather.got(finished("a"), 3), None);
     }
 
     #[test]
     fn a_work_is_finished_once() {
         let mut gather = gather();
-        assert!(gather.take(finished("a"), 1).is_some());
-        assert_eq!(gather.take(series("a", 3), 2), None);
-        assert_eq!(gather.take(finished("a"), 2), None);
+        assert!(gather.got(finished("a"), 1).is_some());
+        assert_eq!(gather.got(series("a", 3), 2), None);
+        assert_eq!(gather.got(finished("a"), 2), None);
         assert!(gather.out_of_turn(3).is_some());
     }
 
@@ -485,10 +569,10 @@ mod tests {
     fn facts_belong_to_the_work_that_is_open_and_others_say_nothing_of_the_node() {
         let mut gather = gather();
         for name in ["cpu", "load", "a"] {
-            assert_eq!(gather.take(facts(name, 1), 1), None);
+            assert_eq!(gather.got(facts(name, 1), 1), None);
         }
-        assert_eq!(gather.take(finished("collect/cpu"), 2).unwrap().facts.len(), 1);
-        assert_eq!(gather.take(finished("a"), 2).unwrap().facts.len(), 1);
+        assert_eq!(gather.got(finished("collect/cpu"), 2).unwrap().facts.len(), 1);
+        assert_eq!(gather.got(finished("a"), 2).unwrap().facts.len(), 1);
         assert_eq!(gather.out_of_turn(3), None);
     }
 }

@@ -4,6 +4,7 @@ pub mod again;
 pub mod bundle;
 mod clock;
 mod eta;
+mod excess;
 pub mod feed;
 pub mod followed;
 mod gather;

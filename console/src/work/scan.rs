@@ -314,17 +314,34 @@ async fn confirm(
 /// still at work.
 async fn settle(
     scan: &Scan,
+    left: BTreeSet<String>,
+    store: &mut dyn Store,
+    watchers: &mut [&mut dyn Observer],
+    (seen, patience): (&mut Seen, Option<Patience>),
+) -> Result<BTreeSet<String>> {
+    let late = hear(scan, left, store, watchers, (&mut *seen, patience)).await?;
+    let mut batch = Batch::default();
+    while let Some(record) = seen.waited(true) {
+        batch.add(record, store, watchers)?;
+    }
+    batch.end(store, watchers)?;
+    Ok(late)
+}
+
+/// Keeps what comes, but for works that wait until more of their peers have finished the same.
+async fn hear(
+    scan: &Scan,
     mut left: BTreeSet<String>,
     store: &mut dyn Store,
     watchers: &mut [&mut dyn Observer],
     (seen, mut patience): (&mut Seen, Option<Patience>),
 ) -> Result<BTreeSet<String>> {
-    let (all, mut batch) = (left.len(), Vec::new());
+    let (all, mut events) = (left.len(), Vec::new());
     while !left.is_empty() {
         let now = Instant::now();
         let until = patience.as_mut().and_then(|patience| patience.until(all - left.len(), now));
-        seen.way.hear(&mut batch, until).await?;
-        if batch.is_empty() {
+        seen.way.hear(&mut events, until).await?;
+        if events.is_empty() {
             left = left.intersection(&seen.way.names()).cloned().collect();
             let Some(patience) = patience.as_mut().filter(|_| !left.is_empty()) else { break };
             if !seen.way.is_any_away(&left) {
@@ -334,21 +351,20 @@ async fn settle(
             }
             patience.prolong(Instant::now());
         }
-        let (mut records, mut weight) = (Vec::new(), 0);
-        for event in batch.drain(..) {
+        let mut batch = Batch::default();
+        for event in events.drain(..) {
             let Some(noted) = seen.way.note(&event) else { continue };
             let node = event.node.clone();
             if !matches!(event.kind, EventKind::Ended(_)) {
                 tell(&event, watchers);
             }
-            let before = records.len();
-            if let Some(said) = seen.take(event, &noted, scan, &mut records) {
+            let mut new = Vec::new();
+            if let Some(said) = seen.take(event, &noted, scan, &mut new) {
                 watchers.iter_mut().for_each(|w| w.see(&Update::Outage(&said)));
             }
-            weight += records[before..].iter().map(bytes).sum::<usize>();
-            if weight > ENOUGH {
-                keep(std::mem::take(&mut records), store, watchers)?;
-                weight = 0;
+            // One after the other: what waited may be large.
+            for record in new.into_iter().chain(std::iter::from_fn(|| seen.waited(false))) {
+                batch.add(record, store, watchers)?;
             }
             if let Some(failure) = noted.over {
                 left.remove(&node);
@@ -359,7 +375,7 @@ async fn settle(
                 watchers.iter_mut().for_each(|w| w.see(&update));
             }
         }
-        keep(records, store, watchers)?;
+        batch.end(store, watchers)?;
     }
     Ok(BTreeSet::new())
 }
@@ -374,14 +390,33 @@ fn late(left: &BTreeSet<String>, all: usize, seconds: u64) -> String {
     )
 }
 
-/// Keeps records and tells who watches. One sync for all that arrived meanwhile: the disk sets the pace, not the number of nodes.
-fn keep(records: Vec<Record>, store: &mut dyn Store, watchers: &mut [&mut dyn Observer]) -> Result<()> {
-    if records.is_empty() {
-        return Ok(());
+/// Records on their way into the store.
+#[derive(Default)]
+struct Batch {
+    records: Vec<Record>,
+    /// Of their values and facts.
+    bytes: usize,
+}
+
+impl Batch {
+    /// Keeps `record` with those before it: at once where they are many.
+    fn add(&mut self, record: Record, store: &mut dyn Store, watchers: &mut [&mut dyn Observer]) -> Result<()> {
+        self.bytes += bytes(&record);
+        self.records.push(record);
+        if self.bytes > ENOUGH { std::mem::take(self).end(store, watchers) } else { Ok(()) }
     }
-    tokio::task::block_in_place(|| store.append_many(&records)).context("scan stopped: could not record a result")?;
-    for record in &records {
-        watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
+
+    /// Keeps what is left and tells who watches. One sync for all that arrived meanwhile: the disk sets the pace, not the number of
+    /// nodes.
+    fn end(self, store: &mut dyn Store, watchers: &mut [&mut dyn Observer]) -> Result<()> {
+        if self.records.is_empty() {
+            return Ok(());
+        }
+        let kept = tokio::task::block_in_place(|| store.append_many(&self.records));
+        kept.context("scan stopped: could not record a result")?;
+        for record in &self.records {
+            watchers.iter_mut().for_each(|w| w.see(&Update::Recorded(record)));
+        }
+        Ok(())
     }
-    Ok(())
 }

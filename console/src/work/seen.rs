@@ -8,7 +8,8 @@ use muster_run::{Record, visit_name};
 use muster_wire::Outcome;
 use tokio_util::sync::CancellationToken;
 
-use super::gather::Gather;
+use super::excess::{Excess, Share};
+use super::gather::{Closed, Gather};
 use super::link::link_record;
 use super::order::Scan;
 use super::outage::Outages;
@@ -41,6 +42,12 @@ pub(super) struct Seen {
     clocks: BTreeMap<String, u64>,
     /// What each node was told to do.
     gathers: BTreeMap<String, Gather>,
+    /// What nodes sent for their works.
+    excess: Excess,
+    /// Works that nodes have finished, and of which it is not known whether they are far larger than those of their peers.
+    waiting: Vec<Closed>,
+    /// That may be known now.
+    news: bool,
     /// What was made of all records there are; `None` once there may be more.
     pub(super) found: Option<Assessment>,
 }
@@ -60,6 +67,9 @@ impl Seen {
             outages: Outages::default(),
             clocks: BTreeMap::new(),
             gathers: BTreeMap::new(),
+            excess: excess(scan),
+            waiting: Vec::new(),
+            news: false,
             found: None,
         }
     }
@@ -88,8 +98,15 @@ impl Seen {
         let mut said = None;
         match event.kind {
             EventKind::Frame(frame) => {
-                let record = gather.take(frame, at_ms);
-                records.extend(record.map(|record| Record { work: visit_name(&record.work, visit), ..record }));
+                if let Some(mut closed) = gather.take(frame, at_ms) {
+                    closed.record.work = visit_name(&closed.record.work, visit);
+                    if closed.record.outcome == Outcome::Done {
+                        self.excess.done(&node, &closed.work, closed.bytes());
+                        self.news = true;
+                    }
+                    let share = self.excess.share(&node, &closed.work, closed.bytes(), false);
+                    records.extend(self.settled(closed, share));
+                }
             }
             EventKind::Ended(_) if noted.skipped => gather.skipped(),
             EventKind::Ended(result) => {
@@ -119,6 +136,31 @@ impl Seen {
         }
         records.extend(self.gathers.get_mut(&node).and_then(|gather| gather.out_of_turn(at_ms)));
         said
+    }
+
+    /// The record of a finished work; none while it waits.
+    fn settled(&mut self, closed: Closed, share: Share) -> Option<Record> {
+        match share {
+            Share::Kept => Some(closed.whole()),
+            Share::Refused(why) => Some(closed.refused(why)),
+            Share::Waits => {
+                self.waiting.push(closed.put_aside(&self.spill));
+                None
+            }
+        }
+    }
+
+    /// The next record of those that waited; where nobody is left who could finish the same works (`last`), none waits any more.
+    pub(super) fn waited(&mut self, last: bool) -> Option<Record> {
+        if !std::mem::take(&mut self.news) && !last {
+            return None;
+        }
+        let excess = &mut self.excess;
+        let share = |closed: &Closed| excess.share(&closed.record.node, &closed.work, closed.bytes(), last);
+        let (at, share) = self.waiting.iter().map(share).enumerate().find(|(_, share)| *share != Share::Waits)?;
+        let closed = self.waiting.remove(at);
+        self.news = true;
+        self.settled(closed, share)
     }
 
     /// Records how the node's link was lost, and with how many others. Nothing if that is recorded already: the first reason says
@@ -155,4 +197,10 @@ impl Seen {
             self.way.start(scan, works, visit);
         }
     }
+}
+
+/// Nodes are compared with those of their kind, as when they are judged.
+fn excess(scan: &Scan) -> Excess {
+    let group = |node: &str| scan.judging.context.group(scan.plan.profile, node);
+    Excess::new(scan.nodes.iter().map(|node| (node.name.as_str(), group(&node.name))))
 }
