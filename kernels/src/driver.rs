@@ -385,6 +385,6 @@ fn load(capability: (i32, i32)) -> Result<(Vec<sys::CUmodule>, &'static str), Tr
 }
 
 fn uuid(bytes: [std::ffi::c_char; 16]) -> String {
-    let hex: String = bytes.iter().map(|b| format!("{:02x}", b.cast_unsigned())).collect();
+    let hex: String = bytes.iter().map(|b| format!("{:02x}", b.to_ne_bytes()[0])).collect();
     format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

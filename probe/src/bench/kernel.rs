@@ -33,17 +33,20 @@ impl Isa {
 
     /// All usable here, narrowest first.
     fn usable() -> Vec<Self> {
-        let mut usable = vec![Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                usable.push(Self::Avx2);
-            }
-            if usable.contains(&Self::Avx2) && is_x86_feature_detected!("avx512f") {
-                usable.push(Self::Avx512);
-            }
-        }
-        usable
+        std::iter::once(Self::Portable).chain(Self::vectors()).collect()
+    }
+
+    /// Those with vectors of their own.
+    #[cfg(target_arch = "x86_64")]
+    fn vectors() -> Vec<Self> {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = avx2 && is_x86_feature_detected!("avx512f");
+        [(Self::Avx2, avx2), (Self::Avx512, avx512)].into_iter().filter(|(_, has)| *has).map(|(isa, _)| isa).collect()
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn vectors() -> Vec<Self> {
+        Vec::new()
     }
 }
 

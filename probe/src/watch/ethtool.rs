@@ -177,7 +177,7 @@ mod call {
         // SAFETY: a record of integers, bytes and a pointer, for which zeros are a value.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         for (to, from) in request.ifr_name.iter_mut().zip(card.bytes()) {
-            *to = from.cast_signed();
+            *to = std::ffi::c_char::from_ne_bytes([from]);
         }
         request.ifr_ifru.ifru_data = bytes.as_mut_ptr().cast();
         // SAFETY: the name ends with a NUL, and `bytes` has room for more statistics than any driver has.

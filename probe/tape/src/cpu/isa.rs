@@ -32,17 +32,23 @@ impl Isa {
 
     /// All usable here, narrowest first.
     pub(crate) fn usable() -> Vec<Self> {
-        let mut usable = vec![Self::Portable];
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx2") {
-                usable.push(Self::Avx2);
-            }
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("avx512f") {
-                usable.push(Self::Avx512);
-            }
-        }
-        usable
+        std::iter::once(Self::Portable).chain(Self::vectors()).collect()
+    }
+
+    /// Those with vectors of their own.
+    #[cfg(target_arch = "x86_64")]
+    fn vectors() -> Vec<Self> {
+        let (avx2, avx512) = (is_x86_feature_detected!("avx2"), is_x86_feature_detected!("avx512f"));
+        [(Self::Avx2, avx2), (Self::Avx512, avx2 && avx512)]
+            .into_iter()
+            .filter(|(_, has)| *has)
+            .map(|(isa, _)| isa)
+            .collect()
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn vectors() -> Vec<Self> {
+        Vec::new()
     }
 
     /// Rows and columns of a tile of `f32`.
