@@ -10,8 +10,8 @@ use super::{Facts, Root, Then};
 const CPUS: &str = "/sys/devices/system/cpu";
 const CGROUP: &str = "/sys/fs/cgroup";
 const KHZ: f64 = 1e3;
-/// Abilities that decide which code paths and isolation there are.
-const FLAGS: [&str; 17] = [
+/// Abilities that decide which code paths and isolation there are: of x86-64, and after them of Arm.
+const FLAGS: [&str; 26] = [
     "sse4_2",
     "avx",
     "avx2",
@@ -29,14 +29,35 @@ const FLAGS: [&str; 17] = [
     "nonstop_tsc",
     "pdpe1gb",
     "hypervisor",
+    "asimd",
+    "asimdhp",
+    "asimddp",
+    "atomics",
+    "sha2",
+    "sve",
+    "sve2",
+    "i8mm",
+    "bf16",
+];
+/// Who made a core, and its cores for servers, by the numbers that Arm gave them: /proc/cpuinfo has no names there.
+const MAKERS: [(&str, &str); 4] = [("0x41", "Arm"), ("0x46", "Fujitsu"), ("0x4e", "NVIDIA"), ("0xc0", "Ampere")];
+const CORES: [(&str, &str); 6] = [
+    ("0xd0c", "Neoverse N1"),
+    ("0xd40", "Neoverse V1"),
+    ("0xd49", "Neoverse N2"),
+    ("0xd4f", "Neoverse V2"),
+    ("0xd84", "Neoverse V3"),
+    ("0xd8e", "Neoverse N3"),
 ];
 
 pub(super) fn look(root: &Root, facts: &mut Facts) {
     let info = root.text("/proc/cpuinfo");
-    for (key, name) in [("model", "model name"), ("vendor", "vendor_id"), ("microcode", "microcode")] {
-        facts.text(key, info.as_ref_reading().and_then(|text| line(text, name)));
-    }
-    let flags = info.as_ref_reading().and_then(|text| line(text, "flags")).map(|all| {
+    let named = |name: &str| info.as_ref_reading().and_then(|text| line(text, name));
+    let [maker, part] = ["CPU implementer", "CPU part"].map(&named);
+    facts.text("model", either(named("model name"), arm_core(&maker, part)));
+    facts.text("vendor", either(named("vendor_id"), maker.map(|maker| known(&MAKERS, &maker).to_owned())));
+    facts.text("microcode", named("microcode"));
+    let flags = either(named("flags"), named("Features")).map(|all| {
         let all: BTreeSet<&str> = all.split_whitespace().collect();
         FLAGS.into_iter().filter(|flag| all.contains(flag)).collect::<Vec<_>>().join(" ")
     });
@@ -48,6 +69,25 @@ pub(super) fn look(root: &Root, facts: &mut Facts) {
         facts.text(&format!("{node}.cpus"), root.text(&format!("/sys/devices/system/node/{node}/cpulist")));
     }
     allowance(root, facts);
+}
+
+/// The first reading, or where there is none, the second.
+fn either(first: Reading<String>, second: Reading<String>) -> Reading<String> {
+    if matches!(first, Reading::Absent) && second.value().is_some() { second } else { first }
+}
+
+/// The name behind a number; the number itself where nobody here knows it.
+fn known<'n>(names: &[(&str, &'n str)], number: &'n str) -> &'n str {
+    names.iter().find(|(of, _)| *of == number).map_or(number, |(_, name)| name)
+}
+
+/// A core of Arm's kind, which says who made it and which it is.
+fn arm_core(maker: &Reading<String>, part: Reading<String>) -> Reading<String> {
+    let Some(maker) = maker.value() else { return Reading::Absent };
+    part.map(|part| match known(&MAKERS, maker) {
+        "Arm" => format!("Arm {}", known(&CORES, &part)),
+        maker => format!("{maker} {part}"),
+    })
 }
 
 fn cores(root: &Root, facts: &mut Facts) {
@@ -238,6 +278,25 @@ mod tests {
         assert_eq!(text(&facts, "node0.cpus"), "0-1");
         assert_eq!(number(&facts, "cgroup.quota_cpus"), 0.6);
         assert_eq!(number(&facts, "cgroup.throttled"), 12.0);
+    }
+
+    #[test]
+    fn a_core_of_arms_kind_has_a_name_where_it_is_known_and_its_numbers_elsewhere() {
+        for (maker, part, model, vendor) in [
+            ("0x41", "0xd4f", "Arm Neoverse V2", "Arm"),
+            ("0x41", "0xfff", "Arm 0xfff", "Arm"),
+            ("0xc0", "0xac3", "Ampere 0xac3", "Ampere"),
+            ("0x77", "0x001", "0x77 0x001", "0x77"),
+        ] {
+            let info = format!(
+                "processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd atomics sve crc32\nCPU implementer\t: {maker}\n\
+                 CPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: {part}\n"
+            );
+            let facts = Tree::new(&[("/proc/cpuinfo", &info)]).look(look);
+            assert_eq!((text(&facts, "model"), text(&facts, "vendor")), (model.into(), vendor.into()));
+            assert_eq!(text(&facts, "flags"), "asimd atomics sve");
+            assert_eq!(reading_of(&facts, "microcode"), Reading::Absent);
+        }
     }
 
     #[test]
