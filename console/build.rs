@@ -3,18 +3,38 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const TARGET: &str = "x86_64-unknown-linux-gnu";
+/// Kinds of machine that the probe is built for, each with the variable that names a probe built before.
+const MACHINES: [(&str, &str); 2] = [("x86_64", "MUSTER_PROBE_X86_64"), ("aarch64", "MUSTER_PROBE_AARCH64")];
 
+/// `MUSTER_PROBE` names a probe for machines like the console's; without it, that is built here. A probe for the other kind of machine is
+/// there only where its variable names one, since it takes another linker.
 fn main() {
-    println!("cargo::rerun-if-env-changed=MUSTER_PROBE");
-    let probe = match std::env::var_os("MUSTER_PROBE") {
-        Some(path) => PathBuf::from(path),
-        None => build(),
-    };
+    let own = env("CARGO_CFG_TARGET_ARCH");
+    let probe = given("MUSTER_PROBE").unwrap_or_else(|| build(&own));
     println!("cargo::rustc-env=MUSTER_PROBE_PATH={}", probe.display());
+    let [(machine, variable)] = MACHINES.into_iter().filter(|(machine, _)| *machine != own).collect::<Vec<_>>()[..]
+    else {
+        panic!("the probe is built for x86_64 and aarch64, not for {own}");
+    };
+    let other = given(variable).unwrap_or_else(|| {
+        let none = PathBuf::from(env("OUT_DIR")).join("no-probe");
+        std::fs::write(&none, "").unwrap_or_else(|why| panic!("cannot write {}: {why}", none.display()));
+        none
+    });
+    println!("cargo::rustc-env=MUSTER_OTHER_PROBE_PATH={}", other.display());
+    println!("cargo::rustc-env=MUSTER_OTHER_MACHINE={machine}");
 }
 
-fn build() -> PathBuf {
+/// The probe that a variable names.
+fn given(variable: &str) -> Option<PathBuf> {
+    println!("cargo::rerun-if-env-changed={variable}");
+    let path = PathBuf::from(std::env::var_os(variable)?);
+    println!("cargo::rerun-if-changed={}", path.display());
+    Some(path)
+}
+
+fn build(machine: &str) -> PathBuf {
+    let target = format!("{machine}-unknown-linux-gnu");
     let root = PathBuf::from(env("CARGO_MANIFEST_DIR")).join("..");
     for watched in [
         "probe/src",
@@ -32,18 +52,19 @@ fn build() -> PathBuf {
         println!("cargo::rerun-if-changed={}", root.join(watched).display());
     }
     // The GPU worker must load the driver's library, so it alone is linked dynamically; the probe carries it.
-    let worker = cargo(&root, "muster-gpu", &[("RUSTFLAGS", "")]);
+    let worker = cargo((&root, &target), "muster-gpu", &[("RUSTFLAGS", "")]);
     let worker = worker.to_string_lossy();
-    cargo(&root, "muster-probe", &[("RUSTFLAGS", "-C target-feature=+crt-static"), ("MUSTER_GPU", &worker)])
+    let variables = [("RUSTFLAGS", "-C target-feature=+crt-static"), ("MUSTER_GPU", &*worker)];
+    cargo((&root, &target), "muster-probe", &variables)
 }
 
 /// Builds one program for nodes, with these variables.
-fn cargo(root: &Path, program: &str, variables: &[(&str, &str)]) -> PathBuf {
+fn cargo((root, target): (&Path, &str), program: &str, variables: &[(&str, &str)]) -> PathBuf {
     let target_dir = shared_target_dir(Path::new(&env("OUT_DIR")));
     let mut cargo = Command::new(env("CARGO"));
     cargo
         .current_dir(root)
-        .args(["build", "--package", program, "--bin", program, "--profile", "probe", "--target", TARGET])
+        .args(["build", "--package", program, "--bin", program, "--profile", "probe", "--target", target])
         .env("CARGO_TARGET_DIR", &target_dir)
         .envs(variables.iter().copied());
     // What the outer cargo set for itself (clippy as compiler, its own flags) must not reach the programs.
@@ -54,7 +75,7 @@ fn cargo(root: &Path, program: &str, variables: &[(&str, &str)]) -> PathBuf {
     }
     let status = cargo.status().unwrap_or_else(|why| panic!("cannot start cargo for {program}: {why}"));
     assert!(status.success(), "building {program} failed: {status}");
-    target_dir.join(TARGET).join("probe").join(program)
+    target_dir.join(target).join("probe").join(program)
 }
 
 /// One folder for every profile of the console, so that the probe is built once.

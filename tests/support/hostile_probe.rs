@@ -83,17 +83,16 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     let (kind, command) =
         (arguments.get(1).cloned().unwrap_or_default(), arguments.last().cloned().unwrap_or_default());
-    let Some(word) = command.split("n=").nth(1).and_then(|rest| rest.split(';').next()) else {
-        return;
-    };
+    let value = |name: &str| command.split(name).nth(1).and_then(|rest| rest.split(';').next());
+    let (Some(word), Some(file)) = (value("n="), value("; f=")) else { return };
     let mut liar = Liar { out: io::stdout(), until: Instant::now() + STAMINA };
     // Whoever stops it closes its output: there is nothing more to do then.
-    let _ = act(&mut liar, &kind, word);
+    let _ = act(&mut liar, &kind, (word, file));
 }
 
-fn act(liar: &mut Liar, kind: &str, word: &str) -> io::Result<()> {
+fn act(liar: &mut Liar, kind: &str, (word, file): (&str, &str)) -> io::Result<()> {
     if kind == "upload" {
-        liar.raw(format!("\n{word} SEND plain /tmp\n").as_bytes())?;
+        liar.raw(format!("\n{word} SEND plain {file} /tmp\n").as_bytes())?;
         return liar.bytes_for_ever(7);
     }
     liar.raw(format!("\n{word} READY {} kept /tmp/probe\n", std::process::id()).as_bytes())?;

@@ -51,7 +51,7 @@ pub use exec::Output;
 pub use inventory::{Inventory, InventoryError, Node, SelectError, Selection};
 pub use keyscan::unknown_keys;
 pub use link::{Failure, FailureKind, LinkState, Phase};
-pub use probe::Probe;
+pub use probe::{Build, Probe};
 pub use run::{command, push, run, talk};
 pub use settings::{HostKeyPolicy, Settings};
 pub use target::hosts;

@@ -1,4 +1,4 @@
-//! The probe's bytes, held once for the whole fleet: as they are, their hash, and packed for the wire.
+//! The probe's bytes, held once for the whole fleet: for each kind of machine as they are, their hash, and packed for the wire.
 
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
@@ -6,25 +6,64 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-/// A probe to push. Cheap to share; no node gets a copy of its own.
+/// A probe to push, built for one kind of machine or more. Cheap to share; no node gets a copy of its own.
 #[derive(Debug)]
 pub struct Probe {
+    main: Build,
+    others: Vec<Build>,
+}
+
+/// The probe as one kind of machine runs it.
+#[derive(Debug)]
+pub struct Build {
+    machine: Option<&'static str>,
     bytes: Bytes,
     sha256: String,
     packed: OnceLock<Option<Bytes>>,
 }
 
 impl Probe {
-    /// Takes the bytes and hashes them.
+    /// One that every node is taken to run.
     #[must_use]
     pub fn new(bytes: Arc<[u8]>) -> Self {
+        Self { main: Build::new(None, bytes), others: Vec::new() }
+    }
+
+    /// Builds for several kinds of machine, by what `uname -m` says there; `main` is for most nodes, and none is there twice.
+    #[must_use]
+    pub fn of(main: (&'static str, Arc<[u8]>), others: impl IntoIterator<Item = (&'static str, Arc<[u8]>)>) -> Self {
+        let build = |(machine, bytes)| Build::new(Some(machine), bytes);
+        Self { main: build(main), others: others.into_iter().map(build).collect() }
+    }
+
+    /// The build for most nodes.
+    #[must_use]
+    pub fn main(&self) -> &Build {
+        &self.main
+    }
+
+    /// All builds, the main one first.
+    pub fn builds(&self) -> impl Iterator<Item = &Build> {
+        std::iter::once(&self.main).chain(&self.others)
+    }
+}
+
+impl Build {
+    /// Takes the bytes and hashes them.
+    fn new(machine: Option<&'static str>, bytes: Arc<[u8]>) -> Self {
         let sha256 = Sha256::digest(&bytes).iter().fold(String::new(), |mut hex, byte| {
             use std::fmt::Write as _;
             // Writing to a String cannot fail.
             let _ = write!(hex, "{byte:02x}");
             hex
         });
-        Self { bytes: Bytes::from_owner(bytes), sha256, packed: OnceLock::new() }
+        Self { machine, bytes: Bytes::from_owner(bytes), sha256, packed: OnceLock::new() }
+    }
+
+    /// What `uname -m` says where it runs; `None` where it is not asked.
+    #[must_use]
+    pub fn machine(&self) -> Option<&'static str> {
+        self.machine
     }
 
     /// Size, bytes.
@@ -74,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_file_name_comes_from_the_content() {
-        let probe = Probe::new(Arc::from(&b"abc"[..]));
+        let probe = Build::new(None, Arc::from(&b"abc"[..]));
         assert_eq!(probe.sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(probe.file_name(), "probe-ba7816bf8f01cfea");
     }
@@ -82,7 +121,7 @@ mod tests {
     #[test]
     fn what_does_not_shrink_is_sent_as_it_is() {
         let noise: Vec<u8> = (0..20_000u32).flat_map(|i| Sha256::digest(i.to_le_bytes())).collect();
-        assert_eq!(Probe::new(noise.into()).packed(), None);
-        assert!(Probe::new(vec![7; 100_000].into()).packed().unwrap().len() < 1000);
+        assert_eq!(Build::new(None, noise.into()).packed(), None);
+        assert!(Build::new(None, vec![7; 100_000].into()).packed().unwrap().len() < 1000);
     }
 }

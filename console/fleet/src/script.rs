@@ -5,13 +5,14 @@
 //! sh, csh and fish inside single quotes. Every answer is a line that begins with a random word, so that
 //! banners and noisy shells cannot be taken for one.
 
-use crate::probe::Probe;
+use crate::probe::{Build, Probe};
 
 /// Names end with the host's own, so that nodes that share a home neither wait for each other's file nor lose it to another's
-/// cleaning. Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed, `q` where the probe lies already or
-/// nothing, `x` the same if it is to be removed from there.
+/// cleaning. Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed, and in place of `@BUILDS@` what
+/// these are on another kind of machine; then `q` where the probe lies already or nothing, `x` the same if it is to be removed from there.
 const INSTALL: &str = r#"LC_ALL=C; export LC_ALL; umask 077; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-); w=;
 say() { echo; echo "$n $*"; };
+@BUILDS@ @SEED@
 same() { [ "$(wc -c < "$1")" -eq $s ] || return 1; command -v sha256sum >/dev/null 2>&1 || return 0; set -- $(sha256sum < "$1"); [ "$1" = $h ]; };
 for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
 [ -n "$b" ] || continue;
@@ -35,7 +36,7 @@ done;
 if [ -n "$q" ] && [ -f "$q" ] && cp "$q" "$t" 2>/dev/null && same "$t" && chmod 700 "$t" && mv -f "$t" "$p"; then [ -z "$x" ] || rm -f "$x"; say READY $$ seed $p; exec "$p" @ARGUMENT@; fi;
 rm -f "$t"; c=plain; [ $z -gt 0 ] && command -v gzip >/dev/null 2>&1 && c=gzip;
 trap "rm -f \"\$t\"" 0; trap "exit 5" 1 2 13 15;
-say SEND $c $d;
+say SEND $c $f $d;
 if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( { head -c $s > "$t"; } 2>&1 ); fi;
 same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
 trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
@@ -55,7 +56,7 @@ done; for q in /tmp/muster-????????????????.seed; do [ -h "$q" ] && continue; [ 
 /// Where the probe lies already when a node is asked to start it. What lies there is believed only if it is the probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seed {
-    /// In a directory that many see; it stays there.
+    /// In this directory, which many see, as `muster-` and its file name; it stays there.
     Shared(String),
     /// In a file of the node alone; it is removed once it was copied.
     Broadcast(String),
@@ -64,9 +65,9 @@ pub(crate) enum Seed {
 impl Seed {
     fn values(&self) -> String {
         match self {
-            Self::Shared(file) | Self::Broadcast(file) if !plain(file) => "q=; x=; ".to_owned(),
-            Self::Shared(file) => format!("q=\"{file}\"; x=; "),
-            Self::Broadcast(file) => format!("q=\"{file}\"; x=\"{file}\"; "),
+            Self::Shared(file) | Self::Broadcast(file) if !plain(file) => "q=; x=;".to_owned(),
+            Self::Shared(folder) => format!("q=\"{folder}/muster-$f\"; x=;"),
+            Self::Broadcast(file) => format!("q=\"{file}\"; x=\"{file}\";"),
         }
     }
 }
@@ -78,8 +79,10 @@ pub(crate) enum Answer {
     Note(String, String),
     /// No directory can be used.
     Nowhere,
-    /// Send the bytes; packed or not; into this directory.
-    Send { packed: bool, dir: String },
+    /// Send the bytes of the build with this file name; packed or not; into this directory.
+    Send { packed: bool, file: String, dir: String },
+    /// There is no build for this kind of machine.
+    Foreign(String),
     /// What arrived is not what was sent.
     Bad(String),
     /// The shell becomes the probe now.
@@ -94,16 +97,26 @@ pub(crate) enum Answer {
 
 /// A command for the node's login shell that installs `probe` and becomes it.
 pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &str, seed: Option<&Seed>) -> String {
-    let packed = probe.packed().map_or(0, |packed| packed.len());
-    let kilobytes = probe.size().div_ceil(1024) + 64;
-    let values = format!(
-        "n={word}; f={}; s={}; h={}; z={packed}; k={kilobytes}; {}",
-        probe.file_name(),
-        probe.size(),
-        probe.sha256(),
-        seed.map_or_else(|| "q=; x=; ".to_owned(), Seed::values)
-    );
-    wrap(&values, INSTALL, scratch, argument)
+    let seed = seed.map_or_else(|| "q=; x=;".to_owned(), Seed::values);
+    let script = INSTALL.replace("@BUILDS@", &builds(probe)).replace("@SEED@", &seed);
+    wrap(&format!("n={word}; {}; ", values(probe.main())), &script, scratch, argument)
+}
+
+/// What the script has to know of a build.
+fn values(build: &Build) -> String {
+    let packed = build.packed().map_or(0, |packed| packed.len());
+    let kilobytes = build.size().div_ceil(1024) + 64;
+    format!("f={}; s={}; h={}; z={packed}; k={kilobytes}", build.file_name(), build.size(), build.sha256())
+}
+
+/// Takes the build for the kind of machine that the node is; nothing where any build will do.
+fn builds(probe: &Probe) -> String {
+    let case = |build: &Build| build.machine().map(|machine| format!("{machine}) {};; ", values(build)));
+    let cases: String = probe.builds().filter_map(case).collect();
+    if cases.is_empty() {
+        return String::new();
+    }
+    format!("m=$(uname -m); case $m in {cases}*) say MACHINE $m; exit 6;; esac;")
 }
 
 /// A command that removes our directories.
@@ -117,8 +130,9 @@ pub(crate) fn kill(pid: u32) -> String {
 }
 
 /// The same for a probe that was left behind, if it is still one: its number may belong to another process by now.
-pub(crate) fn kill_left(pid: u32, file_name: &str) -> String {
-    format!("sh -c 'grep -q {file_name} /proc/{pid}/cmdline 2>/dev/null && kill -9 -{pid} {pid} 2>/dev/null; exit 0'")
+pub(crate) fn kill_left(pid: u32, probe: &Probe) -> String {
+    let names: String = probe.builds().map(|build| format!(" -e {}", build.file_name())).collect();
+    format!("sh -c 'grep -q{names} /proc/{pid}/cmdline 2>/dev/null && kill -9 -{pid} {pid} 2>/dev/null; exit 0'")
 }
 
 /// A word no shell says by itself; also a file name.
@@ -150,9 +164,11 @@ pub(crate) fn answer(line: &[u8], word: &str) -> Option<Answer> {
         }
         "NONE" => Answer::Nowhere,
         "SEND" => {
-            let (how, dir) = rest.split_once(' ')?;
-            Answer::Send { packed: how == "gzip", dir: clean(dir) }
+            let mut words = rest.splitn(3, ' ');
+            let packed = words.next()? == "gzip";
+            Answer::Send { packed, file: clean(words.next()?), dir: clean(words.next()?) }
         }
+        "MACHINE" => Answer::Foreign(clean(rest)),
         "BAD" => Answer::Bad(clean(rest)),
         "READY" => {
             let mut words = rest.splitn(3, ' ');
@@ -214,7 +230,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let probe = probe();
         let command = install("w", &probe, &[], "serve", None);
-        let packed = probe.packed().unwrap();
+        let packed = probe.main().packed().unwrap();
         let first = sh(home.path(), &command, &packed);
         assert!(first.contains("ran serve"), "{first}");
         assert!(matches!(
@@ -254,7 +270,7 @@ mod tests {
             sh(home.path(), &format!("PATH={}:$PATH; export PATH; {command}", bin.path().display()), input)
         };
         let probe = probe();
-        let (install, packed) = (install("w", &probe, &[], "serve", None), probe.packed().unwrap());
+        let (install, packed) = (install("w", &probe, &[], "serve", None), probe.main().packed().unwrap());
         for name in ["n001", "n002"] {
             let said = host(name, &install, &packed);
             assert!(matches!(answers(&said, "w").first(), Some(Answer::Send { .. })), "{name}: {said}");
@@ -288,7 +304,7 @@ mod tests {
                 .stderr(Stdio::null())
                 .spawn();
             let Ok(mut child) = started else { continue };
-            child.stdin.take().unwrap().write_all(&probe.packed().unwrap()).unwrap();
+            child.stdin.take().unwrap().write_all(&probe.main().packed().unwrap()).unwrap();
             let out = child.wait_with_output().unwrap();
             let out = String::from_utf8_lossy(&out.stdout).into_owned();
             assert!(out.contains("ran serve"), "{shell}: {out}");
@@ -298,28 +314,55 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_machine_has_the_build_for_it_and_others_say_what_they_are() {
+        let bin = tempfile::tempdir().unwrap();
+        let build = |machine: &'static str| {
+            let body = format!("#!/bin/sh\necho ran on {machine}\n{}", "# padding\n".repeat(500));
+            (machine, Arc::from(body.into_bytes()))
+        };
+        let probe = Probe::of(build("x86_64"), [build("aarch64")]);
+        let command = install("w", &probe, &[], "serve", None);
+        let uname = bin.path().join("uname");
+        for machine in ["x86_64", "aarch64", "riscv64"] {
+            let home = tempfile::tempdir().unwrap();
+            std::fs::write(&uname, format!("#!/bin/sh\n[ $1 = -m ] && echo {machine} || echo n001\n")).unwrap();
+            std::fs::set_permissions(&uname, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            let on_it = format!("PATH={}:$PATH; export PATH; {command}", bin.path().display());
+            let Some(own) = probe.builds().find(|build| build.machine() == Some(machine)) else {
+                let said = sh(home.path(), &on_it, b"");
+                assert_eq!(answers(&said, "w"), [Answer::Foreign(machine.to_owned())]);
+                continue;
+            };
+            let said = sh(home.path(), &on_it, &own.packed().unwrap());
+            let asked = answers(&said, "w").into_iter().next();
+            assert!(matches!(asked, Some(Answer::Send { file, .. }) if file == own.file_name()), "{said}");
+            assert!(said.contains(&format!("ran on {machine}")), "{said}");
+        }
+    }
+
+    #[test]
     fn a_damaged_probe_on_the_node_is_sent_again() {
         let home = tempfile::tempdir().unwrap();
         let probe = probe();
         let command = install("w", &probe, &[], "serve", None);
-        let first = sh(home.path(), &command, &probe.packed().unwrap());
+        let first = sh(home.path(), &command, &probe.main().packed().unwrap());
         let Some(Answer::Ready { path, .. }) = answers(&first, "w").pop() else { panic!("{first}") };
         let mut bytes = std::fs::read(&path).unwrap();
         let last = bytes.len() - 2;
         bytes[last] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        let second = sh(home.path(), &command, &probe.packed().unwrap());
+        let second = sh(home.path(), &command, &probe.main().packed().unwrap());
         assert!(matches!(answers(&second, "w").first(), Some(Answer::Send { .. })), "{second}");
     }
 
     #[test]
     fn a_probe_that_lies_there_already_is_taken_only_if_it_is_the_probe() {
         let probe = probe();
-        for (bytes, taken) in [(probe.bytes().to_vec(), true), (vec![b'#'; probe.size()], false)] {
+        for (bytes, taken) in [(probe.main().bytes().to_vec(), true), (vec![b'#'; probe.main().size()], false)] {
             let home = tempfile::tempdir().unwrap();
-            let file = home.path().join("muster.seed");
-            let name = file.display().to_string();
-            for (seed, stays) in [(Seed::Shared(name.clone()), true), (Seed::Broadcast(name), !taken)] {
+            let file = home.path().join(format!("muster-{}", probe.main().file_name()));
+            let [folder, name] = [home.path(), &file].map(|path| path.display().to_string());
+            for (seed, stays) in [(Seed::Shared(folder), true), (Seed::Broadcast(name), !taken)] {
                 std::fs::write(&file, &bytes).unwrap();
                 let said = sh(home.path(), &install("w", &probe, &[], "serve", Some(&seed)), b"");
                 let first = answers(&said, "w").into_iter().next();
@@ -334,7 +377,7 @@ mod tests {
     fn a_truncated_upload_is_bad_and_leaves_no_file() {
         let home = tempfile::tempdir().unwrap();
         let probe = probe();
-        let packed = probe.packed().unwrap();
+        let packed = probe.main().packed().unwrap();
         let out = sh(home.path(), &install("w", &probe, &[], "serve", None), &packed[..packed.len() / 2]);
         assert!(matches!(answers(&out, "w").last(), Some(Answer::Bad(_))), "{out}");
         let left = walk(home.path());

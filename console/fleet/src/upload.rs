@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::context::{Reporter, Shared};
 use crate::link::{Failure, FailureKind, LinkState, Phase, spoken};
 use crate::pipe::{Exit, Heard, Pipe, note};
-use crate::probe::Probe;
+use crate::probe::{Build, Probe};
 use crate::script::{Answer, answer};
 use crate::settings::Settings;
 
@@ -53,12 +53,17 @@ pub(crate) async fn install(
                 let what = "the node asked for the probe twice";
                 return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::OutOfTurn, what));
             }
-            Answer::Send { packed, dir: into } => {
+            Answer::Foreign(machine) => return Err(foreign(&pipe.node, &machine, probe)),
+            Answer::Send { packed, file, dir: into } => {
                 dir = into;
+                let Some(build) = probe.builds().find(|build| build.file_name() == file) else {
+                    let what = format!("the node asked for '{file}', which is not the probe");
+                    return Err(Failure::new(&pipe.node, Phase::Upload, FailureKind::OutOfTurn, what));
+                };
                 // Whoever has logged in leaves its place to others: uploads have a window of their own.
                 *login = None;
-                let packed = if packed { probe.packed() } else { None };
-                let bytes = packed.unwrap_or_else(|| probe.bytes());
+                let packed = if packed { build.packed() } else { None };
+                let bytes = packed.unwrap_or_else(|| build.bytes());
                 report.progress(LinkState::Uploading { done: 0, total: bytes.len() as u64 });
                 _uploading = shared.uploads.clone().acquire_owned().await.ok();
                 let early = send(pipe, bytes, settings, report).await?;
@@ -275,6 +280,12 @@ fn nowhere(node: &str, notes: &[(String, String)]) -> Failure {
     let told = if told.is_empty() { "none exists".to_owned() } else { told.join("; ") };
     let what = format!("no directory for the probe: {told}");
     Failure::new(node, Phase::Upload, kind.unwrap_or(FailureKind::NotWritable), what)
+}
+
+fn foreign(node: &str, machine: &str, probe: &Probe) -> Failure {
+    let known: Vec<&str> = probe.builds().filter_map(Build::machine).collect();
+    let what = format!("its architecture is {machine}, and this muster has a probe for {}", known.join(" and "));
+    Failure::new(node, Phase::Start, FailureKind::NotStarted, what)
 }
 
 fn bad(node: &str, dir: &str, why: &str) -> Failure {

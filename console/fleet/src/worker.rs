@@ -179,7 +179,7 @@ impl Worker {
                     () = self.cancel.cancelled() => return Err(cancelled(Phase::Connect)),
                 };
                 if let Some(pid) = attempt.pid.take() {
-                    let kill = script::kill_left(pid, &self.probe.file_name());
+                    let kill = script::kill_left(pid, &self.probe);
                     // A node that cannot run this will not run the probe either, and says why then.
                     let _ = open.run(&work.node.name, &kill, KILL).await;
                 }

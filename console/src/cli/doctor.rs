@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use muster_fleet::Transport;
 use muster_fleet::slurm::{Said, ask, listed};
+use muster_fleet::{Build, Transport};
 use muster_wire::clean;
 use serde::Serialize;
 
@@ -154,5 +154,9 @@ fn open_files(config: &Config) -> Finding {
 
 fn probe() -> Finding {
     let probe = work::embedded();
-    Finding::Ok(format!("{:.1} MB, sha256 {}", probe.size() as f64 / 1e6, &probe.sha256()[..16]))
+    let one = |build: &Build| {
+        let (machine, megabytes) = (build.machine().unwrap_or("any machine"), build.size() as f64 / 1e6);
+        format!("{machine} {megabytes:.1} MB, sha256 {}", &build.sha256()[..16])
+    };
+    Finding::Ok(probe.builds().map(one).collect::<Vec<_>>().join("; "))
 }

@@ -68,11 +68,11 @@ pub fn run(action: &Action, config: &Config) -> Ended {
 /// How the probe gets to so many nodes, and how long that takes at least.
 fn delivery(nodes: usize, probe: &Probe, config: &Config) -> String {
     let (transport, slurm) = session::ways(config);
-    let once = Unit::Bytes.show(probe.size() as f64);
+    let once = Unit::Bytes.show(probe.main().size() as f64);
     match (transport, slurm.shared) {
         (Transport::Slurm, Some(folder)) => format!("probe: {once} once, into {folder}, which all nodes share"),
         (Transport::Slurm, None) => format!("probe: {once} once to Slurm's sbcast, which passes it on to all nodes"),
-        _ => over_ssh(nodes, probe.sent_size(), config.fan_out.value),
+        _ => over_ssh(nodes, probe.main().sent_size(), config.fan_out.value),
     }
 }
 

@@ -1,19 +1,26 @@
 //! The probe that this console pushes.
 
+use std::env::consts::ARCH;
 use std::sync::Arc;
 
 use muster_fleet::Probe;
 
-static BYTES: &[u8] = include_bytes!(env!("MUSTER_PROBE_PATH"));
+static OWN: &[u8] = include_bytes!(env!("MUSTER_PROBE_PATH"));
+/// Empty in a console that was built without it.
+static OTHER: &[u8] = include_bytes!(env!("MUSTER_OTHER_PROBE_PATH"));
+/// What `uname -m` says where the other one runs.
+const OTHER_MACHINE: &str = env!("MUSTER_OTHER_MACHINE");
 
-/// The bytes of the static probe built with this console.
+/// The bytes of the static probe built with this console, for machines like this one.
 #[must_use]
 pub fn embedded_bytes() -> &'static [u8] {
-    BYTES
+    OWN
 }
 
-/// The static probe built with this console.
+/// The static probe built with this console, for every kind of machine that it was built for.
 #[must_use]
 pub fn embedded() -> Arc<Probe> {
-    Arc::new(Probe::new(Arc::from(BYTES)))
+    let other = (!OTHER.is_empty()).then(|| (OTHER_MACHINE, Arc::from(OTHER)));
+    // The compiler's name of an architecture is that of `uname -m` for both.
+    Arc::new(Probe::of((ARCH, Arc::from(OWN)), other))
 }

@@ -14,7 +14,7 @@ use super::step::program;
 use super::{Listed, Options, Step, listed};
 use crate::hostlist::fold;
 use crate::link::{Failure, FailureKind, Phase};
-use crate::probe::Probe;
+use crate::probe::{Build, Probe};
 use crate::script::{self, Seed};
 use crate::tell::Tell;
 
@@ -143,7 +143,9 @@ impl Launcher {
         let probe = probe?;
         let put = match &self.options.shared {
             Some(folder) => {
-                put(&PathBuf::from(folder).join(format!("muster-{}", probe.file_name())), probe).map(Seed::Shared)
+                let one =
+                    |build: &Build| put(&PathBuf::from(folder).join(format!("muster-{}", build.file_name())), build);
+                probe.builds().try_for_each(one).map(|()| Seed::Shared(folder.clone()))
             }
             None => broadcast(job, probe).await,
         };
@@ -190,31 +192,31 @@ impl Drop for Seats {
 }
 
 /// Writes the probe as `file`, unless it lies there already; nodes check what they take.
-fn put(file: &std::path::Path, probe: &Probe) -> Result<String, String> {
+fn put(file: &std::path::Path, build: &Build) -> Result<(), String> {
     let wrong = |why: std::io::Error| format!("{}: {why}", file.display());
-    if !std::fs::metadata(file).is_ok_and(|there| there.len() == probe.size() as u64) {
+    if !std::fs::metadata(file).is_ok_and(|there| there.len() == build.size() as u64) {
         let new = file.with_extension(script::word());
-        let written = create(&new, probe).and_then(|()| std::fs::rename(&new, file));
+        let written = create(&new, build).and_then(|()| std::fs::rename(&new, file));
         if written.is_err() {
             let _ = std::fs::remove_file(&new);
         }
         written.map_err(wrong)?;
     }
-    Ok(file.display().to_string())
+    Ok(())
 }
 
-fn create(file: &std::path::Path, probe: &Probe) -> std::io::Result<()> {
+fn create(file: &std::path::Path, build: &Build) -> std::io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let mut new = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file)?;
-    new.write_all(&probe.bytes())
+    new.write_all(&build.bytes())
 }
 
-/// Sends the probe to all nodes of `job` through Slurm's own tree.
+/// Sends the probe to all nodes of `job` through Slurm's own tree: the main build, and nodes of another kind have theirs sent.
 async fn broadcast(job: &str, probe: &Probe) -> Result<Seed, String> {
     let name = format!("{}.seed", script::word());
     let (from, to) = (std::env::temp_dir().join(&name), format!("/tmp/{name}"));
-    create(&from, probe).map_err(|why| format!("{}: {why}", from.display()))?;
+    create(&from, probe.main()).map_err(|why| format!("{}: {why}", from.display()))?;
     let mut sbcast = program("sbcast");
     sbcast.arg(format!("--jobid={job}")).arg(&from).arg(&to).kill_on_drop(true).stdin(std::process::Stdio::null());
     let ended = timeout(BROADCAST, sbcast.output()).await;

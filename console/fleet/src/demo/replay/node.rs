@@ -114,7 +114,7 @@ async fn become_probe(
     if !is_kept {
         let (packed, count) = if install.packed > 0 { (true, install.packed) } else { (false, install.size) };
         let how = if packed { "gzip" } else { "plain" };
-        write.data_bytes(format!("\n{word} SEND {how} {DIR}\n")).await.ok()?;
+        write.data_bytes(format!("\n{word} SEND {how} {} {DIR}\n", install.file)).await.ok()?;
         rest = taken(read, count.min(MOST)).await?;
         let after = rest.split_off(count.min(rest.len()));
         let came = site.uploads.content(std::mem::replace(&mut rest, after), packed);

@@ -59,12 +59,13 @@ mod tests {
     #[test]
     fn the_scripts_of_the_console_are_understood() {
         let probe = Probe::new(vec![7; 100_000].into());
-        let packed = probe.packed().unwrap().len();
+        let main = probe.main();
+        let packed = main.packed().unwrap().len();
         let wanted = Install {
             word: "muster-1".to_owned(),
-            file: probe.file_name(),
-            size: probe.size(),
-            sha256: probe.sha256().to_owned(),
+            file: main.file_name(),
+            size: main.size(),
+            sha256: main.sha256().to_owned(),
             packed,
         };
         assert_eq!(
