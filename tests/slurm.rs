@@ -183,7 +183,10 @@ fn a_scan_by_srun_measures_every_node_that_slurm_gives_and_leaves_nothing() {
     assert!(values(&report, "n001") > 0 && values(&report, "n002") > 0, "{report}");
     assert_eq!(slurm.jobs().unwrap(), [id.as_str()]);
     let shared = std::fs::read_dir(slurm.path("")).unwrap().filter_map(Result::ok);
-    assert_eq!(shared.filter(|file| file.file_name().to_string_lossy().starts_with("muster-probe-")).count(), 1);
+    let shared = shared.filter(|file| file.file_name().to_string_lossy().starts_with("muster-probe-")).count();
+    // One for each architecture that the console has a probe for.
+    let doctor = console.run(&["doctor"]).unwrap().out;
+    assert_eq!(shared, doctor.matches(", sha256 ").count(), "{doctor}");
     slurm.run(&["scancel", &id]).unwrap();
     nothing_left(&mut fleet, &slurm, &["n001", "n002"]);
 }
