@@ -39,8 +39,9 @@ const FLAGS: [&str; 26] = [
     "i8mm",
     "bf16",
 ];
-/// Who made a core, and its cores for servers, by the numbers that Arm gave them: /proc/cpuinfo has no names there.
+/// Implementers of Arm cores, by the number in /proc/cpuinfo, which has no names there.
 const MAKERS: [(&str, &str); 4] = [("0x41", "Arm"), ("0x46", "Fujitsu"), ("0x4e", "NVIDIA"), ("0xc0", "Ampere")];
+/// Arm's own cores for servers, by their part number.
 const CORES: [(&str, &str); 6] = [
     ("0xd0c", "Neoverse N1"),
     ("0xd40", "Neoverse V1"),
@@ -81,7 +82,7 @@ fn known<'n>(names: &[(&str, &'n str)], number: &'n str) -> &'n str {
     names.iter().find(|(of, _)| *of == number).map_or(number, |(_, name)| name)
 }
 
-/// A core of Arm's kind, which says who made it and which it is.
+/// The model of an Arm core, from its implementer and part.
 fn arm_core(maker: &Reading<String>, part: Reading<String>) -> Reading<String> {
     let Some(maker) = maker.value() else { return Reading::Absent };
     part.map(|part| match known(&MAKERS, maker) {
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_core_of_arms_kind_has_a_name_where_it_is_known_and_its_numbers_elsewhere() {
+    fn an_arm_core_has_a_name_where_it_is_known_and_its_numbers_elsewhere() {
         for (maker, part, model, vendor) in [
             ("0x41", "0xd4f", "Arm Neoverse V2", "Arm"),
             ("0x41", "0xfff", "Arm 0xfff", "Arm"),
