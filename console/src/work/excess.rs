@@ -2,14 +2,13 @@
 //!
 //! What a work may send is bounded by its profile, in the longest ones by tens of megabytes: an honest node with many cores needs
 //! them. A node that sends as much for every work would cost the console what all the others cost together. Only its peers tell it
-//! from an honest one: what is much is weighed when enough of them have finished the same work, and waits for that beside the
-//! database.
+//! from an honest one, so a large result waits on disk until enough of them have finished the same work.
 
 use std::collections::{BTreeMap, HashMap};
 
 use muster_wire::Profile;
 
-/// How many times what its peers sent a node may send: where labels do not tell kinds of nodes apart, one may have more cores or cards
+/// A node may send this many times what its peers sent: where labels do not tell kinds of nodes apart, one may have more cores or cards
 /// than others.
 const TIMES: usize = 4;
 /// Bytes beyond that which a node may send in a run: one with a fault has more to tell, and that is wanted.
@@ -44,7 +43,7 @@ struct Place {
 struct Sent {
     /// Bytes, by number of the node.
     all: Vec<Option<u32>>,
-    /// The largest, with the numbers of their nodes: as many as tell the largest but two of the others of each node.
+    /// The largest, with the numbers of their nodes: enough to find, for any node, the third largest among the others.
     largest: Vec<(u32, usize)>,
 }
 
@@ -87,7 +86,7 @@ impl Excess {
         sent.largest.truncate(PEERS + 1);
     }
 
-    /// Whether `bytes` that `node` sent for a work are kept; where nobody else will finish it any more (`last`), it waits no longer.
+    /// Whether `bytes` that `node` sent for a work are kept; at the end of a step (`last`) none waits any more.
     pub fn share(&mut self, node: &str, work: &Ordered, bytes: usize, last: bool) -> Share {
         let over = self.over(node, work, bytes);
         if over == 0 {
@@ -109,7 +108,7 @@ impl Excess {
         }
     }
 
-    /// Bytes beyond what a node may send since at least three others sent about as much.
+    /// Bytes beyond four times what the third largest of the others sent.
     fn over(&self, node: &str, work: &Ordered, bytes: usize) -> usize {
         let Some((sent, own)) = self.sent(node, work) else { return bytes };
         let mut others = sent.largest.iter().filter(|(_, nr)| *nr != own);
@@ -121,12 +120,18 @@ impl Excess {
     /// did the work where no more will come.
     fn against(&self, node: &str, work: &Ordered, bytes: usize, last: bool) -> Option<(usize, usize)> {
         let (sent, own) = self.sent(node, work)?;
-        let others = sent.all.iter().enumerate().filter(|(nr, _)| *nr != own);
-        let mut others: Vec<usize> = others.filter_map(|(_, bytes)| Some((*bytes)? as usize)).collect();
-        let of = if last { others.len() } else { sent.all.len() - 1 };
-        let less = others.iter().filter(|other| TIMES * **other < bytes).count();
-        let (peers, middle) = (others.len(), others.len() / 2);
-        (peers >= PEERS && 2 * less > of).then(|| (*others.select_nth_unstable(middle).1, peers))
+        let others = || sent.all.iter().enumerate().filter(|(nr, _)| *nr != own).filter_map(|(_, bytes)| *bytes);
+        let (mut peers, mut less) = (0, 0);
+        for other in others() {
+            peers += 1;
+            less += usize::from(TIMES * (other as usize) < bytes);
+        }
+        let of = if last { peers } else { sent.all.len() - 1 };
+        if peers < PEERS || 2 * less <= of {
+            return None;
+        }
+        let mut others: Vec<u32> = others().collect();
+        Some((*others.select_nth_unstable(peers / 2).1 as usize, peers))
     }
 
     /// Whether a node has too few peers for anybody to say what is much.

@@ -17,7 +17,7 @@ use crate::judge::notes;
 const SHOWN: usize = 60;
 /// Bytes of facts that a collector may send.
 const COLLECTOR: usize = 1 << 20;
-/// Facts that are put aside in one piece.
+/// Facts that are put aside in one frame: the longest of them fit.
 const FACTS: usize = 128;
 /// Bytes of unfinished works of one node that stay in memory: a frame of the largest, or all that most works send.
 const MEMORY: usize = 640 << 10;
@@ -48,7 +48,7 @@ struct Open {
     limit: usize,
 }
 
-/// What a piece of work has sent so far: first what is in memory, then what is not.
+/// What a piece of work has sent so far: first what was put aside, then what is in memory.
 #[derive(Debug, Default)]
 struct Held {
     series: Vec<Series>,
@@ -67,6 +67,18 @@ impl Held {
         *self = Self { lost: Some(why), ..Self::default() };
     }
 
+    /// Puts what is in memory aside, in few pieces however many frames it came in.
+    fn put_aside(&mut self, spill: &Spill) {
+        let facts = std::mem::take(&mut self.facts);
+        let facts = facts.chunks(FACTS).map(|facts| Facts { collector: String::new(), facts: facts.to_vec() });
+        let frames = std::mem::take(&mut self.series).into_iter().map(Frame::Series).chain(facts.map(Frame::Facts));
+        match spill.put(frames) {
+            Ok(part) => self.parts.extend(part),
+            Err(why) => self.lose(put_aside(&why)),
+        }
+        self.in_memory = 0;
+    }
+
     /// Adds what is kept in `frame`.
     fn add(&mut self, frame: Frame) {
         match frame {
@@ -78,15 +90,18 @@ impl Held {
 
     /// Brings everything into memory.
     fn gathered(mut self) -> Self {
+        let (series, facts) = (std::mem::take(&mut self.series), std::mem::take(&mut self.facts));
         for part in std::mem::take(&mut self.parts) {
-            match part.frame() {
-                Ok(frame) => self.add(frame),
+            match part.frames() {
+                Ok(frames) => frames.into_iter().for_each(|frame| self.add(frame)),
                 Err(why) => {
                     self.lose(put_aside(&why));
-                    break;
+                    return self;
                 }
             }
         }
+        self.series.extend(series);
+        self.facts.extend(facts);
         self
     }
 }
@@ -201,17 +216,12 @@ impl Gather {
             held.lose(Outcome::Failed("sent more than a work may; nothing is kept".to_owned()));
             return;
         }
-        // In the order in which it came: after the first that is put aside all are.
-        if held.parts.is_empty() && in_memory + bytes <= MEMORY {
-            held.in_memory += bytes;
-            held.add(frame);
-        } else {
-            match self.spill.put(&frame) {
-                Ok(part) => held.parts.push(part),
-                Err(why) => return held.lose(put_aside(&why)),
-            }
-        }
+        held.add(frame);
+        held.in_memory += bytes;
         held.bytes += bytes;
+        if in_memory + bytes > MEMORY {
+            self.held.values_mut().for_each(|held| held.put_aside(&self.spill));
+        }
     }
 
     /// The open work that facts of this collector or benchmark belong to.
@@ -277,25 +287,22 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Bytes of its values and facts in memory.
+    /// Bytes that its values and facts take when they are read back.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.held.bytes
     }
 
-    /// With nothing in memory until it is asked for.
+    /// Whether the node did it, and nothing of what it sent was lost here.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.record.outcome == Outcome::Done && self.held.lost.is_none()
+    }
+
+    /// With all that it sent put aside until it is asked for.
     #[must_use]
     pub fn put_aside(mut self, spill: &Spill) -> Self {
-        let Held { series, facts, parts, .. } = &mut self.held;
-        let collector = self.record.work.clone();
-        let facts = facts.chunks(FACTS).map(|facts| Facts { collector: collector.clone(), facts: facts.to_vec() });
-        let frames = std::mem::take(series).into_iter().map(Frame::Series).chain(facts.map(Frame::Facts));
-        match frames.map(|frame| spill.put(&frame)).collect::<std::io::Result<Vec<_>>>() {
-            Ok(first) => drop(parts.splice(..0, first)),
-            Err(why) => self.held.lose(put_aside(&why)),
-        }
-        self.held.facts = Vec::new();
-        self.held.in_memory = 0;
+        self.held.put_aside(spill);
         self
     }
 
@@ -307,10 +314,14 @@ impl Closed {
         Record { outcome, series, facts, ..self.record }
     }
 
-    /// With nothing of what it sent, because of `why`.
+    /// With nothing of what it sent, because of `why`; a work that failed has failed all the same.
     #[must_use]
     pub fn refused(self, why: String) -> Record {
-        Record { outcome: Outcome::NotRun(why), ..self.record }
+        let outcome = match self.record.outcome {
+            Outcome::Done => Outcome::NotRun(why),
+            failed => failed,
+        };
+        Record { outcome, ..self.record }
     }
 }
 
@@ -469,6 +480,31 @@ mod tests {
             let told: Vec<&str> = record.facts.iter().map(|fact| fact.key.as_str()).collect();
             assert_eq!(told, (0..count).map(|nr| format!("fact.{nr}")).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn many_small_series_are_put_aside_in_few_pieces() {
+        let mut gather = gather_of(Profile::Full);
+        for nr in 0..20_000 {
+            gather.take(series(if nr % 2 == 0 { "a" } else { "b" }, 0), 1);
+        }
+        assert!(in_memory(&gather) <= MEMORY);
+        assert!(gather.held.values().all(|held| held.parts.len() <= 8));
+        assert_eq!(gather.got(finished("a"), 2).unwrap().series.len(), 10_000);
+    }
+
+    #[test]
+    fn a_work_that_failed_and_is_refused_has_failed() {
+        let refused = |outcome: Outcome| {
+            let mut gather = gather();
+            gather.take(series("a", 3), 1);
+            let done = Frame::Finished(Finished { name: "a".into(), outcome, elapsed_ns: 1 });
+            gather.take(done, 2).unwrap().refused("too much".to_owned())
+        };
+        let failed = Outcome::Failed("wrong bits".to_owned());
+        assert_eq!(refused(failed.clone()).outcome, failed);
+        let done = refused(Outcome::Done);
+        assert_eq!((done.outcome, done.series), (Outcome::NotRun("too much".to_owned()), vec![]));
     }
 
     #[test]

@@ -51,6 +51,10 @@ pub async fn scan_judged(
     cancel: &CancellationToken,
 ) -> Result<(RunState, Option<Assessment>)> {
     let mut seen = Seen::new(scan, cancel);
+    if !scan.done.is_empty() {
+        let records = store.records(&scan.run.id).context("reading back what this run has measured")?;
+        seen.stored(scan, &records);
+    }
     let asked = notes::asked(&scan.run.id, &scan.plan, &scan.nodes, now_ms());
     store.append_many(&asked).context("scan stopped: could not record what was asked")?;
     for record in &asked {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 use muster_fleet::{Clock, Event, EventKind, Failure, FailureKind, Work};
+use muster_playbook::{Phase, collector_work};
 use muster_run::{Record, visit_name};
-use muster_wire::Outcome;
+use muster_wire::{Outcome, Profile};
 use tokio_util::sync::CancellationToken;
 
-use super::excess::{Excess, Share};
-use super::gather::{Closed, Gather};
+use super::excess::{Excess, Ordered, Share};
+use super::gather::{Closed, Gather, bytes};
 use super::link::link_record;
 use super::order::Scan;
 use super::outage::Outages;
@@ -46,8 +47,8 @@ pub(super) struct Seen {
     excess: Excess,
     /// Works that nodes have finished, and of which it is not known whether they are far larger than those of their peers.
     waiting: Vec<Closed>,
-    /// That may be known now.
-    news: bool,
+    /// The work of which that may be known now.
+    news: Option<Ordered>,
     /// What was made of all records there are; `None` once there may be more.
     pub(super) found: Option<Assessment>,
 }
@@ -69,8 +70,22 @@ impl Seen {
             gathers: BTreeMap::new(),
             excess: excess(scan),
             waiting: Vec::new(),
-            news: false,
+            news: None,
             found: None,
+        }
+    }
+
+    /// Notes what a run that goes on has stored: nodes that sent it are peers of those that still owe.
+    pub(super) fn stored(&mut self, scan: &Scan, records: &[Record]) {
+        let ordered = |phase: &Phase| -> Vec<_> {
+            let looks = phase.collectors.iter().map(|name| collector_work(name));
+            looks.chain(phase.benchmarks.iter().cloned()).map(|work| (work, phase.profile)).collect()
+        };
+        let profiles: BTreeMap<String, Profile> = scan.plan.phases.iter().flat_map(ordered).collect();
+        for record in records.iter().filter(|record| record.outcome == Outcome::Done) {
+            if let Some((work, profile)) = profiles.get_key_value(record.benchmark()) {
+                self.excess.done(&record.node, &(*profile, work.clone()), bytes(record));
+            }
         }
     }
 
@@ -100,9 +115,9 @@ impl Seen {
             EventKind::Frame(frame) => {
                 if let Some(mut closed) = gather.take(frame, at_ms) {
                     closed.record.work = visit_name(&closed.record.work, visit);
-                    if closed.record.outcome == Outcome::Done {
+                    if closed.is_done() {
                         self.excess.done(&node, &closed.work, closed.bytes());
-                        self.news = true;
+                        self.news = Some(closed.work.clone());
                     }
                     let share = self.excess.share(&node, &closed.work, closed.bytes(), false);
                     records.extend(self.settled(closed, share));
@@ -150,16 +165,16 @@ impl Seen {
         }
     }
 
-    /// The next record of those that waited; where nobody is left who could finish the same works (`last`), none waits any more.
+    /// The next record of those that waited; at the end of a step (`last`) none waits any more.
     pub(super) fn waited(&mut self, last: bool) -> Option<Record> {
-        if !std::mem::take(&mut self.news) && !last {
-            return None;
-        }
-        let excess = &mut self.excess;
-        let share = |closed: &Closed| excess.share(&closed.record.node, &closed.work, closed.bytes(), last);
-        let (at, share) = self.waiting.iter().map(share).enumerate().find(|(_, share)| *share != Share::Waits)?;
+        let news = self.news.take();
+        let (excess, is_news) = (&mut self.excess, |closed: &Closed| last || news.as_ref() == Some(&closed.work));
+        let mut share = |closed: &Closed| excess.share(&closed.record.node, &closed.work, closed.bytes(), last);
+        let known =
+            |(at, closed): (usize, &Closed)| Some((at, share(closed))).filter(|(_, share)| *share != Share::Waits);
+        let (at, share) = self.waiting.iter().enumerate().filter(|(_, closed)| is_news(closed)).find_map(known)?;
         let closed = self.waiting.remove(at);
-        self.news = true;
+        self.news = news;
         self.settled(closed, share)
     }
 
@@ -199,7 +214,7 @@ impl Seen {
     }
 }
 
-/// Nodes are compared with those of their kind, as when they are judged.
+/// Nodes are compared with those of their group, as when they are judged.
 fn excess(scan: &Scan) -> Excess {
     let group = |node: &str| scan.judging.context.group(scan.plan.profile, node);
     Excess::new(scan.nodes.iter().map(|node| (node.name.as_str(), group(&node.name))))

@@ -19,16 +19,18 @@ struct Kept {
     folder: PathBuf,
     file: Option<File>,
     end: u64,
-    /// Frames in it that somebody still wants.
+    /// Parts of it that somebody still wants.
     wanted: usize,
 }
 
-/// A frame in the file; its room is given back when this is dropped.
+/// Some frames in the file; their room is given back when this is dropped.
 #[derive(Debug)]
 pub(super) struct Part {
     spill: Spill,
     at: u64,
     bytes: usize,
+    /// Frames.
+    count: usize,
 }
 
 impl Spill {
@@ -37,12 +39,19 @@ impl Spill {
         Self(Arc::new(Mutex::new(Kept { folder: folder.to_owned(), file: None, end: 0, wanted: 0 })))
     }
 
-    /// Puts `frame` aside.
+    /// Puts `frames` aside; nothing where there are none.
     ///
     /// # Errors
-    /// When the disk does not take it.
-    pub fn put(&self, frame: &Frame) -> io::Result<Part> {
-        let bytes = encode(frame).map_err(io::Error::other)?;
+    /// When the disk does not take them.
+    pub fn put(&self, frames: impl IntoIterator<Item = Frame>) -> io::Result<Option<Part>> {
+        let (mut bytes, mut count) = (Vec::new(), 0);
+        for frame in frames {
+            bytes.extend(encode(&frame).map_err(io::Error::other)?);
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(None);
+        }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match kept.file.take() {
             Some(file) => file,
@@ -51,19 +60,19 @@ impl Spill {
         let written = file.write_all_at(&bytes, kept.end);
         kept.file = Some(file);
         written?;
-        let part = Part { spill: self.clone(), at: kept.end, bytes: bytes.len() };
+        let part = Part { spill: self.clone(), at: kept.end, bytes: bytes.len(), count };
         kept.end += bytes.len() as u64;
         kept.wanted += 1;
-        Ok(part)
+        Ok(Some(part))
     }
 }
 
 impl Part {
-    /// The frame.
+    /// The frames, in their order.
     ///
     /// # Errors
-    /// When the disk does not give it back as it was.
-    pub fn frame(&self) -> io::Result<Frame> {
+    /// When the disk does not give them back as they were.
+    pub fn frames(&self) -> io::Result<Vec<Frame>> {
         let mut bytes = vec![0; self.bytes];
         let kept = self.spill.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.file.as_ref().ok_or(io::ErrorKind::NotFound)?.read_exact_at(&mut bytes, self.at)?;
@@ -71,7 +80,11 @@ impl Part {
         let mut decoder = Decoder::new();
         decoder.push(&MAGIC);
         decoder.push(&bytes);
-        decoder.frame().map_err(io::Error::other)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+        let mut frames = Vec::new();
+        while let Some(frame) = decoder.frame().map_err(io::Error::other)? {
+            frames.push(frame);
+        }
+        if frames.len() == self.count { Ok(frames) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }
 
@@ -112,22 +125,27 @@ mod tests {
     fn frames_come_back_as_they_were_and_their_room_is_given_back() {
         let dir = tempfile::tempdir().unwrap();
         let spill = Spill::new(dir.path());
-        let [first, second] = ["a", "b"].map(|name| spill.put(&frame(name)).unwrap());
-        assert_eq!((first.frame().unwrap(), second.frame().unwrap()), (frame("a"), frame("b")));
+        let put = |names: &[&str]| spill.put(names.iter().map(|name| frame(name))).unwrap();
+        let [first, second] = [&["a"][..], &["b", "c"]].map(|names| put(names).unwrap());
+        assert_eq!(
+            (first.frames().unwrap(), second.frames().unwrap()),
+            (vec![frame("a")], vec![frame("b"), frame("c")])
+        );
+        assert!(put(&[]).is_none());
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "it has no name");
         drop(first);
-        assert_eq!(second.frame().unwrap(), frame("b"));
+        assert_eq!(second.frames().unwrap().len(), 2);
         drop(second);
         let length = || spill.0.lock().unwrap().file.as_ref().unwrap().metadata().unwrap().size();
         assert_eq!(length(), 0);
-        let third = spill.put(&frame("c")).unwrap();
-        assert_eq!((third.at, third.frame().unwrap()), (0, frame("c")));
+        let third = put(&["d"]).unwrap();
+        assert_eq!((third.at, third.frames().unwrap()), (0, vec![frame("d")]));
     }
 
     #[test]
     fn a_folder_that_is_gone_is_an_error_and_not_a_crash() {
         let dir = tempfile::tempdir().unwrap();
         let spill = Spill::new(&dir.path().join("gone"));
-        assert!(spill.put(&frame("a")).is_err());
+        assert!(spill.put([frame("a")]).is_err());
     }
 }
