@@ -1,4 +1,4 @@
-//! The probe's bytes, held once for the whole fleet: for each kind of machine as they are, their hash, and packed for the wire.
+//! The probe's bytes, held once for the whole fleet: for each architecture as they are, their hash, and packed for the wire.
 
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
-/// A probe to push, built for one kind of machine or more. Cheap to share; no node gets a copy of its own.
+/// A probe to push, built for one architecture or more. Cheap to share; no node gets a copy of its own.
 #[derive(Debug)]
 pub struct Probe {
     main: Build,
     others: Vec<Build>,
 }
 
-/// The probe as one kind of machine runs it.
+/// The probe for one architecture.
 #[derive(Debug)]
 pub struct Build {
     machine: Option<&'static str>,
@@ -29,7 +29,7 @@ impl Probe {
         Self { main: Build::new(None, bytes), others: Vec::new() }
     }
 
-    /// Builds for several kinds of machine, by what `uname -m` says there; `main` is for most nodes, and none is there twice.
+    /// Builds for several architectures, by what `uname -m` says there; `main` is for most nodes, and none is there twice.
     #[must_use]
     pub fn of(main: (&'static str, Arc<[u8]>), others: impl IntoIterator<Item = (&'static str, Arc<[u8]>)>) -> Self {
         let build = |(machine, bytes)| Build::new(Some(machine), bytes);

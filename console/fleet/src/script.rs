@@ -8,10 +8,11 @@
 use crate::probe::{Build, Probe};
 
 /// Names end with the host's own, so that nodes that share a home neither wait for each other's file nor lose it to another's
-/// cleaning. Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed, and in place of `@BUILDS@` what
-/// these are on another kind of machine; then `q` where the probe lies already or nothing, `x` the same if it is to be removed from there.
+/// cleaning. Takes `n` random word, `f` file name, `s` size, `h` SHA-256, `z` packed size or 0, `k` kB needed; `@BUILDS@` sets them again for
+/// the node's architecture. `q` where the probe lies already or nothing, `x` the same if it is to be removed from there.
 const INSTALL: &str = r#"LC_ALL=C; export LC_ALL; umask 077; u=$(id -u); i=$(uname -n | tr -cd A-Za-z0-9.-); w=;
 say() { echo; echo "$n $*"; };
+gone() { [ -n "$x" ] && [ -O "$x" ] && rm -f "$x"; };
 @BUILDS@ @SEED@
 same() { [ "$(wc -c < "$1")" -eq $s ] || return 1; command -v sha256sum >/dev/null 2>&1 || return 0; set -- $(sha256sum < "$1"); [ "$1" = $h ]; };
 for b in @SCRATCH@ "$XDG_RUNTIME_DIR" "$HOME/.cache" /var/tmp /tmp /dev/shm; do
@@ -36,7 +37,7 @@ done;
 if [ -n "$q" ] && [ -f "$q" ] && cp "$q" "$t" 2>/dev/null && same "$t" && chmod 700 "$t" && mv -f "$t" "$p"; then [ -z "$x" ] || rm -f "$x"; say READY $$ seed $p; exec "$p" @ARGUMENT@; fi;
 rm -f "$t"; c=plain; [ $z -gt 0 ] && command -v gzip >/dev/null 2>&1 && c=gzip;
 trap "rm -f \"\$t\"" 0; trap "exit 5" 1 2 13 15;
-say SEND $c $f $d;
+gone; say SEND $c $f $d;
 if [ $c = gzip ]; then e=$( { head -c $z | gzip -dc > "$t"; } 2>&1 ); else e=$( { head -c $s > "$t"; } 2>&1 ); fi;
 same "$t" && chmod 700 "$t" && mv -f "$t" "$p" || { say BAD $d: $e; exit 4; };
 trap - 0 1 2 13 15; say READY $$ sent $p; exec "$p" @ARGUMENT@"#;
@@ -62,12 +63,16 @@ pub(crate) enum Seed {
     Broadcast(String),
 }
 
+/// Where the probe lies nowhere.
+const NONE: [&str; 2] = ["q=;", "x="];
+
 impl Seed {
-    fn values(&self) -> String {
+    /// What the script has to know: where it lies, once the build is known, and what is to be removed.
+    fn values(&self) -> [String; 2] {
         match self {
-            Self::Shared(file) | Self::Broadcast(file) if !plain(file) => "q=; x=;".to_owned(),
-            Self::Shared(folder) => format!("q=\"{folder}/muster-$f\"; x=;"),
-            Self::Broadcast(file) => format!("q=\"{file}\"; x=\"{file}\";"),
+            Self::Shared(file) | Self::Broadcast(file) if !plain(file) => NONE.map(str::to_owned),
+            Self::Shared(folder) => [format!("q=\"{folder}/muster-$f\";"), "x=".to_owned()],
+            Self::Broadcast(file) => [format!("q=\"{file}\";"), format!("x=\"{file}\"")],
         }
     }
 }
@@ -81,7 +86,7 @@ pub(crate) enum Answer {
     Nowhere,
     /// Send the bytes of the build with this file name; packed or not; into this directory.
     Send { packed: bool, file: String, dir: String },
-    /// There is no build for this kind of machine.
+    /// There is no build for this architecture.
     Foreign(String),
     /// What arrived is not what was sent.
     Bad(String),
@@ -97,9 +102,9 @@ pub(crate) enum Answer {
 
 /// A command for the node's login shell that installs `probe` and becomes it.
 pub(crate) fn install(word: &str, probe: &Probe, scratch: &[String], argument: &str, seed: Option<&Seed>) -> String {
-    let seed = seed.map_or_else(|| "q=; x=;".to_owned(), Seed::values);
-    let script = INSTALL.replace("@BUILDS@", &builds(probe)).replace("@SEED@", &seed);
-    wrap(&format!("n={word}; {}; ", values(probe.main())), &script, scratch, argument)
+    let [lies, removed] = seed.map_or_else(|| NONE.map(str::to_owned), Seed::values);
+    let script = INSTALL.replace("@BUILDS@", &builds(probe)).replace("@SEED@", &lies);
+    wrap(&format!("n={word}; {}; {removed}; ", values(probe.main())), &script, scratch, argument)
 }
 
 /// What the script has to know of a build.
@@ -109,14 +114,14 @@ fn values(build: &Build) -> String {
     format!("f={}; s={}; h={}; z={packed}; k={kilobytes}", build.file_name(), build.size(), build.sha256())
 }
 
-/// Takes the build for the kind of machine that the node is; nothing where any build will do.
+/// Takes the build for the node's architecture, and the main one where it does not say; nothing where any build will do.
 fn builds(probe: &Probe) -> String {
     let case = |build: &Build| build.machine().map(|machine| format!("{machine}) {};; ", values(build)));
     let cases: String = probe.builds().filter_map(case).collect();
     if cases.is_empty() {
         return String::new();
     }
-    format!("m=$(uname -m); case $m in {cases}*) say MACHINE $m; exit 6;; esac;")
+    format!("m=$(uname -m); case $m in {cases}\"\") ;; *) gone; say MACHINE $m; exit 6;; esac;")
 }
 
 /// A command that removes our directories.
@@ -288,7 +293,8 @@ mod tests {
 
     #[test]
     fn every_login_shell_that_is_here_runs_the_script() {
-        let probe = probe();
+        let body = format!("#!/bin/sh\necho ran \"$1\"\n{}", "# padding\n".repeat(500));
+        let probe = Probe::of((std::env::consts::ARCH, Arc::from(body.into_bytes())), []);
         let mut ran = 0;
         for shell in ["dash", "bash", "zsh", "tcsh", "fish", "ksh", "mksh"] {
             let home = tempfile::tempdir().unwrap();
@@ -314,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_machine_has_the_build_for_it_and_others_say_what_they_are() {
+    fn every_architecture_has_the_build_for_it_and_others_say_what_they_are() {
         let bin = tempfile::tempdir().unwrap();
         let build = |machine: &'static str| {
             let body = format!("#!/bin/sh\necho ran on {machine}\n{}", "# padding\n".repeat(500));
@@ -333,11 +339,21 @@ mod tests {
                 assert_eq!(answers(&said, "w"), [Answer::Foreign(machine.to_owned())]);
                 continue;
             };
+            let seed = home.path().join("other.seed");
+            std::fs::write(&seed, "the build for others").unwrap();
+            let left = Seed::Broadcast(seed.display().to_string());
+            let command = install("w", &probe, &[], "serve", Some(&left));
+            let on_it = format!("PATH={}:$PATH; export PATH; {command}", bin.path().display());
             let said = sh(home.path(), &on_it, &own.packed().unwrap());
             let asked = answers(&said, "w").into_iter().next();
             assert!(matches!(asked, Some(Answer::Send { file, .. }) if file == own.file_name()), "{said}");
-            assert!(said.contains(&format!("ran on {machine}")), "{said}");
+            assert!(said.contains(&format!("ran on {machine}")) && !seed.exists(), "{said}");
         }
+        std::fs::write(&uname, "#!/bin/sh\nexit 1\n").unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let on_it = format!("PATH={}:$PATH; export PATH; {command}", bin.path().display());
+        let said = sh(home.path(), &on_it, &probe.main().packed().unwrap());
+        assert!(said.contains("ran on x86_64"), "the main build where the node does not say: {said}");
     }
 
     #[test]
@@ -362,7 +378,7 @@ mod tests {
             let home = tempfile::tempdir().unwrap();
             let file = home.path().join(format!("muster-{}", probe.main().file_name()));
             let [folder, name] = [home.path(), &file].map(|path| path.display().to_string());
-            for (seed, stays) in [(Seed::Shared(folder), true), (Seed::Broadcast(name), !taken)] {
+            for (seed, stays) in [(Seed::Shared(folder), true), (Seed::Broadcast(name), false)] {
                 std::fs::write(&file, &bytes).unwrap();
                 let said = sh(home.path(), &install("w", &probe, &[], "serve", Some(&seed)), b"");
                 let first = answers(&said, "w").into_iter().next();

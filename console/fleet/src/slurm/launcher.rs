@@ -212,7 +212,7 @@ fn create(file: &std::path::Path, build: &Build) -> std::io::Result<()> {
     new.write_all(&build.bytes())
 }
 
-/// Sends the probe to all nodes of `job` through Slurm's own tree: the main build, and nodes of another kind have theirs sent.
+/// Sends the probe to all nodes of `job` through Slurm's own tree: the main build, and nodes of another architecture have theirs sent.
 async fn broadcast(job: &str, probe: &Probe) -> Result<Seed, String> {
     let name = format!("{}.seed", script::word());
     let (from, to) = (std::env::temp_dir().join(&name), format!("/tmp/{name}"));
