@@ -3,19 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Kinds of machine that the probe is built for, each with the variable that names a probe built before.
+/// Architectures that the probe is built for, each with the variable that names a probe built before.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "MUSTER_PROBE_X86_64"), ("aarch64", "MUSTER_PROBE_AARCH64")];
 
-/// `MUSTER_PROBE` names a probe for machines like the console's; without it, that is built here. A probe for the other kind of machine is
-/// there only where its variable names one, since it takes another linker.
+/// `MUSTER_PROBE`, too, names a probe for the console's own architecture; without either, that is built here. The probe for the other one
+/// is there only where its variable names one, since it takes another linker.
 fn main() {
     let own = env("CARGO_CFG_TARGET_ARCH");
-    let probe = given("MUSTER_PROBE").unwrap_or_else(|| build(&own));
-    println!("cargo::rustc-env=MUSTER_PROBE_PATH={}", probe.display());
-    let [(machine, variable)] = MACHINES.into_iter().filter(|(machine, _)| *machine != own).collect::<Vec<_>>()[..]
-    else {
+    let (owns, others): (Vec<_>, Vec<_>) = MACHINES.into_iter().partition(|(machine, _)| *machine == own);
+    let ([(_, own_variable)], [(machine, variable)]) = (&owns[..], &others[..]) else {
         panic!("the probe is built for x86_64 and aarch64, not for {own}");
     };
+    let probe = given("MUSTER_PROBE").or_else(|| given(own_variable)).unwrap_or_else(|| build(&own));
+    println!("cargo::rustc-env=MUSTER_PROBE_PATH={}", probe.display());
     let other = given(variable).unwrap_or_else(|| {
         let none = PathBuf::from(env("OUT_DIR")).join("no-probe");
         std::fs::write(&none, "").unwrap_or_else(|why| panic!("cannot write {}: {why}", none.display()));
@@ -28,7 +28,7 @@ fn main() {
 /// The probe that a variable names.
 fn given(variable: &str) -> Option<PathBuf> {
     println!("cargo::rerun-if-env-changed={variable}");
-    let path = PathBuf::from(std::env::var_os(variable)?);
+    let path = PathBuf::from(std::env::var_os(variable).filter(|value| !value.is_empty())?);
     println!("cargo::rerun-if-changed={}", path.display());
     Some(path)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use muster_fleet::{Probe, Transport};
+use muster_fleet::{Build, Probe, Transport};
 use muster_playbook::{Playbook, PlaybookError, builtin, plan};
 use muster_wire::{Profile, Unit};
 use serde::Serialize;
@@ -69,8 +69,9 @@ pub fn run(action: &Action, config: &Config) -> Ended {
 fn delivery(nodes: usize, probe: &Probe, config: &Config) -> String {
     let (transport, slurm) = session::ways(config);
     let once = Unit::Bytes.show(probe.main().size() as f64);
+    let all = Unit::Bytes.show(probe.builds().map(Build::size).sum::<usize>() as f64);
     match (transport, slurm.shared) {
-        (Transport::Slurm, Some(folder)) => format!("probe: {once} once, into {folder}, which all nodes share"),
+        (Transport::Slurm, Some(folder)) => format!("probe: {all} once, into {folder}, which all nodes share"),
         (Transport::Slurm, None) => format!("probe: {once} once to Slurm's sbcast, which passes it on to all nodes"),
         _ => over_ssh(nodes, probe.main().sent_size(), config.fan_out.value),
     }

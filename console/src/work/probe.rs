@@ -17,7 +17,7 @@ pub fn embedded_bytes() -> &'static [u8] {
     OWN
 }
 
-/// The static probe built with this console, for every kind of machine that it was built for.
+/// The static probe built with this console, for every architecture that there is one for.
 #[must_use]
 pub fn embedded() -> Arc<Probe> {
     let other = (!OTHER.is_empty()).then(|| (OTHER_MACHINE, Arc::from(OTHER)));
