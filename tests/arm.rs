@@ -1,5 +1,5 @@
-//! Nodes of several kinds of machine in one run: each gets the probe that it can run. By hand, with `tests/campaign arm`: QEMU runs the
-//! programs of the other kind.
+//! Nodes of several architectures in one run: each gets the probe that it can run. By hand, with `tests/campaign arm`: QEMU runs the
+//! programs for Arm.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 const KINDS: &str = "/proc/sys/fs/binfmt_misc";
 /// Programs of 64-bit Arm, by their first bytes; the kernel opens QEMU when told, so that nodes need no file of it.
 const ARM: &str = r":muster-arm:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfc\xff\xff\xff:/usr/bin/qemu-aarch64-static:F";
-const PLAYBOOK: &str = "name = \"kinds\"\ntitle = \"Nodes of several kinds\"\nprofile = \"smoke\"\n[[steps]]\nid = \"look\"\n\
+const PLAYBOOK: &str = "name = \"kinds\"\ntitle = \"Nodes of several architectures\"\nprofile = \"smoke\"\n[[steps]]\nid = \"look\"\n\
     collect = [\"identity\", \"cpu\", \"memory\"]\nrun = [\"cpu-dispatch\", \"cpu-stream\"]\n";
 
 fn state<'a>(report: &'a Value, node: &str) -> (&'a str, String) {
@@ -23,8 +23,8 @@ fn state<'a>(report: &'a Value, node: &str) -> (&'a str, String) {
 
 #[test]
 #[ignore = "a campaign: tests/campaign arm"]
-fn an_arm_node_gets_the_probe_for_arm_and_a_node_of_another_kind_says_so() {
-    let name = "an_arm_node_gets_the_probe_for_arm_and_a_node_of_another_kind_says_so";
+fn an_arm_node_gets_the_probe_for_arm_and_one_of_an_unknown_architecture_says_so() {
+    let name = "an_arm_node_gets_the_probe_for_arm_and_one_of_an_unknown_architecture_says_so";
     if !is_root() {
         return skip(name, Lacks::Root, "for namespaces");
     }
@@ -66,5 +66,5 @@ fn an_arm_node_gets_the_probe_for_arm_and_a_node_of_another_kind_says_so() {
         let told = fleet.node(node).sh("od -An -tx1 -j18 -N1 /root/.cache/muster-0/probe-*").unwrap();
         assert_eq!(told.trim(), if machine == "aarch64" { "b7" } else { "3e" }, "{node}");
     }
-    println!("| each runs the program of its kind | yes | |");
+    println!("| each has the program for its architecture | yes | |");
 }
