@@ -15,6 +15,15 @@ const ARM: &str = r":muster-arm:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x
 const PLAYBOOK: &str = "name = \"kinds\"\ntitle = \"Nodes of several architectures\"\nprofile = \"smoke\"\n[[steps]]\nid = \"look\"\n\
     collect = [\"identity\", \"cpu\", \"memory\"]\nrun = [\"cpu-dispatch\", \"cpu-stream\"]\n";
 
+/// That the kernel runs programs for Arm; it no longer does when this is dropped.
+struct Registered;
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        let _ = std::fs::write(Path::new(KINDS).join("muster-arm"), "-1");
+    }
+}
+
 fn state<'a>(report: &'a Value, node: &str) -> (&'a str, String) {
     let nodes = report["nodes"].as_array().unwrap();
     let of = nodes.iter().find(|of| of["node"] == node).unwrap();
@@ -34,9 +43,8 @@ fn an_arm_node_gets_the_probe_for_arm_and_one_of_an_unknown_architecture_says_so
     if !Path::new(KINDS).join("register").exists() {
         run(&["mount", "-t", "binfmt_misc", "none", KINDS]).unwrap();
     }
-    if !Path::new(KINDS).join("muster-arm").exists() {
-        std::fs::write(Path::new(KINDS).join("register"), ARM).unwrap();
-    }
+    std::fs::write(Path::new(KINDS).join("register"), ARM).unwrap();
+    let _registered = Registered;
     let mut fleet = Fleet::up(Options { nodes: 3 }).unwrap();
     for (node, machine) in [("n002", "aarch64"), ("n003", "riscv64")] {
         let uname = format!("#!/bin/sh\\n[ \"$1\" = -m ] && echo {machine} || exec /bin/uname \"$@\"\\n");
