@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Architectures that the probe is built for, each with the variable that names a probe built before.
+/// Architectures that the probe is built for, each with the variable that names a prebuilt probe.
 const MACHINES: [(&str, &str); 2] = [("x86_64", "MUSTER_PROBE_X86_64"), ("aarch64", "MUSTER_PROBE_AARCH64")];
 
-/// `MUSTER_PROBE`, too, names a probe for the console's own architecture; without either, that is built here. The probe for the other one
-/// is there only where its variable names one, since it takes another linker.
+/// A prebuilt probe for the console's own architecture may also be named by `MUSTER_PROBE`; without one, it is built here. The probe for the
+/// other architecture is included only where its variable names one: building it takes another linker.
 fn main() {
     let own = env("CARGO_CFG_TARGET_ARCH");
     let (owns, others): (Vec<_>, Vec<_>) = MACHINES.into_iter().partition(|(machine, _)| *machine == own);

@@ -84,7 +84,7 @@ pub(crate) enum Answer {
     Note(String, String),
     /// No directory can be used.
     Nowhere,
-    /// Send the bytes of the build with this file name; packed or not; into this directory.
+    /// Send the build with this file name into this directory, packed or not.
     Send { packed: bool, file: String, dir: String },
     /// There is no build for this architecture.
     Foreign(String),

@@ -1,22 +1,21 @@
 //! Does a node send far more for a work than its peers do for the same?
 //!
 //! What a work may send is bounded by its profile, in the longest ones by tens of megabytes: an honest node with many cores needs
-//! them. A node that sends as much for every work would cost the console what all the others cost together. Only its peers tell it
-//! from an honest one, so a large result waits on disk until enough of them have finished the same work.
+//! them. A node that sent as much for every work could cost the console more memory than all the others together. Only its peers tell
+//! it from an honest one, so a large result waits on disk until enough of them have finished the same work.
 
 use std::collections::{BTreeMap, HashMap};
 
 use muster_wire::Profile;
 
-/// A node may send this many times what its peers sent: where labels do not tell kinds of nodes apart, one may have more cores or cards
-/// than others.
+/// A node may send up to this many times what its peers sent: in a fleet without labels, it may have more cores or GPUs than they.
 const TIMES: usize = 4;
 /// Bytes beyond that which a node may send in a run: one with a fault has more to tell, and that is wanted.
 const ALLOWANCE: usize = 1 << 20;
 /// Others that sent about as much are enough to believe a node.
 const PEERS: usize = 3;
 
-/// A work, in the profile in which it was ordered.
+/// A work and the profile it was ordered in.
 pub(super) type Ordered = (Profile, String);
 
 /// What the nodes of a run sent for their works.
@@ -52,7 +51,7 @@ struct Sent {
 pub(super) enum Share {
     /// It is.
     Kept,
-    /// That is known when more peers have finished the work.
+    /// Not decided yet: too few peers have finished the work.
     Waits,
     /// It is not, and why.
     Refused(String),
@@ -134,7 +133,7 @@ impl Excess {
         Some((*others.select_nth_unstable(peers / 2).1 as usize, peers))
     }
 
-    /// Whether a node has too few peers for anybody to say what is much.
+    /// Whether a node has too few peers for anybody to say what is too much.
     fn is_lonely(&self, node: &str) -> bool {
         self.nodes.get(node).is_none_or(|place| self.sizes[place.group] <= PEERS)
     }
@@ -148,8 +147,8 @@ impl Excess {
 fn refusal(bytes: usize, usual: usize, peers: usize) -> String {
     let kilobytes = |bytes: usize| bytes.div_ceil(1000);
     format!(
-        "sent {} kB where the median of {peers} peers is {} kB; nothing is kept (if it is another kind of node, give it a label that \
-         says so)",
+        "sent {} kB where the median of {peers} peers is {} kB; nothing is kept (if it is a different kind of node, give it a label of \
+         its own)",
         kilobytes(bytes),
         kilobytes(usual)
     )

@@ -11,13 +11,13 @@ static OTHER: &[u8] = include_bytes!(env!("MUSTER_OTHER_PROBE_PATH"));
 /// What `uname -m` says where the other one runs.
 const OTHER_MACHINE: &str = env!("MUSTER_OTHER_MACHINE");
 
-/// The bytes of the static probe built with this console, for machines like this one.
+/// The static probe for this machine's own architecture.
 #[must_use]
 pub fn embedded_bytes() -> &'static [u8] {
     OWN
 }
 
-/// The static probe built with this console, for every architecture that there is one for.
+/// The static probe, for every architecture that it was built for with this console.
 #[must_use]
 pub fn embedded() -> Arc<Probe> {
     let other = (!OTHER.is_empty()).then(|| (OTHER_MACHINE, Arc::from(OTHER)));

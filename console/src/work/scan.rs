@@ -52,7 +52,7 @@ pub async fn scan_judged(
 ) -> Result<(RunState, Option<Assessment>)> {
     let mut seen = Seen::new(scan, cancel);
     if !scan.done.is_empty() {
-        let records = store.records(&scan.run.id).context("reading back what this run has measured")?;
+        let records = store.records(&scan.run.id).context("reading back the earlier results of this run")?;
         seen.stored(scan, &records);
     }
     let asked = notes::asked(&scan.run.id, &scan.plan, &scan.nodes, now_ms());
@@ -403,7 +403,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Keeps `record` with those before it: at once where they are many.
+    /// Adds `record`; stores all that is there once it is more than a megabyte.
     fn add(&mut self, record: Record, store: &mut dyn Store, watchers: &mut [&mut dyn Observer]) -> Result<()> {
         self.bytes += bytes(&record);
         self.records.push(record);

@@ -75,7 +75,7 @@ impl Seen {
         }
     }
 
-    /// Notes what a run that goes on has stored: nodes that sent it are peers of those that still owe.
+    /// Counts what a resumed run has already stored: the nodes that sent it are peers of those still to be measured.
     pub(super) fn stored(&mut self, scan: &Scan, records: &[Record]) {
         let ordered = |phase: &Phase| -> Vec<_> {
             let looks = phase.collectors.iter().map(|name| collector_work(name));
@@ -153,7 +153,7 @@ impl Seen {
         said
     }
 
-    /// The record of a finished work; none while it waits.
+    /// The record of a finished work, or nothing while it waits for peers.
     fn settled(&mut self, closed: Closed, share: Share) -> Option<Record> {
         match share {
             Share::Kept => Some(closed.whole()),
