@@ -71,7 +71,8 @@ impl Unit {
         format!("{} {symbol}", significant(scaled)).trim_end().to_owned()
     }
 
-    /// `value` with an SI prefix and at most `decimals` digits behind the point; a share has exactly as many.
+    /// `value` with an SI prefix and at most `decimals` digits behind the point, but three significant ones where those would all be
+    /// zeros; a share has exactly as many.
     #[must_use]
     pub fn show_with(self, value: f64, decimals: u8) -> String {
         let most = usize::from(decimals);
@@ -83,7 +84,10 @@ impl Unit {
         }
         let (scaled, symbol) = self.scaled(value);
         let digits = digits(scaled).min(most);
-        format!("{scaled:.digits$} {symbol}").trim_end().to_owned()
+        let shown = format!("{scaled:.digits$}");
+        let vanishes = scaled != 0.0 && !shown.contains(|c: char| matches!(c, '1'..='9'));
+        let shown = if vanishes { significant(scaled) } else { shown };
+        format!("{shown} {symbol}").trim_end().to_owned()
     }
 
     /// `1.00e308 B/s`: what no prefix makes readable.
@@ -134,11 +138,13 @@ fn significant(value: f64) -> String {
     format!("{value:.0$}", digits(value))
 }
 
-/// Digits behind the point that leave three to four significant ones.
+/// Digits behind the point that leave three to four significant ones; there is no prefix for what is below one.
 fn digits(value: f64) -> usize {
     match value.abs() {
         v if v >= 100.0 => 0,
         v if v >= 10.0 => 1,
+        // At most 18 by the range of `PLAIN`, and more than 2, so that the cast keeps it.
+        v if v > 0.0 && v < 1.0 => (2.0 - v.log10().floor()) as usize,
         _ => 2,
     }
 }
@@ -309,5 +315,31 @@ mod tests {
             ("0.00 B/s".into(), "4.00e-300 s".into())
         );
         assert_eq!((Unit::Count.show(7.0), Unit::Count.show(7.5)), ("7".to_owned(), "7.50".to_owned()));
+    }
+
+    #[test]
+    fn what_is_small_and_has_no_prefix_keeps_three_digits() {
+        for (unit, value, said) in [
+            (Unit::Count, 0.0057, "0.00570"),
+            (Unit::Count, -0.0123, "-0.0123"),
+            (Unit::Count, 0.31, "0.310"),
+            (Unit::Watts, 0.004, "0.00400 W"),
+            (Unit::Count, 1.0 / 3e9, "0.000000000333"),
+            (Unit::Count, 9e-16, "9.00e-16"),
+            (Unit::Count, 1.004, "1.00"),
+            (Unit::Count, 0.0, "0"),
+            (Unit::Watts, 0.0, "0.00 W"),
+        ] {
+            assert_eq!(unit.show(value), said, "{value}");
+        }
+    }
+
+    #[test]
+    fn wanted_decimals_are_kept_unless_they_are_all_zeros() {
+        assert_eq!(Unit::Count.show_with(0.057, 2), "0.06");
+        assert_eq!(Unit::Count.show_with(0.0012, 2), "0.00120");
+        assert_eq!(Unit::Watts.show_with(0.3, 0), "0.300 W");
+        assert_eq!(Unit::Count.show_with(0.0, 2), "0.00");
+        assert_eq!(Unit::Ratio.show_with(0.0001, 1), "0.0 %");
     }
 }
