@@ -126,9 +126,9 @@ pub fn read(input: impl BufRead, node: &str, limits: Limits) -> Result<Vec<Check
     Ok(checks)
 }
 
-/// `Targeted Power` as `targeted_power`.
+/// `Targeted Power` as `targeted_power`; without the marks that divide names of ours.
 fn slug(name: &str) -> String {
-    muster_wire::clean(name, 120).trim().to_ascii_lowercase().replace([' ', '/'], "_")
+    muster_wire::clean(name, 120).trim().to_ascii_lowercase().replace([' ', '/', '#', '@'], "_")
 }
 
 impl Outcome {

@@ -23,6 +23,8 @@ pub struct Output {
     pub series: Vec<Series>,
     /// Jobs that failed, with their error number.
     pub failed: Vec<(String, i64)>,
+    /// Jobs that say that they did not fail and made no request: they measured nothing.
+    pub idle: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -39,6 +41,9 @@ struct Job {
     read: Flow,
     #[serde(default)]
     write: Flow,
+    /// Not taken over; a job of nothing else was not idle.
+    #[serde(default)]
+    trim: Flow,
 }
 
 #[derive(Default, Deserialize)]
@@ -79,23 +84,32 @@ pub fn read(input: impl BufRead, node: &str, limits: Limits) -> Result<Output, B
     let mut documents = serde_json::Deserializer::from_str(&text[start..]).into_iter::<File>();
     let file = documents.next().ok_or_else(|| Bad::format(line, "empty"))?.map_err(|e| Bad::json(line, &e))?;
     let mut gather = Gather::new(node, limits, component::fio);
-    let mut failed = Vec::new();
+    let (mut failed, mut idle) = (Vec::new(), Vec::new());
     for job in file.jobs {
         let name = muster_wire::clean(&job.jobname, 120);
         if job.error != 0 {
             failed.push((name, job.error));
             continue;
         }
+        if ![&job.read, &job.write, &job.trim].into_iter().any(Flow::flowed) {
+            idle.push(name);
+            continue;
+        }
         for (way, flow) in [("read", job.read), ("write", job.write)] {
-            if flow.total_ios > 0 || flow.iops > 0.0 {
+            if flow.flowed() {
                 flow.take(&format!("{name}_{way}"), &mut gather)?;
             }
         }
     }
-    Ok(Output { series: gather.done(), failed })
+    Ok(Output { series: gather.done(), failed, idle })
 }
 
 impl Flow {
+    /// Whether a request was made.
+    fn flowed(&self) -> bool {
+        self.total_ios > 0 || self.iops > 0.0
+    }
+
     fn take(&self, head: &str, gather: &mut Gather<'_>) -> Result<(), Bad> {
         let mut add = |name: &str, meaning, value| {
             gather.add(MetricId::new("disk", format!("{head}_{name}"), "fio"), meaning, value, 1)
@@ -157,6 +171,17 @@ mod tests {
         assert_eq!(out.series[1].values, [348_743_777.0]);
         assert_eq!(out.series[3].values, [1_941_504.0]);
         assert_eq!(out.failed, [("seq".to_owned(), 28)]);
+    }
+
+    #[test]
+    fn a_job_that_made_no_request_is_named_and_one_that_only_trims_is_not() {
+        let idle = TEXT.replace("85138.89", "0").replace("2554337", "0");
+        let out = read(idle.as_bytes(), "n", Limits::default()).unwrap();
+        assert_eq!((out.series.len(), out.idle, out.failed.len()), (0, vec!["rand_read".to_owned()], 1));
+        let trims = idle.replace("\"write\":", "\"trim\": {\"total_ios\": 7},\n \"write\":");
+        let out = read(trims.as_bytes(), "n", Limits::default()).unwrap();
+        assert_eq!((out.series.len(), out.idle.len()), (0, 0));
+        assert!(read(TEXT.as_bytes(), "n", Limits::default()).unwrap().idle.is_empty());
     }
 
     #[test]

@@ -4,7 +4,6 @@ use std::io::BufRead;
 
 use muster_analysis::Table;
 use muster_analysis::rules::{Baseline, RuleFile};
-use muster_wire::MetricId;
 
 use crate::lines::whole;
 use crate::superbench::{raw, summary};
@@ -135,6 +134,8 @@ pub struct Node {
     pub series: Vec<Series>,
     /// Benchmarks that failed, and why.
     pub failed: Vec<(String, String)>,
+    /// Benchmarks that did not come to their end, or measured nothing, and why: what is missing of them is no pass.
+    pub open: Vec<(String, String)>,
     /// What was left out, in words.
     pub left_out: Vec<String>,
 }
@@ -176,7 +177,8 @@ pub fn read(input: impl BufRead, format: Format, told: &Told<'_>, limits: Limits
         Format::Fio => {
             let out = fio::read(input, told.node, limits)?;
             let failed = out.failed.into_iter().map(|(job, code)| ("disk".into(), format!("{job}: error {code}")));
-            Content::Node(Node { failed: failed.collect(), ..Node::of(out.series) })
+            let open = out.idle.into_iter().map(|job| ("disk".into(), format!("{job}: it made no request")));
+            Content::Node(Node { failed: failed.collect(), open: open.collect(), ..Node::of(out.series) })
         }
         Format::Nvbandwidth => {
             let out = nvbandwidth::read(input, told.node, limits)?;
@@ -212,12 +214,11 @@ fn of_raw(raw: raw::Raw, benchmark: &str) -> Node {
 fn of_nccl(out: nccl::Output) -> Node {
     let mut node = Node::of(out.series);
     node.leave_out(out.rounded_to_zero, "bandwidths printed as 0.00");
-    // Wrong results are no slow results.
-    if let Some(wrong) = out.out_of_bounds.filter(|n| *n > 0) {
-        let works: std::collections::BTreeSet<&MetricId> = node.series.iter().map(|s| &s.metric).collect();
-        let work = works.first().map_or_else(|| "nccl-bw".to_owned(), |m| m.benchmark.clone());
-        node.failed.push((work, format!("{wrong} values out of bounds")));
-    }
+    node.open = out.unfinished.into_iter().map(|why| (nccl::BENCHMARK.to_owned(), why)).collect();
+    // Wrong results are no slow results. A test that died has no sum of them, only its lines.
+    let sum = out.out_of_bounds.filter(|n| *n > 0).map(|wrong| format!("{wrong} values out of bounds"));
+    let lines = || out.wrong.map(|(wrong, size)| format!("{wrong} wrong values, the first at {size} bytes"));
+    node.failed = sum.or_else(lines).into_iter().map(|why| (nccl::BENCHMARK.to_owned(), why)).collect();
     node
 }
 
@@ -245,14 +246,48 @@ mod tests {
         }
     }
 
+    fn of_nccl_tests(text: &str) -> Node {
+        let told = Told { node: "n", benchmark: "", rank: None, operation: "allreduce" };
+        match read(text.as_bytes(), Format::NcclTests, &told, Limits::default()).unwrap() {
+            Content::Node(node) => node,
+            other => panic!("nccl-tests give series, not {other:?}"),
+        }
+    }
+
     #[test]
     fn wrong_results_fail_the_benchmark() {
         let text = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n\
                     8 2 float sum -1 10.0 1.00 2.00 0 10.0 1.00 2.00 0\n# Out of bounds values : 3 FAILED\n";
-        let told = Told { node: "n", benchmark: "", rank: None, operation: "allreduce" };
-        let Content::Node(node) = read(text.as_bytes(), Format::NcclTests, &told, Limits::default()).unwrap() else {
-            panic!("nccl-tests give series")
-        };
+        let node = of_nccl_tests(text);
         assert_eq!(node.failed, [("nccl-bw".to_owned(), "3 values out of bounds".to_owned())]);
+        assert_eq!(node.open, []);
+    }
+
+    #[test]
+    fn a_test_that_died_is_open_and_fails_by_what_its_lines_say_is_wrong() {
+        let line = |wrong: u32| {
+            format!(
+                "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n\
+                 8 2 float sum -1 10.0 1.00 2.00 {wrong} 10.0 1.00 2.00 0\n"
+            )
+        };
+        let died = of_nccl_tests(&line(0));
+        assert_eq!((died.failed.len(), died.open.len(), died.series.len()), (0, 1, 6));
+        assert!(died.open[0].1.starts_with("the test did not end"), "{:?}", died.open);
+        let wrong = of_nccl_tests(&line(7));
+        assert_eq!(wrong.failed, [("nccl-bw".to_owned(), "7 wrong values, the first at 8 bytes".to_owned())]);
+        // What a summary sums up as right is not right where a line says otherwise.
+        let said = of_nccl_tests(&format!("{}# Out of bounds values : 0 OK\n", line(7)));
+        assert_eq!((said.failed, said.open), (wrong.failed, Vec::new()));
+    }
+
+    #[test]
+    fn a_job_of_fio_without_requests_is_open() {
+        let text = "{\"fio version\": \"fio-3.16\", \"jobs\": [{\"jobname\": \"seq\", \"error\": 0}]}";
+        let told = Told { node: "n", benchmark: "", rank: None, operation: "" };
+        let Content::Node(node) = read(text.as_bytes(), Format::Fio, &told, Limits::default()).unwrap() else {
+            panic!("fio gives series")
+        };
+        assert_eq!(node.open, [("disk".to_owned(), "seq: it made no request".to_owned())]);
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Source: SuperBench 0.12, `superbench/benchmarks` and `docs/user-tutorial/benchmarks`, one table row per benchmark.
 
-use muster_wire::{Direction, Unit};
+use muster_wire::{Direction, MetricId, Unit};
 use serde::{Deserialize, Serialize};
+
+use crate::superbench::Key;
 
 /// What a metric's numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +110,29 @@ pub fn of_superbench(benchmark: &str, metric: &str) -> Meaning {
     }
 }
 
+/// Unit and direction of a metric that a reader of this crate named, by its identity: what our own export of samples does not
+/// say of it. The values are in our unit already. `None` for the metrics of others.
+#[must_use]
+pub fn of_metric(metric: &MetricId) -> Option<(Unit, Direction)> {
+    let ends = |part: &str| metric.name.ends_with(part);
+    let meaning = match metric.engine.as_str() {
+        "superbench" => Key::parse(&metric.path())?.meaning(),
+        "nccl-tests" if ends("busbw") || ends("algbw") => GB_PER_S,
+        "nccl-tests" if ends("time") => MICROS,
+        "perftest" if metric.benchmark.contains("-bw") => GBIT_PER_S,
+        "perftest" if metric.benchmark.contains("-lat") => MICROS,
+        "fio" if metric.name.contains("_lat_") => NANOS,
+        "fio" if ends("_iops") => IOPS,
+        "fio" | "nvbandwidth" if ends("_bw") => BYTES_PER_S,
+        "nvbandwidth" if ends("_lat") => NANOS,
+        _ => return None,
+    };
+    match meaning {
+        Meaning::Measure { unit, direction, .. } => Some((unit, direction)),
+        Meaning::Flag { .. } | Meaning::Neutral | Meaning::Unknown => None,
+    }
+}
+
 fn lower_has(metric: &str, part: &str) -> bool {
     metric.to_ascii_lowercase().contains(part)
 }
@@ -196,5 +221,23 @@ mod tests {
         assert_eq!(of_superbench("gpu-burn", "gpu_3_pass"), Meaning::Flag { good: 1.0 });
         assert_eq!(of_superbench("monitor", "gpu_temperature"), Meaning::Neutral);
         assert_eq!(of_superbench("something-new", "speed"), Meaning::Unknown);
+    }
+
+    #[test]
+    fn a_metric_that_a_reader_named_keeps_its_unit_and_direction_without_its_file() {
+        let of = |benchmark: &str, name: &str, engine: &str| of_metric(&MetricId::new(benchmark, name, engine));
+        let (time, rate) = (Some((Unit::Nanos, LowerIsBetter)), Some((Unit::BytesPerSec, HigherIsBetter)));
+        assert_eq!(of("kernel-launch", "event_time:7", "superbench"), time);
+        assert_eq!(of("model-benchmarks:nlp/pytorch-gpt2-large", "fp16_train_step_time:0", "superbench"), time);
+        assert_eq!(of("mem-bw", "h2d_bw:0", "superbench"), rate);
+        assert_eq!(of("nccl-bw", "allreduce_8_inplace_time", "nccl-tests"), time);
+        assert_eq!(of("nccl-bw", "allreduce_8_busbw", "nccl-tests"), rate);
+        assert_eq!(of("ib-send-lat", "2_p99", "perftest"), time);
+        assert_eq!(of("ib-write-bw-bidirectional", "65536_avg", "perftest"), rate);
+        assert_eq!(of("disk", "seq_read_lat_p99.9", "fio"), time);
+        assert_eq!(of("disk", "seq_read_iops", "fio"), Some((Unit::OpsPerSec, HigherIsBetter)));
+        assert_eq!(of("nvbandwidth", "host_device_latency_sm_cpu0_gpu0_lat", "nvbandwidth"), time);
+        assert_eq!(of("something-new", "speed", "superbench"), None);
+        assert_eq!(of("disk", "seq-read", "own"), None);
     }
 }

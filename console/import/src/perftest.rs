@@ -12,8 +12,8 @@ use crate::{Bad, Limits, Meaning, Series, component};
 
 /// Reads one output, or a server's and a client's in one: lines that are equal to the last digit are one
 /// measurement. Metrics are `ib-{write|read|send|atomic}-{bw|lat}/{bytes}_{column}@perftest`, columns `avg` and
-/// `peak` for bandwidth; `min`, `max`, `typical`, `avg`, `p99` and `p99.9` for latency. `MB/sec` are 2^20 bytes, as
-/// perftest counts them.
+/// `peak` for bandwidth; `min`, `max`, `typical`, `avg`, `p99` and `p99.9` for latency. Both ways at once is a benchmark
+/// of its own, `ib-write-bw-bidirectional`. `MB/sec` are 2^20 bytes, as perftest counts them.
 ///
 /// # Errors
 /// With the line: a table line that is cut or holds no numbers, no table at all, or more than `limits` allow.
@@ -44,6 +44,9 @@ pub fn read(input: impl BufRead, node: &str, limits: Limits) -> Result<Vec<Serie
     if series.is_empty() { Err(Bad::format(last, "no table of sizes")) } else { Ok(series) }
 }
 
+/// perftest's word for traffic in both directions at once, which is nearly twice as much.
+const BOTH_WAYS: &str = "Bidirectional";
+
 /// A column after `#bytes`; `None` for one that is not kept.
 type Column = Option<(&'static str, Meaning)>;
 
@@ -68,7 +71,7 @@ fn take(
     Ok(())
 }
 
-/// `RDMA_Write BW Test` is `ib-write-bw`.
+/// `RDMA_Write BW Test` is `ib-write-bw`, `RDMA_Write Bidirectional BW Test` is `ib-write-bw-bidirectional`.
 fn named(text: &str) -> Option<String> {
     let name = text.strip_suffix(" Test")?;
     let (operation, kind) = name.rsplit_once(' ')?;
@@ -77,8 +80,10 @@ fn named(text: &str) -> Option<String> {
         "Latency" => "lat",
         _ => return None,
     };
-    let operation = operation.rsplit(['_', ' ']).find(|w| !matches!(*w, "Bidirectional" | "Post" | "List"))?;
-    Some(format!("ib-{}-{kind}", muster_wire::clean(operation, 40).to_ascii_lowercase()))
+    let both = operation.split(['_', ' ']).any(|w| w == BOTH_WAYS);
+    let operation = operation.rsplit(['_', ' ']).find(|w| !matches!(*w, BOTH_WAYS | "Post" | "List"))?;
+    let ways = if both { "-bidirectional" } else { "" };
+    Some(format!("ib-{}-{kind}{ways}", muster_wire::clean(operation, 40).to_ascii_lowercase()))
 }
 
 /// Columns by name; their units are in brackets, and names hold spaces.
@@ -153,6 +158,15 @@ mod tests {
             value(&read(gbit.as_bytes(), "n", Limits::default()).unwrap(), "ib-write-bw/8388608_avg").0,
             [24050.0 * 1.25e8]
         );
+    }
+
+    #[test]
+    fn both_ways_at_once_is_another_benchmark_than_one_way() {
+        let both = BW.replace("Write BW", "Write Bidirectional BW").replace("24050.00", "46000.00");
+        let series = read(format!("{BW}{both}").as_bytes(), "n", Limits::default()).unwrap();
+        assert_eq!(value(&series, "ib-write-bw/8388608_avg").0, [24050.0 * 1_048_576.0]);
+        assert_eq!(value(&series, "ib-write-bw-bidirectional/8388608_avg").0, [46000.0 * 1_048_576.0]);
+        assert_eq!(named("Send Bidirectional BW Test").unwrap(), "ib-send-bw-bidirectional");
     }
 
     #[test]

@@ -8,8 +8,10 @@
 pub(super) enum Value<'a> {
     /// A number, or a truth value as 1 or 0.
     Number(f64),
-    /// `null` or `NaN`: not there.
+    /// `null`: not there.
     Missing,
+    /// `NaN`: the result of a benchmark that went wrong.
+    Nan,
     /// Text, as written between the quotes.
     Text(&'a [u8]),
 }
@@ -70,7 +72,8 @@ impl<'a> Scanner<'a> {
         }
         let word = &self.bytes[start..self.at];
         match word {
-            b"null" | b"NaN" => return Ok(Value::Missing),
+            b"null" => return Ok(Value::Missing),
+            b"NaN" => return Ok(Value::Nan),
             b"true" => return Ok(Value::Number(1.0)),
             b"false" => return Ok(Value::Number(0.0)),
             b"Infinity" => return Ok(Value::Number(f64::INFINITY)),
@@ -191,7 +194,7 @@ mod tests {
         let of = |i: usize| (read[i].0.as_str(), read[i].1.as_str());
         assert_eq!(of(0), ("a", "Number(0.001)"));
         assert_eq!(of(1), ("b\"é", "x"));
-        assert_eq!([of(2).1, of(3).1, of(4).1], ["Missing", "Number(1.0)", "Missing"]);
+        assert_eq!([of(2).1, of(3).1, of(4).1], ["Missing", "Number(1.0)", "Nan"]);
         assert_eq!(all("{}").unwrap(), []);
         for bad in [
             "",
