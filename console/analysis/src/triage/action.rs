@@ -194,7 +194,7 @@ pub(super) fn drain(category: Category, suspect: Option<&Suspect>) -> Option<Str
     Some(format!("muster drain -w {node} --reason 'triage: {}'", category.name()))
 }
 
-pub(super) fn is_host(name: &str) -> bool {
+pub(crate) fn is_host(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     !name.is_empty() && name.len() <= 253 && name.chars().all(plain) && !name.starts_with('-')
 }

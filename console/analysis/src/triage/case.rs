@@ -187,6 +187,8 @@ pub struct Log {
 pub struct Step {
     /// Its number.
     pub step: u64,
+    /// Line of the log in which it is told, from 1.
+    pub row: u64,
     /// When it was told.
     pub at: Option<Stamp>,
     /// How long it took, seconds.

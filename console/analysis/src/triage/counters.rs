@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{Case, Comm, Dump, Poll, Status};
+use super::events::{End, Event};
 use super::layout::Layout;
 use super::report::Source;
 use super::rules::Field;
@@ -60,9 +61,9 @@ pub enum Movement {
 
 /// Groups of all sources.
 #[must_use]
-pub fn groups(case: &Case, layout: &Layout) -> Vec<Group> {
+pub fn groups(case: &Case, layout: &Layout, events: &[Event<'_>], end: &End) -> Vec<Group> {
     let mut groups = of_dumps(&case.dumps, layout);
-    groups.extend(of_watchdogs(case, layout));
+    groups.extend(of_watchdogs(layout, events.iter().filter(|event| event.in_window(end))));
     groups.extend(of_polls(&case.polls, layout));
     groups
 }
@@ -148,38 +149,32 @@ fn side(status: &Status, dump: &Dump, group: &str) -> Option<Side> {
 }
 
 /// What PyTorch's watchdog wrote into the logs: the same numbers as the recorder's, of ranks that timed out only.
-fn of_watchdogs(case: &Case, layout: &Layout) -> Vec<Group> {
+fn of_watchdogs<'e, 'a: 'e>(layout: &Layout, events: impl Iterator<Item = &'e Event<'a>>) -> Vec<Group> {
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    for log in &case.logs {
-        for seen in &log.seen {
-            let rank = seen.origin.rank.or(match log.whose {
-                super::case::Whose::Rank(rank) => Some(rank),
-                _ => None,
-            });
-            // A number alone is the rank's own slot; only that of all ranks is the same everywhere.
-            let name =
-                seen.fields.get(Field::CommId).or_else(|| seen.fields.get(Field::Group).filter(|slot| *slot == "0"));
-            let (Some(rank), Some(name)) = (rank, name) else { continue };
-            let (Some(requested), Some(completed)) =
-                (seen.fields.number(Field::Enqueued), seen.fields.number(Field::Completed))
-            else {
-                continue;
-            };
-            if !layout.members.contains_key(&rank) {
-                continue;
-            }
-            let group = groups.entry(name.to_owned()).or_insert_with(|| Group {
-                name: format!("process group {name}"),
-                source: Source::Log,
-                members: BTreeSet::new(),
-                sides: BTreeMap::new(),
-                absent: BTreeSet::new(),
-                p2p: false,
-                still: true,
-            });
-            let side = Side { requested, started: None, completed: Some(completed.min(requested)), head_s: None };
-            group.sides.entry(rank).or_insert(side);
+    for event in events.filter(|event| event.source == Source::Log) {
+        let (seen, rank) = (event.seen, event.rank);
+        // A number alone is the rank's own slot; only that of all ranks is the same everywhere.
+        let name = seen.fields.get(Field::CommId).or_else(|| seen.fields.get(Field::Group).filter(|slot| *slot == "0"));
+        let (Some(rank), Some(name)) = (rank, name) else { continue };
+        let (Some(requested), Some(completed)) =
+            (seen.fields.number(Field::Enqueued), seen.fields.number(Field::Completed))
+        else {
+            continue;
+        };
+        if !layout.members.contains_key(&rank) {
+            continue;
         }
+        let group = groups.entry(name.to_owned()).or_insert_with(|| Group {
+            name: format!("process group {name}"),
+            source: Source::Log,
+            members: BTreeSet::new(),
+            sides: BTreeMap::new(),
+            absent: BTreeSet::new(),
+            p2p: false,
+            still: true,
+        });
+        let side = Side { requested, started: None, completed: Some(completed.min(requested)), head_s: None };
+        group.sides.entry(rank).or_insert(side);
     }
     groups.into_values().filter(|group| group.sides.len() > 1).collect()
 }
@@ -343,7 +338,7 @@ mod tests {
             ],
             ..Case::default()
         };
-        let groups = groups(&case, &Layout::of(&case));
+        let groups = groups(&case, &Layout::of(&case), &[], &End::default());
         assert_eq!(groups.len(), 2);
         assert!(
             groups
@@ -362,7 +357,7 @@ mod tests {
         text.comms[0].size = Some(4);
         text.comms[0].others.insert("AllReduce".into(), (3, 9));
         case.polls = vec![text];
-        let groups = groups(&case, &Layout::of(&case));
+        let groups = groups(&case, &Layout::of(&case), &[], &End::default());
         assert_eq!(groups[0].sides[&0].requested, 7);
         assert_eq!(groups[0].sides[&3].requested, 9);
     }

@@ -1,6 +1,6 @@
 //! Everything that the steps of the procedure look at, worked out once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Category;
 use super::case::{Case, Whose};
@@ -10,7 +10,7 @@ use super::events::{self, End, Event};
 use super::grown::Growth;
 use super::health::Health;
 use super::layout::Layout;
-use super::mismatch::{Mismatch, mismatches, of_lines};
+use super::mismatch::{Mismatch, asked, mismatches, of_lines};
 use super::processes::Standings;
 use super::report::Source;
 use super::rootdiag::{Complaint, RootDiag, diagnose};
@@ -63,7 +63,7 @@ impl<'a> Facts<'a> {
         let clocks = Clocks::of(case, &layout);
         let events = events::events(case, rules, &layout, &clocks);
         let end = events::end(case, &layout, &clocks, &events);
-        let groups = counters::groups(case, &layout);
+        let groups = counters::groups(case, &layout, &events, &end);
         let of = |source: Source| groups.iter().filter(|group| group.source == source).cloned().collect::<Vec<_>>();
         let walked = |source| {
             let groups = of(source);
@@ -71,7 +71,7 @@ impl<'a> Facts<'a> {
             (source, groups, walk)
         };
         let walks = [Source::FlightRecorder, Source::Ras, Source::Log].map(walked).into_iter().collect();
-        let timed_out = timed_out(&events);
+        let timed_out = timed_out(&events, &end);
         let mut facts = Self {
             movement: counters::movement(&case.polls),
             level: counters::level(&case.polls),
@@ -167,21 +167,28 @@ impl<'a> Facts<'a> {
 
     /// What watchdogs say their ranks asked for.
     fn timeouts(&self) -> Vec<(u32, String, u64, String)> {
-        let mut group_of: std::collections::BTreeMap<(u32, u64), String> = std::collections::BTreeMap::new();
-        for event in &self.events {
+        let told = || self.events.iter().filter(|event| event.in_window(&self.end));
+        let mut groups_of: BTreeMap<(u32, u64), BTreeSet<&str>> = BTreeMap::new();
+        for event in told() {
             if let (Some(rank), Some(seq), Some(group)) =
                 (event.rank, event.seen.fields.number(Field::Seq), event.seen.fields.get(Field::CommId))
             {
-                group_of.entry((rank, seq)).or_insert_with(|| group.to_owned());
+                groups_of.entry((rank, seq)).or_default().insert(group);
             }
         }
-        let of = |event: &Event<'_>| {
-            let (rank, seq) = (event.rank?, event.seen.fields.number(Field::Seq)?);
-            let op = event.seen.fields.get(Field::Op)?;
-            let count = event.seen.fields.get(Field::Count).unwrap_or_default();
-            Some((rank, group_of.get(&(rank, seq))?.clone(), seq, format!("{op} of {count} elements")))
+        // A rank counts in each of its groups: where two of them are at the same number, a line that names none is of either.
+        let only = |rank: u32, seq: u64| {
+            let groups = groups_of.get(&(rank, seq)).filter(|groups| groups.len() == 1)?;
+            groups.first().copied()
         };
-        self.events.iter().filter_map(of).collect()
+        let of = |event: &Event<'_>| {
+            let fields = &event.seen.fields;
+            let (rank, seq) = (event.rank?, fields.number(Field::Seq)?);
+            let what = asked(fields.get(Field::Op)?, fields.get(Field::Count).unwrap_or_default())?;
+            let group = fields.get(Field::CommId).or_else(|| only(rank, seq))?;
+            Some((rank, group.to_owned(), seq, what))
+        };
+        told().filter_map(of).collect()
     }
 
     /// The root lines of a category.
@@ -194,7 +201,9 @@ impl<'a> Facts<'a> {
     pub fn named(&self, category: Category) -> Vec<(u32, usize)> {
         let mut tellers: std::collections::BTreeMap<u32, BTreeSet<Option<u32>>> = std::collections::BTreeMap::new();
         let lines = self.events.iter().filter(|event| {
-            event.rule.kind == Kind::Consequence && event.rule.category == Some(category) && event.in_window(&self.end)
+            matches!(event.rule.kind, Kind::Consequence | Kind::Distributed)
+                && event.rule.category == Some(category)
+                && event.in_window(&self.end)
         });
         for event in lines {
             if let Some(rank) = event.seen.fields.number(Field::PeerRank).and_then(|rank| u32::try_from(rank).ok())
@@ -217,14 +226,14 @@ impl<'a> Facts<'a> {
 }
 
 /// Ranks whose watchdog told a time-out of a collective.
-fn timed_out(events: &[Event<'_>]) -> BTreeSet<u32> {
+fn timed_out(events: &[Event<'_>], end: &End) -> BTreeSet<u32> {
     // NCCL's watchdog tells which operation it was; Gloo only that it waited, and how long.
     let waited = |event: &Event<'_>| {
         let fields = &event.seen.fields;
         let gloo = event.rule.kind == Kind::Consequence && fields.get(Field::Millis).is_some();
         gloo || (fields.get(Field::Seq).is_some() && event.rule.kind != Kind::Progress)
     };
-    let told = |event: &&Event<'_>| event.source == Source::Log && waited(event);
+    let told = |event: &&Event<'_>| event.source == Source::Log && waited(event) && event.in_window(end);
     events.iter().filter(told).filter_map(|event| event.rank).collect()
 }
 

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use super::case::Case;
 
 /// Operations whose sizes may differ from rank to rank.
-const UNEVEN: [&str; 5] = ["all_to_all", "alltoall", "gather", "scatter", "send"];
+const UNEVEN: [&str; 3] = ["gather", "scatter", "send"];
+/// Operations between two ranks, each of which does another.
+const BETWEEN_TWO: [&str; 5] = ["send", "recv", "recvanysource", "coalesced", "batched_p2p"];
 
 /// A difference between what ranks ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,14 +35,7 @@ pub fn mismatches(case: &Case) -> Vec<Mismatch> {
         for entry in dump.entries.iter().filter(|entry| !entry.p2p) {
             let ranks = dump.groups.get(&entry.group).map(|config| format!("{:?}", config.ranks)).unwrap_or_default();
             let op = entry.op.trim_start_matches("nccl:").trim_start_matches("gloo:").to_owned();
-            let what = if UNEVEN
-                .iter()
-                .any(|uneven| op.trim_start_matches('_') == *uneven || op.contains("to_all") || op.contains("toall"))
-            {
-                op
-            } else {
-                format!("{op} of {} {}", entry.inputs, entry.dtypes)
-            };
+            let what = if is_uneven(&op) { op } else { format!("{op} of {} {}", entry.inputs, entry.dtypes) };
             let what = asked.entry((entry.group.clone(), ranks, entry.seq)).or_default().entry(what).or_default();
             what.push(dump.rank);
         }
@@ -50,6 +45,20 @@ pub fn mismatches(case: &Case) -> Vec<Mismatch> {
         found.entry((group.clone(), ranks)).or_insert_with(|| mismatch(group, seq, by_what));
     }
     found.into_values().collect()
+}
+
+/// Whether each rank may give and get another size: `all_to_all`, `ALLTOALL_BASE`, `SCATTER`.
+fn is_uneven(op: &str) -> bool {
+    let op = op.trim_start_matches('_').to_ascii_lowercase();
+    op.contains("to_all") || op.contains("toall") || UNEVEN.contains(&op.as_str())
+}
+
+/// What a watchdog says that its rank asked for, as it is compared with what others asked for; nothing of an operation of two.
+#[must_use]
+pub fn asked(op: &str, count: &str) -> Option<String> {
+    let between_two = BETWEEN_TWO.iter().any(|other| op.eq_ignore_ascii_case(other));
+    let what = || if is_uneven(op) { op.to_owned() } else { format!("{op} of {count} elements") };
+    (!between_two).then(what)
 }
 
 fn mismatch(group: String, seq: u64, by_what: BTreeMap<String, Vec<u32>>) -> Mismatch {
@@ -101,6 +110,16 @@ mod tests {
         };
         let found = mismatches(&case);
         assert_eq!((found[0].odd.as_slice(), found[0].seq), ([2].as_slice(), 3));
+    }
+
+    #[test]
+    fn watchdogs_of_a_sender_and_a_receiver_or_of_uneven_sizes_show_no_mistake() {
+        assert_eq!((asked("SEND", "4"), asked("RECV", "4"), asked("COALESCED", "0")), (None, None, None));
+        assert_eq!(asked("ALLTOALL_BASE", "4"), asked("ALLTOALL_BASE", "8"));
+        assert_eq!(asked("SCATTER", "4"), asked("SCATTER", "64"));
+        for op in ["ALLREDUCE", "REDUCE_SCATTER", "_REDUCE_SCATTER_BASE", "ALLGATHER", "_ALLGATHER_BASE"] {
+            assert_ne!(asked(op, "4"), asked(op, "8"), "{op}");
+        }
     }
 
     #[test]

@@ -36,6 +36,7 @@ mod tested;
 pub mod views;
 pub mod waits;
 
+pub(crate) use action::is_host;
 pub use category::Category;
 pub use confidence::SURE;
 pub use procedure::diagnose;

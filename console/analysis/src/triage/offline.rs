@@ -249,14 +249,14 @@ pub fn concluded(
         let folded = fold(&accused);
         let action = match first.kind {
             AccusedKind::Node => format!(
-                "Restart the job without {folded}; drain it and look at it: muster drain -w {folded} --reason 'offline diagnosis'"
+                "Restart the job without {folded}; drain it and look at it: muster drain -w '{folded}' --reason 'offline diagnosis'"
             ),
             AccusedKind::Way => {
                 "Look at the cables, switches and uplinks on that way; until then run the job on one side of it."
                     .to_owned()
             }
             AccusedKind::NodeOrWay => {
-                format!("Repeat this with a sound node beside them: muster triage offline -w {folded},NODE")
+                format!("Repeat this with a sound node beside them: muster triage offline -w '{folded},NODE'")
             }
         };
         return (Answer::Named, first.sentence.clone(), action);

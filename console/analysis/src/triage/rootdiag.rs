@@ -110,7 +110,8 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
     scores.sort_by(|a, b| b.0.total_cmp(&a.0));
     let next = scores.get(1).map_or(0.0, |(score, _)| *score);
     if scores[0].0 >= COVERS && next <= NEXT {
-        return Blame::One(scores[0].1.clone(), scores[0].0);
+        let centre = scores[0].1;
+        return messenger(centre, counted).unwrap_or_else(|| Blame::One(centre.clone(), scores[0].0));
     }
     // Who left is complained of by all and complains of nobody.
     let complained_of: BTreeSet<&String> = pairs.keys().map(|(_, of)| of).collect();
@@ -122,6 +123,27 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
         }
         _ => Blame::Spread,
     }
+}
+
+/// Whom the others lost may itself have lost another first, and gone for that: then it is these two. The other one complains of nobody.
+fn messenger(centre: &str, counted: &[&Complaint]) -> Option<Blame> {
+    let lost: BTreeSet<&str> = counted.iter().filter(|c| c.from == centre).map(|c| c.of.as_str()).collect();
+    let one = *lost.first().filter(|_| lost.len() == 1)?;
+    if counted.iter().any(|c| c.from == one) {
+        return None;
+    }
+    let earliest = |at: fn(&Complaint) -> Option<f64>, of: &dyn Fn(&Complaint) -> bool| {
+        counted.iter().filter(|c| of(c)).filter_map(|c| at(c)).min_by(f64::total_cmp)
+    };
+    let by_centre = |c: &Complaint| c.from == centre;
+    let of_centre = |c: &Complaint| c.of == centre;
+    let own = earliest(|c| Some(c.at_s? + c.error_s), &by_centre);
+    let others = earliest(|c| Some(c.at_s? - c.error_s), &of_centre);
+    let clearly = own.zip(others).is_some_and(|(own, others)| own < others);
+    // Where clocks could tell, and do not say that it lost the other before, it is the one that all lost.
+    let told = |c: &&&Complaint| c.at_s.is_some() && c.error_s <= WINDOW_S;
+    let tell = counted.iter().any(|c| by_centre(c) && told(&c)) && counted.iter().any(|c| of_centre(c) && told(&c));
+    (clearly || !tell).then(|| Blame::Pair(one.to_owned(), centre.to_owned(), clearly))
 }
 
 /// Of two that lost each other, the one complained of clearly first or clearly more often stands first.
@@ -161,6 +183,19 @@ mod tests {
             complaint("c", "b", 31.0),
         ];
         assert_eq!(diagnose(&all).blame, Blame::One("d".into(), 1.0));
+    }
+
+    #[test]
+    fn whom_the_others_lost_because_it_had_lost_another_is_not_blamed_alone() {
+        let echoes = [complaint("b", "a", 2.0), complaint("c", "a", 2.1), complaint("d", "a", 2.0)];
+        let with = |own: Complaint| diagnose(&[&echoes[..], &[own]].concat()).blame;
+        assert_eq!(with(complaint("a", "z", 0.0)), Blame::Pair("z".into(), "a".into(), true));
+        assert_eq!(with(complaint("a", "z", 2.0)), Blame::Pair("z".into(), "a".into(), false));
+        for at in [2.0, 4.0] {
+            assert_eq!(with(complaint("a", "z", at)), Blame::One("a".into(), 1.0), "it did not lose the other first");
+        }
+        let both = [&echoes[..], &[complaint("a", "z", 0.0), complaint("z", "a", 0.1)]].concat();
+        assert_eq!(diagnose(&both).blame, Blame::One("a".into(), 1.0), "the other lost it, too");
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub fn steps(input: impl BufRead, rules: &Rules, most: usize) -> Result<(Vec<Ste
         let step = hit.fields.number(Field::Step).filter(|_| hit.rule.kind == Kind::Progress);
         match step {
             Some(step) if steps.len() < most => {
-                steps.push(Step { step, at: hit.stamp, seconds: hit.fields.seconds() });
+                steps.push(Step { step, row: hit.row, at: hit.stamp, seconds: hit.fields.seconds() });
             }
             Some(_) => left_out += 1,
             None => {}
@@ -143,7 +143,7 @@ impl Kept {
             if self.steps.len() == STEPS {
                 self.steps.pop_front();
             }
-            self.steps.push_back(Step { step, at: hit.stamp, seconds: fields.seconds() });
+            self.steps.push_back(Step { step, row: hit.row, at: hit.stamp, seconds: fields.seconds() });
         }
         if self.adapters.is_empty() && hit.text.contains("NET/IB : Using") {
             self.adapters = adapters(&hit.text);

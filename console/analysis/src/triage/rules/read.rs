@@ -36,6 +36,8 @@ struct Single {
     action: String,
     #[serde(default)]
     follows: Vec<String>,
+    #[serde(default)]
+    ends: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -81,6 +83,8 @@ struct Coded {
     action: String,
     #[serde(default)]
     follows: Vec<String>,
+    #[serde(default)]
+    ends: Vec<String>,
 }
 
 /// Rules of one file, numbered from `first`.
@@ -164,6 +168,7 @@ impl Reader<'_> {
             since: entry.since,
             until: entry.until,
             follows: entry.follows,
+            ends: entry.ends,
             examples: entry.examples,
             not: entry.not,
         };
@@ -223,6 +228,7 @@ impl Reader<'_> {
                 since: table.since.clone(),
                 until: table.until.clone(),
                 follows: coded.follows.clone(),
+                ends: coded.ends.clone(),
                 specificity: specificity(pattern),
                 examples: Vec::new(),
                 not: table.not.clone(),

@@ -39,6 +39,8 @@ pub struct Rule {
     pub until: Option<String>,
     /// Ids of the rules whose lines are the cause of this one, when they are there.
     pub follows: Vec<String>,
+    /// Ids of the rules whose lines tell of what this one says is over.
+    pub ends: Vec<String>,
     /// How exactly it points at one part, larger is more exact: what its expression captures.
     pub specificity: u8,
     /// Lines that it must match.

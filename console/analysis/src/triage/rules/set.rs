@@ -46,8 +46,10 @@ impl Rules {
             patterns.extend(read.patterns);
         }
         for rule in &rules {
-            if let Some(unknown) = rule.follows.iter().find(|id| !file_of.contains_key(*id)) {
-                return Err(bad(file_of[&rule.id], rule, "follows", format!("there is no rule {unknown}")));
+            for (field, named) in [("follows", &rule.follows), ("ends", &rule.ends)] {
+                if let Some(unknown) = named.iter().find(|id| !file_of.contains_key(*id)) {
+                    return Err(bad(file_of[&rule.id], rule, field, format!("there is no rule {unknown}")));
+                }
             }
         }
         if let Some(rule) = circle(&rules) {

@@ -44,7 +44,7 @@ pub struct Seen {
     pub count: u64,
 }
 
-/// What a log said. Benign lines and progress are counted by rule only.
+/// What a log said. Benign lines and progress are counted by rule only, but for those that say that something is over.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     limits: Limits,
@@ -67,7 +67,7 @@ impl Tally {
     pub fn add(&mut self, hit: &Hit<'_>) {
         let rule = hit.rule.place();
         self.add_one(rule);
-        if matches!(hit.rule.kind, Kind::Benign | Kind::Progress) {
+        if matches!(hit.rule.kind, Kind::Benign | Kind::Progress) && hit.rule.ends.is_empty() {
             return;
         }
         let origin = hit.origin();

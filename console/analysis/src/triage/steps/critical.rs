@@ -1,6 +1,6 @@
 //! Did a machine say that a part of it is broken, when the job ended?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, SUSPECTS, Verdict, found, nothing, who};
 use crate::triage::Category;
@@ -15,8 +15,9 @@ const STEP: &str = "critical-errors";
 
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
-    let critical: Vec<&Event<'_>> =
+    let mut critical: Vec<&Event<'_>> =
         facts.roots().filter(|event| event.rule.kind == Kind::Critical && hardware(event.rule.part)).collect();
+    leave_out_what_all_say(facts, &mut critical);
     if critical.is_empty() {
         let older = facts.events.iter().filter(|event| event.rule.kind == Kind::Critical).count();
         let kernels = facts
@@ -30,7 +31,9 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
                 "no critical hardware line in {kernels} kernel logs and {} other logs",
                 facts.case.logs.len() - kernels
             ),
-            n => format!("{n} critical lines, all long before the job's last step or of other processes"),
+            n => format!(
+                "{n} critical lines: of another time than the job's end, of other processes or machines, or on most nodes alike"
+            ),
         };
         return nothing(STEP, result, "No machine says that it is broken: go on to what the job itself says.");
     }
@@ -54,6 +57,24 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
         nodes.iter().filter_map(|events| events[0].node.as_deref()).collect::<Vec<_>>().join(", ")
     );
     found(STEP, result, Verdict { category: Category::HardwareCritical, suspects })
+}
+
+/// Lines without a time that most machines have alike tell of how they are built, or of when they booted; and what the program says of
+/// most machines tells of what it was given.
+fn leave_out_what_all_say(facts: &Facts<'_>, critical: &mut Vec<&Event<'_>>) {
+    const FEWEST: usize = 3;
+    let mut nodes_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for event in critical.iter() {
+        nodes_of.entry(&event.rule.id).or_default().extend(event.node.as_deref());
+    }
+    let all = facts.layout.nodes().len();
+    let common = |event: &&Event<'_>| {
+        let nodes = nodes_of.get(event.rule.id.as_str()).map_or(0, BTreeSet::len);
+        let undated = event.at_s.is_none() && nodes >= FEWEST;
+        let by_program = event.source == Source::Log && nodes > 1;
+        nodes * 2 > all && (undated || by_program)
+    };
+    critical.retain(|event| !common(event));
 }
 
 /// Whether a part is one of a machine; critical lines of the rest are other steps' business.

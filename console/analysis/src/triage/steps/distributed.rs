@@ -39,7 +39,12 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
             let network = facts.hung() || facts.movement == Movement::Still;
             let category = if network { Category::HangInNetwork } else { Category::DistributedError };
             let suspects = vec![end(facts, (a, b), *told_apart, true), end(facts, (b, a), *told_apart, false)];
-            found(STEP, format!("{a} and {b} lost each other, and nobody else did"), Verdict { category, suspects })
+            let result = if pairs > 2 {
+                format!("{b} lost {a}, and the others lost only {b}")
+            } else {
+                format!("{a} and {b} lost each other, and nobody else did")
+            };
+            found(STEP, result, Verdict { category, suspects })
         }
     }
 }
@@ -61,7 +66,7 @@ fn host_suspect(facts: &Facts<'_>, host: &str) -> Suspect {
     draft.add(Weight::Line, lines(facts, host));
     draft.corroborate(facts);
     draft.say(format!(
-        "{host}: the others lost it first; its pairs are {} of {}.",
+        "{host}: of the pairs of machines that lost each other, it is in {} of {}.",
         touching(facts, host),
         facts.lost.pairs.len()
     ))

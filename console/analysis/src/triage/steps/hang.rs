@@ -26,7 +26,14 @@ pub(super) const fn weight(source: Source, facts: &Facts<'_>) -> Weight {
 
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
-    if facts.walks.iter().all(|(_, groups, _)| groups.is_empty()) && facts.silent().is_empty() {
+    let named = facts.named(Category::HangNotLaunched);
+    let untold = facts.walks.iter().all(|(_, groups, _)| groups.is_empty());
+    if untold && !named.is_empty() {
+        let result = "ranks say who did not come to their barrier";
+        let suspects = named.iter().take(SUSPECTS).map(|one| late_suspect(facts, *one, named.len())).collect();
+        return found(STEP, result, Verdict { category: Category::HangNotLaunched, suspects });
+    }
+    if untold && facts.silent().is_empty() {
         return nothing(
             STEP,
             "nothing tells how far ranks got",
@@ -161,6 +168,20 @@ fn silent_suspect(facts: &Facts<'_>, rank: u32) -> Suspect {
         who(Some(rank), node.as_deref()),
         facts.timed_out.len()
     ))
+}
+
+/// A rank that did not come to a barrier, by the word of `tellers` others; one of `several`.
+fn late_suspect(facts: &Facts<'_>, (rank, tellers): (u32, usize), several: usize) -> Suspect {
+    let node = facts.layout.node_of(rank).map(str::to_owned);
+    let mut draft = Draft::new(What::Rank, node.clone(), Some(rank)).gpu(facts.layout.gpu_of(rank));
+    let say = if tellers == 1 { "1 rank says".to_owned() } else { format!("{tellers} ranks say") };
+    let text = format!("{say} that rank {rank} did not come to the barrier in time");
+    draft.add(Weight::Line, [seen(Source::Log, &node, Some(rank), text)]);
+    draft.corroborate(facts);
+    draft.one_of(
+        several,
+        format!("{} did not come to a barrier that the others waited at.", who(Some(rank), node.as_deref())),
+    )
 }
 
 /// All are in it and nothing arrives: the ends of the one group that is oldest.

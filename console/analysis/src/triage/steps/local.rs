@@ -87,12 +87,16 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
         // Long after the job stopped, its processes are killed by whoever noticed.
         lines.retain(|event| event.at_s.zip(facts.end.last_s).is_none_or(|(at, last)| at < last + 120.0));
     }
+    leave_out_what_follows(&mut lines);
     let mut places: BTreeSet<(Option<String>, Option<u32>)> =
         lines.iter().map(|event| (event.node.clone(), event.rank)).collect();
     // Named by itself, a rank stands for its node.
     let ranks: BTreeSet<Option<String>> =
         places.iter().filter(|(_, rank)| rank.is_some()).map(|(node, _)| node.clone()).collect();
     places.retain(|(node, rank)| rank.is_some() || !ranks.contains(node));
+    // Beside those that are named, what nobody is named in is of one of them.
+    let named = places.iter().any(|(node, rank)| node.is_some() || rank.is_some());
+    places.retain(|(node, rank)| !named || node.is_some() || rank.is_some());
     if places.len() * 2 > facts.layout.world().max(4) {
         // Everybody says so: it is nobody's own.
         return Vec::new();
@@ -127,6 +131,16 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
     suspects.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     suspects.truncate(super::SUSPECTS);
     suspects
+}
+
+/// A line that follows another of its node tells of that one's rank, whoever wrote it.
+fn leave_out_what_follows(lines: &mut Vec<&Event<'_>>) {
+    let follows = |event: &Event<'_>, other: &Event<'_>| {
+        event.rule.follows.contains(&other.rule.id) && event.node == other.node && event.rank != other.rank
+    };
+    let explained: Vec<bool> = lines.iter().map(|event| lines.iter().any(|other| follows(event, other))).collect();
+    let mut explained = explained.into_iter();
+    lines.retain(|_| !explained.next().unwrap_or_default());
 }
 
 /// Whether any poll caught the rank behind: normal once, and it fits.

@@ -7,10 +7,15 @@ use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::events::Event;
 use crate::triage::facts::Facts;
+use crate::triage::fault::Fault;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
 use crate::triage::rules::{Field, Kind, Part};
 
 const STEP: &str = "program-errors";
+/// The rule for any exception, whatever it is about.
+const WRAPS: &str = "python-exception";
+/// The rule for a process that loads data and was killed.
+const LOADER: &str = "dataloader-killed";
 
 /// The step.
 pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
@@ -91,6 +96,35 @@ fn odd(facts: &Facts<'_>) -> Vec<Suspect> {
     named.into_iter().take(super::SUSPECTS).map(suspect).collect()
 }
 
+/// Whether another rule knows the same line for something else: an exception only wraps what it tells of.
+fn is_told_better(facts: &Facts<'_>, event: &Event<'_>) -> bool {
+    let better = |other: &&Event<'_>| {
+        other.place == event.place
+            && other.rule.id != event.rule.id
+            && other.rule.kind <= Kind::Consequence
+            && other.rule.category != Some(Category::UserBug)
+    };
+    event.rule.id == WRAPS && facts.events.iter().any(|other| better(&other))
+}
+
+/// Whether memory ran out somewhere in the job, or room where this rank runs, and not clearly after its error: that made it.
+fn ran_out(facts: &Facts<'_>, error: &Event<'_>) -> bool {
+    let here = |event: &Event<'_>| {
+        let rank = error.rank.is_some() && event.rank == error.rank;
+        rank || (error.node.is_some() && event.node == error.node)
+    };
+    let later = |event: &Event<'_>| {
+        let times = event.at_s.zip(error.at_s);
+        times.is_some_and(|(at, error_at)| at - event.error_s > error_at + error.error_s)
+            || (event.place.0 == error.place.0 && event.place.1 > error.place.1)
+    };
+    facts.roots().filter(|event| event.rule.category != Some(Category::UserBug)).any(|event| match event.rule.fault {
+        Some(Fault::OutOfMemory) => !later(event),
+        Some(Fault::DiskFull) => here(event) && !later(event),
+        _ => event.rule.id == LOADER && here(event) && !later(event),
+    })
+}
+
 /// The first exception of the program, where no earlier cause is known.
 fn exception(facts: &Facts<'_>) -> Option<Suspect> {
     let of_program = |event: &&Event<'_>| {
@@ -100,11 +134,15 @@ fn exception(facts: &Facts<'_>) -> Option<Suspect> {
             && event.source == Source::Log
     };
     let mut errors: Vec<&Event<'_>> = facts.roots().filter(of_program).collect();
+    errors.retain(|event| !is_told_better(facts, event));
     // Where clocks can tell, only what comes before others notice.
     let first = errors.iter().filter_map(|event| event.at_s.map(|at| at + event.error_s)).min_by(f64::total_cmp);
     errors.retain(|event| event.at_s.zip(first).is_none_or(|(at, first)| at - event.error_s <= first));
     errors.sort_by_key(|event| (event.rule.kind, u8::MAX - event.rule.specificity));
     let lead = errors.first()?;
+    if ran_out(facts, lead) {
+        return None;
+    }
     let ranks: BTreeSet<u32> =
         errors.iter().filter(|event| event.rule.id == lead.rule.id).filter_map(|event| event.rank).collect();
     let rank = ranks.first().copied().filter(|_| ranks.len() == 1);

@@ -9,6 +9,8 @@ use crate::triage::report::{Done, Kind as What, Source};
 use crate::triage::rules::Kind;
 
 const STEP: &str = "ended-by-scheduler";
+/// The rule for a job that reached its time limit.
+const TIME_LIMIT: &str = "slurm-time-limit";
 /// Seconds between the last step and the end that a job without further word may take for a hang.
 const GAP_S: f64 = 600.0;
 /// Seconds between the last step and the end within which nobody can have noticed a hang.
@@ -41,6 +43,14 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
         return nothing(STEP, "the scheduler ended a job that hung already", "The end is not the cause: go on.");
     }
     let well = facts.movement == Movement::Moved || facts.level;
+    // A job that nothing is known of may have stood until its time was over.
+    if !well && gap.is_none() && ended.iter().all(|event| event.rule.id == TIME_LIMIT) {
+        return nothing(
+            STEP,
+            "the job reached its time limit, and nothing tells whether it still got on",
+            "It may have hung before: go on.",
+        );
+    }
     if !well && gap.is_some_and(|gap| gap > GAP_S) {
         return nothing(
             STEP,

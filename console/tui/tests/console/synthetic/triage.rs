@@ -132,7 +132,7 @@ fn log(rules: &Rules, whose: Whose, text: &str) -> Log {
         tally.add(hit);
         last = hit.stamp.or(last);
         if let Some(step) = hit.fields.number(Field::Step).filter(|_| hit.rule.kind == Kind::Progress) {
-            steps.push(Step { step, at: hit.stamp, seconds: hit.fields.seconds() });
+            steps.push(Step { step, row: hit.row, at: hit.stamp, seconds: hit.fields.seconds() });
         }
     };
     scan.feed(text.as_bytes(), &mut take);
