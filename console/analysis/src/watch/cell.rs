@@ -1,5 +1,6 @@
 //! What is kept of one metric on one node: about a hundred numbers.
 
+use super::alike::Alike;
 use super::block::Seconds;
 use super::fast::Fast;
 use super::ring::Ring;
@@ -66,12 +67,16 @@ pub(super) struct Cell {
     pub(super) quarantine: [f64; QUARANTINE],
     /// Deviations of the last minute, by block.
     pub(super) recent: [f64; RECENT],
+    /// Mean value while the job ran, mostly of the last ten minutes; NaN before the first.
+    pub(super) level: f64,
     /// Blocks since the last value.
     pub(super) missing: u32,
     /// Evidence above and below the peers.
     pub(super) fast: [Fast; 2],
     /// The same, weak but lasting.
     pub(super) slow: [Slow; 2],
+    /// For how long it has shown what its peers show, in spite of the evidence.
+    pub(super) alike: Alike,
     /// The last closed block.
     pub(super) now: Now,
 }
@@ -83,9 +88,11 @@ impl Cell {
             usual: Ring::default(),
             quarantine: [f64::NAN; QUARANTINE],
             recent: [f64::NAN; RECENT],
+            level: f64::NAN,
             missing: 0,
             fast: [Fast::new(block); 2],
             slow: [Slow::new(block); 2],
+            alike: Alike::default(),
             now: Now::default(),
         }
     }
@@ -102,21 +109,35 @@ impl Cell {
 
     /// Everything learned belongs to another job.
     pub(super) fn forget(&mut self) {
-        self.usual = Ring::default();
+        (self.usual, self.level) = (Ring::default(), f64::NAN);
+        self.forget_evidence();
+    }
+
+    /// What was found lately has an explanation.
+    pub(super) fn forget_evidence(&mut self) {
         self.quarantine.fill(f64::NAN);
         self.recent.fill(f64::NAN);
+        self.alike = Alike::default();
         self.fast.iter_mut().for_each(Fast::forget);
         self.slow.iter_mut().for_each(Slow::forget);
     }
 
-    /// Largest evidence, in seconds, and its side.
+    /// Takes the value of a block in which the job ran into its level.
+    pub(super) fn keep_level(&mut self) {
+        let (value, weight) = (self.now.value, 1.0 / self.usual.count().clamp(1, RING) as f64);
+        if value.is_finite() {
+            self.level = if self.level.is_finite() { self.level + weight * (value - self.level) } else { value };
+        }
+    }
+
+    /// Largest evidence, in seconds, and its side; none where it shows what its peers show.
     pub(super) fn evidence(&self) -> (f64, Side) {
-        larger(self.fast.map(|fast| fast.seconds()))
+        larger(self.fast.map(|fast| if self.alike.is_alike() { 0.0 } else { fast.seconds() }))
     }
 
     /// The same without what began together with a whole group.
     pub(super) fn own_evidence(&self) -> (f64, Side) {
-        larger(self.fast.map(|fast| if fast.shared { 0.0 } else { fast.seconds() }))
+        larger(self.fast.map(|fast| if fast.shared || self.alike.is_alike() { 0.0 } else { fast.seconds() }))
     }
 }
 

@@ -106,6 +106,7 @@ impl Column {
         self.compare(work);
         self.scale(counts, work);
         for cell in &mut self.cells {
+            cell.keep_level();
             cell.missing = if cell.now.value.is_finite() { 0 } else { cell.missing.saturating_add(1) };
             let known = cell.now.ready || cell.missing > MISSING;
             for (fast, side) in cell.fast.iter_mut().zip(super::cell::Side::BOTH) {
@@ -119,6 +120,7 @@ impl Column {
             cell.learn(block, counts);
             self.judged |= cell.now.ready;
         }
+        self.find_alike(work);
     }
 
     /// Whether the level is near enough to the usual one to compare nodes: not in a standstill, not while a job begins. That nobody

@@ -7,6 +7,7 @@ use muster_wire::{Telemetry, telemetry};
 
 use super::alert::{Alert, Log};
 use super::column::{Column, Work};
+use super::end::{Ending, most_unlike, unlike};
 use super::excursions::{Calibration, Excursions, Going};
 use super::intake::{Dropped, Intake, MetricIndex, NodeIndex, Place};
 use super::job::{Job, Phase};
@@ -15,11 +16,10 @@ use super::name::{Case, share_across};
 use super::node::{Named, Node};
 use super::report;
 use super::settings::{BLOCK, CELLS, METRICS, NODES, Settings};
+use super::stop::Writer;
 use super::view::History;
-use super::{first, group, start, stop};
+use super::{alike, first, group, start, stop};
 
-/// Blocks of calm after which an alert ends.
-const CALM: u32 = 120 / BLOCK as u32;
 /// Share of the evidence that names a machine below which it is calm.
 const CALM_BELOW: f64 = 1.0 / 3.0;
 /// Blocks before a standstill in which an alert is taken for its cause.
@@ -63,7 +63,8 @@ pub struct Watch {
 struct OpenGroup {
     label: String,
     alert: usize,
-    calm: u32,
+    nodes: Vec<usize>,
+    ending: Ending,
 }
 
 /// The job slowed after one machine did: the machine, the metric of the job, and the level from which it is itself again.
@@ -241,12 +242,26 @@ impl Watch {
     }
 
     fn stand_still(&mut self, block: i64) {
-        let named = stop::named(&mut self.nodes, &self.columns, &self.job, block, &mut self.work);
+        let said = stop::said(&mut self.nodes, &self.columns, &mut self.job, block, &mut self.work);
+        said.writers.iter().for_each(|writer| self.note_writer(*writer));
         let begun = block - i64::from(self.job.still) - CAUSE;
         let has_culprit = self.any_open() && self.last_alert.is_some_and(|last| last >= begun);
         if !has_culprit {
-            named.iter().for_each(|named| self.tell(named, block));
+            said.named.iter().for_each(|named| self.tell(named, block));
         }
+    }
+
+    /// Notes once of a node that it writes while the others wait.
+    fn note_writer(&mut self, writer: Writer) {
+        if !std::mem::replace(&mut self.nodes[writer.node].is_noted_writer, true) {
+            let at_s = self.after_start(writer.since);
+            self.note(report::writes(&writer, &self.nodes, &self.columns, at_s));
+        }
+    }
+
+    /// Seconds from the first tick to the begin of `block`.
+    fn after_start(&self, block: i64) -> f64 {
+        starts(block) - self.intake.span.map_or(0.0, |span| span.0)
     }
 
     pub(super) fn any_open(&self) -> bool {
@@ -271,6 +286,8 @@ impl Watch {
             self.start_noted = true;
             start::notes(&self.nodes, &self.columns).into_iter().for_each(|note| self.note(note));
         }
+        let at_s = self.after_start(block + 1);
+        alike::notes(&self.nodes, &mut self.columns, at_s).into_iter().for_each(|note| self.note(note));
         let disturbed = self.any_open();
         for node in 0..self.nodes.len() {
             let case = Case::of(node, &self.columns, block, disturbed, evidence_s);
@@ -281,7 +298,7 @@ impl Watch {
             }
             self.excursions.add(&mut self.nodes[node].going, case.together, case.largest);
             let drags = self.first.is_some_and(|first| first.node == node);
-            self.calm(node, case.evidence < CALM_BELOW * evidence_s && !drags, block);
+            self.calm(node, case.evidence < CALM_BELOW * evidence_s, drags, block);
         }
         self.who_was_first(block);
         self.groups(block);
@@ -315,14 +332,14 @@ impl Watch {
         starts(block + 1) + self.intake.grace()
     }
 
-    /// Ends the alert of a node that has been like its peers for two minutes.
-    fn calm(&mut self, node: usize, calm: bool, block: i64) {
+    /// Ends the alert of a node that has been like its peers for two minutes, and does not drag the job.
+    fn calm(&mut self, node: usize, calm: bool, drags: bool, block: i64) {
+        let Some(open) = self.nodes[node].open else { return };
+        let unlike = if drags { Some(true) } else { unlike(node, &self.columns) };
         let node = &mut self.nodes[node];
-        let Some(open) = node.open else { return };
-        node.calm = if calm { node.calm + 1 } else { 0 };
-        if node.calm >= CALM {
+        if let Some(like) = node.ending.add(calm && !drags, unlike, block) {
             node.open = None;
-            self.log.end(open, starts(block - i64::from(CALM) + 1));
+            self.log.end(open, starts(like));
         }
     }
 
@@ -334,7 +351,7 @@ impl Watch {
 
     fn open(&mut self, node: usize, alert: usize, block: i64) {
         let node = &mut self.nodes[node];
-        (node.open, node.calm) = (Some(alert), 0);
+        (node.open, node.ending) = (Some(alert), Ending::default());
         node.going.name();
         self.last_alert = Some(block);
     }
@@ -354,27 +371,28 @@ impl Watch {
                     if !self.groups.iter().any(|open| open.label == *label) {
                         let alert = report::group(&group, metric, &self.nodes, &self.columns, self.told_at(block));
                         let alert = self.log.add(alert);
-                        self.groups.push(OpenGroup { label: label.clone(), alert, calm: 0 });
+                        let (label, nodes) = (label.clone(), group.nodes.clone());
+                        self.groups.push(OpenGroup { label, alert, nodes, ending: Ending::default() });
                     }
                     seen.push(label.clone());
                 }
                 None if !self.noted[metric] => {
                     self.noted[metric] = true;
-                    let first = self.intake.span.map_or(0.0, |span| span.0);
-                    let note =
-                        report::together(&group, metric, &self.nodes, &self.columns, starts(group.since) - first);
-                    self.note(note);
+                    let at_s = self.after_start(group.since);
+                    self.note(report::together(&group, metric, &self.nodes, &self.columns, at_s));
                 }
                 None => {}
             }
         }
-        for open in &mut self.groups {
-            open.calm = if seen.contains(&open.label) { 0 } else { open.calm + 1 };
-            if open.calm == CALM {
-                self.log.end(open.alert, starts(block - i64::from(CALM) + 1));
+        let (columns, log) = (&self.columns, &mut self.log);
+        self.groups.retain_mut(|open| {
+            let unlike = Some(most_unlike(&open.nodes, columns));
+            let end = open.ending.add(!seen.contains(&open.label), unlike, block);
+            if let Some(like) = end {
+                log.end(open.alert, starts(like));
             }
-        }
-        self.groups.retain(|open| open.calm < CALM);
+            end.is_none()
+        });
     }
 }
 

@@ -135,7 +135,7 @@ pub(super) fn mover(nodes: &[Node], columns: &[Column], block: i64, past: &Excur
 fn suspects(columns: &[Column], block: i64, slowed: i64) -> Vec<usize> {
     let nodes = columns.first().map_or(0, |column| column.cells.len());
     let was_odd = |node: &usize| {
-        let cells = columns.iter().map(|column| &column.cells[*node]);
+        let cells = columns.iter().map(|column| &column.cells[*node]).filter(|cell| !cell.alike.is_alike());
         let mut times = cells.flat_map(|cell| &cell.fast).flat_map(|fast| fast.times(block));
         times.any(|past| past.begun < slowed - 1 && past.until >= slowed - 1 && past.peak_s >= EVIDENCE)
     };
@@ -167,7 +167,7 @@ fn candidate(
     clock_s: f64,
 ) -> Option<Candidate> {
     let (column, (from, until, end)) = (&columns[metric], times);
-    if column.about.leads == 0.0 {
+    if column.about.leads == 0.0 || column.cells[node].alike.is_alike() {
         return None;
     }
     let quantum = column.about.quantum;

@@ -40,8 +40,11 @@ pub(super) struct Job {
     skip: u32,
     /// Blocks of the standstill that goes on.
     pub(super) still: u32,
-    /// Blocks of the longest one that ended by itself.
+    /// Those of them in which a node wrote, which explains them.
+    pub(super) wrote: u32,
+    /// Blocks of the longest one that ended by itself, and most that nothing explained: a checkpoint teaches no patience with a hang.
     pub(super) longest: u32,
+    pub(super) longest_idle: u32,
 }
 
 impl Job {
@@ -51,7 +54,8 @@ impl Job {
             columns.iter().filter(|c| c.about.job == SaysOfJob::Moves).filter_map(activity).collect();
         let activity = median(&mut found);
         if self.runs > 0 && activity > BEGAN {
-            *self = Self { skip: AFTER_BEGIN, longest: self.longest, ..Self::default() };
+            let (longest, longest_idle) = (self.longest, self.longest_idle);
+            *self = Self { skip: AFTER_BEGIN, longest, longest_idle, ..Self::default() };
             return Phase::Began;
         }
         if self.skip > 0 {
@@ -64,7 +68,8 @@ impl Job {
         }
         if self.still > 0 {
             self.longest = self.longest.max(self.still);
-            (self.still, self.skip) = (0, AFTER_STILL);
+            self.longest_idle = self.longest_idle.max(self.still.saturating_sub(self.wrote));
+            (self.still, self.wrote, self.skip) = (0, 0, AFTER_STILL);
             return Phase::Resumed;
         }
         self.runs = self.runs.saturating_add(1);
@@ -118,6 +123,13 @@ mod tests {
         assert!(found[..7].iter().all(|phase| *phase == Phase::Runs), "{found:?}");
         assert_eq!(found[7..], [Phase::Still, Phase::Still, Phase::Resumed, Phase::Skipped, Phase::Runs]);
         assert_eq!(phases(&[0.5, 0.01])[1], Phase::Runs, "too early to tell");
+    }
+
+    #[test]
+    fn a_standstill_in_which_somebody_wrote_teaches_no_patience_with_a_hang() {
+        let mut job = Job { runs: KNOWN, still: 12, wrote: 11, ..Job::default() };
+        assert_eq!(job.phase(&[]), Phase::Resumed);
+        assert_eq!((job.longest, job.longest_idle, job.wrote), (12, 1, 0));
     }
 
     #[test]

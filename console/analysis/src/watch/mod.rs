@@ -14,6 +14,7 @@
 //! | `deviation` | how far a node is from its peers and how much that usually varies |
 //! | `fast`, `slow`, `learn` | evidence that adds up, strong or weak but lasting; what counts as usual |
 //! | `name`, `group`, `stop`, `start` | who is named: a machine, a leaf, a culprit of a standstill; who is only noted |
+//! | `alike`, `writes`, `end` | who came back to its peers, who writes while the others wait; when an alert is over |
 //! | `change`, `first` | in which second a series stepped; which machine moved before the job slowed |
 //! | `excursions` | how much evidence keeps a budget of false alarms |
 //! | `past` | who is unlike its own earlier recordings since the start |
@@ -37,12 +38,14 @@
 //! ```
 
 mod alert;
+mod alike;
 mod block;
 mod cell;
 mod change;
 mod column;
 mod detector;
 mod deviation;
+mod end;
 mod excursions;
 mod fast;
 mod first;
@@ -64,6 +67,7 @@ mod slow;
 mod start;
 mod stop;
 mod view;
+mod writes;
 
 pub use alert::{Alert, AlertKind, Also};
 pub use detector::Watch;

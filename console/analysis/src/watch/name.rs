@@ -52,7 +52,8 @@ impl Column {
         let nodes = self.cells.len();
         let count = |is: &dyn Fn(&Cell) -> bool| self.cells.iter().filter(|cell| is(cell)).count();
         let fast = count(&|cell| odd(cell, evidence_s)) > many(nodes, 4);
-        let slow = [0, 1].map(|side| count(&|cell| cell.slow[side].sum >= NAMES / 4.0) > many(nodes, 8));
+        let weak = |cell: &Cell, side: usize| cell.slow[side].sum >= NAMES / 4.0 && !cell.alike.is_alike();
+        let slow = [0, 1].map(|side| count(&|cell| weak(cell, side)) > many(nodes, 8));
         let mut zeros: Vec<i64> = self.cells.iter().filter(|cell| fast && odd(cell, evidence_s)).map(zero).collect();
         let middle = zeros.len() / 2;
         let zero = fast.then(|| *zeros.select_nth_unstable(middle).1);
@@ -207,7 +208,8 @@ fn weak(node: usize, columns: &[Column], block: i64) -> (Two, f64) {
     let (mut two, mut alone) = (Two::default(), 0.0_f64);
     for (metric, column) in columns.iter().enumerate().filter(|(_, column)| column.about.leads > 0.0) {
         let (floor, cell) = (column.about.floor, &column.cells[node]);
-        let free = |side: &Side| !column.together.slow[*side as usize] && !cell.slow[*side as usize].shared;
+        let own = |side: &Side| !cell.slow[*side as usize].shared && !cell.alike.is_alike();
+        let free = |side: &Side| !column.together.slow[*side as usize] && own(side);
         let worth = |side: Side| (cell.slow[side as usize].worth(block, floor), side);
         let best = Side::BOTH.into_iter().filter(free).map(worth).max_by(|a, b| a.0.total_cmp(&b.0));
         let worth_of =

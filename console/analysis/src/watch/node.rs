@@ -1,5 +1,6 @@
 //! What is kept of a node besides its metrics.
 
+use super::end::Ending;
 use super::excursions::Going;
 
 /// A node.
@@ -12,10 +13,12 @@ pub(super) struct Node {
     pub(super) quiet: u32,
     /// Blocks of the standstill in which it was unlike the others.
     pub(super) odd: u32,
-    /// Blocks since its evidence fell, while an alert is open.
-    pub(super) calm: u32,
-    /// The alert that is open for it.
+    /// Those of them in which it wrote what the others may wait for; and whether it was noted that it does.
+    pub(super) wrote: u32,
+    pub(super) is_noted_writer: bool,
+    /// The alert that is open for it, and how it comes to its end.
     pub(super) open: Option<usize>,
+    pub(super) ending: Ending,
     /// Seconds that its clock may be off by, where somebody knows.
     pub(super) clock_s: Option<f64>,
     /// How far it is from its peers now.

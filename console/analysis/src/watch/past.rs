@@ -144,11 +144,11 @@ impl Unlike {
         let metrics: Vec<String> = self.metrics.iter().map(metric).collect();
         format!(
             "{} has been unlike its own past since the start: {} (median of {} earlier recordings), while the other nodes are as \
-             they were. Its role or its hardware changed, or it is faulty: run `muster run cbd-light -w {}`",
+             they were. Its role or its hardware changed, or it is faulty: {}",
             self.node,
             metrics.join("; "),
             self.recordings,
-            self.node
+            super::sentence::measure(&self.node)
         )
     }
 }

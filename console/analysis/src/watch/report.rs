@@ -10,7 +10,8 @@ use super::intake::Dropped;
 use super::node::{Named, Node};
 use super::order::median;
 use super::sentence::{self, Order, Seen};
-use super::settings::{METRICS, NODES};
+use super::settings::{BLOCK, METRICS, NODES};
+use super::stop::Writer;
 
 /// Seconds of evidence from which a further metric is told.
 const COUNTS: f64 = 30.0;
@@ -87,6 +88,16 @@ pub(super) fn group(group: &Group, metric: usize, nodes: &[Node], columns: &[Col
         group: Some(label),
         ..measured(&seen, empty(&nodes[first].name, since_s, alerted_s, score))
     }
+}
+
+/// The note for a node that writes while the job stands still; `at_s` says how long after the start that began.
+pub(super) fn writes(writer: &Writer, nodes: &[Node], columns: &[Column], at_s: f64) -> String {
+    let column = &columns[writer.metric];
+    let (about, value) = (&column.about, column.cells[writer.node].now.value);
+    let (peers, peer_median) = column.peers_of(writer.node);
+    let lasts_s = f64::from(writer.most) * BLOCK as f64;
+    let seen = Seen { metric: &column.name, about, value, peers, peer_median, usual: None, lasts_s };
+    sentence::writes(&nodes[writer.node].name, &seen, at_s)
 }
 
 /// The note for a group that no label names.

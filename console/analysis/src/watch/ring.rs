@@ -20,6 +20,11 @@ impl<const N: usize> Ring<N> {
         self.count += 1;
     }
 
+    /// Multiplies every value that is kept.
+    pub(super) fn scale(&mut self, factor: f64) {
+        self.values.iter_mut().for_each(|value| *value *= factor);
+    }
+
     /// Values ever kept, also those that were overwritten.
     pub(super) fn count(&self) -> usize {
         self.count

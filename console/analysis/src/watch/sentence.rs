@@ -2,6 +2,8 @@
 
 use muster_wire::{ComponentKind, Telemetry};
 
+use crate::triage::is_host;
+
 /// Relative disagreement between the plain comparison and the one by history past which a sentence tells the second.
 const DISAGREE: f64 = 0.25;
 /// Times the peers past which a factor says nothing: they show next to nothing.
@@ -39,13 +41,23 @@ pub(super) fn first(node: &str, order: &Order<'_>) -> String {
     let (least, most) = (order.lead.0.max(1.0), order.lead.1.max(order.lead.0.max(1.0)));
     format!(
         "{node}: it moved first. Its {} {} beside its peers, and {least:.0} to {most:.0} s later {} of the whole job fell by \
-         {:.0} %. Drain it, run `muster run cbd-light -w {node}`, then {}.",
+         {:.0} %. Drain it, {}, then {}.",
         order.metric,
         fell_or_rose(order.ratio),
         order.job,
         100.0 * (1.0 - order.job_ratio),
+        measure(node),
         next_step(order.of)
     )
+}
+
+/// How a node is measured by itself. A recording may call it anything: what a shell would take apart is in no command.
+pub(super) fn measure(node: &str) -> String {
+    if is_host(node) {
+        format!("run `muster run cbd-light -w {node}`")
+    } else {
+        "measure it with `muster run cbd-light`".to_owned()
+    }
 }
 
 /// `fell by 31 %`, `rose by 40 %`, and past a factor of two `rose to 5.1x`.
@@ -63,8 +75,9 @@ pub(super) fn odd(node: &str, seen: &Seen<'_>, also: &[&str]) -> String {
     let (what, against) = (shown(seen), against(seen));
     let next = next_step(seen.about.of);
     format!(
-        "{node}: {what}, {against} for {}{beside}. Drain it, run `muster run cbd-light -w {node}`, then {next}.",
-        lasting(seen.lasts_s)
+        "{node}: {what}, {against} for {}{beside}. Drain it, {}, then {next}.",
+        lasting(seen.lasts_s),
+        measure(node)
     )
 }
 
@@ -85,6 +98,18 @@ pub(super) fn silent(node: &str, peers: usize, lasts_s: f64) -> String {
         "{node}: no telemetry for {} while the job stands still and {peers} peers still report. Check whether it answers \
          and is powered; drain it.",
         lasting(lasts_s)
+    )
+}
+
+/// A node that writes while the others wait, for which nobody is named before so long.
+pub(super) fn writes(node: &str, seen: &Seen<'_>, at_s: f64) -> String {
+    format!(
+        "{node}: {} from {at_s:.0} s after the start, while the job stands still and {} peers show {}: it seems to write what \
+         they wait for, such as a checkpoint, so no alert before that lasts {}",
+        shown(seen),
+        seen.peers,
+        seen.about.show(seen.peer_median),
+        lasting(seen.lasts_s)
     )
 }
 
@@ -188,6 +213,18 @@ mod tests {
         assert!(agrees.contains("40 % below 63 peers"), "{agrees}");
         let busy = odd("n07", &seen(210.0, 0.0, None), &[]);
         assert!(busy.contains("GPU power 210 W, while 63 peers show 0 W, for 2 min 10 s."), "{busy}");
+    }
+
+    #[test]
+    fn a_node_that_writes_is_noted_with_what_it_writes_and_how_long_that_may_take() {
+        let about = telemetry("net_tx_gbs").unwrap();
+        let (value, peer_median) = (11.2, 0.0);
+        let seen = Seen { metric: "net_tx_gbs", about, value, peers: 7, peer_median, usual: None, lasts_s: 600.0 };
+        assert_eq!(
+            writes("n0", &seen, 900.0),
+            "n0: network throughput sent 11.2 GB/s from 900 s after the start, while the job stands still and 7 peers show 0.00 \
+             B/s: it seems to write what they wait for, such as a checkpoint, so no alert before that lasts 10 min"
+        );
     }
 
     #[test]
