@@ -112,6 +112,8 @@ fn verdicts(
         let verdict = judge_with(&node.clone().into(), observed, criterion, margin, (params, role, tell.reasons));
         learned.verdicts.push(verdict);
     }
+    // Those of all metrics are held until the last is judged.
+    learned.verdicts.shrink_to_fit();
     learned
 }
 

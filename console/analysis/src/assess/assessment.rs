@@ -292,6 +292,38 @@ mod tests {
     }
 
     #[test]
+    fn a_metric_that_most_others_have_is_owed_and_one_that_few_have_is_not() {
+        let nodes: Vec<String> = (1..=8).map(|n| format!("n{n}")).collect();
+        let mut records: Vec<Record> = nodes.iter().map(|n| record(n, 100.0, 0.05)).collect();
+        records[5].series.retain(|series| series.metric.name != "c");
+        records[6].outcome = Outcome::NotApplicable("no such unit".to_owned());
+        records[6].series.clear();
+        let extra = Series { metric: MetricId::new("cpu-gemm", "e", "own"), ..records[0].series[0].clone() };
+        records[..3].iter_mut().for_each(|record| record.series.push(extra.clone()));
+        let run = Run {
+            id: "r".into(),
+            playbook: "demo".into(),
+            profile: Profile::Smoke,
+            started_ms: 0,
+            ended_ms: None,
+            nodes,
+            plan: vec!["cpu-gemm".into()],
+            state: RunState::Running,
+        };
+        let found = assess(&run, &records, &Context::default()).0.nodes;
+        let missing = &found[5];
+        assert_eq!((missing.state().state, missing.state().undecided), (State::Unknown, true));
+        let reasons = missing.reasons(&missing.all(), &missing.state());
+        assert_eq!(reasons, ["n6: cpu-gemm/c not measured: no value, though other nodes have one"]);
+        let verdict = missing.verdicts.iter().find(|verdict| verdict.metric.name == "c").unwrap();
+        assert_eq!((verdict.state, verdict.value), (State::NotRun, None));
+        assert!(found[6].findings.is_empty(), "{:?}", found[6].findings);
+        let extra = |node: &NodeFindings| node.verdicts.iter().any(|verdict| verdict.metric.name == "e");
+        assert_eq!(found.iter().filter(|node| extra(node)).count(), 3);
+        assert!([3, 4, 7].iter().all(|at| found[*at].state().state == State::Pass));
+    }
+
+    #[test]
     fn a_busy_node_is_not_a_slow_node() {
         let slow = state_of_n6(0.05);
         assert_eq!(slow.state().state, State::Fail);

@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::decide::{Frozen, Settings};
-use crate::findings::{ComponentState, Decided, Finding, Source, cell_sentence, metric_components, metric_findings};
+use crate::decide::{Fleet, Frozen, Settings};
+use crate::findings::{
+    ComponentState, Decided, Finding, Source, cell_sentence, metric_components, metric_findings, without_value,
+};
 use crate::{
     Learned, NodeVerdict, Observation, Rounds, Sample, State, Visited, VisitedMetric, absurd, compare, decide_rounds,
     learn_silently,
 };
 use muster_run::Run;
-use muster_wire::{Described, Direction, MetricId, MetricRole, Unit};
+use muster_wire::{Component, Described, Direction, MetricId, MetricRole, Unit};
 
 use super::assessment::{Basis, Judged};
 use super::chart::Chart;
 use super::context::Context;
 use super::parallel::on_all_cores;
 use super::trusted;
-use crate::records::{Evidence, Measured, Turn};
+use crate::records::{self, Evidence, Measured, Turn};
 
 /// What the metrics of a run say.
 #[derive(Debug, Default)]
@@ -43,6 +45,8 @@ struct Of<'a> {
     first: Vec<Option<Sample>>,
     again: BTreeMap<usize, Vec<Option<Sample>>>,
     busy: BTreeSet<usize>,
+    /// Nodes that have no value of it, though their benchmark is done and most others have one.
+    without: BTreeSet<usize>,
 }
 
 impl Of<'_> {
@@ -68,19 +72,30 @@ struct Group<'a> {
     names: Vec<Arc<str>>,
     /// By benchmark, then member: what holds for all metrics of a visit is looked up once.
     turns: HashMap<&'a str, Vec<Vec<Option<Turn<'a>>>>>,
+    /// By benchmark and name of a metric, how many engines measured it.
+    engines: HashMap<(&'a str, &'a str), usize>,
 }
 
 impl<'a> Group<'a> {
+    /// Whether another engine took the place of this one on a node. A record holds thousands of metrics, so it is asked only where
+    /// there is another one.
+    fn is_elsewhere(&self, place: usize, metric: &MetricId) -> bool {
+        let turns = self.turns.get(metric.benchmark.as_str());
+        self.engines.get(&(metric.benchmark.as_str(), metric.name.as_str())).is_some_and(|engines| *engines > 1)
+            && turns.is_some_and(|turns| records::by_another_engine(&turns[place], metric))
+    }
+
     fn of(run: &Run, (name, groups): (&'a str, &[String]), all: &[Measured<'a>], evidence: &Evidence<'a>) -> Self {
         let members: Vec<usize> = (0..run.nodes.len()).filter(|at| groups[*at] == name).collect();
         let names: Vec<Arc<str>> = members.iter().map(|at| run.nodes[*at].as_str().into()).collect();
-        let mut turns = HashMap::new();
+        let (mut turns, mut engines) = (HashMap::new(), HashMap::new());
         for of in all {
+            *engines.entry((of.id.benchmark.as_str(), of.id.name.as_str())).or_default() += 1;
             let benchmark = of.id.benchmark.as_str();
             let of_nodes = || names.iter().map(|node| evidence.turns(node, benchmark)).collect();
             turns.entry(benchmark).or_insert_with(of_nodes);
         }
-        Self { name, members, names, turns }
+        Self { name, members, names, turns, engines }
     }
 }
 
@@ -107,9 +122,10 @@ pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, context: &Context, grou
         let nodes: Vec<&str> = group.names.iter().map(|name| &**name).collect();
         let members = Members { group: name, nodes: &nodes, run_nodes: run.nodes.len(), of: &of };
         members.decide(&mut learned, &mut found);
+        found.without_value(&nodes, &of);
         let nodes: Arc<BTreeSet<Arc<str>>> = Arc::new(group.names.iter().cloned().collect());
         for ((place, mut learned), of) in places.into_iter().zip(learned).zip(&of) {
-            found.undone(&learned);
+            found.undone(&learned, &of.without.iter().map(|at| &*group.names[*at]).collect());
             if of.criterion.is_some() && of.frozen.is_none() && of.described.role == MetricRole::Judged {
                 for finding in trusted::findings(&mut learned, name, &of.described.component) {
                     found.findings.entry(finding.node.clone()).or_default().push(finding);
@@ -137,28 +153,68 @@ pub(super) fn decide(run: &Run, evidence: &Evidence<'_>, context: &Context, grou
     found
 }
 
-fn of_metric<'a>(group: &Group<'_>, context: &'a Context, metric: &'a Measured<'_>) -> Option<(Learned, Of<'a>)> {
-    let members = &group.members;
-    let (mut observed, mut first, mut again) = (Vec::new(), vec![None; members.len()], BTreeMap::new());
-    let (mut busy, mut places) = (BTreeSet::new(), Vec::new());
-    let mut rest = metric.series.as_slice();
-    let turns = group.turns.get(metric.id.benchmark.as_str())?;
-    for (place, at) in members.iter().enumerate() {
-        rest = &rest[rest.partition_point(|(of, ..)| of < at)..];
-        let own;
-        (own, rest) = rest.split_at(rest.partition_point(|(of, ..)| of <= at));
-        let has = crate::records::of_metric(&turns[place], &metric.described.component, own);
-        let Some(mut has) = has else { continue };
-        observed.push((group.names[place].clone(), has.observed));
-        places.push(place);
-        busy.extend(has.busy.then_some(place));
-        if has.visits.len() > 1 {
-            first[place].clone_from(&has.visits[0]);
-            again.insert(place, has.visits);
-        } else {
-            first[place] = has.visits.pop().flatten();
+/// What the nodes of a group have for one metric.
+#[derive(Default)]
+struct Has {
+    /// Places in the group, ascending, and what is observed there.
+    places: Vec<usize>,
+    observed: Vec<(Arc<str>, Observation)>,
+    first: Vec<Option<Sample>>,
+    again: BTreeMap<usize, Vec<Option<Sample>>>,
+    busy: BTreeSet<usize>,
+    without: BTreeSet<usize>,
+}
+
+impl Has {
+    fn of(group: &Group<'_>, metric: &Measured<'_>) -> Option<Self> {
+        let turns = group.turns.get(metric.id.benchmark.as_str())?;
+        let mut all = Self { first: vec![None; group.members.len()], ..Self::default() };
+        let mut rest = metric.series.as_slice();
+        for (place, at) in group.members.iter().enumerate() {
+            rest = &rest[rest.partition_point(|(of, ..)| of < at)..];
+            let own;
+            (own, rest) = rest.split_at(rest.partition_point(|(of, ..)| of <= at));
+            let observed = match records::of_metric(&turns[place], &metric.described.component, own) {
+                Some(has) => all.take(place, has),
+                None if records::is_done(&turns[place]) && !group.is_elsewhere(place, metric.id) => {
+                    all.without.insert(place);
+                    Observation::Missing("no value".into())
+                }
+                None => continue,
+            };
+            all.places.push(place);
+            all.observed.push((group.names[place].clone(), observed));
         }
+        all.forgive(metric.described.role);
+        Some(all)
     }
+
+    fn take(&mut self, place: usize, mut has: records::OfNode) -> Observation {
+        self.busy.extend(has.busy.then_some(place));
+        if has.visits.len() > 1 {
+            self.first[place].clone_from(&has.visits[0]);
+            self.again.insert(place, has.visits);
+        } else {
+            self.first[place] = has.visits.pop().flatten();
+        }
+        has.observed
+    }
+
+    /// A metric that is never judged, or that most of the nodes that did its benchmark lack, is owed by nobody.
+    fn forgive(&mut self, role: MetricRole) {
+        let have = self.observed.iter().filter(|(_, of)| !matches!(of, Observation::Missing(_))).count();
+        if role != MetricRole::Informational && have > 0 && have >= self.without.len() {
+            return;
+        }
+        let without = std::mem::take(&mut self.without);
+        let mut places = self.places.iter();
+        self.observed.retain(|_| places.next().is_some_and(|place| !without.contains(place)));
+        self.places.retain(|place| !without.contains(place));
+    }
+}
+
+fn of_metric<'a>(group: &Group<'_>, context: &'a Context, metric: &'a Measured<'_>) -> Option<(Learned, Of<'a>)> {
+    let Has { places, mut observed, mut first, mut again, busy, without } = Has::of(group, metric)?;
     // A metric that no node of the group measured is another group's.
     if observed.iter().all(|(_, observed)| matches!(observed, Observation::Missing(_))) {
         return None;
@@ -185,6 +241,7 @@ fn of_metric<'a>(group: &Group<'_>, context: &'a Context, metric: &'a Measured<'
         first,
         again,
         busy,
+        without,
     };
     Some((learned, of))
 }
@@ -210,6 +267,14 @@ impl Members<'_> {
         self.judge(&tails, State::Warn, learned, found);
     }
 
+    /// Whether half of the nodes or more have each component, in the order of a node's components: what only few have, such as a second
+    /// disk, the others do not lack.
+    fn common(&self, fleet: &Fleet<'_>, rounds: &Rounds) -> Vec<bool> {
+        let have: Vec<usize> = fleet.metrics.iter().map(|of| of.samples.iter().flatten().count()).collect();
+        let most = |metric: &usize| 2 * have[*metric] >= self.nodes.len();
+        rounds.decision.metrics_of.iter().map(|metrics| metrics.iter().any(most)).collect()
+    }
+
     /// Decides by the metrics at `places`; nothing is said that is graver than `most`.
     fn judge(&self, places: &[usize], most: State, learned: &mut [Learned], found: &mut OfMetrics) {
         if places.is_empty() {
@@ -231,13 +296,16 @@ impl Members<'_> {
             decision: &rounds.decision,
             visits: rounds.visits[at],
         };
+        let common = self.common(&fleet, &rounds);
         for (at, node) in self.nodes.iter().enumerate() {
             let mut findings = metric_findings(&decided(at), at);
             if most == State::Warn {
                 findings.retain(|finding| finding.state >= State::Warn);
                 findings.iter_mut().for_each(|finding| finding.state = State::Warn);
             } else {
-                found.measured.entry((*node).to_owned()).or_default().extend(metric_components(&decided(at), at));
+                let known = metric_components(&decided(at), at).into_iter().zip(&common);
+                let known = known.filter(|(known, common)| **common || known.state != State::NotRun);
+                found.measured.entry((*node).to_owned()).or_default().extend(known.map(|(known, _)| known));
             }
             found.findings.entry((*node).to_owned()).or_default().extend(findings);
         }
@@ -275,10 +343,27 @@ fn revise(verdict: &mut NodeVerdict, state: State, sentence: impl FnOnce() -> St
 }
 
 impl OfMetrics {
-    /// Findings of what was not measured, or not validly: one per node and benchmark.
-    fn undone(&mut self, learned: &Learned) {
+    /// Findings of metrics without a value on nodes of which most others have one: one per node and component. `of` are the
+    /// metrics of the nodes called `names`.
+    fn without_value(&mut self, names: &[&str], of: &[Of<'_>]) {
+        let mut missing: BTreeMap<(usize, &Component), Vec<&MetricId>> = BTreeMap::new();
+        for metric in of {
+            for at in &metric.without {
+                missing.entry((*at, &metric.described.component)).or_default().push(metric.id);
+            }
+        }
+        for ((at, component), metrics) in missing {
+            let found = without_value(names[at], component, &metrics);
+            self.findings.entry(names[at].to_owned()).or_default().push(found);
+        }
+    }
+
+    /// Findings of what was not measured, or not validly: one per node and benchmark, but for the nodes that are only `without` a
+    /// value of this metric.
+    fn undone(&mut self, learned: &Learned, without: &BTreeSet<&str>) {
         let metric = &learned.criterion.metric;
-        for verdict in learned.verdicts.iter().filter(|verdict| verdict.similarity.is_none()) {
+        let told = |verdict: &&NodeVerdict| verdict.similarity.is_none() && !without.contains(&*verdict.node);
+        for verdict in learned.verdicts.iter().filter(told) {
             let state = match verdict.state {
                 State::Fail => State::Fail,
                 State::NotRun => State::NotRun,

@@ -6,7 +6,7 @@ use muster_wire::Direction;
 use super::cell::{Scene, Slow};
 use super::decision::{Cell, SlowerRun, Why};
 use super::peers::{Peers, with_frozen_spread};
-use super::views::{Column, View, speed};
+use super::views::{Column, View, speed, value};
 use super::{Frozen, Settings, budget, student};
 use crate::State;
 
@@ -109,9 +109,11 @@ impl Scene<'_> {
                 cell = if cell.state > other.state { cell } else { other };
             }
             if self.few(index) && cell.state > State::Unknown {
-                slow.push(Slow { node, named: cell.state == State::Fail, contested: cell.why == Why::WholeRunSlow });
+                let whole = cell.why == Why::WholeRunSlow;
+                slow.push(Slow { node, named: cell.state == State::Fail, contested: whole });
                 cell.state = State::Unknown;
-                cell.why = Why::FewSteps { witnesses: 0, needed: 0 };
+                // Kept until it is known how many witnesses there are.
+                cell.why = if whole { cell.why } else { Why::FewSteps { witnesses: 0, needed: 0 } };
             }
             put(node, cell);
         }
@@ -135,7 +137,7 @@ impl Scene<'_> {
             peers,
             alike: u32::try_from(alike).unwrap_or(u32::MAX),
             loss,
-            centre: speed(bar.centre, self.direction),
+            centre: value(bar.centre, self.direction),
             scale: bar.scale,
             limit: limits.fail,
             warn_limit: limits.warn,
@@ -146,11 +148,10 @@ impl Scene<'_> {
 
     /// Against the criterion alone. Where next to nobody else of the run reaches it, it is not this node.
     fn against_criterion(&self, position: usize, bar: Bar, limits: Limits, peers: u32) -> Cell {
-        let mut cell = self.frozen_cell(position, bar, limits, peers);
-        let n = self.view.len();
-        let reached = bar.centre * (1.0 - limits.fail / 2.0);
-        let reaching =
-            n - self.view.sorted.up_to(reached, &mut 0) - usize::from(self.view.sorted.at(position) > reached);
+        let mut cell = Cell { frozen: true, ..self.frozen_cell(position, bar, limits, peers) };
+        let (n, sorted) = (self.view.len(), &self.view.sorted);
+        let bar = reached(bar, limits.fail);
+        let reaching = n - sorted.up_to(bar, &mut 0) - usize::from(sorted.at(position) > bar);
         if cell.state == State::Fail {
             let everybody = n >= FEWEST && 4 * reaching < n;
             cell.why = if everybody { Why::WholeRunSlow } else { Why::BeyondFrozen };
@@ -158,6 +159,11 @@ impl Scene<'_> {
         }
         cell
     }
+}
+
+/// Slowest speed of a node that reaches a criterion, beside nodes that are `limit` slower.
+fn reached(bar: Bar, limit: f64) -> f64 {
+    bar.centre * (1.0 - limit / 2.0)
 }
 
 /// A metric in which the run's median node may be slower than earlier runs.
@@ -187,6 +193,11 @@ impl Whole<'_> {
         let chance = settings.warn * budget::MEDIAN * 10_f64.powf(share);
         let limit = (student::quantile(chance, bar.df) * bar.scale).max(settings.effect - 2.0 * bar.scale);
         let loss = 1.0 - median / bar.centre;
-        (loss >= limit).then_some(SlowerRun { metric, loss, limit, centre: self.frozen.centre, scale: bar.scale })
+        // Where more than a few reach it, it is not the run that is slow.
+        // By chance, some of a slow run come near it.
+        let near = reached(bar, limit) + bar.centre * self.frozen.spread;
+        let reaching = sorted.len() - sorted.up_to(near, &mut 0);
+        let all = loss >= limit && 4 * reaching < sorted.len();
+        all.then_some(SlowerRun { metric, loss, limit, centre: self.frozen.centre, scale: bar.scale })
     }
 }

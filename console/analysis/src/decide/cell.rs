@@ -10,7 +10,7 @@ use super::measured::Compared;
 use super::peers::{Peers, loose, plain};
 use super::quantile::{Memo, after_leaving_out, exact};
 use super::sorted::Sums;
-use super::views::{Column, View};
+use super::views::{Column, View, glitch_rate, speed, value};
 use super::{Settings, stretch};
 use crate::{Sample, State};
 
@@ -106,8 +106,8 @@ impl Scene<'_> {
         let Some(found) = self.samples[node as usize].and_then(|sample| stretch::find(sample, self.direction)) else {
             return cell;
         };
-        let centre = super::views::speed(cell.centre, self.direction);
-        if found.loss(self.look, self.direction, centre, self.settings.glitch) >= cell.limit {
+        let centre = speed(cell.centre, self.direction);
+        if found.loss(self.look, self.direction, centre, glitch_rate(self.aggregated, self.settings)) >= cell.limit {
             return cell;
         }
         let stretch::Stretch { from, to, slow, steps, .. } = found;
@@ -155,11 +155,12 @@ impl Scene<'_> {
             peers: peers.kept,
             alike: count(alike),
             loss,
-            centre: super::views::speed(peers.centre, self.direction),
+            centre: value(peers.centre, self.direction),
             scale: peers.scale,
             limit: limits.fail,
             warn_limit: limits.warn,
             resolution: limits.resolution,
+            frozen: false,
         };
         let slow = self.few(index) && ((named && !heavy) || (warned && !scattered));
         (cell, slow.then_some((named && !heavy, crowded || split || limits.disagree && !named)))

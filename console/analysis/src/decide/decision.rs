@@ -43,6 +43,8 @@ pub struct Cell {
     pub warn_limit: f64,
     /// Loss that would not have passed with probability 0.95; infinite where none would have been seen.
     pub resolution: f64,
+    /// Whether `centre` is that of a frozen criterion and not of the peers.
+    pub frozen: bool,
 }
 
 /// What of a node's steps was compared.
@@ -70,6 +72,7 @@ impl Cell {
         limit: f64::INFINITY,
         warn_limit: f64::INFINITY,
         resolution: f64::INFINITY,
+        frozen: false,
     };
 
     /// What the metric says by itself: where a loss beyond [`Settings::coarsest`] could go unseen, a pass is none, though other
@@ -122,11 +125,11 @@ pub enum Why {
     SlowSteps,
     /// Beyond the limit by one or two stretches of its steps, and not by its other steps alone.
     SlowForAWhile {
-        /// First step of the stretches, counted from 1.
+        /// First slow step, counted from 1.
         from: u32,
         /// Last one.
         to: u32,
-        /// How many steps lie in them: all from first to last where it is one stretch.
+        /// How many steps are slow: all from first to last where they follow each other.
         slow: u32,
         /// How many steps there are.
         steps: u32,

@@ -18,6 +18,8 @@ const WIDE: f64 = 0.05 - 1e-9;
 /// Levels that many of the last common decimal apart are no neighbours on a grid of printed digits or clock ticks: values in
 /// between would have been seen.
 const TICKS: f64 = 1.5;
+/// Values of fewer levels have one significant digit, of which one unit is no measurement: 4 and 5 may be the same value rounded.
+const COARSE: f64 = 10.0;
 /// Digits of a value that are looked at for its last one.
 const DIGITS: i32 = 12;
 /// Closer than this, relative to the middle value, is equal.
@@ -70,6 +72,7 @@ pub(super) fn steps(samples: &[&Sample], medians: &Sorted) -> Vec<f64> {
             let steady = levels == 2 && mixing == usize::from(between[node as usize]);
             let apart = || step >= WIDE * centre && step >= TICKS * last_decimal(last - step, last);
             let grid = centre > 0.0 && !(steady && apart());
+            let step = if levels == 1 { last_digit(&groups, medians.at(position), last) } else { step };
             steps[node as usize] = if grid { step / centre } else { 0.0 };
         }
     }
@@ -157,6 +160,17 @@ fn smallest_step(groups: &[Group], kept: &[bool], missing: &[usize]) -> (f64, us
     (if least.is_finite() { least } else { 0.0 }, levels, last.unwrap_or(0.0))
 }
 
+/// The step from `own` to the one level that all others are on, where it is one unit of the last digit printed: all values are
+/// multiples of it, and have two digits at most. Otherwise 0: a node farther off is slow, and one between two units shows that more
+/// is printed.
+fn last_digit(groups: &[Group], own: f64, level: f64) -> f64 {
+    let step = (own - level).abs();
+    let whole = |value: f64| ((value / step) - (value / step).round()).abs() < 1e-6;
+    let printed = own > 0.0 && step > 0.0 && step < TICKS * last_decimal(own.min(level), own.max(level));
+    let coarse = printed && groups.iter().all(|group| group.value < COARSE * step && whole(group.value));
+    if coarse { step } else { 0.0 }
+}
+
 /// The last decimal place that either of two values needs: 1 for 10 and 11, 0.1 for 2 and 2.5, 10 for 80 and 100. 0 where they
 /// need more than [`DIGITS`].
 fn last_decimal(a: f64, b: f64) -> f64 {
@@ -174,6 +188,11 @@ mod tests {
         let samples: Vec<Sample> = values.iter().map(|v| Sample::new(v).unwrap()).collect();
         let medians = Sorted::of(&samples.iter().map(Sample::median).collect::<Vec<_>>());
         steps(&samples.iter().collect::<Vec<_>>(), &medians)
+    }
+
+    /// Of five nodes that print `level`, and one that prints `own`.
+    fn printed(level: f64, own: f64) -> Vec<f64> {
+        of(&[[level], [level], [level], [level], [level], [own]].each_ref().map(|v| &v[..]))
     }
 
     #[test]
@@ -204,6 +223,14 @@ mod tests {
         assert!((fleet(98.0)[0] - 0.02).abs() < 1e-9);
         // One unit of the last digit: whole microseconds, say, of healthy nodes at 9.6 and 9.4.
         assert!((fleet(90.0)[0] - 0.1).abs() < 1e-9);
+        // The odd one sees nothing but one level, and is one unit of it away.
+        assert!((printed(0.05, 0.04)[5] - 0.2).abs() < 1e-9);
+        assert_eq!(fleet(90.0)[5], 0.0, "a round number of more digits may be exact");
+        assert!((printed(5e7, 4e7)[5] - 0.2).abs() < 1e-9, "in another unit");
+        assert!(printed(0.05, 0.03).is_empty(), "two units away");
+        assert!(printed(0.05, 0.041).is_empty(), "three digits are printed");
+        assert!(printed(1.01, 1.0).iter().all(|step| *step < 0.011), "three digits are printed");
+        assert!(printed(1.0, 0.0).last().is_none_or(|step| *step == 0.0), "nothing is no rounded value");
         let both = of(&[&[100.0, 80.0], &[100.0, 100.0], &[100.0, 100.0], &[80.0, 80.0], &[100.0, 100.0]]);
         assert!((both[1] - 20.0 / 95.0).abs() < 1e-9, "{both:?}");
         let three = of(&[&[100.0], &[100.0], &[100.0], &[120.0], &[80.0], &[100.0], &[100.0]]);

@@ -30,6 +30,7 @@ mod sorted;
 mod stopped;
 mod stretch;
 pub(crate) mod student;
+mod stutter;
 mod tails;
 mod views;
 mod witnesses;
@@ -52,6 +53,7 @@ pub fn decide(fleet: &Fleet<'_>, settings: &Settings) -> Decision {
     witnesses::raise(fleet, settings, &measured, &mut cells);
     let parts = parts::Parts::of(&fleet.metrics, &measured);
     stopped::warn(fleet, settings, &parts, &measured, &mut cells);
+    stutter::warn(fleet, settings, &parts, &measured, &mut cells);
     let averages = families::averages(fleet, settings, &measured, &parts);
     let nodes = components::nodes(fleet, settings, (&measured, &cells), &parts, &averages);
     let metrics_of = parts.components.into_iter().map(|(_, metrics)| metrics).collect();

@@ -39,10 +39,10 @@ const FLOOR: f64 = 0.001;
 /// A node that was slow for a while.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
-    /// First and last step of the stretches, counted from 1.
+    /// First and last slow step, counted from 1: those of the stretches, and whatever else is as slow.
     pub(super) from: u32,
     pub(super) to: u32,
-    /// How many steps lie in them.
+    /// How many steps are slow.
     pub(super) slow: u32,
     /// Of how many.
     pub(super) steps: u32,
@@ -55,15 +55,17 @@ pub(super) fn find(sample: &Sample, direction: Direction) -> Option<Stretch> {
     let values = sample.in_order()?;
     let size = values.len().div_ceil(UNITS);
     let costs: Vec<f64> = values.chunks(size).map(|unit| cost(unit, direction)).collect();
-    let inside = slow_units(&costs)?;
-    let is_inside = |step: usize| inside[step / size];
+    let Slow { units, bar } = slow_units(&costs)?;
     let rest: Vec<f64> =
-        values.iter().enumerate().filter(|(step, _)| !is_inside(*step)).map(|(_, value)| *value).collect();
+        values.iter().enumerate().filter(|(step, _)| !units[step / size]).map(|(_, value)| *value).collect();
+    // A stretch takes in normal steps between slow ones, and slow ones lie outside where they are too few: what is said of the
+    // node is what its steps are.
+    let slow: Vec<usize> = (0..values.len()).filter(|step| log_cost(speed(values[*step], direction)) > bar).collect();
     let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
     Some(Stretch {
-        from: count((0..values.len()).find(|step| is_inside(*step))? + 1),
-        to: count((0..values.len()).rfind(|step| is_inside(*step))? + 1),
-        slow: count(values.len() - rest.len()),
+        from: count(slow.first()? + 1),
+        to: count(slow.last()? + 1),
+        slow: count(slow.len()),
         steps: count(values.len()),
         rest: Sample::new(&rest).ok()?,
     })
@@ -92,13 +94,25 @@ fn cost(unit: &[f64], direction: Direction) -> f64 {
     let mut speeds: Vec<f64> = unit.iter().map(|value| speed(*value, direction)).collect();
     speeds.sort_unstable_by(f64::total_cmp);
     // Adding before taking the logarithm would make the middle of two depend on the unit.
-    let log = |at: usize| -speeds[at].max(f64::MIN_POSITIVE).ln();
-    f64::midpoint(log((speeds.len() - 1) / 2), log(speeds.len() / 2))
+    f64::midpoint(log_cost(speeds[(speeds.len() - 1) / 2]), log_cost(speeds[speeds.len() / 2]))
 }
 
-/// Which units lie in a stretch, if any.
-fn slow_units(costs: &[f64]) -> Option<Vec<bool>> {
+fn log_cost(speed: f64) -> f64 {
+    -speed.max(f64::MIN_POSITIVE).ln()
+}
+
+/// Where a node was slow for a while.
+struct Slow {
+    /// Which units lie in a stretch.
+    units: Vec<bool>,
+    /// Log cost halfway from the other units to the mildest stretch: dearer steps are slow.
+    bar: f64,
+}
+
+/// The stretches, if there are any.
+fn slow_units(costs: &[f64]) -> Option<Slow> {
     let noise = noise(costs);
+    let mut mildest = f64::INFINITY;
     let mut open: Vec<usize> = (0..costs.len()).collect();
     for share in REST {
         let least = SHORTEST.max((share * costs.len() as f64).ceil() as usize);
@@ -112,11 +126,15 @@ fn slow_units(costs: &[f64]) -> Option<Vec<bool>> {
         if shift < SHIFT || shift < CLEAR * error {
             break;
         }
+        mildest = mildest.min(inside);
         open.drain(from..to);
     }
-    let mut inside = vec![true; costs.len()];
-    open.iter().for_each(|at| inside[*at] = false);
-    (open.len() < costs.len()).then_some(inside)
+    let mut units = vec![true; costs.len()];
+    open.iter().for_each(|at| units[*at] = false);
+    let mut rest: Vec<f64> = open.iter().map(|at| costs[*at]).collect();
+    rest.sort_unstable_by(f64::total_cmp);
+    let bar = f64::midpoint(median_of_sorted(&rest), mildest);
+    (open.len() < costs.len()).then_some(Slow { units, bar })
 }
 
 /// Median cost inside of a block and outside.
@@ -240,6 +258,15 @@ mod tests {
         assert_eq!(seen(&disturbed(32, &[(0..8, 1.5), (20..29, 4.0)])), Some((1, 29, 17)));
         // Of 1,000 steps, sixteen at a time are looked at.
         assert_eq!(seen(&disturbed(1000, &[(320..640, 1.5)])), Some((321, 640, 320)));
+    }
+
+    #[test]
+    fn what_is_said_of_slow_steps_is_what_the_steps_are() {
+        let three = disturbed(64, &[(4..16, 2.0), (25..37, 2.0), (46..58, 2.0)]);
+        assert_eq!(seen(&three), Some((5, 58, 36)));
+        let mut scattered = disturbed(64, &[(29..32, 2.0)]);
+        [2, 9, 16, 44, 51, 60].into_iter().for_each(|step: usize| scattered[step] *= 2.0);
+        assert_eq!(seen(&scattered), Some((3, 61, 9)));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::decision::{Cell, View as Look, Why};
 use super::few::upper_rate;
 use super::peers::Peers;
 use super::quantile::after_leaving_out;
-use super::views::{Column, View, speed};
+use super::views::{Column, View, speed, value};
 use super::{Metric, Settings};
 use crate::{Sample, State};
 
@@ -81,10 +81,11 @@ impl Tails<'_> {
                 view: Look::SlowestSteps,
                 peers: peers.kept,
                 loss,
-                centre: speed(peers.centre, self.metric.direction),
+                centre: value(peers.centre, self.metric.direction),
                 scale: peers.scale,
                 limit: f64::INFINITY,
                 warn_limit: limit,
+                frozen: false,
                 ..*cell
             };
         }

@@ -9,14 +9,18 @@ use muster_wire::Direction;
 use super::{Metric, Settings, grid, sorted::Sorted, tails};
 use crate::Sample;
 
-/// Steps from which on the mean is looked at.
+/// Steps from which on the mean is looked at: fewer have none once stalls are left out. Averages are no stalls, and three of them
+/// have a mean that is not their middle one.
 const MEAN_FROM: usize = 8;
+const MEAN_FROM_OF_AVERAGES: usize = 3;
 /// Steps from which on a node's own steps tell how exact its median is.
 const ERROR_FROM: usize = 6;
 /// Chance that a healthy node loses more steps than are left out.
 const DROPPED: f64 = 1e-7;
 /// Slower than anything measured; keeps a rate of zero and a time of zero finite.
 const TINY: f64 = 1e-100;
+/// Smaller than anything measured, also where zeros were averaged with values.
+const NOTHING: f64 = 1e-90;
 
 /// Speeds of the nodes that have them.
 #[derive(Clone, Debug)]
@@ -72,12 +76,15 @@ impl Column {
             steps.push(u32::try_from(sample.len()).unwrap_or(u32::MAX));
             samples.push(sample);
         }
-        let series = steps.iter().any(|count| *count as usize >= ERROR_FROM);
+        let any = |from: usize| steps.iter().any(|count| *count as usize >= from);
+        let series = any(ERROR_FROM);
+        let (glitch, from) = (glitch_rate(metric.aggregated, settings), mean_from(metric.aggregated));
+        let mean = if any(from) { mean_view(present(), direction, (glitch, from)) } else { None };
         let median = View::of(nodes, speeds);
         Self {
             grid: grid::steps(&samples, &median.sorted),
             median,
-            mean: if series { mean_view(present(), direction, settings.glitch) } else { None },
+            mean,
             tail: if series { tails::view(metric) } else { None },
             errors: if series { errors(&samples, direction) } else { Vec::new() },
             steps,
@@ -112,16 +119,36 @@ pub(super) fn speed(value: f64, direction: Direction) -> f64 {
     }
 }
 
+/// The value that a speed stands for: none was measured where zeros were kept finite.
+pub(super) fn value(of: f64, direction: Direction) -> f64 {
+    let value = speed(of, direction);
+    if value.abs() < NOTHING { 0.0 } else { value }
+}
+
+/// Share of a healthy node's values that may be stalls: an average over many steps is none.
+pub(super) fn glitch_rate(aggregated: bool, settings: &Settings) -> f64 {
+    if aggregated { 0.0 } else { settings.glitch }
+}
+
+fn mean_from(aggregated: bool) -> usize {
+    if aggregated { MEAN_FROM_OF_AVERAGES } else { MEAN_FROM }
+}
+
 pub(super) fn median_speed(sample: &Sample, direction: Direction) -> f64 {
     let (values, middle) = (sample.values(), sample.len() / 2);
     let upper = speed(values[middle], direction);
     if values.len() % 2 == 1 { upper } else { f64::midpoint(speed(values[middle - 1], direction), upper) }
 }
 
-fn mean_view<'a>(present: impl Iterator<Item = (&'a Sample, u32)>, direction: Direction, glitch: f64) -> Option<View> {
+/// Of the nodes with at least `from` steps, of which the share `glitch` may be stalls.
+fn mean_view<'a>(
+    present: impl Iterator<Item = (&'a Sample, u32)>,
+    direction: Direction,
+    (glitch, from): (f64, usize),
+) -> Option<View> {
     let mut last = (0, 0);
     let (nodes, speeds): (Vec<u32>, Vec<f64>) = present
-        .filter(|(sample, _)| sample.len() >= MEAN_FROM)
+        .filter(|(sample, _)| sample.len() >= from)
         .map(|(sample, node)| {
             if last.0 != sample.len() {
                 last = (sample.len(), glitches(sample.len(), glitch));
@@ -211,6 +238,18 @@ mod tests {
         for (steps, dropped) in [(8, 3), (32, 4), (256, 9), (3072, 29)] {
             assert_eq!(glitches(steps, 0.003), dropped, "{steps}");
         }
+        assert_eq!([glitches(3, 0.0), glitches(8, 0.0), glitches(3072, 0.0)], [0; 3], "averages");
+    }
+
+    #[test]
+    fn a_speed_is_told_as_the_value_it_stands_for_and_zero_as_zero() {
+        for direction in [HigherIsBetter, LowerIsBetter] {
+            for of in [0.0, 1e-9, 5.0, 3e15] {
+                assert!((value(speed(of, direction), direction) - of).abs() <= 1e-12 * of, "{of}");
+            }
+        }
+        let zeros = Sample::new(&[0.0, 0.0, 9.0]).unwrap();
+        assert_eq!(value(mean_speed(&zeros, HigherIsBetter, 0), HigherIsBetter), 0.0);
     }
 
     #[test]

@@ -140,6 +140,7 @@ impl Stalls<'_> {
     }
 }
 
+/// Why a slow node is not the only one: the whole run is slower than its criterion, or the fleet is of two kinds.
 fn contested(why: Why) -> Why {
-    if why == Why::TwoClusters { why } else { Why::Contested }
+    if matches!(why, Why::TwoClusters | Why::WholeRunSlow) { why } else { Why::Contested }
 }

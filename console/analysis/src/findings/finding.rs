@@ -136,10 +136,16 @@ impl Effect {
 }
 
 /// The difference of a metric from what is usual as it is said everywhere: signed by its word, in percent of what is
-/// usual, and more than twice of it as a factor: `31 % below`, `82 % above`, `5.1x that of`.
+/// usual, and more than twice of it as a factor: `31 % below`, `82 % above`, `5.1x that of`. Of nothing there is no percent.
 #[must_use]
 pub fn change(value: f64, usual: f64) -> String {
     let ratio = value / usual;
+    if ratio == 0.0 {
+        return "100 % below".to_owned();
+    }
+    if usual == 0.0 && value > 0.0 {
+        return "above".to_owned();
+    }
     if !ratio.is_finite() || ratio <= 0.0 {
         return "not comparable with".to_owned();
     }
@@ -209,7 +215,10 @@ mod tests {
             (510.0, 100.0, "5.1x that of"),
             (20.0, 100.0, "80 % below"),
             (95.0, 100.0, "5.0 % below"),
-            (1.0, 0.0, "not comparable with"),
+            (0.0, 100.0, "100 % below"),
+            (5.0, 0.0, "above"),
+            (0.0, 0.0, "not comparable with"),
+            (f64::NAN, 1.0, "not comparable with"),
         ] {
             assert_eq!(change(value, usual), words);
         }

@@ -5,10 +5,13 @@ use muster_wire::{Component, ComponentKind, Direction, MetricId, Unit};
 
 use super::names::{count, some};
 use super::{Compared, ComponentState, Effect, Finding, Source, change, next};
-use crate::State;
 use crate::decide::{
     Average, Cell, ComponentDecision, Decision, Fleet, Limiting, Settings, SlowerRun, View as Look, Why,
 };
+use crate::{Sample, State};
+
+/// Metrics too noisy to judge that a remark names at most.
+const REMARKED: usize = 5;
 
 /// A decided fleet with the names of what is in it.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,9 @@ pub fn metric_findings(decided: &Decided<'_>, node: usize) -> Vec<Finding> {
             found.extend(view.of_cells(&part, state));
         }
         found.extend(component.average.as_ref().and_then(|average| view.of_average(&part, average)));
+        if component.state == State::Pass {
+            found.extend(view.remark(&part));
+        }
         let limiting = component.limiting.filter(|_| component.undecided);
         found.extend(limiting.and_then(|of| view.too_noisy(&part, of, component.resolution)));
     }
@@ -80,7 +86,7 @@ fn lost(direction: Direction, cell: &Cell) -> Option<f64> {
         Direction::HigherIsBetter => cell.centre * left,
         Direction::LowerIsBetter => cell.centre / left,
     };
-    (left > 0.0 && value.is_finite()).then_some(value)
+    value.is_finite().then_some(value)
 }
 
 /// One component of the node, and the metrics that were measured on it.
@@ -110,11 +116,42 @@ impl<'a> View<'a> {
 
     fn effect(&self, metric: usize) -> Option<Effect> {
         let (cell, of) = (self.at(metric), &self.decided.fleet.metrics[metric]);
-        let median = of.samples[self.node]?.median();
-        let value = if cell.view == Look::MedianStep { median } else { lost(of.direction, cell).unwrap_or(median) };
+        let value = self.value(metric, self.node)?;
         let (metric, unit) = (of.id.clone(), self.decided.units[metric]);
         Some(Effect { metric, unit, direction: of.direction, value, usual: cell.centre, scale: cell.scale })
             .filter(|effect| effect.usual.is_finite())
+    }
+
+    /// What a node has of a metric, as far as it was compared.
+    fn value(&self, metric: usize, node: usize) -> Option<f64> {
+        let (cell, of) = (&self.decided.decision.cells[metric][node], &self.decided.fleet.metrics[metric]);
+        let median = of.samples[node]?.median();
+        Some(if cell.view == Look::MedianStep { median } else { lost(of.direction, cell).unwrap_or(median) })
+    }
+
+    /// The frozen criterion of a metric, in words.
+    fn criterion(&self, metric: usize) -> String {
+        match self.decided.criteria[metric] {
+            Some(criterion) => format!("the frozen criterion {criterion}"),
+            None => "the frozen criterion".to_owned(),
+        }
+    }
+
+    /// Whom a metric of the node was compared with.
+    fn others(&self, metric: usize) -> String {
+        let cell = self.at(metric);
+        if cell.frozen { self.criterion(metric) } else { count(cell.peers as usize, "peer") }
+    }
+
+    /// How many of the node's steps did no work, where its mean step decided: a mean over them is none.
+    fn zeros(&self, metric: usize) -> String {
+        let of = &self.decided.fleet.metrics[metric];
+        let Some(steps) = of.samples[self.node].map(Sample::values) else { return String::new() };
+        let zeros = steps.partition_point(|value| *value <= 0.0);
+        if self.at(metric).view != Look::MeanStep || of.direction == Direction::LowerIsBetter || zeros == 0 {
+            return String::new();
+        }
+        format!(" ({zeros} of {} are zero)", steps.len())
     }
 
     fn finding(&self, component: &Component, metrics: &[usize], state: State, said: &str) -> Finding {
@@ -177,12 +214,15 @@ impl<'a> View<'a> {
     fn alike(&self, metric: usize, state: State) -> Option<Vec<usize>> {
         let cells = &self.decided.decision.cells[metric];
         let own = &cells[self.node];
-        let alone = matches!(own.why, Why::Contested | Why::TwoClusters | Why::SlowForAWhile { .. });
+        let alone = matches!(
+            own.why,
+            Why::Contested | Why::TwoClusters | Why::SlowForAWhile { .. } | Why::SlowSteps | Why::WholeRunSlow
+        );
         if state < State::Warn || own.alike == 0 || alone {
             return None;
         }
-        let mut slow: Vec<usize> =
-            (0..cells.len()).filter(|at| cells[*at].state == state && cells[*at].alike > 0).collect();
+        let like = |cell: &Cell| (cell.state, cell.frozen, cell.view) == (state, own.frozen, own.view);
+        let mut slow: Vec<usize> = (0..cells.len()).filter(|at| like(&cells[*at]) && cells[*at].alike > 0).collect();
         slow.sort_by(|a, b| cells[*a].loss.total_cmp(&cells[*b].loss));
         let close = |a: &usize, b: &usize| {
             let (a, b) = (&cells[*a], &cells[*b]);
@@ -197,21 +237,28 @@ impl<'a> View<'a> {
     fn group(&self, alike: &[usize], metric: usize, (slow, of): (usize, usize), component: &Component) -> String {
         let samples = &self.decided.fleet.metrics[metric].samples;
         let names: Vec<&str> = alike.iter().map(|at| self.decided.nodes[*at]).collect();
-        let own: Vec<f64> = alike.iter().filter_map(|at| Some(samples[*at]?.median())).collect();
-        let rest: Vec<f64> =
-            (0..samples.len()).filter(|at| !alike.contains(at)).filter_map(|at| Some(samples[at]?.median())).collect();
-        let (own, rest, unit) = (middle(own), middle(rest), self.decided.units[metric]);
+        let own = middle(alike.iter().filter_map(|at| self.value(metric, *at)).collect());
+        let (cell, unit) = (self.at(metric), self.decided.units[metric]);
+        let (whom, usual) = if cell.frozen {
+            (self.criterion(metric), cell.centre)
+        } else if cell.view == Look::MedianStep {
+            let rest = (0..samples.len()).filter(|at| !alike.contains(at));
+            ("the others".to_owned(), middle(rest.filter_map(|at| Some(samples[at]?.median())).collect()))
+        } else {
+            ("the others".to_owned(), cell.centre)
+        };
         let all = samples.iter().flatten().count();
         let metrics = if of == 1 { String::new() } else { format!(" in {slow} of {of} {component} metrics") };
         format!(
-            "{} of {all} nodes alike ({}): {} {}, {} the others (median {}){metrics}; \
+            "{} of {all} nodes alike ({}): {} {}, {} {whom} (median {}){}{metrics}; \
              if they are another model, label them",
             alike.len(),
             some(&names),
             self.id(metric).path(),
             unit.show(own),
-            change(own, rest),
-            unit.show(rest),
+            change(own, usual),
+            unit.show(usual),
+            by(cell.view),
         )
     }
 
@@ -221,13 +268,8 @@ impl<'a> View<'a> {
         let path = self.id(metric).path();
         let against = match self.effect(metric) {
             Some(effect) => {
-                let usual = effect.unit.show(effect.usual);
-                let by = match cell.view {
-                    Look::MedianStep => "",
-                    Look::MeanStep => ", by the mean step",
-                    Look::SlowestSteps => ", by the slowest hundredth of its steps",
-                };
-                format!("{path} {} {} (median {usual}){by}", effect.words(), count(cell.peers as usize, "peer"))
+                let (usual, by, zeros) = (effect.unit.show(effect.usual), by(cell.view), self.zeros(metric));
+                format!("{path} {} {} (median {usual}){by}{zeros}", effect.words(), self.others(metric))
             }
             None => path.clone(),
         };
@@ -237,7 +279,7 @@ impl<'a> View<'a> {
             Why::AsPeers if cell.alone(&Settings::default()) == State::Unknown => {
                 format!("{against}{again}: too noisy to judge, {}", unseen(cell.resolution))
             }
-            Why::AsPeers | Why::Beyond => format!("{against}{again}"),
+            Why::AsPeers | Why::Beyond | Why::BeyondFrozen => format!("{against}{again}"),
             Why::BeyondWarning => format!("{against}{again}: more than chance explains, too little to fail it"),
             Why::NotMeasured => format!("{path} not measured"),
             Why::TooFewNodes => {
@@ -254,23 +296,17 @@ impl<'a> View<'a> {
             Why::FewSteps { witnesses, needed } => format!(
                 "{against}: too few values to exclude a stall ({witnesses} of {needed} metrics needed are that slow)"
             ),
-            Why::BeyondFrozen => match self.decided.criteria[metric] {
-                Some(criterion) => format!("{against}, by the frozen criterion {criterion}"),
-                None => against,
-            },
-            Why::WholeRunSlow => format!("{against}: so is nearly the whole run, by the frozen criterion"),
+            Why::WholeRunSlow => format!("{against}: so is nearly the whole run"),
             Why::NotEveryVisit => format!(
                 "{path} was {:.0} % below the speed of {} in one visit only",
                 cell.loss * 100.0,
-                count(cell.peers as usize, "peer")
+                self.others(metric)
             ),
             Why::SlowForAWhile { from, to, slow, steps } if to - from + 1 == slow => {
                 format!("{against}: slow from step {from} to {to} of {steps} only")
             }
             Why::SlowForAWhile { from, to, slow, steps } => {
-                format!(
-                    "{against}: slow in {slow} of {steps} steps only, in two stretches between steps {from} and {to}"
-                )
+                format!("{against}: slow in {slow} of {steps} steps only, between steps {from} and {to}")
             }
             Why::OthersInSomeVisits => {
                 format!("{against}{again}: not decided, as other nodes were as slow in some visits")
@@ -344,6 +380,23 @@ impl<'a> View<'a> {
         )
     }
 
+    /// Metrics too noisy to judge of a component that others vouch for: it passes, and not by them.
+    fn remark(&self, part: &Part<'_>) -> Option<Finding> {
+        let settings = Settings::default();
+        let noisy = |at: &usize| self.at(*at).state == State::Pass && self.at(*at).alone(&settings) == State::Unknown;
+        let noisy: Vec<usize> = part.metrics.iter().copied().filter(noisy).collect();
+        if noisy.is_empty() {
+            return None;
+        }
+        let paths: Vec<String> = noisy.iter().map(|at| self.id(*at).path()).collect();
+        // Without numbers, so that the nodes of a noisy fleet say the same.
+        let paths = some(&paths.iter().map(String::as_str).collect::<Vec<_>>());
+        let said = format!("{paths} too noisy to judge; its other metrics pass");
+        // As many as the sentence names: it is kept for every node.
+        let named = &noisy[..noisy.len().min(REMARKED)];
+        Some(self.finding(part.of, named, State::Pass, &said))
+    }
+
     /// A component that nothing speaks against and nothing vouches for.
     fn too_noisy(&self, part: &Part<'_>, limiting: Limiting, resolution: Option<f64>) -> Option<Finding> {
         if part.metrics.iter().any(|at| self.at(*at).state > State::Pass) {
@@ -365,7 +418,9 @@ impl<'a> View<'a> {
     fn of_run(&self, run: &SlowerRun) -> Option<Finding> {
         let of = &self.decided.fleet.metrics[run.metric];
         let own = of.samples[self.node]?.median();
-        if self.at(run.metric).why == Why::WholeRunSlow {
+        // A node that reaches the criterion is no part of it.
+        let reaches = 1.0 - speed(own, of.direction) / speed(run.centre, of.direction) < run.limit / 2.0;
+        if reaches || self.at(run.metric).why == Why::WholeRunSlow {
             return None;
         }
         let unit = self.decided.units[run.metric];
@@ -381,6 +436,15 @@ impl<'a> View<'a> {
         let (metric, direction, usual) = (of.id.clone(), of.direction, run.centre);
         finding.effect = Some(Effect { metric, unit, direction, value: own, usual, scale: run.scale });
         Some(finding)
+    }
+}
+
+/// By what of its steps a node was compared, where it is not the median one.
+const fn by(view: Look) -> &'static str {
+    match view {
+        Look::MedianStep => "",
+        Look::MeanStep => ", by the mean step",
+        Look::SlowestSteps => ", by the slowest hundredth of its steps",
     }
 }
 

@@ -4,6 +4,7 @@
 mod checks;
 mod finding;
 mod metric;
+mod missing;
 mod names;
 mod next;
 mod node;
@@ -12,5 +13,6 @@ mod of_node;
 pub use checks::{check_findings, checked_components};
 pub use finding::{Compared, Effect, Finding, Source, change};
 pub use metric::{Decided, cell_sentence, metric_components, metric_findings};
+pub use missing::without_value;
 pub use node::{ComponentState, NodeState, decide_node};
 pub use of_node::NodeFindings;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use muster_wire::{clean, limits};
 
+use super::names::some;
 use super::{ComponentState, Finding, NodeState, check_findings, checked_components, decide_node};
 use crate::checks::CheckResult;
 use crate::{NodeVerdict, State};
@@ -64,7 +65,42 @@ impl NodeFindings {
             reasons.push(format!("{node}: nothing was measured"));
         } else if decided.state == State::NotApplicable {
             reasons.push(format!("{node}: nothing that was asked for applies to it"));
+        } else if decided.state > State::Pass && !all.iter().any(speaks) {
+            reasons.insert(0, format!("{node}: {}", unsaid(decided)));
         }
         reasons
+    }
+}
+
+/// Whether a finding says why its node does not pass.
+fn speaks(finding: &Finding) -> bool {
+    finding.state > State::Pass && !finding.sentence.is_empty()
+}
+
+/// Why a node does not pass of which no finding says it: what has no answer.
+fn unsaid(decided: &NodeState) -> String {
+    let open = decided.components.iter().filter(|known| known.state > State::Pass);
+    let names: Vec<String> = open.map(|known| clean(&known.component.to_string(), limits::NAME_BYTES)).collect();
+    let what = if decided.state == State::NotRun { "measured" } else { "decided" };
+    format!("{} not {what}", some(&names.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::Component;
+
+    use super::*;
+
+    #[test]
+    fn a_node_that_does_not_pass_always_says_why() {
+        let known = |component, state| ComponentState { component, state, undecided: false, resolution: None };
+        let node = NodeFindings {
+            node: "n03".to_owned(),
+            measured: vec![known(Component::Gpu(1), State::Pass), known(Component::Gpu(2), State::NotRun)],
+            ..NodeFindings::default()
+        };
+        let decided = node.state();
+        assert_eq!(decided.state, State::NotRun);
+        assert_eq!(node.reasons(&node.all(), &decided), ["n03: gpu:2 not measured"]);
     }
 }

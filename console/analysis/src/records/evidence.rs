@@ -117,7 +117,10 @@ impl<'a> Evidence<'a> {
             }
         }
         let mut all: Vec<Measured<'a>> = found.into_values().collect();
-        all.iter_mut().for_each(|of| of.series.sort_by_key(|(at, visit, _)| (*at, *visit)));
+        for of in &mut all {
+            of.series.sort_by_key(|(at, visit, _)| (*at, *visit));
+            of.series.shrink_to_fit();
+        }
         all.sort_unstable_by_key(|of| of.id);
         all
     }
@@ -178,7 +181,8 @@ fn shared_gpu(fact: &Fact) -> Option<(u32, String)> {
 }
 
 /// What a node has for a metric of `component`, from all of its visits and its series of this metric (place of the node, visit,
-/// values); nothing where another engine measured it or it cannot apply.
+/// values); nothing where another engine measured it, it cannot apply, or the benchmark is done and gave no value
+/// ([`without_value`]).
 pub fn of_metric(
     turns: &[Option<Turn<'_>>],
     component: &Component,
@@ -202,7 +206,8 @@ pub fn of_metric(
             }
             _ => None,
         });
-        last = observed;
+        // A later visit without a value does not undo an earlier one with it.
+        last = observed.or(last);
     }
     if turns.is_empty() {
         last = Some(Observation::Missing("it did not get that far".into()));
@@ -210,7 +215,24 @@ pub fn of_metric(
     Some(OfNode { observed: last?, visits, busy })
 }
 
+/// Whether a node of which [`of_metric`] has nothing did the benchmark, which applies to it.
+#[must_use]
+pub fn is_done(turns: &[Option<Turn<'_>>]) -> bool {
+    turns.iter().flatten().any(|turn| matches!(turn.record.outcome, Outcome::Done))
+}
+
+/// Whether another engine measured `metric` there.
+#[must_use]
+pub fn by_another_engine(turns: &[Option<Turn<'_>>], metric: &MetricId) -> bool {
+    turns.iter().flatten().any(|turn| turn.by_another_engine(metric))
+}
+
 impl Turn<'_> {
+    fn by_another_engine(&self, metric: &MetricId) -> bool {
+        let same = |of: &MetricId| (&of.benchmark, &of.name) == (&metric.benchmark, &metric.name);
+        self.record.series.iter().any(|series| same(&series.metric))
+    }
+
     fn observed(&self, component: &Component, series: &[(usize, usize, &Series)]) -> Option<Observation> {
         let joined: Vec<f64>;
         let values = match series {
@@ -310,6 +332,49 @@ mod tests {
         let who = |gpu: u32| turns[0].as_ref().unwrap().on_gpu(&Component::Gpu(gpu));
         assert_eq!(who(3).unwrap(), "other processes computed on this GPU (77 train)");
         assert_eq!(who(4), None);
+    }
+
+    #[test]
+    fn a_benchmark_that_is_done_owes_the_values_that_its_engine_gives() {
+        let series = |name: &str| Series {
+            metric: MetricId::new("gpu-stream", name, "own"),
+            unit: muster_wire::Unit::BytesPerSec,
+            direction: muster_wire::Direction::HigherIsBetter,
+            values: vec![1.0],
+            warmup: 0,
+            started_ns: 0,
+        };
+        let done = Record { series: vec![series("copy:0")], ..record("n1", 1, 0.0, &[]) };
+        let absent = Outcome::NotApplicable("no GPU".to_owned());
+        let records = [done, Record { outcome: absent, ..record("n2", 1, 0.0, &[]) }, record("n3", 1, 0.0, &[])];
+        let evidence = Evidence::new(&records);
+        let owes = |node: &str, name: &str, engine: &str| {
+            let metric = MetricId::new("gpu-stream", name, engine);
+            let turns = evidence.turns(node, "gpu-stream");
+            of_metric(&turns, &Component::Gpu(1), &[]).is_none()
+                && is_done(&turns)
+                && !by_another_engine(&turns, &metric)
+        };
+        assert!(owes("n1", "copy:1", "own") && owes("n3", "copy:1", "own"));
+        assert!(!owes("n1", "copy:0", "nvbandwidth"), "another engine measured it");
+        assert!(!owes("n2", "copy:1", "own") && !owes("n4", "copy:1", "own"), "it cannot apply, or was never begun");
+    }
+
+    #[test]
+    fn a_later_visit_without_a_value_does_not_undo_the_first() {
+        let records = [record("n1", 1, 0.0, &[]), Record { work: "gpu-stream#2".into(), ..record("n1", 2, 0.0, &[]) }];
+        let turns = Evidence::new(&records).turns("n1", "gpu-stream");
+        let first = Series {
+            metric: MetricId::new("gpu-stream", "copy:0", "own"),
+            unit: muster_wire::Unit::BytesPerSec,
+            direction: muster_wire::Direction::HigherIsBetter,
+            values: vec![1.0, 2.0, 3.0],
+            warmup: 0,
+            started_ns: 0,
+        };
+        let has = of_metric(&turns, &Component::Gpu(0), &[(0, 0, &first)]).unwrap();
+        assert_eq!(has.observed.sample().map(Sample::median), Some(2.0));
+        assert_eq!(has.visits.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

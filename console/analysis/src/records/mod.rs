@@ -12,5 +12,7 @@ pub mod names;
 pub mod pairs;
 pub mod works;
 
-pub use evidence::{Evidence, Latest, Measured, OfNode, Turn, company, observations, of_metric};
+pub use evidence::{
+    Evidence, Latest, Measured, OfNode, Turn, by_another_engine, company, is_done, observations, of_metric,
+};
 pub use left::{DROPPED, Dropped, leaves, left};

@@ -39,6 +39,9 @@ pub fn widespread<'a>(run: &Run, evidence: &Evidence<'a>) -> BTreeSet<&'a str> {
     tried.into_iter().filter(|(_, (all, failed))| *failed > 1 && failed * 2 >= *all).map(|(work, _)| work).collect()
 }
 
+/// How an imported diagnostic says that it warned: it has no value to be judged by.
+const WARNED: &str = "DCGM warned";
+
 /// What the records of `node` say.
 pub fn findings(node: &str, evidence: &Evidence<'_>, widespread: &BTreeSet<&str>) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -86,6 +89,10 @@ fn ended(node: &str, record: &Record, widespread: &BTreeSet<&str>) -> Option<Fin
         }
         Outcome::Failed(why) => Some(of(State::Fail, format!("{node}: {work} failed: {why}"))),
         Outcome::Denied(why) => Some(of(State::Unknown, format!("{node}: {work} is not permitted: {why}"))),
+        Outcome::NotRun(why) if why.starts_with(WARNED) => Some(of(State::Warn, format!("{node}: {work}: {why}"))),
+        Outcome::NotRun(why) if !record.series.is_empty() => {
+            Some(of(State::Unknown, format!("{node}: {work} gave only a part of its results: {why}")))
+        }
         Outcome::NotRun(why) => Some(of(State::Unknown, format!("{node}: {work} did not run: {why}"))),
     }
 }

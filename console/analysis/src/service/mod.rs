@@ -21,7 +21,7 @@ pub enum Service {
     InService,
     /// Something about it is undecided or a warning.
     Suspect,
-    /// It has an open incident, or its newest run fails it.
+    /// It has an open incident, or one of its newest results fails it.
     Defective,
     /// Somebody repairs it.
     InRepair,
@@ -65,7 +65,7 @@ pub struct Known {
     pub marked: Option<Marked>,
     /// Whether an incident of it is open.
     pub incident: bool,
-    /// What its newest run says of it; `None` of one that was never measured.
+    /// What its newest results say of it; `None` of one that was never measured.
     pub newest: Option<State>,
     /// Whether something that was asked for was not decided.
     pub undecided: bool,
@@ -94,8 +94,8 @@ impl Known {
         match self.newest {
             Some(State::Pass) if !self.undecided => None,
             Some(State::Pass | State::Unknown) => Some("something about it is undecided"),
-            Some(State::Warn) => Some("its newest run warns of it"),
-            Some(State::Fail) => Some("its newest run fails it"),
+            Some(State::Warn) => Some("one of its newest results warns of it"),
+            Some(State::Fail) => Some("one of its newest results fails it"),
             _ => Some("it was never validated"),
         }
     }

@@ -13,6 +13,12 @@ pub const SLOW: f64 = 1.2;
 /// Seconds within which the same number is the same step, told in two lines.
 const TWICE_S: f64 = 1.0;
 
+/// Stamps of whole seconds tell the lines of an attempt up to so many seconds closer together than they were.
+const STAMP_S: f64 = 1.0;
+
+/// Seconds since 1970 are held to less than this.
+const ROUNDED_S: f64 = 1e-6;
+
 /// What the logs of one attempt tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Told {
@@ -117,6 +123,16 @@ pub struct Total {
     pub useful_percent: Option<f64>,
 }
 
+impl Total {
+    /// `seconds` of the elapsed time, in percent. `None` where no times are told, and where the steps took longer than the times of their
+    /// lines allow: attempts that overlap, or durations that are wrong.
+    #[must_use]
+    pub fn percent(&self, seconds: f64) -> Option<f64> {
+        let elapsed_s = self.elapsed_s.filter(|elapsed| self.steps.in_steps_s <= *elapsed)?;
+        Some(100.0 * (seconds / elapsed_s))
+    }
+}
+
 /// The account of a job from what was told of its attempts; `None` where nothing tells how long steps took.
 ///
 /// Attempts are put in the order of their times. Inside one log, a step whose number is not larger than the one before begins a new
@@ -146,6 +162,7 @@ pub fn account(told: Vec<Told>) -> Option<Account> {
             notes.push(format!("{}: {without} steps without a duration are not counted.", told.name));
         }
         let attempt = attempt(told, &took, (made.last(), done));
+        notes.extend(contradiction(&attempt));
         durations.extend(took.into_iter().flatten());
         done = done.max(Some(told.steps.iter().map(|step| step.number).max().unwrap_or(0)));
         made.push(attempt);
@@ -217,8 +234,9 @@ fn attempt(told: &Told, took: &[Option<f64>], (before, done): (Option<&Attempt>,
     let steps = steps(&known);
     let at =
         |step: Option<(&Step, &Option<f64>)>| step.and_then(|(step, took)| Some((step.at_s?, took.unwrap_or(0.0))));
-    let from_s = at(told.steps.iter().zip(took).next()).map(|(at, took)| at - took);
     let to_s = told.steps.iter().rev().find_map(|step| step.at_s);
+    let first = at(told.steps.iter().zip(took).next()).map(|(at, took)| at - took);
+    let from_s = first.map(|first| began(first, to_s, steps.in_steps_s));
     let again = |step: &Step| done.is_some_and(|done| step.number <= done);
     let repeated = told.steps.iter().zip(took).filter(|(step, _)| again(step));
     let (repeated_steps, repeated_s) =
@@ -235,6 +253,25 @@ fn attempt(told: &Told, took: &[Option<f64>], (before, done): (Option<&Attempt>,
         repeated_steps,
         repeated_s,
     }
+}
+
+/// When an attempt began whose first step began at `first` by its line: before that as far as stamps of whole seconds took time off its
+/// steps.
+fn began(first: f64, to_s: Option<f64>, in_steps_s: f64) -> f64 {
+    let short = to_s.map_or(0.0, |to| in_steps_s - (to - first));
+    if (0.0..=STAMP_S).contains(&short) { first - short } else { first }
+}
+
+/// That the durations of an attempt's steps do not fit between its lines.
+fn contradiction(attempt: &Attempt) -> Option<String> {
+    let passed = attempt.from_s.zip(attempt.to_s).map(|(from, to)| to - from)?;
+    let told = attempt.steps.in_steps_s;
+    (told > passed + STAMP_S).then(|| {
+        format!(
+            "{}: its steps tell {told:.1} s, and {passed:.1} s passed by the times of their lines: durations or times are wrong.",
+            attempt.name
+        )
+    })
 }
 
 fn steps(took: &[f64]) -> Steps {
@@ -256,9 +293,13 @@ fn total(attempts: &[Attempt], durations: &[f64]) -> Total {
     };
     let elapsed_s = attempts.first().and_then(|first| first.from_s).zip(attempts.last().and_then(|last| last.to_s));
     let elapsed_s = elapsed_s.map(|(from, to)| (to - from).max(0.0)).filter(|elapsed| *elapsed > 0.0);
+    // Stamps of whole seconds take something off attempts that follow each other at once, and times since 1970 are rounded.
+    let cut_off_s = -ROUNDED_S..=STAMP_S * attempts.len() as f64;
+    let short = |elapsed: f64| cut_off_s.contains(&(steps.in_steps_s - elapsed));
+    let elapsed_s = elapsed_s.map(|elapsed| if short(elapsed) { steps.in_steps_s } else { elapsed });
     let repeated_s = attempts.iter().map(|attempt| attempt.repeated_s).sum::<f64>() + 0.0;
     let useful_s = (steps.in_steps_s - steps.slow_s - repeated_s).max(0.0);
-    Total {
+    let total = Total {
         attempts: attempts.len(),
         elapsed_s,
         steps,
@@ -267,8 +308,9 @@ fn total(attempts: &[Attempt], durations: &[f64]) -> Total {
         repeated_steps: attempts.iter().map(|attempt| attempt.repeated_steps).sum(),
         repeated_s,
         useful_s,
-        useful_percent: elapsed_s.map(|elapsed| (100.0 * useful_s / elapsed).min(100.0)),
-    }
+        useful_percent: None,
+    };
+    Total { useful_percent: total.percent(useful_s), ..total }
 }
 
 #[cfg(test)]
@@ -334,5 +376,40 @@ mod tests {
         let account = account(vec![told("a", 0..10, 0.0, None), told("b", 5..9, 3.0, None)]).unwrap();
         assert!(account.notes[0].contains("b begins before a ends"), "{:?}", account.notes);
         assert!(account.total.lost_between_s == Some(0.0));
+        assert_eq!((account.total.elapsed_s, account.total.useful_percent), (Some(7.0), None), "14 s in 7 s");
+    }
+
+    #[test]
+    fn a_job_takes_no_less_than_its_steps_where_its_log_counts_whole_seconds() {
+        // Written at 201.45, 203.05 … 211.05 s: by their whole seconds only 10 s lie between the first line and the last.
+        let step = |n: u32| Step {
+            number: u64::from(n),
+            at_s: Some((201.45 + 1.6 * f64::from(n)).floor()),
+            took_s: Some(1.6),
+        };
+        let steps: Vec<Step> = (0..7).map(step).collect();
+        let account = account(vec![Told { name: "a".into(), steps: steps.clone() }]).unwrap();
+        let (attempt, total) = (&account.attempts[0], &account.total);
+        assert!((total.steps.in_steps_s - 11.2).abs() < 1e-9, "{total:?}");
+        assert!(total.elapsed_s.unwrap() >= total.steps.in_steps_s && total.elapsed_s.unwrap() < 12.2, "{total:?}");
+        assert!(attempt.between_steps_s.unwrap() < 0.5, "{attempt:?}");
+        assert_eq!(total.percent(total.useful_s), total.useful_percent);
+        // The last line is a second earlier by its stamp than it was written.
+        let mut early = steps;
+        early[6].at_s = Some(210.0);
+        let account = super::account(vec![Told { name: "a".into(), steps: early }]).unwrap();
+        let total = &account.total;
+        assert_eq!((total.elapsed_s, total.useful_percent), (Some(total.steps.in_steps_s), Some(100.0)));
+        assert_eq!(account.attempts[0].between_steps_s.unwrap().round(), 0.0);
+        assert_eq!(account.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn durations_that_do_not_fit_between_their_lines_are_said_and_no_share_is_told() {
+        let mut one = told("a", 0..10, 0.0, None);
+        one.steps.iter_mut().for_each(|step| step.took_s = Some(1000.0));
+        let account = account(vec![one]).unwrap();
+        assert_eq!(account.total.useful_percent, None);
+        assert!(account.notes[0].contains("its steps tell 10000.0 s, and 1009.0 s passed"), "{:?}", account.notes);
     }
 }

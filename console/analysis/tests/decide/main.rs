@@ -5,5 +5,6 @@ mod families;
 mod frozen;
 mod oracle;
 mod properties;
+mod reasons;
 mod regression;
 mod run;

@@ -1,16 +1,10 @@
 //! Which incidents does a JSON file tell? An array, an object with `incidents`, or one object per line.
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::line::{Limits, LineError, Parsed};
 use crate::risk::Incident;
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Whole {
-    Array(Vec<serde_json::Value>),
-    Object { incidents: Vec<serde_json::Value> },
-}
 
 /// Incidents of a JSON text, each an object as [`Incident`] is written; `end_h`, `reason`, `source` and `who` may
 /// be left out.
@@ -20,27 +14,44 @@ enum Whole {
 /// [`Parsed::errors`], by line where each has its own, else by position in the array.
 pub fn json_incidents(text: &str, limits: Limits) -> Result<Parsed, LineError> {
     limits.check(text)?;
-    let mut parsed = Parsed::default();
-    match serde_json::from_str::<Whole>(text) {
-        Ok(Whole::Array(items) | Whole::Object { incidents: items }) => {
-            for (k, item) in items.into_iter().enumerate() {
-                if !parsed.take(checked(serde_json::from_value(item), k + 1), limits) {
-                    break;
-                }
+    match serde_json::from_str::<Value>(text) {
+        Ok(whole) => Ok(listed(items(whole)?.into_iter().map(serde_json::from_value).zip(1..), limits)),
+        Err(why) => {
+            let lines = || text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+            let parsed = listed(lines().map(|(line, k)| (serde_json::from_str(line), k)), limits);
+            // A text that is broken somewhere has no objects on its lines, and where it is broken is what helps.
+            let by_line = lines().next().is_some_and(|(line, _)| serde_json::from_str::<IgnoredAny>(line).is_ok());
+            if parsed.incidents.is_empty() && !by_line {
+                return Err(LineError::new(why.line(), format!("it is no JSON: {why}")));
             }
-        }
-        Err(whole) => {
-            for (k, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-                if !parsed.take(checked(serde_json::from_str(line), k + 1), limits) {
-                    break;
-                }
-            }
-            if parsed.incidents.is_empty() {
-                return Err(LineError::new(whole.line(), whole.to_string()));
-            }
+            Ok(parsed)
         }
     }
-    Ok(parsed)
+}
+
+/// The incidents of a text that is one JSON value, unread.
+fn items(whole: Value) -> Result<Vec<Value>, LineError> {
+    let none = |what: &str| Err(LineError::new(1, what));
+    match whole {
+        Value::Array(items) => Ok(items),
+        Value::Object(mut object) => match object.remove("incidents") {
+            Some(Value::Array(items)) => Ok(items),
+            Some(_) => none("`incidents` is no array"),
+            None if object.contains_key("node") => Ok(vec![Value::Object(object)]),
+            None => none("it is an object with neither `incidents` nor `node`"),
+        },
+        _ => none("it is neither an array nor an object"),
+    }
+}
+
+fn listed(found: impl Iterator<Item = (serde_json::Result<Incident>, usize)>, limits: Limits) -> Parsed {
+    let mut parsed = Parsed::default();
+    for (incident, at) in found {
+        if !parsed.take(checked(incident, at), limits) {
+            break;
+        }
+    }
+    parsed
 }
 
 fn checked(found: serde_json::Result<Incident>, line: usize) -> Result<Incident, LineError> {
@@ -67,8 +78,31 @@ mod tests {
         }
         let bad = json_incidents(&format!("{one}\n{{\"node\":3}}\n"), Limits::default()).unwrap();
         assert_eq!((bad.incidents.len(), bad.errors[0].line), (1, 2));
-        assert!(json_incidents("{\"a\":1}", Limits::default()).is_err());
+        assert_eq!(json_incidents(one, Limits::default()).unwrap().incidents.len(), 1, "a single line");
         let backwards = r#"[{"node":"n","start_h":5,"end_h":2,"category":"gpu"}]"#;
         assert_eq!(json_incidents(backwards, Limits::default()).unwrap().refused, 1);
+    }
+
+    #[test]
+    fn what_is_none_of_the_forms_is_said_and_what_lacks_a_field_is_counted() {
+        let why = |text: &str| json_incidents(text, Limits::default()).unwrap_err().to_string();
+        for (text, said) in [
+            ("{}", "line 1: it is an object with neither `incidents` nor `node`"),
+            ("{\"a\":1}", "line 1: it is an object with neither `incidents` nor `node`"),
+            ("{\"incidents\":3}", "line 1: `incidents` is no array"),
+            ("7", "line 1: it is neither an array nor an object"),
+        ] {
+            assert_eq!(why(text), said, "{text}");
+        }
+        assert!(why("").starts_with("line 1: it is no JSON"), "{}", why(""));
+        assert!(why("[\n {\"node\": \"n1\",\n}]").starts_with("line 3: it is no JSON"));
+        for (text, refused) in
+            [("[{\"node\":\"n1\"}]", 1), ("{\"node\":\"n1\"}", 1), ("{\"node\":1}\n{\"node\":2}\n{\"nod", 3)]
+        {
+            let parsed = json_incidents(text, Limits::default()).unwrap();
+            assert_eq!((parsed.incidents.len(), parsed.refused), (0, refused), "{text}");
+        }
+        let parsed = json_incidents("[{\"node\":\"n1\"}]", Limits::default()).unwrap();
+        assert_eq!(parsed.errors[0].to_string(), "line 1: missing field `start_h`");
     }
 }
