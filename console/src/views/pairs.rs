@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use muster_analysis::network::localise::{Localisation, Tier};
+use muster_analysis::network::topology::Source;
 use muster_analysis::network::{LOSS, Matrix, localise_beside};
 use muster_analysis::{Sample, cdf_points};
 use muster_tui::snapshot::{self, Endpoint, Grid, Network, Pair, Visits};
@@ -52,8 +53,9 @@ impl Pairs {
         let matrix = self.matrices.get(shown.metrics.get(shown.metric)?)?;
         let number = |name: &str| matrix.endpoints().iter().position(|e| e == name);
         let place = |name: &str| shown.endpoints.iter().position(|e| e.name == name);
-        let hops = self.hops(src, dst);
-        let usual = shown.tiers.iter().find(|t| t.hops == hops).map(|t| t.usual);
+        let hops = self.hops(self.leaf(src), self.leaf(dst));
+        let tier = tier_of(hops, shown.tiers.iter().map(|t| (t.hops, t.pairs)));
+        let usual = tier.map(|at| shown.tiers[at].usual);
         let (from, to) = (number(src)?, number(dst)?);
         let (there, back) = (visits(matrix, from, to), visits(matrix, to, from));
         Some(Pair { src: place(src)?, dst: place(dst)?, hops, usual, there, back })
@@ -68,8 +70,16 @@ impl Pairs {
         Endpoint { name: name.to_owned(), leaf: self.node(name).map(|node| self.topology.leaf(node) as usize) }
     }
 
-    fn hops(&self, a: &str, b: &str) -> Option<u16> {
-        self.topology.hops(self.node(a)?, self.node(b)?)
+    /// The leaf of an endpoint. The one leaf of a flat topology stands for "unknown", so no endpoint of it has one: localisation
+    /// puts such pairs, too, into the tier without a distance.
+    fn leaf(&self, endpoint: &str) -> Option<u32> {
+        let known = self.topology.source() != Source::Flat;
+        self.node(endpoint).filter(|_| known).map(|node| self.topology.leaf(node))
+    }
+
+    /// The distance that the tier of a pair has, by the leaves of its ends.
+    fn hops(&self, a: Option<u32>, b: Option<u32>) -> Option<u16> {
+        self.topology.leaf_hops(a?, b?)
     }
 
     /// Endpoints by the switch they are attached to, then by name.
@@ -88,13 +98,12 @@ impl Pairs {
     fn grid(&self, matrix: &Matrix, found: &Localisation, place: &[usize]) -> (Grid, Vec<snapshot::Tier>) {
         let names = matrix.endpoints();
         let mut grid = Grid::new(names.len());
-        let leaf: Vec<Option<u32>> = names.iter().map(|n| self.node(n).map(|node| self.topology.leaf(node))).collect();
-        let hops = |a: usize, b: usize| self.topology.leaf_hops(leaf[a]?, leaf[b]?);
-        let tier_of = |hops: Option<u16>| found.tiers.iter().position(|t| t.hops == hops);
+        let leaf: Vec<Option<u32>> = names.iter().map(|name| self.leaf(name)).collect();
+        let tier_of = |hops: Option<u16>| tier_of(hops, found.tiers.iter().map(|t| (t.hops, t.pairs)));
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); found.tiers.len()];
         for (at, cell) in matrix.cells().iter().enumerate() {
             let (src, dst) = (cell.src as usize, cell.dst as usize);
-            let Some(tier) = tier_of(hops(src, dst)) else { continue };
+            let Some(tier) = tier_of(self.hops(leaf[src], leaf[dst])) else { continue };
             let value = median(matrix.values(at));
             let share = share(value, found.tiers[tier].centre, matrix.direction());
             let worst = grid.get(place[src], place[dst]).map_or(share, |before| before.min(share));
@@ -104,6 +113,15 @@ impl Pairs {
         let tiers = found.tiers.iter().zip(values).map(|(tier, values)| shown(tier, &values)).collect();
         (grid, tiers)
     }
+}
+
+/// Place of the tier of pairs that are `hops` apart, among the distances and numbers of pairs of all `tiers`: that of their distance,
+/// else that of unknown distances. Else the largest: localisation may have found leaves that the topology does not know, or nothing
+/// at that distance that works.
+fn tier_of(hops: Option<u16>, tiers: impl Iterator<Item = (Option<u16>, usize)> + Clone) -> Option<usize> {
+    let place = |wanted: Option<u16>| tiers.clone().position(|(hops, _)| hops == wanted);
+    let largest = || tiers.clone().enumerate().max_by_key(|(_, (_, pairs))| *pairs).map(|(at, _)| at);
+    place(hops).or_else(|| place(None)).or_else(largest)
 }
 
 fn shown(tier: &Tier, values: &[f64]) -> snapshot::Tier {
@@ -155,7 +173,7 @@ mod tests {
 
     use super::*;
     use muster_analysis::Params;
-    use muster_analysis::network::topology::from_csv;
+    use muster_analysis::network::topology::{Topology, from_csv};
 
     fn pairs(metric: &str, direction: Direction) -> Pairs {
         let mut matrix = Matrix::new(metric, direction);
@@ -198,6 +216,29 @@ mod tests {
             assert_eq!((pair.there.visits, pair.there.failed, pair.there.values.len()), (1, 1, 0));
             assert_eq!((pair.back.visits, pair.back.values.len(), pair.back.up.len(), pair.hops), (1, 3, 1, Some(4)));
         }
+    }
+
+    #[test]
+    fn without_a_topology_every_measured_pair_is_on_the_map_against_all_others() {
+        let known = pairs("throughput", Direction::HigherIsBetter);
+        let names: Vec<String> = (0..8).map(|i| format!("n{i}")).collect();
+        let flat = Pairs { topology: Topology::flat(&names), ..known };
+        let network = flat.picture("throughput").unwrap();
+        let all = (0..8).flat_map(|s| (0..8).map(move |d| (s, d)));
+        assert_eq!(all.filter(|(s, d)| network.grid.get(*s, *d).is_some()).count(), 56);
+        assert_eq!(network.tiers.iter().map(|t| (t.hops, t.pairs)).collect::<Vec<_>>(), [(None, 56)]);
+        assert!(!network.tiers[0].curve.is_empty());
+        let pair = flat.pair(&network, "n1", "n6").unwrap();
+        assert_eq!((pair.hops, pair.usual), (None, Some(network.tiers[0].usual)));
+    }
+
+    #[test]
+    fn a_pair_at_a_distance_without_a_tier_is_held_against_the_others() {
+        let known = [(Some(2), 24), (Some(4), 32)];
+        assert_eq!(tier_of(Some(4), known.into_iter()), Some(1));
+        assert_eq!(tier_of(None, known.into_iter()), Some(1), "the largest");
+        assert_eq!(tier_of(Some(6), [(None, 2), (Some(2), 24)].into_iter()), Some(0));
+        assert_eq!(tier_of(Some(2), std::iter::empty()), None);
     }
 
     #[test]

@@ -44,32 +44,84 @@ pub fn draw(ui: &Ui, snapshot: &Snapshot, frame: &mut Frame<'_>) {
     }
     let body = body(area.as_size());
     status(ui, snapshot, buffer, Rect { height: 1, ..area });
-    tabs(ui, buffer, Rect { y: TABS_ROW, height: 1, ..area });
+    let says_filter = tabs(ui, buffer, Rect { y: TABS_ROW, height: 1, ..area });
     (ui.screen.view().draw)(ui, snapshot, buffer, body);
     popups::draw(ui, snapshot, buffer, body);
-    message(ui, snapshot, buffer, Rect { y: area.height - 2, height: 1, ..area });
+    let words = Rect { y: area.height - 2, height: 1, ..area };
+    let words = if says_filter { words } else { filter(ui, buffer, words) };
+    message(ui, snapshot, buffer, words);
     hints(ui, snapshot, buffer, Rect { y: area.height - 1, height: 1, ..area });
 }
 
 fn status(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
+    let [left, right] = ends(ui, snapshot, row.width.into());
+    let right_width = u16::try_from(cells(&right)).unwrap_or(row.width).min(row.width);
+    put_spans(buffer, (row.x, row.y), row.width.saturating_sub(right_width + 1), &left);
+    put_spans(buffer, (row.right() - right_width, row.y), right_width, &right);
+}
+
+/// Cells that `spans` take.
+fn cells(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(Span::width).sum()
+}
+
+/// How much is said at the left end of the status line.
+#[derive(Clone, Copy, Debug)]
+struct Brevity {
+    /// Cells of the title at most.
+    title: usize,
+    /// Whether all nodes are counted, also where those in each state are.
+    total: bool,
+    /// Whether a state has its word behind the glyph.
+    words: bool,
+}
+
+/// From all there is to what no count can be left out of.
+const BREVITIES: [Brevity; 4] = [
+    Brevity { title: 24, total: true, words: true },
+    Brevity { title: 12, total: true, words: true },
+    Brevity { title: 12, total: false, words: true },
+    Brevity { title: 6, total: false, words: false },
+];
+
+/// Both ends of the status line in `room` cells. The counts of nodes are never cut: the mode, the title, and last the words of the
+/// states get shorter instead.
+fn ends(ui: &Ui, snapshot: &Snapshot, room: usize) -> [Vec<Span<'static>>; 2] {
+    let both = |brevity: Brevity| {
+        let left = left(ui, snapshot, brevity);
+        let right = fitting(ui, snapshot, room.saturating_sub(cells(&left) + 2));
+        [left, right]
+    };
+    let [.., shortest] = BREVITIES;
+    let mut all = BREVITIES.into_iter().map(both);
+    all.find(|[left, right]| cells(left) + 2 + cells(right) <= room).unwrap_or_else(|| both(shortest))
+}
+
+/// What is shown, how many nodes it has in which state, and how many are marked.
+fn left(ui: &Ui, snapshot: &Snapshot, Brevity { title, total, words }: Brevity) -> Vec<Span<'static>> {
     let theme = &ui.theme;
-    // A matrix from a file has nodes, but no rows of them.
-    let ends = || snapshot.network.data.as_ref().map_or(0, |network| network.endpoints.len());
-    let nodes = if snapshot.nodes.is_empty() { ends() } else { snapshot.nodes.len() };
-    let mut spans = vec![
-        Span::styled(format!(" {}", cut(&snapshot.title, 24, theme.is_ascii())), theme.style(Role::Head)),
-        Span::raw(format!("  {}", counted(nodes, "node", "nodes"))),
-    ];
-    spans.extend(counts(theme, snapshot));
+    let counts = counts(theme, snapshot, words);
+    let title = cut(&snapshot.title, title, theme.is_ascii());
+    let mut spans = vec![Span::styled(format!(" {title}"), theme.style(Role::Head))];
+    if total || counts.is_empty() {
+        spans.push(Span::raw(format!("  {}", counted(nodes(snapshot), "node", "nodes"))));
+    }
+    spans.extend(counts);
     if !ui.marks.is_empty() {
         spans.push(Span::styled(format!("  {} marked", ui.marks.len()), theme.style(Role::Key)));
     }
-    let left_width: usize = spans.iter().map(Span::width).sum();
-    let right = fitting(ui, snapshot, usize::from(row.width).saturating_sub(left_width + 2));
-    let right_width: usize = right.iter().map(Span::width).sum();
-    let right_width = u16::try_from(right_width).unwrap_or(row.width).min(row.width);
-    put_spans(buffer, (row.x, row.y), row.width.saturating_sub(right_width + 1), &spans);
-    put_spans(buffer, (row.right() - right_width, row.y), right_width, &right);
+    spans
+}
+
+/// How many nodes are shown. A matrix from a file and a case have nodes, but no rows of them.
+fn nodes(snapshot: &Snapshot) -> usize {
+    let ends = snapshot.network.data.as_ref().map_or(0, |network| network.endpoints.len());
+    let case = || snapshot.triage.data.as_ref().map_or(0, |triaged| triaged.overview.nodes.len());
+    match (snapshot.nodes.len(), ends) {
+        (0, 0) => case(),
+        (0, ends) => ends,
+        (rows, _) => rows,
+    }
 }
 
 /// How much is said of the run that goes on.
@@ -83,7 +135,7 @@ enum Detail {
 /// The mode in `room` cells. Where not everything fits, counts are worth more than the age of the last frame, as the rows have ages of
 /// their own, and the time left more than either that or the playbook's name.
 fn fitting(ui: &Ui, snapshot: &Snapshot, room: usize) -> Vec<Span<'static>> {
-    let fits = |spans: &[Span<'_>]| spans.iter().map(Span::width).sum::<usize>() <= room;
+    let fits = |spans: &[Span<'_>]| cells(spans) <= room;
     let all = [
         (Detail::Playbook, true),
         (Detail::ShareAndLeft, true),
@@ -102,8 +154,9 @@ fn fitting(ui: &Ui, snapshot: &Snapshot, room: usize) -> Vec<Span<'static>> {
     right
 }
 
-/// Number of nodes in each state; a stale pass counts as stale.
-fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
+/// Number of nodes in each state, with the state's word or its glyph alone; a stale pass counts as stale.
+fn counts(theme: &Theme, snapshot: &Snapshot, words: bool) -> Vec<Span<'static>> {
+    let with = |word: &str| if words { format!(" {word}") } else { String::new() };
     let hidden = |state| if stale::hides(state) { snapshot.stale.get(state) } else { 0 };
     let (mut spans, mut old) = (Vec::new(), 0);
     for (state, all) in snapshot.counts.present() {
@@ -111,12 +164,12 @@ fn counts(theme: &Theme, snapshot: &Snapshot) -> Vec<Span<'static>> {
         old += all - n;
         if n > 0 {
             let word = snapshot.awaited(state).unwrap_or_else(|| word(state));
-            let text = format!("{} {n} {word}", theme.glyph(state));
+            let text = format!("{} {n}{}", theme.glyph(state), with(word));
             spans.extend([Span::raw("  "), Span::styled(text, theme.style(Theme::state_role(state)))]);
         }
     }
     if old > 0 {
-        let text = format!("  {} {old} {}", stale::glyph(theme), stale::WORD);
+        let text = format!("  {} {old}{}", stale::glyph(theme), with(stale::WORD));
         spans.push(Span::styled(text, theme.style(Role::Dim)));
     }
     spans
@@ -213,7 +266,8 @@ pub(crate) fn tab_at(ui: &Ui, x: u16) -> Option<Screen> {
     })
 }
 
-fn tabs(ui: &Ui, buffer: &mut Buffer, row: Rect) {
+/// Draws the names of the screens, and the filter behind them where there is room; gives whether nothing else has to say the filter.
+fn tabs(ui: &Ui, buffer: &mut Buffer, row: Rect) -> bool {
     let theme = &ui.theme;
     let mut spans = Vec::new();
     for (screen, number, title) in titles(ui, row.width) {
@@ -221,10 +275,26 @@ fn tabs(ui: &Ui, buffer: &mut Buffer, row: Rect) {
         spans.extend([Span::styled(number, theme.style(Role::Key)), Span::styled(title, theme.style(role))]);
     }
     let used = put_spans(buffer, (row.x, row.y), row.width, &spans);
-    let text = if ui.filter.is_empty() { String::new() } else { format!("filter: {} ", ui.filter.text()) };
+    // The line in which it is typed shows it, too.
+    if ui.filter.is_empty() || matches!(ui.popups.last(), Some(Popup::Filter(_))) {
+        return true;
+    }
+    let text = format!("filter: {} ", ui.filter.text());
     let room = row.width.saturating_sub(used + 2);
-    let text = cut(&text, room.into(), theme.is_ascii());
-    put_right(buffer, (row.right() - room, row.y), room, &text, theme.style(Role::Key));
+    let fits = width(&text) <= room.into();
+    if fits {
+        put_right(buffer, (row.right() - room, row.y), room, &text, theme.style(Role::Key));
+    }
+    // The list of nodes has it in its title.
+    fits || ui.screen == Screen::Fleet
+}
+
+/// Writes the filter at the end of `row`, into half of it at most; gives what is left of the row.
+fn filter(ui: &Ui, buffer: &mut Buffer, row: Rect) -> Rect {
+    let text = cut(&format!("/{} ", ui.filter.text()), usize::from(row.width / 2), ui.theme.is_ascii());
+    put_right(buffer, (row.x, row.y), row.width, &text, ui.theme.style(Role::Key));
+    let used = u16::try_from(width(&text)).unwrap_or(row.width);
+    Rect { width: row.width.saturating_sub(used), ..row }
 }
 
 /// What is typed, else what we say, else what the engine says while it is fresh.

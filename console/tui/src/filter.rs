@@ -45,12 +45,14 @@ impl PartialEq for Filter {
 }
 
 impl Filter {
-    /// Reads a filter; every text is one.
+    /// Reads a filter; every text is one. A text without a term, such as `rack:`, is the empty one.
     pub(crate) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), terms: text.split_whitespace().filter_map(term).collect() }
+        let terms: Vec<Term> = text.split_whitespace().filter_map(term).collect();
+        let text = if terms.is_empty() { String::new() } else { text.trim().to_owned() };
+        Self { text, terms }
     }
 
-    /// As typed.
+    /// As typed, but for spaces around it.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
@@ -119,5 +121,20 @@ fn holds(node: &NodeRow, stale: Stale, term: &Term) -> bool {
             let other = node.hands() != Service::InService && service();
             has(&node.name) || has(&node.rack) || has(&node.leaf) || state() || has(&node.link.text) || group() || other
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_keeps_everything_is_no_filter() {
+        for text in ["", "  ", "rack:", "!", "! state:"] {
+            let filter = Filter::new(text);
+            assert!(filter.is_empty() && filter.text().is_empty(), "{text}: {filter:?}");
+        }
+        assert_eq!(Filter::new(" state:fail ").text(), "state:fail");
+        assert_eq!(Filter::new("rack: r3").text(), "rack: r3");
     }
 }

@@ -118,6 +118,36 @@ pub enum Intent {
     Quit,
 }
 
+impl Intent {
+    /// Whether it does something on nodes, or puts them into other hands.
+    #[must_use]
+    pub const fn acts(&self) -> bool {
+        matches!(
+            self,
+            Self::RunPlaybook { .. }
+                | Self::RunSelection { .. }
+                | Self::Clean { .. }
+                | Self::Swap { .. }
+                | Self::Watch { .. }
+                | Self::TriageAgain { .. }
+                | Self::TriageOffline { .. }
+        )
+    }
+
+    /// Whether what comes of it is written into the database.
+    #[must_use]
+    pub const fn writes(&self) -> bool {
+        matches!(
+            self,
+            Self::RunPlaybook { .. }
+                | Self::RunSelection { .. }
+                | Self::Swap { .. }
+                | Self::TriageOffline { .. }
+                | Self::TriageConfirm { .. }
+        )
+    }
+}
+
 /// What can be done with a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Play {

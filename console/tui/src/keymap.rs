@@ -152,6 +152,14 @@ impl Binding {
     pub(crate) const fn hint(self, hint: &'static str, rank: u8) -> Self {
         Self { hint, rank, ..self }
     }
+
+    /// The key as help writes it: its own one of two that the hint bar writes together, as each has a line in help.
+    pub(crate) fn own(&self) -> &'static str {
+        let [(_, key), other] = self.keys;
+        let own = |part: &&str| matches!(key, KeyCode::Char(c) if part.chars().eq([c]));
+        let pair = self.keys[0] == other;
+        self.shown.split(' ').find(own).filter(|_| pair).unwrap_or(self.shown)
+    }
 }
 
 pub(crate) const ENTER: Key = (NONE, KeyCode::Enter);
@@ -176,7 +184,7 @@ pub(crate) const MARK: Binding = one(char(' '), "space", A::Mark, "mark the node
 /// For screens that follow the order of Fleet.
 pub(crate) const NEXT_FINDING: Binding =
     one(char(']'), "[ ]", A::NextFinding, "next node that is not a pass").hint("finding", 6);
-pub(crate) const PREVIOUS_FINDING: Binding = letter("[", A::PreviousFinding, "the one before");
+pub(crate) const PREVIOUS_FINDING: Binding = letter("[", A::PreviousFinding, "the node before that is not a pass");
 /// For screens of one node.
 pub(crate) const NEXT_NODE: Binding = letter("n", A::NextNode, "next node in the order of Fleet").hint("next node", 4);
 pub(crate) const PREVIOUS_NODE: Binding = letter("p", A::PreviousNode, "previous node");
@@ -197,7 +205,7 @@ pub(crate) const RIGHT: Binding = either([char('l'), (NONE, KeyCode::Right)], "r
 const ACTIONS: &[Binding] = &[
     letter("R", A::Run, "run a playbook on the marked nodes, else on all; asks first").hint("run", 5),
     letter("r", A::Rerun, "measure failed and undecided nodes again; asks first"),
-    letter("W", A::Watch, "watch the marked nodes, else all, while their job runs; asks first"),
+    letter("W", A::Watch, "watch the marked nodes, else all, as their job runs; asks first"),
     letter("c", A::Cancel, "cancel the run; asks first").hint("cancel", 2),
     letter("X", A::Clean, "remove probes from the marked nodes, else from all; asks first"),
     letter("/", A::Filter, "nodes by text, !text, r[1-3], state:, rack:, leaf:, group:, link:").hint("filter", 4),
@@ -209,11 +217,11 @@ const ACTIONS: &[Binding] = &[
 /// What can be done with a replay, on every screen.
 pub(crate) const REPLAY: &[Binding] = &[
     letter("P", A::Play(Play::Pause), "pause the replay, or continue").hint("pause", 1),
-    one(char(','), ", .", A::Play(Play::Back), "back as far as five seconds of playing, or on").hint("back, on", 1),
-    letter(".", A::Play(Play::On), "on as far"),
+    one(char(','), ", .", A::Play(Play::Back), "back as far as five seconds of playing").hint("back, on", 1),
+    letter(".", A::Play(Play::On), "on as far as five seconds of playing"),
     letter("{", A::Play(Play::Start), "to the start"),
     letter("}", A::Play(Play::End), "to the end"),
-    one(char('('), "( )", A::Play(Play::Slower), "half as fast, or twice").hint("speed", 2),
+    one(char('('), "( )", A::Play(Play::Slower), "half as fast").hint("speed", 2),
     letter(")", A::Play(Play::Faster), "twice as fast"),
 ];
 
@@ -274,6 +282,14 @@ mod tests {
                 seen.extend([first, second]);
             }
         }
+    }
+
+    #[test]
+    fn help_names_the_one_key_that_does_what_it_says() {
+        let own = |action: Action| bindings(Screen::Fleet).find(|b| b.action == action).map(|b| b.own());
+        assert_eq!([own(A::NextFinding), own(A::PreviousFinding)], [Some("]"), Some("[")]);
+        assert_eq!([own(A::Mark), own(A::Open), own(A::Move(M::Left))], [Some("space"), Some("enter"), Some("left h")]);
+        assert_eq!(own(A::Run), Some("R"));
     }
 
     #[test]

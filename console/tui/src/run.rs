@@ -66,10 +66,13 @@ pub trait Input {
 /// has had [`Intent::Quit`] when this returns.
 ///
 /// # Errors
-/// When the terminal cannot be read or written; it is restored before.
+/// When there is no terminal, or it cannot be read or written; it is restored before.
 pub fn run(options: Options, source: Source<'_>, intents: &dyn Fn(Intent)) -> io::Result<()> {
     if source().is_none() {
         return Ok(());
+    }
+    if !stdout().is_terminal() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "the console needs a terminal"));
     }
     restore_on_panic();
     // A second console in one process keeps the first one's logger.
@@ -262,14 +265,20 @@ struct Screen;
 
 impl Screen {
     fn enter() -> io::Result<Self> {
+        // Where no key can be read nothing was changed, and nothing is to be put back.
+        enable_raw_mode()?;
         let screen = Self;
-        enter()?;
+        open()?;
         Ok(screen)
     }
 }
 
 fn enter() -> io::Result<()> {
     enable_raw_mode()?;
+    open()
+}
+
+fn open() -> io::Result<()> {
     execute!(stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableMouseCapture)
 }
 

@@ -26,6 +26,7 @@ pub fn update(ui: &mut Ui, event: Event, snapshot: &Snapshot) -> Vec<Intent> {
     let mut intents = take(ui, event, &freeze::seen(ui.frozen.as_ref(), snapshot));
     // The event may have let a held picture go on.
     let seen = freeze::seen(ui.frozen.as_ref(), snapshot);
+    refuse(ui, &seen);
     settle(ui, &seen);
     intents.extend(asks(ui, &seen));
     intents
@@ -71,6 +72,26 @@ fn asks(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
     }
     intents.extend((ui.screen.view().ask)(ui, snapshot));
     intents
+}
+
+/// Takes back a question about something that would not be done whatever the answer, and says why.
+fn refuse(ui: &mut Ui, snapshot: &Snapshot) {
+    let Some(Popup::Confirm(confirm)) = ui.popups.last() else { return };
+    let (acts, writes) = (confirm.then.iter().any(Intent::acts), confirm.then.iter().any(Intent::writes));
+    if let Some(why) = replayed(snapshot).filter(|_| acts).or_else(|| looks(snapshot).filter(|_| writes)) {
+        ui.popups.pop();
+        ui.say(snapshot, why);
+    }
+}
+
+/// Why nothing is done on nodes from here, in a replay.
+fn replayed(snapshot: &Snapshot) -> Option<String> {
+    snapshot.replay().map(|_| "this is a replay: nothing is done on nodes".to_owned())
+}
+
+/// Why nothing is written from here, where this console only looks.
+fn looks(snapshot: &Snapshot) -> Option<String> {
+    snapshot.only_looks.as_ref().map(|why| format!("read-only: {why}"))
 }
 
 /// Brings what depends on the snapshot or the filter up to date.
@@ -217,7 +238,10 @@ fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent>
         Action::Interrupt => return interrupt(ui, snapshot),
         Action::Play(play) => return vec![Intent::Play(play)],
         Action::Cancel | Action::Rerun | Action::Clean | Action::Run | Action::Watch if snapshot.replay().is_some() => {
-            ui.say(snapshot, "this is a replay: nothing is done on nodes");
+            ui.say(snapshot, replayed(snapshot).unwrap_or_default());
+        }
+        Action::Cancel | Action::Rerun | Action::Run if snapshot.only_looks.is_some() => {
+            ui.say(snapshot, looks(snapshot).unwrap_or_default());
         }
         Action::Cancel => ask_cancel(ui, snapshot),
         Action::Rerun => ask_rerun(ui, snapshot),
@@ -371,4 +395,55 @@ fn ask_clean(ui: &mut Ui, snapshot: &Snapshot) {
     let then = Intent::Clean { nodes: nodes.clone() };
     let about = "Only files that muster uploaded are removed; results stay.";
     ui.popups.push(Popup::Confirm(Confirm::on_nodes(&verb, about, &nodes, then)));
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::Profile;
+
+    use super::*;
+    use crate::intent::Hand;
+    use crate::snapshot::{Mode, PlaybookRow, Replay};
+    use crate::theme::Theme;
+
+    /// Questions that are open after `asks`, and what is said instead.
+    fn asked(snapshot: &Snapshot, asks: impl FnOnce(&mut Ui)) -> (usize, String) {
+        let mut ui = Ui::new(Theme::new(true, false), 120, 40);
+        asks(&mut ui);
+        refuse(&mut ui, snapshot);
+        (ui.popups.len(), ui.notice.map_or_else(String::new, |(said, _)| said))
+    }
+
+    #[test]
+    fn nothing_is_asked_that_would_not_be_done() {
+        let book = PlaybookRow {
+            name: "cbd-light".to_owned(),
+            title: String::new(),
+            about: String::new(),
+            profile: Profile::Quick,
+            steps: [].into(),
+        };
+        let live = Snapshot { playbooks: [book].into(), ..Snapshot::default() };
+        let replay = Replay { at_ms: 1, from_ms: 0, until_ms: 2, speed: 1.0, paused: false };
+        let played = Snapshot { mode: Mode::Replay(replay), ..live.clone() };
+        let nodes = ["n1".to_owned()];
+        let swap = Intent::Swap { hand: Hand::Repair, nodes: nodes.to_vec(), reason: String::new() };
+        let run = |snapshot: &Snapshot| asked(snapshot, |ui| ask_run_on(ui, "cbd-light", ("", &nodes), snapshot));
+        let hand = |snapshot: &Snapshot| {
+            asked(snapshot, |ui| ui.popups.push(Popup::Confirm(Confirm::on_nodes("Put", "", &nodes, swap.clone()))))
+        };
+        let stop = |snapshot: &Snapshot| {
+            let stop = || Confirm::plain("Stop watching?", "", vec![Intent::StopWatch]);
+            asked(snapshot, |ui| ui.popups.push(Popup::Confirm(stop())))
+        };
+        for ask in [&run as &dyn Fn(&Snapshot) -> (usize, String), &hand] {
+            assert_eq!(ask(&live), (1, String::new()));
+            assert_eq!(ask(&played), (0, "this is a replay: nothing is done on nodes".to_owned()));
+        }
+        assert_eq!(stop(&played), (1, String::new()), "the watch that is played may end");
+        let looks = Snapshot { only_looks: Some("another muster has the database".into()), ..live };
+        for ask in [&run as &dyn Fn(&Snapshot) -> (usize, String), &hand] {
+            assert_eq!(ask(&looks), (0, "read-only: another muster has the database".to_owned()));
+        }
+    }
 }

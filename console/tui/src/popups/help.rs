@@ -2,10 +2,11 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use crate::keymap::{REPLAY, everywhere};
+use crate::keymap::{Binding, REPLAY, everywhere};
 use crate::popups::Popup;
 use crate::screens::Screen;
 use crate::snapshot::Snapshot;
+use crate::text::wrap;
 use crate::ui::Ui;
 
 /// Help, scrolled by this many lines.
@@ -22,18 +23,27 @@ impl HelpBox {
     }
 }
 
-/// Lines `(keys, sentence)`; a line without keys is a heading.
+/// Cells for a sentence on a terminal of 80 columns.
+const SENTENCE: usize = 65;
+
+/// Lines `(keys, sentence)`; a line without keys is a heading, one whose keys are a space goes on with the sentence before.
 pub(crate) fn lines(help: HelpBox, screen: Screen) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if help.replay {
         lines.push(("", "In a replay".to_owned()));
-        lines.extend(REPLAY.iter().map(|b| (b.shown, b.help.to_owned())));
+        lines.extend(REPLAY.iter().flat_map(sentence));
     }
     lines.push(("", format!("On {}", screen.title())));
-    lines.extend(screen.view().keys.iter().map(|b| (b.shown, b.help.to_owned())));
+    lines.extend(screen.view().keys.iter().flat_map(sentence));
     lines.push(("", "Everywhere".to_owned()));
-    lines.extend(everywhere().map(|b| (b.shown, b.help.to_owned())));
+    lines.extend(everywhere().flat_map(|binding| sentence(&binding)));
     lines
+}
+
+/// The lines of one key.
+fn sentence(binding: &Binding) -> Vec<(&'static str, String)> {
+    let keys = std::iter::once(binding.own()).chain(std::iter::repeat(" "));
+    keys.zip(wrap(binding.help, SENTENCE)).collect()
 }
 
 /// Takes a key for the help on top of the stack.

@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub now_ms: u64,
     /// Name of the inventory, the recording or the demo.
     pub title: String,
+    /// Why this console only looks at what another one or nobody writes, where it does.
+    pub only_looks: Option<Arc<str>>,
     /// Where frames come from.
     pub mode: Mode,
     /// Whether the data below can be shown.
@@ -80,6 +82,7 @@ impl Default for Snapshot {
             generation: 0,
             now_ms: 0,
             title: String::new(),
+            only_looks: None,
             mode: Mode::Idle,
             load: Load::Ready,
             last_frame_ms: None,

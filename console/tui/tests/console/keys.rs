@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use muster_tui::judgement::State;
-use muster_tui::snapshot::{Flip, Metrics, Mode, WhatIf};
+use muster_tui::snapshot::{Flip, Metrics, Mode, NodeRow, VerdictRow, WhatIf};
 use muster_tui::{Event, Export, Format, Intent, Mouse, Screen, Snapshot, Theme, Ui, update};
 
-use crate::picture::{console, digit, frame, glyphs};
-use crate::synthetic::{DATA, Fleet, NOW_MS, snapshot, with_old_results};
+use crate::picture::{SIZES, console, digit, frame, glyphs};
+use crate::synthetic::{DATA, Fleet, NOW_MS, empty, snapshot, with_old_results};
 
 const IDLE: Fleet = Fleet { running: false, ..DATA };
 const SIZE: (u16, u16) = (120, 40);
@@ -150,6 +150,118 @@ fn a_filter_keeps_what_matches_and_escape_undoes_it() {
     }
     let (ui, _) = after(&snapshot, "/gpu:h100<enter>");
     assert!(shown(&ui, &snapshot).contains("No node matches `gpu:h100`."));
+}
+
+/// What a console of this size shows after `text` was typed.
+fn seen(snapshot: &Snapshot, size: (u16, u16), text: &str) -> String {
+    let mut ui = console(snapshot, Theme::new(true, false), size);
+    press(&mut ui, snapshot, text);
+    glyphs(&frame(&ui, snapshot, size))
+}
+
+#[test]
+fn a_kept_filter_is_shown_at_every_size_on_every_screen() {
+    let snapshot = snapshot(IDLE);
+    for size in SIZES {
+        let text = seen(&snapshot, size, "/state:fail<enter>");
+        assert!(text.contains("Nodes 1 of 16 /state:fail ─"), "{text}");
+        let text = seen(&snapshot, size, "m/state:fail<enter>");
+        assert!(text.contains("Racks /state:fail ─") && text.contains(" 1 of 16 nodes "), "{text}");
+        for screen in Screen::ALL {
+            let text = seen(&snapshot, size, &format!("/state:fail<enter><{}>", screen.title()));
+            assert!(text.contains("state:fail"), "{screen:?} {size:?}: {text}");
+        }
+        let text = seen(&snapshot, size, "/nothing<enter><node>");
+        assert!(text.contains(" hidden by /nothing "), "{text}");
+    }
+}
+
+#[test]
+fn the_cursor_stays_on_its_node_while_a_filter_is_typed_and_undone() {
+    let snapshot = snapshot(IDLE);
+    let (ui, _) = after(&snapshot, "<end>");
+    let last = ui.selected().unwrap().to_owned();
+    for (typed, selected) in [
+        ("<home>/state:fail<enter>", "rack1-04"),
+        ("<home>/state:fail<enter><esc>", "rack1-04"),
+        ("<home>/!state:fail<esc>", "rack1-04"),
+        ("<home>/zzz<esc>", "rack1-04"),
+        ("<home>/zzz<bs><bs><bs>state:fail<enter>", "rack1-04"),
+        ("<end>/zzz<esc>", last.as_str()),
+        ("<end>/state:fail<esc>", last.as_str()),
+        ("<end>/state:fail<enter>", "rack1-04"),
+    ] {
+        let (ui, _) = after(&snapshot, typed);
+        assert_eq!(ui.selected(), Some(selected), "{typed}");
+        let row = |line: &str| line.contains('▸') && line.contains(selected);
+        assert!(shown(&ui, &snapshot).lines().any(row), "{typed}: {}", shown(&ui, &snapshot));
+    }
+    let (ui, _) = after(&snapshot, "/rack:<enter><esc>/");
+    assert!(shown(&ui, &snapshot).contains(" /▏ "), "{}", shown(&ui, &snapshot));
+}
+
+#[test]
+fn nodes_with_a_domain_are_told_apart_wherever_they_are_listed() {
+    let mut full = snapshot(IDLE);
+    let long = |node: &Arc<NodeRow>| {
+        let name = format!("gpu-node-00{}.eu-north1.example.internal", &node.name[6..]);
+        Arc::new(NodeRow { name, ..(**node).clone() })
+    };
+    full.nodes = full.nodes.iter().map(long).collect();
+    for size in SIZES {
+        assert!(seen(&full, size, "").contains(" gpu-node-0009 "), "{size:?}");
+        for typed in ["", "<benchmarks>"] {
+            let text = seen(&full, size, typed);
+            assert!(text.contains(" gpu-node-0004 "), "{typed} {size:?}: {text}");
+            assert!(!text.contains("…ternal"), "{typed} {size:?}: {text}");
+        }
+    }
+    assert!(seen(&full, SIZES[0], "<node>").contains("gpu-node-0004.eu-north1.example.internal"));
+}
+
+#[test]
+fn a_long_name_leaves_room_for_the_finding() {
+    let mut full = snapshot(IDLE);
+    let long = "rack-00-chassis-0-slot-04.very-long-datacenter-name.europe-north1.example.internal";
+    let say = |node: &Arc<NodeRow>| {
+        let reason = |of: &VerdictRow| format!("{long}: {} 256, 49 % below 23 peers (median 505)", of.metric.path());
+        let said = |of: &VerdictRow| VerdictRow { reason: reason(of), ..of.clone() };
+        let verdicts: Arc<[VerdictRow]> = node.verdicts.iter().map(said).collect();
+        let reasons = verdicts.iter().map(|verdict| verdict.reason.clone()).collect();
+        let name = if node.state == State::Fail { long.to_owned() } else { node.name.clone() };
+        Arc::new(NodeRow { name, reasons, verdicts, ..(**node).clone() })
+    };
+    full.nodes = full.nodes.iter().map(say).collect();
+    let text = seen(&full, SIZES[0], "<home><node>");
+    let mut below = text.lines().skip_while(|line| !line.contains("Verdicts"));
+    assert!(below.any(|line| line.contains("256, 49 % below 23 peers (median 505)")), "{text}");
+}
+
+#[test]
+fn the_heading_of_the_sorted_column_is_whole() {
+    let snapshot = snapshot(IDLE);
+    for (typed, heading) in
+        [("ss", " ▾similar vs peers "), ("sss", " similar▾vs peers "), ("ssS", " ▴similar vs peers ")]
+    {
+        let text = seen(&snapshot, SIZES[0], typed);
+        assert!(text.contains(heading), "{typed}: {text}");
+    }
+}
+
+#[test]
+fn help_says_of_each_key_what_that_key_does_and_all_of_it() {
+    let text = seen(&snapshot(IDLE), (80, 60), "?");
+    assert!(text.contains(" ]        next node that is not a pass"), "{text}");
+    assert!(text.contains(" [        the node before that is not a pass"), "{text}");
+    assert!(!text.lines().any(|line| line.contains("││") && line.contains('…')), "{text}");
+}
+
+#[test]
+fn a_case_without_an_inventory_counts_its_own_nodes() {
+    let case = Snapshot { triage: snapshot(IDLE).triage, ..empty() };
+    let nodes = case.triage.data.as_ref().unwrap().overview.nodes.len();
+    let text = seen(&case, SIZES[0], "<triage>");
+    assert!(nodes > 1 && text.lines().next().unwrap().contains(&format!(" {nodes} nodes")), "{text}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The header, the hints and the help of a replay.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use muster_tui::snapshot::{Mode, Replay};
+use muster_tui::judgement::State;
+use muster_tui::snapshot::{Counts, Mode, Replay};
 use muster_tui::{Event, Intent, Play, Screen, Snapshot, Theme, update};
 
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
@@ -37,6 +38,24 @@ fn a_replay_looks_as_stored() {
     press(&mut ui, KeyCode::Char('?'), &shown);
     text += &format!("=== help\n{}", glyphs(&frame(&ui, &shown, SIZES[1])));
     compare("replay", &text);
+}
+
+#[test]
+fn no_count_of_nodes_is_cut_off_whatever_the_width() {
+    let mut shown = replayed(Replay { at_ms: PLAYED.until_ms, ..PLAYED });
+    shown.title = "20261127T141654-demo-6ab1-and-more".to_owned();
+    let states = [State::Fail].into_iter().chain([State::Unknown; 4]).chain([State::Pass; 5]);
+    shown.counts = Counts::of(states);
+    for (size, counts) in [
+        ((120, 40), "20261127T141654-demo-6a…  6 nodes  ✗ 1 fail  ? 4 unknown  ✓ 5 pass "),
+        ((80, 24), " ✗ 1 fail  ? 4 unknown  ✓ 5 pass "),
+        ((60, 16), " ✗ 1  ? 4  ✓ 5 "),
+    ] {
+        let ui = console(&shown, Theme::new(true, false), size);
+        let text = glyphs(&frame(&ui, &shown, size));
+        let line = text.lines().next().unwrap();
+        assert!(line.contains(counts) && line.ends_with("3:10 of 3:10, 12x, over"), "{size:?}: {line}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 use crate::snapshot::{MetricRow, Snapshot};
-use crate::text::{elide, width};
+use crate::text::width;
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{Line, Plot, put, put_spans};
@@ -71,7 +71,7 @@ fn legend(ui: &Ui, metric: &MetricRow, entries: &[Entry<'_>], buffer: &mut Buffe
         let under = ui.selected() == Some(&entry.name);
         spans.push(Span::styled(format!("{} ", entry.tag), theme.style(entry.role)));
         spans.push(Span::styled(
-            format!("{}  ", elide(&entry.name, 18, theme.is_ascii())),
+            format!("{}  ", ui.states.fleet.names().short(&entry.name, 18, theme.is_ascii())),
             theme.style(if under { Role::Head } else { Role::Text }),
         ));
     }

@@ -9,7 +9,7 @@ use crate::judgement::{State, Status, status_about, status_word};
 use crate::screens::bench::{Pane, chart, scores, what_if};
 use crate::snapshot::{MetricRow, Snapshot};
 use crate::stale::{Stale, WORD};
-use crate::text::{cut, elide, similarity, width, wrap};
+use crate::text::{cut, distinct, elide, similarity, width, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_right, put_spans};
@@ -44,7 +44,11 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let block = block(theme, area, "Metrics", &note);
     let inner = block.inner(area);
     block.render(area, buffer);
-    for (y, row) in (inner.y..inner.bottom()).zip(window) {
+    let paths: Vec<String> = window.clone().map(|row| metrics[row].id.path()).collect();
+    let room = usize::from(inner.width.saturating_sub(MARK + 1));
+    // Wide, there is room for nearly every path.
+    let paths = if ui.wide { paths } else { distinct(&paths, room, theme.is_ascii()) };
+    for ((y, row), path) in (inner.y..inner.bottom()).zip(window).zip(&paths) {
         let metric = &metrics[row];
         let (mark, role) = mark(metric, Stale::now(ui, snapshot));
         let numbers =
@@ -53,13 +57,7 @@ fn list(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
         let marked = MARK.max(u16::try_from(width(&mark)).unwrap_or(MARK));
         let room = inner.width.saturating_sub(marked + 1 + used);
         put_right(buffer, (inner.right() - marked - 1 - used, y), used, &numbers, theme.style(Role::Dim));
-        put(
-            buffer,
-            (inner.x, y),
-            room,
-            &elide(&metric.id.path(), room.into(), theme.is_ascii()),
-            theme.style(Role::Text),
-        );
+        put(buffer, (inner.x, y), room, &elide(path, room.into(), theme.is_ascii()), theme.style(Role::Text));
         put_right(buffer, (inner.right() - marked, y), marked, &mark, theme.style(role));
         if row == ui.states.bench.metrics.at {
             let role = if ui.states.bench.pane == Pane::Metrics { Role::Selected } else { Role::Head };

@@ -7,7 +7,7 @@ use crate::judgement::State;
 use crate::screens::bench::Pane;
 use crate::snapshot::{MetricRow, Score, Snapshot};
 use crate::stale::{Stale, WORD, glyph, hides};
-use crate::text::{counted, elide, similarity, width};
+use crate::text::{counted, similarity, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_right};
@@ -59,7 +59,7 @@ fn draw_score(ui: &Ui, snapshot: &Snapshot, alpha: f64, (buffer, line): (&mut Bu
     if ui.marks.contains(&node.name) {
         put(buffer, (line.x + 1, line.y), 1, "*", theme.style(Role::Key));
     }
-    let name = elide(&node.name, name_room.into(), theme.is_ascii());
+    let name = ui.states.fleet.names().short(&node.name, name_room.into(), theme.is_ascii());
     put(buffer, (line.x + 2, line.y), name_room, &name, theme.style(Role::Text));
     let number = score.similarity.map_or(theme.absent().to_owned(), similarity);
     put_right(buffer, (line.right() - 6, line.y), 6, &number, style);

@@ -8,7 +8,7 @@ use crate::intent::Intent;
 use crate::judgement::word;
 use crate::keymap::Term;
 use crate::snapshot::{MetricRow, Snapshot, Terms, VersionRow};
-use crate::text::{counted, cut, elide, whole_age};
+use crate::text::{counted, cut, whole_age};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_spans};
@@ -114,7 +114,8 @@ pub(crate) fn flips(ui: &Ui, snapshot: &Snapshot, terms: &Terms, buffer: &mut Bu
     let names = (area.width / 3).min(26);
     for (y, flip) in (area.y + 1..area.bottom()).zip(answer.flips.iter()) {
         let Some(node) = snapshot.nodes.get(flip.node) else { continue };
-        put(buffer, (area.x, y), names, &elide(&node.name, names.into(), theme.is_ascii()), theme.style(Role::Text));
+        let name = ui.states.fleet.names().short(&node.name, names.into(), theme.is_ascii());
+        put(buffer, (area.x, y), names, &name, theme.style(Role::Text));
         let state = |s| Span::styled(format!("{} {}", theme.glyph(s), word(s)), theme.style(Theme::state_role(s)));
         let arrow = Span::raw(theme.pick(" → ", " -> "));
         let used = put_spans(buffer, (area.x + names + 1, y), 22, &[state(flip.from), arrow, state(flip.to)]);

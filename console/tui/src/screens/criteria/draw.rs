@@ -18,7 +18,8 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let none = || {
         Panel::empty(
             "No criterion has been kept yet.",
-            "`muster criteria freeze METRIC` keeps what the newest run has shown; 3 shows what it learns by itself.",
+            "`muster criteria learn` keeps what the newest run has shown, and `muster criteria freeze METRIC` judges later \
+             runs by it; 3 shows what a run learns by itself.",
         )
     };
     let part = &snapshot.criteria;

@@ -8,15 +8,19 @@ use crate::judgement::{PROVISIONAL_ABOUT, State};
 use crate::screens::node::{changes, head};
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::stale::{self, Stale};
-use crate::text::{elide, wrap};
+use crate::text::{elide, width, wrap};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{block, put};
 
+/// Cells of a name that every table has room for.
+const NAME: usize = 14;
+
 /// Draws the pane.
 pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect) {
     let Some((_, node)) = ui.selected_row(snapshot) else { return };
-    let block = block(&ui.theme, area, &elide(&node.name, 40, ui.theme.is_ascii()), "");
+    let room = usize::from(area.width.saturating_sub(6));
+    let block = block(&ui.theme, area, &elide(&node.name, room, ui.theme.is_ascii()), "");
     let inner = block.inner(area);
     block.render(area, buffer);
     for (y, (text, role)) in (inner.y..inner.bottom()).zip(lines(ui, snapshot, node, usize::from(inner.width) - 2)) {
@@ -62,7 +66,8 @@ fn lines(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, room: usize) -> Vec<(Stri
     lines
 }
 
-/// Why the node under the cursor is not a pass, or what the mark behind its state means.
+/// Why the node under the cursor is not a pass, or what the mark behind its state means; else its name, where the table has no room for
+/// all of it.
 pub(crate) fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
     let node = ui.selected_row(snapshot).map(|(_, node)| node);
     if let Some(node) = node.filter(|node| node.provisional && node.state == State::Pass) {
@@ -77,5 +82,6 @@ pub(crate) fn reason(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
         Some(stale.words(node.result_ms).map_or_else(|| why.clone(), |stale| format!("{stale}; {why}")))
     });
     let hands = || node.and_then(|node| Some(format!("{}: {}", node.name, head(node).into_iter().next()?.0)));
-    (said.or_else(hands).unwrap_or_default(), Role::Text)
+    let long = || node.map(|node| node.name.clone()).filter(|name| width(name) > NAME);
+    (said.or_else(hands).or_else(long).unwrap_or_default(), Role::Text)
 }

@@ -16,7 +16,7 @@ use crate::screens::fleet::columns::{COLUMNS, Column, Placed, cell, fit, telling
 use crate::screens::fleet::{detail, map};
 use crate::snapshot::{LinkKind, Load, NodeRow, Snapshot};
 use crate::stale::Stale;
-use crate::text::{cut, elide, width};
+use crate::text::{self, cut, elide, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_right};
@@ -113,7 +113,7 @@ pub(crate) fn at(ui: &Ui, snapshot: &Snapshot, (x, y): (u16, u16)) -> Option<Pla
     window.contains(&row).then_some(Place::Row(row))
 }
 
-/// How many nodes there are, also in other hands where `room` cells hold that, and what they are sorted by.
+/// How many nodes there are, by which filter, also in other hands where `room` cells hold that, and what they are sorted by.
 fn title(ui: &Ui, snapshot: &Snapshot, room: usize) -> String {
     let sorted = COLUMNS.iter().find(|s| s.column == ui.states.fleet.sort).map_or("", |s| s.title);
     let order = match (ui.states.fleet.held(), ui.states.fleet.reversed) {
@@ -122,11 +122,25 @@ fn title(ui: &Ui, snapshot: &Snapshot, room: usize) -> String {
         (false, false) => "",
     };
     let line = ui.theme.pick("─", "-");
-    let nodes = snapshot.nodes.len();
+    let nodes = nodes(ui, snapshot, room);
     let hands: Vec<String> = snapshot.hands.iter().map(|(state, n)| format!("{n} {}", state.title())).collect();
-    let whole = format!("Nodes {nodes} {line} {} {line} by {sorted}{order}", hands.join(", "));
+    let whole = format!("{nodes} {line} {} {line} by {sorted}{order}", hands.join(", "));
     let fits = !hands.is_empty() && width(&whole) <= room;
-    if fits { whole } else { format!("Nodes {nodes} {line} by {sorted}{order}") }
+    if fits { whole } else { format!("{nodes} {line} by {sorted}{order}") }
+}
+
+/// `Nodes 24`, or, under a filter, `Nodes 3 of 24 /state:fail`.
+fn nodes(ui: &Ui, snapshot: &Snapshot, room: usize) -> String {
+    let (kept, all) = (ui.states.fleet.rows().len(), snapshot.nodes.len());
+    if ui.filter.is_empty() {
+        return format!("Nodes {all}");
+    }
+    format!("Nodes {kept} of {all} {}", filter(ui, room / 2))
+}
+
+/// The filter as it is typed, in at most `room` cells.
+pub(crate) fn filter(ui: &Ui, room: usize) -> String {
+    cut(&format!("/{}", ui.filter.text()), room, ui.theme.is_ascii())
 }
 
 fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[Placed]) {
@@ -139,12 +153,16 @@ fn header(ui: &Ui, buffer: &mut Buffer, inner: Rect, columns: &[Placed]) {
             (true, true) => ui.theme.pick("▴", "^"),
         };
         let style = ui.theme.style(if sorted { Role::Key } else { Role::Head });
-        let title =
-            format!("{}{arrow}", cut(spec.title, usize::from(width) - arrow.chars().count(), ui.theme.is_ascii()));
-        if spec.right {
-            put_right(buffer, at, width, &title, style);
+        let room = usize::from(width);
+        let (title, marked) = (cut(spec.title, room, ui.theme.is_ascii()), arrow.chars().count());
+        if spec.right && text::width(&title) + marked > room {
+            // The title takes all of the column, which leaves the arrow the cell before it.
+            put(buffer, (at.0 - 1, at.1), width + 1, &format!("{arrow}{title}"), style);
+        } else if spec.right {
+            put_right(buffer, at, width, &format!("{title}{arrow}"), style);
         } else {
-            put(buffer, at, width, &title, style);
+            let title = cut(&title, room - marked, ui.theme.is_ascii());
+            put(buffer, at, width, &format!("{title}{arrow}"), style);
         }
     }
 }
@@ -182,6 +200,9 @@ fn draw_row(
         match spec.column {
             Column::Work if node.work.is_some() => draw_work(ui, buffer, (at, *width), node),
             _ if spec.right => put_right(buffer, at, *width, &text, style),
+            Column::Node => {
+                put(buffer, at, *width, &ui.states.fleet.names().short(&text, room, theme.is_ascii()), style);
+            }
             Column::Link => put(buffer, at, *width, &cut(&text, room, theme.is_ascii()), style),
             _ => put(buffer, at, *width, &elide(&text, room, theme.is_ascii()), style),
         }

@@ -7,6 +7,7 @@ mod keys;
 pub(crate) mod map;
 mod state;
 
+pub(crate) use draw::filter;
 pub(crate) use keys::{find, follow, seek};
 pub(crate) use state::State;
 

@@ -32,11 +32,11 @@ pub(crate) fn draw(ui: &Ui, _: &Snapshot, buffer: &mut Buffer, area: Rect) {
         .render(inner, buffer);
     // The widget cannot say whether it has lines; blank cells can.
     if inner.positions().all(|at| buffer[at].symbol() == " ") {
-        panel(
-            buffer,
-            inner,
-            theme,
-            &Panel::empty(format!("No line of level {level} or worse yet."), "+ shows less important lines too."),
-        );
+        let next = if ui.states.log.is_last() {
+            "It is the last level; lines come as things happen."
+        } else {
+            "+ shows less important lines too."
+        };
+        panel(buffer, inner, theme, &Panel::empty(format!("No line of level {level} or worse yet."), next));
     }
 }

@@ -1,15 +1,12 @@
 //! What keys do on the log's screen.
 
-use log::LevelFilter;
 use tui_logger::TuiWidgetEvent;
 
 use crate::intent::{Export, Format, Intent};
 use crate::keymap::{Action, Binding, Motion, PLUS, either, letter};
+use crate::screens::log::state::LEVELS;
 use crate::snapshot::Snapshot;
 use crate::ui::Ui;
-
-/// Levels that `+` and `-` step through.
-const LEVELS: [LevelFilter; 4] = [LevelFilter::Error, LevelFilter::Warn, LevelFilter::Info, LevelFilter::Debug];
 
 /// Keys of the screen.
 pub(crate) const KEYS: &[Binding] = &[

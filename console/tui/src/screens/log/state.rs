@@ -3,6 +3,10 @@
 use log::LevelFilter;
 use tui_logger::TuiWidgetState;
 
+/// Levels that `+` and `-` step through.
+pub(crate) const LEVELS: [LevelFilter; 4] =
+    [LevelFilter::Error, LevelFilter::Warn, LevelFilter::Info, LevelFilter::Debug];
+
 /// State of the log's screen.
 pub(crate) struct State {
     pub(crate) level: LevelFilter,
@@ -21,6 +25,11 @@ impl Default for State {
 }
 
 impl State {
+    /// Whether no line is of a level that is not shown.
+    pub(crate) fn is_last(&self) -> bool {
+        LEVELS.last() == Some(&self.level)
+    }
+
     /// Shows lines down to `level` from now on, from the end of the log.
     pub(crate) fn show(&mut self, level: LevelFilter) {
         self.level = level;
@@ -32,5 +41,18 @@ impl State {
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("State").field("level", &self.level).field("scrolled", &self.scrolled).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_is_the_last_level() {
+        let mut state = State::default();
+        assert!(!state.is_last());
+        state.show(LevelFilter::Debug);
+        assert!(state.is_last());
     }
 }

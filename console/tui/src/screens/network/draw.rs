@@ -9,9 +9,9 @@ use ratatui::widgets::Widget;
 use crate::screens::network::layout::{self, Layout, layout};
 use crate::screens::network::state::Pane;
 use crate::screens::network::view::Step;
-use crate::screens::network::{map, pair, suspects, tiers};
+use crate::screens::network::{map, names, pair, suspects, tiers};
 use crate::snapshot::{Network, Snapshot};
-use crate::text::{age, counted, cut, elide};
+use crate::text::{age, counted, cut};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
@@ -109,7 +109,9 @@ fn cursor(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
     let (src, dst) = (ui.states.network.src, ui.states.network.dst);
     let room = usize::from(area.width / 3).min(24);
-    let name = |at: usize| network.endpoints.get(at).map_or(String::new(), |e| elide(&e.name, room, theme.is_ascii()));
+    let names = names(network);
+    let short = |name: &str| names.short(name, room, theme.is_ascii());
+    let name = |at: usize| network.endpoints.get(at).map_or(String::new(), |e| short(&e.name));
     let share = network.grid.get(src, dst);
     let (text, role) = match share {
         _ if src == dst => (theme.absent().to_owned(), Role::Dim),

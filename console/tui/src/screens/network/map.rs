@@ -7,6 +7,7 @@ use ratatui::style::{Color, Style};
 
 use crate::screens::network::draw::judged;
 use crate::screens::network::layout::{BARS, Layout};
+use crate::screens::network::names;
 use crate::screens::network::view::Step;
 use crate::snapshot::Network;
 use crate::text::{elide, width};
@@ -130,6 +131,7 @@ fn rows(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
     let (gutter, n) = (layout.gutter, network.endpoints.len());
     let own_line = view.rows.block == 1 && view.rows.scale >= halves;
     let room = gutter.width.saturating_sub(2);
+    let names = names(network);
     let mut leaf = None;
     let mut last = None;
     for row in 0..view.rows.count {
@@ -139,13 +141,12 @@ fn rows(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
         let begins = new.filter(|_| new != leaf);
         leaf = new;
         let name = if own_line {
-            network.endpoints.get(at).map(|e| &e.name)
+            network.endpoints.get(at).map(|e| names.short(&e.name, room.into(), theme.is_ascii()))
         } else {
-            begins.and_then(|l| network.leaves.get(l))
+            begins.and_then(|l| network.leaves.get(l)).map(|leaf| elide(leaf, room.into(), theme.is_ascii()))
         };
         if let Some(name) = name.filter(|_| last != Some(y)) {
-            let style = theme.style(Role::Dim);
-            put(buffer, (gutter.x, y), room, &elide(name, room.into(), theme.is_ascii()), style);
+            put(buffer, (gutter.x, y), room, &name, theme.style(Role::Dim));
             last = Some(y);
         }
     }
@@ -160,6 +161,7 @@ fn columns(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
     let (view, theme) = (&ui.states.network.view, &ui.theme);
     let (y, n) = (map.y - 1, network.endpoints.len());
     let own = view.columns.scale >= NUMBER;
+    let names = names(network);
     let cursor = view.columns.place(ui.states.network.dst);
     let mut mark = cursor.map(|column| map.x + (column * view.columns.scale + view.columns.scale / 2) as u16);
     let mut leaf = None;
@@ -170,9 +172,9 @@ fn columns(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
         let begins = end.leaf.filter(|_| end.leaf != leaf);
         leaf = end.leaf;
         if own {
-            // Names of nodes end in what tells them apart.
-            let room = view.columns.scale - 1;
-            let tail: String = end.name.chars().skip(end.name.chars().count().saturating_sub(room)).collect();
+            // Names of nodes end in what tells them apart, but for a domain.
+            let (room, name) = (view.columns.scale - 1, names.stem(&end.name));
+            let tail: String = name.chars().skip(name.chars().count().saturating_sub(room)).collect();
             let here = cursor == Some(column);
             put(buffer, (x, y), room as u16, &tail, theme.style(if here { Role::Selected } else { Role::Dim }));
             mark = mark.filter(|_| !here);

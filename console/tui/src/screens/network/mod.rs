@@ -13,6 +13,8 @@ mod view;
 pub(crate) use state::State;
 
 use crate::screens::View;
+use crate::snapshot::Network;
+use crate::text::Common;
 
 /// The screen.
 pub(crate) const VIEW: View = View {
@@ -22,3 +24,8 @@ pub(crate) const VIEW: View = View {
     ready: |snapshot| snapshot.network.data.is_some(),
     ..View::new(("Network", "the pairs of the fleet, and what they point at"), keys::KEYS, draw::draw, keys::act)
 };
+
+/// What the names of all endpoints share. Linear in their length.
+fn names(network: &Network) -> Common {
+    Common::of(network.endpoints.iter().map(|end| end.name.as_str()))
+}

@@ -6,8 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
+use crate::screens::network::names;
 use crate::snapshot::{Network, Pair, Visits};
-use crate::text::{counted, elide};
+use crate::text::counted;
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{Line, Plot, block, put, put_spans, spark};
@@ -23,17 +24,17 @@ pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) 
     block.render(area, buffer);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let Some(pair) = pair else {
-        let text = if here.0 == here.1 { "A node and itself are no pair." } else { "Reading its samples." };
+        let text = if here.0 == here.1 { "One node is not a pair." } else { "Reading its samples." };
         return put(buffer, (inner.x, inner.y), inner.width, text, theme.style(Role::Dim));
     };
     let name = |at: usize| network.endpoints.get(at).map_or("", |e| e.name.as_str());
+    let all = names(network);
     let mut y = inner.y;
     for (tag, (from, to), visits) in [('A', (pair.src, pair.dst), &pair.there), ('B', (pair.dst, pair.src), &pair.back)]
     {
         let room = usize::from(inner.width.saturating_sub(6)) / 2;
-        let ascii = theme.is_ascii();
-        let names =
-            format!("{} {} {}", elide(name(from), room, ascii), theme.pick("→", "->"), elide(name(to), room, ascii));
+        let short = |at: usize| all.short(name(at), room, theme.is_ascii());
+        let names = format!("{} {} {}", short(from), theme.pick("→", "->"), short(to));
         let line = [Span::styled(format!("{tag} "), theme.style(role(tag))), Span::raw(names)];
         put_spans(buffer, (inner.x, y), inner.width, &line);
         put(

@@ -6,8 +6,9 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::Widget;
 
+use crate::screens::network::names;
 use crate::snapshot::Network;
-use crate::text::{counted, elide, wrap};
+use crate::text::{Common, counted, wrap};
 use crate::theme::Role;
 use crate::ui::Ui;
 use crate::widgets::{block, put};
@@ -24,12 +25,14 @@ pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) 
     block.render(area, buffer);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
     let mut rows: Vec<Row> = Vec::new();
+    let names = names(network);
     let mut chosen = 0;
     for (at, suspect) in network.suspects.iter().enumerate() {
-        if at == ui.states.network.suspects.at {
+        let here = at == ui.states.network.suspects.at;
+        if here {
             chosen = rows.len();
         }
-        rows.extend(suspect_rows(ui, suspect, at == ui.states.network.suspects.at, inner.width.into()));
+        rows.extend(suspect_rows(ui, &names, (suspect, here), inner.width.into()));
     }
     for undecided in network.undecided.iter() {
         rows.extend(undecided_rows(ui, undecided, inner.width.into()));
@@ -64,7 +67,7 @@ pub(crate) const fn word(kind: Kind) -> &'static str {
     }
 }
 
-fn suspect_rows(ui: &Ui, suspect: &Suspect, chosen: bool, room: usize) -> Vec<Row> {
+fn suspect_rows(ui: &Ui, names: &Common, (suspect, chosen): (&Suspect, bool), room: usize) -> Vec<Row> {
     let theme = &ui.theme;
     let mark = if chosen { theme.pick("▸ ", "> ") } else { "  " };
     let text = format!("{mark}{} {}", word(suspect.kind), suspect.element);
@@ -78,7 +81,7 @@ fn suspect_rows(ui: &Ui, suspect: &Suspect, chosen: bool, room: usize) -> Vec<Ro
         suspect.slow,
         suspect.pairs,
     );
-    let mut rows = vec![(elide(&text, room, theme.is_ascii()), theme.style(Role::Act))];
+    let mut rows = vec![(names.within(&text, room, theme.is_ascii()), theme.style(Role::Act))];
     rows.extend(wrap(&more, room.saturating_sub(2)).into_iter().map(|l| (format!("  {l}"), theme.style(Role::Text))));
     rows
 }

@@ -5,6 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
+use crate::screens::fleet::filter;
+use crate::screens::node::verdicts::brief;
 use crate::screens::node::{Pane, panes, service};
 use crate::snapshot::{NodeRow, Snapshot};
 use crate::stale::Stale;
@@ -83,6 +85,9 @@ fn reasons(ui: &Ui, node: &NodeRow) -> Vec<String> {
     if all.iter().map(Vec::len).sum::<usize>() <= limit {
         return all.concat();
     }
+    let verdict = |reason: &str| node.verdicts.iter().find(|verdict| verdict.reason == reason);
+    let brief = |reason: &String| brief(ui, node, (reason.as_str(), verdict(reason.as_str())), (room, limit));
+    let all: Vec<Vec<String>> = node.reasons.iter().map(brief).collect();
     // Only whole sentences, and the worst in any case.
     let mut lines: Vec<String> = Vec::new();
     let mut shown = 0;
@@ -101,11 +106,21 @@ fn reasons(ui: &Ui, node: &NodeRow) -> Vec<String> {
     lines
 }
 
+/// Which row of Fleet the node is, `3/24`, or the filter that hides it there.
+fn place(ui: &Ui, snapshot: &Snapshot) -> String {
+    let rows = ui.states.fleet.rows();
+    let own = ui.selected_row(snapshot).map(|(at, _)| at);
+    let row = rows.iter().position(|row| Some(*row) == own);
+    if row.is_none() && !ui.filter.is_empty() {
+        return format!("hidden by {}", filter(ui, 32));
+    }
+    format!("{}/{}", row.unwrap_or(ui.states.fleet.cursor.at) + 1, rows.len())
+}
+
 fn summary(ui: &Ui, snapshot: &Snapshot, node: &NodeRow, buffer: &mut Buffer, area: Rect) {
     let theme = &ui.theme;
-    let place = ui.states.fleet.cursor.at + 1;
     let mark = if ui.marks.contains(&node.name) { "marked, " } else { "" };
-    let block = block(theme, area, &node.name, &format!("{mark}{place}/{}", ui.states.fleet.rows().len()));
+    let block = block(theme, area, &node.name, &format!("{mark}{}", place(ui, snapshot)));
     let inner = block.inner(area);
     block.render(area, buffer);
     let dim = theme.style(Role::Dim);

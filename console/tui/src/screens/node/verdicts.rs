@@ -8,7 +8,7 @@ use crate::screens::node::panes::select;
 use crate::screens::node::{Pane, changes};
 use crate::snapshot::{Focus, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
 use crate::stale::Stale;
-use crate::text::{counted, elide, percent, similarity, whole_age, wrap};
+use crate::text::{counted, elide, percent, similarity, whole_age, wrap, wrap_cut};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
 use crate::widgets::{put, put_right, spark};
@@ -60,21 +60,41 @@ pub(super) fn draw(
     }
     let Some(verdict) = listed.get(cursor.at) else { return };
     let below = Rect { y: inner.bottom() - said, height: said, ..inner };
-    detail(ui, snapshot, (&node.name, verdict), focus, (buffer, below));
+    detail(ui, snapshot, (node, verdict), focus, (buffer, below));
+}
+
+/// `sentence`, which a verdict of `node` may have said, in at most `most` lines of `room` cells: whole where that fits, else without the
+/// name, which the title has, then with the metric's name shortened, too.
+pub(super) fn brief(
+    ui: &Ui,
+    node: &NodeRow,
+    (sentence, said): (&str, Option<&VerdictRow>),
+    (room, most): (usize, usize),
+) -> Vec<String> {
+    let ascii = ui.theme.is_ascii();
+    let bare = sentence.strip_prefix(&node.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(sentence);
+    let short = said.map_or_else(String::new, |verdict| {
+        let path = verdict.metric.path();
+        bare.replace(&path, &elide(&path, room / 2, ascii))
+    });
+    let mut all = [sentence, bare, short.as_str()].into_iter().filter(|text| !text.is_empty());
+    let whole = all.clone().map(|text| wrap(text, room)).find(|lines| lines.len() <= most);
+    whole.unwrap_or_else(|| wrap_cut(all.next_back().unwrap_or(bare), (room, most), ascii))
 }
 
 /// Why, what it was before, and its past.
 fn detail(
     ui: &Ui,
     snapshot: &Snapshot,
-    (node, verdict): (&str, &VerdictRow),
+    (node, verdict): (&NodeRow, &VerdictRow),
     focus: Option<&Focus>,
     (buffer, below): (&mut Buffer, Rect),
 ) {
     let (theme, room) = (&ui.theme, usize::from(below.width));
     let reasons = if below.height < EXTRA - 1 { 1 } else { 2 };
-    let mut lines: Vec<(String, Role)> =
-        wrap(&verdict.sentence(node), room).into_iter().map(|line| (line, Role::Text)).take(reasons).collect();
+    let sentence = verdict.sentence(&node.name);
+    let said = brief(ui, node, (sentence.as_str(), Some(verdict)), (room, reasons));
+    let mut lines: Vec<(String, Role)> = said.into_iter().map(|line| (line, Role::Text)).collect();
     lines.resize(reasons, (String::new(), Role::Text));
     let unit = snapshot.metrics.of(&verdict.metric).map(|metric| metric.unit);
     let role = if changes::has_changed(verdict) { Role::Text } else { Role::Dim };
@@ -122,7 +142,7 @@ fn columns(
     [state, metric, value, peers, similar, before, change, series]: &[Cell; 8],
 ) {
     put(buffer, (inner.x, y), 9, &state.0, state.1);
-    put(buffer, (inner.x + 10, y), at.metric, &elide(&metric.0, at.metric.into(), true), metric.1);
+    put(buffer, (inner.x + 10, y), at.metric, &metric.0, metric.1);
     let mut x = inner.x + 10 + at.metric;
     let shown =
         [(value, 12, true), (peers, 8, true), (similar, 7, true), (before, 12, at.before), (change, 8, at.before)];
@@ -146,7 +166,7 @@ fn cells(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Focu
     let change = before.map(|before| changes::cell(theme, verdict, before));
     [
         (state, theme.style(role)),
-        (verdict.metric.path(), text),
+        (elide(&verdict.metric.path(), at.metric.into(), theme.is_ascii()), text),
         shown(verdict.value, text).unwrap_or_else(absent),
         verdict.deviation.map_or_else(absent, |d| (percent(d), judged)),
         verdict.similarity.map_or_else(absent, |s| (similarity(s), judged)),

@@ -5,7 +5,7 @@ use muster_analysis::watch::{Alert, Frame, Standing};
 use crate::screens::watch::rows::is_open;
 use crate::screens::watch::state::State;
 use crate::screens::watch::time::{clock, lasting};
-use crate::snapshot::{Origin, Watching};
+use crate::snapshot::{Origin, Replay, Watching};
 use crate::text::{counted, cut, width};
 use crate::theme::Role;
 
@@ -57,12 +57,17 @@ pub(crate) fn moment(state: &State, watch: &Watching) -> Said {
         let text = match &watch.origin {
             _ if watch.over => format!("OVER at {} UTC", clock(newest.end_s())),
             Origin::Live => format!("LIVE {} UTC", clock(newest.end_s())),
-            Origin::Recording { speed, at_s, .. } => format!("PLAYS {} UTC, {speed}x", clock(*at_s)),
+            Origin::Recording { speed, at_s, .. } => format!("PLAYS {} UTC, {}", clock(*at_s), fast(*speed)),
         };
         return Said { text, role: Role::Head };
     };
     let back = lasting(newest.end_s() - frame.end_s());
     Said { text: format!("AT {} UTC, {back} back", clock(frame.end_s())), role: Role::Mode }
+}
+
+/// How fast a recording goes on, as the header says it of a replay: `15x`.
+fn fast(speed: f64) -> String {
+    Replay { at_ms: 0, from_ms: 0, until_ms: 0, speed, paused: false }.fast()
 }
 
 /// What is known of the machine under the cursor in the chosen metric.
@@ -180,6 +185,12 @@ mod tests {
         assert_eq!(fit(title, 22, false), "network throughput…");
         assert_eq!(fit(title, 12, true), "network~");
         assert_eq!(fit("utilisation", 6, false), "utili…", "a word alone is cut");
+    }
+
+    #[test]
+    fn a_recording_goes_on_as_fast_as_the_header_says() {
+        let speeds = [14.983_333_333_333_333, 60.0, 4.0, 0.5, 9.94].map(fast);
+        assert_eq!(speeds, ["15x", "60x", "4x", "0.5x", "9.9x"]);
     }
 
     #[test]

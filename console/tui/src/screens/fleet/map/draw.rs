@@ -7,6 +7,7 @@ use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
 use crate::judgement::{BY_SEVERITY, State, word};
+use crate::screens::fleet::draw::filter;
 use crate::screens::fleet::map::cells::{Tally, cell_of, tally};
 use crate::screens::fleet::map::groups::is_known;
 use crate::screens::fleet::map::keys::kept;
@@ -25,7 +26,8 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
         return framed_panel(buffer, area, theme, ("Racks", &nowhere()));
     }
     let (layout, room, kept) = (&ui.states.fleet.map.layout, room(ui), kept(ui, snapshot));
-    block(theme, area, &title(ui, layout), &format!("{} nodes", snapshot.nodes.len())).render(area, buffer);
+    let title = title(ui, layout, usize::from(area.width) / 3);
+    block(theme, area, &title, &note(ui, snapshot)).render(area, buffer);
     for label in &layout.labels {
         let text = elide(&label.text, label.width.into(), theme.is_ascii());
         let role = if label.heading { Role::Head } else { Role::Dim };
@@ -66,12 +68,20 @@ fn nowhere() -> Panel {
     panel
 }
 
-fn title(ui: &Ui, layout: &Layout) -> String {
+/// What a cell is, and the filter in at most `room` cells.
+fn title(ui: &Ui, layout: &Layout, room: usize) -> String {
     let line = ui.theme.pick("─", "-");
+    let racks = if ui.filter.is_empty() { "Racks".to_owned() } else { format!("Racks {}", filter(ui, room)) };
     match layout.fold {
-        1 => format!("Racks {line} a cell is a node"),
-        fold => format!("Racks {line} a cell is up to {fold} nodes: the worst state and how many have it"),
+        1 => format!("{racks} {line} a cell is a node"),
+        fold => format!("{racks} {line} a cell is up to {fold} nodes: the worst state and how many have it"),
     }
+}
+
+/// How many nodes there are, and how many of them are shown.
+fn note(ui: &Ui, snapshot: &Snapshot) -> String {
+    let all = counted(snapshot.nodes.len(), "node", "nodes");
+    if ui.filter.is_empty() { all } else { format!("{} of {all}", ui.states.fleet.rows().len()) }
 }
 
 fn look(theme: &Theme, tally: &Tally, fold: usize) -> (String, Style) {
@@ -89,7 +99,7 @@ const fn glyph(theme: &Theme, state: State, measuring: bool) -> &'static str {
 fn words(ui: &Ui, snapshot: &Snapshot, (layout, cell): (&Layout, &Cell), kept: &[bool]) -> Vec<Span<'static>> {
     let theme = &ui.theme;
     let Some((_, node)) = ui.selected_row(snapshot) else { return Vec::new() };
-    let mut spans = vec![Span::styled(elide(&node.name, 32, theme.is_ascii()), theme.style(Role::Focus))];
+    let mut spans = vec![Span::styled(elide(&node.name, 48, theme.is_ascii()), theme.style(Role::Focus))];
     if ui.marks.contains(&node.name) {
         spans.push(Span::styled(" marked", theme.style(Role::Key)));
     }
