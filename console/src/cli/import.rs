@@ -3,16 +3,18 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::Args;
+use muster_analysis::rules::Refusal;
 use muster_import::Format;
 use muster_import::format::Content;
 use muster_run::{Record, Run, RunState};
 use muster_store::{Db, Store};
-use muster_wire::{Datum, Fact, Outcome, Profile, Reading, clean, limits};
+use muster_wire::{Datum, Direction, Fact, Outcome, Profile, Reading, clean, limits};
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, FAIL, IO, PASS, Problem};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
 use crate::input::{self, Fleet, Metric};
 use crate::judge::{self, Judging};
 use crate::patience::Patience;
@@ -35,7 +37,9 @@ const BATCH: usize = 256;
   muster import rules.yaml                           which rules can be applied; `criteria judge` applies them
 
 The format is told by the file's beginning; --format overrides that. A fleet's values keep their order: a node that \
-comes twice has one sample of two values. Nothing in a file is run.")]
+comes twice has one sample of two values. What a CSV does not say of a metric is known of those of muster and of the tools \
+it reads; of others it is told by the name, or assumed, and said. Rules are imported alone, and 78 is the exit code where one \
+of them cannot be applied. Nothing in a file is run.")]
 pub struct Options {
     /// Files, or SuperBench output folders.
     #[arg(required = true)]
@@ -60,7 +64,7 @@ struct Report {
     nodes: usize,
     metrics: usize,
     values: usize,
-    /// Benchmarks that failed on a node.
+    /// Benchmarks that failed on a node, and those with results that are no numbers.
     failed: Vec<Failed>,
     /// What values were taken for; what was not taken over and why.
     notes: Vec<String>,
@@ -79,6 +83,16 @@ struct Failed {
     why: String,
 }
 
+/// What is published of rules: the document of `criteria judge`, with no node judged.
+#[derive(Serialize)]
+struct Diagnosis<'r> {
+    schema: &'static str,
+    version: u32,
+    nodes: [(); 0],
+    /// Rules that are not applied.
+    refused: &'r [Refusal],
+}
+
 /// Reads, stores, tells.
 pub fn run(options: &Options, config: &Config) -> Ended {
     let mut formats = BTreeSet::new();
@@ -95,12 +109,12 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let waiting = Patience::new("importing");
     let fleet = input::fleet(&options.files, &options.reading).code(CONFIG)?;
     let sources: Vec<Source> = options.files.iter().map(|f| source(f)).collect::<Result<_, _>>()?;
-    let (store, run) = keep(&fleet, &formats, &sources, config)?;
+    let (store, run, against) = keep(&fleet, &formats, &sources, config)?;
     drop(waiting);
     let mut notes = averages(&fleet, &formats, options.reading.aggregated);
     notes.extend(fleet.notes.iter().cloned());
+    notes.extend(against);
     let values = fleet.metrics.iter().map(|m| (0..fleet.nodes.len()).map(|n| m.values(n).len()).sum::<usize>()).sum();
-    let failed = fleet.failures().into_iter();
     let report = Report {
         schema: "muster.import",
         version: 1,
@@ -110,9 +124,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         nodes: fleet.nodes.len(),
         metrics: fleet.metrics.len(),
         values,
-        failed: failed
-            .map(|(node, work, why)| Failed { node: node.into(), benchmark: work.into(), why: why.into() })
-            .collect(),
+        failed: failed(&fleet),
         notes,
     };
     // A fleet of millions of values makes room for judging them, which whoever looks next does not have to do.
@@ -123,12 +135,22 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     tell(&report, options.json)
 }
 
+/// Benchmarks that failed, and results that fail a node since they are no numbers.
+fn failed(fleet: &Fleet) -> Vec<Failed> {
+    let ended = fleet.failures().into_iter().map(|(node, work, why)| (node, work, why.to_owned()));
+    let all = ended.chain(fleet.broken());
+    all.map(|(node, work, why)| Failed { node: node.into(), benchmark: work.into(), why }).collect()
+}
+
 /// What the few values of a CSV are taken for, since it decides whether one of them can fail a node.
 fn averages(fleet: &Fleet, formats: &BTreeSet<&'static str>, aggregated: bool) -> Vec<String> {
     if !formats.contains(Format::Csv.name()) {
         return Vec::new();
     }
-    let few = |m: &&Metric| (0..fleet.nodes.len()).any(|n| (1..FEW).contains(&m.values(n).len()));
+    // What another format says is an average is one, whatever is said of the CSV beside it.
+    let few = |m: &&Metric| {
+        m.declared.aggregated == aggregated && (0..fleet.nodes.len()).any(|n| (1..FEW).contains(&m.values(n).len()))
+    };
     let count = fleet.metrics.iter().filter(few).count();
     if count == 0 {
         return Vec::new();
@@ -152,7 +174,7 @@ fn tell(report: &Report, json: bool) -> Ended {
         return Ok(PASS);
     }
     for note in &report.notes {
-        eprintln!("{note}");
+        out::note(note);
     }
     out::line(&format!(
         "{}, {}, {} as run {}",
@@ -169,9 +191,19 @@ fn tell(report: &Report, json: bool) -> Ended {
 
 /// A rule file is not a result: what of it can be applied is said, and nothing is stored.
 fn rules(file: &Path, options: &Options) -> Ended {
+    let name = file.display();
+    if options.files.len() > 1 {
+        let alone = "rules, not results: import them alone, or apply them with `muster criteria judge --rules`";
+        return Err(anyhow!("{name}: {alone}")).code(USAGE);
+    }
     let content = input::content(file, Format::SuperbenchRules, &options.reading).code(CONFIG)?;
     let Content::Rules(rules) = content else { return Ok(PASS) };
-    let name = file.display();
+    let ended = if rules.refused.is_empty() { PASS } else { CONFIG };
+    if options.json {
+        let (schema, version, nodes) = ("muster.diagnosis", 1, []);
+        out::json(&Diagnosis { schema, version, nodes, refused: &rules.refused })?;
+        return Ok(ended);
+    }
     out::line(&format!(
         "{name}: {} rules can be applied, {} cannot; nothing was stored",
         rules.rules.len(),
@@ -180,7 +212,7 @@ fn rules(file: &Path, options: &Options) -> Ended {
     for refused in &rules.refused {
         out::line(&format!("{name}:{}: rule {}: {}", refused.line, refused.rule, refused.why))?;
     }
-    Ok(if rules.refused.is_empty() { PASS } else { FAIL })
+    Ok(ended)
 }
 
 fn source(file: &Path) -> Result<Source, Problem> {
@@ -194,7 +226,7 @@ fn keep(
     formats: &BTreeSet<&'static str>,
     sources: &[Source],
     config: &Config,
-) -> Result<(Db, Run), Problem> {
+) -> Result<(Db, Run, Vec<String>), Problem> {
     let formats = formats.iter().copied().collect::<Vec<_>>().join("+");
     let started_ms = clock::now_ms();
     let run = Run {
@@ -214,6 +246,7 @@ fn keep(
     let groups = session::groups_in_force(config, &run.nodes);
     let judging = Judging::now(&store, session::params(config), groups).code(IO)?;
     judging.keep(&mut store, &run.id).code(IO)?;
+    let against = against_frozen(fleet, &run, &judging);
     for nodes in (0..fleet.nodes.len()).collect::<Vec<_>>().chunks(BATCH) {
         let records = nodes.iter().flat_map(|&node| {
             std::iter::once(origin(&run, &fleet.nodes[node], sources)).chain(fleet.records(&run, node, &by_work))
@@ -222,7 +255,34 @@ fn keep(
     }
     store.end(&run.id, RunState::Finished, clock::now_ms()).code(IO)?;
     let run = session::run_of(&store, Some(&run.id))?;
-    Ok((store, run))
+    Ok((store, run, against))
+}
+
+/// Frozen criteria that say of a metric that the other way is better: they cannot judge it.
+fn against_frozen(fleet: &Fleet, run: &Run, judging: &Judging) -> Vec<String> {
+    let groups: BTreeSet<String> = run.nodes.iter().map(|node| judging.context.group(run.profile, node)).collect();
+    let mut found = Vec::new();
+    for metric in &fleet.metrics {
+        let frozen = groups.iter().filter_map(|group| judging.context.criterion(group, &metric.id));
+        if let Some(frozen) = frozen.map(|criterion| criterion.direction).find(|way| *way != metric.direction) {
+            found.push(format!(
+                "{} is {} as frozen and {} here",
+                metric.id.path(),
+                word(frozen),
+                word(metric.direction)
+            ));
+        }
+    }
+    let all: Vec<&str> = found.iter().map(String::as_str).collect();
+    let told = || format!("frozen criteria that are not applied, since they say the opposite: {}", input::some(&all));
+    if found.is_empty() { Vec::new() } else { vec![told()] }
+}
+
+const fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::HigherIsBetter => "higher-is-better",
+        Direction::LowerIsBetter => "lower-is-better",
+    }
 }
 
 fn origin(run: &Run, node: &str, sources: &[Source]) -> Record {
@@ -245,7 +305,28 @@ fn origin(run: &Run, node: &str, sources: &[Source]) -> Record {
 
 #[cfg(test)]
 mod tests {
+    use muster_wire::{Component, Declared, MetricId, MetricRole, Unit};
+
     use super::*;
+
+    #[test]
+    fn a_result_that_is_no_number_is_told_beside_what_failed() {
+        let mut fleet = Fleet::default();
+        let declared = Declared { component: Component::Application, role: MetricRole::Judged, aggregated: false };
+        let series = muster_import::Series {
+            node: "a".into(),
+            metric: MetricId::new("csv", "bw", "imported"),
+            unit: Unit::Count,
+            direction: Direction::HigherIsBetter,
+            declared,
+            values: vec![1.0, f64::NAN],
+        };
+        fleet.add(&series, Some("bw")).unwrap();
+        fleet.fail("b", "disk", "seq: error 5".to_owned());
+        let told: Vec<String> =
+            failed(&fleet).iter().map(|f| format!("{} {}: {}", f.node, f.benchmark, f.why)).collect();
+        assert_eq!(told, ["b disk: seq: error 5", "a csv: bw is NaN or infinite in 1 of 2"]);
+    }
 
     #[test]
     fn every_node_says_which_file_it_came_from() {

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use muster_import::format::{self, Content, HEAD, Told};
+use muster_import::superbench::summary;
 use muster_import::{Format, Limits};
 use muster_wire::clean;
 use sha2::{Digest, Sha256};
 
+use super::checks;
 use super::csv::{self, Columns};
 use super::fleet::Fleet;
 use crate::options::Better;
@@ -44,12 +46,13 @@ pub struct Reading {
     #[arg(long, value_name = "NAME")]
     pub operation: Option<String>,
     /// Other column names of a CSV, such as node=uuid,value=perf,metric=exp.
-    #[arg(long, value_name = "OURS=THEIRS", value_delimiter = ',')]
+    #[arg(long, value_name = "OURS=THEIRS", value_delimiter = ',', value_parser = column)]
     pub columns: Vec<String>,
     /// CSV values are averages of many steps [default: single steps].
     #[arg(long)]
     pub aggregated: bool,
-    /// Skip and count CSV values that are not numbers instead of refusing the file.
+    /// Skip and count CSV values that cannot be read, such as 'n/a', instead of refusing the file. NaN and inf can be read: they
+    /// are results of a benchmark that went wrong, and fail the node.
     #[arg(long)]
     pub lenient: bool,
     /// Which way the metrics are better.
@@ -59,6 +62,10 @@ pub struct Reading {
 
 fn format(name: &str) -> Result<Format, String> {
     Format::named(name).ok_or_else(|| format!("one of {}", Format::ALL.map(Format::name).join(", ")))
+}
+
+fn column(pair: &str) -> Result<String, String> {
+    Columns::of(&[pair.to_owned()]).map(|_| pair.to_owned()).map_err(|why| why.to_string())
 }
 
 /// The file and what it is.
@@ -101,7 +108,8 @@ pub fn fleet(files: &[PathBuf], reading: &Reading) -> Result<Fleet> {
             add(&mut fleet, file, open(file, reading.format)?, reading)?;
         }
     }
-    let empty = fleet.metrics.is_empty() && fleet.failures().is_empty();
+    fleet.tell_open();
+    let empty = fleet.metrics.is_empty() && fleet.failures().is_empty() && fleet.left_open().is_empty();
     if empty {
         let notes = fleet.notes.join("; ");
         let names: Vec<String> = files.iter().map(|f| f.display().to_string()).collect();
@@ -118,30 +126,24 @@ fn add(fleet: &mut Fleet, file: &Path, format: Format, reading: &Reading) -> Res
         (columns.aggregated, columns.lenient) = (reading.aggregated, reading.lenient);
         return csv::read(input, &name, &columns, fleet, &reading.better);
     }
+    if format == Format::Superbench {
+        let input = File::open(file).with_context(|| name.clone())?;
+        let input = BufReader::with_capacity(1 << 20, input);
+        let summary = summary::read(input, Limits::default()).with_context(|| name.clone())?;
+        return fleet.add_table(&summary, &reading.better).with_context(|| name);
+    }
     match content(file, format, reading)? {
-        Content::Table(table) => fleet.add_table(&table, &reading.better).with_context(|| name)?,
+        Content::Table(table) => fleet.add_table(&table.into(), &reading.better).with_context(|| name)?,
         Content::Node(node) => {
-            node.series.iter().try_for_each(|series| fleet.add(series, None)).with_context(|| name.clone())?;
+            // One of which nothing could be measured is still there, with nothing known of it.
             let of = Place::of(file, format, reading)?.node;
+            fleet.node(&of);
+            node.series.iter().try_for_each(|series| fleet.add(series, None)).with_context(|| name.clone())?;
             node.failed.into_iter().for_each(|(work, why)| fleet.fail(&of, &work, why));
+            node.open.into_iter().for_each(|(work, why)| fleet.leave_open(&of, &work, why));
             fleet.notes.extend(node.left_out.iter().map(|what| format!("{name}: left out: {what}")));
         }
-        Content::Checks(checks) => {
-            for check in checks {
-                fleet.node(&check.node);
-                let what = format!("{} {}", check.name, check.device);
-                let why = format!(
-                    "{}{}",
-                    what.trim_end(),
-                    check.reasons.iter().map(|r| format!(": {r}")).collect::<String>()
-                );
-                match check.state {
-                    muster_analysis::State::Fail => fleet.fail(&check.node, "dcgm", why),
-                    muster_analysis::State::Pass => {}
-                    other => fleet.notes.push(format!("{}: {} {why}", check.node, other.name())),
-                }
-            }
-        }
+        Content::Checks(found) => checks::add(&found, fleet).with_context(|| name)?,
         Content::Baseline(_) => {
             bail!("{name}: a baseline, not measurements: `muster criteria import` makes criteria of it")
         }
@@ -242,4 +244,42 @@ pub fn sha256(file: &Path) -> Result<String> {
         }
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dcgm(status: &str) -> String {
+        format!(
+            "{{\"DCGM Diagnostic\": {{\"test_categories\": [{{\"category\": \"Hardware\", \"tests\": [{{\"name\": \"memory\", \
+             \"results\": [{{\"entity_group\": \"GPU\", \"entity_id\": 2, \"status\": \"{status}\"}}]}}]}}]}}}}"
+        )
+    }
+
+    #[test]
+    fn a_fleet_that_passes_dcgm_is_read_a_warning_is_told_and_a_node_that_measured_nothing_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let file = dir.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            file
+        };
+        let fleet = |files: &[PathBuf]| fleet(files, &Reading::default()).unwrap();
+        let passes = [file("n0.json", &dcgm("Pass")), file("n1.json", &dcgm("Pass"))];
+        let read = fleet(&passes);
+        assert_eq!((read.metrics.len(), read.failures().len(), read.left_open().len()), (1, 0, 0));
+        let warned = fleet(&[file("n2.json", &dcgm("Warn"))]);
+        assert_eq!(warned.left_open(), [("n2", "dcgm/hardware/memory", "DCGM warned: gpu2")]);
+        assert!(warned.notes[0].ends_with("n2: dcgm/hardware/memory: DCGM warned: gpu2"), "{:?}", warned.notes);
+        let idle = file("n3.json", "{\"fio version\": \"fio-3.16\", \"jobs\": []}");
+        assert_eq!(fleet(&[passes[0].clone(), idle]).nodes, ["n0", "n3"]);
+    }
+
+    #[test]
+    fn a_column_that_is_none_of_ours_is_a_slip_of_the_command_line() {
+        for (pair, right) in [("node=uuid", true), ("value=", true), ("x", false), ("colour=red", false)] {
+            assert_eq!(column(pair).is_ok(), right, "{pair}");
+        }
+    }
 }

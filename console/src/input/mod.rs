@@ -1,5 +1,7 @@
 //! What files say: any known format becomes one fleet of metrics and nodes.
 
+mod by_name;
+mod checks;
 mod csv;
 mod file;
 mod fleet;
