@@ -58,9 +58,10 @@ impl App {
     pub(super) fn advise(&mut self) {
         // While a run goes on nothing new is known; the answer comes after it.
         if self.basis.is_none() {
+            let names = self.names.all();
             let basis = match (&self.store, &self.watching) {
-                (Some(store), _) => tokio::task::block_in_place(|| basis_of(store, &self.names)),
-                (None, Some(_)) => database::read(&self.config).and_then(|store| basis_of(&*store, &self.names)),
+                (Some(store), _) => tokio::task::block_in_place(|| basis_of(store, &names)),
+                (None, Some(_)) => database::read(&self.config).and_then(|store| basis_of(&*store, &names)),
                 (None, None) => return,
             };
             match basis {
@@ -95,20 +96,23 @@ impl App {
             return self.busy();
         }
         let Some(id) = run else {
-            self.board.reset(&self.names, &self.job.nodes, None);
+            self.board.reset(&self.names.all(), &self.job.nodes, None);
             if let Some(newest) = self.fleet.newest() {
                 begin(&self.board, &newest);
             }
             self.fleet.alone(None);
             return back::look_back(&self.fleet, &self.config);
         };
-        self.board.say(Level::Info, format!("reading run {id}"));
+        let reading = format!("reading run {id}");
+        self.board.say(Level::Info, reading.clone());
         let (board, fleet, config, nodes) =
             (self.board.clone(), self.fleet.clone(), self.config.clone(), self.job.nodes.clone());
         self.look_up(move |store| {
             let run = session::run_of(store, Some(&id)).map_err(|problem| problem.error);
             let reads = board.reads(&id);
-            match run.and_then(|run| judged(store, run, &config, Some(&reads))) {
+            let told = run.and_then(|run| judged(store, run, &config, Some(&reads)));
+            board.unsay(&reading);
+            match told {
                 Ok(told) => {
                     board.reset(&told.run.nodes, &nodes, Some(&told.run.id));
                     begin(&board, &told);

@@ -1,19 +1,23 @@
 //! What the screen shows, as a file.
 
+mod part;
+
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::sync::Arc;
 
-use muster_playbook::report::{self, RunReport, Summary};
 use muster_run::Run;
 use muster_tui::{Export, Format, Snapshot};
 use muster_wire::Level;
 
+use self::part::Part;
 use super::App;
 use crate::config::Config;
 use crate::database;
 use crate::exit::{Code, IO, Problem, USAGE};
-use crate::judge::{Told, report_of_all};
+use crate::judge::Told;
 use crate::pages::{self, About};
 use crate::redact::{Redact, Redaction};
 use crate::views::page::case_page;
@@ -27,7 +31,7 @@ impl App {
     pub(super) fn export(&self, what: Export, format: Format) {
         let (board, snapshot) = (self.board.clone(), self.board.snapshot());
         let tell = move |written: Result<String, Problem>| match written {
-            Ok(file) => board.say(Level::Info, format!("written to {file}")),
+            Ok(said) => board.say(Level::Info, said),
             Err(problem) => board.say(Level::Error, format!("{:#}", problem.error)),
         };
         if let Export::Watch = what {
@@ -39,20 +43,17 @@ impl App {
         if let Export::Log = what {
             return tell(log(&snapshot));
         }
-        if format == Format::Html {
-            let (runs, config) = (self.fleet.shown(), self.config.clone());
-            // The question was about the rows shown.
-            let more = if matches!(what, Export::Fleet { .. }) { " (all nodes of the run)" } else { "" };
-            tokio::task::spawn_blocking(move || {
-                let written = page(&runs, &what, &config).and_then(|(name, text)| write(&name, &text));
-                tell(written.map(|file| file + more));
-            });
-            return;
-        }
-        let (runs, names) = (self.fleet.shown(), self.board.names());
-        tokio::task::spawn_blocking(move || match report_of_all(&runs, &names) {
-            Some(report) => tell(part(report, &what, format)),
-            None => tell(Err(anyhow::anyhow!("nothing has been measured yet").into())),
+        let (runs, names, config) = (self.fleet.shown(), self.board.names(), self.config.clone());
+        tokio::task::spawn_blocking(move || {
+            // Of a fleet the nodes that are shown; all else has a page of its own.
+            let made = if format == Format::Html && !matches!(what, Export::Fleet { .. }) {
+                page(&runs, &what, &config)
+            } else {
+                let part = Part::of(&runs, &names, &what);
+                let none = || anyhow::anyhow!("nothing has been measured yet").into();
+                part.ok_or_else(none).and_then(|part| part.text(format, &config))
+            };
+            tell(made.and_then(|(name, text)| write(&name, &text)));
         });
     }
 }
@@ -78,38 +79,6 @@ fn page(runs: &[Arc<Told>], what: &Export, config: &Config) -> Result<(String, S
         }
     }
     Err(missing)
-}
-
-/// Writes the part of a report that is asked for, as a document of the same form.
-fn part(mut report: RunReport, what: &Export, format: Format) -> Result<String, Problem> {
-    let part = match what {
-        Export::Run | Export::Log | Export::Watch | Export::Triage => String::new(),
-        Export::Fleet { nodes } => {
-            let place: HashMap<&str, usize> = nodes.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
-            report.nodes.retain(|n| place.contains_key(n.node.as_str()));
-            report.nodes.sort_by_key(|n| place.get(n.node.as_str()).copied());
-            "-fleet".to_owned()
-        }
-        Export::Node { node } => {
-            report.nodes.retain(|n| &n.node == node);
-            format!("-{}", plain(node))
-        }
-        Export::Metric { metric } => {
-            let path = metric.path();
-            report.criteria.retain(|c| c.metric == path && c.engine == metric.engine);
-            let nodes = report.nodes.iter_mut();
-            nodes.for_each(|n| n.verdicts.retain(|v| v.of.metric == path && v.of.engine == metric.engine));
-            format!("-{}", plain(&path))
-        }
-    };
-    report.summary = Summary::of(report.nodes.iter().map(|n| (n.state, n.undecided)));
-    let (text, ending) = match format {
-        Format::Json => (serde_json::to_string_pretty(&report).code(IO)?, "json"),
-        Format::Markdown => (report::markdown(&report), "md"),
-        Format::Csv => (report::csv(&report), "csv"),
-        Format::Html => return Err(anyhow::anyhow!("a page is made of a stored run").into()),
-    };
-    write(&format!("muster-{}{part}.{ending}", report.run.id), &text)
 }
 
 /// What the watch found: the document, a ticket's text, or a row an alert.
@@ -156,11 +125,36 @@ fn log(snapshot: &Snapshot) -> Result<String, Problem> {
     write(&format!("muster-log-{}.txt", snapshot.now_ms), &lines)
 }
 
-/// Writes into the directory that the console was started in; gives the whole path.
+/// Writes into the directory that the console was started in; says under which name, and where.
 fn write(name: &str, text: &str) -> Result<String, Problem> {
-    let file = std::env::current_dir().unwrap_or_default().join(name);
-    std::fs::write(&file, text).map_err(|why| anyhow::anyhow!("{}: {why}", file.display())).code(IO)?;
-    Ok(file.display().to_string())
+    let dir = std::env::current_dir().unwrap_or_default();
+    let name = write_into(&dir, name, text).code(IO)?;
+    // The line has room for the name at least.
+    Ok(format!("{name} written to {}", dir.display()))
+}
+
+/// Writes `text` under `name`, or, as nothing is written over, under that name with the first number that is free.
+fn write_into(dir: &Path, name: &str, text: &str) -> anyhow::Result<String> {
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, "txt"));
+    let mut number = 1;
+    loop {
+        let name = if number == 1 { name.to_owned() } else { format!("{stem}-{number}.{ending}") };
+        let file = dir.join(&name);
+        let mut to = match File::create_new(&file) {
+            Ok(to) => to,
+            Err(why) if why.kind() == ErrorKind::AlreadyExists => {
+                number += 1;
+                continue;
+            }
+            Err(why) => return Err(anyhow::anyhow!("{}: {why}", file.display())),
+        };
+        if let Err(why) = to.write_all(text.as_bytes()) {
+            // A torn file under its name would be taken for a whole one.
+            let _ = std::fs::remove_file(&file);
+            return Err(anyhow::anyhow!("{}: {why}", file.display()));
+        }
+        return Ok(name);
+    }
 }
 
 /// `name` as part of a file name.
@@ -176,6 +170,19 @@ mod tests {
     use crate::config::{Raw, resolve};
     use muster_store::{Db, Options, Store};
     use muster_wire::MetricId;
+
+    #[test]
+    fn nothing_is_written_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = |name: &str, text: &str| write_into(dir.path(), name, text).unwrap();
+        assert_eq!(written("muster-r1-fleet.csv", "all"), "muster-r1-fleet.csv");
+        assert_eq!(written("muster-r1-fleet.csv", "some"), "muster-r1-fleet-2.csv");
+        assert_eq!(written("muster-r1-fleet.csv", "few"), "muster-r1-fleet-3.csv");
+        let text = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!((text("muster-r1-fleet.csv"), text("muster-r1-fleet-2.csv")), ("all".into(), "some".into()));
+        let why = write_into(&dir.path().join("none"), "a.csv", "").unwrap_err().to_string();
+        assert!(why.contains("none/a.csv: "), "{why}");
+    }
 
     #[test]
     fn a_page_is_of_the_newest_run_that_has_the_metric_and_says_when_none_has() {

@@ -5,6 +5,7 @@ mod asks;
 mod back;
 mod export;
 mod fleet;
+mod names;
 #[cfg(test)]
 mod rehearsed;
 mod replay;
@@ -39,6 +40,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
+use self::names::Names;
 pub use self::replay::Played;
 use self::run::{Going, Returned};
 pub use self::triage_again::Asking;
@@ -61,7 +63,7 @@ pub struct App {
     /// How work is done; its playbook is the one that nobody has to name.
     job: Job,
     /// The fleet.
-    names: Vec<String>,
+    names: Names,
     config: Config,
     read_only: bool,
     ascii: bool,
@@ -103,7 +105,9 @@ impl App {
             true => stored().into_iter().map(|node| node.name).collect(),
             false => job.nodes.iter().map(|node| node.name.clone()).collect(),
         };
-        Self::on(names, job, store, (config, common), title)
+        let open = job.nodes.is_empty();
+        let app = Self::on(names, job, store, (config, common), title);
+        if open { Self { names: app.names.clone().and_later(), ..app } } else { app }
     }
 
     /// The same with nodes called `names`, of which those of `job` can be reached.
@@ -121,6 +125,7 @@ impl App {
         let told = board.clone();
         Arc::make_mut(&mut job.settings).tell = Tell::new(move |what| told.say(Level::Info, what));
         let (store, watching) = store.map_or_else(|why| (None, Some(why)), |store| (Some(store), None));
+        watching.iter().for_each(|why| board.only_looks(why));
         board.stale_after(config.stale_after_ms());
         read_past(config.db.value.clone(), &board);
         read_service(config.db.value.clone(), session::params(&config), &board);
@@ -130,7 +135,7 @@ impl App {
         let (read_only, ascii, ask) = (common.read_only, common.ascii, options::Ask::default().question());
         Self {
             job,
-            names,
+            names: Names::only(names),
             config,
             read_only,
             ascii,
@@ -246,6 +251,8 @@ impl App {
             Intent::Open { run } => self.open(run),
             Intent::Pair { src, dst } => self.board.pair(&src, &dst),
             Intent::PairMetric(name) => self.board.pair_metric(&name),
+            // Whatever else forbids it: that is why this console cannot.
+            Intent::Swap { .. } if self.watching.is_some() => self.busy(),
             Intent::Swap { hand, nodes, reason } => self.swap(hand, &nodes, &reason),
             Intent::Watch { nodes } => self.watch_nodes(&nodes),
             Intent::StopWatch => self.stop_watch(),

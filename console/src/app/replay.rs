@@ -77,14 +77,7 @@ impl App {
 
     /// Whether this would change what is played, or do something on nodes; then it is not done.
     pub(super) fn disturbs(&self, intent: &Intent) -> bool {
-        let disturbs = matches!(
-            intent,
-            Intent::RunPlaybook { .. }
-                | Intent::RunSelection { .. }
-                | Intent::Open { .. }
-                | Intent::TriageOffline { .. }
-        );
-        self.replay.is_some() && disturbs
+        (self.replay.is_some() || self.plays) && (intent.acts() || matches!(intent, Intent::Open { .. }))
     }
 }
 

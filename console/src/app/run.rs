@@ -13,6 +13,8 @@ use muster_wire::Level;
 use tokio_util::sync::CancellationToken;
 
 use super::fleet::{Fleet, judged};
+use super::names::Names;
+use super::swap::Hands;
 use super::{App, back};
 use crate::config::Config;
 use crate::exit::{Code, IO, Problem};
@@ -25,6 +27,8 @@ use crate::{judge, views, work};
 /// How often a console that only looks asks for what is new, and of how many runs.
 const FOLLOW: Duration = Duration::from_secs(3);
 const FOLLOWED: usize = 8;
+/// Said while they are read.
+const READING: &str = "reading the stored runs";
 /// How often verdicts are recomputed while results arrive.
 const JUDGE: Duration = Duration::from_millis(700);
 
@@ -78,16 +82,17 @@ impl App {
     pub(super) fn read_stored(&mut self) {
         let Some(store) = self.store.take() else { return };
         if store.runs().is_ok_and(|runs| !runs.is_empty()) {
-            self.board.say(Level::Info, "reading the stored runs");
+            self.board.say(Level::Info, READING);
         }
         let (fleet, board, config, names) =
-            (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
+            (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.all());
         board.looking_back(true);
         let ends = tokio::task::spawn_blocking(move || {
             let first = |told: &Told| begin_all(&fleet, &board, told);
             let read = fleet.read(&store, (&names, &config), first);
             back::look_back(&fleet, &config);
             board.looking_back(false);
+            board.unsay(READING);
             let said = match (read, fleet.current().len()) {
                 (Err(why), _) => Some((Level::Error, format!("the stored runs cannot be read: {why:#}"))),
                 (Ok(()), _) if fleet.is_alone() => None,
@@ -106,12 +111,20 @@ impl App {
         self.board.say(Level::Info, format!("read-only: {why}"));
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
-        let hands = self.hands.clone();
+        let mut hands = self.hands.clone();
         std::thread::spawn(move || {
             let mut seen = Seen::default();
+            let mut listed = names.all().len();
             loop {
                 match followed(&mut seen, (&fleet, &board), (&config, &names)) {
-                    Ok(true) => hands.read(),
+                    Ok(true) => {
+                        let all = names.all();
+                        if all.len() > listed {
+                            // Those that join are in no inventory.
+                            (hands, listed) = (Hands::new(&board, &config, &all, &[]), all.len());
+                        }
+                        hands.read();
+                    }
                     Ok(false) => {}
                     Err(why) => board.say(Level::Error, format!("the database cannot be read: {why:#}")),
                 }
@@ -188,7 +201,7 @@ impl App {
             }
         };
         if self.board.snapshot().alone.is_some() {
-            self.board.reset(&self.names, &self.job.nodes, None);
+            self.board.reset(&self.names.all(), &self.job.nodes, None);
         }
         self.board.begin(&run, Some(&scan.plan), before, RunPhase::Running);
         let durations = tokio::task::block_in_place(|| Durations::known(&store, &run));
@@ -257,11 +270,11 @@ impl Seen {
     }
 }
 
-/// Reads what is new since the last time; whether anything was.
+/// Reads what is new since the last time; whether that may have put nodes into other hands.
 fn followed(
     seen: &mut Seen,
     (fleet, board): (&Fleet, &Board),
-    (config, names): (&Config, &[String]),
+    (config, names): (&Config, &Names),
 ) -> anyhow::Result<bool> {
     let store = Db::open_read_only(&config.db.value)?;
     let runs = store.runs()?.into_iter().take(FOLLOWED);
@@ -271,8 +284,19 @@ fn followed(
     if now == seen.runs && marks == seen.marks {
         return Ok(false);
     }
+    let joined = names.join(&store)?;
+    let ended = |runs: &[(Run, usize)]| {
+        let ended = runs.iter().filter(|(run, _)| run.state != RunState::Running);
+        ended.map(|(run, _)| (run.id.clone(), run.ended_ms)).collect::<Vec<_>>()
+    };
+    // A run that goes on puts nobody into other hands.
+    let hands = joined || marks != seen.marks || ended(&now) != ended(&seen.runs);
     (seen.runs, seen.marks) = (now, marks);
-    fleet.read(&store, (names, config), |told| {
+    let names = names.all();
+    if joined {
+        board.join(&names);
+    }
+    fleet.read(&store, (&names, config), |told| {
         begin_all(fleet, board, told);
         let course =
             seen.course(&store, told, config.at_once.value.unwrap_or(usize::MAX)).filter(|_| !fleet.is_alone());
@@ -283,7 +307,7 @@ fn followed(
     })?;
     back::read(fleet, &store, config);
     board.tell_damage(&store);
-    Ok(true)
+    Ok(hands)
 }
 
 /// The board begins with the newest run of the fleet, unless it shows another one by itself.
@@ -473,6 +497,7 @@ mod tests {
         let raw = Raw { db: Some(dir.to_owned()), ..Raw::default() };
         let config = resolve(raw, Raw::default(), std::path::Path::new("none.toml")).unwrap();
         let board = Board::new("four", &names, &[]);
+        let names = Names::only(names);
         followed(&mut Seen::default(), (&Fleet::new(board.clone()), &board), (&config, &names)).unwrap();
         board.publish();
         assert!(store.runs().is_ok(), "the other console has the database");
@@ -494,6 +519,38 @@ mod tests {
         assert!(six_works.measured && (20_000..32_000).contains(&six_works.ms), "{six_works:?}");
         store.end(&run.id, RunState::Finished, now).unwrap();
         assert_eq!(left(&store, dir.path()), None, "it has ended");
+    }
+
+    #[test]
+    fn whoever_another_console_measures_for_the_first_time_joins_the_list_where_there_is_no_inventory() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+        let old = begun(&mut store, "r1", "cbd-light", 1_000);
+        record(&mut store, &old, 1, 1_000);
+        store.end(&old.id, RunState::Finished, 2_000).unwrap();
+        let raw = Raw { db: Some(dir.path().to_owned()), ..Raw::default() };
+        let config = resolve(raw, Raw::default(), std::path::Path::new("none.toml")).unwrap();
+        let known = old.nodes.clone();
+        let mut both = [Names::only(known.clone()).and_later(), Names::only(known.clone())].map(|names| {
+            let board = Board::new("four", &known, &[]);
+            (names, Fleet::new(board.clone()), board, Seen::default())
+        });
+        let mut look = || {
+            let mut listed = Vec::new();
+            for (names, fleet, board, seen) in &mut both {
+                followed(seen, (&*fleet, &*board), (&config, &*names)).unwrap();
+                listed.push((board.names(), fleet.current().len()));
+            }
+            listed
+        };
+        assert_eq!(look(), vec![(known.clone(), 1); 2]);
+        let nodes = vec!["n9".to_owned(), "m1".to_owned()];
+        let new = Run { id: "r2".to_owned(), started_ms: 3_000, nodes, ..old };
+        store.begin(&new).unwrap();
+        record(&mut store, &new, 1, 3_000);
+        store.end(&new.id, RunState::Finished, 4_000).unwrap();
+        let all: Vec<String> = known.iter().map(String::as_str).chain(["m1", "n9"]).map(str::to_owned).collect();
+        assert_eq!(look(), [(all, 2), (known, 1)]);
     }
 
     #[test]

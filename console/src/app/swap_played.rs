@@ -88,3 +88,19 @@ fn a_node_in_repair_is_not_kept_as_a_spare() {
     let last = typed(dir.path(), &[], "/n3\rHspare\ry", (IN_REPAIR, refused));
     assert_eq!(n3(&last), Service::InRepair);
 }
+
+#[test]
+fn a_node_stays_defective_while_newer_runs_measure_something_else() {
+    let dir = tempfile::tempdir().unwrap();
+    stored(dir.path(), "r1", 1_000, 0.5);
+    {
+        let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+        measured(&mut store, "r2", 2_000, &["disk"], 1.0);
+    }
+    let last = typed(dir.path(), &[], "", (DEFECTIVE, DEFECTIVE));
+    assert_eq!(last.hands.as_ref(), [(Service::Defective, 1)]);
+    stored(dir.path(), "r3", 3_000, 1.0);
+    let shown: Wanted = |shown| n3(shown) == Service::InService && shown.nodes[2].result_ms == Some(3_000);
+    let last = typed(dir.path(), &[], "", (shown, shown));
+    assert!(last.hands.is_empty());
+}

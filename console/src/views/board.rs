@@ -243,6 +243,13 @@ impl Board {
         inner.dirty = true;
     }
 
+    /// Takes back what was told, where it holds no longer.
+    pub fn unsay(&self, text: &str) {
+        let mut inner = self.lock();
+        inner.messages.retain(|message| message.text != text);
+        inner.dirty = true;
+    }
+
     /// Says what of the database could not be read since `store` was last asked, each sentence once.
     pub fn tell_damage(&self, store: &dyn Store) {
         for notice in store.notices() {
@@ -300,6 +307,23 @@ impl Board {
         if !same || inner.now.replay().is_some() {
             inner.ask();
         }
+    }
+
+    /// Lists those of `names`, too, that it lacks, behind the others; a run that is shown by itself keeps its own.
+    pub fn join(&self, names: &[String]) {
+        let mut inner = self.lock();
+        if inner.now.alone.is_some() {
+            return;
+        }
+        let new: Vec<String> = names.iter().filter(|name| !inner.places.contains_key(*name)).cloned().collect();
+        // What is shown of the others goes by their places.
+        for row in rows(&new, &[]) {
+            let place = inner.nodes.len();
+            inner.places.insert(row.name.clone(), place);
+            inner.nodes.push(row);
+        }
+        inner.hand_over();
+        inner.dirty = true;
     }
 
     /// Clears the board and lists `names`; `alone` names the run that is shown by itself, if there is one.
@@ -604,6 +628,30 @@ mod tests {
         let row = board.snapshot().nodes[0].clone();
         assert_eq!((row.facts.len(), row.seen_ms, row.result_ms), (1, Some(7), Some(7)));
         assert!(row.done > 0.0 && row.done < 1.0, "{}", row.done);
+    }
+
+    #[test]
+    fn nodes_that_come_later_stand_behind_the_others_and_what_no_longer_holds_is_not_said() {
+        let names = |all: &[&str]| -> Vec<String> { all.iter().map(|name| (*name).to_owned()).collect() };
+        let board = Board::new("some", &names(&["n2", "n3"]), &[]);
+        board.lock().row("n3").unwrap().result_ms = Some(7);
+        board.join(&names(&["n2", "n3", "n1"]));
+        board.publish();
+        let rows = |board: &Board| {
+            board.snapshot().nodes.iter().map(|row| (row.name.clone(), row.result_ms)).collect::<Vec<_>>()
+        };
+        let told = |name: &str, at| (name.to_owned(), at);
+        assert_eq!(rows(&board), [told("n2", None), told("n3", Some(7)), told("n1", None)]);
+        assert!(board.lock().row("n1").is_some());
+        board.reset(&names(&["n2"]), &[], Some("r"));
+        board.join(&names(&["n2", "n3", "n1"]));
+        board.say(Level::Info, "reading run r");
+        board.say(Level::Info, "another");
+        board.unsay("reading run r");
+        board.publish();
+        assert_eq!(rows(&board), [told("n2", None)], "the run has no other node");
+        let said: Vec<String> = board.snapshot().messages.iter().map(|message| message.text.clone()).collect();
+        assert_eq!(said, ["another"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use muster_analysis::checks::CheckResult;
-use muster_analysis::findings::Finding;
+use muster_analysis::findings::{Finding, Source};
 use muster_analysis::{NodeVerdict, Sample, State, cdf_points};
 use muster_playbook::report::Known;
 use muster_run::Record;
@@ -217,12 +217,16 @@ fn opinion(sources: &Sources<'_>, (places, known): (&[usize], &Known<'_>), node:
     }
 }
 
-/// Index of the verdict that the first of `findings` is about, so that a row shows the metric its sentence names; or else of the one
-/// furthest from its peers, failed ones first. Undecided verdicts are left out, however far they are from the criterion.
+/// Index of the verdict that the first sentence of `findings` is about, so that a row shows the metric its sentence names; or else of
+/// the one furthest from its peers, failed ones first. Of these, undecided verdicts are left out, however far they are from the
+/// criterion.
 fn worst(findings: &[Finding], verdicts: &[NodeVerdict]) -> Option<usize> {
-    let accused = findings.first().filter(|finding| matches!(finding.state, State::Fail | State::Warn));
-    if let Some(effect) = accused.and_then(|finding| finding.effect.as_ref())
-        && let Some(nr) = verdicts.iter().position(|v| v.metric == effect.metric && v.similarity.is_some())
+    let said = findings.iter().find(|finding| !finding.sentence.is_empty());
+    if let Some((state, metric)) = said.and_then(|finding| Some((finding.state, named(finding)?)))
+        && let Some(nr) = verdicts.iter().position(|v| {
+            // What ended without values is not said by a number.
+            v.metric == *metric && (v.similarity.is_some() || state == State::Unknown)
+        })
     {
         return Some(nr);
     }
@@ -230,6 +234,21 @@ fn worst(findings: &[Finding], verdicts: &[NodeVerdict]) -> Option<usize> {
     let all = verdicts.iter().enumerate().filter(|(_, v)| decided(v));
     let similar = all.filter_map(|(nr, v)| Some((nr, severity(v.state), v.similarity?)));
     similar.min_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(nr, ..)| nr)
+}
+
+/// The metric that the sentence of a finding names, of one that accuses or cannot decide.
+fn named(finding: &Finding) -> Option<&MetricId> {
+    let of_source = || match &finding.source {
+        Source::Metric(id) => Some(id),
+        // The worst of them.
+        Source::Metrics(ids) => ids.first(),
+        _ => None,
+    };
+    match finding.state {
+        State::Fail | State::Warn => finding.effect.as_ref().map(|effect| &effect.metric),
+        State::Unknown => finding.effect.as_ref().map(|effect| &effect.metric).or_else(of_source),
+        State::NotRun | State::Pass | State::NotApplicable => None,
+    }
 }
 
 /// What a collector saw, as rows.
@@ -257,7 +276,7 @@ mod tests {
     use crate::judge::Judging;
     use muster_analysis::history::Shift;
     use muster_run::{Run, RunState};
-    use muster_wire::{Direction, Profile, Series, Unit};
+    use muster_wire::{Component, Direction, Profile, Series, Unit};
 
     fn run(id: &str, nodes: &[&str], started_ms: u64) -> Run {
         Run {
@@ -417,6 +436,48 @@ mod tests {
         assert_eq!(worst(&[], &all), Some(2));
         all.extend([verdict(State::Warn, Some(0.94)), verdict(State::Fail, Some(0.94))]);
         assert_eq!(worst(&[], &all), Some(5));
+    }
+
+    #[test]
+    fn of_an_undecided_node_the_row_shows_the_metric_that_was_not_decided() {
+        let verdict = |name: &str, state, similarity| NodeVerdict {
+            node: "n1".into(),
+            metric: MetricId::new("disk", name, "own"),
+            state,
+            similarity,
+            value: None,
+            reason: String::new(),
+        };
+        let all = [verdict("a", State::Pass, Some(0.97)), verdict("b", State::Unknown, Some(0.3))];
+        let finding = |source, state, said: &str| Finding::new("n1", Component::Node, source, state, said.to_owned());
+        let of = |name: &str| Source::Metrics(vec![MetricId::new("disk", name, "own")]);
+        let open = finding(of("b"), State::Unknown, "n1: disk/b not decided");
+        assert_eq!(worst(std::slice::from_ref(&open), &all), Some(1));
+        let silent = finding(of("a"), State::Unknown, "");
+        assert_eq!(worst(&[silent, open], &all), Some(1), "what says nothing names nothing");
+        let lost = finding(Source::Link, State::Unknown, "n1: no answer");
+        assert_eq!(worst(&[lost], &all), Some(0));
+        let gone = finding(of("c"), State::Unknown, "n1: disk/c not decided");
+        assert_eq!(worst(&[gone], &all), Some(0));
+    }
+
+    #[test]
+    fn a_row_says_the_number_of_its_sentence() {
+        let run = run("r1", &["n1", "n2", "n3", "n4", "n5", "n6"], 1_000);
+        let records = run.nodes.iter().flat_map(|node| record(&run, node, &ALL, if node == "n3" { 0.5 } else { 1.0 }));
+        let (names, runs) = (run.nodes.clone(), [told(run.clone(), records.collect())]);
+        let earlier = Earlier::default();
+        let picture = picture(&runs, &names, &earlier);
+        let worst = picture.nodes[2].as_ref().unwrap().worst.as_ref().unwrap();
+        let own = runs[0].of("n3").unwrap();
+        let mut effects = own.findings.findings.iter().filter_map(|finding| finding.effect.as_ref());
+        let said = effects.find(|effect| effect.metric == worst.metric).unwrap();
+        assert_eq!(worst.deviation, Some(said.change()));
+        let rows = verdicts_of(&runs, (&picture.metrics, &earlier), "n3");
+        let row = rows.iter().find(|row| row.metric == said.metric).unwrap();
+        assert_eq!((row.value, row.deviation), (Some(said.value), Some(said.change())));
+        let others = verdicts_of(&runs, (&picture.metrics, &earlier), "n1");
+        assert!(others.iter().all(|row| row.deviation.unwrap().abs() < 0.01));
     }
 
     #[test]

@@ -141,6 +141,13 @@ impl Board {
         inner.dirty = true;
     }
 
+    /// This console only looks, for this reason.
+    pub fn only_looks(&self, why: &str) {
+        let mut inner = self.lock();
+        inner.now.only_looks = Some(why.into());
+        inner.dirty = true;
+    }
+
     /// Results older than this are stale from now on.
     pub fn stale_after(&self, ms: u64) {
         let mut inner = self.lock();

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use muster_analysis::findings::{Effect, Finding, Source};
 use muster_analysis::history::{Noise, Showed, since};
-use muster_analysis::{Criterion, Sample};
+use muster_analysis::{Criterion, NodeVerdict, Sample};
 use muster_playbook::report::Known;
 use muster_tui::judgement::severity;
 use muster_tui::snapshot::{Before, EarlierRun, Metrics, VerdictRow};
@@ -54,12 +55,14 @@ impl<'a> Sources<'a> {
         let usual = criterion.and_then(|criterion| criterion.sample.as_ref());
         let usual = usual.map(Sample::median).filter(|median| *median != 0.0);
         let before = criterion.and_then(|criterion| self.before((places, known), nr, criterion));
+        let said = self.runs[at].of(&v.node).and_then(|own| effect(&own.findings.findings, v));
+        let deviation = || v.value.zip(usual).map(|(value, usual)| value / usual - 1.0);
         Some(VerdictRow {
             metric: self.metrics.of(&v.metric)?.id.clone(),
             state: v.state,
             similarity: v.similarity,
-            value: v.value,
-            deviation: v.value.zip(usual).map(|(value, usual)| value / usual - 1.0),
+            value: said.map(|effect| effect.value).or(v.value),
+            deviation: said.map(Effect::change).or_else(deviation),
             reason: v.reason.clone(),
             at_ms: self.runs[at].measured_ms(&v.node, &v.metric.benchmark),
             run: self.ids[at].clone(),
@@ -83,4 +86,13 @@ impl<'a> Sources<'a> {
         let shift = since(&Showed { value, ..then.showed }, &showed, now.direction);
         Some(Before { state: then.showed.state, value, shift, from: then.from.clone() })
     }
+}
+
+/// How far off the metric of verdict `v` is by the sentence about it, one of `findings` of its run: a row and its sentence say one
+/// number. What compares a part with its own past, or with the other parts of its node, says something else.
+fn effect<'f>(findings: &'f [Finding], v: &NodeVerdict) -> Option<&'f Effect> {
+    let told = findings.iter().filter(|finding| matches!(finding.source, Source::Metric(_) | Source::Metrics(_)));
+    let of = |effect: &&Effect| effect.metric == v.metric && effect.change().is_finite();
+    let own = told.filter_map(|finding| Some((finding.state, finding.effect.as_ref().filter(of)?)));
+    own.max_by_key(|(state, _)| (*state == v.state, *state)).map(|(_, effect)| effect)
 }
