@@ -7,6 +7,7 @@ use muster_store::{Db, Store};
 
 use crate::config::Config;
 use crate::exit::{Code, IO, Problem};
+use crate::out;
 
 /// The database as a subcommand reads it: what could not be read is told at the latest when it is let go.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ pub fn read(config: &Config) -> Result<Open, Problem> {
 pub fn damaged(store: &dyn Store) -> bool {
     let notices = store.notices();
     for notice in &notices {
-        eprintln!("database: {notice}");
+        out::note(format_args!("database: {notice}"));
     }
     !notices.is_empty()
 }

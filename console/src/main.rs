@@ -49,7 +49,7 @@ fn main() -> ExitCode {
             let asked = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
             let _ = why.print();
             if why.kind() == ErrorKind::InvalidSubcommand && words.first().is_some_and(|word| word == "help") {
-                eprint!("\n{}", cli::help::list());
+                out::part(format_args!("\n{}", cli::help::list()));
             }
             return ExitCode::from(if asked { PASS } else { USAGE });
         }
@@ -61,7 +61,7 @@ fn answered(ended: Ended) -> ExitCode {
     match ended {
         Ok(code) => ExitCode::from(code),
         Err(Problem { code, error }) => {
-            eprintln!("muster: {error:#}");
+            out::note(format_args!("muster: {error:#}"));
             ExitCode::from(code)
         }
     }

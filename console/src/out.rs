@@ -1,9 +1,12 @@
-//! Standard output, which is data: a closed pipe ends the program quietly.
+//! Standard output, which is data, and standard error, which tells how it goes. A reader that goes away stops what is printed and nothing
+//! else: what was begun is finished, and the exit code is that of the work.
 
+use std::fmt::Display;
 use std::fs::{File, Permissions};
 use std::io::{BufRead, BufWriter, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use serde::ser::SerializeMap;
@@ -11,15 +14,43 @@ use serde::{Serialize, Serializer};
 
 use crate::exit::{Code, IO, Problem};
 
-/// Writes one line. A reader that went away ends the program as success, as `head` expects.
+/// Whether the reader of standard output has gone.
+static LEFT: AtomicBool = AtomicBool::new(false);
+
+/// Whether the reader of standard output has gone away, as far as was seen: nobody hears what work without an end has to say.
+#[must_use]
+pub fn left() -> bool {
+    LEFT.load(Ordering::Relaxed)
+}
+
+/// Writes one line. It is dropped where the reader has gone away, as `head` does.
 ///
 /// # Errors
 /// When standard output cannot be written for another reason.
 pub fn line(text: &str) -> Result<(), Problem> {
-    match writeln!(std::io::stdout().lock(), "{text}") {
-        Err(why) if why.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+    written(writeln!(std::io::stdout().lock(), "{text}").map_err(anyhow::Error::from))
+}
+
+/// What came of writing: that nobody reads is no error.
+fn written(result: anyhow::Result<()>) -> Result<(), Problem> {
+    match result {
+        Err(why) if why.downcast_ref::<std::io::Error>().is_some_and(gone) => {
+            LEFT.store(true, Ordering::Relaxed);
+            Ok(())
+        }
         other => other.code(IO),
     }
+}
+
+/// Writes one line to standard error. Where nobody reads it, it is dropped: `eprintln!` would end the program in the middle of its work.
+pub fn note(what: impl Display) {
+    part(format_args!("{what}\n"));
+}
+
+/// The same without the end of a line.
+pub fn part(what: impl Display) {
+    let mut to = std::io::stderr().lock();
+    let _ = write!(to, "{what}").and_then(|()| to.flush());
 }
 
 /// A published document that is one list: its schema, version 1, and the rows under `name`.
@@ -58,15 +89,21 @@ pub fn json(value: &impl Serialize) -> Result<(), Problem> {
     })
 }
 
-/// Writes what `fill` gives, piece by piece; a reader that went away ends the program as success.
+/// Writes what `fill` gives, piece by piece; the rest is dropped where the reader has gone away, and `fill` may be ended early.
 ///
 /// # Errors
 /// When standard output cannot be written for another reason, or `fill` fails.
 pub fn by(fill: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> Result<(), Problem> {
     let mut to = BufWriter::with_capacity(1 << 18, std::io::stdout().lock());
-    match fill(&mut to).and_then(|()| Ok(to.flush()?)) {
-        Err(why) if why.downcast_ref::<std::io::Error>().is_some_and(gone) => std::process::exit(0),
-        other => other.code(IO),
+    written(fill(&mut to).and_then(|()| Ok(to.flush()?)))
+}
+
+/// What the writer below said: the conversion that `csv` has hides of which kind it is.
+#[must_use]
+pub fn of_csv(why: csv::Error) -> std::io::Error {
+    match why.into_kind() {
+        csv::ErrorKind::Io(why) => why,
+        other => std::io::Error::other(format!("{other:?}")),
     }
 }
 
@@ -108,8 +145,7 @@ pub fn replace_by(file: &Path, mode: u32, fill: impl FnOnce(&mut File) -> anyhow
 /// Whether the person at the terminal says yes to `question`.
 #[must_use]
 pub fn confirmed(question: &str) -> bool {
-    eprint!("{question} [y/N] ");
-    let _ = std::io::stderr().flush();
+    part(format_args!("{question} [y/N] "));
     let mut answer = String::new();
     let _ = std::io::stdin().lock().read_line(&mut answer);
     ["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))
@@ -176,6 +212,14 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reader_that_has_gone_is_no_error_and_everything_else_is() {
+        let pipe = || anyhow::Error::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe));
+        assert!(written(Ok(())).is_ok() && !left());
+        assert_eq!(written(Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into())).unwrap_err().code, IO);
+        assert!(written(Err(pipe())).is_ok() && left());
+    }
 
     #[test]
     fn a_table_written_row_by_row_is_that_written_at_once() {

@@ -1,9 +1,11 @@
 //! Says on standard error that something takes its time.
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{IsTerminal, stderr};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use crate::out;
 
 /// Nobody wonders before.
 const SILENT: Duration = Duration::from_secs(2);
@@ -41,16 +43,15 @@ fn tell(what: &str, gone: &Receiver<()>) {
         return;
     }
     if !stderr().is_terminal() {
-        eprintln!("{what}: this takes a while");
+        out::note(format_args!("{what}: this takes a while"));
         return;
     }
     loop {
-        eprint!("\r{what}: {} s ", begun.elapsed().as_secs());
-        let _ = stderr().flush();
+        out::part(format_args!("\r{what}: {} s ", begun.elapsed().as_secs()));
         if !waits(SECOND) {
             break;
         }
     }
     // Back to an empty line.
-    eprint!("\r\x1b[2K");
+    out::part("\r\x1b[2K");
 }

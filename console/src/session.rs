@@ -99,7 +99,9 @@ pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
         None => {
             // Without an inventory the names on the command line, or of the job, are hosts for ~/.ssh/config to explain.
             let named = pick.resolved("the job", |_| true)?.include.join(",");
-            (Inventory::from_names(&named).code(USAGE)?, Pick { job: None, ..pick.clone() })
+            let exclude = pick.exclude.iter().map(|list| bare(list)).collect();
+            // All of them are meant: users and ports are no part of a name that could be looked up again.
+            (Inventory::from_names(&named).code(USAGE)?, Pick { include: Vec::new(), exclude, job: None })
         }
     };
     let nodes = inventory.select(&pick.selection()).code(USAGE)?;
@@ -107,6 +109,13 @@ pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
         return Err(Problem { code: USAGE, error: anyhow!("no node is left after -w and -x") });
     }
     Ok(nodes)
+}
+
+/// The hosts of a list as an inventory of them calls them, without users; what is no list of hosts is left as it is.
+fn bare(list: &str) -> String {
+    let hosts = Inventory::from_names(list);
+    let names = |hosts: Inventory| hosts.nodes().iter().map(|node| node.name.clone()).collect::<Vec<_>>().join(",");
+    hosts.map_or_else(|_| list.to_owned(), names)
 }
 
 /// The inventory, and what it is called: of the file, or Slurm's; none where the names on the command line must do.
@@ -173,7 +182,7 @@ pub fn settings(config: &Config) -> Result<Arc<Settings>, Problem> {
         settings.ssh_config = Some(file.clone());
     }
     settings.host_key_policy = config.host_keys.value;
-    settings.tell = Tell::new(|what| eprintln!("{what}"));
+    settings.tell = Tell::new(|what| out::note(format_args!("{what}")));
     let (transport, options) = ways(config);
     settings.transport = transport;
     settings.slurm = (transport == Transport::Slurm).then(|| Arc::new(slurm::Launcher::new(options)));
@@ -194,8 +203,8 @@ pub async fn settings_for(config: &Config, nodes: &[Node]) -> Result<Arc<Setting
         if new.is_empty() {
             break;
         }
-        eprintln!("no record of {}:", out::counted(new.len(), "host key", "host keys"));
-        new.iter().for_each(|key| eprintln!("  {key}"));
+        out::note(format_args!("no record of {}:", out::counted(new.len(), "host key", "host keys")));
+        new.iter().for_each(|key| out::note(format_args!("  {key}")));
         if !out::confirmed("trust and record these keys?") {
             break;
         }
@@ -328,10 +337,10 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     listening.abort();
     let done = done?;
     if done.state == RunState::Incomplete {
-        eprintln!(
+        out::note(format_args!(
             "run {} is incomplete: the connection to some nodes was lost; the same command asks them again",
             done.report.run.id
-        );
+        ));
     }
     database::damaged(store);
     Ok(Done { signal: signals.code(), ..done })
@@ -350,7 +359,7 @@ pub async fn carried(
     let (run, scan) = begin(job, store, config)?;
     if !scan.done.is_empty() && heard != Heard::Nothing {
         let recorded = out::counted(scan.done.len(), "result", "results");
-        eprintln!("resuming run {}: {recorded} already recorded (--new starts a new run)", run.id);
+        out::note(format_args!("resuming run {}: {recorded} already recorded (--new starts a new run)", run.id));
     }
     let durations = work::Durations::known(store, &run);
     let course = work::Course::new(&scan.plan, &durations, scan.settings.at_once, &scan.done);
@@ -610,6 +619,32 @@ mod tests {
         let problem = run_of(store, id).unwrap_err();
         assert_eq!(problem.code, USAGE);
         problem.error.to_string()
+    }
+
+    #[test]
+    fn hosts_named_with_user_and_port_need_no_inventory_and_can_be_left_out_by_either_name() {
+        let file = tempfile::tempdir().unwrap().path().join("none.toml");
+        let config = crate::config::resolve(
+            crate::config::Raw { inventory: Some(file), ..Default::default() },
+            crate::config::Raw::default(),
+            std::path::Path::new("none"),
+        );
+        let config = config.unwrap();
+        let named = |include: &str, exclude: &[&str]| {
+            let exclude = exclude.iter().map(|list| (*list).to_owned()).collect();
+            let pick = Pick { include: vec![include.to_owned()], exclude, job: None };
+            let nodes = nodes(&config, &pick).map_err(|problem| problem.error.to_string())?;
+            Ok::<_, String>(nodes.into_iter().map(|node| (node.name, node.user, node.port)).collect::<Vec<_>>())
+        };
+        let root = |name: &str| (name.to_owned(), Some("root".to_owned()), 2222);
+        let list = "root@10.0.0.[1-3]:2222";
+        assert_eq!(named(list, &[]).unwrap(), ["10.0.0.1:2222", "10.0.0.2:2222", "10.0.0.3:2222"].map(root));
+        let left = ["10.0.0.1:2222", "10.0.0.3:2222"].map(root);
+        for exclude in ["root@10.0.0.2:2222", "10.0.0.2:2222"] {
+            assert_eq!(named(list, &[exclude]).unwrap(), left, "{exclude}");
+        }
+        assert!(named(list, &["10.0.0.9:2222"]).unwrap_err().contains("10.0.0.9:2222"));
+        assert!(named("root@n1,@rack7", &[]).unwrap_err().contains("needs an inventory"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::exit::{HUNG_UP, INTERRUPTED, TERMINATED};
+use crate::out;
 
 /// Which signal came first.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +39,7 @@ impl Signals {
             let mut sources = Sources::open();
             let code = sources.next().await;
             first.store(code, Ordering::Relaxed);
-            eprintln!("\ncancelling: stopping probes; results so far are kept (a second signal quits at once)");
+            out::note("\ncancelling: stopping probes; results so far are kept (a second signal quits at once)");
             cancel.cancel();
             std::process::exit(i32::from(sources.next().await));
         })

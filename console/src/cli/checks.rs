@@ -1,10 +1,12 @@
 //! `muster checks`: which health and consistency checks there are.
 
+use anyhow::anyhow;
 use clap::Subcommand;
-use muster_analysis::checks::{self, EXPECTATIONS, LIMITS, Severity};
+use muster_analysis::checks::{self, AREAS, EXPECTATIONS, LIMITS, Severity};
+use muster_fleet::inventory::nearest;
 use serde::Serialize;
 
-use crate::exit::{Ended, PASS};
+use crate::exit::{Ended, PASS, Problem, USAGE};
 use crate::out;
 
 /// What to do.
@@ -73,6 +75,7 @@ struct Expectation {
 /// Does it.
 pub fn run(action: &Action) -> Ended {
     let Action::List { json, names } = action;
+    known(names)?;
     let wanted = |check: &checks::Check| names.is_empty() || names.iter().any(|n| n == check.id || n == check.area);
     let chosen: Vec<&checks::Check> = checks::checks().filter(|check| wanted(check)).collect();
     if *json {
@@ -85,6 +88,17 @@ pub fn run(action: &Action) -> Ended {
         .collect();
     out::line(&out::table(&["check", "severity", "area", "passes when", "source", "next step"], &rows))?;
     Ok(PASS)
+}
+
+/// Refuses a name that is neither a check nor an area.
+fn known(names: &[String]) -> Result<(), Problem> {
+    let Some(strange) = names.iter().find(|name| checks::named(name).is_empty()) else { return Ok(()) };
+    let all = checks::checks().map(|check| check.id).chain(AREAS.iter().copied());
+    let hint = match nearest(strange, all) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("the areas are {}", AREAS.join(", ")),
+    };
+    Err(Problem { code: USAGE, error: anyhow!("there is no check or area '{strange}'; {hint}") })
 }
 
 fn catalogue(chosen: &[&checks::Check]) -> Catalogue {
@@ -103,5 +117,20 @@ fn catalogue(chosen: &[&checks::Check]) -> Catalogue {
         checks: chosen.iter().map(entry).collect(),
         limits: LIMITS.iter().map(|l| Limit { name: l.name, default: l.default, about: l.about }).collect(),
         expectations: EXPECTATIONS.iter().map(|(name, about)| Expectation { name, about }).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_no_check_is_a_slip_and_what_was_meant_is_named() {
+        let why = |name: &str| known(&["nic".to_owned(), name.to_owned()]).unwrap_err();
+        assert_eq!(why("nic-mtv").error.to_string(), "there is no check or area 'nic-mtv'; did you mean nic-mtu?");
+        let stranger = why("nosuchthing");
+        assert!(stranger.error.to_string().contains("the areas are host, cpu"), "{}", stranger.error);
+        assert_eq!(stranger.code, USAGE);
+        assert!(known(&["cpu".to_owned(), "nic-mtu".to_owned()]).is_ok() && known(&[]).is_ok());
     }
 }

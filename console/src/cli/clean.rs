@@ -44,12 +44,12 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
                 let removed = if cleaned.removed.is_empty() { "nothing".into() } else { cleaned.removed.join(", ") };
                 out::line(&format!("{node}: removed {removed}"))?;
                 for why in cleaned.kept {
-                    eprintln!("{node}: kept {why}");
+                    out::note(format_args!("{node}: kept {why}"));
                     worst = UNDECIDED;
                 }
             }
             Err(failure) => {
-                eprintln!("{}", failure.message);
+                out::note(failure.message);
                 worst = UNDECIDED;
             }
         }

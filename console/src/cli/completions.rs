@@ -4,6 +4,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use crate::exit::{Ended, PASS};
+use crate::out;
 
 /// Options.
 #[derive(Args, Debug)]
@@ -15,6 +16,9 @@ pub struct Options {
 
 /// Writes the script to standard output.
 pub fn run(options: &Options) -> Ended {
-    clap_complete::generate(options.shell, &mut super::definition(), "muster", &mut std::io::stdout());
+    // A writer that fails is a panic there.
+    let mut script = Vec::new();
+    clap_complete::generate(options.shell, &mut super::definition(), "muster", &mut script);
+    out::by(|to| Ok(to.write_all(&script)?))?;
     Ok(PASS)
 }

@@ -1,12 +1,16 @@
 //! `muster` without a subcommand: the console.
 
+use std::fs::File;
+use std::io::{IsTerminal, stdin, stdout};
+
+use anyhow::anyhow;
 use muster_store::{Db, Store, StoreError};
 use muster_tui::Intent;
 
 use crate::app::App;
 use crate::config::Config;
 use crate::database;
-use crate::exit::{Code, Ended, IO, Problem};
+use crate::exit::{Code, Ended, IO, Problem, USAGE};
 use crate::options::{Common, Pick};
 use crate::session::{self, Job};
 
@@ -17,6 +21,10 @@ use crate::session::{self, Job};
 pub async fn run(config: &Config, common: &Common, run: Option<&str>) -> Ended {
     // Told before the screen opens, and before a database is made where none is.
     let run = run.map(|id| session::run_of(&*database::read(config)?, Some(id))).transpose()?;
+    terminal(match &run {
+        Some(_) => "`muster results` prints a run",
+        None => "`muster results` prints the newest run, `muster run` measures without a screen",
+    })?;
     let first = run.map(|run| Intent::Open { run: Some(run.id) });
     let nodes = session::nodes(config, &Pick::default());
     // What was measured or imported can be looked at without an inventory.
@@ -34,6 +42,18 @@ pub async fn run(config: &Config, common: &Common, run: Option<&str>) -> Ended {
     });
     let job = Job::new(session::playbook("cbd-light")?, nodes, session::settings(config)?);
     App::new(job, store, (config.clone(), common), &title).sit(first).await
+}
+
+/// Whether there is a terminal to draw on and to read keys from, which need not be standard input; `instead` is what needs none.
+///
+/// # Errors
+/// When there is none.
+pub fn terminal(instead: &str) -> Result<(), Problem> {
+    let keys = || stdin().is_terminal() || File::open("/dev/tty").is_ok();
+    if stdout().is_terminal() && keys() {
+        return Ok(());
+    }
+    Err(Problem { code: USAGE, error: anyhow!("the console needs a terminal; {instead}") })
 }
 
 /// The database of a console, or why this one may only read it.

@@ -164,11 +164,11 @@ fn agreed(action: &Action, nodes: &[Listed], wanted: &BTreeSet<&str>, common: &C
         return Err(usage(&format!("{} asks first; give --yes in scripts", action.doing())));
     }
     for node in nodes.iter().filter(|node| !wanted.contains(node.name.as_str())) {
-        eprintln!(
+        out::note(format_args!(
             "{} is left as it is: {}",
             node.name,
             action.refused(node).map(|left| said(left, node)).unwrap_or_default()
-        );
+        ));
     }
     let count = out::counted(wanted.len(), "node", "nodes");
     let list = fold(wanted.iter().copied());
@@ -276,7 +276,7 @@ fn tell(rows: &[Row]) -> Result<(), Problem> {
         out::line(&format!("left: {}: {}", row.node, row.why))?;
     }
     for row in rows.iter().filter(|row| row.outcome == Outcome::Failed) {
-        eprintln!("{}: {}", row.node, row.why);
+        out::note(format_args!("{}: {}", row.node, row.why));
     }
     Ok(())
 }

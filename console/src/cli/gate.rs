@@ -4,11 +4,12 @@ use clap::Args;
 use muster_analysis::selector::{Decision, Gate, Outcome, gate};
 use serde::Serialize;
 
-use super::select::{From, basis};
+use super::select::{From, basis, told};
 use crate::config::Config;
 use crate::exit::{Ended, FAIL, PASS, UNDECIDED, WARN};
 use crate::options::{Ask, Pick};
 use crate::out;
+use crate::service::Standing;
 
 /// Options.
 #[derive(Args, Debug)]
@@ -18,7 +19,8 @@ use crate::out;
   muster gate -w \"$(hostname -s)\" --job-hours 24 --prolog      in Slurm's Prolog
 
 Exit codes: 0 run, 1 run after the named benchmarks (muster run regular), 2 do not run, 3 too little \
-is known. With --budget, a validation that takes longer is a 2.
+is known. With --budget, a validation that takes longer is a 2. A node in repair, defective or in the hot buffer \
+(muster swap states) is a 2, whatever its risk.
 With --prolog only a node that must not run gives a non-zero exit code: Slurm then drains it and \
 requeues the job. What should be validated first, what is unknown, and what kept it from deciding \
 goes to standard error.")]
@@ -58,7 +60,7 @@ struct Report {
 pub fn run(options: &Options, config: &Config) -> Ended {
     match decide(options, config) {
         Err(problem) if options.prolog => {
-            eprintln!("muster gate: not decided, so the job may run: {:#}", problem.error);
+            out::note(format_args!("muster gate: not decided, so the job may run: {:#}", problem.error));
             Ok(PASS)
         }
         ended => ended,
@@ -68,12 +70,18 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 fn decide(options: &Options, config: &Config) -> Ended {
     // The minutes a prolog has bound the decision, not the choice: a cheap half-validation would let a job through.
     let ask = Ask { budget: None, ..options.ask.clone() }.question();
-    let basis = basis(&options.pick, &options.from, config, ask.job_hours)?;
+    let (basis, held) = basis(&options.pick, &options.from, config, ask.job_hours)?;
     let answer = basis.answer(&ask);
     let out = basis.outlook.nodes().iter().filter(|n| n.down).map(|n| n.node.clone());
     let (failed, down): (Vec<String>, Vec<String>) = out.partition(|node| basis.failed.contains(node));
     let minutes = options.ask.budget.unwrap_or(f64::INFINITY);
-    let decision = gate(&Gate { failed: &failed, down: &down, selection: &answer.selection, minutes });
+    let known = gate(&Gate { failed: &failed, down: &down, selection: &answer.selection, minutes });
+    // An incident that is open refuses the job even where nothing else can be read.
+    let held = match held {
+        Err(_) if matches!(known, Decision::Refuse { .. }) => Vec::new(),
+        held => held?,
+    };
+    let decision = refused(&held).unwrap_or(known);
     let code = match &decision {
         Decision::Run { .. } => PASS,
         Decision::Refuse { .. } => FAIL,
@@ -87,15 +95,18 @@ fn decide(options: &Options, config: &Config) -> Ended {
         out::json(&report)?;
     } else if options.prolog && code != PASS {
         // What a prolog prints is not shown to the job; its log keeps standard error.
-        eprintln!(
-            "muster gate: {}{}",
-            if code == UNDECIDED { "too little is known: " } else { "" },
-            sentence(&report.decision)
-        );
+        let little = if code == UNDECIDED { "too little is known: " } else { "" };
+        out::note(format_args!("muster gate: {little}{}", sentence(&report.decision)));
     } else {
         out::line(&sentence(&report.decision))?;
     }
     Ok(if options.prolog && code != FAIL { PASS } else { code })
+}
+
+/// Why the job must not run on nodes that are in other hands; `None` where all are in service.
+fn refused(held: &[Standing]) -> Option<Decision> {
+    let reason = told(held)?;
+    Some(Decision::Refuse { nodes: held.iter().map(|one| one.machine.name.clone()).collect(), reason })
 }
 
 fn sentence(decision: &Decision) -> String {
@@ -103,5 +114,47 @@ fn sentence(decision: &Decision) -> String {
         Decision::Run { reason } => format!("run: {reason}"),
         Decision::Validate { benchmarks, reason, .. } => format!("validate first: {}; {reason}", benchmarks.join(", ")),
         Decision::Refuse { reason, .. } => format!("do not run: {reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::service::{Known, Machine, Service};
+
+    use super::*;
+
+    fn standing(name: &str, service: Service, who: &str, why: &str) -> Standing {
+        Standing {
+            machine: Machine { name: name.into(), ..Machine::default() },
+            known: Known::default(),
+            service,
+            since_ms: None,
+            who: who.into(),
+            why: why.into(),
+            run: None,
+        }
+    }
+
+    #[test]
+    fn nodes_in_other_hands_are_refused_with_whose_and_why() {
+        assert_eq!(refused(&[]), None);
+        let mut held = vec![
+            standing("n101", Service::HotBuffer, "", ""),
+            standing("n003", Service::Defective, "", "n003: disk is slow"),
+            standing("n007", Service::InRepair, "kim", "RMA 4711"),
+        ];
+        let said = |held: &[Standing]| match refused(held) {
+            Some(Decision::Refuse { nodes, reason }) => (nodes, reason),
+            other => panic!("{other:?}"),
+        };
+        let (nodes, reason) = said(&held);
+        assert_eq!(nodes, ["n101", "n003", "n007"]);
+        assert_eq!(
+            reason,
+            "n007 is in repair, by kim: RMA 4711; n003 is defective: disk is slow; n101 is in the hot buffer"
+        );
+        held.extend(["n004", "n005", "n006", "n008"].map(|name| standing(name, Service::Defective, "", "")));
+        let (_, reason) = said(&held);
+        assert!(reason.contains("n005 is defective; so are n[006,008]; n101"), "{reason}");
     }
 }

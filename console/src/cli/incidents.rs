@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use muster_analysis::risk::Category;
 use muster_analysis::risk::import::{self, Limits, Parsed};
@@ -13,10 +13,14 @@ use muster_wire::clean;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE, WARN};
 use crate::options::Pick;
 use crate::risk::incidents;
+use crate::service::AHEAD_MS;
 use crate::{clock, database, input, out, session, who};
+
+/// Unreadable lines that are printed; all are counted.
+const SHOWN: usize = 20;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -106,7 +110,8 @@ pub struct Close {
 /// Options of `import`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  muster incidents import log.csv --origin 2026-01-01\n  sacctmgr show event -P start=2026-01-01 | muster incidents import - --format sacctmgr --zone 1"
+    after_help = "Examples:\n  muster incidents import log.csv --origin 2026-01-01\n  sacctmgr show event -P start=2026-01-01 | muster incidents import - --format sacctmgr --zone 1\n\n\
+                  Exit codes: 0 the file was read, 1 some of its lines were left out, 78 nothing of it can be read, 74 there is no such file"
 )]
 pub struct Import {
     /// File, or - for standard input.
@@ -267,7 +272,13 @@ fn csv(all: &[Incident]) -> Result<String, Problem> {
 }
 
 fn add(options: &Add, config: &Config) -> Ended {
-    let start_ms = options.start.unwrap_or_else(clock::now_ms);
+    let now_ms = clock::now_ms();
+    let start_ms = options.start.unwrap_or(now_ms);
+    if is_future(start_ms, now_ms) {
+        let start = rfc3339(start_ms);
+        let error = anyhow!("--start {start} lies in the future; an incident is recorded once it has begun");
+        return Err(Problem { code: USAGE, error });
+    }
     let reason = clean(&options.reason, 4096);
     let category = options.category.unwrap_or_else(|| import::guess_category(&reason));
     let lines: Vec<Incident> = named(&options.pick, config)?
@@ -288,12 +299,30 @@ fn add(options: &Add, config: &Config) -> Ended {
     Ok(PASS)
 }
 
+/// Whether no clock that is only a little off tells this time.
+const fn is_future(at_ms: u64, now_ms: u64) -> bool {
+    at_ms > now_ms.saturating_add(AHEAD_MS)
+}
+
+/// Why an incident cannot be closed when it would be.
+fn backwards(ended: &Incident) -> Option<String> {
+    let (node, start) = (&ended.node, rfc3339(ended.start_ms));
+    ended.end_ms.is_some_and(|end| end < ended.start_ms).then(|| {
+        format!(
+            "the incident of {node} is not closed: it would end before it starts ({start}); --at says when it ended"
+        )
+    })
+}
+
 fn close(options: &Close, config: &Config) -> Ended {
     let names = named(&options.pick, config)?;
     let at = options.at.unwrap_or_else(clock::now_ms);
     let mut store = database::write(config)?;
     let open = store.incidents().code(IO)?.into_iter().filter(|i| i.end_ms.is_none() && names.contains(&i.node));
     let ended: Vec<Incident> = open.map(|i| Incident { end_ms: Some(at), ..i }).collect();
+    if let Some(why) = ended.iter().find_map(backwards) {
+        return Err(Problem { code: USAGE, error: anyhow!(why) });
+    }
     let closed = store.record_incidents(&ended).code(USAGE)?;
     out::line(&format!("{closed} ended"))?;
     Ok(PASS)
@@ -301,16 +330,45 @@ fn close(options: &Close, config: &Config) -> Ended {
 
 fn import(options: &Import, config: &Config) -> Ended {
     let name = options.file.display().to_string();
-    let parsed = parse(options, &name)?;
-    for error in &parsed.errors {
-        eprintln!("{name}: {}", clean(&error.to_string(), 300));
+    let source = source(options);
+    let parsed = parse(options, &name, source)?;
+    if parsed.incidents.is_empty()
+        && let Some(first) = parsed.errors.first()
+    {
+        let (lines, first) = (out::counted(parsed.refused, "line", "lines"), clean(&first.to_string(), 300));
+        let error = anyhow!("{name}: nothing of it can be read ({lines}): {first}; {}", form(source));
+        return Err(Problem { code: CONFIG, error });
+    }
+    // Line 0 is the whole text, of which not all was read.
+    for (_, error) in parsed.errors.iter().enumerate().filter(|(at, error)| *at < SHOWN || error.line == 0) {
+        out::note(format_args!("{name}: {}", clean(&error.to_string(), 300)));
+    }
+    if parsed.refused > SHOWN {
+        out::note(format_args!("{name}: and {} more lines that cannot be read", parsed.refused - SHOWN));
     }
     let read = parsed.incidents.len();
     let lines: Option<Vec<Incident>> = parsed.incidents.into_iter().map(|i| tidy(i, options)).collect();
     let lines = lines.ok_or_else(|| anyhow!("{name}: a time lies before 1970; --origin says what hour 0 means"));
-    let added = database::write(config)?.record_incidents(&lines.code(CONFIG)?).code(CONFIG)?;
-    out::line(&format!("{read} incidents read, {added} new or changed, {} lines left out", parsed.refused))?;
-    Ok(PASS)
+    let mut lines = lines.code(CONFIG)?;
+    if let Some(first) = without_future(&mut lines, clock::now_ms()) {
+        out::note(format_args!(
+            "{name}: {} left out: the start lies in the future, the first {} of {}",
+            out::counted(read - lines.len(), "incident", "incidents"),
+            rfc3339(first.start_ms),
+            first.node
+        ));
+    }
+    let left_out = parsed.refused + read - lines.len();
+    let added = database::write(config)?.record_incidents(&lines).code(CONFIG)?;
+    out::line(&format!("{read} incidents read, {added} new or changed, {left_out} lines left out"))?;
+    Ok(if left_out > 0 { WARN } else { PASS })
+}
+
+/// Takes out of `lines` what begins in the future; the first of it.
+fn without_future(lines: &mut Vec<Incident>, now_ms: u64) -> Option<Incident> {
+    let first = lines.iter().find(|line| is_future(line.start_ms, now_ms)).cloned();
+    lines.retain(|line| !is_future(line.start_ms, now_ms));
+    first
 }
 
 fn tidy(incident: muster_analysis::risk::Incident, options: &Import) -> Option<Incident> {
@@ -321,26 +379,107 @@ fn tidy(incident: muster_analysis::risk::Incident, options: &Import) -> Option<I
     Some(line)
 }
 
-fn parse(options: &Import, name: &str) -> Result<Parsed, Problem> {
+/// What the file is: as said, else by its name.
+fn source(options: &Import) -> Source {
+    let extension = options.file.extension().and_then(|e| e.to_str());
+    options.format.unwrap_or(match extension {
+        Some("csv") => Source::Csv,
+        Some("json" | "jsonl" | "ndjson") => Source::Json,
+        _ => Source::Sacctmgr,
+    })
+}
+
+/// What such a file looks like.
+const fn form(source: Source) -> &'static str {
+    match source {
+        Source::Csv => {
+            "expected a header with node and start (2026-11-20T08:00), start_h or start_day, and perhaps end, category, reason, source, \
+             who and found_by, then one incident a line"
+        }
+        Source::Json => {
+            "expected an array, an object with `incidents`, or one object a line, each like \
+             {\"node\": \"n001\", \"start_h\": 490000.5, \"end_h\": null, \"category\": \"gpu\"}"
+        }
+        // What is wrong with it says already how events are printed.
+        Source::Sacctmgr => "--format csv and json read other files",
+    }
+}
+
+fn parse(options: &Import, name: &str, source: Source) -> Result<Parsed, Problem> {
+    let limits = Limits::default();
     let text = if name == "-" {
         let mut text = String::new();
-        std::io::stdin().lock().take(Limits::default().bytes as u64).read_to_string(&mut text).code(IO)?;
+        // One byte more than is read tells that there is more.
+        std::io::stdin().lock().take(limits.bytes as u64 + 1).read_to_string(&mut text).code(IO)?;
         text
     } else {
         input::text(&options.file).code(CONFIG)?
     };
-    let extension = options.file.extension().and_then(|e| e.to_str());
-    let format = options.format.unwrap_or(match extension {
-        Some("csv") => Source::Csv,
-        Some("json" | "jsonl" | "ndjson") => Source::Json,
-        _ => Source::Sacctmgr,
-    });
-    let limits = Limits::default();
-    match format {
+    let parsed = match source {
         Source::Csv => import::csv_incidents(&text, limits),
         Source::Json => import::json_incidents(&text, limits),
         Source::Sacctmgr => import::sacctmgr_events(&text, options.zone, limits),
+    };
+    parsed.map_err(|why| {
+        // Line 0 is the whole text, which is too long whatever it looks like.
+        let form = if why.line == 0 { String::new() } else { format!("; {}", form(source)) };
+        Problem { code: CONFIG, error: anyhow!("{name}: {}{form}", clean(&why.to_string(), 300)) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn incident(node: &str, start_ms: u64) -> Incident {
+        Incident {
+            node: node.to_owned(),
+            start_ms,
+            end_ms: None,
+            category: Category::Gpu.name().to_owned(),
+            reason: String::new(),
+            source: "operator".to_owned(),
+            who: "ann".to_owned(),
+            found_by: None,
+        }
     }
-    .with_context(|| name.to_owned())
-    .code(CONFIG)
+
+    #[test]
+    fn what_begins_beyond_a_days_error_of_a_clock_is_left_out() {
+        let now = 1_000 * AHEAD_MS;
+        assert!(!is_future(now + AHEAD_MS, now) && is_future(now + AHEAD_MS + 1, now));
+        let mut lines = vec![incident("n1", now), incident("n2", 2 * now), incident("n3", 3 * now)];
+        let first = without_future(&mut lines, now).map(|line| line.node);
+        assert_eq!((lines.len(), first.as_deref()), (1, Some("n2")));
+        assert_eq!(without_future(&mut lines, now), None);
+    }
+
+    #[test]
+    fn an_incident_that_would_end_before_it_starts_is_named_with_its_start() {
+        let ended = |end_ms| Incident { end_ms, ..incident("n008", 4_070_908_800_000) };
+        let why = backwards(&ended(Some(5))).unwrap();
+        assert!(why.contains("n008") && why.contains("it would end before it starts (2099-01-01"), "{why}");
+        assert_eq!((backwards(&ended(None)), backwards(&ended(Some(4_070_908_800_000)))), (None, None));
+    }
+
+    fn options(file: &std::path::Path) -> Import {
+        Import { file: file.to_owned(), format: None, origin: 0, zone: 0.0 }
+    }
+
+    #[test]
+    fn a_file_of_another_form_is_answered_with_the_form() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text, said) in [
+            ("a.json", "{}", "neither `incidents` nor `node`; expected an array"),
+            ("a.csv", "a,b\n1,2\n", "line 1: there is no column node; expected a header with node"),
+            ("a.txt", "hello\n", "print the events with sacctmgr show event -P; --format csv"),
+        ] {
+            let file = dir.path().join(name);
+            std::fs::write(&file, text).unwrap();
+            let options = options(&file);
+            let problem = parse(&options, name, source(&options)).unwrap_err();
+            let why = problem.error.to_string();
+            assert!(problem.code == CONFIG && why.starts_with(name) && why.contains(said), "{why}");
+        }
+    }
 }

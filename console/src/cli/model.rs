@@ -288,7 +288,7 @@ fn judged(
         let mut bench = Bench { plan, clock: &mut clock };
         match cross_validate(kind, splits, settings, options.seeds, &mut bench) {
             Ok(runs) => found.extend(summarise(&runs)),
-            Err(why) => eprintln!("{}: {why}", kind.name()),
+            Err(why) => out::note(format_args!("{}: {why}", kind.name())),
         }
     }
     if found.is_empty() {

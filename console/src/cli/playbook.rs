@@ -123,7 +123,7 @@ fn check(files: &[PathBuf]) -> Ended {
                 out::line(&format!("{name}: ok, {}", out::counted(playbook.steps.len(), "step", "steps")))?;
             }
             Err(why) => {
-                eprintln!("{why}");
+                out::note(why);
                 worst = CONFIG;
             }
         }

@@ -85,8 +85,6 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     match what {
         What::Run(run) if headless => {
             let (report, state) = (run.report()?, run.run.state);
-            // A reader that goes away ends the program at once, and nothing is to be left behind then.
-            drop(run);
             session::finish(&Done { report, state, signal: None, verdict: Duration::ZERO }, &options.say)
         }
         What::Run(run) => on_screen(&run, options.speed, common).await,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use muster_analysis::State;
-use muster_playbook::report::{NodeFindings, NodeReport, Summary};
+use muster_playbook::report::{CheckReport, NodeFindings, NodeReport, Summary};
 use muster_run::{Run, visit_of};
 use muster_store::Store;
 use muster_tui::stale::Stale;
@@ -54,6 +54,9 @@ pub struct Options {
     #[arg(long)]
     pub strict: bool,
 }
+
+/// Reasons of a node that has no row, as in the summary for a ticket.
+const REASONS: usize = 5;
 
 /// Rows past which those that pass are left out, unless they are asked for.
 const MANY: u64 = 10_000;
@@ -109,9 +112,10 @@ fn rows(
         let table = Table { header, said: &said, rows: &|node, row| metrics(node, whole, &age, row) };
         table.print(waiting, (store, options))?
     };
+    shown.why.iter().try_for_each(|line| out::line(line))?;
     if !options.checks && shown.rows < shown.verdicts {
         let left = shown.verdicts - shown.rows;
-        eprintln!("{left} metrics that pass are left out; --node shows those of a node, --all shows all");
+        out::note(format_args!("{left} metrics that pass are left out; --node shows those of a node, --all shows all"));
     }
     let network = said.rest.network.as_ref().filter(|_| shown.states.len() == run.nodes.len());
     Ok(session::exit_code_of(&Summary::of(shown.states), network, options.fail_on))
@@ -134,6 +138,8 @@ struct Shown {
     rows: usize,
     verdicts: usize,
     states: Vec<(State, bool)>,
+    /// Why nodes do not pass of which no row says it.
+    why: Vec<String>,
 }
 
 impl<const N: usize> Table<'_, N> {
@@ -143,11 +149,16 @@ impl<const N: usize> Table<'_, N> {
         let measure = &mut |_: &NodeFindings, node: NodeReport| {
             shown.verdicts += node.verdicts.len();
             shown.states.push((node.state, node.undecided));
-            (self.rows)(&node, &mut |cells| {
+            let before = shown.rows;
+            let seen = (self.rows)(&node, &mut |cells| {
                 shown.rows += 1;
                 columns.see(cells);
                 Ok(())
-            })
+            });
+            if shown.rows == before || is_dark(&node) {
+                shown.why.extend(reasons(&node));
+            }
+            seen
         };
         judge::each_report(self.said, measure).code(IO)?;
         drop(waiting);
@@ -161,6 +172,27 @@ impl<const N: usize> Table<'_, N> {
         })?;
         Ok(shown)
     }
+}
+
+/// Whether nothing was learned of a node: no metric, and no check that was asked.
+fn is_dark(node: &NodeReport) -> bool {
+    let asked = |check: &CheckReport| !matches!(check.state, State::NotRun | State::NotApplicable);
+    node.verdicts.is_empty() && !node.checks.iter().any(asked)
+}
+
+/// Why a node does not pass, a reason a line.
+fn reasons(node: &NodeReport) -> Vec<String> {
+    if node.state == State::Pass {
+        return Vec::new();
+    }
+    // Some reasons name the node themselves.
+    let own = format!("{}: ", node.node);
+    let line = |why: &String| if why.starts_with(&own) { why.clone() } else { format!("{own}{why}") };
+    let mut lines: Vec<String> = node.reasons.iter().take(REASONS).map(line).collect();
+    if node.reasons.len() > REASONS {
+        lines.push(format!("{own}and {} more", node.reasons.len() - REASONS));
+    }
+    lines
 }
 
 /// When the results of a run came, and which of them are stale.
@@ -223,7 +255,39 @@ fn answers(node: &NodeReport, age: &Age, row: Row<'_, 4>) -> anyhow::Result<()> 
 
 #[cfg(test)]
 mod tests {
+    use muster_analysis::checks::Severity;
+
     use super::*;
+
+    fn node(state: State, reasons: &[&str], checks: &[State]) -> NodeReport {
+        let check = |state: &State| CheckReport {
+            id: "nic-mtu".to_owned(),
+            severity: Severity::Critical,
+            state: *state,
+            said: String::new(),
+            next: String::new(),
+        };
+        NodeReport {
+            node: "n1".to_owned(),
+            state,
+            undecided: false,
+            reasons: reasons.iter().map(|why| (*why).to_owned()).collect(),
+            components: Vec::new(),
+            findings: Vec::new(),
+            verdicts: Vec::new(),
+            checks: checks.iter().map(check).collect(),
+        }
+    }
+
+    #[test]
+    fn a_node_that_was_not_reached_says_why() {
+        let lost = node(State::Unknown, &["n1: connect: 10.0.0.1:22 refuses TCP", "no answer"], &[State::NotRun]);
+        assert!(is_dark(&lost) && !is_dark(&node(State::Warn, &[], &[State::NotRun, State::Warn])));
+        assert_eq!(reasons(&lost), ["n1: connect: 10.0.0.1:22 refuses TCP", "n1: no answer"]);
+        assert_eq!(reasons(&node(State::Pass, &["x"], &[])), Vec::<String>::new());
+        let many = reasons(&node(State::Fail, &["a"; 7], &[]));
+        assert_eq!((many.len(), many.last().map(String::as_str)), (REASONS + 1, Some("n1: and 2 more")));
+    }
 
     #[test]
     fn a_state_is_told_with_its_age_in_the_words_of_the_screen() {

@@ -6,6 +6,7 @@ use muster_fleet::Node;
 use muster_playbook::Playbook;
 use muster_wire::Profile;
 
+use super::select;
 use crate::config::Config;
 use crate::exit::{Ended, PASS, Problem, USAGE};
 use crate::options::{Ask, Pick, Say};
@@ -37,7 +38,7 @@ pub struct Options {
     /// How often a node in doubt is measured at most; healthy nodes drawn at random are measured beside it.
     #[arg(long, value_name = "N", default_value_t = session::VISITS, value_parser = clap::value_parser!(u8).range(1..=9))]
     pub visits: u8,
-    /// Show the plan and exit.
+    /// Show the plan, as text, and exit.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -53,6 +54,9 @@ Examples:
 
 /// Runs it.
 pub async fn run(options: &Options, config: &Config) -> Ended {
+    if options.dry_run && options.say.json {
+        return Err(Problem { code: USAGE, error: anyhow!("--dry-run shows the plan as text; it has no --json") });
+    }
     let mut playbook = session::playbook(&options.playbook)?;
     playbook.profile = options.profile.unwrap_or(playbook.profile);
     let mut nodes = session::nodes(config, &options.pick)?;
@@ -94,7 +98,8 @@ fn selected(
     let basis = stored_basis(&store, (&names, playbook), None, vec![ask.job_hours])?;
     let advice = Advice::new(&basis, &ask);
     if !options.say.quiet {
-        eprintln!("{}", advice.selection.reason);
+        select::told(&select::held(&store, config, &names)?).into_iter().for_each(out::note);
+        out::note(&advice.selection.reason);
     }
     let picks: Vec<String> = advice.selection.picks.iter().map(|pick| pick.benchmark.clone()).collect();
     *playbook = playbook.clone().picked(&picks);

@@ -1,17 +1,22 @@
 //! `muster select`: which benchmarks should run on which nodes before a job, and why.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use clap::Args;
 use muster_analysis::risk::Saved;
 use muster_analysis::risk::import::{Limits, csv_incidents};
+use muster_analysis::service::Service;
 use muster_fleet::hostlist;
+use muster_store::Store;
 
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, PASS, Problem, USAGE};
+use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
 use crate::options::{Ask, Pick};
 use crate::risk::{Advice, Basis, Log, Measured};
+use crate::service::{Standing, services};
 use crate::session::{REGULAR, stored_basis};
 use crate::{database, input, out, session};
 
@@ -54,27 +59,37 @@ pub struct From {
 /// Answers.
 pub fn run(options: &Options, config: &Config) -> Ended {
     let ask = options.ask.question();
-    let basis = basis(&options.pick, &options.from, config, ask.job_hours)?;
-    let advice = Advice::new(&basis, &ask);
+    let (basis, held) = basis(&options.pick, &options.from, config, ask.job_hours)?;
+    let (advice, held) = (Advice::new(&basis, &ask), held?);
+    if let Some(told) = told(&held) {
+        out::note(told);
+    }
     if options.json {
         out::json(&advice)?;
     } else {
-        print(&advice)?;
+        print(&advice, &held)?;
     }
     Ok(PASS)
 }
 
-/// What answers about a job of `hours` rest on.
+/// What answers about a job of `hours` rest on, and the nodes that no job may have, or why that cannot be told.
 ///
 /// # Errors
 /// When the nodes, the files or the database cannot be read.
-pub fn basis(pick: &Pick, from: &From, config: &Config, hours: f64) -> Result<Basis, Problem> {
+pub fn basis(
+    pick: &Pick,
+    from: &From,
+    config: &Config,
+    hours: f64,
+) -> Result<(Basis, Result<Vec<Standing>, Problem>), Problem> {
     let playbook = session::playbook(REGULAR)?;
     let read = |file: &PathBuf| Ok::<_, Problem>((model_of(file)?, file.display().to_string()));
     let given = from.model.as_ref().map(read).transpose()?;
     let named = || Ok::<_, Problem>(session::nodes(config, pick)?.into_iter().map(|n| n.name).collect::<Vec<_>>());
     let Some(file) = &from.incidents else {
-        return stored_basis(&*database::read(config)?, (&named()?, &playbook), given, vec![hours]);
+        let (store, names) = (database::read(config)?, named()?);
+        let basis = stored_basis(&*store, (&names, &playbook), given, vec![hours])?;
+        return Ok((basis, held(&*store, config, &names)));
     };
     let log = log_of(file, None, None)?;
     let all = || log.history(&[]).nodes().map(|(name, _)| name.to_owned()).collect();
@@ -82,7 +97,59 @@ pub fn basis(pick: &Pick, from: &From, config: &Config, hours: f64) -> Result<Ba
     if names.is_empty() {
         return Err(Problem { code: USAGE, error: anyhow!("no node is named and the log has none") });
     }
-    Basis::new(&log, &Measured::default(), given, (&names, &playbook), vec![hours]).code(CONFIG)
+    let basis = Basis::new(&log, &Measured::default(), given, (&names, &playbook), vec![hours]).code(CONFIG)?;
+    // A file of incidents knows nothing of repairs and spares.
+    Ok((basis, Ok(Vec::new())))
+}
+
+/// How long runs are looked into for what is known of nodes: a prolog waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Those of `names` that no job may have: in repair, defective, or kept as spares.
+///
+/// # Errors
+/// When the database cannot be read.
+pub fn held(store: &dyn Store, config: &Config, names: &[String]) -> Result<Vec<Standing>, Problem> {
+    let nodes: Vec<_> = names.iter().map(|name| (name.clone(), BTreeMap::new())).collect();
+    let until = Instant::now() + PATIENCE;
+    let mut all = services(store, &session::params(config), &nodes, Some(until)).code(IO)?;
+    all.retain(|one| matches!(one.service, Service::InRepair | Service::Defective | Service::HotBuffer));
+    Ok(all)
+}
+
+/// Nodes that are named with their reasons; the others are counted.
+const NAMED: usize = 3;
+
+/// In whose hands the nodes are that no job may have, and why; `None` without any.
+pub fn told(held: &[Standing]) -> Option<String> {
+    let of = |state: Service| {
+        let all: Vec<&Standing> = held.iter().filter(|one| one.service == state).collect();
+        let mut said: Vec<String> = all.iter().take(NAMED).map(|one| sentence(one)).collect();
+        if all.len() > NAMED {
+            let more = hostlist::fold(all[NAMED..].iter().map(|one| one.machine.name.as_str()));
+            said.push(format!("so {} {more}", if all.len() == NAMED + 1 { "is" } else { "are" }));
+        }
+        said
+    };
+    let said: Vec<String> =
+        [Service::InRepair, Service::Defective, Service::HotBuffer].into_iter().flat_map(of).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// `n007 is in repair, by kim: RMA 4711`.
+fn sentence(one: &Standing) -> String {
+    let name = &one.machine.name;
+    let state = if one.service == Service::HotBuffer { "in the hot buffer" } else { one.service.title() };
+    let mut said = format!("{name} is {state}");
+    if !one.who.is_empty() {
+        said += &format!(", by {}", one.who);
+    }
+    // Many a reason begins with the name.
+    let why = one.why.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&one.why);
+    if !why.is_empty() {
+        said += &format!(": {why}");
+    }
+    said
 }
 
 /// The incident log of a CSV file.
@@ -94,7 +161,7 @@ pub fn log_of(file: &std::path::Path, nodes: Option<usize>, hours: Option<f64>) 
     let parsed =
         csv_incidents(&input::text(file).code(CONFIG)?, Limits::default()).context(name.clone()).code(CONFIG)?;
     for error in &parsed.errors {
-        eprintln!("{name}: {}", muster_wire::clean(&error.to_string(), 300));
+        out::note(format_args!("{name}: {}", muster_wire::clean(&error.to_string(), 300)));
     }
     Ok(Log::of_file(parsed.incidents, nodes.unwrap_or(0), hours))
 }
@@ -108,7 +175,8 @@ pub fn model_of(file: &std::path::Path) -> Result<Saved, Problem> {
     Saved::from_json(&text).with_context(|| file.display().to_string()).code(CONFIG)
 }
 
-fn print(advice: &Advice) -> Result<(), Problem> {
+fn print(advice: &Advice, held: &[Standing]) -> Result<(), Problem> {
+    let held: HashMap<&str, &str> = held.iter().map(|one| (one.machine.name.as_str(), one.service.title())).collect();
     let model = advice.model.name.unwrap_or("no model");
     out::line(&format!(
         "job of {} h on {}: risk {:.2} that any node fails, {:.2} acceptable ({model}; {})",
@@ -136,10 +204,11 @@ fn print(advice: &Advice) -> Result<(), Problem> {
         .iter()
         .take(20)
         .map(|n| {
-            let state = match (n.down, n.validate) {
-                (true, _) => "down",
-                (false, true) => "validate",
-                (false, false) => "",
+            let state = match (held.get(n.node.as_str()).copied(), n.down, n.validate) {
+                (Some(state), ..) => state,
+                (None, true, _) => "down",
+                (None, false, true) => "validate",
+                (None, false, false) => "",
             };
             let quiet = n.quiet_hours.map_or("-".to_owned(), |h| format!("{h:.0}"));
             vec![n.node.clone(), format!("{:.3}", n.risk), n.incidents.to_string(), quiet, state.to_owned()]

@@ -172,7 +172,9 @@ fn world(options: &Options) -> Result<World, Problem> {
         && law.largest() > world.settings.nodes
     {
         let (largest, nodes) = (law.largest(), world.settings.nodes);
-        eprintln!("generated jobs need up to {largest} nodes; only sizes that fit {nodes} nodes are used");
+        out::note(format_args!(
+            "generated jobs need up to {largest} nodes; only sizes that fit {nodes} nodes are used"
+        ));
     }
     Ok(world)
 }

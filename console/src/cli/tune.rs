@@ -184,7 +184,7 @@ fn keep(benchmarks: &[Benchmark], profile: Option<Profile>, config: &Config) -> 
 
 fn text(report: &Report, stored: bool) -> Result<(), Problem> {
     for skipped in &report.skipped {
-        eprintln!("{skipped}");
+        out::note(skipped);
     }
     let mut rows = Vec::new();
     for metric in report.benchmarks.iter().flat_map(|b| &b.metrics) {
@@ -216,7 +216,7 @@ fn text(report: &Report, stored: bool) -> Result<(), Problem> {
 
 fn of_files(options: &Options) -> Result<Vec<Traces>, Problem> {
     let fleet = input::fleet(&options.from, &options.reading).code(CONFIG)?;
-    fleet.notes.iter().for_each(|note| eprintln!("{note}"));
+    fleet.notes.iter().for_each(out::note);
     let traces = |metric: &input::Metric| Traces {
         metric: metric.id.clone(),
         direction: metric.direction,

@@ -8,7 +8,7 @@ use muster_run::Run;
 
 use crate::config::Config;
 use crate::exit::{Code, IO, Problem, USAGE};
-use crate::slurm;
+use crate::{out, slurm};
 
 /// Which nodes.
 #[derive(Args, Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl Pick {
             });
         }
         if !strange.is_empty() {
-            eprintln!("nodes of job {job} that are not in {whole} are left out: {strange}");
+            out::note(format_args!("nodes of job {job} that are not in {whole} are left out: {strange}"));
         }
         Ok(Self { include, exclude: self.exclude.clone(), job: None })
     }

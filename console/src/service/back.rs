@@ -9,6 +9,7 @@ use muster_analysis::{Params, State};
 use muster_run::{LINK, Record, Run, RunState, is_work};
 use muster_store::{Incident, Store};
 
+use super::shell::argument;
 use crate::judge::{ByNode, Judging, assess, each_report, report};
 use crate::risk::incidents::OWN;
 
@@ -51,8 +52,10 @@ pub fn refusals(
         .filter(|one| one.end_ms.is_none())
         .map(|one| {
             Refusal::open(format!(
-                "{} opened an incident of it that is still open: {}; muster incidents close -w {node}",
-                one.who, one.reason
+                "{} opened an incident of it that is still open: {}; muster incidents close -w {}",
+                one.who,
+                one.reason,
+                argument(node)
             ))
         })
         .collect();
@@ -69,9 +72,9 @@ pub fn refusals(
         run.started_ms >= since_ms && run.state == RunState::Finished && run.nodes.iter().any(|name| name == node)
     };
     let Some(validation) = runs.iter().find(validates) else {
-        let how = condemned.first().map_or("build-out".to_owned(), again);
+        let (how, word) = (condemned.first().map_or("build-out".to_owned(), again), argument(node));
         refused
-            .push(Refusal::open(format!("it was not validated since it went into repair: muster run {how} -w {node}")));
+            .push(Refusal::open(format!("it was not validated since it went into repair: muster run {how} -w {word}")));
         return Ok((refused, Vec::new()));
     };
     refused.extend(of_validation(store, params, validation, node)?);
@@ -91,7 +94,7 @@ fn condemning(incident: &Incident) -> Option<&str> {
 }
 
 fn again(run: &Run) -> String {
-    format!("{} --profile {}", run.playbook, run.profile.name())
+    format!("{} --profile {}", argument(&run.playbook), run.profile.name())
 }
 
 /// What the validation itself says against the machine.
@@ -119,7 +122,7 @@ fn by(
     (validation, now): (&Run, &[Record]),
     node: &str,
 ) -> Result<Vec<Refusal>> {
-    let how = format!("muster run {} -w {node}", again(run));
+    let how = format!("muster run {} -w {}", again(run), argument(node));
     if validation.profile != run.profile {
         let (is, was) = (validation.profile.name(), run.profile.name());
         return Ok(vec![Refusal::open(format!(

@@ -1,20 +1,30 @@
-//! What is known of every machine: what people said, which incidents are open, what its newest run says, what it is built of.
+//! What is known of every machine: what people said, which incidents are open, what its runs say, what it is built of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::time::Instant;
 
 use anyhow::Result;
 use muster_analysis::groups::Hardware;
 use muster_analysis::records::hardware::hardware_of;
 use muster_analysis::service::{Known, Machine, Marked, Service};
 use muster_analysis::{Params, State};
-use muster_run::{Run, RunState, is_work};
+use muster_playbook::PAIRS;
+use muster_playbook::report::{self, NodeFindings, Told};
+use muster_run::{Run, RunState, is_work, visit_of};
 use muster_store::{Incident, Store};
+use muster_wire::{Outcome, benchmark};
 
 use super::marks::{Mark, marks};
-use crate::judge::{ByNode, Judging, each_report};
+use crate::clock::now_ms;
+use crate::judge::{Asked, ByNode, Judging};
+
+/// How far a clock may be ahead of ours, milliseconds: what begins later than that is nonsense.
+pub const AHEAD_MS: u64 = 86_400_000;
 
 /// Runs that are looked into for what a machine is built of, newest first.
 const RUNS: usize = 8;
+/// Runs that are looked into for what is known of a machine, newest first: as many as the screen looks into.
+const KNOWN: usize = 64;
 
 /// A machine and what is known of it.
 #[derive(Clone, Debug)]
@@ -35,9 +45,32 @@ pub struct Standing {
     pub run: Option<String>,
 }
 
-/// What the newest run that says something of a machine says of it.
+/// What one run says of a machine.
+struct Said {
+    run: String,
+    at_ms: u64,
+    findings: NodeFindings,
+    /// What gave an answer of whatever kind.
+    works: BTreeSet<String>,
+}
+
+impl Said {
+    fn told(&self) -> Told<'_> {
+        Told { at_ms: self.at_ms, findings: &self.findings, works: &self.works }
+    }
+
+    /// What it decided on of work that always measures the same; what an import holds is told apart by its metrics alone.
+    fn settled(&self) -> Vec<Asked> {
+        let known = |work: &&str| benchmark(work).is_some() || work.starts_with("collect/") || *work == PAIRS;
+        let all = report::settled(&self.told()).into_iter().filter(known);
+        all.map(|work| (self.findings.node.clone(), work.to_owned())).collect()
+    }
+}
+
+/// What is known of a machine.
 #[derive(Clone)]
 struct Newest {
+    /// The newest run that says something of it.
     run: String,
     at_ms: u64,
     state: State,
@@ -54,12 +87,40 @@ pub fn standings(
     params: &Params,
     nodes: &[(String, BTreeMap<String, String>)],
 ) -> Result<Vec<Standing>> {
+    let mut all = services(store, params, nodes, None)?;
+    let runs = store.runs()?;
+    // Only those that replace or are replaced need it, and it is read run by run.
+    let matters = |one: &Standing| matches!(one.service, Service::Defective | Service::InRepair | Service::HotBuffer);
+    for one in all.iter_mut().filter(|one| matters(one) && one.machine.hardware.is_none()) {
+        one.machine.hardware = hardware(store, &runs, &one.machine.name)?.models();
+    }
+    Ok(all)
+}
+
+/// The same without what they are built of. Runs that would be looked into after `until` are not: the newest come first, and what they say
+/// of a failure stands.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn services(
+    store: &dyn Store,
+    params: &Params,
+    nodes: &[(String, BTreeMap<String, String>)],
+    until: Option<Instant>,
+) -> Result<Vec<Standing>> {
     let (said, incidents) = (marks(store)?, store.incidents()?);
     let runs = store.runs()?;
-    let newest = newest(store, params, &runs, nodes.iter().map(|(name, _)| name.as_str()).collect())?;
+    let from: Vec<(&str, u64)> =
+        nodes.iter().map(|(name, _)| (name.as_str(), said.get(name).map_or(0, |all| repaired_ms(all)))).collect();
+    let mut newest = BTreeMap::new();
+    for some in from.chunks(at_once(store, &runs)?) {
+        newest.extend(known(store, params, &runs, (&some.iter().copied().collect(), until))?);
+    }
+    // Earlier versions took incidents that begin in the future.
+    let latest_ms = now_ms().saturating_add(AHEAD_MS);
+    let is_open = |one: &&Incident| one.end_ms.is_none() && one.start_ms <= latest_ms;
     let of = |(name, labels): &(String, BTreeMap<String, String>)| {
-        let open =
-            incidents.iter().filter(|one| one.node == *name && one.end_ms.is_none()).min_by_key(|one| one.start_ms);
+        let open = incidents.iter().filter(is_open).filter(|one| one.node == *name).min_by_key(|one| one.start_ms);
         let mut standing = standing(said.get(name).and_then(|all| all.last()), open, newest.get(name.as_str()));
         let label = |key: &str| labels.get(key).filter(|value| !value.is_empty()).cloned();
         standing.machine = Machine {
@@ -70,13 +131,16 @@ pub fn standings(
         };
         standing
     };
-    let mut all: Vec<Standing> = nodes.iter().map(of).collect();
-    // Only those that replace or are replaced need it, and it is read run by run.
-    let matters = |one: &Standing| matches!(one.service, Service::Defective | Service::InRepair | Service::HotBuffer);
-    for one in all.iter_mut().filter(|one| matters(one) && one.machine.hardware.is_none()) {
-        one.machine.hardware = hardware(store, &runs, &one.machine.name)?.models();
-    }
-    Ok(all)
+    Ok(nodes.iter().map(of).collect())
+}
+
+/// How many machines are looked at together, so that what is said of them takes a hundred megabytes at most.
+fn at_once(store: &dyn Store, runs: &[Run]) -> Result<usize> {
+    const VERDICTS: u64 = 1_000_000;
+    let Some(newest) = runs.iter().find(|run| run.state != RunState::Running) else { return Ok(1) };
+    let series: u64 = store.summaries(&newest.id)?.iter().map(|one| one.series).sum();
+    let of_each = series / (newest.nodes.len() as u64).max(1);
+    Ok(usize::try_from(VERDICTS / of_each.max(1)).unwrap_or(usize::MAX).max(16))
 }
 
 fn standing(mark: Option<&Mark>, open: Option<&Incident>, newest: Option<&Newest>) -> Standing {
@@ -100,40 +164,80 @@ fn standing(mark: Option<&Mark>, open: Option<&Incident>, newest: Option<&Newest
     Standing { machine: Machine::default(), known, service, since_ms, who, why, run }
 }
 
-/// What the newest run says of each of `names` that says anything. A run that goes on has not measured everybody, and says nothing yet.
-fn newest(
+/// What is known of machines over all runs that hold their newest answer to anything, each from the time given on. A run that goes on has
+/// not measured everybody, and says nothing yet.
+fn known(
     store: &dyn Store,
     params: &Params,
     runs: &[Run],
-    mut names: BTreeSet<&str>,
+    (from, until): (&BTreeMap<&str, u64>, Option<Instant>),
 ) -> Result<BTreeMap<String, Newest>> {
-    let mut found: BTreeMap<String, Newest> = BTreeMap::new();
-    for run in runs {
-        if names.is_empty() {
+    let mut said: BTreeMap<String, Vec<Said>> = BTreeMap::new();
+    let mut settled: HashSet<Asked> = HashSet::new();
+    let counts = |run: &Run, node: &str| from.get(node).is_some_and(|from| *from <= run.started_ms);
+    let ours = |run: &&Run| run.state != RunState::Running && run.nodes.iter().any(|node| counts(run, node));
+    for run in runs.iter().filter(ours).take(KNOWN) {
+        if until.is_some_and(|until| Instant::now() >= until) {
             break;
         }
-        let goes_on = run.state == RunState::Running;
-        if goes_on || !run.nodes.iter().any(|node| names.contains(node.as_str())) {
+        let own: Vec<&String> = run.nodes.iter().filter(|node| counts(run, node)).collect();
+        // Its plan alone may tell that it adds nothing.
+        let is_known = |node: &&String| {
+            let settled = |work: &String| settled.contains(&((*node).clone(), work.clone()));
+            said.contains_key(*node) && !run.plan.is_empty() && run.plan.iter().all(settled)
+        };
+        if own.iter().all(is_known) {
+            continue;
+        }
+        let mut asked: BTreeMap<String, (bool, BTreeSet<String>)> =
+            own.into_iter().map(|node| (node.clone(), <(bool, BTreeSet<String>)>::default())).collect();
+        for one in store.summaries(&run.id)?.into_iter().filter(|one| is_work(&one.work)) {
+            let Some((adds, works)) = asked.get_mut(&one.node) else { continue };
+            let of = (one.node, visit_of(&one.work).0.to_owned());
+            if !matches!(one.outcome, Outcome::NotRun(_)) {
+                *adds |= !settled.contains(&of);
+                works.insert(of.1);
+            }
+        }
+        // Who was lost has no results, and that is said of it where nothing newer is known.
+        asked.retain(|node, (adds, works)| *adds || (works.is_empty() && !said.contains_key(node)));
+        if asked.is_empty() {
             continue;
         }
         let judging = Judging::of(store, run, params.clone())?;
-        let said = ByNode::of(store, run, &judging, |node| names.contains(node))?;
-        each_report(&said, &mut |_, report| {
-            if !matches!(report.state, State::NotRun | State::NotApplicable) {
-                let newest = Newest {
-                    run: run.id.clone(),
-                    at_ms: run.ended_ms.unwrap_or(run.started_ms),
-                    state: report.state,
-                    undecided: report.undecided,
-                    why: report.reasons.first().cloned().unwrap_or_default(),
-                };
-                found.insert(report.node, newest);
-            }
+        let at_ms = run.ended_ms.unwrap_or(run.started_ms);
+        ByNode::of(store, run, &judging, |node| asked.contains_key(node))?.each(&mut |findings| {
+            let works = asked.get(&findings.node).map(|(_, works)| works.clone()).unwrap_or_default();
+            let new = Said { run: run.id.clone(), at_ms, findings: findings.clone(), works };
+            settled.extend(new.settled());
+            said.entry(findings.node.clone()).or_default().push(new);
             Ok(())
         })?;
-        names.retain(|name| !found.contains_key(*name));
     }
-    Ok(found)
+    Ok(said.into_iter().filter_map(|(node, all)| merged(&node, &all).map(|known| (node, known))).collect())
+}
+
+/// What runs say of a machine together, the newest first; `None` where none says anything.
+fn merged(node: &str, all: &[Said]) -> Option<Newest> {
+    let says = |state: State| !matches!(state, State::NotRun | State::NotApplicable);
+    let told: Vec<Told<'_>> = all.iter().map(Said::told).collect();
+    let found = report::known(node, &told).found;
+    let decided = found.state();
+    let newest = all.iter().find(|one| says(one.findings.state().state))?;
+    let first = all.iter().find(|one| one.findings.state().state == decided.state).unwrap_or(newest);
+    says(decided.state).then(|| Newest {
+        run: newest.run.clone(),
+        at_ms: first.at_ms,
+        state: decided.state,
+        undecided: decided.undecided,
+        why: found.reasons(&found.all(), &decided).into_iter().next().unwrap_or_default(),
+    })
+}
+
+/// When a machine went into the last repair that it came back from: what was found before counts no longer.
+fn repaired_ms(marks: &[Mark]) -> u64 {
+    let back = marks.iter().rposition(|mark| mark.state == Marked::InService).unwrap_or(0);
+    marks[..back].iter().rfind(|mark| mark.state == Marked::InRepair).map_or(0, |mark| mark.at_ms)
 }
 
 /// What a machine is built of: of each part what the newest look tells, since a broken part may tell nothing.
@@ -148,4 +252,33 @@ fn hardware(store: &dyn Store, runs: &[Run], node: &str) -> Result<Hardware> {
         }
     }
     Ok(known)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_store::{Db, Options};
+
+    use super::*;
+    use crate::risk::incidents::OWN;
+
+    #[test]
+    fn an_incident_that_begins_in_the_future_makes_nobody_defective() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = Db::open(dir.path(), &Options::default()).unwrap();
+        let incident = |node: &str, start_ms| Incident {
+            node: node.to_owned(),
+            start_ms,
+            end_ms: None,
+            category: "gpu".to_owned(),
+            reason: "Xid 79".to_owned(),
+            source: OWN.to_owned(),
+            who: "kim".to_owned(),
+            found_by: None,
+        };
+        let now = now_ms();
+        db.record_incidents(&[incident("n1", now), incident("n2", now + 2 * AHEAD_MS)]).unwrap();
+        let nodes: Vec<_> = ["n1", "n2"].map(|name| (name.to_owned(), BTreeMap::new())).into();
+        let all = standings(&db, &Params::default(), &nodes).unwrap();
+        assert_eq!(all.iter().map(|one| one.service).collect::<Vec<_>>(), [Service::Defective, Service::InService]);
+    }
 }

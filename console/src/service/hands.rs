@@ -8,8 +8,10 @@ use muster_store::{Incident, Store};
 use super::back::{Refusal, refusals};
 use super::fleet::Standing;
 use super::marks::{Mark, mark, marks};
+use super::shell::argument;
 
-/// Puts nodes into repair or into the hot buffer; or says why none is.
+/// Puts nodes into repair or into the hot buffer; or says why none is. Who is there already stays there since then, since a validation
+/// counts from then on; a new reason replaces the old one.
 ///
 /// # Errors
 /// When the store fails.
@@ -25,13 +27,18 @@ pub fn put(store: &mut dyn Store, names: &[String], state: Marked, reason: &str)
         .map(String::as_str)
         .collect();
     if !repaired.is_empty() {
-        let list = repaired.join(",");
+        let (list, nodes) = (repaired.join(","), argument(&repaired.join(",")));
         return Ok(Some(format!(
-            "{list}: in repair; validate it and give it back first: muster swap return -w {list}"
+            "{list}: in repair; validate it and give it back first: muster swap return -w {nodes}"
         )));
     }
     for name in names {
-        mark(store, name, Mark::now(state, reason))?;
+        let new = Mark::now(state, reason);
+        match said.get(name).and_then(|all| all.last()).filter(|last| last.state == state) {
+            None => mark(store, name, new)?,
+            Some(last) if new.why.is_empty() || new.why == last.why => {}
+            Some(last) => mark(store, name, Mark { at_ms: last.at_ms, ..new })?,
+        }
     }
     Ok(None)
 }
@@ -42,12 +49,13 @@ pub fn put(store: &mut dyn Store, names: &[String], state: Marked, reason: &str)
 /// When the store cannot be read.
 pub fn needs(store: &dyn Store, params: &Params, standing: &Standing) -> Result<(Vec<Refusal>, Vec<Incident>)> {
     let node = &standing.machine.name;
+    let word = argument(node);
     let why = match standing.service {
         Service::InRepair => return refusals(store, params, node, standing.since_ms.unwrap_or(0)),
         Service::HotBuffer => standing.known.refused().map(str::to_owned),
-        Service::Defective => Some(format!("it is defective: {}; muster swap repair -w {node}", standing.why)),
+        Service::Defective => Some(format!("it is defective: {}; muster swap repair -w {word}", standing.why)),
         Service::Suspect => {
-            Some(format!("it is suspect and not in repair: {}; muster run build-out -w {node}", standing.why))
+            Some(format!("it is suspect and not in repair: {}; muster run build-out -w {word}", standing.why))
         }
         Service::InService => None,
     };
@@ -65,4 +73,42 @@ pub fn give_back(store: &mut dyn Store, params: &Params, standing: &Standing, re
         mark(store, &standing.machine.name, Mark::now(Marked::InService, reason))?;
     }
     Ok(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_store::{Db, Options};
+
+    use super::*;
+
+    #[test]
+    fn a_node_in_repair_keeps_its_since_and_its_reason_until_there_is_another() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = Db::open(dir.path(), &Options::default()).unwrap();
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let first = Mark { state: Marked::InRepair, at_ms: 5, who: "kim".into(), why: "disk dead".into() };
+        mark(&mut db, "n1", first.clone()).unwrap();
+        assert_eq!(put(&mut db, &names, Marked::InRepair, " ").unwrap(), None);
+        let all = marks(&db).unwrap();
+        assert_eq!(all["n1"], [first], "nothing new was said of it");
+        assert!(all["n2"][0].at_ms > 5 && all["n2"][0].why.is_empty(), "{:?}", all["n2"]);
+        put(&mut db, &names, Marked::InRepair, "RMA 4711").unwrap();
+        let all = marks(&db).unwrap();
+        let last = all["n1"].last().unwrap();
+        assert_eq!((all["n1"].len(), last.at_ms, last.why.as_str()), (2, 5, "RMA 4711"));
+        mark(&mut db, "n1", Mark { state: Marked::InService, at_ms: 7, ..last.clone() }).unwrap();
+        put(&mut db, &names, Marked::InRepair, "").unwrap();
+        let again = marks(&db).unwrap()["n1"].last().cloned().unwrap();
+        assert!(again.state == Marked::InRepair && again.at_ms > 7 && again.why.is_empty(), "{again:?}");
+    }
+
+    #[test]
+    fn a_node_in_repair_is_no_spare_before_it_was_given_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = Db::open(dir.path(), &Options::default()).unwrap();
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        put(&mut db, &names, Marked::InRepair, "").unwrap();
+        let why = put(&mut db, &names, Marked::HotBuffer, "").unwrap().unwrap();
+        assert!(why.ends_with("muster swap return -w n1,n2"), "{why}");
+    }
 }

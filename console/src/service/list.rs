@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use muster_analysis::service::{Failure, Part, Service, Spare, Swap, repeated, swaps, told};
 
 use super::fleet::Standing;
+use super::shell::quoted;
 
 /// The hot buffer.
 #[must_use]
@@ -25,7 +26,6 @@ pub fn replaced(all: &[Standing], wanted: impl Fn(&str) -> bool) -> Vec<(&Standi
 /// Commands that one looks at and runs; every word is one argument of a shell.
 #[must_use]
 pub fn commands(out: &Standing, swap: &Swap) -> Vec<String> {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let node = &out.machine.name;
     let by = if let Swap::By { spare, .. } = swap { format!(" (replaced by {spare})") } else { String::new() };
     let reason = quoted(&format!("Reason=muster: {}{by}", out.why));

@@ -8,13 +8,15 @@ mod list;
 mod marks;
 #[cfg(test)]
 mod month;
+mod shell;
 
 #[cfg(test)]
 pub use back::{Refusal, refusals};
 pub use failures::{failures, keep_failures};
-pub use fleet::{Standing, standings};
+pub use fleet::{AHEAD_MS, Standing, services, standings};
 pub use hands::{give_back, needs, put};
 pub use list::{Counted, again, commands, history, replaced, spares};
 #[cfg(test)]
 pub use marks::mark;
 pub use marks::{Mark, marks};
+pub use shell::argument;

@@ -13,6 +13,7 @@ use muster_analysis::triage::rules::Rules;
 use muster_import::Bad;
 use muster_import::bundle::{gather, part};
 use muster_import::telemetry::unpacked;
+use muster_wire::clean;
 
 use crate::exit::{Code, IO, Problem, USAGE};
 
@@ -21,6 +22,8 @@ const FILES: usize = 200_000;
 /// Deepest folder that is looked into.
 const DEEP: usize = 6;
 const BUFFER: usize = 1 << 18;
+/// Longest reason why a tar cannot be read, bytes.
+const REASON: usize = 200;
 
 /// Is told how many files are read, and of how many where that is known; whether reading goes on is what it answers.
 pub type Tell<'a> = &'a (dyn Fn(usize, Option<usize>) -> bool + Sync);
@@ -141,7 +144,8 @@ fn archive<T>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Resu
         if at >= FILES {
             return Err(anyhow!("{}: more than {FILES} files", from.display()));
         }
-        let entry = entry.with_context(|| format!("{}: not a tar of a bundle, or torn", from.display()))?;
+        let torn = || format!("{}: not a tar of a bundle, or torn", from.display());
+        let entry = entry.map_err(|why| harmless(&why)).with_context(torn)?;
         if entry.header().entry_type().is_file() {
             let path = entry.path_bytes();
             let path = String::from_utf8_lossy(&path).into_owned();
@@ -153,4 +157,26 @@ fn archive<T>(from: &Path, parse: Reader<'_, T>, tell: Tell<'_>) -> anyhow::Resu
         }
     }
     Ok(parts)
+}
+
+/// The same in words that a terminal can be given: it repeats what the file has where it should have a number or a name.
+fn harmless(why: &std::io::Error) -> std::io::Error {
+    std::io::Error::new(why.kind(), clean(&why.to_string(), REASON))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_that_is_no_tar_has_in_place_of_a_header_reaches_no_terminal() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("job.tar");
+        std::fs::write(&file, "\x1b]0;owned\x07\x1b[31mred".repeat(100)).unwrap();
+        let read = each(&file, &|_: &str, _: &mut dyn BufRead| (), &|_, _| true);
+        let problem = read.map(|parts| parts.len()).unwrap_err();
+        let said = format!("{:#}", problem.error);
+        assert!(problem.code == IO && said.contains("not a tar of a bundle, or torn: "), "{said}");
+        assert!(!said.chars().any(char::is_control) && said.len() < 400, "{said:?}");
+    }
 }

@@ -146,7 +146,7 @@ fn scenarios(name: &str, seed: u64, params: &Params) -> Result<Vec<Compared>, cr
 
 fn measured(options: &Compare, params: &Params) -> Result<Vec<Compared>, crate::exit::Problem> {
     let all = input::fleet(&options.from, &options.reading).code(CONFIG)?;
-    all.notes.iter().for_each(|note| eprintln!("{note}"));
+    all.notes.iter().for_each(out::note);
     let mut found = Vec::new();
     for metric in &all.metrics {
         // Failed runs are no part of a comparison of methods.
@@ -159,7 +159,7 @@ fn measured(options: &Compare, params: &Params) -> Result<Vec<Compared>, crate::
                 let said = compare(&fleet.aggregated(metric.declared.aggregated), params, SEED);
                 found.push(shaped(name, &names, &said, None));
             }
-            Err(why) => eprintln!("{name}: {why}"),
+            Err(why) => out::note(format_args!("{name}: {why}")),
         }
     }
     Ok(found)

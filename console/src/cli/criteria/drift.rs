@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem, WARN};
 use crate::judge::{Judged, Judging};
+use crate::options::Pick;
 use crate::{database, judge, out, session};
 
 /// Options.
@@ -75,13 +76,17 @@ struct OfFleet {
 pub fn run(options: &Drift, config: &Config) -> Ended {
     let store = database::read(config)?;
     let run = session::run_of(&*store, options.run.as_deref())?;
+    let picked = match &options.node {
+        Some(node) => Some(Pick { include: vec![node.clone()], ..Pick::default() }.of_run(&run, config)?),
+        None => None,
+    };
     let runs = store.runs().code(IO)?.into_iter();
     let past: Vec<Run> = runs
         .filter(|r| r.profile == run.profile && (r.started_ms, &r.id) < (run.started_ms, &run.id))
         .take(options.past)
         .collect();
     let records = store.records(&run.id).code(IO)?;
-    let (nodes, steady) = nodes(&*store, (&run, &records), &past, (options, config))?;
+    let (nodes, steady) = nodes(&*store, (&run, &records), &past, (picked.as_deref(), config))?;
     let fleet = fleet(&*store, &run, &records, config)?;
     let past = past.into_iter().map(|r| r.id).collect();
     let report = Report { schema: "muster.drift", version: 1, run: run.id, past, nodes, steady, fleet };
@@ -134,7 +139,7 @@ fn nodes(
     store: &dyn Store,
     (run, records): (&Run, &[Record]),
     past: &[Run],
-    (options, config): (&Drift, &Config),
+    (picked, config): (Option<&[String]>, &Config),
 ) -> Result<(Vec<OfNode>, usize), Problem> {
     let now = samples(records);
     let mut before: BTreeMap<(String, MetricId), Vec<Past>> = BTreeMap::new();
@@ -148,7 +153,8 @@ fn nodes(
     let params = session::params(config);
     let (mut found, mut steady) = (Vec::new(), 0);
     for ((node, metric), (sample, unit, direction, at_ms)) in &now {
-        if options.node.as_ref().is_some_and(|wanted| wanted != node) || !run.nodes.iter().any(|n| n == node) {
+        let is_picked = picked.is_none_or(|names| names.iter().any(|name| name == node));
+        if !is_picked || !run.nodes.iter().any(|n| n == node) {
             continue;
         }
         let past = before.get(&((*node).to_owned(), (*metric).clone())).map_or(&[][..], Vec::as_slice);

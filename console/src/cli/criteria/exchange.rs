@@ -99,7 +99,9 @@ fn of_baseline(baseline: &Baseline, source: &str) -> anyhow::Result<Vec<Version>
         versions.push(Version { criterion, group, learned_ms: now_ms(), source, outside: Vec::new(), spread: None });
     }
     if left_out > 0 {
-        eprintln!("{source}: {left_out} entries are no measurements, or nothing says which way they are better");
+        out::note(format_args!(
+            "{source}: {left_out} entries are no measurements, or nothing says which way they are better"
+        ));
     }
     Ok(versions)
 }

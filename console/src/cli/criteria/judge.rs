@@ -98,7 +98,13 @@ pub fn run(options: &Judge) -> Ended {
 
 fn text(report: &Report, rules: &Path) -> Result<(), crate::exit::Problem> {
     for refused in &report.refused {
-        eprintln!("{}:{}: rule {} is not applied: {}", rules.display(), refused.line, refused.rule, refused.why);
+        out::note(format_args!(
+            "{}:{}: rule {} is not applied: {}",
+            rules.display(),
+            refused.line,
+            refused.rule,
+            refused.why
+        ));
     }
     let row = |n: &Node| {
         let why = if n.state == State::Fail { &n.details } else { &n.undecided };

@@ -1,10 +1,12 @@
 //! `muster criteria learn`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use anyhow::anyhow;
 use clap::Args;
 use muster_analysis::{Learned, learn_below};
+use muster_fleet::inventory::nearest;
 use muster_playbook::report::CriteriaReport;
 use muster_run::Record;
 use muster_wire::Datum;
@@ -12,10 +14,10 @@ use muster_wire::Datum;
 use super::print;
 use crate::clock::now_ms;
 use crate::config::Config;
-use crate::exit::{CONFIG, Code, Ended, IO, Problem};
+use crate::exit::{CONFIG, Code, Ended, IO, Problem, USAGE};
 use crate::judge::{Judging, Version};
 use crate::patience::Patience;
-use crate::{database, input, judge, session};
+use crate::{database, input, judge, out, session};
 
 /// Options.
 #[derive(Args, Debug)]
@@ -46,7 +48,7 @@ pub struct Learn {
     #[arg(long, value_name = "LABEL", value_delimiter = ',')]
     pub group_by: Vec<String>,
     /// Only the group with these labels, such as sku=h100.
-    #[arg(long, value_name = "LABEL=VALUE")]
+    #[arg(long, value_name = "LABEL=VALUE", value_parser = labelled)]
     pub group: Option<String>,
     /// Save criteria learned from files (those of a run are always saved).
     #[arg(long, requires = "from")]
@@ -60,6 +62,7 @@ pub struct Learn {
 pub fn run(options: &Learn, config: &Config) -> Ended {
     let (run, reading) = (options.run.as_deref(), &options.reading);
     let found = Source { from: &options.from, run, reading, labels: labels(options), below: 0.0 }.learn(config)?;
+    named(options, &found.iter().map(|one| one.group.as_str()).collect())?;
     let mut report = CriteriaReport::default();
     for one in found.iter().filter(|one| wanted(options, &one.group)) {
         report.push_in(one.shown.as_deref(), &one.group, &one.learned);
@@ -73,6 +76,9 @@ pub fn run(options: &Learn, config: &Config) -> Ended {
     }
     print(&report, options.json)
 }
+
+/// Groups that are listed.
+const LISTED: usize = 10;
 
 /// One metric of one group.
 pub struct Found {
@@ -111,7 +117,7 @@ impl Source<'_> {
     fn of_files(&self, config: &Config) -> Result<Vec<Found>, Problem> {
         let _waiting = Patience::new("learning");
         let fleet = input::fleet(self.from, self.reading).code(CONFIG)?;
-        fleet.notes.iter().for_each(|note| eprintln!("{note}"));
+        fleet.notes.iter().for_each(out::note);
         let groups = session::groups(config, &self.labels, &fleet.nodes, &BTreeMap::new())?;
         let source = self.from.iter().map(|f| f.display().to_string()).collect::<Vec<_>>().join(", ");
         let params = session::params(config);
@@ -154,6 +160,37 @@ fn wanted(options: &Learn, group: &str) -> bool {
     options.group.as_ref().is_none_or(|wanted| wanted.split(',').all(|part| group.split(',').any(|g| g == part)))
 }
 
+/// Refuses a group that is none of `groups`, of which something was learned.
+fn named(options: &Learn, groups: &BTreeSet<&str>) -> Result<(), Problem> {
+    let Some(group) = &options.group else { return Ok(()) };
+    if groups.is_empty() || groups.iter().any(|known| wanted(options, known)) {
+        return Ok(());
+    }
+    let groups: Vec<&str> = groups.iter().copied().filter(|known| !known.is_empty()).collect();
+    let parts: BTreeSet<&str> = groups.iter().flat_map(|known| known.split(',')).collect();
+    let strange = group.split(',').find(|part| !parts.contains(part));
+    let hint = match strange.and_then(|strange| nearest(strange, parts.iter().copied())) {
+        Some(near) => format!("did you mean {near}?"),
+        None if groups.is_empty() => "nothing tells the nodes apart".to_owned(),
+        None => {
+            let more = groups.len().saturating_sub(LISTED);
+            let few: Vec<&str> = groups.iter().take(LISTED).copied().collect();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("there are {}{more}", few.join("; "))
+        }
+    };
+    Err(Problem { code: USAGE, error: anyhow!("--group {group}: no node is in it; {hint}") })
+}
+
+/// `--group` as clap takes it: labels with values, separated by commas.
+fn labelled(text: &str) -> Result<String, String> {
+    let is = |part: &str| part.split_once('=').is_some_and(|(label, value)| !label.is_empty() && !value.is_empty());
+    if text.split(',').all(is) {
+        return Ok(text.to_owned());
+    }
+    Err(format!("'{text}' is not LABEL=VALUE, such as sku=h100"))
+}
+
 /// Labels that `--group` names are grouped by, whether asked for or not.
 fn labels(options: &Learn) -> Vec<String> {
     let named = options.group.iter().flat_map(|g| g.split(',')).filter_map(|part| part.split_once('='));
@@ -183,4 +220,38 @@ fn facts(records: &[Record]) -> BTreeMap<(String, String), String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        learn: Learn,
+    }
+
+    fn options(group: &str) -> Result<Learn, clap::Error> {
+        Line::try_parse_from(["learn", "--group", group]).map(|line| line.learn)
+    }
+
+    #[test]
+    fn a_group_is_labels_with_values_and_one_that_is_not_there_is_a_slip() {
+        for wrong in ["foo", "", "sku=", "=h100", "sku=h100,rack"] {
+            let why = options(wrong).unwrap_err().to_string();
+            assert!(why.contains("is not LABEL=VALUE, such as sku=h100"), "{wrong}: {why}");
+        }
+        let known = BTreeSet::from(["profile=quick,sku=h100", "profile=quick,sku=mi300"]);
+        let why = |group: &str| named(&options(group).unwrap(), &known).map_err(|why| why.error.to_string());
+        assert_eq!(why("sku=h100"), Ok(()));
+        assert_eq!(why("sku=h10"), Err("--group sku=h10: no node is in it; did you mean sku=h100?".to_owned()));
+        let all = "there are profile=quick,sku=h100; profile=quick,sku=mi300";
+        assert_eq!(why("firmware=17.3.0"), Err(format!("--group firmware=17.3.0: no node is in it; {all}")));
+        let alone = named(&options("profile=quick").unwrap(), &BTreeSet::from([""])).unwrap_err().error.to_string();
+        assert_eq!(alone, "--group profile=quick: no node is in it; nothing tells the nodes apart");
+        assert!(named(&options("sku=b200").unwrap(), &BTreeSet::new()).is_ok(), "nothing was learned");
+    }
 }

@@ -180,7 +180,7 @@ pub fn freeze(options: &Freeze, config: &Config) -> Ended {
     for (mut version, spread) in chosen.into_iter().zip(spreads) {
         let doubt = doubt(&version, &spread);
         match doubt.filter(|_| !options.force) {
-            Some(doubt) if options.all => eprintln!("{}: not frozen: {doubt}", version.criterion.id),
+            Some(doubt) if options.all => out::note(format_args!("{}: not frozen: {doubt}", version.criterion.id)),
             Some(doubt) => {
                 let why = anyhow!("{}: not frozen: {doubt}; --force freezes it all the same", version.criterion.id);
                 return Err(Problem { code: USAGE, error: why });

@@ -18,10 +18,9 @@ use crate::cli::watch::live;
 use crate::config::Config;
 use crate::exit::{Code, Ended, INTERRUPTED, IO};
 use crate::options::Common;
-use crate::session;
 use crate::views::DemoJob;
-use crate::work;
 use crate::work::ticks::Source;
+use crate::{out, session, work};
 
 /// Longest headless demo: what is usual is known after about 3 minutes, and a machine is named about 2 minutes after it was hurt.
 const MINUTES: u64 = 10;
@@ -94,7 +93,7 @@ pub(super) async fn run(
         let of = (&metrics[..], Some(training.id().to_owned()));
         return live::until_named(&nodes, settings, of, until, (told, options.say.json)).await;
     }
-    eprintln!("{}; logs of its ranks: {}", training.how(), training.folder().display());
+    out::note(format_args!("{}; logs of its ranks: {}", training.how(), training.folder().display()));
     let (nodes, settings) = (job.nodes.clone(), job.settings.clone());
     let app = App::new(job, Ok(store), (config, common), "demo");
     if triaged {
@@ -112,7 +111,7 @@ async fn triage(
     training: &LocalJob,
     wait: Duration,
 ) -> Ended {
-    eprintln!("its nodes are asked in {} s", wait.as_secs());
+    out::note(format_args!("its nodes are asked in {} s", wait.as_secs()));
     tokio::select! {
         () = tokio::time::sleep(wait) => {}
         _ = tokio::signal::ctrl_c() => return Ok(INTERRUPTED),

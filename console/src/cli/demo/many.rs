@@ -15,7 +15,7 @@ use crate::cli::virtual_nodes;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
 use crate::options::Common;
-use crate::{database, session};
+use crate::{database, out, session};
 
 /// A node that answers slowly because thousands of others answer on the same cores has not hung.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -32,7 +32,7 @@ pub(super) async fn run(count: u16, options: &Options, config: &Config, common: 
     };
     let without_screen = options.headless || options.say.json;
     if !options.say.quiet {
-        eprintln!("recording what a probe says on this machine, for {count} virtual nodes to say again");
+        out::note(format_args!("recording what a probe says on this machine, for {count} virtual nodes to say again"));
     }
     let fleet = VirtualFleet::start(virtual_nodes::Options::command(&of)?, dir.path()).code(IO)?;
     let mut config = config.clone();
@@ -46,7 +46,7 @@ pub(super) async fn run(count: u16, options: &Options, config: &Config, common: 
     let most = settings.connections();
     if most < of.nodes && !options.say.quiet {
         let files = "the limit on open files (ulimit -Hn) is too small for all nodes at once";
-        eprintln!("{files}: {most} of {count} are connected at the same time, the others after them");
+        out::note(format_args!("{files}: {most} of {count} are connected at the same time, the others after them"));
     }
     let mut store = database::write(&config)?;
     let nodes = fleet.inventory().nodes().to_vec();
@@ -70,7 +70,7 @@ pub(super) async fn run(count: u16, options: &Options, config: &Config, common: 
     done.report.cost = Some(cost);
     let ended = session::finish(&done, &options.say);
     if !options.say.quiet {
-        eprintln!("{}", spoken(&cost, of.nodes));
+        out::note(spoken(&cost, of.nodes));
         told(&config, dir.path());
     }
     ended

@@ -12,11 +12,11 @@ use muster_tui::Intent;
 
 use self::job::How;
 use crate::app::App;
-use crate::cli::watch;
+use crate::cli::{console, watch};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO};
 use crate::options::{Common, Say};
-use crate::{clock, database, session, work};
+use crate::{clock, database, out, session, work};
 
 /// Nodes of a demo, and of one with a job: its ranks work all the time.
 const NODES: u16 = 16;
@@ -94,6 +94,9 @@ fn pace(text: &str) -> Result<f64, String> {
 
 /// Raises the fleet, then scans it with or without a screen.
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    if !(options.headless || options.say.json) {
+        console::terminal("`muster demo --headless` needs none")?;
+    }
     if let Some(count) = options.many {
         return many::run(count, options, config, common).await;
     }
@@ -155,7 +158,7 @@ fn kept(usual: &Path, fleet: &Path) -> PathBuf {
 fn told(config: &Config, fleet: &Path) {
     let db = &config.db.value;
     if !db.starts_with(fleet) {
-        eprintln!("kept: muster --db {} results", db.display());
+        out::note(format_args!("kept: muster --db {} results", db.display()));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `muster export`: a run for a ticket, a spreadsheet, a warehouse or a monitoring system.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -10,6 +10,7 @@ use clap::{Args, ValueEnum};
 use muster_playbook::report::{self, RunReport};
 use muster_run::{Record, Run, joined};
 use muster_store::Store;
+use muster_wire::{Direction, MetricId};
 
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, USAGE};
@@ -49,7 +50,8 @@ pub(super) use openmetrics::escape;
   muster export --case job-4711.tar.gz --format replay -o job-4711.replay
 
 A file is replaced as a whole or not at all. JSON, Markdown, HTML and CSV contain neither addresses nor \
-serial numbers unless --redact none; one name has one pseudonym throughout a document. A replay file holds raw results as the nodes \
+serial numbers unless --redact none; samples, Parquet and OpenMetrics hold names as they are unless --redact says what to replace. \
+One name has one pseudonym throughout a document. A replay file holds raw results as the nodes \
 gave them, so nothing of it can be replaced.")]
 pub struct Options {
     /// Run id; the newest when left out.
@@ -76,7 +78,7 @@ pub struct Options {
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// The same as `--format json`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     pub json: bool,
     /// JSON with the raw values behind every failure, and all names replaced.
     #[arg(long, conflicts_with = "format")]
@@ -188,15 +190,51 @@ struct Source<'s> {
 impl Source<'_> {
     fn parquet(&self, to: impl Write + Send) -> Result<()> {
         let mut rows = parquet::Samples::to(to)?;
-        each_node(self.store, self.run, &mut |records| rows.add(&records))?;
+        self.each_node(&mut |records| rows.add(&records))?;
         rows.finish().map(drop)
+    }
+
+    /// What replaces names in a form that is read by machines, which need them as they are: only what somebody asked to replace.
+    fn redaction(&self) -> Result<Option<Redaction>> {
+        if self.options.redact.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Redaction::of(&self.options.redact, self.run, &self.store.facts(&self.run.id)?)))
+    }
+
+    /// Gives the records of every node to `each`, one node after another, with the names replaced that are to be replaced.
+    fn each_node(&self, each: Each<'_>) -> Result<()> {
+        let Some(mut redaction) = self.redaction()? else { return each_node(self.store, self.run, each) };
+        let mut metrics: HashMap<MetricId, MetricId> = HashMap::new();
+        each_node(self.store, self.run, &mut |mut records: Vec<Record>| {
+            // They are all of one node.
+            let node = records.first().map(|record| redaction.text(&record.node)).unwrap_or_default();
+            for record in &mut records {
+                record.node.clone_from(&node);
+                for series in &mut record.series {
+                    let known = metrics.entry(series.metric.clone()).or_insert_with_key(|metric| {
+                        let [benchmark, name, engine] =
+                            [&metric.benchmark, &metric.name, &metric.engine].map(|part| redaction.text(part));
+                        MetricId::new(benchmark, name, engine)
+                    });
+                    series.metric = known.clone();
+                }
+            }
+            each(records)
+        })
     }
 
     /// Writes it as text, row by row; what is in memory is at most what is said of the nodes, without their samples.
     fn write(&self, format: Format, to: &mut dyn Write) -> Result<()> {
         match format {
-            Format::Samples => samples(to, |each| each_node(self.store, self.run, each)),
-            Format::Openmetrics => Ok(openmetrics::write(&self.report()?, (self.run, clock::now_ms()), to)?),
+            Format::Samples => samples(to, |each| self.each_node(each)),
+            Format::Openmetrics => {
+                let mut report = self.report()?;
+                if let Some(mut redaction) = self.redaction()? {
+                    report = redaction.run(report)?;
+                }
+                Ok(openmetrics::write(&report, (self.run, clock::now_ms()), to)?)
+            }
             Format::Json if self.options.ticket => self.ticket(to),
             Format::Json | Format::Markdown | Format::Csv | Format::Parquet | Format::Html | Format::Replay => {
                 let facts = self.store.facts(&self.run.id)?;
@@ -244,10 +282,19 @@ fn chosen(options: &Options) -> Vec<Redact> {
 /// What takes the records of a node.
 type Each<'e> = &'e mut dyn FnMut(Vec<Record>) -> Result<()>;
 
-/// The newest values of each piece of work, in the order measured; `nodes` gives the records of one node after another.
+/// How an import reads which way a metric is better.
+const fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::HigherIsBetter => "higher_is_better",
+        Direction::LowerIsBetter => "lower_is_better",
+    }
+}
+
+/// The newest values of each piece of work, in the order measured, with unit and direction, so that an import of them means the same;
+/// `nodes` gives the records of one node after another.
 fn samples(to: &mut dyn Write, nodes: impl FnOnce(Each<'_>) -> Result<()>) -> Result<()> {
     let mut csv = csv::WriterBuilder::new().buffer_capacity(BUFFER).from_writer(to);
-    csv.write_record(["node", "metric", "value", "step"]).map_err(std::io::Error::from)?;
+    csv.write_record(["node", "metric", "value", "step", "unit", "direction"]).map_err(out::of_csv)?;
     nodes(&mut |records| {
         let mut visited: BTreeMap<&str, &Record> = BTreeMap::new();
         for record in &records {
@@ -257,9 +304,11 @@ fn samples(to: &mut dyn Write, nodes: impl FnOnce(Each<'_>) -> Result<()>) -> Re
         for record in visited.into_values() {
             for (metric, series) in record.by_metric() {
                 let metric = metric.to_string();
+                let means = series.first().map_or(["", ""], |series| [series.unit.symbol(), word(series.direction)]);
                 for (step, value) in joined(series).into_iter().enumerate() {
-                    csv.write_record([&record.node, &metric, &value.to_string(), &step.to_string()])
-                        .map_err(std::io::Error::from)?;
+                    let (value, step) = (value.to_string(), step.to_string());
+                    let row = [record.node.as_str(), &metric, &value, &step, means[0], means[1]];
+                    csv.write_record(row).map_err(out::of_csv)?;
                 }
             }
         }

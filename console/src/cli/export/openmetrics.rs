@@ -15,7 +15,7 @@ const STATES: [State; 6] = [State::Pass, State::Warn, State::Fail, State::Unknow
 /// When `out` cannot be written to.
 pub fn write(report: &RunReport, run: (&Run, u64), out: &mut dyn Write) -> Result<()> {
     of_run(report, run, out)?;
-    family(out, "muster_node_state", "stateset", "What is known of a node.")?;
+    family(out, "muster_node_state", "gauge", "What is known of a node.")?;
     for node in &report.nodes {
         for state in STATES {
             let labels = [("node", node.node.as_str()), ("muster_node_state", state.name())];
@@ -56,11 +56,13 @@ fn of_run(report: &RunReport, (run, now_ms): (&Run, u64), out: &mut dyn Write) -
         family(out, "muster_run_age_seconds", "gauge", "Time from the end of the run until this was written.")?;
         line(out, "muster_run_age_seconds", &labels[..1], seconds(now_ms.saturating_sub(ended_ms)))?;
     }
-    family(out, "muster_nodes", "gauge", "How many nodes are in a state.")?;
-    STATES.into_iter().try_for_each(|state| {
-        let count = report.nodes.iter().filter(|node| node.state == state).count();
-        line(out, "muster_nodes", &[("state", state.name())], count as f64)
-    })
+    family(out, "muster_nodes", "gauge", "How many nodes are in a state; those not run count as unknown.")?;
+    // The numbers of the summary, so that two documents of one run never differ.
+    let of = &report.summary;
+    let counts = [(State::Pass, of.pass), (State::Warn, of.warn), (State::Fail, of.fail), (State::Unknown, of.unknown)];
+    counts
+        .into_iter()
+        .try_for_each(|(state, count)| line(out, "muster_nodes", &[("state", state.name())], count as f64))
 }
 
 fn family(out: &mut dyn Write, name: &str, kind: &str, help: &str) -> Result<()> {

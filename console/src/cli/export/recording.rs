@@ -60,13 +60,13 @@ fn replay(file: &Path, each: &mut dyn FnMut(&Told<'_>) -> anyhow::Result<()>) ->
             done = each(&told);
         }
     })?;
-    damages.iter().for_each(|damage| eprintln!("{}: {damage}", file.display()));
+    damages.iter().for_each(|damage| out::note(format_args!("{}: {damage}", file.display())));
     done
 }
 
 fn csv(file: &Path, to: &mut dyn Write) -> anyhow::Result<()> {
     let mut to = csv::WriterBuilder::new().buffer_capacity(1 << 18).from_writer(to);
-    let mut row = |cells: [&str; 4]| Ok(to.write_record(cells).map_err(std::io::Error::from)?);
+    let mut row = |cells: [&str; 4]| Ok(to.write_record(cells).map_err(crate::out::of_csv)?);
     row(["time_s", "node", "metric", "value"])?;
     replay(file, &mut |told| row([&format!("{:.3}", told.time_s), told.node, told.metric, &told.value.to_string()]))?;
     Ok(to.flush()?)

@@ -52,6 +52,9 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
         database::sound(&*store, options.strict)?;
         by(&|to| portable::write_run((&*store, &run), config, to))?;
     }
-    eprintln!("written to {}; it holds host names, addresses and serial numbers as they are", output.display());
+    out::note(format_args!(
+        "written to {}; it holds host names, addresses and serial numbers as they are",
+        output.display()
+    ));
     Ok(PASS)
 }

@@ -34,7 +34,7 @@ struct Evidence {
     unit: Unit,
     /// Steps left out as warm-up before the first value.
     warmup: u32,
-    /// In the order measured.
+    /// In the order measured. JSON has no NaN: what is no number is null there.
     values: Vec<f64>,
 }
 
@@ -66,5 +66,30 @@ impl Ticket {
             }
         }
         Ok(Self { schema: "muster.ticket", version: 1, report, evidence, criteria })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_no_number_is_null_and_keeps_its_place() {
+        let evidence = Evidence {
+            node: "n1".into(),
+            metric: "net/copy".into(),
+            engine: "own".into(),
+            unit: Unit::BytesPerSec,
+            warmup: 0,
+            values: vec![1.5, f64::NAN, 2.5],
+        };
+        let written = serde_json::to_value(&evidence).unwrap();
+        assert_eq!(written["values"], serde_json::json!([1.5, null, 2.5]));
+        let schema: Value =
+            serde_json::from_str(include_str!("../../../../assets/schemas/muster.ticket.json")).unwrap();
+        let values = &schema["properties"]["evidence"]["items"]["properties"]["values"];
+        assert_eq!(values["items"]["type"], serde_json::json!(["number", "null"]));
     }
 }

@@ -5,6 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use muster_analysis::network::topology::Source;
 use muster_analysis::network::{Localisation, Matrix, Topology};
 use muster_wire::Direction;
 
@@ -59,7 +60,10 @@ fn shares(matrix: &Matrix, topology: &Topology, found: &Localisation, order: &[u
     let n = order.len();
     let mut place = vec![0; n];
     order.iter().enumerate().for_each(|(at, &endpoint)| place[endpoint] = at);
-    let node: Vec<Option<u32>> = matrix.endpoints().iter().map(|name| topology.endpoint(name)).collect();
+    // The one leaf of a flat topology stands for "unknown": localisation knows no distance there either.
+    let known = topology.source() != Source::Flat;
+    let of = |name: &String| topology.endpoint(name).filter(|_| known);
+    let node: Vec<Option<u32>> = matrix.endpoints().iter().map(of).collect();
     let mut shares = vec![f32::NAN; n * n];
     for (at, cell) in matrix.cells().iter().enumerate() {
         let (src, dst) = (cell.src as usize, cell.dst as usize);

@@ -1,8 +1,9 @@
 //! Measures or reads pairs, says what they point at, and shows the matrix.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::{Context, anyhow};
+use muster_analysis::network::topology::node_name;
 use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside, read_matrix};
 use muster_playbook::Pairs;
 use muster_playbook::report::PairsReport;
@@ -29,6 +30,9 @@ struct Seen {
 
 /// Measures or reads, localises, prints.
 pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    if options.show {
+        crate::cli::console::terminal("without --show what the pairs point at is printed")?;
+    }
     let (seen, state) = match (&options.scan, &options.run, &options.from) {
         (Some(method), ..) => scan(*method, options, config).await?,
         (None, Some(id), _) => {
@@ -118,6 +122,7 @@ fn read(file: &std::path::Path, options: &Options, config: &Config) -> Result<Se
     if matrices.is_empty() {
         return Err(Problem { code: USAGE, error: anyhow!("{name}: no row of the metrics asked for") });
     }
+    restrict(&mut matrices, &name, options, config)?;
     let topology = match &options.topology {
         Some(file) => files::topology(file)?,
         None => guess(matrices.values()),
@@ -127,6 +132,51 @@ fn read(file: &std::path::Path, options: &Options, config: &Config) -> Result<Se
         report.add(metric, localise_beside(matrix, matrices.get(LOSS), &topology, &session::params(config)));
     }
     Ok(Seen { matrices, topology, report, visits: Vec::new() })
+}
+
+/// Uplinks by sender and receiver.
+type Routes = HashMap<(String, String), String>;
+
+/// Leaves what is between the nodes that are meant, over the uplinks that --routes tells.
+fn restrict(
+    matrices: &mut BTreeMap<String, Matrix>,
+    name: &str,
+    options: &Options,
+    config: &Config,
+) -> Result<(), Problem> {
+    let routes: Routes = options.routes.as_deref().map(files::routes).transpose()?.unwrap_or_default();
+    if !options.pick.given() && routes.is_empty() {
+        return Ok(());
+    }
+    let nodes: BTreeSet<&str> =
+        matrices.values().flat_map(Matrix::endpoints).map(|endpoint| node_name(endpoint)).collect();
+    let picked: BTreeSet<String> = options.pick.of_names(nodes, name, config)?.into_iter().collect();
+    for matrix in matrices.values_mut() {
+        *matrix = restricted(matrix, &picked, &routes);
+    }
+    matrices.retain(|_, matrix| !matrix.is_empty());
+    if matrices.is_empty() {
+        return Err(Problem {
+            code: USAGE,
+            error: anyhow!("{name}: no row is of two nodes that are left after -w and -x"),
+        });
+    }
+    Ok(())
+}
+
+/// The visits of pairs whose nodes are both `picked`. What `routes` tells stands above what the file does, of ends or else of their nodes.
+fn restricted(matrix: &Matrix, picked: &BTreeSet<String>, routes: &Routes) -> Matrix {
+    let mut kept = Matrix::new(matrix.metric(), matrix.direction());
+    let route = |src: &str, dst: &str| routes.get(&(src.to_owned(), dst.to_owned()));
+    for (at, cell) in matrix.cells().iter().enumerate() {
+        let [src, dst] = [cell.src, cell.dst].map(|end| matrix.endpoints()[end as usize].as_str());
+        if [src, dst].iter().all(|end| picked.contains(node_name(end))) {
+            let values: Vec<f64> = matrix.values(at).iter().copied().map(f64::from).collect();
+            let told = route(src, dst).or_else(|| route(node_name(src), node_name(dst)));
+            kept.push_named(src, dst, &values, told.map(String::as_str).or_else(|| matrix.up(at)));
+        }
+    }
+    kept
 }
 
 fn only(matrices: &mut BTreeMap<String, Matrix>, options: &Options) {
@@ -152,5 +202,27 @@ fn show(seen: &Seen, options: &Options, config: &Config) -> Result<(), Problem> 
         out::line(files::csv_text(&seen.matrices)?.trim_end())
     } else {
         out::line(&seen.report.lines().join("\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::Direction;
+
+    use super::*;
+
+    #[test]
+    fn pairs_of_picked_nodes_are_kept_with_their_values_and_the_uplinks_that_are_told() {
+        let mut matrix = Matrix::new("throughput", Direction::HigherIsBetter);
+        matrix.push_named("a:rail0", "b:rail0", &[1.0, 2.0], Some("old"));
+        matrix.push_named("b:rail0", "a:rail0", &[], Some("old"));
+        matrix.push_named("a:rail0", "c", &[3.0], None);
+        let picked = ["a", "b"].map(str::to_owned).into();
+        let routes = [(("a".to_owned(), "b".to_owned()), "l1-s1".to_owned())].into();
+        let kept = restricted(&matrix, &picked, &routes);
+        assert_eq!(kept.endpoints(), ["a:rail0", "b:rail0"]);
+        assert_eq!((kept.len(), kept.values(0), kept.values(1)), (2, &[1.0_f32, 2.0][..], &[][..]));
+        assert_eq!((kept.up(0), kept.up(1)), (Some("l1-s1"), Some("old")));
+        assert!(restricted(&matrix, &["c".to_owned()].into(), &routes).is_empty());
     }
 }

@@ -32,8 +32,8 @@ use crate::session;
   muster swap states                              where every node stands
   muster swap history -w n007                     what failed on it before, by serial number
 
-A node is defective while an incident of it is open or its newest run fails it. A spare must be of the same hardware (label hardware
-or sku, else the models that its last runs saw) and have passed its newest run; of several, one on the same leaf and in the same rack
+A node is defective while an incident of it is open or one of its newest results fails it. A spare must be of the same hardware (label hardware
+or sku, else the models that its last runs saw) and have nothing failed, warned of or undecided; of several, one on the same leaf and in the same rack
 is taken.
 Exit codes: 0 nobody is defective, 1 all who are can be replaced, 3 somebody cannot."
 )]

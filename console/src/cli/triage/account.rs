@@ -58,8 +58,8 @@ pub(super) fn run(options: &Options) -> Ended {
     }
     drop(waiting);
     let Some(mut account) = account(told) else {
-        notes.iter().for_each(|note| eprintln!("{note}"));
-        eprintln!("no log tells how long steps took; docs/TRIAGE.md lists the lines that are known");
+        notes.iter().for_each(out::note);
+        out::note("no log tells how long steps took; docs/TRIAGE.md lists the lines that are known");
         return Ok(UNDECIDED);
     };
     account.notes.extend(notes);
@@ -166,7 +166,7 @@ fn tell(account: &Account) -> Result<(), Problem> {
     out::line(&out::table(&head, &rows))?;
     let total = &account.total;
     let share = |seconds: f64| {
-        let of = total.elapsed_s.map(|elapsed| format!(" ({:.1} %)", 100.0 * seconds / elapsed));
+        let of = total.percent(seconds).map(|percent| format!(" ({percent:.1} %)"));
         format!("{}{}", long(seconds), of.unwrap_or_default())
     };
     out::line(&format!("\n{} in {}", out::counted(total.attempts, "attempt", "attempts"), or(total.elapsed_s)))?;

@@ -19,7 +19,7 @@ use crate::exit::{Code, IO, Problem, USAGE};
 use crate::signals::Signals;
 use crate::work::bundle;
 use crate::work::job::{self, Progress, VIEWS};
-use crate::{out, session, slurm, work};
+use crate::{out, service, session, slurm, work};
 
 /// Window of the kernel's log, seconds.
 const SINCE_S: u32 = 3_600;
@@ -67,7 +67,8 @@ pub(super) fn alerts(options: &Options) -> Result<Option<Vec<u8>>, Problem> {
 /// Says where the answers are kept, if they are.
 pub(super) fn say_kept(options: &Options) {
     if let Some(dir) = &options.save {
-        eprintln!("kept as {}; read it again with: muster triage --from {}", dir.display(), dir.display());
+        let (name, word) = (dir.display(), service::argument(&dir.display().to_string()));
+        out::note(format_args!("kept as {name}; read it again with: muster triage --from {word}"));
     }
 }
 
@@ -108,16 +109,19 @@ pub(crate) async fn ask(
         (true, true) => format!("NCCL RAS is asked twice, 10 s apart, on {VIEWS} of them"),
         (true, false) => "NCCL RAS is asked twice, 10 s apart".to_owned(),
     };
-    eprintln!("asking {}; {ras}", out::counted(nodes.len(), "node", "nodes"));
+    out::note(format_args!("asking {}; {ras}", out::counted(nodes.len(), "node", "nodes")));
     let (mut done, all) = (0, nodes.len());
     let mut say = |progress: Progress<'_>| match progress {
         Progress::Done => {
             done += 1;
             if done == all || done % 16 == 0 {
-                eprintln!("{done} of {all} nodes told everything after {:.0} s", begun.elapsed().as_secs_f64());
+                out::note(format_args!(
+                    "{done} of {all} nodes told everything after {:.0} s",
+                    begun.elapsed().as_secs_f64()
+                ));
             }
         }
-        Progress::Lost(node, why) => eprintln!("{node}: {why}"),
+        Progress::Lost(node, why) => out::note(format_args!("{node}: {why}")),
     };
     let (told, at_ms) = job::collect(nodes, order, (work::embedded(), settings, cancel), &mut say).await;
     listening.abort();

@@ -145,7 +145,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     if let Some(file) = &options.ticket {
         let name = options.from.as_deref().map_or_else(|| "live".to_owned(), cases::name_of);
         ticket::write(file, (&name, &overview), &options.redact)?;
-        eprintln!("written to {}", file.display());
+        out::note(format_args!("written to {}", file.display()));
     }
     let sure = report.suspects.iter().any(|suspect| suspect.confidence >= SURE);
     Ok(match report.category {
@@ -182,7 +182,7 @@ fn read(from: &Path, options: &Options, rules: &Rules, config: &Config) -> Resul
 /// What a person said of the case.
 fn marks(from: &Path) -> Marks {
     cases::read(&marks_of(from)).unwrap_or_else(|why| {
-        eprintln!("marks of this case are not used: {why:#}");
+        out::note(format_args!("marks of this case are not used: {why:#}"));
         Marks::default()
     })
 }

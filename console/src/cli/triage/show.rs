@@ -14,6 +14,7 @@ use crate::session::{self, Job};
 /// Opens the screen **Triage** on a bundle, or on what nodes tell now; the latter is kept where --save says, and else as long as the
 /// screen stands.
 pub(super) async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    console::terminal("without --show the verdict is printed")?;
     if let Some(from) = &options.from {
         let (since, pick, of) = (options.since, options.pick.clone(), config.clone());
         return screen(config, common)?.sit_on_triage(from, move |case| prepare(case, since, &pick, &of)).await;

@@ -158,7 +158,7 @@ impl Around for Console {
     }
 
     fn begins(&mut self, what: &str) {
-        eprintln!("{what}");
+        out::note(what);
     }
 }
 
@@ -304,14 +304,14 @@ fn table(folder: &Folder, outcomes: &[Outcome], seen: &[&str]) -> Result<(), Pro
     }
     for outcome in outcomes.iter().filter(|outcome| outcome.not_run > 0) {
         let missed = out::counted(outcome.not_run, "recording", "recordings");
-        eprintln!(
+        out::note(format_args!(
             "{}: {missed} not scored, as there was nothing to learn from; give --train or --model",
             outcome.method.title()
-        );
+        ));
     }
     if !seen.is_empty() {
         let names = seen.join(", ");
-        eprintln!("scored on recordings that were learned from, so the figures are too good: {names}");
+        out::note(format_args!("scored on recordings that were learned from, so the figures are too good: {names}"));
     }
     let days: f64 = folder.recordings.iter().map(Recorded::machine_days).sum();
     let best = best(outcomes).map_or(String::new(), |best| format!(", largest F1: {}", best.title()));

@@ -52,7 +52,7 @@ fn own(file: &Path, recording: &mut Recording) -> anyhow::Result<()> {
         }
     })?;
     pushed?;
-    damages.iter().for_each(|damage| eprintln!("{}: {damage}", file.display()));
+    damages.iter().for_each(|damage| out::note(format_args!("{}: {damage}", file.display())));
     Ok(())
 }
 

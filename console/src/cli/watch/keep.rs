@@ -8,9 +8,9 @@ use muster_store::{Incident, Store};
 use muster_wire::{Category, telemetry};
 
 use crate::config::Config;
-use crate::database;
 use crate::exit::{Code, IO, Problem};
 use crate::risk::incidents::OWN;
+use crate::{database, out};
 
 /// Source of incidents that a watch told.
 const SOURCE: &str = "watch";
@@ -59,7 +59,7 @@ impl<'a> Keep<'a> {
         if let Err(problem) = self.write(&lines) {
             self.again = Instant::now() + PAUSE;
             if !std::mem::replace(&mut self.failed, true) {
-                eprintln!("the incident log does not take the alerts yet: {:#}", problem.error);
+                out::note(format_args!("the incident log does not take the alerts yet: {:#}", problem.error));
             }
             return;
         }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::{input, recorded};
 use crate::exit::{CONFIG, Code, Problem, USAGE};
+use crate::out;
 use crate::patience::Patience;
 
 /// How the file with the truth ends; what stands before is the recording's name without its ending.
@@ -82,7 +83,10 @@ pub(super) fn read(folder: &Path) -> Result<Folder, Problem> {
 impl Folder {
     /// Says on standard error what is not used.
     pub(super) fn tell(&self) {
-        self.bad.iter().chain(&self.unlabelled).for_each(|one| eprintln!("{} left out: {}", one.name, one.why));
+        self.bad
+            .iter()
+            .chain(&self.unlabelled)
+            .for_each(|one| out::note(format_args!("{} left out: {}", one.name, one.why)));
     }
 }
 

@@ -52,7 +52,7 @@ pub(super) fn run(options: &Options) -> Ended {
     tell(&model)?;
     let faults: usize = all.iter().map(|recorded| recorded.truth.faults.len()).sum();
     if faults == 0 {
-        eprintln!("no truth file names a fault: metrics are in the paper's order");
+        out::note("no truth file names a fault: metrics are in the paper's order");
     }
     let (recordings, faults) =
         (out::counted(all.len(), "recording", "recordings"), out::counted(faults, "fault", "faults"));

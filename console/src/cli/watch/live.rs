@@ -42,10 +42,14 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let mut live = Live::new(&nodes, &wanted, Watch::new(options.settings()), !options.json);
     let mut keep = options.log.then(|| Keep::new(config));
     let mut scores = options.openmetrics.as_deref().map(Scores::to);
-    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
     let mut tape = if options.record { Some(Tape::begin(&nodes, config)?) } else { None };
-    eprintln!("watching {}; what is usual is known after about 3 minutes", out::counted(nodes.len(), "node", "nodes"));
-    loop {
+    out::note(format_args!(
+        "watching {}; what is usual is known after about 3 minutes",
+        out::counted(nodes.len(), "node", "nodes")
+    ));
+    let keeps = options.record || options.log || options.openmetrics.is_some();
+    // Who reads nothing any more and has nothing kept needs no watch.
+    while keeps || !out::left() {
         match lookout.next(until).await {
             Seen::Values(node, at_s, values) => {
                 let clock_error_s = lookout.clock_error_s(node);
@@ -57,7 +61,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
                     keep.take(live.watch().alerts());
                 }
                 if let Some(scores) = &mut scores {
-                    scores.take(live.watch(), &names, false);
+                    scores.take(live.watch(), live.reporting(), false);
                 }
             }
             Seen::Fine(node, at_s, values) => {
@@ -78,7 +82,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     listening.abort();
     live.feed.watch.finish();
     keep.iter_mut().for_each(|keep| keep.finish(live.watch().alerts()));
-    scores.iter_mut().for_each(|scores| scores.take(live.watch(), &names, true));
+    scores.iter_mut().for_each(|scores| scores.take(live.watch(), live.reporting(), true));
     let notes = past::notes(live.watch(), &config.db.value);
     let ended = live.end(strange, notes, options.json);
     // Who ends a watch by hand wants to know what it saw.
@@ -102,7 +106,7 @@ pub(crate) async fn until_named(
     let order = WatchOrder { period_ms: PERIOD_MS, fine_ms: 0, job };
     let mut lookout = Lookout::open(nodes, order, work::embedded(), settings, cancel);
     let mut live = Live::new(nodes, metrics, Watch::new(Settings::default()), !json);
-    eprintln!("watching {}: {}", out::counted(nodes.len(), "node", "nodes"), demo.how);
+    out::note(format_args!("watching {}: {}", out::counted(nodes.len(), "node", "nodes"), demo.how));
     while demo.hurt.is_empty() || live.watch().alerts().is_empty() {
         match lookout.next(Some(until)).await {
             Seen::Values(node, at_s, values) => live.take(node, at_s, &values, lookout.clock_error_s(node))?,
@@ -169,6 +173,8 @@ struct Live<'a> {
     ended: BTreeSet<usize>,
     /// Nodes that answered once.
     seen: BTreeSet<usize>,
+    /// Nodes that told something once.
+    reporting: BTreeSet<usize>,
     aloud: bool,
     demo: Option<DemoJob>,
 }
@@ -177,12 +183,17 @@ impl<'a> Live<'a> {
     fn new(nodes: &'a [Node], wanted: &[&'static str], watch: Watch, aloud: bool) -> Self {
         let members: Vec<Member> = nodes.iter().map(Member::from).collect();
         let (feed, wanted) = (Feed::new(&members, watch), wanted.iter().copied().collect());
-        let (told, ended, seen) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        Self { nodes, wanted, feed, told, ended, seen, aloud, demo: None }
+        let (told, ended, seen, reporting) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        Self { nodes, wanted, feed, told, ended, seen, reporting, aloud, demo: None }
     }
 
     const fn watch(&self) -> &Watch {
         &self.feed.watch
+    }
+
+    /// Names of the nodes that told something.
+    fn reporting(&self) -> impl Iterator<Item = &str> {
+        self.reporting.iter().map(|node| self.nodes[*node].name.as_str())
     }
 
     fn take(
@@ -192,6 +203,7 @@ impl<'a> Live<'a> {
         values: &[(&'static str, f64)],
         clock_error_s: Option<f64>,
     ) -> Result<(), Problem> {
+        self.reporting.insert(node);
         for (name, value) in values.iter().filter(|(name, _)| self.wanted.contains(name)) {
             self.feed.take(node, name, at_s, *value);
         }
@@ -227,10 +239,12 @@ impl<'a> Live<'a> {
     /// Tells what is said of a node, or by it.
     fn hear(&mut self, seen: Seen) {
         match seen {
-            Seen::Said(node, text) => eprintln!("{}: {text}", self.nodes[node].name),
-            Seen::There(node) if !self.seen.insert(node) => eprintln!("{} is back", self.nodes[node].name),
-            Seen::There(_) if self.seen.len() == self.nodes.len() => eprintln!("all nodes answer"),
-            Seen::Lost(_, failure) => eprintln!("{}", failure.message),
+            Seen::Said(node, text) => out::note(format_args!("{}: {text}", self.nodes[node].name)),
+            Seen::There(node) if !self.seen.insert(node) => {
+                out::note(format_args!("{} is back", self.nodes[node].name))
+            }
+            Seen::There(_) if self.seen.len() == self.nodes.len() => out::note("all nodes answer"),
+            Seen::Lost(_, failure) => out::note(failure.message),
             Seen::There(_) | Seen::Values(..) | Seen::Fine(..) | Seen::Over => {}
         }
     }
@@ -248,10 +262,11 @@ impl<'a> Live<'a> {
             notes.push(format!("{ticks} left out: the node's clock jumped"));
         }
         let (metrics, demo) = (self.feed.told(), self.demo.take());
+        let of = (self.nodes.len(), self.reporting.len(), metrics.as_slice());
         if json {
-            return tell::document(self.watch(), (self.nodes.len(), &metrics), notes, (true, demo));
+            return tell::document(self.watch(), of, notes, (true, demo));
         }
         self.tell()?;
-        tell::end(self.watch(), (self.nodes.len(), &metrics), notes)
+        tell::end(self.watch(), of, notes)
     }
 }

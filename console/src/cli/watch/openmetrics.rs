@@ -25,8 +25,8 @@ impl Scores {
         Self { file: file.to_owned(), next: Instant::now(), failed: false }
     }
 
-    /// Writes the file if it is time, or `now`; what cannot be written is said once.
-    pub(super) fn take(&mut self, watch: &Watch, nodes: &[&str], now: bool) {
+    /// Writes the file if it is time, or `now`; what cannot be written is said once. `nodes` are those that told something.
+    pub(super) fn take<'n>(&mut self, watch: &Watch, nodes: impl Iterator<Item = &'n str>, now: bool) {
         if !now && Instant::now() < self.next {
             return;
         }
@@ -35,13 +35,14 @@ impl Scores {
         if let Err(why) = out::replace(&self.file, text(watch, nodes).as_bytes(), out::PUBLIC)
             && !std::mem::replace(&mut self.failed, true)
         {
-            eprintln!("{why:#}");
+            out::note(format_args!("{why:#}"));
         }
     }
 }
 
-/// Open alerts of every node, and its scores by part. A part that cannot be judged yet has no line: it is not zero.
-fn text(watch: &Watch, nodes: &[&str]) -> String {
+/// Open alerts of each of `nodes`, and scores by part. A node that never told anything has no line, nor a part that cannot be judged yet:
+/// that is not zero.
+fn text<'n>(watch: &Watch, nodes: impl Iterator<Item = &'n str>) -> String {
     let mut out = String::from(
         "# TYPE muster_watch_alert gauge\n# HELP muster_watch_alert Whether the node is named as unlike its peers now.\n",
     );
@@ -78,7 +79,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("muster.prom");
         let mut scores = Scores::to(&file);
-        scores.take(&watch, &["n0", "n3"], false);
+        scores.take(&watch, ["n0", "n3"].into_iter(), false);
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(
             text.contains("muster_watch_alert{node=\"n3\"} 1\n")
@@ -86,12 +87,13 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("muster_watch_score{node=\"n3\",component=\"gpus\"} "), "{text}");
+        assert!(!text.contains("muster_watch_alert{node=\"n1\"}"), "it is not among those that told something: {text}");
         assert!(text.ends_with("# EOF\n"));
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing is left beside it");
         std::fs::remove_file(&file).unwrap();
-        scores.take(&watch, &["n0"], false);
+        scores.take(&watch, ["n0"].into_iter(), false);
         assert!(!file.exists(), "not yet time");
-        scores.take(&watch, &["n0"], true);
+        scores.take(&watch, ["n0"].into_iter(), true);
         assert!(file.exists());
     }
 }

@@ -5,12 +5,14 @@ use std::path::Path;
 use muster_analysis::watch::{Gains, Unlike, Watch, unlike_before};
 use muster_store::telemetry::{keep_learned, learned};
 
+use crate::out;
+
 /// Keeps what `watch` learned beside its recording. What fails is said: the recording itself does not need it.
 pub(super) fn keep(recording: &Path, watch: &Watch) {
     let Some(gains) = watch.gains() else { return };
     let kept = serde_json::to_vec(&gains).map_err(anyhow::Error::from);
     if let Err(why) = kept.and_then(|bytes| Ok(keep_learned(recording, &bytes)?)) {
-        eprintln!("what was learned of the nodes is not kept: {why:#}");
+        out::note(format_args!("what was learned of the nodes is not kept: {why:#}"));
     }
 }
 
@@ -24,7 +26,7 @@ pub(super) fn notes(watch: &Watch, db: &Path) -> Vec<String> {
 fn read(path: &Path, bytes: Option<Vec<u8>>) -> Option<Gains> {
     let gains = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     if gains.is_none() {
-        eprintln!("{} is not read: no gains of a watch", path.display());
+        out::note(format_args!("{} is not read: no gains of a watch", path.display()));
     }
     gains
 }

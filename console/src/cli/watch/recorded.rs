@@ -34,7 +34,14 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
     drop(waiting);
     notes.extend(strange(&metrics));
     notes.extend(past::notes(&watch, &config.db.value));
-    tell::document(&watch, (nodes.len(), &metrics), notes, (options.json, None))
+    // Of those that somebody named some may have told nothing.
+    let reporting = if options.pick.given() {
+        let told: BTreeSet<String> = told(&recording).into_iter().collect();
+        nodes.iter().filter(|name| told.contains(*name)).count()
+    } else {
+        nodes.len()
+    };
+    tell::document(&watch, (nodes.len(), reporting, &metrics), notes, (options.json, None))
 }
 
 /// A recording that was gone through as a whole.

@@ -13,13 +13,14 @@ use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended};
 use crate::options::Common;
 use crate::patience::Patience;
-use crate::recordings;
 use crate::session::{self, Job};
 use crate::work::playhead::Playhead;
 use crate::work::ticks::{FASTEST, Player, Source};
+use crate::{out, recordings};
 
 /// Opens the screen **Watch**.
 pub(super) async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
+    console::terminal("without --show the alerts are printed")?;
     if options.from.is_empty() { nodes(options, config, common).await } else { play(options, config, common).await }
 }
 
@@ -40,7 +41,7 @@ async fn play(options: &Options, config: &Config, common: &Common) -> Ended {
     let from: Vec<PathBuf> =
         options.from.iter().map(|from| recordings::find(from, config)).collect::<Result<_, _>>()?;
     let Input { recording, notes } = input::read(&from).code(CONFIG)?;
-    notes.iter().for_each(|note| eprintln!("{note}"));
+    notes.iter().for_each(out::note);
     let names = recorded::nodes(&recording, options, config)?;
     let metrics = recorded::metrics(&recording, &options.metrics)?;
     // Without an inventory nothing is known of what nodes share, and none can be measured.
@@ -69,7 +70,7 @@ pub(crate) async fn played(
 ) -> Ended {
     let waiting = Patience::new("reading the recording");
     let Input { recording, notes } = input::read(&[file.to_owned()]).code(CONFIG)?;
-    notes.iter().for_each(|note| eprintln!("{note}"));
+    notes.iter().for_each(out::note);
     let names = recorded::told(&recording);
     let metrics = recorded::metrics(&recording, &[])?;
     let known = Inventory::load(&config.inventory.value).unwrap_or_default();

@@ -11,7 +11,7 @@ use super::past;
 use crate::clock::now_ms;
 use crate::config::Config;
 use crate::exit::{Code, IO, Problem};
-use crate::session;
+use crate::{out, service, session};
 
 /// Most that all recordings together take, and how long they stay.
 const MOST: u64 = 10 << 30;
@@ -33,11 +33,11 @@ impl Tape {
     pub(super) fn begin(nodes: &[Node], config: &Config) -> Result<Self, Problem> {
         let dir = &config.db.value;
         for id in thin_out(dir, MOST / 2, AGE).code(IO)? {
-            eprintln!("recording {id} was removed to make room");
+            out::note(format_args!("recording {id} was removed to make room"));
         }
         let names = nodes.iter().map(|node| node.name.clone()).collect();
         let recorder = Recorder::create(dir, &session::named(now_ms(), "watch"), names, MOST / 2).code(IO)?;
-        eprintln!("recording to {}", recorder.path().display());
+        out::note(format_args!("recording to {}", recorder.path().display()));
         Ok(Self { recorder, clocks: vec![f64::NEG_INFINITY; nodes.len()], stopped: false })
     }
 
@@ -60,8 +60,8 @@ impl Tape {
         let taken = tokio::task::block_in_place(|| self.recorder.push(node, at_s, values));
         match taken {
             Ok(true) => return,
-            Ok(false) => eprintln!("the recording is full and ends here; the watch goes on"),
-            Err(why) => eprintln!("{why}; the recording ends here, the watch goes on"),
+            Ok(false) => out::note("the recording is full and ends here; the watch goes on"),
+            Err(why) => out::note(format_args!("{why}; the recording ends here, the watch goes on")),
         }
         self.stopped = true;
     }
@@ -70,9 +70,13 @@ impl Tape {
     pub(super) fn end(mut self, watch: &Watch) {
         past::keep(self.recorder.path(), watch);
         if let Err(why) = self.recorder.commit() {
-            eprintln!("{why}");
+            out::note(why);
         }
-        let (path, bytes) = (self.recorder.path().display(), self.recorder.bytes());
-        eprintln!("recorded {} kB; go through it again with `muster watch --from {path}`", bytes.div_ceil(1_000));
+        let path = service::argument(&self.recorder.path().display().to_string());
+        let bytes = self.recorder.bytes();
+        out::note(format_args!(
+            "recorded {} kB; go through it again with `muster watch --from {path}`",
+            bytes.div_ceil(1_000)
+        ));
     }
 }

@@ -82,7 +82,7 @@ pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let listening = signals.listen(cancel.clone());
     let say = |what: &str| {
         if !options.quiet {
-            eprintln!("{what}");
+            out::note(what);
         }
     };
     let told = diagnosed(&order, (nodes, settings), (&mut store, config), (&say, &cancel)).await;
