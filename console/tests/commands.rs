@@ -198,7 +198,7 @@ fn pairs_of_a_file_are_those_of_the_nodes_that_are_meant() {
     assert!(out.contains("a,b,throughput,1000,l1-s1\n") && out.contains("b,a,throughput,1000,\n"), "{out}");
     for (more, code, said) in [
         (&["-w", "nosuch"][..], 64, "nosuch"),
-        (&["-w", "a"], 64, "no row is of two nodes"),
+        (&["-w", "a"], 64, "no pair is left"),
         (&["-x", "a,b,c"], 64, "no node"),
         (&["--routes", &place.path("none.csv")], 74, "none.csv"),
     ] {

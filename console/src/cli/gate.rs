@@ -20,7 +20,7 @@ use crate::service::Standing;
 
 Exit codes: 0 run, 1 run after the named benchmarks (muster run regular), 2 do not run, 3 too little \
 is known. With --budget, a validation that takes longer is a 2. A node in repair, defective or in the hot buffer \
-(muster swap states) is a 2, whatever its risk.
+(muster swap states) exits 2, whatever its risk.
 With --prolog only a node that must not run gives a non-zero exit code: Slurm then drains it and \
 requeues the job. What should be validated first, what is unknown, and what kept it from deciding \
 goes to standard error.")]

@@ -37,9 +37,9 @@ const BATCH: usize = 256;
   muster import rules.yaml                           which rules can be applied; `criteria judge` applies them
 
 The format is told by the file's beginning; --format overrides that. A fleet's values keep their order: a node that \
-comes twice has one sample of two values. What a CSV does not say of a metric is known of those of muster and of the tools \
-it reads; of others it is told by the name, or assumed, and said. Rules are imported alone, and 78 is the exit code where one \
-of them cannot be applied. Nothing in a file is run.")]
+comes twice has one sample of two values. Unit and direction of a CSV metric come from the options, from the metrics that \
+muster knows, from the file's columns, or from the name; a note says what was assumed. Import rules alone (exit code 78 where one \
+cannot be applied). Nothing in a file is run.")]
 pub struct Options {
     /// Files, or SuperBench output folders.
     #[arg(required = true)]

@@ -111,7 +111,7 @@ pub struct Close {
 #[derive(Args, Debug)]
 #[command(
     after_help = "Examples:\n  muster incidents import log.csv --origin 2026-01-01\n  sacctmgr show event -P start=2026-01-01 | muster incidents import - --format sacctmgr --zone 1\n\n\
-                  Exit codes: 0 the file was read, 1 some of its lines were left out, 78 nothing of it can be read, 74 there is no such file"
+                  Exit codes: 0 the file was read, 1 some of its lines were left out, 78 no line can be read, 74 there is no such file"
 )]
 pub struct Import {
     /// File, or - for standard input.
@@ -276,7 +276,7 @@ fn add(options: &Add, config: &Config) -> Ended {
     let start_ms = options.start.unwrap_or(now_ms);
     if is_future(start_ms, now_ms) {
         let start = rfc3339(start_ms);
-        let error = anyhow!("--start {start} lies in the future; an incident is recorded once it has begun");
+        let error = anyhow!("--start {start} is more than a day in the future; record an incident once it has begun");
         return Err(Problem { code: USAGE, error });
     }
     let reason = clean(&options.reason, 4096);
@@ -336,7 +336,7 @@ fn import(options: &Import, config: &Config) -> Ended {
         && let Some(first) = parsed.errors.first()
     {
         let (lines, first) = (out::counted(parsed.refused, "line", "lines"), clean(&first.to_string(), 300));
-        let error = anyhow!("{name}: nothing of it can be read ({lines}): {first}; {}", form(source));
+        let error = anyhow!("{name}: no line can be read ({lines}): {first}; {}", form(source));
         return Err(Problem { code: CONFIG, error });
     }
     // Line 0 is the whole text, of which not all was read.
@@ -352,7 +352,7 @@ fn import(options: &Import, config: &Config) -> Ended {
     let mut lines = lines.code(CONFIG)?;
     if let Some(first) = without_future(&mut lines, clock::now_ms()) {
         out::note(format_args!(
-            "{name}: {} left out: the start lies in the future, the first {} of {}",
+            "{name}: {} left out: they begin more than a day in the future, the first {} of {}",
             out::counted(read - lines.len(), "incident", "incidents"),
             rfc3339(first.start_ms),
             first.node
@@ -401,7 +401,7 @@ const fn form(source: Source) -> &'static str {
              {\"node\": \"n001\", \"start_h\": 490000.5, \"end_h\": null, \"category\": \"gpu\"}"
         }
         // What is wrong with it says already how events are printed.
-        Source::Sacctmgr => "--format csv and json read other files",
+        Source::Sacctmgr => "for other files use --format csv or json",
     }
 }
 

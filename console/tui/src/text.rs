@@ -531,7 +531,7 @@ mod tests {
     fn lines_that_are_left_out_leave_a_mark() {
         assert_eq!(wrap_cut("one two three", (5, 3), false), ["one", "two", "three"]);
         assert_eq!(wrap_cut("one two three", (5, 2), false), ["one", "two …"]);
-        assert_eq!(wrap_cut("three four", (5, 1), true), ["thre~"]);
+        assert_eq!(wrap_cut("abcde four", (5, 1), true), ["abcd~"]);
         assert_eq!(wrap_cut("three four", (5, 0), true), Vec::<String>::new());
     }
 }

@@ -185,7 +185,7 @@ impl Has {
             all.places.push(place);
             all.observed.push((group.names[place].clone(), observed));
         }
-        all.forgive(metric.described.role);
+        all.drop_unexpected(metric.described.role);
         Some(all)
     }
 
@@ -200,8 +200,8 @@ impl Has {
         has.observed
     }
 
-    /// A metric that is never judged, or that most of the nodes that did its benchmark lack, is owed by nobody.
-    fn forgive(&mut self, role: MetricRole) {
+    /// A metric that is never judged, or that most of the nodes that did its benchmark lack, is not expected of any.
+    fn drop_unexpected(&mut self, role: MetricRole) {
         let have = self.observed.iter().filter(|(_, of)| !matches!(of, Observation::Missing(_))).count();
         if role != MetricRole::Informational && have > 0 && have >= self.without.len() {
             return;

@@ -391,7 +391,7 @@ impl<'a> View<'a> {
         let paths: Vec<String> = noisy.iter().map(|at| self.id(*at).path()).collect();
         // Without numbers, so that the nodes of a noisy fleet say the same.
         let paths = some(&paths.iter().map(String::as_str).collect::<Vec<_>>());
-        let said = format!("{paths} too noisy to judge; its other metrics pass");
+        let said = format!("{paths} too noisy to judge; the other metrics of {} pass", part.of);
         // As many as the sentence names: it is kept for every node.
         let named = &noisy[..noisy.len().min(REMARKED)];
         Some(self.finding(part.of, named, State::Pass, &said))

@@ -268,7 +268,7 @@ fn contradiction(attempt: &Attempt) -> Option<String> {
     let told = attempt.steps.in_steps_s;
     (told > passed + STAMP_S).then(|| {
         format!(
-            "{}: its steps tell {told:.1} s, and {passed:.1} s passed by the times of their lines: durations or times are wrong.",
+            "{}: its steps add up to {told:.1} s, but their lines span {passed:.1} s: durations or timestamps are wrong.",
             attempt.name
         )
     })
@@ -410,6 +410,10 @@ mod tests {
         one.steps.iter_mut().for_each(|step| step.took_s = Some(1000.0));
         let account = account(vec![one]).unwrap();
         assert_eq!(account.total.useful_percent, None);
-        assert!(account.notes[0].contains("its steps tell 10000.0 s, and 1009.0 s passed"), "{:?}", account.notes);
+        assert!(
+            account.notes[0].contains("its steps add up to 10000.0 s, but their lines span 1009.0 s"),
+            "{:?}",
+            account.notes
+        );
     }
 }

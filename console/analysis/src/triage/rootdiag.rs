@@ -111,7 +111,7 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
     let next = scores.get(1).map_or(0.0, |(score, _)| *score);
     if scores[0].0 >= COVERS && next <= NEXT {
         let centre = scores[0].1;
-        return messenger(centre, counted).unwrap_or_else(|| Blame::One(centre.clone(), scores[0].0));
+        return lost_another_first(centre, counted).unwrap_or_else(|| Blame::One(centre.clone(), scores[0].0));
     }
     // Who left is complained of by all and complains of nobody.
     let complained_of: BTreeSet<&String> = pairs.keys().map(|(_, of)| of).collect();
@@ -126,7 +126,7 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
 }
 
 /// Whom the others lost may itself have lost another first, and gone for that: then it is these two. The other one complains of nobody.
-fn messenger(centre: &str, counted: &[&Complaint]) -> Option<Blame> {
+fn lost_another_first(centre: &str, counted: &[&Complaint]) -> Option<Blame> {
     let lost: BTreeSet<&str> = counted.iter().filter(|c| c.from == centre).map(|c| c.of.as_str()).collect();
     let one = *lost.first().filter(|_| lost.len() == 1)?;
     if counted.iter().any(|c| c.from == one) {

@@ -104,8 +104,8 @@ pub(super) fn silent(node: &str, peers: usize, lasts_s: f64) -> String {
 /// A node that writes while the others wait, for which nobody is named before so long.
 pub(super) fn writes(node: &str, seen: &Seen<'_>, at_s: f64) -> String {
     format!(
-        "{node}: {} from {at_s:.0} s after the start, while the job stands still and {} peers show {}: it seems to write what \
-         they wait for, such as a checkpoint, so no alert before that lasts {}",
+        "{node}: {} from {at_s:.0} s after the start, while the job stands still and {} peers show {}: it is probably \
+         writing a checkpoint that they wait for; alert if that lasts {}",
         shown(seen),
         seen.peers,
         seen.about.show(seen.peer_median),
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(
             writes("n0", &seen, 900.0),
             "n0: network throughput sent 11.2 GB/s from 900 s after the start, while the job stands still and 7 peers show 0.00 \
-             B/s: it seems to write what they wait for, such as a checkpoint, so no alert before that lasts 10 min"
+             B/s: it is probably writing a checkpoint that they wait for; alert if that lasts 10 min"
         );
     }
 

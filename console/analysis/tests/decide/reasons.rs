@@ -158,7 +158,7 @@ fn one_unit_of_the_last_digit_printed_is_no_loss() {
     assert!(printed(0.04).states().iter().all(|state| *state == State::Pass), "{:?}", printed(0.04).states());
     let remark = only(&printed(0.04), 3);
     assert_eq!(remark.0, State::Pass);
-    assert!(remark.1.contains("bench/m0000 too noisy to judge; its other metrics pass"), "{}", remark.1);
+    assert!(remark.1.contains("bench/m0000 too noisy to judge; the other metrics of cpu pass"), "{}", remark.1);
     assert_eq!(printed(0.03).states()[3], State::Fail);
     // 0.041 shows that three digits are printed.
     assert_eq!(printed(0.041).states()[3], State::Fail);

@@ -171,12 +171,12 @@ fn named(options: &Learn, groups: &BTreeSet<&str>) -> Result<(), Problem> {
     let strange = group.split(',').find(|part| !parts.contains(part));
     let hint = match strange.and_then(|strange| nearest(strange, parts.iter().copied())) {
         Some(near) => format!("did you mean {near}?"),
-        None if groups.is_empty() => "nothing tells the nodes apart".to_owned(),
+        None if groups.is_empty() => "there are no groups".to_owned(),
         None => {
             let more = groups.len().saturating_sub(LISTED);
             let few: Vec<&str> = groups.iter().take(LISTED).copied().collect();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("there are {}{more}", few.join("; "))
+            format!("the groups are {}{more}", few.join("; "))
         }
     };
     Err(Problem { code: USAGE, error: anyhow!("--group {group}: no node is in it; {hint}") })
@@ -248,10 +248,10 @@ mod tests {
         let why = |group: &str| named(&options(group).unwrap(), &known).map_err(|why| why.error.to_string());
         assert_eq!(why("sku=h100"), Ok(()));
         assert_eq!(why("sku=h10"), Err("--group sku=h10: no node is in it; did you mean sku=h100?".to_owned()));
-        let all = "there are profile=quick,sku=h100; profile=quick,sku=mi300";
+        let all = "the groups are profile=quick,sku=h100; profile=quick,sku=mi300";
         assert_eq!(why("firmware=17.3.0"), Err(format!("--group firmware=17.3.0: no node is in it; {all}")));
         let alone = named(&options("profile=quick").unwrap(), &BTreeSet::from([""])).unwrap_err().error.to_string();
-        assert_eq!(alone, "--group profile=quick: no node is in it; nothing tells the nodes apart");
+        assert_eq!(alone, "--group profile=quick: no node is in it; there are no groups");
         assert!(named(&options("sku=b200").unwrap(), &BTreeSet::new()).is_ok(), "nothing was learned");
     }
 }

@@ -156,10 +156,7 @@ fn restrict(
     }
     matrices.retain(|_, matrix| !matrix.is_empty());
     if matrices.is_empty() {
-        return Err(Problem {
-            code: USAGE,
-            error: anyhow!("{name}: no row is of two nodes that are left after -w and -x"),
-        });
+        return Err(Problem { code: USAGE, error: anyhow!("{name}: no pair is left after -w and -x") });
     }
     Ok(())
 }

@@ -31,9 +31,12 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
                 "no critical hardware line in {kernels} kernel logs and {} other logs",
                 facts.case.logs.len() - kernels
             ),
-            n => format!(
-                "{n} critical lines: of another time than the job's end, of other processes or machines, or on most nodes alike"
-            ),
+            n => {
+                let lines = if n == 1 { "1 critical line".to_owned() } else { format!("{n} critical lines") };
+                format!(
+                    "{lines} left out: not near the job's end, of other processes or nodes, or the same on most nodes"
+                )
+            }
         };
         return nothing(STEP, result, "No machine says that it is broken: go on to what the job itself says.");
     }

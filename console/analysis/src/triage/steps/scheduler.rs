@@ -47,8 +47,8 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     if !well && gap.is_none() && ended.iter().all(|event| event.rule.id == TIME_LIMIT) {
         return nothing(
             STEP,
-            "the job reached its time limit, and nothing tells whether it still got on",
-            "It may have hung before: go on.",
+            "the job reached its time limit, and no log shows whether it still got on",
+            "It may have hung before the limit: go on.",
         );
     }
     if !well && gap.is_some_and(|gap| gap > GAP_S) {
