@@ -472,7 +472,7 @@ mod tests {
         for (name, text, said) in [
             ("a.json", "{}", "neither `incidents` nor `node`; expected an array"),
             ("a.csv", "a,b\n1,2\n", "line 1: there is no column node; expected a header with node"),
-            ("a.txt", "hello\n", "print the events with sacctmgr show event -P; --format csv"),
+            ("a.txt", "hello\n", "print the events with sacctmgr show event -P; for other files use --format csv"),
         ] {
             let file = dir.path().join(name);
             std::fs::write(&file, text).unwrap();

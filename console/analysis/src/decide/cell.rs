@@ -10,7 +10,7 @@ use super::measured::Compared;
 use super::peers::{Peers, loose, plain};
 use super::quantile::{Memo, after_leaving_out, exact};
 use super::sorted::Sums;
-use super::views::{Column, View, glitch_rate, speed, value};
+use super::views::{Column, View, speed, value};
 use super::{Settings, stretch};
 use crate::{Sample, State};
 
@@ -107,7 +107,7 @@ impl Scene<'_> {
             return cell;
         };
         let centre = speed(cell.centre, self.direction);
-        if found.loss(self.look, self.direction, centre, glitch_rate(self.aggregated, self.settings)) >= cell.limit {
+        if found.loss(self.look, self.direction, centre, self.settings.glitch) >= cell.limit {
             return cell;
         }
         let stretch::Stretch { from, to, slow, steps, .. } = found;

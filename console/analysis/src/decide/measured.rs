@@ -4,14 +4,13 @@ use std::cell::RefCell;
 
 use super::budget::{self, Shares};
 use super::cell::{SMALL, Scene, Slow};
-use super::decision::{Cell, View as Look, Why};
+use super::decision::{Cell, View as Look};
 use super::peers::{self, Peers};
 use super::quantile::Memo;
 use super::sorted::Sums;
-use super::tails::{Tails, slower_steps};
-use super::views::{Column, View, speed};
+use super::tails::Tails;
+use super::views::{Column, View};
 use super::{Fleet, Metric, Settings, against_frozen, clusters};
-use crate::State;
 
 /// Nodes whose shares are dealt at once: peers lie in memory metric by metric, shares are dealt node by node.
 const BLOCK: usize = 64;
@@ -153,7 +152,6 @@ fn one(
     if let Some(view) = &column.mean {
         let by_mean = scene(view, Look::MeanStep, budget::MEAN);
         by_mean.decide(mean, &mut Vec::new(), |node, cell| {
-            let cell = if metric.aggregated { unless_one_average(metric, node, cell) } else { cell };
             let known = &mut cells[node as usize];
             // Frozen criteria decide where a fresh comparison cannot.
             let says = metric.frozen.is_none() || !cell.why.of_the_fleet();
@@ -163,15 +161,4 @@ fn one(
         });
     }
     (cells, slow)
-}
-
-/// No stall is left out of the mean of averages, but a single one that is slow among others that are not may have been disturbed:
-/// it warns.
-fn unless_one_average(metric: &Metric<'_>, node: u32, cell: Cell) -> Cell {
-    let Some(sample) = metric.samples[node as usize].filter(|_| cell.state == State::Fail) else { return cell };
-    let bar = speed(cell.centre, metric.direction) * (1.0 - cell.limit);
-    if slower_steps(sample, metric.direction, bar) > 1 {
-        return cell;
-    }
-    Cell { state: State::Warn, why: Why::BeyondWarning, ..cell }
 }

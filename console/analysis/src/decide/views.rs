@@ -9,10 +9,8 @@ use muster_wire::Direction;
 use super::{Metric, Settings, grid, sorted::Sorted, tails};
 use crate::Sample;
 
-/// Steps from which on the mean is looked at: fewer have none once stalls are left out. Averages are no stalls, and three of them
-/// have a mean that is not their middle one.
+/// Steps from which on the mean is looked at.
 const MEAN_FROM: usize = 8;
-const MEAN_FROM_OF_AVERAGES: usize = 3;
 /// Steps from which on a node's own steps tell how exact its median is.
 const ERROR_FROM: usize = 6;
 /// Chance that a healthy node loses more steps than are left out.
@@ -76,15 +74,12 @@ impl Column {
             steps.push(u32::try_from(sample.len()).unwrap_or(u32::MAX));
             samples.push(sample);
         }
-        let any = |from: usize| steps.iter().any(|count| *count as usize >= from);
-        let series = any(ERROR_FROM);
-        let (glitch, from) = (glitch_rate(metric.aggregated, settings), mean_from(metric.aggregated));
-        let mean = if any(from) { mean_view(present(), direction, (glitch, from)) } else { None };
+        let series = steps.iter().any(|count| *count as usize >= ERROR_FROM);
         let median = View::of(nodes, speeds);
         Self {
             grid: grid::steps(&samples, &median.sorted),
             median,
-            mean,
+            mean: if series { mean_view(present(), direction, settings.glitch) } else { None },
             tail: if series { tails::view(metric) } else { None },
             errors: if series { errors(&samples, direction) } else { Vec::new() },
             steps,
@@ -125,30 +120,16 @@ pub(super) fn value(of: f64, direction: Direction) -> f64 {
     if value.abs() < NOTHING { 0.0 } else { value }
 }
 
-/// Share of a healthy node's values that may be stalls: an average over many steps is none.
-pub(super) fn glitch_rate(aggregated: bool, settings: &Settings) -> f64 {
-    if aggregated { 0.0 } else { settings.glitch }
-}
-
-fn mean_from(aggregated: bool) -> usize {
-    if aggregated { MEAN_FROM_OF_AVERAGES } else { MEAN_FROM }
-}
-
 pub(super) fn median_speed(sample: &Sample, direction: Direction) -> f64 {
     let (values, middle) = (sample.values(), sample.len() / 2);
     let upper = speed(values[middle], direction);
     if values.len() % 2 == 1 { upper } else { f64::midpoint(speed(values[middle - 1], direction), upper) }
 }
 
-/// Of the nodes with at least `from` steps, of which the share `glitch` may be stalls.
-fn mean_view<'a>(
-    present: impl Iterator<Item = (&'a Sample, u32)>,
-    direction: Direction,
-    (glitch, from): (f64, usize),
-) -> Option<View> {
+fn mean_view<'a>(present: impl Iterator<Item = (&'a Sample, u32)>, direction: Direction, glitch: f64) -> Option<View> {
     let mut last = (0, 0);
     let (nodes, speeds): (Vec<u32>, Vec<f64>) = present
-        .filter(|(sample, _)| sample.len() >= from)
+        .filter(|(sample, _)| sample.len() >= MEAN_FROM)
         .map(|(sample, node)| {
             if last.0 != sample.len() {
                 last = (sample.len(), glitches(sample.len(), glitch));
@@ -238,7 +219,6 @@ mod tests {
         for (steps, dropped) in [(8, 3), (32, 4), (256, 9), (3072, 29)] {
             assert_eq!(glitches(steps, 0.003), dropped, "{steps}");
         }
-        assert_eq!([glitches(3, 0.0), glitches(8, 0.0), glitches(3072, 0.0)], [0; 3], "averages");
     }
 
     #[test]

@@ -109,23 +109,6 @@ fn errors_of_one_node_among_none_are_above_and_no_factor() {
     assert!(!said.contains("e-100") && !said.contains("e100"), "{said}");
 }
 
-/// Averages of sixteen nodes, of which node 3 has `slow` at half.
-fn averages(count: usize, slow: usize) -> State {
-    let run = values(16, count, |node, step| if node == 3 && step < slow { 50.0 } else { 100.0 });
-    let run = run.with(|_, row| row.aggregated = true);
-    let states = run.states();
-    assert!(states.iter().enumerate().all(|(node, state)| node == 3 || *state == State::Pass), "{states:?}");
-    states[3]
-}
-
-#[test]
-fn averages_are_no_stalls() {
-    assert_eq!([averages(8, 3), averages(7, 3), averages(5, 2)], [State::Fail; 3]);
-    // One of them may have been disturbed.
-    assert_eq!([averages(8, 1), averages(3, 1)], [State::Warn; 2]);
-    assert_eq!(averages(8, 0), State::Pass);
-}
-
 #[test]
 fn half_speed_in_nearly_half_of_few_steps_of_many_metrics_warns() {
     let run = |touched: usize| {
