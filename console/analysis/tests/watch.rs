@@ -143,7 +143,7 @@ fn uploads(seconds: usize, until: usize) -> Watch {
 fn who_uploads_the_checkpoint_while_all_others_wait_is_noted_and_not_accused() {
     let watch = uploads(1_200, 640);
     assert!(watch.alerts().is_empty(), "{}", watch.alerts()[0].sentence);
-    let said: Vec<String> = watch.notes().into_iter().filter(|note| note.contains("such as a checkpoint")).collect();
+    let said: Vec<String> = watch.notes().into_iter().filter(|note| note.contains("writing a checkpoint")).collect();
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(
         said[0].starts_with("n2: network throughput sent") && said[0].contains("alert if that lasts 10 min"),
