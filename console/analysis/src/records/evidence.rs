@@ -182,7 +182,7 @@ fn shared_gpu(fact: &Fact) -> Option<(u32, String)> {
 
 /// What a node has for a metric of `component`, from all of its visits and its series of this metric (place of the node, visit,
 /// values); nothing where another engine measured it, it cannot apply, or the benchmark is done and gave no value
-/// ([`without_value`]).
+/// ([`is_done`]).
 pub fn of_metric(
     turns: &[Option<Turn<'_>>],
     component: &Component,
