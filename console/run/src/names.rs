@@ -13,6 +13,9 @@ pub const CONSOLE: &str = "console/";
 /// Work of the record that tells that a node sent what it was not asked for.
 pub const OUT_OF_TURN: &str = "console/out-of-turn";
 
+/// Begins why work was not run that only warned: an imported diagnostic has no value to be judged by.
+pub const WARNED: &str = "DCGM warned: ";
+
 /// Between the name of a benchmark and the number of a further visit.
 const VISIT: char = '#';
 

@@ -6,6 +6,7 @@ use anyhow::Result;
 use muster_analysis::State;
 use muster_import::Series;
 use muster_import::dcgm::Check;
+use muster_run::WARNED;
 use muster_wire::{Declared, Direction, MetricId, MetricRole, Unit, clean, limits};
 
 use super::fleet::{Fleet, some};
@@ -32,7 +33,7 @@ pub fn add(checks: &[Check], fleet: &mut Fleet) -> Result<()> {
         let all = some(&all.iter().map(String::as_str).collect::<Vec<_>>());
         match state {
             State::Fail => fleet.fail(node, &work, all),
-            State::Warn => fleet.leave_open(node, &work, format!("DCGM warned: {all}")),
+            State::Warn => fleet.leave_open(node, &work, format!("{WARNED}{all}")),
             State::NotRun => fleet.leave_open(node, &work, format!("DCGM skipped it: {all}")),
             State::Unknown | State::NotApplicable | State::Pass => {
                 fleet.leave_open(node, &work, format!("DCGM's answer is none that is known: {all}"));

@@ -248,11 +248,9 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nothing_counts_of_a_node_that_speaks_out_of_turn() {
-        let nodes: Vec<String> = (1..=6).map(|n| format!("n{n}")).collect();
-        let mut records: Vec<Record> = nodes.iter().map(|n| record(n, 100.0, 0.05)).collect();
-        let run = Run {
+    /// A run of `cpu-gemm`.
+    fn gemm(nodes: Vec<String>) -> Run {
+        Run {
             id: "r".into(),
             playbook: "demo".into(),
             profile: Profile::Smoke,
@@ -261,7 +259,14 @@ mod tests {
             nodes,
             plan: vec!["cpu-gemm".into()],
             state: RunState::Running,
-        };
+        }
+    }
+
+    #[test]
+    fn nothing_counts_of_a_node_that_speaks_out_of_turn() {
+        let nodes: Vec<String> = (1..=6).map(|n| format!("n{n}")).collect();
+        let mut records: Vec<Record> = nodes.iter().map(|n| record(n, 100.0, 0.05)).collect();
+        let run = gemm(nodes);
         records[5] = record("n6", 1e300, 0.05);
         let told = noted("r", "n6", OUT_OF_TURN, Vec::new(), 2);
         records.push(Record { outcome: Outcome::Failed("said hello twice".to_owned()), ..told });
@@ -278,16 +283,7 @@ mod tests {
         let nodes: Vec<String> = (1..=6).map(|n| format!("n{n}")).collect();
         let records: Vec<Record> =
             nodes.iter().map(|n| if n == "n6" { record(n, 40.0, foreign) } else { record(n, 100.0, 0.05) }).collect();
-        let run = Run {
-            id: "r".into(),
-            playbook: "demo".into(),
-            profile: Profile::Smoke,
-            started_ms: 0,
-            ended_ms: None,
-            nodes,
-            plan: vec!["cpu-gemm".into()],
-            state: RunState::Running,
-        };
+        let run = gemm(nodes);
         assess(&run, &records, &Context::default()).0.nodes.remove(5)
     }
 
@@ -300,16 +296,7 @@ mod tests {
         records[6].series.clear();
         let extra = Series { metric: MetricId::new("cpu-gemm", "e", "own"), ..records[0].series[0].clone() };
         records[..3].iter_mut().for_each(|record| record.series.push(extra.clone()));
-        let run = Run {
-            id: "r".into(),
-            playbook: "demo".into(),
-            profile: Profile::Smoke,
-            started_ms: 0,
-            ended_ms: None,
-            nodes,
-            plan: vec!["cpu-gemm".into()],
-            state: RunState::Running,
-        };
+        let run = gemm(nodes);
         let found = assess(&run, &records, &Context::default()).0.nodes;
         let missing = &found[5];
         assert_eq!((missing.state().state, missing.state().undecided), (State::Unknown, true));

@@ -45,7 +45,7 @@ struct Of<'a> {
     first: Vec<Option<Sample>>,
     again: BTreeMap<usize, Vec<Option<Sample>>>,
     busy: BTreeSet<usize>,
-    /// Nodes that have no value of it, though their benchmark is done and most others have one.
+    /// Nodes that have no value of it, though their benchmark is done and others have one.
     without: BTreeSet<usize>,
 }
 

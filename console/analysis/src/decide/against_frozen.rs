@@ -193,8 +193,7 @@ impl Whole<'_> {
         let chance = settings.warn * budget::MEDIAN * 10_f64.powf(share);
         let limit = (student::quantile(chance, bar.df) * bar.scale).max(settings.effect - 2.0 * bar.scale);
         let loss = 1.0 - median / bar.centre;
-        // Where more than a few reach it, it is not the run that is slow.
-        // By chance, some of a slow run come near it.
+        // Where more than a few reach it, it is not the run that is slow; and by chance some of a slow run come near it.
         let near = reached(bar, limit) + bar.centre * self.frozen.spread;
         let reaching = sorted.len() - sorted.up_to(near, &mut 0);
         let all = loss >= limit && 4 * reaching < sorted.len();

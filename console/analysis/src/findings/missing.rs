@@ -6,8 +6,8 @@ use super::names::some;
 use super::{Finding, Source};
 use crate::State;
 
-/// What is found where `node` has no value of `metrics` of one component, though their benchmarks are done and most other nodes
-/// have one. Nobody knows how fast it is there, so that it cannot pass.
+/// What is found where `node` has no value of `metrics` of one component, though their benchmarks are done and other nodes have
+/// one. Nobody knows how fast it is there, so that it cannot pass.
 #[must_use]
 pub fn without_value(node: &str, component: &Component, metrics: &[&MetricId]) -> Finding {
     let paths: Vec<String> = metrics.iter().map(|metric| metric.path()).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::findings::{Finding, Source};
 use crate::{State, gpu};
-use muster_run::{LINK, OUT_OF_TURN, Record, Run, is_work};
+use muster_run::{LINK, OUT_OF_TURN, Record, Run, WARNED, is_work};
 use muster_wire::{Component, ComponentKind, Datum, Outcome, benchmark, fact_of};
 
 use super::Evidence;
@@ -38,9 +38,6 @@ pub fn widespread<'a>(run: &Run, evidence: &Evidence<'a>) -> BTreeSet<&'a str> {
     }
     tried.into_iter().filter(|(_, (all, failed))| *failed > 1 && failed * 2 >= *all).map(|(work, _)| work).collect()
 }
-
-/// How an imported diagnostic says that it warned: it has no value to be judged by.
-const WARNED: &str = "DCGM warned";
 
 /// What the records of `node` say.
 pub fn findings(node: &str, evidence: &Evidence<'_>, widespread: &BTreeSet<&str>) -> Vec<Finding> {

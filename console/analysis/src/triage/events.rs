@@ -219,15 +219,18 @@ fn is_of_another_day(log: &Log, seen: &Seen) -> bool {
 
 /// Whether `end`, a line of the same log, says that what `event` tells of is over.
 fn tells_the_end_of(rule: &Rule, end: &Seen, event: &Event<'_>) -> bool {
+    if !rule.ends.contains(&event.rule.id) {
+        return false;
+    }
     let same = |field| match (end.fields.get(field), event.seen.fields.get(field)) {
         (Some(a), Some(b)) => a == b,
         _ => true,
     };
-    let later = match (end.last, event.seen.last) {
-        (Some(end), Some(last)) => end.seconds_near(0.0) >= last.seconds_near(0.0),
-        _ => false,
-    };
-    rule.ends.contains(&event.rule.id) && later && [Field::Server, Field::Device, Field::Element].into_iter().all(same)
+    let later = end.last.zip(event.seen.last).is_some_and(|(end, last)| {
+        let last = last.seconds_near(0.0);
+        end.seconds_near(last) >= last
+    });
+    later && [Field::Server, Field::Device, Field::Element].into_iter().all(same)
 }
 
 /// The machines of the job by their short names, where somebody wrote down all of them.

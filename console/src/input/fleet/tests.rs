@@ -2,15 +2,9 @@ use super::*;
 use muster_run::RunState;
 use muster_wire::{Component, Profile, describe_in};
 
-#[test]
-fn what_an_importer_says_of_a_metric_is_kept_with_its_values() {
-    let table = "{\"node\":\"a\",\"ib-loopback/ib_write_bw_8388608:6\":23.5,\"mem-bw/h2d_bw:0\":26.0}\n";
-    let table = muster_import::superbench::summary::read(table.as_bytes(), muster_import::Limits::default()).unwrap();
-    let mut fleet = Fleet::default();
-    fleet.add_table(&table, &Better::default()).unwrap();
-    let mut by_work: HashMap<&str, Vec<&Metric>> = HashMap::new();
-    fleet.metrics.iter().for_each(|m| by_work.entry(&m.id.benchmark).or_default().push(m));
-    let run = Run {
+/// The run that a fleet is imported as.
+fn imported(fleet: &Fleet) -> Run {
+    Run {
         id: "r".into(),
         playbook: "import/superbench".into(),
         profile: Profile::Standard,
@@ -19,7 +13,16 @@ fn what_an_importer_says_of_a_metric_is_kept_with_its_values() {
         nodes: fleet.nodes.clone(),
         plan: fleet.works(),
         state: RunState::Running,
-    };
+    }
+}
+
+#[test]
+fn what_an_importer_says_of_a_metric_is_kept_with_its_values() {
+    let table = "{\"node\":\"a\",\"ib-loopback/ib_write_bw_8388608:6\":23.5,\"mem-bw/h2d_bw:0\":26.0}\n";
+    let fleet = summary(table);
+    let mut by_work: HashMap<&str, Vec<&Metric>> = HashMap::new();
+    fleet.metrics.iter().for_each(|m| by_work.entry(&m.id.benchmark).or_default().push(m));
+    let run = imported(&fleet);
     let records = fleet.records(&run, 0, &by_work);
     let found: Vec<_> = records
         .iter()
@@ -73,16 +76,7 @@ fn what_was_left_open_is_kept_as_not_run_beside_what_was_measured() {
     let mut fleet = summary("{\"node\":\"a\",\"mem-bw/h2d_bw:0\":26.0}\n{\"node\":\"b\",\"mem-bw/h2d_bw:0\":26.0}\n");
     fleet.leave_open("a", "mem-bw", "the test did not end".into());
     fleet.leave_open("c", "gemm", "its value could not be read".into());
-    let run = Run {
-        id: "r".into(),
-        playbook: "import/superbench".into(),
-        profile: Profile::Standard,
-        started_ms: 7,
-        ended_ms: None,
-        nodes: fleet.nodes.clone(),
-        plan: fleet.works(),
-        state: RunState::Running,
-    };
+    let run = imported(&fleet);
     let mut by_work: HashMap<&str, Vec<&Metric>> = HashMap::new();
     fleet.metrics.iter().for_each(|m| by_work.entry(&m.id.benchmark).or_default().push(m));
     let ended = |node: usize| {

@@ -1,6 +1,6 @@
 //! Did storage, a host, a loader or a single process stop, by its own word?
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Verdict, found, nothing, seen, who};
 use crate::triage::Category;
@@ -135,10 +135,16 @@ fn suspects(facts: &Facts<'_>, category: Category) -> Vec<Suspect> {
 
 /// A line that follows another of its node tells of that one's rank, whoever wrote it.
 fn leave_out_what_follows(lines: &mut Vec<&Event<'_>>) {
-    let follows = |event: &Event<'_>, other: &Event<'_>| {
-        event.rule.follows.contains(&other.rule.id) && event.node == other.node && event.rank != other.rank
+    type Told<'e> = BTreeMap<(&'e str, Option<&'e str>), BTreeSet<Option<u32>>>;
+    let mut ranks: Told<'_> = BTreeMap::new();
+    for event in lines.iter() {
+        ranks.entry((&event.rule.id, event.node.as_deref())).or_default().insert(event.rank);
+    }
+    let follows = |event: &Event<'_>| {
+        let mut others = event.rule.follows.iter().filter_map(|id| ranks.get(&(id.as_str(), event.node.as_deref())));
+        others.any(|others| others.iter().any(|rank| *rank != event.rank))
     };
-    let explained: Vec<bool> = lines.iter().map(|event| lines.iter().any(|other| follows(event, other))).collect();
+    let explained: Vec<bool> = lines.iter().map(|event| follows(event)).collect();
     let mut explained = explained.into_iter();
     lines.retain(|_| !explained.next().unwrap_or_default());
 }

@@ -96,15 +96,12 @@ fn odd(facts: &Facts<'_>) -> Vec<Suspect> {
     named.into_iter().take(super::SUSPECTS).map(suspect).collect()
 }
 
-/// Whether another rule knows the same line for something else: an exception only wraps what it tells of.
-fn is_told_better(facts: &Facts<'_>, event: &Event<'_>) -> bool {
-    let better = |other: &&Event<'_>| {
-        other.place == event.place
-            && other.rule.id != event.rule.id
-            && other.rule.kind <= Kind::Consequence
-            && other.rule.category != Some(Category::UserBug)
+/// Lines that another rule knows for something else: an exception only wraps what they tell of.
+fn told_better(facts: &Facts<'_>) -> BTreeSet<(usize, u64)> {
+    let better = |event: &&Event<'_>| {
+        event.rule.id != WRAPS && event.rule.kind <= Kind::Consequence && event.rule.category != Some(Category::UserBug)
     };
-    event.rule.id == WRAPS && facts.events.iter().any(|other| better(&other))
+    facts.events.iter().filter(better).map(|event| event.place).collect()
 }
 
 /// Whether memory ran out somewhere in the job, or room where this rank runs, and not clearly after its error: that made it.
@@ -134,7 +131,8 @@ fn exception(facts: &Facts<'_>) -> Option<Suspect> {
             && event.source == Source::Log
     };
     let mut errors: Vec<&Event<'_>> = facts.roots().filter(of_program).collect();
-    errors.retain(|event| !is_told_better(facts, event));
+    let better = told_better(facts);
+    errors.retain(|event| event.rule.id != WRAPS || !better.contains(&event.place));
     // Where clocks can tell, only what comes before others notice.
     let first = errors.iter().filter_map(|event| event.at_s.map(|at| at + event.error_s)).min_by(f64::total_cmp);
     errors.retain(|event| event.at_s.zip(first).is_none_or(|(at, first)| at - event.error_s <= first));
