@@ -1,10 +1,12 @@
 //! `muster gate`: may a job start on these nodes? For a scheduler's prolog: decides without measuring anything.
 
+use std::time::{Duration, Instant};
+
 use clap::Args;
 use muster_analysis::selector::{Decision, Gate, Outcome, gate};
 use serde::Serialize;
 
-use super::select::{From, basis, told};
+use super::select::{From, Held, basis, told};
 use crate::config::Config;
 use crate::exit::{Ended, FAIL, PASS, UNDECIDED, WARN};
 use crate::options::{Ask, Pick};
@@ -56,6 +58,9 @@ struct Report {
     decision: Decision,
 }
 
+/// How long a prolog looks into runs for what they say of its nodes: within Slurm's time limit.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Decides. In a prolog, what keeps it from deciding stops no job: Slurm would drain every node for a database that cannot be read.
 pub fn run(options: &Options, config: &Config) -> Ended {
     match decide(options, config) {
@@ -70,7 +75,9 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 fn decide(options: &Options, config: &Config) -> Ended {
     // The minutes a prolog has bound the decision, not the choice: a cheap half-validation would let a job through.
     let ask = Ask { budget: None, ..options.ask.clone() }.question();
-    let (basis, held) = basis(&options.pick, &options.from, config, ask.job_hours)?;
+    // Nobody waits longer for a prolog.
+    let until = options.prolog.then(|| Instant::now() + PATIENCE);
+    let (basis, held) = basis(&options.pick, &options.from, config, (ask.job_hours, until))?;
     let answer = basis.answer(&ask);
     let out = basis.outlook.nodes().iter().filter(|n| n.down).map(|n| n.node.clone());
     let (failed, down): (Vec<String>, Vec<String>) = out.partition(|node| basis.failed.contains(node));
@@ -78,10 +85,16 @@ fn decide(options: &Options, config: &Config) -> Ended {
     let known = gate(&Gate { failed: &failed, down: &down, selection: &answer.selection, minutes });
     // An incident that is open refuses the job even where nothing else can be read.
     let held = match held {
-        Err(_) if matches!(known, Decision::Refuse { .. }) => Vec::new(),
+        Err(_) if matches!(known, Decision::Refuse { .. }) => Held { nodes: Vec::new(), whole: true },
         held => held?,
     };
-    let decision = refused(&held).unwrap_or(known);
+    if !held.whole {
+        let seconds = PATIENCE.as_secs();
+        out::note(format_args!(
+            "muster gate: {seconds} s were too short for all runs; an older failure is not known of"
+        ));
+    }
+    let decision = refused(&held.nodes).unwrap_or(known);
     let code = match &decision {
         Decision::Run { .. } => PASS,
         Decision::Refuse { .. } => FAIL,

@@ -98,7 +98,7 @@ fn selected(
     let basis = stored_basis(&store, (&names, playbook), None, vec![ask.job_hours])?;
     let advice = Advice::new(&basis, &ask);
     if !options.say.quiet {
-        select::told(&select::held(&store, config, &names)?).into_iter().for_each(out::note);
+        select::told(&select::held(&store, config, &names, None)?.nodes).into_iter().for_each(out::note);
         out::note(&advice.selection.reason);
     }
     let picks: Vec<String> = advice.selection.picks.iter().map(|pick| pick.benchmark.clone()).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
@@ -59,8 +59,8 @@ pub struct From {
 /// Answers.
 pub fn run(options: &Options, config: &Config) -> Ended {
     let ask = options.ask.question();
-    let (basis, held) = basis(&options.pick, &options.from, config, ask.job_hours)?;
-    let (advice, held) = (Advice::new(&basis, &ask), held?);
+    let (basis, held) = basis(&options.pick, &options.from, config, (ask.job_hours, None))?;
+    let (advice, Held { nodes: held, .. }) = (Advice::new(&basis, &ask), held?);
     if let Some(told) = told(&held) {
         out::note(told);
     }
@@ -72,7 +72,16 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     Ok(PASS)
 }
 
-/// What answers about a job of `hours` rest on, and the nodes that no job may have, or why that cannot be told.
+/// The nodes that no job may have: in repair, defective, or kept as spares.
+pub struct Held {
+    /// These nodes.
+    pub nodes: Vec<Standing>,
+    /// Whether time was left for all runs that may say so.
+    pub whole: bool,
+}
+
+/// What answers about a job of `hours` rest on, and the nodes that no job may have, or why that cannot be told. No run is looked into for these
+/// after `until`.
 ///
 /// # Errors
 /// When the nodes, the files or the database cannot be read.
@@ -80,8 +89,8 @@ pub fn basis(
     pick: &Pick,
     from: &From,
     config: &Config,
-    hours: f64,
-) -> Result<(Basis, Result<Vec<Standing>, Problem>), Problem> {
+    (hours, until): (f64, Option<Instant>),
+) -> Result<(Basis, Result<Held, Problem>), Problem> {
     let playbook = session::playbook(REGULAR)?;
     let read = |file: &PathBuf| Ok::<_, Problem>((model_of(file)?, file.display().to_string()));
     let given = from.model.as_ref().map(read).transpose()?;
@@ -89,7 +98,7 @@ pub fn basis(
     let Some(file) = &from.incidents else {
         let (store, names) = (database::read(config)?, named()?);
         let basis = stored_basis(&*store, (&names, &playbook), given, vec![hours])?;
-        return Ok((basis, held(&*store, config, &names)));
+        return Ok((basis, held(&*store, config, &names, until)));
     };
     let log = log_of(file, None, None)?;
     let all = || log.history(&[]).nodes().map(|(name, _)| name.to_owned()).collect();
@@ -99,22 +108,18 @@ pub fn basis(
     }
     let basis = Basis::new(&log, &Measured::default(), given, (&names, &playbook), vec![hours]).code(CONFIG)?;
     // A file of incidents knows nothing of repairs and spares.
-    Ok((basis, Ok(Vec::new())))
+    Ok((basis, Ok(Held { nodes: Vec::new(), whole: true })))
 }
 
-/// How long runs are looked into for what is known of nodes: a prolog waits for the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Those of `names` that no job may have: in repair, defective, or kept as spares.
+/// Those of `names` that no job may have, by what is looked into until then.
 ///
 /// # Errors
 /// When the database cannot be read.
-pub fn held(store: &dyn Store, config: &Config, names: &[String]) -> Result<Vec<Standing>, Problem> {
+pub fn held(store: &dyn Store, config: &Config, names: &[String], until: Option<Instant>) -> Result<Held, Problem> {
     let nodes: Vec<_> = names.iter().map(|name| (name.clone(), BTreeMap::new())).collect();
-    let until = Instant::now() + PATIENCE;
-    let mut all = services(store, &session::params(config), &nodes, Some(until)).code(IO)?;
-    all.retain(|one| matches!(one.service, Service::InRepair | Service::Defective | Service::HotBuffer));
-    Ok(all)
+    let (mut nodes, whole) = services(store, &session::params(config), &nodes, until).code(IO)?;
+    nodes.retain(|one| matches!(one.service, Service::InRepair | Service::Defective | Service::HotBuffer));
+    Ok(Held { nodes, whole })
 }
 
 /// Nodes that are named with their reasons; the others are counted.

@@ -87,7 +87,7 @@ pub fn standings(
     params: &Params,
     nodes: &[(String, BTreeMap<String, String>)],
 ) -> Result<Vec<Standing>> {
-    let mut all = services(store, params, nodes, None)?;
+    let (mut all, _) = services(store, params, nodes, None)?;
     let runs = store.runs()?;
     // Only those that replace or are replaced need it, and it is read run by run.
     let matters = |one: &Standing| matches!(one.service, Service::Defective | Service::InRepair | Service::HotBuffer);
@@ -97,8 +97,8 @@ pub fn standings(
     Ok(all)
 }
 
-/// The same without what they are built of. Runs that would be looked into after `until` are not: the newest come first, and what they say
-/// of a failure stands.
+/// The same without what they are built of. No run is looked into after `until`; whether none was left out for that. The newest come first, and
+/// what they say of a failure stands.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -107,14 +107,16 @@ pub fn services(
     params: &Params,
     nodes: &[(String, BTreeMap<String, String>)],
     until: Option<Instant>,
-) -> Result<Vec<Standing>> {
+) -> Result<(Vec<Standing>, bool)> {
     let (said, incidents) = (marks(store)?, store.incidents()?);
     let runs = store.runs()?;
     let from: Vec<(&str, u64)> =
         nodes.iter().map(|(name, _)| (name.as_str(), said.get(name).map_or(0, |all| repaired_ms(all)))).collect();
-    let mut newest = BTreeMap::new();
+    let (mut newest, mut whole) = (BTreeMap::new(), true);
     for some in from.chunks(at_once(store, &runs)?) {
-        newest.extend(known(store, params, &runs, (&some.iter().copied().collect(), until))?);
+        let (known, all) = known(store, params, &runs, (&some.iter().copied().collect(), until))?;
+        newest.extend(known);
+        whole &= all;
     }
     // Earlier versions took incidents that begin in the future.
     let latest_ms = now_ms().saturating_add(AHEAD_MS);
@@ -131,7 +133,7 @@ pub fn services(
         };
         standing
     };
-    Ok(nodes.iter().map(of).collect())
+    Ok((nodes.iter().map(of).collect(), whole))
 }
 
 /// How many machines are looked at together, so that what is said of them takes a hundred megabytes at most.
@@ -171,15 +173,13 @@ fn known(
     params: &Params,
     runs: &[Run],
     (from, until): (&BTreeMap<&str, u64>, Option<Instant>),
-) -> Result<BTreeMap<String, Newest>> {
+) -> Result<(BTreeMap<String, Newest>, bool)> {
+    let mut whole = true;
     let mut said: BTreeMap<String, Vec<Said>> = BTreeMap::new();
     let mut settled: HashSet<Asked> = HashSet::new();
     let counts = |run: &Run, node: &str| from.get(node).is_some_and(|from| *from <= run.started_ms);
     let ours = |run: &&Run| run.state != RunState::Running && run.nodes.iter().any(|node| counts(run, node));
     for run in runs.iter().filter(ours).take(KNOWN) {
-        if until.is_some_and(|until| Instant::now() >= until) {
-            break;
-        }
         let own: Vec<&String> = run.nodes.iter().filter(|node| counts(run, node)).collect();
         // Its plan alone may tell that it adds nothing.
         let is_known = |node: &&String| {
@@ -188,6 +188,10 @@ fn known(
         };
         if own.iter().all(is_known) {
             continue;
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            whole = false;
+            break;
         }
         let mut asked: BTreeMap<String, (bool, BTreeSet<String>)> =
             own.into_iter().map(|node| (node.clone(), <(bool, BTreeSet<String>)>::default())).collect();
@@ -214,7 +218,8 @@ fn known(
             Ok(())
         })?;
     }
-    Ok(said.into_iter().filter_map(|(node, all)| merged(&node, &all).map(|known| (node, known))).collect())
+    let merged = said.into_iter().filter_map(|(node, all)| merged(&node, &all).map(|known| (node, known)));
+    Ok((merged.collect(), whole))
 }
 
 /// What runs say of a machine together, the newest first; `None` where none says anything.
