@@ -25,7 +25,7 @@ is known. With --budget, a validation that takes longer is a 2. A node in repair
 (muster swap states) exits 2, whatever its risk.
 With --prolog only a node that must not run gives a non-zero exit code: Slurm then drains it and \
 requeues the job. What should be validated first, what is unknown, and what kept it from deciding \
-goes to standard error.")]
+goes to standard error. It looks into runs for 5 s at most, and says so where that was too short.")]
 pub struct Options {
     /// Which nodes.
     #[command(flatten)]
