@@ -161,7 +161,7 @@ fn smallest_step(groups: &[Group], kept: &[bool], missing: &[usize]) -> (f64, us
 }
 
 /// The step from `own` to the one level that all others are on, where it is one unit of the last digit printed: all values are
-/// multiples of it, and have two digits at most. Otherwise 0: a node farther off is slow, and one between two units shows that more
+/// multiples of it, and have one digit. Otherwise 0: a node farther off is slow, and one between two units shows that more
 /// is printed.
 fn last_digit(groups: &[Group], own: f64, level: f64) -> f64 {
     let step = (own - level).abs();
