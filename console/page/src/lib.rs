@@ -3,7 +3,7 @@
 //! | module | settles |
 //! |---|---|
 //! | `model` | what a report is made of |
-//! | `chart` | how curves, heat maps and courses are drawn |
+//! | `chart` | how curves, heat maps, courses and events are drawn |
 //! | `escape` | what may not get into a page |
 //! | `settle` | in which words names are said |
 //!
@@ -14,7 +14,7 @@ mod escape;
 mod model;
 mod settle;
 
-pub use chart::{Course, Curve, Curves, Heat, Moment, Values, ValuesOf};
+pub use chart::{Course, Curve, Curves, Events, Heat, Mark, Moment, Values, ValuesOf};
 pub use model::{Cell, Column, Count, Entry, Fact, Fold, Line, Names, Page, Part, Section, State, Table};
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! In which words names are said: every text of a page passes once through whoever replaces names, then lists of names are folded.
 
-use crate::chart::{Course, Curves, Heat, Values};
+use crate::chart::{Course, Curves, Events, Heat, Values};
 use crate::model::{Cell, Count, Entry, Fact, Fold, Line, Names, Page, Part, Section, Table};
 
 /// Replaces names in a text.
@@ -47,6 +47,9 @@ fn parts(all: &mut [Part], say: Say<'_>, shorten: Shorten<'_>) {
             }
             Part::Heat(Heat { title, said, caption, names, shares: _, block: _, edges: _ }) => {
                 [title, said, caption].into_iter().chain(names).for_each(|text| replace(text, say));
+            }
+            Part::Events(Events { title, said, caption, rows, marks: _, last_step: _ }) => {
+                [title, said, caption].into_iter().chain(rows).for_each(|text| replace(text, say));
             }
             Part::Course(Course { title, said, caption, name, moments: _, unit: _, from: _, until: _ }) => {
                 [title, said, caption, name].into_iter().for_each(|text| replace(text, say));

@@ -84,6 +84,18 @@ fn values(name: &str) -> Values {
     }
 }
 
+fn events(name: &str) -> Events {
+    let mark = |row: usize| Mark { row, at: row as f64 * 7.0, cause: row == 1 };
+    Events {
+        title: name.to_owned(),
+        said: name.to_owned(),
+        caption: name.to_owned(),
+        rows: vec![name.to_owned(); 3],
+        marks: (0..3).map(mark).collect(),
+        last_step: Some(-2.0),
+    }
+}
+
 /// A page with every kind of part, each text of which is `name`.
 fn whole(name: &str) -> Page {
     let inner = vec![
@@ -96,6 +108,7 @@ fn whole(name: &str) -> Page {
         Part::Values(values(name)),
         Part::Heat(heat(name)),
         Part::Course(course(name)),
+        Part::Events(events(name)),
     ];
     let entry = Entry {
         id: "e1".to_owned(),
@@ -235,4 +248,19 @@ fn a_map_of_thousands_stays_small_and_shows_the_worst_pair_of_a_block() {
     assert!(heat.svg().len() < 60_000, "{}", heat.svg().len());
     let noisy = Heat::of(&names, &[], |src, dst| Some(((src * 31 + dst * 17) % 13) as f32 / 10.0));
     assert!(noisy.svg().len() < 900_000, "{}", noisy.svg().len());
+}
+
+#[test]
+fn events_have_a_row_a_node_with_what_can_be_the_cause_as_a_cross() {
+    let svg = events("n1").svg();
+    assert_eq!(svg.matches("<circle").count(), 2, "{svg}");
+    assert_eq!(svg.matches(">n1</text>").count(), 3, "{svg}");
+    for part in ["stroke=\"#C1281F\"", " s</text>"] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+    let hours = Events { last_step: Some(-40_000.0), ..events("n1") };
+    assert!(hours.svg().contains(" h</text>"));
+    let one =
+        Events { rows: vec!["n1".to_owned()], marks: vec![Mark { row: 0, at: 0.0, cause: true }], ..events("n1") };
+    assert!(Events { last_step: None, ..one }.svg().contains("stroke=\"#C1281F\""), "one event alone is drawn");
 }

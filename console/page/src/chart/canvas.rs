@@ -67,3 +67,11 @@ pub(super) fn ends(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
 pub(super) fn label(unit: Option<Unit>, value: f64) -> String {
     unit.map_or_else(|| format!("{value:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(), |u| u.show(value))
 }
+
+/// A name that fits beside a chart: its end tells nodes apart.
+pub(super) fn brief(name: &str) -> String {
+    const MOST: usize = 13;
+    let name = crate::escape::harmless(name);
+    let count = name.chars().count();
+    if count <= MOST { name } else { format!("…{}", name.chars().skip(count - MOST + 1).collect::<String>()) }
+}

@@ -4,7 +4,7 @@ use askama::Template;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::canvas::{Drawn, INK, LETTERS, drawn};
+use super::canvas::{Drawn, INK, LETTERS, brief, drawn};
 
 const SIDE: i32 = 480;
 const NAMES: i32 = 92;
@@ -130,12 +130,4 @@ impl Heat {
 
 fn rank(share: f32) -> usize {
     RAMP.iter().position(|(below, ..)| share < *below).unwrap_or(RAMP.len() - 1)
-}
-
-/// A name that fits beside the map: its end tells nodes apart.
-fn brief(name: &str) -> String {
-    const MOST: usize = 13;
-    let name = crate::escape::harmless(name);
-    let count = name.chars().count();
-    if count <= MOST { name } else { format!("…{}", name.chars().skip(count - MOST + 1).collect::<String>()) }
 }

@@ -4,7 +4,7 @@ use askama::Template;
 
 use super::state::State;
 use super::table::Table;
-use crate::chart::{Course, Curves, Heat, Values};
+use crate::chart::{Course, Curves, Events, Heat, Values};
 
 /// One part of a section.
 #[derive(Clone, Debug, PartialEq, Template)]
@@ -32,6 +32,8 @@ pub enum Part {
     Heat(Heat),
     /// A metric over time.
     Course(Course),
+    /// Events of nodes over time.
+    Events(Events),
 }
 
 /// One sentence.

@@ -5,7 +5,7 @@ use muster_analysis::triage::overview::{Moment, Overview};
 use muster_analysis::triage::report::{Evidence, Report, Suspect};
 use muster_analysis::triage::rules::Kind;
 use muster_analysis::triage::{Category, SURE};
-use muster_page::{Cell, Entry, Fact, Fold, Line, Names, Page, Part, Section, State, Table};
+use muster_page::{Cell, Entry, Events, Fact, Fold, Line, Mark, Names, Page, Part, Section, State, Table};
 use muster_playbook::report::rfc3339;
 
 use super::head::program;
@@ -16,6 +16,8 @@ const SUSPECTS: usize = 40;
 const EVENTS: usize = 300;
 const EVIDENCE: usize = 30;
 const RANKS: usize = 60;
+/// Nodes in the chart of events.
+const ROWS: usize = 16;
 /// Communicators in the table of ranks.
 const COLUMNS: usize = 12;
 
@@ -192,7 +194,62 @@ fn timeline(case: &Overview) -> Vec<Part> {
         table.left_out = format!("{left} later events are left out.");
     }
     let title = counted(case.moments.len().min(EVENTS), "event", "events");
-    vec![Part::Fold(Fold { title, open: case.moments.len() <= RANKS, parts: vec![Part::Table(table)] })]
+    let chart = chart(case).map(Part::Events);
+    let table = Part::Fold(Fold { title, open: case.moments.len() <= RANKS, parts: vec![Part::Table(table)] });
+    chart.into_iter().chain([table]).collect()
+}
+
+/// The events around the failure, a row a node: those of suspects first, then who spoke first.
+fn chart(case: &Overview) -> Option<Events> {
+    let timed: Vec<(f64, &Moment)> =
+        case.moments.iter().filter_map(|moment| moment.at_s.map(|at| (at, moment))).collect();
+    let first = |seen: &dyn Fn(&Moment) -> bool| {
+        timed.iter().filter(|(_, moment)| seen(moment)).map(|(at, _)| *at).min_by(f64::total_cmp)
+    };
+    // What lies before the last step of a job of days would squeeze the rest together.
+    let begin = first(&is_cause).into_iter().chain(case.last_step_s).min_by(f64::total_cmp);
+    let zero = begin.or_else(|| first(&|_| true))?;
+    let within: Vec<_> = timed.iter().filter(|(at, _)| *at >= zero).collect();
+    let mut rows: Vec<&str> = Vec::new();
+    let suspected = case.report.suspects.iter().filter_map(|suspect| suspect.node.as_deref());
+    for name in suspected.chain(within.iter().filter_map(|(_, moment)| moment.node.as_deref())) {
+        if !rows.contains(&name) && within.iter().any(|(_, moment)| moment.node.as_deref() == Some(name)) {
+            rows.push(name);
+        }
+    }
+    let nodes = rows.len();
+    rows.truncate(ROWS);
+    let mark = |(at, moment): &&(f64, &Moment)| {
+        let row = rows.iter().position(|name| moment.node.as_deref() == Some(*name))?;
+        Some(Mark { row, at: at - zero, cause: is_cause(moment) })
+    };
+    let marks: Vec<Mark> = within.iter().filter_map(mark).collect();
+    let last = marks.iter().map(|mark| mark.at).max_by(f64::total_cmp)?;
+    let causes = marks.iter().filter(|mark| mark.cause).count();
+    let drawn = counted(marks.len(), "event", "events");
+    let shown = counted(rows.len(), "node", "nodes");
+    let left = match (nodes - rows.len(), timed.len() - marks.len()) {
+        (_, 0) => String::new(),
+        (0, left) => format!(" {} not drawn.", counted(left, "other event is", "other events are")),
+        (more, left) => format!(
+            " {} and {} not drawn.",
+            counted(more, "further node", "further nodes"),
+            counted(left, "event", "events")
+        ),
+    };
+    Some(Events {
+        title: "Who told what when".to_owned(),
+        said: format!("{drawn} of {shown} within {last:.0} s, {causes} of which a job can fail by."),
+        caption: format!("Time counts from {} (UTC), on the common clock.{left}", at(zero)),
+        rows: rows.into_iter().map(str::to_owned).collect(),
+        marks,
+        last_step: case.last_step_s.map(|last| last - zero),
+    })
+}
+
+/// Whether a job can fail by what the line tells.
+fn is_cause(moment: &Moment) -> bool {
+    matches!(moment.kind, Kind::Critical | Kind::Error | Kind::Distributed)
 }
 
 fn event(moment: &Moment) -> String {

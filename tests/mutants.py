@@ -1,0 +1,112 @@
+"""Random mutants of the code that decides, keeps and carries, and whether its tests notice: `tests/campaign mutants`.
+
+cargo-mutants says which there are; each is made in a work tree of its own and tried with the unit tests of its area, and if those pass,
+with the area's tests of whole sentences and files. What only a test of another package would notice counts as missed.
+"""
+
+import argparse
+import collections
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+
+ANALYSIS = "console/analysis/src"
+# Package, files, modules of the unit tests (none: all of them), and the tests that what those miss is tried with.
+AREAS = {
+    "wire": ("muster-wire", ["probe/wire/src/**/*.rs"], [], []),
+    "store": ("muster-store", ["console/store/src/**/*.rs"], [], ["damage", "ledger", "contents", "overview", "golden"]),
+    "decision": ("muster-analysis", [f"{ANALYSIS}/decide/*.rs", f"{ANALYSIS}/rounds.rs"], ["decide::", "rounds::"], ["decide"]),
+    "jobs": (
+        "muster-analysis",
+        [f"{ANALYSIS}/{part}/**/*.rs" for part in ("triage", "watch", "minder", "trial")],
+        ["triage::", "watch::", "minder::", "trial::"],
+        ["watch", "log_rules"],
+    ),
+}
+# The analysis is optimised for its simulated fleets: a mutant is built once and run once.
+PLAIN = "--config=profile.dev.package.muster-analysis.opt-level=0"
+
+
+def mutants(tree, area):
+    """Every mutant that cargo-mutants can make of an area: file and change, by name."""
+    package, files, _, _ = AREAS[area]
+    words = ["cargo", "mutants", "--list", "--json", "--diff", "--package", package]
+    words += [word for file in files for word in ("--file", file)]
+    listed = json.loads(subprocess.run(words, cwd=tree, check=True, stdout=subprocess.PIPE).stdout)
+    return {one["name"]: (one["file"], one["diff"]) for one in listed}
+
+
+def ends(words, tree, env, log, seconds):
+    """Exit status of a command; that of a failure if it runs too long, when it is killed with all that it started."""
+    with subprocess.Popen(words, cwd=tree, env=env, stdout=log, stderr=log, start_new_session=True) as child:
+        try:
+            return child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            return 1
+
+
+def outcome(tree, area, change, log, seconds):
+    """What notices a change of a file: the compiler, the unit tests, the further tests or nothing."""
+    package, _, modules, further = AREAS[area]
+    file, diff = change
+    env = os.environ | {"CARGO_TARGET_DIR": str(tree.parent / "build"), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    subprocess.run(["patch", "--silent", "--forward", "--fuzz=0", file], cwd=tree, input=diff, text=True, check=True)
+    try:
+        cargo = ["cargo", "test", "--offline", PLAIN, "--package", package]
+        if ends([*cargo, "--lib", "--no-run"], tree, env, log, 1800) != 0:
+            return "compiler"
+        if ends([*cargo, "--lib", "--", *modules], tree, env, log, seconds) != 0:
+            return "unit tests"
+        tests = [word for test in further for word in ("--test", test)]
+        if not tests or ends([*cargo, *tests, "--no-run"], tree, env, log, 1800) != 0:
+            return "nothing"
+        return "further tests" if ends([*cargo, *tests], tree, env, log, seconds) != 0 else "nothing"
+    finally:
+        subprocess.run(["git", "checkout", "--quiet", "--", file], cwd=tree, check=True)
+
+
+def main():
+    ask = argparse.ArgumentParser(prog="tests/campaign mutants")
+    ask.add_argument("--count", type=int, default=50, help="mutants of each area")
+    ask.add_argument("--seed", type=int, default=1)
+    ask.add_argument("--timeout", type=int, default=300, help="seconds of the tests of a mutant")
+    ask.add_argument("--areas", default=",".join(AREAS))
+    asked = ask.parse_args()
+    place = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve() / "mutants"
+    tree = place / "tree"
+    subprocess.run(["git", "worktree", "prune"], check=True)
+    if not tree.exists():
+        subprocess.run(["git", "worktree", "add", "--detach", tree, "HEAD"], check=True, stdout=sys.stderr)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", head], cwd=tree, check=True)
+    print("| area | mutants there are | tried | do not compile | noticed by unit tests | by further tests | missed | share noticed |")
+    print("|---|---|---|---|---|---|---|---|")
+    noticed, survivors = 0, []
+    for area in asked.areas.split(","):
+        every = mutants(tree, area)
+        chosen = random.Random(f"{asked.seed} {area}").sample(sorted(every), min(asked.count, len(every)))
+        found = collections.Counter()
+        with open(place / f"{area}.log", "w") as log:
+            for at, name in enumerate(chosen):
+                by = outcome(tree, area, every[name], log, asked.timeout)
+                found[by] += 1
+                survivors += [name] if by == "nothing" else []
+                print(f"{at + 1} of {len(chosen)}: {by}: {name}", file=sys.stderr, flush=True)
+        here = found["unit tests"] + found["further tests"]
+        share = f"{100 * here / (here + found['nothing']):.0f} %" if here + found["nothing"] else ""
+        row = [area, len(every), len(chosen), found["compiler"], found["unit tests"], found["further tests"], found["nothing"], share]
+        print("| " + " | ".join(map(str, row)) + " |", flush=True)
+        noticed += here
+    print()
+    for name in survivors:
+        print(f"- `{name}`")
+    if noticed < 0.85 * (noticed + len(survivors)):
+        sys.exit(1)
+
+
+main()
