@@ -350,8 +350,10 @@ mod tests {
         let mut decoder = Decoder::new();
         decoder.push(b"Welcome to node 7\r\n\x1b[31mmotd\n");
         assert_eq!(decoder.frame(), Ok(None));
+        assert_eq!((decoder.greeted(), decoder.noise().as_str()), (false, "Welcome to node 7  motd "));
         decoder.push(&stream(&[series(vec![1.0, 2.0])]));
         assert_eq!(decoder.frame(), Ok(Some(series(vec![1.0, 2.0]))));
+        assert!(decoder.greeted());
     }
 
     #[test]

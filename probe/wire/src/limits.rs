@@ -43,3 +43,14 @@ pub const fn work_bytes(profile: Profile) -> usize {
         Profile::Full => BENCHMARK_BYTES,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_profile_may_send_more_and_the_shortest_a_frame() {
+        let all = [Profile::Smoke, Profile::Quick, Profile::Standard, Profile::Full].map(work_bytes);
+        assert!(all.is_sorted() && all[0] >= 512 << 10 && all[1] == 1 << 20, "{all:?}");
+    }
+}

@@ -266,4 +266,29 @@ mod tests {
         assert_eq!(told.clone().bounded(), told);
         assert!(JobProcess::default().rank.is_none());
     }
+
+    #[test]
+    fn a_time_zone_is_within_a_day_and_reasons_are_made_harmless() {
+        let zone = |zone_s| Processes { zone_s, ..Processes::default() }.bounded().zone_s;
+        for kept in [-86_400, -34_200, 0, 86_400] {
+            assert_eq!(zone(Reading::Value(kept)), Reading::Value(kept));
+        }
+        for wrong in [-86_401, 86_401] {
+            assert_eq!(zone(Reading::Value(wrong)), Reading::Absent);
+        }
+        assert_eq!(zone(Reading::Failed("no\u{1b}[2J zone".into())), Reading::Failed("no zone".into()));
+        let process = JobProcess {
+            environment: Reading::Failed("not\u{1b}[2J ours".into()),
+            wait_channel: Reading::Failed("not\u{1b}[2J ours".into()),
+            stack: Reading::Failed("not\u{1b}[2J ours".into()),
+            gpus: Reading::Failed("not\u{1b}[2J ours".into()),
+            ..JobProcess::default()
+        };
+        let told = Processes { processes: vec![process], ..Processes::default() }.bounded();
+        let one = &told.processes[0];
+        assert_eq!(one.environment, Reading::Failed("not ours".into()));
+        assert_eq!(one.wait_channel, Reading::Failed("not ours".into()));
+        assert_eq!(one.stack, Reading::Failed("not ours".into()));
+        assert_eq!(one.gpus, Reading::Failed("not ours".into()));
+    }
 }

@@ -318,6 +318,22 @@ mod tests {
     }
 
     #[test]
+    fn times_have_the_unit_that_keeps_them_short() {
+        for (seconds, said) in
+            [(-90.0, "-90.0 s"), (1.0, "1.00 s"), (0.5, "500 ms"), (2e-5, "20.0 us"), (5e-8, "50.0 ns")]
+        {
+            assert_eq!(Unit::Seconds.show(seconds), said);
+        }
+    }
+
+    #[test]
+    fn a_profile_is_read_back_from_what_it_is_called() {
+        for profile in [Profile::Smoke, Profile::Quick, Profile::Standard, Profile::Full] {
+            assert_eq!(profile.to_string().parse(), Ok(profile));
+        }
+    }
+
+    #[test]
     fn what_is_small_and_has_no_prefix_keeps_three_digits() {
         for (unit, value, said) in [
             (Unit::Count, 0.0057, "0.00570"),

@@ -136,6 +136,24 @@ mod tests {
     }
 
     #[test]
+    fn a_declared_metric_of_another_part_or_role_has_neither_title_nor_limit_of_ours() {
+        let all = crate::catalog::BENCHMARKS.iter();
+        let metric =
+            all.flat_map(|of| of.metrics.iter().map(|metric| MetricId::new(of.name, metric.pattern, "muster")));
+        let mut plain = metric.filter(|id| !id.name.contains('{') && describe(id).role == MetricRole::Judged);
+        let metric = plain.find(|id| describe(id).title != describe(id).kind).unwrap();
+        let ours = describe(&metric);
+        let declared = Declared { component: ours.component.clone(), role: ours.role, aggregated: ours.aggregated };
+        assert_eq!(declared.describe(&metric).title, ours.title);
+        let elsewhere = Declared { component: Component::Nic(Some("x".into())), ..declared.clone() };
+        let tail = Declared { role: MetricRole::Tail, ..declared };
+        for foreign in [elsewhere, tail] {
+            let found = foreign.describe(&metric);
+            assert_eq!((found.title, found.limit), (ours.kind.clone(), None));
+        }
+    }
+
+    #[test]
     fn what_is_not_a_declaration_declares_nothing() {
         let fact = |key: &str, text: &str| Fact {
             key: key.into(),
