@@ -156,49 +156,76 @@ fn allowance(root: &Root, facts: &mut Facts) {
     };
     facts.count("affinity.cpus", affinity);
     let groups = root.text("/proc/self/cgroup");
-    let (quota, throttled) = match unified(&groups) {
-        Some(path) => (quota_v2(root, path), counter(root, &format!("{CGROUP}{path}/cpu.stat"), "nr_throttled")),
-        None => (quota_v1(root), counter(root, &format!("{CGROUP}/cpu/cpu.stat"), "nr_throttled")),
+    let groups = groups.value().map_or("", String::as_str);
+    let old = legacy(groups);
+    let (tree, path) = match (old, unified(groups)) {
+        (None, Some(path)) => (CGROUP.to_owned(), path),
+        (old, _) => (format!("{CGROUP}/cpu"), old.unwrap_or_default()),
     };
-    facts.count("cgroup.quota_cpus", quota);
-    facts.count("cgroup.throttled", throttled);
+    let unified = tree == CGROUP;
+    facts.count("cgroup.quota_cpus", least_quota(root, &tree, path, if unified { quota_v2 } else { quota_v1 }));
+    let throttled = |path: &str| counter(root, &format!("{tree}{path}/cpu.stat"), "nr_throttled");
+    let own = throttled(path);
+    facts.count("cgroup.throttled", if matches!(own, Reading::Absent) { throttled("") } else { own });
 }
 
-/// The path in the one tree of cgroup v2, `0::/path`.
-fn unified(groups: &Reading<String>) -> Option<&str> {
-    groups
-        .value()?
-        .lines()
-        .find_map(|line| line.strip_prefix("0::"))
-        .filter(|path| *path != "/")
-        .or_else(|| groups.value()?.lines().any(|line| line == "0::/").then_some(""))
+/// The path in the one tree of cgroup v2, `0::/path`; empty at its root.
+fn unified(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| line.strip_prefix("0::")).map(|path| path.trim_end_matches('/'))
 }
 
-/// The smallest quota on the way up, in CPUs; absent where there is none.
-fn quota_v2(root: &Root, path: &str) -> Reading<f64> {
-    let mut least = Reading::Absent;
-    let mut path = path;
+/// The path in the tree of cgroup v1 that limits CPU time, `4:cpu,cpuacct:/path`; empty at its root.
+fn legacy(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == "cpu").then(|| path.trim_end_matches('/'))
+    })
+}
+
+/// The smallest quota on the way up, in CPUs; absent where there is none. A group that is named and not to be seen may have one.
+fn least_quota(root: &Root, tree: &str, own: &str, quota: fn(&Root, &str) -> Reading<Option<f64>>) -> Reading<f64> {
+    let (mut least, mut path) = (Reading::Absent, own);
+    let mut seen = own.is_empty() || root.path(&format!("{tree}{own}")).is_dir();
     loop {
-        let quota = root.text(&format!("{CGROUP}{path}/cpu.max")).and_then(|text| match text.split_once(' ') {
-            Some(("max", _)) => Reading::Absent,
-            Some((quota, period)) => number(quota).and_then(|quota| number(period).map(|period| quota / period)),
-            None => Reading::Failed(format!("not a quota: {text}")),
-        });
-        least = match (least, quota) {
+        let found = match quota(root, &format!("{tree}{path}")) {
+            Reading::Value(quota) => {
+                seen = true;
+                quota.map_or(Reading::Absent, Reading::Value)
+            }
+            Reading::Absent => Reading::Absent,
+            Reading::Denied => Reading::Denied,
+            Reading::Failed(why) => Reading::Failed(why),
+        };
+        least = match (least, found) {
             (Reading::Value(a), Reading::Value(b)) => Reading::Value(f64::min(a, b)),
             (Reading::Absent, found) => found,
             (found, _) => found,
         };
         match path.rfind('/') {
             Some(at) => path = &path[..at],
-            None => return least,
+            None if seen || !matches!(least, Reading::Absent) => return least,
+            None => return Reading::Failed(format!("no file system shows the limit of its cgroup {own}")),
         }
     }
 }
 
-fn quota_v1(root: &Root) -> Reading<f64> {
-    let period = root.number(&format!("{CGROUP}/cpu/cpu.cfs_period_us"));
-    root.counted(&format!("{CGROUP}/cpu/cpu.cfs_quota_us")).and_then(|quota| period.map(|period| quota / period))
+/// The quota of one group of cgroup v2, in CPUs; none where its file says so.
+fn quota_v2(root: &Root, group: &str) -> Reading<Option<f64>> {
+    root.text(&format!("{group}/cpu.max")).and_then(|text| match text.split_once(' ') {
+        Some(("max", _)) => Reading::Value(None),
+        Some((quota, period)) => number(quota).and_then(|quota| number(period).map(|period| Some(quota / period))),
+        None => Reading::Failed(format!("not a quota: {text}")),
+    })
+}
+
+/// The quota of one group of cgroup v1, in CPUs; none where its file says -1.
+fn quota_v1(root: &Root, group: &str) -> Reading<Option<f64>> {
+    root.number(&format!("{group}/cpu.cfs_quota_us")).and_then(|quota| {
+        if quota < 0.0 {
+            return Reading::Value(None);
+        }
+        root.number(&format!("{group}/cpu.cfs_period_us")).map(|period| Some(quota / period))
+    })
 }
 
 fn counter(root: &Root, path: &str, name: &str) -> Reading<f64> {
@@ -322,5 +349,42 @@ mod tests {
             ("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
         ]);
         assert_eq!(number(&tree.look(look), "cgroup.quota_cpus"), 1.5);
+    }
+
+    #[test]
+    fn a_group_that_is_named_and_not_to_be_seen_has_no_answer() {
+        for groups in ["1:cpu:/sf-fleet/n003\n", "1:cpu:/sf-fleet/n003\n0::/\n", "0::/sf-fleet/n003\n"] {
+            let facts = Tree::new(&[("/proc/self/cgroup", groups)]).look(look);
+            let quota = reading_of(&facts, "cgroup.quota_cpus");
+            assert!(matches!(&quota, Reading::Failed(why) if why.ends_with("/sf-fleet/n003")), "{groups}: {quota:?}");
+        }
+        for groups in ["1:cpu:/\n", "0::/\n"] {
+            let facts = Tree::new(&[("/proc/self/cgroup", groups)]).look(look);
+            assert_eq!(reading_of(&facts, "cgroup.quota_cpus"), Reading::Absent, "{groups}");
+        }
+    }
+
+    #[test]
+    fn a_group_without_a_quota_or_without_the_controller_is_not_limited() {
+        for (groups, file, text) in [
+            ("4:cpu,cpuacct:/a\n", "/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "-1\n"),
+            ("4:cpu,cpuacct:/a\n0::/b\n", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("0::/a/b\n", "/sys/fs/cgroup/a/b/cgroup.procs", "1\n"),
+            ("0::/a/b\n", "/sys/fs/cgroup/cpu.max", "max 100000\n"),
+        ] {
+            let facts = Tree::new(&[("/proc/self/cgroup", groups), (file, text)]).look(look);
+            assert_eq!(reading_of(&facts, "cgroup.quota_cpus"), Reading::Absent, "{groups} {file}");
+        }
+    }
+
+    #[test]
+    fn the_own_group_of_an_old_tree_is_read() {
+        let tree = Tree::new(&[
+            ("/proc/self/cgroup", "1:cpu:/sf-fleet/n003\n"),
+            ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"),
+            ("/sys/fs/cgroup/cpu/sf-fleet/n003/cpu.cfs_quota_us", "20000\n"),
+            ("/sys/fs/cgroup/cpu/sf-fleet/n003/cpu.cfs_period_us", "100000\n"),
+        ]);
+        assert_eq!(number(&tree.look(look), "cgroup.quota_cpus"), 0.2);
     }
 }
