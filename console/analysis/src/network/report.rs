@@ -43,6 +43,9 @@ pub struct PairsReport {
     pub undecided: Vec<Of<Undecided>>,
     /// Pairs whose measurement would decide, most useful first.
     pub next_pairs: Vec<[String; 2]>,
+    /// Nodes between which something was measured; 0 where that is not known.
+    #[serde(skip)]
+    pub nodes: usize,
 }
 
 /// What an accusation of a node may mean.
@@ -110,12 +113,14 @@ impl PairsReport {
             alternatives: Vec::new(),
             undecided: Vec::new(),
             next_pairs: Vec::new(),
+            nodes: 0,
         }
     }
 
     /// Adds what one metric shows.
     pub fn add(&mut self, metric: &str, found: Localisation) {
         let metric = || metric.to_owned();
+        self.nodes = self.nodes.max(found.nodes);
         for suspect in found.suspects.iter().filter(|suspect| suspect.confidence >= SURE) {
             if let Some(parts) = alternatives(suspect).filter(|parts| !self.alternatives.contains(parts)) {
                 self.alternatives.push(parts);
@@ -134,16 +139,34 @@ impl PairsReport {
     }
 
     /// Exit code that the findings come to: 2 with a suspect that is [`SURE`], 3 with others, where slow pairs are left
-    /// unexplained or a node was left out, 1 with warnings or a topology that does not fit, else 0.
+    /// unexplained, a node was left out or nothing was measured, 1 with warnings or a topology that does not fit, else 0.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         let left_out = self.run.as_ref().is_some_and(|run| !run.left_out.is_empty());
         if self.suspects.iter().any(|suspect| suspect.found.confidence >= SURE) {
             2
-        } else if !self.suspects.is_empty() || !self.undecided.is_empty() || left_out {
+        } else if !self.suspects.is_empty() || !self.undecided.is_empty() || left_out || self.is_unmeasured() {
             3
         } else {
             u8::from(!self.warnings.is_empty() || !self.misfits.is_empty())
+        }
+    }
+
+    /// Whether the scan came to no visit that succeeded or failed.
+    fn is_unmeasured(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.visits == 0)
+    }
+
+    /// What is said where there is no finding.
+    fn nothing(&self) -> String {
+        let left_out = self.run.as_ref().is_some_and(|run| !run.left_out.is_empty());
+        match self.nodes {
+            _ if self.is_unmeasured() => {
+                "nothing was measured: pairs need at least two nodes that can be asked".to_owned()
+            }
+            0 if left_out => "nothing stands out among the nodes measured".to_owned(),
+            nodes if left_out => format!("nothing stands out among the {nodes} nodes measured"),
+            _ => "nothing stands out".to_owned(),
         }
     }
 
@@ -169,10 +192,10 @@ impl PairsReport {
             lines.push(format!("to decide, measure {}", pairs.join(", ")));
         }
         if lines.is_empty() {
-            lines.push("nothing stands out".to_owned());
+            lines.push(self.nothing());
         }
         if let Some(run) = &self.run {
-            lines.extend(run.left_out.iter().map(|left| format!("left out: {}: {}", left.node, left.reason)));
+            lines.extend(run.left_out.iter().map(left_out));
             let again = if run.again > 0 { format!(", {} looked at again", run.again) } else { String::new() };
             lines.push(format!(
                 "{} pairs in {} rounds, {} failed{again}; run {}",
@@ -184,6 +207,12 @@ impl PairsReport {
         }
         lines
     }
+}
+
+/// A node that was left out, named once: a reason may begin with its name.
+fn left_out(LeftOut { node, reason }: &LeftOut) -> String {
+    let why = reason.strip_prefix(node.as_str()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(reason);
+    format!("left out: {node}: {why}")
 }
 
 #[cfg(test)]
@@ -208,6 +237,32 @@ mod tests {
             report.exit_code()
         };
         assert_eq!([code(&[]), code(&[0.6]), code(&[0.6, 0.95])], [0, 3, 2]);
+    }
+
+    #[test]
+    fn nodes_left_out_are_named_once_and_no_verdict_is_given_on_what_was_not_measured() {
+        let left = LeftOut { node: "n011".into(), reason: "n011: connect: timed out".into() };
+        let mut report = PairsReport::new(Source::Csv);
+        let run = |visits| PairsRun {
+            id: "r".into(),
+            rounds: visits,
+            visits,
+            failed: 0,
+            again: 0,
+            left_out: vec![left.clone()],
+        };
+        report.run = Some(run(0));
+        assert!(report.lines()[0].starts_with("nothing was measured"), "{:?}", report.lines());
+        report.run = Some(run(55));
+        report.add("throughput", Localisation { nodes: 11, ..Localisation::default() });
+        let lines = report.lines();
+        assert_eq!(
+            lines[..2],
+            ["nothing stands out among the 11 nodes measured", "left out: n011: connect: timed out"]
+        );
+        assert_eq!(report.exit_code(), 3);
+        report.run = Some(PairsRun { left_out: Vec::new(), ..run(0) });
+        assert_eq!(report.exit_code(), 3);
     }
 
     #[test]

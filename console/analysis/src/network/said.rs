@@ -80,13 +80,15 @@ pub(super) fn alternatives(suspect: &Suspect) -> Option<Alternatives> {
 pub fn accusation(Of { metric, found }: &Of<Suspect>) -> String {
     let change = |share: f64| format!("{:+.0}", (share - 1.0) * 100.0);
     let [low, high] = found.interval.map(change);
+    let visits = match found.slow {
+        0 => format!("by all {} visits together, none is far off by itself", found.pairs),
+        slow => format!("{slow} of {} visits slow", found.pairs),
+    };
     format!(
-        "{} {}: {metric} {} % against its peers (95 % interval {low} to {high} %; {} of {} visits slow; confidence {:.2})",
+        "{} {}: {metric} {} % against its peers (95 % interval {low} to {high} %; {visits}; confidence {:.2})",
         word(found.kind),
         found.element,
         change(found.effect),
-        found.slow,
-        found.pairs,
         found.confidence
     )
 }
@@ -100,5 +102,25 @@ const fn word(kind: Kind) -> &'static str {
         Kind::Leaf => "leaf",
         Kind::Uplink => "uplink",
         Kind::Pair => "pair",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_slow_visit_is_not_counted_as_evidence() {
+        let found = Suspect {
+            kind: Kind::Uplink,
+            element: "leaf2-spine1".to_owned(),
+            effect: 3.18,
+            interval: [2.0, 4.0],
+            pairs: 37,
+            slow: 0,
+            confidence: 0.99,
+        };
+        let said = accusation(&Of { metric: "retransmits".to_owned(), found });
+        assert!(said.contains("; by all 37 visits together, none is far off by itself; confidence"), "{said}");
     }
 }

@@ -93,12 +93,21 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
     playbook.profile = options.profile;
     playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));
     let nodes = session::nodes(config, &options.pick)?;
+    enough(nodes.len())?;
     let settings = session::settings_for(config, &nodes).await?;
     let mut store = database::write(config)?;
     let job = session::Job { fabric, fresh: options.new, ..session::Job::new(playbook, nodes, settings) };
     let say = Say { json: options.json, quiet: options.quiet, fail_on: Line::Warn };
     let done = session::headless(job, &mut store, config, &say).await?;
     Ok((stored(&store, Some(&done.report.run.id), options, config)?, done.state))
+}
+
+/// Refuses a scan of so few nodes that they make no pair.
+fn enough(nodes: usize) -> Result<(), Problem> {
+    if nodes < 2 {
+        return Err(Problem { code: USAGE, error: anyhow!("a scan of pairs needs at least two nodes") });
+    }
+    Ok(())
 }
 
 /// The pairs of a run in the database.
@@ -207,6 +216,12 @@ mod tests {
     use muster_wire::Direction;
 
     use super::*;
+
+    #[test]
+    fn one_node_makes_no_pair() {
+        assert_eq!(enough(1).unwrap_err().code, USAGE);
+        assert!(enough(2).is_ok());
+    }
 
     #[test]
     fn pairs_of_picked_nodes_are_kept_with_their_values_and_the_uplinks_that_are_told() {

@@ -124,4 +124,7 @@ pub struct Localisation {
     pub next_pairs: Vec<[String; 2]>,
     /// Usual value at each hop distance that was measured.
     pub tiers: Vec<Tier>,
+    /// Nodes that the matrix has.
+    #[serde(skip)]
+    pub nodes: usize,
 }

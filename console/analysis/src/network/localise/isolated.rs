@@ -190,7 +190,9 @@ fn suspect(case: &Case<'_>, isolated: &Isolated, strong: bool) -> Suspect {
     worse.sort_unstable_by(f64::total_cmp);
     let middle = median_of_sorted(&worse);
     let spread = f64::from(case.spread(isolated.extreme[0])) * 2.0 / (worse.len() as f64).sqrt();
-    let (effect, interval) = effect(case.matrix.direction(), middle, [middle - spread, middle + spread]);
+    // One slow visit beside others that were fine says nothing about the next one.
+    let low = if !strong && worse.len() == 1 && isolated.visits > 1 { 0.0 } else { middle - spread };
+    let (effect, interval) = effect(case.matrix.direction(), middle, [low, middle + spread]);
     Suspect {
         kind: Kind::Pair,
         element: format!("{}-{}", names[first.src as usize], names[first.dst as usize]),
@@ -241,7 +243,7 @@ pub(super) fn shared_uplinks(case: &Case<'_>, explained: &mut [bool], out: &mut 
         out.undecided.push(Undecided {
             candidates: vec![Candidate { kind: Kind::Uplink, element: format!("{}-?", places.leaves[leaf]) }],
             reason: format!(
-                "{} of {} pairs of {} are slow, by no node: one of its uplinks, but routes are not known; name them in \
+                "{} of {} visits of {} are slow, by no node: one of its uplinks, but routes are not known; name them in \
                  column `up`, or measure the same pairs again to see whether they stay slow",
                 own.len(),
                 count[leaf].1,

@@ -26,15 +26,17 @@ mod slight;
 mod small;
 mod tail;
 mod unnamed;
+mod unrouted;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 pub use element::Kind;
 pub use found::{Candidate, Contested, Group, Localisation, Misfit, SURE, Suspect, Undecided, Warning};
 pub use residual::Tier;
 
 use super::matrix::NO_UP;
-use super::topology::Source;
+use super::topology::{Source, node_name};
 use super::{Cell, Matrix, Topology};
 use crate::Params;
 use element::{Element, Suspicion, tally};
@@ -107,6 +109,7 @@ pub(super) fn localise_with_open(
         match attempt((matrix, &fitted), params, known, mended < MENDED) {
             Ok((mut out, open)) => {
                 out.misfits = misfits;
+                out.nodes = matrix.endpoints().iter().map(|end| node_name(end)).collect::<BTreeSet<_>>().len();
                 small::open(matrix, 1.0 - params.alpha, &mut out);
                 return (out, open);
             }
@@ -157,6 +160,7 @@ fn attempt(
         unnamed::instead_of_leaves(&case, &mut out);
     }
     unnamed::instead_of_members(&case, &groups, &mut out);
+    unrouted::instead_of_sides(&case, &mut out);
     unnamed::say(&case, &nameless, &mut out);
     if let Some((parts, undecided)) = contested {
         report::only_failures(&mut out, matrix.direction());

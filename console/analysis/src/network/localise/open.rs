@@ -29,6 +29,20 @@ pub(super) fn too_few(case: &Case<'_>, suspect: &Suspect) -> Undecided {
     Undecided { candidates: vec![candidate], reason, pairs: suspect.pairs, slow: suspect.slow }
 }
 
+/// An element whose interval allows that it is as good as its peers.
+pub(super) fn no_effect(suspect: &Suspect) -> Undecided {
+    let change = |share: f64| (share - 1.0) * 100.0;
+    let [low, high] = suspect.interval.map(change);
+    let reason = format!(
+        "{} is at {:+.0} % against its peers, but the 95 % interval ({low:+.0} to {high:+.0} %) allows that nothing is wrong: \
+         measure again",
+        suspect.element,
+        change(suspect.effect),
+    );
+    let candidate = Candidate { kind: suspect.kind, element: suspect.element.clone() };
+    Undecided { candidates: vec![candidate], reason, pairs: suspect.pairs, slow: suspect.slow }
+}
+
 pub(super) fn undecided(search: &Search<'_>, pick: &Pick, suspect: &Suspect) -> Undecided {
     let mut candidates = vec![Candidate { kind: suspect.kind, element: suspect.element.clone() }];
     for &rival in &pick.rivals {

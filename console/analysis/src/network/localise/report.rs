@@ -3,7 +3,7 @@
 use muster_wire::Direction;
 
 use super::explain::{Pick, Search};
-use super::open::{direction_open, is_node, or_its_pair, too_few, undecided, withdraw};
+use super::open::{direction_open, is_node, no_effect, or_its_pair, too_few, undecided, withdraw};
 use super::peers::{Peers, Standing, own_nodes};
 use super::{Case, Kind, Localisation, Suspect, Undecided, isolated, next, slight};
 use crate::network::schedule::Pair;
@@ -97,6 +97,11 @@ fn weigh_picks(
             next.extend(next::deciding(case, search, global, pick));
             continue;
         }
+        if holds_zero(&suspect) {
+            out.undecided.push(no_effect(&suspect));
+            next.extend(next::deciding(case, search, global, pick));
+            continue;
+        }
         if standing == Standing::Rare {
             out.undecided.push(too_few(case, &suspect));
             next.extend(next::deciding(case, search, global, pick));
@@ -109,6 +114,11 @@ fn weigh_picks(
         out.suspects.push(suspect);
     }
     said
+}
+
+/// Whether the interval of a suspect's effect allows that there is none.
+fn holds_zero(suspect: &Suspect) -> bool {
+    suspect.interval[0] <= 1.0 && suspect.interval[1] >= 1.0
 }
 
 /// The view of an element that is reported, and whether its direction is open: the widest that fits as well as any.
@@ -245,6 +255,22 @@ mod tests {
         assert_eq!(median_interval(&values), (50.0, 40.0, 61.0));
         assert_eq!(median_interval(&values[..3]), (1.0, 0.0, 2.0));
         assert_eq!(median_interval(&[]), (0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn an_interval_that_holds_zero_is_no_accusation() {
+        let suspect = |interval| Suspect {
+            kind: super::super::Kind::Leaf,
+            element: "leaf2".to_owned(),
+            effect: 0.61,
+            interval,
+            pairs: 16,
+            slow: 3,
+            confidence: 1.0,
+        };
+        assert!(holds_zero(&suspect([0.51, 1.07])) && !holds_zero(&suspect([0.51, 0.97])));
+        let said = no_effect(&suspect([0.51, 1.07])).reason;
+        assert!(said.contains("leaf2 is at -39 %") && said.contains("(-49 to +7 %)"), "{said}");
     }
 
     #[test]

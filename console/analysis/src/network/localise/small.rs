@@ -35,13 +35,21 @@ pub(super) fn open(matrix: &Matrix, loss: f64, out: &mut Localisation) {
         let lost = 1.0 - (without - with).exp();
         if lost >= loss {
             let reason = format!(
-                "{name} is {:.0} % below the pairs without it, but {nodes} nodes are too few to tell a fault from how nodes and \
-                 visits differ anyway: measure again, or with more nodes",
-                lost * 100.0
+                "{name} is {}, but {nodes} nodes are too few to tell a fault from how nodes and visits differ anyway: measure \
+                 again, or with more nodes",
+                apart(matrix.direction(), with - without)
             );
             let pairs = costs.iter().filter(|(a, b, _)| *a == node || *b == node).count();
             out.undecided.push(undecided(&[name], reason, pairs));
         }
+    }
+}
+
+/// How the metric of a node stands to the others', by the logarithm of its cost over theirs.
+fn apart(direction: Direction, worse: f64) -> String {
+    match direction {
+        Direction::HigherIsBetter => format!("{:.0} % below the pairs without it", -(-worse).exp_m1() * 100.0),
+        Direction::LowerIsBetter => format!("{:.0} % above the pairs without it", worse.exp_m1() * 100.0),
     }
 }
 
@@ -94,6 +102,12 @@ mod tests {
                 assert!(!opened(nodes, share).is_empty(), "{nodes} nodes, one at {share}");
             }
         }
+    }
+
+    #[test]
+    fn more_retransmits_are_said_to_be_above() {
+        assert_eq!(apart(Direction::LowerIsBetter, (0.043_f64 / 0.0327).ln()), "31 % above the pairs without it");
+        assert_eq!(apart(Direction::HigherIsBetter, 2.0_f64.ln()), "50 % below the pairs without it");
     }
 
     #[test]

@@ -31,7 +31,8 @@ pub fn judge_pairs(report: &PairsReport, pairs: &[&Record], nodes: &mut [NodeFin
                 findings.measured.push(ComponentState { component: nic, state, undecided, resolution });
             }
             Some(Outcome::Failed(why)) => {
-                let said = format!("{node}: left out of the pairs: {why}");
+                let own = why.strip_prefix(node).and_then(|rest| rest.strip_prefix(": "));
+                let said = format!("{node}: left out of the pairs: {}", own.unwrap_or(why));
                 found.push(Finding::new(node, nic, Source::Pairs, State::Unknown, said));
             }
             _ => {}
