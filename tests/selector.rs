@@ -52,7 +52,10 @@ fn incidents_are_added_imported_ended_and_come_back_from_an_export() {
                   n4|yesterday|Unknown|DOWN|?|root(0)\n";
     let file = desk.write("events.txt", events);
     let said = desk.muster(&["incidents", "import", &file]);
-    assert_eq!((said.code, said.out.trim()), (Some(1), "1 incidents read, 1 new or changed, 1 lines left out"));
+    assert_eq!(
+        (said.code, said.out.trim()),
+        (Some(1), "2 lines read, of which 1 new or changed, 0 already known, 1 left out")
+    );
     assert!(said.err.contains("line 3"), "{}", said.err);
     let relative = desk.write("log.csv", "node,start_h,end_h,category,found_by\nn5,10,12.5,disk,disk;cpu-gemm\n");
     desk.ok(&["incidents", "import", &relative, "--origin", "2026-01-01"]);
@@ -69,7 +72,8 @@ fn incidents_are_added_imported_ended_and_come_back_from_an_export() {
     assert_eq!(listed(&desk, &["--since", "2026-11-03"]).len(), 1);
     for format in ["csv", "json"] {
         let copy = desk.write(&format!("copy.{format}"), &desk.ok(&["incidents", "export", "--format", format]));
-        assert!(desk.ok(&["incidents", "import", &copy]).contains("4 incidents read, 0 new"));
+        let said = desk.ok(&["incidents", "import", &copy]);
+        assert_eq!(said.trim(), "4 lines read, of which 0 new or changed, 4 already known, 0 left out");
         let other = Desk::new();
         other.ok(&["incidents", "import", &copy]);
         assert_eq!(listed(&other, &[]), listed(&desk, &[]));
@@ -143,6 +147,58 @@ fn a_history_names_the_risky_nodes_and_the_cheapest_benchmark_that_finds_their_d
     let empty = desk.write("empty.csv", "node,start_h\n");
     let ran = desk.muster(&["gate", "-w", "c3", "--incidents", &empty]);
     assert!(ran.code == Some(3) && ran.out.contains("low confidence"), "{ran:?}");
+    let ran = desk.muster(&["gate", "-w", "c3,strange", "--incidents", &file, "--job-hours", "24"]);
+    assert!(ran.code == Some(3) && ran.out.contains("strange is not in"), "{ran:?}");
+}
+
+#[test]
+fn a_node_that_was_never_measured_is_not_let_through_on_the_incidents_of_others() {
+    let desk = Desk::new();
+    desk.ok(&["incidents", "add", "-w", "n[1-3]", "--start", "2026-01-01T08:00", "--end", "2026-01-01T09:00"]);
+    let ran = desk.muster(&["gate", "-w", "never", "--job-hours", "1"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.out.contains("validate first: ") && ran.out.contains("never was measured here"), "{}", ran.out);
+    let ran = desk.muster(&["gate", "-w", "never,n1", "--job-hours", "1", "--json"]);
+    let gate = document("muster.gate.json", &ran.out);
+    assert_eq!((ran.code, gate["decision"].as_str()), (Some(3), Some("validate")), "{gate}");
+    assert_eq!(
+        (names(&gate["validate"]), gate["benchmarks"].as_array().unwrap().is_empty()),
+        (vec!["n1".to_owned(), "never".to_owned()], false)
+    );
+    let ran = desk.muster(&["gate", "-w", "never", "--job-hours", "1", "--prolog"]);
+    assert_eq!(ran.code, Some(0), "a prolog stops a job only for a node that must not run");
+    assert!(ran.out.is_empty() && ran.err.contains("too little is known"), "{ran:?}");
+    let ran = desk.muster(&["select", "-w", "never", "--job-hours", "1"]);
+    assert!(ran.code == Some(0) && ran.err.contains("never was measured here"), "{ran:?}");
+}
+
+#[test]
+fn incidents_end_at_no_time_that_has_not_come_or_that_there_is_not() {
+    let desk = Desk::new();
+    desk.ok(&["incidents", "add", "-w", "y", "--start", "2026-01-01"]);
+    for (arguments, said) in [
+        (["close", "-w", "y", "--at", "2999-01-01"], "--at 2999-01-01T00:00:00Z is more than a day in the future"),
+        (["add", "-w", "y", "--end", "2999-01-01"], "--end 2999-01-01T00:00:00Z is more than a day in the future"),
+        (["close", "-w", "y", "--at", "2026-02-30"], "is not a time"),
+        (["close", "-w", "y", "--at", "2026-11-20T24:30"], "is not a time"),
+        (["close", "-w", "y", "--at", "2026-11-20T08:00+99:00"], "is not a time"),
+    ] {
+        let ran = desk.muster(&[&["incidents"], &arguments[..]].concat());
+        assert!(ran.code == Some(64) && ran.err.contains(said), "{ran:?}");
+    }
+    assert_eq!(listed(&desk, &["--open"]).len(), 1);
+    let cut = desk.write("cut.csv", "node,start\nm1,\"2026-11-20T08:00\n");
+    let ran = desk.muster(&["incidents", "import", &cut]);
+    assert!(ran.code == Some(78) && ran.err.contains("line 2: the quote that begins here never ends"), "{ran:?}");
+    let rows = "node,start,end,category\nm1,2026-01-02,,gpu\nm1,2026-01-02,,gpu\nm2,2026-01-02,,gremlins\nm3,2026-01-02,2999-01-01,gpu\n";
+    let ran = desk.muster(&["incidents", "import", &desk.write("rows.csv", rows)]);
+    let counts = "4 lines read, of which 2 new or changed, 1 already known, 1 left out";
+    assert_eq!((ran.code, ran.out.trim()), (Some(1), counts), "{ran:?}");
+    assert!(ran.err.contains("line 4: the category \"gremlins\" is none of") && ran.err.contains("m3"), "{}", ran.err);
+    let states = desk.muster(&["swap", "states"]);
+    assert!(states.code == Some(0) && states.out.contains("m2"), "{states:?}");
+    let added = desk.muster(&["incidents", "add", "-w", "z", "--found-by", "nosuch"]);
+    assert!(added.code == Some(0) && added.err.contains("no benchmark and no check is called 'nosuch'"), "{added:?}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! `muster gate`: may a job start on these nodes? For a scheduler's prolog: decides without measuring anything.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use muster_analysis::selector::{Decision, Gate, Outcome, gate};
 use serde::Serialize;
 
-use super::select::{From, Held, basis, told};
+use super::select::{From, Held, basis, told, unknown};
 use crate::config::Config;
 use crate::exit::{Ended, FAIL, PASS, UNDECIDED, WARN};
 use crate::options::{Ask, Pick};
@@ -21,8 +22,9 @@ use crate::service::Standing;
   muster gate -w \"$(hostname -s)\" --job-hours 24 --prolog      in Slurm's Prolog
 
 Exit codes: 0 run, 1 run after the named benchmarks (muster run regular), 2 do not run, 3 too little \
-is known. With --budget, a validation that takes longer is a 2. A node in repair, defective or in the hot buffer \
-(muster swap states) exits 2, whatever its risk.
+is known, such as of a node that never was measured here, however low its risk. With --budget, a validation \
+that takes longer is a 2. A node in repair, defective or in the hot buffer (muster swap states) exits 2, whatever \
+its risk.
 With --prolog only a node that must not run gives a non-zero exit code: Slurm then drains it and \
 requeues the job. What should be validated first, what is unknown, and what kept it from deciding \
 goes to standard error. It looks into runs for 5 s at most, and says so where that was too short.")]
@@ -82,10 +84,18 @@ fn decide(options: &Options, config: &Config) -> Ended {
     let out = basis.outlook.nodes().iter().filter(|n| n.down).map(|n| n.node.clone());
     let (failed, down): (Vec<String>, Vec<String>) = out.partition(|node| basis.failed.contains(node));
     let minutes = options.ask.budget.unwrap_or(f64::INFINITY);
-    let known = gate(&Gate { failed: &failed, down: &down, selection: &answer.selection, minutes });
+    let unknown = unknown(&basis, &options.from);
+    let known = gate(&Gate {
+        failed: &failed,
+        down: &down,
+        unknown: unknown.as_deref(),
+        benchmarks: basis.outlook.benchmarks(),
+        selection: &answer.selection,
+        minutes,
+    });
     // An incident that is open refuses the job even where nothing else can be read.
     let held = match held {
-        Err(_) if matches!(known, Decision::Refuse { .. }) => Held { nodes: Vec::new(), whole: true },
+        Err(_) if matches!(known, Decision::Refuse { .. }) => Held::NOBODY,
         held => held?,
     };
     if !held.whole {
@@ -94,18 +104,27 @@ fn decide(options: &Options, config: &Config) -> Ended {
             "muster gate: {seconds} s were too short for all runs; an older failure is not known of"
         ));
     }
-    let decision = refused(&held.nodes).unwrap_or(known);
-    let code = match &decision {
-        Decision::Run { .. } => PASS,
-        Decision::Refuse { .. } => FAIL,
-        Decision::Validate { .. } if answer.selection.outcome == Outcome::LowConfidence => UNDECIDED,
-        Decision::Validate { .. } => WARN,
-    };
-    let (p0, joint_risk, validate) = (answer.p0, answer.joint, basis.validate(&answer));
+    let decision = refused(&held.nodes).unwrap_or_else(|| with_unreached(known, &held.unreached));
+    let low = unknown.is_some() || answer.selection.outcome == Outcome::LowConfidence;
+    let mut validate = basis.validate(&answer);
+    let asked: BTreeSet<String> = validate.iter().cloned().collect();
+    validate.extend(basis.unmeasured.iter().filter(|node| !asked.contains(*node)).cloned());
+    let (p0, joint_risk) = (answer.p0, answer.joint);
     let report =
         Report { schema: "muster.gate", version: 1, job_hours: ask.job_hours, p0, joint_risk, validate, decision };
+    tell(&report, options, low)
+}
+
+/// Prints the decision; its exit code. With `low`, too little is known for more than the full set.
+fn tell(report: &Report, options: &Options, low: bool) -> Ended {
+    let code = match &report.decision {
+        Decision::Run { .. } => PASS,
+        Decision::Refuse { .. } => FAIL,
+        Decision::Validate { .. } if low => UNDECIDED,
+        Decision::Validate { .. } => WARN,
+    };
     if options.json {
-        out::json(&report)?;
+        out::json(report)?;
     } else if options.prolog && code != PASS {
         // What a prolog prints is not shown to the job; its log keeps standard error.
         let little = if code == UNDECIDED { "too little is known: " } else { "" };
@@ -114,6 +133,24 @@ fn decide(options: &Options, config: &Config) -> Ended {
         out::line(&sentence(&report.decision))?;
     }
     Ok(if options.prolog && code != FAIL { PASS } else { code })
+}
+
+/// Unreachable nodes that are named; more are counted.
+const NAMED: usize = 3;
+
+/// Benchmarks cannot be asked of a node that cannot be reached: said beside them.
+fn with_unreached(known: Decision, unreached: &[String]) -> Decision {
+    match known {
+        Decision::Validate { benchmarks, minutes, mut reason } if !unreached.is_empty() => {
+            let said: Vec<&str> = unreached.iter().take(NAMED).map(String::as_str).collect();
+            reason += &format!("; the newest attempt could not reach {}", said.join("; nor "));
+            if unreached.len() > NAMED {
+                reason += &format!("; nor {} more", unreached.len() - NAMED);
+            }
+            Decision::Validate { benchmarks, minutes, reason }
+        }
+        other => other,
+    }
 }
 
 /// Why the job must not run on nodes that are in other hands; `None` where all are in service.
@@ -169,5 +206,21 @@ mod tests {
         held.extend(["n004", "n005", "n006", "n008"].map(|name| standing(name, Service::Defective, "", "")));
         let (_, reason) = said(&held);
         assert!(reason.contains("n005 is defective; so are n[006,008]; n101"), "{reason}");
+    }
+
+    #[test]
+    fn a_validation_is_asked_for_with_whom_nobody_could_reach() {
+        let known =
+            || Decision::Validate { benchmarks: vec!["disk".into()], minutes: 3.0, reason: "run 1 of 9".into() };
+        assert_eq!(with_unreached(known(), &[]), known());
+        let lost = ["n007: connect: connection refused".to_owned()];
+        let said = sentence(&with_unreached(known(), &lost));
+        let expected =
+            "validate first: disk; run 1 of 9; the newest attempt could not reach n007: connect: connection refused";
+        assert_eq!(said, expected);
+        let many: Vec<String> = (1..=5).map(|n| format!("n{n}: connect: timed out")).collect();
+        assert!(sentence(&with_unreached(known(), &many)).ends_with("; nor n3: connect: timed out; nor 2 more"));
+        let run = Decision::Run { reason: "nothing has to run".into() };
+        assert_eq!(with_unreached(run.clone(), &lost), run);
     }
 }

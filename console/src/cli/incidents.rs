@@ -1,15 +1,18 @@
 //! `muster incidents`: when nodes could not be used, and why.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
+use muster_analysis::checks::check;
 use muster_analysis::risk::Category;
 use muster_analysis::risk::import::{self, Limits, Parsed};
+use muster_playbook::PAIRS;
 use muster_playbook::report::rfc3339;
 use muster_store::{Incident, Store};
-use muster_wire::clean;
+use muster_wire::{BETWEEN_NODES, benchmark, clean};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -274,10 +277,14 @@ fn csv(all: &[Incident]) -> Result<String, Problem> {
 fn add(options: &Add, config: &Config) -> Ended {
     let now_ms = clock::now_ms();
     let start_ms = options.start.unwrap_or(now_ms);
-    if is_future(start_ms, now_ms) {
-        let start = rfc3339(start_ms);
-        let error = anyhow!("--start {start} is more than a day in the future; record an incident once it has begun");
-        return Err(Problem { code: USAGE, error });
+    no_future("--start", Some(start_ms), now_ms, "record an incident once it has begun")?;
+    no_future("--end", options.end, now_ms, STILL_OPEN)?;
+    let nobody: Vec<&String> = options.found_by.iter().flatten().filter(|name| !finds(name)).collect();
+    if !nobody.is_empty() {
+        let names = nobody.iter().map(|name| format!("'{}'", clean(name, 100))).collect::<Vec<_>>().join(", ");
+        out::note(format_args!(
+            "no benchmark and no check is called {names}; recorded as it is, but nothing will look again"
+        ));
     }
     let reason = clean(&options.reason, 4096);
     let category = options.category.unwrap_or_else(|| import::guess_category(&reason));
@@ -304,6 +311,22 @@ const fn is_future(at_ms: u64, now_ms: u64) -> bool {
     at_ms > now_ms.saturating_add(AHEAD_MS)
 }
 
+/// What to do about an end that has not come.
+const STILL_OPEN: &str = "an incident stays open until the node can be used again";
+
+/// Refuses a time more than a day in the future.
+fn no_future(flag: &str, at_ms: Option<u64>, now_ms: u64, advice: &str) -> Result<(), Problem> {
+    let Some(at) = at_ms.filter(|at| is_future(*at, now_ms)) else { return Ok(()) };
+    let error = anyhow!("{flag} {} is more than a day in the future; {advice}", rfc3339(at));
+    Err(Problem { code: USAGE, error })
+}
+
+/// Whether a benchmark of the catalogue or a check is called so, as what found an incident is.
+fn finds(name: &str) -> bool {
+    let between = name == PAIRS || BETWEEN_NODES.iter().any(|one| one.name == name);
+    between || benchmark(name).is_some() || check(name.strip_prefix("check/").unwrap_or(name)).is_some()
+}
+
 /// Why an incident cannot be closed when it would be.
 fn backwards(ended: &Incident) -> Option<String> {
     let (node, start) = (&ended.node, rfc3339(ended.start_ms));
@@ -316,6 +339,7 @@ fn backwards(ended: &Incident) -> Option<String> {
 
 fn close(options: &Close, config: &Config) -> Ended {
     let names = named(&options.pick, config)?;
+    no_future("--at", options.at, clock::now_ms(), STILL_OPEN)?;
     let at = options.at.unwrap_or_else(clock::now_ms);
     let mut store = database::write(config)?;
     let open = store.incidents().code(IO)?.into_iter().filter(|i| i.end_ms.is_none() && names.contains(&i.node));
@@ -339,35 +363,67 @@ fn import(options: &Import, config: &Config) -> Ended {
         let error = anyhow!("{name}: no line can be read ({lines}): {first}; {}", form(source));
         return Err(Problem { code: CONFIG, error });
     }
-    // Line 0 is the whole text, of which not all was read.
-    for (_, error) in parsed.errors.iter().enumerate().filter(|(at, error)| *at < SHOWN || error.line == 0) {
-        out::note(format_args!("{name}: {}", clean(&error.to_string(), 300)));
-    }
-    if parsed.refused > SHOWN {
-        out::note(format_args!("{name}: and {} more lines that cannot be read", parsed.refused - SHOWN));
-    }
-    let read = parsed.incidents.len();
+    note_lines(&name, &parsed);
+    let readable = parsed.incidents.len();
     let lines: Option<Vec<Incident>> = parsed.incidents.into_iter().map(|i| tidy(i, options)).collect();
     let lines = lines.ok_or_else(|| anyhow!("{name}: a time lies before 1970; --origin says what hour 0 means"));
     let mut lines = lines.code(CONFIG)?;
     if let Some(first) = without_future(&mut lines, clock::now_ms()) {
         out::note(format_args!(
-            "{name}: {} left out: they begin more than a day in the future, the first {} of {}",
-            out::counted(read - lines.len(), "incident", "incidents"),
+            "{name}: {} more than a day in the future, left out: the first is of {}, {} to {}",
+            if readable - lines.len() == 1 {
+                "1 incident begins or ends".to_owned()
+            } else {
+                format!("{} incidents begin or end", readable - lines.len())
+            },
+            first.node,
             rfc3339(first.start_ms),
-            first.node
+            first.end_ms.map_or_else(|| "open".to_owned(), rfc3339)
         ));
     }
-    let left_out = parsed.refused + read - lines.len();
-    let added = database::write(config)?.record_incidents(&lines).code(CONFIG)?;
-    out::line(&format!("{read} incidents read, {added} new or changed, {left_out} lines left out"))?;
+    let (taken, left_out) = (lines.len(), parsed.refused + readable - lines.len());
+    let added = database::write(config)?.record_incidents(&last_told(lines)).code(CONFIG)?;
+    out::line(&counts(taken, added, left_out))?;
     Ok(if left_out > 0 { WARN } else { PASS })
 }
 
-/// Takes out of `lines` what begins in the future; the first of it.
+/// Says which lines could not be read, and which say less than they seem to.
+fn note_lines(name: &str, parsed: &Parsed) {
+    // Line 0 is the whole text, of which not all was read.
+    for (_, error) in parsed.errors.iter().enumerate().filter(|(at, error)| *at < SHOWN || error.line == 0) {
+        out::note(format_args!("{name}: {}", clean(&error.to_string(), 300)));
+    }
+    for doubt in parsed.doubts.iter().take(SHOWN) {
+        out::note(format_args!("{name}: {}", clean(&doubt.to_string(), 300)));
+    }
+    for (all, what) in [(parsed.refused, "that cannot be read"), (parsed.doubtful, "with a category that is not known")]
+    {
+        if all > SHOWN {
+            out::note(format_args!("{name}: and {} {what}", out::counted(all - SHOWN, "more line", "more lines")));
+        }
+    }
+}
+
+/// How many lines were read, and what became of them; of those taken, `added` changed the log.
+fn counts(taken: usize, added: usize, left_out: usize) -> String {
+    let read = out::counted(taken + left_out, "line", "lines");
+    format!("{read} read, of which {added} new or changed, {} already known, {left_out} left out", taken - added)
+}
+
+/// Of lines that tell of one incident only the last, which is the one that the log goes by.
+fn last_told(mut lines: Vec<Incident>) -> Vec<Incident> {
+    let mut seen = HashSet::new();
+    lines.reverse();
+    lines.retain(|line| seen.insert((line.node.clone(), line.start_ms, line.source.clone())));
+    lines.reverse();
+    lines
+}
+
+/// Takes out of `lines` what begins or ends in the future; the first of it.
 fn without_future(lines: &mut Vec<Incident>, now_ms: u64) -> Option<Incident> {
-    let first = lines.iter().find(|line| is_future(line.start_ms, now_ms)).cloned();
-    lines.retain(|line| !is_future(line.start_ms, now_ms));
+    let ahead = |line: &Incident| is_future(line.end_ms.unwrap_or(0).max(line.start_ms), now_ms);
+    let first = lines.iter().find(|line| ahead(line)).cloned();
+    lines.retain(|line| !ahead(line));
     first
 }
 
@@ -452,6 +508,35 @@ mod tests {
         let first = without_future(&mut lines, now).map(|line| line.node);
         assert_eq!((lines.len(), first.as_deref()), (1, Some("n2")));
         assert_eq!(without_future(&mut lines, now), None);
+        lines.push(Incident { end_ms: Some(2 * now), ..incident("n4", 5) });
+        assert_eq!(without_future(&mut lines, now).map(|line| line.node).as_deref(), Some("n4"));
+        assert_eq!(lines.len(), 1);
+    }
+
+    #[test]
+    fn a_time_that_has_not_come_is_refused_with_its_flag() {
+        let now = 1_000 * AHEAD_MS;
+        assert!(no_future("--at", None, now, STILL_OPEN).is_ok());
+        assert!(no_future("--at", Some(now + AHEAD_MS), now, STILL_OPEN).is_ok());
+        let problem = no_future("--end", Some(now + AHEAD_MS + 1), now, STILL_OPEN).unwrap_err();
+        let why = problem.error.to_string();
+        assert!(problem.code == USAGE && why.starts_with("--end 1972-") && why.contains("stays open until"), "{why}");
+        assert!(moment("2026-02-30").is_err() && moment("2026-11-20T24:30").is_err() && moment("2026-11-20").is_ok());
+    }
+
+    #[test]
+    fn a_row_that_comes_twice_counts_once_and_the_counts_add_up() {
+        let closed = Incident { end_ms: Some(9), ..incident("n1", 5) };
+        let lines = last_told(vec![incident("n1", 5), incident("n2", 5), closed.clone(), incident("n2", 5)]);
+        assert_eq!(lines, [closed, incident("n2", 5)]);
+        assert_eq!(counts(4, 2, 0), "4 lines read, of which 2 new or changed, 2 already known, 0 left out");
+        assert_eq!(counts(0, 0, 1), "1 line read, of which 0 new or changed, 0 already known, 1 left out");
+    }
+
+    #[test]
+    fn what_found_an_incident_is_a_benchmark_or_a_check() {
+        assert!(finds("cpu-gemm") && finds("disk") && finds(PAIRS));
+        assert!(!finds("nosuch") && !finds("check/nosuch"));
     }
 
     #[test]

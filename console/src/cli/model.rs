@@ -18,6 +18,7 @@ use super::select::{log_of, model_of};
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, UNDECIDED, USAGE};
 use crate::options::positive;
+use crate::patience::Patience;
 use crate::risk::{CAP_H, Log, incident_settings};
 use crate::session::REGULAR;
 use crate::{clock, database, input, out, session};
@@ -60,7 +61,7 @@ pub struct File {
     /// Nodes there were, those without incidents included.
     #[arg(long, value_name = "N", requires = "incidents")]
     pub nodes: Option<usize>,
-    /// Length of the log; its last incident ends it when left out.
+    /// Length of the log in hours, above 0 and below 1,000,000; its last incident ends it when left out.
     #[arg(long, value_name = "H", requires = "incidents", value_parser = positive)]
     pub hours: Option<f64>,
 }
@@ -169,7 +170,9 @@ fn rows(file: &File, config: &Config) -> Result<(Log, Samples), Problem> {
 fn train(options: &Train, config: &Config) -> Ended {
     let (log, samples) = rows(&options.log, config)?;
     let kinds = options.model.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
+    let patience = Patience::new(format!("training {}", out::counted(kinds.len(), "model", "models")));
     let saved = trained(&kinds, &samples, log.window, CAP_H, &incident_settings()).code(UNDECIDED)?;
+    drop(patience);
     let text = saved.to_json().code(IO)?;
     let place = match &options.out {
         Some(file) => {
@@ -268,9 +271,18 @@ fn of_log(options: &Evaluate, config: &Config) -> Ended {
     let by_time = judged(options, &later, &settings, &plan)?;
     let choice = match options.model {
         Some(_) => None,
-        None => Some(choose(&Kind::ALL, &samples, cut, &Plan::hours(CAP_H), &settings).code(UNDECIDED)?),
+        None => {
+            let _patience = Patience::new("choosing the model that train would keep");
+            Some(choose(&Kind::ALL, &samples, cut, &Plan::hours(CAP_H), &settings).code(UNDECIDED)?)
+        }
     };
     print(&Report { schema: "muster.model", version: 1, split: "node", models, by_time, choice }, options)
+}
+
+/// `evaluating cox_time, model 7 of 7, on 5 splits`.
+fn evaluating(kind: Kind, (at, of): (usize, usize), splits: usize) -> String {
+    let splits = out::counted(splits, "split", "splits");
+    format!("evaluating {}, model {at} of {of}, on {splits} of the data", kind.name())
 }
 
 /// Scores of every kind asked for; one that cannot be fitted to these rows is told and left out.
@@ -283,10 +295,13 @@ fn judged(
     let kinds = options.model.map_or(Kind::ALL.to_vec(), |kind| vec![kind]);
     let start = Instant::now();
     let mut found = Vec::new();
-    for kind in kinds {
+    for (at, kind) in kinds.iter().copied().enumerate() {
+        let patience = Patience::new(evaluating(kind, (at + 1, kinds.len()), splits.len()));
         let mut clock = || start.elapsed().as_secs_f64();
         let mut bench = Bench { plan, clock: &mut clock };
-        match cross_validate(kind, splits, settings, options.seeds, &mut bench) {
+        let runs = cross_validate(kind, splits, settings, options.seeds, &mut bench);
+        drop(patience);
+        match runs {
             Ok(runs) => found.extend(summarise(&runs)),
             Err(why) => out::note(format_args!("{}: {why}", kind.name())),
         }
@@ -334,4 +349,16 @@ fn scores(models: &[Summary]) -> String {
     let head =
         ["model", "runs", "C^td", "IBS", "INBLL", "Brier 24 168 720 h", "calibration error", "lift", "accuracy", "s"];
     out::table(&head, &models.iter().map(row).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_for_an_evaluation_hears_which_model_it_is_at() {
+        let said = evaluating(Kind::CoxTime, (7, 7), 5);
+        assert_eq!(said, "evaluating cox_time, model 7 of 7, on 5 splits of the data");
+        assert!(evaluating(Kind::Cox, (1, 1), 1).ends_with("on 1 split of the data"));
+    }
 }

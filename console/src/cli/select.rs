@@ -1,6 +1,6 @@
 //! `muster select`: which benchmarks should run on which nodes before a job, and why.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,9 +8,12 @@ use anyhow::{Context, anyhow};
 use clap::Args;
 use muster_analysis::risk::Saved;
 use muster_analysis::risk::import::{Limits, csv_incidents};
+use muster_analysis::selector::apart;
 use muster_analysis::service::Service;
 use muster_fleet::hostlist;
-use muster_store::Store;
+use muster_run::LINK;
+use muster_store::{Store, StoreError};
+use muster_wire::Outcome;
 
 use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
@@ -61,13 +64,16 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     let ask = options.ask.question();
     let (basis, held) = basis(&options.pick, &options.from, config, (ask.job_hours, None))?;
     let (advice, Held { nodes: held, .. }) = (Advice::new(&basis, &ask), held?);
+    if let Some(why) = unknown(&basis, &options.from) {
+        out::note(format_args!("{why}: the risk is the model's alone, and muster gate asks for every benchmark first"));
+    }
     if let Some(told) = told(&held) {
         out::note(told);
     }
     if options.json {
         out::json(&advice)?;
     } else {
-        print(&advice, &held)?;
+        print(&advice, (&held, &basis.unmeasured))?;
     }
     Ok(PASS)
 }
@@ -78,6 +84,25 @@ pub struct Held {
     pub nodes: Vec<Standing>,
     /// Whether time was left for all runs that may say so.
     pub whole: bool,
+    /// Of the nodes that are asked about and that the newest attempt could not reach: why.
+    pub unreached: Vec<String>,
+}
+
+impl Held {
+    /// No node, where nothing is known of it.
+    pub const NOBODY: Self = Self { nodes: Vec::new(), whole: true, unreached: Vec::new() };
+}
+
+/// Why nothing is known of some nodes: `n7 never was measured here`; `None` where something is known of all.
+pub fn unknown(basis: &Basis, from: &From) -> Option<String> {
+    let names = hostlist::fold(basis.unmeasured.iter().map(String::as_str));
+    let one = basis.unmeasured.len() == 1;
+    let said = |one_is: &str, many_are: &str| format!("{names} {}", if one { one_is } else { many_are });
+    match &from.incidents {
+        _ if basis.unmeasured.is_empty() => None,
+        None => Some(said("never was measured here", "never were measured here")),
+        Some(file) => Some(format!("{} in {}", said("is not", "are not"), file.display())),
+    }
 }
 
 /// What answers about a job of `hours` rest on, and the nodes that no job may have, or why that cannot be told. No run is looked into for these
@@ -106,9 +131,9 @@ pub fn basis(
     if names.is_empty() {
         return Err(Problem { code: USAGE, error: anyhow!("no node is named and the log has none") });
     }
-    let basis = Basis::new(&log, &Measured::default(), given, (&names, &playbook), vec![hours]).code(CONFIG)?;
+    let basis = Basis::new(&log, &Measured::of_file(&log), given, (&names, &playbook), vec![hours]).code(CONFIG)?;
     // A file of incidents knows nothing of repairs and spares.
-    Ok((basis, Ok(Held { nodes: Vec::new(), whole: true })))
+    Ok((basis, Ok(Held::NOBODY)))
 }
 
 /// Those of `names` that no job may have, by what is looked into until then.
@@ -119,7 +144,35 @@ pub fn held(store: &dyn Store, config: &Config, names: &[String], until: Option<
     let nodes: Vec<_> = names.iter().map(|name| (name.clone(), BTreeMap::new())).collect();
     let (mut nodes, whole) = services(store, &session::params(config), &nodes, until).code(IO)?;
     nodes.retain(|one| matches!(one.service, Service::InRepair | Service::Defective | Service::HotBuffer));
-    Ok(Held { nodes, whole })
+    Ok(Held { nodes, whole, unreached: unreached(store, names, until).code(IO)? })
+}
+
+/// Runs that are looked into for whether they reached a node, newest first.
+const ATTEMPTS: usize = 16;
+
+/// Why the newest attempt at each of `names` could not reach it; nothing of those that it reached.
+fn unreached(store: &dyn Store, names: &[String], until: Option<Instant>) -> Result<Vec<String>, StoreError> {
+    let mut asked: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let mut found = Vec::new();
+    for run in store.runs()?.iter().take(ATTEMPTS) {
+        if asked.is_empty() || until.is_some_and(|until| Instant::now() >= until) {
+            break;
+        }
+        let known = store.overview(&run.id)?;
+        let of_run = known.nodes.iter().filter(|node| asked.remove(node.name.as_str()) && !node.done);
+        let lost: BTreeSet<&str> = of_run.map(|node| node.name.as_str()).collect();
+        if lost.is_empty() {
+            continue;
+        }
+        for one in store.summaries(&run.id)? {
+            if let (LINK, Outcome::Failed(why)) = (one.work.as_str(), &one.outcome)
+                && lost.contains(one.node.as_str())
+            {
+                found.push(why.clone());
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Nodes that are named with their reasons; the others are counted.
@@ -165,7 +218,7 @@ pub fn log_of(file: &std::path::Path, nodes: Option<usize>, hours: Option<f64>) 
     let name = file.display().to_string();
     let parsed =
         csv_incidents(&input::text(file).code(CONFIG)?, Limits::default()).context(name.clone()).code(CONFIG)?;
-    for error in &parsed.errors {
+    for error in parsed.errors.iter().chain(&parsed.doubts) {
         out::note(format_args!("{name}: {}", muster_wire::clean(&error.to_string(), 300)));
     }
     Ok(Log::of_file(parsed.incidents, nodes.unwrap_or(0), hours))
@@ -180,15 +233,14 @@ pub fn model_of(file: &std::path::Path) -> Result<Saved, Problem> {
     Saved::from_json(&text).with_context(|| file.display().to_string()).code(CONFIG)
 }
 
-fn print(advice: &Advice, held: &[Standing]) -> Result<(), Problem> {
+fn print(advice: &Advice, (held, unmeasured): (&[Standing], &[String])) -> Result<(), Problem> {
     let held: HashMap<&str, &str> = held.iter().map(|one| (one.machine.name.as_str(), one.service.title())).collect();
     let model = advice.model.name.unwrap_or("no model");
+    let (risk, acceptable) = apart(advice.joint_risk, advice.p0);
     out::line(&format!(
-        "job of {} h on {}: risk {:.2} that any node fails, {:.2} acceptable ({model}; {})",
+        "job of {} h on {}: risk {risk} that any node fails, {acceptable} acceptable ({model}; {})",
         advice.job_hours,
         out::counted(advice.nodes.len(), "node", "nodes"),
-        advice.joint_risk,
-        advice.p0,
         advice.model.reason
     ))?;
     out::line(&advice.selection.reason)?;
@@ -213,6 +265,7 @@ fn print(advice: &Advice, held: &[Standing]) -> Result<(), Problem> {
                 (Some(state), ..) => state,
                 (None, true, _) => "down",
                 (None, false, true) => "validate",
+                (None, false, false) if unmeasured.contains(&n.node) => "never measured",
                 (None, false, false) => "",
             };
             let quiet = n.quiet_hours.map_or("-".to_owned(), |h| format!("{h:.0}"));
@@ -225,4 +278,57 @@ fn print(advice: &Advice, held: &[Standing]) -> Result<(), Problem> {
         out::line(&format!("and {left} with less risk"))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_run::{Record, Run, RunState};
+    use muster_store::{Db, Options as Opened};
+    use muster_wire::Profile;
+
+    use super::*;
+
+    fn measured(store: &mut Db, id: &str, at_ms: u64, outcomes: &[(&str, &str, Outcome)]) {
+        let run = Run {
+            id: id.to_owned(),
+            playbook: "regular".to_owned(),
+            profile: Profile::Smoke,
+            started_ms: at_ms,
+            ended_ms: None,
+            nodes: outcomes.iter().map(|(node, ..)| (*node).to_owned()).collect(),
+            plan: vec!["disk".to_owned()],
+            state: RunState::Running,
+        };
+        store.begin(&run).unwrap();
+        for (node, work, outcome) in outcomes {
+            let record = Record {
+                run: id.to_owned(),
+                node: (*node).to_owned(),
+                work: (*work).to_owned(),
+                outcome: outcome.clone(),
+                at_ms,
+                elapsed_ns: 1,
+                series: Vec::new(),
+                facts: Vec::new(),
+            };
+            store.append(&record).unwrap();
+        }
+        store.end(id, RunState::Finished, at_ms + 1).unwrap();
+    }
+
+    #[test]
+    fn only_the_newest_attempt_tells_whether_a_node_was_reached_and_only_a_result_makes_it_measured() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Db::open(dir.path(), &Opened::default()).unwrap();
+        let lost = |node: &str| Outcome::Failed(format!("{node}: connect: connection refused"));
+        let done = || Outcome::Done;
+        measured(&mut store, "20261120-080000", 1_000, &[("n1", LINK, lost("n1")), ("n2", "disk", done())]);
+        let newer = [("n1", "disk", done()), ("n2", LINK, lost("n2")), ("n3", LINK, lost("n3"))];
+        measured(&mut store, "20261121-080000", 9_000, &newer);
+        let names = ["n1", "n2", "n4"].map(str::to_owned);
+        assert_eq!(unreached(&store, &names, None).unwrap(), ["n2: connect: connection refused"]);
+        assert!(unreached(&store, &names, Some(Instant::now())).unwrap().is_empty(), "there was no time to look");
+        let known = Measured::stored(&store, Profile::Smoke).unwrap().nodes;
+        assert_eq!(known.into_iter().collect::<Vec<_>>(), ["n1", "n2"], "n3 was never reached");
+    }
 }

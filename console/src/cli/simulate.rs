@@ -31,10 +31,10 @@ pub struct Options {
     /// Nodes of the cluster.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub nodes: u32,
-    /// Length of the simulation.
+    /// Length of the simulation in hours, above 0 and below 1,000,000.
     #[arg(long, default_value_t = 720.0, value_parser = positive)]
     pub hours: f64,
-    /// Seeds; intervals are over them.
+    /// Seeds; the 95 % intervals are over them. Three are few: ten or more make them narrower.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub seeds: u64,
     /// Acceptable probability that any node fails during a job [default: the fitted one].
@@ -52,7 +52,7 @@ pub struct Options {
     /// Nodes of that log, those without incidents included.
     #[arg(long, value_name = "N", requires = "incidents")]
     pub log_nodes: Option<usize>,
-    /// Length of that log.
+    /// Length of that log in hours, above 0 and below 1,000,000.
     #[arg(long, value_name = "H", requires = "incidents", value_parser = positive)]
     pub log_hours: Option<f64>,
     /// JSON on standard output.
@@ -143,6 +143,9 @@ pub fn run(options: &Options) -> Ended {
     } else {
         let sources: Vec<String> = gains.iter().map(source).collect();
         out::line(&format!("{}\n\n{}\n\n{}", table(&found), chart(&found), sources.join("\n")))?;
+        if let Some(said) = few(options.seeds) {
+            out::line(&format!("\n{said}"))?;
+        }
     }
     Ok(PASS)
 }
@@ -224,6 +227,20 @@ fn source(gain: &Gain) -> String {
     )
 }
 
+/// Seeds below which an interval says little.
+const ENOUGH: u64 = 10;
+
+/// What to make of the intervals where the seeds are few.
+fn few(seeds: u64) -> Option<String> {
+    match seeds {
+        1 => Some("One seed gives no interval: --seeds 10 shows how far the results vary.".to_owned()),
+        2..ENOUGH => Some(format!(
+            "In brackets 95 % intervals over {seeds} seeds, cut off at what is possible. So few seeds make them wide: try --seeds {ENOUGH}."
+        )),
+        _ => None,
+    }
+}
+
 fn table(found: &[PolicySummary]) -> String {
     let show = |i: Interval, scale: f64| format!("{:.2} [{:.2}, {:.2}]", i.mean * scale, i.low * scale, i.high * scale);
     let row = |s: &PolicySummary| {
@@ -274,5 +291,17 @@ impl Bar {
         if self.terminal {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_seeds_are_said_to_be_few() {
+        assert!(few(1).unwrap().starts_with("One seed gives no interval"));
+        assert!(few(3).unwrap().contains("over 3 seeds"));
+        assert_eq!(few(ENOUGH), None);
     }
 }

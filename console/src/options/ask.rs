@@ -6,7 +6,7 @@ use muster_tui::snapshot;
 /// About which job.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Ask {
-    /// Length of the job in hours [default: 24].
+    /// Length of the job in hours, above 0 and below 1,000,000 [default: 24].
     #[arg(long, value_name = "HOURS", value_parser = positive)]
     pub job_hours: Option<f64>,
     /// Acceptable probability that any node fails during the job [default: 0.63].
@@ -31,12 +31,15 @@ impl Ask {
     }
 }
 
-/// A number above 0.
+/// A number above 0 and below a million: hours of more than a century are a slip.
 ///
 /// # Errors
 /// What it must be.
 pub fn positive(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|v: &f64| *v > 0.0 && *v < 1e6).ok_or_else(|| "a number above 0".to_owned())
+    text.parse()
+        .ok()
+        .filter(|v: &f64| *v > 0.0 && *v < 1e6)
+        .ok_or_else(|| "a number above 0 and below 1,000,000".to_owned())
 }
 
 /// A number from 0 to 1.

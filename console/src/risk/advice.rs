@@ -56,6 +56,9 @@ pub struct Basis {
     pub model: ModelNote,
     /// Nodes that failed a validation and have not passed one since.
     pub failed: BTreeSet<String>,
+    /// Nodes without a single result in the database, or that the file of incidents does not name: what the model says of them
+    /// is what it says of others.
+    pub unmeasured: Vec<String>,
     fleet: KaplanMeier,
     defects: Vec<Defect>,
     features: Vec<String>,
@@ -136,7 +139,8 @@ impl Basis {
         let own = log.incidents.iter().filter(|i| i.end_h.is_none() && i.source.starts_with(OWN));
         let failed = own.map(|i| i.node.clone()).collect();
         let model = ModelNote { name, reason, incidents: log.incidents.len(), log_hours };
-        Ok(Self { outlook, model, failed, fleet: history.gaps(), defects, features })
+        let unmeasured = nodes.iter().filter(|name| !measured.nodes.contains(*name)).cloned().collect();
+        Ok(Self { outlook, model, failed, unmeasured, fleet: history.gaps(), defects, features })
     }
 
     /// The answer to one question.

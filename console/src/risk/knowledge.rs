@@ -89,6 +89,8 @@ pub struct Measured {
     minutes: BTreeMap<String, Vec<f64>>,
     /// Hour at which each piece of work was last done anywhere.
     last_h: BTreeMap<String, f64>,
+    /// Nodes of which anything is known: a result in the database, or a line of the file that is asked.
+    pub nodes: BTreeSet<String>,
     /// Finished runs of nodes that they did not fail.
     pub validations: Vec<Validation>,
 }
@@ -107,6 +109,7 @@ impl Measured {
         let mut all = Self::default();
         for run in store.runs()? {
             let known = store.overview(&run.id)?;
+            all.nodes.extend(known.nodes.iter().filter(|node| node.done).map(|node| node.name.clone()));
             for work in &known.works {
                 let at = hours(work.last_ms);
                 let last = all.last_h.entry(work.work.clone()).or_insert(at);
@@ -122,6 +125,12 @@ impl Measured {
             all.validations.extend(passed.map(|node| Validation { node, at_h: hours(ended) }));
         }
         Ok(all)
+    }
+
+    /// Of a file of incidents, which knows of nothing but the nodes it names.
+    #[must_use]
+    pub fn of_file(log: &Log) -> Self {
+        Self { nodes: log.incidents.iter().map(|incident| incident.node.clone()).collect(), ..Self::default() }
     }
 
     /// The benchmarks of `playbook`, with the minutes that nine of ten runs kept to, or those its plan expects.

@@ -28,4 +28,4 @@ pub use instance::{Instance, Set};
 pub use joint::{EXPECTATION_P0, expected_time_to_incident, joint_risk, nodes_to_validate, should_validate};
 pub use outlook::{Answer, NodeOutlook, Outlook, Question};
 pub use request::{Benchmark, Exploration, Mode, Request};
-pub use selection::{Outcome, Pick, Selection, Why, lasting, select};
+pub use selection::{Outcome, Pick, Selection, Why, apart, lasting, select};

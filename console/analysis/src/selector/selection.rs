@@ -146,7 +146,8 @@ impl Answer<'_> {
         let picks = self.picks(outcome, set, kept);
         let coverage = request.coverage.trusted(self.instance.found(set));
         let risk_after = request.risk * (1.0 - coverage);
-        let minutes = self.instance.cost(set);
+        // Of no pick it is 0; an empty sum is -0.0.
+        let minutes = self.instance.cost(set) + 0.0;
         // In budget mode the target may still be met.
         let outcome = match outcome {
             Outcome::WithinBudget if risk_after <= request.p0 => Outcome::Reached,
@@ -204,6 +205,17 @@ pub fn lasting(minutes: f64) -> String {
     if minutes < 1.0 { format!("{:.0} s", minutes * 60.0) } else { format!("{minutes:.0} min") }
 }
 
+/// Two probabilities for a person, with two digits, or with as many as it takes to tell them apart.
+#[must_use]
+pub fn apart(a: f64, b: f64) -> (String, String) {
+    let digits = digits(a, b);
+    (format!("{a:.digits$}"), format!("{b:.digits$}"))
+}
+
+fn digits(a: f64, b: f64) -> usize {
+    (2..17).find(|digits| format!("{a:.digits$}") != format!("{b:.digits$}")).unwrap_or(2)
+}
+
 fn idle(hours: Option<f64>) -> String {
     hours.map_or_else(|| "has never run here".to_owned(), |h| format!("has not run for {:.0} days", h / 24.0))
 }
@@ -211,18 +223,24 @@ fn idle(hours: Option<f64>) -> String {
 impl Selection {
     fn sentence(&self, of: usize, p0: f64, known: f64) -> String {
         let (n, time) = (self.picks.len(), lasting(self.minutes));
-        let falls = format!("the risk falls from {:.2} to {:.2}", self.risk_before, self.risk_after);
+        let falls = |digits: usize| {
+            format!("the risk falls from {:.digits$} to {:.digits$}", self.risk_before, self.risk_after)
+        };
         match self.outcome {
-            Outcome::NotNeeded => format!("the risk {:.2} is within {p0:.2}; nothing has to run", self.risk_before),
+            Outcome::NotNeeded => {
+                let (risk, p0) = apart(self.risk_before, p0);
+                format!("the risk {risk} is within {p0}; nothing has to run")
+            }
             Outcome::LowConfidence => {
                 let defects = if known == 1.0 { "defect is" } else { "defects are" };
                 format!("low confidence: {known:.0} known {defects} too few; run all {of} benchmarks, {time}")
             }
             Outcome::TargetUnreachable => {
-                format!("target unreachable: {falls} at best, {p0:.2} was asked; run the full set or ask a person")
+                let (digits, advice) = (digits(self.risk_after, p0), "run the full set or ask a person");
+                format!("target unreachable: {} at best, {p0:.digits$} was asked; {advice}", falls(digits))
             }
             Outcome::Reached | Outcome::WithinBudget => {
-                format!("run {n} of {of} benchmarks, {time}; {falls}")
+                format!("run {n} of {of} benchmarks, {time}; {}", falls(2))
             }
         }
     }
@@ -270,6 +288,18 @@ mod tests {
         assert_eq!(at(0.0).outcome, Outcome::TargetUnreachable);
         assert!(at(0.0).reason.starts_with("target unreachable"), "{}", at(0.0).reason);
         assert!(all.picks.windows(2).all(|w| w[0].risk_after > w[1].risk_after));
+    }
+
+    #[test]
+    fn numbers_that_differ_are_told_apart_and_no_picks_take_no_minutes() {
+        assert_eq!(apart(0.2043, 0.2), ("0.204".to_owned(), "0.200".to_owned()));
+        assert_eq!(apart(0.2, 0.2), ("0.20".to_owned(), "0.20".to_owned()));
+        assert_eq!(apart(0.91, 0.2).0, "0.91");
+        let s = ask(0.1999, 0.2, Mode::Cheapest, &CoverageSettings::plain());
+        assert_eq!((s.outcome, s.minutes.to_bits()), (Outcome::NotNeeded, 0));
+        assert_eq!(s.reason, "the risk 0.1999 is within 0.2000; nothing has to run");
+        let s = ask(0.9, 0.0, Mode::Budget { minutes: 1.0 }, &CoverageSettings::plain());
+        assert_eq!((s.picks.len(), s.minutes.to_bits()), (0, 0));
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl Interval {
         };
         (!values.is_empty()).then_some(Self { mean, low: mean - half, high: mean + half })
     }
+
+    /// The same without what cannot be: Student's t knows nothing of shares and counts. The mean stays as it is.
+    fn within(self, least: f64, most: f64) -> Self {
+        Self { low: self.low.max(least).min(self.mean), high: self.high.min(most).max(self.mean), ..self }
+    }
 }
 
 /// A policy over several seeds.
@@ -119,6 +124,7 @@ pub fn gains(found: &[PolicySummary]) -> Vec<Gain> {
     let gain = |policy| {
         let (absence, repair, own) = (of(Policy::Absence)?, of(Policy::RepairOnly)?, of(policy)?);
         let (total, validation, repair_rule) = (over(own, absence)?, over(own, repair)?, over(repair, absence)?);
+        let [total, validation, repair_rule] = [total, validation, repair_rule].map(|part| part.within(-1.0, 1.0));
         Some(Gain { policy, total, validation, repair_rule })
     };
     [Policy::Full, Policy::Selector].into_iter().filter_map(gain).collect()
@@ -146,20 +152,20 @@ pub fn compare(
             outcomes.push(run(policy, &settings, world, &mut |share| progress((done + share) / total))?);
             done += 1.0;
         }
-        summaries.extend(summary(policy, &outcomes));
+        summaries.extend(summary(policy, &outcomes, settings.hours));
     }
     Ok(summaries)
 }
 
-fn summary(policy: Policy, outcomes: &[Outcome]) -> Option<PolicySummary> {
+fn summary(policy: Policy, outcomes: &[Outcome], hours: f64) -> Option<PolicySummary> {
     let of = |f: &dyn Fn(&Outcome) -> f64| Interval::of(&outcomes.iter().map(f).collect::<Vec<_>>());
     let known: Vec<f64> = outcomes.iter().filter_map(|o| o.mtbi_h).collect();
     Some(PolicySummary {
         policy,
-        utilisation: of(&|o| o.utilisation)?,
-        validation_h: of(&|o| o.validation_h)?,
-        mtbi_h: Interval::of(&known),
-        incidents_per_node: of(&|o| o.incidents_per_node)?,
+        utilisation: of(&|o| o.utilisation)?.within(0.0, 1.0),
+        validation_h: of(&|o| o.validation_h)?.within(0.0, hours),
+        mtbi_h: Interval::of(&known).map(|interval| interval.within(0.0, hours)),
+        incidents_per_node: of(&|o| o.incidents_per_node)?.within(0.0, f64::INFINITY),
         seeds: outcomes.len(),
         by_seed: outcomes.iter().map(|o| o.utilisation).collect(),
     })
@@ -252,6 +258,21 @@ mod tests {
         let jobs = Jobs::Trace(vec![job(1), job(41), job(2)]);
         assert_eq!(compared(40, &jobs), Err(TooLarge { job: 41, cluster: 40 }));
         assert!(compared(41, &jobs).is_ok());
+    }
+
+    #[test]
+    fn no_interval_holds_what_cannot_be() {
+        let outcome = |utilisation: f64, mtbi_h: f64| Outcome {
+            utilisation,
+            validation_h: mtbi_h / 10.0,
+            mtbi_h: Some(mtbi_h),
+            incidents_per_node: 1.0 - utilisation,
+        };
+        let s = summary(Policy::Full, &[outcome(0.99, 1.0), outcome(0.9, 700.0)], 720.0).unwrap();
+        let ends = |i: Interval| (i.low, i.high);
+        assert_eq!((s.utilisation.high, s.incidents_per_node.low), (1.0, 0.0));
+        assert_eq!((ends(s.mtbi_h.unwrap()), s.validation_h.low), ((0.0, 720.0), 0.0));
+        assert!((s.utilisation.mean - 0.945).abs() < 1e-12 && s.utilisation.low >= 0.0);
     }
 
     #[test]

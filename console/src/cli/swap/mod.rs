@@ -6,16 +6,17 @@ mod list;
 mod mark;
 mod states;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use muster_fleet::{Inventory, Transport};
 use muster_store::Store;
 
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, Problem, USAGE};
 use crate::options::{Common, Pick};
-use crate::service::{Standing, standings};
+use crate::service::{Standing, marks, standings};
 use crate::session;
 
 /// Options of `muster swap`.
@@ -34,7 +35,7 @@ use crate::session;
 
 A node is defective while an incident of it is open or one of its newest results fails it. A spare must be of the same hardware (label hardware
 or sku, else the models that its last runs saw) and have nothing failed, warned of or undecided; of several, one on the same leaf and in the same rack
-is taken.
+is taken. Without an inventory all nodes are those of which the database knows a result, a mark or an incident; their racks and leaves are not known then.
 Exit codes: 0 nobody is defective, 1 all who are can be replaced, 3 somebody cannot."
 )]
 pub struct Options {
@@ -133,10 +134,42 @@ pub fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     }
 }
 
-/// What is known of the nodes that are picked.
+/// What is known of the nodes that are picked; without an inventory, of those that the database knows.
 fn known(store: &dyn Store, config: &Config, pick: &Pick) -> Result<Vec<Standing>, Problem> {
-    let nodes: Vec<_> = session::nodes(config, pick)?.into_iter().map(|node| (node.name, node.labels)).collect();
+    let slurm = config.slurm.value.is_some() || config.transport.value == Transport::Slurm;
+    let nodes: Vec<_> = if pick.names() || slurm || config.inventory.value.exists() {
+        session::nodes(config, pick)?.into_iter().map(|node| (node.name, node.labels)).collect()
+    } else {
+        let mut seen = seen(store).code(IO)?;
+        for name in &left_out(pick)? {
+            seen.remove(name);
+        }
+        seen.into_iter().map(|name| (name, BTreeMap::new())).collect()
+    };
+    if nodes.is_empty() {
+        let file = config.inventory.value.display();
+        let why =
+            format!("no node is known: there is no inventory {file}, and nothing was measured yet; name nodes with -w");
+        return Err(Problem { code: USAGE, error: anyhow!(why) });
+    }
     standings(store, &session::params(config), &nodes).code(IO)
+}
+
+/// Every node of which the database knows anything: a result, a mark, an incident.
+fn seen(store: &dyn Store) -> anyhow::Result<BTreeSet<String>> {
+    let mut names: BTreeSet<String> = store.nodes()?.into_iter().map(|node| node.name).collect();
+    names.extend(marks(store)?.into_keys());
+    names.extend(store.incidents()?.into_iter().map(|incident| incident.node));
+    Ok(names)
+}
+
+/// The hosts that `-x` names, where no inventory knows its groups.
+fn left_out(pick: &Pick) -> Result<Vec<String>, Problem> {
+    if pick.exclude.is_empty() {
+        return Ok(Vec::new());
+    }
+    let hosts = Inventory::from_names(&pick.exclude.join(",")).code(USAGE)?;
+    Ok(hosts.nodes().iter().map(|node| node.name.clone()).collect())
 }
 
 /// The names that are picked; `None` where all are meant.
@@ -149,4 +182,41 @@ fn picked(config: &Config, pick: &Pick) -> Result<Option<BTreeSet<String>>, Prob
 
 fn usage(why: &str) -> Problem {
     Problem { code: USAGE, error: anyhow!("{}", why.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_store::{Db, Incident, Options as Opened};
+
+    use super::*;
+    use crate::config::{Raw, resolve};
+
+    #[test]
+    fn without_an_inventory_all_nodes_are_those_that_the_database_knows() {
+        let dir = tempfile::tempdir().unwrap();
+        let raw = Raw { inventory: Some(dir.path().join("none.toml")), ..Raw::default() };
+        let config = resolve(raw, Raw::default(), std::path::Path::new("none")).unwrap();
+        let mut store = Db::open(dir.path().join("db"), &Opened::default()).unwrap();
+        let names = |store: &Db, exclude: &[&str]| {
+            let exclude = exclude.iter().map(|list| (*list).to_owned()).collect();
+            let pick = Pick { exclude, ..Pick::default() };
+            let all = known(store, &config, &pick).map_err(|problem| (problem.code, problem.error.to_string()))?;
+            Ok::<_, (u8, String)>(all.into_iter().map(|one| one.machine.name).collect::<Vec<_>>())
+        };
+        let (code, why) = names(&store, &[]).unwrap_err();
+        assert!(code == USAGE && why.contains("none.toml") && why.contains("name nodes with -w"), "{why}");
+        let incident = |node: &str| Incident {
+            node: node.to_owned(),
+            start_ms: 5,
+            end_ms: None,
+            category: "gpu".to_owned(),
+            reason: String::new(),
+            source: "operator".to_owned(),
+            who: "ann".to_owned(),
+            found_by: None,
+        };
+        store.record_incidents(&[incident("n2"), incident("n1")]).unwrap();
+        assert_eq!(names(&store, &[]).unwrap(), ["n1", "n2"]);
+        assert_eq!(names(&store, &["n[1,7]"]).unwrap(), ["n2"]);
+    }
 }

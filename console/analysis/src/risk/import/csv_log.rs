@@ -3,7 +3,7 @@
 use super::category::guess_category;
 use super::line::{Limits, LineError, Parsed};
 use super::stamp;
-use crate::risk::Incident;
+use crate::risk::{Category, Incident};
 
 /// Incidents of a CSV text with a header. Needed: `node` and a start (`start_h` in hours, `start_day` in days, or
 /// `start` as `2024-03-30T07:00:00`). Read where present: the end in the same spelling (empty: still open),
@@ -11,24 +11,62 @@ use crate::risk::Incident;
 /// none showed it). Written times become hours since 1970.
 ///
 /// # Errors
-/// When the text is too long or its header lacks a needed column. Single unreadable lines are listed in
+/// When the text is too long, ends inside a quote, or its header lacks a needed column. Single unreadable lines are listed in
 /// [`Parsed::errors`] instead.
 pub fn csv_incidents(text: &str, limits: Limits) -> Result<Parsed, LineError> {
     limits.check(text)?;
+    if let Some(line) = open_quote(text) {
+        return Err(LineError::new(
+            line,
+            "the quote that begins here never ends: the file was cut off, or a quote is missing",
+        ));
+    }
     let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_bytes());
     let header = reader.headers().map_err(|e| LineError::new(1, e.to_string()))?;
     let columns = Header::of(header)?;
     let mut parsed = Parsed::default();
     for record in reader.records() {
-        let found = match record {
-            Ok(record) => columns.incident(&record),
-            Err(e) => Err(LineError::new(e.position().map_or(0, |p| p.line() as usize), e.to_string())),
+        let (found, word) = match record {
+            Ok(record) => (columns.incident(&record), columns.unknown_word(&record)),
+            Err(e) => (Err(LineError::new(e.position().map_or(0, |p| p.line() as usize), e.to_string())), None),
         };
+        let word = word.filter(|_| found.is_ok());
         if !parsed.take(found, limits) {
             break;
         }
+        if let Some((line, word)) = word {
+            parsed.unknown_category(line, &word, limits);
+        }
     }
     Ok(parsed)
+}
+
+/// The line on which a quoted field begins that the end of the text leaves open, which the reader takes as whole.
+fn open_quote(text: &str) -> Option<usize> {
+    /// Where in a field a byte stands.
+    enum At {
+        Start,
+        Plain,
+        Quoted(usize),
+        /// After a quote inside a quoted field, which ends it or begins a pair.
+        Closed(usize),
+    }
+    let (mut at, mut line) = (At::Start, 1);
+    for byte in text.bytes() {
+        at = match (at, byte) {
+            (At::Start, b'"') => At::Quoted(line),
+            (At::Quoted(from), b'"') => At::Closed(from),
+            (At::Closed(from), b'"') => At::Quoted(from),
+            (At::Quoted(from), _) => At::Quoted(from),
+            (_, b',' | b'\n' | b'\r') => At::Start,
+            _ => At::Plain,
+        };
+        line += usize::from(byte == b'\n');
+    }
+    match at {
+        At::Quoted(from) => Some(from),
+        _ => None,
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -100,6 +138,15 @@ impl Header {
         Ok(incident)
     }
 
+    /// The line and the word of a category that is none of ours and points at none.
+    fn unknown_word(&self, record: &csv::StringRecord) -> Option<(usize, String)> {
+        let word = self.category.and_then(|at| record.get(at)).unwrap_or_default();
+        let known = word.is_empty() || guess_category(word) != Category::Unknown;
+        let line = record.position().map_or(0, |p| p.line() as usize);
+        let named = Category::named(&word.to_lowercase()).is_some();
+        (!known && !named).then(|| (line, word.to_owned()))
+    }
+
     fn time(&self, text: &str) -> Option<f64> {
         match self.unit {
             Unit::Hours => text.parse().ok(),
@@ -121,7 +168,41 @@ fn finders(text: &str) -> Option<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::Category;
+
+    #[test]
+    fn a_text_that_ends_inside_a_quote_is_refused_with_the_line_of_the_quote() {
+        let why = |text: &str| csv_incidents(text, Limits::default()).unwrap_err().to_string();
+        for (text, line) in [
+            ("node,start\nm1,\"2026-11-20T08:00\n", 2),
+            ("node,start\nm1,2026-11-20\nm2,\"2026-11-21", 3),
+            (
+                "node,start,reason\nm1,2026-11-20,\"two\nlines\"\nm2,2026-11-21,\"it said \"\"no\"\"\nm3,2026-11-22,x\n",
+                4,
+            ),
+            ("node,\"start\n", 1),
+        ] {
+            let why = why(text);
+            assert!(why.starts_with(&format!("line {line}: the quote that begins here never ends")), "{why}");
+        }
+        let whole = "node,start_h,reason\na,1,\"two\nlines\"\nb,2,\"it said \"\"no\"\"\"\nc,3,5\" of rain\nd,4,\"\"";
+        let parsed = csv_incidents(whole, Limits::default()).unwrap();
+        assert_eq!((parsed.incidents.len(), parsed.refused), (4, 0));
+        assert_eq!(parsed.incidents[2].reason, "5\" of rain");
+    }
+
+    #[test]
+    fn a_category_that_nobody_can_read_is_named_with_its_line_and_the_incident_kept() {
+        let text = "node,start_h,category\na,1,gremlins\nb,2,unknown\nc,3,\nd,4,Cable\ne,x,gremlins\nf,6,Unknown\n";
+        let parsed = csv_incidents(text, Limits::default()).unwrap();
+        assert_eq!((parsed.incidents.len(), parsed.refused, parsed.doubtful), (5, 1, 1));
+        let said = parsed.doubts[0].to_string();
+        assert!(
+            said.starts_with("line 2: the category \"gremlins\" is none of ") && said.ends_with("taken as unknown"),
+            "{said}"
+        );
+        let parsed = csv_incidents(&text.replace("Cable", "imps"), Limits { errors: 1, ..Limits::default() }).unwrap();
+        assert_eq!((parsed.doubts.len(), parsed.doubtful), (1, 2));
+    }
 
     #[test]
     fn good_lines_are_read_and_bad_ones_named() {

@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::line::{Limits, LineError, Parsed};
-use crate::risk::Incident;
+use crate::risk::{Category, Incident};
 
 /// Incidents of a JSON text, each an object as [`Incident`] is written; `end_h`, `reason`, `source` and `who` may
 /// be left out.
@@ -15,7 +15,7 @@ use crate::risk::Incident;
 pub fn json_incidents(text: &str, limits: Limits) -> Result<Parsed, LineError> {
     limits.check(text)?;
     match serde_json::from_str::<Value>(text) {
-        Ok(whole) => Ok(listed(items(whole)?.into_iter().map(serde_json::from_value).zip(1..), limits)),
+        Ok(whole) => Ok(listed(items(whole)?.into_iter().map(Ok).zip(1..), limits)),
         Err(why) => {
             let lines = || text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
             let parsed = listed(lines().map(|(line, k)| (serde_json::from_str(line), k)), limits);
@@ -44,11 +44,18 @@ fn items(whole: Value) -> Result<Vec<Value>, LineError> {
     }
 }
 
-fn listed(found: impl Iterator<Item = (serde_json::Result<Incident>, usize)>, limits: Limits) -> Parsed {
+fn listed(found: impl Iterator<Item = (serde_json::Result<Value>, usize)>, limits: Limits) -> Parsed {
     let mut parsed = Parsed::default();
-    for (incident, at) in found {
-        if !parsed.take(checked(incident, at), limits) {
+    for (value, at) in found {
+        let word = value.as_ref().ok().and_then(|value| value.get("category")?.as_str()).map(str::to_owned);
+        let incident = checked(value.and_then(serde_json::from_value), at);
+        let unknown = incident.as_ref().is_ok_and(|incident| incident.category == Category::Unknown);
+        let word = word.filter(|word| unknown && word != Category::Unknown.name());
+        if !parsed.take(incident, limits) {
             break;
+        }
+        if let Some(word) = word {
+            parsed.unknown_category(at, &word, limits);
         }
     }
     parsed
@@ -63,7 +70,6 @@ fn checked(found: serde_json::Result<Incident>, line: usize) -> Result<Incident,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::risk::Category;
 
     #[test]
     fn the_three_forms_are_read() {
@@ -79,6 +85,9 @@ mod tests {
         let bad = json_incidents(&format!("{one}\n{{\"node\":3}}\n"), Limits::default()).unwrap();
         assert_eq!((bad.incidents.len(), bad.errors[0].line), (1, 2));
         assert_eq!(json_incidents(one, Limits::default()).unwrap().incidents.len(), 1, "a single line");
+        let odd = json_incidents(&format!("{one}\n{}", one.replace("gpu", "imps")), Limits::default()).unwrap();
+        assert_eq!((odd.incidents.len(), odd.doubtful, odd.doubts[0].line), (2, 1, 2));
+        assert!(odd.doubts[0].why.contains("\"imps\""), "{}", odd.doubts[0]);
         let backwards = r#"[{"node":"n","start_h":5,"end_h":2,"category":"gpu"}]"#;
         assert_eq!(json_incidents(backwards, Limits::default()).unwrap().refused, 1);
     }

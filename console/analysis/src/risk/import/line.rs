@@ -1,7 +1,7 @@
 //! What happens to a line that cannot be read? It is named, counted and left out; too many of them, or too much
 //! text, end the reading.
 
-use crate::risk::Incident;
+use crate::risk::{Category, Incident};
 
 /// One line that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,9 +54,28 @@ pub struct Parsed {
     pub errors: Vec<LineError>,
     /// All lines left out, listed or not.
     pub refused: usize,
+    /// The first lines that were read and do not say all that they seem to.
+    pub doubts: Vec<LineError>,
+    /// All such lines, listed or not.
+    pub doubtful: usize,
 }
 
 impl Parsed {
+    /// Keeps that the category of a line that was read is none of ours.
+    pub(super) fn unknown_category(&mut self, line: usize, word: &str, limits: Limits) {
+        let names = Category::ALL.map(Category::name).join(", ");
+        let why = format!("the category {word:?} is none of {names}; taken as unknown");
+        self.doubt(LineError::new(line, why), limits);
+    }
+
+    /// Keeps what is doubtful of a line that was read.
+    fn doubt(&mut self, doubt: LineError, limits: Limits) {
+        self.doubtful += 1;
+        if self.doubts.len() < limits.errors {
+            self.doubts.push(doubt);
+        }
+    }
+
     /// Keeps `found` within `limits`; false when the reader should stop.
     pub(super) fn take(&mut self, found: Result<Incident, LineError>, limits: Limits) -> bool {
         match found {

@@ -6,21 +6,50 @@
 pub fn hours(text: &str) -> Option<f64> {
     let text = text.trim();
     let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
-    let mut date = date.splitn(3, '-').map(str::parse::<i64>);
-    let (year, month, day) = (date.next()?.ok()?, date.next()?.ok()?, date.next()?.ok()?);
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    let mut date = date.splitn(3, '-').map(|part| number(part, 4));
+    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
+    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=month_length(year, month)).contains(&day) {
         return None;
     }
     let (time, offset) = zone(time)?;
-    let mut parts = time.splitn(3, ':').map(str::parse::<f64>);
-    let hour = parts.next()?.ok()?;
-    let minute = parts.next().unwrap_or(Ok(0.0)).ok()?;
-    let second = parts.next().unwrap_or(Ok(0.0)).ok()?;
-    let fits = (0.0..25.0).contains(&hour) && (0.0..60.0).contains(&minute) && (0.0..=60.0).contains(&second);
-    fits.then(|| days(year, month, day) as f64 * 24.0 + hour + minute / 60.0 + second / 3600.0 - offset)
+    let mut parts = time.splitn(3, ':');
+    let hour = number(parts.next()?, 2)?;
+    let minute = parts.next().map_or(Some(0), |part| number(part, 2))?;
+    let second = parts.next().map_or(Some(0.0), seconds)?;
+    // A minute may have 61 seconds, a day has no 25th hour.
+    let fits = hour < 24 && minute < 60 && second < 61.0;
+    fits.then(|| (days(year, month, day) * 24 + hour) as f64 + minute as f64 / 60.0 + second / 3600.0 - offset)
 }
 
-/// Time of day without its zone, and the zone's hours east of UTC.
+/// A number of at most so many digits, and of nothing else.
+fn number(text: &str, digits: usize) -> Option<i64> {
+    let fits = (1..=digits).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
+    fits.then(|| text.parse().ok())?
+}
+
+/// Seconds, perhaps with a fraction.
+fn seconds(text: &str) -> Option<f64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    number(whole, 2)?;
+    number(part, 9)?;
+    text.parse().ok()
+}
+
+/// Days of that month in the Gregorian calendar.
+const fn month_length(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 if leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Hours by which the zone that lies farthest east is ahead of UTC.
+const FARTHEST_H: f64 = 14.0;
+
+/// Time of day without its zone, and the zone's hours east of UTC; none where there is no such zone.
 fn zone(time: &str) -> Option<(&str, f64)> {
     if let Some(time) = time.strip_suffix('Z') {
         return Some((time, 0.0));
@@ -28,11 +57,13 @@ fn zone(time: &str) -> Option<(&str, f64)> {
     let Some(at) = time.find(['+', '-']) else { return Some((time, 0.0)) };
     let (time, offset) = time.split_at(at);
     let (sign, digits) = offset.split_at(1);
-    let digits = digits.replace(':', "");
-    let (hours, minutes) = (digits.get(..2)?.parse::<f64>().ok()?, digits.get(2..).unwrap_or("0"));
-    let minutes = if minutes.is_empty() { 0.0 } else { minutes.parse::<f64>().ok()? };
-    let size = hours + minutes / 60.0;
-    Some((time, if sign == "-" { -size } else { size }))
+    let (hours, minutes) = match digits.split_once(':') {
+        Some((hours, minutes)) => (hours, minutes),
+        None => digits.split_at_checked(2)?,
+    };
+    let minutes = if minutes.is_empty() && !digits.contains(':') { 0 } else { number(minutes, 2)? };
+    let size = number(hours, 2)? as f64 + minutes as f64 / 60.0;
+    (minutes < 60 && size <= FARTHEST_H).then_some((time, if sign == "-" { -size } else { size }))
 }
 
 /// Days since 1970-01-01 in the Gregorian calendar.
@@ -59,6 +90,38 @@ mod tests {
         for bad in ["", "Unknown", "2024-13-01T00:00", "2024-01-01T25:00", "12", "2024-1-1T0:0:99", "2024-01-01T1:0+x"]
         {
             assert_eq!(hours(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_day_hour_or_zone_that_there_is_not_is_no_time() {
+        for bad in [
+            "2026-02-30",
+            "2026-02-29T08:00",
+            "2100-02-29",
+            "2026-11-31",
+            "2026-04-31T00:00:00Z",
+            "2026-11-00",
+            "2026-11-20T24:30",
+            "2026-11-20T24:00",
+            "2026-11-20T08:60",
+            "2026-11-20T08:00:61",
+            "2026-11-20T08:00+99:00",
+            "2026-11-20T08:00-15:00",
+            "2026-11-20T08:00+01:99",
+            "2026-11-20T08:00+1",
+            "2026-11-20T08:00+",
+            "2026-11-20T1e1:00",
+            "2026-11-20T08:00:0x1",
+            "2026-+1-20",
+            "2026-11-20Tinf",
+        ] {
+            assert_eq!(hours(bad), None, "{bad}");
+        }
+        for good in
+            ["2028-02-29", "2000-02-29", "2026-11-20T23:59:60Z", "2026-11-20T08:00:00.250+14:00", "2026-11-20T08+02"]
+        {
+            assert!(hours(good).is_some(), "{good}");
         }
     }
 }
