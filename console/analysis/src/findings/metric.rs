@@ -1,6 +1,8 @@
 //! From what metrics decide to findings with their sentences: one per component and severity, so that a node that is slow in
 //! thirteen CPU metrics is one finding and not thirteen.
 
+use std::mem::discriminant;
+
 use muster_wire::{Component, ComponentKind, Direction, MetricId, Unit};
 
 use super::names::{count, some};
@@ -12,6 +14,10 @@ use crate::{Sample, State};
 
 /// Metrics too noisy to judge that a remark names at most.
 const REMARKED: usize = 5;
+
+/// How much longer a node takes than its peers where an undecided component says so: a quarter, and three spreads.
+const CLEARLY: f64 = 0.25;
+const SPREADS: f64 = 3.0;
 
 /// A decided fleet with the names of what is in it.
 #[derive(Clone, Copy, Debug)]
@@ -175,6 +181,7 @@ impl<'a> View<'a> {
         let mut metrics: Vec<usize> = part.metrics.iter().copied().filter(|at| self.at(*at).state == state).collect();
         let excess = |at: usize| self.at(at).loss / self.at(at).limit;
         metrics.sort_by(|a, b| excess(*b).total_cmp(&excess(*a)));
+        self.largest_first(&mut metrics, state);
         let worst = *metrics.first()?;
         let of = part.metrics.len();
         let said = match self.alike(worst, state) {
@@ -207,6 +214,16 @@ impl<'a> View<'a> {
                 | Why::WholeRunSlow
         );
         Some(self.finding(part.of, &metrics, state, &said).next(next).again(again))
+    }
+
+    /// Of metrics that warn by the same rule as the first, the one with the largest loss goes first: their limits do not compare.
+    fn largest_first(&self, metrics: &mut [usize], state: State) {
+        let Some(first) = metrics.first().filter(|_| state == State::Warn) else { return };
+        let rule = discriminant(&self.at(*first).why);
+        let same = (0..metrics.len()).filter(|at| discriminant(&self.at(metrics[*at]).why) == rule);
+        // Of equal losses the first one stays.
+        let largest = same.rev().max_by(|a, b| self.at(metrics[*a]).loss.total_cmp(&self.at(metrics[*b]).loss));
+        metrics[..=largest.unwrap_or(0)].rotate_right(1);
     }
 
     /// The nodes that are as slow as this one in `metric`, itself among them, where there are others and it fails or warns. Of two
@@ -311,8 +328,24 @@ impl<'a> View<'a> {
             Why::OthersInSomeVisits => {
                 format!("{against}{again}: not decided, as other nodes were as slow in some visits")
             }
-            Why::SlowSteps => format!("{path}: some of its steps are far slower than any of {} peers'", cell.peers),
+            Why::SlowSteps => self.slow_steps(metric),
         }
+    }
+
+    /// Some steps are far slower than any of the peers': told with the typical step of both.
+    fn slow_steps(&self, metric: usize) -> String {
+        let (of, unit) = (&self.decided.fleet.metrics[metric], self.decided.units[metric]);
+        let median = |node: usize| Some(of.samples[node]?.median());
+        let others = (0..of.samples.len()).filter(|node| *node != self.node);
+        let (own, usual) = (median(self.node).unwrap_or(f64::NAN), middle(others.filter_map(median).collect()));
+        format!(
+            "{} {}, {} {} (median {}): some of its steps are far slower than any of theirs",
+            of.id.path(),
+            unit.show(own),
+            change(own, usual),
+            self.others(metric),
+            unit.show(usual),
+        )
     }
 
     /// Two camps: the same sentence for every node, since it cannot be said which of them is normal.
@@ -404,14 +437,27 @@ impl<'a> View<'a> {
         }
         let Limiting { metric, scale, nodes } = limiting;
         let seen = unseen(resolution.unwrap_or(f64::INFINITY));
+        let own = self.clearly_slower(part);
         let said = format!(
-            "{} not decided: with {} and a spread of up to {} % between peers ({}), {seen}",
+            "{} not decided: with {} and a spread of up to {} % between peers ({}), {seen}{own}",
             part.of,
             count(nodes, "node"),
             up(scale * 100.0),
             self.id(metric).path(),
         );
         Some(self.finding(part.of, &[metric], State::Unknown, &said).next(next::TOO_NOISY).again(true))
+    }
+
+    /// What this node has of the metric in which it is furthest behind, where that is far beyond the spread of its peers.
+    fn clearly_slower(&self, part: &Part<'_>) -> String {
+        let clearly = |at: &usize| is_clearly_slower(self.at(*at).loss, self.at(*at).scale) && !self.at(*at).frozen;
+        let metrics = part.metrics.iter().copied().filter(clearly);
+        let Some(worst) = metrics.max_by(|a, b| self.at(*a).loss.total_cmp(&self.at(*b).loss)) else {
+            return String::new();
+        };
+        let Some(effect) = self.effect(worst) else { return String::new() };
+        let (path, unit) = (self.id(worst).path(), effect.unit);
+        format!("; {path} {} here, {} at its peers", unit.show(effect.value), unit.show(effect.usual))
     }
 
     /// A run that is slower than earlier ones as a whole; said once, where the node's own metric does not say it already.
@@ -448,6 +494,11 @@ const fn by(view: Look) -> &'static str {
     }
 }
 
+/// Whether who lost this share of speed takes longer than its peers by far more than their spread; a NaN is not.
+fn is_clearly_slower(loss: f64, scale: f64) -> bool {
+    1.0 / (1.0 - loss) - 1.0 > (SPREADS * scale).max(CLEARLY)
+}
+
 /// What would have stayed unseen where a loss of `resolution` is the least that is not.
 fn unseen(resolution: f64) -> String {
     if resolution < 0.99 {
@@ -474,4 +525,16 @@ fn speed(value: f64, direction: muster_wire::Direction) -> f64 {
 fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     if values.is_empty() { f64::NAN } else { crate::sample::median_of_sorted(&values) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn far_behind_is_a_quarter_and_three_spreads() {
+        assert!(is_clearly_slower(1.0 - 258.0 / 690.0, 0.1));
+        assert!(!is_clearly_slower(0.15, 0.01) && !is_clearly_slower(0.4, 0.5));
+        assert!(!is_clearly_slower(-1.0, 0.1) && !is_clearly_slower(f64::NAN, 0.1));
+    }
 }

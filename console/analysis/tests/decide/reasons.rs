@@ -110,6 +110,15 @@ fn errors_of_one_node_among_none_are_above_and_no_factor() {
 }
 
 #[test]
+fn slow_steps_are_told_with_both_medians() {
+    let mut speeds = fleet("gauss0.5", &mut Chance::new(0), 16, 3, 3000);
+    (0..3000).step_by(110).for_each(|step| speeds[1][4][step] *= 0.1);
+    let (state, said) = only(&Run::of(&speeds), 4);
+    assert_eq!(state, State::Warn);
+    assert!(said.contains(" peers (median ") && said.ends_with("far slower than any of theirs"), "{said}");
+}
+
+#[test]
 fn half_speed_in_nearly_half_of_few_steps_of_many_metrics_warns() {
     let run = |touched: usize| {
         let mut speeds = fleet("gauss0.5", &mut Chance::new(3), 16, 8, 7);
