@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 use muster_analysis::Sample;
 use muster_fleet::hostlist;
 use muster_fleet::inventory::nearest;
-use muster_page::Page;
+use muster_page::{Page, Part};
 use muster_playbook::report::RunReport;
 use muster_run::{Record, Run, joined};
 use muster_store::Store;
@@ -38,6 +38,12 @@ pub enum About<'a> {
 /// The page as a file, its names said as `redaction` has them.
 pub fn written(mut page: Page, redaction: &mut Redaction) -> Result<String> {
     page.settle(&mut |text| redaction.text(text), &|names| hostlist::fold(names.iter().copied()));
+    if let Some(remark) = redaction.remark() {
+        page.notes.insert(0, remark);
+        // A command would be pasted with a stand-in for a node.
+        let is_command = |part: &Part| matches!(part, Part::Code(text) if text.starts_with("muster "));
+        page.sections.iter_mut().for_each(|section| section.parts.retain(|part| !is_command(part)));
+    }
     page.html().map_err(|_| anyhow!("the page could not be made"))
 }
 
@@ -132,5 +138,37 @@ impl<'s> Samples<'s> {
         let newest = records.iter().filter(own).max_by_key(|record| record.visit())?;
         let series: Vec<&Series> = newest.series.iter().filter(|series| series.metric == *metric).collect();
         Sample::new(&joined(series)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_page::Section;
+
+    use super::*;
+
+    fn page() -> Page {
+        let parts = vec![Part::Text("n7 is slow".to_owned()), Part::Code("muster drain -w n7".to_owned())];
+        Page {
+            kind: "Run",
+            title: "cbd".to_owned(),
+            state: None,
+            counts: Vec::new(),
+            undecided: String::new(),
+            facts: Vec::new(),
+            notes: Vec::new(),
+            sections: vec![Section { id: "verdict", title: "Verdict".to_owned(), parts }],
+            program: "muster".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_page_says_that_names_are_replaced_and_has_no_command_with_one() {
+        let nodes = ["n7".to_owned()];
+        let html = written(page(), &mut Redaction::new(&[Redact::Names], &nodes, [])).unwrap();
+        assert!(html.contains("Names are replaced: node-001 is no host name."), "{html}");
+        assert!(html.contains("node-001 is slow") && !html.contains("muster drain"), "{html}");
+        let html = written(page(), &mut Redaction::new(&[Redact::Addresses], &nodes, [])).unwrap();
+        assert!(html.contains("muster drain -w n7") && !html.contains("Names are replaced"), "{html}");
     }
 }

@@ -29,7 +29,8 @@ pub enum Redact {
     Serials,
 }
 
-/// Addresses of version 4, MAC and port addresses, and what may be one of version 6.
+/// Addresses of version 4, MAC and port addresses, and what may be one of version 6; of numbers such as `0x506b4b0300c1a2b0`, only
+/// those that are called a GUID count.
 const ADDRESSES: &str = r"(?i)\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:[0-9a-f]{2}:){5,19}[0-9a-f]{2}\b|\b0x[0-9a-f]{16}\b|[0-9a-f]*(?::[0-9a-f]*){2,8}";
 /// UUIDs, such as NVIDIA's of a GPU.
 const SERIALS: &str = r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b";
@@ -130,6 +131,13 @@ impl Redaction {
         }
     }
 
+    /// What a reader has to be told where names of nodes are replaced: a stand-in looks like a name, and a node may be called so.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let replaced = self.counts.contains_key("node");
+        replaced.then(|| "Names are replaced: node-001 is no host name.".to_owned())
+    }
+
     /// A text with every name in it replaced.
     pub fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
@@ -139,9 +147,8 @@ impl Redaction {
             let Some(regex) = regex else { continue };
             let replaced = regex.replace_all(&text, |found: &Captures<'_>| {
                 let word = &found[0];
-                // A time of day is no address.
-                let address =
-                    kind != "address" || !word.contains(':') || word.len() >= 17 || word.parse::<Ipv6Addr>().is_ok();
+                let before = found.get(0).and_then(|found| text.get(..found.start())).unwrap_or_default();
+                let address = kind != "address" || is_address(word, before);
                 let kind = if kind.is_empty() { self.kinds.get(word).copied().unwrap_or("node") } else { kind };
                 if address { self.stand_in(kind, word) } else { word.to_owned() }
             });
@@ -160,6 +167,35 @@ impl Redaction {
         self.given.insert(word.to_owned(), given.clone());
         given
     }
+}
+
+/// A document with the `remark` as its member `names_replaced`.
+#[must_use]
+pub fn marked(mut document: Value, remark: Option<String>) -> Value {
+    if let (Value::Object(members), Some(remark)) = (&mut document, remark) {
+        members.insert("names_replaced".to_owned(), Value::String(remark));
+    }
+    document
+}
+
+/// Markdown with the `remark` below its title.
+#[must_use]
+pub fn noted(remark: Option<String>, text: &str) -> String {
+    let Some(remark) = remark else { return text.to_owned() };
+    match text.split_once("\n\n") {
+        Some((title, rest)) if title.starts_with('#') => format!("{title}\n\n> {remark}\n\n{rest}"),
+        _ => format!("> {remark}\n\n{text}"),
+    }
+}
+
+/// Whether `word`, which may be an address, is one behind this text. A time of day is none, and no bare number either: the hash of a
+/// communicator is what to search logs of NCCL for.
+fn is_address(word: &str, before: &str) -> bool {
+    if word.to_ascii_lowercase().starts_with("0x") {
+        let words = before.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+        return words.take(1).any(|word| word.to_ascii_lowercase().ends_with("guid"));
+    }
+    !word.contains(':') || word.len() >= 17 || word.parse::<Ipv6Addr>().is_ok()
 }
 
 /// Whole words only, the longest first, so that `n1` is not found in `n10`.
@@ -228,6 +264,31 @@ mod tests {
         let nodes = ["<b>n1</b>".to_owned(), "n2.".to_owned(), "n2".to_owned()];
         let mut redaction = Redaction::new(&[Redact::Names], &nodes, []);
         assert_eq!(redaction.text("<b>n1</b>: as n2, n20 and n2.x"), "node-001: as node-003, n20 and node-002x");
+    }
+
+    #[test]
+    fn a_communicators_hash_is_no_address_and_a_guid_is_one() {
+        let mut redaction = Redaction::of(&[Redact::Names, Redact::Addresses], &run(), &[]);
+        let text = "communicator 0x76872feea068891f of n1";
+        assert_eq!(redaction.text(text), "communicator 0x76872feea068891f of node-002");
+        assert_eq!(redaction.text("0x76872feea068891f"), "0x76872feea068891f");
+        let text = "port_guid: 0x506b4b0300c1a2b0, Node GUID 0x506B4B0300C1A2B1";
+        assert_eq!(redaction.text(text), "port_guid: address-001, Node GUID address-002");
+    }
+
+    #[test]
+    fn a_reader_is_told_where_names_are_replaced_and_only_there() {
+        let remark = |chosen: &[Redact]| Redaction::of(chosen, &run(), &[]).remark();
+        assert_eq!(remark(&[Redact::Names]).as_deref(), Some("Names are replaced: node-001 is no host name."));
+        assert_eq!((remark(&[Redact::Addresses, Redact::Serials]), remark(&[Redact::None])), (None, None));
+        let document = || serde_json::json!({ "version": 1 });
+        let said = marked(document(), Some("Replaced.".to_owned()));
+        assert_eq!(said, serde_json::json!({ "version": 1, "names_replaced": "Replaced." }));
+        assert_eq!(marked(document(), None), document());
+        let below = |text: &str| noted(Some("Replaced.".to_owned()), text);
+        assert_eq!(below("# Run\n\nSlow.\n"), "# Run\n\n> Replaced.\n\nSlow.\n");
+        assert_eq!(below("Slow.\n"), "> Replaced.\n\nSlow.\n");
+        assert_eq!(noted(None, "# Run\n"), "# Run\n");
     }
 
     #[test]

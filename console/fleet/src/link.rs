@@ -169,6 +169,23 @@ impl Failure {
         self.message.strip_prefix(&start).unwrap_or(&self.message)
     }
 
+    /// The failure of a retry, told behind the `first`, which names what the node was doing when it was lost. What is to be done is
+    /// decided by the retry. A user who stops muster, and a node that says what it was not asked, are told as they are.
+    #[must_use]
+    pub fn after(self, first: Option<&Self>) -> Self {
+        let Some(first) = first.filter(|_| self.kind != FailureKind::Cancelled && !self.out_of_turn()) else {
+            return self;
+        };
+        // Both messages begin with the node.
+        let node = first.message.split_once(&format!(": {}: ", first.phase.name())).map_or("", |(node, _)| node);
+        let retry = self.message.strip_prefix(&format!("{node}: ")).unwrap_or(&self.message);
+        // The same again is said once.
+        let known = first.message.ends_with(retry);
+        let message =
+            if known { first.message.clone() } else { format!("{}; the retry failed: {retry}", first.message) };
+        Self { phase: first.phase, kind: self.kind, message }
+    }
+
     /// Whether the node said what it was not asked, rather than that something broke.
     #[must_use]
     pub const fn out_of_turn(&self) -> bool {
@@ -214,6 +231,23 @@ mod tests {
     fn a_failure_names_the_node_and_the_step() {
         let failure = Failure::new("n003", Phase::Connect, FailureKind::NoBanner, "no banner within 10 s");
         assert_eq!(failure.to_string(), "n003: connect: no banner within 10 s");
+    }
+
+    #[test]
+    fn a_retry_that_fails_does_not_hide_how_the_node_was_lost() {
+        let hang = Failure::new("n008", Phase::Run, FailureKind::Hang, "no frame for 15 s during net-loopback");
+        let step = || Failure::new("n008", Phase::Start, FailureKind::BadConfig, "Slurm starts no step");
+        let both = step().after(Some(&hang));
+        assert_eq!(
+            both.to_string(),
+            "n008: run: no frame for 15 s during net-loopback; the retry failed: start: Slurm starts no step"
+        );
+        assert_eq!(both.what("n008").find("no frame"), Some(0));
+        assert!((both.phase, both.kind) == (Phase::Run, FailureKind::BadConfig) && !both.passing());
+        assert_eq!(step().after(None), step());
+        assert_eq!((step().after(Some(&both)), hang.clone().after(Some(&hang))), (both, hang.clone()));
+        let stopped = || Failure::new("n008", Phase::Run, FailureKind::Cancelled, "cancelled");
+        assert_eq!(stopped().after(Some(&hang)), stopped());
     }
 
     #[test]

@@ -83,6 +83,10 @@ impl Options {
         if self.shared.as_ref().is_some_and(|dir| !dir.starts_with('/')) {
             return Err("shared is no absolute path".to_owned());
         }
+        // Slurm takes 0 for no limit at all.
+        if self.time == Some(0) {
+            return Err("time is '0'; expected a whole number of minutes, 1 or more".to_owned());
+        }
         Ok(self)
     }
 
@@ -177,6 +181,8 @@ mod tests {
             "reservation=a;b",
             "nodes=4",
             "wait=x",
+            "time=-1",
+            "time=0",
             "exclusive=maybe",
             "shared=tmp",
         ] {

@@ -103,7 +103,7 @@ impl Session<'_> {
         stream.login = permit.login.take();
         let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
         if let Ok(bye) = &result
-            && let Some(failure) = self.stopped_by_slurm(&mut pipe, bye).await
+            && let Some(failure) = self.stopped_by_slurm((&mut pipe, stream.doing.as_str()), bye).await
         {
             result = Err(failure);
         }
@@ -212,14 +212,14 @@ impl Session<'_> {
     }
 
     /// Why a probe stopped by Slurm's word rather than ours: srun says so once the step is over.
-    async fn stopped_by_slurm(&self, pipe: &mut Pipe, bye: &Bye) -> Option<Failure> {
+    async fn stopped_by_slurm(&self, (pipe, doing): (&mut Pipe, &str), bye: &Bye) -> Option<Failure> {
         if bye.reason == "finished" || !matches!(pipe.read, Reading::Srun(_)) {
             return None;
         }
         let closing = async { while !matches!(pipe.hear().await, Heard::Closed | Heard::Lost) {} };
         let _ = timeout(GRACE, closing).await;
         let (kind, what) = pipe.slurm()?;
-        Some(self.failed(kind, format!("{what}{}", pipe.errors())))
+        Some(self.failed(kind, format!("{what} during {doing}{}", pipe.errors())))
     }
 
     /// Asks the probe to stop, closes its input, and kills what is left of it. Tells why the node does not even

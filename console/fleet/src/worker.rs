@@ -109,7 +109,7 @@ impl Worker {
             let heard = attempt.heard.take();
             known |= heard.is_some();
             if !known || !failure.passing() || self.cancel.is_cancelled() {
-                return Err(failure);
+                return Err(failure.after(if heard.is_some() { None } else { first.as_ref() }));
             }
             if heard.is_some() {
                 first = Some(failure.clone());

@@ -11,7 +11,7 @@ type Shorten<'s> = &'s dyn Fn(&[&str]) -> String;
 impl Page {
     /// Passes every text through `say`, then folds names by `shorten`.
     pub fn settle(&mut self, say: Say<'_>, shorten: Shorten<'_>) {
-        let Self { kind: _, title, state: _, counts, facts, notes, sections, program: _ } = self;
+        let Self { kind: _, title, state: _, counts, undecided: _, facts, notes, sections, program: _ } = self;
         replace(title, say);
         counts.iter_mut().for_each(|Count { state: _, count: _ }| {});
         facts.iter_mut().for_each(|Fact { label: _, value }| replace(value, say));

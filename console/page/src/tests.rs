@@ -124,6 +124,7 @@ fn whole(name: &str) -> Page {
         title: name.to_owned(),
         state: Some(State::Fail),
         counts: vec![Count { state: State::Fail, count: 1 }],
+        undecided: "1 of those in part undecided".to_owned(),
         facts: vec![Fact { label: "run", value: name.to_owned() }],
         notes: vec![name.to_owned()],
         sections: vec![

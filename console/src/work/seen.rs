@@ -36,8 +36,8 @@ pub(super) struct Seen {
     pub(super) apart: BTreeSet<String>,
     /// Nodes that were reached.
     pub(super) reached: BTreeSet<String>,
-    /// Nodes of which it was recorded how their link ended, and which have not come back.
-    told: BTreeSet<String>,
+    /// Nodes of which it was recorded how their link ended first, and which have not come back.
+    told: BTreeMap<String, Failure>,
     outages: Outages,
     /// Uncertainty of the best offset of each node's clock, nanoseconds.
     clocks: BTreeMap<String, u64>,
@@ -64,7 +64,7 @@ impl Seen {
             missed: BTreeSet::new(),
             apart: BTreeSet::new(),
             reached: BTreeSet::new(),
-            told: BTreeSet::new(),
+            told: BTreeMap::new(),
             outages: Outages::default(),
             clocks: BTreeMap::new(),
             gathers: BTreeMap::new(),
@@ -179,17 +179,20 @@ impl Seen {
     }
 
     /// Records how the node's link was lost, and with how many others. Nothing if that is recorded already: the first reason says
-    /// what the node was doing.
+    /// what the node was doing, and stays in front of what a retry ended with.
     fn link_lost(&mut self, run: &str, node: &str, failure: &Failure) -> Option<Record> {
         self.lost.insert(node.to_owned());
         let cut = failure.kind == FailureKind::Cut;
         if self.reached.contains(node) && failure.passing() || cut {
             self.missed.insert(node.to_owned());
         }
-        if !self.told.insert(node.to_owned()) && failure.passing() {
+        let first = self.told.get(node);
+        if first.is_some() && failure.passing() {
             return None;
         }
-        let mut record = link_record(run, node, failure);
+        let failure = failure.clone().after(first.filter(|first| first.phase == muster_fleet::Phase::Run));
+        let mut record = link_record(run, node, &failure);
+        self.told.entry(node.to_owned()).or_insert(failure);
         let others = self.outages.together(node).len().saturating_sub(1);
         if let Outcome::Failed(why) = &mut record.outcome
             && others > 0

@@ -16,8 +16,12 @@ const WORDS: &[(&str, FailureKind, &str)] = &[
     ("Requested nodes are busy", FailureKind::Unreachable, "Slurm has no room for a step on the node"),
     ("Task launch for", FailureKind::Unreachable, "Slurm does not reach the node"),
     ("Unable to contact slurm controller", FailureKind::Unreachable, "slurmctld does not answer"),
-    ("not in this job", FailureKind::BadConfig, "the node is not in the Slurm job"),
-    ("Requested node configuration is not available", FailureKind::BadConfig, "the node is not in the Slurm job"),
+    ("not in this job", FailureKind::BadConfig, "the node is not, or no longer, in the Slurm job"),
+    (
+        "Requested node configuration is not available",
+        FailureKind::BadConfig,
+        "the node is not, or no longer, in the Slurm job",
+    ),
 ];
 
 /// The kind of failure and a sentence, where the words are known.

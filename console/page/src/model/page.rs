@@ -17,6 +17,8 @@ pub struct Page {
     pub state: Option<State>,
     /// How many ended how, the gravest first.
     pub counts: Vec<Count>,
+    /// How many of them were not decided in every part, in words; empty where all were.
+    pub undecided: String,
     /// Which run, when, by what.
     pub facts: Vec<Fact>,
     /// What has to be known before the rest is read.

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use muster_analysis::triage::overview::Overview;
+use muster_analysis::triage::report::Report;
 
 use crate::exit::{Code, IO, Problem, USAGE};
 use crate::out;
 use crate::pages;
-use crate::redact::{Redact, Redaction};
+use crate::redact::{Redact, Redaction, marked, noted};
 use crate::views::page::case_page;
 use crate::views::{triage_csv, triage_markdown};
 
@@ -30,16 +31,67 @@ fn ending(file: &Path) -> Option<&str> {
     file.extension().and_then(|ending| ending.to_str())
 }
 
+/// The report without the commands that would be pasted with a stand-in for a node, where a `remark` says that names are replaced; a
+/// command within a sentence has the remark behind it.
+fn without_commands(report: &Report, remark: Option<&str>) -> Report {
+    let mut report = report.clone();
+    let Some(remark) = remark else { return report };
+    (report.drain, report.offline) = (None, None);
+    if report.action.contains("muster drain -w") || report.action.contains("muster triage offline -w") {
+        report.action = format!("{} ({})", report.action, remark.trim_end_matches('.'));
+    }
+    report
+}
+
 /// Writes it; the file is replaced as a whole or not at all.
 pub(super) fn write(file: &Path, (name, case): (&str, &Overview), redact: &[Redact]) -> Result<(), Problem> {
     let (report, nodes) = (&case.report, &case.nodes);
     let all = [Redact::Names, Redact::Addresses, Redact::Serials];
     let mut redaction = Redaction::new(if redact.is_empty() { &all } else { redact }, nodes, []);
+    let remark = redaction.remark();
+    let report = &without_commands(report, remark.as_deref());
     let text = match ending(file) {
-        Some("json") => serde_json::to_string_pretty(&redaction.document(report).code(IO)?).code(IO)?,
+        Some("json") => {
+            let document = marked(redaction.document(report).code(IO)?, remark);
+            serde_json::to_string_pretty(&document).code(IO)?
+        }
         Some("html") => pages::written(case_page(name, case), &mut redaction).code(IO)?,
         Some("csv") => triage_csv(report, &mut |text| redaction.text(text)).code(IO)?,
-        _ => triage_markdown(report, &mut |text| redaction.text(text)),
+        _ => noted(remark, &triage_markdown(report, &mut |text| redaction.text(text))),
     };
     out::replace(file, text.as_bytes(), out::PRIVATE).code(IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::triage::Category;
+    use muster_analysis::triage::report::Ranks;
+
+    use super::*;
+
+    fn report() -> Report {
+        Report {
+            schema: "muster.triage",
+            version: 1,
+            category: Category::SlowGpu,
+            action: "Restart the job without n7; drain it and look at it: muster drain -w 'n7'".to_owned(),
+            drain: Some("muster drain -w n7".to_owned()),
+            offline: Some("muster triage offline -w n7,n8".to_owned()),
+            suspects: Vec::new(),
+            marked_wrong: Vec::new(),
+            timeline: Vec::new(),
+            ranks: Ranks::default(),
+            clocks: Vec::new(),
+            steps: Vec::new(),
+            not_looked_at: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn no_command_is_written_with_a_stand_in_for_a_node() {
+        let bare = without_commands(&report(), Some("Names are replaced: node-001 is no host name."));
+        assert_eq!((bare.drain, bare.offline), (None, None));
+        assert!(bare.action.ends_with("'n7' (Names are replaced: node-001 is no host name)"), "{}", bare.action);
+        assert_eq!(without_commands(&report(), None), report());
+    }
 }
