@@ -132,7 +132,7 @@ pub fn replace(file: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
 pub fn replace_by(file: &Path, mode: u32, fill: impl FnOnce(&mut File) -> anyhow::Result<()>) -> anyhow::Result<()> {
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {
-        let mut new = tempfile::Builder::new().prefix(".muster-").tempfile_in(dir)?;
+        let mut new = tempfile::Builder::new().prefix(".muster-").tempfile_in(dir).map_err(unnamed)?;
         fill(new.as_file_mut())?;
         new.as_file().set_permissions(Permissions::from_mode(mode))?;
         new.as_file().sync_all()?;
@@ -140,6 +140,16 @@ pub fn replace_by(file: &Path, mode: u32, fill: impl FnOnce(&mut File) -> anyhow
         anyhow::Ok(())
     };
     write().with_context(|| file.display().to_string())
+}
+
+/// The error without the name of a temporary file, which nobody asked to be written.
+fn unnamed(why: std::io::Error) -> std::io::Error {
+    let text = why.to_string();
+    let bare = text.split_once(" at path ").map(|(bare, _)| bare.to_owned());
+    match bare {
+        Some(bare) => std::io::Error::new(why.kind(), bare),
+        None => why,
+    }
 }
 
 /// Whether the person at the terminal says yes to `question`.
@@ -219,6 +229,15 @@ mod tests {
         assert!(written(Ok(())).is_ok() && !left());
         assert_eq!(written(Err(std::io::Error::from(std::io::ErrorKind::StorageFull).into())).unwrap_err().code, IO);
         assert!(written(Err(pipe())).is_ok() && left());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_named_as_it_was_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("none").join("x.json");
+        let why = format!("{:#}", replace(&file, b"{}", PRIVATE).unwrap_err());
+        assert!(why.starts_with(&format!("{}: No such file", file.display())), "{why}");
+        assert!(!why.contains(".muster-") && !why.contains("at path"), "{why}");
     }
 
     #[test]

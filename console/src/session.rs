@@ -125,7 +125,9 @@ fn inventory(config: &Config, pick: &Pick) -> Result<Option<(Inventory, &'static
     if asks_slurm(config) || asked && !file.exists() {
         return Ok(Some((of_slurm()?, "Slurm")));
     }
-    if !file.exists() && pick.names() {
+    // Only a file that nobody named may be missing; the environment names one for whole shells, with and without nodes in it.
+    let of_shell = std::env::var_os("MUSTER_INVENTORY").is_some_and(|set| std::path::Path::new(&set) == file.as_path());
+    if !file.exists() && pick.names() && (of_shell || config.inventory.source == Source::Default) {
         return Ok(None);
     }
     let loaded = Inventory::load(file)
@@ -135,6 +137,9 @@ fn inventory(config: &Config, pick: &Pick) -> Result<Option<(Inventory, &'static
     let left = loaded.slurm.is_some() || loaded.transport == Some(Transport::Slurm);
     if loaded.nodes().is_empty() && (left || asked) {
         return Ok(Some((of_slurm()?, "Slurm")));
+    }
+    if loaded.nodes().is_empty() {
+        return Err(Problem { code: USAGE, error: anyhow!("{}: the inventory has no node", file.display()) });
     }
     Ok(Some((loaded, "the inventory")))
 }
@@ -147,6 +152,29 @@ fn asks_slurm(config: &Config) -> bool {
 
 fn of_slurm() -> Result<Inventory, Problem> {
     slurm::scan().map_err(anyhow::Error::msg).code(IO)
+}
+
+/// Those of `nodes` that are in the partition which the command line names with Slurm's nodes; all where it names none.
+///
+/// # Errors
+/// [`UNDECIDED`], as of a run, where none is in it; [`IO`] where Slurm does not answer.
+pub fn in_partition(nodes: Vec<Node>, config: &Config) -> Result<Vec<Node>, Problem> {
+    let partition =
+        config.slurm.value.as_ref().filter(|_| asks_slurm(config)).and_then(|asked| asked.partition.as_ref());
+    let Some(partition) = partition else { return Ok(nodes) };
+    let listed = slurm::listed().map_err(anyhow::Error::msg).code(IO)?;
+    within(nodes, &listed, partition)
+}
+
+fn within(mut nodes: Vec<Node>, listed: &[slurm::Listed], partition: &str) -> Result<Vec<Node>, Problem> {
+    let inside = listed.iter().filter(|one| one.partitions.iter().any(|own| own == partition));
+    let inside: BTreeSet<&str> = inside.map(|one| one.name.as_str()).collect();
+    if !nodes.iter().any(|node| inside.contains(node.name.as_str())) {
+        let all = muster_fleet::hostlist::fold(nodes.iter().map(|node| node.name.as_str()));
+        return Err(Problem { code: UNDECIDED, error: anyhow!("{all}: not in Slurm's partition {partition}") });
+    }
+    nodes.retain(|node| inside.contains(node.name.as_str()));
+    Ok(nodes)
 }
 
 /// How commands get to nodes, and how Slurm is asked: by the command line, then the inventory, then the configuration file.
@@ -622,6 +650,22 @@ mod tests {
     }
 
     #[test]
+    fn of_a_partition_its_own_nodes_are_listed_and_of_one_that_is_not_there_nothing() {
+        let nodes = || Inventory::from_names("n1,n2").unwrap().nodes().to_vec();
+        let one = |name: &str, partition: &str| slurm::Listed {
+            name: name.to_owned(),
+            partitions: vec![partition.to_owned()],
+            ..slurm::Listed::default()
+        };
+        let listed = [one("n1", "gpu"), one("n2", "cpu"), one("n3", "gpu")];
+        let names: Vec<String> = within(nodes(), &listed, "gpu").unwrap().into_iter().map(|node| node.name).collect();
+        assert_eq!(names, ["n1"]);
+        let problem = within(nodes(), &listed, "nope").unwrap_err();
+        assert_eq!(problem.code, UNDECIDED);
+        assert_eq!(problem.error.to_string(), "n[1-2]: not in Slurm's partition nope");
+    }
+
+    #[test]
     fn hosts_named_with_user_and_port_need_no_inventory_and_can_be_left_out_by_either_name() {
         let file = tempfile::tempdir().unwrap().path().join("none.toml");
         let config = crate::config::resolve(
@@ -629,7 +673,10 @@ mod tests {
             crate::config::Raw::default(),
             std::path::Path::new("none"),
         );
-        let config = config.unwrap();
+        let mut config = config.unwrap();
+        let one = Pick { include: vec!["n1".to_owned()], ..Pick::default() };
+        assert_eq!(nodes(&config, &one).unwrap_err().code, IO, "a file that somebody named must be there");
+        config.inventory.source = Source::Default;
         let named = |include: &str, exclude: &[&str]| {
             let exclude = exclude.iter().map(|list| (*list).to_owned()).collect();
             let pick = Pick { include: vec![include.to_owned()], exclude, job: None };

@@ -1,10 +1,11 @@
 //! `muster doctor`: check this machine's own setup before blaming the fleet.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use muster_fleet::slurm::{Said, ask, listed};
-use muster_fleet::{Build, Transport};
+use muster_fleet::{Build, Inventory, Node, Transport};
 use muster_wire::clean;
 use serde::Serialize;
 
@@ -55,7 +56,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         ("inventory", inventory(config)),
         ("database", database(config)),
         ("ssh agent", agent()),
-        ("ssh keys", keys()),
+        ("ssh keys", keys(config)),
         ("slurm", slurm(config)),
         ("open files", open_files(config)),
         ("probe", probe()),
@@ -77,10 +78,13 @@ fn inventory(config: &Config) -> Finding {
     if !file.exists() {
         return Finding::Advice(format!("{} does not exist; `muster demo` needs none", file.display()));
     }
-    match muster_fleet::Inventory::load(file) {
-        Ok(inventory) => {
-            Finding::Ok(format!("{}: {}", file.display(), out::counted(inventory.nodes().len(), "node", "nodes")))
-        }
+    match Inventory::load(file) {
+        Ok(inventory) => match missing(inventory.nodes()) {
+            Some(why) => Finding::Wrong(format!("{}: {why}", file.display())),
+            None => {
+                Finding::Ok(format!("{}: {}", file.display(), out::counted(inventory.nodes().len(), "node", "nodes")))
+            }
+        },
         Err(why) => Finding::Wrong(why.to_string()),
     }
 }
@@ -107,10 +111,36 @@ fn agent() -> Finding {
     }
 }
 
-fn keys() -> Finding {
+/// The keys that `nodes` name, as the inventory writes them, each once.
+fn named(nodes: &[Node]) -> BTreeSet<&Path> {
+    nodes.iter().filter_map(|node| node.identity.as_deref()).collect()
+}
+
+/// Which keys of the inventory are no files.
+fn missing(nodes: &[Node]) -> Option<String> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let place = |key: &Path| match (key.strip_prefix("~"), &home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => key.to_owned(),
+    };
+    let gone: Vec<String> =
+        named(nodes).into_iter().filter(|key| !place(key).exists()).map(|key| key.display().to_string()).collect();
+    match gone.as_slice() {
+        [] => None,
+        [one] => Some(format!("it names the key {one}, which does not exist")),
+        some => Some(format!("it names the keys {}, which do not exist", some.join(", "))),
+    }
+}
+
+fn keys(config: &Config) -> Finding {
     let Some(home) = std::env::var_os("HOME") else { return Finding::Wrong("HOME is not set".into()) };
+    let inventory = Inventory::load(&config.inventory.value).unwrap_or_default();
+    let named: Vec<String> = named(inventory.nodes()).into_iter().map(|key| key.display().to_string()).collect();
     let names = ["id_ed25519", "id_ecdsa", "id_rsa"];
     let found: Vec<_> = names.into_iter().filter(|n| Path::new(&home).join(".ssh").join(n).exists()).collect();
+    if found.is_empty() && !named.is_empty() {
+        return Finding::Ok(format!("no default key in ~/.ssh; the inventory names {}", named.join(", ")));
+    }
     if found.is_empty() {
         return Finding::Advice("no default key in ~/.ssh; the agent or the inventory must name one".into());
     }
@@ -159,4 +189,20 @@ fn probe() -> Finding {
         format!("{machine} {megabytes:.1} MB, sha256 {}", &build.sha256()[..16])
     };
     Finding::Ok(probe.builds().map(one).collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_the_inventory_names_are_files_or_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let key = dir.path().join("key");
+        std::fs::write(&key, "").unwrap();
+        let node = |identity: Option<PathBuf>| Node { identity, ..Node::default() };
+        assert_eq!(missing(&[node(None), node(Some(key.clone()))]), None);
+        let why = missing(&[node(Some("/nokey".into())), node(Some(key)), node(Some("/nokey".into()))]);
+        assert_eq!(why.as_deref(), Some("it names the key /nokey, which does not exist"));
+    }
 }

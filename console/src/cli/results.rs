@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use clap::Args;
 use muster_analysis::State;
-use muster_playbook::report::{CheckReport, NodeFindings, NodeReport, Summary};
+use muster_playbook::report::{NodeFindings, NodeReport, PairsReport, Summary, headline};
 use muster_run::{Run, visit_of};
 use muster_store::Store;
 use muster_tui::stale::Stale;
@@ -15,7 +15,7 @@ use crate::clock::now_ms;
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, Problem};
 use crate::judge::{self, ByNode};
-use crate::options::{Line, Pick};
+use crate::options::{Line, Pick, Which};
 use crate::out::{self, Columns};
 use crate::patience::Patience;
 use crate::{database, session};
@@ -27,11 +27,14 @@ use crate::{database, session};
   muster results 20261121T143000Z-cbd-1f2e --node node007 --json
   muster results -w @rack7 --fail-on fail
 
+Below the table stands why nodes do not pass and, where all nodes of the run are shown, what pairs of them point at.
+
 Exit codes, over the nodes shown: 0 all passed, 1 warnings, 2 at least one failed,
 3 could not decide.")]
 pub struct Options {
     /// Run id; the newest when left out.
-    pub run: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
     /// Only this node.
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
@@ -55,7 +58,7 @@ pub struct Options {
     pub strict: bool,
 }
 
-/// Reasons of a node that has no row, as in the summary for a ticket.
+/// Reasons told of a node, as in the summary for a ticket.
 const REASONS: usize = 5;
 
 /// Rows past which those that pass are left out, unless they are asked for.
@@ -64,7 +67,7 @@ const MANY: u64 = 10_000;
 /// Prints a report; the exit code is by its verdicts.
 pub fn run(options: &Options, config: &Config) -> Ended {
     let store = database::read(config)?;
-    let run = session::run_of(&*store, options.run.as_deref())?;
+    let run = session::run_of(&*store, options.which.id())?;
     let mut pick = options.pick.clone();
     pick.include.extend(options.node.clone());
     let picked = if pick.given() { Some(pick.of_run(&run, config)?) } else { None };
@@ -112,13 +115,22 @@ fn rows(
         let table = Table { header, said: &said, rows: &|node, row| metrics(node, whole, &age, row) };
         table.print(waiting, (store, options))?
     };
-    shown.why.iter().try_for_each(|line| out::line(line))?;
+    let network = said.rest.network.as_ref().filter(|_| shown.states.len() == run.nodes.len());
+    let summary = Summary::of(shown.states);
+    below(&summary, network, (shown.rows, &shown.why)).iter().try_for_each(|line| out::line(line))?;
     if !options.checks && shown.rows < shown.verdicts {
         let left = shown.verdicts - shown.rows;
         out::note(format_args!("{left} metrics that pass are left out; --node shows those of a node, --all shows all"));
     }
-    let network = said.rest.network.as_ref().filter(|_| shown.states.len() == run.nodes.len());
-    Ok(session::exit_code_of(&Summary::of(shown.states), network, options.fail_on))
+    Ok(session::exit_code_of(&summary, network, options.fail_on))
+}
+
+/// What stands below the table, or instead of one without `rows`: how many nodes ended how, why they do not pass, and what pairs of them
+/// point at.
+fn below(summary: &Summary, network: Option<&PairsReport>, (rows, why): (usize, &[String])) -> Vec<String> {
+    let counts = (rows == 0).then(|| headline(summary, network));
+    let pairs = network.into_iter().flat_map(PairsReport::lines).map(|line| format!("pairs: {}", line.trim_start()));
+    counts.into_iter().chain(why.iter().cloned()).chain(pairs).collect()
 }
 
 /// What takes the cells of a row.
@@ -138,7 +150,7 @@ struct Shown {
     rows: usize,
     verdicts: usize,
     states: Vec<(State, bool)>,
-    /// Why nodes do not pass of which no row says it.
+    /// Why nodes do not pass.
     why: Vec<String>,
 }
 
@@ -149,20 +161,19 @@ impl<const N: usize> Table<'_, N> {
         let measure = &mut |_: &NodeFindings, node: NodeReport| {
             shown.verdicts += node.verdicts.len();
             shown.states.push((node.state, node.undecided));
-            let before = shown.rows;
-            let seen = (self.rows)(&node, &mut |cells| {
+            shown.why.extend(reasons(&node));
+            (self.rows)(&node, &mut |cells| {
                 shown.rows += 1;
                 columns.see(cells);
                 Ok(())
-            });
-            if shown.rows == before || is_dark(&node) {
-                shown.why.extend(reasons(&node));
-            }
-            seen
+            })
         };
         judge::each_report(self.said, measure).code(IO)?;
         drop(waiting);
         database::sound(store, options.strict)?;
+        if shown.rows == 0 {
+            return Ok(shown);
+        }
         out::by(|to| {
             let mut line = String::new();
             columns.write(self.header, &mut line, to)?;
@@ -174,20 +185,15 @@ impl<const N: usize> Table<'_, N> {
     }
 }
 
-/// Whether nothing was learned of a node: no metric, and no check that was asked.
-fn is_dark(node: &NodeReport) -> bool {
-    let asked = |check: &CheckReport| !matches!(check.state, State::NotRun | State::NotApplicable);
-    node.verdicts.is_empty() && !node.checks.iter().any(asked)
-}
-
 /// Why a node does not pass, a reason a line.
 fn reasons(node: &NodeReport) -> Vec<String> {
     if node.state == State::Pass {
         return Vec::new();
     }
-    // Some reasons name the node themselves.
     let own = format!("{}: ", node.node);
-    let line = |why: &String| if why.starts_with(&own) { why.clone() } else { format!("{own}{why}") };
+    // Some reasons name the node themselves: `n1: no answer`, `n1 is 50 % slower`.
+    let names_it = |why: &str| why.strip_prefix(&node.node).is_some_and(|rest| rest.starts_with([' ', ':']));
+    let line = |why: &String| if names_it(why) { why.clone() } else { format!("{own}{why}") };
     let mut lines: Vec<String> = node.reasons.iter().take(REASONS).map(line).collect();
     if node.reasons.len() > REASONS {
         lines.push(format!("{own}and {} more", node.reasons.len() - REASONS));
@@ -255,18 +261,11 @@ fn answers(node: &NodeReport, age: &Age, row: Row<'_, 4>) -> anyhow::Result<()> 
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::checks::Severity;
+    use muster_analysis::network::topology::Source;
 
     use super::*;
 
-    fn node(state: State, reasons: &[&str], checks: &[State]) -> NodeReport {
-        let check = |state: &State| CheckReport {
-            id: "nic-mtu".to_owned(),
-            severity: Severity::Critical,
-            state: *state,
-            said: String::new(),
-            next: String::new(),
-        };
+    fn node(state: State, reasons: &[&str]) -> NodeReport {
         NodeReport {
             node: "n1".to_owned(),
             state,
@@ -275,18 +274,34 @@ mod tests {
             components: Vec::new(),
             findings: Vec::new(),
             verdicts: Vec::new(),
-            checks: checks.iter().map(check).collect(),
+            checks: Vec::new(),
         }
     }
 
     #[test]
-    fn a_node_that_was_not_reached_says_why() {
-        let lost = node(State::Unknown, &["n1: connect: 10.0.0.1:22 refuses TCP", "no answer"], &[State::NotRun]);
-        assert!(is_dark(&lost) && !is_dark(&node(State::Warn, &[], &[State::NotRun, State::Warn])));
+    fn a_node_that_does_not_pass_says_why() {
+        let slow = node(State::Fail, &["n1 is 50 % slower than 6 peers", "n11 too"]);
+        assert_eq!(reasons(&slow), ["n1 is 50 % slower than 6 peers", "n1: n11 too"]);
+        let lost = node(State::Unknown, &["n1: connect: 10.0.0.1:22 refuses TCP", "no answer"]);
         assert_eq!(reasons(&lost), ["n1: connect: 10.0.0.1:22 refuses TCP", "n1: no answer"]);
-        assert_eq!(reasons(&node(State::Pass, &["x"], &[])), Vec::<String>::new());
-        let many = reasons(&node(State::Fail, &["a"; 7], &[]));
+        assert_eq!(reasons(&node(State::Pass, &["x"])), Vec::<String>::new());
+        let many = reasons(&node(State::Fail, &["a"; 7]));
         assert_eq!((many.len(), many.last().map(String::as_str)), (REASONS + 1, Some("n1: and 2 more")));
+    }
+
+    #[test]
+    fn counts_stand_where_no_row_does_and_pairs_stand_below_either() {
+        let summary = Summary::of([(State::Pass, false); 8]);
+        assert_eq!(below(&summary, None, (0, &[])), ["8 nodes: 8 pass"]);
+        assert_eq!(below(&summary, None, (3, &[])), Vec::<String>::new());
+        let mut network = PairsReport::new(Source::Csv);
+        assert_eq!(below(&summary, Some(&network), (0, &[])), ["8 nodes: 8 pass", "pairs: nothing stands out"]);
+        let left_out = vec![muster_playbook::report::LeftOut { node: "n8".to_owned(), reason: "no route".to_owned() }];
+        let (id, rounds, visits, failed, again) = ("r1".to_owned(), 3, 21, 0, 0);
+        network.run = Some(muster_playbook::report::PairsRun { id, rounds, visits, failed, again, left_out });
+        let said = below(&summary, Some(&network), (0, &["n1: slow".to_owned()]));
+        assert_eq!(said[..2], ["8 nodes: 8 pass; the network between them was not measured whole", "n1: slow"]);
+        assert!(said.contains(&"pairs: left out: n8: no route".to_owned()), "{said:?}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub struct Options {
     #[command(flatten)]
     pub pick: Pick,
     /// At most this many.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
     /// JSON on standard output.
     #[arg(long)]
@@ -34,18 +34,16 @@ pub struct Options {
 pub fn run(options: &Options, config: &Config) -> Ended {
     let store = database::read(config)?;
     let all = store.runs().code(IO)?;
-    let empty = all.is_empty();
-    let runs: Vec<Run> = picked(all, &options.pick, config)?.into_iter().take(options.limit).collect();
+    let stored = all.len();
+    let mut runs = picked(all, &options.pick, config)?;
+    let meant = runs.len();
+    runs.truncate(options.limit);
     if options.json {
         out::list("muster.runs", "runs", &runs)?;
         return Ok(PASS);
     }
     if runs.is_empty() {
-        out::line(if empty {
-            "no runs yet; `muster run cbd-light` makes one"
-        } else {
-            "none of these nodes took part in a run"
-        })?;
+        out::line(none(stored, meant))?;
         return Ok(PASS);
     }
     let rows: Vec<Vec<String>> = runs
@@ -61,6 +59,15 @@ pub fn run(options: &Options, config: &Config) -> Ended {
     Ok(PASS)
 }
 
+/// Why no run is listed, of those that are stored and those that are meant.
+const fn none(stored: usize, meant: usize) -> &'static str {
+    match (stored, meant) {
+        (0, _) => "no runs yet; `muster run cbd-light` makes one",
+        (_, 0) => "none of these nodes took part in a run",
+        _ => "--limit 0 lists no run; leave it out to see the newest 20",
+    }
+}
+
 /// Those in which a node that is meant took part. Names and groups may be of any run or of the inventory.
 fn picked(mut runs: Vec<Run>, pick: &Pick, config: &Config) -> Result<Vec<Run>, Problem> {
     if pick.given() {
@@ -69,4 +76,16 @@ fn picked(mut runs: Vec<Run>, pick: &Pick, config: &Config) -> Result<Vec<Run>, 
         runs.retain(|run| run.nodes.iter().any(|node| picked.contains(node)));
     }
     Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_says_which_of_three_reasons_it_has() {
+        assert!(none(0, 0).starts_with("no runs yet"));
+        assert!(none(3, 0).starts_with("none of these nodes"));
+        assert!(none(3, 3).starts_with("--limit 0"));
+    }
 }

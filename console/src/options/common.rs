@@ -57,7 +57,8 @@ pub struct Common {
     /// Draw with plain ASCII.
     #[arg(long, global = true)]
     pub ascii: bool,
-    /// Forbid everything that changes a node.
+    /// Forbid `drain`, `resume`, `swap` and `clean`, and in the console also tests, watches and entries in the log; a run is no change:
+    /// it is allowed and leaves its probe in the cache of each node.
     #[arg(long, global = true)]
     pub read_only: bool,
     /// Answer yes to questions.

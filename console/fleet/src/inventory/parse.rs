@@ -158,8 +158,10 @@ impl Source<'_> {
         let Some(list) = &entry.host else { return Ok(names.to_vec()) };
         let hosts = self.expand(list)?;
         if hosts.len() != names.len() {
-            let message =
-                format!("`host` has {} addresses for {} names; expected one for each", hosts.len(), names.len());
+            let count = |of: usize, one, some| format!("{of} {}", if of == 1 { one } else { some });
+            let hosts = count(hosts.len(), "address", "addresses");
+            let names = count(names.len(), "name", "names");
+            let message = format!("`host` has {hosts} for {names}; expected one for each");
             return Err(self.error(list.span().start, message));
         }
         Ok(hosts)
@@ -306,6 +308,7 @@ canary = "node[001-004]"
             ("[[nodes]]\nname = \"a\"\n\n[[nodes]]\nname = \"a\"\n", 5, "already defined on line 2"),
             ("[[nodes]]\nnames = \"a,b,a\"\n", 2, "already defined"),
             ("[[nodes]]\nnames = \"a[1-3]\"\nhost = \"b[1-2]\"\n", 3, "2 addresses for 3 names"),
+            ("[[nodes]]\nnames = \"a[1-2]\"\nhost = \"b\"\n", 3, "1 address for 2 names"),
             ("[[nodes]]\nname = \"a\"\nport = 0\n", 3, "1 to 65535"),
             ("[[nodes]]\nname = \"a\"\nport = 65536\n", 3, "1 to 65535"),
             ("[[nodes]]\nname = \"a\"\nport = \"x\"\n", 3, "invalid type"),

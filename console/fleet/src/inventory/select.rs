@@ -182,6 +182,10 @@ canary = "node[001-002],gpu1"
     fn unknown_names_are_told_folded_with_the_nearest_known_one() {
         let text = select(&["node[007-011]"], &[]).unwrap_err().to_string();
         assert_eq!(text, "not in the inventory: node[009-011]; did you mean node001?");
+        let text = select(&[], &["gpu01"]).unwrap_err().to_string();
+        assert_eq!(text, "not in the inventory: gpu01; did you mean gpu1?");
+        let text = select(&["@can"], &[]).unwrap_err().to_string();
+        assert_eq!(text, "no node is in @can; did you mean @canary?");
         assert!(matches!(select(&[], &["nod001"]), Err(SelectError::Unknown { .. })));
         let text = select(&["@canari"], &[]).unwrap_err().to_string();
         assert_eq!(text, "no node is in @canari; did you mean @canary?");

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use muster_analysis::{State, Status};
 
-use super::{RunReport, text};
+use super::{PairsReport, RunReport, text};
 
 /// Most reasons told per node.
 const REASONS: usize = 5;
 
-/// Heading, counts, one table of the nodes that did not pass (worst first), one of what to do about failed checks, one
-/// of the criteria that may not be fully trusted. Pipes, angle brackets and the like are escaped.
+/// Heading, counts, one table of the nodes that did not pass (worst first), what pairs of nodes point at, one table of what to do
+/// about failed checks, one of the criteria that may not be fully trusted. Pipes, angle brackets and the like are escaped.
 #[must_use]
 pub fn markdown(report: &RunReport) -> String {
     let run = &report.run;
@@ -22,7 +22,7 @@ pub fn markdown(report: &RunReport) -> String {
         run.profile,
         run.started,
         run.ended.as_deref().unwrap_or("not ended"),
-        text::counts(report)
+        text::counts(&report.summary, report.network.as_ref())
     );
     if let Some(how) = &report.rejudged {
         let _ = writeln!(out, "\nJudged again, with {}: these are not the verdicts of its time.", escape(how));
@@ -41,6 +41,7 @@ pub fn markdown(report: &RunReport) -> String {
         }
         let _ = writeln!(out, "| {} | {} | {} |", escape(&node.node), text::word(node.state), reasons.join("<br>"));
     }
+    pairs(&mut out, report);
     if !report.dropped.is_empty() {
         out.push_str("\n| left out | after step | why |\n|---|---|---|\n");
     }
@@ -63,6 +64,16 @@ pub fn markdown(report: &RunReport) -> String {
         let _ = writeln!(out, "| {metric} | {status} | {} | {repeatability} |", criterion.n);
     }
     out
+}
+
+/// What the pairs of nodes point at, a finding a line.
+fn pairs(out: &mut String, report: &RunReport) {
+    for (index, line) in report.network.iter().flat_map(PairsReport::lines).enumerate() {
+        if index == 0 {
+            out.push_str("\nPairs of nodes:\n\n");
+        }
+        let _ = writeln!(out, "- {}", escape(line.trim_start()));
+    }
 }
 
 /// Text of nodes without what Markdown or the ticket system would take for its own.
@@ -99,6 +110,19 @@ mod tests {
         assert!(rows[1].starts_with("| n3 | FAIL | n3 is 50 % slower than 6 peers (cpu-stream/"), "{text}");
         assert_eq!(rows[2], "| n8 | UNKNOWN | n8: cannot connect to 10.0.0.8:22: no route to host |");
         assert_eq!(rows.len(), 3);
+    }
+
+    #[test]
+    fn a_slow_part_of_the_network_stands_in_the_ticket_though_every_node_passes() {
+        let mut report = sample();
+        assert!(!markdown(&report).contains("Pairs of nodes"));
+        report.network = Some(crate::report::run::slow_uplink());
+        let text = markdown(&report);
+        assert!(
+            text.contains("**1 fail, 1 unknown, 6 pass; 1 part of the network between them is accused**"),
+            "{text}"
+        );
+        assert!(text.contains("\nPairs of nodes:\n\n- uplink leaf2-spine1: throughput -57 % "), "{text}");
     }
 
     #[test]

@@ -29,5 +29,5 @@ pub use run::{
     Basis, CheckReport, Cost, CriterionRef, Demo, Gathered, MetricReport, NodeReport, NodeReports, RUN_SCHEMA, RunInfo,
     RunReport, VerdictReport,
 };
-pub use text::table;
+pub use text::{between, headline, table};
 pub use time::rfc3339;

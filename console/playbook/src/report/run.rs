@@ -346,6 +346,24 @@ fn node_report(findings: &NodeFindings, known: &Known<'_>) -> NodeReport {
     }
 }
 
+/// What pairs of nodes say where one uplink is surely slow.
+#[cfg(test)]
+pub(crate) fn slow_uplink() -> PairsReport {
+    use muster_analysis::network::localise::{Kind, Suspect};
+    use muster_analysis::network::{Of, topology::Source};
+
+    let found = Suspect {
+        kind: Kind::Uplink,
+        element: "leaf2-spine1".to_owned(),
+        effect: 0.43,
+        interval: [0.42, 0.44],
+        pairs: 30,
+        slow: 30,
+        confidence: 1.0,
+    };
+    PairsReport { suspects: vec![Of { metric: "throughput".to_owned(), found }], ..PairsReport::new(Source::Csv) }
+}
+
 /// A report made by the real analysis: n3 at half speed, n8 unreachable, the others fine.
 #[cfg(test)]
 pub(crate) fn sample() -> RunReport {

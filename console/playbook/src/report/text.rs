@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use muster_analysis::network::localise::SURE;
 use muster_analysis::{State, Status};
 
-use super::{CheckReport, NodeReport, RunReport};
+use super::{CheckReport, NodeReport, PairsReport, RunReport, Summary};
 
 /// Most sentences told per node; the rest is in the JSON.
 const SENTENCES: usize = 3;
@@ -22,7 +23,7 @@ pub fn table(report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String)
     let mut out = String::new();
     let _ = writeln!(out, "{}, profile {}, run {}", run.playbook, run.profile, run.id);
     let _ = writeln!(out, "{} to {} UTC", run.started, run.ended.as_deref().unwrap_or("now, not ended,"));
-    let _ = writeln!(out, "{}: {}\n", nodes(report.summary.nodes()), counts(report));
+    let _ = writeln!(out, "{}\n", headline(&report.summary, report.network.as_ref()));
     if let Some(how) = &report.rejudged {
         wrap(&mut out, "JUDGED", &format!("again, with {how}: these are not the verdicts of its time"), width);
     }
@@ -38,6 +39,7 @@ pub fn table(report: &RunReport, width: usize, fold: &dyn Fn(&[&str]) -> String)
             wrap(&mut out, head, text, width);
         }
     }
+    pairs(&mut out, report, width);
     dropped(&mut out, report, width, fold);
     steps(&mut out, report, width);
     criteria(&mut out, report, width);
@@ -144,17 +146,43 @@ pub(super) fn nodes(count: usize) -> String {
     format!("{count} node{}", if count == 1 { "" } else { "s" })
 }
 
+/// `8 nodes: 1 fail, 7 pass`, and whether the network between them is in order.
+#[must_use]
+pub fn headline(summary: &Summary, network: Option<&PairsReport>) -> String {
+    format!("{}: {}", nodes(summary.nodes()), counts(summary, network))
+}
+
 /// `1 fail, 7 pass`: only what there is, worst first.
-pub(super) fn counts(report: &RunReport) -> String {
-    let summary = &report.summary;
+pub(super) fn counts(summary: &Summary, network: Option<&PairsReport>) -> String {
     let all = [(summary.fail, "fail"), (summary.warn, "warn"), (summary.unknown, "unknown"), (summary.pass, "pass")];
     let some: Vec<String> =
         all.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    match (some.is_empty(), summary.undecided) {
+    let nodes = match (some.is_empty(), summary.undecided) {
         (true, _) => "nothing to judge".to_owned(),
         (false, 0) => some.join(", "),
         (false, partly) => format!("{}; {partly} of those in part undecided", some.join(", ")),
+    };
+    match network.and_then(between) {
+        Some(pairs) => format!("{nodes}; {pairs}"),
+        None => nodes,
     }
+}
+
+/// What is not in order between the nodes, in a few words; `None` where nothing stands out. What pairs of nodes point at is no fault of
+/// a single node, so no count of nodes has it.
+#[must_use]
+pub fn between(network: &PairsReport) -> Option<String> {
+    let sure = network.suspects.iter().filter(|suspect| suspect.found.confidence >= SURE).count();
+    let left_out = network.run.as_ref().is_some_and(|run| !run.left_out.is_empty());
+    let doubtful = network.suspects.len() > sure || !network.undecided.is_empty();
+    Some(match network.exit_code() {
+        0 => return None,
+        1 => "the network between them has warnings".to_owned(),
+        2 if sure == 1 => "1 part of the network between them is accused".to_owned(),
+        2 => format!("{sure} parts of the network between them are accused"),
+        _ if left_out && !doubtful => "the network between them was not measured whole".to_owned(),
+        _ => "the network between them is in part undecided".to_owned(),
+    })
 }
 
 /// The word on the screen.
@@ -188,6 +216,16 @@ pub(super) fn next_steps(report: &RunReport) -> Vec<(&str, &str)> {
     let mut seen = BTreeSet::new();
     open.retain(|check| seen.insert(&check.id));
     open.into_iter().map(|check| (check.id.as_str(), check.next.as_str())).collect()
+}
+
+/// What the pairs of nodes point at, a finding a line.
+fn pairs(out: &mut String, report: &RunReport, width: usize) {
+    for (index, line) in report.network.iter().flat_map(PairsReport::lines).enumerate() {
+        if index == 0 {
+            out.push('\n');
+        }
+        wrap(out, if index == 0 { "pairs" } else { "" }, line.trim_start(), width);
+    }
 }
 
 /// Who did not get to the end, after which step and why: one line for those that left for the same reason.
@@ -310,6 +348,19 @@ mod tests {
         assert!(narrow.lines().skip(4).all(|line| line.chars().count() <= 60), "{narrow}");
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(words(&narrow), words(&table(&report, 0, &join)));
+    }
+
+    #[test]
+    fn a_slow_part_of_the_network_is_told_though_every_node_passes() {
+        let mut report = sample();
+        report.nodes.retain(|node| node.state == State::Pass);
+        report.summary = Summary::of(report.nodes.iter().map(|node| (node.state, node.undecided)));
+        report.network = Some(crate::report::run::slow_uplink());
+        let text = table(&report, 0, &join);
+        assert!(text.contains("6 nodes: 6 pass; 1 part of the network between them is accused\n"), "{text}");
+        assert!(text.contains("\npairs    uplink leaf2-spine1: throughput -57 % "), "{text}");
+        let clean = PairsReport::new(muster_analysis::network::topology::Source::Csv);
+        assert_eq!(headline(&report.summary, Some(&clean)), "6 nodes: 6 pass");
     }
 
     #[test]

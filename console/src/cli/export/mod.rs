@@ -11,11 +11,13 @@ use muster_playbook::report::{self, RunReport};
 use muster_run::{Record, Run, joined};
 use muster_store::Store;
 use muster_wire::{Direction, MetricId};
+use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, USAGE};
+use crate::options::Which;
 use crate::patience::Patience;
-use crate::redact::{Redact, Redaction};
+use crate::redact::{Redact, Redaction, marked, noted};
 use crate::{clock, database, out, session};
 
 mod dataset;
@@ -55,13 +57,15 @@ One name has one pseudonym throughout a document. A replay file holds raw result
 gave them, so nothing of it can be replaced.")]
 pub struct Options {
     /// Run id; the newest when left out.
-    pub run: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
     /// What `muster watch --record` kept, instead of a run: id or file. As CSV or Parquet with the columns
     /// time_s,node,metric,value, which `muster watch --from` reads; as HTML with what a watch says of it.
-    #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["run", "json", "ticket", "strict"])]
+    #[arg(long, value_name = "ID|FILE", conflicts_with_all = ["run", "run_id", "json", "ticket", "strict"])]
     pub recording: Option<PathBuf>,
     /// With `--format html` or `replay`: a bundle of a failed job, as `muster triage --from` reads it, instead of a run.
-    #[arg(long, value_name = "DIR|FILE", conflicts_with_all = ["run", "recording", "since", "json", "ticket", "strict"])]
+    #[arg(long, value_name = "DIR|FILE",
+        conflicts_with_all = ["run", "run_id", "recording", "since", "json", "ticket", "strict"])]
     pub case: Option<PathBuf>,
     /// With `--format html`: only this node of the run, with all of its metrics, checks and facts.
     #[arg(long, value_name = "NODE", conflicts_with_all = ["recording", "case", "since", "metric"])]
@@ -72,7 +76,7 @@ pub struct Options {
     /// All runs that ended at this time (UTC) or later, such as 2026-11-01, as a data set: in the folder `--output` one file of
     /// verdicts and one of raw values for each run. Needs `--format parquet`.
     #[arg(long, value_name = "TIME", value_parser = super::incidents::moment,
-        conflicts_with_all = ["run", "recording", "json", "ticket", "redact"])]
+        conflicts_with_all = ["run", "run_id", "recording", "json", "ticket", "redact"])]
     pub since: Option<u64>,
     /// Output format [default: json; of a recording csv].
     #[arg(long, value_enum)]
@@ -138,7 +142,7 @@ pub fn run(options: &Options, config: &Config) -> Ended {
         return Err(anyhow!("Parquet is no text: --output names its file")).code(USAGE);
     }
     let store = database::read(config)?;
-    let run = session::run_of(&*store, options.run.as_deref())?;
+    let run = session::run_of(&*store, options.which.id())?;
     let waiting = Patience::new(format!("reading {}", run.id));
     if format == Format::Html {
         return html::of_run((&*store, &run), config, options, waiting);
@@ -178,6 +182,15 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 
 /// Bytes that are handed to the system at once.
 const BUFFER: usize = 1 << 18;
+
+/// The document of a run, which says so where names are replaced.
+#[derive(Serialize)]
+struct Marked<'r> {
+    #[serde(flatten)]
+    report: &'r RunReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names_replaced: Option<String>,
+}
 
 /// The run that is exported.
 struct Source<'s> {
@@ -238,11 +251,14 @@ impl Source<'_> {
             Format::Json if self.options.ticket => self.ticket(to),
             Format::Json | Format::Markdown | Format::Csv | Format::Parquet | Format::Html | Format::Replay => {
                 let facts = self.store.facts(&self.run.id)?;
-                let report = Redaction::of(&chosen(self.options), self.run, &facts).run(self.report()?)?;
+                let mut redaction = Redaction::of(&chosen(self.options), self.run, &facts);
+                let remark = redaction.remark();
+                let report = redaction.run(self.report()?)?;
                 match format {
-                    Format::Markdown => to.write_all(report::markdown(&report).as_bytes())?,
+                    Format::Markdown => to.write_all(noted(remark, &report::markdown(&report)).as_bytes())?,
                     Format::Csv => report::write_csv(&report, to)?,
                     _ => {
+                        let report = Marked { report: &report, names_replaced: remark };
                         serde_json::to_writer_pretty(&mut *to, &report).map_err(std::io::Error::from)?;
                         to.write_all(b"\n")?;
                     }
@@ -260,7 +276,8 @@ impl Source<'_> {
         let records = self.store.records(&self.run.id)?;
         let mut redaction = Redaction::of(&chosen(self.options), self.run, &records);
         let ticket = ticket::Ticket::of(self.report()?, self.store, &records)?;
-        serde_json::to_writer_pretty(&mut *to, &redaction.document(&ticket)?).map_err(std::io::Error::from)?;
+        let document = marked(redaction.document(&ticket)?, redaction.remark());
+        serde_json::to_writer_pretty(&mut *to, &document).map_err(std::io::Error::from)?;
         Ok(to.write_all(b"\n")?)
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
         by(&|to| portable::write_watch((&file, &nodes), config, to))?;
     } else {
         let store = database::read(config)?;
-        let run = session::run_of(&*store, options.run.as_deref())?;
+        let run = session::run_of(&*store, options.which.id())?;
         let _waiting = Patience::new(format!("reading {}", run.id));
         database::sound(&*store, options.strict)?;
         by(&|to| portable::write_run((&*store, &run), config, to))?;

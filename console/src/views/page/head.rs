@@ -3,7 +3,7 @@
 use muster_analysis::State;
 use muster_analysis::findings::change;
 use muster_page::{Cell, Count, Fact, Page, Section, State as Shown};
-use muster_playbook::report::{RunReport, Summary};
+use muster_playbook::report::{PairsReport, RunReport, Summary, between};
 
 /// The state as a page shows it.
 pub(super) const fn shown(state: State) -> Shown {
@@ -48,6 +48,10 @@ pub(super) fn page(report: &RunReport, (kind, title): (&'static str, String), se
         title,
         state: counts.first().map(|count| count.state),
         counts,
+        undecided: match report.summary.undecided {
+            0 => String::new(),
+            partly => format!("{partly} of those in part undecided"),
+        },
         facts: vec![
             fact("Run", &run.id),
             fact("Playbook", &run.playbook),
@@ -59,6 +63,19 @@ pub(super) fn page(report: &RunReport, (kind, title): (&'static str, String), se
         sections: sections.into_iter().filter(|section| !section.parts.is_empty()).collect(),
         program: program(),
     }
+}
+
+/// The same with what pairs of nodes point at: of that no node is to blame, and still not all is well.
+pub(super) fn with_network(page: Page, network: &PairsReport) -> Page {
+    let Some(words) = between(network) else { return page };
+    let state = match network.exit_code() {
+        1 => Shown::Warn,
+        2 => Shown::Fail,
+        _ => Shown::Unknown,
+    };
+    let mut notes = vec![format!("The nodes alone are counted above; {words}: see Pairs of nodes.")];
+    notes.extend(page.notes);
+    Page { state: page.state.max(Some(state)), notes, ..page }
 }
 
 /// The change of a metric for a table: `50 % below`, `2.2x`.

@@ -49,6 +49,7 @@ pub fn case_page(name: &str, case: &Overview) -> Page {
         title: format!("{name}: {} ({})", report.category.name(), report.category.meaning()),
         state: Some(state),
         counts: Vec::new(),
+        undecided: String::new(),
         facts: vec![
             fact("Case", name.to_owned()),
             fact("Category", report.category.name().to_owned()),
@@ -224,6 +225,10 @@ fn chart(case: &Overview) -> Option<Events> {
         Some(Mark { row, at: at - zero, cause: is_cause(moment) })
     };
     let marks: Vec<Mark> = within.iter().filter_map(mark).collect();
+    // One or two are read faster in the table.
+    if marks.len() < 3 {
+        return None;
+    }
     let last = marks.iter().map(|mark| mark.at).max_by(f64::total_cmp)?;
     let causes = marks.iter().filter(|mark| mark.cause).count();
     let drawn = counted(marks.len(), "event", "events");

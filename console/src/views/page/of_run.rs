@@ -48,7 +48,11 @@ pub fn run_page(ran: &Ran<'_>) -> Page {
         section("hardware", "Hardware", hardware::parts(report, ran.facts)),
         section("reading", "How to read this", vec![reading()]),
     ];
-    head::page(report, ("Report of a run", title), sections)
+    let page = head::page(report, ("Report of a run", title), sections);
+    match &report.network {
+        Some(network) => head::with_network(page, network),
+        None => page,
+    }
 }
 
 /// A chart for each metric that convicted somebody.

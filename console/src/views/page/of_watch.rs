@@ -135,6 +135,7 @@ pub fn watch_page(told: &Told<'_>, stretches: &[Option<Stretch>]) -> Page {
         title,
         state: Some(state),
         counts: Vec::new(),
+        undecided: String::new(),
         facts: vec![
             fact("Recording", told.name.to_owned()),
             fact("From (UTC)", span.map_or_else(|| "–".to_owned(), |span| at(span.0))),

@@ -148,6 +148,16 @@ fn a_page_of_a_run_has_the_sentence_the_curve_the_coverage_the_criteria_and_what
 }
 
 #[test]
+fn the_badge_says_how_many_nodes_are_in_part_undecided_as_the_markdown_does() {
+    let mut fleet = small();
+    for undecided in [0, 1] {
+        fleet.report.summary.undecided = undecided;
+        let html = fleet.html(&PLAIN, run_page);
+        assert_eq!(html.contains("1 of those in part undecided"), undecided == 1, "{html}");
+    }
+}
+
+#[test]
 fn names_are_replaced_as_in_the_other_exports() {
     let all = [Redact::Names, Redact::Addresses, Redact::Serials];
     for html in [
@@ -292,6 +302,21 @@ fn with_pairs(mut fleet: Fleet) -> Fleet {
         params: muster_analysis::Params::default(),
     });
     fleet
+}
+
+#[test]
+fn a_page_whose_nodes_pass_is_not_all_well_where_pairs_of_them_are_not() {
+    let mut fleet = Fleet::of(&names(8), &[], &["triad".to_owned()]);
+    let nodes = fleet.page(run_page).state;
+    fleet.report.network = Some(PairsReport::new(Source::Flat));
+    assert_eq!(fleet.page(run_page).state, nodes, "nothing stands out");
+    let mut network = PairsReport::new(Source::Flat);
+    let left_out = vec![LeftOut { node: "rack7-0001".to_owned(), reason: "it does not answer".to_owned() }];
+    network.run = Some(PairsRun { id: "r".to_owned(), rounds: 9, visits: 9, failed: 0, again: 0, left_out });
+    fleet.report.network = Some(network);
+    let page = fleet.page(run_page);
+    assert_eq!(page.state, nodes.max(Some(muster_page::State::Unknown)));
+    assert!(page.notes[0].contains("the network between them was not measured whole"), "{:?}", page.notes);
 }
 
 #[test]

@@ -28,7 +28,10 @@ pub(super) fn only_here(options: &Options) -> Result<(), Problem> {
         ("--case", options.case.is_some()),
     ];
     match named.iter().find(|(_, given)| *given) {
-        Some((name, _)) if !html => Err(Problem { code: USAGE, error: anyhow!("{name} is for --format html") }),
+        Some((name, _)) if !html => {
+            let or_replay = if *name == "--case" { " or replay" } else { "" };
+            Err(Problem { code: USAGE, error: anyhow!("{name} is for --format html{or_replay}") })
+        }
         _ => Ok(()),
     }
 }

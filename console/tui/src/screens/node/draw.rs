@@ -6,6 +6,7 @@ use ratatui::text::Span;
 use ratatui::widgets::Widget;
 
 use crate::screens::fleet::filter;
+use crate::screens::node::so_far::so_far;
 use crate::screens::node::verdicts::brief;
 use crate::screens::node::{Pane, panes, service};
 use crate::snapshot::{NodeRow, Snapshot};
@@ -32,6 +33,8 @@ pub(crate) fn draw(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, area: Rect
     let (Some(node), None) = (node, &instead) else {
         return framed_panel(buffer, area, &ui.theme, ("Node", &instead.unwrap_or_else(none)));
     };
+    let node = so_far(snapshot, node);
+    let node = node.as_ref();
     let head = head_height(ui, node);
     summary(ui, snapshot, node, buffer, Rect { height: head, ..area });
     let rest = Rect { y: area.y + head, height: area.height - head, ..area };

@@ -10,6 +10,7 @@ mod more;
 mod panes;
 mod passport;
 mod service;
+mod so_far;
 mod state;
 mod verdicts;
 

@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::judgement::State;
 use crate::screens::node::panes::select;
 use crate::screens::node::{Pane, changes};
 use crate::snapshot::{Focus, MetricPast, MetricRow, NodeRow, Snapshot, VerdictRow};
@@ -113,7 +114,11 @@ fn detail(
 /// The chosen metric over stored runs, in one line.
 fn past_of(ui: &Ui, snapshot: &Snapshot, verdict: &VerdictRow, focus: Option<&Focus>, room: usize) -> String {
     let age = || format!("measured {} ago", whole_age(ui.data_ms(snapshot).saturating_sub(verdict.at_ms)));
-    let age = Stale::now(ui, snapshot).words(Some(verdict.at_ms)).unwrap_or_else(age);
+    let age = match verdict.state {
+        // When the node was last heard of says nothing of what it did not measure.
+        State::NotRun => "no value".to_owned(),
+        _ => Stale::now(ui, snapshot).words(Some(verdict.at_ms)).unwrap_or_else(age),
+    };
     let run = if room >= 100 { format!(" in {}", verdict.run) } else { String::new() };
     let when = format!("{age}{run}");
     let found = snapshot.metrics.of(&verdict.metric).and_then(|m| Some((m, history(focus?, m)?)));
