@@ -71,7 +71,9 @@ fn bundle(dir: &Path) -> PathBuf {
     let job = r#"{"job": "4711", "nodes": [{"node": "rack7-01", "ranks": [0]}, {"node": "rack7-02", "ranks": [1]}]}"#;
     std::fs::write(folder.join("job.json"), job).unwrap();
     let line = "[2026-11-21T14:30:08Z] NVRM: Xid (PCI:0000:3b:00): 79, pid=4242, GPU has fallen off the bus. <b>\n";
-    std::fs::write(folder.join("dmesg/rack7-02.log"), line).unwrap();
+    let after = "[2026-11-21T14:30:09Z] NVRM: Xid (PCI:0000:3b:00): 45, pid=4242, name=python3, Ch 00000008\n";
+    std::fs::write(folder.join("dmesg/rack7-02.log"), [line, after].concat()).unwrap();
+    std::fs::write(folder.join("dmesg/rack7-01.log"), after.replace(":09Z", ":12Z")).unwrap();
     folder
 }
 
@@ -116,7 +118,7 @@ document.getElementById('f').onload = function () {
   document.getElementById('said').textContent = JSON.stringify({
     title: page.title,
     wide: page.documentElement.scrollWidth,
-    charts: charts.filter((c) => box(c).width > 250 && box(c).height > 80).length,
+    charts: charts.filter((c) => box(c).width > 250 && box(c).height > 50).length,
     all: charts.length,
     marks: marks.filter((m) => box(m).width + box(m).height > 0).length,
     headings: [...page.querySelectorAll('h2')].map((h) => h.textContent),
@@ -152,7 +154,7 @@ fn every_kind_of_report_opens_in_a_browser_with_text_and_figures_and_without_an_
         ("node", &["--node", HOSTILE], 1, "All metrics"),
         ("metric", &["--metric", "net/bandwidth"], 2, "Distributions"),
         ("recording", &["--recording", recording], 1, "Alerts"),
-        ("case", &["--case", bundle.to_str().unwrap()], 0, "Suspects"),
+        ("case", &["--case", bundle.to_str().unwrap()], 1, "Suspects"),
     ] {
         let file = dir.path().join(format!("{name}.html"));
         let all = [&["export", "--format", "html", "-o", file.to_str().unwrap()], arguments].concat();

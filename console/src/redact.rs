@@ -169,13 +169,15 @@ impl Redaction {
     }
 }
 
-/// A document with the `remark` as its member `names_replaced`.
-#[must_use]
-pub fn marked(mut document: Value, remark: Option<String>) -> Value {
-    if let (Value::Object(members), Some(remark)) = (&mut document, remark) {
-        members.insert("names_replaced".to_owned(), Value::String(remark));
-    }
-    document
+/// A document that says so where names are replaced.
+#[derive(Debug, Serialize)]
+pub struct Remarked<'d, D> {
+    /// The document, an object.
+    #[serde(flatten)]
+    pub document: &'d D,
+    /// As of [`Redaction::remark`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names_replaced: Option<String>,
 }
 
 /// Markdown with the `remark` below its title.
@@ -281,10 +283,11 @@ mod tests {
         let remark = |chosen: &[Redact]| Redaction::of(chosen, &run(), &[]).remark();
         assert_eq!(remark(&[Redact::Names]).as_deref(), Some("Names are replaced: node-001 is no host name."));
         assert_eq!((remark(&[Redact::Addresses, Redact::Serials]), remark(&[Redact::None])), (None, None));
-        let document = || serde_json::json!({ "version": 1 });
-        let said = marked(document(), Some("Replaced.".to_owned()));
-        assert_eq!(said, serde_json::json!({ "version": 1, "names_replaced": "Replaced." }));
-        assert_eq!(marked(document(), None), document());
+        let document = &serde_json::json!({ "version": 1 });
+        let said = |names_replaced| serde_json::to_value(Remarked { document, names_replaced }).unwrap();
+        let replaced = Some("Replaced.".to_owned());
+        assert_eq!(said(replaced), serde_json::json!({ "version": 1, "names_replaced": "Replaced." }));
+        assert_eq!(&said(None), document);
         let below = |text: &str| noted(Some("Replaced.".to_owned()), text);
         assert_eq!(below("# Run\n\nSlow.\n"), "# Run\n\n> Replaced.\n\nSlow.\n");
         assert_eq!(below("Slow.\n"), "> Replaced.\n\nSlow.\n");

@@ -387,7 +387,7 @@ fn import(options: &Import, config: &Config) -> Ended {
     Ok(if left_out > 0 { WARN } else { PASS })
 }
 
-/// Says which lines could not be read, and which say less than they seem to.
+/// Says which lines could not be read, and which were taken with a warning.
 fn note_lines(name: &str, parsed: &Parsed) {
     // Line 0 is the whole text, of which not all was read.
     for (_, error) in parsed.errors.iter().enumerate().filter(|(at, error)| *at < SHOWN || error.line == 0) {
@@ -404,13 +404,13 @@ fn note_lines(name: &str, parsed: &Parsed) {
     }
 }
 
-/// How many lines were read, and what became of them; of those taken, `added` changed the log.
+/// The summary of an import: `taken` lines, of which `added` changed the log, and those left out.
 fn counts(taken: usize, added: usize, left_out: usize) -> String {
     let read = out::counted(taken + left_out, "line", "lines");
     format!("{read} read, of which {added} new or changed, {} already known, {left_out} left out", taken - added)
 }
 
-/// Of lines that tell of one incident only the last, which is the one that the log goes by.
+/// One line for each incident: the last, as in the log.
 fn last_told(mut lines: Vec<Incident>) -> Vec<Incident> {
     let mut seen = HashSet::new();
     lines.reverse();

@@ -89,7 +89,7 @@ pub struct Measured {
     minutes: BTreeMap<String, Vec<f64>>,
     /// Hour at which each piece of work was last done anywhere.
     last_h: BTreeMap<String, f64>,
-    /// Nodes of which anything is known: a result in the database, or a line of the file that is asked.
+    /// Nodes with a result in the database, or with a line in the file that is asked.
     pub nodes: BTreeSet<String>,
     /// Finished runs of nodes that they did not fail.
     pub validations: Vec<Validation>,

@@ -6,6 +6,9 @@ use muster_wire::{Datum, Fact, Outcome, Reading};
 
 use super::Found;
 
+/// What is said of a collector that was not asked, behind its name.
+pub const NOT_LOOKED: &str = "collector did not run";
+
 /// What the collectors saw on one node. What the console knows itself (labels, the clock's offset) is a collector too.
 #[derive(Clone, Debug, Default)]
 pub struct NodeFacts<'a> {
@@ -76,11 +79,11 @@ impl<'a> NodeFacts<'a> {
     /// Why it did not.
     pub fn looked(&self, collector: &str) -> Result<&Look<'a>, Gap> {
         let Some(look) = self.looks.get(collector) else {
-            return Err(Gap::NotLooked(format!("the {collector} collector did not run")));
+            return Err(Gap::NotLooked(format!("the {collector} {NOT_LOOKED}")));
         };
         match look.outcome {
             Outcome::Done | Outcome::NotApplicable(_) | Outcome::Denied(_) => Ok(look),
-            Outcome::NotRun(why) => Err(Gap::NotLooked(format!("the {collector} collector did not run: {why}"))),
+            Outcome::NotRun(why) => Err(Gap::NotLooked(format!("the {collector} {NOT_LOOKED}: {why}"))),
             Outcome::Failed(why) => Err(Gap::Unreadable(format!("the {collector} collector failed: {why}"))),
         }
     }

@@ -29,5 +29,5 @@ pub use catalog::{AREAS, check, checks, named};
 pub use check::{Check, CheckResult, Found, Severity};
 
 pub use evaluate::{CLOCK, evaluate};
-pub use facts::{Gap, Look, NodeFacts};
+pub use facts::{Gap, Look, NOT_LOOKED, NodeFacts};
 pub use policy::{EXPECTATIONS, LIMITS, Limit, Policy};

@@ -8,6 +8,9 @@ use muster_wire::{
     BUSY, Component, Datum, Described, FOREIGN_CPU, Fact, MetricId, Outcome, Series, clean, describe_in, fact_of,
 };
 
+/// What is said of a metric that a node has not come to.
+pub const NOT_REACHED: &str = "it did not get that far";
+
 /// The last record of each piece of work of each node.
 pub type Latest<'a> = BTreeMap<(&'a str, &'a str), &'a Record>;
 
@@ -210,7 +213,7 @@ pub fn of_metric(
         last = observed.or(last);
     }
     if turns.is_empty() {
-        last = Some(Observation::Missing("it did not get that far".into()));
+        last = Some(Observation::Missing(NOT_REACHED.into()));
     }
     Some(OfNode { observed: last?, visits, busy })
 }

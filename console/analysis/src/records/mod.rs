@@ -13,6 +13,6 @@ pub mod pairs;
 pub mod works;
 
 pub use evidence::{
-    Evidence, Latest, Measured, OfNode, Turn, by_another_engine, company, is_done, observations, of_metric,
+    Evidence, Latest, Measured, NOT_REACHED, OfNode, Turn, by_another_engine, company, is_done, observations, of_metric,
 };
 pub use left::{DROPPED, Dropped, leaves, left};

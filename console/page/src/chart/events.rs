@@ -24,7 +24,7 @@ pub struct Events {
     pub rows: Vec<String>,
     /// The events.
     pub marks: Vec<Mark>,
-    /// When the job last went on, seconds on the clock of the marks.
+    /// When the job made its last step, seconds on the clock of the marks.
     pub last_step: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ pub struct Mark {
     pub row: usize,
     /// When, seconds; what zero is, the caption says.
     pub at: f64,
-    /// Whether the job can have failed by it.
+    /// Whether it can be the cause.
     pub cause: bool,
 }
 

@@ -11,13 +11,12 @@ use muster_playbook::report::{self, RunReport};
 use muster_run::{Record, Run, joined};
 use muster_store::Store;
 use muster_wire::{Direction, MetricId};
-use serde::Serialize;
 
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, USAGE};
 use crate::options::Which;
 use crate::patience::Patience;
-use crate::redact::{Redact, Redaction, marked, noted};
+use crate::redact::{Redact, Redaction, Remarked, noted};
 use crate::{clock, database, out, session};
 
 mod dataset;
@@ -183,15 +182,6 @@ pub fn run(options: &Options, config: &Config) -> Ended {
 /// Bytes that are handed to the system at once.
 const BUFFER: usize = 1 << 18;
 
-/// The document of a run, which says so where names are replaced.
-#[derive(Serialize)]
-struct Marked<'r> {
-    #[serde(flatten)]
-    report: &'r RunReport,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    names_replaced: Option<String>,
-}
-
 /// The run that is exported.
 struct Source<'s> {
     store: &'s dyn Store,
@@ -258,7 +248,7 @@ impl Source<'_> {
                     Format::Markdown => to.write_all(noted(remark, &report::markdown(&report)).as_bytes())?,
                     Format::Csv => report::write_csv(&report, to)?,
                     _ => {
-                        let report = Marked { report: &report, names_replaced: remark };
+                        let report = Remarked { document: &report, names_replaced: remark };
                         serde_json::to_writer_pretty(&mut *to, &report).map_err(std::io::Error::from)?;
                         to.write_all(b"\n")?;
                     }
@@ -276,7 +266,8 @@ impl Source<'_> {
         let records = self.store.records(&self.run.id)?;
         let mut redaction = Redaction::of(&chosen(self.options), self.run, &records);
         let ticket = ticket::Ticket::of(self.report()?, self.store, &records)?;
-        let document = marked(redaction.document(&ticket)?, redaction.remark());
+        let (document, names_replaced) = (&redaction.document(&ticket)?, redaction.remark());
+        let document = Remarked { document, names_replaced };
         serde_json::to_writer_pretty(&mut *to, &document).map_err(std::io::Error::from)?;
         Ok(to.write_all(b"\n")?)
     }

@@ -155,7 +155,7 @@ fn known(store: &dyn Store, config: &Config, pick: &Pick) -> Result<Vec<Standing
     standings(store, &session::params(config), &nodes).code(IO)
 }
 
-/// Every node of which the database knows anything: a result, a mark, an incident.
+/// Every node that has a result, a mark or an incident in the database.
 fn seen(store: &dyn Store) -> anyhow::Result<BTreeSet<String>> {
     let mut names: BTreeSet<String> = store.nodes()?.into_iter().map(|node| node.name).collect();
     names.extend(marks(store)?.into_keys());

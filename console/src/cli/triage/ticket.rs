@@ -9,7 +9,7 @@ use muster_analysis::triage::report::Report;
 use crate::exit::{Code, IO, Problem, USAGE};
 use crate::out;
 use crate::pages;
-use crate::redact::{Redact, Redaction, marked, noted};
+use crate::redact::{Redact, Redaction, Remarked, noted};
 use crate::views::page::case_page;
 use crate::views::{triage_csv, triage_markdown};
 
@@ -52,8 +52,8 @@ pub(super) fn write(file: &Path, (name, case): (&str, &Overview), redact: &[Reda
     let report = &without_commands(report, remark.as_deref());
     let text = match ending(file) {
         Some("json") => {
-            let document = marked(redaction.document(report).code(IO)?, remark);
-            serde_json::to_string_pretty(&document).code(IO)?
+            let document = &redaction.document(report).code(IO)?;
+            serde_json::to_string_pretty(&Remarked { document, names_replaced: remark }).code(IO)?
         }
         Some("html") => pages::written(case_page(name, case), &mut redaction).code(IO)?,
         Some("csv") => triage_csv(report, &mut |text| redaction.text(text)).code(IO)?,

@@ -200,7 +200,7 @@ fn timeline(case: &Overview) -> Vec<Part> {
     chart.into_iter().chain([table]).collect()
 }
 
-/// The events around the failure, a row a node: those of suspects first, then who spoke first.
+/// The events around the failure, one row per node: suspects first, the others in the order of their first event.
 fn chart(case: &Overview) -> Option<Events> {
     let timed: Vec<(f64, &Moment)> =
         case.moments.iter().filter_map(|moment| moment.at_s.map(|at| (at, moment))).collect();
@@ -244,7 +244,7 @@ fn chart(case: &Overview) -> Option<Events> {
     };
     Some(Events {
         title: "Who told what when".to_owned(),
-        said: format!("{drawn} of {shown} within {last:.0} s, {causes} of which a job can fail by."),
+        said: format!("{drawn} of {shown} within {last:.0} s, {causes} of which can be the cause."),
         caption: format!("Time counts from {} (UTC), on the common clock.{left}", at(zero)),
         rows: rows.into_iter().map(str::to_owned).collect(),
         marks,
@@ -252,7 +252,7 @@ fn chart(case: &Overview) -> Option<Events> {
     })
 }
 
-/// Whether a job can fail by what the line tells.
+/// Whether what the line tells can be the cause.
 fn is_cause(moment: &Moment) -> bool {
     matches!(moment.kind, Kind::Critical | Kind::Error | Kind::Distributed)
 }

@@ -54,9 +54,9 @@ pub struct Parsed {
     pub errors: Vec<LineError>,
     /// All lines left out, listed or not.
     pub refused: usize,
-    /// The first lines that were read and do not say all that they seem to.
+    /// Warnings about lines that were taken, the first of them.
     pub doubts: Vec<LineError>,
-    /// All such lines, listed or not.
+    /// How many lines were taken with a warning, listed or not.
     pub doubtful: usize,
 }
 
@@ -68,7 +68,7 @@ impl Parsed {
         self.doubt(LineError::new(line, why), limits);
     }
 
-    /// Keeps what is doubtful of a line that was read.
+    /// Keeps a warning about a line that was taken.
     fn doubt(&mut self, doubt: LineError, limits: Limits) {
         self.doubtful += 1;
         if self.doubts.len() < limits.errors {

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::snapshot::{CheckRow, LinkKind, NodeRow, Snapshot, VerdictRow};
+use muster_analysis::checks::NOT_LOOKED;
+use muster_analysis::records::NOT_REACHED;
 
-/// How a verdict says that its work was not reached.
-const NOT_REACHED: &str = "not measured: it did not get that far";
-/// How a check ends that nobody has looked for.
-const NOT_LOOKED: &str = " collector did not run";
+use crate::snapshot::{CheckRow, LinkKind, NodeRow, Snapshot, VerdictRow};
 
 /// The node in the words of a run that goes on, where one does and the node is still in it.
 pub(super) fn so_far<'n>(snapshot: &Snapshot, node: &'n NodeRow) -> Cow<'n, NodeRow> {
@@ -30,7 +28,7 @@ pub(super) fn so_far<'n>(snapshot: &Snapshot, node: &'n NodeRow) -> Cow<'n, Node
 
 /// `said`, which may speak of what has not come, as something that may still come.
 fn yet(said: &str) -> String {
-    let said = said.replace(NOT_REACHED, "not measured yet");
+    let said = said.replace(&format!("not measured: {NOT_REACHED}"), "not measured yet");
     if said.ends_with(NOT_LOOKED) { said + " yet" } else { said }
 }
 
