@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
+use tz::UtcDateTime;
 
 /// Wall clock, nanoseconds since 1970 UTC; 0 before that year.
 pub(crate) fn wall_ns() -> u64 {
@@ -17,18 +18,14 @@ pub(crate) fn monotonic_ns() -> u64 {
     seconds * 1_000_000_000 + nanos
 }
 
-/// Seconds since 1970 as `YYYY-MM-DD hh:mm:ss`, UTC.
+/// Seconds since 1970 as `YYYY-MM-DD hh:mm:ss`, UTC; the first second of 1970 for what no calendar reaches.
 pub(crate) fn written(seconds: u64) -> String {
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March, so that the leap day comes last (Hinnant, "chrono-compatible low-level date algorithms").
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let (day, month_of) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
-    let year = era * 400 + year + u64::from(month_of <= 2);
-    format!("{year:04}-{month_of:02}-{day:02} {:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60)
+    let at = i64::try_from(seconds).ok().and_then(|seconds| UtcDateTime::from_timespec(seconds, 0).ok());
+    let written = |at: UtcDateTime| {
+        let (hour, minute, second) = (at.hour(), at.minute(), at.second());
+        format!("{:04}-{:02}-{:02} {hour:02}:{minute:02}:{second:02}", at.year(), at.month(), at.month_day())
+    };
+    at.map_or_else(|| "1970-01-01 00:00:00".to_owned(), written)
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 
 use std::sync::LazyLock;
 
+use jiff::civil::Date;
+use jiff::tz::Offset;
 use regex::{Captures, Regex};
 
 /// A time as a line says it.
@@ -71,7 +73,10 @@ impl Stamp {
     pub fn seconds(self, year: i64) -> f64 {
         match self {
             Self::Utc(at) | Self::Local(at) | Self::Boot(at) => at,
-            Self::Yearless { month, day, seconds } => days(year, month, day) * DAY_S + seconds,
+            // The 29th of February of a year without one is the day after the 28th.
+            Self::Yearless { month, day, seconds } => {
+                midnight(year, month, 1).unwrap_or_default() + f64::from(day.saturating_sub(1)) * DAY_S + seconds
+            }
         }
     }
 
@@ -107,8 +112,8 @@ fn plain(head: &[u8]) -> Option<Stamp> {
     }
     let end = if fraction == 0 { 19 } else { 20 + fraction };
     let second = decimal(text.get(17..end)?)?;
-    let (month, day) = date(month, day)?;
-    let at = days(i64::from(year), month, day) * DAY_S + (f64::from(hour) * 3600.0 + f64::from(minute) * 60.0 + second);
+    let of_day = f64::from(hour) * 3600.0 + f64::from(minute) * 60.0 + second;
+    let at = midnight(i64::from(year), month, day)? + of_day;
     let zone = if is(end, b" ") { end + 1 } else { end };
     match text.get(zone) {
         Some(b'Z') => Some(Stamp::Utc(at)),
@@ -139,8 +144,7 @@ fn date(month: u32, day: u32) -> Option<(u32, u32)> {
 fn iso(found: &Captures<'_>) -> Option<Stamp> {
     let whole = |name: &str| -> Option<u32> { found.name(name)?.as_str().parse().ok() };
     let seconds = clock(found, ["h", "mi", "s"])?;
-    let (month, day) = date(whole("mo")?, whole("d")?)?;
-    let at = days(i64::from(whole("y")?), month, day) * DAY_S + seconds;
+    let at = midnight(i64::from(whole("y")?), whole("mo")?, whole("d")?)? + seconds;
     let Some(zone) = found.name("zone") else { return Some(Stamp::Local(at)) };
     let digits: String = zone.as_str().chars().filter(char::is_ascii_digit).collect();
     let minutes = digits.parse().map_or(0.0, |hhmm: u32| f64::from(hhmm / 100 * 60 + hhmm % 100));
@@ -154,12 +158,10 @@ fn by_month(found: &Captures<'_>) -> Option<Stamp> {
     let month = MONTHS.iter().zip(1..).find(|(month, _)| **month == name)?.1;
     let seconds = clock(found, ["mh", "mm", "ms"])?;
     let (month, day) = date(month, found.name("md")?.as_str().parse().ok()?)?;
-    let year = found.name("my").or_else(|| found.name("yb")).and_then(|year| year.as_str().parse().ok());
-    Some(
-        year.map_or(Stamp::Yearless { month, day, seconds }, |year| {
-            Stamp::Local(days(year, month, day) * DAY_S + seconds)
-        }),
-    )
+    match found.name("my").or_else(|| found.name("yb")) {
+        None => Some(Stamp::Yearless { month, day, seconds }),
+        Some(year) => Some(Stamp::Local(midnight(year.as_str().parse().ok()?, month, day)? + seconds)),
+    }
 }
 
 fn glog(found: &Captures<'_>) -> Option<Stamp> {
@@ -168,12 +170,10 @@ fn glog(found: &Captures<'_>) -> Option<Stamp> {
     Some(Stamp::Yearless { month, day, seconds: clock(found, ["gh", "gi", "gs"])? })
 }
 
-/// Days since 1970-01-01 in the Gregorian calendar, by counting years from March.
-fn days(year: i64, month: u32, day: u32) -> f64 {
-    let from_march = i64::from((month + 9) % 12);
-    let year = year - i64::from(month <= 2);
-    let leap = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    (365 * year + leap + (153 * from_march + 2) / 5 + i64::from(day) - 1 - 719_468) as f64
+/// Midnight of a day, seconds since 1970, if the calendar has that day.
+fn midnight(year: i64, month: u32, day: u32) -> Option<f64> {
+    let date = Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
+    Some(Offset::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()?.as_second() as f64)
 }
 
 #[cfg(test)]
@@ -200,6 +200,7 @@ mod tests {
         assert_eq!(of("[Jul 23 2024 07:53:55] [ERROR] [tid 841] x"), Stamp::Local(1_721_721_235.0));
         assert_eq!(Stamp::of("no time at all"), None);
         assert_eq!(Stamp::of("2026-13-41 99:99:99 x"), None);
+        assert_eq!(Stamp::of("2026-02-29 20:12:28 x"), None);
     }
 
     #[test]

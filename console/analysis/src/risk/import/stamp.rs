@@ -1,78 +1,36 @@
 //! Which hour does a written time mean? Hours since 1970-01-01T00:00 in the zone the text is written in.
 
+use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::Offset;
+
+/// Seconds by which the zone that lies farthest east is ahead of UTC.
+const FARTHEST_S: i32 = 14 * 3600;
+
+/// Forms with figures that need not be filled up with zeros, as spreadsheets write them.
+const LOOSE: [&str; 3] = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"];
+
 /// Hours since the Unix epoch of `2024-03-30T07:05:09`, also with a blank for the `T`, without seconds, and with
-/// `Z` or an offset such as `+02:00`; without either the text is taken as UTC. None when it is no such time.
+/// `Z` or an offset such as `+02:00`; without either the text is taken as UTC. None when it is no such time, or one before 1970.
 #[must_use]
 pub fn hours(text: &str) -> Option<f64> {
     let text = text.trim();
-    let (date, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
-    let mut date = date.splitn(3, '-').map(|part| number(part, 4));
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=month_length(year, month)).contains(&day) {
-        return None;
-    }
-    let (time, offset) = zone(time)?;
-    let mut parts = time.splitn(3, ':');
-    let hour = number(parts.next()?, 2)?;
-    let minute = parts.next().map_or(Some(0), |part| number(part, 2))?;
-    let second = parts.next().map_or(Some(0.0), seconds)?;
-    // A minute may have 61 seconds, a day has no 25th hour.
-    let fits = hour < 24 && minute < 60 && second < 61.0;
-    fits.then(|| (days(year, month, day) * 24 + hour) as f64 + minute as f64 / 60.0 + second / 3600.0 - offset)
+    let at = strict(text).or_else(|| loose(&text.replacen('T', " ", 1)))?;
+    let seconds = at.as_duration().as_secs_f64();
+    (seconds >= 0.0).then_some(seconds / 3600.0)
 }
 
-/// A number of at most so many digits, and of nothing else.
-fn number(text: &str, digits: usize) -> Option<i64> {
-    let fits = (1..=digits).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
-    fits.then(|| text.parse().ok())?
+/// ISO 8601 without a zone's name.
+fn strict(text: &str) -> Option<Timestamp> {
+    let pieces = Pieces::parse(text).ok().filter(|pieces| pieces.time_zone_annotation().is_none())?;
+    let offset = pieces.to_numeric_offset().unwrap_or(Offset::UTC);
+    let time = pieces.time().unwrap_or(Time::midnight());
+    (offset.seconds().abs() <= FARTHEST_S).then(|| offset.to_timestamp(pieces.date().to_datetime(time)).ok())?
 }
 
-/// Seconds, perhaps with a fraction.
-fn seconds(text: &str) -> Option<f64> {
-    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-    number(whole, 2)?;
-    number(part, 9)?;
-    text.parse().ok()
-}
-
-/// Days of that month in the Gregorian calendar.
-const fn month_length(year: i64, month: i64) -> i64 {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 if leap => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Hours by which the zone that lies farthest east is ahead of UTC.
-const FARTHEST_H: f64 = 14.0;
-
-/// Time of day without its zone, and the zone's hours east of UTC; none where there is no such zone.
-fn zone(time: &str) -> Option<(&str, f64)> {
-    if let Some(time) = time.strip_suffix('Z') {
-        return Some((time, 0.0));
-    }
-    let Some(at) = time.find(['+', '-']) else { return Some((time, 0.0)) };
-    let (time, offset) = time.split_at(at);
-    let (sign, digits) = offset.split_at(1);
-    let (hours, minutes) = match digits.split_once(':') {
-        Some((hours, minutes)) => (hours, minutes),
-        None => digits.split_at_checked(2)?,
-    };
-    let minutes = if minutes.is_empty() && !digits.contains(':') { 0 } else { number(minutes, 2)? };
-    let size = number(hours, 2)? as f64 + minutes as f64 / 60.0;
-    (minutes < 60 && size <= FARTHEST_H).then_some((time, if sign == "-" { -size } else { size }))
-}
-
-/// Days since 1970-01-01 in the Gregorian calendar.
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    // Years that begin in March put the leap day last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
+fn loose(text: &str) -> Option<Timestamp> {
+    LOOSE.iter().find_map(|form| DateTime::strptime(form, text).ok()).and_then(|at| Offset::UTC.to_timestamp(at).ok())
 }
 
 #[cfg(test)]
