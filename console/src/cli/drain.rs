@@ -241,7 +241,7 @@ impl Action {
             (_, Some(left)) => (Outcome::Left, said(left.clone(), was)),
             (Self::Drain(reason), None) if touched && is.is("DRAIN") && is.reason == *reason => {
                 let again = slurm::drain(was) == Drain::Again;
-                (if again { Outcome::Renewed } else { Outcome::Drained }, String::new())
+                (if again { Outcome::Renewed } else { Outcome::Drained }, gone(was))
             }
             (Self::Resume, None) if touched && !is.is("DRAIN") => (Outcome::Resumed, String::new()),
             _ if words.is_empty() => (Outcome::Failed, format!("Slurm says it is {} now", is.state())),
@@ -254,8 +254,20 @@ impl Action {
     }
 }
 
+/// Says which reason of an earlier drain, by others, had to go.
+fn gone(was: &Listed) -> String {
+    if !slurm::left_over(was) {
+        return String::new();
+    }
+    format!("the reason of an earlier drain is gone: '{}'{}", was.reason, by(was))
+}
+
+fn by(node: &Listed) -> String {
+    if node.reason_by.is_empty() { String::new() } else { format!(" by {}", node.reason_by) }
+}
+
 fn said(left: Left, node: &Listed) -> String {
-    let by = if node.reason_by.is_empty() { String::new() } else { format!(" by {}", node.reason_by) };
+    let by = by(node);
     match left {
         Left::NotDrained => format!("it is not drained ({})", node.state()),
         Left::Others if node.reason.is_empty() => format!("others drained it without a reason ({})", node.state()),
@@ -271,6 +283,9 @@ fn tell(rows: &[Row]) -> Result<(), Problem> {
         if !names.is_empty() {
             out::line(&format!("{word}: {}", fold(names)))?;
         }
+    }
+    for row in rows.iter().filter(|row| row.outcome == Outcome::Drained && !row.why.is_empty()) {
+        out::line(&format!("{}: {}", row.node, row.why))?;
     }
     for row in rows.iter().filter(|row| row.outcome == Outcome::Left) {
         out::line(&format!("left: {}: {}", row.node, row.why))?;

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::spelling::{
     ADDRESS, FEATURES, FLAGS, GRES, MARKS, NAME, NODES, OUT, PARTITIONS, REASON, REASON_BY, SAME, STATE, Spelling,
+    VERSION,
 };
 
 /// Most nodes of one Slurm; it knows no more than 65,533 itself.
@@ -29,6 +30,8 @@ pub struct Listed {
     pub reason: String,
     /// Who said so; empty where Slurm does not tell.
     pub reason_by: String,
+    /// Version of Slurm on it, such as `24.11.5`; empty where Slurm does not tell.
+    pub version: String,
     /// Partitions that it is in.
     pub partitions: Vec<String>,
     /// Features that it has now.
@@ -86,6 +89,7 @@ pub fn from_json(text: &str) -> Result<Vec<Listed>, Malformed> {
             states: states_of(states.flat_map(|state| split_state(&state))),
             reason: clean(text(REASON).trim(), TEXT_MOST),
             reason_by: clean(&text(REASON_BY), TEXT_MOST),
+            version: clean(&text(VERSION), TEXT_MOST),
             partitions: words(PARTITIONS),
             features: words(FEATURES),
             gres: gres(&words(GRES).join(",")),
@@ -112,6 +116,7 @@ pub fn from_text(text: &str) -> Result<Vec<Listed>, Malformed> {
             states: states_of(split_state(word(STATE))),
             reason: known(&clean(reason.trim(), TEXT_MOST)).to_owned(),
             reason_by: clean(reason_by, TEXT_MOST),
+            version: clean(word(VERSION), TEXT_MOST),
             partitions: words(PARTITIONS),
             features: words(FEATURES),
             gres: gres(word(GRES)),
@@ -266,6 +271,7 @@ mod tests {
             states: words(&["IDLE", "DRAIN"]),
             reason: "bad fan, State=x [7]".into(),
             reason_by: "ann".into(),
+            version: "22.05.8".into(),
             partitions: words(&["all", "small"]),
             features: words(&["h100", "ib"]),
             gres: "gpu:h100:2".into(),

@@ -17,7 +17,7 @@ pub use ask::{Said, ask, listed, scan};
 pub use host_list::host_list;
 pub use leaf::leaves;
 pub use listed::{Listed, Malformed, from_json, from_text};
-pub use reason::{Drain, Left, Resume, drain, ours, reason, resume};
+pub use reason::{Drain, Left, Resume, drain, left_over, ours, reason, resume};
 
 pub(crate) use explain::explained;
 pub use launcher::Launcher;

@@ -1,5 +1,7 @@
 //! Whose drain is it? Only muster's own may be renewed or taken back; what others wrote stands.
 
+use std::ops::RangeInclusive;
+
 use muster_wire::clean;
 
 use super::Listed;
@@ -8,6 +10,8 @@ use super::Listed;
 const OURS: &str = "muster: ";
 /// Most characters of a reason.
 const MOST: usize = 200;
+/// Years of the versions that keep the reason of a node that is resumed: 23.11.4, 24.11.5 and 25.11.2 do.
+const KEEPING: RangeInclusive<u32> = 23..=25;
 
 /// The reason that Slurm is given for `text`.
 #[must_use]
@@ -33,7 +37,7 @@ pub enum Left {
 /// May a node be drained?
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Drain {
-    /// It has no reason and is not drained.
+    /// It is not drained and has no reason, or that of a drain that is over.
     New,
     /// Muster drained it before: it gets the new reason.
     Again,
@@ -56,9 +60,17 @@ pub fn drain(node: &Listed) -> Drain {
     match (ours(node), node.is("DRAIN")) {
         (true, true) => Drain::Again,
         (true, false) => Drain::New,
-        (false, false) if node.reason.is_empty() => Drain::New,
+        (false, false) if node.reason.is_empty() || left_over(node) => Drain::New,
         (false, _) => Drain::Left(Left::Others),
     }
+}
+
+/// Whether others' reason speaks of a drain that is over. Some versions of Slurm keep a reason when a node is resumed, so that it says nothing of
+/// a node in service; where the reason goes with the drain, as in 22.05.8 and 26.05.5, one that stands there is somebody's note.
+#[must_use]
+pub fn left_over(node: &Listed) -> bool {
+    let year = node.version.split('.').next().and_then(|year| year.parse().ok());
+    !node.reason.is_empty() && !ours(node) && !node.out() && year.is_some_and(|year: u32| KEEPING.contains(&year))
 }
 
 /// What resuming a node would mean.
@@ -93,6 +105,18 @@ mod tests {
         assert_eq!(resume(&others[2]), Resume::Left(Left::NotDrained));
         let like_ours = node(&["IDLE", "DRAIN"], "musterers: x");
         assert_eq!((drain(&like_ours), resume(&like_ours)), (Drain::Left(Left::Others), Resume::Left(Left::Others)));
+    }
+
+    #[test]
+    fn a_reason_that_outlived_its_drain_keeps_no_node_in_service() {
+        let of = |version: &str, states: &[&str]| Listed { version: version.into(), ..node(states, "bad fan") };
+        assert_eq!(drain(&of("24.11.5", &["IDLE"])), Drain::New);
+        assert_eq!(drain(&of("25.11.2", &["MIXED"])), Drain::New);
+        for others in [of("22.05.8", &["IDLE"]), of("26.05.5", &["IDLE"]), of("", &["IDLE"]), of("24.11.5", &["DOWN"])]
+        {
+            assert_eq!(drain(&others), Drain::Left(Left::Others), "{others:?}");
+        }
+        assert_eq!(resume(&of("24.11.5", &["IDLE"])), Resume::Left(Left::NotDrained));
     }
 
     #[test]

@@ -20,6 +20,7 @@ pub(super) const FEATURES: Spelling = Spelling { json: &["active_features", "fea
 pub(super) const GRES: Spelling = Spelling { json: &["gres"], text: "Gres" };
 pub(super) const REASON: Spelling = Spelling { json: &["reason"], text: "Reason" };
 pub(super) const REASON_BY: Spelling = Spelling { json: &["reason_set_by_user"], text: "" };
+pub(super) const VERSION: Spelling = Spelling { json: &["version"], text: "Version" };
 
 /// Lists of nodes in a document.
 pub(super) const NODES: &[&str] = &["nodes"];
