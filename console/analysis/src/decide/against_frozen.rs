@@ -200,3 +200,23 @@ impl Whole<'_> {
         all.then_some(SlowerRun { metric, loss, limit, centre: self.frozen.centre, scale: bar.scale })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_the_effect_or_what_chance_allows_and_what_passes_it_is_seen_nineteen_times_of_twenty() {
+        let wide = Bar { centre: 1.0, scale: 0.02, df: 10.0 };
+        let mut cache = Cache { last: None };
+        let limits = cache.limits(wide, 0.0, [-6.0, -4.0], 0.05);
+        let spreads = |p: f64| student::quantile(p, 10.0) * 0.02;
+        assert_eq!((limits.fail, limits.warn), (spreads(1e-6), spreads(1e-4)));
+        assert!((limits.resolution - (spreads(1e-6) + spreads(0.05))).abs() < 1e-12);
+        assert_eq!(cache.limits(wide, 0.0, [-1.0, -1.0], 0.05).fail, limits.fail, "known for this share");
+        assert!(cache.limits(wide, -1.0, [-6.0, -4.0], 0.05).fail > limits.fail, "a tenth of the chance");
+        let narrow = Bar { scale: 0.001, ..wide };
+        let limits = Cache { last: None }.limits(narrow, 0.0, [-6.0, -4.0], 0.05);
+        assert!((limits.fail - 0.048).abs() < 1e-12 && limits.resolution < 0.05, "{}", limits.fail);
+    }
+}

@@ -46,3 +46,23 @@ fn halve(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     }
     (low * high).sqrt()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::law::LAW;
+    use super::*;
+
+    #[test]
+    fn the_law_of_the_table_is_found_again() {
+        assert_eq!(law(5, 1, &mut Chance::new(0)), (3.0, 1.0));
+        for nodes in [16, 32] {
+            let (df, factor) = law(nodes, 4000, &mut Chance::new(nodes as u64));
+            let row = LAW.iter().find(|row| row.0 == nodes as f64).unwrap();
+            // Few draws know the far tail less well than the near one.
+            for (at, share) in AT.into_iter().zip([0.05, 0.25]) {
+                let [own, stored] = [(df, factor), (row.1, row.2)].map(|(df, b)| b * student::quantile(at, df));
+                assert!((own / stored - 1.0).abs() < share, "{nodes} {at}: {own} {stored}");
+            }
+        }
+    }
+}

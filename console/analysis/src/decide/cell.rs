@@ -224,3 +224,28 @@ fn judge(named: bool, warned: bool, [heavy, scattered]: [bool; 2], [crowded, spl
         (false, false) => (State::Pass, Why::AsPeers),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_cell_of_few_steps_says_what_keeps_it_from_a_verdict() {
+        assert_eq!([few_why(true, false), few_why(true, true)], [Why::Contested; 2]);
+        assert_eq!(few_why(false, true), Why::TwoClusters);
+        assert_eq!(few_why(false, false), Why::FewSteps { witnesses: 0, needed: 0 });
+    }
+
+    #[test]
+    fn nothing_fails_or_passes_where_anything_speaks_against_it() {
+        for case in 0..64_u32 {
+            let [named, warned, heavy, scattered, crowded, split] = std::array::from_fn(|bit| case >> bit & 1 == 1);
+            let (state, _) = judge(named, warned, [heavy, scattered], [crowded, split]);
+            let fails = named && !heavy && !scattered && !crowded;
+            let passes = !named && !warned && !crowded && !split;
+            let warns = if crowded { named } else { !scattered && (named && heavy || !named && warned) };
+            let one = (state == State::Fail, state == State::Pass, state == State::Warn);
+            assert_eq!(one, (fails, passes, warns), "{case:06b}");
+        }
+    }
+}

@@ -101,3 +101,53 @@ fn cluster(all: &Sums<'_>, own: usize, low: usize, high: usize) -> (f64, f64) {
     }
     (all.pivot() + sum / count, squares - sum * sum / count)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sorted::Sorted;
+    use super::*;
+    use crate::Chance;
+
+    /// So many nodes near 100, of which the first `slow` are near 70.
+    fn fleet(nodes: usize, slow: usize) -> Vec<f64> {
+        let mut chance = Chance::new(nodes as u64);
+        (0..nodes).map(|node| if node < slow { 70.0 } else { 100.0 } + 0.2 * chance.normal()).collect()
+    }
+
+    fn found(values: &[f64]) -> usize {
+        of(&Sums::of(&Sorted::of(values)), 0.05, 0.001, &|_| 0.0).into_iter().filter(|found| *found).count()
+    }
+
+    #[test]
+    fn two_clusters_are_seen_in_a_fleet_of_any_size_where_the_slow_one_is_more_than_a_third() {
+        for nodes in [12, 40, 63, 64, 70, 131, 200] {
+            let many = nodes * 2 / 5 + 1;
+            assert!(found(&fleet(nodes, many)) > nodes / 2, "{nodes}: {}", found(&fleet(nodes, many)));
+            for few in [0, 1, nodes / 5] {
+                assert_eq!(found(&fleet(nodes, few)), 0, "{nodes} {few}");
+            }
+        }
+        assert_eq!(found(&[70.0, 70.0, 100.0]), 0, "too few");
+    }
+
+    #[test]
+    fn a_split_is_that_of_the_values_themselves() {
+        let mut values = fleet(9, 4);
+        values.sort_by(f64::total_cmp);
+        let sorted = Sorted::of(&values);
+        let (sums, bounds) = (Sums::of(&sorted), Bounds { effect: 0.05, floor: 0.0, grid: &|_| 0.0 });
+        for own in 0..9 {
+            let others: Vec<f64> = (0..9).filter(|at| *at != own).map(|at| values[at]).collect();
+            for slow in 1..8 {
+                let centre = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+                let around = |part: &[f64]| part.iter().map(|value| (value - centre(part)).powi(2)).sum::<f64>();
+                let (low, high) = others.split_at(slow);
+                let within = ((around(low) + around(high)) / 6.0).sqrt();
+                let split = Split::of(&sums, own, slow, &bounds).unwrap();
+                let apart = (centre(high) - centre(low)) / within;
+                assert!((split.apart / apart - 1.0).abs() < 1e-6, "{own} {slow}: {} {apart}", split.apart);
+                assert!((split.loss - (1.0 - centre(low) / centre(high))).abs() < 1e-9, "{own} {slow}");
+            }
+        }
+    }
+}

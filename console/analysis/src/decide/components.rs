@@ -96,19 +96,17 @@ impl Of<'_> {
         }
     }
 
-    /// Of metrics too noisy, the best one; else the noisiest of those undecided.
+    /// The noisiest of the undecided metrics; where they are all too noisy or none of them is undecided, the best one.
     fn limiting(&self, metrics: &[usize], node: usize, coarse: bool) -> Option<Limiting> {
         let measured = || metrics.iter().copied().filter(|&metric| self.cells[metric][node].state != State::NotRun);
         let scale = |metric: usize| self.cells[metric][node].scale;
         let resolution = |metric: usize| self.cells[metric][node].resolution;
-        let unknown = measured().filter(|&metric| self.cells[metric][node].state == State::Unknown);
-        let metric = if coarse {
-            measured().min_by(|&a, &b| resolution(a).total_cmp(&resolution(b)).then(scale(a).total_cmp(&scale(b))))
-        } else {
-            unknown.max_by(|&a, &b| scale(a).total_cmp(&scale(b)))
-        }
-        .or_else(|| measured().next())?;
-        Some(Limiting { metric, scale: scale(metric), nodes: self.measured[metric].column.median.len() })
+        let unknown = measured().filter(|&metric| !coarse && self.cells[metric][node].state == State::Unknown);
+        let best =
+            || measured().min_by(|&a, &b| resolution(a).total_cmp(&resolution(b)).then(scale(a).total_cmp(&scale(b))));
+        let metric = unknown.max_by(|&a, &b| scale(a).total_cmp(&scale(b))).or_else(best)?;
+        let nodes = self.measured[metric].column.median.len();
+        Some(Limiting { metric, scale: scale(metric), resolution: resolution(metric), nodes })
     }
 
     fn kind(&self, at: usize, node: usize, components: &[ComponentDecision]) -> KindDecision {

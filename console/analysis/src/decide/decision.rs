@@ -203,6 +203,8 @@ pub struct Limiting {
     pub metric: usize,
     /// Its relative spread over the peers.
     pub scale: f64,
+    /// Loss in this metric that would not have passed with probability 0.95; infinite where none would have been seen.
+    pub resolution: f64,
     /// Nodes that have it.
     pub nodes: usize,
 }

@@ -215,6 +215,12 @@ mod tests {
     }
 
     #[test]
+    fn values_hardly_any_of_which_are_equal_show_no_grid() {
+        assert!(few_ties((0..40).map(f64::from), 20.0));
+        assert!(!few_ties((0..40).map(|at| f64::from(at / 2)), 10.0));
+    }
+
+    #[test]
     fn two_levels_far_apart_are_slow_nodes_unless_they_are_neighbours_or_a_node_lies_on_both_or_there_are_three() {
         let fleet = |slow: f64| -> Vec<f64> {
             of(&[[100.0; 1], [100.0], [100.0], [100.0], [100.0], [slow]].each_ref().map(|v| &v[..]))

@@ -102,3 +102,39 @@ fn law(nodes: f64) -> (f64, f64) {
     let share = ((nodes / from.0).ln() / (to.0 / from.0).ln()).clamp(0.0, 1.0);
     ((to.1 - from.1).mul_add(share, from.1), (to.2 - from.2).mul_add(share, from.2))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(a: f64, b: f64, share: f64) -> bool {
+        (a / b - 1.0).abs() < share
+    }
+
+    #[test]
+    fn a_table_of_degrees_of_freedom_has_the_quantiles_of_students_t() {
+        for df in 1..=DEGREES {
+            for log_p in [-16.9_f64, -9.3, -3.0, -1.1] {
+                let own = student::quantile(10_f64.powf(log_p), df as f64);
+                assert!(near(exact(df).at(log_p), own, 0.02), "{df} {log_p}: {} {own}", exact(df).at(log_p));
+            }
+            assert!(near(exact(df).one_in_twenty, student::quantile(0.05, df as f64), 1e-9), "{df}");
+        }
+        assert!(std::ptr::eq(exact(0), exact(1)) && std::ptr::eq(exact(99), exact(DEGREES)));
+    }
+
+    #[test]
+    fn a_table_of_a_fleet_is_that_of_its_row_and_between_rows_lies_between_theirs() {
+        for (nodes, df, factor) in LAW {
+            let (own_df, own_factor) = law(nodes);
+            assert!(near(own_df, df, 1e-9) && near(own_factor, factor, 1e-9), "{nodes}");
+            let table = after_leaving_out(nodes as usize - 1);
+            assert!(near(table.one_in_twenty, factor * student::quantile(0.05, df), 1e-9), "{nodes}");
+        }
+        let between = law(28.0).0;
+        assert!((19.5902..28.194).contains(&between), "{between}");
+        assert_eq!((law(1.0), law(1e9)), (law(4.0), law(256.0)), "what lies outside takes the last row");
+        assert!(std::ptr::eq(after_leaving_out(0), after_leaving_out(3)));
+        assert!(std::ptr::eq(after_leaving_out(9999), after_leaving_out(255)));
+    }
+}

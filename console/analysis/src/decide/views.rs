@@ -151,7 +151,7 @@ pub(super) fn mean_speed(sample: &Sample, direction: Direction, dropped: usize) 
     kept as f64 / cost.max(TINY)
 }
 
-/// Fewest steps to leave out so that a healthy node of `steps` loses more with a chance of at most [`DROPPED`].
+/// Fewest steps to leave out so that a healthy node of `steps` loses more with a chance of at most [`DROPPED`]; one at least is kept.
 pub(super) fn glitches(steps: usize, rate: f64) -> usize {
     let mut chance = (1.0 - rate).powi(i32::try_from(steps).unwrap_or(i32::MAX));
     let (mut dropped, mut left) = (0, Vec::new());
@@ -215,9 +215,21 @@ mod tests {
 
     #[test]
     fn as_many_steps_are_left_out_as_a_healthy_node_may_lose() {
-        // scipy.stats.binom.isf(1e-7, steps, 0.003)
-        for (steps, dropped) in [(8, 3), (32, 4), (256, 9), (3072, 29)] {
-            assert_eq!(glitches(steps, 0.003), dropped, "{steps}");
+        // min(steps - 1, scipy.stats.binom.isf(1e-7, steps, rate))
+        for (steps, rate, dropped) in [
+            (8, 0.003, 3),
+            (32, 0.003, 4),
+            (256, 0.003, 9),
+            (3072, 0.003, 29),
+            (1, 0.2, 0),
+            (8, 0.2, 7),
+            (32, 0.2, 20),
+            (256, 0.2, 87),
+            (1, 0.0001, 0),
+            (8, 0.0001, 2),
+            (256, 0.0001, 3),
+        ] {
+            assert_eq!(glitches(steps, rate), dropped, "{steps} {rate}");
         }
     }
 

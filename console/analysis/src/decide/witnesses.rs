@@ -94,11 +94,8 @@ impl Stalls<'_> {
 
     /// Chance that a metric of `node` is slow by a stall, as the others' isolated slow values show it.
     fn rate(&mut self, node: usize, counted: &[usize], cells: &[Vec<Cell>]) -> f64 {
-        let mut steps: Vec<u32> =
-            counted.iter().map(|&metric| self.measured[metric].column.steps[self.index[metric]]).collect();
-        steps.sort_unstable();
-        let Some(last) = steps.len().checked_sub(1) else { return HIGHEST };
-        let middle = u32::midpoint(steps[last / 2], steps[steps.len() / 2]);
+        let steps = counted.iter().map(|&metric| self.measured[metric].column.steps[self.index[metric]]);
+        let Some(middle) = middle(steps.collect()) else { return HIGHEST };
         let rate = match middle {
             0..=2 => {
                 let (seen, looks) = self.isolated(node, counted, cells);
@@ -143,4 +140,24 @@ impl Stalls<'_> {
 /// Why a slow node is not the only one: the whole run is slower than its criterion, or the fleet is of two kinds.
 fn contested(why: Why) -> Why {
     if matches!(why, Why::TwoClusters | Why::WholeRunSlow) { why } else { Why::Contested }
+}
+
+/// Median of numbers of steps, rounded down; `None` of none.
+fn middle(mut steps: Vec<u32>) -> Option<u32> {
+    steps.sort_unstable();
+    let last = steps.len().checked_sub(1)?;
+    Some(u32::midpoint(steps[last / 2], steps[steps.len() / 2]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_steps_is_their_median() {
+        let middle = |steps: &[u32]| middle(steps.to_vec());
+        assert_eq!(middle(&[]), None);
+        assert_eq!([middle(&[5]), middle(&[2, 9]), middle(&[9, 1, 2])], [Some(5), Some(5), Some(2)]);
+        assert_eq!([middle(&[1, 1, 5, 5]), middle(&[7, 1, 1, 1, 6, 6])], [Some(3), Some(3)]);
+    }
 }

@@ -75,7 +75,7 @@ mod tests {
             assert_eq!((report.category, report.suspects.len()), (category, 1), "{metric:?}");
             let suspect = &report.suspects[0];
             assert_eq!((suspect.node.as_deref(), suspect.confidence), (Some("n2"), 0.60));
-            assert_eq!(suspect.evidence[0].source, Source::Telemetry);
+            assert_eq!((suspect.evidence[0].source, suspect.evidence[0].at), (Source::Telemetry, Some(1e9)));
         }
     }
 

@@ -102,3 +102,75 @@ fn few(names: &[&str]) -> String {
     let shown = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
     if names.len() > 4 { format!("{shown} …") } else { shown }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::case::{Case, Job, Log, Member};
+    use crate::triage::rules::Rules;
+
+    fn log(whose: Whose, lines: u64, refused: Option<&str>) -> Log {
+        Log {
+            whose,
+            lines,
+            bytes: 0,
+            seen: Vec::new(),
+            not_kept: 0,
+            cut_lines: 0,
+            steps: Vec::new(),
+            begun: None,
+            comms: Vec::new(),
+            adapters: Vec::new(),
+            last: None,
+            refused: refused.map(str::to_owned),
+        }
+    }
+
+    /// What is said of a job of four ranks on four nodes with these logs.
+    fn said(logs: Vec<Log>) -> Vec<String> {
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
+        let job = Job { members: (0..4).map(member).collect(), ..Job::default() };
+        let case = Case { job, logs, ..Case::default() };
+        missing(&Facts::of(&case, &Rules::built_in().unwrap()))
+    }
+
+    fn kernel(node: u32, lines: u64, refused: Option<&str>) -> Log {
+        log(Whose::Kernel(format!("n{node}")), lines, refused)
+    }
+
+    fn about<'s>(said: &'s [String], word: &str) -> Vec<&'s str> {
+        said.iter().map(String::as_str).filter(|line| line.to_lowercase().contains(word)).collect()
+    }
+
+    #[test]
+    fn nodes_whose_kernel_log_was_not_read_are_named_and_of_all_that_were_nothing_is_said() {
+        assert!(about(&said(Vec::new()), "kernel log")[0].contains("none, so broken hardware shows only"));
+        let all: Vec<Log> = (0..4).map(|node| kernel(node, 9, None)).collect();
+        assert_eq!(about(&said(all.clone()), "kernel log"), Vec::<&str>::new());
+        let some = vec![all[0].clone(), kernel(1, 0, None), all[2].clone(), kernel(3, 9, Some("no permission"))];
+        assert_eq!(
+            about(&said(some), "kernel log"),
+            [
+                "No kernel log of n1, n3: broken hardware there would be unseen.",
+                "Kernel log of n3: refused (no permission). That is not the same as clean."
+            ]
+        );
+    }
+
+    #[test]
+    fn ranks_without_a_log_are_counted_and_lines_that_were_cut_are_told() {
+        assert!(about(&said(Vec::new()), "logs of")[0].starts_with("Logs of the job (logs/rank_N.log): none"));
+        let rank = |rank: u32| log(Whose::Rank(rank), 9, None);
+        assert_eq!(
+            about(&said(vec![rank(0)]), "logs of"),
+            ["Logs of 3 of 4 ranks: an exception there would be unseen."]
+        );
+        assert_eq!(about(&said((0..4).map(rank).collect()), "logs of"), Vec::<&str>::new());
+        assert_eq!(about(&said(vec![log(Whose::Job("out".to_owned()), 9, None)]), "logs of"), Vec::<&str>::new());
+        let cut = Log { cut_lines: 2, not_kept: 3, ..rank(0) };
+        let said = said(vec![cut.clone(), cut]);
+        assert_eq!(about(&said, "lines were longer").len() + about(&said, "counted and not kept").len(), 2, "{said:?}");
+        assert!(said.iter().any(|line| line.starts_with("4 lines were longer")), "{said:?}");
+        assert!(said.iter().any(|line| line.starts_with("6 lines that rules know")), "{said:?}");
+    }
+}

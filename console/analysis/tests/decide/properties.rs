@@ -250,11 +250,17 @@ fn every_unknown_names_a_metric_its_noise_and_the_nodes() {
     let mut unknown = 0;
     for seed in 0..200 {
         let run = mixed(&mut Chance::branch(7, seed), &MIXED);
-        for part in run.decide().nodes.iter().flat_map(|node| &node.components).filter(|part| part.undecided) {
+        let decision = run.decide();
+        let parts = decision.nodes.iter().zip(0..).flat_map(|(node, at)| node.components.iter().map(move |c| (at, c)));
+        for (node, part) in parts.filter(|(_, part)| part.undecided) {
             unknown += 1;
             let limiting = part.limiting.unwrap_or_else(|| panic!("seed {seed}: {part:?}"));
             assert_eq!(run.rows[limiting.metric].component, part.component);
             assert!(limiting.nodes > 0 && (limiting.nodes < 4 || limiting.scale > 0.0), "seed {seed}: {limiting:?}");
+            let cell = &decision.cells[limiting.metric][node];
+            let [said, seen] = [(limiting.scale, limiting.resolution), (cell.scale, cell.resolution)]
+                .map(|(scale, resolution)| [scale.to_bits(), resolution.to_bits()]);
+            assert_eq!(said, seen, "seed {seed}: {limiting:?} {cell:?}");
         }
     }
     assert!(unknown > 100, "{unknown}");

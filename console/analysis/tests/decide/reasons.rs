@@ -1,9 +1,11 @@
 //! What is said of a node must be what its values are.
 
-use muster_analysis::decide::{Fleet, Settings, decide};
-use muster_analysis::findings::{Decided, Finding, metric_findings};
+use muster_analysis::decide::{
+    Cell, ComponentDecision, Decision, Fleet, Limiting, Metric, NodeDecision, Settings, View, Why, decide,
+};
+use muster_analysis::findings::{Decided, Finding, Source, metric_findings};
 use muster_analysis::{Chance, Sample, State};
-use muster_wire::{Direction, Unit};
+use muster_wire::{Component, Direction, MetricId, Unit};
 
 use crate::families::{Speeds, fleet};
 use crate::run::Run;
@@ -154,4 +156,95 @@ fn one_unit_of_the_last_digit_printed_is_no_loss() {
     assert_eq!(printed(0.03).states()[3], State::Fail);
     // 0.041 shows that three digits are printed.
     assert_eq!(printed(0.041).states()[3], State::Fail);
+}
+
+/// One latency of the CPU as its node has it, and what was decided of it.
+type Latency = (&'static str, f64, Cell);
+
+const PASSED: Cell = Cell {
+    state: State::Pass,
+    why: Why::AsPeers,
+    view: View::MedianStep,
+    peers: 3,
+    alike: 0,
+    loss: 0.0,
+    centre: 258.0,
+    scale: 0.045,
+    limit: 0.8,
+    warn_limit: 0.8,
+    resolution: 0.85,
+    frozen: false,
+};
+
+/// What is said of the first of four nodes whose CPU has these latencies. All metrics together resolve a loss of 60 %.
+fn of_latencies(latencies: &[Latency], state: State, limiting: Option<Limiting>) -> Vec<Finding> {
+    let sample = |value: f64| Sample::new(&[value; 8]).expect("values are positive");
+    let ids: Vec<MetricId> = latencies.iter().map(|(name, ..)| MetricId::new("cpu-latency", *name, "own")).collect();
+    let own: Vec<Sample> = latencies.iter().map(|(_, value, _)| sample(*value)).collect();
+    let usual = sample(258.0);
+    let metrics = ids.iter().zip(&own).map(|(id, own)| Metric {
+        id,
+        direction: Direction::LowerIsBetter,
+        component: Component::Cpu,
+        aggregated: false,
+        samples: vec![Some(own), Some(&usual), Some(&usual), Some(&usual)],
+        frozen: None,
+    });
+    let fleet = Fleet { nodes: 4, metrics: metrics.collect(), run_nodes: 4 };
+    let (component, undecided) = (Component::Cpu, limiting.is_some());
+    let cpu = ComponentDecision { component, state, undecided, resolution: Some(0.6), limiting, average: None };
+    let decision = Decision {
+        cells: latencies.iter().map(|(.., cell)| vec![*cell; 4]).collect(),
+        nodes: vec![NodeDecision { state, undecided, components: vec![cpu], kinds: Vec::new() }],
+        metrics_of: vec![(0..latencies.len()).collect()],
+        slower_runs: Vec::new(),
+    };
+    let criteria: Vec<Option<&str>> = vec![None; latencies.len()];
+    let decided = Decided {
+        nodes: &["n0", "n1", "n2", "n3"],
+        group: "",
+        fleet: &fleet,
+        units: &vec![Unit::Nanos; latencies.len()],
+        criteria: &criteria,
+        decision: &decision,
+        visits: 1,
+    };
+    metric_findings(&decided, 0)
+}
+
+#[test]
+fn an_undecided_node_that_is_far_behind_is_told_with_spread_and_factor_of_one_metric_and_both_values() {
+    let far = Cell { loss: 1.0 - 258.0 / 690.0, scale: 0.09, resolution: 0.95, ..PASSED };
+    let latencies = [("l1", 260.0, Cell { loss: 0.01, ..PASSED }), ("dram", 690.0, far)];
+    let limiting = Limiting { metric: 0, scale: PASSED.scale, resolution: PASSED.resolution, nodes: 4 };
+    let found = of_latencies(&latencies, State::Unknown, Some(limiting));
+    let [only] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((only.state, only.again), (State::Unknown, true));
+    assert_eq!(
+        only.sentence,
+        "n0: cpu not decided: with 4 nodes and a spread of up to 5 % between peers (cpu-latency/l1), a node less than \
+         10x slower might not be detected; cpu-latency/dram 690 ns here, 258 ns at its peers"
+    );
+}
+
+#[test]
+fn of_warnings_by_one_rule_the_largest_loss_goes_first_and_of_failures_the_furthest_beyond_its_limit() {
+    let cell = |(state, why): (State, Why), loss: f64, limit: f64| Cell { state, why, loss, limit, ..PASSED };
+    let names = |rules: [(State, Why); 4]| {
+        let [quiet, tail, loud, last] = rules;
+        let latencies = [
+            ("quiet", 287.0, cell(quiet, 0.1, 0.1)),
+            ("tail", 645.0, cell(tail, 0.6, 0.8)),
+            ("loud", 369.0, cell(loud, 0.3, 0.5)),
+            ("last", 369.0, cell(last, 0.3, 0.6)),
+        ];
+        let found = of_latencies(&latencies, quiet.0, None);
+        let [only] = &found[..] else { panic!("{found:?}") };
+        let Source::Metrics(ids) = &only.source else { panic!("{only:?}") };
+        assert!(only.sentence.starts_with(&format!("n0: {} ", ids[0].path())), "{}", only.sentence);
+        ids.iter().map(|id| id.name.clone()).collect::<Vec<_>>()
+    };
+    let (warns, tail) = ((State::Warn, Why::BeyondWarning), (State::Warn, Why::TailOfFleet));
+    assert_eq!(names([warns, tail, warns, warns]), ["loud", "quiet", "tail", "last"]);
+    assert_eq!(names([(State::Fail, Why::Beyond); 4]), ["quiet", "tail", "loud", "last"]);
 }
