@@ -162,9 +162,14 @@ fn on_the_screen_a_replay_can_be_paused_moved_and_left() {
     screen.wait("the start", |text| text.contains("0:00 of") && !text.contains("1 fail")).unwrap();
     screen.press("q").unwrap();
     assert_eq!(screen.ended().unwrap(), Some(0));
-    for (what, shown) in [("demo-watch", "REPLAY"), ("demo-case", "hang-not-launched")] {
+    for (what, shown, said) in
+        [("demo-watch", "REPLAY", ", paused"), ("demo-case", "hang-not-launched", "this recording is of one moment")]
+    {
         let mut screen = open(what);
         screen.shows(shown).unwrap();
+        screen.press("P").unwrap();
+        let counts = |text: &str| text.lines().next().is_some_and(|line| line.contains("not run"));
+        screen.wait("what P does", |text| text.contains(said) && !counts(text)).unwrap();
         screen.press("q").unwrap();
         assert_eq!(screen.ended().unwrap(), Some(0), "{what}");
     }

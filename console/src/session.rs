@@ -86,11 +86,12 @@ pub struct Done {
     pub verdict: Duration,
 }
 
-/// Nodes named on the command line, or all of the inventory.
+/// Nodes named on the command line, or those of the Slurm job whose allocation is used, or all of the inventory.
 ///
 /// # Errors
 /// When the inventory is wrong or a name is unknown.
 pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
+    let pick = &in_job(config, pick);
     let (inventory, pick) = match inventory(config, pick)? {
         Some((inventory, whole)) => {
             let pick = pick.resolved(whole, |name| inventory.node(name).is_some())?;
@@ -109,6 +110,13 @@ pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
         return Err(Problem { code: USAGE, error: anyhow!("no node is left after -w and -x") });
     }
     Ok(nodes)
+}
+
+/// The same, of the job that the options of Slurm name where nobody names nodes: no other node can have a step of it.
+fn in_job(config: &Config, pick: &Pick) -> Pick {
+    let (transport, options) = asked(config);
+    let job = options.job.filter(|_| !pick.names() && (transport == Transport::Slurm || asks_slurm(config)));
+    Pick { job: job.or_else(|| pick.job.clone()), ..pick.clone() }
 }
 
 /// The hosts of a list as an inventory of them calls them, without users; what is no list of hosts is left as it is.
@@ -179,6 +187,15 @@ fn within(mut nodes: Vec<Node>, listed: &[slurm::Listed], partition: &str) -> Re
 
 /// How commands get to nodes, and how Slurm is asked: by the command line, then the inventory, then the configuration file.
 pub fn ways(config: &Config) -> (Transport, slurm::Options) {
+    let (transport, options) = asked(config);
+    // Inside an allocation its job is the one to work in.
+    let around = || std::env::var("SLURM_JOB_ID").ok().filter(|id| crate::slurm::id(id).is_ok());
+    let job = options.job.clone().or_else(around);
+    (transport, slurm::Options { job, ..options })
+}
+
+/// The same, whatever allocation this console is in.
+fn asked(config: &Config) -> (Transport, slurm::Options) {
     let file = if asks_slurm(config) { None } else { Inventory::load(&config.inventory.value).ok() };
     let file = file.unwrap_or_default();
     let given = config.slurm.value.clone();
@@ -190,10 +207,7 @@ pub fn ways(config: &Config) -> (Transport, slurm::Options) {
         Transport::Slurm if options.ssh => Transport::Auto,
         other => other,
     };
-    // Inside an allocation its job is the one to work in.
-    let around = || std::env::var("SLURM_JOB_ID").ok().filter(|id| crate::slurm::id(id).is_ok());
-    let job = options.job.clone().or_else(around);
-    (transport, slurm::Options { job, ..options })
+    (transport, options)
 }
 
 /// How to connect, from the configuration.
@@ -366,7 +380,7 @@ pub async fn headless(job: Job, store: &mut Db, config: &Config, say: &Say) -> R
     let done = done?;
     if done.state == RunState::Incomplete {
         out::note(format_args!(
-            "run {} is incomplete: the connection to some nodes was lost; the same command asks them again",
+            "run {} is incomplete: some nodes were lost on the way; the same command asks them again",
             done.report.run.id
         ));
     }
@@ -663,6 +677,31 @@ mod tests {
         let problem = within(nodes(), &listed, "nope").unwrap_err();
         assert_eq!(problem.code, UNDECIDED);
         assert_eq!(problem.error.to_string(), "n[1-2]: not in Slurm's partition nope");
+    }
+
+    #[test]
+    fn the_job_that_probes_are_started_in_names_the_nodes_where_nobody_else_does() {
+        let missing = tempfile::tempdir().unwrap().path().join("none.toml");
+        let job = |slurm: &str, pick: &Pick| {
+            let flags = crate::config::Raw {
+                inventory: Some(missing.clone()),
+                slurm: Some(slurm::Options::parse(slurm).unwrap()),
+                ..Default::default()
+            };
+            let path = std::path::Path::new("none");
+            let mut config = crate::config::resolve(flags, crate::config::Raw::default(), path).unwrap();
+            config.inventory.source = Source::Default;
+            in_job(&config, pick).job
+        };
+        let named = Pick { include: vec!["n1".to_owned()], ..Pick::default() };
+        let other = Pick { job: Some("5".to_owned()), ..Pick::default() };
+        let without = Pick { exclude: vec!["n1".to_owned()], ..Pick::default() };
+        for slurm in ["job=4711", "job=4711,ssh"] {
+            assert_eq!(job(slurm, &Pick::default()).as_deref(), Some("4711"), "{slurm}");
+            assert_eq!(job(slurm, &without).as_deref(), Some("4711"), "{slurm}");
+            assert_eq!((job(slurm, &named), job(slurm, &other).as_deref()), (None, Some("5")), "{slurm}");
+        }
+        assert_eq!(job("partition=gpu", &Pick::default()), None);
     }
 
     #[test]

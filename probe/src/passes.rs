@@ -56,7 +56,7 @@ impl<'a> Part<'a> {
 
     fn go(&mut self, (pass, passes): (usize, usize), how: How<'_>, say: &mut dyn FnMut(Frame)) {
         if how.stop.load(Ordering::Acquire) {
-            return self.end(Outcome::NotRun("stopped".to_owned()), say);
+            return self.end(Outcome::stopped(), say);
         }
         let root = Root::system();
         let others = busy::Watch::start(&root);

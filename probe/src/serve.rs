@@ -308,5 +308,5 @@ impl Session {
 }
 
 fn not_run(name: &str) -> Finished {
-    Finished { name: name.to_owned(), outcome: Outcome::NotRun("stopped".to_owned()), elapsed_ns: 0 }
+    Finished { name: name.to_owned(), outcome: Outcome::stopped(), elapsed_ns: 0 }
 }

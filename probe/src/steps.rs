@@ -23,7 +23,7 @@ pub(crate) enum Halt {
 impl From<Halt> for Outcome {
     fn from(halt: Halt) -> Self {
         match halt {
-            Halt::Stopped => Self::NotRun("stopped".into()),
+            Halt::Stopped => Self::stopped(),
             Halt::NotApplicable(why) => Self::NotApplicable(why),
             Halt::NotRun(why) => Self::NotRun(why),
             Halt::Denied(why) => Self::Denied(why),

@@ -119,6 +119,20 @@ fn an_alert_ends_when_the_machine_is_like_its_peers_again() {
 }
 
 #[test]
+fn a_machine_that_is_like_its_peers_at_the_end_of_a_recording_is_known_to_be_though_its_alert_is_open() {
+    let seen = |until: usize| {
+        let ticks = job(8, 800, 3, &|second, node, metric, healthy| {
+            if second < until { one_slow(second, node, metric, healthy) } else { Some(healthy) }
+        });
+        let watch = watched(&ticks, 8, &|node| format!("n{node}"));
+        assert_eq!((named(watch.alerts()), watch.alerts()[0].until_s), (vec!["n2"], None));
+        watch.like_peers_since(0).map(|since_s| since_s - START)
+    };
+    assert!(seen(700).is_some_and(|since| (690.0..=720.0).contains(&since)), "{:?}", seen(700));
+    assert_eq!(seen(800), None, "it goes on");
+}
+
+#[test]
 fn a_standstill_of_everybody_accuses_nobody() {
     let stop = |second: usize, _, metric, healthy: f64| {
         Some(if (500..640).contains(&second) && metric != 3 { 0.02 * healthy } else { healthy })
@@ -299,6 +313,9 @@ fn hostile_ticks_are_counted_and_change_nothing() {
     let clean = watched(&ticks, 8, &|node| format!("n{node}"));
     let watch = watched(&dirty, 8, &|node| format!("n{node}"));
     assert_eq!(watch.alerts(), clean.alerts());
+    let span = Some((START, START + 799.0 + 0.05 * 7.0 / 8.0));
+    assert_eq!((watch.span(), clean.span()), (span, span));
+    assert_eq!(Watch::new(Settings::default()).span(), None);
     let (n, dropped) = (ticks.len() as u64, watch.dropped());
     assert_eq!((dropped.values, dropped.times), (2 * n, n));
     assert!(dropped.ahead >= n - 32 && dropped.late >= n * 9 / 10, "{dropped:?}");

@@ -76,6 +76,12 @@ impl Phase {
             Self::Run => "run",
         }
     }
+
+    /// Whether the node had let us in by then.
+    #[must_use]
+    pub const fn is_inside(self) -> bool {
+        matches!(self, Self::Upload | Self::Start | Self::Run)
+    }
 }
 
 /// What kind of failure it was, for those who decide by it.
@@ -201,6 +207,17 @@ impl Failure {
         unreachable || matches!(self.kind, Kind::LoginTimeout | Kind::LinkLost | Kind::Hang | Kind::Frozen)
     }
 
+    /// Whether the node was lost after it had let us in, so that it may come back: the connection went, or the probe was ended by
+    /// others. A probe that says nothing at its start on a node that answers is no such loss.
+    #[must_use]
+    pub const fn lost(&self) -> bool {
+        match (self.phase, self.kind) {
+            (_, FailureKind::Cut) => true,
+            (Phase::Start, kind) => matches!(kind, FailureKind::LinkLost),
+            (phase, _) => phase.is_inside() && self.passing(),
+        }
+    }
+
     /// Whether the probe did not arrive, for which a fresh connection may be the remedy.
     pub(crate) fn cut_upload(&self) -> bool {
         self.phase == Phase::Upload && matches!(self.kind, FailureKind::LinkLost | FailureKind::Upload)
@@ -248,6 +265,18 @@ mod tests {
         assert_eq!((step().after(Some(&both)), hang.clone().after(Some(&hang))), (both, hang.clone()));
         let stopped = || Failure::new("n008", Phase::Run, FailureKind::Cancelled, "cancelled");
         assert_eq!(stopped().after(Some(&hang)), stopped());
+    }
+
+    #[test]
+    fn a_node_is_lost_from_the_upload_on_and_not_where_it_was_never_reached() {
+        let lost = |phase, kind| Failure::new("n1", phase, kind, "gone").lost();
+        for phase in [Phase::Upload, Phase::Start, Phase::Run] {
+            assert!(lost(phase, FailureKind::LinkLost) && lost(phase, FailureKind::Cut), "{phase:?}");
+            assert!(!lost(phase, FailureKind::Protocol) && !lost(phase, FailureKind::NotStarted), "{phase:?}");
+        }
+        assert!(lost(Phase::Run, FailureKind::Hang) && !lost(Phase::Start, FailureKind::Hang));
+        assert!(lost(Phase::Upload, FailureKind::Unreachable), "a retry that does not reach it any more");
+        assert!(!lost(Phase::Connect, FailureKind::Unreachable) && !lost(Phase::Login, FailureKind::LoginTimeout));
     }
 
     #[test]

@@ -32,6 +32,16 @@ pub(crate) enum Exit {
     Signal(String),
 }
 
+impl Exit {
+    /// Whether others ended it, rather than the command itself.
+    pub(crate) fn by_others(&self) -> bool {
+        match self {
+            Self::Status(status) => [129, 130, 137, 143].contains(status),
+            Self::Signal(name) => ["HUP", "INT", "KILL", "TERM"].contains(&name.as_str()),
+        }
+    }
+}
+
 /// What a channel had to say.
 pub(crate) enum Heard {
     Data(Bytes),

@@ -103,7 +103,7 @@ impl Session<'_> {
         stream.login = permit.login.take();
         let mut result = self.frames(&mut pipe, &mut stream, started.rest).await;
         if let Ok(bye) = &result
-            && let Some(failure) = self.stopped_by_slurm((&mut pipe, stream.doing.as_str()), bye).await
+            && let Some(failure) = self.stopped((&mut pipe, stream.doing.as_str()), bye).await
         {
             result = Err(failure);
         }
@@ -112,15 +112,8 @@ impl Session<'_> {
         }
         if let Err(failure) = &mut result {
             let silence = self.end(&mut pipe, &mut stream).await;
-            if failure.kind == FailureKind::Hang && failure.phase == Phase::Run {
-                if silence.as_ref().is_some_and(|silence| silence.kind == FailureKind::NoBanner) {
-                    failure.kind = FailureKind::Frozen;
-                }
-                let why = silence.map_or_else(
-                    || "the node answers, so the probe is stopped or starved".to_owned(),
-                    |silence| format!("a new connection: {}", silence.what(&self.work.node.name)),
-                );
-                failure.message.push_str(&format!("; {why}"));
+            if failure.kind == FailureKind::Hang {
+                looked_again(failure, silence.as_ref(), node);
             }
             attempt.pid = Some(stream.pid);
             attempt.heard = stream.heard;
@@ -152,7 +145,9 @@ impl Session<'_> {
                     }
                     Heard::Taken | Heard::Other => {}
                     Heard::Closed => return Err(self.cut(pipe, stream)),
-                    Heard::Lost => return Err(pipe.lost(Phase::Run)),
+                    Heard::Lost => {
+                        return Err(self.gone(stream, FailureKind::LinkLost, "the connection was lost", pipe));
+                    }
                 },
                 request = Orders::next(&mut stream.orders) => {
                     stream.asked(&request);
@@ -199,6 +194,8 @@ impl Session<'_> {
             stream.clock.heard(&frame);
             match frame {
                 Frame::Bye(bye) => last = Some(bye),
+                // No result: the work is owed still.
+                Frame::Finished(finished) if finished.outcome.is_stopped() => {}
                 frame => self.report.frame(frame, stream.decoder.last_bytes()).await,
             }
         }
@@ -211,15 +208,22 @@ impl Session<'_> {
         Ok(last)
     }
 
-    /// Why a probe stopped by Slurm's word rather than ours: srun says so once the step is over.
-    async fn stopped_by_slurm(&self, (pipe, doing): (&mut Pipe, &str), bye: &Bye) -> Option<Failure> {
-        if bye.reason == "finished" || !matches!(pipe.read, Reading::Srun(_)) {
+    /// Why a probe took its leave before it was through: by Slurm's word, which srun says once the step is over, or by a signal of
+    /// others. One that waits for orders stops by ours.
+    async fn stopped(&self, (pipe, doing): (&mut Pipe, &str), bye: &Bye) -> Option<Failure> {
+        if bye.reason == "finished" {
             return None;
         }
-        let closing = async { while !matches!(pipe.hear().await, Heard::Closed | Heard::Lost) {} };
-        let _ = timeout(GRACE, closing).await;
-        let (kind, what) = pipe.slurm()?;
-        Some(self.failed(kind, format!("{what} during {doing}{}", pipe.errors())))
+        if matches!(pipe.read, Reading::Srun(_)) {
+            let closing = async { while !matches!(pipe.hear().await, Heard::Closed | Heard::Lost) {} };
+            let _ = timeout(GRACE, closing).await;
+        }
+        if let Some((kind, what)) = pipe.slurm() {
+            return Some(self.failed(kind, format!("{what} during {doing}{}", pipe.errors())));
+        }
+        let why = muster_wire::clean(&bye.reason, 120);
+        let what = format!("the probe stopped during {doing}: {why}{}", pipe.errors());
+        matches!(self.work.request, Request::Run { .. }).then(|| self.failed(FailureKind::Cut, what))
     }
 
     /// Asks the probe to stop, closes its input, and kills what is left of it. Tells why the node does not even
@@ -278,13 +282,11 @@ impl Session<'_> {
     }
 
     fn cut(&self, pipe: &Pipe, stream: &Stream) -> Failure {
-        let errors = pipe.errors();
         if let Some((kind, what)) = pipe.slurm() {
-            return self.failed(kind, format!("{what} during {}{errors}", stream.doing));
+            return self.gone(stream, kind, what, pipe);
         }
         if pipe.ssh_failed() {
-            let what = format!("the system's ssh failed during {}{errors}", stream.doing);
-            return self.failed(FailureKind::LinkLost, what);
+            return self.gone(stream, FailureKind::LinkLost, "the system's ssh failed", pipe);
         }
         let how = match &pipe.exit {
             Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
@@ -292,11 +294,19 @@ impl Session<'_> {
             Some(Exit::Status(status)) => format!("ended with status {status}"),
             None => "ended without a status".to_owned(),
         };
+        let lost = stream.live || pipe.exit.as_ref().is_none_or(Exit::by_others);
+        let kind = if lost { FailureKind::Cut } else { FailureKind::NotStarted };
+        self.gone(stream, kind, &format!("the probe {how}"), pipe)
+    }
+
+    /// The stream broke off, with what the probe was at.
+    fn gone(&self, stream: &Stream, kind: FailureKind, what: &str, pipe: &Pipe) -> Failure {
+        let errors = pipe.errors();
         if stream.live {
-            return self.failed(FailureKind::Cut, format!("the probe {how} during {}{errors}", stream.doing));
+            return self.failed(kind, format!("{what} during {}{errors}", stream.doing));
         }
-        let what = format!("the probe {how} before its first frame{errors}");
-        Failure::new(&self.work.node.name, Phase::Start, FailureKind::NotStarted, what)
+        let what = format!("{what} before the probe's first frame{errors}");
+        Failure::new(&self.work.node.name, Phase::Start, kind, what)
     }
 }
 
@@ -327,7 +337,7 @@ impl Stream {
             // A hostile number must not turn the kill into one of everything: 0 and 1 mean more than a group.
             Frame::Hello(hello) if (2..=4_194_304).contains(&hello.pid) => self.pid = hello.pid,
             Frame::Progress(progress) => self.doing = progress.benchmark.clone(),
-            Frame::Finished(finished) => {
+            Frame::Finished(finished) if !finished.outcome.is_stopped() => {
                 self.left.retain(|work| *work != finished.name);
                 self.doing = self.left.first().cloned().unwrap_or_else(|| "its goodbye".to_owned());
             }
@@ -346,6 +356,21 @@ impl Stream {
             Request::Collective(order) => self.doing = format!("{} with {} nodes", order.collective, order.ranks.len()),
             _ => {}
         }
+    }
+}
+
+/// Adds to a silence what a new connection to the node showed, which has `failed` where the node does not answer either.
+fn looked_again(silence: &mut Failure, failed: Option<&Failure>, node: &str) {
+    let why = match failed {
+        Some(failed) => format!("a new connection: {}", failed.what(node)),
+        None if silence.phase == Phase::Run => "the node answers, so the probe is stopped or starved".to_owned(),
+        None => return,
+    };
+    silence.message.push_str(&format!("; {why}"));
+    match failed {
+        Some(failed) if silence.phase == Phase::Start && failed.passing() => silence.kind = FailureKind::LinkLost,
+        Some(failed) if failed.kind == FailureKind::NoBanner => silence.kind = FailureKind::Frozen,
+        _ => {}
     }
 }
 

@@ -103,6 +103,9 @@ impl Worker {
             if failure.cut_upload() && !again && !self.cancel.is_cancelled() {
                 // Once more, on a fresh connection.
                 again = true;
+                if !known {
+                    first = Some(failure);
+                }
                 leave(link.take()).await;
                 continue;
             }

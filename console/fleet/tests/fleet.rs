@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use muster_fleet::demo::{LocalFleet, Options};
 use muster_fleet::{Event, EventKind, Failure, FailureKind, LinkState, Node, Phase, Probe, Settings, Transport, Work};
-use muster_wire::{Beat, Bye, Frame, Hello, MAGIC, Profile, Progress, Reading, Request, encode};
+use muster_wire::{Beat, Bye, Finished, Frame, Hello, MAGIC, Outcome, Profile, Progress, Reading, Request, encode};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -511,6 +511,31 @@ async fn a_probe_that_dies_is_named_with_its_signal_and_its_last_words() {
     assert_eq!((failure.phase, failure.kind), (Phase::Run, FailureKind::Cut));
     assert!(failure.message.contains("was killed") && failure.message.contains("cpu-stream"), "{failure}");
     assert!(failure.message.contains("out of luck"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_probe_that_is_killed_before_its_first_frame_is_lost_and_one_that_ends_by_itself_did_not_start() {
+    let fleet = fleet(1);
+    let node = &fleet.inventory().nodes()[0];
+    for (end, kind) in [("kill -9 $$", FailureKind::Cut), ("exit 3", FailureKind::NotStarted)] {
+        let failure = failure(&run(vec![work(node)], stub(&[], end), settings(&fleet)).await);
+        assert_eq!((failure.phase, failure.kind, failure.lost()), (Phase::Start, kind, kind == FailureKind::Cut));
+        assert!(failure.message.contains(" before the probe's first frame"), "{failure}");
+    }
+}
+
+#[tokio::test]
+async fn a_probe_that_others_stop_is_lost_with_what_it_was_at_and_gives_no_result_of_what_it_broke_off() {
+    let fleet = fleet(1);
+    let name = "cpu-stream".to_owned();
+    let broken_off = Frame::Finished(Finished { name, outcome: Outcome::stopped(), elapsed_ns: 1 });
+    let bye = Frame::Bye(Bye { frames: 3, series: 0, dropped: 0, reason: "ended by SIGTERM".into() });
+    let probe = stub(&[hello(), progress(), broken_off, bye], "");
+    let events = run(vec![work(&fleet.inventory().nodes()[0])], probe, settings(&fleet)).await;
+    let failure = failure(&events);
+    assert!(failure.kind == FailureKind::Cut && failure.lost(), "{failure:?}");
+    assert_eq!(failure.message, "demo-01: run: the probe stopped during cpu-stream: ended by SIGTERM");
+    assert!(!events.iter().any(|event| matches!(event.kind, EventKind::Frame(Frame::Finished(_)))), "{events:?}");
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ fn parts(all: &mut [Part], say: Say<'_>, shorten: Shorten<'_>) {
                 [title, said, caption].into_iter().for_each(|text| replace(text, say));
                 of.iter_mut().for_each(|own| replace(&mut own.name, say));
             }
-            Part::Heat(Heat { title, said, caption, names, shares: _, block: _, edges: _ }) => {
+            Part::Heat(Heat { title, said, caption, names, direction: _, shares: _, block: _, edges: _ }) => {
                 [title, said, caption].into_iter().chain(names).for_each(|text| replace(text, say));
             }
             Part::Events(Events { title, said, caption, rows, marks: _, last_step: _ }) => {

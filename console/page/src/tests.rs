@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use muster_wire::Unit;
+use muster_wire::{Direction, Unit};
 
 use super::*;
 
@@ -249,6 +249,19 @@ fn a_map_of_thousands_stays_small_and_shows_the_worst_pair_of_a_block() {
     assert!(heat.svg().len() < 60_000, "{}", heat.svg().len());
     let noisy = Heat::of(&names, &[], |src, dst| Some(((src * 31 + dst * 17) % 13) as f32 / 10.0));
     assert!(noisy.svg().len() < 900_000, "{}", noisy.svg().len());
+}
+
+#[test]
+fn the_colour_of_the_worst_pairs_is_said_to_be_far_above_the_usual_where_less_is_better() {
+    let names = ["n1".to_owned(), "n2".to_owned()];
+    let heat = Heat::of(&names, &[], |src, dst| (src != dst).then_some([0.02, 1.0][src]));
+    let words = |direction| {
+        let heat = Heat { direction, ..heat.clone() };
+        heat.legend().into_iter().map(|(colour, words)| format!("{colour} {words}")).collect::<Vec<_>>()
+    };
+    let [usual, missing] = ["#E3ECF4 usual", "#C3C4C9 not measured"];
+    assert_eq!(words(Direction::HigherIsBetter), ["#6E061B below 25 %", usual, missing]);
+    assert_eq!(words(Direction::LowerIsBetter), ["#6E061B above 4x, or failed", usual, missing]);
 }
 
 #[test]

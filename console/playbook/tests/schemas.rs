@@ -263,3 +263,12 @@ fn the_document_has_exactly_the_published_keys() {
     assert_eq!(failed[0], json!({"node": "n7", "similarity": null}));
     assert_eq!(failed[1]["node"], "n3");
 }
+
+#[test]
+fn what_counts_visits_of_pairs_is_described_as_visits() {
+    let root = Validator::load("muster.pairs.json").root;
+    for of in ["/$defs/suspect", "/$defs/undecided", "/properties/warnings/items"] {
+        let said = root.pointer(&format!("{of}/properties/pairs/description")).and_then(Value::as_str);
+        assert!(said.is_some_and(|said| said.starts_with("Visits ") && said.ends_with("not pairs.")), "{of}: {said:?}");
+    }
+}

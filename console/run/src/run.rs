@@ -11,7 +11,7 @@ pub enum RunState {
     Running,
     /// Every piece of work was acknowledged.
     Finished,
-    /// It came to its end, and the connection to some nodes was lost on the way: the next run of the same kind asks those again.
+    /// It came to its end, and some nodes were lost on the way: the next run of the same kind asks those again.
     Incomplete,
     /// A person stopped it.
     Cancelled,

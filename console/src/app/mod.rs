@@ -81,7 +81,7 @@ pub struct App {
     going: Option<Going>,
     /// The run that is played, in a replay.
     replay: Option<replay::Keys>,
-    /// Whether the recording of a watch is played as a replay.
+    /// Whether the recording of a watch, or a case, is shown as a replay.
     plays: bool,
     /// The job that is watched beside it.
     follow: Option<watch::Follow>,

@@ -18,6 +18,7 @@ use crate::exit::Ended;
 use crate::judge::{Judging, Told};
 use crate::session::VISITS;
 use crate::views::{Board, Stage, visits_at_most};
+use crate::work::Update;
 use crate::work::playhead::Playhead;
 use crate::work::tape::Tape;
 
@@ -132,7 +133,7 @@ impl Deck {
         self.board.reset(&self.going.nodes, &self.known, None);
         self.board.begin(&self.going, self.tape.plan(), Vec::new(), RunPhase::Running);
         // How often that console visited a node is not kept; the usual number is the best guess.
-        self.board.visits(visits_at_most(self.going.profile, usize::from(VISITS)));
+        self.board.rewound(visits_at_most(self.going.profile, usize::from(VISITS)));
         self.tape.rewind();
         self.over = false;
     }
@@ -163,8 +164,9 @@ impl Deck {
         {
             let epoch = *self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
             let Self { tape, board, fleet, going, judging, .. } = self;
-            let mut watcher = board.clone();
-            tape.play(at.at_ms, &mut watcher, &mut || judge((board, fleet, epoch), going, judging));
+            let told = board.clone();
+            let mut hear = |at_ms: u64, update: &Update<'_>| told.hear(at_ms, update);
+            tape.play(at.at_ms, &mut hear, &mut || judge((board, fleet, epoch), going, judging));
         }
         if at.at_ms >= at.until_ms && !self.over {
             self.end();

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use muster_analysis::State;
 use muster_playbook::find_builtin;
-use muster_run::{Record, Run, RunState};
+use muster_run::{PAIRS, Record, Run, RunState, noted};
 use muster_store::{Db, Options, Store};
-use muster_tui::snapshot::RunPhase;
+use muster_tui::snapshot::{Progress, RunPhase};
 use muster_tui::{Play, Screen, Snapshot};
 use muster_wire::{Direction, MetricId, Outcome, Profile, Series, Unit};
 use tempfile::TempDir;
@@ -18,6 +19,7 @@ use super::fleet::{Fleet, judged};
 use super::rehearsed::{Paper, Wanted, rehearsed};
 use super::replay::{Deck, judge};
 use crate::config::{Config, Raw, resolve};
+use crate::judge::pairs::kept as pairs;
 use crate::portable::{Recorded, Unpacked, write_run};
 use crate::views::Board;
 use crate::work::tape::Tape;
@@ -93,21 +95,74 @@ fn planned() -> (TempDir, Config, Run) {
 
 /// Every work of `run` takes twenty seconds on all of its nodes, one after another; then the first is measured again.
 fn stored(run: Run) -> (TempDir, Config, Run) {
-    let dir = tempfile::tempdir().unwrap();
-    let mut store = Db::open(dir.path(), &Options::default()).unwrap();
-    store.begin(&run).unwrap();
     let mut records = Vec::new();
     for (step, work) in (0..).zip(&run.plan) {
         records.extend((0..NODES).map(|nr| record(&run, nr, work, BEGAN_MS + 20_000 * step + 1_000 * nr as u64 + 500)));
     }
     let over_ms = BEGAN_MS + 20_000 * run.plan.len() as u64;
     records.extend((0..NODES).map(|nr| record(&run, nr, "cpu-stream#2", over_ms + 5_000 + 1_000 * nr as u64)));
-    store.append_many(&records).unwrap();
-    store.end(&run.id, RunState::Finished, over_ms + 20_000).unwrap();
+    kept(&run, &records, over_ms + 20_000)
+}
+
+/// A database with `run` and its `records`.
+fn kept(run: &Run, records: &[Record], ended_ms: u64) -> (TempDir, Config, Run) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+    store.begin(run).unwrap();
+    store.append_many(records).unwrap();
+    store.end(&run.id, RunState::Finished, ended_ms).unwrap();
     let run = store.run(&run.id).unwrap().unwrap();
     drop(store);
     let config = config(dir.path());
     (dir, config, run)
+}
+
+/// A database with a scan of all pairs of four nodes: a round every twenty seconds, of which its pairs take ten.
+fn scanned() -> (TempDir, Config, Run) {
+    let nodes: Vec<String> = (0..4).map(|nr| format!("n{nr:02}")).collect();
+    let plan = muster_playbook::plan(&find_builtin("network-full").unwrap(), &nodes);
+    let run = Run {
+        id: "20251009T085320Z-pairs-0001".to_owned(),
+        playbook: plan.playbook.clone(),
+        profile: plan.profile,
+        started_ms: BEGAN_MS,
+        ended_ms: None,
+        nodes,
+        plan: plan.work_names(),
+        state: RunState::Running,
+    };
+    let rounds = [[[0, 1], [2, 3]], [[0, 2], [1, 3]], [[0, 3], [1, 2]]];
+    let all = (0..).zip(rounds).flat_map(|(round, pairs)| pairs.map(|pair| (round, pair)));
+    let both = all.flat_map(|(round, [a, b])| [(round, a, b), (round, b, a)]);
+    let mut records: Vec<Record> = both.map(|(round, src, dst)| visit(&run, round, (src, dst))).collect();
+    records.extend(run.nodes.iter().map(|node| noted(&run.id, node, PAIRS, Vec::new(), BEGAN_MS + 65_000)));
+    kept(&run, &records, BEGAN_MS + 70_000)
+}
+
+/// What node `src` sent to node `dst` in a round, counted from zero.
+fn visit(run: &Run, round: u64, (src, dst): (usize, usize)) -> Record {
+    let series = |name: &str, unit: Unit, direction: Direction| Series {
+        metric: MetricId::new(PAIRS, name, "own"),
+        unit,
+        direction,
+        values: (0..8).map(|i| 1e9 + f64::from(i) * 1e6 + (src * 3 + dst) as f64 * 1e5).collect(),
+        warmup: 0,
+        started_ns: 0,
+    };
+    Record {
+        elapsed_ns: 10_000_000_000,
+        series: vec![
+            series("throughput", Unit::BytesPerSec, Direction::HigherIsBetter),
+            series("round_trip", Unit::Nanos, Direction::LowerIsBetter),
+        ],
+        ..noted(
+            &run.id,
+            &run.nodes[src],
+            &pairs::work(&run.nodes[dst], 1),
+            vec![pairs::number(pairs::ROUND, round as f64 + 1.0)],
+            BEGAN_MS + 20_000 * (round + 1),
+        )
+    }
 }
 
 /// The run of `config`'s database as a replay file brings it to a machine that has none.
@@ -221,6 +276,44 @@ fn sought(config: &Config, run: &Run) {
     moment(&mut deck, 12);
     assert_eq!(picture(&deck, &board, &fleet), straight[2], "from the end");
     assert!(board.snapshot().run.as_deref().is_some_and(|run| run.ended_ms.is_none()));
+}
+
+/// Visits that the judge knows, the metric and the pair that are shown, and how far the scan is.
+fn scan_of(deck: &Deck, board: &Board, fleet: &Fleet) -> (usize, String, bool, Option<Progress>) {
+    judge((board, fleet, deck.epoch()), deck.going(), deck.judging());
+    board.publish();
+    let known = fleet.shown().first().and_then(|told| told.pairs.clone());
+    let visits = known.map_or(0, |pairs| pairs.matrices["throughput"].len());
+    let shown = board.snapshot().network.data.clone();
+    let metric = shown.as_ref().map_or_else(String::new, |network| network.metrics[network.metric].clone());
+    let pair = shown.as_ref().is_some_and(|network| network.pair.is_some());
+    (visits, metric, pair, shown.and_then(|network| network.progress.clone()))
+}
+
+#[test]
+fn a_replayed_scan_fills_the_network_round_by_round_as_it_did() {
+    let (_dir, config, run) = scanned();
+    let (_elsewhere, recorded) = elsewhere(&config, &run);
+    let (mut deck, board, fleet) = deck(&recorded);
+    let dropped: Arc<[String]> = Arc::from([]);
+    let progress = |round, done, eta_ms, going| {
+        Some(Progress { round, rounds: 3, done, total: 6, eta_ms, going, dropped: dropped.clone() })
+    };
+    let mut at = |second: u64| {
+        moment(&mut deck, second);
+        scan_of(&deck, &board, &fleet)
+    };
+    assert_eq!(at(15), (0, String::new(), false, None), "the first round is still measured");
+    let first = (4, "throughput".to_owned(), false, progress(1, 0, None, true));
+    assert_eq!(at(25), first);
+    // The first round took twenty seconds with what lay before the second.
+    assert_eq!(at(35), (4, first.1.clone(), false, progress(2, 2, Some(40_000), true)));
+    assert_eq!(at(45).0, 8);
+    board.pair("n00", "n01");
+    board.pair_metric("round_trip");
+    assert_eq!(at(69), (12, "round_trip".to_owned(), true, progress(3, 4, Some(20_000), true)));
+    assert_eq!(at(25), (4, "round_trip".to_owned(), true, progress(1, 0, None, true)), "back");
+    assert_eq!(at(70), (12, "round_trip".to_owned(), true, progress(3, 4, None, false)), "the end");
 }
 
 fn word(shown: &Snapshot) -> Option<&'static str> {

@@ -17,7 +17,7 @@ use muster_analysis::triage::rules::Rules;
 use muster_fleet::Node;
 use muster_store::Store;
 use muster_tui::Screen;
-use muster_tui::snapshot::{Load, Part, Triaged};
+use muster_tui::snapshot::{Load, Part, Replay, Triaged};
 use muster_wire::{Level, clean};
 
 use super::{App, screen};
@@ -160,6 +160,22 @@ impl App {
         self.triage(from, prepare);
         let options = screen::options(&self.config, self.ascii, Screen::Triage);
         self.serve(None, move |newest, wish| muster_tui::run(options, newest, wish)).await
+    }
+
+    /// The same as a replay, which has one moment: all of the case.
+    ///
+    /// # Errors
+    /// As [`App::sit_on_triage`].
+    pub async fn sit_on_played_triage(mut self, from: &Path) -> Ended {
+        self.play_moment();
+        self.sit_on_triage(from, |_| Ok(())).await
+    }
+
+    /// From now on this is a replay without a time to go through.
+    pub(super) fn play_moment(&mut self) {
+        let at_ms = now_ms();
+        self.plays = true;
+        self.board.replays(Replay { at_ms, from_ms: at_ms, until_ms: at_ms, speed: 1.0, paused: false });
     }
 
     /// Reads a bundle aside and shows it, or why that cannot be.

@@ -121,6 +121,22 @@ fn a_test_without_the_job_is_cancelled_like_a_run_and_the_case_stays_as_it_was()
 }
 
 #[test]
+fn a_case_that_is_replayed_has_one_moment_and_nothing_is_done_on_nodes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));
+    bundle(&job);
+    let begin = |app: &mut super::App| {
+        app.play_moment();
+        app.triage(&job, |_| Ok(()));
+    };
+    let keys = vec![('P', is_open as Wanted), ('.', is_open), ('R', is_open), ('q', is_open)];
+    let last = rehearsed((&["n0", "n1"], &db, &["--read-only"]), begin, (Screen::Triage, io::sink()), keys);
+    assert!(last.replay().is_some_and(|replay| replay.is_moment()));
+    assert_eq!(last.counts.present().count(), 0, "a case has no results that could be missing");
+    assert!(Db::open_read_only(&db).unwrap().runs().unwrap().is_empty());
+}
+
+#[test]
 fn nothing_is_tested_read_only_or_where_nobody_knows_the_nodes() {
     let dir = tempfile::tempdir().unwrap();
     let (job, db) = (dir.path().join("job-7"), dir.path().join("db"));

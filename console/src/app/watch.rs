@@ -77,7 +77,7 @@ impl App {
     /// Watches the nodes of these names.
     pub(super) fn watch_nodes(&mut self, names: &[String]) {
         if self.read_only {
-            return self.board.say(Level::Warn, "--read-only forbids sending a probe to nodes, which a watch needs");
+            return self.board.say(Level::Warn, "--read-only forbids watches");
         }
         let nodes: Vec<_> = self.job.nodes.iter().filter(|node| names.contains(&node.name)).cloned().collect();
         if nodes.is_empty() {
@@ -135,6 +135,7 @@ async fn follow(
     board.watching(viewer.picture(origin_of(&source), false));
     let ticks = source.open(probe, settings, cancel.clone());
     let mut watched = Watched { viewer, ticks, board, plays, shown: Instant::now(), over: false };
+    watched.place();
     loop {
         let Watched { viewer, ticks, .. } = &mut watched;
         let mut take = |node: usize, metric: &str, at_s: f64, value: f64| viewer.take(node, metric, at_s, value);

@@ -27,6 +27,12 @@ fn recording() -> Recording {
     recording
 }
 
+fn player() -> Player {
+    let names: Vec<String> = NODES.iter().map(|name| (*name).to_owned()).collect();
+    let metrics = ["gpu_power_w".to_owned(), "sm_active".to_owned()];
+    Player::new(("made.csv".to_owned(), recording()), 60.0, (&names, &metrics), &[])
+}
+
 fn is(shown: &Snapshot, so: fn(&Watching) -> bool) -> bool {
     shown.watch.data.as_deref().is_some_and(so)
 }
@@ -34,9 +40,7 @@ fn is(shown: &Snapshot, so: fn(&Watching) -> bool) -> bool {
 #[test]
 fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
-    let names: Vec<String> = NODES.iter().map(|name| (*name).to_owned()).collect();
-    let metrics = ["gpu_power_w".to_owned(), "sm_active".to_owned()];
-    let player = Player::new(("made.csv".to_owned(), recording()), 60.0, (&names, &metrics), &[]);
+    let player = player();
     let any: Wanted = |shown| is(shown, |watch| !watch.frames.is_empty());
     let alert: Wanted = |shown| is(shown, |watch| !watch.alerts.is_empty());
     let over: Wanted = |shown| is(shown, |watch| watch.over);
@@ -58,4 +62,27 @@ fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile(
     for word in ["Metrics", "Alerts", "OVER"] {
         assert!(written.contains(word), "{word}");
     }
+}
+
+#[test]
+fn the_header_of_a_replayed_watch_counts_no_node_as_not_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let player = player();
+    let begin = |app: &mut super::App| {
+        app.plays = true;
+        app.watch(Source::Recording(Box::new(player)), muster_analysis::watch::Settings::default());
+    };
+    let plays: Wanted = |shown| shown.plays() && is(shown, |watch| !watch.frames.is_empty());
+    let last = rehearsed((&NODES, dir.path(), &[]), begin, (Screen::Watch, std::io::sink()), vec![('q', plays)]);
+    assert_eq!((last.nodes.len(), last.counts.present().count()), (NODES.len(), 0));
+}
+
+#[test]
+fn read_only_forbids_a_watch_in_the_words_of_the_help() {
+    let dir = tempfile::tempdir().unwrap();
+    let begin = |app: &mut super::App| app.watch_nodes(&NODES.map(str::to_owned));
+    let refused: Wanted = |shown| shown.messages.iter().any(|message| message.text == "--read-only forbids watches");
+    let keys = vec![('q', refused)];
+    let last = rehearsed((&NODES, dir.path(), &["--read-only"]), begin, (Screen::Fleet, std::io::sink()), keys);
+    assert!(last.watch.data.is_none());
 }

@@ -27,8 +27,9 @@ use crate::{database, out, session, work};
 
 Ring all-reduce, ring all-gather and pairwise all-to-all between the nodes over TCP, without MPI. Sizes, algorithm and bus \
 bandwidth are those of nccl-tests: of an all-reduce over n nodes every link carries 2(n-1)/n of the size each way, of the \
-others (n-1)/n. Every byte that arrives is compared with what it must be; a wrong one is named with node and step. The ring \
-follows the leaves of the fabric (labels leaf, aggregate, core, or --topology). Which node or link slows all down is told by \
+others (n-1)/n. A size is rounded down to as many whole elements of four bytes for every node, and shown as what was used. \
+Every byte that arrives is compared with what it must be; a wrong one is named with node and step. The ring follows \
+the leaves of the fabric (labels leaf, aggregate, core, or --topology). Which node or link slows all down is told by \
 `muster pairs --engine allreduce`.
 Exit codes: 0 right and to the end, 2 wrong data, 3 not to the end or a node took no part.")]
 pub struct Options {

@@ -15,7 +15,7 @@ use crate::config::{Config, Source};
 use crate::exit::{Code, Ended, IO, Problem, USAGE};
 use crate::options::{Common, Say};
 use crate::patience::Patience;
-use crate::portable::{self, Recorded, Unpacked};
+use crate::portable::{self, Home, Recorded, Unpacked};
 use crate::session::{self, Done, Job};
 use crate::work::playhead::{Playhead, SPEEDS};
 use crate::work::tape::Tape;
@@ -93,16 +93,18 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
             watch::run(&line.options, &config, common).await
         }
         What::Watch(file, name, config, _kept) => {
-            let home = tempfile::tempdir().code(IO)?;
+            let home = Home::new().code(IO)?;
             let config = alone(*config, home.path())?;
             watch::played((&file, &name), options.speed, (&config, common), WHY).await
         }
         What::Case(file, config, _kept) => {
-            let screen: &[&Path] = if headless { &[] } else { &[Path::new("--show")] };
-            let words = [&[Path::new("--from"), &file], screen].concat();
-            let line: Line<triage::Options> = Line::with(&words, options.say.json);
-            let home = tempfile::tempdir().code(IO)?;
-            triage::run(&line.options, &alone(*config, home.path())?, common).await
+            let home = Home::new().code(IO)?;
+            let config = alone(*config, home.path())?;
+            if !headless {
+                return triage::played(&file, &config, common).await;
+            }
+            let line: Line<triage::Options> = Line::with(&[Path::new("--from"), &file], options.say.json);
+            triage::run(&line.options, &config, common).await
         }
     }
 }

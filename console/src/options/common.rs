@@ -15,8 +15,8 @@ pub struct Common {
     #[arg(short, long, global = true, env = "MUSTER_INVENTORY", value_name = "FILE")]
     pub inventory: Option<PathBuf>,
     /// Take the nodes from Slurm, unless --inventory names them, and start probes by srun instead of SSH. As OPTIONS: partition=NAME,
-    /// account=NAME, reservation=NAME, qos=NAME, exclusive=no, job=ID, wait=SECONDS, time=MINUTES, shared=DIR; `ssh` takes the nodes from
-    /// Slurm and reaches them over SSH.
+    /// account=NAME, reservation=NAME, qos=NAME, exclusive=no, job=ID, wait=SECONDS, time=MINUTES, shared=DIR; `job` also means the nodes
+    /// of that job where no others are named; `ssh` takes the nodes from Slurm and reaches them over SSH.
     #[arg(long, global = true, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "",
         value_parser = slurm)]
     pub slurm: Option<Options>,

@@ -1,6 +1,7 @@
 //! Replay files: everything that a run, a recording of a watch or a triage case needs to be played on another machine.
 
 mod case;
+mod home;
 mod labels;
 mod run;
 mod watch;
@@ -11,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use muster_store::portable::{Head, Kind, Portable, PortableError, Source};
-use tempfile::TempDir;
 
 pub use case::{of as case_of, write as write_case};
+pub use home::Home;
 pub use run::{Recorded, write as write_run};
 pub use watch::{PART as WATCH, write as write_watch};
 
@@ -31,7 +32,7 @@ pub struct Unpacked {
     pub head: Head,
     /// Where it came from.
     from: PathBuf,
-    dir: TempDir,
+    dir: Home,
 }
 
 impl Unpacked {
@@ -40,7 +41,7 @@ impl Unpacked {
     /// # Errors
     /// [`CONFIG`] where it is no replay file, [`IO`] where it is torn, damaged or of a newer muster.
     pub fn of(from: &Path) -> Result<Self, Problem> {
-        let dir = tempfile::Builder::new().prefix("muster-replay-").tempdir().map_err(anyhow::Error::from)?;
+        let dir = Home::new().map_err(anyhow::Error::from)?;
         let head = Portable::open(from).and_then(|file| file.unpack(dir.path())).map_err(problem)?;
         Ok(Self { head, from: from.to_owned(), dir })
     }

@@ -26,6 +26,7 @@ use super::provisional::{Going, Stage};
 use super::{Earlier, Hands, focus, picture, places};
 use crate::clock::now_ms;
 use crate::judge::Told;
+use crate::judge::pairs::kept;
 use crate::work::{Course, Observer, Update, failure_line};
 
 /// Messages kept for the line under the body.
@@ -171,9 +172,10 @@ impl Board {
         inner.said_left = inner.course.take().filter(|_| same).and_then(|course| course.said());
         inner.going = Going::default();
         inner.judged = usize::MAX;
-        inner.scan = extra::Scan::default();
-        inner.now.network = Part::default();
-        let total = inner.steps.iter().map(|s| s.total).sum();
+        inner.forget_pairs();
+        // A plan does not tell how many visits of pairs there are to be.
+        let visits = records.iter().filter(|r| kept::receiver(r).is_some()).count();
+        let total = visits + inner.steps.iter().map(|s| s.total).sum::<usize>();
         let done = records.iter().filter(|r| is_work(&r.work)).count();
         inner.records = records.into_iter().map(Arc::new).collect();
         inner.mode(if phase.is_going() { Mode::Live { since_ms: now_ms() } } else { Mode::Idle });
@@ -236,10 +238,7 @@ impl Board {
     /// Tells the user something.
     pub fn say(&self, level: Level, text: impl Into<String>) {
         let mut inner = self.lock();
-        inner.messages.push_back(Message { at_ms: now_ms(), level, text: text.into() });
-        if inner.messages.len() > MESSAGES {
-            inner.messages.pop_front();
-        }
+        inner.say(level, text);
         inner.dirty = true;
     }
 
@@ -337,8 +336,7 @@ impl Board {
         (inner.now.metrics, inner.now.what_if) = (Arc::default(), None);
         (inner.now.run, inner.now.progress) = (None, RunProgress::default());
         inner.now.alone = alone.map(str::to_owned);
-        inner.now.network = Part::default();
-        inner.scan = extra::Scan::default();
+        inner.forget_pairs();
         (inner.refocus, inner.dirty) = (true, true);
     }
 
@@ -410,10 +408,10 @@ impl Inner {
         }
     }
 
-    fn line(&mut self, node: &str, level: Level, text: &str) {
+    fn line(&mut self, node: &str, (at_ms, level): (u64, Level), text: &str) {
         log_line(node, level, text);
         let text = muster_wire::clean(text, LINE_BYTES);
-        self.log.push_back((node.to_owned(), NodeLog { at_ms: now_ms(), level, text }));
+        self.log.push_back((node.to_owned(), NodeLog { at_ms, level, text }));
         if self.log.len() > LINES {
             self.log.pop_front();
         }
@@ -423,20 +421,21 @@ impl Inner {
     /// A node leaves the run.
     fn gone(&mut self, node: &str, text: String, now: u64) {
         self.going.gone.insert(node.to_owned());
-        self.line(node, Level::Warn, &text);
-        self.say(Level::Warn, text, now);
+        self.line(node, (now, Level::Warn), &text);
+        self.say(Level::Warn, text);
     }
 
     /// A node was lost and is waited for.
-    fn interrupted(&mut self, node: &str, failure: &Failure) {
-        self.line(node, Level::Warn, &format!("{}; it is waited for", failure_line(node, failure)));
+    fn interrupted(&mut self, node: &str, failure: &Failure, now: u64) {
+        self.line(node, (now, Level::Warn), &format!("{}; it is waited for", failure_line(node, failure)));
         if let Some(row) = self.row(node) {
             row.work = None;
         }
     }
 
-    fn say(&mut self, level: Level, text: String, now: u64) {
-        self.messages.push_back(Message { at_ms: now, level, text });
+    fn say(&mut self, level: Level, text: impl Into<String>) {
+        // Whatever is replayed, it is said now.
+        self.messages.push_back(Message { at_ms: now_ms(), level, text: text.into() });
         if self.messages.len() > MESSAGES {
             self.messages.pop_front();
         }
@@ -469,6 +468,7 @@ impl Inner {
             step.done += 1;
             step.failed += usize::from(matches!(record.outcome, Outcome::Failed(_)));
         }
+        self.grow(at, 0);
         self.show(record);
     }
 
@@ -493,67 +493,70 @@ impl Inner {
             }
         }
     }
-}
 
-impl Observer for Board {
-    fn see(&mut self, update: &Update<'_>) {
-        let mut inner = self.lock();
-        let now = now_ms();
-        if let Some(course) = &mut inner.course {
+    /// Something happened, at this time.
+    fn hear(&mut self, update: &Update<'_>, now: u64) {
+        if let Some(course) = &mut self.course {
             course.see(update, now);
         }
         match update {
             Update::Phase { index, step: name, work, further, .. } => {
-                (inner.step, inner.last) = (*index, index + further.len());
+                (self.step, self.last) = (*index, index + further.len());
                 // What was measured so far is judged once more as what it is now: all of the phase before.
-                inner.going.seen.clear();
-                inner.judged = usize::MAX;
-                if *index == inner.steps.len() {
-                    inner.steps.push(step(name, *work));
-                    inner.now.progress.total += work;
+                self.going.seen.clear();
+                self.judged = usize::MAX;
+                if *index == self.steps.len() {
+                    self.steps.push(step(name, *work));
+                    self.now.progress.total += work;
                 }
-                let left = std::iter::once(work).chain(*further);
-                inner.steps.iter_mut().skip(*index).zip(left).for_each(|(step, left)| {
-                    step.done = step.total.saturating_sub(*left);
-                });
+                for (at, left) in (*index..).zip(std::iter::once(work).chain(*further)) {
+                    self.begins(at, *left);
+                }
             }
+            Update::More(work) => self.grow(self.step, *work),
             Update::Link { node, state } => {
-                if let Some(row) = inner.row(node) {
+                if let Some(row) = self.row(node) {
                     row.link = link(state);
                 }
             }
             Update::Working { node, progress } => {
-                inner.now.last_frame_ms = Some(now);
-                if let Some(row) = inner.row(node) {
+                self.now.last_frame_ms = Some(now);
+                if let Some(row) = self.row(node) {
                     row.seen_ms = Some(now);
                     let (name, note) = (progress.benchmark.clone(), progress.note.clone());
                     row.work = Some(Work { name, done: progress.done, note });
                 }
             }
             Update::Round { number, planned, measured, dropped, .. } => {
-                inner.round(now, (*number, *planned), *measured, dropped.keys().cloned().collect());
+                self.round(now, (*number, *planned), *measured, dropped.keys().cloned().collect());
             }
-            Update::Said { node, line } => inner.line(node, line.level, &line.text),
+            Update::Said { node, line } => self.line(node, (now, line.level), &line.text),
             Update::Dropped { node, step, reason } => {
-                inner.gone(node, format!("left out after {step}: {reason}"), now);
+                self.gone(node, format!("left out after {step}: {reason}"), now);
             }
-            Update::Interrupted { node, failure } => inner.interrupted(node, failure),
-            Update::Outage(said) | Update::Late { said, .. } => inner.say(Level::Warn, (*said).to_owned(), now),
-            Update::Together(said) => inner.say(Level::Info, (*said).to_owned(), now),
+            Update::Interrupted { node, failure } => self.interrupted(node, failure, now),
+            Update::Outage(said) | Update::Late { said, .. } => self.say(Level::Warn, *said),
+            Update::Together(said) => self.say(Level::Info, *said),
             Update::Recorded(record) => {
-                inner.now.last_frame_ms = Some(now);
-                inner.recorded(record);
+                self.now.last_frame_ms = Some(now);
+                self.recorded(record);
             }
             Update::Ended { node, failure } => {
                 if let Some(failure) = failure {
-                    inner.gone(node, failure_line(node, failure), now);
+                    self.gone(node, failure_line(node, failure), now);
                 }
-                if let Some(row) = inner.row(node) {
+                if let Some(row) = self.row(node) {
                     row.work = None;
                 }
             }
         }
-        inner.dirty = true;
+        self.dirty = true;
+    }
+}
+
+impl Observer for Board {
+    fn see(&mut self, update: &Update<'_>) {
+        self.lock().hear(update, now_ms());
     }
 }
 
@@ -628,6 +631,35 @@ mod tests {
         let row = board.snapshot().nodes[0].clone();
         assert_eq!((row.facts.len(), row.seen_ms, row.result_ms), (1, Some(7), Some(7)));
         assert!(row.done > 0.0 && row.done < 1.0, "{}", row.done);
+    }
+
+    #[test]
+    fn pairs_that_are_visited_again_are_more_of_the_total_and_never_past_it() {
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("network-full").unwrap(), &names);
+        let run = run(&names, &plan, now_ms());
+        let visit = |src: &str, dst: &str, visit: usize| {
+            muster_run::noted("r", src, &kept::work(dst, visit), Vec::new(), now_ms())
+        };
+        let mut board = Board::new("two", &names, &[]);
+        board.begin(&run, Some(&plan), Vec::new(), RunPhase::Running);
+        board.see(&Update::Phase { index: 0, step: "pairs", nodes: 2, work: 4, further: &[] });
+        let mut said = |more: usize, number: usize| {
+            board.see(&Update::More(more));
+            [("n1", "n2"), ("n2", "n1")].iter().for_each(|(a, b)| board.see(&Update::Recorded(&visit(a, b, number))));
+            board.publish();
+            let progress = board.snapshot().progress.clone();
+            ((progress.done, progress.total), (progress.steps[0].done, progress.steps[0].total))
+        };
+        assert_eq!(said(0, 1), ((2, 4), (2, 4)));
+        assert_eq!(said(2, 2), ((4, 6), (4, 6)));
+        assert_eq!(said(0, 3), ((6, 6), (6, 6)));
+        assert_eq!(said(0, 4), ((8, 8), (8, 8)), "nobody said that there would be more");
+        let stored = vec![visit("n1", "n2", 1), visit("n2", "n1", 1)];
+        board.begin(&run, Some(&plan), stored, RunPhase::Finished);
+        board.publish();
+        let progress = board.snapshot().progress.clone();
+        assert_eq!((progress.done, progress.total), (2, 4));
     }
 
     #[test]

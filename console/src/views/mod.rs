@@ -19,6 +19,7 @@ mod what_if;
 pub use board::{Board, Reads, info};
 pub use earlier::Earlier;
 pub use hands::{Hands, Labelled, hands, read_service};
+pub(crate) use pairs::share as pair_share;
 pub use past::read_past;
 pub use provisional::{Stage, visits_at_most};
 pub use shelf::shelf;

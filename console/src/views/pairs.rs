@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use muster_analysis::network::localise::{Localisation, Tier};
 use muster_analysis::network::topology::Source;
-use muster_analysis::network::{LOSS, Matrix, localise_beside};
+use muster_analysis::network::{LOSS, LOSS_FLOOR, Matrix, localise_beside};
 use muster_analysis::{Sample, cdf_points};
 use muster_tui::snapshot::{self, Endpoint, Grid, Network, Pair, Visits};
 use muster_wire::Direction;
@@ -105,7 +105,7 @@ impl Pairs {
             let (src, dst) = (cell.src as usize, cell.dst as usize);
             let Some(tier) = tier_of(self.hops(leaf[src], leaf[dst])) else { continue };
             let value = median(matrix.values(at));
-            let share = share(value, found.tiers[tier].centre, matrix.direction());
+            let share = share(matrix, value, found.tiers[tier].centre);
             let worst = grid.get(place[src], place[dst]).map_or(share, |before| before.min(share));
             grid.set(place[src], place[dst], worst);
             values[tier].extend(value.filter(|_| at % matrix.len().div_ceil(CURVE).max(1) == 0));
@@ -143,14 +143,17 @@ fn median(values: &[f32]) -> Option<f64> {
     Some(f64::midpoint(f64::from(sorted[last / 2]), f64::from(sorted[last.div_ceil(2)])))
 }
 
-/// Share of what is usual that a visit delivered; 0 where it failed.
-fn share(value: Option<f64>, usual: f64, direction: Direction) -> f32 {
+/// How good a visit of this value was: its share of the usual, or the inverse where less is better; 0 where it failed. What is lost
+/// as on any sound path is no difference.
+pub(crate) fn share(matrix: &Matrix, value: Option<f64>, usual: f64) -> f32 {
     let Some(value) = value else { return 0.0 };
-    let (better, worse) = match direction {
+    let least = if matrix.metric() == LOSS { f64::from(LOSS_FLOOR) } else { 0.0 };
+    let (value, usual) = (value.max(least), usual.max(least));
+    let (better, worse) = match matrix.direction() {
         Direction::HigherIsBetter => (value, usual),
         Direction::LowerIsBetter => (usual, value),
     };
-    // A latency or a loss of nothing is as good as can be; a tenth of a per cent is not yet a failure.
+    // A latency of nothing is as good as can be; a tenth of a per cent is not yet a failure.
     if worse > 0.0 { ((better / worse) as f32).clamp(1e-3, BEST) } else { BEST }
 }
 
@@ -242,9 +245,18 @@ mod tests {
     }
 
     #[test]
-    fn less_of_a_loss_is_better_and_none_is_best() {
-        assert_eq!(share(Some(0.0), 0.001, Direction::LowerIsBetter), BEST);
-        assert_eq!(share(Some(2.0), 1.0, Direction::LowerIsBetter), 0.5);
-        assert_eq!(share(None, 1.0, Direction::LowerIsBetter), 0.0);
+    fn less_of_a_latency_is_better_and_none_is_best() {
+        let latency = Matrix::new("rtt-64", Direction::LowerIsBetter);
+        assert_eq!(share(&latency, Some(0.0), 0.001), BEST);
+        assert_eq!(share(&latency, Some(2.0), 1.0), 0.5);
+        assert_eq!(share(&latency, None, 1.0), 0.0);
+    }
+
+    #[test]
+    fn a_loss_that_sound_paths_have_is_as_usual_and_fifty_times_of_it_is_not() {
+        let losses = Matrix::new(LOSS, Direction::LowerIsBetter);
+        let share = |value, usual| share(&losses, Some(value), usual);
+        assert_eq!([share(0.0, 0.0), share(0.0008, 0.0), share(0.0, 0.001)], [1.0; 3]);
+        assert!((share(0.05, 0.0) - 0.02).abs() < 1e-6 && (share(0.1, 0.002) - 0.02).abs() < 1e-6);
     }
 }

@@ -18,6 +18,7 @@ mod outage;
 mod peers;
 pub mod playhead;
 mod probe;
+mod rounds;
 mod scan;
 mod seen;
 mod spill;

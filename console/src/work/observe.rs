@@ -73,6 +73,8 @@ pub enum Update<'a> {
         /// Nodes left out so far, and why.
         dropped: &'a BTreeMap<String, String>,
     },
+    /// The phase under way has so many pieces of work more than was told so far.
+    More(usize),
     /// A node was lost and is waited for.
     Interrupted {
         /// Node.
@@ -202,6 +204,7 @@ impl Observer for Progress {
                 self.recorded += 1;
                 self.show(false);
             }
+            Update::More(work) => self.work += work,
             Update::Round { number, planned, pairs, measured, dropped } => {
                 let of = planned.map_or_else(String::new, |(rounds, _)| format!(" of {rounds}"));
                 let out = if dropped.is_empty() { String::new() } else { format!(", {} nodes out", dropped.len()) };
@@ -279,6 +282,30 @@ mod tests {
         assert!(progress.line().starts_with("taste: 0/5 results, 0/1 nodes done"), "{}", progress.line());
         progress.see(&ended("n1"));
         assert!(progress.line().contains("1/1 nodes done"), "{}", progress.line());
+    }
+
+    #[test]
+    fn pairs_that_are_visited_again_are_more_of_the_total_and_never_past_it() {
+        let names = ["n1".to_owned(), "n2".to_owned()];
+        let plan = muster_playbook::plan(&muster_playbook::find_builtin("network-full").unwrap(), &names);
+        let course = Course::new(&plan, &Durations::default(), 8, &Default::default());
+        let mut progress = Progress::new(true, course, CancellationToken::new());
+        progress.see(&Update::Phase { index: 0, step: "pairs", nodes: 2, work: 4, further: &[] });
+        let dropped = BTreeMap::new();
+        let mut round = |number: usize, more: usize| {
+            let planned = Some((number + 1, number as u64 + 1));
+            progress.see(&Update::More(more));
+            progress.see(&Update::Round { number, planned, pairs: 1, measured: number, dropped: &dropped });
+            for (src, dst) in [("n1", "n2"), ("n2", "n1")] {
+                let work = crate::judge::pairs::kept::work(dst, number + 1);
+                progress.see(&Update::Recorded(&muster_run::noted("r", src, &work, Vec::new(), 1)));
+            }
+            progress.line()
+        };
+        let said = round(0, 0);
+        assert!(said.starts_with("round 1 of 1, 1 pairs after 0: 2/4 results"), "{said}");
+        let said = round(1, 2);
+        assert!(said.starts_with("round 2 of 2, 1 pairs after 1: 4/6 results"), "{said}");
     }
 
     #[test]

@@ -56,9 +56,13 @@ pub(super) struct Seen {
 impl Seen {
     /// Nothing yet.
     pub(super) fn new(scan: &Scan, cancel: &CancellationToken) -> Self {
+        Self::of(excess(scan), Spill::new(&scan.folder), cancel)
+    }
+
+    fn of(excess: Excess, spill: Spill, cancel: &CancellationToken) -> Self {
         Self {
             way: UnderWay::new(cancel),
-            spill: Spill::new(&scan.folder),
+            spill,
             late: BTreeMap::new(),
             lost: BTreeSet::new(),
             missed: BTreeSet::new(),
@@ -68,7 +72,7 @@ impl Seen {
             outages: Outages::default(),
             clocks: BTreeMap::new(),
             gathers: BTreeMap::new(),
-            excess: excess(scan),
+            excess,
             waiting: Vec::new(),
             news: None,
             found: None,
@@ -182,15 +186,17 @@ impl Seen {
     /// what the node was doing, and stays in front of what a retry ended with.
     fn link_lost(&mut self, run: &str, node: &str, failure: &Failure) -> Option<Record> {
         self.lost.insert(node.to_owned());
-        let cut = failure.kind == FailureKind::Cut;
-        if self.reached.contains(node) && failure.passing() || cut {
+        if failure.lost() {
+            self.reached.insert(node.to_owned());
+        }
+        if failure.lost() || self.reached.contains(node) && failure.passing() {
             self.missed.insert(node.to_owned());
         }
         let first = self.told.get(node);
         if first.is_some() && failure.passing() {
             return None;
         }
-        let failure = failure.clone().after(first.filter(|first| first.phase == muster_fleet::Phase::Run));
+        let failure = failure.clone().after(first.filter(|first| first.phase.is_inside()));
         let mut record = link_record(run, node, &failure);
         self.told.entry(node.to_owned()).or_insert(failure);
         let others = self.outages.together(node).len().saturating_sub(1);
@@ -221,4 +227,59 @@ impl Seen {
 fn excess(scan: &Scan) -> Excess {
     let group = |node: &str| scan.judging.context.group(scan.plan.profile, node);
     Excess::new(scan.nodes.iter().map(|node| (node.name.as_str(), group(&node.name))))
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_fleet::Phase;
+
+    use super::*;
+
+    fn seen() -> Seen {
+        Seen::of(Excess::default(), Spill::new(&std::env::temp_dir()), &CancellationToken::new())
+    }
+
+    /// What is recorded of a node that fails like this; empty where nothing is.
+    fn told(seen: &mut Seen, phase: Phase, kind: FailureKind, what: &str) -> String {
+        let failure = Failure::new("n1", phase, kind, what);
+        match seen.link_lost("r", "n1", &failure).map(|record| record.outcome) {
+            Some(Outcome::Failed(why)) => why,
+            None => String::new(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_node_that_is_lost_while_its_probe_starts_is_told_with_the_step_and_asked_again() {
+        let gone = "the connection was lost before the probe's first frame";
+        let killed = "the probe was killed by signal KILL before the probe's first frame";
+        for (kind, what) in [(FailureKind::LinkLost, gone), (FailureKind::Cut, killed)] {
+            let mut seen = seen();
+            assert_eq!(told(&mut seen, Phase::Start, kind, what), format!("n1: start: {what}"));
+            assert!(seen.missed.contains("n1") && seen.reached.contains("n1"));
+            assert_eq!(told(&mut seen, Phase::Connect, FailureKind::Unreachable, "no route"), "", "the cause stays");
+            assert!(seen.missed.contains("n1"));
+        }
+        for (phase, kind) in [
+            (Phase::Connect, FailureKind::Unreachable),
+            (Phase::Start, FailureKind::Hang),
+            (Phase::Start, FailureKind::NotStarted),
+        ] {
+            let mut seen = seen();
+            told(&mut seen, phase, kind, "not there");
+            assert!(seen.missed.is_empty() && seen.reached.is_empty(), "{phase:?} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_cancelled_slurm_job_the_cause_comes_first_and_the_run_is_not_over() {
+        for (phase, name) in [(Phase::Run, "run"), (Phase::Start, "start")] {
+            let mut seen = seen();
+            told(&mut seen, phase, FailureKind::Cut, "Slurm cancelled the step");
+            let again = told(&mut seen, Phase::Connect, FailureKind::Cut, "Slurm job 5 is over; no other is begun");
+            let cause = format!("n1: {name}: Slurm cancelled the step; the retry failed: connect: Slurm job 5 is over");
+            assert!(again.starts_with(&cause), "{again}");
+            assert!(seen.missed.contains("n1"));
+        }
+    }
 }

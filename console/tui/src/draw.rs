@@ -224,6 +224,9 @@ fn mode(ui: &Ui, snapshot: &Snapshot, (detail, with_age): (Detail, bool)) -> Vec
 
 /// The moment of a replay, how far and how fast it is, and whether it stands.
 fn played(replay: &Replay, detail: Detail) -> String {
+    if replay.is_moment() {
+        return "REPLAY  one moment ".to_owned();
+    }
     let [day, time] = replay.moment();
     let when = match detail {
         Detail::Playbook => format!("{day} {time} UTC, "),
@@ -329,7 +332,7 @@ fn fresh(ui: &Ui, snapshot: &Snapshot) -> (String, Role) {
 }
 
 fn hints(ui: &Ui, snapshot: &Snapshot, buffer: &mut Buffer, row: Rect) {
-    let replay = REPLAY.iter().copied().filter(|_| snapshot.replay().is_some());
+    let replay = REPLAY.iter().copied().filter(|_| snapshot.plays());
     let mut shown: Vec<Binding> = replay.chain(bindings(ui.screen)).filter(|b| !b.hint.is_empty()).collect();
     shown.retain(|b| b.action != Action::Cancel || Ui::busy(snapshot).is_some());
     shown.sort_by_key(|b| b.rank);

@@ -236,6 +236,9 @@ fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent>
         Action::Suspend => return suspend(ui, snapshot),
         Action::Quit => return quit(ui, snapshot),
         Action::Interrupt => return interrupt(ui, snapshot),
+        Action::Play(_) if !snapshot.plays() => {
+            ui.say(snapshot, "this recording is of one moment: there is no time to go through");
+        }
         Action::Play(play) => return vec![Intent::Play(play)],
         Action::Cancel | Action::Rerun | Action::Clean | Action::Run | Action::Watch if snapshot.replay().is_some() => {
             ui.say(snapshot, replayed(snapshot).unwrap_or_default());

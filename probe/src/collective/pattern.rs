@@ -6,7 +6,7 @@
 use super::plan::Held;
 
 /// Bytes of an element.
-pub(super) const ELEMENT: usize = 4;
+pub(super) const ELEMENT: usize = muster_wire::COLLECTIVE_ELEMENT;
 
 /// What a block holds from its `first` element on.
 #[derive(Clone, Copy, Debug)]

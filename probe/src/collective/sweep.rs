@@ -5,7 +5,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use muster_wire::Collective;
+use muster_wire::{Collective, whole_bytes};
 
 use super::buffers::Buffers;
 use super::lane::{Broken, Lane};
@@ -91,7 +91,7 @@ impl Kind {
 /// Measures operations of `bytes` bytes for about `duration`.
 pub(crate) fn sweep(team: Team<'_>, bytes: u64, duration: Duration, limit: &Limit<'_>) -> Result<Swept, Trouble> {
     let n = team.names.len();
-    let block = (usize::try_from(bytes).unwrap_or(usize::MAX) / ELEMENT / n).max(1);
+    let block = usize::try_from(whole_bytes(bytes, n)).unwrap_or(usize::MAX) / ELEMENT / n;
     let used = (block * ELEMENT / SHARE).clamp(1, team.lanes.len());
     let size = Size {
         team,

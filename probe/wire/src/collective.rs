@@ -14,6 +14,16 @@ pub const RANKS: usize = 4_096;
 pub const SIZES: usize = 32;
 /// Largest size of a sweep, bytes.
 pub const COLLECTIVE_BYTES: u64 = 1 << 30;
+/// Bytes of an element.
+pub const COLLECTIVE_ELEMENT: usize = 4;
+
+/// Bytes that an operation of this size has over so many ranks, as with nccl-tests: whole elements, as many in the block of every rank, and
+/// one at least.
+#[must_use]
+pub fn whole_bytes(size: u64, ranks: usize) -> u64 {
+    let step = (COLLECTIVE_ELEMENT * ranks.max(1)) as u64;
+    (size / step).max(1) * step
+}
 
 /// An operation that all ranks take part in. Sizes and bandwidths are those of nccl-tests (doc/PERFORMANCE.md there).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -138,6 +148,12 @@ mod tests {
         assert_eq!([2, 4, 8].map(|n| of(Collective::AllReduce, n)), [1.0, 1.5, 1.75]);
         assert_eq!([2, 4, 8].map(|n| of(Collective::AllGather, n)), [0.5, 0.75, 0.875]);
         assert_eq!([1, 4].map(|n| of(Collective::AllToAll, n)), [0.0, 0.75]);
+    }
+
+    #[test]
+    fn a_size_has_as_many_whole_elements_for_every_rank() {
+        assert_eq!([2, 3, 4, 5].map(|ranks| whole_bytes(100, ranks)), [96, 96, 96, 100]);
+        assert_eq!((whole_bytes(1, 3), whole_bytes(1 << 20, 4), whole_bytes(7, 0)), (12, 1 << 20, 4));
     }
 
     #[test]

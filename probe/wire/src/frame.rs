@@ -141,7 +141,22 @@ pub enum Outcome {
     Failed(String),
 }
 
+/// Why a work did not run that the probe broke off.
+const STOPPED: &str = "stopped";
+
 impl Outcome {
+    /// Of a work that the probe broke off, or did not begin, since it was told to end.
+    #[must_use]
+    pub fn stopped() -> Self {
+        Self::NotRun(STOPPED.to_owned())
+    }
+
+    /// Whether it is that: the work has no result.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, Self::NotRun(why) if why == STOPPED)
+    }
+
     /// Why it did not run to its end; nothing where it did.
     #[must_use]
     pub fn why(&self) -> Option<&str> {

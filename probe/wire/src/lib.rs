@@ -28,7 +28,9 @@ pub use catalog::{
 };
 pub use category::Category;
 pub use codec::{CodecError, Decoder, MAGIC, PREAMBLE, encode, encode_request};
-pub use collective::{COLLECTIVE_BYTES, Collective, CollectiveOrder, ListenOrder, RANKS, Rank, SIZES};
+pub use collective::{
+    COLLECTIVE_BYTES, COLLECTIVE_ELEMENT, Collective, CollectiveOrder, ListenOrder, RANKS, Rank, SIZES, whole_bytes,
+};
 pub use component::{Component, ComponentKind, NoComponent};
 pub use frame::{
     Beat, Bye, Fact, Facts, Finished, Frame, Hello, Level, LogLine, Outcome, PROTOCOL, Progress, Request, Series, Steps,

@@ -54,7 +54,7 @@ pub fn metric_findings(decided: &Decided<'_>, node: usize) -> Vec<Finding> {
             found.extend(view.remark(&part));
         }
         let limiting = component.limiting.filter(|_| component.undecided);
-        found.extend(limiting.and_then(|of| view.too_noisy(&part, of, component.resolution)));
+        found.extend(limiting.and_then(|of| view.too_noisy(&part, of)));
     }
     for kind in &own.kinds {
         let slow = |state: State| own.components.iter().any(|c| c.component.kind() == kind.kind && c.state >= state);
@@ -93,6 +93,17 @@ fn lost(direction: Direction, cell: &Cell) -> Option<f64> {
         Direction::LowerIsBetter => cell.centre / left,
     };
     value.is_finite().then_some(value)
+}
+
+/// What a node showed once, compared with `others`.
+fn once(path: &str, direction: Direction, cell: &Cell, others: &str) -> String {
+    let seen = lost(direction, cell).unwrap_or(f64::NAN);
+    format!("{path} was {} {others} in one visit only", change(seen, cell.centre))
+}
+
+/// In how many metrics of a component nodes are slower, those among them of which less is better.
+fn also(slow: usize, of: usize, component: &Component) -> String {
+    if of == 1 { String::new() } else { format!(", slower in {slow} of {of} {component} metrics") }
 }
 
 /// One component of the node, and the metrics that were measured on it.
@@ -265,10 +276,8 @@ impl<'a> View<'a> {
             ("the others".to_owned(), cell.centre)
         };
         let all = samples.iter().flatten().count();
-        let metrics = if of == 1 { String::new() } else { format!(" in {slow} of {of} {component} metrics") };
         format!(
-            "{} of {all} nodes alike ({}): {} {}, {} {whom} (median {}){}{metrics}; \
-             if they are another model, label them",
+            "{} of {all} nodes alike ({}): {} {}, {} {whom} (median {}){}{}; if they are another model, label them",
             alike.len(),
             some(&names),
             self.id(metric).path(),
@@ -276,6 +285,7 @@ impl<'a> View<'a> {
             change(own, usual),
             unit.show(usual),
             by(cell.view),
+            also(slow, of, component),
         )
     }
 
@@ -314,11 +324,7 @@ impl<'a> View<'a> {
                 "{against}: too few values to exclude a stall ({witnesses} of {needed} metrics needed are that slow)"
             ),
             Why::WholeRunSlow => format!("{against}: so is nearly the whole run"),
-            Why::NotEveryVisit => format!(
-                "{path} was {:.0} % below the speed of {} in one visit only",
-                cell.loss * 100.0,
-                self.others(metric)
-            ),
+            Why::NotEveryVisit => once(&path, self.decided.fleet.metrics[metric].direction, cell, &self.others(metric)),
             Why::SlowForAWhile { from, to, slow, steps } if to - from + 1 == slow => {
                 format!("{against}: slow from step {from} to {to} of {steps} only")
             }
@@ -431,19 +437,19 @@ impl<'a> View<'a> {
     }
 
     /// A component that nothing speaks against and nothing vouches for.
-    fn too_noisy(&self, part: &Part<'_>, limiting: Limiting, resolution: Option<f64>) -> Option<Finding> {
+    fn too_noisy(&self, part: &Part<'_>, limiting: Limiting) -> Option<Finding> {
         if part.metrics.iter().any(|at| self.at(*at).state > State::Pass) {
             return None;
         }
-        let Limiting { metric, scale, nodes } = limiting;
-        let seen = unseen(resolution.unwrap_or(f64::INFINITY));
-        let own = self.clearly_slower(part);
+        let Limiting { metric, scale, resolution, nodes } = limiting;
         let said = format!(
-            "{} not decided: with {} and a spread of up to {} % between peers ({}), {seen}{own}",
+            "{} not decided: with {} and a spread of up to {} % between peers ({}), {}{}",
             part.of,
             count(nodes, "node"),
             up(scale * 100.0),
             self.id(metric).path(),
+            unseen(resolution),
+            self.clearly_slower(part),
         );
         Some(self.finding(part.of, &[metric], State::Unknown, &said).next(next::TOO_NOISY).again(true))
     }
@@ -530,6 +536,29 @@ fn middle(mut values: Vec<f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_latency_that_doubled_is_twice_and_not_half_of_its_peers() {
+        let cell = Cell {
+            state: State::Warn,
+            why: Why::NotEveryVisit,
+            view: Look::MedianStep,
+            peers: 5,
+            alike: 0,
+            loss: 0.5,
+            centre: 100.0,
+            scale: 0.01,
+            limit: 0.1,
+            warn_limit: 0.05,
+            resolution: 0.1,
+            frozen: false,
+        };
+        let said = |direction| once("x/y", direction, &cell, "5 peers");
+        assert_eq!(said(Direction::LowerIsBetter), "x/y was 100.0 % above 5 peers in one visit only");
+        assert_eq!(said(Direction::HigherIsBetter), "x/y was 50 % below 5 peers in one visit only");
+        assert_eq!(also(5, 5, &Component::Memory), ", slower in 5 of 5 memory metrics");
+        assert_eq!(also(1, 1, &Component::Memory), "");
+    }
 
     #[test]
     fn far_behind_is_a_quarter_and_three_spreads() {

@@ -4,7 +4,7 @@
 //! then easily another element that a few of them happen to cross. So losses are localised first, and what else is
 //! accused of slowness must stand without the pairs that losses explain.
 
-use super::localise::{Kind, SURE, Suspect, crossing, localise_with_open};
+use super::localise::{Kind, SURE, Suspect, crossing, localise_but};
 use super::{Localisation, Matrix, Topology, localise};
 use crate::Params;
 
@@ -24,7 +24,7 @@ pub fn localise_beside(matrix: &Matrix, losses: Option<&Matrix>, topology: &Topo
         return found;
     }
     let crossed = crossing(matrix, topology, &lossy);
-    let rest = localise_with_open(matrix, topology, params, &crossed).0;
+    let rest = localise_but(matrix, topology, params, &crossed);
     let mut suspects: Vec<Suspect> = found.suspects.into_iter().filter(known).collect();
     let more: Vec<Suspect> = rest.suspects.into_iter().filter(|s| !suspects.iter().any(|o| alike(s, o))).collect();
     suspects.extend(more);

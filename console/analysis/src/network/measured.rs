@@ -7,7 +7,7 @@ use muster_wire::Direction;
 use super::{Matrix, Topology, topology};
 
 /// Share of segments sent again that is as good as none: a congested but sound path has as much.
-pub(super) const LOSS_FLOOR: f32 = 1e-3;
+pub const LOSS_FLOOR: f32 = 1e-3;
 /// Metric whose values are such shares.
 pub const LOSS: &str = "retransmits";
 /// Loss from which on [`health`] falls: one visit alone tells nothing about less.

@@ -4,6 +4,7 @@
 //! delivered → [`localise()`], whose open questions feed the next rounds ([`schedule::Bisection`]).
 
 mod beside;
+mod change;
 pub mod localise;
 mod matrix;
 mod measured;
@@ -19,7 +20,7 @@ pub mod topology;
 pub use beside::localise_beside;
 pub use localise::{Localisation, localise};
 pub use matrix::{Cell, Matrix};
-pub use measured::{LOSS, guess, health, judged};
+pub use measured::{LOSS, LOSS_FLOOR, guess, health, judged};
 pub use read::{direction_of, read_matrix};
 pub use report::{Alternatives, LeftOut, Of, PAIRS_SCHEMA, PairsReport, PairsRun};
 pub use said::{accusation, source_word, warning};

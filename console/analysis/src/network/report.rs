@@ -41,7 +41,8 @@ pub struct PairsReport {
     pub alternatives: Vec<Alternatives>,
     /// Slow pairs that several explanations fit.
     pub undecided: Vec<Of<Undecided>>,
-    /// Pairs whose measurement would decide, most useful first.
+    /// Pairs whose measurement would decide, most useful first. Where nothing is in doubt they are those that chance explains,
+    /// and the exit code does not follow from them.
     pub next_pairs: Vec<[String; 2]>,
     /// Nodes between which something was measured; 0 where that is not known.
     #[serde(skip)]
@@ -237,6 +238,17 @@ mod tests {
             report.exit_code()
         };
         assert_eq!([code(&[]), code(&[0.6]), code(&[0.6, 0.95])], [0, 3, 2]);
+    }
+
+    #[test]
+    fn pairs_that_chance_explains_are_only_proposed() {
+        let mut report = PairsReport::new(Source::Csv);
+        report.next_pairs = vec![["n1".to_owned(), "n2".to_owned()]];
+        assert_eq!((report.exit_code(), report.lines()), (0, vec!["nothing stands out".to_owned()]));
+        let open = Undecided { candidates: Vec::new(), reason: "too noisy".to_owned(), pairs: 4, slow: 2 };
+        report.undecided = vec![Of { metric: "bw".to_owned(), found: open }];
+        assert_eq!(report.exit_code(), 3);
+        assert_eq!(report.lines(), ["undecided in bw: too noisy", "to decide, measure n1-n2"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What pairs point at, in sentences.
 
+use super::change::{against, between};
 use super::localise::{Candidate, Kind, Misfit, Suspect, Undecided, Warning};
 use super::report::{Alternatives, Of};
 use super::topology::Source;
@@ -78,17 +79,16 @@ pub(super) fn alternatives(suspect: &Suspect) -> Option<Alternatives> {
 /// What is said of a suspect.
 #[must_use]
 pub fn accusation(Of { metric, found }: &Of<Suspect>) -> String {
-    let change = |share: f64| format!("{:+.0}", (share - 1.0) * 100.0);
-    let [low, high] = found.interval.map(change);
     let visits = match found.slow {
         0 => format!("by all {} visits together, none is far off by itself", found.pairs),
         slow => format!("{slow} of {} visits slow", found.pairs),
     };
     format!(
-        "{} {}: {metric} {} % against its peers (95 % interval {low} to {high} %; {visits}; confidence {:.2})",
+        "{} {}: {metric} {} its peers (95 % interval {}; {visits}; confidence {:.2})",
         word(found.kind),
         found.element,
-        change(found.effect),
+        against(found.effect),
+        between(found.interval),
         found.confidence
     )
 }
@@ -121,6 +121,7 @@ mod tests {
             confidence: 0.99,
         };
         let said = accusation(&Of { metric: "retransmits".to_owned(), found });
+        assert!(said.contains("retransmits 3.2x that of its peers (95 % interval 2.0x to 4.0x;"), "{said}");
         assert!(said.contains("; by all 37 visits together, none is far off by itself; confidence"), "{said}");
     }
 }

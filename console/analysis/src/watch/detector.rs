@@ -166,6 +166,15 @@ impl Watch {
         &self.log.alerts
     }
 
+    /// Since when the machine of an open alert, by its place among all, has been like its peers again, epoch seconds: not for long
+    /// enough to end it. Nothing while it is unlike them.
+    #[must_use]
+    pub fn like_peers_since(&self, alert: usize) -> Option<f64> {
+        let node = self.nodes.iter().find(|node| node.open == Some(alert)).map(|node| &node.ending);
+        let group = || self.groups.iter().find(|group| group.alert == alert).map(|group| &group.ending);
+        node.or_else(group)?.like().map(starts)
+    }
+
     /// What is worth knowing and accuses nobody: machines unlike the others from the start, gaps, what was left out.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {

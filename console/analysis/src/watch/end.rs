@@ -38,6 +38,11 @@ impl Ending {
         self.calm = if calm { self.calm + 1 } else { 0 };
         (self.calm >= CALM).then(|| self.like.unwrap_or(block - i64::from(CALM) + 1))
     }
+
+    /// First block since which it has been like its peers, though not for long enough.
+    pub(super) const fn like(&self) -> Option<i64> {
+        self.like
+    }
 }
 
 /// Whether `node` is unlike its peers in this block, by the metrics that speak against it; nothing where they are missing.

@@ -4,7 +4,7 @@ use crate::link::FailureKind;
 
 /// Words of srun and slurmstepd, what kind of failure they tell, and what it is in a sentence. The first row that fits counts.
 const WORDS: &[(&str, FailureKind, &str)] = &[
-    ("DUE TO TIME LIMIT", FailureKind::TimeLimit, "Slurm's time limit ended the step"),
+    ("DUE TO TIME LIMIT", FailureKind::Cut, "Slurm's time limit ended the step"),
     ("DUE TO NODE FAILURE", FailureKind::LinkLost, "Slurm lost the node"),
     ("Node failure on", FailureKind::LinkLost, "Slurm lost the node"),
     ("CANCELLED AT", FailureKind::Cut, "Slurm cancelled the step (scancel, or the job ended)"),
@@ -36,14 +36,14 @@ mod tests {
 
     #[test]
     fn a_time_limit_a_lost_node_and_a_cancelled_job_are_told_apart() {
-        let kind = |text: &str| explained(text.as_bytes()).map(|(kind, _)| kind);
         let step = "slurmstepd: error: *** STEP 5.0 ON n001 CANCELLED AT 2026-11-25T08:00:00";
-        assert_eq!(kind(&format!("{step} DUE TO TIME LIMIT ***")), Some(FailureKind::TimeLimit));
-        assert_eq!(
-            kind(&format!("{step} DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***")),
-            Some(FailureKind::LinkLost)
-        );
-        assert_eq!(kind(&format!("{step} ***")), Some(FailureKind::Cut));
-        assert_eq!(kind("srun: error: n001: task 0: Killed"), None);
+        for (end, kind, what) in [
+            (" DUE TO TIME LIMIT ***", FailureKind::Cut, "Slurm's time limit ended the step"),
+            (" DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***", FailureKind::LinkLost, "Slurm lost the node"),
+            (" ***", FailureKind::Cut, "Slurm cancelled the step (scancel, or the job ended)"),
+        ] {
+            assert_eq!(explained(format!("{step}{end}").as_bytes()), Some((kind, what)));
+        }
+        assert_eq!(explained(b"srun: error: n001: task 0: Killed"), None);
     }
 }

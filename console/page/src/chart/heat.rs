@@ -1,6 +1,7 @@
 //! What pairs of nodes deliver, as a map: senders down, receivers across.
 
 use askama::Template;
+use muster_wire::Direction;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -13,14 +14,15 @@ const LABELS: usize = 28;
 /// Endpoints past which several share a cell.
 const CELLS: usize = 96;
 
-/// Shares of the usual up to which a colour is meant, the colour (the style sheet knows it by its value), and its words.
-const RAMP: [(f32, RGBColor, &str); 6] = [
-    (0.25, RGBColor(0x6E, 0x06, 0x1B), "below 25 %"),
-    (0.5, RGBColor(0xB7, 0x1D, 0x26), "25 to 50 %"),
-    (0.75, RGBColor(0xE0, 0x6B, 0x3C), "50 to 75 %"),
-    (0.9, RGBColor(0xF6, 0xB8, 0x6B), "75 to 90 %"),
-    (1.15, RGBColor(0xE3, 0xEC, 0xF4), "usual"),
-    (f32::INFINITY, RGBColor(0x6F, 0xA8, 0xD6), "115 % and more"),
+/// Shares of the usual up to which a colour is meant, the colour (the style sheet knows it by its value), and its words where
+/// more of the metric is better and where less is.
+const RAMP: [(f32, RGBColor, [&str; 2]); 6] = [
+    (0.25, RGBColor(0x6E, 0x06, 0x1B), ["below 25 %", "above 4x, or failed"]),
+    (0.5, RGBColor(0xB7, 0x1D, 0x26), ["25 to 50 %", "2x to 4x"]),
+    (0.75, RGBColor(0xE0, 0x6B, 0x3C), ["50 to 75 %", "133 to 200 %"]),
+    (0.9, RGBColor(0xF6, 0xB8, 0x6B), ["75 to 90 %", "111 to 133 %"]),
+    (1.15, RGBColor(0xE3, 0xEC, 0xF4), ["usual", "usual"]),
+    (f32::INFINITY, RGBColor(0x6F, 0xA8, 0xD6), ["115 % and more", "87 % and less"]),
 ];
 const MISSING: RGBColor = RGBColor(0xC3, 0xC4, 0xC9);
 
@@ -36,7 +38,10 @@ pub struct Heat {
     pub caption: String,
     /// Name of each row and column; of the first of its block.
     pub names: Vec<String>,
-    /// Row by row, the worst share of the usual in each block; `None` where nothing was measured.
+    /// Which way the metric is better.
+    pub direction: Direction,
+    /// Row by row, the worst share of the usual in each block: the inverse where less of the metric is better, 0 where it failed;
+    /// `None` where nothing was measured.
     pub shares: Vec<Option<f32>>,
     /// Endpoints that share a row.
     pub block: usize,
@@ -62,6 +67,7 @@ impl Heat {
             said: String::new(),
             caption: String::new(),
             names: names.iter().step_by(block).cloned().collect(),
+            direction: Direction::HigherIsBetter,
             shares: (0..rows)
                 .flat_map(|row| (0..rows).map(move |column| (row, column)))
                 .map(|(r, c)| cell(r, c))
@@ -80,8 +86,9 @@ impl Heat {
     pub(crate) fn legend(&self) -> Vec<(String, &'static str)> {
         let hex = |RGBColor(r, g, b): RGBColor| format!("#{r:02X}{g:02X}{b:02X}");
         let used = |at: usize| self.shares.iter().flatten().any(|share| rank(*share) == at);
+        let words = usize::from(self.direction == Direction::LowerIsBetter);
         let mut legend: Vec<_> =
-            (0..RAMP.len()).filter(|at| used(*at)).map(|at| (hex(RAMP[at].1), RAMP[at].2)).collect();
+            (0..RAMP.len()).filter(|at| used(*at)).map(|at| (hex(RAMP[at].1), RAMP[at].2[words])).collect();
         if self.shares.iter().any(Option::is_none) {
             legend.push((hex(MISSING), "not measured"));
         }

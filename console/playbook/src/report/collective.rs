@@ -44,7 +44,7 @@ pub struct CollectiveResult {
 /// Operations of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SizeResult {
-    /// Size as nccl-tests counts it.
+    /// Size as nccl-tests counts it: what was asked for, down to as many whole elements for every node.
     pub bytes: u64,
     /// How many operations counted.
     pub operations: usize,

@@ -7,7 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use muster_analysis::network::topology::Source;
 use muster_analysis::network::{Localisation, Matrix, Topology};
-use muster_wire::Direction;
+
+use crate::views::pair_share;
 
 /// Side of the picture that small matrices are enlarged to, pixels.
 const SIDE: usize = 640;
@@ -55,7 +56,7 @@ fn order(matrix: &Matrix, topology: &Topology) -> Vec<usize> {
     order
 }
 
-/// Value over the usual value at its distance; NaN where nothing was measured.
+/// How good each pair is against what is usual at its distance; NaN where nothing was measured.
 fn shares(matrix: &Matrix, topology: &Topology, found: &Localisation, order: &[usize]) -> Vec<f32> {
     let n = order.len();
     let mut place = vec![0; n];
@@ -71,12 +72,8 @@ fn shares(matrix: &Matrix, topology: &Topology, found: &Localisation, order: &[u
         let Some(tier) = found.tiers.iter().find(|tier| tier.hops == hops) else { continue };
         let mut values = matrix.values(at).to_vec();
         values.sort_unstable_by(f32::total_cmp);
-        let usual = tier.centre as f32;
-        shares[place[src] * n + place[dst]] = match (values.get(values.len() / 2), matrix.direction()) {
-            (None, _) => 0.0,
-            (Some(value), Direction::HigherIsBetter) => value / usual,
-            (Some(value), Direction::LowerIsBetter) => usual / value.max(f32::MIN_POSITIVE),
-        };
+        let value = values.get(values.len() / 2).map(|value| f64::from(*value));
+        shares[place[src] * n + place[dst]] = pair_share(matrix, value, tier.centre);
     }
     shares
 }
@@ -94,7 +91,26 @@ fn colour(share: f32) -> [u8; 3] {
 
 #[cfg(test)]
 mod tests {
+    use muster_analysis::Params;
+    use muster_analysis::network::{LOSS, localise};
+    use muster_wire::Direction;
+
     use super::*;
+
+    #[test]
+    fn a_pair_that_loses_nothing_is_lighter_than_one_that_loses_much() {
+        let mut losses = Matrix::new(LOSS, Direction::LowerIsBetter);
+        for (src, dst) in (0..6).flat_map(|a| (0..6).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+            let lost = if (src, dst) == (1, 4) { 0.2 } else { 0.0 };
+            losses.push_named(&format!("n{src}"), &format!("n{dst}"), &[lost], None);
+        }
+        let topology = Topology::flat(losses.endpoints());
+        let found = localise(&losses, &topology, &Params::default());
+        let shares = shares(&losses, &topology, &found, &order(&losses, &topology));
+        let light = |share: f32| colour(share).iter().map(|c| u32::from(*c)).sum::<u32>();
+        assert_eq!(shares[1], 1.0);
+        assert!(light(shares[6 + 4]) < light(shares[1]), "{shares:?}");
+    }
 
     #[test]
     fn darker_is_worse() {

@@ -28,8 +28,7 @@ struct Row {
 /// Shows it, oldest first.
 pub(super) fn run(options: &Shown, config: &Config) -> Ended {
     let all = failures(&*database::read(config)?).code(IO)?;
-    let wanted = picked(config, &options.pick)?;
-    let rows = rows(&all, |node| wanted.as_ref().is_none_or(|names| names.contains(node)));
+    let rows = rows(&all, picked(config, &options.pick)?);
     if options.json {
         out::list("muster.swap-history", "failures", &rows)?;
         return Ok(PASS);

@@ -4,23 +4,19 @@ use std::collections::BTreeMap;
 
 use muster_analysis::service::{Failure, Spare, Swap};
 use muster_playbook::report::rfc3339;
+use muster_store::Store;
 
 use super::document::{Document, Row, SpareRow};
 use super::{Form, Options, known, picked};
 use crate::config::Config;
-use crate::exit::{Code, Ended, IO, PASS, UNDECIDED, WARN};
+use crate::exit::{Code, Ended, IO, PASS, Problem, UNDECIDED, WARN};
 use crate::options::Pick;
 use crate::service::{Standing, again, commands, failures, replaced, spares};
 use crate::{database, out};
 
 /// Makes the list.
 pub(super) fn run(options: &Options, config: &Config) -> Ended {
-    let store = database::read(config)?;
-    // Spares are looked for in the whole inventory, whoever is to be replaced.
-    let all = known(&*store, config, &Pick::default())?;
-    let failed = failures(&*store).code(IO)?;
-    let wanted = picked(config, &options.pick)?;
-    let document = document(&all, &failed, |node| wanted.as_ref().is_none_or(|names| names.contains(node)));
+    let document = of(&*database::read(config)?, options, config)?;
     if options.json {
         out::json(&document)?;
     } else {
@@ -36,6 +32,13 @@ pub(super) fn run(options: &Options, config: &Config) -> Ended {
         0 => WARN,
         _ => UNDECIDED,
     })
+}
+
+/// The list.
+pub(super) fn of(store: &dyn Store, options: &Options, config: &Config) -> Result<Document, Problem> {
+    // Spares are looked for in all of the inventory but what is left out, whoever is to be replaced.
+    let all = known(store, config, &Pick { exclude: options.pick.exclude.clone(), ..Pick::default() })?;
+    Ok(document(&all, &failures(store).code(IO)?, picked(config, &options.pick)?))
 }
 
 fn document(all: &[Standing], failed: &[Failure], wanted: impl Fn(&str) -> bool) -> Document {

@@ -42,7 +42,7 @@ pub struct Options {
     /// What else to do.
     #[command(subcommand)]
     pub action: Option<Action>,
-    /// Which nodes are replaced; all that are defective when left out.
+    /// Which nodes are replaced; all that are defective when left out. What -x leaves out replaces nobody either.
     #[command(flatten)]
     pub pick: Pick,
     /// Form of the list.
@@ -136,15 +136,12 @@ pub fn run(options: &Options, config: &Config, common: &Common) -> Ended {
 
 /// What is known of the nodes that are picked; without an inventory, of those that the database knows.
 fn known(store: &dyn Store, config: &Config, pick: &Pick) -> Result<Vec<Standing>, Problem> {
-    let slurm = config.slurm.value.is_some() || config.transport.value == Transport::Slurm;
-    let nodes: Vec<_> = if pick.names() || slurm || config.inventory.value.exists() {
+    let nodes: Vec<_> = if pick.names() || has_inventory(config) {
         session::nodes(config, pick)?.into_iter().map(|node| (node.name, node.labels)).collect()
     } else {
-        let mut seen = seen(store).code(IO)?;
-        for name in &left_out(pick)? {
-            seen.remove(name);
-        }
-        seen.into_iter().map(|name| (name, BTreeMap::new())).collect()
+        let left_out = left_out(config, pick)?;
+        let seen = seen(store).code(IO)?.into_iter().filter(|name| !left_out.contains(name));
+        seen.map(|name| (name, BTreeMap::new())).collect()
     };
     if nodes.is_empty() {
         let file = config.inventory.value.display();
@@ -155,6 +152,11 @@ fn known(store: &dyn Store, config: &Config, pick: &Pick) -> Result<Vec<Standing
     standings(store, &session::params(config), &nodes).code(IO)
 }
 
+fn has_inventory(config: &Config) -> bool {
+    let slurm = config.slurm.value.is_some() || config.transport.value == Transport::Slurm;
+    slurm || config.inventory.value.exists()
+}
+
 /// Every node that has a result, a mark or an incident in the database.
 fn seen(store: &dyn Store) -> anyhow::Result<BTreeSet<String>> {
     let mut names: BTreeSet<String> = store.nodes()?.into_iter().map(|node| node.name).collect();
@@ -163,21 +165,28 @@ fn seen(store: &dyn Store) -> anyhow::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// The hosts that `-x` names, where no inventory knows its groups.
-fn left_out(pick: &Pick) -> Result<Vec<String>, Problem> {
+/// The nodes that `-x` names; hosts where no inventory knows its groups.
+fn left_out(config: &Config, pick: &Pick) -> Result<BTreeSet<String>, Problem> {
     if pick.exclude.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BTreeSet::new());
     }
-    let hosts = Inventory::from_names(&pick.exclude.join(",")).code(USAGE)?;
-    Ok(hosts.nodes().iter().map(|node| node.name.clone()).collect())
+    let nodes = if has_inventory(config) {
+        session::nodes(config, &Pick { include: pick.exclude.clone(), ..Pick::default() })?
+    } else {
+        Inventory::from_names(&pick.exclude.join(",")).code(USAGE)?.nodes().to_vec()
+    };
+    Ok(nodes.into_iter().map(|node| node.name).collect())
 }
 
-/// The names that are picked; `None` where all are meant.
-fn picked(config: &Config, pick: &Pick) -> Result<Option<BTreeSet<String>>, Problem> {
-    if !pick.names() {
-        return Ok(None);
-    }
-    Ok(Some(session::nodes(config, pick)?.into_iter().map(|node| node.name).collect()))
+/// Whether a node is picked: one of those named, else any but those left out.
+fn picked(config: &Config, pick: &Pick) -> Result<impl Fn(&str) -> bool + use<>, Problem> {
+    let named: Option<BTreeSet<String>> = if pick.names() {
+        Some(session::nodes(config, pick)?.into_iter().map(|node| node.name).collect())
+    } else {
+        None
+    };
+    let left_out = if named.is_none() { left_out(config, pick)? } else { BTreeSet::new() };
+    Ok(move |node: &str| named.as_ref().map_or(!left_out.contains(node), |names| names.contains(node)))
 }
 
 fn usage(why: &str) -> Problem {
@@ -218,5 +227,25 @@ mod tests {
         store.record_incidents(&[incident("n2"), incident("n1")]).unwrap();
         assert_eq!(names(&store, &[]).unwrap(), ["n1", "n2"]);
         assert_eq!(names(&store, &["n[1,7]"]).unwrap(), ["n2"]);
+        // Who is left out is not replaced, and nothing that failed on it is shown.
+        let pick = Pick { exclude: vec!["n[1,7]".to_owned()], ..Pick::default() };
+        let meant = picked(&config, &pick).map_err(|problem| problem.error).unwrap();
+        assert!(meant("n2") && !meant("n1"));
+        let options = Options { action: None, pick, format: Form::Text, json: false };
+        let listed = list::of(&store, &options, &config).map_err(|problem| problem.error).unwrap();
+        assert_eq!(listed.swaps.iter().map(|row| row.node.as_str()).collect::<Vec<_>>(), ["n2"]);
+    }
+
+    #[test]
+    fn with_an_inventory_who_is_left_out_by_name_or_group_is_not_picked() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("inventory.toml");
+        let nodes = "[[nodes]]\nnames = 'n[1-3]'\n[[nodes]]\nname = 's1'\ngroups = ['spares']\n";
+        std::fs::write(&file, nodes).unwrap();
+        let raw = Raw { inventory: Some(file), ..Raw::default() };
+        let config = resolve(raw, Raw::default(), std::path::Path::new("none")).unwrap();
+        let pick = Pick { exclude: vec!["n1,@spares".to_owned()], ..Pick::default() };
+        let meant = picked(&config, &pick).map_err(|problem| problem.error).unwrap();
+        assert_eq!(["n1", "n2", "n9", "s1"].map(meant), [false, true, true, false]);
     }
 }

@@ -27,6 +27,8 @@ use crate::patience::Patience;
 use crate::redact::Redact;
 use crate::work::bundle;
 
+pub(crate) use show::played;
+
 /// Options.
 #[derive(Args, Debug)]
 #[command(

@@ -1,5 +1,7 @@
 //! The console on a case: `muster triage --show`.
 
+use std::path::Path;
+
 use muster_analysis::triage::rules::Rules;
 use muster_fleet::Inventory;
 
@@ -32,6 +34,14 @@ pub(super) async fn run(options: &Options, config: &Config, common: &Common) -> 
         }
         live::Got::Ended(code) => Ok(code),
     }
+}
+
+/// Opens the screen **Triage** on the bundle at `from` as a replay: nothing is asked of nodes.
+///
+/// # Errors
+/// When the terminal or the settings cannot be used.
+pub(crate) async fn played(from: &Path, config: &Config, common: &Common) -> Ended {
+    screen(config, common)?.sit_on_played_triage(from).await
 }
 
 fn screen(config: &Config, common: &Common) -> Result<App, Problem> {

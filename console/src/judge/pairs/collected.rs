@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use muster_analysis::Sample;
 use muster_playbook::report::{CollectiveFailure, CollectiveReport, CollectiveResult, LeftOut, SizeResult};
 use muster_run::{Record, Run};
-use muster_wire::{Collective, Outcome};
+use muster_wire::{Collective, Outcome, whole_bytes};
 
 use super::{cause, kept};
 
-/// Prefix of the metrics, before the size in bytes.
+/// Prefix of the metrics, before the size that was asked for, bytes.
 const METRIC: &str = "busbw-";
 
 /// The collectives of `run`; nothing where it has none.
@@ -56,10 +56,10 @@ fn sizes(collective: Collective, ranked: &[&Record]) -> Vec<SizeResult> {
         worst.iter_mut().zip(&series.values).for_each(|(worst, value)| *worst = worst.min(*value));
     }
     let factor = collective.bus_factor(ranked.len());
-    let size = |(bytes, (ranks, busbw)): (u64, (usize, Vec<f64>))| {
+    let size = |(asked, (ranks, busbw)): (u64, (usize, Vec<f64>))| {
         let sample = Sample::new(&busbw).ok().filter(|_| ranks == ranked.len())?;
         let busbw = sample.median();
-        let algbw = busbw / factor;
+        let (algbw, bytes) = (busbw / factor, whole_bytes(asked, ranks));
         let (operations, interval) = (sample.len(), sample.median_interval());
         Some(SizeResult { bytes, operations, time_ns: bytes as f64 / algbw * 1e9, algbw, busbw, interval })
     };
@@ -71,9 +71,8 @@ mod tests {
     use super::*;
     use muster_wire::{Direction, MetricId, Series, Unit};
 
-    #[test]
-    fn the_slowest_rank_of_each_operation_counts() {
-        let record = |rank: u32, values: &[f64]| Record {
+    fn record(rank: u32, asked: u64, values: &[f64]) -> Record {
+        Record {
             run: "r".into(),
             node: format!("n{rank}"),
             work: "net-allreduce".into(),
@@ -81,7 +80,7 @@ mod tests {
             at_ms: 0,
             elapsed_ns: 0,
             series: vec![Series {
-                metric: MetricId::new("net-allreduce", "busbw-1000", "tcp-4"),
+                metric: MetricId::new("net-allreduce", format!("busbw-{asked}"), "tcp-4"),
                 unit: Unit::BytesPerSec,
                 direction: Direction::HigherIsBetter,
                 values: values.to_vec(),
@@ -89,8 +88,20 @@ mod tests {
                 started_ns: 1,
             }],
             facts: vec![kept::number(kept::RANK, rank.into()), kept::number("checked.bytes", 500.0)],
-        };
-        let records = vec![record(1, &[90.0, 50.0, 80.0]), record(0, &[100.0, 100.0, 60.0])];
+        }
+    }
+
+    #[test]
+    fn a_size_is_told_as_what_the_nodes_used_of_it_and_its_time_is_of_that() {
+        let found = result(Collective::AllReduce, (0..3).map(|rank| record(rank, 100, &[64.0; 3])).collect());
+        let size = found.sizes[0];
+        // Of 100 bytes three nodes have eight whole elements each.
+        assert_eq!((size.bytes, size.algbw, (size.time_ns / 1e9).round()), (96, 48.0, 2.0));
+    }
+
+    #[test]
+    fn the_slowest_rank_of_each_operation_counts() {
+        let records = vec![record(1, 1000, &[90.0, 50.0, 80.0]), record(0, 1000, &[100.0, 100.0, 60.0])];
         let found = result(Collective::AllReduce, records);
         assert_eq!((found.ranks, found.failure, found.checked_bytes), (vec!["n0".into(), "n1".into()], None, 1000.0));
         let size = found.sizes[0];

@@ -17,11 +17,12 @@ use crate::judge::{Count, Pairs};
 /// Minimum time between two updates on how far a stored run is judged, milliseconds.
 const WAIT_MS: u64 = 200;
 
-/// What is known of the pairs of the run, and which of them the screen looks at.
+/// What is known of the pairs of the run, and the metric and the pair that the screen looks at.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pairs: Option<Arc<Pairs>>,
     metric: Option<String>,
+    pair: Option<[String; 2]>,
     progress: Option<Progress>,
     began_ms: u64,
 }
@@ -30,30 +31,34 @@ impl Board {
     /// The pairs of the run, as far as they are measured.
     pub fn pairs(&self, pairs: Arc<Pairs>) {
         let metric = self.lock().scan.metric.clone().filter(|name| pairs.matrices.contains_key(name));
-        // Made without the lock: it takes as long as localising.
         let Some(name) = metric.or_else(|| pairs.first().map(str::to_owned)) else { return };
-        let made = pairs.picture(&name);
-        let mut inner = self.lock();
-        inner.scan.pairs = Some(pairs);
-        let seen = inner.now.network.data.as_ref().and_then(|n| n.pair.clone());
-        if let Some(mut network) = made {
-            network.progress.clone_from(&inner.scan.progress);
-            network.pair = seen;
-            inner.now.network = Part::ready(network);
-        }
-        inner.dirty = true;
+        self.lock().scan.pairs = Some(pairs.clone());
+        self.show_pairs(&pairs, &name);
     }
 
     /// The screen looks at this metric of the pairs.
     pub fn pair_metric(&self, name: &str) {
-        let (pairs, progress) = {
+        let pairs = {
             let mut inner = self.lock();
             inner.scan.metric = Some(name.to_owned());
-            (inner.scan.pairs.clone(), inner.scan.progress.clone())
+            inner.scan.pairs.clone()
         };
-        if let Some(network) = pairs.and_then(|pairs| pairs.picture(name)) {
-            let mut inner = self.lock();
-            inner.now.network = Part::ready(Network { progress, ..network });
+        if let Some(pairs) = pairs {
+            self.show_pairs(&pairs, name);
+        }
+    }
+
+    /// Shows `metric` of `pairs`, and the samples of the pair that the screen looks at.
+    fn show_pairs(&self, pairs: &Arc<Pairs>, metric: &str) {
+        // Made without the lock: it takes as long as localising.
+        let Some(network) = pairs.picture(metric) else { return };
+        let seen = self.lock().scan.pair.clone();
+        let pair = seen.and_then(|[src, dst]| pairs.pair(&network, &src, &dst)).map(Arc::new);
+        let mut inner = self.lock();
+        // Meanwhile there may be newer ones, or a replay has begun again.
+        if inner.scan.pairs.as_ref().is_some_and(|newest| Arc::ptr_eq(newest, pairs)) {
+            let progress = inner.scan.progress.clone();
+            inner.now.network = Part::ready(Network { progress, pair, ..network });
             inner.dirty = true;
         }
     }
@@ -61,7 +66,8 @@ impl Board {
     /// The screen looks at this pair.
     pub fn pair(&self, src: &str, dst: &str) {
         let (pairs, shown) = {
-            let inner = self.lock();
+            let mut inner = self.lock();
+            inner.scan.pair = Some([src.to_owned(), dst.to_owned()]);
             (inner.scan.pairs.clone(), inner.now.network.data.clone())
         };
         let Some((pairs, shown)) = pairs.zip(shown) else { return };
@@ -212,9 +218,33 @@ impl Inner {
         let limit = self.now.stale_result_ms;
         let now = self.now.replay().map_or(now, |replay| replay.at_ms);
         let stale = |at: u64| now.saturating_sub(at) > limit;
-        let old = self.nodes.iter().filter(|node| node.result_ms.is_some_and(stale));
-        self.now.stale = Counts::of(old.map(|node| node.state));
-        self.now.counts = Counts::of(self.nodes.iter().map(|node| node.state));
+        let old = self.counted().iter().filter(|node| node.result_ms.is_some_and(stale));
+        let (old, all) = (old.map(|node| node.state), self.counted().iter().map(|node| node.state));
+        (self.now.stale, self.now.counts) = (Counts::of(old), Counts::of(all));
+    }
+
+    /// Another run is shown, or the same from its beginning: no pair is known. The screen still looks at its metric and its pair.
+    pub(super) fn forget_pairs(&mut self) {
+        let Scan { metric, pair, .. } = std::mem::take(&mut self.scan);
+        self.scan = Scan { metric, pair, ..Scan::default() };
+        self.now.network = Part::default();
+    }
+
+    /// Step number `step` begins with `left` pieces of work to be done.
+    pub(super) fn begins(&mut self, step: usize, left: usize) {
+        let Some(of) = self.steps.get_mut(step) else { return };
+        of.done = of.total.saturating_sub(left);
+        let more = left.saturating_sub(of.total);
+        self.grow(step, more);
+    }
+
+    /// Adds `more` pieces of work to step number `step` and to the run. No total is less than what is done.
+    pub(super) fn grow(&mut self, step: usize, more: usize) {
+        let Some(step) = self.steps.get_mut(step) else { return };
+        let more = more.max(step.done.saturating_sub(step.total));
+        step.total += more;
+        let progress = &mut self.now.progress;
+        progress.total = (progress.total + more).max(progress.done);
     }
 
     /// The scan of pairs has ended.
@@ -241,7 +271,9 @@ impl Inner {
         if number == 0 || self.scan.began_ms == 0 {
             self.scan.began_ms = now;
         }
-        let (rounds, total) = planned.map_or((0, 0), |(rounds, pairs)| (rounds, pairs as usize));
+        // The plan of a stored scan does not have what was visited again.
+        let at_least = |(rounds, pairs): (usize, u64)| (rounds.max(number + 1), done.max(pairs as usize));
+        let (rounds, total) = planned.map_or((0, 0), at_least);
         let took = now.saturating_sub(self.scan.began_ms);
         let left = rounds.saturating_sub(number) as u64;
         let eta_ms = (number > 0 && rounds > 0).then(|| took * left / number as u64);

@@ -125,7 +125,7 @@ pub fn watch_page(told: &Told<'_>, stretches: &[Option<Stretch>]) -> Page {
         n => format!("{} in {}", counted(n, "alert", "alerts"), told.name),
     };
     let sections = vec![
-        section("alerts", "Alerts", entries(alerts, stretches)),
+        section("alerts", "Alerts", entries(told.watch, stretches)),
         section("undecided", "Not decided", lack.map(|lack| Part::Text(lack.to_string())).into_iter().collect()),
         section("notes", "Worth knowing", notes(told.notes)),
         section("metrics", "What was compared", vec![metrics(told.of.1)]),
@@ -149,13 +149,14 @@ pub fn watch_page(told: &Told<'_>, stretches: &[Option<Stretch>]) -> Page {
     }
 }
 
-fn entries(alerts: &[Alert], stretches: &[Option<Stretch>]) -> Vec<Part> {
+fn entries(watch: &Watch, stretches: &[Option<Stretch>]) -> Vec<Part> {
+    let alerts = watch.alerts();
     if alerts.is_empty() {
         return vec![Part::Text("No machine was unlike its peers for long enough to be named.".to_owned())];
     }
     let drawn = stretches.iter().map(Option::as_ref).chain(std::iter::repeat(None));
-    let mut parts: Vec<Part> =
-        alerts.iter().zip(drawn).take(ALERTS).enumerate().map(|(nr, (alert, drawn))| entry(nr, alert, drawn)).collect();
+    let shown = (0..alerts.len()).zip(drawn).take(ALERTS);
+    let mut parts: Vec<Part> = shown.map(|(nr, drawn)| entry(watch, nr, drawn)).collect();
     if alerts.len() > ALERTS {
         parts
             .push(Part::Text(format!("And {} later alerts; muster watch --json has them all.", alerts.len() - ALERTS)));
@@ -163,13 +164,30 @@ fn entries(alerts: &[Alert], stretches: &[Option<Stretch>]) -> Vec<Part> {
     parts
 }
 
-fn entry(nr: usize, alert: &Alert, stretch: Option<&Stretch>) -> Part {
+/// When the machine of an alert was like its peers again, where it was by the end of the recording, and that in words.
+fn over(watch: &Watch, nr: usize) -> (Option<f64>, String) {
+    let alert = &watch.alerts()[nr];
+    if let Some(until_s) = alert.until_s {
+        return (Some(until_s), format!("until {}", at(until_s)));
+    }
+    let end_s = watch.span().map_or(0.0, |span| span.1);
+    let since_s = watch.like_peers_since(nr).map(|since_s| since_s.max(alert.alerted_s)).filter(|since| *since < end_s);
+    match since_s {
+        Some(since_s) => {
+            let last = end_s - since_s;
+            (Some(since_s), format!("like its peers again from {} on, for the last {last:.0} s", at(since_s)))
+        }
+        None => (None, "still so at the end".to_owned()),
+    }
+}
+
+fn entry(watch: &Watch, nr: usize, stretch: Option<&Stretch>) -> Part {
+    let (alert, (until_s, until)) = (&watch.alerts()[nr], over(watch, nr));
     let kind = match alert.kind {
         AlertKind::Odd => "unlike its peers",
         AlertKind::Silent => "fell silent as the job stopped",
         AlertKind::FirstMover => "left its peers before the whole job slowed",
     };
-    let until = alert.until_s.map_or("still so at the end".to_owned(), |until| format!("until {}", at(until)));
     let mut lines = vec![
         Line { state: None, text: alert.sentence.clone(), next: String::new() },
         Line::of(format!(
@@ -190,11 +208,11 @@ fn entry(nr: usize, alert: &Alert, stretch: Option<&Stretch>) -> Part {
         title: format!("{who}: {kind}"),
         names: Names::default(),
         lines,
-        parts: stretch.map(|stretch| Part::Course(course(alert, stretch))).into_iter().collect(),
+        parts: stretch.map(|stretch| Part::Course(course(alert, until_s, stretch))).into_iter().collect(),
     })
 }
 
-fn course(alert: &Alert, stretch: &Stretch) -> Course {
+fn course(alert: &Alert, until_s: Option<f64>, stretch: &Stretch) -> Course {
     let metric = alert.metric.as_deref().unwrap_or_default();
     let (title, symbol) = about(metric);
     let minutes = |at_s: f64| (at_s - stretch.from_s) / 60.0;
@@ -214,7 +232,7 @@ fn course(alert: &Alert, stretch: &Stretch) -> Course {
         moments: stretch.moments(),
         unit: symbol,
         from: minutes(alert.since_s),
-        until: minutes(alert.until_s.unwrap_or(f64::INFINITY)).min(1e6),
+        until: minutes(until_s.unwrap_or(f64::INFINITY)).min(1e6),
     }
 }
 
@@ -242,4 +260,45 @@ fn about(metric: &str) -> (&str, &'static str) {
 /// Epoch seconds as people write them.
 fn at(seconds: f64) -> String {
     rfc3339((seconds.max(0.0) * 1e3) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::Chance;
+    use muster_analysis::watch::Settings;
+
+    use super::*;
+
+    const START: f64 = 1_760_000_000.0;
+
+    /// Eight nodes for 800 s, of which `n2` has 60 % of what the others show in two metrics from second 400 to second `until`.
+    fn watched(until: usize) -> Watch {
+        let mut watch = Watch::new(Settings::default());
+        let names = [("tensor_active", 0.6), ("gpu_power_w", 500.0), ("net_tx_gbs", 50.0), ("cpu_util_pct", 40.0)];
+        let nodes: Vec<_> = (0..8).map(|node| watch.node(&format!("n{node}")).unwrap()).collect();
+        let metrics: Vec<_> = names.iter().map(|(name, _)| watch.metric(name).unwrap()).collect();
+        let mut chance = Chance::new(3);
+        for second in 0..800 {
+            for (metric, (_, base)) in names.iter().enumerate() {
+                for (node, place) in nodes.iter().enumerate() {
+                    let slow = node == 2 && metric < 2 && (400..until).contains(&second);
+                    let share = if slow { 0.6 } else { 1.0 };
+                    let value = base * share * (1.0 + 0.03 * chance.normal());
+                    watch.push(START + second as f64, *place, metrics[metric], value);
+                }
+            }
+        }
+        watch.finish();
+        assert_eq!((watch.alerts().len(), watch.alerts()[0].until_s), (1, None));
+        watch
+    }
+
+    #[test]
+    fn still_so_at_the_end_is_said_of_a_machine_that_is_unlike_its_peers_then_and_of_no_other() {
+        assert_eq!(over(&watched(800), 0), (None, "still so at the end".to_owned()));
+        let (until_s, said) = over(&watched(700), 0);
+        // The first minute after a fault still has blocks of it, beside which noise counts.
+        assert!(until_s.is_some_and(|until_s| (690.0..=780.0).contains(&(until_s - START))), "{until_s:?}");
+        assert!(said.starts_with("like its peers again from ") && said.contains(" on, for the last "), "{said}");
+    }
 }

@@ -1,9 +1,10 @@
 //! What pairs of nodes point at, in sentences and as maps.
 
-use muster_analysis::network::judged;
 use muster_analysis::network::localise::SURE;
+use muster_analysis::network::{LOSS, LOSS_FLOOR, judged};
 use muster_page::{Heat, Line, Part, State};
 use muster_playbook::report::{PairsReport, RunReport, accusation, warning};
+use muster_wire::Direction;
 
 use crate::judge::Pairs;
 
@@ -41,6 +42,16 @@ fn of_words(line: &str) -> Option<State> {
     words.into_iter().find(|(word, _)| line.starts_with(word)).map(|(_, state)| state)
 }
 
+/// A share of the usual by the metric itself, of which less may be better: `31 % of the usual`, `5.1x the usual`.
+fn of_usual(share: f32, direction: Direction) -> String {
+    let ratio = if direction == Direction::HigherIsBetter { share } else { share.recip() };
+    match ratio {
+        _ if share <= 0.0 => "it failed".to_owned(),
+        ratio if ratio > 2.0 => format!("{ratio:.1}x the usual"),
+        ratio => format!("{:.0} % of the usual", ratio * 100.0),
+    }
+}
+
 fn map(pairs: &Pairs, metric: &str) -> Option<Heat> {
     let shown = pairs.picture(metric)?;
     let names: Vec<String> = shown.endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
@@ -50,19 +61,26 @@ fn map(pairs: &Pairs, metric: &str) -> Option<Heat> {
     let known: Vec<(f32, usize, usize)> =
         all.filter_map(|(src, dst)| Some((shown.grid.get(src, dst)?, src, dst))).collect();
     let slow = known.iter().filter(|(share, ..)| *share < SLOW).count();
+    let direction = shown.direction;
     let worst = known.iter().min_by(|a, b| a.0.total_cmp(&b.0));
     let worst = worst.map_or_else(String::new, |(share, src, dst)| {
-        format!(" The worst is {} to {}: {:.0} % of the usual.", names[*src], names[*dst], share * 100.0)
+        format!(" The worst is {} to {}: {}.", names[*src], names[*dst], of_usual(*share, direction))
     });
-    let said = format!(
-        "{} pairs measured, {slow} below {:.0} % of what is usual at their distance.{worst}",
-        known.len(),
-        SLOW * 100.0
-    );
+    let beyond = match direction {
+        Direction::HigherIsBetter => format!("below {:.0} %", SLOW * 100.0),
+        Direction::LowerIsBetter => format!("above {:.0} %", 100.0 / SLOW),
+    };
+    let said = format!("{} pairs measured, {slow} {beyond} of what is usual at their distance.{worst}", known.len());
+    let mut caption = format!("Senders down, receivers across, in the order of their switches. {said}");
+    if metric == LOSS {
+        let least = LOSS_FLOOR * 100.0;
+        caption += &format!(" What is below {least:.1} % counts as {least:.1} %.");
+    }
     Some(Heat {
         title: format!("{metric} between {} endpoints", names.len()),
-        caption: format!("Senders down, receivers across, in the order of their switches. {said}"),
+        caption,
         said,
+        direction,
         ..Heat::of(&names, &edges, |src, dst| shown.grid.get(src, dst))
     })
 }

@@ -335,6 +335,23 @@ fn a_page_of_a_thousand_nodes_stays_under_two_megabytes_whatever_is_wrong_with_t
 }
 
 #[test]
+fn the_pair_that_loses_most_is_said_to_be_far_above_the_usual() {
+    let mut fleet = with_pairs(small());
+    let nodes = fleet.run.nodes.clone();
+    let mut losses = Matrix::new("retransmits", Direction::LowerIsBetter);
+    for (src, dst) in (0..nodes.len()).flat_map(|a| (0..nodes.len()).map(move |b| (a, b))).filter(|(a, b)| a != b) {
+        let lost = if (src, dst) == (1, 6) { 0.1 } else { 0.002 };
+        losses.push_named(&nodes[src], &nodes[dst], &[lost], None);
+    }
+    fleet.pairs.as_mut().unwrap().matrices = [("retransmits".to_owned(), losses)].into();
+    let html = fleet.html(&PLAIN, run_page);
+    let worst = format!("The worst is {} to {}: 50.0x the usual.", nodes[1], nodes[6]);
+    for part in [worst.as_str(), "1 above 133 % of what is usual", "above 4x, or failed"] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+}
+
+#[test]
 fn pairs_are_a_map_with_the_worst_in_words() {
     let fleet = with_pairs(small());
     let html = fleet.html(&PLAIN, run_page);

@@ -217,6 +217,7 @@ impl Course {
             Update::Dropped { node, .. } => self.gone.extend(self.number(node)),
             Update::Ended { node, failure } => self.ended(node, failure.is_some(), now),
             Update::Said { .. }
+            | Update::More(_)
             | Update::Interrupted { .. }
             | Update::Outage(_)
             | Update::Together(_)

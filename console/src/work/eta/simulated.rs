@@ -302,6 +302,24 @@ fn rounds_of_pairs_are_counted_and_what_is_measured_again_is_expected_where_it_w
 }
 
 #[test]
+fn rounds_that_are_added_take_as_long_as_those_before_them() {
+    let scene = Scene::new(4, 4);
+    let mut plan = scene.plan();
+    plan.phases.push(Phase { pairs: Some(muster_playbook::Pairs::Full), ..plan.phases[1].clone() });
+    let mut course = Course::new(&plan, &scene.durations(), 4, &BTreeSet::new());
+    let dropped = std::collections::BTreeMap::new();
+    course.see(&Update::Phase { index: 2, step: "pairs", nodes: 4, work: 12, further: &[] }, 0);
+    let mut left = |number: usize, rounds: usize, now: u64| {
+        course.see(&Update::More(4), now);
+        let planned = Some((rounds, 2 * rounds as u64));
+        course.see(&Update::Round { number, planned, pairs: 2, measured: 2 * number, dropped: &dropped }, now);
+        course.left(now).ms / 1000
+    };
+    left(0, 3, 0);
+    assert_eq!([left(2, 3, 20_000), left(3, 5, 30_000), left(4, 5, 40_000)], [10, 20, 10]);
+}
+
+#[test]
 fn what_is_measured_again_between_phases_does_not_hide_the_phases_to_come() {
     let scene = Scene::new(8, 8);
     let mut course = Course::new(&scene.plan(), &scene.durations(), 8, &BTreeSet::new());

@@ -147,8 +147,13 @@ impl Mesh {
     }
 
     /// Whether this node took part, and was not lost for what it did itself.
-    pub(super) fn may_return(&self, node: &str, failure: &Failure) -> bool {
+    fn may_return(&self, node: &str, failure: &Failure) -> bool {
         self.reached.contains(node) && failure.passing()
+    }
+
+    /// Whether another run is to ask this node again.
+    pub(super) fn is_missed(&self, node: &str, failure: &Failure) -> bool {
+        self.may_return(node, failure) || failure.lost()
     }
 
     /// Tries once more to reach those that were lost; gives those that are there now.

@@ -1,6 +1,7 @@
 //! Carries the pair phase of a plan through: rounds to the nodes, visits into the store, and who is left out.
 
 mod back;
+mod extent;
 mod keep;
 mod look;
 mod mesh;
@@ -28,6 +29,7 @@ use crate::judge::pairs::network;
 use crate::work::link::lost_records;
 use crate::work::order::Scan;
 use crate::work::{Observer, Update, failure_line};
+use extent::Extent;
 use mesh::Mesh;
 use round::Visited;
 use schedule::Rounds;
@@ -62,6 +64,7 @@ struct Pass<'a> {
     mesh: Mesh,
     /// The rails that are measured, one after another; one without a number where every node has one address.
     rails: Vec<Option<usize>>,
+    extent: Extent,
     /// Visits of an earlier attempt at this run, by node and work.
     earlier: BTreeMap<(String, String), Record>,
     times: keep::Count,
@@ -140,7 +143,8 @@ pub(super) async fn phase(
         Some(count @ 2..) => (0..count).map(Some).collect(),
         _ => vec![None],
     };
-    let work = names.len() + rounds.planned().map_or(0, |(_, pairs)| 2 * pairs as usize * rails.len());
+    let extent = Extent::new(rounds.planned(), rails.len());
+    let work = names.len() + extent.results().saturating_sub(earlier.len());
     let update = Update::Phase { index, step: &phase.step, nodes: names.len(), work, further: &[] };
     watchers.iter_mut().for_each(|watcher| watcher.see(&update));
     let limit = phase.limit.max(Duration::from_secs(24 * 3600));
@@ -152,6 +156,7 @@ pub(super) async fn phase(
         topology,
         mesh,
         rails,
+        extent,
         earlier,
         times,
         tally,
@@ -186,9 +191,10 @@ impl Pass<'_> {
             for rail in self.rails.clone() {
                 let (known, open) = self.split(&pairs, rail);
                 all.extend(known);
-                let (planned, dropped) = (rounds.planned(), &self.tally.dropped);
-                let update = Update::Round { number, planned, pairs: open.len(), measured, dropped };
-                watchers.iter_mut().for_each(|watcher| watcher.see(&update));
+                let more = Update::More(self.extent.more(open.len()));
+                let (planned, dropped) = (self.extent.planned(), &self.tally.dropped);
+                let round = Update::Round { number, planned, pairs: open.len(), measured, dropped };
+                [more, round].iter().for_each(|update| watchers.iter_mut().for_each(|watcher| watcher.see(update)));
                 if open.is_empty() {
                     continue;
                 }
@@ -277,6 +283,7 @@ impl Pass<'_> {
             self.looks += 1;
             let report = tokio::task::block_in_place(|| self.report(store))?;
             self.doubts = report.map_or_else(Vec::new, |report| look::rounds(&report, &self.topology, LOOK_ROUNDS));
+            self.extent.add(&self.doubts);
         }
         Ok(self.doubts.pop())
     }
@@ -348,7 +355,7 @@ impl Pass<'_> {
                 continue;
             }
             records.extend(lost_records(&self.scan.run.id, &node, &failure));
-            if self.mesh.may_return(&node, &failure) {
+            if self.mesh.is_missed(&node, &failure) {
                 self.missed.insert(node.clone());
             }
             self.tally.dropped.insert(node.clone(), failure_line(&node, &failure));

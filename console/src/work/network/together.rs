@@ -239,7 +239,7 @@ impl Gone<'_> {
         let gone: Vec<(String, Failure)> = std::mem::take(&mut mesh.lost);
         let records = gone.iter().flat_map(|(node, failure)| lost_records(self.run, node, failure)).collect();
         for (node, failure) in gone {
-            if mesh.may_return(&node, &failure) {
+            if mesh.is_missed(&node, &failure) {
                 self.missed.insert(node.clone());
             }
             self.reasons.insert(node.clone(), failure_line(&node, &failure));

@@ -13,13 +13,13 @@ use crate::ui::Ui;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HelpBox {
     pub(crate) top: usize,
-    /// Whether a replay is shown, which has keys of its own.
+    /// Whether a replay is shown whose time has keys of its own.
     replay: bool,
 }
 
 impl HelpBox {
-    pub(crate) const fn new(snapshot: &Snapshot) -> Self {
-        Self { top: 0, replay: snapshot.replay().is_some() }
+    pub(crate) fn new(snapshot: &Snapshot) -> Self {
+        Self { top: 0, replay: snapshot.plays() }
     }
 }
 

@@ -120,6 +120,12 @@ impl Snapshot {
         if let Mode::Replay(replay) = &self.mode { Some(replay) } else { None }
     }
 
+    /// Whether a replay is shown whose time one can go through.
+    #[must_use]
+    pub fn plays(&self) -> bool {
+        self.replay().is_some_and(|replay| !replay.is_moment())
+    }
+
     /// The word shown instead of a state that is not known yet because a stored run is still being read.
     #[must_use]
     pub fn awaited(&self, state: State) -> Option<&'static str> {

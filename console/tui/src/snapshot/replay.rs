@@ -18,6 +18,12 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// Whether it is of one moment, as that of a case is: there is no time to go through.
+    #[must_use]
+    pub const fn is_moment(&self) -> bool {
+        self.from_ms >= self.until_ms
+    }
+
     /// `0:42 of 3:10`: how far it is.
     #[must_use]
     pub fn far(&self) -> String {
@@ -72,6 +78,7 @@ mod tests {
         assert_eq!(said(slow), ("0:42 of 1:03:10".to_owned(), "0.5x".to_owned(), Some("paused")));
         assert_eq!(Replay { at_ms: 4_790_000, ..slow }.word(), Some("over"));
         assert_eq!(Replay { speed: 3.0, ..replay }.fast(), "3x");
+        assert!(Replay { until_ms: 1_000_000, ..replay }.is_moment() && !replay.is_moment());
         assert_eq!(Replay { at_ms: 1_795_269_642_000, ..replay }.moment(), ["2026-11-21", "14:00:42"]);
     }
 }

@@ -89,7 +89,7 @@ pub enum RunPhase {
     Cancelling,
     /// Ran to its end.
     Finished,
-    /// Ran to its end without some nodes, to which the connection was lost; can be resumed.
+    /// Ran to its end without some nodes that were lost on the way; can be resumed.
     Incomplete,
     /// Stopped on request.
     Cancelled,

@@ -6,6 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use muster_tui::judgement::State;
 use muster_tui::snapshot::{Flip, Metrics, Mode, NodeRow, VerdictRow, WhatIf};
 use muster_tui::{Event, Export, Format, Intent, Mouse, Screen, Snapshot, Theme, Ui, update};
+use muster_wire::Direction;
 
 use crate::picture::{SIZES, console, digit, frame, glyphs};
 use crate::synthetic::{DATA, Fleet, NOW_MS, empty, snapshot, with_old_results};
@@ -530,6 +531,27 @@ fn the_pair_under_the_cursor_is_asked_for_once() {
         keys("<network>lhh").into_iter().flat_map(|key| update(&mut ui, Event::Key(key), &snapshot)).collect();
     let pairs: Vec<&Intent> = all.iter().filter(|i| matches!(i, Intent::Pair { .. })).collect();
     assert_eq!(pairs.len(), 4, "where it stands, one right, back, one left: {pairs:?}");
+}
+
+#[test]
+fn pairs_are_to_be_measured_only_where_something_is_in_doubt() {
+    let mut snapshot = snapshot(IDLE);
+    let look = |snapshot: &Snapshot| shown(&after(snapshot, "<network>").0, snapshot);
+    Arc::make_mut(snapshot.network.data.as_mut().unwrap()).suspects = Arc::from([]);
+    assert!(look(&snapshot).contains("to decide, measure"), "{}", look(&snapshot));
+    Arc::make_mut(snapshot.network.data.as_mut().unwrap()).undecided = Arc::from([]);
+    let said = look(&snapshot);
+    assert!(said.contains("Nothing stands out") && !said.contains("to decide"), "{said}");
+}
+
+#[test]
+fn the_pair_with_the_highest_latency_is_above_the_usual() {
+    let mut snapshot = snapshot(IDLE);
+    let look = |snapshot: &Snapshot| shown(&after(snapshot, "<network>").0, snapshot);
+    assert!(!look(&snapshot).contains("x the usual"), "{}", look(&snapshot));
+    Arc::make_mut(snapshot.network.data.as_mut().unwrap()).direction = Direction::LowerIsBetter;
+    let said = look(&snapshot);
+    assert!(said.contains("x the usual") && said.contains(">400"), "{said}");
 }
 
 #[test]

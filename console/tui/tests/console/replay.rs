@@ -1,8 +1,10 @@
 //! The header, the hints and the help of a replay.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use muster_tui::judgement::State;
-use muster_tui::snapshot::{Counts, Mode, Replay};
+use muster_tui::snapshot::{Counts, Mode, Part, Progress, Replay};
 use muster_tui::{Event, Intent, Play, Screen, Snapshot, Theme, update};
 
 use crate::picture::{SIZES, compare, console, digit, frame, glyphs, picture, press};
@@ -95,4 +97,52 @@ fn in_a_replay_nothing_is_run_and_leaving_asks_nothing() {
     }
     let intents = update(&mut ui, Event::Key(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE)), &shown);
     assert_eq!(intents, [Intent::Quit]);
+}
+
+#[test]
+fn a_recording_of_one_moment_offers_no_keys_of_time_and_says_why_when_one_is_pressed() {
+    let moment = replayed(Replay { from_ms: NOW_MS, until_ms: NOW_MS, ..PLAYED });
+    let offered = |shown: &Snapshot| {
+        let mut ui = console(shown, Theme::new(true, false), SIZES[1]);
+        press(&mut ui, digit(Screen::Triage), shown);
+        let hints = glyphs(&frame(&ui, shown, SIZES[1]));
+        press(&mut ui, KeyCode::Char('?'), shown);
+        [hints.contains("P pause"), glyphs(&frame(&ui, shown, SIZES[1])).contains("In a replay")]
+    };
+    assert_eq!((offered(&replayed(PLAYED)), offered(&moment)), ([true; 2], [false; 2]));
+    for key in ['P', ',', '.', '{', '}', '(', ')'] {
+        let mut ui = console(&moment, Theme::new(true, false), SIZES[1]);
+        press(&mut ui, digit(Screen::Triage), &moment);
+        let pressed = Event::Key(KeyEvent::new(KeyCode::Char(key), KeyModifiers::NONE));
+        assert_eq!(update(&mut ui, pressed, &moment), [], "{key}");
+        let seen = glyphs(&frame(&ui, &moment, SIZES[1]));
+        assert!(seen.contains("this recording is of one moment: there is no time to go through"), "{key}: {seen}");
+        assert!(seen.lines().next().unwrap().ends_with("REPLAY  one moment"), "{seen}");
+    }
+}
+
+#[test]
+fn lines_of_a_node_are_as_old_as_they_were_at_the_moment_that_is_played() {
+    let shown = replayed(PLAYED);
+    let mut ui = console(&shown, Theme::new(true, false), SIZES[0]);
+    press(&mut ui, digit(Screen::Node), &shown);
+    let panes = (0..10).map(|_| {
+        press(&mut ui, KeyCode::Tab, &shown);
+        glyphs(&frame(&ui, &shown, SIZES[0]))
+    });
+    let log: Vec<String> = panes.filter(|text| text.contains("connected, probe")).collect();
+    assert!(log[0].contains("62s info  connected, probe"), "{}", log[0]);
+}
+
+#[test]
+fn a_scan_whose_rounds_are_not_known_beforehand_counts_what_was_measured() {
+    let mut shown = replayed(PLAYED);
+    let mut network = shown.network.data.as_deref().unwrap().clone();
+    let dropped = Arc::from([]);
+    network.progress = Some(Progress { round: 3, rounds: 0, done: 12, total: 0, eta_ms: None, going: true, dropped });
+    shown.network = Part::ready(network);
+    let mut ui = console(&shown, Theme::new(true, false), SIZES[1]);
+    press(&mut ui, digit(Screen::Network), &shown);
+    let seen = glyphs(&frame(&ui, &shown, SIZES[1]));
+    assert!(seen.contains("round 3 after 12 pairs"), "{seen}");
 }

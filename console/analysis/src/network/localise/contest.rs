@@ -9,6 +9,7 @@ use super::places::NONE;
 use super::report::effect;
 use super::sides::{MEDIAN_ERROR, Sides};
 use super::{Case, Kind};
+use crate::network::change::against;
 use crate::network::names::folded;
 use crate::network::otsu::split;
 
@@ -61,7 +62,6 @@ pub(super) fn contested(case: &Case<'_>, sides: &Sides) -> Option<(Contested, Un
 fn said(case: &Case<'_>, found: &Contested) -> Undecided {
     let (slow, all) = (found.slow.len(), found.slow.len() + found.fast.len());
     let word = if found.kind == Kind::Leaf { "leaves" } else { "nodes" };
-    let change = (found.effect - 1.0) * 100.0;
     let question = if 2 * slow > all {
         "most of the fabric is slow, or the others are a faster kind"
     } else {
@@ -69,9 +69,10 @@ fn said(case: &Case<'_>, found: &Contested) -> Undecided {
     };
     Undecided {
         reason: format!(
-            "contested: {slow} of {all} {word} ({}) are at {change:+.0} % against the other {} ({}): {question}? Nothing in the \
-             matrix says what these links should deliver: compare with their rated speed or an earlier scan",
+            "contested: {slow} of {all} {word} ({}) are at {} the other {} ({}): {question}? Nothing in the matrix says what these \
+             links should deliver: compare with their rated speed or an earlier scan",
             folded(&found.slow),
+            against(found.effect),
             all - slow,
             folded(&found.fast),
         ),

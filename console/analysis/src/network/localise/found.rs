@@ -120,7 +120,8 @@ pub struct Localisation {
     pub groups: Vec<Group>,
     /// Parts of the fabric of which either may be the sound one.
     pub contested: Vec<Contested>,
-    /// Pairs `[src, dst]` whose measurement would decide, most useful first; endpoints by name.
+    /// Pairs `[src, dst]` whose measurement would decide, most useful first; endpoints by name. Those that chance explains are among
+    /// them.
     pub next_pairs: Vec<[String; 2]>,
     /// Usual value at each hop distance that was measured.
     pub tiers: Vec<Tier>,

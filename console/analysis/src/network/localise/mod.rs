@@ -14,6 +14,7 @@ mod fit;
 mod found;
 mod group;
 mod isolated;
+mod minority;
 mod next;
 mod open;
 mod peers;
@@ -41,6 +42,7 @@ use super::{Cell, Matrix, Topology};
 use crate::Params;
 use element::{Element, Suspicion, tally};
 use explain::{Search, Visits};
+use minority::Minority;
 use places::{NONE, Places};
 use residual::{Residuals, residuals};
 use sides::Sides;
@@ -89,29 +91,47 @@ impl Case<'_> {
 /// that are slow together are a [`Group`]; if a third of the fabric differs, the matter is [`Contested`].
 #[must_use]
 pub fn localise(matrix: &Matrix, topology: &Topology, params: &Params) -> Localisation {
-    localise_with_open(matrix, topology, params, &[]).0
+    localise_but(matrix, topology, params, &[])
 }
 
-/// The same, and the visits that are slow and explained by no suspect. What is usual is learned from all visits, faults
-/// are looked for among those that are not `known` to be slow for another reason (empty: none is).
-pub(super) fn localise_with_open(
-    matrix: &Matrix,
-    topology: &Topology,
-    params: &Params,
-    known: &[bool],
-) -> (Localisation, Vec<usize>) {
+/// The same, but for visits that are `known` to be slow for another reason (empty: none is). What is usual is learned from all.
+pub(super) fn localise_but(matrix: &Matrix, topology: &Topology, params: &Params, known: &[bool]) -> Localisation {
+    let Answer { mut found, minority, .. } = answer(matrix, topology, params, known);
+    if let Some(minority) = minority {
+        minority.say(&mut found);
+    }
+    found
+}
+
+/// What stands out so far, and the visits that are slow and explained by no suspect.
+pub(super) fn localise_with_open(matrix: &Matrix, topology: &Topology, params: &Params) -> (Localisation, Vec<usize>) {
+    let Answer { found, open, .. } = answer(matrix, topology, params, &[]);
+    (found, open)
+}
+
+/// What one topology makes of a matrix.
+#[derive(Default)]
+struct Answer {
+    found: Localisation,
+    /// Visits that are slow and explained by no suspect.
+    open: Vec<usize>,
+    minority: Option<Minority>,
+}
+
+fn answer(matrix: &Matrix, topology: &Topology, params: &Params, known: &[bool]) -> Answer {
     if matrix.is_empty() {
-        return (Localisation::default(), Vec::new());
+        return Answer::default();
     }
     let (mut fitted, mut misfits) = fit::fitted(matrix, topology);
     let mut mended = 0;
     loop {
         match attempt((matrix, &fitted), params, known, mended < MENDED) {
-            Ok((mut out, open)) => {
+            Ok(mut answer) => {
+                let out = &mut answer.found;
                 out.misfits = misfits;
                 out.nodes = matrix.endpoints().iter().map(|end| node_name(end)).collect::<BTreeSet<_>>().len();
-                small::open(matrix, 1.0 - params.alpha, &mut out);
-                return (out, open);
+                small::open(matrix, 1.0 - params.alpha, out);
+                return answer;
             }
             Err(other) => {
                 misfits.extend(other.misfits);
@@ -128,13 +148,14 @@ fn attempt(
     params: &Params,
     known: &[bool],
     mend: bool,
-) -> Result<(Localisation, Vec<usize>), Box<fit::Fitted>> {
+) -> Result<Answer, Box<fit::Fitted>> {
     let places = Places::of(matrix, topology);
     let mut residuals = residuals(matrix, &places, params);
     let marked = residuals.worse.iter_mut().zip(known).filter(|(_, known)| **known);
     marked.for_each(|(worse, _)| *worse = f32::NAN);
     let least = -params.alpha.ln();
     let case = Case { matrix, places: &places, residuals: &residuals, least: least as f32 };
+    let minority = Minority::of(&case);
     let sides = Sides::of(&case);
     let groups = group::groups(&case, &sides);
     if mend && let Some(other) = fit::by_pairs(&case, topology, &groups) {
@@ -155,19 +176,20 @@ fn attempt(
     let (visits, global, cells) = gather(&case, &elements);
     let mut search = Search { elements: &elements, cells: &cells, visits, picks: Vec::new() };
     search.run();
-    let (mut out, open) = report::compose(&case, &mut search, &global);
+    let (mut found, open) = report::compose(&case, &mut search, &global);
+    let out = &mut found;
     if topology.source() == Source::Latency {
-        unnamed::instead_of_leaves(&case, &mut out);
+        unnamed::instead_of_leaves(&case, out);
     }
-    unnamed::instead_of_members(&case, &groups, &mut out);
-    unrouted::instead_of_sides(&case, &mut out);
-    unnamed::say(&case, &nameless, &mut out);
+    unnamed::instead_of_members(&case, &groups, out);
+    unrouted::instead_of_sides(&case, out);
+    unnamed::say(&case, &nameless, out);
     if let Some((parts, undecided)) = contested {
-        report::only_failures(&mut out, matrix.direction());
+        report::only_failures(out, matrix.direction());
         out.undecided.insert(0, undecided);
         out.contested.push(parts);
     }
-    Ok((out, open))
+    Ok(Answer { found, open, minority })
 }
 
 /// Which visits cross one of `suspects`, in the order of the matrix.

@@ -2,6 +2,7 @@
 
 use super::explain::{Pick, Search};
 use super::{Candidate, Case, Kind, Localisation, Suspect, Undecided};
+use crate::network::change::{against, between};
 
 pub(super) fn is_node(kind: Kind) -> bool {
     matches!(kind, Kind::Node | Kind::NodeRx | Kind::NodeTx)
@@ -19,10 +20,10 @@ pub(super) fn or_its_pair(suspect: &Suspect, pair: String) -> Undecided {
 
 pub(super) fn too_few(case: &Case<'_>, suspect: &Suspect) -> Undecided {
     let reason = format!(
-        "{} is at {:+.0} % against its peers, but {} nodes are too few to tell a fault from how nodes and visits differ anyway: \
-         measure again, or with more nodes",
+        "{} is at {} its peers, but {} nodes are too few to tell a fault from how nodes and visits differ anyway: measure again, or \
+         with more nodes",
         suspect.element,
-        (suspect.effect - 1.0) * 100.0,
+        against(suspect.effect),
         case.places.nodes.len()
     );
     let candidate = Candidate { kind: suspect.kind, element: suspect.element.clone() };
@@ -31,13 +32,11 @@ pub(super) fn too_few(case: &Case<'_>, suspect: &Suspect) -> Undecided {
 
 /// An element whose interval allows that it is as good as its peers.
 pub(super) fn no_effect(suspect: &Suspect) -> Undecided {
-    let change = |share: f64| (share - 1.0) * 100.0;
-    let [low, high] = suspect.interval.map(change);
     let reason = format!(
-        "{} is at {:+.0} % against its peers, but the 95 % interval ({low:+.0} to {high:+.0} %) allows that nothing is wrong: \
-         measure again",
+        "{} is at {} its peers, but the 95 % interval ({}) allows that nothing is wrong: measure again",
         suspect.element,
-        change(suspect.effect),
+        against(suspect.effect),
+        between(suspect.interval),
     );
     let candidate = Candidate { kind: suspect.kind, element: suspect.element.clone() };
     Undecided { candidates: vec![candidate], reason, pairs: suspect.pairs, slow: suspect.slow }

@@ -49,6 +49,7 @@ pub(super) fn open(matrix: &Matrix, loss: f64, out: &mut Localisation) {
 fn apart(direction: Direction, worse: f64) -> String {
     match direction {
         Direction::HigherIsBetter => format!("{:.0} % below the pairs without it", -(-worse).exp_m1() * 100.0),
+        Direction::LowerIsBetter if worse.exp() > 2.0 => format!("{:.1}x that of the pairs without it", worse.exp()),
         Direction::LowerIsBetter => format!("{:.0} % above the pairs without it", worse.exp_m1() * 100.0),
     }
 }
@@ -107,6 +108,7 @@ mod tests {
     #[test]
     fn more_retransmits_are_said_to_be_above() {
         assert_eq!(apart(Direction::LowerIsBetter, (0.043_f64 / 0.0327).ln()), "31 % above the pairs without it");
+        assert_eq!(apart(Direction::LowerIsBetter, 50.0_f64.ln()), "50.0x that of the pairs without it");
         assert_eq!(apart(Direction::HigherIsBetter, 2.0_f64.ln()), "50 % below the pairs without it");
     }
 

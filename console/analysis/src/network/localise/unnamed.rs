@@ -9,6 +9,7 @@ use super::peers::{Peers, Standing};
 use super::places::NONE;
 use super::report::effect;
 use super::{Case, Kind};
+use crate::network::change::change;
 use crate::network::names::folded;
 use crate::network::topology::alike;
 
@@ -144,9 +145,9 @@ fn add((nodes, all, effect): (Vec<String>, usize, f64), (pairs, slow): (usize, u
         0,
         Undecided {
             reason: format!(
-                "{name} are slow towards the other {others} ({:+.0} %) and fine among themselves: a shared leaf or uplink? Give \
+                "{name} are slow towards the other {others} ({}) and fine among themselves: a shared leaf or uplink? Give \
                  --topology to name it",
-                (effect - 1.0) * 100.0
+                change(effect)
             ),
             candidates: vec![Candidate { kind: Kind::Leaf, element: name }],
             pairs,

@@ -117,7 +117,7 @@ impl Bisection {
         if let Some(pairs) = self.first.next() {
             return self.measure(pairs);
         }
-        let (found, open) = localise_with_open(&self.matrix, &self.topology, &self.params, &[]);
+        let (found, open) = localise_with_open(&self.matrix, &self.topology, &self.params);
         if self.rounds >= self.limit {
             return Step::Done(Box::new(found));
         }

@@ -1,6 +1,7 @@
 //! The network's screen: the map with the cursor's words on the left, what it points at on the right.
 
 use muster_analysis::network::topology::Source;
+use muster_wire::Direction;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
@@ -9,7 +10,7 @@ use ratatui::widgets::Widget;
 use crate::screens::network::layout::{self, Layout, layout};
 use crate::screens::network::state::Pane;
 use crate::screens::network::view::Step;
-use crate::screens::network::{map, names, pair, suspects, tiers};
+use crate::screens::network::{map, names, pair, suspects, tiers, usual};
 use crate::snapshot::{Network, Snapshot};
 use crate::text::{age, counted, cut};
 use crate::theme::Role;
@@ -60,7 +61,7 @@ fn matrix(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
     map::draw(ui, network, buffer, layout);
     let words = layout.map.bottom() + 1;
     cursor(ui, network, buffer, Rect { y: words, height: 2, ..inner });
-    put_spans(buffer, (inner.x, words + 2), inner.width, &legend(ui));
+    put_spans(buffer, (inner.x, words + 2), inner.width, &legend(ui, network.direction));
 }
 
 /// How far the scan is; of a stored matrix what it covers.
@@ -74,11 +75,13 @@ fn progress(ui: &Ui, network: &Network, room: usize) -> Vec<Span<'static>> {
     };
     let round = if p.rounds == 0 { format!("round {} ", p.round) } else { format!("round {}/{} ", p.round, p.rounds) };
     let share = p.done as f64 / p.total.max(1) as f64;
-    let mut spans = vec![
-        Span::styled(round, theme.style(Role::Head)),
-        Span::raw(format!("{} ", theme.bar(share, if room < 60 { 5 } else { 16 }))),
-        Span::raw(format!("{}/{} pairs", p.done, p.total)),
-    ];
+    let bar = theme.bar(share, if room < 60 { 5 } else { 16 });
+    // Where each round follows from those before, nobody knows how many pairs there will be.
+    let pairs = match p.total {
+        0 => format!("after {}", counted(p.done, "pair", "pairs")),
+        total => format!("{bar} {}/{total} pairs", p.done),
+    };
+    let mut spans = vec![Span::styled(round, theme.style(Role::Head)), Span::raw(pairs)];
     match p.eta_ms.filter(|_| p.going) {
         Some(eta) => spans.push(Span::raw(format!(", {} left", age(eta / 1000 * 1000)))),
         None if p.going => {}
@@ -117,7 +120,7 @@ fn cursor(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) {
         _ if src == dst => (theme.absent().to_owned(), Role::Dim),
         None => (theme.pick("· not measured", ". not measured").to_owned(), Role::Dim),
         Some(s) if Step::of(s) == Step::Failed => ("? failed".to_owned(), Role::Act),
-        Some(s) => (format!("{:.0} % of usual", s * 100.0), judged(s)),
+        Some(s) => (usual::words(s, network.direction), judged(s)),
     };
     let shown = network.pair.as_deref().filter(|p| (p.src, p.dst) == (src, dst));
     let middle = shown.and_then(|p| pair::median(&p.there.values));
@@ -127,8 +130,8 @@ fn cursor(ui: &Ui, network: &Network, buffer: &mut Buffer, area: Rect) {
         Span::styled(format!("  {text}{value}"), theme.style(role)),
     ];
     put_spans(buffer, (area.x, area.y), area.width, &line);
-    let [sends, receives] =
-        ui.states.network.view.middles.map(|m| m.map_or(theme.absent().to_owned(), |m| format!("{:.0} %", m * 100.0)));
+    let middle = |share: f32| usual::said(share, network.direction);
+    let [sends, receives] = ui.states.network.view.middles.map(|m| m.map_or(theme.absent().to_owned(), middle));
     let text = format!("medians: row sends {sends}, column receives {receives}");
     put(
         buffer,
@@ -150,11 +153,10 @@ pub(crate) fn judged(share: f32) -> Role {
     }
 }
 
-fn legend(ui: &Ui) -> Vec<Span<'static>> {
+fn legend(ui: &Ui, direction: Direction) -> Vec<Span<'static>> {
     let theme = &ui.theme;
     let mut spans = vec![Span::styled("% ", theme.style(Role::Dim))];
-    let words = ["fail", "<25", "<50", "<75", "<90", "<95", "usual"];
-    for (rank, word) in words.into_iter().enumerate() {
+    for (rank, word) in usual::steps(direction).into_iter().enumerate() {
         let swatch = if theme.has_half_cells() { "█" } else { theme.heat_glyph(rank) };
         spans.push(Span::styled(swatch, ratatui::style::Style::new().fg(theme.heat(rank))));
         spans.push(Span::styled(format!("{word} "), theme.style(Role::Dim)));

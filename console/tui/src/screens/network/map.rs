@@ -7,8 +7,8 @@ use ratatui::style::{Color, Style};
 
 use crate::screens::network::draw::judged;
 use crate::screens::network::layout::{BARS, Layout};
-use crate::screens::network::names;
 use crate::screens::network::view::Step;
+use crate::screens::network::{names, usual};
 use crate::snapshot::Network;
 use crate::text::{elide, width};
 use crate::theme::{Role, Theme};
@@ -35,11 +35,11 @@ pub(crate) fn draw(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Lay
         }
     }
     if view.columns.scale >= NUMBER && view.rows.scale >= if half { 3 } else { 1 } {
-        numbers(ui, buffer, map);
+        numbers(ui, network, buffer, map);
     }
     rows(ui, network, buffer, layout);
     columns(ui, network, buffer, map);
-    profiles(ui, buffer, layout);
+    profiles(ui, network, buffer, layout);
 }
 
 fn place(pixel: usize, scale: usize, count: usize) -> Option<usize> {
@@ -88,7 +88,7 @@ fn glyph(ui: &Ui, buffer: &mut Buffer, at: (u16, u16), (row, column): (usize, us
 }
 
 /// Percentages of the usual in the middle of blocks that have room for them.
-fn numbers(ui: &Ui, buffer: &mut Buffer, map: Rect) {
+fn numbers(ui: &Ui, network: &Network, buffer: &mut Buffer, map: Rect) {
     let (view, theme) = (&ui.states.network.view, &ui.theme);
     let halves = if theme.has_half_cells() { 2 } else { 1 };
     for row in 0..view.rows.count {
@@ -102,7 +102,7 @@ fn numbers(ui: &Ui, buffer: &mut Buffer, map: Rect) {
                 Step::None if cursor => theme.absent().to_owned(),
                 Step::None => continue,
                 Step::Failed => "X".to_owned(),
-                _ => format!("{:.0}", share * 100.0),
+                _ => usual::number(share, network.direction),
             };
             let style = number_style(theme, share, cursor);
             let used = u16::try_from(width(&text)).unwrap_or(room).min(room);
@@ -207,7 +207,7 @@ fn bottom(ui: &Ui, map: Rect) -> u16 {
 }
 
 /// What the cursor's column receives, in per cent, right of the map; what its row sends, as bars, below it.
-fn profiles(ui: &Ui, buffer: &mut Buffer, layout: &Layout) {
+fn profiles(ui: &Ui, network: &Network, buffer: &mut Buffer, layout: &Layout) {
     let (view, theme, map) = (&ui.states.network.view, &ui.theme, layout.map);
     let (right, bottom) = (right(ui, map), bottom(ui, map));
     let halves = if theme.has_half_cells() { 2 } else { 1 };
@@ -217,7 +217,7 @@ fn profiles(ui: &Ui, buffer: &mut Buffer, layout: &Layout) {
         // A block as high as several lines is written once, in its middle.
         let middle = usize::from(y) * halves % view.rows.scale / halves == (view.rows.scale / 2) / halves;
         if share.is_finite() && (view.rows.scale <= halves || middle) {
-            let text = format!("{:.0}", share * 100.0);
+            let text = usual::number(share, network.direction);
             let role = if judged(share) == Role::Text { Role::Dim } else { judged(share) };
             put_right(buffer, (right, map.y + y), BARS + 1, &text, theme.style(role));
         }

@@ -8,6 +8,7 @@ mod pair;
 mod state;
 mod suspects;
 mod tiers;
+mod usual;
 mod view;
 
 pub(crate) use state::State;

@@ -1,6 +1,6 @@
 //! What the slow pairs point at, with its evidence; what is undecided, and which pairs would decide.
 
-use muster_analysis::network::localise::{Kind, Suspect, Undecided};
+use muster_analysis::network::localise::{Kind, SURE, Suspect, Undecided};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -96,9 +96,11 @@ fn undecided_rows(ui: &Ui, undecided: &Undecided, room: usize) -> Vec<Row> {
     head.chain(wrap(&text, room).into_iter().map(|l| (l, theme.style(Role::Text)))).collect()
 }
 
+/// Pairs to measure, where something is in doubt: beside sure findings they are what chance explains.
 fn next_pairs(network: &Network) -> Option<String> {
+    let doubtful = network.suspects.iter().any(|suspect| suspect.confidence < SURE) || !network.undecided.is_empty();
     let pairs: Vec<String> = network.next_pairs.iter().take(6).map(|[a, b]| format!("{a}-{b}")).collect();
     let more = network.next_pairs.len().saturating_sub(pairs.len());
     let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-    (!pairs.is_empty()).then(|| format!("to decide, measure {}{more}", pairs.join(", ")))
+    (doubtful && !pairs.is_empty()).then(|| format!("to decide, measure {}{more}", pairs.join(", ")))
 }

@@ -179,7 +179,7 @@ fn log(ui: &Ui, snapshot: &Snapshot, focus: Option<&Focus>, (buffer, inner): (&m
             Level::Info => ("info", Role::Text),
             Level::Debug => ("debug", Role::Dim),
         };
-        let age = whole_age(ui.now_ms(snapshot).saturating_sub(line.at_ms));
+        let age = whole_age(ui.data_ms(snapshot).saturating_sub(line.at_ms));
         put_right(buffer, (inner.x, y), 6, &age, theme.style(Role::Dim));
         put(buffer, (inner.x + 7, y), 5, word, theme.style(role));
         let room = inner.width.saturating_sub(13);
