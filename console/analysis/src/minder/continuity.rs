@@ -105,4 +105,23 @@ mod tests {
         let later = look(1_000..1_480, &[tops(473, 0, 473)]);
         assert_eq!(named(&[look(0..480, &[tops(473, 0, 473)]), later], 0.5, 240.0).len(), 2);
     }
+    #[test]
+    fn a_candidate_is_above_the_threshold_and_a_new_alert_more_than_two_minutes_after_its_last_window() {
+        let all = |start: usize| look(start..start + 480, &[tops(473, 0, 473)]);
+        assert!(named(&[all(0)], 0.9, 240.0).is_empty());
+        let again = |start: usize| named(&[all(0), all(start)], 0.89, 240.0);
+        assert_eq!((again(600).len(), again(600)[0].last_s, again(601).len()), (1, 1_080.0, 2));
+        assert_eq!(again(601)[1].since_s, 601.0);
+    }
+
+    #[test]
+    fn windows_that_lie_apart_count_by_the_seconds_between_them() {
+        let apart = |windows: usize| {
+            let far = Far { metric: None, width: 8, stride: 8, tops: vec![(3, 0.9); windows] };
+            named(&[Look { span: 100..580, far: vec![far] }], 0.5, 240.0)
+        };
+        assert!(apart(29).is_empty());
+        let expected = Named { node: 3, metric: None, since_s: 100.0, seen_s: 340.0, told_s: 580.0, last_s: 348.0 };
+        assert_eq!(apart(31), [expected]);
+    }
 }

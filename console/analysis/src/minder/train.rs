@@ -113,6 +113,26 @@ mod tests {
         assert_eq!(train(&windows[..32], &settings, 7), train(&windows[..32], &settings, 7));
     }
 
+    /// Weights that began at zero, after steps of half of these gradients' signs at most.
+    fn stepped(gradients: &[[f64; 2]]) -> [f64; 2] {
+        let (mut adam, mut weights) = (Adam { first: vec![0.0; 2], second: vec![0.0; 2], steps: 0 }, [0.0; 2]);
+        gradients.iter().for_each(|gradient| adam.step(&mut weights, gradient, 0.5));
+        weights
+    }
+
+    #[test]
+    fn a_step_is_the_rate_whatever_the_size_of_the_gradient_and_small_where_the_gradient_turns() {
+        for steps in 1..=5 {
+            let [steep, flat] = stepped(&vec![[300.0, -0.02]; steps]);
+            let down = 0.5 * steps as f64;
+            assert!((steep + down).abs() < 1e-5 && (flat - down).abs() < 1e-5, "{steps}: {steep} {flat}");
+        }
+        // By hand: means 0.09 - 0.1 = -0.01 of the gradient and 0.000999 + 0.001 of its square, over 1 - 0.9^2 and 1 - 0.999^2.
+        let [turned, _] = stepped(&[[1.0, 1.0], [-1.0, 1.0]]);
+        assert!((turned - (-0.5 + 0.5 * 0.01 / 0.19)).abs() < 1e-6, "{turned}");
+        assert_eq!(stepped(&[[0.0, 0.0]]), [0.0, 0.0]);
+    }
+
     #[test]
     fn nothing_to_learn_from_is_no_error() {
         assert_eq!(train(&[], &Training::default(), 1).1, 0.0);

@@ -242,3 +242,66 @@ fn gone(case: &Case, layout: &Layout) -> BTreeSet<u32> {
     let missing = last.comms.iter().flat_map(|comm| &comm.missing).chain(&last.gone);
     missing.filter_map(|process| layout.rank_of(process)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::case::{Job, Member};
+    use crate::triage::made;
+
+    /// A job of so many ranks, each on a node of its own, whose logs hold these lines.
+    fn case(ranks: u32, lines: &[(u32, String)], rules: &Rules) -> Case {
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
+        let log = |(rank, line): &(u32, String)| made::log(Whose::Rank(*rank), &format!("{line}\n"), rules);
+        let job = Job { members: (0..ranks).map(member).collect(), ..Job::default() };
+        Case { job, logs: lines.iter().map(log).collect(), ..Case::default() }
+    }
+
+    #[test]
+    fn a_rank_is_silent_where_nearly_all_others_told_a_time_out_and_every_log_is_there() {
+        let rules = Rules::built_in().unwrap();
+        // By rank: whether it tells a time-out.
+        let silent = |ranks: u32, told: &[bool]| {
+            let line = |rank: u32, told: bool| {
+                let line = format!(
+                    "[rank{rank}]:[E1120 10:20:10.000000 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=61, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600041 milliseconds before timing out."
+                );
+                (rank, if told { line } else { "starts".to_owned() })
+            };
+            let lines: Vec<(u32, String)> = (0..).zip(told).map(|(rank, told)| line(rank, *told)).collect();
+            let case = case(ranks, &lines, &rules);
+            let facts = Facts::of(&case, &rules);
+            assert_eq!(facts.hung(), told.contains(&true));
+            facts.silent()
+        };
+        let (yes, no) = (true, false);
+        assert_eq!(silent(4, &[yes, no, yes, yes]), [1]);
+        assert_eq!(silent(3, &[yes, yes, no]), [0_u32; 0], "two of three are not nearly all");
+        assert_eq!(silent(5, &[yes, no, yes, yes]), [0_u32; 0], "of rank 4 there is no log");
+        assert_eq!(silent(4, &[yes; 4]), [0_u32; 0]);
+        assert_eq!(silent(4, &[no; 4]), [0_u32; 0]);
+        let two = [[yes; 8].as_slice(), &[no; 2], &[yes; 6]].concat();
+        assert_eq!(silent(16, &two), [8, 9], "an eighth of sixteen");
+        assert_eq!(silent(15, &two[..15]), [0_u32; 0], "of fifteen that is more");
+    }
+
+    #[test]
+    fn who_is_named_by_half_of_those_that_name_anybody_is_named_and_nobody_names_itself() {
+        let rules = Rules::built_in().unwrap();
+        // Who says of whom that it did not come to the barrier.
+        let named = |said: &[(u32, u32)]| {
+            let line = |&(by, of): &(u32, u32)| {
+                (by, format!("[rank{by}]: RuntimeError: Rank {of} failed to pass monitoredBarrier in 30000 ms"))
+            };
+            let lines: Vec<(u32, String)> = said.iter().map(line).collect();
+            let case = case(8, &lines, &rules);
+            let facts = Facts::of(&case, &rules);
+            assert_eq!(facts.named(Category::ProcessExited), []);
+            facts.named(Category::HangNotLaunched)
+        };
+        assert_eq!(named(&[(0, 5), (1, 5), (2, 5)]), [(5, 3)]);
+        assert_eq!(named(&[(0, 5), (1, 5), (2, 6)]), [(5, 2)]);
+        assert_eq!(named(&[(0, 5), (1, 5), (2, 6), (3, 6)]), [(5, 2), (6, 2)]);
+        assert_eq!(named(&[(0, 5), (5, 5), (6, 6)]), [(5, 1)]);
+    }
+}

@@ -296,6 +296,7 @@ fn bus_key(bus: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::case::{Comm, CommRank, Poll, Timed};
     use super::*;
 
     #[test]
@@ -316,5 +317,73 @@ mod tests {
         assert_eq!(layout.rank_of(&process("::ffff:10.0.0.7", Some(44), None)), Some(3));
         assert_eq!(layout.rank_of(&process("n7", None, Some(1))), Some(3));
         assert_eq!(layout.rank_of(&process("n8", Some(44), None)), None);
+    }
+    /// What the address 10.0.0.7 is taken for where RAS tells processes with these numbers of it, and Inspector others of hosts.
+    fn taken(timed: &[(&str, u32)], polled: &[u32], missing: &[u32]) -> String {
+        let process = |pid: &u32| Process { host: "10.0.0.7".into(), pid: Some(*pid), ..Process::default() };
+        let rank = |pid: &u32| CommRank { process: process(pid), ..CommRank::default() };
+        let comm = Comm {
+            ranks: polled.iter().map(rank).collect(),
+            missing: missing.iter().map(process).collect(),
+            ..Comm::default()
+        };
+        let one = |(host, pid): &(&str, u32)| Timed {
+            comm: "c".into(),
+            rank: 0,
+            ranks: 2,
+            nodes: 2,
+            host: (*host).into(),
+            pid: *pid,
+            op: "AllReduce".into(),
+            peer: None,
+            seq: 1,
+            bytes: 8,
+            took_us: 1.0,
+        };
+        let polls = vec![Poll { comms: vec![comm], ..Poll::default() }];
+        let case = Case { polls, timed: timed.iter().map(one).collect(), ..Case::default() };
+        Layout::of(&case).node("10.0.0.7")
+    }
+
+    #[test]
+    fn an_address_is_of_the_node_whose_process_numbers_it_tells_where_no_other_node_has_them() {
+        assert_eq!(taken(&[("n7", 44)], &[44], &[]), "n7");
+        assert_eq!(taken(&[("n7", 44)], &[], &[44]), "n7", "one that gives no data has a name all the same");
+        assert_eq!(taken(&[("n7", 44)], &[45], &[]), "10.0.0.7");
+        assert_eq!(taken(&[("n7", 44), ("n8", 44)], &[44], &[]), "10.0.0.7", "the number is one of both");
+        assert_eq!(taken(&[("n7", 44), ("n8", 44), ("n7", 45)], &[44, 45], &[]), "n7", "the other number decides");
+        assert_eq!(taken(&[("n7", 44), ("n8", 45)], &[44, 45], &[]), "10.0.0.7", "it cannot be both");
+    }
+
+    #[test]
+    fn a_node_is_known_without_its_domain_and_an_address_is_not_cut() {
+        let mut case = Case::default();
+        case.job.nodes = vec!["n7".into(), "10".into()];
+        let layout = Layout::of(&case);
+        assert_eq!(layout.node("n7.hall.example"), "n7");
+        assert_eq!(layout.node("n9.hall.example"), "n9.hall.example");
+        assert_eq!(layout.node("10.0.0.9"), "10.0.0.9");
+        assert!(layout.knows("n7.hall") && !layout.knows("n9"));
+    }
+
+    #[test]
+    fn of_two_ranks_on_one_gpu_neither_is_the_one_on_it_and_gpus_are_counted_where_nobody_numbers_them() {
+        let member = |rank: u32, node: &str, gpu| Member { rank, node: Some(node.into()), pid: None, gpu };
+        let mut case = Case::default();
+        case.job.members = vec![
+            member(0, "a", Some(3)),
+            member(1, "a", Some(3)),
+            member(2, "b", None),
+            member(3, "b", None),
+            member(4, "c", None),
+        ];
+        let layout = Layout::of(&case);
+        assert_eq!((layout.rank_at("a", 3), layout.rank_at("b", 0), layout.rank_at("b", 1)), (None, Some(2), Some(3)));
+        assert_eq!((layout.gpu_of(4), layout.world()), (None, 5), "alone on its node it may be on any");
+        assert!(!layout.knows_processes_of("a") && !layout.knows_processes_of("d"));
+        case.job.members[0].pid = Some(7);
+        assert!(!Layout::of(&case).knows_processes_of("a"), "of one of two");
+        case.job.members[1].pid = Some(8);
+        assert!(Layout::of(&case).knows_processes_of("a"));
     }
 }

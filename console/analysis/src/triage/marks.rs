@@ -85,3 +85,55 @@ impl Marks {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::Kind;
+    use super::*;
+
+    fn rank(rank: u32) -> Subject {
+        Subject { kind: Kind::Rank, node: Some("n1".to_owned()), rank: Some(rank), gpu: None, element: None }
+    }
+
+    #[test]
+    fn a_subject_is_marked_once_and_the_mark_can_be_taken_away() {
+        let mut marks = Marks::default();
+        for (of, wrong) in [(1, true), (2, true), (1, true), (2, false), (3, false)] {
+            marks.set_wrong(rank(of), wrong);
+        }
+        marks.confirm(rank(4));
+        marks.confirm(rank(4));
+        assert_eq!((&marks.wrong, &marks.confirmed), (&vec![rank(1)], &vec![rank(4)]));
+        assert_eq!(Marks::parse(&serde_json::to_vec(&marks).unwrap()).unwrap(), marks);
+    }
+
+    #[test]
+    fn so_many_marks_are_kept_and_read_and_no_more() {
+        let mut marks = Marks::default();
+        (0..=MARKS as u32).for_each(|nr| marks.set_wrong(rank(nr), true));
+        (0..=MARKS as u32).for_each(|nr| marks.confirm(rank(nr)));
+        assert_eq!((marks.wrong.len(), marks.confirmed.len()), (MARKS, MARKS));
+        let read = |marks: &Marks| Marks::parse(&serde_json::to_vec(marks).unwrap()).map_err(|why| why.to_string());
+        assert_eq!(read(&marks).as_ref(), Ok(&marks));
+        let more = |wrong: bool| {
+            let mut marks = marks.clone();
+            let list = if wrong { &mut marks.wrong } else { &mut marks.confirmed };
+            list.push(rank(MARKS as u32));
+            read(&marks)
+        };
+        let refused = || Err("more than 1000 marks".to_owned());
+        assert_eq!((more(true), more(false)), (refused(), refused()));
+    }
+
+    #[test]
+    fn a_document_that_is_none_of_marks_says_why() {
+        let text = serde_json::to_string(&Marks::default()).unwrap();
+        let why = |text: &str| Marks::parse(text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(why(&text.replace("\"version\":1", "\"version\":2")), "muster.triage-marks version 2 is not known");
+        assert_eq!(why(&text.replace("-marks", "")), "muster.triage version 1 is not known");
+        assert!(why(&text.replace("wrong", "false")).starts_with("unknown field `false`"));
+        let full = format!("{text}{}", " ".repeat(BYTES - text.len()));
+        assert!(Marks::parse(full.as_bytes()).is_ok());
+        assert_eq!(why(&format!("{full} ")), "larger than 1048576 bytes");
+    }
+}

@@ -17,6 +17,8 @@ mod grown;
 pub mod halving;
 pub mod health;
 pub mod layout;
+#[cfg(test)]
+mod made;
 pub mod marks;
 pub mod matrix;
 pub mod mismatch;

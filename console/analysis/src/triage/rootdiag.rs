@@ -113,16 +113,7 @@ fn blame(pairs: &BTreeMap<(String, String), usize>, counted: &[&Complaint]) -> B
         let centre = scores[0].1;
         return lost_another_first(centre, counted).unwrap_or_else(|| Blame::One(centre.clone(), scores[0].0));
     }
-    // Who left is complained of by all and complains of nobody.
-    let complained_of: BTreeSet<&String> = pairs.keys().map(|(_, of)| of).collect();
-    let complains: BTreeSet<&String> = pairs.keys().map(|(from, _)| from).collect();
-    let mut silent = complained_of.difference(&complains);
-    match (silent.next(), silent.next()) {
-        (Some(one), None) if scores.iter().any(|(score, host)| host == one && *score >= COVERS) => {
-            Blame::One((*one).clone(), COVERS)
-        }
-        _ => Blame::Spread,
-    }
+    Blame::Spread
 }
 
 /// Whom the others lost may itself have lost another first, and gone for that: then it is these two. The other one complains of nobody.
@@ -197,6 +188,47 @@ mod tests {
         }
         let both = [&echoes[..], &[complaint("a", "z", 0.0), complaint("z", "a", 0.1)]].concat();
         assert_eq!(diagnose(&both).blame, Blame::One("a".into(), 1.0), "the other lost it, too");
+    }
+
+    #[test]
+    fn only_what_was_written_within_five_seconds_of_the_first_line_counts() {
+        let blame = |second: Complaint| diagnose(&[complaint("a", "d", 0.0), second]).blame;
+        let (both, first_only) = (Blame::One("d".into(), 1.0), Blame::Pair("d".into(), "a".into(), true));
+        assert_eq!(blame(complaint("b", "d", 5.05)), both, "its clock may be off by a tenth");
+        assert_eq!(blame(complaint("b", "d", 5.15)), first_only);
+        let off_by = |error_s: f64, at: f64| Complaint { error_s, ..complaint("b", "d", at) };
+        assert_eq!((blame(off_by(5.0, 9.9)), blame(off_by(5.0, 10.1))), (both.clone(), first_only.clone()));
+        assert_eq!(blame(off_by(60.0, 900.0)), both, "of a clock that is not known, the first of its own host");
+        let undated = |from: &str| Complaint { at_s: None, ..complaint(from, "d", 0.0) };
+        assert_eq!(blame(undated("b")), first_only, "it may be of any age");
+        assert_eq!(diagnose(&[undated("a"), undated("b")]).blame, both);
+    }
+
+    #[test]
+    fn a_host_is_blamed_for_four_of_five_pairs_and_not_for_three_of_four() {
+        let all = |pairs: &[(&str, &str)]| {
+            diagnose(&pairs.iter().map(|(from, of)| complaint(from, of, 0.0)).collect::<Vec<_>>()).blame
+        };
+        let four = [("a", "x"), ("b", "x"), ("c", "x"), ("d", "x"), ("a", "b")];
+        assert_eq!(all(&four), Blame::One("x".into(), 0.8));
+        assert_eq!(all(&four[1..]), Blame::Spread);
+        // Who lost whom twice, and back, is one pair.
+        let again = [&four[..], &[("b", "a"), ("a", "b")]].concat();
+        assert_eq!(all(&again), Blame::One("x".into(), 0.8));
+    }
+
+    #[test]
+    fn an_adapter_is_told_where_all_complaints_of_the_blamed_name_it() {
+        let over = |from: &str, of: &str, device: &str| Complaint {
+            device: Some(device.to_owned()).filter(|device| !device.is_empty()),
+            ..complaint(from, of, 0.0)
+        };
+        let device = |last: Complaint| diagnose(&[over("a", "d", "mlx5_2"), over("b", "d", "mlx5_2"), last]).device;
+        assert_eq!(device(over("c", "d", "mlx5_2")).as_deref(), Some("mlx5_2"));
+        assert_eq!(device(over("c", "d", "")).as_deref(), Some("mlx5_2"), "a line that names none denies nothing");
+        assert_eq!(device(over("c", "d", "mlx5_3")), None);
+        let pair = [over("a", "b", "mlx5_2"), over("b", "a", "mlx5_2")];
+        assert_eq!(diagnose(&pair).device.as_deref(), Some("mlx5_2"));
     }
 
     #[test]

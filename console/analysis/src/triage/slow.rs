@@ -337,6 +337,85 @@ mod tests {
         assert_eq!(slow.links[0].ends.iter().map(|who| who.rank).collect::<Vec<_>>(), [Some(9)]);
     }
 
+    /// What is said where rank 1 of four is the shortest, at this share of the others' time, in some operations in their order.
+    fn short(operations: &[bool], share: f64) -> Slow {
+        let took = |rank: u32, late: bool| if rank == 1 && late { 1000.0 * share } else { 1000.0 };
+        let of =
+            |(seq, late): (usize, &bool)| [0, 1, 2, 3].map(|rank| timed("c0", rank, 4, seq as u64, took(rank, *late)));
+        compare(&operations.iter().enumerate().flat_map(of).collect::<Vec<_>>(), &layout())
+    }
+
+    #[test]
+    fn who_is_late_is_so_three_times_in_a_row_and_in_half_of_all_and_by_a_fifth() {
+        let (yes, no) = (true, false);
+        for (operations, share, run, is_late) in [
+            (vec![yes; 3], 0.79, 3, true),
+            (vec![yes; 2], 0.79, 2, false),
+            (vec![yes, yes, yes, no, no, no], 0.5, 3, true),
+            (vec![yes, yes, yes, no, no, no, no], 0.5, 3, false),
+            (vec![yes, yes, no, yes, yes, no, yes, yes, no], 0.5, 2, false),
+        ] {
+            let slow = short(&operations, share);
+            let (all, so) = (operations.len(), operations.iter().filter(|late| **late).count());
+            assert_eq!(
+                (slow.late.len(), slow.sometimes.len()),
+                (usize::from(is_late), usize::from(!is_late)),
+                "{slow:?}"
+            );
+            if let Some(late) = slow.late.first() {
+                assert_eq!((late.of, late.run, late.share, late.who.rank), (all, run, so as f64 / all as f64, Some(1)));
+                assert!((late.ratio - share).abs() < 1e-9, "{late:?}");
+            }
+            assert_eq!(slow.compared, if all < RUN { 0 } else { 4 }, "{slow:?}");
+        }
+        let even = short(&[yes; 5], LATE);
+        assert!(even.late.is_empty() && even.sometimes.is_empty(), "{even:?}");
+    }
+
+    #[test]
+    fn of_one_that_is_late_in_several_communicators_or_sizes_the_clearest_is_told() {
+        for (small, large, pair) in
+            [(500.0, 300.0, 400.0), (300.0, 500.0, 400.0), (500.0, 400.0, 300.0), (400.0, 500.0, 300.0)]
+        {
+            let mut all = Vec::new();
+            for seq in 0..5 {
+                let of = |rank: u32, took_us: f64| timed("c0", rank, 4, seq, if rank == 1 { took_us } else { 1000.0 });
+                all.extend((0..4).map(|rank| of(rank, large)));
+                all.extend((0..4).map(|rank| Timed { bytes: 1 << 10, ..of(rank, small) }));
+                // In a communicator of two it is rank 0, beside rank 5 of the job.
+                all.extend([(0, 1, pair), (1, 5, 1000.0)].map(|(rank, global, took_us)| Timed {
+                    comm: "d".into(),
+                    rank,
+                    ranks: 2,
+                    host: format!("n{global}"),
+                    pid: global,
+                    ..timed("c0", 0, 4, seq, took_us)
+                }));
+            }
+            let late = compare(&all, &layout()).late;
+            assert_eq!((late.len(), late[0].who.rank), (1, Some(1)), "{late:?}");
+            assert!((late[0].ratio - 0.3).abs() < 1e-9, "{small} {large} {pair}: {late:?}");
+        }
+    }
+
+    #[test]
+    fn links_are_compared_where_three_communicators_of_a_kind_reach_beyond_a_node() {
+        let of = |comms: &[(&str, f64)], nodes: u32| {
+            let one = |(comm, took_us): &(&str, f64)| {
+                let all = (0..3).flat_map(|seq| (0..4).map(move |rank| (seq, rank)));
+                all.map(|(seq, rank)| Timed { nodes, ..timed(comm, rank, 4, seq, *took_us) }).collect::<Vec<_>>()
+            };
+            let slow = compare(&comms.iter().flat_map(one).collect::<Vec<_>>(), &layout());
+            let links: Vec<(String, usize)> = slow.links.into_iter().map(|link| (link.comm, link.ends.len())).collect();
+            (slow.links_compared, links)
+        };
+        assert_eq!(of(&[("c0", 1000.0), ("c1", 2000.0)], 2), (false, vec![]));
+        assert_eq!(of(&[("c0", 1000.0), ("c1", 2000.0), ("c2", 1000.0)], 1), (false, vec![]));
+        assert_eq!(of(&[("c0", 1000.0), ("c1", 1500.0), ("c2", 1000.0)], 2), (true, vec![]));
+        let found = of(&[("c0", 1000.0), ("c1", 1501.0), ("c2", 1000.0)], 2);
+        assert_eq!(found, (true, vec![("c1".to_owned(), 4)]), "at one of its four ends");
+    }
+
     #[test]
     fn all_equally_slow_accuses_nobody() {
         let all: Vec<Timed> = (0..9)

@@ -157,5 +157,9 @@ mod tests {
         assert!(fits("a", 0.0).is_ok());
         assert_eq!(fits("b", 0.0).unwrap_err().to_string(), "the faulty node a is not in the recording");
         assert!(fits("a", 100.0).unwrap_err().to_string().contains("outside the recording (from 100 to 110 s)"));
+        // From 5 to 9 s: a recording of ten seconds that ends or begins with the fault has a part in it.
+        for (from_s, within) in [(-5.0, true), (-5.5, false), (9.0, true), (9.5, false)] {
+            assert_eq!(fits("a", from_s).is_ok(), within, "{from_s}");
+        }
     }
 }

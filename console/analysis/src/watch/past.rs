@@ -208,6 +208,56 @@ mod tests {
     }
 
     #[test]
+    fn what_all_nodes_changed_by_is_of_none_of_them() {
+        assert!(told(&|_| 0.8, 3).is_empty());
+        assert_eq!(told(&|node| if node == 3 { 0.48 } else { 0.8 }, 3), ["n3"]);
+        assert_eq!(told(&|node| if node == 3 { 1.0 } else { 0.6 }, 3), ["n3"], "it alone did not change");
+    }
+
+    #[test]
+    fn a_change_is_told_past_twice_what_the_own_past_varied() {
+        let mut chance = Chance::new(5);
+        let swings = |day: u32| move |node: usize| if node == 3 && day % 2 == 1 { 0.8 } else { 1.0 };
+        let before: Vec<Gains> = (0..4).map(|day| gains(8, f64::from(day), &mut chance, &swings(day))).collect();
+        // In logarithms it varied by 0.22 about -0.11; 0.6 is 0.40 from there, and 0.45 is 0.69.
+        let mut told = |now: f64| {
+            let now = gains(8, 30.0, &mut chance, &|node| if node == 3 { now } else { 1.0 });
+            unlike_before(&now, &before).into_iter().map(|unlike| (unlike.node, unlike.recordings)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(0.6), []);
+        assert_eq!(told(0.45), [("n3".to_owned(), 4)]);
+    }
+
+    #[test]
+    fn two_recordings_of_four_nodes_are_enough() {
+        let told = |nodes: usize, recordings: u32| {
+            let mut chance = Chance::new(6);
+            let before: Vec<Gains> =
+                (0..recordings).map(|day| gains(nodes, f64::from(day), &mut chance, &|_| 1.0)).collect();
+            let now = gains(nodes, 30.0, &mut chance, &|node| if node == 2 { 0.6 } else { 1.0 });
+            unlike_before(&now, &before).len()
+        };
+        assert_eq!((told(4, 2), told(3, 2), told(4, 1)), (1, 0, 0));
+    }
+
+    #[test]
+    fn recordings_that_overlap_by_a_moment_are_the_same_recording() {
+        let mut chance = Chance::new(7);
+        let mut of = |span_s: (f64, f64)| Gains { span_s, ..gains(4, 0.0, &mut chance, &|_| 1.0) };
+        let now = of((100.0, 200.0));
+        for (span_s, overlaps) in [
+            ((0.0, 99.0), false),
+            ((0.0, 100.0), true),
+            ((120.0, 130.0), true),
+            ((200.0, 300.0), true),
+            ((201.0, 300.0), false),
+        ] {
+            let other = of(span_s);
+            assert_eq!((now.overlaps(&other), other.overlaps(&now)), (overlaps, overlaps), "{span_s:?}");
+        }
+    }
+
+    #[test]
     fn the_kept_form_reads_back_and_another_version_is_not_used() {
         let kept = gains(4, 1.0, &mut Chance::new(1), &|_| 1.0);
         let text = serde_json::to_string(&kept).unwrap();

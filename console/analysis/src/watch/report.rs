@@ -210,3 +210,84 @@ pub(super) fn unknown(names: &[&str]) -> Option<String> {
     let more = if names.len() > LISTED { format!(" and {} more", names.len() - LISTED) } else { String::new() };
     (!names.is_empty()).then(|| format!("not in the catalogue, compared without unit or limits: {listed}{more}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::telemetry;
+
+    use super::super::cell::Side;
+    use super::*;
+
+    /// Nodes n0 to n5 and metrics in which n2 shows 300 and the others 500, each with so many blocks of full evidence against it.
+    fn watched(metrics: &[(&str, u32)]) -> (Vec<Node>, Vec<Column>) {
+        let nodes: Vec<Node> = (0..6).map(|node| Node { name: format!("n{node}"), ..Node::default() }).collect();
+        let column = |&(name, blocks): &(&str, u32)| {
+            let mut column = Column::new(name.to_owned(), *telemetry(name).unwrap(), 6, 0);
+            column.cells.iter_mut().for_each(|cell| cell.now.value = 500.0);
+            let odd = &mut column.cells[2];
+            (odd.now.value, odd.now.z) = (300.0, -f64::from(blocks));
+            (0..i64::from(blocks)).for_each(|block| odd.fast[Side::Below as usize].add(9.0, block, 130.0));
+            column
+        };
+        (nodes, metrics.iter().map(column).collect())
+    }
+
+    #[test]
+    fn an_alert_tells_the_leading_metric_and_others_with_half_a_minute_of_evidence_the_strongest_first() {
+        let metrics = [("cpu_util_pct", 2), ("gpu_power_w", 9), ("tensor_active", 3), ("net_tx_gbs", 5)];
+        let (nodes, columns) = watched(&metrics);
+        let named = Named { node: 2, metric: Some(1), since: 100, score: 9.0 };
+        let alert = alert(&named, &nodes, &columns, 1_200.0);
+        let also: Vec<(&str, f64)> = alert.also.iter().map(|also| (also.metric.as_str(), also.score)).collect();
+        assert_eq!(also, [("net_tx_gbs", 5.0), ("tensor_active", 3.0)]);
+        let titles = ["net_tx_gbs", "tensor_active"].map(|name| telemetry(name).unwrap().title);
+        assert!(
+            alert.sentence.contains(&format!("3 min 20 s; also {}. Drain", titles.join(", "))),
+            "{}",
+            alert.sentence
+        );
+        assert_eq!((alert.node.as_str(), alert.metric.as_deref()), ("n2", Some("gpu_power_w")));
+        assert_eq!((alert.value, alert.peer_median, alert.peers), (Some(300.0), Some(500.0), 5));
+        assert_eq!((alert.unit.as_str(), alert.since_s, alert.score), ("W", 1_000.0, 9.0));
+    }
+
+    #[test]
+    fn an_alert_for_silence_counts_who_still_reports() {
+        let (mut nodes, columns) = watched(&[("gpu_power_w", 9)]);
+        (nodes[2].quiet, nodes[4].quiet) = (7, 1);
+        let named = Named { node: 2, metric: None, since: 100, score: 9.0 };
+        let alert = alert(&named, &nodes, &columns, 1_200.0);
+        assert_eq!((alert.kind, alert.peers, alert.metric.as_deref()), (AlertKind::Silent, 4, None));
+        assert!(alert.sentence.starts_with("n2: no telemetry for 3 min 20 s while the job stands still and 4 peers"));
+    }
+
+    #[test]
+    fn a_group_is_compared_with_those_that_do_not_share_its_label() {
+        let (nodes, mut columns) = watched(&[("gpu_power_w", 9)]);
+        // n3 has the label and is not odd; n5 reports nothing.
+        (columns[0].cells[3].now.value, columns[0].cells[5].now.value) = (900.0, f64::NAN);
+        let odd = Group { nodes: vec![2, 1], since: 100, label: Some(("leaf3".to_owned(), vec![1, 2, 3])) };
+        let alert = group(&odd, 0, &nodes, &columns, 1_200.0);
+        assert_eq!((alert.node.as_str(), alert.group.as_deref(), alert.score), ("n2", Some("leaf3"), 9.0));
+        assert_eq!((alert.value, alert.peer_median, alert.peers), (Some(400.0), Some(500.0), 2));
+        assert!(alert.sentence.starts_with("leaf3: 2 of its 3 nodes (n2, n1) differ together: "), "{}", alert.sentence);
+    }
+
+    #[test]
+    fn what_was_left_out_is_counted_by_reason() {
+        let dropped = Dropped { values: 1, late: 2, names: 3, ..Dropped::default() };
+        let starts: Vec<String> = left_out(&dropped, 4).iter().map(|note| note.chars().take(21).collect()).collect();
+        assert_eq!(
+            starts,
+            ["1 row left out: the v", "2 rows left out: olde", "3 rows left out: past", "4 further alerts were"]
+        );
+        assert_eq!(left_out(&Dropped::default(), 0), Vec::<String>::new());
+        assert_eq!((gaps(0), gaps(1).is_some_and(|said| said.starts_with("1 gap of "))), (None, true));
+        let names: Vec<String> = (0..=LISTED).map(|nr| format!("m{nr}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        assert!(unknown(&names).is_some_and(|said| said.ends_with(", m11 and 1 more")));
+        assert!(unknown(&names[..LISTED]).is_some_and(|said| said.ends_with(", m11")));
+        assert_eq!(unknown(&[]), None);
+        assert_eq!([0.000_999_99, 0.05, 1.0, 12.3].map(rate), ["0.0010", "0.050", "1.0", "12"]);
+    }
+}

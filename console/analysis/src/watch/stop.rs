@@ -250,4 +250,40 @@ mod tests {
         }
         assert_eq!(still.until_named(&[SPINS]), (LASTS, 0));
     }
+    /// Who is said to be silent after block 100, and since when, by the blocks of silence of each node and those of the standstill.
+    fn silent_by(quiet: &[u32], still: u32) -> Vec<(usize, i64)> {
+        let nodes: Vec<Node> = quiet.iter().map(|&quiet| Node { quiet, ..Node::default() }).collect();
+        let mut job = Job::default();
+        job.still = still;
+        let named = silent(&nodes, &job, 100);
+        assert!(named.iter().all(|named| named.metric.is_none()));
+        named.iter().map(|named| (named.node, named.since)).collect()
+    }
+
+    #[test]
+    fn who_fell_silent_with_the_job_is_named_where_few_did() {
+        assert_eq!(silent_by(&[0, 0, SILENT, 0, 0, 0, 0, 0], STILL), [(2, 101 - i64::from(SILENT))]);
+        assert_eq!(silent_by(&[0, 0, SILENT - 1, 0, 0, 0, 0, 0], STILL), []);
+        assert_eq!(silent_by(&[0, 0, SILENT, 0, 0, 0, 0, 0], STILL - 1), []);
+        assert_eq!(silent_by(&[SILENT, 0, SILENT, 0, 0, 0, 0, 0], STILL), [], "two of eight");
+        let two_of = |nodes: usize| {
+            let mut quiet = vec![0; nodes];
+            quiet[..2].fill(SILENT);
+            silent_by(&quiet, STILL).len()
+        };
+        assert_eq!((two_of(15), two_of(16)), (0, 2));
+        assert_eq!(silent_by(&[SILENT, 0, 0], STILL).len(), 1, "one of any number");
+        let long_before = |blocks: u32| silent_by(&[0, STILL + blocks, 0], STILL).len();
+        assert_eq!((long_before(APART), long_before(APART + 1)), (1, 0));
+        assert_eq!(silent_by(&[0, SILENT, 0], SILENT + APART + 1), [], "nor so long after the job");
+    }
+
+    #[test]
+    fn waiting_is_measured_against_all_of_the_time_and_other_metrics_against_the_usual_level() {
+        let waits = column(("cpu_pressure_pct", 60.0, 5.0, 5.0));
+        assert!((unlike(&waits, 60.0, 5.0) - 0.55).abs() < 1e-9 && (unlike(&waits, 5.0, 60.0) + 0.55).abs() < 1e-9);
+        let power = column(("gpu_power_w", 100.0, 300.0, 500.0));
+        assert!((unlike(&power, 100.0, 300.0) - 0.4).abs() < 1e-9, "of 500 W");
+        assert!((unlike(&power, 100.0, 1_000.0) - 0.9).abs() < 1e-9, "of what the others show, where that is more");
+    }
 }

@@ -280,7 +280,7 @@ fn sentence(why: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Rules;
+    use super::super::{Rule, Rules};
 
     const RULE: &str = r#"
         family = "some"
@@ -317,6 +317,82 @@ mod tests {
         assert!(refused("source =", "sauce =").starts_with("some.toml: rule some-rule: "));
         assert!(refused("family =", "tribe =").starts_with("some.toml: "));
         assert!(refused("+)\"", "+\"").starts_with("some.toml: rule some-rule, match: "));
+    }
+
+    #[test]
+    fn what_a_rule_must_say_is_neither_missing_nor_blank_and_a_file_holds_nothing_else() {
+        let letters = "is of lower-case letters, digits and hyphens";
+        assert_eq!(refused("some-rule", ""), format!("some.toml: {letters}"));
+        for wrong in ["Some-rule", "some_rule", "some rule"] {
+            assert_eq!(refused("some-rule", wrong), format!("some.toml: rule {wrong}, id: {letters}"));
+        }
+        assert_eq!(refused("A peer is lost.", " "), "some.toml: rule some-rule, meaning: is empty");
+        assert_eq!(refused("somewhere", " "), "some.toml: rule some-rule, source: is empty");
+        let quiet = RULE.replace("distributed", "notice").replace("Look at it.", "");
+        assert!(Rules::read([("some.toml", quiet.as_str())]).is_ok(), "only what may be a cause needs an action");
+        let other = refused("family =", "kin = 3\nfamily =");
+        assert_eq!(other, "some.toml: there is no kin in a rule file, only family, rule and table");
+        assert_eq!(refused("[[rule]]", "[rule]"), "some.toml: rule is written [[rule]]");
+        let of_numbers = Rules::read([("some.toml", "family = 'some'\nrule = [3]")]).unwrap_err().to_string();
+        assert_eq!(of_numbers, "some.toml: rule is written [[rule]]");
+    }
+
+    const TABLE: &str = r#"
+        family = "some"
+        [[table]]
+        id = "lamp"
+        match = "lamp (?P<code>[0-9]+)"
+        source = "somewhere"
+        examples = [{id = "red-1", line = "lamp 1"}, {id = "lamp-3", line = "lamp 3"}, {id = "lamp-other", line = "lamp 9"}]
+        [[table.row]]
+        id = "red"
+        codes = [1, 2]
+        kind = "notice"
+        part = "node"
+        meaning = "It is red."
+        source = "elsewhere"
+        [[table.row]]
+        codes = [3]
+        kind = "notice"
+        part = "node"
+        meaning = "It is green."
+        [[table.row]]
+        kind = "benign"
+        part = "node"
+        meaning = "It is on."
+    "#;
+
+    #[test]
+    fn every_code_of_a_table_is_a_rule_of_its_own_with_the_examples_that_name_it() {
+        let rules = Rules::read([("some.toml", TABLE)]).unwrap();
+        let examples = |rule: &Rule| rule.examples.join(", ");
+        let told: Vec<(&str, &str, &str, String)> = rules
+            .iter()
+            .map(|rule| (rule.id.as_str(), rule.meaning.as_str(), rule.source.as_str(), examples(rule)))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("red-1", "It is red.", "elsewhere", "lamp 1".to_owned()),
+                ("red-2", "It is red.", "elsewhere", String::new()),
+                ("lamp-3", "It is green.", "somewhere", "lamp 3".to_owned()),
+                ("lamp-other", "It is on.", "somewhere", "lamp 9".to_owned()),
+            ]
+        );
+        let refused = |what: &str, instead: &str| {
+            assert!(TABLE.contains(what));
+            Rules::read([("some.toml", TABLE.replace(what, instead).as_str())]).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refused("(?P<code>[0-9]+)", "[0-9]+"),
+            "some.toml: rule lamp, match: a table's expression captures code"
+        );
+        assert_eq!(
+            refused(r#", {id = "lamp-3", line = "lamp 3"}, {id = "lamp-other", line = "lamp 9"}"#, ""),
+            "some.toml: rule lamp, examples: needs 2 examples or more"
+        );
+        assert_eq!(refused(r#"id = "red-1""#, r#"id = "red""#), "some.toml: rule lamp, examples: no row is called red");
+        assert!(refused("It is green.", "").starts_with("some.toml: rule lamp-3, meaning: "));
     }
 
     #[test]

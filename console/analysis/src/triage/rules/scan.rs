@@ -313,6 +313,35 @@ mod tests {
     }
 
     #[test]
+    fn only_a_rule_for_steps_keeps_others_from_being_asked_and_only_rules_for_steps_are_not_asked() {
+        let rule = |id: &str, kind: &str, expression: &str| {
+            format!(
+                "[[rule]]\nid = '{id}'\nkind = '{kind}'\nmatch = '{expression}'\npart = 'program'\nmeaning = 'A line.'\n\
+                 action = 'None.'\nsource = 'a test'\nexamples = ['a', 'b']\n"
+            )
+        };
+        let rules = [
+            rule("no-step", "progress", r"took (?P<millis>\d+) ms"),
+            rule("no-progress", "notice", r"iteration (?P<step>\d+) took (?P<millis>\d+) ms"),
+            rule("without-duration", "progress", r"iteration (?P<step>\d+)"),
+            rule("first", "progress", r"iteration (?P<step>\d+) took (?P<millis>\d+) ms"),
+            rule("second", "progress", r"iteration (?P<step>\d+)"),
+            rule("no-step-again", "progress", r"took (?P<millis>\d+) ms"),
+            rule("no-progress-again", "notice", r"iteration (?P<step>\d+)"),
+        ];
+        let text = format!("family = 'some'\n{}", rules.concat());
+        let rules = Rules::read([("some.toml", text.as_str())]).unwrap();
+        let mut asked = Vec::new();
+        Scan::new(&rules, Stream::Job)
+            .step_once()
+            .feed(b"iteration 5 took 12 ms\n", &mut |hit| asked.push(hit.rule.id.clone()));
+        assert_eq!(
+            asked,
+            ["no-step", "no-progress", "without-duration", "first", "no-step-again", "no-progress-again"]
+        );
+    }
+
+    #[test]
     fn of_a_line_that_is_too_long_the_rest_is_counted() {
         let mut log = vec![b'x'; LONGEST_LINE + 5];
         log.extend_from_slice(b"NCCL WARN Cuda failure 'out of memory'\nnext\n");

@@ -160,3 +160,94 @@ fn element(event: &Event<'_>) -> Option<String> {
     }
     get(Field::Device).or_else(|| get(Field::Bus)).or_else(|| get(Field::Element))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::case::{Case, Job, Member, Whose};
+    use crate::triage::made;
+    use crate::triage::rules::Rules;
+
+    const DISK: &str = "[    3.000000] nvme nvme0: Removing after probe failure status: -19\n";
+    const NO_GPU: &str = "RuntimeError: No CUDA GPUs are available\n";
+
+    /// A GPU that falls off the bus so many seconds after the job's last step.
+    fn lost(seconds: u32) -> String {
+        let (minute, second) = (10 + seconds / 60, seconds % 60);
+        format!(
+            "[2026-11-20 10:{minute}:{second:02}] NVRM: Xid (PCI:0000:11:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.\n"
+        )
+    }
+
+    /// What is found on so many nodes with a rank each, of which rank 0 took its last step at 10:10:00: whose log (`n1` of a kernel, `1` of a
+    /// rank), and its line.
+    fn found_in(nodes: u32, lines: &[(&str, &str)]) -> (Done, Option<Verdict>) {
+        let rules = Rules::built_in().unwrap();
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
+        let log = |&(of, line): &(&str, &str)| {
+            let whose = of.parse::<u32>().map_or_else(|_| Whose::Kernel(of.to_owned()), Whose::Rank);
+            made::log(whose, line, &rules)
+        };
+        let step_of_job = "[2026-11-20 10:10:00] iteration 5/ 100 | elapsed time per iteration (ms): 900.0 |\n";
+        let logs = lines.iter().chain([&("0", step_of_job)]).map(log).collect();
+        let job = Job { members: (0..nodes).map(member).collect(), ..Job::default() };
+        step(&Facts::of(&Case { job, logs, ..Case::default() }, &rules))
+    }
+
+    /// The nodes that are suspected, with the confidence.
+    fn suspected(nodes: u32, lines: &[(&str, &str)]) -> Vec<(String, f64)> {
+        let suspects = found_in(nodes, lines).1.map_or_else(Vec::new, |verdict| verdict.suspects);
+        suspects.into_iter().map(|suspect| (suspect.node.unwrap_or_default(), suspect.confidence)).collect()
+    }
+
+    fn of(suspected: &[(&str, f64)]) -> Vec<(String, f64)> {
+        suspected.iter().map(|(node, confidence)| ((*node).to_owned(), *confidence)).collect()
+    }
+
+    #[test]
+    fn what_is_broken_is_told_with_its_part_and_worth_more_where_its_time_is_known() {
+        let (done, verdict) = found_in(4, &[("n1", &lost(0))]);
+        let Verdict { category, suspects } = verdict.unwrap();
+        assert_eq!((category, done.result.as_str()), (Category::HardwareCritical, "critical lines on n1"));
+        assert_eq!((suspects[0].kind, suspects[0].element.as_deref()), (What::Gpu, Some("0000:11:00")));
+        let (_, verdict) = found_in(4, &[("n2", DISK)]);
+        let disk = verdict.unwrap().suspects.remove(0);
+        assert_eq!((disk.kind, disk.element.as_deref()), (What::Node, Some("nvme0")));
+        assert_eq!(suspected(4, &[("n1", &lost(0))]), of(&[("n1", 0.88)]));
+        assert_eq!(suspected(4, &[("n2", DISK)]), of(&[("n2", 0.7)]), "seconds since its boot are no time");
+        assert_eq!(suspected(4, &[("3", NO_GPU)]), of(&[("n3", 0.82)]));
+    }
+
+    #[test]
+    fn whoever_broke_clearly_later_than_another_is_worth_a_third() {
+        // Nothing is known of the clocks: each may be off by a minute.
+        let both = |later: u32| suspected(4, &[("n2", &lost(later)), ("n1", &lost(0))]);
+        assert_eq!(both(110), of(&[("n1", 0.88), ("n2", 0.88)]));
+        assert_eq!(both(130), of(&[("n1", 0.88), ("n2", 0.29)]));
+    }
+
+    #[test]
+    fn what_most_nodes_say_without_a_time_or_most_programs_say_is_left_out() {
+        let on = |nodes: u32, of: &[&str], line: &str| {
+            let lines: Vec<(&str, &str)> = of.iter().map(|of| (*of, line)).collect();
+            suspected(nodes, &lines).len()
+        };
+        assert_eq!(on(4, &["n0", "n1", "n2"], DISK), 0);
+        assert_eq!(on(6, &["n0", "n1", "n2"], DISK), 3, "half of the nodes are not most");
+        assert_eq!(on(2, &["n0", "n1"], DISK), 2, "two may break at once");
+        assert_eq!(on(4, &["n0", "n1", "n2"], &lost(0)), 3, "they say when");
+        assert_eq!(on(4, &["1", "2", "3"], NO_GPU), 0);
+        assert_eq!(on(4, &["1", "2"], NO_GPU), 2);
+        assert_eq!(on(1, &["0"], NO_GPU), 1, "of one node that is all");
+    }
+
+    #[test]
+    fn where_nothing_is_found_it_is_told_what_was_looked_at_and_what_was_left_out() {
+        let result = |lines: &[(&str, &str)]| found_in(4, lines).0.result;
+        assert_eq!(result(&[("n1", "quiet\n")]), "no critical hardware line in 1 kernel logs and 1 other logs");
+        let left = " left out: not near the job's end, of other processes or nodes, or the same on most nodes";
+        let late = lost(4_000).replace("10:76", "11:16");
+        assert_eq!(result(&[("n1", &late)]), format!("1 critical line{left}"));
+        assert_eq!(result(&[("n0", DISK), ("n1", DISK), ("n2", DISK)]), format!("3 critical lines{left}"));
+    }
+}

@@ -160,3 +160,90 @@ fn polled_behind(facts: &Facts<'_>, rank: Option<u32>) -> bool {
         others.any(|(op, count)| mine.counts.get(op).is_some_and(|mine| mine < count))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::case::{Case, Comm, Job, Member, Poll, Process, Whose};
+    use crate::triage::made;
+    use crate::triage::rules::Rules;
+
+    /// Whose log (`n1` of a kernel, `1` of a rank), a line, and how often it stands there.
+    type Lines<'l> = &'l [(&'l str, &'l str, usize)];
+
+    const NFS: &str = "nfs: server 10.4.0.19 not responding, still trying\n";
+    const OTHER: &str = "nfs: server 10.4.0.20 not responding, still trying\n";
+    const DISK: &str = "nvme nvme4: I/O tag 22 (2016) opcode 0x2 (Admin Cmd) QID 0 timeout, reset controller\n";
+
+    /// What is said of four ranks on four nodes with these lines, of which RAS misses one.
+    fn told(lines: Lines<'_>, gone: Option<u32>) -> Option<Verdict> {
+        let rules = Rules::built_in().unwrap();
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), pid: Some(1000 + rank), gpu: None };
+        let process = |rank: u32| Process { host: format!("n{rank}"), pid: Some(1000 + rank), ..Process::default() };
+        let comm = Comm { missing: gone.into_iter().map(process).collect(), ..Comm::default() };
+        let log = |&(of, line, times): &(&str, &str, usize)| {
+            let whose = of.parse::<u32>().map_or_else(|_| Whose::Kernel(of.to_owned()), Whose::Rank);
+            made::log(whose, &line.repeat(times), &rules)
+        };
+        let case = Case {
+            job: Job { members: (0..4).map(member).collect(), ..Job::default() },
+            logs: lines.iter().map(log).collect(),
+            polls: vec![Poll { comms: vec![comm], ..Poll::default() }],
+            ..Case::default()
+        };
+        step(&Facts::of(&case, &rules)).1
+    }
+
+    /// The same, where it is storage: its node, its element and the confidence.
+    fn storage(lines: Lines<'_>, gone: Option<u32>) -> Option<(Option<String>, Option<String>, f64)> {
+        let Verdict { category, mut suspects } = told(lines, gone)?;
+        assert_eq!((category, suspects.len(), suspects[0].kind), (Category::Storage, 1, What::Storage));
+        let suspect = suspects.remove(0);
+        Some((suspect.node, suspect.element, suspect.confidence))
+    }
+
+    fn of(node: Option<&str>, element: &str, confidence: f64) -> Option<(Option<String>, Option<String>, f64)> {
+        Some((node.map(str::to_owned), Some(element.to_owned()), confidence))
+    }
+
+    #[test]
+    fn a_disk_is_of_its_node_and_a_server_of_none() {
+        assert_eq!(storage(&[("n1", DISK, 2)], None), of(Some("n1"), "nvme4", 0.75));
+        assert_eq!(storage(&[("n1", NFS, 2)], None), of(None, "10.4.0.19", 0.75));
+        let lines = [("n1", NFS, 1), ("n2", OTHER, 1), ("n3", OTHER, 2), ("n0", DISK, 9)];
+        assert_eq!(storage(&lines, None), of(None, "10.4.0.20", 0.97), "of two servers the one that is told of most");
+    }
+
+    #[test]
+    fn a_single_line_of_a_kernel_counts_where_others_wait_for_its_node_or_many_nodes_have_it() {
+        assert_eq!(storage(&[("n1", NFS, 1)], None), None);
+        assert_eq!(storage(&[("n1", NFS, 1)], Some(2)), None);
+        assert_eq!(storage(&[("n1", NFS, 1)], Some(1)), of(None, "10.4.0.19", 0.9));
+        assert_eq!(storage(&[("n1", NFS, 1), ("n2", NFS, 1)], None), of(None, "10.4.0.19", 0.95));
+        assert_eq!(storage(&[("n1", NFS, 1), ("n2", OTHER, 1)], None), None, "a hiccup of each");
+        assert_eq!(storage(&[("n1", NFS, 3)], None), of(None, "10.4.0.19", 0.85), "said again and again");
+    }
+
+    #[test]
+    fn a_full_file_system_is_called_that_and_a_loader_that_waits_is_no_storage() {
+        let full = told(&[("3", "OSError: [Errno 28] No space left on device\n", 1)], None).unwrap();
+        assert!(full.suspects[0].sentence.starts_with("Storage is full, seen on n3: "), "{full:?}");
+        assert_eq!((full.category, full.suspects[0].cause.fault), (Category::Storage, Some(Fault::DiskFull)));
+        let waits = "WARNING: dataloader: next(batch) took 41.2 s (worker 3), queue empty\n";
+        assert_eq!(told(&[("3", waits, 1)], None).unwrap().category, Category::DataloaderStall);
+    }
+
+    #[test]
+    fn what_half_of_the_nodes_say_is_told_of_each_and_what_more_of_them_say_of_none() {
+        let named = |nodes: &[&str]| {
+            let locked = "watchdog: BUG: soft lockup - CPU#18 stuck for 27s! [kworker:77]\n";
+            let lines: Vec<(&str, &str, usize)> = nodes.iter().map(|node| (*node, locked, 1)).collect();
+            let verdict = told(&lines, None)?;
+            assert_eq!(verdict.category, Category::HostStall);
+            Some(verdict.suspects.into_iter().map(|one| (one.node.unwrap(), one.confidence)).collect::<Vec<_>>())
+        };
+        assert_eq!(named(&["n2"]), Some(vec![("n2".to_owned(), 0.75)]));
+        assert_eq!(named(&["n1", "n2"]), Some(vec![("n1".to_owned(), 0.38), ("n2".to_owned(), 0.38)]));
+        assert_eq!(named(&["n1", "n2", "n3"]), None);
+    }
+}

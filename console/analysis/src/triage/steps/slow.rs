@@ -174,3 +174,131 @@ fn even(facts: &Facts<'_>, world: usize) -> (Done, Option<Verdict>) {
     let suspect = draft.say("No rank and no link stands out; if the job is slow, all of it is.");
     found(STEP, result, Verdict { category: Category::None, suspects: vec![suspect] })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::case::{Case, Job, Joined, Log, Member, Step, Timed, Whose};
+    use crate::triage::made;
+    use crate::triage::rules::Rules;
+
+    /// Four ranks on four nodes, and how long each takes for nine operations of all of them.
+    fn case(took_us: impl Fn(u32) -> f64) -> Case {
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), pid: Some(rank), gpu: Some(0) };
+        let timed = |seq: u64, rank: u32| Timed {
+            comm: "c".to_owned(),
+            rank,
+            ranks: 4,
+            nodes: 4,
+            host: format!("n{rank}"),
+            pid: rank,
+            op: "AllReduce".to_owned(),
+            peer: None,
+            seq,
+            bytes: 4096,
+            took_us: took_us(rank),
+        };
+        Case {
+            job: Job { members: (0..4).map(member).collect(), ..Job::default() },
+            timed: (0..9)
+                .flat_map(|seq| (0..4).map(move |rank| (seq, rank)))
+                .map(|(seq, rank)| timed(seq, rank))
+                .collect(),
+            ..Case::default()
+        }
+    }
+
+    /// What is said of rank 2, for which the others wait in every operation, with this line in a log.
+    fn late(whose: Whose, line: &str) -> Suspect {
+        let rules = Rules::built_in().unwrap();
+        let mut case = case(|rank| if rank == 2 { 600.0 } else { 3000.0 });
+        let gpu = |(gpu, bus): (u32, &str)| Joined {
+            host: Some("n2".to_owned()),
+            pid: None,
+            rank: None,
+            ranks: None,
+            gpu: Some(gpu),
+            bus: Some(bus.to_owned()),
+            comm: None,
+        };
+        let comms = [(0, "0000:11:00.0"), (1, "0000:12:00.0")].map(gpu).to_vec();
+        let job = Log { comms, ..made::log(Whose::Job("out".to_owned()), "", &rules) };
+        case.logs = vec![job, made::log(whose, line, &rules)];
+        let (_, verdict) = step(&Facts::of(&case, &rules));
+        let Verdict { category, mut suspects } = verdict.unwrap();
+        assert_eq!((category, suspects.len()), (Category::SlowGpu, 1), "{suspects:?}");
+        suspects.remove(0)
+    }
+
+    #[test]
+    fn a_notice_of_the_kernel_on_the_late_gpu_adds_to_it_and_one_on_another_gpu_node_or_part_does_not() {
+        let kernel = |node: &str| Whose::Kernel(node.to_owned());
+        let remapped =
+            |bus: &str| format!("NVRM: Xid (PCI:0000:{bus}:00): 63, pid='<unknown>', name=<unknown>, Row Remapper\n");
+        for (whose, line, confidence) in [
+            (kernel("n2"), remapped("11"), 0.93),
+            (kernel("n2"), remapped("13"), 0.93),
+            (kernel("n2"), remapped("12"), 0.88),
+            (kernel("n1"), remapped("11"), 0.88),
+            (Whose::Rank(2), remapped("11"), 0.88),
+            (kernel("n2"), "NVRM: A GPU crash dump has been created. If possible, please run\n".to_owned(), 0.88),
+            (kernel("n2"), "mlx5_core 0000:44:00.0 ib2: Link down\n".to_owned(), 0.88),
+        ] {
+            let suspect = late(whose.clone(), &line);
+            assert_eq!((suspect.node.as_deref(), suspect.rank, suspect.gpu), (Some("n2"), Some(2), Some(0)));
+            let notices = suspect.evidence.iter().filter(|one| one.source == Source::Kernel).count();
+            assert_eq!((suspect.confidence, notices > 0), (confidence, confidence > 0.9), "{whose:?} {line}");
+        }
+    }
+
+    #[test]
+    fn a_slow_link_is_named_with_its_adapter_and_for_less_where_it_is_one_of_several_ends() {
+        let (rules, mut case) = (Rules::built_in().unwrap(), case(|_| 3000.0));
+        let adapters = vec!["mlx5_4".to_owned()];
+        case.logs = vec![Log { adapters, ..made::log(Whose::Rank(1), "", &rules) }];
+        let facts = Facts::of(&case, &rules);
+        let end = Who { node: "n1".to_owned(), pid: 1, rank: Some(1) };
+        for (told, ends, confidence) in [(true, 1, 0.85), (true, 2, 0.2), (false, 1, 0.2), (false, 4, 0.1)] {
+            let link = Link { comm: "c".to_owned(), factor: 2.5, ends: vec![end.clone(); ends], told };
+            let suspect = link_suspect(&facts, &link, &end);
+            assert_eq!((suspect.kind, suspect.rank, suspect.gpu), (What::Link, Some(1), Some(0)));
+            assert_eq!((suspect.element.as_deref(), suspect.confidence), (Some("mlx5_4"), confidence), "{told} {ends}");
+            assert_eq!(suspect.evidence[0].text.contains("all transfers that touch this end"), told);
+        }
+    }
+
+    /// The verdict on a job whose GPUs are all alike, with steps that took so long.
+    fn alike(case: &mut Case, seconds: &[f64]) -> (Done, Option<Verdict>) {
+        let rules = Rules::built_in().unwrap();
+        let step_of = |(nr, &seconds): (usize, &f64)| Step {
+            step: nr as u64,
+            row: 1 + nr as u64,
+            at: None,
+            seconds: Some(seconds),
+        };
+        let steps = seconds.iter().enumerate().map(step_of).collect();
+        case.logs = vec![Log { steps, ..made::log(Whose::Rank(0), "", &rules) }];
+        step(&Facts::of(case, &rules))
+    }
+
+    #[test]
+    fn a_job_without_a_late_gpu_is_well_only_where_all_was_compared_and_no_step_stalled() {
+        let mut one_node = case(|_| 3000.0);
+        one_node.job.members.iter_mut().for_each(|member| member.node = Some("n0".to_owned()));
+        one_node.timed.iter_mut().for_each(|one| (one.nodes, one.host) = (1, "n0".to_owned()));
+        let (_, verdict) = alike(&mut one_node, &[1.0, 1.0, 3.0]);
+        let verdict = verdict.unwrap();
+        assert_eq!((verdict.category, verdict.suspects[0].kind), (Category::None, What::None));
+        assert_eq!(verdict.suspects[0].confidence, 0.82);
+        let open = |case: &mut Case, seconds: &[f64], why: &str| {
+            let (done, verdict) = alike(case, seconds);
+            assert!(verdict.is_none() && done.why.contains(why), "{done:?}");
+            assert!(done.result.ends_with("ranks timed, and none stands out"), "{done:?}");
+        };
+        open(&mut one_node, &[1.0, 1.0, 3.1], "stall now and then");
+        open(&mut one_node, &[], "steps are not told");
+        open(&mut case(|_| 3000.0), &[1.0, 1.0], "a slow link is not excluded");
+        one_node.job.world_size = Some(5);
+        open(&mut one_node, &[1.0, 1.0], "they may be the slow ones");
+    }
+}
