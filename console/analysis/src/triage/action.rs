@@ -302,4 +302,25 @@ mod tests {
         }
         assert_eq!(drain(Category::Storage, Some(&sure)), None);
     }
+    #[test]
+    fn what_is_not_known_has_a_word_that_stands_for_it() {
+        let bare = Suspect { node: None, rank: None, ..suspect(Kind::Node, None, None) };
+        let with = |fault| Suspect { cause: Cause { fault: Some(fault), ..Cause::default() }, ..bare.clone() };
+        for (text, said) in [
+            (
+                action(Category::SlowGpu, None),
+                "Drain the named machine when the job allows, then check clocks, power and temperature of its GPU,",
+            ),
+            (action(Category::SlowLink, Some(&bare)), "Check the cable of its adapter on the named machine ("),
+            (action(Category::Storage, None), "Bring the named storage back, then restart"),
+            (action(Category::Undecided, Some(&with(Fault::Stopped))), "on the named machine: kill -CONT PID."),
+            (action(Category::Undecided, Some(&with(Fault::AdapterFirmware))), "then reset its adapter (mlxfwreset)"),
+            (
+                action(Category::Undecided, Some(&with(Fault::MountHangs))),
+                "Look at what serves the named storage first:",
+            ),
+        ] {
+            assert!(text.contains(said), "{text}");
+        }
+    }
 }

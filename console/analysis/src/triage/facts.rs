@@ -206,8 +206,10 @@ impl<'a> Facts<'a> {
                 && event.in_window(&self.end)
         });
         for event in lines {
-            if let Some(rank) = event.seen.fields.number(Field::PeerRank).and_then(|rank| u32::try_from(rank).ok())
-                && event.rank != Some(rank)
+            // `Ranks 1, 3 failed to pass monitoredBarrier` names both.
+            let ranks = event.seen.fields.get(Field::PeerRank).into_iter().flat_map(|ranks| ranks.split(','));
+            for rank in
+                ranks.filter_map(|rank| rank.trim().parse::<u32>().ok()).filter(|rank| event.rank != Some(*rank))
             {
                 tellers.entry(rank).or_default().insert(event.rank);
             }
@@ -289,9 +291,9 @@ mod tests {
     fn who_is_named_by_half_of_those_that_name_anybody_is_named_and_nobody_names_itself() {
         let rules = Rules::built_in().unwrap();
         // Who says of whom that it did not come to the barrier.
-        let named = |said: &[(u32, u32)]| {
-            let line = |&(by, of): &(u32, u32)| {
-                (by, format!("[rank{by}]: RuntimeError: Rank {of} failed to pass monitoredBarrier in 30000 ms"))
+        let named = |said: &[(u32, &str)]| {
+            let line = |&(by, of): &(u32, &str)| {
+                (by, format!("[rank{by}]: RuntimeError: Ranks {of} failed to pass monitoredBarrier in 30000 ms"))
             };
             let lines: Vec<(u32, String)> = said.iter().map(line).collect();
             let case = case(8, &lines, &rules);
@@ -299,9 +301,10 @@ mod tests {
             assert_eq!(facts.named(Category::ProcessExited), []);
             facts.named(Category::HangNotLaunched)
         };
-        assert_eq!(named(&[(0, 5), (1, 5), (2, 5)]), [(5, 3)]);
-        assert_eq!(named(&[(0, 5), (1, 5), (2, 6)]), [(5, 2)]);
-        assert_eq!(named(&[(0, 5), (1, 5), (2, 6), (3, 6)]), [(5, 2), (6, 2)]);
-        assert_eq!(named(&[(0, 5), (5, 5), (6, 6)]), [(5, 1)]);
+        assert_eq!(named(&[(0, "5"), (1, "5"), (2, "5")]), [(5, 3)]);
+        assert_eq!(named(&[(0, "5"), (1, "5"), (2, "6")]), [(5, 2)]);
+        assert_eq!(named(&[(0, "5"), (1, "5"), (2, "6"), (3, "6")]), [(5, 2), (6, 2)]);
+        assert_eq!(named(&[(0, "5"), (5, "5"), (6, "6")]), [(5, 1)]);
+        assert_eq!(named(&[(0, "0, 3, 5")]), [(3, 1), (5, 1)], "all that one line names");
     }
 }

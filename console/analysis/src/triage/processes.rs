@@ -491,4 +491,36 @@ mod tests {
         case.processes.get_mut("a").unwrap().counters[0].last = 9_000.0;
         assert_eq!(standings(&case).backlog.map(|found| found.node).as_deref(), Some("a"));
     }
+    /// The node that is held for slow by connections from one to another that were full at so many of ten looks.
+    fn slow_by(full: &[(&str, &str, u32)]) -> Option<String> {
+        let mut case = case(&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &[])], &[]);
+        for (from, to, full) in full {
+            let queue = Queue { peer: (*to).into(), full: *full, looks: 10, most: 1 << 19 };
+            case.processes.get_mut(*from).unwrap().queues.push(queue);
+        }
+        standings(&case).backlog.map(|found| found.node)
+    }
+
+    #[test]
+    fn data_waits_for_a_node_at_three_of_five_looks_and_hardly_anywhere_else() {
+        let c = Some("c".to_owned());
+        assert_eq!(slow_by(&[("b", "c", 3), ("c", "d", 3)]), c);
+        assert_eq!(slow_by(&[("b", "c", 3), ("c", "d", 2)]), None, "at half of them");
+        assert_eq!(slow_by(&[("b", "c", 9), ("c", "d", 9), ("a", "b", 3)]), c);
+        assert_eq!(slow_by(&[("b", "c", 9), ("c", "d", 9), ("a", "b", 4)]), None, "others wait, too");
+        assert_eq!(slow_by(&[("b", "c", 9), ("c", "d", 1)]), None, "one of ten looks is no second end");
+        assert_eq!(slow_by(&[("b", "c", 9), ("c", "d", 2)]), c);
+        assert_eq!(slow_by(&[("c", "c", 9), ("c", "d", 9)]), None, "a node is no peer of itself");
+    }
+
+    #[test]
+    fn two_looks_at_a_connection_say_nothing() {
+        let mut case = case(&[("a", &[]), ("b", &[]), ("c", &[])], &[]);
+        let queues =
+            |looks| ["a", "b"].map(|peer| Queue { peer: peer.into(), full: looks, looks, most: 1 << 19 }).to_vec();
+        case.processes.get_mut("c").unwrap().queues = queues(2);
+        assert_eq!(standings(&case).backlog, None);
+        case.processes.get_mut("c").unwrap().queues = queues(3);
+        assert_eq!(standings(&case).backlog.map(|found| found.node).as_deref(), Some("c"));
+    }
 }

@@ -409,3 +409,20 @@ impl Watch {
 pub(super) fn starts(block: i64) -> f64 {
     (block * BLOCK as i64) as f64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_off_by_as_much_either_way_and_by_nobody_knows_what_where_that_is_no_number() {
+        let mut watch = Watch::new(Settings::default());
+        for (said, kept) in
+            [(3.0, Some(3.0)), (-4.0, Some(4.0)), (f64::INFINITY, None), (5.0, Some(5.0)), (f64::NAN, None)]
+        {
+            let node = watch.node("n0").unwrap();
+            watch.clock(node, said);
+            assert_eq!(watch.nodes[0].clock_s, kept, "{said}");
+        }
+    }
+}

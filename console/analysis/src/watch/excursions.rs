@@ -205,4 +205,20 @@ mod tests {
         one.add(&mut Going::default(), 100.0, 100.0);
         assert_eq!(one.share_of_time(90.0), Excursions::default().share_of_time(90.0));
     }
+    #[test]
+    fn the_share_of_time_is_a_fiftieth_for_ten_seconds_and_half_as_much_for_every_ten_more() {
+        let none = Excursions::default();
+        for (evidence_s, share) in [(0.0, 0.02), (10.0, 0.02), (20.0, 0.01), (40.0, 0.0025), (80.0, 0.02 / 128.0)] {
+            assert!((none.share_of_time(evidence_s) - share).abs() < 1e-12, "{evidence_s}");
+        }
+        // Of 500 blocks with 25 s of evidence each, beside what 2,000 are worth.
+        let mut seen = Excursions::default();
+        for _ in 0..=KEPT {
+            seen.begin();
+            (0..500).for_each(|_| seen.add(&mut Going::default(), 0.0, 25.0));
+        }
+        for (evidence_s, share) in [(20.0, (0.01 * 2_000.0 + 500.0) / 2_500.0), (30.0, 0.005 * 2_000.0 / 2_500.0)] {
+            assert!((seen.share_of_time(evidence_s) - share).abs() < 1e-12, "{evidence_s}");
+        }
+    }
 }

@@ -187,3 +187,109 @@ fn candidate(
     let evidence = peak.min((end - from) as f64 - change.high as f64);
     (moved >= WORTH && stays).then_some(Candidate { node, metric, evidence, change, clock_s })
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::telemetry;
+
+    use super::super::column::Work;
+    use super::*;
+
+    /// The block that was just closed; seconds of the window in which one machine left its peers, and in which the job slowed.
+    const LAST: i64 = HISTORY as i64 - 1;
+    const LEFT: usize = 160;
+    const SLOWED: usize = 200;
+
+    /// Nodes of which n2 uses twice the CPU of the others from `LEFT` on, and all of which take 30 % less power from `SLOWED` on.
+    fn dragged(nodes: usize) -> (Vec<Node>, [Column; 2]) {
+        let column = |name: &str| Column::new(name.to_owned(), *telemetry(name).unwrap(), nodes, 0);
+        let mut columns = ["cpu_util_pct", "gpu_power_w"].map(column);
+        for second in 0..HISTORY * BLOCK {
+            let (block, within) = ((second / BLOCK) as i64, second % BLOCK);
+            for node in 0..nodes {
+                let cpu = if node == 2 && second >= LEFT { 80.0 } else { 40.0 };
+                let power = if second >= SLOWED { 350.0 } else { 500.0 };
+                columns[0].cells[node].seconds.put(block, within, cpu);
+                columns[1].cells[node].seconds.put(block, within, power);
+            }
+        }
+        for block in 0..=LAST {
+            let z = if block >= (LEFT / BLOCK) as i64 { 9.0 } else { 0.0 };
+            columns[0].cells[2].fast[Side::Above as usize].add(z, block, 130.0);
+        }
+        columns[1].low = ASKED[0];
+        (vec![Node::default(); nodes], columns)
+    }
+
+    fn found(nodes: &[Node], columns: &[Column]) -> Option<First> {
+        mover(nodes, columns, LAST, &Excursions::default())
+    }
+
+    #[test]
+    fn who_left_its_peers_before_the_job_slowed_moved_first() {
+        let (nodes, columns) = dragged(8);
+        let first = found(&nodes, &columns).unwrap();
+        assert_eq!((first.node, first.metric, first.job, first.since_s), (2, 0, 1, 160.0));
+        // 2 % are no utilisation, so that 80 % beside 40 % are 82 of 42.
+        assert!((first.ratio - 82.0 / 42.0).abs() < 1e-9 && (first.job_ratio - 0.7).abs() < 1e-9, "{first:?}");
+        assert_eq!(first.lead, (25.0, 55.0), "40 s, of a clock that may be off by 15 s");
+    }
+
+    #[test]
+    fn nobody_moved_first_where_clocks_do_not_tell() {
+        let (mut nodes, columns) = dragged(8);
+        for (own, others, lead) in [
+            (None, None, Some((25.0, 55.0))),
+            (None, Some(1.0), Some((25.0, 55.0))),
+            (Some(3.0), None, Some((37.0, 43.0))),
+            (Some(3.0), Some(30.0), Some((7.0, 73.0))),
+            (Some(3.0), Some(37.0), None),
+            (Some(40.0), None, None),
+        ] {
+            nodes.iter_mut().for_each(|node| node.clock_s = others);
+            nodes[2].clock_s = own;
+            assert_eq!(found(&nodes, &columns).map(|first| first.lead), lead, "{own:?} {others:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_moved_first_where_several_did_or_it_is_as_its_peers_again_or_chance_explains_it() {
+        let (nodes, mut columns) = dragged(8);
+        columns[0].cells[5].fast = columns[0].cells[2].fast;
+        assert_eq!(found(&nodes, &columns), None, "two of eight");
+        let (nodes, mut columns) = dragged(8);
+        for second in SLOWED..HISTORY * BLOCK {
+            columns[0].cells[2].seconds.put((second / BLOCK) as i64, second % BLOCK, 40.0);
+        }
+        assert_eq!(found(&nodes, &columns), None, "it was an excursion");
+        // Of 80 s of evidence a healthy node has any in 1 of 6,400 blocks.
+        let of_many = |many: usize| {
+            let (nodes, columns) = dragged(many);
+            found(&nodes, &columns).is_some()
+        };
+        assert!(of_many(56) && !of_many(72));
+    }
+
+    #[test]
+    fn it_is_asked_after_forty_seconds_of_a_slow_job_and_twice_again() {
+        let (_, mut columns) = dragged(4);
+        let asked = (0..15).filter(|low| {
+            (columns[0].low, columns[1].low) = (4, *low);
+            is_time(&columns)
+        });
+        assert_eq!(asked.collect::<Vec<u32>>(), ASKED, "how much the CPU is used says nothing of the job");
+    }
+
+    #[test]
+    fn a_job_is_slow_at_eight_per_cent_below_its_usual_level_once_that_is_known() {
+        let slow = |known: usize, level: f64| {
+            let [_, mut column] = dragged(4).1;
+            (column.level, column.low) = (500.0, 0);
+            (0..known).for_each(|_| column.keep_level(&mut Work::default()));
+            column.level = level;
+            (0..3).for_each(|_| column.keep_pace(&mut Vec::new()));
+            column.low
+        };
+        assert_eq!((slow(KNOWN, 459.0), slow(KNOWN, 461.0), slow(KNOWN - 1, 100.0)), (3, 0, 0));
+    }
+}

@@ -224,3 +224,79 @@ fn weak(node: usize, columns: &[Column], block: i64) -> (Two, f64) {
     }
     (two, alone)
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::Telemetry;
+
+    use super::*;
+
+    /// Metrics of two nodes in which the first is above by so many blocks of full evidence: ten seconds each.
+    fn columns(blocks: &[u32]) -> Vec<Column> {
+        let column = |blocks: &u32| {
+            let mut column = Column::new("some".to_owned(), Telemetry::unknown(), 2, 0);
+            let fast = &mut column.cells[0].fast[Side::Above as usize];
+            (0..i64::from(*blocks)).for_each(|block| fast.add(9.0, block, 130.0));
+            column
+        };
+        blocks.iter().map(column).collect()
+    }
+
+    fn near(found: (f64, Option<(usize, Side)>), evidence: f64, lead: Option<usize>) -> bool {
+        (found.0 - evidence).abs() < 1e-9 && found.1 == lead.map(|lead| (lead, Side::Above))
+    }
+
+    #[test]
+    fn of_equal_values_the_first_leads_and_the_second_is_as_large() {
+        let two = |values: &[f64]| {
+            let mut two = Two::default();
+            values.iter().enumerate().for_each(|(metric, value)| two.add(*value, (metric, Side::Above)));
+            (two.first, two.second, two.lead.map(|(metric, _)| metric))
+        };
+        assert_eq!(two(&[0.0]), (0.0, 0.0, None));
+        assert_eq!(two(&[3.0, 5.0, 4.0]), (5.0, 4.0, Some(1)));
+        assert_eq!(two(&[5.0, 3.0, 4.0]), (5.0, 4.0, Some(0)));
+        assert_eq!(two(&[5.0, 5.0]), (5.0, 5.0, Some(0)));
+    }
+
+    #[test]
+    fn three_metrics_together_are_worth_the_first_half_the_second_and_a_quarter_of_the_third() {
+        for (blocks, evidence, lead) in [
+            (vec![2], 0.0, None),
+            (vec![3], 30.0, Some(0)),
+            (vec![2, 10, 3], 115.0, Some(1)),
+            (vec![4, 6, 8, 10], 155.0, Some(3)),
+            (vec![10, 8, 6, 4], 155.0, Some(0)),
+            (vec![10, 10, 10], 160.0, Some(0)),
+        ] {
+            let found = strong(0, &columns(&blocks));
+            assert!(near(found, evidence, lead), "{blocks:?}: {found:?}");
+        }
+        assert!(near(strong(1, &columns(&[9, 9])), 0.0, None), "nothing is known of the other node");
+    }
+
+    #[test]
+    fn what_a_group_shows_or_what_says_the_same_less_clearly_is_no_evidence_and_what_follows_from_others_does_not_lead()
+    {
+        let mut columns = columns(&[10, 8, 6]);
+        columns[1].together.fast = true;
+        assert!(near(strong(0, &columns), 115.0 + 15.0, Some(0)));
+        columns[1].together.fast = false;
+        columns[1].about.leads = 0.0;
+        (columns[0].about.leads, columns[2].about.leads) = (0.5, 1.0);
+        assert!(near(strong(0, &columns), 155.0, Some(2)));
+        columns.iter_mut().for_each(|column| column.about.leads = 1.0);
+        (columns[0].about.name, columns[2].about.worst_of) = ("power", Some("power"));
+        assert!(near(strong(0, &columns), 140.0, Some(0)), "the third is of the first");
+        columns[1].about.name = "other";
+        assert!(near(strong(0, &columns), 140.0, Some(0)));
+        columns[2].cells[0].fast = columns[0].cells[0].fast;
+        assert!(near(strong(0, &columns), 140.0, Some(0)), "of two that are as clear one counts");
+    }
+
+    #[test]
+    fn a_group_is_more_than_two_nodes_and_more_than_a_share_of_all() {
+        assert_eq!([4, 8, 11, 12, 40].map(|nodes| many(nodes, 4)), [2, 2, 2, 3, 10]);
+        assert_eq!([8, 23, 24].map(|nodes| many(nodes, 8)), [2, 2, 3]);
+    }
+}

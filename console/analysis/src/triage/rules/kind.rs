@@ -64,3 +64,36 @@ impl Stream {
         self == Self::Any || log == Self::Any || self == log
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_for_one_kind_of_log_is_asked_in_those_and_in_logs_that_mix() {
+        use Stream::{Any, Job, Kernel};
+        for (rule, log, holds) in [
+            (Kernel, Kernel, true),
+            (Kernel, Job, false),
+            (Kernel, Any, true),
+            (Job, Kernel, false),
+            (Job, Job, true),
+            (Job, Any, true),
+            (Any, Kernel, true),
+            (Any, Job, true),
+            (Any, Any, true),
+        ] {
+            assert_eq!(rule.holds_in(log), holds, "{rule:?} in {log:?}");
+        }
+    }
+
+    #[test]
+    fn a_kind_is_written_by_its_name_and_only_the_first_three_may_be_a_cause() {
+        use Kind::{Benign, Consequence, Critical, Distributed, Error, Notice, Progress};
+        let all = [Critical, Error, Distributed, Consequence, Notice, Benign, Progress];
+        for (at, kind) in all.into_iter().enumerate() {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+            assert_eq!(kind.may_be_root(), at < 3, "{kind:?}");
+        }
+    }
+}
