@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_wire::{Looked, Processes};
 
 use super::offline::Offline;
-use super::rules::Seen;
+use super::rules::{Scanned, Seen, Tally};
 use super::stamp::Stamp;
 
 /// Most measured operations that are kept: 64 bytes each.
@@ -180,6 +180,27 @@ pub struct Log {
     pub last: Option<Stamp>,
     /// It could not be read where it was made: the text of the refusal.
     pub refused: Option<String>,
+}
+
+impl Log {
+    /// What a pass over a log found, without what its lines tell beyond the rules: steps, times, communicators and adapters.
+    #[must_use]
+    pub fn of(whose: Whose, scanned: &Scanned, tally: &Tally) -> Self {
+        Self {
+            whose,
+            lines: scanned.lines,
+            bytes: scanned.bytes,
+            seen: tally.seen().to_vec(),
+            not_kept: tally.not_kept(),
+            cut_lines: scanned.cut_lines,
+            steps: Vec::new(),
+            begun: None,
+            comms: Vec::new(),
+            adapters: Vec::new(),
+            last: None,
+            refused: None,
+        }
+    }
 }
 
 /// One step of the job.

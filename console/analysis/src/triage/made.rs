@@ -17,18 +17,5 @@ pub(super) fn log(whose: Whose, lines: &str, rules: &Rules) -> Log {
     let mut scan = Scan::new(rules, stream).step_once();
     scan.feed(lines.as_bytes(), &mut take);
     let scanned = scan.finish(&mut take);
-    Log {
-        whose,
-        lines: scanned.lines,
-        bytes: scanned.bytes,
-        seen: tally.seen().to_vec(),
-        not_kept: tally.not_kept(),
-        cut_lines: scanned.cut_lines,
-        steps,
-        begun: None,
-        comms: Vec::new(),
-        adapters: Vec::new(),
-        last,
-        refused: None,
-    }
+    Log { steps, last, ..Log::of(whose, &scanned, &tally) }
 }

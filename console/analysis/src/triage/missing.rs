@@ -107,23 +107,11 @@ fn few(names: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::triage::case::{Case, Job, Log, Member};
-    use crate::triage::rules::Rules;
+    use crate::triage::rules::{Rules, Scanned, Tally};
 
     fn log(whose: Whose, lines: u64, refused: Option<&str>) -> Log {
-        Log {
-            whose,
-            lines,
-            bytes: 0,
-            seen: Vec::new(),
-            not_kept: 0,
-            cut_lines: 0,
-            steps: Vec::new(),
-            begun: None,
-            comms: Vec::new(),
-            adapters: Vec::new(),
-            last: None,
-            refused: refused.map(str::to_owned),
-        }
+        let scanned = Scanned { lines, ..Scanned::default() };
+        Log { refused: refused.map(str::to_owned), ..Log::of(whose, &scanned, &Tally::default()) }
     }
 
     /// What is said of a job of four ranks on four nodes with these logs.

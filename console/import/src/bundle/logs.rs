@@ -58,18 +58,13 @@ pub fn read(whose: Whose, mut input: impl BufRead, rules: &Rules) -> Result<Log,
     let refused = if is_kernel { refusal(head) } else { None };
     let scanned = scanned(input, scan, &mut |hit| kept.take(hit))?;
     Ok(Log {
-        whose,
-        lines: scanned.lines,
-        bytes: scanned.bytes,
-        seen: kept.tally.seen().to_vec(),
-        not_kept: kept.tally.not_kept(),
-        cut_lines: scanned.cut_lines,
         steps: kept.steps.into(),
         begun: kept.begun,
         comms: kept.comms,
         adapters: kept.adapters,
         last: kept.last,
         refused,
+        ..Log::of(whose, &scanned, &kept.tally)
     })
 }
 

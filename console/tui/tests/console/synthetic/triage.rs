@@ -137,18 +137,5 @@ fn log(rules: &Rules, whose: Whose, text: &str) -> Log {
     };
     scan.feed(text.as_bytes(), &mut take);
     let scanned = scan.finish(&mut take);
-    Log {
-        whose,
-        lines: scanned.lines,
-        bytes: scanned.bytes,
-        seen: tally.seen().to_vec(),
-        not_kept: tally.not_kept(),
-        cut_lines: scanned.cut_lines,
-        steps,
-        begun: None,
-        comms: Vec::new(),
-        adapters: Vec::new(),
-        last,
-        refused: None,
-    }
+    Log { steps, last, ..Log::of(whose, &scanned, &tally) }
 }
