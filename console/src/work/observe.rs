@@ -73,7 +73,7 @@ pub enum Update<'a> {
         /// Nodes left out so far, and why.
         dropped: &'a BTreeMap<String, String>,
     },
-    /// The phase under way has so many pieces of work more than was told so far.
+    /// The phase under way has this much more work than was announced, in results.
     More(usize),
     /// A node was lost and is waited for.
     Interrupted {

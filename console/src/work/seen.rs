@@ -276,8 +276,10 @@ mod tests {
         for (phase, name) in [(Phase::Run, "run"), (Phase::Start, "start")] {
             let mut seen = seen();
             told(&mut seen, phase, FailureKind::Cut, "Slurm cancelled the step");
-            let again = told(&mut seen, Phase::Connect, FailureKind::Cut, "Slurm job 5 is over; no other is begun");
-            let cause = format!("n1: {name}: Slurm cancelled the step; the retry failed: connect: Slurm job 5 is over");
+            let again =
+                told(&mut seen, Phase::Connect, FailureKind::Cut, "Slurm job 5 has ended, and muster starts no other");
+            let cause =
+                format!("n1: {name}: Slurm cancelled the step; the retry failed: connect: Slurm job 5 has ended");
             assert!(again.starts_with(&cause), "{again}");
             assert!(seen.missed.contains("n1"));
         }

@@ -5,7 +5,7 @@ pub(super) fn change(share: f64) -> String {
     if share > 2.0 { format!("{share:.1}x") } else { format!("{:+.0} %", (share - 1.0) * 100.0) }
 }
 
-/// `-31 % against` or `5.1x that of`, before those it is compared with.
+/// The same with the words that lead over to whom it is compared with: `-31 % against`, `5.1x that of`.
 pub(super) fn against(share: f64) -> String {
     format!("{} {}", change(share), if share > 2.0 { "that of" } else { "against" })
 }

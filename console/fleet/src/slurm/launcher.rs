@@ -97,7 +97,7 @@ impl Launcher {
             return wanted.iter().map(|node| (node.clone(), seat(node))).collect();
         }
         if let Some(job) = &held.ended {
-            return each(wanted, FailureKind::Cut, &format!("Slurm job {job} is over; no other is begun"));
+            return each(wanted, FailureKind::Cut, &format!("Slurm job {job} has ended, and muster starts no other"));
         }
         let known = tokio::task::spawn_blocking(listed).await.unwrap_or_else(|why| Err(why.to_string()));
         let known = match known {

@@ -56,7 +56,7 @@ fn order(matrix: &Matrix, topology: &Topology) -> Vec<usize> {
     order
 }
 
-/// How good each pair is against what is usual at its distance; NaN where nothing was measured.
+/// How good each pair is compared with what is usual at its distance; NaN where nothing was measured.
 fn shares(matrix: &Matrix, topology: &Topology, found: &Localisation, order: &[usize]) -> Vec<f32> {
     let n = order.len();
     let mut place = vec![0; n];

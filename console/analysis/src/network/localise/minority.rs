@@ -1,7 +1,7 @@
-//! Are more pairs far worse than usual than chance explains, where nothing else does?
+//! Are so many pairs far worse than usual that it cannot be chance, though no node, leaf or uplink explains it?
 //!
-//! What holds up two nodes for a moment is seen once; a fault is there at every visit. So the ways that are bad at most of
-//! their visits count, and where a tenth of all visits are of such ways nobody can say that nothing stands out.
+//! What holds up two nodes for a moment is seen once; a fault is there at every visit. So directions count that are bad at most
+//! of their visits, and where a tenth of all visits are of such directions nobody can say that nothing stands out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::network::schedule::Pair;
 /// exponential tail one in forty is that many spreads off.
 const SPREADS: f32 = 5.0;
 const FAULTS: f32 = 4.0;
-/// Fewest ways, and one in how many visits must be of them.
+/// At least this many directions must be bad, and one visit in [`ONE_IN`] must be of them.
 const FEWEST: usize = 4;
 const ONE_IN: usize = 10;
 /// Most pairs proposed.
@@ -60,7 +60,7 @@ impl Minority {
     }
 }
 
-/// Visits far worse than usual, of ways of which most are, if there are many but no more than half of all `visits`.
+/// Visits far worse than usual, of directions in which most are, if there are many but no more than half of all `visits`.
 fn steadily_bad(case: &Case<'_>, visits: usize) -> Option<Vec<usize>> {
     let (cells, worse) = (case.matrix.cells(), &case.residuals.worse);
     let limits = case.residuals.tiers.iter().map(|tier| SPREADS * tier.as_ref().map_or(1.0, |tier| tier.spread as f32));

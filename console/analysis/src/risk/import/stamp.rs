@@ -45,6 +45,9 @@ mod tests {
         assert_eq!(hours("2024-03-30T07:30:00+02:00"), hours("2024-03-30T05:30:00Z"));
         assert_eq!(hours("2024-03-30T05:30:00-0130"), hours("2024-03-30T07:00:00"));
         assert_eq!(hours("2000-03-01"), Some(951_868_800.0 / 3600.0));
+        // As spreadsheets write them.
+        assert_eq!(hours("2024-3-5 7:05"), hours("2024-03-05T07:05:00Z"));
+        assert_eq!(hours("2024-3-5"), hours("2024-03-05"));
         for bad in ["", "Unknown", "2024-13-01T00:00", "2024-01-01T25:00", "12", "2024-1-1T0:0:99", "2024-01-01T1:0+x"]
         {
             assert_eq!(hours(bad), None, "{bad}");
