@@ -167,38 +167,74 @@ pub fn counted(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
-/// Widths of the columns of a table whose rows come twice: first to be measured, then to be written.
+/// Rows that are held back to see how wide columns are.
+const HELD: usize = 10_000;
+
+/// A table with left-aligned columns, of which the last is not padded, whose rows come one after another. The first ones are held back
+/// until they tell how wide its columns are; a wider cell behind them moves what follows.
 #[derive(Debug)]
-pub struct Columns<const N: usize>([usize; N]);
+pub struct Rows<const N: usize> {
+    header: [&'static str; N],
+    widths: [usize; N],
+    /// `None` once they are written.
+    held: Option<Vec<[String; N]>>,
+    line: String,
+}
 
-impl<const N: usize> Columns<N> {
-    /// Of a table with this header.
+impl<const N: usize> Rows<N> {
+    /// Of a table with this header, which is written where a row is.
     #[must_use]
-    pub fn of(header: [&str; N]) -> Self {
-        Self(header.map(|cell| cell.chars().count()))
+    pub fn below(header: [&'static str; N]) -> Self {
+        Self { header, widths: header.map(|cell| cell.chars().count()), held: Some(Vec::new()), line: String::new() }
     }
 
-    /// Measures a row.
-    pub fn see(&mut self, cells: [&str; N]) {
-        for (width, cell) in self.0.iter_mut().zip(cells) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-
-    /// Writes a row with left-aligned columns, of which the last is not padded.
+    /// Writes a row, sooner or later.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn write(&self, cells: [&str; N], line: &mut String, to: &mut dyn Write) -> std::io::Result<()> {
-        line.clear();
-        for (width, cell) in self.0.iter().zip(cells) {
-            line.push_str(cell);
-            let pad = width.saturating_sub(cell.chars().count()) + 2;
-            line.extend(std::iter::repeat_n(' ', pad));
+    pub fn add(&mut self, cells: [&str; N], to: &mut dyn Write) -> std::io::Result<()> {
+        let own = cells.map(|cell| cell.chars().count());
+        for (width, own) in self.widths.iter_mut().zip(own) {
+            *width = (*width).max(own);
         }
-        line.truncate(line.trim_end().len());
-        line.push('\n');
-        to.write_all(line.as_bytes())
+        let Some(held) = &mut self.held else { return self.write((cells, own), to) };
+        held.push(cells.map(str::to_owned));
+        if held.len() < HELD { Ok(()) } else { self.end(to) }
+    }
+
+    /// Writes what is held back.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn end(&mut self, to: &mut dyn Write) -> std::io::Result<()> {
+        let held = self.held.take().unwrap_or_default();
+        let measured = |cells: [&'_ str; N]| cells.map(|cell| cell.chars().count());
+        if !held.is_empty() {
+            self.write((self.header, measured(self.header)), to)?;
+        }
+        for cells in &held {
+            let cells = cells.each_ref().map(String::as_str);
+            self.write((cells, measured(cells)), to)?;
+        }
+        Ok(())
+    }
+
+    /// Writes cells, each so many characters wide.
+    fn write(&mut self, (cells, own): ([&str; N], [usize; N]), to: &mut dyn Write) -> std::io::Result<()> {
+        const SPACES: &str = "                                                                ";
+        self.line.clear();
+        for (width, (cell, own)) in self.widths.iter().zip(cells.into_iter().zip(own)) {
+            self.line.push_str(cell);
+            let mut pad = width.saturating_sub(own) + 2;
+            while pad > 0 {
+                let some = pad.min(SPACES.len());
+                self.line.push_str(&SPACES[..some]);
+                pad -= some;
+            }
+        }
+        self.line.truncate(self.line.trim_end().len());
+        self.line.push('\n');
+        to.write_all(self.line.as_bytes())
     }
 }
 
@@ -240,17 +276,29 @@ mod tests {
         assert!(!why.contains(".muster-") && !why.contains("at path"), "{why}");
     }
 
+    fn row_by_row<const N: usize>(header: [&'static str; N], rows: &[[&str; N]]) -> String {
+        let (mut table, mut text) = (Rows::below(header), Vec::new());
+        rows.iter().for_each(|row| table.add(*row, &mut text).unwrap());
+        table.end(&mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
     #[test]
     fn a_table_written_row_by_row_is_that_written_at_once() {
         let header = ["node", "metric", ""];
         let rows = [["n1", "a longer one", "x"], ["n1000", "µ", ""], ["", "", ""]];
-        let mut columns = Columns::of(header);
-        rows.iter().for_each(|row| columns.see(*row));
-        let (mut line, mut text) = (String::new(), Vec::new());
-        for row in std::iter::once(&header).chain(&rows) {
-            columns.write(*row, &mut line, &mut text).unwrap();
-        }
-        let rows: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
-        assert_eq!(String::from_utf8(text).unwrap(), format!("{}\n", table(&header, &rows)));
+        let owned: Vec<Vec<String>> = rows.iter().map(|row| row.map(str::to_owned).to_vec()).collect();
+        assert_eq!(row_by_row(header, &rows), format!("{}\n", table(&header, &owned)));
+        assert_eq!(row_by_row(header, &[]), "", "no header without a row");
+    }
+
+    #[test]
+    fn of_a_long_table_no_row_is_lost_and_a_wider_cell_moves_what_follows() {
+        let mut rows = vec![["n1", "x"]; HELD];
+        rows.extend([["wider", "x"], ["n1", "x"]]);
+        let text = row_by_row(["a", ""], &rows);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines.len(), lines[0], lines[1], lines[HELD]), (HELD + 3, "a", "n1  x", "n1  x"));
+        assert_eq!(lines[HELD + 1..], ["wider  x", "n1     x"]);
     }
 }

@@ -45,7 +45,11 @@ pub struct Redaction {
     kinds: HashMap<String, &'static str>,
     given: HashMap<String, String>,
     counts: HashMap<&'static str, usize>,
+    metrics: HashMap<usize, Replaced>,
 }
+
+/// A metric as it was and as it is said.
+type Replaced = (Arc<MetricReport>, Arc<MetricReport>);
 
 impl Redaction {
     /// Of the kinds `chosen`; the names are those of `run`, the serial numbers those that its nodes told.
@@ -73,6 +77,7 @@ impl Redaction {
             kinds,
             given: HashMap::new(),
             counts: HashMap::new(),
+            metrics: HashMap::new(),
         };
         // In their order, so that stand-ins sort as the nodes do.
         for node in nodes.iter().filter(|_| wanted(Redact::Names)) {
@@ -99,27 +104,34 @@ impl Redaction {
         Ok(serde_json::from_value(self.document(report)?)?)
     }
 
-    /// The document of a run. Its verdicts are millions, of which many share one metric; that is replaced once.
+    /// The document of a run.
     ///
     /// # Errors
     /// When it does not read back.
     pub fn run(&mut self, mut report: RunReport) -> Result<RunReport> {
         let nodes = std::mem::take(&mut report.nodes);
         let mut report = self.report(&report)?;
-        let mut metrics: HashMap<*const MetricReport, (Arc<MetricReport>, Arc<MetricReport>)> = HashMap::new();
-        for mut node in nodes {
-            let mut verdicts = std::mem::take(&mut node.verdicts);
-            for of in verdicts.iter_mut().map(|verdict| &mut verdict.of) {
-                // The old one is kept as long as its address means it.
-                let known = match metrics.entry(Arc::as_ptr(of)) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(new) => new.insert((of.clone(), Arc::new(self.report(&**of)?))),
-                };
-                *of = known.1.clone();
-            }
-            report.nodes.push(NodeReport { verdicts, ..self.report(&node)? });
-        }
+        report.nodes = nodes.into_iter().map(|node| self.node(node)).collect::<Result<_>>()?;
         Ok(report)
+    }
+
+    /// What is said of a node. Verdicts are millions, of which many share one metric; that is replaced once.
+    ///
+    /// # Errors
+    /// When it does not read back.
+    pub fn node(&mut self, mut node: NodeReport) -> Result<NodeReport> {
+        let mut verdicts = std::mem::take(&mut node.verdicts);
+        let mut metrics = std::mem::take(&mut self.metrics);
+        for of in verdicts.iter_mut().map(|verdict| &mut verdict.of) {
+            // The old one is kept as long as its address means it.
+            let known = match metrics.entry(Arc::as_ptr(of).addr()) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert((of.clone(), Arc::new(self.report(&**of)?))),
+            };
+            *of = known.1.clone();
+        }
+        self.metrics = metrics;
+        Ok(NodeReport { verdicts, ..self.report(&node)? })
     }
 
     fn walk(&mut self, value: &mut Value) {

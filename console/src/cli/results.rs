@@ -1,11 +1,12 @@
 //! `muster results`: values and verdicts of a run, recomputed from its samples.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::Write;
 
 use clap::Args;
 use muster_analysis::State;
-use muster_playbook::report::{NodeFindings, NodeReport, PairsReport, Summary, headline};
+use muster_playbook::report::{NodeReport, PairsReport, Summary, headline};
 use muster_run::{Run, visit_of};
 use muster_store::Store;
 use muster_tui::stale::Stale;
@@ -16,7 +17,7 @@ use crate::config::Config;
 use crate::exit::{Code, Ended, IO, Problem};
 use crate::judge::{self, ByNode};
 use crate::options::{Line, Pick, Which};
-use crate::out::{self, Columns};
+use crate::out::{self, Rows};
 use crate::patience::Patience;
 use crate::{database, session};
 
@@ -144,7 +145,7 @@ struct Table<'t, const N: usize> {
     rows: &'t dyn Fn(&NodeReport, Row<'_, N>) -> anyhow::Result<()>,
 }
 
-/// What was seen while the columns were measured.
+/// What was seen meanwhile.
 #[derive(Default)]
 struct Shown {
     rows: usize,
@@ -155,33 +156,47 @@ struct Shown {
 }
 
 impl<const N: usize> Table<'_, N> {
-    /// Measures all rows, then prints them.
     fn print(&self, waiting: Patience, (store, options): (&dyn Store, &Options)) -> Result<Shown, Problem> {
-        let (mut columns, mut shown) = (Columns::of(self.header), Shown::default());
-        let measure = &mut |_: &NodeFindings, node: NodeReport| {
-            shown.verdicts += node.verdicts.len();
-            shown.states.push((node.state, node.undecided));
-            shown.why.extend(reasons(&node));
-            (self.rows)(&node, &mut |cells| {
-                shown.rows += 1;
-                columns.see(cells);
-                Ok(())
-            })
-        };
-        judge::each_report(self.said, measure).code(IO)?;
-        drop(waiting);
         database::sound(store, options.strict)?;
-        if shown.rows == 0 {
-            return Ok(shown);
-        }
+        let (mut shown, mut waiting) = (Shown::default(), Some(waiting));
         out::by(|to| {
-            let mut line = String::new();
-            columns.write(self.header, &mut line, to)?;
+            let mut to = Heard { to, waiting: &mut waiting };
+            let mut table = Rows::below(self.header);
+            // Where nobody listens any more, all nodes still count.
+            let mut heard = Ok(());
             judge::each_report(self.said, &mut |_, node| {
-                (self.rows)(&node, &mut |cells| Ok(columns.write(cells, &mut line, to)?))
-            })
+                shown.verdicts += node.verdicts.len();
+                shown.states.push((node.state, node.undecided));
+                shown.why.extend(reasons(&node));
+                (self.rows)(&node, &mut |cells| {
+                    shown.rows += 1;
+                    if heard.is_ok() {
+                        heard = table.add(cells, &mut to);
+                    }
+                    Ok(())
+                })
+            })?;
+            heard?;
+            Ok(table.end(&mut to)?)
         })?;
         Ok(shown)
+    }
+}
+
+/// Standard output, before whose first byte nobody is told any more that it takes a while.
+struct Heard<'h> {
+    to: &'h mut dyn Write,
+    waiting: &'h mut Option<Patience>,
+}
+
+impl Write for Heard<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        drop(self.waiting.take());
+        self.to.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.to.flush()
     }
 }
 
@@ -233,8 +248,10 @@ fn metrics(node: &NodeReport, whole: bool, age: &Age, row: Row<'_, 5>) -> anyhow
     let mut last: (&str, State, String) = ("", State::Pass, String::new());
     let mut similarity = String::new();
     for verdict in node.verdicts.iter().filter(|verdict| whole || verdict.state != State::Pass) {
-        let benchmark = verdict.of.metric.split('/').next().unwrap_or_default();
-        if last.2.is_empty() || (last.0, last.1) != (benchmark, verdict.state) {
+        let metric = verdict.of.metric.as_str();
+        let same = metric.strip_prefix(last.0).is_some_and(|rest| rest.starts_with('/'));
+        if last.2.is_empty() || !same || last.1 != verdict.state {
+            let benchmark = metric.split('/').next().unwrap_or_default();
             last = (benchmark, verdict.state, age.state((&node.node, Some(benchmark)), verdict.state));
         }
         let value = match (verdict.value, verdict.of.unit) {

@@ -4,8 +4,10 @@
 //! It is believed for the run file it was made from, to the byte, for the same terms, and by this very program; everybody else
 //! judges anew.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader};
 use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, Result};
@@ -122,7 +124,14 @@ impl Kept {
     }
 
     fn with(self, nodes: Vec<NodeFindings>) -> Option<Assessment> {
-        let Head { groups, judged, network, rejudged, dropped, nodes: names, .. } = self.head;
+        let Head { groups, mut judged, network, rejudged, dropped, nodes: names, metrics, .. } = self.head;
+        // One identity for all that speak of a metric: they are compared millions of times.
+        let shared: HashSet<MetricId> = metrics.into_iter().collect();
+        for KeptJudged { criterion, .. } in &mut judged {
+            if let Some(known) = shared.get(&criterion.metric) {
+                criterion.metric = known.clone();
+            }
+        }
         let group = |(name, places): (String, Vec<usize>)| {
             let nodes = places.into_iter().map(|at| Some(names.get(at)?.0.clone())).collect::<Option<BTreeSet<_>>>()?;
             Some((name, Arc::new(nodes)))
@@ -243,8 +252,24 @@ fn key(run: &Run, judging: &Judging) -> Option<u64> {
 }
 
 /// This program, byte for byte: what another one said may not be what this one says.
-static PROGRAM: LazyLock<Option<Vec<u8>>> =
-    LazyLock::new(|| Some(Sha256::digest(std::fs::read("/proc/self/exe").ok()?).to_vec()));
+static PROGRAM: LazyLock<Option<Vec<u8>>> = LazyLock::new(|| {
+    let (mut program, mut hasher) =
+        (BufReader::with_capacity(1 << 16, File::open("/proc/self/exe").ok()?), Sha256::new());
+    loop {
+        let some = program.fill_buf().ok()?;
+        if some.is_empty() {
+            return Some(hasher.finalize().to_vec());
+        }
+        hasher.update(some);
+        let read = some.len();
+        program.consume(read);
+    }
+});
+
+/// Reads this program aside, so that nobody waits for that when verdicts are to be kept.
+pub fn prepare() {
+    std::thread::spawn(|| LazyLock::force(&PROGRAM));
+}
 
 #[cfg(test)]
 mod tests {

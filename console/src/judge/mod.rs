@@ -19,12 +19,12 @@ pub use assess::assess;
 pub use by_node::ByNode;
 pub use cards::keep_cards;
 pub use freeze::spreads;
-pub use kept::{Kept, keep_assessment, stored};
+pub use kept::{Kept, keep_assessment, prepare, stored};
 #[cfg(test)]
 pub use muster_analysis::assess::Basis;
 pub use muster_analysis::assess::{Assessment, ByMetric, Chart, Count, Judged, on_all_cores};
 pub use pairs::Pairs;
-pub use shape::{each_report, report, report_of_all, report_of_nodes};
+pub use shape::{each_report, info, report, report_of_all, report_of_nodes};
 pub use steps::{Profiled, keep_steps, kept_steps, steps_of};
 pub use terms::{Judging, Terms};
 pub use told::{Asked, Told, is_result, known_of};

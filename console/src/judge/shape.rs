@@ -64,7 +64,9 @@ pub fn report_of_all(runs: &[Arc<Told>], names: &[String]) -> Option<RunReport> 
     Some(report)
 }
 
-fn info(run: &Run) -> RunInfo {
+/// Which run it is.
+#[must_use]
+pub fn info(run: &Run) -> RunInfo {
     RunInfo::new(&run.id, &run.playbook, run.profile, run.started_ms, run.ended_ms)
 }
 

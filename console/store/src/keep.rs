@@ -1,6 +1,7 @@
 //! Settles how records get in and out: the `Store` trait over log files and index.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -128,18 +129,45 @@ impl Db {
         &self,
         run: &str,
         node: Option<&str>,
-        one: impl Fn(&mut Reader, &str, &ResultRow) -> Result<Record, IndexError>,
+        one: impl Fn(&mut Reader, &str, &ResultRow) -> Result<Record, IndexError> + Sync,
     ) -> Result<Vec<Record>, StoreError> {
         let row = self.loaded(run)?;
         let path = place::run_file(&self.dir, run);
-        let mut reader = Reader::open(&path).map_err(failed("open", &path))?;
+        File::open(&path).map_err(failed("open", &path))?;
         self.ask(|index| {
             // An index made in memory a moment ago may hold fewer: what rotted is not in it, and was told.
             let expected = (node.is_none() && index.on_disk()).then_some(row.records);
             let rows = whole(index.results(run, node)?, expected)?;
-            rows.iter().map(|row| one(&mut reader, run, row)).collect()
+            on_all_cores(&rows, |rows| {
+                let mut reader = Reader::open(&path).map_err(|why| IndexError(why.to_string()))?;
+                rows.iter().map(|row| one(&mut reader, run, row)).collect()
+            })
         })
     }
+}
+
+/// Rows that one thread reads sooner than several are started.
+const FEW: usize = 2_000;
+
+/// What `read` makes of all rows, in their order; many are shared out among all cores.
+fn on_all_cores<T: Send>(
+    rows: &[ResultRow],
+    read: impl Fn(&[ResultRow]) -> Result<Vec<T>, IndexError> + Sync,
+) -> Result<Vec<T>, IndexError> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = rows.len().div_ceil(cores).max(FEW);
+    if rows.len() <= share {
+        return read(rows);
+    }
+    std::thread::scope(|scope| {
+        let read = &read;
+        let shares: Vec<_> = rows.chunks(share).map(|some| scope.spawn(move || read(some))).collect();
+        let mut all = Vec::with_capacity(rows.len());
+        for share in shares {
+            all.extend(share.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok(all)
+    })
 }
 
 /// Refuses an answer with fewer rows than were put in.

@@ -117,9 +117,14 @@ pub fn assess<'a>(
     let (pairs, records): (Vec<&Record>, Vec<&Record>) = records.into_iter().partition(|record| is_pair(record));
     let evidence = Evidence::new(records);
     let groups = groups(run, &evidence, context);
-    let mut metrics = metrics::decide(run, &evidence, context, &groups);
-    let mut beside = beside(run, &evidence, context, &groups);
-    let mut checked = checks::examine(&run.nodes, &groups, &evidence);
+    // Somebody waits for thousands of nodes: what is no metric is looked at meanwhile.
+    let (mut metrics, mut beside, mut checked) = std::thread::scope(|scope| {
+        let others =
+            scope.spawn(|| (beside(run, &evidence, context, &groups), checks::examine(&run.nodes, &groups, &evidence)));
+        let metrics = metrics::decide(run, &evidence, context, &groups);
+        let (beside, checked) = others.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (metrics, beside, checked)
+    });
     let of_node = |node: &String| {
         let mut findings = metrics.findings.remove(node).unwrap_or_default();
         findings.extend(beside.remove(node).unwrap_or_default());

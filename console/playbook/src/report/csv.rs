@@ -1,10 +1,12 @@
 //! A run as comma-separated values: one row per node and metric.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::io;
 
-use super::{NodeReport, RunReport, VerdictReport};
+use muster_wire::Unit;
+
+use super::{NodeReport, RunInfo, RunReport, VerdictReport};
 
 const HEADER: &str = "run,playbook,node,node_state,metric,engine,unit,state,value,similarity,alpha,tau,criterion,n,\
                       criterion_status,node_reason";
@@ -14,56 +16,76 @@ const HEADER: &str = "run,playbook,node,node_state,metric,engine,unit,state,valu
 /// a formula is preceded by an apostrophe, since it may come from a node.
 #[must_use]
 pub fn csv(report: &RunReport) -> String {
-    let mut out = format!("{HEADER}\n");
-    report.nodes.iter().for_each(|node| rows(&mut out, report, node));
-    out
+    let rows = CsvRows::of(&report.run);
+    let texts: Vec<String> = report.nodes.iter().map(|node| rows.of_node(node)).collect();
+    format!("{HEADER}\n{}", texts.concat())
 }
 
 /// The same, node by node to where it goes.
 ///
 /// # Errors
-/// When that cannot be written to.
-pub fn write_csv(report: &RunReport, to: &mut dyn io::Write) -> io::Result<()> {
-    let mut out = format!("{HEADER}\n");
-    for node in &report.nodes {
-        rows(&mut out, report, node);
-        to.write_all(out.as_bytes())?;
-        out.clear();
-    }
-    to.write_all(out.as_bytes())
+/// When that cannot be written to, and those of `each_node`, which gives the nodes.
+pub fn write_csv<E: From<io::Error>>(
+    run: &RunInfo,
+    to: &mut dyn io::Write,
+    each_node: impl FnOnce(&mut dyn FnMut(&NodeReport) -> Result<(), E>) -> Result<(), E>,
+) -> Result<(), E> {
+    writeln!(to, "{HEADER}")?;
+    let rows = CsvRows::of(run);
+    each_node(&mut |node| Ok(to.write_all(rows.of_node(node).as_bytes())?))
 }
 
-fn rows(out: &mut String, report: &RunReport, node: &NodeReport) {
-    if node.verdicts.is_empty() {
-        row(out, report, node, None);
+/// Makes the rows of nodes.
+struct CsvRows {
+    /// Cells of all rows.
+    run: String,
+}
+
+impl CsvRows {
+    fn of(run: &RunInfo) -> Self {
+        let mut cells = String::new();
+        text(&mut cells, &run.id);
+        text(&mut cells, &run.playbook);
+        Self { run: cells }
     }
-    for verdict in &node.verdicts {
-        row(out, report, node, Some(verdict));
+
+    fn of_node(&self, node: &NodeReport) -> String {
+        let mut before = self.run.clone();
+        text(&mut before, &node.node);
+        text(&mut before, node.state.name());
+        let mut reason = String::new();
+        text(&mut reason, node.reasons.first().map_or("", String::as_str));
+        // The last cell of a row.
+        reason.pop();
+        let mut out = String::new();
+        let mut row = |verdict: Option<&VerdictReport>| {
+            out.push_str(&before);
+            of_verdict(&mut out, verdict);
+            out.push_str(&reason);
+            out.push('\n');
+        };
+        if node.verdicts.is_empty() {
+            row(None);
+        }
+        node.verdicts.iter().for_each(|verdict| row(Some(verdict)));
+        out
     }
 }
 
-fn row(out: &mut String, report: &RunReport, node: &NodeReport, verdict: Option<&VerdictReport>) {
+/// The cells that tell of a metric.
+fn of_verdict(out: &mut String, verdict: Option<&VerdictReport>) {
     let criterion = verdict.and_then(|v| v.of.criterion.as_ref());
-    let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let cells = [
-        text(&report.run.id),
-        text(&report.run.playbook),
-        text(&node.node),
-        node.state.name().to_owned(),
-        verdict.map_or_else(String::new, |v| text(&v.of.metric)),
-        verdict.map_or_else(String::new, |v| text(&v.of.engine)),
-        verdict.and_then(|v| v.of.unit).map_or_else(String::new, |unit| text(unit.symbol())),
-        verdict.map_or_else(String::new, |v| v.state.name().to_owned()),
-        number(verdict.and_then(|v| v.value)),
-        number(verdict.and_then(|v| v.similarity)),
-        number(verdict.and_then(|v| v.of.alpha)),
-        number(verdict.and_then(|v| v.of.tau)),
-        criterion.map_or_else(String::new, |c| text(&c.id)),
-        criterion.map_or_else(String::new, |c| c.n.to_string()),
-        criterion.map_or_else(String::new, |c| c.status.name().to_owned()),
-        node.reasons.first().map_or_else(String::new, |why| text(why)),
-    ];
-    let _ = writeln!(out, "{}", cells.join(","));
+    text(out, verdict.map_or("", |v| &v.of.metric));
+    text(out, verdict.map_or("", |v| &v.of.engine));
+    text(out, verdict.and_then(|v| v.of.unit).map_or("", Unit::symbol));
+    text(out, verdict.map_or("", |v| v.state.name()));
+    number(out, verdict.and_then(|v| v.value));
+    number(out, verdict.and_then(|v| v.similarity));
+    number(out, verdict.and_then(|v| v.of.alpha));
+    number(out, verdict.and_then(|v| v.of.tau));
+    text(out, criterion.map_or("", |c| &c.id));
+    number(out, criterion.map(|c| c.n));
+    text(out, criterion.map_or("", |c| c.status.name()));
 }
 
 /// Text that a spreadsheet would take for a formula behind an apostrophe, other text as it is.
@@ -72,13 +94,22 @@ pub fn guarded(value: &str) -> Cow<'_, str> {
     if value.starts_with(['=', '+', '-', '@']) { format!("'{value}").into() } else { value.into() }
 }
 
-fn text(value: &str) -> String {
+/// A cell and the comma behind it.
+fn text(out: &mut String, value: &str) {
     let value = guarded(value);
     if value.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", value.replace('"', "\"\""))
+        let _ = write!(out, "\"{}\",", value.replace('"', "\"\""));
     } else {
-        value.into_owned()
+        out.push_str(&value);
+        out.push(',');
     }
+}
+
+fn number(out: &mut String, value: Option<impl Display>) {
+    if let Some(value) = value {
+        let _ = write!(out, "{value}");
+    }
+    out.push(',');
 }
 
 #[cfg(test)]
@@ -117,8 +148,12 @@ mod tests {
 
     #[test]
     fn quotes_commas_and_formulas_are_harmless() {
-        assert_eq!(text("a\"b,c"), "\"a\"\"b,c\"");
-        assert_eq!(text("=HYPERLINK(1,2)"), "\"'=HYPERLINK(1,2)\"");
-        assert_eq!(text("plain"), "plain");
+        for (value, cell) in
+            [("a\"b,c", "\"a\"\"b,c\","), ("=HYPERLINK(1,2)", "\"'=HYPERLINK(1,2)\","), ("plain", "plain,"), ("", ",")]
+        {
+            let mut out = String::new();
+            text(&mut out, value);
+            assert_eq!(out, cell);
+        }
     }
 }

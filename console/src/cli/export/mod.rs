@@ -17,7 +17,7 @@ use crate::exit::{Code, Ended, IO, PASS, USAGE};
 use crate::options::Which;
 use crate::patience::Patience;
 use crate::redact::{Redact, Redaction, Remarked, noted};
-use crate::{clock, database, out, session};
+use crate::{clock, database, judge, out, session};
 
 mod dataset;
 mod html;
@@ -239,14 +239,14 @@ impl Source<'_> {
                 Ok(openmetrics::write(&report, (self.run, clock::now_ms()), to)?)
             }
             Format::Json if self.options.ticket => self.ticket(to),
-            Format::Json | Format::Markdown | Format::Csv | Format::Parquet | Format::Html | Format::Replay => {
+            Format::Csv => self.csv(to),
+            Format::Json | Format::Markdown | Format::Parquet | Format::Html | Format::Replay => {
                 let facts = self.store.facts(&self.run.id)?;
                 let mut redaction = Redaction::of(&chosen(self.options), self.run, &facts);
                 let remark = redaction.remark();
                 let report = redaction.run(self.report()?)?;
                 match format {
                     Format::Markdown => to.write_all(noted(remark, &report::markdown(&report)).as_bytes())?,
-                    Format::Csv => report::write_csv(&report, to)?,
                     _ => {
                         let report = Remarked { document: &report, names_replaced: remark };
                         serde_json::to_writer_pretty(&mut *to, &report).map_err(std::io::Error::from)?;
@@ -260,6 +260,13 @@ impl Source<'_> {
 
     fn report(&self) -> Result<RunReport> {
         session::report_of(self.store, Some(&self.run.id), self.config).map_err(|problem| problem.error)
+    }
+
+    fn csv(&self, to: &mut dyn Write) -> Result<()> {
+        let said = session::nodes_of(self.store, self.run, self.config, |_| true).map_err(|problem| problem.error)?;
+        let mut redaction = Redaction::of(&chosen(self.options), self.run, &self.store.facts(&self.run.id)?);
+        let run = redaction.report(&judge::info(self.run))?;
+        report::write_csv(&run, to, |each| judge::each_report(&said, &mut |_, node| each(&redaction.node(node)?)))
     }
 
     fn ticket(&self, to: &mut dyn Write) -> Result<()> {
