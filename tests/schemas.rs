@@ -46,6 +46,48 @@ fn criteria_from_a_csv_name_the_slow_node_in_the_published_form() {
 }
 
 #[test]
+fn a_swap_is_told_in_the_published_form() {
+    let dir = tempfile::tempdir().unwrap();
+    let muster = |arguments: &[&str]| {
+        let mut command = Command::new(binary());
+        command.env("MUSTER_DB", dir.path().join("db")).env("MUSTER_INVENTORY", dir.path().join("none.toml"));
+        command.env("HOME", dir.path()).env("USER", "kim").env_remove("XDG_CONFIG_HOME");
+        let output = command.args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let document = |schema: &str, arguments: &[&str]| {
+        let report: Value = serde_json::from_slice(&muster(&[arguments, &["--json"]].concat())).unwrap();
+        let errors: Vec<String> = validator(schema).iter_errors(&report).map(|e| e.to_string()).collect();
+        assert_eq!(errors, Vec::<String>::new(), "{report:#}");
+        report
+    };
+    let import = |file: &str, slow: f64| {
+        let mut rows = "node,metric,value\n".to_owned();
+        for node in 1..=12 {
+            let value = if node == 7 { slow } else { 100.0 + 0.01 * f64::from(node) };
+            rows += &format!("n{node},copy,{value}\nn{node},triad,{value}\nn{node},scale,{value}\n");
+        }
+        std::fs::write(dir.path().join(file), rows).unwrap();
+        muster(&["import", "--aggregated", &dir.path().join(file).display().to_string()]);
+    };
+    import("slow.csv", 60.0);
+    muster(&["swap", "replace", "-w", "n7", "--by", "n1", "--reason", "RMA 4711"]);
+    let listed = document("muster.swap.json", &["swap"]);
+    assert_eq!(listed["in_repair"][0]["node"], "n7");
+    assert_eq!(listed["in_repair"][0]["replaced_by"]["node"], "n1");
+    let states = document("muster.swap-states.json", &["swap", "states", "-w", "n[1,7]"]);
+    assert_eq!(states["nodes"][0]["in_place_of"]["node"], "n7");
+    assert_eq!(states["nodes"][1]["replaced_by"]["node"], "n1");
+    import("repaired.csv", 100.0);
+    let back = document("muster.swap-return.json", &["swap", "return", "-w", "n7"]);
+    assert_eq!(back["nodes"][0]["replaced_by"]["node"], "n1");
+    let handed = document("muster.swap-history.json", &["swap", "history", "-w", "n7"])["handed"].clone();
+    assert_eq!((handed[0]["state"].as_str(), handed[0]["counterpart"].as_str()), (Some("in-repair"), Some("n1")));
+    assert_eq!((handed[1]["state"].as_str(), handed[1].get("counterpart")), (Some("in-service"), None));
+}
+
+#[test]
 fn a_lower_is_better_pattern_turns_the_verdict_round() {
     let mut rows = "node,metric,value\n".to_owned();
     for node in 0..20 {

@@ -120,6 +120,42 @@ fn no_job_may_have_a_node_that_is_defective_in_repair_or_kept_as_a_spare() {
 }
 
 #[test]
+fn a_node_in_repair_names_who_took_its_place_until_it_is_back_and_the_history_keeps_it() {
+    let place = Place::imported();
+    let (code, out, _) = place.muster(&["swap", "replace", "-w", "n07"]);
+    let said = "n07: not replaced: nobody replaces it: nobody knows what it is built of";
+    assert!(code == Some(3) && out.contains(said), "{out}");
+    let out = place.ok(&["swap", "replace", "-w", "n07", "--by", "n01", "--reason", "RMA 4711"]);
+    assert_eq!(out, "n07: in repair, replaced by n01\n");
+    let out = place.ok(&["swap"]);
+    assert!(out.contains("n07 is in repair since 20") && out.contains(", replaced by n01 on 20"), "{out}");
+    let states = place.ok(&["swap", "states"]);
+    assert!(states.contains("replaced by n01 on 20") && states.contains("in place of n07 since 20"), "{states}");
+    let (code, out, err) = place.muster(&["gate", "-w", "n07", "--job-hours", "24"]);
+    let why = "n07 is in repair, by kim: RMA 4711 (replaced by n01 on 20";
+    assert!(code == Some(2) && out.contains(why), "{out}{err}");
+    let (code, out, _) = place.muster(&["swap", "replace", "-w", "n08", "--by", "n01"]);
+    assert!(code == Some(3) && out.contains("n01 is in place of n07, which is in repair"), "{out}");
+    let (code, _, err) = place.muster(&["swap", "replace", "-w", "n[08-09]", "--by", "n02"]);
+    assert!(code == Some(64) && err.contains("--by puts one node in the place of one"), "{err}");
+    let (code, ..) = place.muster(&["swap", "replace", "-w", "n08", "--read-only"]);
+    assert_eq!(code, Some(64));
+
+    let mut rows = "node,metric,value\n".to_owned();
+    for node in 1..=12 {
+        let value = 100.0 + 0.01 * f64::from(node);
+        rows += &format!("n{node:02},copy,{value}\nn{node:02},triad,{value}\nn{node:02},scale,{value}\n");
+    }
+    place.ok(&["import", "--aggregated", &place.file("repaired.csv", &rows)]);
+    let out = place.ok(&["swap", "return", "-w", "n07"]);
+    assert!(out.starts_with("n07: in service; n01, which replaced it, stays in service"), "{out}");
+    let states = place.ok(&["swap", "states"]);
+    assert!(!states.contains("replaced by") && !states.contains("in place of"), "{states}");
+    let history = place.ok(&["swap", "history"]);
+    assert!(history.contains("replaced by n01") && history.contains("in place of n07"), "{history}");
+}
+
+#[test]
 fn a_form_that_holds_names_holds_none_where_they_are_to_be_replaced() {
     let place = Place::imported();
     for format in ["samples", "openmetrics", "csv"] {

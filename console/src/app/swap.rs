@@ -78,6 +78,7 @@ impl App {
         }
         match hand {
             Hand::Repair => self.put((Marked::InRepair, Service::InRepair), &nodes, reason),
+            Hand::Replace => self.replace(&nodes, reason),
             Hand::Spare => self.put((Marked::HotBuffer, Service::HotBuffer), &nodes, reason),
             Hand::Return => self.give_back(nodes, reason),
         }
@@ -96,20 +97,64 @@ impl App {
         }
     }
 
-    /// Judging a run anew takes its time, and the screen goes on meanwhile.
-    fn give_back(&mut self, nodes: Vec<Labelled>, reason: &str) {
-        let Some(mut store) = self.store.take() else { return self.busy() };
+    /// Which spares there are is read of the whole fleet.
+    fn replace(&mut self, nodes: &[Labelled], reason: &str) {
         let names: Vec<String> = nodes.iter().map(|(name, _)| name.clone()).collect();
-        self.board.say(Level::Info, format!("reading what the runs say of {}", folded(&names)));
-        let (params, reason) = (session::params(&self.config), reason.to_owned());
+        let (all, reason) = (Arc::clone(&self.hands.nodes), reason.to_owned());
+        self.aside(format!("looking for spares for {}", folded(&names)), move |store, params| {
+            exchanged(store, params, (&all, &names), &reason)
+        });
+    }
+
+    fn give_back(&mut self, nodes: Vec<Labelled>, reason: &str) {
+        let names: Vec<String> = nodes.iter().map(|(name, _)| name.clone()).collect();
+        let reason = reason.to_owned();
+        self.aside(format!("reading what the runs say of {}", folded(&names)), move |store, params| {
+            given_back(store, params, &nodes, &reason)
+        });
+    }
+
+    /// Judging runs takes its time, and the screen goes on meanwhile.
+    fn aside(&mut self, what: String, work: impl FnOnce(&mut Db, &Params) -> Result<(Level, String)> + Send + 'static) {
+        let Some(mut store) = self.store.take() else { return self.busy() };
+        self.board.say(Level::Info, what);
+        let params = session::params(&self.config);
         let ends = tokio::task::spawn_blocking(move || {
-            let said = given_back(&mut store, &params, &nodes, &reason);
-            let said = said.unwrap_or_else(|why| (Level::Error, format!("{why:#}")));
+            let said = work(&mut store, &params).unwrap_or_else(|why| (Level::Error, format!("{why:#}")));
             Returned { store: Some(store), said: Some(said) }
         });
         let ends = Box::pin(async move { ends.await.unwrap_or(Returned { store: None, said: None }) });
         self.going = Some(Going::reading(ends));
     }
+}
+
+/// Puts nodes into repair and into service the spares that are listed for them among `all`; what came of it in one sentence.
+fn exchanged(
+    store: &mut Db,
+    params: &Params,
+    (all, names): (&[Labelled], &[String]),
+    reason: &str,
+) -> Result<(Level, String)> {
+    let all = service::standings(&*store, params, all)?;
+    let (mut out, mut spares, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for one in service::replace_listed(store, params, &all, names, reason)? {
+        match one.by {
+            Ok(spare) => {
+                out.push(one.node);
+                spares.push(spare);
+            }
+            Err(why) => refused.push(format!("{}: not replaced: {why}", one.node)),
+        }
+    }
+    let done = format!("{}: {}, replaced by {}", folded(&out), Service::InRepair.title(), folded(&spares));
+    Ok(match refused.as_slice() {
+        [] => (Level::Info, done),
+        [first, more @ ..] => {
+            let done = if out.is_empty() { String::new() } else { format!("{done}; ") };
+            let more = if more.is_empty() { String::new() } else { format!("; {} more not replaced", more.len()) };
+            (Level::Warn, format!("{done}{first}{more}"))
+        }
+    })
 }
 
 /// Gives nodes back that nothing speaks against; what came of it in one sentence.

@@ -90,6 +90,16 @@ fn a_node_in_repair_is_not_kept_as_a_spare() {
 }
 
 #[test]
+fn a_node_without_a_spare_is_not_replaced_and_stays_where_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    stored(dir.path(), "r1", 1_000, 0.5);
+    let refused: Wanted = |shown| said(shown, "n3: not replaced: nobody replaces it: nobody knows what it is built of");
+    let last = typed(dir.path(), &[], "/n3\rHreplace RMA 4711\ry", (DEFECTIVE, refused));
+    assert_eq!(n3(&last), Service::Defective);
+    assert!(marks(&Db::open_read_only(dir.path()).unwrap()).unwrap().is_empty());
+}
+
+#[test]
 fn a_node_stays_defective_while_newer_runs_measure_something_else() {
     let dir = tempfile::tempdir().unwrap();
     stored(dir.path(), "r1", 1_000, 0.5);

@@ -172,6 +172,7 @@ mod tests {
     use muster_analysis::service::{Known, Machine, Service};
 
     use super::*;
+    use crate::service::Counterpart;
 
     fn standing(name: &str, service: Service, who: &str, why: &str) -> Standing {
         Standing {
@@ -182,6 +183,7 @@ mod tests {
             who: who.into(),
             why: why.into(),
             run: None,
+            counterpart: None,
         }
     }
 
@@ -203,6 +205,10 @@ mod tests {
             reason,
             "n007 is in repair, by kim: RMA 4711; n003 is defective: disk is slow; n101 is in the hot buffer"
         );
+        let by = Counterpart::ReplacedBy { node: "n102".into(), since_ms: 0, until_ms: None };
+        let replaced = Standing { counterpart: Some(by), ..held[2].clone() };
+        let (_, reason) = said(&[replaced]);
+        assert_eq!(reason, "n007 is in repair, by kim: RMA 4711 (replaced by n102 on 1970-01-01)");
         held.extend(["n004", "n005", "n006", "n008"].map(|name| standing(name, Service::Defective, "", "")));
         let (_, reason) = said(&held);
         assert!(reason.contains("n005 is defective; so are n[006,008]; n101"), "{reason}");

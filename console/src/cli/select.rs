@@ -19,7 +19,7 @@ use crate::config::Config;
 use crate::exit::{CONFIG, Code, Ended, IO, PASS, Problem, USAGE};
 use crate::options::{Ask, Pick};
 use crate::risk::{Advice, Basis, Log, Measured};
-use crate::service::{Standing, services};
+use crate::service::{Counterpart, Standing, services};
 use crate::session::{REGULAR, stored_basis};
 use crate::{database, input, out, session};
 
@@ -206,6 +206,9 @@ fn sentence(one: &Standing) -> String {
     let why = one.why.strip_prefix(name.as_str()).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&one.why);
     if !why.is_empty() {
         said += &format!(": {why}");
+    }
+    if let Some(other @ Counterpart::ReplacedBy { .. }) = &one.counterpart {
+        said += &format!(" ({})", other.sentence());
     }
     said
 }

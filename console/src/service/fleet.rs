@@ -14,6 +14,7 @@ use muster_run::{Run, RunState, is_work, visit_of};
 use muster_store::{Incident, Store};
 use muster_wire::{Outcome, benchmark};
 
+use super::counterpart::Counterpart;
 use super::marks::{Mark, marks};
 use crate::clock::now_ms;
 use crate::judge::{Asked, ByNode, Judging};
@@ -43,6 +44,8 @@ pub struct Standing {
     pub why: String,
     /// The newest run that says something of it.
     pub run: Option<String>,
+    /// Who took its place, or whose place it took, as long as one of the two is in repair.
+    pub counterpart: Option<Counterpart>,
 }
 
 /// What one run says of a machine.
@@ -131,6 +134,7 @@ pub fn services(
             leaf: label("leaf"),
             rack: label("rack"),
         };
+        standing.counterpart = Counterpart::of(&said, name);
         standing
     };
     Ok((nodes.iter().map(of).collect(), whole))
@@ -163,7 +167,7 @@ fn standing(mark: Option<&Mark>, open: Option<&Incident>, newest: Option<&Newest
     };
     let (since_ms, who, why) = told.map_or_else(Default::default, |(at_ms, who, why)| (Some(at_ms), who, why));
     let run = newest.map(|newest| newest.run.clone());
-    Standing { machine: Machine::default(), known, service, since_ms, who, why, run }
+    Standing { machine: Machine::default(), known, service, since_ms, who, why, run, counterpart: None }
 }
 
 /// What is known of machines over all runs that hold their newest answer to anything, each from the time given on. A run that goes on has

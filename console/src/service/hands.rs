@@ -6,7 +6,9 @@ use muster_analysis::service::{Marked, Service};
 use muster_store::{Incident, Store};
 
 use super::back::{Refusal, refusals};
+use super::counterpart::Counterpart;
 use super::fleet::Standing;
+use super::list::listed;
 use super::marks::{Mark, mark, marks};
 use super::shell::argument;
 
@@ -33,14 +35,94 @@ pub fn put(store: &mut dyn Store, names: &[String], state: Marked, reason: &str)
         )));
     }
     for name in names {
-        let new = Mark::now(state, reason);
-        match said.get(name).and_then(|all| all.last()).filter(|last| last.state == state) {
-            None => mark(store, name, new)?,
-            Some(last) if new.why.is_empty() || new.why == last.why => {}
-            Some(last) => mark(store, name, Mark { at_ms: last.at_ms, ..new })?,
-        }
+        hand_over(store, name, said.get(name).and_then(|all| all.last()), Mark::now(state, reason))?;
     }
     Ok(None)
+}
+
+/// Adds `new` to what was said of a node; `last` is the last of that. A node that is in these hands already is there since then, and what
+/// `new` leaves out stays as it was.
+fn hand_over(store: &mut dyn Store, name: &str, last: Option<&Mark>, new: Mark) -> Result<()> {
+    let Some(last) = last.filter(|last| last.state == new.state) else { return mark(store, name, new) };
+    let why = if new.why.is_empty() { last.why.clone() } else { new.why.clone() };
+    let counterpart = new.counterpart.clone().or_else(|| last.counterpart.clone());
+    if why == last.why && counterpart == last.counterpart {
+        return Ok(());
+    }
+    mark(store, name, Mark { at_ms: last.at_ms, why, counterpart, ..new })
+}
+
+/// Puts `node` into repair and `spare` into service in its place, unless something speaks against that, which is what it returns. What is
+/// kept of each names the other. A spare that is in service already stays there.
+///
+/// # Errors
+/// When the store fails.
+pub fn replace(
+    store: &mut dyn Store,
+    params: &Params,
+    (node, spare): (&str, &Standing),
+    reason: &str,
+) -> Result<Option<String>> {
+    let name = spare.machine.name.as_str();
+    if name == node {
+        return Ok(Some(format!("{node} cannot replace itself")));
+    }
+    let said = marks(store)?;
+    let took = match Counterpart::of(&said, name) {
+        Some(Counterpart::InPlaceOf { node: other, .. }) if other != node => {
+            return Ok(Some(format!("{name} is in place of {other}, which is in repair")));
+        }
+        other => matches!(other, Some(Counterpart::InPlaceOf { .. })),
+    };
+    if spare.service == Service::InRepair {
+        return Ok(Some(format!("{name} is in repair; give it back first: muster swap return -w {}", argument(name))));
+    }
+    let (refused, _) = needs(&*store, params, spare)?;
+    if !refused.is_empty() {
+        let why: Vec<String> = refused.into_iter().map(|refusal| refusal.why).collect();
+        return Ok(Some(format!("{name} cannot replace it: {}", why.join("; "))));
+    }
+    // The spare first: where only this can be written, no node is said to be replaced by a spare that is still in the hot buffer.
+    if !took {
+        mark(store, name, Mark { counterpart: Some(node.to_owned()), ..Mark::now(Marked::InService, "") })?;
+    }
+    let new = Mark { counterpart: Some(name.to_owned()), ..Mark::now(Marked::InRepair, reason) };
+    hand_over(store, node, said.get(node).and_then(|all| all.last()), new)?;
+    Ok(None)
+}
+
+/// What came of replacing a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// The node.
+    pub node: String,
+    /// The spare that took its place, or why none did.
+    pub by: Result<String, String>,
+}
+
+/// Replaces each of `names` by the spare that is listed for it among `all`.
+///
+/// # Errors
+/// When the store fails.
+pub fn replace_listed(
+    store: &mut dyn Store,
+    params: &Params,
+    all: &[Standing],
+    names: &[String],
+    reason: &str,
+) -> Result<Vec<Replaced>> {
+    let mut done = Vec::new();
+    for (node, spare) in listed(all, names) {
+        let by = match spare {
+            Ok(spare) => match replace(store, params, (&node, spare), reason)? {
+                None => Ok(spare.machine.name.clone()),
+                Some(why) => Err(why),
+            },
+            Err(why) => Err(why),
+        };
+        done.push(Replaced { node, by });
+    }
+    Ok(done)
 }
 
 /// What speaks against giving a node back to service, whatever hands it is in; and the incidents that end when nothing does.
@@ -86,7 +168,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut db = Db::open(dir.path(), &Options::default()).unwrap();
         let names = ["n1".to_owned(), "n2".to_owned()];
-        let first = Mark { state: Marked::InRepair, at_ms: 5, who: "kim".into(), why: "disk dead".into() };
+        let counterpart = Some("s1".to_owned());
+        let first = Mark { state: Marked::InRepair, at_ms: 5, who: "kim".into(), why: "disk dead".into(), counterpart };
         mark(&mut db, "n1", first.clone()).unwrap();
         assert_eq!(put(&mut db, &names, Marked::InRepair, " ").unwrap(), None);
         let all = marks(&db).unwrap();
@@ -96,10 +179,12 @@ mod tests {
         let all = marks(&db).unwrap();
         let last = all["n1"].last().unwrap();
         assert_eq!((all["n1"].len(), last.at_ms, last.why.as_str()), (2, 5, "RMA 4711"));
-        mark(&mut db, "n1", Mark { state: Marked::InService, at_ms: 7, ..last.clone() }).unwrap();
+        assert_eq!(last.counterpart.as_deref(), Some("s1"), "a new reason leaves in place who replaced it");
+        mark(&mut db, "n1", Mark { state: Marked::InService, at_ms: 7, counterpart: None, ..last.clone() }).unwrap();
         put(&mut db, &names, Marked::InRepair, "").unwrap();
         let again = marks(&db).unwrap()["n1"].last().cloned().unwrap();
         assert!(again.state == Marked::InRepair && again.at_ms > 7 && again.why.is_empty(), "{again:?}");
+        assert_eq!(again.counterpart, None, "nobody replaces it this time");
     }
 
     #[test]

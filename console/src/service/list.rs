@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use muster_analysis::service::{Failure, Part, Service, Spare, Swap, repeated, swaps, told};
 
 use super::fleet::Standing;
-use super::shell::quoted;
+use super::shell::{argument, quoted};
 
 /// The hot buffer.
 #[must_use]
@@ -21,6 +21,25 @@ pub fn replaced(all: &[Standing], wanted: impl Fn(&str) -> bool) -> Vec<(&Standi
     let machines: Vec<_> = out.iter().map(|one| one.machine.clone()).collect();
     let found = swaps(&machines, &spares(all));
     out.into_iter().zip(found).collect()
+}
+
+/// The spare that the list has for each of `names`, or why it has none.
+pub fn listed<'a>(all: &'a [Standing], names: &[String]) -> Vec<(String, Result<&'a Standing, String>)> {
+    let found: BTreeMap<&str, Swap> =
+        replaced(all, |_| true).into_iter().map(|(out, swap)| (out.machine.name.as_str(), swap)).collect();
+    let known = |name: &str| all.iter().find(|one| one.machine.name == name);
+    let spare = |name: &String| match found.get(name.as_str()) {
+        Some(Swap::By { spare, .. }) => known(spare).ok_or_else(|| format!("nothing is known of {spare}")),
+        Some(Swap::Nobody { why }) => Err(format!("nobody replaces it: {why}")),
+        None => {
+            let state = known(name).map_or("not known", |one| one.service.title());
+            Err(format!(
+                "it is {state}, and only a defective node has a spare listed; name one: muster swap replace -w {} --by SPARE",
+                argument(name)
+            ))
+        }
+    };
+    names.iter().map(|name| (name.clone(), spare(name))).collect()
 }
 
 /// Commands that one looks at and runs; every word is one argument of a shell.

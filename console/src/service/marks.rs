@@ -27,13 +27,27 @@ pub struct Mark {
     pub who: String,
     /// Why, in words.
     pub why: String,
+    /// The other machine of a swap: of one in repair the one that took its place, of one in service the one whose place it took. Marks of
+    /// earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterpart: Option<String>,
 }
 
 impl Mark {
     /// What the user says at this moment.
     #[must_use]
     pub fn now(state: Marked, reason: &str) -> Self {
-        Self { state, at_ms: now_ms(), who: who::user(), why: clean(reason.trim(), REASON) }
+        Self { state, at_ms: now_ms(), who: who::user(), why: clean(reason.trim(), REASON), counterpart: None }
+    }
+
+    /// The swap in words, such as `replaced by n101`; empty where it is none.
+    #[must_use]
+    pub fn swap(&self) -> String {
+        match (&self.counterpart, self.state) {
+            (Some(other), Marked::InRepair) => format!("replaced by {other}"),
+            (Some(other), _) => format!("in place of {other}"),
+            (None, _) => String::new(),
+        }
     }
 }
 
@@ -77,7 +91,7 @@ mod tests {
     fn all_that_was_said_of_a_machine_is_kept_in_its_order() {
         let dir = tempfile::tempdir().unwrap();
         let mut db = Db::open(dir.path(), &Options::default()).unwrap();
-        let said = |state, at_ms| Mark { state, at_ms, who: "kim".into(), why: "RMA 4711".into() };
+        let said = |state, at_ms| Mark { state, at_ms, who: "kim".into(), why: "RMA 4711".into(), counterpart: None };
         mark(&mut db, "n7", said(Marked::InRepair, 5)).unwrap();
         mark(&mut db, "n7", said(Marked::InService, 9)).unwrap();
         mark(&mut db, "n8", said(Marked::HotBuffer, 7)).unwrap();
@@ -85,5 +99,21 @@ mod tests {
         assert_eq!(all["n7"], [said(Marked::InRepair, 5), said(Marked::InService, 9)]);
         assert_eq!(all["n8"], [said(Marked::HotBuffer, 7)]);
         assert!(crate::judge::versions(&db).unwrap().is_empty(), "no criterion");
+    }
+
+    #[test]
+    fn marks_of_earlier_versions_name_no_other_machine_and_those_without_one_are_written_as_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = Db::open(dir.path(), &Options::default()).unwrap();
+        let old = r#"[{"state":"in-repair","at_ms":5,"who":"kim","why":"RMA 4711"}]"#;
+        db.put(Table::Service, "n7", old.as_bytes()).unwrap();
+        let said = marks(&db).unwrap().remove("n7").unwrap();
+        assert_eq!((said[0].state, said[0].counterpart.as_deref()), (Marked::InRepair, None));
+        assert_eq!(serde_json::to_string(&said).unwrap(), old);
+        let replaced = Mark { counterpart: Some("n101".into()), ..said[0].clone() };
+        mark(&mut db, "n7", replaced.clone()).unwrap();
+        assert_eq!(marks(&db).unwrap()["n7"].last(), Some(&replaced));
+        assert_eq!(replaced.swap(), "replaced by n101");
+        assert_eq!(Mark { state: Marked::InService, ..replaced }.swap(), "in place of n101");
     }
 }

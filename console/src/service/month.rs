@@ -8,7 +8,10 @@ use muster_run::{Record, Run, RunState, noted};
 use muster_store::{Db, Options, Store};
 use muster_wire::{Datum, Direction, Fact, MetricId, Outcome, Profile, Reading, Series, Unit};
 
-use super::{Mark, Refusal, Standing, failures, keep_failures, mark, refusals, standings};
+use super::{
+    Counterpart, Mark, Refusal, Replaced, Standing, failures, keep_failures, mark, marks, refusals, replace,
+    replace_listed, standings,
+};
 use crate::judge::{Judging, assess, report};
 use crate::risk::incidents::incidents_of;
 
@@ -102,7 +105,7 @@ impl Month {
     }
 
     fn mark(&mut self, node: &str, state: Marked, day: u64) {
-        let mark_ = Mark { state, at_ms: day * DAY_MS, who: "kim".into(), why: "RMA".into() };
+        let mark_ = Mark { state, at_ms: day * DAY_MS, who: "kim".into(), why: "RMA".into(), counterpart: None };
         mark(&mut self.db, node, mark_).unwrap();
     }
 
@@ -115,8 +118,19 @@ impl Month {
         standings(&self.db, &Params::default(), &nodes).unwrap()
     }
 
+    fn standing(&self, node: &str) -> Standing {
+        self.standings().into_iter().find(|one| one.machine.name == node).unwrap()
+    }
+
     fn hands(&self, node: &str) -> Service {
-        self.standings().into_iter().find(|one| one.machine.name == node).unwrap().service
+        self.standing(node).service
+    }
+
+    /// In whose hands a machine is, and the other one of its swap without the days.
+    fn swapped(&self, node: &str) -> (Service, Option<String>) {
+        let one = self.standing(node);
+        let sentence = |other: &Counterpart| other.sentence().split(" 20").next().unwrap_or_default().to_owned();
+        (one.service, one.counterpart.as_ref().map(sentence))
     }
 
     fn refused(&self, node: &str, day: u64) -> Vec<Refusal> {
@@ -178,6 +192,54 @@ fn a_machine_that_fails_is_replaced_and_comes_back_only_when_it_passes_what_cond
     month.db.record_incidents(&ended).unwrap();
     month.mark("n08", Marked::InService, 9);
     assert_eq!(month.hands("n08"), Service::InService);
+}
+
+#[test]
+fn a_machine_in_repair_names_who_took_its_place_and_the_history_of_both_keeps_it() {
+    let params = Params::default();
+    let mut month = Month::new();
+    month.scan(1);
+    month.mark("n05", Marked::HotBuffer, 2);
+    month.mark("n11", Marked::HotBuffer, 2);
+    month.set(&["n08"], 0.5);
+    month.scan(3);
+    let all = month.standings();
+    let names = ["n08", "n02"].map(str::to_owned);
+    let done = replace_listed(&mut month.db, &params, &all, &names, "RMA 4711").unwrap();
+    let why = "it is in service, and only a defective node has a spare listed; name one: muster swap replace -w n02 --by SPARE";
+    let expected = [("n08", Ok("n11".to_owned())), ("n02", Err(why.to_owned()))];
+    assert_eq!(done, expected.map(|(node, by)| Replaced { node: node.to_owned(), by }));
+    let said = |text: &str| Some(text.to_owned());
+    assert_eq!(month.swapped("n08"), (Service::InRepair, said("replaced by n11 on")));
+    assert_eq!(month.swapped("n11"), (Service::InService, said("in place of n08 since")));
+    assert_eq!(month.swapped("n05"), (Service::HotBuffer, None));
+
+    // No machine takes two places, and one in repair takes none.
+    let took = month.standing("n11");
+    let why = replace(&mut month.db, &params, ("n03", &took), "").unwrap();
+    assert_eq!(why.as_deref(), Some("n11 is in place of n08, which is in repair"));
+    let broken = month.standing("n08");
+    let why = replace(&mut month.db, &params, ("n03", &broken), "").unwrap();
+    assert!(why.is_some_and(|why| why.starts_with("n08 is in repair; give it back first")));
+    assert_eq!(marks(&month.db).unwrap().get("n03"), None);
+
+    // The same said again changes nothing; another spare takes the place of the first.
+    assert_eq!(replace(&mut month.db, &params, ("n08", &took), "").unwrap(), None);
+    assert_eq!(marks(&month.db).unwrap()["n08"].len(), 1);
+    let other = month.standing("n05");
+    assert_eq!(replace(&mut month.db, &params, ("n08", &other), "").unwrap(), None);
+    assert_eq!(month.swapped("n08"), (Service::InRepair, said("replaced by n05 on")));
+    assert_eq!(month.swapped("n05"), (Service::InService, said("in place of n08 since")));
+    assert_eq!(month.swapped("n11"), (Service::InService, None));
+
+    // Repaired and given back: nobody stands in for anybody, and what was is kept.
+    mark(&mut month.db, "n08", Mark::now(Marked::InService, "")).unwrap();
+    assert!(["n05", "n08", "n11"].into_iter().all(|node| month.standing(node).counterpart.is_none()));
+    let kept = marks(&month.db).unwrap();
+    let told = |node: &str| kept[node].iter().map(Mark::swap).collect::<Vec<_>>();
+    assert_eq!(told("n08"), ["replaced by n11", "replaced by n05", ""]);
+    assert_eq!(told("n05"), ["", "in place of n08"]);
+    assert!(kept["n08"][1].at_ms == kept["n08"][0].at_ms && kept["n08"][1].why == "RMA 4711", "{:?}", kept["n08"]);
 }
 
 #[test]

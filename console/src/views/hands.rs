@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use muster_analysis::Params;
-use muster_analysis::service::{Failure, Marked, Service, Swap};
+use muster_analysis::service::{Failure, Service, Swap};
 use muster_store::{Db, Store};
 use muster_tui::snapshot::{FailureRow, HandedRow, ServicePast, ServiceRow};
 use muster_wire::clean;
@@ -14,7 +14,7 @@ use muster_wire::limits::TEXT_BYTES;
 
 use super::Board;
 use super::past::each_looked_at;
-use crate::service::{self, Counted, Mark, Standing};
+use crate::service::{self, Counted, Counterpart, Mark, Standing};
 
 /// A node and its labels in the inventory.
 pub type Labelled = (String, BTreeMap<String, String>);
@@ -45,13 +45,20 @@ fn rows(all: &[Standing], failed: &[Failure]) -> Hands {
             since_ms: one.since_ms,
             who: one.who.clone(),
             why: tidy(&one.why),
-            swap: told.map_or_else(String::new, |told| told.sentence.clone()),
+            swap: swap(told, one.counterpart.as_ref()),
             repeated: again.get(name).map_or_else(Vec::new, |said| said.iter().map(|text| tidy(text)).collect()).into(),
             commands: told.map_or_else(Vec::new, |told| told.commands.clone()).into(),
         };
         (name.clone(), Arc::new(row))
     };
     all.iter().filter(said).map(row).collect()
+}
+
+/// Who is to replace the machine or whom it is to replace, and who did or whom it did.
+fn swap(told: Option<&Told>, counterpart: Option<&Counterpart>) -> String {
+    let next = told.map(|told| told.sentence.clone());
+    let done = counterpart.map(|other| tidy(&other.sentence()));
+    next.into_iter().chain(done).collect::<Vec<_>>().join("; ")
 }
 
 /// What is said of a machine that is to be replaced, or of a spare.
@@ -131,25 +138,26 @@ fn failure(counted: &Counted<'_>) -> FailureRow {
 }
 
 fn handed(mark: &Mark) -> HandedRow {
-    let into = match mark.state {
-        Marked::InRepair => Service::InRepair,
-        Marked::HotBuffer => Service::HotBuffer,
-        Marked::InService => Service::InService,
-    };
-    HandedRow { at_ms: mark.at_ms, into: into.title(), who: mark.who.clone(), why: tidy(&mark.why) }
+    HandedRow {
+        at_ms: mark.at_ms,
+        into: Service::from(mark.state).title(),
+        who: mark.who.clone(),
+        why: tidy(&mark.why),
+        swap: tidy(&mark.swap()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use muster_analysis::State;
-    use muster_analysis::service::{Known, Machine, Part};
+    use muster_analysis::service::{Known, Machine, Marked, Part};
 
     use super::*;
 
     fn standing(name: &str, known: Known, since_ms: Option<u64>) -> Standing {
         let machine = Machine { name: name.to_owned(), hardware: Some("H100".to_owned()), leaf: None, rack: None };
         let (who, why) = (String::new(), "GPU 3 is slow".to_owned());
-        Standing { machine, known, service: known.service(), since_ms, who, why, run: None }
+        Standing { machine, known, service: known.service(), since_ms, who, why, run: None, counterpart: None }
     }
 
     #[test]
@@ -184,5 +192,23 @@ mod tests {
         assert_eq!((said("n3"), said("n4")), (None, Some("")));
         assert_eq!(*found["n1"].repeated, ["second time this GPU fails, before on n4 (gpu:3, 165)"]);
         assert_eq!(found["n1"].commands.len(), 2);
+    }
+
+    #[test]
+    fn who_took_whose_place_is_said_of_both_also_of_one_that_fails_in_turn() {
+        let sound = Known { newest: Some(State::Pass), ..Known::default() };
+        let repaired = Known { marked: Some(Marked::InRepair), ..sound };
+        let broken = Known { incident: true, ..Known::default() };
+        let by = Counterpart::ReplacedBy { node: "s1".to_owned(), since_ms: 0, until_ms: None };
+        let of = |node: &str| Some(Counterpart::InPlaceOf { node: node.to_owned(), since_ms: 0 });
+        let all = [
+            Standing { counterpart: Some(by), ..standing("n1", repaired, Some(5)) },
+            Standing { counterpart: of("n1"), ..standing("s1", sound, Some(6)) },
+            Standing { counterpart: of("n9"), ..standing("s2", broken, Some(6)) },
+        ];
+        let found = rows(&all, &[]);
+        assert_eq!(found["n1"].swap, "replaced by s1 on 1970-01-01");
+        assert_eq!(found["s1"].swap, "in place of n1 since 1970-01-01");
+        assert_eq!(found["s2"].swap, "nobody replaces it: the hot buffer is empty; in place of n9 since 1970-01-01");
     }
 }

@@ -1,5 +1,5 @@
 //! Shows the console on a made-up snapshot, to look at:
-//! `gallery [data|many|one|half|gpus|old|hands|repair|loading|empty|error] [--ascii]`.
+//! `gallery [data|many|one|half|gpus|old|hands|repair|swapped|loading|empty|error] [--ascii]`.
 //! Nothing it shows was measured.
 
 #[path = "../tests/console/synthetic.rs"]
@@ -23,6 +23,7 @@ fn main() -> std::io::Result<()> {
         Some("old") => synthetic::with_old_results(synthetic::snapshot(DATA)),
         Some("hands") => synthetic::service::with_hands(synthetic::snapshot(DATA)),
         Some("repair") => synthetic::service::in_repair(synthetic::snapshot(DATA), Some(&[])),
+        Some("swapped") => synthetic::service::swapped(synthetic::snapshot(DATA)),
         Some("half") => synthetic::snapshot(Fleet { nodes: 40, slow: 1, lost_each: 2, running: true }),
         _ => synthetic::snapshot(DATA),
     };

@@ -172,6 +172,8 @@ pub enum Play {
 pub enum Hand {
     /// Into repair.
     Repair,
+    /// Into repair, and the spares that are listed for them into service in their place.
+    Replace,
     /// Into the hot buffer.
     Spare,
     /// Back into service, if it passes what it failed.

@@ -58,6 +58,16 @@ pub enum Marked {
     InService,
 }
 
+impl From<Marked> for Service {
+    fn from(marked: Marked) -> Self {
+        match marked {
+            Marked::InRepair => Self::InRepair,
+            Marked::HotBuffer => Self::HotBuffer,
+            Marked::InService => Self::InService,
+        }
+    }
+}
+
 /// What is known of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use muster_analysis::service::{Failure, Spare, Swap};
+use muster_analysis::service::{Failure, Service, Spare, Swap};
 use muster_playbook::report::rfc3339;
 use muster_store::Store;
 
-use super::document::{Document, Row, SpareRow};
+use super::document::{Document, RepairRow, Row, SpareRow};
 use super::{Form, Options, known, picked};
 use crate::config::Config;
 use crate::exit::{Code, Ended, IO, PASS, Problem, UNDECIDED, WARN};
@@ -43,7 +43,7 @@ pub(super) fn of(store: &dyn Store, options: &Options, config: &Config) -> Resul
 
 fn document(all: &[Standing], failed: &[Failure], wanted: impl Fn(&str) -> bool) -> Document {
     let again = again(failed);
-    let rows: Vec<Row> = replaced(all, wanted).iter().map(|(one, swap)| row(one, swap, &again)).collect();
+    let rows: Vec<Row> = replaced(all, &wanted).iter().map(|(one, swap)| row(one, swap, &again)).collect();
     let spare = |spare: Spare| SpareRow {
         replaces: rows
             .iter()
@@ -56,7 +56,9 @@ fn document(all: &[Standing], failed: &[Failure], wanted: impl Fn(&str) -> bool)
         refused: spare.refused,
     };
     let spares = spares(all).into_iter().map(spare).collect();
-    Document { schema: "muster.swap", version: 1, swaps: rows, spares }
+    let in_repair = all.iter().filter(|one| one.service == Service::InRepair && wanted(&one.machine.name));
+    let in_repair = in_repair.map(RepairRow::of).collect();
+    Document { schema: "muster.swap", version: 1, swaps: rows, spares, in_repair }
 }
 
 fn row(one: &Standing, swap: &Swap, again: &BTreeMap<String, Vec<String>>) -> Row {
@@ -93,6 +95,15 @@ fn cells(row: &Row) -> [String; 5] {
 const HEADER: [&str; 5] = ["defective", "since", "replaced by", "where", "why"];
 
 fn text(document: &Document) -> String {
+    let mut text = defective(document);
+    for row in &document.in_repair {
+        text.push_str(&format!("\n{}", row.said));
+    }
+    text
+}
+
+/// Who is defective, and what is left of the hot buffer.
+fn defective(document: &Document) -> String {
     if document.swaps.is_empty() {
         return format!("nobody is defective; {}", buffer(document));
     }
@@ -140,6 +151,7 @@ mod tests {
     use muster_analysis::service::{Known, Machine, Marked, Part};
 
     use super::*;
+    use crate::service::Counterpart;
 
     fn standing(name: &str, known: Known, why: &str) -> Standing {
         let machine = Machine {
@@ -149,7 +161,16 @@ mod tests {
             rack: None,
         };
         let service = known.service();
-        Standing { machine, known, service, since_ms: Some(0), who: String::new(), why: why.to_owned(), run: None }
+        Standing {
+            machine,
+            known,
+            service,
+            since_ms: Some(0),
+            who: String::new(),
+            why: why.to_owned(),
+            run: None,
+            counterpart: None,
+        }
     }
 
     fn fleet() -> Vec<Standing> {
@@ -188,6 +209,28 @@ mod tests {
         assert_eq!(text(&document(&[], &[], |_| true)), "nobody is defective; hot buffer: 0 nodes, 0 left over");
         let picked = document(&fleet(), &[], |node| node == "n2");
         assert_eq!(picked.swaps.iter().map(|row| row.replacement.as_deref()).collect::<Vec<_>>(), [Some("s1")]);
+    }
+
+    #[test]
+    fn who_is_in_repair_is_listed_with_who_took_its_place() {
+        let in_repair = Known { marked: Some(Marked::InRepair), ..Known::default() };
+        let by = Counterpart::ReplacedBy { node: "s1".into(), since_ms: 86_400_000, until_ms: None };
+        let all = [
+            Standing { counterpart: Some(by), ..standing("n1", in_repair, "RMA 4711") },
+            standing("n2", in_repair, ""),
+            standing("n3", Known::default(), ""),
+        ];
+        let listed = document(&all, &[], |_| true);
+        let expected = "nobody is defective; hot buffer: 0 nodes, 0 left over
+n1 is in repair since 1970-01-01, replaced by s1 on 1970-01-02: RMA 4711
+n2 is in repair since 1970-01-01";
+        assert_eq!(text(&listed), expected);
+        let json = serde_json::to_value(&listed).unwrap();
+        let other = serde_json::json!({ "node": "s1", "since": "1970-01-02T00:00:00Z" });
+        assert_eq!(json["in_repair"][0]["replaced_by"], other);
+        assert_eq!(json["in_repair"][1].get("replaced_by"), None);
+        let none = serde_json::to_value(document(&all, &[], |node| node == "n3")).unwrap();
+        assert_eq!(none.get("in_repair"), None, "left out where nobody is");
     }
 
     #[test]

@@ -28,7 +28,8 @@ use crate::session;
   muster swap                                     who is defective, and which spare replaces it
   muster swap --format slurm                      the commands for Slurm, printed and not run
   muster swap spare -w 'n[101-104]'               keep four nodes as the hot buffer
-  muster swap repair -w n007 --reason 'RMA 4711'  n007 goes into repair
+  muster swap replace -w n007                     n007 goes into repair, its spare into service
+  muster swap repair -w n007 --reason 'RMA 4711'  n007 goes into repair, and nobody takes its place
   muster run build-out -w n007 && muster swap return -w n007
   muster swap states                              where every node stands
   muster swap history -w n007                     what failed on it before, by serial number
@@ -62,6 +63,16 @@ pub enum Action {
     /// Put nodes into repair.
     #[command(after_help = "Example:\n  muster swap repair -w n007 --reason 'RMA 4711'")]
     Repair(Marking),
+    /// Put nodes into repair and spares into service in their place.
+    #[command(after_help = "Examples:
+  muster swap replace -w n007 --reason 'RMA 4711'  by the spare that muster swap lists for it
+  muster swap replace -w n007 --by n102            by this one
+
+Each of the two then names the other in muster swap states and muster swap history. The spare must pass what muster swap return asks of it.
+With --by the node need not be defective, nor the spare in the hot buffer or of the same hardware: this also records a swap that was already
+made, and of a node that is in repair. muster runs no Slurm command, and muster swap --format slurm has none for a node in repair: copy them first.
+Exit codes: 0 all are replaced, 3 somebody is not.")]
+    Replace(Replace),
     /// Keep nodes free as spares.
     #[command(after_help = "Example:\n  muster swap spare -w 'n[101-104]' --reason 'hot buffer of hall 7'")]
     Spare(Marking),
@@ -73,7 +84,7 @@ The validation is the newest finished run that began after the node went into re
 held which found it defective, at the same profile, and pass by that run's criteria as well. Incidents that muster opened end with it.
 Exit codes: 0 given back, 2 it still fails, 3 not validated or not decided.")]
     Return(Back),
-    /// Show which parts failed on these nodes, and how often each of them failed anywhere.
+    /// Show which parts failed on these nodes, how often each of them failed anywhere, and who was put where.
     #[command(after_help = "Examples:\n  muster swap history\n  muster swap history -w n007 --json")]
     History(Shown),
 }
@@ -98,6 +109,17 @@ pub struct Marking {
     /// Why, in words.
     #[arg(long, value_name = "TEXT", default_value = "")]
     pub reason: String,
+}
+
+/// Options of `replace`.
+#[derive(Args, Debug)]
+pub struct Replace {
+    /// Which nodes, and why.
+    #[command(flatten)]
+    pub marking: Marking,
+    /// Node that takes the place of the one that -w names [default: the spare that `muster swap` lists].
+    #[arg(long, value_name = "NODE")]
+    pub by: Option<String>,
 }
 
 /// Options of `return`.
@@ -128,6 +150,7 @@ pub fn run(options: &Options, config: &Config, common: &Common) -> Ended {
         None => list::run(options, config),
         Some(Action::States(shown)) => states::run(shown, config),
         Some(Action::Repair(marking)) => mark::repair(marking, config, common),
+        Some(Action::Replace(options)) => mark::replace(options, config, common),
         Some(Action::Spare(marking)) => mark::spare(marking, config, common),
         Some(Action::Return(back)) => mark::back(back, config, common),
         Some(Action::History(shown)) => history::run(shown, config),

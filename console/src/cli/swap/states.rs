@@ -18,7 +18,8 @@ pub(super) fn run(options: &Shown, config: &Config) -> Ended {
     }
     let cells = |row: &StateRow| {
         let since = row.since.clone().unwrap_or_default();
-        vec![row.node.clone(), row.state.title().to_owned(), since, row.reason.clone()]
+        let said = [row.said.as_str(), row.reason.as_str()].into_iter().filter(|text| !text.is_empty());
+        vec![row.node.clone(), row.state.title().to_owned(), since, said.collect::<Vec<_>>().join("; ")]
     };
     let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
     out::line(&out::table(&["node", "state", "since", "why"], &cells))?;

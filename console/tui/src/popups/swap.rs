@@ -1,4 +1,4 @@
-//! `swap repair`, `spare`, `return` and `slurm`, as `muster swap` has them: for the marked nodes, else for the one under the cursor.
+//! `swap repair`, `replace`, `spare`, `return` and `slurm`, as `muster swap` has them: for the marked nodes, else for the one under the cursor.
 
 use muster_analysis::service::Service;
 
@@ -21,11 +21,18 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    const ALL: [Self; 4] = [Self::Hand(Hand::Repair), Self::Hand(Hand::Spare), Self::Hand(Hand::Return), Self::Slurm];
+    const ALL: [Self; 5] = [
+        Self::Hand(Hand::Repair),
+        Self::Hand(Hand::Replace),
+        Self::Hand(Hand::Spare),
+        Self::Hand(Hand::Return),
+        Self::Slurm,
+    ];
 
     const fn word(self) -> &'static str {
         match self {
             Self::Hand(Hand::Repair) => "repair",
+            Self::Hand(Hand::Replace) => "replace",
             Self::Hand(Hand::Spare) => "spare",
             Self::Hand(Hand::Return) => "return",
             Self::Slurm => "slurm",
@@ -35,6 +42,7 @@ impl Verb {
     fn about(self, whom: &str) -> String {
         match self {
             Self::Hand(Hand::Repair) => format!("put {whom} into repair; type why behind it"),
+            Self::Hand(Hand::Replace) => format!("replace {whom} from the hot buffer"),
             Self::Hand(Hand::Spare) => format!("keep {whom} as a spare; type why behind it"),
             Self::Hand(Hand::Return) => format!("give {whom} back to service, if it passes"),
             Self::Slurm => "copy what a person then tells Slurm".to_owned(),
@@ -96,11 +104,21 @@ pub(crate) fn ask(ui: &mut Ui, snapshot: &Snapshot, (verb, reason): (Verb, &str)
         ui.say(snapshot, "there is no node under the cursor");
         return Vec::new();
     }
+    let defective = |node: &NodeRow| node.hands() == Service::Defective && nodes.contains(&node.name);
+    if hand == Hand::Replace && !snapshot.nodes.iter().any(|node| defective(node)) {
+        ui.say(snapshot, "only a defective node has a spare listed; muster swap replace --by names another");
+        return Vec::new();
+    }
     let count = counted(nodes.len(), "node", "nodes");
     let (question, about) = match hand {
         Hand::Repair => (
             format!("Put {count} into repair?"),
             "It comes back only after a full validation that passes. muster runs no Slurm command; swap slurm copies them.",
+        ),
+        Hand::Replace => (
+            format!("Replace {count} from the hot buffer?"),
+            "It goes into repair, and the spare that is listed for it into service. muster runs no Slurm command; copy them \
+             first with swap slurm.",
         ),
         Hand::Spare => (
             format!("Keep {count} free as spares in the hot buffer?"),
@@ -112,10 +130,19 @@ pub(crate) fn ask(ui: &mut Ui, snapshot: &Snapshot, (verb, reason): (Verb, &str)
              says what is missing. Incidents that muster opened end.",
         ),
     };
-    let about = if reason.is_empty() { about.to_owned() } else { format!("{about} Why: {reason}.") };
+    let spare = if hand == Hand::Replace { listed(snapshot, &nodes) } else { String::new() };
+    let why = if reason.is_empty() { String::new() } else { format!(" Why: {reason}.") };
+    let about = format!("{spare}{about}{why}");
     let then = Intent::Swap { hand, nodes: nodes.clone(), reason: reason.to_owned() };
     ui.popups.push(Popup::Confirm(Confirm { question, ..Confirm::on_nodes("", about, &nodes, then) }));
     Vec::new()
+}
+
+/// Which spare is listed for a node, where only one is meant: `n101 replaces it (same leaf). `.
+fn listed(snapshot: &Snapshot, nodes: &[String]) -> String {
+    let [one] = nodes else { return String::new() };
+    let row = snapshot.nodes.iter().find(|node| node.name == *one).and_then(|node| node.service.as_deref());
+    row.filter(|row| !row.swap.is_empty()).map_or_else(String::new, |row| format!("{}. ", row.swap))
 }
 
 /// Copies the commands that replace the marked nodes, else all that are defective.

@@ -15,7 +15,8 @@ pub struct ServiceRow {
     pub who: String,
     /// Why, in words; may be empty.
     pub why: String,
-    /// Who replaces it, or whom it replaces, or why nobody does: `n101 replaces it (same leaf)`; empty where that is no question.
+    /// Who replaces it, or whom it replaces, or why nobody does: `n101 replaces it (same leaf)`; and of a swap that was made the other node:
+    /// `replaced by n101 on 2026-11-28`. Empty where that is no question.
     pub swap: String,
     /// Parts of it that failed before, such as `third time this GPU fails here (gpu:3, 1654922000123)`.
     pub repeated: Arc<[String]>,
@@ -60,4 +61,6 @@ pub struct HandedRow {
     pub who: String,
     /// Why; may be empty.
     pub why: String,
+    /// The other node of a swap: `replaced by n101`; empty where it was none.
+    pub swap: String,
 }

@@ -3,7 +3,7 @@
 use muster_tui::{Hand, Intent, Snapshot};
 
 use crate::keys::{after, press, shown};
-use crate::synthetic::service::{in_repair, with_hands};
+use crate::synthetic::service::{in_repair, swapped, with_hands};
 use crate::synthetic::{DATA, Fleet, snapshot};
 
 const IDLE: Fleet = Fleet { running: false, ..DATA };
@@ -59,6 +59,36 @@ fn a_node_is_put_into_repair_after_a_yes_with_what_was_typed_as_the_reason() {
     assert_eq!(after(&other, "Hrepair --reason 'RMA 4711'<enter>y").1, [swap(Hand::Repair, &["rack1-04"], "RMA 4711")]);
     assert_eq!(after(&other, ":swap repair<enter>y").1, [swap(Hand::Repair, &["rack1-04"], "")]);
     assert_eq!(after(&other, "<enter>Hrepair<enter>y").1, [swap(Hand::Repair, &["rack1-04"], "")], "on Node as well");
+}
+
+#[test]
+fn a_defective_node_is_replaced_after_a_yes_and_no_other_is() {
+    let other = hands();
+    let (mut ui, intents) = after(&other, "Hreplace RMA 4711<enter>");
+    let asked = shown(&ui, &other);
+    assert!(intents.is_empty() && asked.contains("Replace 1 node from the hot buffer?"), "{asked}");
+    assert!(asked.contains("rack1-14 replaces it (same leaf). It goes into repair"), "{asked}");
+    assert_eq!(press(&mut ui, &other, "y"), [swap(Hand::Replace, &["rack1-04"], "RMA 4711")]);
+    let (ui, intents) = after(&other, "/service:repair<enter>Hreplace<enter>");
+    assert_eq!(intents, []);
+    assert!(shown(&ui, &other).contains("only a defective node has a spare listed"), "{}", shown(&ui, &other));
+}
+
+#[test]
+fn a_node_in_repair_names_who_took_its_place_and_that_one_names_it() {
+    let other = swapped(snapshot(IDLE));
+    let (mut ui, _) = after(&other, "/service:repair<enter><node>");
+    let text = shown(&ui, &other);
+    assert!(text.contains("in repair since 2026-11-18 (kim: RMA 4711); replaced by rack1-07 on 2026-11-18"), "{text}");
+    let copied = |text: &str| [Intent::Copy(text.to_owned())];
+    let spare = copied("rack1-02: spare: replaced by rack1-07 on 2026-11-18");
+    assert_eq!(press(&mut ui, &other, "<tab>jjjy"), spare);
+    let history = copied("rack1-02: history: 2026-11-18 in repair, replaced by rack1-07 (kim: RMA 4711)");
+    assert_eq!(press(&mut ui, &other, "jjjjjy"), history);
+    let fleet = shown(&after(&other, "/service:repair<enter>").0, &other);
+    assert!(fleet.contains("rack1-02: in repair since 2026-11-18 (kim: RMA 4711); replaced by rack1-07"), "{fleet}");
+    let fleet = shown(&after(&other, "/name:rack1-07<enter>").0, &other);
+    assert!(fleet.contains("rack1-07: in service, in place of rack1-02 since 2026-11-18"), "{fleet}");
 }
 
 #[test]

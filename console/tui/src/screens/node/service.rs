@@ -32,12 +32,13 @@ impl Field {
 }
 
 /// What stands above the node's lists: the state with all that belongs to it, and the parts that fail again. Of a node that is simply in
-/// service there is nothing to say, of a suspect one nothing that its reasons do not say.
+/// service there is nothing to say, of a suspect one nothing that its reasons do not say, but in whose place it is.
 pub(crate) fn head(node: &NodeRow) -> Vec<(String, Role)> {
     let Some(row) = node.service.as_deref() else { return Vec::new() };
     let again = row.repeated.iter().map(|said| (said.clone(), Role::Attention));
     if matches!(row.state, Service::InService | Service::Suspect) {
-        return again.collect();
+        let swap = (!row.swap.is_empty()).then(|| (format!("{}, {}", row.state.title(), row.swap), Role::Text));
+        return swap.into_iter().chain(again).collect();
     }
     let mut said = row.state.title().to_owned();
     if let Some(since) = row.since_ms {
@@ -115,7 +116,8 @@ fn failed(row: &FailureRow) -> String {
 }
 
 fn was_handed(row: &HandedRow) -> String {
-    format!("{} {}{}", day(row.at_ms), row.into, by(&row.who, &row.why))
+    let swap = if row.swap.is_empty() { String::new() } else { format!(", {}", row.swap) };
+    format!("{} {}{swap}{}", day(row.at_ms), row.into, by(&row.who, &row.why))
 }
 
 /// Draws the list and the chosen line in full.

@@ -60,6 +60,7 @@ fn past(needs: Option<Arc<[String]>>) -> ServicePast {
         into,
         who: "kim".to_owned(),
         why: why.to_owned(),
+        swap: String::new(),
     };
     ServicePast {
         needs,
@@ -90,6 +91,31 @@ pub(crate) fn in_repair(snapshot: Snapshot, needs: Option<&[&str]>) -> Snapshot 
     let mut snapshot = with_hands(snapshot);
     let needs = needs.map(|needs| needs.iter().map(|why| (*why).to_owned()).collect());
     let focus = Focus { node: "rack1-02".to_owned(), service: Some(Arc::new(past(needs))), ..Focus::default() };
+    snapshot.focus = Some(Arc::new(focus));
+    snapshot
+}
+
+/// The same after a swap: another node took the place of the one in repair.
+pub(crate) fn swapped(snapshot: Snapshot) -> Snapshot {
+    let mut snapshot = in_repair(snapshot, Some(&[]));
+    let of = |node: &Arc<NodeRow>| {
+        let row = match node.name.as_str() {
+            "rack1-02" => row(Service::InRepair, 3, ("kim", "RMA 4711"), "replaced by rack1-07 on 2026-11-18"),
+            "rack1-07" => row(Service::InService, 3, ("kim", ""), "in place of rack1-02 since 2026-11-18"),
+            _ => return node.clone(),
+        };
+        Arc::new(NodeRow { service: Some(Arc::new(row)), ..(**node).clone() })
+    };
+    snapshot.nodes = snapshot.nodes.iter().map(of).collect();
+    let handed = HandedRow {
+        at_ms: NOW_MS - 3 * DAY,
+        into: "in repair",
+        who: "kim".to_owned(),
+        why: "RMA 4711".to_owned(),
+        swap: "replaced by rack1-07".to_owned(),
+    };
+    let past = ServicePast { handed: Arc::from([handed]), ..past(Some(Arc::from([]))) };
+    let focus = Focus { node: "rack1-02".to_owned(), service: Some(Arc::new(past)), ..Focus::default() };
     snapshot.focus = Some(Arc::new(focus));
     snapshot
 }
