@@ -196,6 +196,12 @@ fn a_scan_by_srun_measures_every_node_that_slurm_gives_and_leaves_nothing() {
     assert_eq!(each(&report, "node"), ["n001", "n002"], "no node outside of the job is tried");
     assert!(values(&report, "n001") > 0 && values(&report, "n002") > 0, "{report}");
     assert_eq!(slurm.jobs().unwrap(), [id.as_str()]);
+    // The same job by the environment of its processes.
+    let inside = console.clone().with("SLURM_JOB_ID", &id);
+    let planned = inside.run(&["run", &file, "--dry-run"]).unwrap();
+    assert!(planned.out.contains("\n2 nodes, "), "{}", planned.out);
+    assert!(planned.err.contains(&format!("using the nodes of Slurm job {id}")), "{}", planned.err);
+    assert_eq!(picked(&inside, &[]).len(), 4, "a list is of all nodes");
     let shared = std::fs::read_dir(slurm.path("")).unwrap().filter_map(Result::ok);
     let shared = shared.filter(|file| file.file_name().to_string_lossy().starts_with("muster-probe-")).count();
     // One for each architecture that the console has a probe for.

@@ -28,7 +28,6 @@ mod work;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
 use rustix::fs::Mode;
 
@@ -43,7 +42,7 @@ fn main() -> ExitCode {
     if let Some(text) = cli::help::asked(&words) {
         return answered(out::line(text.trim_end()).map(|()| PASS));
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::of(std::env::args_os()) {
         Ok(cli) => cli,
         Err(why) => {
             let asked = matches!(why.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);

@@ -24,6 +24,12 @@ pub fn nodes_of(id: &str) -> Result<Vec<String>> {
     answer(id, asked.into_iter().map(|(program, arguments)| (program, ask(program, arguments, MOST))))
 }
 
+/// The job in whose allocation this process runs.
+#[must_use]
+pub fn around() -> Option<String> {
+    std::env::var("SLURM_JOB_ID").ok().filter(|id| is_id(id))
+}
+
 /// Id by which the processes of a job know it; none for a part of an array or of a job of several parts, whose processes know
 /// another.
 #[must_use]

@@ -207,13 +207,13 @@ impl Failure {
         unreachable || matches!(self.kind, Kind::LoginTimeout | Kind::LinkLost | Kind::Hang | Kind::Frozen)
     }
 
-    /// Whether the node was lost after it had let us in, so that it may come back: the connection went, or the probe was ended by
-    /// others. A probe that says nothing at its start on a node that answers is no such loss.
+    /// Whether the node was lost after it had let us in, so that it may come back: the connection went, the probe was ended by others,
+    /// or it said nothing, be it at its start.
     #[must_use]
     pub const fn lost(&self) -> bool {
         match (self.phase, self.kind) {
             (_, FailureKind::Cut) => true,
-            (Phase::Start, kind) => matches!(kind, FailureKind::LinkLost),
+            (Phase::Start, kind) => matches!(kind, FailureKind::LinkLost | FailureKind::Hang),
             (phase, _) => phase.is_inside() && self.passing(),
         }
     }
@@ -274,7 +274,8 @@ mod tests {
             assert!(lost(phase, FailureKind::LinkLost) && lost(phase, FailureKind::Cut), "{phase:?}");
             assert!(!lost(phase, FailureKind::Protocol) && !lost(phase, FailureKind::NotStarted), "{phase:?}");
         }
-        assert!(lost(Phase::Run, FailureKind::Hang) && !lost(Phase::Start, FailureKind::Hang));
+        assert!(lost(Phase::Run, FailureKind::Hang) && lost(Phase::Start, FailureKind::Hang));
+        assert!(!lost(Phase::Start, FailureKind::NoShell), "the login shell runs nothing");
         assert!(lost(Phase::Upload, FailureKind::Unreachable), "a retry that does not reach it any more");
         assert!(!lost(Phase::Connect, FailureKind::Unreachable) && !lost(Phase::Login, FailureKind::LoginTimeout));
     }

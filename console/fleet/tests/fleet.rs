@@ -499,7 +499,7 @@ async fn a_probe_that_never_greets_is_told_with_what_it_said() {
     let probe = Arc::new(Probe::new(b"#!/bin/sh\necho hello there; exec sleep 60\n".to_vec().into()));
     let settings = Settings { start: Duration::from_secs(6), ..settings(&fleet) };
     let failure = failure(&run(vec![work(&fleet.inventory().nodes()[0])], probe, settings).await);
-    assert_eq!((failure.phase, failure.kind), (Phase::Start, FailureKind::Hang));
+    assert_eq!((failure.phase, failure.kind, failure.lost()), (Phase::Start, FailureKind::Hang, true));
     assert!(failure.message.contains("hello there"), "{failure}");
 }
 

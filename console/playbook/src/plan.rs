@@ -278,7 +278,7 @@ impl fmt::Display for Plan {
             f,
             "{}, {}, profile {}; about {} on each node, at most {}",
             counted(nodes, "node"),
-            counted(phases, "phase"),
+            counted(phases, "step"),
             self.profile,
             span(self.budget()),
             span(self.limit())
@@ -321,7 +321,7 @@ impl fmt::Display for Plan {
             write!(f, "   time     about {}, at most {}", span(phase.budget()), span(phase.limit))?;
             writeln!(f, " ({}, profile {})", counted(phase.nodes.len(), "node"), phase.profile)?;
             if phase.drop_failed {
-                writeln!(f, "   then     nodes that have failed leave the later phases")?;
+                writeln!(f, "   then     nodes that have failed leave the later steps")?;
             }
         }
         for remark in order::remarks(self) {
@@ -384,12 +384,12 @@ limit_s = 5400
         let golden = format!(
             "\
 mine: Mine alone
-3 nodes, 3 phases, profile quick; about {all} on each node, at most 1 h 32 min
+3 nodes, 3 steps, profile quick; about {all} on each node, at most 1 h 32 min
 
 1. look: What it is made of.
    collect  cpu, disk
    time     about 1 s, at most 20 s (3 nodes, profile quick)
-   then     nodes that have failed leave the later phases
+   then     nodes that have failed leave the later steps
 
 2. work
    run      disk, cpu-gemm

@@ -77,6 +77,12 @@ impl App {
         }
     }
 
+    /// The same from what is known by now.
+    pub(super) fn advise_anew(&mut self) {
+        self.basis = None;
+        self.advise();
+    }
+
     pub(super) fn runs(&self) {
         let (board, fleet) = (self.board.clone(), self.fleet.clone());
         self.look_up(move |store| {

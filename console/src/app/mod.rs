@@ -36,7 +36,7 @@ use muster_store::{Db, Store};
 use muster_tui::snapshot::Ask;
 use muster_tui::{Intent, Screen, Source};
 use muster_wire::Level;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use self::fleet::Fleet;
@@ -78,6 +78,8 @@ pub struct App {
     store: Option<Db>,
     /// Why this console may not write into the database, where it may not.
     watching: Option<String>,
+    /// Told when another console has written what the Selector's answers rest on.
+    news: Arc<Notify>,
     going: Option<Going>,
     /// The run that is played, in a replay.
     replay: Option<replay::Keys>,
@@ -146,6 +148,7 @@ impl App {
             ask,
             store,
             watching,
+            news: Arc::default(),
             going: None,
             replay: None,
             plays: false,
@@ -202,6 +205,7 @@ impl App {
             tokio::select! {
                 () = ended.cancelled(), if !leaving => leaving = true,
                 returned = run::end(&mut self.going) => self.take_back(returned),
+                () = self.news.notified() => self.advise_anew(),
                 intent = intents.recv(), if !leaving => match intent {
                     None | Some(Intent::Quit) => leaving = true,
                     Some(intent) => self.obey(intent),
@@ -231,9 +235,8 @@ impl App {
     /// Does what the screen asks, or begins it.
     fn obey(&mut self, intent: Intent) {
         if self.disturbs(&intent) {
-            return self
-                .board
-                .say(Level::Info, "this is a replay: nothing else is opened, and nothing is done on nodes");
+            let why = "this is a replay: nothing else is opened, nothing is written to the database or done on nodes";
+            return self.board.say(Level::Info, why);
         }
         match intent {
             Intent::RunPlaybook { playbook, nodes } => self.run_playbook(&playbook, &nodes),
@@ -280,8 +283,7 @@ impl App {
             self.board.say(Level::Error, "the database is lost to this console; start it again");
         }
         self.tell_damage();
-        self.basis = None;
-        self.advise();
+        self.advise_anew();
         self.hands.begin();
         // The palette finds stored runs, also those that have just ended.
         self.runs();

@@ -76,9 +76,10 @@ impl App {
         }
     }
 
-    /// Whether this would change what is played, or do something on nodes; then it is not done.
+    /// Whether this would change what is played, write into the database or do something on nodes; then it is not done.
     pub(super) fn disturbs(&self, intent: &Intent) -> bool {
-        (self.replay.is_some() || self.plays) && (intent.acts() || matches!(intent, Intent::Open { .. }))
+        let other = matches!(intent, Intent::Open { .. });
+        (self.replay.is_some() || self.plays) && (intent.acts() || intent.writes() || other)
     }
 }
 

@@ -111,23 +111,29 @@ impl App {
         self.board.say(Level::Info, format!("read-only: {why}"));
         let (fleet, board, config, names) =
             (self.fleet.clone(), self.board.clone(), self.config.clone(), self.names.clone());
-        let mut hands = self.hands.clone();
+        let (mut hands, news) = (self.hands.clone(), self.news.clone());
         std::thread::spawn(move || {
             let mut seen = Seen::default();
-            let mut listed = names.all().len();
+            let (mut listed, mut first) = (names.all().len(), true);
             loop {
                 match followed(&mut seen, (&fleet, &board), (&config, &names)) {
                     Ok(true) => {
                         let all = names.all();
-                        if all.len() > listed {
+                        let joined = all.len() > listed;
+                        if joined {
                             // Those that join are in no inventory.
                             (hands, listed) = (Hands::new(&board, &config, &all, &[]), all.len());
                         }
                         hands.read();
+                        // The Selector has answered by what was there at first.
+                        if joined || !first {
+                            news.notify_one();
+                        }
                     }
                     Ok(false) => {}
                     Err(why) => board.say(Level::Error, format!("the database cannot be read: {why:#}")),
                 }
+                first = false;
                 std::thread::sleep(FOLLOW);
             }
         });
@@ -446,10 +452,12 @@ pub(super) const fn shown(state: RunState) -> RunPhase {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rehearsed::{Wanted, rehearsed};
     use super::*;
     use crate::config::{Raw, resolve};
     use muster_run::Record;
     use muster_store::Options;
+    use muster_tui::Screen;
     use muster_wire::Outcome;
 
     const NODES: usize = 4;
@@ -551,6 +559,41 @@ mod tests {
         store.end(&new.id, RunState::Finished, 4_000).unwrap();
         let all: Vec<String> = known.iter().map(String::as_str).chain(["m1", "n9"]).map(str::to_owned).collect();
         assert_eq!(look(), [(all, 2), (known, 1)]);
+    }
+
+    #[test]
+    fn the_selector_of_a_console_that_only_looks_answers_for_whoever_joins() {
+        let dir = tempfile::tempdir().unwrap();
+        let began_ms = crate::clock::now_ms() - 30 * 86_400_000;
+        let old = {
+            let mut store = Db::open(dir.path(), &Options::default()).unwrap();
+            let old = begun(&mut store, "r1", "cbd-light", began_ms);
+            record(&mut store, &old, 1, began_ms);
+            store.end(&old.id, RunState::Finished, began_ms + 1_000).unwrap();
+            old
+        };
+        let path = dir.path().to_owned();
+        let begin = |app: &mut App| {
+            (app.store, app.watching) = (None, Some("another muster has the database".to_owned()));
+            app.names = app.names.clone().and_later();
+            let board = app.board.clone();
+            std::thread::spawn(move || {
+                while board.snapshot().selector.data.is_none() {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                let mut store = Db::open(&path, &Options::default()).unwrap();
+                let (started_ms, nodes) = (began_ms + 2_000, vec!["n9".to_owned()]);
+                let new = Run { id: "r2".to_owned(), started_ms, nodes, ..old };
+                store.begin(&new).unwrap();
+                record(&mut store, &new, 1, started_ms);
+                store.end(&new.id, RunState::Finished, began_ms + 3_000).unwrap();
+            });
+        };
+        let joined: Wanted = |shown| shown.selector.data.as_ref().is_some_and(|told| told.nodes.len() == NODES + 1);
+        let known = ["n0", "n1", "n2", "n3"];
+        let screen = (Screen::Selector, std::io::sink());
+        let last = rehearsed((&known, dir.path(), &[]), begin, screen, vec![('q', joined)]);
+        assert!(last.selector.data.as_ref().unwrap().nodes.iter().any(|row| row.name == "n9"));
     }
 
     #[test]

@@ -96,8 +96,9 @@ pub(super) struct Desk {
 impl Desk {
     /// A desk of a console that reaches `nodes`, but may not load them where it is read-only or only looks, for the reason given.
     pub(super) fn knowing(nodes: &[Node], read_only: bool, watching: Option<&str>) -> Self {
-        let own = read_only.then(|| "--read-only forbids testing nodes".to_owned());
-        let refused = own.or_else(|| watching.map(|why| format!("read-only, so nodes cannot be tested: {why}")));
+        let own = || read_only.then(|| "--read-only forbids testing nodes".to_owned());
+        // A replay is read-only, too, without anybody having said so.
+        let refused = watching.map(|why| format!("read-only, so nodes cannot be tested: {why}")).or_else(own);
         Self { refused, ..Self::default() }.and_knowing(nodes)
     }
 
@@ -175,6 +176,7 @@ impl App {
     pub(super) fn play_moment(&mut self) {
         let at_ms = now_ms();
         self.plays = true;
+        self.case.refused = Some("this is a replay: nothing is done on nodes".to_owned());
         self.board.replays(Replay { at_ms, from_ms: at_ms, until_ms: at_ms, speed: 1.0, paused: false });
     }
 
@@ -262,8 +264,7 @@ impl App {
         let confirmed = triaged.confirmed.iter().cloned().chain([subject.clone()]).collect();
         self.board.triage(Part::ready(Triaged { confirmed, ..triaged.clone() }));
         // The Selector answers by the log.
-        self.basis = None;
-        self.advise();
+        self.advise_anew();
     }
 
     fn change_marks(&self, open: &Open, change: impl FnOnce(&mut Marks)) -> anyhow::Result<()> {

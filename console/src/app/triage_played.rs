@@ -129,11 +129,15 @@ fn a_case_that_is_replayed_has_one_moment_and_nothing_is_done_on_nodes() {
         app.play_moment();
         app.triage(&job, |_| Ok(()));
     };
-    let keys = vec![('P', is_open as Wanted), ('.', is_open), ('R', is_open), ('q', is_open)];
+    let keys = ['P', '.', 'R', 'C', 'y', 'O', 'q'].map(|key| (key, is_open as Wanted)).into();
     let last = rehearsed((&["n0", "n1"], &db, &["--read-only"]), begin, (Screen::Triage, io::sink()), keys);
     assert!(last.replay().is_some_and(|replay| replay.is_moment()));
     assert_eq!(last.counts.present().count(), 0, "a case has no results that could be missing");
-    assert!(Db::open_read_only(&db).unwrap().runs().unwrap().is_empty());
+    let open = last.triage.data.as_ref().unwrap();
+    assert_eq!(open.testable, Err("this is a replay: nothing is done on nodes".to_owned()));
+    assert!(open.confirmed.is_empty() && !said(&last, "--read-only"), "{:?}", last.messages);
+    let store = Db::open_read_only(&db).unwrap();
+    assert!(store.runs().unwrap().is_empty() && store.incidents().unwrap().is_empty());
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub async fn run(options: &Options, config: &Config, common: &Common) -> Ended {
     if common.read_only {
         return Err(refuse("--read-only forbids removing probes"));
     }
-    let nodes = session::nodes(config, &options.pick)?;
+    let nodes = session::nodes_for_work(config, &options.pick)?;
     let names = hostlist::fold(nodes.iter().map(|n| n.name.as_str()));
     if !common.yes {
         if !std::io::stdin().is_terminal() {

@@ -113,7 +113,7 @@ async fn measure(options: &Options, config: &Config) -> Result<(CollectiveReport
         step.collective.sort_unstable();
         step.collective.dedup();
     }
-    let nodes = session::nodes(config, &options.pick)?;
+    let nodes = session::nodes_for_work(config, &options.pick)?;
     if nodes.len() < 2 {
         return Err(Problem { code: USAGE, error: anyhow!("a collective needs at least two nodes") });
     }

@@ -1,7 +1,10 @@
 //! What a person may type: one file per subcommand, each answering with an exit code.
 
+use std::ffi::OsString;
+
 use anyhow::anyhow;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::exit::{Ended, Problem, USAGE};
 use crate::options::Common;
@@ -55,6 +58,17 @@ pub struct Cli {
 }
 
 impl Cli {
+    /// What the command line says, and the environment where that says nothing.
+    ///
+    /// # Errors
+    /// When it cannot be understood, or asks for help or the version.
+    pub fn of(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = Self::command().try_get_matches_from(words)?;
+        let mut cli = Self::from_arg_matches(&matches).map_err(|why| why.format(&mut Self::command()))?;
+        cli.common.inventory_of_shell = matches.value_source("inventory") == Some(ValueSource::EnvVariable);
+        Ok(cli)
+    }
+
     /// The stored run that the console opens on.
     ///
     /// # Errors
@@ -219,6 +233,18 @@ mod tests {
         });
         let names: Vec<&str> = without.map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, Vec::<&str>::new());
+    }
+
+    #[test]
+    fn an_inventory_on_the_command_line_is_not_the_shells() {
+        for words in [["muster", "-i", "a.toml", "runs"], ["muster", "runs", "-i", "a.toml"]] {
+            let cli = Cli::of(words.map(OsString::from)).unwrap();
+            assert_eq!(
+                (cli.common.inventory, cli.common.inventory_of_shell),
+                (Some(std::path::PathBuf::from("a.toml")), false)
+            );
+        }
+        assert!(Cli::of(["muster", "nosuch"].map(OsString::from)).is_err());
     }
 
     #[test]

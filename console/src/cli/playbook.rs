@@ -23,7 +23,7 @@ pub enum Action {
         #[arg(long)]
         json: bool,
     },
-    /// The plan of a playbook: phases, work, limits.
+    /// The plan of a playbook: steps, work, limits.
     #[command(after_help = "Examples:\n  muster playbook show cbd\n  muster playbook show ./ours.toml -w @rack7")]
     Show {
         /// Name, or a file.
@@ -49,7 +49,7 @@ pub fn run(action: &Action, config: &Config) -> Ended {
             let playbook = session::playbook(playbook)?;
             // Nobody has to have an inventory to read a playbook.
             let none = config.inventory.source == Source::Default && !config.inventory.value.exists();
-            let nodes: Option<Vec<String>> = match session::nodes(config, pick) {
+            let nodes: Option<Vec<String>> = match session::nodes_for_work(config, pick) {
                 Ok(nodes) => Some(nodes.into_iter().map(|n| n.name).collect()),
                 Err(problem) if !pick.names() && (none || problem.code == CONFIG) => None,
                 Err(problem) => return Err(problem),

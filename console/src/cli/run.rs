@@ -59,7 +59,7 @@ pub async fn run(options: &Options, config: &Config) -> Ended {
     }
     let mut playbook = session::playbook(&options.playbook)?;
     playbook.profile = options.profile.unwrap_or(playbook.profile);
-    let mut nodes = session::nodes(config, &options.pick)?;
+    let mut nodes = session::nodes_for_work(config, &options.pick)?;
     if playbook.selects() {
         let advice = selected(&mut playbook, &mut nodes, options, config)?;
         if nodes.is_empty() {

@@ -12,8 +12,10 @@ use super::{Deadlines, Raw};
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A command-line option or its environment variable.
+    /// A command-line option, or its environment variable where it does not matter which.
     Flag,
+    /// The environment variable of an option, set for whole shells.
+    Environment,
     /// The configuration file.
     File(PathBuf),
     /// Nobody said; built in.
@@ -24,6 +26,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag => f.write_str("flag or environment"),
+            Self::Environment => f.write_str("environment"),
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Default => f.write_str("default"),
         }
@@ -91,7 +94,10 @@ pub fn resolve(flags: Raw, file: Raw, path: &std::path::Path) -> Result<Config> 
     let from_file = Source::File(path.to_owned());
     let places = Places::find()?;
     let config = Config {
-        inventory: pick(flags.inventory, file.inventory, places.inventory, &from_file),
+        inventory: of_shell(
+            flags.inventory_of_shell,
+            pick(flags.inventory, file.inventory, places.inventory, &from_file),
+        ),
         db: pick(flags.db, file.db, places.db, &from_file),
         fan_out: pick(flags.fan_out, file.fan_out, 64, &from_file),
         at_once: pick(flags.at_once.map(Some), file.at_once.map(Some), None, &from_file),
@@ -143,6 +149,14 @@ fn pick<T>(flag: Option<T>, file: Option<T>, default: T, from_file: &Source) -> 
         (Some(value), _) => Setting { value, source: Source::Flag },
         (None, Some(value)) => Setting { value, source: from_file.clone() },
         (None, None) => Setting { value: default, source: Source::Default },
+    }
+}
+
+/// The same; its flag is `of_shell` where the environment gave it its value.
+fn of_shell<T>(of_shell: bool, setting: Setting<T>) -> Setting<T> {
+    match setting.source {
+        Source::Flag if of_shell => Setting { source: Source::Environment, ..setting },
+        _ => setting,
     }
 }
 
@@ -208,6 +222,16 @@ mod tests {
         assert_eq!((config.alpha.value, &config.alpha.source), (0.9, &Source::Flag));
         assert_eq!((config.tau.value, &config.tau.source), (0.05, &Source::File("/etc/muster.toml".into())));
         assert_eq!(config.fan_out.source, Source::Default);
+    }
+
+    #[test]
+    fn an_inventory_that_the_shell_names_is_told_from_one_on_the_command_line() {
+        let source = |named: bool, inventory_of_shell| {
+            let flags = Raw { inventory: named.then(|| "a.toml".into()), inventory_of_shell, ..Raw::default() };
+            resolve(flags, Raw::default(), std::path::Path::new("c.toml")).unwrap().inventory.source
+        };
+        assert_eq!((source(true, true), source(true, false)), (Source::Environment, Source::Flag));
+        assert_eq!(source(false, false), Source::Default);
     }
 
     #[test]

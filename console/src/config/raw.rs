@@ -11,6 +11,9 @@ use serde::Deserialize;
 pub struct Raw {
     /// Inventory file.
     pub inventory: Option<PathBuf>,
+    /// Whether its environment variable names the inventory, rather than its option.
+    #[serde(skip)]
+    pub inventory_of_shell: bool,
     /// Database directory.
     pub db: Option<PathBuf>,
     /// Nodes logged in to, and nodes sent the probe, at the same time.

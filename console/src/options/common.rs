@@ -14,9 +14,13 @@ pub struct Common {
     /// Inventory file (TOML).
     #[arg(short, long, global = true, env = "MUSTER_INVENTORY", value_name = "FILE")]
     pub inventory: Option<PathBuf>,
+    /// Whether the environment names the inventory, rather than the command line.
+    #[arg(skip)]
+    pub inventory_of_shell: bool,
     /// Take the nodes from Slurm, unless --inventory names them, and start probes by srun instead of SSH. As OPTIONS: partition=NAME,
     /// account=NAME, reservation=NAME, qos=NAME, exclusive=no, job=ID, wait=SECONDS, time=MINUTES, shared=DIR; `job` also means the nodes
-    /// of that job where no others are named; `ssh` takes the nodes from Slurm and reaches them over SSH.
+    /// of that job where no others are named, as the job does in whose allocation muster runs; `ssh` takes the nodes from Slurm and
+    /// reaches them over SSH.
     #[arg(long, global = true, value_name = "OPTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "",
         value_parser = slurm)]
     pub slurm: Option<Options>,
@@ -72,6 +76,7 @@ impl Common {
     pub fn raw(&self) -> Raw {
         Raw {
             inventory: self.inventory.clone(),
+            inventory_of_shell: self.inventory_of_shell,
             db: self.db.clone(),
             fan_out: self.fan_out,
             at_once: if self.one_at_a_time { Some(1) } else { self.at_once },

@@ -20,6 +20,7 @@ mod text;
 mod theme;
 mod ui;
 mod update;
+pub mod usual;
 mod widgets;
 
 pub use draw::draw;

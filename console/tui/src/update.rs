@@ -78,15 +78,17 @@ fn asks(ui: &mut Ui, snapshot: &Snapshot) -> Vec<Intent> {
 fn refuse(ui: &mut Ui, snapshot: &Snapshot) {
     let Some(Popup::Confirm(confirm)) = ui.popups.last() else { return };
     let (acts, writes) = (confirm.then.iter().any(Intent::acts), confirm.then.iter().any(Intent::writes));
-    if let Some(why) = replayed(snapshot).filter(|_| acts).or_else(|| looks(snapshot).filter(|_| writes)) {
+    let why = replayed(snapshot, acts).filter(|_| acts || writes).or_else(|| looks(snapshot).filter(|_| writes));
+    if let Some(why) = why {
         ui.popups.pop();
         ui.say(snapshot, why);
     }
 }
 
-/// Why nothing is done on nodes from here, in a replay.
-fn replayed(snapshot: &Snapshot) -> Option<String> {
-    snapshot.replay().map(|_| "this is a replay: nothing is done on nodes".to_owned())
+/// Why nothing is done on nodes from here, and nothing written, in a replay.
+fn replayed(snapshot: &Snapshot, acts: bool) -> Option<String> {
+    let nothing = if acts { "nothing is done on nodes" } else { "nothing is written to the database" };
+    snapshot.replay().map(|_| format!("this is a replay: {nothing}"))
 }
 
 /// Why nothing is written from here, where this console only looks.
@@ -241,7 +243,7 @@ fn act_anywhere(ui: &mut Ui, action: Action, snapshot: &Snapshot) -> Vec<Intent>
         }
         Action::Play(play) => return vec![Intent::Play(play)],
         Action::Cancel | Action::Rerun | Action::Clean | Action::Run | Action::Watch if snapshot.replay().is_some() => {
-            ui.say(snapshot, replayed(snapshot).unwrap_or_default());
+            ui.say(snapshot, replayed(snapshot, true).unwrap_or_default());
         }
         Action::Cancel | Action::Rerun | Action::Run if snapshot.only_looks.is_some() => {
             ui.say(snapshot, looks(snapshot).unwrap_or_default());
@@ -402,6 +404,7 @@ fn ask_clean(ui: &mut Ui, snapshot: &Snapshot) {
 
 #[cfg(test)]
 mod tests {
+    use muster_analysis::triage::report::{Kind, Subject};
     use muster_wire::Profile;
 
     use super::*;
@@ -435,6 +438,11 @@ mod tests {
         let hand = |snapshot: &Snapshot| {
             asked(snapshot, |ui| ui.popups.push(Popup::Confirm(Confirm::on_nodes("Put", "", &nodes, swap.clone()))))
         };
+        let subject = Subject { kind: Kind::Node, node: Some("n1".to_owned()), rank: None, gpu: None, element: None };
+        let confirm = |snapshot: &Snapshot| {
+            let then = vec![Intent::TriageConfirm { subject: subject.clone() }];
+            asked(snapshot, |ui| ui.popups.push(Popup::Confirm(Confirm::plain("Confirm n1?", "", then))))
+        };
         let stop = |snapshot: &Snapshot| {
             let stop = || Confirm::plain("Stop watching?", "", vec![Intent::StopWatch]);
             asked(snapshot, |ui| ui.popups.push(Popup::Confirm(stop())))
@@ -443,9 +451,11 @@ mod tests {
             assert_eq!(ask(&live), (1, String::new()));
             assert_eq!(ask(&played), (0, "this is a replay: nothing is done on nodes".to_owned()));
         }
+        assert_eq!(confirm(&live), (1, String::new()));
+        assert_eq!(confirm(&played), (0, "this is a replay: nothing is written to the database".to_owned()));
         assert_eq!(stop(&played), (1, String::new()), "the watch that is played may end");
         let looks = Snapshot { only_looks: Some("another muster has the database".into()), ..live };
-        for ask in [&run as &dyn Fn(&Snapshot) -> (usize, String), &hand] {
+        for ask in [&run as &dyn Fn(&Snapshot) -> (usize, String), &hand, &confirm] {
             assert_eq!(ask(&looks), (0, "read-only: another muster has the database".to_owned()));
         }
     }

@@ -18,6 +18,7 @@ use crate::work::PairEngine;
   muster pairs --scan sample --rounds 20 -w @hall7 --png hall7.png
   muster pairs --run --csv > matrix.csv
   muster pairs --run --visits
+  muster pairs --run -w @hall7                     only the pairs between these nodes
   muster pairs --from matrix.csv --topology topo.csv
   muster pairs --from matrix.csv --topology topo.csv --show
 

@@ -7,7 +7,7 @@ use muster_analysis::network::topology::node_name;
 use muster_analysis::network::{LOSS, Matrix, Topology, direction_of, guess, judged, localise_beside, read_matrix};
 use muster_playbook::Pairs;
 use muster_playbook::report::PairsReport;
-use muster_run::RunState;
+use muster_run::{Record, RunState};
 use muster_store::Store;
 
 use super::options::{Options, Scan};
@@ -92,7 +92,7 @@ async fn scan(method: Scan, options: &Options, config: &Config) -> Result<(Seen,
     };
     playbook.profile = options.profile;
     playbook.steps.iter_mut().for_each(|step| step.pairs = Some(pairs));
-    let nodes = session::nodes(config, &options.pick)?;
+    let nodes = session::nodes_for_work(config, &options.pick)?;
     enough(nodes.len())?;
     let settings = session::settings_for(config, &nodes).await?;
     let mut store = database::write(config)?;
@@ -110,16 +110,40 @@ fn enough(nodes: usize) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The pairs of a run in the database.
+/// The pairs of a run in the database, between the nodes that are meant; a scan that was just made is of no others.
 fn stored(store: &dyn Store, id: Option<&str>, options: &Options, config: &Config) -> Result<Seen, Problem> {
     let run = session::run_of(store, id)?;
-    let records = store.records(&run.id).code(IO)?;
+    let mut records = store.records(&run.id).code(IO)?;
+    if options.scan.is_none() && options.pick.given() {
+        let picked: BTreeSet<String> = options.pick.of_run(&run, config)?.into_iter().collect();
+        let measured = any_pair(&records);
+        between(&mut records, &picked);
+        if measured && !any_pair(&records) {
+            return Err(none_left(&format!("run {}", run.id)));
+        }
+    }
     let given = options.topology.as_deref().map(files::topology).transpose()?;
     let none = || anyhow!("run {} measured no pairs; see `muster pairs --scan`", run.id);
     let found = pairs::network(&run, &records, given, &session::params(config)).with_context(none).code(USAGE)?;
     let mut matrices = found.matrices;
     only(&mut matrices, options);
     Ok(Seen { matrices, topology: found.topology, report: found.report, visits: pairs::visits(&records) })
+}
+
+fn any_pair(records: &[Record]) -> bool {
+    records.iter().any(|record| pairs::kept::receiver(record).is_some())
+}
+
+/// Leaves what `picked` nodes are for the scan, and the visits of pairs whose nodes are both `picked`.
+fn between(records: &mut Vec<Record>, picked: &BTreeSet<String>) {
+    records.retain(|record| {
+        let receiver = pairs::kept::receiving_node(record);
+        picked.contains(&record.node) && receiver.is_none_or(|node| picked.contains(node))
+    });
+}
+
+fn none_left(whole: &str) -> Problem {
+    Problem { code: USAGE, error: anyhow!("{whole}: no pair is left after -w and -x") }
 }
 
 /// The pairs in a file.
@@ -164,10 +188,7 @@ fn restrict(
         *matrix = restricted(matrix, &picked, &routes);
     }
     matrices.retain(|_, matrix| !matrix.is_empty());
-    if matrices.is_empty() {
-        return Err(Problem { code: USAGE, error: anyhow!("{name}: no pair is left after -w and -x") });
-    }
-    Ok(())
+    if matrices.is_empty() { Err(none_left(name)) } else { Ok(()) }
 }
 
 /// The visits of pairs whose nodes are both `picked`. What `routes` tells stands above what the file does, of ends or else of their nodes.
@@ -213,9 +234,33 @@ fn show(seen: &Seen, options: &Options, config: &Config) -> Result<(), Problem> 
 
 #[cfg(test)]
 mod tests {
-    use muster_wire::Direction;
+    use muster_wire::{Direction, Outcome};
 
     use super::*;
+
+    #[test]
+    fn of_a_run_the_pairs_between_picked_nodes_are_left_with_what_these_nodes_are() {
+        let record = |node: &str, work: &str| Record {
+            run: "r".to_owned(),
+            node: node.to_owned(),
+            work: work.to_owned(),
+            outcome: Outcome::Done,
+            at_ms: 0,
+            elapsed_ns: 0,
+            series: Vec::new(),
+            facts: Vec::new(),
+        };
+        let all = ["net-pair", "net-pair/b", "net-pair/b~2", "net-pair/b:rail1", "net-pair/c"];
+        let mut records: Vec<Record> = all.iter().map(|work| record("a", work)).collect();
+        records.extend([record("c", "net-pair"), record("c", "net-pair/a")]);
+        let picked = |names: &[&str]| -> BTreeSet<String> { names.iter().map(|name| (*name).to_owned()).collect() };
+        between(&mut records, &picked(&["a", "b"]));
+        let left: Vec<&str> = records.iter().map(|record| record.work.as_str()).collect();
+        assert_eq!(left, all[..4]);
+        assert!(any_pair(&records));
+        between(&mut records, &picked(&["a"]));
+        assert!(records.len() == 1 && !any_pair(&records), "a pair needs both of its nodes: {records:?}");
+    }
 
     #[test]
     fn one_node_makes_no_pair() {

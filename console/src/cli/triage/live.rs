@@ -82,7 +82,7 @@ pub(super) async fn asking(options: &Options, config: &Config, kept: PathBuf) ->
 }
 
 async fn asked(options: &Options, config: &Config) -> Result<(Vec<Node>, Arc<Settings>, JobOrder), Problem> {
-    let nodes = session::nodes(config, &options.pick)?;
+    let nodes = session::nodes_for_work(config, &options.pick)?;
     let settings = session::settings_for(config, &nodes).await?;
     let order = order(options, nodes.len())?;
     Ok((nodes, settings, order))

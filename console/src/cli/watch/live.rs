@@ -32,7 +32,7 @@ const MOST_LOOKS: usize = 10_000;
 /// Watches until the time is over or somebody ends it, tells alerts as they come up, and all of it at the end.
 pub(super) async fn run(options: &Options, config: &Config) -> Ended {
     let wanted = metrics(&options.metrics)?;
-    let nodes = session::nodes(config, &options.pick)?;
+    let nodes = session::nodes_for_work(config, &options.pick)?;
     let order = order(options, nodes.len())?;
     let settings = session::settings_for(config, &nodes).await?;
     let (cancel, signals) = (CancellationToken::new(), Signals::default());

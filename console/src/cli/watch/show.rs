@@ -29,7 +29,7 @@ async fn nodes(options: &Options, config: &Config, common: &Common) -> Ended {
         true => Vec::new(),
         false => live::metrics(&options.metrics)?.into_iter().map(str::to_owned).collect(),
     };
-    let nodes = session::nodes(config, &options.pick)?;
+    let nodes = session::nodes_for_work(config, &options.pick)?;
     let settings = session::settings_for(config, &nodes).await?;
     let job = Job::new(session::playbook("cbd-light")?, nodes.clone(), settings);
     let app = App::new(job, console::store(config)?, (config.clone(), common), "watch");

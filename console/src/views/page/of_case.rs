@@ -77,8 +77,14 @@ fn verdict(report: &Report) -> Vec<Part> {
     let said = report.suspects.first().map_or("Nothing that was read names a cause.", |first| first.sentence.as_str());
     let mut parts =
         vec![Part::List(vec![Line { state: Some(state(report)), text: said.to_owned(), next: report.action.clone() }])];
-    parts.extend(report.drain.iter().chain(&report.offline).map(|command| Part::Code(command.clone())));
+    let tests = report.offline.iter().filter(|_| wants_tests(report));
+    parts.extend(report.drain.iter().chain(tests).map(|command| Part::Code(command.clone())));
     parts
+}
+
+/// Whether the nodes are to be tested without the job: not where the cause is certain, or where they have been.
+fn wants_tests(report: &Report) -> bool {
+    report.steps.iter().any(|step| step.step == "offline-diagnosis" && step.result == "not run")
 }
 
 fn suspect(at: usize, suspect: &Suspect, stands: bool) -> Part {
@@ -287,4 +293,41 @@ fn clocks(report: &Report) -> Vec<Part> {
 /// Epoch seconds as people write them.
 fn at(seconds: f64) -> String {
     rfc3339((seconds.max(0.0) * 1e3) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::triage::report::{Done, Ranks};
+
+    use super::*;
+
+    /// The commands below the verdict of a case whose offline diagnosis has this `result`.
+    fn commands(result: &str) -> Vec<String> {
+        let step = Done { step: "offline-diagnosis", result: result.to_owned(), why: String::new() };
+        let report = Report {
+            schema: "muster.triage",
+            version: 1,
+            category: Category::SlowGpu,
+            action: String::new(),
+            drain: Some("muster drain -w n7".to_owned()),
+            offline: Some("muster triage offline -w n7,n8".to_owned()),
+            suspects: Vec::new(),
+            marked_wrong: Vec::new(),
+            timeline: Vec::new(),
+            ranks: Ranks::default(),
+            clocks: Vec::new(),
+            steps: vec![step],
+            not_looked_at: Vec::new(),
+        };
+        let command = |part: Part| if let Part::Code(command) = part { Some(command) } else { None };
+        verdict(&report).into_iter().filter_map(command).collect()
+    }
+
+    #[test]
+    fn tests_without_the_job_are_proposed_only_where_they_are_still_to_be_made() {
+        assert_eq!(commands("not run"), ["muster drain -w n7", "muster triage offline -w n7,n8"]);
+        for result in ["not needed", "undecided"] {
+            assert_eq!(commands(result), ["muster drain -w n7"], "{result}");
+        }
+    }
 }

@@ -4,6 +4,7 @@ use muster_analysis::network::localise::SURE;
 use muster_analysis::network::{LOSS, LOSS_FLOOR, judged};
 use muster_page::{Heat, Line, Part, State};
 use muster_playbook::report::{PairsReport, RunReport, accusation, warning};
+use muster_tui::usual;
 use muster_wire::Direction;
 
 use crate::judge::Pairs;
@@ -42,16 +43,6 @@ fn of_words(line: &str) -> Option<State> {
     words.into_iter().find(|(word, _)| line.starts_with(word)).map(|(_, state)| state)
 }
 
-/// A share of the usual by the metric itself, of which less may be better: `31 % of the usual`, `5.1x the usual`.
-fn of_usual(share: f32, direction: Direction) -> String {
-    let ratio = if direction == Direction::HigherIsBetter { share } else { share.recip() };
-    match ratio {
-        _ if share <= 0.0 => "it failed".to_owned(),
-        ratio if ratio > 2.0 => format!("{ratio:.1}x the usual"),
-        ratio => format!("{:.0} % of the usual", ratio * 100.0),
-    }
-}
-
 fn map(pairs: &Pairs, metric: &str) -> Option<Heat> {
     let shown = pairs.picture(metric)?;
     let names: Vec<String> = shown.endpoints.iter().map(|endpoint| endpoint.name.clone()).collect();
@@ -64,7 +55,7 @@ fn map(pairs: &Pairs, metric: &str) -> Option<Heat> {
     let direction = shown.direction;
     let worst = known.iter().min_by(|a, b| a.0.total_cmp(&b.0));
     let worst = worst.map_or_else(String::new, |(share, src, dst)| {
-        format!(" The worst is {} to {}: {}.", names[*src], names[*dst], of_usual(*share, direction))
+        format!(" The worst is {} to {}: {}.", names[*src], names[*dst], usual::words(*share, direction))
     });
     let beyond = match direction {
         Direction::HigherIsBetter => format!("below {:.0} %", SLOW * 100.0),

@@ -123,7 +123,7 @@ impl RunPhase {
 pub struct StepProgress {
     /// Identity in the file.
     pub id: String,
-    /// Work items done.
+    /// Work items done, among them those that failed.
     pub done: usize,
     /// Work items that failed.
     pub failed: usize,

@@ -614,7 +614,7 @@ fn progress(fleet: Fleet) -> RunProgress {
             step(
                 "compute",
                 n,
-                2,
+                n.min(2),
                 n * 4,
                 vec![
                     group("failed: no answer on 10.3.1.17:22 within 5 s", 2, "rack1-[06,13]", 0.0),

@@ -71,7 +71,7 @@ pub struct Options {
 
 /// Tests, searches, tells.
 pub(super) async fn run(options: &Options, config: &Config) -> Ended {
-    let nodes = session::nodes(config, &options.pick)?;
+    let nodes = session::nodes_for_work(config, &options.pick)?;
     if nodes.len() < 2 {
         return Err(Problem { code: USAGE, error: anyhow!("a reference job needs at least two nodes") });
     }

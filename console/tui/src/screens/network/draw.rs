@@ -10,11 +10,12 @@ use ratatui::widgets::Widget;
 use crate::screens::network::layout::{self, Layout, layout};
 use crate::screens::network::state::Pane;
 use crate::screens::network::view::Step;
-use crate::screens::network::{map, names, pair, suspects, tiers, usual};
+use crate::screens::network::{map, names, pair, suspects, tiers};
 use crate::snapshot::{Network, Snapshot};
 use crate::text::{age, counted, cut};
 use crate::theme::Role;
 use crate::ui::Ui;
+use crate::usual;
 use crate::widgets::{Panel, block, framed_panel, instead, put, put_spans};
 
 /// Draws the screen.

@@ -7,12 +7,13 @@ use ratatui::style::{Color, Style};
 
 use crate::screens::network::draw::judged;
 use crate::screens::network::layout::{BARS, Layout};
+use crate::screens::network::names;
 use crate::screens::network::view::Step;
-use crate::screens::network::{names, usual};
 use crate::snapshot::Network;
 use crate::text::{elide, width};
 use crate::theme::{Role, Theme};
 use crate::ui::Ui;
+use crate::usual;
 use crate::widgets::{put, put_right};
 
 /// Cells that a percentage needs so that two never touch.

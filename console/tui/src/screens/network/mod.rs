@@ -8,7 +8,6 @@ mod pair;
 mod state;
 mod suspects;
 mod tiers;
-mod usual;
 mod view;
 
 pub(crate) use state::State;

@@ -227,7 +227,20 @@ fn medians(grid: &Grid, rows: Axis, columns: Axis) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
+    use muster_wire::Direction;
+
     use super::*;
+    use crate::usual::steps;
+
+    #[test]
+    fn the_legend_has_a_word_for_every_step() {
+        for direction in [Direction::HigherIsBetter, Direction::LowerIsBetter] {
+            assert_eq!(steps(direction).len(), Step::ALL.len());
+        }
+        for (word, (_, below)) in steps(Direction::LowerIsBetter)[1..6].iter().zip(&Step::ALL[1..6]) {
+            assert_eq!(*word, format!(">{:.0}", 100.0 / below));
+        }
+    }
 
     fn grid(n: usize, share: impl Fn(usize, usize) -> f32) -> Arc<Grid> {
         let mut grid = Grid::new(n);

@@ -102,7 +102,7 @@ fn step_rows<'a>(ui: &Ui, i: usize, step: &StepRow, progress: Option<&StepProgre
     let theme = &ui.theme;
     let mut head = vec![Span::styled(format!("{}. {}", i + 1, step.id), theme.style(Role::Head)), Span::raw("  ")];
     if let Some(p) = progress {
-        head.push(Span::raw(theme.bar(share(p.done + p.failed, p.total), 12)));
+        head.push(Span::raw(theme.bar(share(p.done, p.total), 12)));
         head.push(Span::raw(format!("  {}/{}", p.done, p.total)));
         if p.failed > 0 {
             head.push(Span::styled(format!("  {} failed", p.failed), theme.style(Role::Act)));
@@ -135,4 +135,22 @@ fn step_rows<'a>(ui: &Ui, i: usize, step: &StepRow, progress: Option<&StepProgre
         }
     }
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::theme::Theme;
+
+    #[test]
+    fn work_that_failed_is_done_and_counts_once() {
+        let ui = Ui::new(Theme::new(true, true), 120, 40);
+        let step = StepRow { id: "disk".to_owned(), about: String::new(), work: Vec::new() };
+        let progress = StepProgress { id: "disk".to_owned(), done: 2, failed: 2, total: 4, groups: Arc::from([]) };
+        let rows = step_rows(&ui, 0, &step, Some(&progress), 80);
+        let head: String = rows[0].iter().map(|span| &*span.content).collect();
+        assert_eq!(head, "1. disk  ######......  2/4  2 failed");
+    }
 }
