@@ -125,6 +125,20 @@ impl Slurm {
         Ok((state.to_owned(), reason.trim().to_owned()))
     }
 
+    /// CPU time of the controller until now, seconds.
+    ///
+    /// # Errors
+    /// When it no longer runs.
+    pub fn controller_cpu_s(&self) -> Result<f64> {
+        let pid = self.held.last().context("no controller")?.id();
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        let behind_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        let ticks: Vec<u64> = behind_name.split(' ').skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
+        let [user, system] = ticks.as_slice() else { bail!("{stat}: no times") };
+        // Linux counts in hundredths here, whatever its own clock.
+        Ok((user + system) as f64 / 100.0)
+    }
+
     /// Jobs that are not over, by their ids; one whose last steps are being ended is.
     ///
     /// # Errors
