@@ -207,8 +207,8 @@ impl Failure {
         unreachable || matches!(self.kind, Kind::LoginTimeout | Kind::LinkLost | Kind::Hang | Kind::Frozen)
     }
 
-    /// Whether the node was lost after it had let us in, so that it may come back: the connection went, the probe was ended by others,
-    /// or it said nothing, be it at its start.
+    /// Whether the node was lost after it had let us in, so that it may come back: the connection went, others ended the probe, or
+    /// the probe went silent, also while it starts.
     #[must_use]
     pub const fn lost(&self) -> bool {
         match (self.phase, self.kind) {

@@ -62,7 +62,7 @@ impl Counterpart {
     }
 }
 
-/// From when to when a machine of which this was said stood in for `node` the last time.
+/// When a machine with these marks last took the place of `node`, and when it left it again.
 fn in_place_of(said: &[Mark], node: &str) -> Option<(u64, Option<u64>)> {
     let took = |mark: &Mark| mark.state == Marked::InService && mark.counterpart.as_deref() == Some(node);
     let at = said.iter().rposition(took)?;

@@ -27,7 +27,7 @@ pub fn groups_in_force(config: &Config, names: &[String]) -> BTreeMap<String, St
     groups(config, &config.group_by.value, names, &BTreeMap::new()).unwrap_or_default()
 }
 
-/// Groups of `names` by labels of the inventory and, where it has none, by `facts` (node and key).
+/// Groups of the nodes called `names` by their labels in the inventory; a label that is missing there comes from `facts` (node and key).
 ///
 /// # Errors
 /// When nothing knows a label of any node, or the inventory is wrong.

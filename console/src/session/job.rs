@@ -21,7 +21,7 @@ use crate::{clock, work};
 /// Playbook whose benchmarks the Selector chooses from.
 pub const REGULAR: &str = "regular";
 
-/// Most visits of a node in doubt, the first one included, where nobody says otherwise.
+/// How often a node in doubt is measured at most, the first time included, unless the command line says otherwise.
 pub const VISITS: u8 = 3;
 
 /// Everything a run needs.

@@ -19,7 +19,7 @@ pub fn nodes(config: &Config, pick: &Pick) -> Result<Vec<Node>, Problem> {
     of_inventory(config, &in_job(config, pick))
 }
 
-/// The same for work on them: inside an allocation of Slurm its nodes where nobody names any, which is said.
+/// The nodes to work on: as [`nodes()`], but where none are named inside a Slurm allocation, the nodes of that job, and a note says so.
 ///
 /// # Errors
 /// As [`nodes()`], and when Slurm does not tell the nodes of that job.

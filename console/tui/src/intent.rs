@@ -172,7 +172,7 @@ pub enum Play {
 pub enum Hand {
     /// Into repair.
     Repair,
-    /// Into repair, and the spares that are listed for them into service in their place.
+    /// Into repair, with the listed spare put into service in its place.
     Replace,
     /// Into the hot buffer.
     Spare,

@@ -108,7 +108,7 @@ pub(super) struct RepairRow {
     /// Since when; null where nobody knows.
     pub since: Option<String>,
     pub reason: String,
-    /// Who took its place; left out where nobody did, or nobody said so.
+    /// The node that took its place; left out where none is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced_by: Option<Other>,
     /// All of it in words.
