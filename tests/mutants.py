@@ -15,6 +15,8 @@ import subprocess
 import sys
 
 ANALYSIS = "console/analysis/src"
+# Whole bundles of logs are read by the package that imports them.
+BUNDLES = ["triage_made", "triage_misled", "ras_dialects", "pytorch_gloo"]
 # Package, files, modules of the unit tests (none: all of them), and the tests, by package, that what those miss is tried with.
 AREAS = {
     "wire": ("muster-wire", ["probe/wire/src/**/*.rs"], [], {}),
@@ -25,12 +27,12 @@ AREAS = {
         {"muster-store": ["damage", "ledger", "contents", "overview", "golden"]},
     ),
     "decision": ("muster-analysis", [f"{ANALYSIS}/decide/*.rs", f"{ANALYSIS}/rounds.rs"], ["decide::", "rounds::"], {"muster-analysis": ["decide"]}),
+    "logs": ("muster-logs", ["console/logs/src/*.rs"], [], {"muster-logs": ["rules"], "muster-import": BUNDLES}),
     "jobs": (
         "muster-analysis",
         [f"{ANALYSIS}/{part}/**/*.rs" for part in ("triage", "watch", "minder", "trial")],
         ["triage::", "watch::", "minder::", "trial::"],
-        # Whole bundles of logs are read by the package that imports them.
-        {"muster-analysis": ["watch", "log_rules"], "muster-import": ["triage_made", "triage_misled", "ras_dialects", "pytorch_gloo"]},
+        {"muster-analysis": ["watch"], "muster-import": BUNDLES},
     ),
 }
 # The analysis is optimised for its simulated fleets: a mutant is built once and run once.

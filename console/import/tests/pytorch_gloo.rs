@@ -7,11 +7,12 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use muster_analysis::triage::fault::Fault;
+use muster_analysis::triage::diagnose;
 use muster_analysis::triage::report::Report;
-use muster_analysis::triage::rules::Rules;
-use muster_analysis::triage::{Category, diagnose};
 use muster_import::bundle::{gather, part};
+use muster_logs::Category;
+use muster_logs::Rules;
+use muster_logs::fault::Fault;
 
 /// Files of a tar.gz, by name.
 fn unpack(name: &str) -> Vec<(String, Vec<u8>)> {

@@ -2,11 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
+use muster_analysis::triage::SURE;
 use muster_analysis::triage::diagnose;
 use muster_analysis::triage::report::Report;
-use muster_analysis::triage::rules::Rules;
-use muster_analysis::triage::{Category, SURE};
 use muster_import::bundle::{gather, part};
+use muster_logs::Category;
+use muster_logs::Rules;
 
 const DIALECTS: [(&str, &str); 5] = [
     ("2.24.txt", include_str!("ras/2.24.txt")),

@@ -9,10 +9,11 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use muster_analysis::triage::diagnose;
 use muster_analysis::triage::report::Report;
-use muster_analysis::triage::rules::Rules;
-use muster_analysis::triage::{Category, diagnose};
 use muster_import::bundle::{gather, part};
+use muster_logs::Category;
+use muster_logs::Rules;
 use muster_skip::Lacks;
 use serde_json::Value;
 

@@ -5,9 +5,10 @@
 use std::fmt::Write;
 
 use muster_analysis::triage::report::{Kind, Report};
-use muster_analysis::triage::rules::Rules;
-use muster_analysis::triage::{Category, SURE, diagnose};
+use muster_analysis::triage::{SURE, diagnose};
 use muster_import::bundle::{gather, part};
+use muster_logs::Category;
+use muster_logs::Rules;
 
 /// What is wrong with the made job.
 #[derive(Clone, Copy, Debug, PartialEq)]

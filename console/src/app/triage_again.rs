@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, ensure};
-use muster_analysis::triage::rules::Rules;
 use muster_fleet::{Node, Settings};
+use muster_logs::Rules;
 use muster_wire::{JobOrder, Level};
 use tokio_util::sync::CancellationToken;
 

@@ -6,8 +6,8 @@ use muster_analysis::State;
 use muster_analysis::checks::{Check, check};
 use muster_analysis::risk::import::guess_category;
 use muster_analysis::risk::{Category, Incident};
-use muster_analysis::triage::Category as Cause;
 use muster_analysis::triage::report::{Kind as Suspected, Report, Suspect};
+use muster_logs::Category as Cause;
 use muster_playbook::PAIRS;
 use muster_playbook::report::{FindingReport, NodeReport, RunReport, VerdictReport};
 use muster_run::{Run, Summary, visit_of};
@@ -404,14 +404,14 @@ mod tests {
             rank: Some(3),
             gpu: Some(1),
             element: element.map(str::to_owned),
-            cause: muster_analysis::triage::fault::Cause::default(),
+            cause: muster_logs::fault::Cause::default(),
             confidence: 0.9,
             sentence: sentence.into(),
             evidence: Vec::new(),
         };
         let report = |category| {
             let case = muster_analysis::triage::case::Case::default();
-            let rules = muster_analysis::triage::rules::Rules::built_in().unwrap();
+            let rules = muster_logs::Rules::built_in().unwrap();
             Report { category, ..muster_analysis::triage::diagnose(&case, &rules) }
         };
         for (cause, suspect, category) in [

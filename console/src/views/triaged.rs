@@ -95,8 +95,8 @@ pub fn csv(report: &Report, say: Say<'_>) -> Result<String, csv::Error> {
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::Category;
     use muster_analysis::triage::report::{Done, Kind, Ranks, Source};
+    use muster_logs::Category;
 
     use super::*;
 
@@ -114,7 +114,7 @@ mod tests {
                 rank: Some(3),
                 gpu: Some(1),
                 element: Some("=cmd".into()),
-                cause: muster_analysis::triage::fault::Cause::default(),
+                cause: muster_logs::fault::Cause::default(),
                 confidence: 0.9,
                 sentence: "rank 3 on n_7 is <late>".into(),
                 evidence: vec![Evidence {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use muster_analysis::triage::diagnose;
-use muster_analysis::triage::rules::Rules;
+use muster_logs::Rules;
 use muster_import::bundle::{gather, part};
 
 /// Where a file may stand in a bundle.

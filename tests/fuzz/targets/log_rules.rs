@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use muster_analysis::triage::rules::{Limits, Origin, Rules, Scan, Stream, Tally};
-use muster_analysis::triage::stamp::Stamp;
+use muster_logs::{Limits, Origin, Rules, Scan, Stream, Tally};
+use muster_logs::stamp::Stamp;
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().expect("tested rules"));
 
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let mut tally = Tally::new(Limits { per_rule: 4, lines: 64, text: 100 });
     let mut scan = Scan::new(&RULES, Stream::Any);
-    let mut keep = |hit: &muster_analysis::triage::rules::Hit<'_>| tally.add(hit);
+    let mut keep = |hit: &muster_logs::Hit<'_>| tally.add(hit);
     for piece in rest.chunks(usize::from(which) + 1) {
         scan.feed(piece, &mut keep);
     }

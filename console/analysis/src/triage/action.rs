@@ -1,9 +1,9 @@
 //! What to do next, by category and by what is suspected.
 
-use super::Category;
 use super::confidence::SURE;
-use super::fault::Fault;
 use super::report::{Kind, Suspect};
+use muster_logs::Category;
+use muster_logs::fault::Fault;
 
 /// The next action, for the likeliest suspect where there is one.
 #[must_use]
@@ -201,8 +201,8 @@ pub(crate) fn is_host(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fault::Cause;
     use super::*;
+    use muster_logs::fault::Cause;
 
     fn suspect(kind: Kind, gpu: Option<u32>, element: Option<&str>) -> Suspect {
         Suspect {

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use muster_wire::{ComponentKind, telemetry};
 
-use super::Category;
 use super::case::Alerted;
 use super::facts::Facts;
+use muster_logs::Category;
 
 /// Machines beyond which their difference is something of the job, such as its roles.
 const FEW: usize = 2;
@@ -44,7 +44,7 @@ mod tests {
     use crate::triage::case::{Case, Job, Member};
     use crate::triage::diagnose;
     use crate::triage::report::{Report, Source};
-    use crate::triage::rules::Rules;
+    use muster_logs::Rules;
 
     fn told(alerts: &[(&str, Option<&str>, bool)]) -> Report {
         let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };

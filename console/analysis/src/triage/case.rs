@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use muster_wire::{Looked, Processes};
 
 use super::offline::Offline;
-use super::rules::{Scanned, Seen, Tally};
-use super::stamp::Stamp;
+use muster_logs::stamp::Stamp;
+use muster_logs::{Scanned, Seen, Tally};
 
 /// Most measured operations that are kept: 64 bytes each.
 pub const OPERATIONS: usize = 2_000_000;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::case::{Case, Log, Whose};
 use super::layout::Layout;
 use super::report::Offset;
-use super::stamp::Stamp;
+use muster_logs::stamp::Stamp;
 
 /// Seconds by which a clock may be off of which nothing is known.
 pub const UNKNOWN_S: f64 = 60.0;

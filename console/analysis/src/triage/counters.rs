@@ -9,8 +9,8 @@ use super::case::{Case, Comm, Dump, Poll, Status};
 use super::events::{End, Event};
 use super::layout::Layout;
 use super::report::Source;
-use super::rules::Field;
-use super::stamp::Stamp;
+use muster_logs::Field;
+use muster_logs::stamp::Stamp;
 
 /// Least seconds between two polls that prove a standstill.
 pub const BETWEEN_POLLS_S: f64 = 10.0;

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use super::case::{Case, Log, Whose};
 use super::clock::{Clocks, UNKNOWN_S};
-use super::fault::{Cause, Fault};
 use super::layout::Layout;
 use super::report::{Evidence, Source};
-use super::rules::{Field, Kind, Part, Rule, Rules, Seen};
-use super::stamp::Stamp;
+use muster_logs::fault::{Cause, Fault};
+use muster_logs::stamp::Stamp;
+use muster_logs::{Field, Kind, Part, Rule, Rules, Seen};
 
 /// Seconds before the last step in which a cause may lie.
 const BEFORE_S: f64 = 60.0;

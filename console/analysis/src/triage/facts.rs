@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Category;
 use super::case::{Case, Whose};
 use super::clock::Clocks;
 use super::counters::{self, Group, Movement};
@@ -14,9 +13,10 @@ use super::mismatch::{Mismatch, asked, mismatches, of_lines};
 use super::processes::Standings;
 use super::report::Source;
 use super::rootdiag::{Complaint, RootDiag, diagnose};
-use super::rules::{Field, Kind, Part, Rules};
 use super::slow::{Slow, compare};
 use super::waits::{Walk, walk};
+use muster_logs::Category;
+use muster_logs::{Field, Kind, Part, Rules};
 
 /// Everything that the steps look at.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use muster_wire::{Counter, Processes};
 
-use super::Category;
 use super::case::Case;
 use super::layout::Layout;
 use super::report::Kind;
+use muster_logs::Category;
 
 /// Nodes without whose counts nothing that grows everywhere is told from a fault.
 const PEERS: usize = 3;
@@ -200,7 +200,7 @@ mod tests {
     use crate::triage::case::{Alerted, Job, Member};
     use crate::triage::diagnose;
     use crate::triage::report::{Report, Source};
-    use crate::triage::rules::Rules;
+    use muster_logs::Rules;
 
     /// One node for each list of counters, which grew by so much.
     fn case(nodes: &[&[(&str, &str, f64)]]) -> Case {

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_run::Record;
 use muster_wire::{Datum, Fact, Looked, Outcome, Reading};
 
-use super::Category;
 use super::case::Case;
 use super::layout::Layout;
 use super::report::Kind;
@@ -14,6 +13,7 @@ use crate::State;
 use crate::checks::{Check, CheckResult, Severity, checks};
 use crate::records::checks::{ASKED, examine};
 use crate::records::{Evidence, hardware};
+use muster_logs::Category;
 
 /// What a node is asked for, the parts that may never answer last.
 pub const COLLECTORS: [&str; 8] = ["identity", "cpu", "memory", "nic", "infiniband", "pcie", "gpu", "disk"];
@@ -156,7 +156,7 @@ mod tests {
     use crate::triage::case::{Alerted, Job, Member};
     use crate::triage::diagnose;
     use crate::triage::report::{Report, Source};
-    use crate::triage::rules::Rules;
+    use muster_logs::Rules;
 
     fn look(collector: &str, facts: &[(&str, Datum)]) -> Looked {
         let fact = |(key, datum): &(&str, Datum)| Fact {

@@ -1,7 +1,7 @@
 //! Logs for tests, made of their lines as the import makes them.
 
 use super::case::{Log, Step, Whose};
-use super::rules::{Field, Hit, Kind, Rules, Scan, Stream, Tally};
+use muster_logs::{Field, Hit, Kind, Rules, Scan, Stream, Tally};
 
 /// The log of these lines. Communicators and adapters in them are not read.
 pub(super) fn log(whose: Whose, lines: &str, rules: &Rules) -> Log {

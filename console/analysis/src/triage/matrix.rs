@@ -219,8 +219,8 @@ fn folded(ranks: &[Line], columns: &[Column]) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::super::case::{Case, Comm, CommRank, Config, Dump, Entry, Member, Poll, Process, Status};
-    use super::super::rules::Rules;
     use super::*;
+    use muster_logs::Rules;
 
     const WORLD: u32 = 1_024;
 

@@ -107,7 +107,7 @@ fn few(names: &[&str]) -> String {
 mod tests {
     use super::*;
     use crate::triage::case::{Case, Job, Log, Member};
-    use crate::triage::rules::{Rules, Scanned, Tally};
+    use muster_logs::{Rules, Scanned, Tally};
 
     fn log(whose: Whose, lines: u64, refused: Option<&str>) -> Log {
         let scanned = Scanned { lines, ..Scanned::default() };

@@ -1,18 +1,16 @@
 //! Why a job failed, hangs or is slow: the root cause in what its nodes wrote and counted.
 //!
-//! [`case`] is what was read, [`diagnose`] the procedure over it, [`report`] the answer. [`rules`] say what lines mean.
+//! [`case`] is what was read, [`diagnose`] the procedure over it, [`report`] the answer. [`muster_logs`] says what lines mean.
 
 pub mod account;
 mod action;
 mod alerts;
 pub mod case;
-pub mod category;
 pub mod clock;
 pub mod confidence;
 pub mod counters;
 mod events;
 mod facts;
-pub mod fault;
 mod grown;
 pub mod halving;
 pub mod health;
@@ -30,15 +28,12 @@ mod procedure;
 pub mod processes;
 pub mod report;
 pub mod rootdiag;
-pub mod rules;
 pub mod slow;
-pub mod stamp;
 mod steps;
 mod tested;
 pub mod views;
 pub mod waits;
 
 pub(crate) use action::is_host;
-pub use category::Category;
 pub use confidence::SURE;
 pub use procedure::diagnose;

@@ -9,7 +9,7 @@ use super::facts::Facts;
 use super::matrix::{Matrix, matrix};
 use super::procedure::concluded;
 use super::report::{Report, Source, Subject};
-use super::rules::{Kind, Rules};
+use muster_logs::{Kind, Rules};
 
 /// Events that are kept; of more, those that tell most.
 pub const MOMENTS: usize = 4_000;

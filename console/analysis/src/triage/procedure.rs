@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::Category;
 use super::action::{action, drain, is_host};
 use super::case::{Case, Whose};
 use super::confidence::SURE;
 use super::events::short;
 use super::facts::Facts;
 use super::report::{Done, Ranks, Report, Subject, Suspect, Told};
-use super::rules::{Kind, Rules};
 use super::steps::{STEPS, Verdict};
 use super::tested;
+use muster_logs::Category;
+use muster_logs::{Kind, Rules};
 
 /// Events that the report shows.
 const TIMELINE: usize = 500;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use muster_wire::{JobProcess, Processes, Queue, Reading};
 
 use super::case::Case;
-use super::fault::Fault;
 use super::layout::Layout;
+use muster_logs::fault::Fault;
 
 /// Looks without which nothing is said of a process.
 const FEWEST: usize = 3;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Category;
-use super::fault::Cause;
+use muster_logs::Category;
+use muster_logs::fault::Cause;
 
 /// What something was seen in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

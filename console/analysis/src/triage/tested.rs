@@ -1,12 +1,12 @@
 //! What the nodes of a job showed by themselves, once it had left them: what an offline diagnosis adds to the verdict.
 
-use super::Category;
 use super::confidence::{SURE, Weight, confidence, with_another};
-use super::fault::Cause;
 use super::offline::{Accused, AccusedKind, Answer, Offline, PAIRS, REFERENCE, SELF_TESTS};
 use super::procedure::GUESS;
 use super::report::{Done, Evidence, Kind, Source, Subject, Suspect};
 use super::steps::Verdict;
+use muster_logs::Category;
+use muster_logs::fault::Cause;
 
 /// The step of the procedure, followed by those of the diagnosis.
 pub(super) fn steps(tested: &Offline) -> impl Iterator<Item = Done> {

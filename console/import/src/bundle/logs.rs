@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::io::BufRead;
 
 use muster_analysis::triage::case::{Joined, Log, Step, Whose};
-use muster_analysis::triage::rules::{Field, Hit, Kind, Limits as Keep, Rules, Scan, Scanned, Stream, Tally};
-use muster_analysis::triage::stamp::Stamp;
+use muster_logs::stamp::Stamp;
+use muster_logs::{Field, Hit, Kind, Limits as Keep, Rules, Scan, Scanned, Stream, Tally};
 use muster_wire::{clean, limits};
 
 use crate::Bad;

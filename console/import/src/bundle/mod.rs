@@ -30,7 +30,7 @@ mod watched;
 use std::io::{BufRead, Read};
 
 use muster_analysis::triage::case::{Alerted, Case, Dump, Job, Log, OPERATIONS, Poll, Reached, Timed};
-use muster_analysis::triage::rules::Rules;
+use muster_logs::Rules;
 use muster_wire::{Looked, Processes, clean};
 
 use crate::Bad;

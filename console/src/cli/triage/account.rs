@@ -8,10 +8,10 @@ use anyhow::anyhow;
 use clap::Args;
 use muster_analysis::triage::account::{Account, Step, Told, account};
 use muster_analysis::triage::case;
-use muster_analysis::triage::rules::Rules;
-use muster_analysis::triage::stamp::Stamp;
 use muster_import::Bad;
 use muster_import::bundle::logs;
+use muster_logs::Rules;
+use muster_logs::stamp::Stamp;
 use muster_wire::clean;
 
 use crate::cases::name_of;

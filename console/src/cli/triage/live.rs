@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, anyhow};
 use muster_analysis::triage::case::Case;
 use muster_analysis::triage::health::COLLECTORS;
-use muster_analysis::triage::rules::Rules;
 use muster_fleet::{Node, Settings};
+use muster_logs::Rules;
 use muster_wire::JobOrder;
 use tokio_util::sync::CancellationToken;
 

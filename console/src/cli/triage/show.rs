@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use muster_analysis::triage::rules::Rules;
 use muster_fleet::Inventory;
+use muster_logs::Rules;
 
 use super::{Options, live, prepare};
 use crate::app::App;

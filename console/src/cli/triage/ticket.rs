@@ -64,8 +64,8 @@ pub(super) fn write(file: &Path, (name, case): (&str, &Overview), redact: &[Reda
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::Category;
     use muster_analysis::triage::report::Ranks;
+    use muster_logs::Category;
 
     use super::*;
 

@@ -1,10 +1,11 @@
 //! The page of a triage case: the verdict, who is suspected by what, how it was found, when what happened, what nobody looked at.
 
+use muster_analysis::triage::SURE;
 use muster_analysis::triage::matrix::{Cell as Stand, Matrix};
 use muster_analysis::triage::overview::{Moment, Overview};
 use muster_analysis::triage::report::{Evidence, Report, Suspect};
-use muster_analysis::triage::rules::Kind;
-use muster_analysis::triage::{Category, SURE};
+use muster_logs::Category;
+use muster_logs::Kind;
 use muster_page::{Cell, Entry, Events, Fact, Fold, Line, Mark, Names, Page, Part, Section, State, Table};
 use muster_playbook::report::rfc3339;
 

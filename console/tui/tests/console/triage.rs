@@ -1,6 +1,6 @@
 //! What the screen of a failed job shows, and what keys do on it.
 
-use muster_analysis::triage::Category;
+use muster_logs::Category;
 use muster_tui::snapshot::{Load, Part, Testing, Triaged};
 use muster_tui::{Event, Export, Format, Intent, Mouse, Screen, Snapshot, Theme, update};
 

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, SUSPECTS, Verdict, found, nothing, who};
-use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::events::Event;
 use crate::triage::facts::Facts;
-use crate::triage::fault::Fault;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
-use crate::triage::rules::{Event as Line, Field, Kind, Part, order};
+use muster_logs::Category;
+use muster_logs::fault::Fault;
+use muster_logs::{Event as Line, Field, Kind, Part, order};
 
 const STEP: &str = "critical-errors";
 
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::triage::case::{Case, Job, Member, Whose};
     use crate::triage::made;
-    use crate::triage::rules::Rules;
+    use muster_logs::Rules;
 
     const DISK: &str = "[    3.000000] nvme nvme0: Removing after probe failure status: -19\n";
     const NO_GPU: &str = "RuntimeError: No CUDA GPUs are available\n";

@@ -1,12 +1,12 @@
 //! Whom did the others lose? The host first: most losses that look like the network are not.
 
 use super::{Draft, Verdict, found, nothing, seen, who};
-use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
 use crate::triage::rootdiag::Blame;
+use muster_logs::Category;
 
 const STEP: &str = "distributed-errors";
 

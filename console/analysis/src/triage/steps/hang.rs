@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, SUSPECTS, Verdict, found, nothing, seen, who};
-use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::{Group, Movement};
 use crate::triage::facts::Facts;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
 use crate::triage::waits::{Behind, Root, Walk};
+use muster_logs::Category;
 
 const STEP: &str = "collective-counters";
 /// The most that is said of a process that ended and whose log is missing.

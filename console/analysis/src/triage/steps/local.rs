@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Draft, Verdict, found, nothing, seen, who};
-use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::events::Event;
 use crate::triage::facts::Facts;
-use crate::triage::fault::Fault;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
-use crate::triage::rules::{Field, Part};
+use muster_logs::Category;
+use muster_logs::fault::Fault;
+use muster_logs::{Field, Part};
 
 const STEP: &str = "storage-and-hosts";
 
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::triage::case::{Case, Comm, Job, Member, Poll, Process, Whose};
     use crate::triage::made;
-    use crate::triage::rules::Rules;
+    use muster_logs::Rules;
 
     /// Whose log (`n1` of a kernel, `1` of a rank), a line, and how often it stands there.
     type Lines<'l> = &'l [(&'l str, &'l str, usize)];

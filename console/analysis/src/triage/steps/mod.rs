@@ -11,14 +11,14 @@ mod program;
 mod scheduler;
 mod slow;
 
-use super::Category;
 use super::alerts;
 use super::confidence::{Weight, confidence};
 use super::facts::Facts;
-use super::fault::Cause;
 use super::grown::Grown;
 use super::health::Ailing;
 use super::report::{Done, Evidence, Kind, Source, Suspect};
+use muster_logs::Category;
+use muster_logs::fault::Cause;
 
 /// Most lines of evidence of one suspect.
 const EVIDENCE: usize = 12;

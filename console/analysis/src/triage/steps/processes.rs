@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{Draft, SUSPECTS, Verdict, found, nothing, seen, who};
-use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
-use crate::triage::fault::{Cause, Fault};
 use crate::triage::processes::Doing;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
+use muster_logs::Category;
+use muster_logs::fault::{Cause, Fault};
 
 const STEP: &str = "processes";
 /// Highest confidence for a node out of reach whose ranks no other rank misses: then only this console cannot reach it.

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{Draft, Verdict, found, nothing, seen, who};
-use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::events::Event;
 use crate::triage::facts::Facts;
-use crate::triage::fault::Fault;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
-use crate::triage::rules::{Field, Kind, Part};
+use muster_logs::Category;
+use muster_logs::fault::Fault;
+use muster_logs::{Field, Kind, Part};
 
 const STEP: &str = "program-errors";
 /// The rule for any exception, whatever it is about.

@@ -1,12 +1,12 @@
 //! Did the scheduler or a person end a job that was well?
 
 use super::{Draft, Verdict, found, nothing, seen};
-use crate::triage::Category;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
 use crate::triage::report::{Done, Kind as What, Source};
-use crate::triage::rules::Kind;
+use muster_logs::Category;
+use muster_logs::Kind;
 
 const STEP: &str = "ended-by-scheduler";
 /// The rule for a job that reached its time limit.
@@ -26,7 +26,7 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     // What broke before the end is the cause, and the end only follows.
     let before = facts.roots().find(|event| {
         let earlier = event.at_s.zip(first_s).is_some_and(|(at, end)| at + event.error_s.min(10.0) < end);
-        event.rule.part != crate::triage::rules::Part::Scheduler && event.rule.kind != Kind::Distributed && earlier
+        event.rule.part != muster_logs::Part::Scheduler && event.rule.kind != Kind::Distributed && earlier
     });
     if let Some(before) = before {
         return nothing(
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::triage::case::{Case, Comm, CommRank, Job, Member, Poll, Process, Whose};
     use crate::triage::made;
-    use crate::triage::rules::Rules;
+    use muster_logs::Rules;
 
     /// Counts of four ranks in two polls: the job stands still with the last rank behind, stands level, or moves.
     const BEHIND: Option<[[u64; 4]; 2]> = Some([[9, 9, 9, 8], [9, 9, 9, 8]]);

@@ -1,14 +1,14 @@
 //! Is the job slow because of one GPU or one link, or all of it, or not at all?
 
 use super::{Draft, Verdict, found, nothing, seen, who};
-use crate::triage::Category;
 use crate::triage::alerts;
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
 use crate::triage::report::{Done, Kind as What, Source, Suspect};
-use crate::triage::rules::{Kind, Part};
 use crate::triage::slow::{Late, Link, Who};
+use muster_logs::Category;
+use muster_logs::{Kind, Part};
 
 const STEP: &str = "slow-ranks";
 /// Share of the ranks that must be timed before "nobody stands out" means anything.
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::triage::case::{Case, Job, Joined, Log, Member, Step, Timed, Whose};
     use crate::triage::made;
-    use crate::triage::rules::Rules;
+    use muster_logs::Rules;
 
     /// Four ranks on four nodes, and how long each takes for nine operations of all of them.
     fn case(took_us: impl Fn(u32) -> f64) -> Case {

@@ -1,7 +1,7 @@
 //! What keys do on the screen.
 
-use muster_analysis::triage::Category;
 use muster_analysis::triage::report::Suspect;
+use muster_logs::Category;
 
 use crate::filter::Filter;
 use crate::intent::{Export, Intent};

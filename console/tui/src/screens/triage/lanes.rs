@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use muster_analysis::triage::overview::Moment;
-use muster_analysis::triage::rules::Kind;
+use muster_logs::Kind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

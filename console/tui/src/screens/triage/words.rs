@@ -1,7 +1,8 @@
 //! What is said of a case and of its suspects.
 
+use muster_analysis::triage::SURE;
 use muster_analysis::triage::report::{Kind, Report, Suspect};
-use muster_analysis::triage::{Category, SURE};
+use muster_logs::Category;
 use muster_playbook::report::rfc3339;
 
 use crate::snapshot::Testing;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use muster_analysis::triage::case::{Case, Config, Dump, Entry, Joined, Log, Member, Status, Step, Whose};
 use muster_analysis::triage::overview::overview;
 use muster_analysis::triage::report::Subject;
-use muster_analysis::triage::rules::{Field, Kind, Rules, Scan, Stream, Tally};
+use muster_logs::{Field, Kind, Rules, Scan, Stream, Tally};
 use muster_tui::snapshot::Triaged;
 
 /// Ranks on a node.
@@ -128,7 +128,7 @@ fn log(rules: &Rules, whose: Whose, text: &str) -> Log {
     let is_kernel = matches!(whose, Whose::Kernel(_));
     let mut scan = Scan::new(rules, if is_kernel { Stream::Kernel } else { Stream::Job });
     let (mut tally, mut steps, mut last) = (Tally::default(), Vec::new(), None);
-    let mut take = |hit: &muster_analysis::triage::rules::Hit<'_>| {
+    let mut take = |hit: &muster_logs::Hit<'_>| {
         tally.add(hit);
         last = hit.stamp.or(last);
         if let Some(step) = hit.fields.number(Field::Step).filter(|_| hit.rule.kind == Kind::Progress) {

@@ -1,4 +1,4 @@
-//! How fast is the scan? `log_scan 500 made.log rules.txt` makes a log of 500 MB with its faults (and, for a comparison with
+//! How fast is the scan? `scan 500 made.log rules.txt` makes a log of 500 MB with its faults (and, for a comparison with
 //! `sed -E 's/\(\?P<[a-z_]+>/(?:/g' rules.txt | rg -c -j1 -a -f - made.log`, writes it and the expressions down), scans it and prints what was found and the CPU time it took.
 
 #![expect(clippy::disallowed_methods, reason = "an example measures, and writes what is to be measured by others")]
@@ -6,8 +6,9 @@
 use std::error::Error;
 use std::fmt::Write as _;
 
-use muster_analysis::Chance;
-use muster_analysis::triage::rules::{Kind, Rules, Scan, Stream};
+use muster_logs::{Kind, Rules, Scan, Stream};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 
 const MB: usize = 1_000_000;
 /// One line in this many is an example of a rule.
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut hits, mut causes) = (0_u64, 0_u64);
     let before = cpu_s()?;
     let mut scan = Scan::new(&rules, Stream::Any);
-    let mut count = |hit: &muster_analysis::triage::rules::Hit<'_>| {
+    let mut count = |hit: &muster_logs::Hit<'_>| {
         hits += 1;
         causes += u64::from(hit.rule.kind <= Kind::Distributed);
     };
@@ -44,8 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// What a job prints, for the most part of no interest to anybody, with examples of rules strewn in.
 fn made(rules: &Rules, bytes: usize) -> String {
-    let mut chance = Chance::new(7);
-    let mut pick = |of: usize| chance.below(of);
+    let mut chance = SmallRng::seed_from_u64(7);
+    let mut pick = |of: usize| chance.random_range(..of);
     let examples: Vec<_> = rules.iter().flat_map(|rule| &rule.examples).collect();
     let mut log = String::with_capacity(bytes + 1024);
     let mut step = 0_u64;

@@ -1,4 +1,4 @@
-//! What do the lines of a log mean, and which of them is the cause?
+//! What do the lines of a log mean, and which of them is the cause? Pure: no files, no clock.
 //!
 //! Rules are data: `assets/log-rules/*.toml`, one file a family (kernel, NCCL, PyTorch, Slurm …), built in and read by
 //! [`Rules::built_in`]; [`Rules::read`] takes further text. [`Scan`] goes once over a log of any size and hands out a [`Hit`] per rule
@@ -28,7 +28,9 @@
 
 mod bad;
 mod built_in;
+pub mod category;
 mod clean;
+pub mod fault;
 mod field;
 mod hit;
 mod kind;
@@ -41,9 +43,11 @@ mod read;
 mod rule;
 mod scan;
 mod set;
+pub mod stamp;
 mod tally;
 
 pub use bad::BadRule;
+pub use category::Category;
 pub use field::{Field, Fields};
 pub use hit::Hit;
 pub use kind::{Kind, Stream};

@@ -90,8 +90,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::Rules;
     use super::*;
+    use crate::Rules;
 
     static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().unwrap());
 

@@ -14,31 +14,31 @@ const LONGEST_FIELD: usize = 512;
 
 /// One expression and the rule, or table of rules, it leads to.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
-    pub(super) regex: Regex,
+pub(crate) struct Pattern {
+    pub(crate) regex: Regex,
     unless: Option<Regex>,
-    pub(super) stream: Stream,
+    pub(crate) stream: Stream,
     /// Whether it knows a step of the job, and nothing else.
-    pub(super) step: bool,
+    pub(crate) step: bool,
     /// Group of the expression, and what it is.
     groups: Vec<(usize, Field)>,
-    pub(super) rows: Vec<Row>,
+    pub(crate) rows: Vec<Row>,
     /// Texts of which every match contains at least one.
-    pub(super) needed: Vec<Vec<u8>>,
+    pub(crate) needed: Vec<Vec<u8>>,
 }
 
 /// One rule of an expression.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) rule: RuleId,
+pub(crate) struct Row {
+    pub(crate) rule: RuleId,
     /// The number that must be captured as `code`; any where there is none.
-    pub(super) code: Option<u64>,
+    pub(crate) code: Option<u64>,
     /// What the line must contain.
-    pub(super) when: Option<String>,
+    pub(crate) when: Option<String>,
 }
 
 impl Pattern {
-    pub(super) fn new(expression: &str, unless: Option<&str>, stream: Stream) -> Result<Self, (&'static str, String)> {
+    pub(crate) fn new(expression: &str, unless: Option<&str>, stream: Stream) -> Result<Self, (&'static str, String)> {
         let bad = |why: String| ("match", why);
         let hir = regex_syntax::ParserBuilder::new().unicode(false).utf8(false).build().parse(expression);
         let hir = hir.map_err(|why| bad(one_line(&why)))?;
@@ -53,16 +53,16 @@ impl Pattern {
         Ok(Self { regex, unless, stream, step: false, groups, rows: Vec::new(), needed })
     }
 
-    pub(super) fn captures_field(&self, field: Field) -> bool {
+    pub(crate) fn captures_field(&self, field: Field) -> bool {
         self.groups.iter().any(|(_, of)| *of == field)
     }
 
-    pub(super) fn fields_known(&self) -> impl Iterator<Item = Field> {
+    pub(crate) fn fields_known(&self) -> impl Iterator<Item = Field> {
         self.groups.iter().map(|(_, field)| *field)
     }
 
     /// The rule that a line is of, and what it says.
-    pub(super) fn read<'a>(&self, line: &'a [u8]) -> Option<(RuleId, Fields<'a>)> {
+    pub(crate) fn read<'a>(&self, line: &'a [u8]) -> Option<(RuleId, Fields<'a>)> {
         let captures = self.regex.captures(line)?;
         if self.unless.as_ref().is_some_and(|unless| unless.is_match(line)) {
             return None;
@@ -90,7 +90,7 @@ impl Row {
 }
 
 /// Bytes of a node as text that no terminal obeys.
-pub(super) fn harmless(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn harmless(bytes: &[u8]) -> Cow<'_, str> {
     // No early end: that would cost more than it saves, since many bytes are compared in one instruction.
     let plain = bytes.iter().fold(true, |plain, b| plain & (b' '..0x7f).contains(b));
     match std::str::from_utf8(bytes) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Fields, Origin, Rule};
-use crate::triage::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// One line that one rule knows. A line may be known to several.
 #[derive(Clone, Debug)]

@@ -1,18 +1,18 @@
 //! One rule.
 
 use super::{Kind, Part, Stream};
-use crate::triage::Category;
-use crate::triage::fault::Fault;
+use crate::Category;
+use crate::fault::Fault;
 
 /// A rule within its [`super::Rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RuleId(pub(super) u32);
+pub struct RuleId(pub(crate) u32);
 
 /// What a line means. How it is recognised stays with the rules.
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// Its place.
-    pub(super) place: RuleId,
+    pub(crate) place: RuleId,
     /// Unique name, such as `xid-79`.
     pub id: String,
     /// Family: the name of its file.

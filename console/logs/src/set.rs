@@ -10,14 +10,14 @@ use super::{BadRule, Rule, RuleId, built_in, read};
 /// Rules, ready to scan with.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    pub(super) rules: Vec<Rule>,
-    pub(super) patterns: Vec<Pattern>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) patterns: Vec<Pattern>,
     /// Finds the first text that any expression needs.
-    pub(super) any: AhoCorasick,
+    pub(crate) any: AhoCorasick,
     /// Finds all of them, also where they overlap.
-    pub(super) each: AhoCorasick,
+    pub(crate) each: AhoCorasick,
     /// Patterns that need a text, by its number in both.
-    pub(super) of_text: Vec<Vec<usize>>,
+    pub(crate) of_text: Vec<Vec<usize>>,
 }
 
 impl Rules {

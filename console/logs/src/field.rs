@@ -128,7 +128,7 @@ impl Field {
 
 /// What a rule read out of one line, in the order of the line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fields<'a>(pub(super) Vec<(Field, Cow<'a, str>)>);
+pub struct Fields<'a>(pub(crate) Vec<(Field, Cow<'a, str>)>);
 
 impl Fields<'_> {
     /// The text of a field.

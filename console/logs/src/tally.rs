@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{Field, Fields, Hit, Kind, Origin, RuleId};
-use crate::triage::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,8 +138,8 @@ fn key(hit: &Hit<'_>, origin: &Origin) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rules, Scan, Stream};
     use super::{Limits, Tally};
+    use crate::{Rules, Scan, Stream};
 
     fn tally(log: &str, limits: Limits) -> Tally {
         let rules = Rules::built_in().unwrap();

@@ -1,7 +1,7 @@
 //! A block of log without the escape sequences of a terminal, which would hide text from the search.
 
 /// Copies `block` to `out` without escape sequences; ends of lines stay.
-pub(super) fn without_escapes(block: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn without_escapes(block: &[u8], out: &mut Vec<u8>) {
     out.clear();
     let mut rest = block;
     while let Some(at) = memchr::memchr(0x1b, rest) {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use muster_analysis::triage::rules::{Kind, Part, Rule, Rules, Scan, Stream};
+use muster_logs::{Kind, Part, Rule, Rules, Scan, Stream};
 use serde_json::Value;
 
 fn rules() -> Rules {

@@ -7,7 +7,7 @@ use memchr::{memchr3, memrchr3};
 use super::clean::without_escapes;
 use super::pattern::harmless;
 use super::{Hit, Rules, Stream};
-use crate::triage::stamp::Stamp;
+use crate::stamp::Stamp;
 
 /// Bytes of a line that are looked at; the rest is counted.
 pub const LONGEST_LINE: usize = 64 * 1024;
@@ -202,8 +202,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::clean::without_escapes;
     use super::*;
+    use crate::clean::without_escapes;
 
     static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().unwrap());
     static EXAMPLES: LazyLock<Vec<String>> =

@@ -6,8 +6,8 @@ use toml::{Table, Value};
 
 use super::pattern::{Pattern, Row};
 use super::{BadRule, Field, Kind, Part, Rule, RuleId, Stream};
-use crate::triage::Category;
-use crate::triage::fault::Fault;
+use crate::Category;
+use crate::fault::Fault;
 
 /// Least examples of a rule, and of a table as a whole.
 const EXAMPLES: usize = 2;
@@ -88,13 +88,13 @@ struct Coded {
 }
 
 /// Rules of one file, numbered from `first`.
-pub(super) struct File {
-    pub(super) rules: Vec<Rule>,
-    pub(super) patterns: Vec<Pattern>,
+pub(crate) struct File {
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) patterns: Vec<Pattern>,
 }
 
 /// Reads the text of one file.
-pub(super) fn read(file: &str, text: &str, first: usize) -> Result<File, BadRule> {
+pub(crate) fn read(file: &str, text: &str, first: usize) -> Result<File, BadRule> {
     let mut reader = Reader { file, family: String::new(), first, rules: Vec::new(), patterns: Vec::new() };
     let mut root: Table = text.parse().map_err(|why: toml::de::Error| reader.bad("", "", sentence(&why)))?;
     let family = root.remove("family");
@@ -280,7 +280,7 @@ fn sentence(why: &toml::de::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Rule, Rules};
+    use crate::{Rule, Rules};
 
     const RULE: &str = r#"
         family = "some"

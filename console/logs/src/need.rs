@@ -8,7 +8,7 @@ const SHORTEST: usize = 3;
 const MOST: usize = 32;
 
 /// Texts of which every match contains at least one; `None` where no such text of three bytes or more is known.
-pub(super) fn needed(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn needed(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     let found = of(hir)?;
     (found.len() <= MOST && found.iter().all(|text| text.len() >= SHORTEST)).then_some(found)
 }
