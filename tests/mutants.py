@@ -16,7 +16,7 @@ import sys
 
 ANALYSIS = "console/analysis/src"
 # Whole bundles of logs are read by the package that imports them.
-BUNDLES = ["triage_made", "triage_misled", "ras_dialects", "pytorch_gloo"]
+BUNDLES = ["triage"]
 # Package, files, modules of the unit tests (none: all of them), and the tests, by package, that what those miss is tried with.
 AREAS = {
     "wire": ("muster-wire", ["probe/wire/src/**/*.rs"], [], {}),
@@ -32,7 +32,7 @@ AREAS = {
         "muster-analysis",
         [f"{ANALYSIS}/{part}/**/*.rs" for part in ("triage", "watch", "minder", "trial")],
         ["triage::", "watch::", "minder::", "trial::"],
-        {"muster-analysis": ["watch"], "muster-import": BUNDLES},
+        {"muster-analysis": ["watch", "watch_made"], "muster-import": BUNDLES},
     ),
 }
 # The analysis is optimised for its simulated fleets: a mutant is built once and run once.

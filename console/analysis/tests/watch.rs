@@ -266,7 +266,12 @@ fn a_group_without_a_label_is_noted_and_nobody_is_accused() {
     };
     let watch = watched(&job(16, 900, 8, &some), 16, &|node| format!("n{node}"));
     assert!(watch.alerts().is_empty(), "{:?}", watch.alerts());
-    assert!(watch.notes().iter().any(|note| note.contains("6 of 16 nodes left the others together in net_tx_gbs")));
+    assert!(
+        watch
+            .notes()
+            .iter()
+            .any(|note| note.contains("6 of 16 nodes left the others together in network throughput sent,"))
+    );
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! The detector on jobs of an independent simulator, with seeds that nothing was tuned on: who is named, who moved first.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+#![expect(clippy::disallowed_methods, reason = "opens the file that holds the words")]
 
 mod watch_sim;
 
-use muster_analysis::watch::{AlertKind, Settings, Watch};
+use std::fmt::Write;
+use std::path::Path;
+
+use muster_analysis::watch::{Alert, AlertKind, Settings, Watch};
 use watch_sim::{Fault, Kind, METRICS, Made, START, made};
 
 fn watched(made: &Made, settings: Settings) -> Watch {
@@ -92,4 +96,45 @@ fn faults_of_an_independent_simulator_are_named_and_healthy_machines_are_not() {
     assert!(recall >= 0.9, "recall {recall:.3}");
     assert_eq!(all.false_firsts, 0, "an order that is not there");
     assert!(all.firsts > 0, "an order that is there is told at least sometimes");
+}
+
+/// All that a person can read of an alert, times from the start of the recording.
+fn words(alert: &Alert) -> String {
+    let also: Vec<String> = alert.also.iter().map(|also| format!("{} {:.1}", also.metric, also.score)).collect();
+    format!(
+        "{:?} since {:.0} told {:.0} until {:.0?}, {:.1} deviations, also {also:?}, {:?} {:.3?} of {} beside {:.3?}: {}",
+        alert.kind,
+        alert.since_s - START,
+        alert.alerted_s - START,
+        alert.until_s.map(|until| until - START),
+        alert.score,
+        alert.group,
+        alert.value,
+        alert.unit,
+        alert.peer_median,
+        alert.sentence
+    )
+}
+
+/// With `MUSTER_BLESS=1` it is written instead; read the difference before you commit it.
+#[test]
+fn of_each_kind_of_job_the_same_is_said_word_for_word() {
+    let mut text = String::new();
+    for kind in Kind::ALL {
+        let made = made(kind, 1);
+        let watch = watched(&made, Settings::default());
+        writeln!(text, "{kind:?}, {} nodes, {} s", made.nodes, made.seconds).unwrap();
+        let lines = watch.alerts().iter().map(words).chain(watch.notes());
+        lines.for_each(|line| writeln!(text, "    {line}").unwrap());
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch_words.txt");
+    if std::env::var_os("MUSTER_BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let stored = std::fs::read_to_string(&path).unwrap();
+    for (at, (stored, said)) in stored.lines().zip(text.lines()).enumerate() {
+        assert_eq!(stored, said, "line {} of {}", at + 1, path.display());
+    }
+    assert_eq!(stored.lines().count(), text.lines().count());
 }

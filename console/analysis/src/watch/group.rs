@@ -35,10 +35,17 @@ pub(super) fn find(column: &Column, nodes: &[Node], evidence_s: f64) -> Option<G
     odd.sort_by(|&a, &b| evidence(b).total_cmp(&evidence(a)));
     let side = |side: Side| odd.iter().copied().filter(|&node| column.cells[node].evidence().1 == side).collect();
     // Where half of the job left, both halves are far from the median between them.
-    let parts: [Vec<usize>; 3] = [odd.clone(), side(Side::Above), side(Side::Below)];
-    let labelled = parts.into_iter().filter_map(|part| Some((shared(&part, nodes)?, part)));
+    let sides: [Vec<usize>; 2] = [side(Side::Above), side(Side::Below)];
+    let parts = [odd.clone()].into_iter().chain(sides.clone());
+    let labelled = parts.filter_map(|part| Some((shared(&part, nodes)?, part)));
     let best = labelled.max_by(|a, b| moved(&a.1, column).total_cmp(&moved(&b.1, column)));
-    let (label, odd) = best.map_or((None, odd), |(label, part)| (Some(label), part));
+    let side = || {
+        sides.into_iter().filter(|side| !side.is_empty()).max_by(|a, b| moved(a, column).total_cmp(&moved(b, column)))
+    };
+    let (label, odd) = match best {
+        Some((label, part)) => (Some(label), part),
+        None => (None, side()?),
+    };
     let zero = |&node: &usize| {
         let cell = &column.cells[node];
         cell.fast[cell.evidence().1 as usize].zero + 1

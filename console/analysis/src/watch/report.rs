@@ -102,7 +102,7 @@ pub(super) fn writes(writer: &Writer, nodes: &[Node], columns: &[Column], at_s: 
 
 /// The note for a group that no label names.
 pub(super) fn together(group: &Group, metric: usize, nodes: &[Node], columns: &[Column], at_s: f64) -> String {
-    sentence::together(group.nodes.len(), nodes.len(), &columns[metric].name, at_s)
+    sentence::together(group.nodes.len(), nodes.len(), title(&columns[metric]), at_s)
 }
 
 fn measured(seen: &Seen<'_>, alert: Alert) -> Alert {

@@ -116,8 +116,8 @@ pub(super) fn writes(node: &str, seen: &Seen<'_>, at_s: f64) -> String {
 /// A group that no label names.
 pub(super) fn together(nodes: usize, of: usize, metric: &str, at_s: f64) -> String {
     format!(
-        "{nodes} of {of} nodes left the others together in {metric} {at_s:.0} s after the start; no label of the inventory \
-         (leaf, rack, rail) says what they share, so no machine is named for it"
+        "at least {nodes} of {of} nodes left the others together in {metric}, {at_s:.0} s after the start; no label of the \
+         inventory (leaf, rack, rail) says what they share, so no machine is named for it"
     )
 }
 

@@ -1,6 +1,6 @@
 //! Whom did the others lose? The host first: most losses that look like the network are not.
 
-use super::{Draft, Verdict, found, nothing, seen, who};
+use super::{Draft, Verdict, found, nothing, seen};
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
@@ -79,7 +79,8 @@ fn touching(facts: &Facts<'_>, host: &str) -> usize {
 fn lines<'a>(facts: &'a Facts<'_>, host: &'a str) -> impl Iterator<Item = crate::triage::report::Evidence> + 'a {
     let pairs = facts.lost.pairs.iter().filter(move |((from, of), _)| from == host || of == host);
     pairs.map(|((from, of), n)| {
-        seen(Source::Log, &Some(from.clone()), None, format!("{from} lost {of} ({n} lines within 5 s of the first)"))
+        let lines = if *n == 1 { "1 line".to_owned() } else { format!("{n} lines") };
+        seen(Source::Log, &Some(from.clone()), None, format!("{from} lost {of} ({lines} within 5 s of the first)"))
     })
 }
 
@@ -106,9 +107,7 @@ fn end(facts: &Facts<'_>, (host, other): (&str, &str), told_apart: bool, first: 
         draft.add(Weight::LostFirst, [seen(Source::Log, &Some(host.to_owned()), None, text)]);
     }
     let part = device.map_or(String::new(), |device| format!(" over {device}"));
-    let sentence = format!(
-        "{}: {host} and {other} do not reach each other{part}; either end or the cable between them.",
-        who(None, Some(host))
-    );
+    let sentence =
+        format!("{host} and {other} do not reach each other{part}: it is either end, or the cable between them.");
     if first && told_apart { draft.say(sentence) } else { draft.one_of(2, sentence) }
 }

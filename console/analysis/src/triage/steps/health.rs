@@ -16,7 +16,11 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
             (nodes, None) => format!("no check that could be decided fails on any of {nodes} nodes"),
             (nodes, Some((check, failed))) => format!("{} fails on {failed} of {nodes} nodes", check.id),
         };
-        return nothing(STEP, result, "No node differs from the others in what it is made of or how it is set up.");
+        let why = match health.nodes {
+            0 => "How the nodes are built and set up is not known.",
+            _ => "No node differs from the others in what it is made of or how it is set up.",
+        };
+        return nothing(STEP, result, why);
     };
     let mut nodes: Vec<&str> = health.ailing.iter().map(|ailing| ailing.node.as_str()).collect();
     nodes.dedup();

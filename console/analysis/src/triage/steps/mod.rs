@@ -16,6 +16,7 @@ use super::confidence::{Weight, confidence};
 use super::facts::Facts;
 use super::grown::Grown;
 use super::health::Ailing;
+use super::procedure::GUESS;
 use super::report::{Done, Evidence, Kind, Source, Suspect};
 use muster_logs::Category;
 use muster_logs::fault::Cause;
@@ -212,7 +213,12 @@ pub(super) fn seen(source: Source, node: &Option<String>, rank: Option<u32>, tex
 
 /// A step that found something.
 pub(super) fn found(step: &'static str, result: impl Into<String>, verdict: Verdict) -> (Done, Option<Verdict>) {
-    let why = format!("This explains what followed: {}.", verdict.category.name());
+    let likely = verdict.suspects.first().is_some_and(|first| first.confidence >= GUESS);
+    let why = if likely {
+        format!("This explains what followed: {}.", verdict.category.name())
+    } else {
+        format!("By itself this is no more than a guess ({}): go on.", verdict.category.name())
+    };
     (Done { step, result: result.into(), why }, Some(verdict))
 }
 

@@ -1,6 +1,5 @@
 //! Triage of a real PyTorch job on Gloo that was broken for real; `pytorch_gloo/README.md` says how.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 #![expect(clippy::disallowed_methods, reason = "opens the files whose text the library is given")]
 
 use std::io::Read;
@@ -15,7 +14,7 @@ use muster_logs::Rules;
 use muster_logs::fault::Fault;
 
 /// Files of a tar.gz, by name.
-fn unpack(name: &str) -> Vec<(String, Vec<u8>)> {
+pub(super) fn unpack(name: &str) -> Vec<(String, Vec<u8>)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/pytorch_gloo/{name}.tar.gz"));
     let mut bytes = Vec::new();
     GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_end(&mut bytes).unwrap();

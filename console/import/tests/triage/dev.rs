@@ -2,7 +2,6 @@
 //!
 //! Needs the data directory that `MUSTER_DATA` names, with `triage_dev/` and `flight_recorder/` below it; says so and passes where there is none.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 #![expect(clippy::disallowed_methods, reason = "opens the files whose text the library is given")]
 
 use std::io::{BufReader, Read};

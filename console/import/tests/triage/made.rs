@@ -1,7 +1,5 @@
 //! Triage on made bundles: other names, sizes, orders of ranks, skews and missing parts than any recorded ones.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
-
 use std::fmt::Write;
 
 use muster_analysis::triage::report::{Kind, Report};
@@ -12,7 +10,7 @@ use muster_logs::Rules;
 
 /// What is wrong with the made job.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Fault {
+pub(super) enum Fault {
     NotLaunched,
     NotStarted,
     Xid,
@@ -24,7 +22,7 @@ enum Fault {
     Even,
 }
 
-const FAULTS: [Fault; 9] = [
+pub(super) const FAULTS: [Fault; 9] = [
     Fault::NotLaunched,
     Fault::NotStarted,
     Fault::Xid,
@@ -36,14 +34,30 @@ const FAULTS: [Fault; 9] = [
     Fault::Even,
 ];
 
+impl Fault {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::NotLaunched => "not-launched",
+            Self::NotStarted => "not-started",
+            Self::Xid => "xid",
+            Self::OtherSize => "other-size",
+            Self::Preempted => "preempted",
+            Self::Storage => "storage",
+            Self::SlowGpu => "slow-gpu",
+            Self::SlowLink => "slow-link",
+            Self::Even => "even",
+        }
+    }
+}
+
 /// A made job: `nodes` x `per` ranks, ranks given to nodes from the last, node `n`'s clock ahead by `n * skew` seconds.
 #[derive(Clone, Copy, Debug)]
-struct Made {
-    fault: Fault,
-    nodes: usize,
-    per: usize,
-    culprit: usize,
-    skew: f64,
+pub(super) struct Made {
+    pub(super) fault: Fault,
+    pub(super) nodes: usize,
+    pub(super) per: usize,
+    pub(super) culprit: usize,
+    pub(super) skew: f64,
 }
 
 /// 2026-03-04 05:06:07.
@@ -74,7 +88,7 @@ impl Made {
         format!("2026-03-04 {:02}:{:02}:{:06.3}", day as u64 / 3600, day as u64 / 60 % 60, day % 60.0)
     }
 
-    fn files(self) -> Vec<(String, String)> {
+    pub(super) fn files(self) -> Vec<(String, String)> {
         let mut files = vec![("job.json".to_owned(), self.job())];
         for rank in 0..self.world() {
             files.push((format!("logs/rank_{rank}.log"), self.log(rank)));

@@ -1,7 +1,5 @@
 //! Triage where lines point at the wrong machine: harmless ones, old ones, those of others, and those that only follow.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -11,7 +9,7 @@ use muster_logs::Category;
 use muster_logs::Rules;
 
 /// Nodes n0 to n3 with two ranks each; rank 0 tells a step every ten seconds from 10:00:00 on.
-struct Bundle(BTreeMap<String, String>);
+pub(super) struct Bundle(BTreeMap<String, String>);
 
 /// What triage says: the category, and who is suspected.
 type Said = (Category, Vec<(Option<String>, Option<u32>)>);
@@ -30,7 +28,7 @@ fn rank(rank: u32) -> Vec<(Option<String>, Option<u32>)> {
 }
 
 impl Bundle {
-    fn new(steps: u32) -> Self {
+    pub(super) fn new(steps: u32) -> Self {
         let member = |rank: u32| format!(r#"{{"rank": {rank}, "node": "n{}", "pid": {}}}"#, rank / 2, 1000 + rank);
         let ranks: Vec<String> = (0..8).map(member).collect();
         let job = format!(r#"{{"nodes": ["n0", "n1", "n2", "n3"], "world_size": 8, "ranks": [{}]}}"#, ranks.join(", "));
@@ -43,7 +41,7 @@ impl Bundle {
     }
 
     /// Steps of rank 0 from one number to before another.
-    fn steps(&mut self, from: u32, to: u32) {
+    pub(super) fn steps(&mut self, from: u32, to: u32) {
         for step in from..to {
             let at = clock(step * 10);
             self.says(
@@ -53,16 +51,16 @@ impl Bundle {
         }
     }
 
-    fn says(&mut self, rank: u32, line: &str) {
+    pub(super) fn says(&mut self, rank: u32, line: &str) {
         writeln!(self.0.entry(format!("logs/rank_{rank}.log")).or_default(), "{line}").unwrap();
     }
 
-    fn kernel(&mut self, node: &str, seconds: u32, line: &str) {
+    pub(super) fn kernel(&mut self, node: &str, seconds: u32, line: &str) {
         let at = clock(seconds);
         writeln!(self.0.entry(format!("dmesg/{node}.log")).or_default(), "[Fri Nov 20 {at} 2026] {line}").unwrap();
     }
 
-    fn exception(&mut self, rank: u32, exception: &str) {
+    pub(super) fn exception(&mut self, rank: u32, exception: &str) {
         self.says(rank, &format!("[rank{rank}]: Traceback (most recent call last):"));
         self.says(rank, &format!("[rank{rank}]:   File \"/job/train.py\", line 412, in main"));
         self.says(rank, &format!("[rank{rank}]: {exception}"));
@@ -77,11 +75,15 @@ impl Bundle {
     }
 
     /// All ranks wait for `late` in the operation after so many steps.
-    fn hangs(&mut self, late: u32, steps: u32) {
+    pub(super) fn hangs(&mut self, late: u32, steps: u32) {
         for rank in 0..8 {
             let asked = if rank == late { steps } else { steps + 1 };
             self.timed_out(rank, steps * 10 + 610, ("ALLREDUCE", 4, "0(default_pg)"), (asked, steps));
         }
+    }
+
+    pub(super) fn files(&self) -> Vec<(String, String)> {
+        self.0.iter().map(|(path, text)| (path.clone(), text.clone())).collect()
     }
 
     fn said(&self) -> Said {
@@ -92,7 +94,8 @@ impl Bundle {
     }
 }
 
-const XID: &str = "NVRM: Xid (PCI:0000:11:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.";
+pub(super) const XID: &str =
+    "NVRM: Xid (PCI:0000:11:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.";
 
 #[test]
 fn a_hang_is_located_by_its_watchdogs() {

@@ -1,7 +1,5 @@
 //! RAS in its dialects from 2.24 to 2.30, as text and JSON, whole and torn; `ras/README.md` says where the texts come from.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
-
 use muster_analysis::triage::SURE;
 use muster_analysis::triage::diagnose;
 use muster_analysis::triage::report::Report;
@@ -9,12 +7,12 @@ use muster_import::bundle::{gather, part};
 use muster_logs::Category;
 use muster_logs::Rules;
 
-const DIALECTS: [(&str, &str); 5] = [
-    ("2.24.txt", include_str!("ras/2.24.txt")),
-    ("2.27.txt", include_str!("ras/2.27.txt")),
-    ("2.28.7.json", include_str!("ras/2.28.7.json")),
-    ("2.28.9.json", include_str!("ras/2.28.9.json")),
-    ("2.30.json", include_str!("ras/2.30.json")),
+pub(super) const DIALECTS: [(&str, &str); 5] = [
+    ("2.24.txt", include_str!("../ras/2.24.txt")),
+    ("2.27.txt", include_str!("../ras/2.27.txt")),
+    ("2.28.7.json", include_str!("../ras/2.28.7.json")),
+    ("2.28.9.json", include_str!("../ras/2.28.9.json")),
+    ("2.30.json", include_str!("../ras/2.30.json")),
 ];
 const JOB: &str = r#"{"world_size": 4, "nodes": [{"node": "n1", "ip": ["10.0.0.1"]}, {"node": "n2", "ip": ["10.0.0.2"]}],
     "ranks": [{"rank": 0, "node": "n1", "pid": 100}, {"rank": 1, "node": "n1", "pid": 101},
@@ -27,11 +25,11 @@ fn triage(files: &[(&str, String)]) -> (Report, Vec<String>) {
 }
 
 /// The same answer eleven seconds later.
-fn later(text: &str) -> String {
+pub(super) fn later(text: &str) -> String {
     text.replace("00:23:44", "00:23:55")
 }
 
-fn polls(name: &str, first: &str, second: &str) -> Vec<(&'static str, String)> {
+pub(super) fn polls(name: &str, first: &str, second: &str) -> Vec<(&'static str, String)> {
     let paths =
         if name.ends_with("txt") { ["ras/poll1.txt", "ras/poll2.txt"] } else { ["ras/poll1.json", "ras/poll2.json"] };
     vec![("job.json", JOB.to_owned()), (paths[0], first.to_owned()), (paths[1], second.to_owned())]

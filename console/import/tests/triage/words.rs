@@ -1,0 +1,143 @@
+//! What is said of a case, word for word: the verdict, its steps, events and ranks, as they stand in `words/`.
+//!
+//! With `MUSTER_BLESS=1` it is written there instead; read the difference before you commit it.
+
+#![expect(clippy::disallowed_methods, reason = "opens the files that hold the words")]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use muster_analysis::triage::overview::{Overview, overview};
+use muster_import::bundle::{gather, part};
+use muster_logs::Rules;
+
+use super::made::{FAULTS, Made};
+use super::misled::{Bundle, XID};
+use super::pytorch_gloo::unpack;
+use super::ras_dialects::{DIALECTS, later, polls};
+
+/// All that a person can read of a case.
+fn words(of: &Overview) -> String {
+    let mut report = serde_json::to_value(&of.report).unwrap();
+    // Its events are among the moments, with more.
+    report.as_object_mut().unwrap().remove("timeline");
+    let mut text = serde_json::to_string_pretty(&report).unwrap();
+    writeln!(
+        text,
+        "\nlast step {:?}, {:?}, nodes {:?}, {} moments left out",
+        of.last_step_s, of.movement, of.nodes, of.left_out
+    )
+    .unwrap();
+    of.moments.iter().for_each(|moment| writeln!(text, "{moment:?}").unwrap());
+    let matrix = &of.matrix;
+    writeln!(text, "{} columns level, {} left out", matrix.level, matrix.left_out).unwrap();
+    matrix.columns.iter().for_each(|column| writeln!(text, "{column:?}").unwrap());
+    matrix.folded.iter().for_each(|line| writeln!(text, "{line:?}").unwrap());
+    text
+}
+
+/// Holds what is said of these files to `words/NAME.txt`.
+fn hold<T: AsRef<[u8]>>(name: &str, files: &[(String, T)]) {
+    let rules = Rules::built_in().unwrap();
+    let case = gather(files.iter().map(|(path, bytes)| (path.clone(), part(path, bytes.as_ref(), &rules))));
+    let text = words(&overview(&case, &rules, &[]));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/triage/words/{name}.txt"));
+    if std::env::var_os("MUSTER_BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let stored = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = stored.lines().zip(text.lines()).enumerate().find(|(_, (stored, said))| stored != said);
+    assert!(
+        stored == text,
+        "{name}: {differs:#?} of {} and {} lines; read it, then run with MUSTER_BLESS=1",
+        stored.lines().count(),
+        text.lines().count()
+    );
+}
+
+#[test]
+fn of_each_made_fault_the_same_is_said() {
+    for fault in FAULTS {
+        let made = Made { fault, nodes: 3, per: 2, culprit: 3, skew: 0.4 };
+        let name = format!("made-{}", fault.name());
+        hold(&name, &made.files());
+        let logs: Vec<_> = made
+            .files()
+            .into_iter()
+            .filter(|(path, _)| !path.starts_with("fr/") && !path.starts_with("ras/"))
+            .collect();
+        hold(&format!("{name}-without-dumps-and-ras"), &logs);
+    }
+}
+
+#[test]
+fn of_each_real_job_on_gloo_the_same_is_said() {
+    for name in ["exception", "hang", "hang-ended", "healthy", "mismatch", "mismatch-ended", "sigstop"] {
+        hold(&format!("gloo-{name}"), &unpack(name));
+    }
+}
+
+#[test]
+fn of_each_dialect_of_ras_the_same_is_said() {
+    for (name, text) in DIALECTS {
+        let files: Vec<_> =
+            polls(name, text, &later(text)).into_iter().map(|(path, text)| (path.to_owned(), text)).collect();
+        hold(&format!("ras-{}", name.trim_end_matches(".txt").trim_end_matches(".json")), &files);
+    }
+}
+
+#[test]
+fn of_a_line_that_ends_a_job_the_same_is_said() {
+    let mut xid = Bundle::new(61);
+    xid.kernel("n2.hall", 605, XID);
+    hold("line-xid", &xid.files());
+    let mut exception = Bundle::new(61);
+    exception.exception(5, "KeyError: 'input_ids'");
+    hold("line-exception", &exception.files());
+    let mut full = Bundle::new(61);
+    full.exception(5, "OSError: [Errno 28] No space left on device: '/local/ckpt/step_60'");
+    hold("line-disk-full", &full.files());
+    let mut memory = Bundle::new(61);
+    memory.kernel(
+        "n2",
+        604,
+        "Out of memory: Killed process 1005 (python3) total-vm:204800kB, anon-rss:102400kB, UID:1000",
+    );
+    memory.exception(4, "EOFError");
+    hold("line-out-of-memory", &memory.files());
+    let mut limit = Bundle::new(61);
+    limit.says(0, "slurmstepd: error: *** JOB 7 ON n0 CANCELLED AT 2026-11-20T10:10:05 DUE TO TIME LIMIT ***");
+    hold("line-time-limit", &limit.files());
+    let mut lost = Bundle::new(60);
+    lost.says(0, "n0:1000:2000 [0] NCCL WARN NET/IB: Got completion from peer n3<37730> with status=12 opcode=0 len=0 vendor err 129 (Recv) hca mlx5_2");
+    for rank in 1..6 {
+        lost.says(
+            rank,
+            &format!(
+                "n{}:{}:2000 [0] NCCL WARN socketProgress: Connection closed by remote peer n0<4791>",
+                rank / 2,
+                1000 + rank
+            ),
+        );
+    }
+    hold("line-peer-lost", &lost.files());
+}
+
+#[test]
+fn of_a_hang_among_harmless_troubles_the_same_is_said() {
+    let mut hang = Bundle::new(60);
+    hang.hangs(3, 60);
+    hang.steps(130, 200);
+    hang.hangs(5, 200);
+    hang.kernel("n1", 1800, "mce: CPU3: Package temperature above threshold, cpu clock throttled (total events = 17)");
+    hang.kernel("n1", 1810, "mce: CPU3: Package temperature/speed normal");
+    hold("hang-of-two-attempts", &hang.files());
+    let mut storage = Bundle::new(60);
+    for node in ["n0", "n1", "n3"] {
+        storage.kernel(node, 592, "nfs: server 10.9.0.4 not responding, still trying");
+        storage.kernel(node, 1300, "nfs: server 10.9.0.4 OK");
+    }
+    storage.hangs(5, 60);
+    hold("hang-on-storage", &storage.files());
+}
