@@ -35,7 +35,11 @@ pub fn mismatches(case: &Case) -> Vec<Mismatch> {
         for entry in dump.entries.iter().filter(|entry| !entry.p2p) {
             let ranks = dump.groups.get(&entry.group).map(|config| format!("{:?}", config.ranks)).unwrap_or_default();
             let op = entry.op.trim_start_matches("nccl:").trim_start_matches("gloo:").to_owned();
-            let what = if is_uneven(&op) { op } else { format!("{op} of {} {}", entry.inputs, entry.dtypes) };
+            let what = if is_uneven(&op) {
+                op
+            } else {
+                format!("{op} of {} {}", listed(&entry.dtypes), listed(&entry.inputs))
+            };
             let what = asked.entry((entry.group.clone(), ranks, entry.seq)).or_default().entry(what).or_default();
             what.push(dump.rank);
         }
@@ -45,6 +49,11 @@ pub fn mismatches(case: &Case) -> Vec<Mismatch> {
         found.entry((group.clone(), ranks)).or_insert_with(|| mismatch(group, seq, by_what));
     }
     found.into_values().collect()
+}
+
+/// The elements of a list that stands there as JSON: `[8],[4]` of `[[8],[4]]`, `Float` of `["Float"]`.
+fn listed(json: &str) -> String {
+    json.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(json).replace('"', "")
 }
 
 /// Whether each rank may give and get another size: `all_to_all`, `ALLTOALL_BASE`, `SCATTER`.
@@ -110,6 +119,10 @@ mod tests {
         };
         let found = mismatches(&case);
         assert_eq!((found[0].odd.as_slice(), found[0].seq), ([2].as_slice(), 3));
+        assert_eq!(
+            (listed("[[8],[4]]"), listed(r#"["Float","Half"]"#)),
+            ("[8],[4]".to_owned(), "Float,Half".to_owned())
+        );
     }
 
     #[test]
