@@ -7,7 +7,7 @@ use super::case::{Case, Whose};
 use super::confidence::SURE;
 use super::events::short;
 use super::facts::Facts;
-use super::report::{Done, Ranks, Report, Subject, Suspect, Told};
+use super::report::{Done, Ranks, Report, Source, Subject, Suspect, Told};
 use super::steps::{STEPS, Verdict};
 use super::tested;
 use muster_logs::Category;
@@ -62,7 +62,7 @@ pub(super) fn concluded(facts: &Facts<'_>, wrong: &[Subject]) -> Report {
     Report {
         schema: "muster.triage",
         version: 1,
-        action: next.unwrap_or_else(|| action(category, suspects.first())),
+        action: next.or_else(|| advice(facts, suspects.first()?)).unwrap_or_else(|| action(category, suspects.first())),
         drain: drain(category, suspects.first()),
         offline: command,
         timeline: timeline(facts),
@@ -74,6 +74,13 @@ pub(super) fn concluded(facts: &Facts<'_>, wrong: &[Subject]) -> Report {
         marked_wrong,
         steps,
     }
+}
+
+/// What the failed check itself advises, where nothing but health checks speaks against the suspect.
+fn advice(facts: &Facts<'_>, suspect: &Suspect) -> Option<String> {
+    let only_checks = suspect.evidence.iter().all(|seen| seen.source == Source::Check);
+    let ailing = facts.health.of_node(suspect.node.as_deref().filter(|_| only_checks)).next()?;
+    Some(format!("On {}: {}.", ailing.node, ailing.check.next))
 }
 
 /// A verdict without the suspects that a person has marked as wrong; nothing where that is all of them.

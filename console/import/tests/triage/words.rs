@@ -4,12 +4,14 @@
 
 #![expect(clippy::disallowed_methods, reason = "opens the files that hold the words")]
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
 use muster_analysis::triage::overview::{Overview, overview};
 use muster_import::bundle::{gather, part};
 use muster_logs::Rules;
+use serde_json::{Value, json};
 
 use super::made::{FAULTS, Made};
 use super::misled::{Bundle, XID};
@@ -140,4 +142,107 @@ fn of_a_hang_among_harmless_troubles_the_same_is_said() {
     }
     storage.hangs(5, 60);
     hold("hang-on-storage", &storage.files());
+}
+
+/// Holds what is said of the real job that hangs, without its dumps, where its JSON files are changed so.
+fn live(name: &str, change: impl Fn(&mut BTreeMap<String, Value>)) {
+    let files: Vec<_> = unpack("hang").into_iter().filter(|(path, _)| !path.starts_with("fr/")).collect();
+    let (documents, mut files): (Vec<_>, Vec<_>) = files.into_iter().partition(|(path, _)| path.ends_with(".json"));
+    let mut documents =
+        documents.into_iter().map(|(path, bytes)| (path, serde_json::from_slice(&bytes).unwrap())).collect();
+    change(&mut documents);
+    files.extend(documents.into_iter().map(|(path, document)| (path, document.to_string().into_bytes())));
+    hold(&format!("live-{name}"), &files);
+}
+
+/// The second process on n002, rank 3.
+fn rank_3(documents: &mut BTreeMap<String, Value>) -> &mut Value {
+    &mut documents.get_mut("processes/n002.json").unwrap()["processes"][1]
+}
+
+fn states(of: &mut Value, letter: &str) {
+    let looks = of["states"].as_str().unwrap().len();
+    of["states"] = letter.repeat(looks).into();
+}
+
+#[test]
+fn of_what_processes_do_the_same_is_said() {
+    live("nothing", |_| ());
+    live("debugger", |documents| states(rank_3(documents), "t"));
+    live("frozen", |documents| rank_3(documents)["wait_channel"] = json!({"value": "__refrigerator"}));
+    live("device", |documents| {
+        states(rank_3(documents), "D");
+        rank_3(documents)["wait_channel"] = json!({"value": "nvidia_dma_wait"});
+    });
+    live("disk", |documents| {
+        states(rank_3(documents), "D");
+        rank_3(documents)["wait_channel"] = json!({"value": "io_schedule"});
+    });
+    live("nfs", |documents| {
+        for node in ["n002", "n003"] {
+            let told = documents.get_mut(&format!("processes/{node}.json")).unwrap();
+            told["stalled"] = json!(["/data/shards/0", "/data/shards/1"]);
+            states(&mut told["processes"][0], "D");
+            told["processes"][0]["wait_channel"] = json!({"value": "rpc_wait_bit_killable"});
+        }
+    });
+    live("ended", |documents| {
+        let process = rank_3(documents);
+        process["states"] = format!("{}-", process["states"].as_str().unwrap()).into();
+    });
+    live("vanished", |documents| {
+        documents.get_mut("processes/n002.json").unwrap()["processes"].as_array_mut().unwrap().pop();
+    });
+    live("busy", |documents| {
+        for told in documents.iter_mut().filter(|(path, _)| path.starts_with("processes/")).map(|(_, told)| told) {
+            told["processes"].as_array_mut().unwrap().iter_mut().for_each(|process| process["cpu"] = json!(0.001));
+        }
+        rank_3(documents)["cpu"] = json!(0.99);
+    });
+    live("unreached", |documents| {
+        documents.remove("processes/n003.json");
+        let node = &mut documents.get_mut("collected.json").unwrap()["nodes"][2];
+        (node["reached"], node["why"]) = (json!(false), json!("connect: timed out"));
+    });
+    live("backlog", |documents| {
+        let mut queues = |node: &str, peer: &str, full: u32| {
+            let told = documents.get_mut(&format!("processes/{node}.json")).unwrap();
+            let queue = json!({"peer": peer, "looks": 14, "full": full, "most": 400_000});
+            told["queues"].as_array_mut().unwrap().push(queue);
+        };
+        queues("n001", "n003", 13);
+        queues("n002", "n003", 14);
+        queues("n004", "n003", 12);
+        queues("n003", "n001", 9);
+    });
+}
+
+#[test]
+fn of_counters_checks_and_alerts_the_same_is_said() {
+    let counted = |documents: &mut BTreeMap<String, Value>, name: &str, device: &str, grown: f64| {
+        for node in ["n001", "n002", "n003", "n004"] {
+            let by = if node == "n003" { grown } else { 0.0 };
+            let told = documents.get_mut(&format!("processes/{node}.json")).unwrap();
+            let counter = json!({"device": device, "name": name, "first": 100.0, "last": 100.0 + by, "seconds": 10.0});
+            told["counters"].as_array_mut().unwrap().push(counter);
+        }
+    };
+    live("memory-errors", |documents| counted(documents, "ecc.uncorrected", "GPU 2", 2.0));
+    live("heat", |documents| counted(documents, "held.heat", "GPU 2", 9000.0));
+    live("symbol-errors", |documents| counted(documents, "symbol_error", "mlx5_0/1", 700.0));
+    live("mtu", |documents| {
+        for node in ["n001", "n002", "n003", "n004"] {
+            let mtu = if node == "n003" { 1400.0 } else { 1500.0 };
+            let facts = json!([{"outcome": "done", "collector": "nic", "facts": [
+                {"key": "eth0.mtu", "reading": {"value": {"number": mtu}}},
+                {"key": "eth0.up", "reading": {"value": {"flag": true}}}]}]);
+            documents.insert(format!("facts/{node}.json"), facts);
+        }
+    });
+    live("alerts", |documents| {
+        let since_s = documents["collected.json"]["at_s"].as_f64().unwrap() - 120.0;
+        let alert = json!({"node": "n003", "metric": "gpu_power_w", "since_s": since_s, "until_s": null, "group": null,
+            "sentence": "n003: GPU power 210 W, 55 % below 3 peers (median 470 W) for 100 s."});
+        documents.insert("watch.json".to_owned(), json!({"schema": "muster.watch", "version": 1, "alerts": [alert]}));
+    });
 }

@@ -1,6 +1,6 @@
 //! Does a node of the job fail a health check that the others pass? Last, since a machine can live with a fault for years.
 
-use super::{Draft, Verdict, found, nothing};
+use super::{Draft, Verdict, found, nothing, upper};
 use crate::triage::facts::Facts;
 use crate::triage::report::{Done, Kind as What, Suspect};
 
@@ -37,5 +37,5 @@ fn suspect(facts: &Facts<'_>, node: &str) -> Suspect {
     let mut draft = Draft::new(What::Node, Some(node.to_owned()), None);
     draft.corroborate(facts);
     let next = facts.health.of_node(Some(node)).next().map_or("", |ailing| ailing.check.next);
-    draft.say(format!("{node} fails a health check that the other nodes of the job pass. {next}"))
+    draft.say(format!("{node} fails a health check that the other nodes of the job pass. {}.", upper(next)))
 }

@@ -240,3 +240,9 @@ pub(super) fn who(rank: Option<u32>, node: Option<&str>) -> String {
         (None, None) => "somebody".to_owned(),
     }
 }
+
+/// The same as the beginning of a sentence.
+pub(super) fn upper(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
+}

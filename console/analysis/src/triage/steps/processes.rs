@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Draft, SUSPECTS, Verdict, found, nothing, seen, who};
+use super::{Draft, SUSPECTS, Verdict, found, nothing, seen, upper, who};
 use crate::triage::confidence::Weight;
 use crate::triage::counters::Movement;
 use crate::triage::facts::Facts;
@@ -189,11 +189,6 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     };
     let suspect = draft.say(format!("{} does not answer: {who}.", upper(kind)));
     Some((format!("{kind} does not answer"), Verdict { category: Category::Storage, suspects: vec![suspect] }))
-}
-
-fn upper(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().collect::<String>() + letters.as_str())
 }
 
 /// Ranks that have no process any more.
