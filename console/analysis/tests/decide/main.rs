@@ -8,3 +8,4 @@ mod properties;
 mod reasons;
 mod regression;
 mod run;
+mod said;
