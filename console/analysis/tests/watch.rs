@@ -173,6 +173,39 @@ fn who_writes_for_longer_than_a_checkpoint_may_take_is_named() {
     assert!((1_100.0..1_130.0).contains(&told), "{told}");
 }
 
+/// The notes on writers and who is named, of a job that stands still from second 500 on while node 2 alone shows so much of `metric`.
+fn alone_in_a_standstill(metric: &str, much: f64) -> (usize, Vec<String>) {
+    let mut watch = Watch::new(Settings::default());
+    let nodes: Vec<_> = (0..8).map(|node| watch.node(&format!("n{node}")).unwrap()).collect();
+    let places = ["gpu_power_w", "tensor_active", metric].map(|name| watch.metric(name).unwrap());
+    let mut chance = Chance::new(41);
+    for second in 0..900 {
+        let stands = second >= 500;
+        for (node, at) in nodes.iter().enumerate() {
+            let alone = if !stands {
+                0.3 * much
+            } else if node == 2 {
+                much
+            } else {
+                0.0
+            };
+            let values = [if stands { 90.0 } else { 500.0 }, if stands { 0.0 } else { 0.6 }, alone];
+            for (value, place) in values.into_iter().zip(places) {
+                watch.push(START + f64::from(second), *at, place, value * (1.0 + 0.03 * chance.normal()));
+            }
+        }
+    }
+    watch.finish();
+    let notes = watch.notes().iter().filter(|note| note.contains("writing a checkpoint")).count();
+    (notes, watch.alerts().iter().map(|alert| alert.node.clone()).collect())
+}
+
+#[test]
+fn who_sends_while_all_others_wait_may_write_and_who_receives_does_not() {
+    assert_eq!(alone_in_a_standstill("net_tx_gbs", 12.0), (1, vec![]));
+    assert_eq!(alone_in_a_standstill("net_rx_gbs", 12.0), (0, vec!["n2".to_owned()]));
+}
+
 /// Node 5 shows 70 % of the others from the start, is like them from second 600 on, and falls again at second `again`.
 fn comes_back(again: usize) -> Watch {
     let slow = |second: usize, node, _, healthy: f64| {

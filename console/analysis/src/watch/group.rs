@@ -99,5 +99,7 @@ mod tests {
         assert_eq!(shared(&[4, 5], &nodes).map(|found| found.0), Some("leaf 2".to_owned()));
         assert_eq!(shared(&[0, 1, 4, 5], &nodes), None, "the label of everybody explains nothing");
         assert_eq!(shared(&[3], &nodes), None);
+        assert_eq!(shared(&[0, 1, 2, 3], &nodes).map(|found| found.1), Some(vec![0, 1, 2, 3]));
+        assert_eq!(shared(&[0, 1, 2, 3, 4], &nodes).map(|found| found.1), Some(vec![0, 1, 2, 3]), "all but one");
     }
 }

@@ -108,6 +108,17 @@ fn of_a_line_that_ends_a_job_the_same_is_said() {
     );
     memory.exception(4, "EOFError");
     hold("line-out-of-memory", &memory.files());
+    // By a clock that may be a minute wrong: before the job for certain, and perhaps not.
+    for (name, seconds) in [("long-before", 500), ("shortly-before", 540)] {
+        let mut killed = Bundle::new(0);
+        killed.steps(57, 61);
+        killed.kernel(
+            "n2",
+            seconds,
+            "Out of memory: Killed process 1005 (python3) total-vm:204800kB, anon-rss:102400kB, UID:1000",
+        );
+        hold(&format!("line-out-of-memory-{name}"), &killed.files());
+    }
     let mut limit = Bundle::new(61);
     limit.says(0, "slurmstepd: error: *** JOB 7 ON n0 CANCELLED AT 2026-11-20T10:10:05 DUE TO TIME LIMIT ***");
     hold("line-time-limit", &limit.files());
@@ -203,6 +214,13 @@ fn of_what_processes_do_the_same_is_said() {
         documents.remove("processes/n003.json");
         let node = &mut documents.get_mut("collected.json").unwrap()["nodes"][2];
         (node["reached"], node["why"]) = (json!(false), json!("connect: timed out"));
+    });
+    live("most-unreached", |documents| {
+        for (at, node) in ["n001", "n002", "n003", "n004"].into_iter().enumerate().skip(1) {
+            documents.remove(&format!("processes/{node}.json"));
+            let node = &mut documents.get_mut("collected.json").unwrap()["nodes"][at];
+            (node["reached"], node["why"]) = (json!(false), json!("connect: timed out"));
+        }
     });
     live("backlog", |documents| {
         let mut queues = |node: &str, peer: &str, full: u32| {
