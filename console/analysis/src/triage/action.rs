@@ -223,6 +223,8 @@ mod tests {
         for (kind, gpu, element, said) in [
             (Kind::Gpu, Some(2), Some("0000:07:00"), "reset GPU 2 (nvidia-smi --gpu-reset -i 0000:07:00.0)"),
             (Kind::Gpu, Some(2), None, "reset GPU 2 (nvidia-smi --gpu-reset)"),
+            (Kind::Gpu, Some(2), Some("deadbeef"), "reset GPU 2 (nvidia-smi --gpu-reset)"),
+            (Kind::Gpu, Some(2), Some("0000:07:00.0; reboot"), "reset GPU 2 (nvidia-smi --gpu-reset)"),
             (Kind::Link, None, Some("mlx5_3"), "replace the cable of mlx5_3"),
             (Kind::Node, None, None, "have the named part reset or replaced"),
         ] {

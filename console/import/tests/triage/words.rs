@@ -90,6 +90,20 @@ fn of_each_dialect_of_ras_the_same_is_said() {
 }
 
 #[test]
+fn of_ranks_that_only_ras_tells_of_the_same_is_said() {
+    let (_, text) = DIALECTS[2];
+    // Without processes, and of a communicator whose ranks are not those of the job.
+    for (name, first, last) in [("alone", "n1", "n2"), ("of-other-ranks", "n2", "n1")] {
+        let job = format!(
+            r#"{{"world_size": 4, "nodes": [{{"node": "n1", "ip": ["10.0.0.1"]}}, {{"node": "n2", "ip": ["10.0.0.2"]}}],
+                "ranks": [{{"rank": 0, "node": "{first}"}}, {{"rank": 3, "node": "{last}"}}]}}"#
+        );
+        let files = [("job.json", job), ("ras/poll1.json", text.to_owned()), ("ras/poll2.json", later(text))];
+        hold(&format!("ras-{name}"), &files.map(|(path, text)| (path.to_owned(), text)));
+    }
+}
+
+#[test]
 fn of_a_line_that_ends_a_job_the_same_is_said() {
     let mut xid = Bundle::new(61);
     xid.kernel("n2.hall", 605, XID);
