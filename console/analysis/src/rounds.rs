@@ -339,6 +339,14 @@ fn visits<'a>(metric: &VisitedMetric<'a>, nodes: usize, pattern: &Pattern) -> Ve
 mod tests {
     use super::*;
 
+    #[test]
+    fn only_who_was_visited_again_or_missed_the_first_visit_has_a_pattern() {
+        let one = Sample::new(&[1.0]).unwrap();
+        assert_eq!((pattern(&[Some(&one)]), pattern(&[None, None]), pattern(&[])), (None, None, None));
+        assert_eq!(pattern(&[Some(&one), Some(&one)]), Some(vec![true, true]));
+        assert_eq!(pattern(&[None, Some(&one)]), Some(vec![false, true]));
+    }
+
     /// Sixteen nodes, the last slower by `loss`, each with values around 100 that differ by `noise`, for each visit the levels
     /// of the hour.
     fn samples(nodes: usize, loss: f64, noise: f64, hour: f64, seed: u64) -> Vec<Sample> {

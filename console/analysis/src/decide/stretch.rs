@@ -208,6 +208,12 @@ mod tests {
     use crate::Chance;
     use Direction::{HigherIsBetter, LowerIsBetter};
 
+    #[test]
+    fn a_spike_is_lowered_to_its_neighbours_and_an_end_to_the_one_beside_it() {
+        assert_eq!(without_spikes(&[1.0, 9.0, 2.0, 3.0]), [1.0, 2.0, 3.0, 2.0]);
+        assert_eq!((without_spikes(&[4.0]), without_spikes(&[])), (vec![4.0], vec![]));
+    }
+
     /// Share of series without a stretch in which one is found.
     fn found(steps: usize, series: impl Fn(&mut Chance, usize) -> Vec<f64>) -> f64 {
         let mut chance = Chance::new(5);
