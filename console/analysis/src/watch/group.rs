@@ -94,12 +94,16 @@ mod tests {
 
     #[test]
     fn a_label_names_a_group_only_where_it_explains_nearly_all_of_it_and_little_else() {
-        let nodes = nodes(&["leaf1", "leaf1", "leaf1", "leaf1", "2", "2", "2", "2"]);
+        let mut nodes = nodes(&["leaf1", "leaf1", "leaf1", "leaf1", "2", "2", "2", "2"]);
         assert_eq!(shared(&[0, 2, 3], &nodes), Some(("leaf1".to_owned(), vec![0, 1, 2, 3])));
         assert_eq!(shared(&[4, 5], &nodes).map(|found| found.0), Some("leaf 2".to_owned()));
         assert_eq!(shared(&[0, 1, 4, 5], &nodes), None, "the label of everybody explains nothing");
         assert_eq!(shared(&[3], &nodes), None);
         assert_eq!(shared(&[0, 1, 2, 3], &nodes).map(|found| found.1), Some(vec![0, 1, 2, 3]));
         assert_eq!(shared(&[0, 1, 2, 3, 4], &nodes).map(|found| found.1), Some(vec![0, 1, 2, 3]), "all but one");
+        for (at, node) in nodes.iter_mut().enumerate() {
+            node.labels.push(("rack".to_owned(), if at < 5 { "r1" } else { "r2" }.to_owned()));
+        }
+        assert_eq!(shared(&[0, 1, 2, 3], &nodes).map(|found| found.0), Some("leaf1".to_owned()), "the closer of two");
     }
 }
