@@ -67,7 +67,7 @@ fn told(decision: &Decision) -> String {
     text
 }
 
-/// A fleet of that noise; node 2, and node 5 in every other, lose some speed in the first half of the metrics.
+/// A fleet with that noise. In the first half of the metrics node 2 is slower, and with an even seed node 5 by half as much.
 fn made(family: &str, (nodes, metrics, steps): (usize, usize, usize), seed: usize) -> Run {
     let mut speeds = fleet(family, &mut Chance::new(seed as u64), nodes, metrics, steps);
     let loss = [0.0, 0.06, 0.2, 0.5][seed % 4];
