@@ -1,12 +1,11 @@
 //! The detector on jobs of an independent simulator, with seeds that nothing was tuned on: who is named, who moved first.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
-#![expect(clippy::disallowed_methods, reason = "opens the file that holds the words")]
 
+mod golden;
 mod watch_sim;
 
 use std::fmt::Write;
-use std::path::Path;
 
 use muster_analysis::watch::{Alert, AlertKind, Settings, Watch};
 use watch_sim::{Fault, Kind, METRICS, Made, START, made};
@@ -127,14 +126,5 @@ fn of_each_kind_of_job_the_same_is_said_word_for_word() {
         let lines = watch.alerts().iter().map(words).chain(watch.notes());
         lines.for_each(|line| writeln!(text, "    {line}").unwrap());
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/watch_words.txt");
-    if std::env::var_os("MUSTER_BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
-    let stored = std::fs::read_to_string(&path).unwrap();
-    for (at, (stored, said)) in stored.lines().zip(text.lines()).enumerate() {
-        assert_eq!(stored, said, "line {} of {}", at + 1, path.display());
-    }
-    assert_eq!(stored.lines().count(), text.lines().count());
+    golden::hold("watch_words.txt", &text);
 }

@@ -3,6 +3,8 @@
 mod calibration;
 mod families;
 mod frozen;
+#[path = "../golden/mod.rs"]
+mod golden;
 mod oracle;
 mod properties;
 mod reasons;

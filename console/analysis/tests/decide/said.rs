@@ -2,11 +2,9 @@
 //!
 //! With `MUSTER_BLESS=1` it is written there instead; read the difference before you commit it.
 
-#![expect(clippy::disallowed_methods, reason = "opens the file that holds what is said")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
 use std::fmt::Write;
-use std::path::Path;
 
 use muster_analysis::decide::{Average, Cell, Decision};
 use muster_analysis::{Chance, State};
@@ -142,14 +140,5 @@ fn of_two_clusters() -> String {
 #[test]
 fn of_every_made_fleet_the_same_is_said_number_for_number() {
     let text = [of_every_noise(), of_several_components(), against_earlier_runs(), of_two_clusters()].concat();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/decide/said.txt");
-    if std::env::var_os("MUSTER_BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
-    let stored = std::fs::read_to_string(&path).unwrap();
-    for (at, (stored, said)) in stored.lines().zip(text.lines()).enumerate() {
-        assert_eq!(stored, said, "line {} of {}", at + 1, path.display());
-    }
-    assert_eq!(stored.lines().count(), text.lines().count());
+    crate::golden::hold("decide/said.txt", &text);
 }
