@@ -29,15 +29,40 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-gpu", &["muster-wire", "muster-tape", "muster-ptxsim", "muster-skip"]),
         ("muster-ptxsim", &[]),
         ("muster-skip", &[]),
+        ("muster-golden", &[]),
         ("muster-run", &["muster-wire"]),
         ("muster-logs", &["muster-wire", "muster-skip"]),
-        ("muster-analysis", &["muster-wire", "muster-run", "muster-logs", "muster-skip"]),
-        ("muster-import", &["muster-wire", "muster-logs", "muster-analysis", "muster-skip"]),
+        ("muster-analysis", &["muster-wire", "muster-run", "muster-skip", "muster-golden"]),
+        ("muster-watch", &["muster-wire", "muster-run", "muster-analysis", "muster-golden"]),
+        ("muster-triage", &["muster-wire", "muster-run", "muster-logs", "muster-analysis"]),
+        (
+            "muster-import",
+            &[
+                "muster-wire",
+                "muster-logs",
+                "muster-analysis",
+                "muster-watch",
+                "muster-triage",
+                "muster-skip",
+                "muster-golden",
+            ],
+        ),
         ("muster-store", &["muster-wire", "muster-run", "muster-skip"]),
         ("muster-fleet", &["muster-wire", "muster-skip"]),
         ("muster-playbook", &["muster-wire", "muster-run", "muster-analysis"]),
         ("muster-page", &["muster-wire"]),
-        ("muster-tui", &["muster-wire", "muster-logs", "muster-analysis", "muster-playbook"]),
+        (
+            "muster-tui",
+            &[
+                "muster-wire",
+                "muster-logs",
+                "muster-analysis",
+                "muster-watch",
+                "muster-triage",
+                "muster-playbook",
+                "muster-golden",
+            ],
+        ),
     ]);
     for (package, dependencies) in ours() {
         if package == "muster" || package == "muster-tests" {
@@ -68,7 +93,7 @@ fn each_big_library_lives_in_one_package() {
 
 #[test]
 fn the_pure_layer_has_no_way_to_the_outside() {
-    for package in ["muster-logs", "muster-analysis"] {
+    for package in ["muster-logs", "muster-analysis", "muster-watch", "muster-triage"] {
         for banned in ["tokio", "rustix", "libc", "russh", "sled"] {
             assert!(!ours()[package].contains(banned), "{package} uses {banned}");
         }

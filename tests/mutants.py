@@ -28,15 +28,11 @@ AREAS = {
     ),
     "decision": ("muster-analysis", [f"{ANALYSIS}/decide/*.rs", f"{ANALYSIS}/rounds.rs"], ["decide::", "rounds::"], {"muster-analysis": ["decide"]}),
     "logs": ("muster-logs", ["console/logs/src/*.rs"], [], {"muster-logs": ["rules"], "muster-import": BUNDLES}),
-    "jobs": (
-        "muster-analysis",
-        [f"{ANALYSIS}/{part}/**/*.rs" for part in ("triage", "watch", "minder", "trial")],
-        ["triage::", "watch::", "minder::", "trial::"],
-        {"muster-analysis": ["watch", "watch_made"], "muster-import": BUNDLES},
-    ),
+    "watch": ("muster-watch", ["console/watch/src/**/*.rs"], [], {"muster-watch": ["detector"]}),
+    "triage": ("muster-triage", ["console/triage/src/**/*.rs"], [], {"muster-import": BUNDLES}),
 }
-# The analysis is optimised for its simulated fleets: a mutant is built once and run once.
-PLAIN = "--config=profile.dev.package.muster-analysis.opt-level=0"
+# These are optimised for their simulated fleets and jobs: a mutant is built once and run once.
+PLAIN = [f"--config=profile.dev.package.{package}.opt-level=0" for package in ("muster-analysis", "muster-watch")]
 
 
 def mutants(tree, area):
@@ -65,14 +61,15 @@ def outcome(tree, area, change, log, seconds):
     env = os.environ | {"CARGO_TARGET_DIR": str(tree.parent / "build"), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "0"}
     subprocess.run(["patch", "--silent", "--forward", "--fuzz=0", file], cwd=tree, input=diff, text=True, check=True)
     try:
-        of = ["cargo", "test", "--offline", PLAIN, "--package"]
+        of = ["cargo", "test", "--offline", *PLAIN, "--package"]
         cargo = [*of, package]
         if ends([*cargo, "--lib", "--no-run"], tree, env, log, 1800) != 0:
             return "compiler"
         # Its own module's tests first: those of another may take minutes.
         own = [module for module in modules if f"/src/{module.removesuffix('::')}" in file]
-        for some in (own, [module for module in modules if module not in own]):
-            if (some or not modules) and ends([*cargo, "--lib", "--", *some], tree, env, log, seconds) != 0:
+        groups = [own, [module for module in modules if module not in own]] if modules else []
+        for some in filter(None, groups) if groups else [[]]:
+            if ends([*cargo, "--lib", "--", *some], tree, env, log, seconds) != 0:
                 return "unit tests"
         for beside, tests in further.items():
             cargo = [*of, beside, *(word for test in tests for word in ("--test", test))]

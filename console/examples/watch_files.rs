@@ -10,9 +10,9 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use muster_analysis::Chance;
-use muster_analysis::watch::{Settings, Watch};
 use muster_import::telemetry::{Files, Recording};
 use muster_store::telemetry::{Recorder, replay};
+use muster_watch::{Settings, Watch};
 
 /// Metrics of a job, each with its level and its noise.
 const METRICS: [(&str, f64, f64); 10] = [

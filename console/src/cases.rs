@@ -6,9 +6,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use muster_analysis::triage::case::Case;
-use muster_analysis::triage::marks::{self, Marks};
-use muster_analysis::triage::offline::{OFFLINE_BYTES, Offline};
+use muster_triage::case::Case;
+use muster_triage::marks::{self, Marks};
+use muster_triage::offline::{OFFLINE_BYTES, Offline};
 
 use crate::out;
 
@@ -95,7 +95,7 @@ fn read_at_most(file: &Path, bytes: usize) -> std::io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::report::{Kind, Subject};
+    use muster_triage::report::{Kind, Subject};
 
     use super::*;
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p muster-analysis --example network_campaign -- [SEED] [DRAWS] [clean|faulty|both]`
 
-#[path = "../tests/network_made/mod.rs"]
+#[path = "../tests/network/made.rs"]
 mod network_made;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "measures time and reads it from /proc, which the library never does")]
 
-#[path = "../tests/network_sim/mod.rs"]
+#[path = "../tests/network/sim.rs"]
 mod network_sim;
 
 use std::collections::BTreeSet;

@@ -10,9 +10,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use muster_analysis::Chance;
-use muster_analysis::watch::{Alert, Settings, Watch};
 use muster_import::telemetry::{Recording, unpacked};
 use muster_skip::Lacks;
+use muster_watch::{Alert, Settings, Watch};
 use serde_json::Value;
 
 /// Seconds after its end for which a fault may still be told: what is averaged comes late.

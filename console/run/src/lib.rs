@@ -7,6 +7,6 @@ mod names;
 mod record;
 mod run;
 
-pub use names::{CONSOLE, LINK, OUT_OF_TURN, PAIRS, WARNED, is_work, visit_name, visit_of};
+pub use names::{CONSOLE, LINK, OUT_OF_TURN, PAIRS, WARNED, is_host, is_work, visit_name, visit_of};
 pub use record::{Record, Summary, joined, noted};
 pub use run::{Run, RunState};

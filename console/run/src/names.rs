@@ -1,4 +1,5 @@
-//! What the name of a record's work says: which work, which visit, and whether the node or the console did it.
+//! What the name of a record's work says: which work, which visit, and whether the node or the console did it; and which names of
+//! nodes can stand in a command.
 
 use muster_wire::IDLE;
 
@@ -41,6 +42,14 @@ pub fn is_work(work: &str) -> bool {
     work != LINK && !work.starts_with(CONSOLE) && !gate
 }
 
+/// Whether a name can stand for a host in a command: letters, digits, `.`, `-` and `_` in the length of a DNS name, and no option. A
+/// recording or a log may call a node anything.
+#[must_use]
+pub fn is_host(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    !name.is_empty() && name.len() <= 253 && name.chars().all(plain) && !name.starts_with('-')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,5 +69,11 @@ mod tests {
         assert!(is_work("collect/nic") && is_work("disk#2"));
         assert!(![LINK, OUT_OF_TURN, "console/asked"].iter().any(|work| is_work(work)));
         assert!(!is_work(&format!("collect/{IDLE}")));
+    }
+
+    #[test]
+    fn what_a_shell_or_a_program_would_take_for_something_else_is_no_host() {
+        assert!(["n7", "gpu-0.rack_3", &"n".repeat(253)].iter().all(|name| is_host(name)));
+        assert!(!["", "-w", "n7;reboot", "n 7", "$(id)", "nö", &"n".repeat(254)].iter().any(|name| is_host(name)));
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use muster_analysis::triage::offline::{Answer, Offline};
 use muster_fleet::Node;
+use muster_triage::offline::{Answer, Offline};
 use muster_tui::snapshot::Testing;
 use muster_wire::{Level, clean};
 use tokio::runtime::Handle;

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use muster_analysis::watch::{BLOCK_S, QUARTER, Settings as Detection};
 use muster_fleet::{Probe, Settings};
 use muster_tui::snapshot::Origin;
 use muster_tui::{Play, Screen};
+use muster_watch::{BLOCK_S, QUARTER, Settings as Detection};
 use muster_wire::Level;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

@@ -50,7 +50,7 @@ fn a_played_recording_ends_with_the_alert_on_the_screen_and_keys_work_meanwhile(
     keys.extend([('\x1b', over), ('f', over), ('L', over), ('n', over), ('q', over)]);
     let paper = Paper::default();
     let begin = |app: &mut super::App| {
-        app.watch(Source::Recording(Box::new(player)), muster_analysis::watch::Settings::default());
+        app.watch(Source::Recording(Box::new(player)), muster_watch::Settings::default());
     };
     let last = rehearsed((&NODES, dir.path(), &[]), begin, (Screen::Watch, paper.clone()), keys);
     let watch = last.watch.data.as_deref().unwrap();
@@ -70,7 +70,7 @@ fn the_header_of_a_replayed_watch_counts_no_node_as_not_run() {
     let player = player();
     let begin = |app: &mut super::App| {
         app.plays = true;
-        app.watch(Source::Recording(Box::new(player)), muster_analysis::watch::Settings::default());
+        app.watch(Source::Recording(Box::new(player)), muster_watch::Settings::default());
     };
     let plays: Wanted = |shown| shown.plays() && is(shown, |watch| !watch.frames.is_empty());
     let last = rehearsed((&NODES, dir.path(), &[]), begin, (Screen::Watch, std::io::sink()), vec![('q', plays)]);

@@ -8,10 +8,10 @@ mod steps;
 use std::sync::Arc;
 
 use muster_analysis::network::Topology;
-use muster_analysis::triage::offline::{OFFLINE_SCHEMA, Offline, concluded};
 use muster_fleet::hostlist::fold;
 use muster_fleet::{Node, Settings};
 use muster_store::Db;
+use muster_triage::offline::{OFFLINE_SCHEMA, Offline, concluded};
 use muster_wire::Profile;
 use tokio_util::sync::CancellationToken;
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use muster_analysis::triage::halving::Nodes;
 use muster_fleet::{Node, Settings};
 use muster_playbook::report::RunReport;
 use muster_playbook::{Playbook, Train};
 use muster_run::{Record, RunState};
 use muster_store::{Db, Store};
+use muster_triage::halving::Nodes;
 use tokio_util::sync::CancellationToken;
 
 use super::Order;

@@ -1,10 +1,10 @@
 //! The reference job on all nodes and, where it fails, on parts of them until it is known what it takes to fail.
 
 use muster_analysis::records::digests::digest;
-use muster_analysis::triage::halving::{Found, Next, Nodes, Trial, next};
-use muster_analysis::triage::offline::Tried;
 use muster_playbook::report::RunReport;
 use muster_run::Record;
+use muster_triage::halving::{Found, Next, Nodes, Trial, next};
+use muster_triage::offline::Tried;
 use muster_wire::TRAIN_DDP;
 
 use super::folded;

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 use muster_analysis::State;
 use muster_analysis::network::localise::{Kind, SURE, Suspect};
 use muster_analysis::network::topology::node_name;
-use muster_analysis::triage::offline::{
-    Accused, AccusedKind, HALVING, PAIRS, REFERENCE, SELF_TESTS, Tried, accused, still_open,
-};
-use muster_analysis::triage::report::Done;
 use muster_playbook::report::{NodeReport, Of, PairsReport, RunReport, accusation};
+use muster_triage::offline::{Accused, AccusedKind, HALVING, PAIRS, REFERENCE, SELF_TESTS, Tried, accused, still_open};
+use muster_triage::report::Done;
 
 use super::folded;
 use super::rig::Rig;

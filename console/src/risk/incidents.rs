@@ -6,12 +6,12 @@ use muster_analysis::State;
 use muster_analysis::checks::{Check, check};
 use muster_analysis::risk::import::guess_category;
 use muster_analysis::risk::{Category, Incident};
-use muster_analysis::triage::report::{Kind as Suspected, Report, Suspect};
 use muster_logs::Category as Cause;
 use muster_playbook::PAIRS;
 use muster_playbook::report::{FindingReport, NodeReport, RunReport, VerdictReport};
 use muster_run::{Run, Summary, visit_of};
 use muster_store::Incident as Kept;
+use muster_triage::report::{Kind as Suspected, Report, Suspect};
 use muster_wire::{Component, MetricId, Outcome, benchmark, clean, describe};
 
 /// First word of the source of incidents that muster recorded itself; the run's id follows.
@@ -410,9 +410,9 @@ mod tests {
             evidence: Vec::new(),
         };
         let report = |category| {
-            let case = muster_analysis::triage::case::Case::default();
+            let case = muster_triage::case::Case::default();
             let rules = muster_logs::Rules::built_in().unwrap();
-            Report { category, ..muster_analysis::triage::diagnose(&case, &rules) }
+            Report { category, ..muster_triage::diagnose(&case, &rules) }
         };
         for (cause, suspect, category) in [
             (Cause::HardwareCritical, suspect(Suspected::Gpu, None, ""), Category::Gpu),

@@ -1,7 +1,7 @@
 //! What triage found, as a ticket.
 
-use muster_analysis::triage::report::{Evidence, Report, Suspect};
 use muster_playbook::report::{escape, guarded, rfc3339};
+use muster_triage::report::{Evidence, Report, Suspect};
 
 use crate::out::counted;
 
@@ -95,8 +95,8 @@ pub fn csv(report: &Report, say: Say<'_>) -> Result<String, csv::Error> {
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::report::{Done, Kind, Ranks, Source};
     use muster_logs::Category;
+    use muster_triage::report::{Done, Kind, Ranks, Source};
 
     use super::*;
 

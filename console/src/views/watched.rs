@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use muster_analysis::watch::{Alert, Calibration, Frame, Settings, Watch};
 use muster_playbook::report::{escape, guarded, rfc3339};
 use muster_tui::snapshot::{Origin, Watched, WatchedMetric, Watching};
+use muster_watch::{Alert, Calibration, Frame, Settings, Watch};
 use serde::Serialize;
 
 use crate::out::counted;

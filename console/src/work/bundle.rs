@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, anyhow};
 use flate2::bufread::MultiGzDecoder;
-use muster_analysis::triage::case::Case;
 use muster_import::Bad;
 use muster_import::bundle::{gather, part};
 use muster_import::telemetry::unpacked;
 use muster_logs::Rules;
+use muster_triage::case::Case;
 use muster_wire::clean;
 
 use crate::exit::{Code, IO, Problem, USAGE};

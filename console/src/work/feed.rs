@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use muster_analysis::watch::{MetricIndex, NodeIndex, Watch};
+use muster_watch::{MetricIndex, NodeIndex, Watch};
 use muster_wire::CLOCK_ERROR;
 
 use super::ticks::Member;
@@ -65,7 +65,7 @@ impl Feed {
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::watch::Settings;
+    use muster_watch::Settings;
 
     use super::*;
 

@@ -1,6 +1,6 @@
 //! What the user wants done, for the engine to do. Drawing and keys never do it themselves.
 
-use muster_analysis::triage::report::Subject;
+use muster_triage::report::Subject;
 use muster_wire::MetricId;
 
 use crate::snapshot::{Ask, Terms};

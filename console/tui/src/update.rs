@@ -404,7 +404,7 @@ fn ask_clean(ui: &mut Ui, snapshot: &Snapshot) {
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::report::{Kind, Subject};
+    use muster_triage::report::{Kind, Subject};
     use muster_wire::Profile;
 
     use super::*;

@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use muster_analysis::triage::diagnose;
+use muster_triage::diagnose;
 use muster_logs::Rules;
 use muster_import::bundle::{gather, part};
 

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_analysis::triage::marks::Marks;
+use muster_triage::marks::Marks;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(mut marks) = Marks::parse(bytes) else { return };

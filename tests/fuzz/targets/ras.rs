@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_analysis::triage::counters::{level, movement};
-use muster_analysis::triage::views::merge;
+use muster_triage::counters::{level, movement};
+use muster_triage::views::merge;
 use muster_import::bundle::ras::read;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use muster_analysis::watch::{Settings, Watch};
+use muster_watch::{Settings, Watch};
 use muster_import::telemetry::{Recording, unpacked};
 
 /// Values that sensors show, and some that they do not.

@@ -3,8 +3,6 @@
 mod calibration;
 mod families;
 mod frozen;
-#[path = "../golden/mod.rs"]
-mod golden;
 mod oracle;
 mod properties;
 mod reasons;

@@ -140,5 +140,5 @@ fn of_two_clusters() -> String {
 #[test]
 fn of_every_made_fleet_the_same_is_said_number_for_number() {
     let text = [of_every_noise(), of_several_components(), against_earlier_runs(), of_two_clusters()].concat();
-    crate::golden::hold("decide/said.txt", &text);
+    muster_golden::hold(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decide/said.txt")), &text);
 }

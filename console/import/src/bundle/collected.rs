@@ -1,6 +1,6 @@
 //! What live nodes told: `processes/NODE.json`, `facts/NODE.json`, and `collected.json` about the asking itself.
 
-use muster_analysis::triage::case::Reached;
+use muster_triage::case::Reached;
 use muster_wire::{LOOKED_BYTES, Looked, PROCESSES_BYTES, Processes, clean, limits};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use muster_analysis::triage::case::{OPERATIONS, Timed};
+use muster_triage::case::{OPERATIONS, Timed};
 use muster_wire::{clean, limits};
 use serde::Deserialize;
 use serde_json::Value;

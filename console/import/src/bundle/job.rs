@@ -2,7 +2,7 @@
 //!
 //! Nodes may be names or `{node, ip, ranks}`, ranks `{rank, node, pid, local_rank, gpu}`; everything is optional.
 
-use muster_analysis::triage::case::{Job, Member};
+use muster_triage::case::{Job, Member};
 use serde_json::Value;
 
 use super::{number, word};

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::io::BufRead;
 
-use muster_analysis::triage::case::{Joined, Log, Step, Whose};
 use muster_logs::stamp::Stamp;
 use muster_logs::{Field, Hit, Kind, Limits as Keep, Rules, Scan, Scanned, Stream, Tally};
+use muster_triage::case::{Joined, Log, Step, Whose};
 use muster_wire::{clean, limits};
 
 use crate::Bad;

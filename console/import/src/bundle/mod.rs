@@ -29,8 +29,8 @@ mod watched;
 
 use std::io::{BufRead, Read};
 
-use muster_analysis::triage::case::{Alerted, Case, Dump, Job, Log, OPERATIONS, Poll, Reached, Timed};
 use muster_logs::Rules;
+use muster_triage::case::{Alerted, Case, Dump, Job, Log, OPERATIONS, Poll, Reached, Timed};
 use muster_wire::{Looked, Processes, clean};
 
 use crate::Bad;
@@ -124,7 +124,7 @@ pub fn gather(parts: impl IntoIterator<Item = (String, Result<Part, Bad>)>) -> C
     case.logs.sort_by(|a, b| a.whose.cmp(&b.whose));
     case.dumps.sort_by_key(|dump| dump.rank);
     case.dumps.dedup_by_key(|dump| dump.rank);
-    case.polls = muster_analysis::triage::views::merge(polls(case.polls));
+    case.polls = muster_triage::views::merge(polls(case.polls));
     case
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Numbers may be text, absent ones None, null, 0 or -1; `nccl_version` or `comm_lib_version`; stacks are skipped.
 
-use muster_analysis::triage::case::{Config, Dump, Entry, State, Status};
+use muster_triage::case::{Config, Dump, Entry, State, Status};
 use muster_wire::{clean, limits};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! `watch.json`: what `muster watch --json` said of the job's nodes.
 
-use muster_analysis::triage::case::Alerted;
+use muster_triage::case::Alerted;
 use muster_wire::clean;
 use serde_json::Value;
 

@@ -21,7 +21,7 @@ mod prometheus;
 
 use std::collections::{BTreeMap, HashMap};
 
-use muster_analysis::watch::{CELLS, METRICS, NODES};
+use muster_watch::{CELLS, METRICS, NODES};
 use muster_wire::{clean, limits};
 
 use crate::Bad;

@@ -8,12 +8,12 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use muster_analysis::triage::diagnose;
-use muster_analysis::triage::report::Report;
 use muster_import::bundle::{gather, part};
 use muster_logs::Category;
 use muster_logs::Rules;
 use muster_skip::Lacks;
+use muster_triage::diagnose;
+use muster_triage::report::Report;
 use serde_json::Value;
 
 /// Files of a tar, by name.

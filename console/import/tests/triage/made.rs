@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use muster_analysis::triage::report::{Kind, Report};
-use muster_analysis::triage::{SURE, diagnose};
 use muster_import::bundle::{gather, part};
 use muster_logs::Category;
 use muster_logs::Rules;
+use muster_triage::report::{Kind, Report};
+use muster_triage::{SURE, diagnose};
 
 /// What is wrong with the made job.
 #[derive(Clone, Copy, Debug, PartialEq)]

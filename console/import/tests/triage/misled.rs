@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use muster_analysis::triage::diagnose;
 use muster_import::bundle::{gather, part};
 use muster_logs::Category;
 use muster_logs::Rules;
+use muster_triage::diagnose;
 
 /// Nodes n0 to n3 with two ranks each; rank 0 tells a step every ten seconds from 10:00:00 on.
 pub(super) struct Bundle(BTreeMap<String, String>);

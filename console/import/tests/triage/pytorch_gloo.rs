@@ -6,12 +6,12 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use muster_analysis::triage::diagnose;
-use muster_analysis::triage::report::Report;
 use muster_import::bundle::{gather, part};
 use muster_logs::Category;
 use muster_logs::Rules;
 use muster_logs::fault::Fault;
+use muster_triage::diagnose;
+use muster_triage::report::Report;
 
 /// Files of a tar.gz, by name.
 pub(super) fn unpack(name: &str) -> Vec<(String, Vec<u8>)> {

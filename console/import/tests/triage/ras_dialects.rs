@@ -1,11 +1,11 @@
 //! RAS in its dialects from 2.24 to 2.30, as text and JSON, whole and torn; `ras/README.md` says where the texts come from.
 
-use muster_analysis::triage::SURE;
-use muster_analysis::triage::diagnose;
-use muster_analysis::triage::report::Report;
 use muster_import::bundle::{gather, part};
 use muster_logs::Category;
 use muster_logs::Rules;
+use muster_triage::SURE;
+use muster_triage::diagnose;
+use muster_triage::report::Report;
 
 pub(super) const DIALECTS: [(&str, &str); 5] = [
     ("2.24.txt", include_str!("../ras/2.24.txt")),

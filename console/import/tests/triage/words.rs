@@ -2,15 +2,13 @@
 //!
 //! With `MUSTER_BLESS=1` it is written there instead; read the difference before you commit it.
 
-#![expect(clippy::disallowed_methods, reason = "opens the files that hold the words")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use muster_analysis::triage::overview::{Overview, overview};
 use muster_import::bundle::{gather, part};
 use muster_logs::Rules;
+use muster_triage::overview::{Overview, overview};
 use serde_json::{Value, json};
 
 use super::made::{FAULTS, Made};
@@ -43,19 +41,7 @@ fn hold<T: AsRef<[u8]>>(name: &str, files: &[(String, T)]) {
     let rules = Rules::built_in().unwrap();
     let case = gather(files.iter().map(|(path, bytes)| (path.clone(), part(path, bytes.as_ref(), &rules))));
     let text = words(&overview(&case, &rules, &[]));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/triage/words/{name}.txt"));
-    if std::env::var_os("MUSTER_BLESS").is_some() {
-        std::fs::write(&path, text).unwrap();
-        return;
-    }
-    let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    let differs = stored.lines().zip(text.lines()).enumerate().find(|(_, (stored, said))| stored != said);
-    assert!(
-        stored == text,
-        "{name}: {differs:#?} of {} and {} lines; read it, then run with MUSTER_BLESS=1",
-        stored.lines().count(),
-        text.lines().count()
-    );
+    muster_golden::hold(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/triage/words/{name}.txt")), &text);
 }
 
 #[test]

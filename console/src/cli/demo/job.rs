@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
-use muster_analysis::watch::Settings;
 use muster_fleet::demo::{Hurt, JobOptions, LocalFleet, LocalJob};
 use muster_fleet::{Node, Settings as FleetSettings};
 use muster_logs::Rules;
 use muster_store::Db;
+use muster_watch::Settings;
 use muster_wire::{JobOrder, telemetry_names};
 
 use super::Options;

@@ -132,9 +132,9 @@ impl Rows {
 mod tests {
     use std::fs::File;
 
-    use muster_analysis::watch::{Alert, Settings, Watch};
     use muster_import::telemetry::{Files, Recording};
     use muster_store::telemetry::Recorder;
+    use muster_watch::{Alert, Settings, Watch};
 
     use super::*;
 

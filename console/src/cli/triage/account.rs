@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use clap::Args;
-use muster_analysis::triage::account::{Account, Step, Told, account};
-use muster_analysis::triage::case;
 use muster_import::Bad;
 use muster_import::bundle::logs;
 use muster_logs::Rules;
 use muster_logs::stamp::Stamp;
+use muster_triage::account::{Account, Step, Told, account};
+use muster_triage::case;
 use muster_wire::clean;
 
 use crate::cases::name_of;
@@ -147,7 +147,7 @@ fn dated(steps: &[case::Step]) -> Vec<Step> {
 fn tell(account: &Account) -> Result<(), Problem> {
     let s = |seconds: f64| long(seconds);
     let or = |seconds: Option<f64>| seconds.map_or("-".to_owned(), long);
-    let row = |attempt: &muster_analysis::triage::account::Attempt| {
+    let row = |attempt: &muster_triage::account::Attempt| {
         vec![
             attempt.name.clone(),
             format!("{}-{}", attempt.first_step, attempt.last_step),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, anyhow};
-use muster_analysis::triage::case::Case;
-use muster_analysis::triage::health::COLLECTORS;
 use muster_fleet::{Node, Settings};
 use muster_logs::Rules;
+use muster_triage::case::Case;
+use muster_triage::health::COLLECTORS;
 use muster_wire::JobOrder;
 use tokio_util::sync::CancellationToken;
 

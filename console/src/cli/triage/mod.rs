@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use muster_analysis::triage::SURE;
-use muster_analysis::triage::case::Case;
-use muster_analysis::triage::marks::Marks;
-use muster_analysis::triage::overview::{Overview, overview};
 use muster_logs::Category;
 use muster_logs::Rules;
+use muster_triage::SURE;
+use muster_triage::case::Case;
+use muster_triage::marks::Marks;
+use muster_triage::overview::{Overview, overview};
 
 use crate::cases::{self, marks_of};
 use crate::cli::watch::long;

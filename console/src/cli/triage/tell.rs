@@ -1,7 +1,7 @@
 //! The verdict for whoever is on call: the sentence, what to do, what it rests on, how it was found.
 
-use muster_analysis::triage::report::{Evidence, Report, Suspect};
 use muster_playbook::report::rfc3339;
+use muster_triage::report::{Evidence, Report, Suspect};
 
 use crate::exit::Problem;
 use crate::out;

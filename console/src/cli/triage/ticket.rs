@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use muster_analysis::triage::overview::Overview;
-use muster_analysis::triage::report::Report;
+use muster_triage::overview::Overview;
+use muster_triage::report::Report;
 
 use crate::exit::{Code, IO, Problem, USAGE};
 use crate::out;
@@ -64,8 +64,8 @@ pub(super) fn write(file: &Path, (name, case): (&str, &Overview), redact: &[Reda
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::report::Ranks;
     use muster_logs::Category;
+    use muster_triage::report::Ranks;
 
     use super::*;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::Args;
-use muster_analysis::minder::{Calls, Training};
-use muster_analysis::trial::{
+use muster_watch::minder::{Calls, Training};
+use muster_watch::trial::{
     Around, Delay, Method, Model, Outcome, Plan, Rate, Recorded, Settings, Share, Summary, Teacher, Told, evaluate,
     learn,
 };
@@ -227,7 +227,7 @@ fn report<'a>(
         let (name, kind, faults) = (&recorded.name, &recorded.truth.kind, recorded.truth.faults.len());
         Row { name, kind, nodes, metrics, seconds: recorded.grid.seconds(), faults }
     };
-    let each = |each: &'a muster_analysis::trial::Each| Each {
+    let each = |each: &'a muster_watch::trial::Each| Each {
         name: &folder.recordings[each.recording].name,
         told: &each.told,
         delays_s: &each.delays_s,

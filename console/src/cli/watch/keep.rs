@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use muster_analysis::watch::Alert;
 use muster_store::{Incident, Store};
+use muster_watch::Alert;
 use muster_wire::{Category, telemetry};
 
 use crate::config::Config;
@@ -87,7 +87,7 @@ fn incident(alert: &Alert) -> Option<Incident> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_analysis::watch::AlertKind;
+    use muster_watch::AlertKind;
 
     #[test]
     fn a_machine_becomes_an_incident_of_the_part_that_the_metric_speaks_of_and_a_group_none() {

@@ -6,9 +6,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
-use muster_analysis::minder::{Tick, VALUES};
-use muster_analysis::trial::{Recorded, Truth};
 use muster_import::telemetry::{ROWS, Recording};
+use muster_watch::minder::{Tick, VALUES};
+use muster_watch::trial::{Recorded, Truth};
 use serde::Serialize;
 
 use super::{input, recorded};

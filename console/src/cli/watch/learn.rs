@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use muster_analysis::trial::{Method, Model, Recorded, learn};
+use muster_watch::trial::{Method, Model, Recorded, learn};
 
 use super::evaluate::Looks;
 use super::labelled;
@@ -61,7 +61,7 @@ pub(super) fn run(options: &Options) -> Ended {
 }
 
 fn tell(model: &Model) -> Result<(), Problem> {
-    let row = |(nr, one): (usize, &muster_analysis::minder::Priority)| {
+    let row = |(nr, one): (usize, &muster_watch::minder::Priority)| {
         let depth = one.depth.map_or("never".to_owned(), |depth| depth.to_string());
         let error = model.networks.get(&one.metric).map_or("-".to_owned(), |network| format!("{:.1e}", network.error));
         vec![(nr + 1).to_string(), one.metric.clone(), depth, format!("{:.1} %", 100.0 * one.gain), error]

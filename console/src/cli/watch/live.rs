@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::anyhow;
-use muster_analysis::watch::{AlertKind, Settings, Watch};
 use muster_fleet::pattern::matches;
 use muster_fleet::{Node, Settings as FleetSettings};
+use muster_watch::{AlertKind, Settings, Watch};
 use muster_wire::{WatchOrder, finely, telemetry_names};
 use tokio_util::sync::CancellationToken;
 

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use muster_analysis::watch::Settings;
+use muster_watch::Settings;
 
 use crate::config::Config;
 use crate::exit::Ended;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use muster_analysis::watch::Watch;
+use muster_watch::Watch;
 
 use crate::cli::export::escape;
 use crate::out;
@@ -63,7 +63,7 @@ fn text<'n>(watch: &Watch, nodes: impl Iterator<Item = &'n str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use muster_analysis::watch::Settings;
+    use muster_watch::Settings;
 
     #[test]
     fn the_file_is_whole_and_the_named_node_stands_in_it() {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use muster_analysis::watch::{Gains, Unlike, Watch, unlike_before};
 use muster_store::telemetry::{keep_learned, learned};
+use muster_watch::{Gains, Unlike, Watch, unlike_before};
 
 use crate::out;
 
@@ -35,7 +35,7 @@ fn read(path: &Path, bytes: Option<Vec<u8>>) -> Option<Gains> {
 mod tests {
     use std::fs;
 
-    use muster_analysis::watch::Settings;
+    use muster_watch::Settings;
 
     use super::*;
 

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use muster_analysis::watch::{Settings, Watch};
 use muster_fleet::Inventory;
 use muster_fleet::inventory::nearest;
 use muster_fleet::pattern::matches;
 use muster_import::telemetry::Recording;
+use muster_watch::{Settings, Watch};
 use muster_wire::{CLOCK_ERROR, telemetry, telemetry_names};
 
 use super::input::{self, Input};

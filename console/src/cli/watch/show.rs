@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use muster_analysis::watch::Settings;
 use muster_fleet::Inventory;
+use muster_watch::Settings;
 
 use super::input::{self, Input};
 use super::{Options, live, recorded};

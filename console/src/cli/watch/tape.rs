@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use muster_analysis::watch::Watch;
 use muster_fleet::Node;
 use muster_store::telemetry::{Recorder, thin_out};
+use muster_watch::Watch;
 use muster_wire::CLOCK_ERROR;
 
 use super::past;

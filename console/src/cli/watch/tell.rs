@@ -1,7 +1,7 @@
 //! What is said of a watch: each alert in a line, and all of it as the published document.
 
-use muster_analysis::watch::{Alert, Lack, Watch};
 use muster_playbook::report::rfc3339;
+use muster_watch::{Alert, Lack, Watch};
 
 use crate::exit::{Ended, FAIL, PASS, Problem, UNDECIDED};
 use crate::out;

@@ -1,13 +1,13 @@
 //! The page of a triage case: the verdict, who is suspected by what, how it was found, when what happened, what nobody looked at.
 
-use muster_analysis::triage::SURE;
-use muster_analysis::triage::matrix::{Cell as Stand, Matrix};
-use muster_analysis::triage::overview::{Moment, Overview};
-use muster_analysis::triage::report::{Evidence, Report, Suspect};
 use muster_logs::Category;
 use muster_logs::Kind;
 use muster_page::{Cell, Entry, Events, Fact, Fold, Line, Mark, Names, Page, Part, Section, State, Table};
 use muster_playbook::report::rfc3339;
+use muster_triage::SURE;
+use muster_triage::matrix::{Cell as Stand, Matrix};
+use muster_triage::overview::{Moment, Overview};
+use muster_triage::report::{Evidence, Report, Suspect};
 
 use super::head::program;
 use crate::out::counted;
@@ -298,7 +298,7 @@ fn at(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use muster_analysis::triage::report::{Done, Ranks};
+    use muster_triage::report::{Done, Ranks};
 
     use super::*;
 

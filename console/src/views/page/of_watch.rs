@@ -1,9 +1,9 @@
 //! The page of a recording that a watch went through: who was unlike its peers, in which metric, from when on.
 
-use muster_analysis::watch::{Alert, AlertKind, Watch};
 use muster_import::telemetry::Recording;
 use muster_page::{Cell, Course, Entry, Fact, Line, Moment, Names, Page, Part, Section, State, Table};
 use muster_playbook::report::rfc3339;
+use muster_watch::{Alert, AlertKind, Watch};
 use muster_wire::telemetry;
 
 use super::head::program;
@@ -265,7 +265,7 @@ fn at(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use muster_analysis::Chance;
-    use muster_analysis::watch::Settings;
+    use muster_watch::Settings;
 
     use super::*;
 

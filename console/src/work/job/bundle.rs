@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use muster_analysis::triage::case::Whose;
 use muster_import::bundle::logs;
+use muster_triage::case::Whose;
 use muster_wire::{JobProcess, Processes};
 use serde_json::{Value, json};
 

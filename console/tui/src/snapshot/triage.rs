@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use muster_analysis::triage::overview::Overview;
-use muster_analysis::triage::report::Subject;
+use muster_triage::overview::Overview;
+use muster_triage::report::Subject;
 
 /// A case that was read and judged.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_analysis::watch::{Alert, Calibration, Frame};
+use muster_watch::{Alert, Calibration, Frame};
 
 /// A watch, going on or over.
 #[derive(Clone, Debug)]

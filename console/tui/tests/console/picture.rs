@@ -94,21 +94,5 @@ fn letter(at: usize) -> char {
 
 /// Compares with `tests/snapshots/NAME.txt`; with `MUSTER_BLESS=1` writes it instead.
 pub(crate) fn compare(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/snapshots/{name}.txt"));
-    if std::env::var_os("MUSTER_BLESS").is_some() {
-        std::fs::write(&path, text).expect("tests/snapshots can be written");
-        return;
-    }
-    let stored = std::fs::read_to_string(&path).unwrap_or_default();
-    if stored == text {
-        return;
-    }
-    let line = stored.lines().zip(text.lines()).position(|(a, b)| a != b);
-    let at = line.unwrap_or_else(|| stored.lines().count().min(text.lines().count()));
-    panic!(
-        "{name} differs from line {}:\nstored: {:?}\ndrawn:  {:?}\nLook at it, then run with MUSTER_BLESS=1.\n{text}",
-        at + 1,
-        stored.lines().nth(at),
-        text.lines().nth(at)
-    );
+    muster_golden::hold(&Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/snapshots/{name}.txt")), text);
 }

@@ -1,7 +1,7 @@
 //! The JSON of RAS, 2.28.7 and later.
 
-use muster_analysis::triage::case::{Comm, CommRank, Poll, Process};
 use muster_logs::stamp::Stamp;
+use muster_triage::case::{Comm, CommRank, Poll, Process};
 use muster_wire::{clean, limits};
 use serde_json::Value;
 

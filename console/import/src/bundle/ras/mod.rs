@@ -4,7 +4,7 @@ mod json;
 mod repair;
 mod text;
 
-use muster_analysis::triage::case::Poll;
+use muster_triage::case::Poll;
 
 use super::last_number;
 use crate::Bad;

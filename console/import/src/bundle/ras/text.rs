@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use muster_analysis::triage::case::{Comm, CommRank, Poll, Process};
+use muster_triage::case::{Comm, CommRank, Poll, Process};
 use muster_wire::{clean, limits};
 
 use super::{COMMS, RANK};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 use clap::Args;
-use muster_analysis::triage::offline::Answer;
+use muster_triage::offline::Answer;
 use muster_wire::{Profile, RANKS_PER_NODE, TRAIN_MODELS};
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,6 @@
 //! The answer for whoever is on call.
 
-use muster_analysis::triage::offline::{Offline, Tried};
+use muster_triage::offline::{Offline, Tried};
 
 use crate::exit::Problem;
 use crate::offline::folded;

@@ -1,7 +1,7 @@
 //! What keys do on the screen.
 
-use muster_analysis::triage::report::Suspect;
 use muster_logs::Category;
+use muster_triage::report::Suspect;
 
 use crate::filter::Filter;
 use crate::intent::{Export, Intent};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use muster_analysis::triage::overview::Moment;
 use muster_logs::Kind;
+use muster_triage::overview::Moment;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

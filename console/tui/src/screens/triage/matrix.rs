@@ -1,9 +1,9 @@
 //! How far each rank is in each communicator, failures first.
 
-use muster_analysis::triage::counters::Movement;
-use muster_analysis::triage::matrix::{Cell, Column, Line};
-use muster_analysis::triage::report::Source;
-use muster_analysis::triage::waits::Behind;
+use muster_triage::counters::Movement;
+use muster_triage::matrix::{Cell, Column, Line};
+use muster_triage::report::Source;
+use muster_triage::waits::Behind;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

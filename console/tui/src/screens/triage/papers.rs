@@ -1,7 +1,7 @@
 //! What is read line by line: the evidence of a suspect, the steps of the procedure, what was not looked at.
 
-use muster_analysis::triage::clock::UNKNOWN_S;
-use muster_analysis::triage::report::Evidence;
+use muster_triage::clock::UNKNOWN_S;
+use muster_triage::report::Evidence;
 
 use crate::screens::triage::reader::Entry;
 use crate::screens::triage::words;
@@ -49,7 +49,7 @@ pub(crate) fn evidence(ui: &Ui, triaged: &Triaged) -> Vec<Entry> {
 /// What each step found, and why it ended there or went on.
 pub(crate) fn steps(triaged: &Triaged) -> Vec<Entry> {
     let steps = triaged.overview.report.steps.iter().enumerate();
-    let entry = |(at, step): (usize, &muster_analysis::triage::report::Done)| Entry {
+    let entry = |(at, step): (usize, &muster_triage::report::Done)| Entry {
         head: vec![(format!("{}. {}", at + 1, step.step), Role::Head)],
         body: vec![(format!("{}.", step.result.trim_end_matches('.')), Role::Text), (step.why.clone(), Role::Dim)],
     };

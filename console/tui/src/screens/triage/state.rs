@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use muster_analysis::triage::overview::Overview;
-use muster_analysis::triage::report::{Subject, Suspect};
+use muster_triage::overview::Overview;
+use muster_triage::report::{Subject, Suspect};
 use ratatui::layout::Rect;
 
 use crate::screens::triage::layout::{Layout, layout};

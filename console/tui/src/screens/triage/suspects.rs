@@ -1,6 +1,6 @@
 //! The verdict, and a row a suspect.
 
-use muster_analysis::triage::SURE;
+use muster_triage::SURE;
 use ratatui::buffer::Buffer;
 use ratatui::widgets::Widget;
 

@@ -1,7 +1,7 @@
 //! Events of all nodes on one clock. What lies within the errors of two clocks is joined by a bracket: nothing tells its order.
 
-use muster_analysis::triage::overview::{Moment, Overview};
 use muster_logs::Kind;
+use muster_triage::overview::{Moment, Overview};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -1,9 +1,9 @@
 //! What is said of a case and of its suspects.
 
-use muster_analysis::triage::SURE;
-use muster_analysis::triage::report::{Kind, Report, Suspect};
 use muster_logs::Category;
 use muster_playbook::report::rfc3339;
+use muster_triage::SURE;
+use muster_triage::report::{Kind, Report, Suspect};
 
 use crate::snapshot::Testing;
 use crate::text::wrap;

@@ -120,7 +120,7 @@ fn on(ui: &mut Ui, watch: &Watching, columns: i64) -> Vec<Intent> {
     }
     ui.states.watch.seq = None;
     let Origin::Recording { at_s, end_s, .. } = &watch.origin else { return Vec::new() };
-    let ahead = columns as f64 * ui.states.watch.window.each.max(1) as f64 * muster_analysis::watch::BLOCK_S;
+    let ahead = columns as f64 * ui.states.watch.window.each.max(1) as f64 * muster_watch::BLOCK_S;
     let at_s = (at_s + ahead).min(*end_s);
     if watch.over || ui.is_frozen() { Vec::new() } else { vec![Intent::WatchFrom { at_s }] }
 }
@@ -193,7 +193,7 @@ fn show_alert(ui: &mut Ui, watch: &Watching) {
     state.inside = None;
     state.seq = match alert.until_s {
         None => None,
-        Some(_) => time::at(&watch.frames, alert.alerted_s - muster_analysis::watch::BLOCK_S),
+        Some(_) => time::at(&watch.frames, alert.alerted_s - muster_watch::BLOCK_S),
     };
 }
 

@@ -1,6 +1,6 @@
 //! The line of one machine against the band of its peers, column by column below the strip.
 
-use muster_analysis::watch::Frame;
+use muster_watch::Frame;
 use muster_wire::Unit;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

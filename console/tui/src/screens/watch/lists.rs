@@ -1,6 +1,6 @@
 //! The metrics by what speaks loudest in them, and the alerts.
 
-use muster_analysis::watch::{Alert, Frame, Look};
+use muster_watch::{Alert, Frame, Look};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use muster_analysis::watch::{Alert, BLOCK_S, Frame};
+use muster_watch::{Alert, BLOCK_S, Frame};
 
 use crate::snapshot::{Watched, Watching};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use muster_analysis::watch::{Alert, Frame};
+use muster_watch::{Alert, Frame};
 use muster_wire::SaysOfJob;
 
 use crate::filter::Filter;

@@ -1,6 +1,6 @@
 //! The heat strip: a row a machine or group, a column a time, more ink the farther from its peers.
 
-use muster_analysis::watch::{Alert, Look};
+use muster_watch::{Alert, Look};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use muster_analysis::watch::Frame;
 use muster_playbook::report::rfc3339;
+use muster_watch::Frame;
 
 /// The columns of time on the screen: each gathers `each` frames, and the last one is `last`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! What is said of the watch and of the machine under the cursor, in sentences.
 
-use muster_analysis::watch::{Alert, Frame, Standing};
+use muster_watch::{Alert, Frame, Standing};
 
 use crate::screens::watch::rows::is_open;
 use crate::screens::watch::state::State;

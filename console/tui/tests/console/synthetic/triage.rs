@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use muster_analysis::triage::case::{Case, Config, Dump, Entry, Joined, Log, Member, Status, Step, Whose};
-use muster_analysis::triage::overview::overview;
-use muster_analysis::triage::report::Subject;
 use muster_logs::{Field, Kind, Rules, Scan, Stream, Tally};
+use muster_triage::case::{Case, Config, Dump, Entry, Joined, Log, Member, Status, Step, Whose};
+use muster_triage::overview::overview;
+use muster_triage::report::Subject;
 use muster_tui::snapshot::Triaged;
 
 /// Ranks on a node.

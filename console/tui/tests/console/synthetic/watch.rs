@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use muster_analysis::watch::{QUARTER, Settings, Watch};
 use muster_tui::snapshot::{Origin, Watched, WatchedMetric, Watching};
+use muster_watch::{QUARTER, Settings, Watch};
 
 /// 2026-11-21 13:45 UTC.
 const BEGAN_S: f64 = 1_795_268_700.0;

@@ -1,0 +1,121 @@
+//! Which metric is looked at first?
+//!
+//! As printed: for every window and metric the largest z-score of any machine; a decision tree over windows that are labelled abnormal or normal; metrics in the order in which
+//! the tree splits by them, from its root. Metrics by which it never splits come last.
+
+use super::grid::Grid;
+use super::scaled::NODES;
+use super::tree::{Rows, splits};
+use super::vae::WIDTH;
+
+/// Metrics that are looked at: the first so many of the order, as in the paper.
+pub const USED: usize = 7;
+/// The paper's order, by the names of recordings: what is taken where nothing can be learned.
+pub const PRINTED: [&str; USED] =
+    ["pfc_tx_pps", "cpu_util_pct", "gpu_util_pct", "gpu_power_w", "gr_active", "tensor_active", "nvlink_gbs"];
+/// Most windows that are learned from; of more, every so many-th.
+const WINDOWS: usize = 50_000;
+
+/// A metric in the learned order.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Priority {
+    /// Its name.
+    pub metric: String,
+    /// How deep in the tree its first split is, the root being 0; nothing where the tree never splits by it.
+    pub depth: Option<u32>,
+    /// Share of the windows' impurity that its splits take away, 0 to 1.
+    pub gain: f64,
+}
+
+/// A labelled recording: its grid, the names of its metrics, and the spans in which a machine was faulty, in seconds of the grid.
+pub type Labelled<'a> = (&'a Grid, &'a [String], Vec<(f64, f64)>);
+
+/// All metrics of the recordings in the order in which they are looked at.
+#[must_use]
+pub fn priority(recordings: &[Labelled<'_>]) -> Vec<Priority> {
+    let mut names: Vec<String> = recordings.iter().flat_map(|(_, names, _)| names.iter().cloned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let rows = rows(recordings, &names);
+    let all = rows.abnormal.len() as f64;
+    let share = rows.abnormal.iter().filter(|abnormal| **abnormal).count() as f64 / all.max(1.0);
+    let whole = 2.0 * share * (1.0 - share) * all;
+    let splits = splits(&rows);
+    let of = |(feature, metric): (usize, &String)| {
+        let own = || splits.iter().filter(move |split| split.feature == feature);
+        let place = splits.iter().position(|split| split.feature == feature);
+        let gain = own().map(|split| split.gain).sum::<f64>() / whole.max(f64::MIN_POSITIVE);
+        let depth = place.map(|place| splits[place].depth as u32);
+        let printed = PRINTED.iter().position(|name| name == metric).unwrap_or(USED);
+        ((place.unwrap_or(usize::MAX), printed), Priority { metric: metric.clone(), depth, gain })
+    };
+    let mut order: Vec<_> = names.iter().enumerate().map(of).collect();
+    order.sort_by_key(|(place, _)| *place);
+    order.into_iter().map(|(_, priority)| priority).collect()
+}
+
+/// One row a window: the largest z of any machine in each metric, zero for a metric that the recording lacks.
+fn rows(recordings: &[Labelled<'_>], names: &[String]) -> Rows {
+    let all: usize = recordings.iter().map(|(grid, ..)| grid.seconds() / WIDTH).sum();
+    let every = all.div_ceil(WINDOWS).max(1);
+    let mut rows = Rows { width: names.len(), ..Rows::default() };
+    for (grid, own, faulty) in recordings {
+        let places: Vec<Option<usize>> = names.iter().map(|name| own.iter().position(|own| own == name)).collect();
+        for window in (0..grid.seconds() / WIDTH).step_by(every) {
+            let from = window * WIDTH;
+            rows.values.extend(places.iter().map(|place| place.map_or(0.0, |metric| largest_z(grid, metric, from))));
+            let (begin, end) = (from as f64, (from + WIDTH) as f64);
+            rows.abnormal.push(faulty.iter().any(|(onset, until)| *onset < end && *until > begin));
+        }
+    }
+    rows
+}
+
+/// The largest z-score of the means of a window; zero with too few machines, or where all are the same.
+fn largest_z(grid: &Grid, metric: usize, from: usize) -> f64 {
+    let mean_of =
+        |series: &[f32]| series[from..from + WIDTH].iter().map(|value| f64::from(*value)).sum::<f64>() / WIDTH as f64;
+    let means: Vec<f64> = (0..grid.size().0).filter_map(|node| grid.series(metric, node)).map(mean_of).collect();
+    if means.len() < NODES {
+        return 0.0;
+    }
+    let n = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / n;
+    let spread = (means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt();
+    let far = means.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
+    if spread > 0.0 { far / spread } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::Tick;
+    use super::*;
+    use muster_analysis::Chance;
+
+    #[test]
+    fn the_metric_in_which_faults_show_comes_first() {
+        let mut chance = Chance::new(5);
+        let names = ["mem_used_pct", "cpu_util_pct", "gpu_power_w"].map(str::to_owned);
+        let grids: Vec<Grid> = (0..3_u16)
+            .map(|culprit| {
+                let mut ticks = Vec::new();
+                for (second, node) in (0..800_u32).flat_map(|second| (0..8_u16).map(move |node| (second, node))) {
+                    for metric in 0..3 {
+                        let hurt = node == culprit && metric == 2 && (300..700).contains(&second);
+                        let value = (if hurt { 0.6 } else { 1.0 } * (1.0 + 0.05 * chance.normal())) as f32;
+                        ticks.push(Tick { time_s: f64::from(second), value, node, metric });
+                    }
+                }
+                Grid::of(8, 3, &ticks).unwrap()
+            })
+            .collect();
+        let labelled: Vec<Labelled<'_>> = grids.iter().map(|grid| (grid, &names[..], vec![(300.0, 700.0)])).collect();
+        let order = priority(&labelled);
+        assert_eq!((order[0].metric.as_str(), order[0].depth), ("gpu_power_w", Some(0)));
+        assert!(order[0].gain > 0.5 && order.len() == 3, "{order:?}");
+        // Without a label there is nothing to learn, and the paper's order stands.
+        let unlabelled: Vec<Labelled<'_>> = grids.iter().map(|grid| (grid, &names[..], Vec::new())).collect();
+        let order: Vec<String> = priority(&unlabelled).into_iter().map(|one| one.metric).collect();
+        assert_eq!(order, ["cpu_util_pct", "gpu_power_w", "mem_used_pct"]);
+    }
+}
