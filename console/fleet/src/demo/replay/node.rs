@@ -11,7 +11,7 @@ use russh::{Channel, ChannelId, ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use super::recording::Recording;
 use super::shell::{Install, Order, order};
 use super::stream::Stream;
-use super::upload::{Content, MOST, Uploads};
+use super::upload::{Arriving, Content, MOST, Uploads};
 use super::vary::Variation;
 
 /// Where a virtual node says that it keeps the probe.
@@ -115,10 +115,9 @@ async fn become_probe(
         let (packed, count) = if install.packed > 0 { (true, install.packed) } else { (false, install.size) };
         let how = if packed { "gzip" } else { "plain" };
         write.data_bytes(format!("\n{word} SEND {how} {} {DIR}\n", install.file)).await.ok()?;
-        rest = taken(read, count.min(MOST)).await?;
-        let after = rest.split_off(count.min(rest.len()));
-        let came = site.uploads.content(std::mem::replace(&mut rest, after), packed);
-        if came != Some(Content { size: install.size, sha256: install.sha256.clone() }) {
+        let mut arriving = site.uploads.arriving();
+        rest = taken(read, count.min(MOST), &mut arriving).await?;
+        if arriving.content(packed) != Some(Content { size: install.size, sha256: install.sha256.clone() }) {
             write.data_bytes(format!("\n{word} BAD {DIR}: other bytes than were sent\n")).await.ok()?;
             return Some(4);
         }
@@ -132,15 +131,20 @@ async fn become_probe(
     Some(0)
 }
 
-/// At least `count` bytes of input, and what came with them; `None` when the input ends first.
-async fn taken(read: &mut ChannelReadHalf, count: usize) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(count);
-    while bytes.len() < count {
+/// Takes `count` bytes of input; what came with them, or `None` when the input ends first.
+async fn taken(read: &mut ChannelReadHalf, count: usize, arriving: &mut Arriving<'_>) -> Option<Vec<u8>> {
+    while arriving.len() < count {
         match read.wait().await? {
-            ChannelMsg::Data { data } => bytes.extend_from_slice(&data),
+            ChannelMsg::Data { data } => {
+                let (own, after) = data.split_at(data.len().min(count - arriving.len()));
+                arriving.push(own);
+                if !after.is_empty() {
+                    return Some(after.to_vec());
+                }
+            }
             ChannelMsg::Eof | ChannelMsg::Close => return None,
             _ => {}
         }
     }
-    Some(bytes)
+    Some(Vec::new())
 }

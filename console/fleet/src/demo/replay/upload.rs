@@ -32,12 +32,54 @@ pub(super) struct Uploads {
 }
 
 impl Uploads {
-    /// What `sent` holds, gunzipped first where it is `packed`; `None` where that fails.
-    pub(super) fn content(&self, sent: Vec<u8>, packed: bool) -> Option<Content> {
+    /// One that begins.
+    pub(super) fn arriving(&self) -> Arriving<'_> {
         let known = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = known.filter(|known| known.sent == sent) {
-            return Some(known.content.clone());
+        Arriving { uploads: self, known, same: 0, own: Vec::new() }
+    }
+}
+
+/// An upload as it comes. As long as it is that of another node, its bytes are counted and let go: ten thousand nodes would hold
+/// gigabytes of the same.
+#[derive(Debug)]
+pub(super) struct Arriving<'u> {
+    uploads: &'u Uploads,
+    known: Option<Arc<Known>>,
+    /// Bytes that came and are those of `known`, while there are no others.
+    same: usize,
+    /// What came, from the first byte that is not.
+    own: Vec<u8>,
+}
+
+impl Arriving<'_> {
+    /// Bytes that came.
+    pub(super) fn len(&self) -> usize {
+        self.same.max(self.own.len())
+    }
+
+    /// Takes what comes next.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        let sent = self.known.as_ref().map_or(&[][..], |known| &known.sent);
+        if self.own.is_empty() {
+            if sent[self.same..].starts_with(bytes) {
+                self.same += bytes.len();
+                return;
+            }
+            self.own.extend_from_slice(&sent[..self.same]);
         }
+        self.own.extend_from_slice(bytes);
+    }
+
+    /// What it holds, gunzipped first where it is `packed`; `None` where that fails.
+    pub(super) fn content(mut self, packed: bool) -> Option<Content> {
+        if let Some(known) = self.known.take() {
+            match &known.sent {
+                sent if self.own.is_empty() && self.same == sent.len() => return Some(known.content.clone()),
+                sent if self.own.is_empty() => self.own.extend_from_slice(&sent[..self.same]),
+                _ => {}
+            }
+        }
+        let sent = self.own;
         let mut unpacked = Vec::new();
         let bytes = if packed {
             GzDecoder::new(sent.as_slice()).take(MOST as u64).read_to_end(&mut unpacked).ok()?;
@@ -47,7 +89,7 @@ impl Uploads {
         };
         let content = Content { size: bytes.len(), sha256: hex(&Sha256::digest(bytes)) };
         let known = Known { sent, content: content.clone() };
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(known));
+        *self.uploads.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(known));
         Some(content)
     }
 }
@@ -70,14 +112,27 @@ mod tests {
             writer.finish().unwrap()
         };
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        for _ in 0..2 {
-            let content = uploads.content(packed(b"abc"), true).unwrap();
-            assert_eq!((content.size, content.sha256.as_str()), (3, abc));
+        // In pieces of every size, after an equal upload and after another one.
+        for piece in 1..30 {
+            let content = |sent: &[u8], packed| {
+                let mut arriving = uploads.arriving();
+                sent.chunks(piece).for_each(|bytes| arriving.push(bytes));
+                assert_eq!(arriving.len(), sent.len());
+                arriving.content(packed)
+            };
+            for _ in 0..2 {
+                let content = content(&packed(b"abc"), true).unwrap();
+                assert_eq!((content.size, content.sha256.as_str()), (3, abc));
+            }
+            let mut damaged = packed(b"abc");
+            damaged[12] ^= 1;
+            assert_ne!(content(&damaged, true).map(|content| content.sha256), Some(abc.to_owned()));
+            assert_eq!(content(b"abc", false).unwrap().sha256, abc);
+            assert_ne!(content(b"abd", false).unwrap().sha256, abc);
+            let cut = content(b"ab", false).unwrap();
+            assert_eq!((cut.size, cut.sha256 == abc), (2, false));
+            assert_eq!(content(b"abc", false).unwrap().sha256, abc);
+            assert_eq!(content(b"", false).unwrap().size, 0);
         }
-        let mut damaged = packed(b"abc");
-        damaged[12] ^= 1;
-        assert_ne!(uploads.content(damaged, true).map(|content| content.sha256), Some(abc.to_owned()));
-        assert_eq!(uploads.content(b"abc".to_vec(), false).unwrap().sha256, abc);
-        assert_ne!(uploads.content(b"abd".to_vec(), false).unwrap().sha256, abc);
     }
 }
