@@ -34,7 +34,7 @@ fn packages_use_only_what_their_layer_may() {
         ("muster-logs", &["muster-wire", "muster-skip"]),
         ("muster-analysis", &["muster-wire", "muster-run", "muster-skip", "muster-golden"]),
         ("muster-watch", &["muster-wire", "muster-run", "muster-analysis", "muster-golden"]),
-        ("muster-triage", &["muster-wire", "muster-run", "muster-logs", "muster-analysis"]),
+        ("muster-triage", &["muster-wire", "muster-run", "muster-logs", "muster-analysis", "muster-golden"]),
         (
             "muster-import",
             &[

@@ -336,6 +336,7 @@ mod tests {
         assert_eq!((steps.steps, steps.slow_steps, steps.median_step_s), (10, 1, 1.0));
         assert!((steps.slow_s - 3.32).abs() < 1e-9 && (steps.degradation_percent - 100.0 * 3.32 / 14.0).abs() < 1e-9);
         assert_eq!((account.total.elapsed_s, account.total.lost_between_s), (Some(14.0), Some(0.0)));
+        assert!(account.total.lost_between_s.unwrap().is_sign_positive(), "a reader is told 0, not -0");
     }
 
     #[test]

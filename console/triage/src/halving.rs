@@ -329,9 +329,11 @@ mod tests {
 
     #[test]
     fn a_failure_that_happened_once_ends_open() {
-        let mut first = true;
-        let (found, _) = follow(&places(16, 4), |_| std::mem::take(&mut first));
-        assert_eq!(found, Found { culprits: Vec::new(), open: Some(Open::Vanished) });
+        for (nodes, per_leaf) in [(16, 4), (2, 1), (2, 2)] {
+            let mut first = true;
+            let (found, _) = follow(&places(nodes, per_leaf), |_| std::mem::take(&mut first));
+            assert_eq!(found, Found { culprits: Vec::new(), open: Some(Open::Vanished) }, "{nodes} nodes");
+        }
     }
 
     proptest! {

@@ -41,17 +41,21 @@ pub(super) fn said(facts: &Facts<'_>) -> Vec<String> {
     let all = || case.processes.values().flat_map(|told| &told.processes);
     let denied = all().filter(|process| process.environment == Reading::Denied).count();
     if denied > 0 {
-        said.push(format!("Environment of {denied} processes: denied to this login, so their ranks may be unknown. Log in as the job's user or root."));
+        said.push(format!(
+            "Environment of {}: denied to this login, so ranks may be unknown. Log in as the job's user or root.",
+            processes(denied)
+        ));
     }
     let hidden = all().filter(|process| !waits_are_told(process)).count();
     if hidden > 0 {
         said.push(format!(
-            "What {hidden} processes wait for in the kernel: denied to this login, or not told. Log in as root."
+            "Kernel wait channels of {}: denied to this login, or not told. Log in as root.",
+            processes(hidden)
         ));
     }
     let without_gpus = all().filter(|process| process.gpus == Reading::Denied).count();
     if without_gpus > 0 {
-        said.push(format!("GPUs that {without_gpus} processes hold: denied to this login."));
+        said.push(format!("GPUs held by {}: denied to this login.", processes(without_gpus)));
     }
     let details = case.processes.iter().flat_map(|(node, told)| of_node(node, told));
     said.extend(details.take(TOLD));
@@ -71,6 +75,10 @@ fn of_node(node: &str, told: &Processes) -> Vec<String> {
     said
 }
 
+fn processes(count: usize) -> String {
+    format!("{count} {}", if count == 1 { "process" } else { "processes" })
+}
+
 fn found_by<'a>(mut told: impl Iterator<Item = &'a Processes>) -> String {
     told.next().map_or_else(String::new, |told| format!("looked for by: {}", told.found_by))
 }
@@ -78,4 +86,32 @@ fn found_by<'a>(mut told: impl Iterator<Item = &'a Processes>) -> String {
 fn few(names: &[&str]) -> String {
     let shown = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
     if names.len() > 4 { format!("{shown} and {} more nodes", names.len() - 4) } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::Case;
+    use super::*;
+    use muster_logs::Rules;
+    use muster_wire::JobProcess;
+
+    fn sentences(processes: Vec<JobProcess>) -> Vec<String> {
+        let rules = Rules::built_in().unwrap();
+        let told = Processes { found_by: "Slurm job 7".into(), processes, ..Processes::default() };
+        let case = Case { processes: [("n1".to_owned(), told)].into(), ..Case::default() };
+        said(&Facts::of(&case, &rules))
+    }
+
+    #[test]
+    fn what_a_login_may_not_see_is_said_with_how_many_processes_it_is_of() {
+        let seen = JobProcess::default();
+        let blind = JobProcess { environment: Reading::Denied, gpus: Reading::Denied, ..seen.clone() };
+        let all = sentences(vec![blind.clone(), blind, seen.clone()]);
+        let denied = ["Environment of 2 processes: denied", "GPUs held by 2 processes: denied"];
+        assert!(denied.iter().all(|what| all.iter().any(|said| said.starts_with(what))), "{all:?}");
+        let all = sentences(vec![seen]);
+        assert!(!all.iter().any(|said| said.contains("Environment") || said.contains("GPUs that")), "{all:?}");
+        let all = sentences(Vec::new());
+        assert!(all.contains(&"No process of the job on n1 (looked for by: Slurm job 7).".to_owned()), "{all:?}");
+    }
 }

@@ -45,11 +45,12 @@ pub(super) fn concluded(facts: &Facts<'_>, wrong: &[Subject]) -> Report {
         }
     }
     let likely = verdict.as_ref().is_some_and(|verdict| top(&verdict.suspects) >= GUESS);
-    let (category, suspects) = match verdict {
+    let (category, mut suspects) = match verdict {
         Some(verdict) if likely => (verdict.category, verdict.suspects),
         Some(verdict) => (Category::Undecided, verdict.suspects),
         None => (Category::Undecided, Vec::new()),
     };
+    suspects.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     let command = command(&facts.case.nodes());
     let (mut verdict, mut next) = (Verdict { category, suspects }, None);
     match &facts.case.tested {

@@ -113,17 +113,20 @@ fn root(rank: u32, groups: &[Group], waits: &[Wait], out: &BTreeMap<u32, BTreeSe
     Root { rank, behind, waiting, groups: of.into_iter().collect() }
 }
 
-/// Whether others completed in its groups what it did not, and nowhere the reverse.
+/// Whether others completed in its groups what it enqueued and did not complete, and nowhere the reverse.
 fn gpu_behind(rank: u32, groups: &[Group]) -> bool {
     let mut less = false;
     for group in groups.iter().filter(|group| !group.p2p) {
-        let Some(mine) = group.sides.get(&rank).and_then(|side| side.completed) else { continue };
+        let Some((mine, asked)) = group.sides.get(&rank).and_then(|side| Some((side.completed?, side.requested)))
+        else {
+            continue;
+        };
         let others = group.sides.iter().filter(|(other, _)| **other != rank).filter_map(|(_, side)| side.completed);
         let Some(most) = others.max() else { continue };
         if mine > most {
             return false;
         }
-        less |= mine < most;
+        less |= mine < most && mine < asked;
     }
     less
 }
@@ -252,6 +255,8 @@ mod tests {
     fn level_in_requests_and_behind_in_what_completed_is_the_gpu() {
         assert_eq!(roots(&[group("world", &[(0, 9, 8), (1, 9, 8), (2, 9, 6), (3, 9, 8)])]), [(2, Behind::NotStarted)]);
         assert_eq!(roots(&[group("world", &[(0, 9, 8), (1, 7, 6), (2, 9, 8), (3, 9, 8)])]), [(1, Behind::NotStarted)]);
+        // It has done all that it was given.
+        assert_eq!(roots(&[group("world", &[(0, 9, 8), (1, 6, 6), (2, 9, 8), (3, 9, 8)])]), [(1, Behind::NotLaunched)]);
     }
 
     #[test]

@@ -151,6 +151,16 @@ fn operations_of_two_ranks_and_of_uneven_sizes_are_no_mistake_of_the_program() {
 }
 
 #[test]
+fn a_rank_whose_watchdog_tells_of_another_size_than_all_others_is_where_to_look() {
+    let mut bundle = Bundle::new(60);
+    for of in 0..8 {
+        let count = if of == 5 { 8 } else { 4 };
+        bundle.timed_out(of, 1210, ("ALLREDUCE", count, "0(default_pg)"), (61, 60));
+    }
+    assert_eq!(bundle.said(), (Category::UserBug, rank(5)));
+}
+
+#[test]
 fn two_groups_at_the_same_number_are_not_taken_for_one() {
     let mut bundle = Bundle::new(60);
     for rank in 0..8 {
@@ -180,6 +190,17 @@ fn what_a_rank_outlived_did_not_end_the_job() {
     bundle.steps(5, 60);
     bundle.hangs(5, 60);
     assert_eq!(bundle.said(), (Category::HangNotLaunched, rank(5)));
+}
+
+#[test]
+fn two_more_steps_may_have_been_under_way_and_three_were_not() {
+    for (more, expected) in [(2, (Category::UserBug, rank(0))), (3, (Category::HangNotLaunched, rank(5)))] {
+        let mut bundle = Bundle::new(30);
+        bundle.exception(0, "KeyError: 'input_ids'");
+        bundle.steps(30, 30 + more);
+        bundle.hangs(5, 30 + more);
+        assert_eq!(bundle.said(), expected, "{more} steps");
+    }
 }
 
 #[test]

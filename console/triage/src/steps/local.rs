@@ -240,6 +240,8 @@ mod tests {
             let lines: Vec<(&str, &str, usize)> = nodes.iter().map(|node| (*node, locked, 1)).collect();
             let verdict = told(&lines, None)?;
             assert_eq!(verdict.category, Category::HostStall);
+            let own = |one: &Suspect| one.evidence.len() == 1 && one.evidence[0].node == one.node;
+            assert!(verdict.suspects.iter().all(own), "by what they say themselves: {verdict:?}");
             Some(verdict.suspects.into_iter().map(|one| (one.node.unwrap(), one.confidence)).collect::<Vec<_>>())
         };
         assert_eq!(named(&["n2"]), Some(vec![("n2".to_owned(), 0.75)]));

@@ -170,7 +170,12 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
         draft.add(Weight::Blocked, lines.collect::<Vec<_>>());
     }
     if let Some((node, path)) = stalled.first() {
-        let text = format!("{path} could not be read within 4 s, and {} files like it", stalled.len() - 1);
+        let more = match stalled.len() - 1 {
+            0 => String::new(),
+            1 => ", and one more file".to_owned(),
+            more => format!(", and {more} more files"),
+        };
+        let text = format!("{path} could not be read within 4 s{more}");
         draft.add(Weight::Line, [seen(Source::Check, &Some((*node).clone()), None, text)]);
     }
     if nodes.len() > 1 {
@@ -184,8 +189,10 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     }
     let on = nodes.iter().take(4).copied().collect::<Vec<_>>().join(", ");
     let who = match blocked.first().and_then(|standing| standing.rank) {
+        _ if blocked.is_empty() => format!("files could not be read on {on}"),
         Some(rank) if blocked.len() == 1 => format!("rank {rank} on {on} waits for it"),
-        _ => format!("{} processes on {on} wait for it", blocked.len().max(1)),
+        None if blocked.len() == 1 => format!("a process on {on} waits for it"),
+        _ => format!("{} processes on {on} wait for it", blocked.len()),
     };
     let suspect = draft.say(format!("{} does not answer: {who}.", upper(kind)));
     Some((format!("{kind} does not answer"), Verdict { category: Category::Storage, suspects: vec![suspect] }))

@@ -1,0 +1,40 @@
+//! What triage says of jobs, each in many states of one kind, word for word: as it stands in the files beside this one.
+//!
+//! With `MUSTER_BLESS=1` it is written there instead; read the difference before you commit it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
+
+mod counts;
+mod processes;
+
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use muster_logs::Rules;
+use muster_triage::case::Case;
+use muster_triage::diagnose;
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().unwrap());
+
+/// Everything that is said of a case but its time line.
+fn said(text: &mut String, name: &str, case: &Case) {
+    let report = diagnose(case, &RULES);
+    writeln!(text, "## {name}: {:?}, {} of {} ranks seen", report.category, report.ranks.seen, report.ranks.n).unwrap();
+    writeln!(text, "do: {}", report.action).unwrap();
+    writeln!(text, "drain: {:?}; offline: {:?}", report.drain, report.offline).unwrap();
+    for suspect in &report.suspects {
+        let of = (suspect.kind, &suspect.node, suspect.rank, suspect.gpu, &suspect.element);
+        writeln!(text, "suspect {:.2} {of:?} {:?}", suspect.confidence, suspect.cause).unwrap();
+        writeln!(text, "    {}", suspect.sentence).unwrap();
+        let lines = suspect.evidence.iter();
+        lines.for_each(|of| writeln!(text, "    {:?} {:?} {:?}: {}", of.source, of.node, of.rank, of.text).unwrap());
+    }
+    report.steps.iter().for_each(|done| writeln!(text, "{}: {}. {}", done.step, done.result, done.why).unwrap());
+    report.not_looked_at.iter().for_each(|line| writeln!(text, "- {line}").unwrap());
+    writeln!(text).unwrap();
+}
+
+fn hold(name: &str, text: &str) {
+    muster_golden::hold(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/words").join(name), text);
+}
