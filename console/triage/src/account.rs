@@ -340,6 +340,15 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_between_steps_is_what_the_attempt_took_without_them() {
+        let step = |n: u32| Step { number: u64::from(n), at_s: Some(101.0 + 3.0 * f64::from(n)), took_s: Some(1.0) };
+        let account = account(vec![Told { name: "a".to_owned(), steps: (0..10).map(step).collect() }]).unwrap();
+        let attempt = &account.attempts[0];
+        assert_eq!((attempt.from_s, attempt.to_s, attempt.between_steps_s), (Some(100.0), Some(128.0), Some(18.0)));
+        assert_eq!((account.total.elapsed_s, account.total.between_steps_s), (Some(28.0), Some(18.0)));
+    }
+
+    #[test]
     fn a_restart_costs_the_pause_and_the_steps_done_again() {
         // Given in the wrong order; the second attempt begins 60 s later at a checkpoint 3 steps back.
         let account = account(vec![told("second", 7..20, 70.0, None), told("first", 0..10, 0.0, None)]).unwrap();

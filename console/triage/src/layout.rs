@@ -356,6 +356,18 @@ mod tests {
     }
 
     #[test]
+    fn a_communicator_of_one_rank_is_not_that_of_the_job() {
+        let node_of_0 = |ranks: u32| {
+            let process =
+                |rank: u32| Process { host: format!("n{rank}"), pid: Some(7), rank: Some(rank), ..Process::default() };
+            let ranks = (0..ranks).map(|rank| CommRank { process: process(rank), ..CommRank::default() }).collect();
+            let polls = vec![Poll { comms: vec![Comm { ranks, ..Comm::default() }], ..Poll::default() }];
+            Layout::of(&Case { polls, ..Case::default() }).node_of(0).map(str::to_owned)
+        };
+        assert_eq!((node_of_0(1), node_of_0(2)), (None, Some("n0".to_owned())));
+    }
+
+    #[test]
     fn a_node_is_known_without_its_domain_and_an_address_is_not_cut() {
         let mut case = Case::default();
         case.job.nodes = vec!["n7".into(), "10".into()];
