@@ -142,13 +142,7 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     let kind =
         blocked.first().and_then(|first| if let Doing::Blocked(kind, _) = &first.doing { Some(*kind) } else { None });
     if kind.is_none() && stalled.is_empty() {
-        let stuck = ranks(facts, |doing| matches!(doing, Doing::Uninterruptible(_)));
-        return (!stuck.is_empty() && stuck.len() * 2 <= facts.standings.all.len()).then(|| {
-            let sentence =
-                |_, name: &str| format!("{name} cannot be woken (state D): its kernel waits for a device or a driver.");
-            let suspects = of_ranks(facts, &stuck, sentence);
-            (format!("uninterruptible: {}", names(&suspects)), Verdict { category: Category::HostStall, suspects })
-        });
+        return uninterruptible(facts);
     }
     let nodes: BTreeSet<&str> = blocked
         .iter()
@@ -170,12 +164,7 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
         draft.add(Weight::Blocked, lines.collect::<Vec<_>>());
     }
     if let Some((node, path)) = stalled.first() {
-        let more = match stalled.len() - 1 {
-            0 => String::new(),
-            1 => ", and one more file".to_owned(),
-            more => format!(", and {more} more files"),
-        };
-        let text = format!("{path} could not be read within 4 s{more}");
+        let text = format!("{path} could not be read within 4 s{}", and_more(stalled.len() - 1));
         draft.add(Weight::Line, [seen(Source::Check, &Some((*node).clone()), None, text)]);
     }
     if nodes.len() > 1 {
@@ -196,6 +185,27 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     };
     let suspect = draft.say(format!("{} does not answer: {who}.", upper(kind)));
     Some((format!("{kind} does not answer"), Verdict { category: Category::Storage, suspects: vec![suspect] }))
+}
+
+/// After the name of the first file: how many more there are.
+fn and_more(files: usize) -> String {
+    match files {
+        0 => String::new(),
+        1 => ", and one more file".to_owned(),
+        more => format!(", and {more} more files"),
+    }
+}
+
+/// Processes that wait for something that is not known to be storage.
+fn uninterruptible(facts: &Facts<'_>) -> Option<(String, Verdict)> {
+    let stuck = ranks(facts, |doing| matches!(doing, Doing::Uninterruptible(_)));
+    if stuck.is_empty() || stuck.len() * 2 > facts.standings.all.len() {
+        return None;
+    }
+    let sentence =
+        |_, name: &str| format!("{name} cannot be woken (state D): its kernel waits for a device or a driver.");
+    let suspects = of_ranks(facts, &stuck, sentence);
+    Some((format!("uninterruptible: {}", names(&suspects)), Verdict { category: Category::HostStall, suspects }))
 }
 
 /// Ranks that have no process any more.
