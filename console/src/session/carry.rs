@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use muster_playbook::report::RunReport;
-use muster_run::RunState;
+use muster_run::{Run, RunState};
 use muster_store::{Db, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -85,25 +85,26 @@ pub async fn carried(
     let mut all: [&mut dyn Observer; 1] = [&mut progress];
     let watchers = if heard == Heard::Nothing { &mut [] } else { all.as_mut_slice() };
     let (state, found) = work::scan_judged(&scan, store, watchers, cancel).await.code(IO)?;
-    let report = conclude(store, &run.id, (state, found), config)?;
-    Ok(Done { report, state, signal: None, verdict: progress.silence() })
+    let (run, judging, found) = judged(store, &run.id, (state, found), config)?;
+    let report = weighed(store, &run, judge::report(&run, &found), config)?;
+    let verdict = progress.silence();
+    keep_end(store, &run, &report)?;
+    judge::keep_assessment(store, &run, &judging, &found);
+    Ok(Done { report, state, signal: None, verdict })
 }
 
-/// Ends a run, judges it unless it is known what was `found`, and tells the incident log what a finished one found.
-fn conclude(
-    store: &mut Db,
+/// A run as it ends, and what is said of it: what was `found`, where that is known already.
+fn judged(
+    store: &Db,
     id: &str,
     (state, found): (RunState, Option<judge::Assessment>),
     config: &Config,
-) -> Result<RunReport, Problem> {
+) -> Result<(Run, Judging, judge::Assessment), Problem> {
     let run = ended(store, id, state)?;
     let judging = Judging::of(store, &run, params(config)).code(IO)?;
     let found = match found {
         Some(found) => found,
         None => judge::assess(&run, &store.records(&run.id).code(IO)?, &judging),
     };
-    let report = weighed(store, &run, judge::report(&run, &found), config)?;
-    keep_end(store, &run, &report)?;
-    judge::keep_assessment(store, &run, &judging, &found);
-    Ok(report)
+    Ok((run, judging, found))
 }

@@ -8,6 +8,7 @@ mod excess;
 pub mod feed;
 pub mod followed;
 mod gather;
+mod held;
 pub mod job;
 mod link;
 pub mod lookout;

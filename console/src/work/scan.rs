@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::gather::bytes;
+use super::held::Held;
 use super::observe::{Observer, Update, tell};
 use super::order::{Scan, owed, work_count};
 use super::seen::Seen;
@@ -289,10 +290,14 @@ async fn confirm(
     watchers: &mut [&mut dyn Observer],
     (seen, cancel): (&mut Seen, &CancellationToken),
 ) -> Result<()> {
+    if scan.visits < 2 {
+        return Ok(());
+    }
+    let mut held = Held::of(store, &scan.run.id)?;
     for _ in 1..scan.visits {
-        let records = store.records(&scan.run.id).context("reading back the results")?;
-        let found = assess(&scan.run, &records, &scan.judging);
-        let visits = Visits::new(&records);
+        let records = held.renewed(store, &scan.run.id)?;
+        let found = assess(&scan.run, records, &scan.judging);
+        let visits = Visits::new(records);
         let Some(round) = again::choose(scan, phases, &found, (&visits, &seen.lost)) else {
             seen.found = Some(found);
             break;
@@ -309,7 +314,9 @@ async fn confirm(
         let update = Update::Phase { index, step: &step, nodes: names.len(), work, further: &[] };
         watchers.iter_mut().for_each(|w| w.see(&update));
         seen.start(scan, works, visit);
-        settle(scan, names, store, watchers, (seen, None)).await?;
+        let mut all: Vec<&mut dyn Observer> = watchers.iter_mut().map(|watcher| &mut **watcher as _).collect();
+        all.push(&mut held);
+        settle(scan, names, store, &mut all, (seen, None)).await?;
     }
     Ok(())
 }
