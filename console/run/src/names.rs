@@ -1,5 +1,5 @@
-//! What the name of a record's work says: which work, which visit, and whether the node or the console did it; and which names of
-//! nodes can stand in a command.
+//! What names say: that of a record's work (which work, which visit, done by the node or by the console), and that of a node
+//! (whether it can stand in a command).
 
 use muster_wire::IDLE;
 

@@ -1,11 +1,11 @@
-//! Text that must stay as it was read and found good: what is said, and what is drawn.
+//! Golden files: text that a person has read, such as sentences and drawn screens, and that tests hold to that.
 
 use std::path::Path;
 
 /// Compares `text` with that of the file; with `MUSTER_BLESS=1` writes it there instead.
 ///
 /// # Panics
-/// When the texts differ, with the first line that does and what was to be held, or when the file cannot be written.
+/// When the texts differ (it tells the first line that does), or when the file cannot be written.
 pub fn hold(path: &Path, text: &str) {
     if std::env::var_os("MUSTER_BLESS").is_some() {
         let written = std::fs::write(path, text);

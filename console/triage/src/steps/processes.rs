@@ -187,7 +187,7 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     Some((format!("{kind} does not answer"), Verdict { category: Category::Storage, suspects: vec![suspect] }))
 }
 
-/// After the name of the first file: how many more there are.
+/// `, and 3 more files`; nothing where the one that was named is all.
 fn and_more(files: usize) -> String {
     match files {
         0 => String::new(),

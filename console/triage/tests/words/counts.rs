@@ -49,20 +49,20 @@ fn what_counts_of_launched_operations_come_to_is_said_word_for_word() {
         ("one look, all level", vec![all(41)]),
         ("all stand level", vec![all(41); 2]),
         ("all move on", vec![all(41), all(60)]),
-        ("3 stands behind", vec![with(41, &[(3, Some(40))]); 2]),
-        ("3 is behind, and moves", vec![with(41, &[(3, Some(40))]), with(60, &[(3, Some(59))])]),
-        ("3 stands behind, all others move", vec![with(41, &[(3, Some(40))]), with(60, &[(3, Some(40))])]),
-        ("2 and 3 stand behind", vec![with(41, &[(2, Some(40)), (3, Some(40))]); 2]),
-        ("half stand behind", vec![with(41, &[(0, Some(40)), (1, Some(40)), (2, Some(40))]); 2]),
-        ("4 is ahead", vec![with(41, &[(4, Some(42))]); 2]),
-        ("3 gives no data", vec![with(41, &[(3, None)]); 2]),
-        ("2 and 3 give no data", vec![with(41, &[(2, None), (3, None)]); 2]),
-        ("3 gives no data, and 4 stands behind", vec![with(41, &[(3, None), (4, Some(40))]); 2]),
+        ("rank 3 stays behind", vec![with(41, &[(3, Some(40))]); 2]),
+        ("rank 3 is behind, and moves", vec![with(41, &[(3, Some(40))]), with(60, &[(3, Some(59))])]),
+        ("rank 3 stays behind, all others move", vec![with(41, &[(3, Some(40))]), with(60, &[(3, Some(40))])]),
+        ("ranks 2 and 3 stay behind", vec![with(41, &[(2, Some(40)), (3, Some(40))]); 2]),
+        ("half of the ranks stay behind", vec![with(41, &[(0, Some(40)), (1, Some(40)), (2, Some(40))]); 2]),
+        ("rank 4 is ahead", vec![with(41, &[(4, Some(42))]); 2]),
+        ("rank 3 gives no data", vec![with(41, &[(3, None)]); 2]),
+        ("ranks 2 and 3 give no data", vec![with(41, &[(2, None), (3, None)]); 2]),
+        ("rank 3 gives no data, and rank 4 stays behind", vec![with(41, &[(3, None), (4, Some(40))]); 2]),
     ];
     for (name, answers) in cases {
         super::said(&mut text, name, &polls(&answers, None));
     }
-    super::said(&mut text, "3 is dead", &polls(&[with(41, &[(3, None)]); 2], Some(3)));
+    super::said(&mut text, "rank 3 is dead", &polls(&[with(41, &[(3, None)]); 2], Some(3)));
     super::hold("ras.txt", &text);
 }
 
@@ -120,14 +120,14 @@ fn what_recorded_operations_come_to_is_said_word_for_word() {
         };
     tell("all done", &[], None, done());
     tell("all have started", &[], None, open(Started));
-    tell("3 has not enqueued", &[3], Some(done()), open(Started));
-    tell("3 has enqueued and not started", &[3], Some(open(Scheduled)), open(Started));
-    tell("2 and 3 have not enqueued", &[2, 3], Some(done()), open(Started));
+    tell("rank 3 has not enqueued", &[3], Some(done()), open(Started));
+    tell("rank 3 has enqueued and not started", &[3], Some(open(Scheduled)), open(Started));
+    tell("ranks 2 and 3 have not enqueued", &[2, 3], Some(done()), open(Started));
     tell("half have not enqueued", &[0, 1, 2], Some(done()), open(Started));
-    tell("3 has no dump", &[3], None, open(Started));
-    tell("3 has completed", &[3], Some(open(Completed)), open(Started));
-    tell("3 asks for another", &[3], Some([done(), vec![("nccl:broadcast", Started)]].concat()), open(Started));
+    tell("rank 3 has no dump", &[3], None, open(Started));
+    tell("rank 3 has completed", &[3], Some(open(Completed)), open(Started));
+    tell("rank 3 asks for another", &[3], Some([done(), vec![("nccl:broadcast", Started)]].concat()), open(Started));
     tell("half ask for another", &[0, 1, 2], Some([done(), vec![("nccl:broadcast", Started)]].concat()), open(Started));
-    tell("3 is two behind", &[3], Some(vec![(REDUCE, Completed)]), open(Started));
+    tell("rank 3 is two behind", &[3], Some(vec![(REDUCE, Completed)]), open(Started));
     super::hold("recorded.txt", &text);
 }

@@ -83,11 +83,19 @@ fn what_some_ranks_do_while_the_others_wait_is_said_word_for_word() {
     for (what, states, channel) in DOING {
         for some in [&[3][..], &[2, 3], &[0, 3, 4], &[0, 1, 2, 3], &[0, 1, 2, 3, 4, 5]] {
             let of = |rank: u32| if some.contains(&rank) { Some(process(rank, states, channel)) } else { waits(rank) };
-            super::said(&mut text, &format!("{what}: {some:?}"), &job(of));
+            super::said(&mut text, &format!("{what}: ranks {some:?}"), &job(of));
         }
         let of = |rank: u32| if rank == 3 { Some(process(rank, states, channel)) } else { waits(rank) };
-        super::said(&mut text, &format!("{what}: [3], and RAS has it behind"), &polled(job(of), &[3], &[]));
-        super::said(&mut text, &format!("{what}: [3], and RAS has 4 behind"), &polled(job(of), &[4], &[]));
+        super::said(
+            &mut text,
+            &format!("{what}: rank 3, and RAS tells that it is behind"),
+            &polled(job(of), &[3], &[]),
+        );
+        super::said(
+            &mut text,
+            &format!("{what}: rank 3, and RAS tells that rank 4 is behind"),
+            &polled(job(of), &[4], &[]),
+        );
     }
     super::hold("doing.txt", &text);
 }
@@ -97,7 +105,7 @@ fn what_is_missing_of_a_job_is_said_word_for_word() {
     let mut text = String::new();
     let mut tell = |name: &str, case: Case| super::said(&mut text, name, &case);
     tell("all wait", job(waits));
-    tell("all wait, and RAS has 4 behind", polled(job(waits), &[4], &[]));
+    tell("all wait, and RAS tells that rank 4 is behind", polled(job(waits), &[4], &[]));
     for gone in [&[3][..], &[2, 3], &[1, 3, 5], &[0, 1, 2, 3]] {
         let of = |rank: u32| if gone.contains(&rank) { None } else { waits(rank) };
         tell(&format!("no process of {gone:?}"), job(of));
@@ -127,7 +135,7 @@ fn what_else_nodes_tell_is_said_word_for_word() {
     {
         let of = |rank: u32| waits(rank).map(|process| JobProcess { cpu: Some(cpus[rank as usize]), ..process });
         tell(&format!("CPUs {cpus:?}"), job(of));
-        tell(&format!("CPUs {cpus:?}, and RAS has 0 behind"), polled(job(of), &[0], &[]));
+        tell(&format!("CPUs {cpus:?}, and RAS tells that rank 0 is behind"), polled(job(of), &[0], &[]));
     }
     for denied in [&[3][..], &[0, 1, 2, 3, 4, 5]] {
         let blind = |process: JobProcess| JobProcess {

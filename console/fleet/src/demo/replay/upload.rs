@@ -32,27 +32,27 @@ pub(super) struct Uploads {
 }
 
 impl Uploads {
-    /// One that begins.
+    /// A new upload, nothing of which has come.
     pub(super) fn arriving(&self) -> Arriving<'_> {
         let known = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Arriving { uploads: self, known, same: 0, own: Vec::new() }
     }
 }
 
-/// An upload as it comes. As long as it is that of another node, its bytes are counted and let go: ten thousand nodes would hold
-/// gigabytes of the same.
+/// An upload that is under way. While it equals the last one, only its length is kept: ten thousand nodes would hold gigabytes of
+/// the same bytes.
 #[derive(Debug)]
 pub(super) struct Arriving<'u> {
     uploads: &'u Uploads,
     known: Option<Arc<Known>>,
-    /// Bytes that came and are those of `known`, while there are no others.
+    /// How many bytes came that `known` begins with.
     same: usize,
-    /// What came, from the first byte that is not.
+    /// All that came, once it differs from `known`; empty before.
     own: Vec<u8>,
 }
 
 impl Arriving<'_> {
-    /// Bytes that came.
+    /// How many bytes came.
     pub(super) fn len(&self) -> usize {
         self.same.max(self.own.len())
     }
@@ -72,12 +72,13 @@ impl Arriving<'_> {
 
     /// What it holds, gunzipped first where it is `packed`; `None` where that fails.
     pub(super) fn content(mut self, packed: bool) -> Option<Content> {
-        if let Some(known) = self.known.take() {
-            match &known.sent {
-                sent if self.own.is_empty() && self.same == sent.len() => return Some(known.content.clone()),
-                sent if self.own.is_empty() => self.own.extend_from_slice(&sent[..self.same]),
-                _ => {}
+        if self.own.is_empty()
+            && let Some(known) = &self.known
+        {
+            if self.same == known.sent.len() {
+                return Some(known.content.clone());
             }
+            self.own.extend_from_slice(&known.sent[..self.same]);
         }
         let sent = self.own;
         let mut unpacked = Vec::new();
