@@ -36,6 +36,13 @@ fn polls(answers: &[[Option<u64>; 6]], dead: Option<u32>) -> Case {
     Case { job: members(), polls: (0..).zip(answers).map(poll).collect(), ..Case::default() }
 }
 
+/// All ranks stand still, this one an operation behind the others.
+pub(super) fn one_behind(rank: usize) -> Case {
+    let mut counts = [Some(41); 6];
+    counts[rank] = Some(40);
+    polls(&[counts; 2], None)
+}
+
 #[test]
 fn what_counts_of_launched_operations_come_to_is_said_word_for_word() {
     let mut text = String::new();
@@ -122,6 +129,8 @@ fn what_recorded_operations_come_to_is_said_word_for_word() {
     tell("all have started", &[], None, open(Started));
     tell("rank 3 has not enqueued", &[3], Some(done()), open(Started));
     tell("rank 3 has enqueued and not started", &[3], Some(open(Scheduled)), open(Started));
+    tell("half have enqueued and not started", &[0, 1, 2], Some(open(Scheduled)), open(Started));
+    tell("four have enqueued and not started", &[0, 1, 2, 3], Some(open(Scheduled)), open(Started));
     tell("ranks 2 and 3 have not enqueued", &[2, 3], Some(done()), open(Started));
     tell("half have not enqueued", &[0, 1, 2], Some(done()), open(Started));
     tell("rank 3 has no dump", &[3], None, open(Started));

@@ -5,6 +5,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
 mod counts;
+mod lines;
+#[path = "../../src/made.rs"]
+mod made;
 mod processes;
 
 use std::fmt::Write;
@@ -12,7 +15,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use muster_logs::Rules;
-use muster_triage::case::Case;
+use muster_triage::case::{self, Case};
 use muster_triage::diagnose;
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().unwrap());
