@@ -144,3 +144,33 @@ impl Cell {
 fn larger([above, below]: [f64; 2]) -> (f64, Side) {
     if above >= below { (above, Side::Above) } else { (below, Side::Below) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::Column;
+    use muster_wire::Telemetry;
+
+    #[test]
+    fn the_level_is_the_mean_of_what_was_learned_and_then_moves_by_a_sixtieth() {
+        let mut cell = Column::new("some".to_owned(), Telemetry::unknown(), 1, 0).cells.remove(0);
+        let mut take = |value: f64, learned: bool| {
+            if learned {
+                cell.usual.push(1.0);
+            }
+            cell.now.value = value;
+            cell.keep_level();
+            cell.level
+        };
+        assert!(take(f64::NAN, false).is_nan());
+        assert_eq!(take(3.0, false), 3.0, "the first as it is");
+        assert_eq!(take(7.0, true), 7.0, "one is learned: its value counts alone");
+        assert_eq!(take(9.0, true), 8.0);
+        assert_eq!(take(f64::INFINITY, true), 8.0);
+        for _ in 0..2 * RING {
+            take(8.0, true);
+        }
+        let moved = take(8.0 + RING as f64, true);
+        assert!((moved - 9.0).abs() < 1e-9, "{moved}");
+    }
+}

@@ -295,6 +295,30 @@ mod tests {
     }
 
     #[test]
+    fn who_no_longer_shows_it_is_not_named() {
+        let (mut columns, above) = (columns(&[10]), Some((0, Side::Above)));
+        for (strong, z, z6, named) in [
+            (true, 3.1, 0.0, true),
+            (true, 3.0, 9.0, false),
+            (true, -9.0, 9.0, false),
+            (false, 9.0, 1.6, true),
+            (false, 9.0, 1.5, false),
+            (false, 9.0, -9.0, false),
+        ] {
+            let case = if strong {
+                Case { strong: above, ..Case::default() }
+            } else {
+                Case { weak: above, ..Case::default() }
+            };
+            let now = &mut columns[0].cells[0].now;
+            (now.z, now.z6) = (z, z6);
+            let found = case.named(0, &columns).map(|found| (found.node, found.metric, found.score));
+            let expected = named.then_some((0, Some(0), if strong { z } else { z6 }));
+            assert_eq!(found, expected, "strong: {strong}, z {z}, of the last minute {z6}");
+        }
+    }
+
+    #[test]
     fn a_group_is_more_than_two_nodes_and_more_than_a_share_of_all() {
         assert_eq!([4, 8, 11, 12, 40].map(|nodes| many(nodes, 4)), [2, 2, 2, 3, 10]);
         assert_eq!([8, 23, 24].map(|nodes| many(nodes, 8)), [2, 2, 3]);

@@ -189,6 +189,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_ratio_in_a_kept_recording_is_left_out() {
+        let mut kept = gains(1, 0.0, &mut Chance::new(1), &|_| 1.0);
+        let mut of = |gain: f64| {
+            kept.gains.entry("n0".to_owned()).or_default().insert("gpu_power_w".to_owned(), gain);
+            kept.of("n0", "gpu_power_w")
+        };
+        assert_eq!([1.0, 0.0].map(&mut of), [Some(0.0), Some(LEAST.ln())]);
+        assert_eq!([-0.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY].map(of), [None; 4]);
+        assert_eq!(kept.of("n0", "other").or(kept.of("n1", "gpu_power_w")), None);
+    }
+
+    #[test]
     fn with_too_little_past_or_where_many_changed_nobody_is_told() {
         assert!(told(&|node| if node == 3 { 0.75 } else { 1.0 }, 1).is_empty());
         assert!(told(&|node| if node % 2 == 1 { 0.75 } else { 1.0 }, 3).is_empty(), "roles changed");

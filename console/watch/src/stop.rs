@@ -185,6 +185,11 @@ mod tests {
         column
     }
 
+    #[test]
+    fn a_standstill_is_longer_than_the_longest_that_ended_by_itself_by_half() {
+        assert_eq!([0, 4, 5, 100].map(|longest| longer(longest, 6)), [6, 6, 8, 150]);
+    }
+
     /// A standstill of eight nodes, block by block.
     struct Still {
         nodes: Vec<Node>,

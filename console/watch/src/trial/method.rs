@@ -198,3 +198,31 @@ pub(super) fn of_looks(recorded: &Recorded, looks: &[Look], threshold: f64, cont
     };
     named(looks, threshold, continuity_s).iter().map(one).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::truth::Truth;
+    use super::*;
+    use crate::minder::Tick;
+
+    #[test]
+    fn times_of_calls_are_those_of_the_recording() {
+        // Node 2 of four is another from the 100th second on.
+        let at = |second: u16| (0..4).map(move |node| (f64::from(second), node, node == 2 && second >= 100));
+        let tick = |(second, node, odd)| Tick {
+            time_s: 5_000.0 + second,
+            value: if odd { 5.0 } else { 1.0 },
+            node,
+            metric: 0,
+        };
+        let names = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        let ticks = (0..480).flat_map(at).map(tick).collect();
+        let recorded = Recorded::new("r".into(), (names, vec!["m".into()]), ticks, Truth::default()).unwrap();
+        let looks = Calls::default().looks(&recorded.grid, &[0], &Embedding::Raw);
+        let told = of_looks(&recorded, &looks, 0.5, 240.0);
+        let [told] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!((told.node.as_str(), told.metric.as_deref()), ("c", Some("m")));
+        // The first window that holds such a second ends with it.
+        assert_eq!((told.since_s, told.seen_s, told.alerted_s), (5_093.0, 5_340.0, 5_480.0));
+    }
+}
