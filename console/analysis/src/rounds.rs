@@ -123,7 +123,7 @@ impl Rounds {
         let of = of.map(|(at, samples)| with(&visited.metrics[*at], samples.iter().map(Option::as_ref).collect()));
         let run_nodes = (0..visited.nodes).filter(|node| joined.iter().any(|samples| samples[*node].is_some())).count();
         let fleet = Fleet { nodes: visited.nodes, metrics: of.collect(), run_nodes };
-        let share = 0.5f64.powi(i32::try_from(pattern.len()).unwrap_or(i32::MAX) - 1);
+        let share = share(pattern.len());
         let settings = Settings { fail: settings.fail * share, warn: settings.warn * share, ..*settings };
         let looks = Looks::of(fleet, &settings, &self.failed());
         let of_node = |node: usize| {
@@ -197,6 +197,16 @@ impl Rounds {
     }
 }
 
+/// Share of the chance of a false verdict that is spent on a visit: half as much on each as on the one before.
+fn share(visit: usize) -> f64 {
+    0.5f64.powi(i32::try_from(visit).unwrap_or(i32::MAX) - 1)
+}
+
+/// Whether so many nodes failed before that the rest, without one more, cannot be called the healthy ones.
+const fn are_many(failed: usize, nodes: usize) -> bool {
+    3 * (failed + 1) > nodes
+}
+
 /// The same visits, decided among all nodes, and among those that have not failed before.
 struct Looks {
     all: Decision,
@@ -209,7 +219,7 @@ impl Looks {
         let all = decide(&fleet, settings);
         let here: BTreeSet<usize> =
             failed.iter().copied().filter(|at| fleet.metrics.iter().any(|of| of.samples[*at].is_some())).collect();
-        if here.is_empty() || 3 * (here.len() + 1) > fleet.run_nodes {
+        if here.is_empty() || are_many(here.len(), fleet.run_nodes) {
             return Self { all, rest: None };
         }
         for metric in &mut fleet.metrics {
@@ -345,6 +355,15 @@ mod tests {
         assert_eq!((pattern(&[Some(&one)]), pattern(&[None, None]), pattern(&[])), (None, None, None));
         assert_eq!(pattern(&[Some(&one), Some(&one)]), Some(vec![true, true]));
         assert_eq!(pattern(&[None, Some(&one)]), Some(vec![false, true]));
+    }
+
+    #[test]
+    fn each_visit_spends_half_of_what_the_one_before_did_and_less_than_a_third_may_have_failed() {
+        assert_eq!([1, 2, 3, 4].map(share), [1.0, 0.5, 0.25, 0.125]);
+        assert_eq!(
+            [(1, 5), (1, 6), (4, 15), (4, 14), (9, 30), (9, 29)].map(|(failed, nodes)| are_many(failed, nodes)),
+            [true, false, false, true, false, true]
+        );
     }
 
     /// Sixteen nodes, the last slower by `loss`, each with values around 100 that differ by `noise`, for each visit the levels

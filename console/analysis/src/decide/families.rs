@@ -332,3 +332,28 @@ impl Of<'_> {
         Term { metric, scale: *scale, few }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_kinds_of_averages_the_worse_is_told_and_one_that_tells_nothing_takes_none_away() {
+        let told = |state: State, loss: f64| {
+            let average = Average { state, loss, scale: 0.01, limit: 0.05, metrics: 4, band: (0.0, 0.01), alike: 0 };
+            Together { state, average: Some(average), resolution: loss }
+        };
+        let silent = Together { state: State::Fail, average: None, resolution: 0.5 };
+        let merged = |mut first: Together, other: Together| {
+            first.merge(other);
+            (first.state, first.average.map(|average| average.loss), first.resolution)
+        };
+        let (warn, fail) = (told(State::Warn, 0.03), told(State::Fail, 0.08));
+        assert_eq!(merged(warn, fail), (State::Fail, Some(0.08), 0.03));
+        assert_eq!(merged(fail, warn), (State::Fail, Some(0.08), 0.03));
+        assert_eq!(merged(warn, silent), (State::Fail, Some(0.03), 0.03));
+        assert_eq!(merged(silent, warn), (State::Fail, Some(0.03), 0.03));
+        assert_eq!(merged(warn, told(State::Warn, 0.04)), (State::Warn, Some(0.03), 0.03), "the first of equals");
+        assert_eq!(merged(Together::NOTHING, Together::NOTHING), (State::Pass, None, f64::INFINITY));
+    }
+}

@@ -18,8 +18,8 @@ pub(super) fn stalled(steps: u32, rate: f64) -> f64 {
     at_least(steps as usize, steps.div_ceil(2) as usize, rate)
 }
 
-/// Chance of at least `k` successes of `n`.
-fn at_least(n: usize, k: usize, rate: f64) -> f64 {
+/// Chance of at least `k` successes of `n`, each with chance `rate`.
+pub(super) fn at_least(n: usize, k: usize, rate: f64) -> f64 {
     if k == 0 {
         return 1.0;
     }
@@ -61,6 +61,14 @@ mod tests {
         // 10 * 0.3^4 ... by hand: P(Bin(5, 0.3) >= 4) = 5 * 0.3^4 * 0.7 + 0.3^5.
         assert!((at_least(5, 4, 0.3) - 0.030_78).abs() < 1e-12);
         assert_eq!([at_least(5, 0, 0.3), at_least(5, 6, 0.3)], [1.0, 0.0]);
+        for steps in 2..=7_i32 {
+            for rate in [0.01, 0.3, 0.9_f64] {
+                let none = (1.0 - rate).powi(steps);
+                let one = f64::from(steps) * rate * (1.0 - rate).powi(steps - 1);
+                assert!((at_least(steps as usize, 2, rate) - (1.0 - none - one)).abs() < 1e-12, "{steps} {rate}");
+            }
+        }
+        assert_eq!([at_least(0, 2, 0.5), at_least(1, 2, 0.5)], [0.0; 2]);
     }
 
     #[test]

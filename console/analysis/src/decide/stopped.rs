@@ -4,12 +4,10 @@
 //! below a quarter of the peers' speed are counted over the metrics of a component and compared with what the other nodes
 //! have there. It may warn, never fail. Series long enough for a slowest hundredth are looked at one by one.
 
-use statrs::function::beta::beta_reg;
-
 use super::budget;
 use super::cell::Scene;
 use super::decision::{Cell, View as Look, Why};
-use super::few::upper_rate;
+use super::few::{at_least, upper_rate};
 use super::measured::Measured;
 use super::parts::Parts;
 use super::tails::{self, slower_steps};
@@ -110,5 +108,5 @@ fn more_than_stalls(
     }
     let rate = upper_rate(seen, looks, settings.glitch);
     let [_, chance] = Scene::chances(settings, budget::STOPS, nodes, fleet.run_nodes.max(fleet.nodes));
-    own > 0 && (own == steps || beta_reg(own as f64, (steps - own + 1) as f64, rate) <= 10_f64.powf(chance))
+    own > 0 && (own == steps || at_least(steps, own, rate) <= 10_f64.powf(chance))
 }

@@ -8,11 +8,11 @@
 use std::ops::RangeInclusive;
 
 use muster_wire::Direction;
-use statrs::function::beta::beta_reg;
 
 use super::budget;
 use super::cell::Scene;
 use super::decision::{Cell, View as Look, Why};
+use super::few::at_least;
 use super::measured::Measured;
 use super::parts::Parts;
 use super::tails::slower_steps;
@@ -134,13 +134,12 @@ impl Of<'_> {
         let own = column.steps[index];
         let looks = short.looks - own;
         let rate = (NONE_SEEN / f64::from(looks.max(1))).max(glitch).min(1.0);
-        Some(Counted { metric, slow: self.slow(metric, index, node) >= SLOW, chance: enough(own, rate) })
+        Some(Counted {
+            metric,
+            slow: self.slow(metric, index, node) >= SLOW,
+            chance: at_least(own as usize, SLOW, rate),
+        })
     }
-}
-
-/// Chance of at least [`SLOW`] slow steps among so many, each slow with chance `rate`.
-fn enough(steps: u32, rate: f64) -> f64 {
-    if steps < SLOW as u32 { 0.0 } else { beta_reg(SLOW as f64, f64::from(steps) - SLOW as f64 + 1.0, rate) }
 }
 
 /// Speed of the slowest step of a sample.
@@ -157,22 +156,5 @@ fn slowest_step(sample: &Sample, direction: Direction) -> f64 {
 fn more_than_stalls(counted: &[Counted], least: f64) -> bool {
     let slow = counted.iter().filter(|of| of.slow).count();
     let rate = counted.iter().map(|of| of.chance).fold(0.0, f64::max);
-    slow > 1 && rate < 1.0 && beta_reg(slow as f64, (counted.len() - slow + 1) as f64, rate) <= least
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_chance_of_two_slow_steps_is_that_of_a_coin_thrown_for_each() {
-        for steps in 2..=7_i32 {
-            for rate in [0.01, 0.3, 0.9_f64] {
-                let none = (1.0 - rate).powi(steps);
-                let one = f64::from(steps) * rate * (1.0 - rate).powi(steps - 1);
-                assert!((enough(steps as u32, rate) - (1.0 - none - one)).abs() < 1e-12, "{steps} {rate}");
-            }
-        }
-        assert_eq!([enough(0, 0.5), enough(1, 0.5)], [0.0; 2]);
-    }
+    slow > 1 && rate < 1.0 && at_least(counted.len(), slow, rate) <= least
 }

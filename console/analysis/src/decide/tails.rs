@@ -8,12 +8,11 @@
 //! at the rate the others show.
 
 use muster_wire::Direction;
-use statrs::function::beta::beta_reg;
 
 use super::budget;
 use super::cell::Scene;
 use super::decision::{Cell, View as Look, Why};
-use super::few::upper_rate;
+use super::few::{at_least, upper_rate};
 use super::peers::Peers;
 use super::quantile::after_leaving_out;
 use super::views::{Column, View, speed, value};
@@ -102,8 +101,8 @@ impl Tails<'_> {
         }
         let own = self.metric.samples[self.view.nodes[index] as usize].map_or(0, |sample| self.beyond(sample, bar));
         let rate = upper_rate(seen, steps, self.settings.glitch);
-        let left = self.steps(index) - own.min(self.steps(index));
-        own > 0 && rate < 1.0 && beta_reg(own as f64, left as f64 + 1.0, rate) <= 10_f64.powf(log)
+        let steps = self.steps(index);
+        own > 0 && rate < 1.0 && at_least(steps, own.min(steps), rate) <= 10_f64.powf(log)
     }
 
     fn steps(&self, index: usize) -> usize {

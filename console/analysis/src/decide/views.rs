@@ -240,6 +240,7 @@ mod tests {
                 assert!((value(speed(of, direction), direction) - of).abs() <= 1e-12 * of, "{of}");
             }
         }
+        assert_eq!([0.5, 1.0].map(|times| value(times * NOTHING, HigherIsBetter)), [0.0, NOTHING]);
         let zeros = Sample::new(&[0.0, 0.0, 9.0]).unwrap();
         assert_eq!(value(mean_speed(&zeros, HigherIsBetter, 0), HigherIsBetter), 0.0);
     }

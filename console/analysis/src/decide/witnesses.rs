@@ -97,10 +97,7 @@ impl Stalls<'_> {
         let steps = counted.iter().map(|&metric| self.measured[metric].column.steps[self.index[metric]]);
         let Some(middle) = middle(steps.collect()) else { return HIGHEST };
         let rate = match middle {
-            0..=2 => {
-                let (seen, looks) = self.isolated(node, counted, cells);
-                upper_rate(seen, looks, self.settings.glitch) * f64::from(middle)
-            }
+            0..=2 => stalled_value(self.isolated(node, counted, cells), self.settings.glitch, middle),
             steps => 2.0 * stalled(steps, self.settings.glitch),
         };
         rate.min(HIGHEST)
@@ -125,16 +122,22 @@ impl Stalls<'_> {
                 }
             }
         }
-        let mut isolated = 0;
-        for other in touched {
+        let slow = |other: usize| {
             let seen = std::mem::take(&mut self.seen[other]) as usize;
-            let has = counted.iter().filter(|&&metric| cells[metric][other].state != State::NotRun).count();
-            if seen as f64 <= (BROAD * has as f64).max(1.0) {
-                isolated += seen;
-            }
-        }
-        (isolated, looks)
+            (seen, counted.iter().filter(|&&metric| cells[metric][other].state != State::NotRun).count())
+        };
+        (isolated(touched.into_iter().map(slow)), looks)
     }
+}
+
+/// How many slow values are of nodes that are not slow throughout, by each node's slow values and all that it has.
+fn isolated(nodes: impl Iterator<Item = (usize, usize)>) -> usize {
+    nodes.filter(|(slow, has)| *slow as f64 <= (BROAD * *has as f64).max(1.0)).map(|(slow, _)| slow).sum()
+}
+
+/// Chance that a value of so many steps is slow, where others had `seen` slow ones in `looks`.
+fn stalled_value((seen, looks): (usize, usize), glitch: f64, steps: u32) -> f64 {
+    upper_rate(seen, looks, glitch) * f64::from(steps)
 }
 
 /// Why a slow node is not the only one: the whole run is slower than its criterion, or the fleet is of two kinds.
@@ -152,6 +155,19 @@ fn middle(mut steps: Vec<u32>) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slow_values_of_a_node_that_is_slow_throughout_are_no_stalls() {
+        assert_eq!(isolated([(1, 1), (1, 20), (2, 20), (19, 20)].into_iter()), 4);
+        assert_eq!(isolated([(2, 2), (7, 8)].into_iter()), 0);
+    }
+
+    #[test]
+    fn a_value_of_two_steps_is_slow_by_either() {
+        assert_eq!([0, 1, 2].map(|steps| stalled_value((0, 100), 0.003, steps)), [0.0, 0.003, 0.006]);
+        // 4 of 100, and 1.65 standard deviations more.
+        assert!((stalled_value((4, 100), 0.003, 2) - 0.146).abs() < 1e-12);
+    }
 
     #[test]
     fn the_middle_of_steps_is_their_median() {
