@@ -442,6 +442,40 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_of_a_file_that_was_written_as_a_list_is_the_same_and_cut_where_it_is_too_long() {
+        let read = |bytes: Vec<u8>| {
+            let bytes = ciborium::Value::Array(bytes.into_iter().map(Into::into).collect());
+            let map = [("name", "log/1".into()), ("bytes", bytes), ("last", false.into())];
+            let map = ciborium::Value::Map(map.map(|(key, value)| (key.into(), value)).into());
+            let mut written = Vec::new();
+            ciborium::into_writer(&map, &mut written).unwrap();
+            ciborium::from_reader::<FileChunk, _>(written.as_slice()).unwrap().bytes
+        };
+        assert_eq!(read(vec![1, 2, 255]), [1, 2, 255]);
+        assert_eq!(read(vec![7; CHUNK_BYTES + 9]).len(), CHUNK_BYTES + 1);
+    }
+
+    #[test]
+    fn what_a_node_says_is_cut_and_made_harmless() {
+        let long = || format!("\u{1b}[31m{}", "x".repeat(2 * TEXT_BYTES));
+        let tidied = |reading| {
+            let mut fact = Fact { key: long(), unit: None, reading };
+            tidy_fact(&mut fact);
+            assert!(fact.key.len() <= NAME_BYTES && !fact.key.contains('\u{1b}'));
+            fact.reading
+        };
+        let text = |reading: &Reading<Datum>| match reading {
+            Reading::Value(Datum::Text(text)) | Reading::Failed(text) => text.clone(),
+            other => format!("{other:?}"),
+        };
+        for reading in [Reading::Value(Datum::Text(long())), Reading::Failed(long())] {
+            let tidied = text(&tidied(reading));
+            assert!(tidied.len() <= TEXT_BYTES && tidied.starts_with('x'), "{tidied}");
+        }
+        assert_eq!(tidied(Reading::Denied), Reading::Denied);
+    }
+
+    #[test]
     fn a_node_cannot_flood_the_console_through_a_pair() {
         let Frame::Series(one) = series(vec![1.0]) else { unreachable!() };
         let paired = |count| {

@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn every_word_is_read_back() {
-        assert!(Collective::ALL.into_iter().all(|c| c.name().parse() == Ok(c)));
+        assert!(Collective::ALL.into_iter().all(|c| c.name().parse() == Ok(c) && c.to_string() == c.name()));
         assert!("reduce".parse::<Collective>().unwrap_err().contains("allreduce, allgather"));
     }
 }

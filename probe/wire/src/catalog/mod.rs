@@ -79,6 +79,7 @@ pub fn metric(benchmark: &str, name: &str) -> Option<&'static Metric> {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
+    use std::path::Path;
 
     #[test]
     fn every_name_stands_once_and_every_pattern_is_its_own_alone() {
@@ -95,6 +96,24 @@ mod tests {
                 assert!(!metric.title.is_empty());
             }
         }
+    }
+
+    #[test]
+    fn what_is_known_of_each_benchmark_and_the_limits_of_frames_are_as_they_were_written_down() {
+        use crate::{COLLECTIVE_BYTES, LOOKED_BYTES, PROCESSES_BYTES, limits};
+        let mut text = format!(
+            "bytes: frame {}, benchmark {}, chunk {}, job {}, list {LOOKED_BYTES}, processes {PROCESSES_BYTES}, collective {COLLECTIVE_BYTES}\n",
+            limits::FRAME_BYTES,
+            limits::BENCHMARK_BYTES,
+            limits::CHUNK_BYTES,
+            limits::JOB_BYTES
+        );
+        for of in BENCHMARKS.iter().chain(BETWEEN_NODES) {
+            let Benchmark { name, about, limit_s, runs_on, stage, category, .. } = of;
+            text += &format!("\n{name}: {about} {limit_s:?} s, {runs_on:?}, {stage:?}, {category:?}\n");
+            of.all_metrics().for_each(|metric| text += &format!("    {metric:?}\n"));
+        }
+        muster_golden::hold(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benchmarks.txt"), &text);
     }
 
     #[test]

@@ -330,6 +330,8 @@ pub fn watched(name: &str) -> Option<&'static Telemetry> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -361,6 +363,14 @@ mod tests {
         assert_eq!(of("requests"), None);
         assert!(watched("cpu_util_pct").is_some() && watched("swap_used_pct").is_none() && watched("*_pct").is_none());
         assert_eq!(Telemetry::unknown().ceiling, f64::INFINITY);
+        let names: Vec<&str> = telemetry_names().collect();
+        assert!(names.contains(&"net_tx_gbs") && names.iter().all(|name| watched(name).is_some()));
+    }
+
+    #[test]
+    fn what_is_known_of_each_metric_is_as_it_was_written_down() {
+        let text: String = WATCHED.iter().map(|known| format!("{known:?}\n")).collect();
+        muster_golden::hold(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/telemetry.txt"), &text);
     }
 
     #[test]
