@@ -150,6 +150,7 @@ mod tests {
         fs::write(&path, b"first").unwrap();
         let mut expected = Expected::default();
         expected.note_all(dir).unwrap();
+        assert_eq!(expected.0.len(), 1);
         fs::write(&path, b"first and second").unwrap();
         assert_eq!(expected.missed(dir).unwrap(), []);
         expected.note(dir, &path);

@@ -89,3 +89,40 @@ fn outcome(outcome: &Outcome) -> usize {
         Outcome::NotApplicable(w) | Outcome::Denied(w) | Outcome::NotRun(w) | Outcome::Failed(w) => text(w),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::{Direction, MetricId, Series, Unit};
+
+    use super::*;
+
+    #[test]
+    fn the_size_of_a_record_is_that_of_all_its_parts() {
+        let fact = |reading| Fact { key: "key".to_owned(), unit: None, reading };
+        let series = Series {
+            metric: MetricId::new("bench", "m", "own"),
+            unit: Unit::Seconds,
+            direction: Direction::LowerIsBetter,
+            values: vec![1.0, 2.0, 3.0],
+            warmup: 0,
+            started_ns: 0,
+        };
+        let mut of = Record {
+            run: "r".to_owned(),
+            node: "n".to_owned(),
+            work: "w".to_owned(),
+            outcome: Outcome::Done,
+            at_ms: 0,
+            elapsed_ns: 0,
+            series: Vec::new(),
+            facts: Vec::new(),
+        };
+        assert_eq!(size(&of), 256 + 8);
+        of.outcome = Outcome::Failed("why".to_owned());
+        assert_eq!(size(&of), 256 + 3 + 8);
+        of.series = vec![series.clone(), series];
+        assert_eq!(size(&of), 256 + 11 + 2 * (256 + 5 + 8 + 3 * 8));
+        of.facts = vec![fact(Reading::Value(Datum::Text("words".to_owned()))), fact(Reading::Absent)];
+        assert_eq!(size(&of), 256 + 11 + 2 * 293 + (64 + 11 + 5) + (64 + 11 + 16));
+    }
+}

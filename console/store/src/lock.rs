@@ -58,3 +58,28 @@ pub(crate) fn writer(dir: &Path) -> Option<Option<u32>> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_outwaits_a_reader_and_not_another_writer() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path();
+        drop(Lock::take(dir).unwrap());
+        assert_eq!(writer(dir), None);
+        let reader = File::open(dir.join(FILE)).unwrap();
+        flock(&reader, FlockOperation::LockShared).unwrap();
+        let looks = std::thread::spawn(move || {
+            std::thread::sleep(5 * PAUSE);
+            drop(reader);
+        });
+        let lock = Lock::take(dir).unwrap();
+        looks.join().unwrap();
+        assert_eq!(writer(dir), Some(Some(std::process::id())));
+        assert!(matches!(Lock::take(dir), Err(StoreError::Locked { pid, .. }) if pid == Some(std::process::id())));
+        drop(lock);
+        assert_eq!(writer(dir), None);
+    }
+}
