@@ -1,6 +1,6 @@
 //! What do the phases of a scan learn about nodes on the way, and what becomes of what they send?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Instant;
 
 use muster_fleet::{Clock, Event, EventKind, Failure, FailureKind, Work};
@@ -40,9 +40,9 @@ pub(super) struct Seen {
     told: BTreeMap<String, Failure>,
     outages: Outages,
     /// Uncertainty of the best offset of each node's clock, nanoseconds.
-    clocks: BTreeMap<String, u64>,
+    clocks: HashMap<String, u64>,
     /// What each node was told to do.
-    gathers: BTreeMap<String, Gather>,
+    gathers: HashMap<String, Gather>,
     /// What nodes sent for their works.
     excess: Excess,
     /// Works that nodes have finished, and of which it is not known whether they are far larger than those of their peers.
@@ -70,8 +70,8 @@ impl Seen {
             reached: BTreeSet::new(),
             told: BTreeMap::new(),
             outages: Outages::default(),
-            clocks: BTreeMap::new(),
-            gathers: BTreeMap::new(),
+            clocks: HashMap::new(),
+            gathers: HashMap::new(),
             excess,
             waiting: Vec::new(),
             news: None,

@@ -1,6 +1,6 @@
 //! What is under way on which node, and when are enough nodes through for the others to go on?
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -26,7 +26,7 @@ pub(super) struct UnderWay {
     events: mpsc::Receiver<Event>,
     fleets: JoinSet<()>,
     stop: CancellationToken,
-    nodes: BTreeMap<String, Open>,
+    nodes: HashMap<String, Open>,
 }
 
 /// A node at work.
@@ -56,7 +56,7 @@ impl UnderWay {
     /// Nothing; whatever will be ends when `cancel` does.
     pub fn new(cancel: &CancellationToken) -> Self {
         let (sender, events) = mpsc::channel(1024);
-        let (fleets, nodes) = (JoinSet::new(), BTreeMap::new());
+        let (fleets, nodes) = (JoinSet::new(), HashMap::new());
         Self { sender, events, fleets, stop: cancel.child_token(), nodes }
     }
 
