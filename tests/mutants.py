@@ -24,12 +24,12 @@ AREAS = {
         "muster-store",
         ["console/store/src/**/*.rs"],
         [],
-        {"muster-store": ["damage", "ledger", "contents", "overview", "golden"]},
+        {"muster-store": ["access", "damage", "ledger", "contents", "keeping", "overview", "golden"]},
     ),
     "decision": ("muster-analysis", [f"{ANALYSIS}/decide/*.rs", f"{ANALYSIS}/rounds.rs"], ["decide::", "rounds::"], {"muster-analysis": ["decide"]}),
     "logs": ("muster-logs", ["console/logs/src/*.rs"], [], {"muster-logs": ["rules"], "muster-import": BUNDLES}),
     "watch": ("muster-watch", ["console/watch/src/**/*.rs"], [], {"muster-watch": ["detector"]}),
-    "triage": ("muster-triage", ["console/triage/src/**/*.rs"], [], {"muster-import": BUNDLES}),
+    "triage": ("muster-triage", ["console/triage/src/**/*.rs"], [], {"muster-triage": ["words"], "muster-import": BUNDLES}),
 }
 # The analysis is optimised for its simulated fleets: a mutant is built once and run once. The simulated jobs of `watch` take minutes without.
 PLAIN = ["--config=profile.dev.package.muster-analysis.opt-level=0"]
@@ -54,28 +54,33 @@ def ends(words, tree, env, log, seconds):
             return 1
 
 
+def noticed_by(tree, area, file, log, seconds):
+    """What fails of the area's build and tests as the tree is now, those of the module of `file` first; `nothing` if all of it holds."""
+    package, _, modules, further = AREAS[area]
+    env = os.environ | {"CARGO_TARGET_DIR": str(tree.parent / "build"), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "0"}
+    of = ["cargo", "test", "--offline", *PLAIN, "--package"]
+    cargo = [*of, package]
+    if ends([*cargo, "--lib", "--no-run"], tree, env, log, 1800) != 0:
+        return "compiler"
+    # Its own module's tests first: those of another may take minutes.
+    own = [module for module in modules if f"/src/{module.removesuffix('::')}" in file]
+    groups = [own, [module for module in modules if module not in own]] if modules else []
+    for some in filter(None, groups) if groups else [[]]:
+        if ends([*cargo, "--lib", "--", *some], tree, env, log, seconds) != 0:
+            return "unit tests"
+    for beside, tests in further.items():
+        cargo = [*of, beside, *(word for test in tests for word in ("--test", test))]
+        if ends([*cargo, "--no-run"], tree, env, log, 1800) == 0 and ends(cargo, tree, env, log, seconds) != 0:
+            return "further tests"
+    return "nothing"
+
+
 def outcome(tree, area, change, log, seconds):
     """What notices a change of a file: the compiler, the unit tests, the further tests or nothing."""
-    package, _, modules, further = AREAS[area]
     file, diff = change
-    env = os.environ | {"CARGO_TARGET_DIR": str(tree.parent / "build"), "CARGO_INCREMENTAL": "1", "CARGO_PROFILE_DEV_DEBUG": "0"}
     subprocess.run(["patch", "--silent", "--forward", "--fuzz=0", file], cwd=tree, input=diff, text=True, check=True)
     try:
-        of = ["cargo", "test", "--offline", *PLAIN, "--package"]
-        cargo = [*of, package]
-        if ends([*cargo, "--lib", "--no-run"], tree, env, log, 1800) != 0:
-            return "compiler"
-        # Its own module's tests first: those of another may take minutes.
-        own = [module for module in modules if f"/src/{module.removesuffix('::')}" in file]
-        groups = [own, [module for module in modules if module not in own]] if modules else []
-        for some in filter(None, groups) if groups else [[]]:
-            if ends([*cargo, "--lib", "--", *some], tree, env, log, seconds) != 0:
-                return "unit tests"
-        for beside, tests in further.items():
-            cargo = [*of, beside, *(word for test in tests for word in ("--test", test))]
-            if ends([*cargo, "--no-run"], tree, env, log, 1800) == 0 and ends(cargo, tree, env, log, seconds) != 0:
-                return "further tests"
-        return "nothing"
+        return noticed_by(tree, area, file, log, seconds)
     finally:
         subprocess.run(["git", "checkout", "--quiet", "--", file], cwd=tree, check=True)
 
@@ -92,6 +97,7 @@ def main():
     subprocess.run(["git", "worktree", "prune"], check=True)
     if not tree.exists():
         subprocess.run(["git", "worktree", "add", "--detach", tree, "HEAD"], check=True, stdout=sys.stderr)
+    subprocess.run(["cargo", "fetch", "--quiet"], check=True)
     head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     subprocess.run(["git", "checkout", "--quiet", "--force", "--detach", head], cwd=tree, check=True)
     print("| area | mutants there are | tried | do not compile | noticed by unit tests | by further tests | missed | share noticed |")
@@ -102,6 +108,9 @@ def main():
         chosen = random.Random(f"{asked.seed} {area}").sample(sorted(every), min(asked.count, len(every)))
         found = collections.Counter()
         with open(place / f"{area}.log", "w") as log:
+            # Where the code as it is does not build or pass, every change would count as noticed.
+            if (fails := noticed_by(tree, area, "", log, asked.timeout)) != "nothing":
+                sys.exit(f"without a change {area} fails by its {fails}: see {log.name}")
             for at, name in enumerate(chosen):
                 by = outcome(tree, area, every[name], log, asked.timeout)
                 found[by] += 1
