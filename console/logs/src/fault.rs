@@ -20,12 +20,16 @@ pub enum Fault {
     MountHangs,
     /// A local disk, or the file system on it, does not answer.
     DiskStalls,
+    /// A local disk fails to read or write, or the file system on it is damaged.
+    DiskBroken,
     /// The node cannot be reached over the network.
     Unreachable,
     /// A GPU that the machine cannot reach any more: it cannot be reset either.
     GpuOffBus,
     /// The processor inside a GPU does not answer.
     GpuFirmware,
+    /// An AMD GPU failed or does not answer: AMD's tools reset it.
+    AmdGpu,
     /// An `NVLink` failed.
     NvLink,
     /// A switch between the GPUs is missing.
@@ -36,7 +40,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Stopped,
         Self::Traced,
         Self::Frozen,
@@ -44,9 +48,11 @@ impl Fault {
         Self::DiskFull,
         Self::MountHangs,
         Self::DiskStalls,
+        Self::DiskBroken,
         Self::Unreachable,
         Self::GpuOffBus,
         Self::GpuFirmware,
+        Self::AmdGpu,
         Self::NvLink,
         Self::SwitchMissing,
         Self::AdapterFirmware,

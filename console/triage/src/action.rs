@@ -39,6 +39,9 @@ const fn by_fault(fault: Fault) -> &'static str {
         Fault::DiskStalls => {
             "Look at the disk of {node} that its processes wait for (dmesg, iostat -x; fsfreeze -u where somebody froze it); processes that wait so cannot be killed before it answers. If it does not, drain {node} and restart the job without it from its last checkpoint."
         }
+        Fault::DiskBroken => {
+            "Restart the job without {node} from its last checkpoint. Before the node returns, check its disk[ {element}] (dmesg, smartctl -a) and the file system on it; replace the disk if the errors go on."
+        }
         Fault::Unreachable => {
             "See by its management board (BMC, ipmitool) whether {node} runs. If it does, check its link, cable and switch port (ip -s link, ibstat); if it does not, keep its console's last lines and power it on. Restart the job without it."
         }
@@ -47,6 +50,9 @@ const fn by_fault(fault: Fault) -> &'static str {
         }
         Fault::GpuFirmware => {
             "Drain {node}, restart the job without it, then reset {gpu} (nvidia-smi --gpu-reset[ -i {bus}]); where the reset fails, power-cycle the node."
+        }
+        Fault::AmdGpu => {
+            "Drain {node}, restart the job without it, then reset {gpu} (amd-smi reset --gpureset[ --gpu {bus}]); if the error returns, have it replaced."
         }
         Fault::NvLink => {
             "Drain {node}, restart the job without it, then reset all its GPUs (nvidia-smi --gpu-reset); if the link fails again, have the GPU or its tray replaced."

@@ -8,7 +8,7 @@ use super::confidence::SURE;
 use super::events::short;
 use super::facts::Facts;
 use super::report::{Done, Ranks, Report, Source, Subject, Suspect, Told};
-use super::steps::{STEPS, Verdict};
+use super::steps::{STEPS, Verdict, others};
 use super::tested;
 use muster_logs::Category;
 use muster_logs::{Kind, Rules};
@@ -61,10 +61,13 @@ pub(super) fn concluded(facts: &Facts<'_>, wrong: &[Subject]) -> Report {
         None => steps.push(offline(category, (&verdict.suspects, command.as_deref()))),
     }
     let Verdict { category, suspects } = verdict;
+    let unknown = suspects.is_empty() && marked_wrong.is_empty() && category == Category::Undecided;
+    let next = next.or_else(|| suspects.first().and_then(|first| advice(facts, first)));
+    let next = next.or_else(|| others::advice(facts).filter(|_| unknown));
     Report {
         schema: "muster.triage",
         version: 1,
-        action: next.or_else(|| advice(facts, suspects.first()?)).unwrap_or_else(|| action(category, suspects.first())),
+        action: next.unwrap_or_else(|| action(category, suspects.first())),
         drain: drain(category, suspects.first()),
         offline: command,
         timeline: timeline(facts),

@@ -64,7 +64,7 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
 
 /// Lines without a time that most machines have alike tell of how they are built, or of when they booted; and what the program says of
 /// most machines tells of what it was given.
-fn leave_out_what_all_say(facts: &Facts<'_>, critical: &mut Vec<&Event<'_>>) {
+pub(super) fn leave_out_what_all_say(facts: &Facts<'_>, critical: &mut Vec<&Event<'_>>) {
     const FEWEST: usize = 3;
     let mut nodes_of: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for event in critical.iter() {
@@ -81,7 +81,7 @@ fn leave_out_what_all_say(facts: &Facts<'_>, critical: &mut Vec<&Event<'_>>) {
 }
 
 /// Whether a part is one of a machine; critical lines of the rest are other steps' business.
-const fn hardware(part: Part) -> bool {
+pub(super) const fn hardware(part: Part) -> bool {
     !matches!(part, Part::Program | Part::Settings | Part::Scheduler | Part::Storage | Part::Unknown | Part::Network)
 }
 

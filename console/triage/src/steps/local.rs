@@ -57,10 +57,13 @@ fn storage(facts: &Facts<'_>) -> Option<Suspect> {
     if repeats < 2 && !holds && lead.source == Source::Kernel {
         return None;
     }
-    let local = lead.rule.part == Part::Disk;
+    // The disks of several nodes do not break at once: what they have in common does.
+    let local = lead.rule.part == Part::Disk && nodes.len() < 2;
+    let mut cause = lead.cause();
+    cause.fault = cause.fault.filter(|fault| local || !matches!(fault, Fault::DiskStalls | Fault::DiskBroken));
     let mut draft = Draft::new(What::Storage, local.then(|| lead.node.clone()).flatten(), None)
         .element(server.clone().or_else(|| lead.seen.fields.get(Field::Device).map(str::to_owned)))
-        .cause(lead.cause());
+        .cause(cause);
     draft.add(Weight::Line, same.iter().take(6).map(|event| event.evidence()));
     let source = lead.source;
     if nodes.len() > 1 {
@@ -212,6 +215,10 @@ mod tests {
         assert_eq!(storage(&[("n1", NFS, 2)], None), of(None, "10.4.0.19", 0.75));
         let lines = [("n1", NFS, 1), ("n2", OTHER, 1), ("n3", OTHER, 2), ("n0", DISK, 9)];
         assert_eq!(storage(&lines, None), of(None, "10.4.0.20", 0.97), "of two servers the one that is told of most");
+        let fault = |lines: Lines<'_>| told(lines, None).unwrap().suspects[0].cause.fault;
+        assert_eq!(fault(&[("n1", DISK, 2)]), Some(Fault::DiskStalls));
+        assert_eq!(fault(&[("n1", DISK, 2), ("n2", DISK, 1)]), None, "no disk of its own, if two nodes say so");
+        assert_eq!(storage(&[("n1", DISK, 2), ("n2", DISK, 1)], None), of(None, "nvme4", 0.97));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod grown;
 mod hang;
 mod health;
 mod local;
+pub(super) mod others;
 mod processes;
 mod program;
 mod scheduler;
@@ -38,7 +39,7 @@ pub(super) struct Verdict {
 type Step = fn(&Facts<'_>) -> (Done, Option<Verdict>);
 
 /// The steps in their order: what breaks machines first, then what looks like the network and is not, then the network.
-pub(super) const STEPS: [Step; 10] = [
+pub(super) const STEPS: [Step; 11] = [
     critical::step,
     scheduler::step,
     program::step,
@@ -49,6 +50,7 @@ pub(super) const STEPS: [Step; 10] = [
     slow::step,
     grown::step,
     health::step,
+    others::step,
 ];
 
 /// A suspect that is put together.

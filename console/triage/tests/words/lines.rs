@@ -17,14 +17,19 @@ fn job(logs: Vec<Log>) -> Case {
     Case { job, logs, ..Case::default() }
 }
 
-/// What is said of a case, in short: one line where nobody is named, and only where the evidence comes from.
+/// What is said of a case, in short: one line where nobody is named and nothing else was read, and only where the evidence comes from.
 fn said(text: &mut String, name: &str, case: &Case) {
     let report = diagnose(case, &RULES);
     writeln!(text, "{name}: {:?}{}", report.category, if report.drain.is_some() { ", drain" } else { "" }).unwrap();
-    if report.suspects.is_empty() {
-        return;
+    let others = report.steps.iter().find(|step| step.step == "other-errors");
+    let others =
+        others.map(|step| step.result.as_str()).filter(|result| *result != "no machine reported another error");
+    if let Some(others) = others {
+        writeln!(text, "    other-errors: {others}").unwrap();
     }
-    writeln!(text, "    do: {}", report.action).unwrap();
+    if others.is_some() || !report.suspects.is_empty() {
+        writeln!(text, "    do: {}", report.action).unwrap();
+    }
     for suspect in &report.suspects {
         let of = (suspect.kind, &suspect.node, suspect.rank, suspect.gpu, &suspect.element);
         writeln!(text, "    {:.2} {of:?} {:?}: {}", suspect.confidence, suspect.cause, suspect.sentence).unwrap();
