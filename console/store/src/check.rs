@@ -201,3 +201,24 @@ fn differences(old: &Index, fresh: &Index) -> Result<Vec<String>, crate::index::
     }
     Ok(said)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_damaged_within_a_file_is_told_and_not_beside_it_that_it_is_shorter() {
+        let path = PathBuf::from("runs/r1.log");
+        let damage = |why: &str| Damage::of_file(why.to_owned());
+        let mut report = Report::default();
+        report.damage(path.clone(), damage("gone"));
+        assert_eq!(report.files[0].damage, [damage("gone")], "a file that is not there is told");
+        report.damage(path.clone(), damage("shorter"));
+        assert_eq!((report.files.len(), report.files[0].damage.len()), (1, 1));
+        report.files[0].damage.clear();
+        assert!(report.sound());
+        report.damage(path, damage("shorter"));
+        assert_eq!(report.files[0].damage, [damage("shorter")]);
+        assert!(!report.sound());
+    }
+}

@@ -171,6 +171,14 @@ mod tests {
     }
 
     #[test]
+    fn no_list_expects_nothing_and_one_that_cannot_be_read_is_damage() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(Expected::load(home.path()).unwrap(), Expected::default());
+        fs::create_dir(place::files(home.path())).unwrap();
+        assert!(Expected::load(home.path()).is_err(), "a folder is no list");
+    }
+
+    #[test]
     fn a_list_with_a_flipped_bit_is_no_list() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(place::incidents_file(dir.path()), b"x").unwrap();

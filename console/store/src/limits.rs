@@ -97,6 +97,38 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_just_within_a_limit_is_kept_and_one_more_is_not() {
+        let series = |values: usize| Series {
+            metric: MetricId::new("bench", "m", "own"),
+            unit: Unit::Seconds,
+            direction: Direction::LowerIsBetter,
+            values: vec![1.0; values],
+            warmup: 0,
+            started_ns: 0,
+        };
+        let fact = || Fact { key: "k".to_owned(), unit: None, reading: Reading::Absent };
+        let of = |values: usize, facts: usize, text: usize| {
+            record(&Record {
+                run: "20261129T101500-quick-0a1b".to_owned(),
+                node: "n".to_owned(),
+                work: "w".to_owned(),
+                outcome: if text > 0 { Outcome::Failed("x".repeat(text)) } else { Outcome::Done },
+                at_ms: 0,
+                elapsed_ns: 0,
+                series: (0..usize::from(values > 0)).map(|_| series(values)).collect(),
+                facts: (0..facts).map(|_| fact()).collect(),
+            })
+            .map_err(|e| e.to_string())
+        };
+        assert_eq!((of(SERIES_VALUES, 0, 0), of(0, 16 * FACTS, 0)), (Ok(()), Ok(())));
+        assert!(of(SERIES_VALUES + 1, 0, 0).unwrap_err().contains(&format!("at most {SERIES_VALUES}")));
+        assert!(of(0, 16 * FACTS + 1, 0).unwrap_err().contains("facts, at most"));
+        let most = BENCHMARK_BYTES - 256 - 8;
+        assert_eq!(of(0, 0, most), Ok(()));
+        assert!(of(0, 0, most + 1).unwrap_err().contains("bytes, at most"));
+    }
+
+    #[test]
     fn the_size_of_a_record_is_that_of_all_its_parts() {
         let fact = |reading| Fact { key: "key".to_owned(), unit: None, reading };
         let series = Series {

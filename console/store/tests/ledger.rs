@@ -62,6 +62,25 @@ fn a_write_that_a_crash_cut_short_is_cut_off_and_the_log_goes_on() {
 }
 
 #[test]
+fn incidents_that_cannot_be_read_are_told_whenever_they_are_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = db(dir.path());
+    store.record_incidents(&[incident(1)]).unwrap();
+    store.record_incidents(&[incident(2)]).unwrap();
+    drop(store);
+    let path = dir.path().join("incidents.log");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 3;
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let store = Db::open_read_only(dir.path()).unwrap();
+    store.notices();
+    assert_eq!(store.incidents().unwrap(), [incident(1)]);
+    let told = store.notices();
+    assert!(told.iter().any(|line| line.contains("incidents.log")), "{told:?}");
+}
+
+#[test]
 fn what_cannot_be_an_incident_is_refused_and_nothing_is_kept() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = db(dir.path());

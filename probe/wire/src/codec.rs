@@ -374,6 +374,14 @@ mod tests {
         decoder.push(&MAGIC);
         decoder.push(&u32::MAX.to_be_bytes());
         assert!(matches!(decoder.frame(), Err(CodecError::TooLong { .. })));
+        let longest = |length: usize| {
+            let mut decoder = Decoder::new();
+            decoder.push(&MAGIC);
+            decoder.push(&(length as u32).to_be_bytes());
+            decoder.frame()
+        };
+        assert!(matches!(longest(FRAME_BYTES), Ok(None)), "the longest frame is waited for");
+        assert!(matches!(longest(FRAME_BYTES + 1), Err(CodecError::TooLong { bytes }) if bytes == FRAME_BYTES + 1));
     }
 
     #[test]

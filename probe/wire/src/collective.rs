@@ -159,6 +159,8 @@ mod tests {
     #[test]
     fn every_word_is_read_back() {
         assert!(Collective::ALL.into_iter().all(|c| c.name().parse() == Ok(c) && c.to_string() == c.name()));
+        let benchmarks = Collective::ALL.map(Collective::benchmark);
+        assert_eq!(benchmarks, ["net-allreduce", "net-allgather", "net-alltoall"]);
         assert!("reduce".parse::<Collective>().unwrap_err().contains("allreduce, allgather"));
     }
 }

@@ -134,3 +134,18 @@ fn from_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
     }
     from.deserialize_byte_buf(Piece)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{BoolDeserializer, Error};
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_bytes_is_refused_with_what_was_expected() {
+        let from: BoolDeserializer<Error> = true.into_deserializer();
+        let said = from_bytes(from).unwrap_err().to_string();
+        assert!(said.ends_with("expected at most 65536 bytes"), "{said}");
+    }
+}

@@ -35,7 +35,7 @@ pub(super) fn of(all: &Sums<'_>, effect: f64, floor: f64, grid: &dyn Fn(usize) -
     if n < 4 {
         return Vec::new();
     }
-    let sizes = (n / 3).max(1)..=(n / 2).min(n - 2);
+    let sizes = (n / 3).max(1)..=n / 2;
     let needed = needed(n);
     let rough = |own: usize| {
         let needed = needed / ROUGH;

@@ -197,6 +197,30 @@ fn a_tail_of_slow_steps_warns_and_fails_nobody() {
     }
 }
 
+#[test]
+fn a_node_that_stands_still_twice_in_each_of_many_metrics_warns_and_in_one_or_like_all_others_does_not() {
+    for seed in 0..3 {
+        let speeds = fleet("gauss0.5", &mut Chance::new(seed), 16, 12, 32);
+        let stopped = |touched: usize, nodes: &[usize]| {
+            let mut speeds = speeds.clone();
+            for metric in &mut speeds[..touched] {
+                nodes.iter().for_each(|node| [9, 22].iter().for_each(|step: &usize| metric[*node][*step] *= 0.1));
+            }
+            Run::of(&speeds).decide()
+        };
+        let decision = stopped(12, &[5]);
+        for metric in &decision.cells {
+            assert_eq!((metric[5].state, metric[5].why), (State::Warn, Why::SlowSteps));
+            let others = metric.iter().enumerate().filter(|(node, _)| *node != 5);
+            assert!(others.map(|(_, cell)| cell.state).all(|state| state == State::Pass));
+        }
+        let all: Vec<usize> = (0..16).collect();
+        for decision in [stopped(1, &[5]), stopped(12, &all)] {
+            assert!(decision.cells.iter().flatten().all(|cell| cell.why != Why::SlowSteps));
+        }
+    }
+}
+
 /// Six metrics of 32 steps; node 2 is half as fast in the steps `slow` of the first `touched` of them.
 fn slow_in(nodes: usize, touched: usize, slow: impl Fn(usize) -> bool) -> Run {
     let mut speeds = fleet("gauss0.5", &mut Chance::new(nodes as u64), nodes, 6, 32);

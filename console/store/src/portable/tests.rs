@@ -56,6 +56,13 @@ fn every_fault_is_told_with_the_file_and_its_place() {
 }
 
 #[test]
+fn a_part_that_becomes_shorter_while_it_is_read_is_told() {
+    let source = Source { name: "run.log".to_owned(), bytes: 10, from: Box::new(&b"short"[..]) };
+    let error = write(&mut Vec::new(), (Kind::Run, "r1"), ("1.2.3", 7), vec![source]).unwrap_err();
+    assert_eq!(error.to_string(), "run.log became shorter while it was read");
+}
+
+#[test]
 fn a_flipped_bit_anywhere_is_told() {
     let bytes = packed(&[("run.log", b"what a node said"), ("about.json", b"{\"run\": 1}")]);
     for bit in 0..bytes.len() * 8 {

@@ -220,6 +220,18 @@ mod tests {
     }
 
     #[test]
+    fn a_node_or_a_metric_without_a_name_is_no_chunk() {
+        let good = chunk(1, 1, 2, 7);
+        assert!(Chunk::unpack(&good.pack().unwrap()).is_ok());
+        let mut nameless = chunk(1, 1, 2, 7);
+        nameless.metrics.clear();
+        assert!(Chunk::unpack(&nameless.pack().unwrap()).is_err());
+        let mut nameless = chunk(2, 1, 2, 7);
+        nameless.nodes.pop();
+        assert!(Chunk::unpack(&nameless.pack().unwrap()).is_err());
+    }
+
+    #[test]
     fn what_was_packed_comes_back_bit_by_bit() {
         for (nodes, metrics, looks) in [(0, 0, 0), (1, 1, 1), (8, 25, 30), (3, 0, 5)] {
             let chunk = chunk(nodes, metrics, looks, u64::from(nodes));

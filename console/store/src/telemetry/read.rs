@@ -110,6 +110,19 @@ mod tests {
     }
 
     #[test]
+    fn a_recording_of_a_newer_muster_and_what_is_none_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, _) = record(dir.path(), "a", 2, u64::MAX);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[MAGIC.len()] += 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(matches!(replay(&path, &mut |_| ()), Err(StoreError::Newer { found: 2, known: FORMAT, .. })));
+        bytes[0] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert!(replay(&path, &mut |_| ()).unwrap_err().to_string().contains("no recording"));
+    }
+
+    #[test]
     fn a_file_cut_anywhere_or_with_a_rotten_byte_gives_all_but_the_chunk_that_it_hit() {
         let dir = tempfile::tempdir().unwrap();
         let (path, _) = record(dir.path(), "a", 8, u64::MAX);

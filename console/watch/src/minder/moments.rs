@@ -135,6 +135,8 @@ mod tests {
         let grid = Grid::of(8, 3, &ticks).unwrap();
         assert!(far(&grid, &[0, 1, 2], 0..LONG - 1).is_none(), "shorter than a window");
         assert!(far(&grid, &[], 0..600).is_none(), "no metric");
+        let few = ticks.iter().copied().filter(|tick| tick.node < 3).collect::<Vec<_>>();
+        assert!(far(&Grid::of(3, 3, &few).unwrap(), &[0, 1, 2], 0..600).is_none(), "fewer than four machines");
         let far = far(&grid, &[0, 1, 2], 0..600).unwrap();
         let right = |from: usize| far.tops[from..].iter().filter(|(node, _)| *node == 5).count();
         let after = far.tops.len() - 31;
