@@ -2,24 +2,29 @@
 
 use std::collections::BTreeSet;
 
+use crate::judge::pairs::Found;
 use muster_analysis::network::Topology;
-use muster_analysis::network::localise::{Kind, SURE, Suspect};
+use muster_analysis::network::localise::{Kind, SURE, Suspect, crossing};
 use muster_analysis::network::schedule::Pair;
-use muster_playbook::report::PairsReport;
 
 /// Directions of a pair that was visited once: what held up its nodes for a moment held up both.
 const ONCE: usize = 2;
+/// Directions by which a node, a leaf or an uplink is accused, up to which it is looked at again: where a machine stands still now
+/// and then, all of two or three visits of one of many nodes are slow by chance.
+const FEW: usize = 8;
+/// Pairs of each of these.
+const EACH: usize = 3;
 
-/// Rounds, `most` at most, over the pairs that would decide what `report` leaves open; no node is twice in one. The most
-/// useful pairs are in the last, so that the rounds are taken from the end.
-pub(super) fn rounds(report: &PairsReport, topology: &Topology, most: usize) -> Vec<Vec<Pair>> {
+/// Rounds, `most` at most, over the pairs that would decide what the report of `found` leaves open, and pairs of those that it
+/// accuses by few visits; no node is twice in one. The most useful pairs are in the last, so that the rounds are taken from the end.
+pub(super) fn rounds(found: &Found, topology: &Topology, most: usize) -> Vec<Vec<Pair>> {
+    let report = &found.report;
     let doubtful = |suspect: &Suspect| suspect.confidence < SURE || suspect.kind == Kind::Pair && suspect.pairs <= ONCE;
-    if !report.suspects.iter().any(|suspect| doubtful(&suspect.found)) && report.undecided.is_empty() {
-        return Vec::new();
-    }
+    let open = report.suspects.iter().any(|suspect| doubtful(&suspect.found)) || !report.undecided.is_empty();
+    let next = report.next_pairs.iter().filter(|_| open).map(|[a, b]| [a.as_str(), b.as_str()]);
     let mut rounds: Vec<Vec<Pair>> = vec![Vec::new(); most];
     let mut met = BTreeSet::new();
-    for [a, b] in &report.next_pairs {
+    for [a, b] in next.chain(hasty(found, topology)) {
         let (Some(a), Some(b)) = (topology.endpoint(a), topology.endpoint(b)) else { continue };
         if a == b || !met.insert((a.min(b), a.max(b))) {
             continue;
@@ -32,37 +37,79 @@ pub(super) fn rounds(report: &PairsReport, topology: &Topology, most: usize) -> 
     rounds.into_iter().rev().filter(|pairs| !pairs.is_empty()).collect()
 }
 
+/// Pairs over what is accused by few visits: a fault is there again, a hiccup is not.
+fn hasty<'f>(found: &'f Found, topology: &Topology) -> Vec<[&'f str; 2]> {
+    let few = |suspect: &Suspect| suspect.kind != Kind::Pair && suspect.pairs <= FEW;
+    let mut pairs = Vec::new();
+    for suspect in found.report.suspects.iter().filter(|suspect| few(&suspect.found)) {
+        let Some(matrix) = found.matrices.get(&suspect.metric) else { continue };
+        let crosses = crossing(matrix, topology, std::slice::from_ref(&suspect.found));
+        let crossed = matrix.cells().iter().zip(crosses).filter(|(_, crosses)| *crosses);
+        let ends: BTreeSet<(u32, u32)> = crossed.map(|(c, _)| (c.src.min(c.dst), c.src.max(c.dst))).collect();
+        let name = |end: u32| matrix.endpoints()[end as usize].as_str();
+        pairs.extend(ends.into_iter().take(EACH).map(|(a, b)| [name(a), name(b)]));
+    }
+    pairs
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use muster_analysis::network::topology::Source;
-    use muster_playbook::report::Of;
+    use muster_analysis::network::{Matrix, Of, PairsReport};
+    use muster_wire::Direction;
+
+    fn suspect(kind: Kind, element: &str, (confidence, pairs): (f64, usize)) -> Of<Suspect> {
+        let (effect, interval, slow) = (0.5, [0.4, 0.6], 1);
+        let element = element.to_owned();
+        let metric = "throughput".to_owned();
+        Of { metric, found: Suspect { kind, element, effect, interval, pairs, slow, confidence } }
+    }
+
+    fn found(names: &[&str]) -> Found {
+        Found {
+            matrices: BTreeMap::new(),
+            topology: Topology::flat(names),
+            localised: BTreeMap::new(),
+            report: PairsReport::new(Source::Labels),
+        }
+    }
 
     #[test]
     fn doubtful_pairs_are_looked_at_again_with_no_node_twice_in_a_round_and_sure_ones_are_not() {
-        let topology = Topology::flat(&["a", "b", "c", "d"]);
-        let mut report = PairsReport::new(Source::Labels);
+        let mut found = found(&["a", "b", "c", "d"]);
+        let topology = found.topology.clone();
         let pair = |a: &str, b: &str| [a.to_owned(), b.to_owned()];
-        report.next_pairs = vec![pair("a", "b"), pair("b", "a"), pair("a", "c"), pair("c", "d"), pair("a", "gone")];
-        assert!(rounds(&report, &topology, 3).is_empty(), "nothing is in doubt");
-        let suspect = |confidence, pairs| Of {
-            metric: "throughput".to_owned(),
-            found: Suspect {
-                kind: Kind::Pair,
-                element: "a-b".to_owned(),
-                effect: 0.5,
-                interval: [0.4, 0.6],
-                pairs,
-                slow: 1,
-                confidence,
-            },
+        found.report.next_pairs =
+            vec![pair("a", "b"), pair("b", "a"), pair("a", "c"), pair("c", "d"), pair("a", "gone")];
+        assert!(rounds(&found, &topology, 3).is_empty(), "nothing is in doubt");
+        found.report.suspects = vec![suspect(Kind::Pair, "a-b", (0.99, 4))];
+        assert!(rounds(&found, &topology, 3).is_empty(), "what is sure needs no second look");
+        found.report.suspects = vec![suspect(Kind::Pair, "a-b", (0.99, 2))];
+        assert_eq!(rounds(&found, &topology, 3).len(), 2, "one visit alone is looked at again");
+        found.report.suspects.push(suspect(Kind::Pair, "a-b", (0.6, 4)));
+        assert_eq!(rounds(&found, &topology, 3), [vec![(0, 2)], vec![(0, 1), (2, 3)]]);
+        assert_eq!(rounds(&found, &topology, 1), [vec![(0, 1), (2, 3)]]);
+    }
+
+    #[test]
+    fn what_is_accused_by_few_visits_is_visited_again() {
+        let mut found = found(&["a", "b", "c", "d", "e"]);
+        let topology = found.topology.clone();
+        let mut matrix = Matrix::new("throughput", Direction::HigherIsBetter);
+        for (src, dst) in [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c"), ("a", "d"), ("a", "e")] {
+            matrix.push_named(src, dst, &[1e6], None);
+        }
+        found.matrices.insert("throughput".to_owned(), matrix);
+        let again = |kind, pairs| {
+            let mut found = Found { report: PairsReport::new(Source::Labels), ..found.clone() };
+            found.report.suspects = vec![suspect(kind, "a", (0.99, pairs))];
+            rounds(&found, &topology, 3)
         };
-        report.suspects = vec![suspect(0.99, 4)];
-        assert!(rounds(&report, &topology, 3).is_empty(), "what is sure needs no second look");
-        report.suspects = vec![suspect(0.99, 2)];
-        assert_eq!(rounds(&report, &topology, 3).len(), 2, "one visit alone is looked at again");
-        report.suspects.push(suspect(0.6, 4));
-        assert_eq!(rounds(&report, &topology, 3), [vec![(0, 2)], vec![(0, 1), (2, 3)]]);
-        assert_eq!(rounds(&report, &topology, 1), [vec![(0, 1), (2, 3)]]);
+        assert_eq!(again(Kind::Node, 8), [vec![(0, 3)], vec![(0, 2)], vec![(0, 1)]], "three of its pairs");
+        assert_eq!(again(Kind::NodeRx, 1), [vec![(0, 1)]], "what it receives alone");
+        assert!(again(Kind::Node, 9).is_empty(), "by so many visits it is sure");
     }
 }

@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use muster_playbook::report::PairsReport;
 use muster_playbook::{PAIRS, Pairs, Phase};
 use muster_run::Record;
 use muster_store::Store;
@@ -25,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub use place::{Fabric, PairEngine};
 pub(super) use together::phase as together;
 
-use crate::judge::pairs::network;
+use crate::judge::pairs::{Found, network};
 use crate::work::link::lost_records;
 use crate::work::order::Scan;
 use crate::work::{Observer, Update, failure_line};
@@ -281,18 +280,18 @@ impl Pass<'_> {
         }
         if self.doubts.is_empty() && self.looks < LOOKS {
             self.looks += 1;
-            let report = tokio::task::block_in_place(|| self.report(store))?;
-            self.doubts = report.map_or_else(Vec::new, |report| look::rounds(&report, &self.topology, LOOK_ROUNDS));
+            let found = tokio::task::block_in_place(|| self.found(store))?;
+            self.doubts = found.map_or_else(Vec::new, |found| look::rounds(&found, &self.topology, LOOK_ROUNDS));
             self.extent.add(&self.doubts);
         }
         Ok(self.doubts.pop())
     }
 
     /// What all visits kept so far point at.
-    fn report(&self, store: &dyn Store) -> Result<Option<PairsReport>> {
+    fn found(&self, store: &dyn Store) -> Result<Option<Found>> {
         let records = store.records(&self.scan.run.id).context("reading back the pairs of this run")?;
         let params = &self.scan.judging.terms.params;
-        Ok(network(&self.scan.run, &records, Some(self.topology.clone()), params).map(|found| found.report))
+        Ok(network(&self.scan.run, &records, Some(self.topology.clone()), params))
     }
 
     /// Leaves out the nodes that have not what the engine needs.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::chance::Unexplained;
 use super::places::NONE;
 use super::report::effect;
 use super::residual::WORST;
@@ -37,7 +38,7 @@ const MOST_LEAVES: usize = 8;
 #[derive(Default)]
 struct Isolated {
     extreme: Vec<usize>,
-    visits: usize,
+    visits: Vec<usize>,
     /// Of those, the ones from the endpoint of the smaller number.
     there: usize,
     values: usize,
@@ -72,13 +73,13 @@ impl Isolated {
 
     /// Whether no direction was visited twice: what holds a node up for a while holds up all of one visit.
     fn is_one_visit(&self) -> bool {
-        self.there <= 1 && self.visits - self.there <= 1
+        self.there <= 1 && self.visits.len() - self.there <= 1
     }
 
     /// Whether most visits of one direction are slow.
     fn comes_back(&self, cells: &[Cell]) -> bool {
         let there = self.extreme.iter().filter(|&&at| cells[at].src < cells[at].dst).count();
-        2 * there > self.there || 2 * (self.extreme.len() - there) > self.visits - self.there
+        2 * there > self.there || 2 * (self.extreme.len() - there) > self.visits.len() - self.there
     }
 
     /// An explained visit of the way back, if that is the rule there: what the receiver answers waits in the same queue, and
@@ -86,7 +87,7 @@ impl Isolated {
     fn way_back(&self, cells: &[Cell]) -> Option<usize> {
         let src = cells[self.extreme[0]].src;
         let back = |at: usize| cells[at].src != src;
-        let all = if src < cells[self.extreme[0]].dst { self.visits - self.there } else { self.there };
+        let all = if src < cells[self.extreme[0]].dst { self.visits.len() - self.there } else { self.there };
         let explained: Vec<usize> = self.explained.iter().copied().filter(|&at| back(at)).collect();
         let one_way = !self.extreme.iter().any(|&at| back(at));
         explained.first().copied().filter(|_| one_way && 2 * explained.len() > all)
@@ -95,7 +96,12 @@ impl Isolated {
 
 /// Isolated pairs: slow ones that share no element. Two visits alike or three values make a suspect; a single value may be a hiccup, and is one
 /// for certain where there are many such, or where the pair was as good as usual when it was visited again. Returns the pairs to visit again.
-pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &mut Localisation) -> Vec<Pair> {
+pub(super) fn pairs(
+    (case, unexplained): (&Case<'_>, &Unexplained<'_>),
+    global: &[u32],
+    explained: &[bool],
+    out: &mut Localisation,
+) -> Vec<Pair> {
     let cells = case.matrix.cells();
     let key = |at: usize| (cells[at].src.min(cells[at].dst), cells[at].src.max(cells[at].dst));
     let mut found: BTreeMap<Pair, Isolated> = BTreeMap::new();
@@ -109,7 +115,7 @@ pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &m
     }
     for (at, cell) in cells.iter().enumerate() {
         if let Some(isolated) = found.get_mut(&key(at)) {
-            isolated.visits += 1;
+            isolated.visits.push(at);
             isolated.there += usize::from(cell.src < cell.dst);
             if explained[at] {
                 isolated.explained.push(at);
@@ -131,7 +137,8 @@ pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &m
     let many = found.len() > FEW.max((NOISE_SHARE * cells.len() as f64) as usize);
     for isolated in found.values() {
         let first = cells[isolated.extreme[0]];
-        let strong = isolated.repeats(case);
+        let chance = !isolated.is_one_visit() && unexplained.hold(&isolated.visits, cells.len().div_ceil(2));
+        let strong = isolated.repeats(case) && !chance;
         let rare = isolated.expected(case, tail.as_ref()) < SURE_CHANCE;
         if many || !strong || !rare || isolated.is_one_visit() {
             let both = [(first.src, first.dst), (first.dst, first.src)];
@@ -148,7 +155,7 @@ pub(super) fn pairs(case: &Case<'_>, global: &[u32], explained: &[bool], out: &m
                 "{} isolated pairs are slow, too many to be faults of their own: measure again",
                 found.len()
             ),
-            pairs: found.values().map(|i| i.visits).sum(),
+            pairs: found.values().map(|i| i.visits.len()).sum(),
             slow: found.values().map(|i| i.extreme.len()).sum(),
         });
     }
@@ -170,7 +177,7 @@ fn behind(case: &Case<'_>, isolated: &Isolated, suspects: &[Suspect]) -> Option<
     Some(Undecided {
         reason: format!("{pair} is slow, but its replies cross {bad}: measure the pair again once that is repaired"),
         candidates: vec![Candidate { kind: Kind::Pair, element: pair }],
-        pairs: isolated.visits,
+        pairs: isolated.visits.len(),
         slow: isolated.extreme.len(),
     })
 }
@@ -191,14 +198,14 @@ fn suspect(case: &Case<'_>, isolated: &Isolated, strong: bool) -> Suspect {
     let middle = median_of_sorted(&worse);
     let spread = f64::from(case.spread(isolated.extreme[0])) * 2.0 / (worse.len() as f64).sqrt();
     // One slow visit beside others that were fine says nothing about the next one.
-    let low = if !strong && worse.len() == 1 && isolated.visits > 1 { 0.0 } else { middle - spread };
+    let low = if !strong && worse.len() == 1 && isolated.visits.len() > 1 { 0.0 } else { middle - spread };
     let (effect, interval) = effect(case.matrix.direction(), middle, [low, middle + spread]);
     Suspect {
         kind: Kind::Pair,
         element: format!("{}-{}", names[first.src as usize], names[first.dst as usize]),
         effect,
         interval,
-        pairs: isolated.visits,
+        pairs: isolated.visits.len(),
         slow: isolated.extreme.len(),
         confidence: if strong { 0.95 } else { 0.6 },
     }

@@ -7,6 +7,7 @@
 //! every accusation is put beside the best explanation without it. What cannot be told apart is said, with the pairs
 //! that would decide.
 
+mod chance;
 mod contest;
 mod element;
 mod explain;
@@ -193,7 +194,8 @@ fn attempt(
 }
 
 /// Which visits cross one of `suspects`, in the order of the matrix.
-pub(super) fn crossing(matrix: &Matrix, topology: &Topology, suspects: &[Suspect]) -> Vec<bool> {
+#[must_use]
+pub fn crossing(matrix: &Matrix, topology: &Topology, suspects: &[Suspect]) -> Vec<bool> {
     let (fitted, _) = fit::fitted(matrix, topology);
     let places = Places::of(matrix, &fitted);
     let wanted = element::groups(&places, matrix.endpoints(), suspects);

@@ -42,6 +42,19 @@ pub(super) fn no_effect(suspect: &Suspect) -> Undecided {
     Undecided { candidates: vec![candidate], reason, pairs: suspect.pairs, slow: suspect.slow }
 }
 
+/// An element of which as many visits would be slow by chance, as others are slow for no reason.
+pub(super) fn as_others(suspect: &Suspect) -> Undecided {
+    let reason = format!(
+        "{} is at {} its peers in {} of {} visits, but so are visits that nothing explains: this may be chance, measure again",
+        suspect.element,
+        against(suspect.effect),
+        suspect.slow,
+        suspect.pairs,
+    );
+    let candidate = Candidate { kind: suspect.kind, element: suspect.element.clone() };
+    Undecided { candidates: vec![candidate], reason, pairs: suspect.pairs, slow: suspect.slow }
+}
+
 pub(super) fn undecided(search: &Search<'_>, pick: &Pick, suspect: &Suspect) -> Undecided {
     let mut candidates = vec![Candidate { kind: suspect.kind, element: suspect.element.clone() }];
     for &rival in &pick.rivals {

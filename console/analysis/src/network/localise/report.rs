@@ -1,9 +1,12 @@
 //! How are the explanations found said, and which of them are no accusation?
 
+use std::collections::HashSet;
+
 use muster_wire::Direction;
 
+use super::chance::Unexplained;
 use super::explain::{Pick, Search};
-use super::open::{direction_open, is_node, no_effect, or_its_pair, too_few, undecided, withdraw};
+use super::open::{as_others, direction_open, is_node, no_effect, or_its_pair, too_few, undecided, withdraw};
 use super::peers::{Peers, Standing, own_nodes};
 use super::{Case, Kind, Localisation, Suspect, Undecided, isolated, next, slight};
 use crate::network::schedule::Pair;
@@ -40,22 +43,20 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
         explained[at as usize] = search.visits.owner[local] != super::NONE;
     }
     let peers = Peers::of(case, &explained);
-    let said = weigh_picks((case, global, &peers), search, &mut out, &mut next);
+    let sure = owned(search, (case.matrix.len(), global));
+    let unexplained = Unexplained::new(case, sure.clone());
+    let said = weigh_picks((case, global, (&peers, &unexplained)), search, &mut out, &mut next);
     let accused = picks.iter().filter(|p| p.lead >= LEAD);
     let nodes = accused.filter(|p| is_node(search.elements[p.element].kind)).count();
     let fleet = case.places.nodes.len();
     if fleet >= MIXED_FLEET && nodes as f64 > MIXED_SHARE * fleet as f64 {
         withdraw(&mut out, nodes, fleet);
     }
-    let sure = |label: u32| picks.iter().any(|p| p.lead >= LEAD && search.elements[p.element].label == label);
     let mut open: Vec<usize> = (0..case.matrix.len()).filter(|&at| !explained[at] && case.is_slow(at)).collect();
-    let doubtful = |(local, _): &(usize, &u32)| {
-        let owner = search.visits.owner[*local];
-        owner != super::NONE && !sure(owner)
-    };
+    let doubtful = |(local, at): &(usize, &u32)| search.visits.owner[*local] != super::NONE && !sure[**at as usize];
     open.extend(global.iter().enumerate().filter(doubtful).map(|(_, &at)| at as usize).filter(|&at| case.is_slow(at)));
     next.extend(isolated::shared_uplinks(case, &mut explained, &mut out));
-    next.extend(isolated::pairs(case, global, &explained, &mut out));
+    next.extend(isolated::pairs((case, &unexplained), global, &explained, &mut out));
     out.undecided.extend(two_groups(case));
     for (local, &at) in global.iter().enumerate() {
         // What was weighed and dropped is still to be warned about.
@@ -64,16 +65,27 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
     }
     out.warnings = slight::warnings(case, &explained, &out.suspects);
     let names = case.matrix.endpoints();
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     next.retain(|pair| seen.insert(*pair));
     next.truncate(NEXT_PAIRS);
     out.next_pairs = next.into_iter().map(|(a, b)| [names[a as usize].clone(), names[b as usize].clone()]).collect();
     (out, open)
 }
 
+/// Which visits a sure pick explains; `all` are those of the matrix, `global` their numbers.
+fn owned(search: &Search<'_>, (all, global): (usize, &[u32])) -> Vec<bool> {
+    let picks = search.picks.iter().filter(|pick| pick.lead >= LEAD);
+    let labels: HashSet<u32> = picks.map(|pick| search.elements[pick.element].label).collect();
+    let mut owned = vec![false; all];
+    for (owner, &at) in search.visits.owner.iter().zip(global) {
+        owned[at as usize] = labels.contains(owner);
+    }
+    owned
+}
+
 /// Adds what each pick comes to beside its peers, and the labels of those that are mentioned.
 fn weigh_picks(
-    (case, global, peers): (&Case<'_>, &[u32], &Peers),
+    (case, global, (peers, unexplained)): (&Case<'_>, &[u32], (&Peers, &Unexplained<'_>)),
     search: &mut Search<'_>,
     out: &mut Localisation,
     next: &mut Vec<Pair>,
@@ -99,6 +111,12 @@ fn weigh_picks(
         }
         if holds_zero(&suspect) {
             out.undecided.push(no_effect(&suspect));
+            next.extend(next::deciding(case, search, global, pick));
+            continue;
+        }
+        let own: Vec<usize> = search.cells[view].iter().map(|&v| global[v as usize] as usize).collect();
+        if unexplained.hold(&own, family(case, suspect.kind)) {
+            out.undecided.push(as_others(&suspect));
             next.extend(next::deciding(case, search, global, pick));
             continue;
         }
