@@ -298,3 +298,15 @@ impl std::fmt::Display for Damage {
         write!(f, "{} bytes at offset {} are damaged: {} ({after})", self.bytes, self.offset, self.why)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_that_no_frame_has_is_not_believed() {
+        let most = u32::try_from(zstd::zstd_safe::compress_bound(ENTRY_BYTES)).unwrap();
+        let least = u32::try_from(ZSTD.len()).unwrap();
+        assert!(believable(least) && believable(most) && !believable(least - 1) && !believable(most + 1));
+    }
+}

@@ -165,3 +165,20 @@ pub(crate) fn name(what: &'static str, name: &str) -> Result<(), StoreError> {
 fn bad(what: &'static str, name: &str, why: &'static str) -> StoreError {
     StoreError::BadName { what, name: clean(name, 80), why }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_made_where_there_is_none_and_what_cannot_be_looked_at_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        claim(&home.path().join("new/db")).unwrap();
+        assert!(home.path().join("new/db").is_dir());
+        let error = claim(Path::new("a\0b")).unwrap_err().to_string();
+        assert!(error.contains("look at"), "{error}");
+        std::fs::write(home.path().join("file"), b"").unwrap();
+        assert!(matches!(claim(&home.path().join("file")), Err(StoreError::NotADirectory { .. })));
+        assert!(matches!(claim(&home.path().join("file/db")), Err(StoreError::NotADirectory { .. })));
+    }
+}

@@ -349,6 +349,15 @@ mod tests {
     }
 
     #[test]
+    fn a_step_told_twice_is_one_and_told_again_later_is_another_attempt() {
+        let step = |number: u64, at: f64| Step { number, at_s: Some(at), took_s: Some(1.0) };
+        let of = |steps: Vec<Step>| account(vec![Told { name: "a".to_owned(), steps }]).unwrap().attempts.len();
+        let head = || vec![step(1, 1.0), step(2, 2.0)];
+        assert_eq!(of([head(), vec![step(2, 2.0 + TWICE_S / 2.0), step(3, 4.0)]].concat()), 1);
+        assert_eq!(of([head(), vec![step(2, 2.0 + 2.0 * TWICE_S), step(3, 4.0 + 2.0 * TWICE_S)]].concat()), 2);
+    }
+
+    #[test]
     fn a_restart_costs_the_pause_and_the_steps_done_again() {
         // Given in the wrong order; the second attempt begins 60 s later at a checkpoint 3 steps back.
         let account = account(vec![told("second", 7..20, 70.0, None), told("first", 0..10, 0.0, None)]).unwrap();

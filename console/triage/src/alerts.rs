@@ -46,6 +46,28 @@ mod tests {
     use crate::report::{Report, Source};
     use muster_logs::Rules;
 
+    #[test]
+    fn what_was_over_before_the_job_ended_does_not_stand() {
+        let rules = Rules::built_in().unwrap();
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
+        let alert = |until_s| Alerted {
+            node: "n2".to_owned(),
+            metric: None,
+            since_s: 1e9,
+            until_s,
+            group: false,
+            sentence: "n2 is odd".to_owned(),
+        };
+        let stands = |until_s| {
+            let job = Job { members: (0..4).map(member).collect(), ..Job::default() };
+            let case = Case { job, alerts: vec![alert(until_s)], ..Case::default() };
+            let mut facts = Facts::of(&case, &rules);
+            facts.end.from_s = Some(1.1e9);
+            standing(&facts).len()
+        };
+        assert_eq!((stands(None), stands(Some(1.2e9)), stands(Some(1.05e9))), (1, 1, 0));
+    }
+
     fn told(alerts: &[(&str, Option<&str>, bool)]) -> Report {
         let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
         let one = |(node, metric, group): &(&str, Option<&str>, bool)| Alerted {

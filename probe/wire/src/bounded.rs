@@ -89,3 +89,48 @@ impl<'de> Deserialize<'de> for Key {
         from.deserialize_map(One)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{BoolDeserializer, Error, MapDeserializer, SeqDeserializer};
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_whole_up_to_its_limit_and_one_more_shows_that_it_is_broken() {
+        type Of<T> = fn(SeqDeserializer<std::vec::IntoIter<T>, Error>) -> Result<Vec<T>, Error>;
+        let numbers: [(Of<f64>, usize); 2] = [(values, SERIES_VALUES), (ticks, COLUMNS)];
+        for (read, limit) in numbers {
+            let all: Vec<f64> = (0..limit + 9).map(|at| at as f64).collect();
+            let of = |count: usize| read(SeqDeserializer::new(all[..count].to_vec().into_iter())).unwrap();
+            assert_eq!(of(limit), all[..limit]);
+            assert_eq!(of(limit + 9), all[..=limit]);
+        }
+        let texts: [(Of<String>, usize); 2] = [(columns, COLUMNS), (words, CAPABILITIES)];
+        for (read, limit) in texts {
+            let all: Vec<String> = (0..limit + 9).map(|at| at.to_string()).collect();
+            let of = |count: usize| read(SeqDeserializer::new(all[..count].to_vec().into_iter())).unwrap();
+            assert_eq!(of(limit), all[..limit]);
+            assert_eq!(of(limit + 9), all[..=limit]);
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_and_no_map_is_refused_with_what_was_expected() {
+        let wrong = || -> BoolDeserializer<Error> { true.into_deserializer() };
+        let list = values(wrong()).unwrap_err().to_string();
+        assert!(list.ends_with(&format!("expected a list of at most {SERIES_VALUES}")), "{list}");
+        let map = Key::deserialize(wrong()).err().unwrap().to_string();
+        assert!(map.ends_with("expected a map"), "{map}");
+    }
+
+    #[test]
+    fn a_map_of_one_key_has_it_and_any_other_has_none() {
+        let key = |keys: &[&str]| {
+            let entries: Vec<(String, u8)> = keys.iter().map(|key| ((*key).to_owned(), 1)).collect();
+            Key::deserialize(MapDeserializer::<_, Error>::new(entries.into_iter())).unwrap().0
+        };
+        assert_eq!((key(&["a"]), key(&["a", "b"]), key(&[])), (Some("a".to_owned()), None, None));
+    }
+}

@@ -80,3 +80,19 @@ impl Category {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_category_has_a_name_of_its_own_and_is_read_back() {
+        let names = Category::ALL.map(Category::name);
+        let all = ["gpu", "nvlink", "pcie", "network", "cpu_memory", "disk", "power_thermal", "software", "unknown"];
+        assert_eq!(names, all);
+        for category in Category::ALL {
+            assert_eq!(Category::named(category.name()), Some(category));
+        }
+        assert_eq!(Category::named("cosmic rays"), None);
+    }
+}

@@ -400,9 +400,15 @@ mod tests {
         decoder.push(&u32::try_from(body.len()).unwrap().to_be_bytes());
         decoder.push(&body);
         let beat = Frame::Beat(Beat { wall_ns: 1, monotonic_ns: 2, nonce: 3 });
-        decoder.push(&encode(&beat).unwrap());
+        let encoded = encode(&beat).unwrap();
+        decoder.push(&encoded);
+        assert_eq!((decoder.unknown(), decoder.last_bytes()), (0, 0));
         assert_eq!(decoder.frame(), Ok(Some(beat)));
-        assert_eq!(decoder.unknown(), 1);
+        assert_eq!((decoder.unknown(), decoder.last_bytes()), (1, encoded.len() - 4));
+        decoder.push(&u32::try_from(body.len()).unwrap().to_be_bytes());
+        decoder.push(&body);
+        assert_eq!(decoder.frame(), Ok(None));
+        assert_eq!(decoder.unknown(), 2);
     }
 
     #[test]

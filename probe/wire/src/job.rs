@@ -138,7 +138,7 @@ fn from_bytes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
 #[cfg(test)]
 mod tests {
     use serde::de::IntoDeserializer;
-    use serde::de::value::{BoolDeserializer, Error};
+    use serde::de::value::{BoolDeserializer, BytesDeserializer, Error, SeqDeserializer};
 
     use super::*;
 
@@ -147,5 +147,20 @@ mod tests {
         let from: BoolDeserializer<Error> = true.into_deserializer();
         let said = from_bytes(from).unwrap_err().to_string();
         assert!(said.ends_with("expected at most 65536 bytes"), "{said}");
+    }
+
+    #[test]
+    fn a_piece_is_read_whole_and_one_byte_more_than_it_may_have_shows_that_it_is_too_long() {
+        let long: Vec<u8> = (0..CHUNK_BYTES + 9).map(|at| at as u8).collect();
+        let bytes = |count: usize| from_bytes(BytesDeserializer::<Error>::new(&long[..count])).unwrap();
+        assert_eq!(
+            (bytes(CHUNK_BYTES), bytes(long.len())),
+            (long[..CHUNK_BYTES].to_vec(), long[..=CHUNK_BYTES].to_vec())
+        );
+        let list = |count: usize| from_bytes(SeqDeserializer::<_, Error>::new(long[..count].iter().copied())).unwrap();
+        assert_eq!(
+            (list(CHUNK_BYTES), list(long.len())),
+            (long[..CHUNK_BYTES].to_vec(), long[..=CHUNK_BYTES].to_vec())
+        );
     }
 }

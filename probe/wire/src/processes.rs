@@ -261,6 +261,18 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_s_time_is_kept_where_it_is_one() {
+        let seconds = |seconds| {
+            let counter = Counter { seconds: Some(seconds), first: f64::NAN, last: 3.0, ..Counter::default() };
+            Processes { counters: vec![counter], ..Processes::default() }.bounded().counters.remove(0)
+        };
+        assert_eq!((seconds(0.5).seconds, seconds(0.5).first, seconds(0.5).last), (Some(0.5), 0.0, 3.0));
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(seconds(wrong).seconds, None, "{wrong}");
+        }
+    }
+
+    #[test]
     fn a_document_of_another_version_is_read_as_far_as_it_is_known() {
         let told: Processes = Processes { hostname: "n1".into(), ..Processes::default() };
         assert_eq!(told.clone().bounded(), told);

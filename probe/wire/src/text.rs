@@ -58,6 +58,8 @@ mod tests {
     #[test]
     fn escapes_vanish_with_their_parameters() {
         assert_eq!(clean("a\u{1b}[31mred\u{1b}[0m b\u{1b}]0;title\u{7}c", 100), "ared bc");
+        assert_eq!(clean("a\u{1b}]0;title\u{1b}\\b", 100), "ab", "the other way to end it");
+        assert_eq!(clean("a\u{1b}]0;x\\y\u{1b}z\u{7}b", 100), "ab", "neither alone ends it");
         assert_eq!(clean("line\none\u{202e}x", 100), "line onex");
     }
 

@@ -72,7 +72,7 @@ impl Grid {
         for tick in ticks() {
             let second = (tick.time_s - start_s) as usize;
             let series = usize::from(tick.metric) * nodes + usize::from(tick.node);
-            values[series * seconds + second.min(seconds - 1)] = tick.value;
+            values[series * seconds + second] = tick.value;
         }
         values.chunks_exact_mut(seconds).for_each(fill);
         Ok(Self { nodes, metrics, start_s, seconds, values })

@@ -149,5 +149,7 @@ mod tests {
                 && moments[2].abs() < 1e-12
         );
         assert!((moments[3] - 1.64).abs() < 1e-9, "{moments:?}");
+        let skewed = super::moments(&[0.0, 0.0, 0.0, 4.0]);
+        assert!((skewed[2] - 2.0 / 3.0_f64.sqrt()).abs() < 1e-12, "{skewed:?}");
     }
 }
