@@ -103,14 +103,20 @@ mod tests {
         let numbers: [(Of<f64>, usize); 2] = [(values, SERIES_VALUES), (ticks, COLUMNS)];
         for (read, limit) in numbers {
             let all: Vec<f64> = (0..limit + 9).map(|at| at as f64).collect();
-            let of = |count: usize| read(SeqDeserializer::new(all[..count].to_vec().into_iter())).unwrap();
+            let of = |count: usize| {
+                let some = all[..count].to_vec();
+                read(SeqDeserializer::new(some.into_iter())).unwrap()
+            };
             assert_eq!(of(limit), all[..limit]);
             assert_eq!(of(limit + 9), all[..=limit]);
         }
         let texts: [(Of<String>, usize); 2] = [(columns, COLUMNS), (words, CAPABILITIES)];
         for (read, limit) in texts {
             let all: Vec<String> = (0..limit + 9).map(|at| at.to_string()).collect();
-            let of = |count: usize| read(SeqDeserializer::new(all[..count].to_vec().into_iter())).unwrap();
+            let of = |count: usize| {
+                let some = all[..count].to_vec();
+                read(SeqDeserializer::new(some.into_iter())).unwrap()
+            };
             assert_eq!(of(limit), all[..limit]);
             assert_eq!(of(limit + 9), all[..=limit]);
         }
