@@ -207,3 +207,17 @@ fn times(bytes: &Bytes) -> Option<Vec<u64>> {
     let (all, rest) = bytes.0.as_chunks();
     rest.is_empty().then(|| all.iter().map(|one| u64::from_le_bytes(*one)).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_lie_before_between_and_behind_spans_and_not_where_they_touch() {
+        let span = |offset: u64, length: u64| Span { offset, length };
+        let (a, b) = (HEADER, HEADER + 10);
+        assert_eq!(gaps(&[span(a, 10), span(b, 5)], b + 5), []);
+        assert_eq!(gaps(&[span(a + 2, 8), span(b + 1, 4)], b + 9), [(a, a + 2), (b, b + 1), (b + 5, b + 9)]);
+        assert_eq!((gaps(&[], HEADER), gaps(&[], b)), (vec![], vec![(a, b)]));
+    }
+}

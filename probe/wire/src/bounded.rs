@@ -123,6 +123,23 @@ mod tests {
     }
 
     #[test]
+    fn facts_are_read_up_to_their_limit() {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        struct Told {
+            #[serde(deserialize_with = "facts")]
+            facts: Vec<Fact>,
+        }
+        let fact = |at: usize| Fact { key: format!("k{at}"), reading: crate::Reading::Absent, unit: None };
+        let read = |count: usize| {
+            let mut bytes = Vec::new();
+            ciborium::into_writer(&Told { facts: (0..count).map(fact).collect() }, &mut bytes).unwrap();
+            ciborium::from_reader::<Told, _>(&bytes[..]).unwrap().facts
+        };
+        assert_eq!(read(3), [fact(0), fact(1), fact(2)]);
+        assert_eq!((read(FACTS).len(), read(FACTS + 9).len()), (FACTS, FACTS + 1));
+    }
+
+    #[test]
     fn what_is_no_list_and_no_map_is_refused_with_what_was_expected() {
         let wrong = || -> BoolDeserializer<Error> { true.into_deserializer() };
         let list = values(wrong()).unwrap_err().to_string();

@@ -276,3 +276,18 @@ pub enum Request {
     /// Stop now, clean up, say `Bye`.
     Stop,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_stopped_is_stopped() {
+        assert!(Outcome::stopped().is_stopped());
+        assert!(
+            ![Outcome::Done, Outcome::NotRun("no time".to_owned()), Outcome::Failed(STOPPED.to_owned())]
+                .iter()
+                .any(Outcome::is_stopped)
+        );
+    }
+}

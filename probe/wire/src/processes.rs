@@ -261,6 +261,16 @@ mod tests {
     }
 
     #[test]
+    fn variables_of_the_environment_are_made_harmless_and_few() {
+        let variables = (0..4 * FEW + 9).map(|at| (format!("K{at:05}\u{1b}[2J"), "v\u{1b}[2J".to_owned())).collect();
+        let process = JobProcess { environment: Reading::Value(variables), ..JobProcess::default() };
+        let told = Processes { processes: vec![process], ..Processes::default() }.bounded();
+        let Reading::Value(kept) = &told.processes[0].environment else { panic!("{told:?}") };
+        assert_eq!(kept.len(), 4 * FEW);
+        assert!(kept.iter().all(|(key, value)| key.len() == 6 && value == "v"), "{kept:?}");
+    }
+
+    #[test]
     fn a_counter_s_time_is_kept_where_it_is_one() {
         let seconds = |seconds| {
             let counter = Counter { seconds: Some(seconds), first: f64::NAN, last: 3.0, ..Counter::default() };

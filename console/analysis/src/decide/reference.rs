@@ -213,3 +213,69 @@ pub(super) fn of_all(all: &Sorted, floor: f64) -> Reference {
     let found = everyone.reference(Keep::Strict, floor, &mut Hint::default());
     Reference { scale: found.scale / (1.0 + 1.0 / found.kept as f64).sqrt(), ..found }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Chance;
+
+    /// Positions of the `count` of `values` nearest to `centre`, with those that tie: one by one.
+    fn nearest(values: &[f64], centre: f64, count: usize) -> (usize, usize) {
+        let best = (0..=values.len() - count)
+            .min_by(|&a, &b| {
+                let far = |at: usize| (centre - values[at]).max(values[at + count - 1] - centre);
+                far(a).total_cmp(&far(b))
+            })
+            .unwrap();
+        let farthest = (centre - values[best]).max(values[best + count - 1] - centre);
+        let bound = farthest + TIE * centre.abs();
+        let inside: Vec<usize> = (0..values.len()).filter(|&at| (values[at] - centre).abs() <= bound).collect();
+        (inside[0], inside[inside.len() - 1] + 1)
+    }
+
+    #[test]
+    fn wherever_a_search_starts_it_finds_what_looking_at_each_value_finds() {
+        let mut chance = Chance::new(7);
+        for round in 0..2_000 {
+            let n = 4 + round % 23;
+            // Coarse steps, so that values tie.
+            let values: Vec<f64> = (0..n).map(|_| 100.0 + (chance.normal() * 6.0).round()).collect();
+            let sorted = Sorted::of(&values);
+            let sums = Sums::of(&sorted);
+            let own = round % (n + 1);
+            let others =
+                Others { all: &sums, own: if own == n { usize::MAX } else { own }, len: n - usize::from(own < n) };
+            let plain: Vec<f64> = (0..n).filter(|at| *at != own).map(|at| sorted.at(at)).collect();
+            assert!((0..others.len).all(|at| others.at(at) == plain[at]));
+            let (centre, hint) = (100.0 + chance.normal() * 4.0, round % 31);
+            let count = 1 + round % others.len;
+            assert_eq!(
+                others.nearest(centre, count, &mut hint.clone()),
+                nearest(&plain, centre, count),
+                "{plain:?} {centre}"
+            );
+            let bar = 95.0 + (round % 12) as f64;
+            let first = plain.iter().position(|value| *value >= bar).unwrap_or(plain.len());
+            assert_eq!(others.first(hint, others.len, |at| others.at(at) >= bar), first);
+            let reach = (round % 7) as f64;
+            let (low, high) = others.around(centre, reach, count, &mut Range { near: hint, low: hint, high: hint });
+            let within = |value: &f64| (value - centre).abs() <= reach;
+            let all_within = plain.iter().enumerate().filter(|(_, value)| within(value));
+            assert!(all_within.clone().all(|(at, _)| (low..high).contains(&at)), "whatever is within reach is kept");
+            let enough = all_within.count() >= count;
+            let (from, to) = nearest(&plain, centre, count);
+            assert!(low <= from && to <= high, "and the nearest are");
+            assert!(
+                !enough
+                    || plain[low..high].iter().all(|value| (value - centre).abs()
+                        <= reach.max(centre - plain[from]).max(plain[to - 1] - centre) + 1e-6)
+            );
+            let (mean, sd) = others.moments(low, high);
+            let kept = &plain[low..high];
+            let plain_mean = kept.iter().sum::<f64>() / kept.len() as f64;
+            let squares = kept.iter().map(|value| (value - plain_mean).powi(2)).sum::<f64>();
+            let plain_sd = (squares / (kept.len() as f64 - 1.0).max(1.0)).sqrt();
+            assert!((mean - plain_mean).abs() < 1e-9 && (sd - plain_sd).abs() < 1e-6, "{kept:?}");
+        }
+    }
+}

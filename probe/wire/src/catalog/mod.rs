@@ -82,6 +82,12 @@ mod tests {
     use std::path::Path;
 
     #[test]
+    fn a_collector_is_found_by_its_name() {
+        assert!(COLLECTORS.iter().all(|one| collector(one.name).is_some_and(|found| found.name == one.name)));
+        assert!(collector("no such collector").is_none());
+    }
+
+    #[test]
     fn every_name_stands_once_and_every_pattern_is_its_own_alone() {
         let mut names = BTreeSet::new();
         for benchmark in BENCHMARKS.iter().chain(BETWEEN_NODES) {
