@@ -22,6 +22,7 @@ pub mod matrix;
 pub mod mismatch;
 mod missing;
 mod missing_live;
+mod names;
 pub mod offline;
 pub mod overview;
 mod procedure;

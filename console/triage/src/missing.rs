@@ -6,6 +6,7 @@ use super::case::Whose;
 use super::clock::UNKNOWN_S;
 use super::counters::Movement;
 use super::facts::Facts;
+use super::names::few;
 
 /// Sentences for whoever reads the verdict.
 #[must_use]
@@ -59,7 +60,7 @@ fn kernel_logs(facts: &Facts<'_>) -> Vec<String> {
             "Kernel logs (dmesg/NODE.log): none, so broken hardware shows only where the job noticed it.".to_owned(),
         ),
         0 => {}
-        _ => said.push(format!("No kernel log of {}: broken hardware there would be unseen.", few(&without))),
+        _ => said.push(format!("No kernel log of {}: broken hardware there would be unseen.", few(&without, ", "))),
     }
     for log in case.logs.iter() {
         if let (Whose::Kernel(node), Some(why)) = (&log.whose, &log.refused) {
@@ -96,11 +97,6 @@ fn limits(facts: &Facts<'_>) -> Vec<String> {
         (case.timed_left_out, "operations of NCCL Inspector were left out, because there are too many."),
     ];
     said.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect()
-}
-
-fn few(names: &[&str]) -> String {
-    let shown = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-    if names.len() > 4 { format!("{shown} …") } else { shown }
 }
 
 #[cfg(test)]

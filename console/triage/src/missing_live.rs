@@ -3,6 +3,7 @@
 use muster_wire::{Processes, Reading};
 
 use super::facts::Facts;
+use super::names::few;
 use super::processes::waits_are_told;
 
 /// Sentences of nodes that are told one by one; of a large job many say the same.
@@ -36,7 +37,7 @@ pub(super) fn said(facts: &Facts<'_>) -> Vec<String> {
     let empty: Vec<&str> =
         case.processes.iter().filter(|(_, told)| told.processes.is_empty()).map(|(node, _)| node.as_str()).collect();
     if !empty.is_empty() {
-        said.push(format!("No process of the job on {} ({}).", few(&empty), found_by(case.processes.values())));
+        said.push(format!("No process of the job on {} ({}).", few(&empty, ", "), found_by(case.processes.values())));
     }
     let all = || case.processes.values().flat_map(|told| &told.processes);
     let denied = all().filter(|process| process.environment == Reading::Denied).count();
@@ -81,11 +82,6 @@ fn processes(count: usize) -> String {
 
 fn found_by<'a>(mut told: impl Iterator<Item = &'a Processes>) -> String {
     told.next().map_or_else(String::new, |told| format!("looked for by: {}", told.found_by))
-}
-
-fn few(names: &[&str]) -> String {
-    let shown = names.iter().take(4).copied().collect::<Vec<_>>().join(", ");
-    if names.len() > 4 { format!("{shown} and {} more nodes", names.len() - 4) } else { shown }
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use muster_analysis::network::schedule::Pair;
 
 /// Directions of a pair that was visited once: what held up its nodes for a moment held up both.
 const ONCE: usize = 2;
-/// Directions by which a node, a leaf or an uplink is accused, up to which it is looked at again: where a machine stands still now
-/// and then, all of two or three visits of one of many nodes are slow by chance.
+/// A node, leaf or uplink accused by at most so many directions of pairs is looked at again: where machines stand still now and
+/// then, one of many nodes has only slow visits by chance.
 const FEW: usize = 8;
 /// Pairs of each of these.
 const EACH: usize = 3;
 
-/// Rounds, `most` at most, over the pairs that would decide what the report of `found` leaves open, and pairs of those that it
-/// accuses by few visits; no node is twice in one. The most useful pairs are in the last, so that the rounds are taken from the end.
+/// At most `most` rounds of pairs that would decide what the report leaves open, and of pairs that cross what it accuses by few
+/// visits. No node is twice in a round. The most useful pairs are in the last round: take the rounds from the end.
 pub(super) fn rounds(found: &Found, topology: &Topology, most: usize) -> Vec<Vec<Pair>> {
     let report = &found.report;
     let doubtful = |suspect: &Suspect| suspect.confidence < SURE || suspect.kind == Kind::Pair && suspect.pairs <= ONCE;
@@ -37,7 +37,7 @@ pub(super) fn rounds(found: &Found, topology: &Topology, most: usize) -> Vec<Vec
     rounds.into_iter().rev().filter(|pairs| !pairs.is_empty()).collect()
 }
 
-/// Pairs over what is accused by few visits: a fault is there again, a hiccup is not.
+/// Pairs that cross what is accused by few visits: a fault shows again, a hiccup does not.
 fn hasty<'f>(found: &'f Found, topology: &Topology) -> Vec<[&'f str; 2]> {
     let few = |suspect: &Suspect| suspect.kind != Kind::Pair && suspect.pairs <= FEW;
     let mut pairs = Vec::new();
@@ -96,15 +96,14 @@ mod tests {
 
     #[test]
     fn what_is_accused_by_few_visits_is_visited_again() {
-        let mut found = found(&["a", "b", "c", "d", "e"]);
-        let topology = found.topology.clone();
-        let mut matrix = Matrix::new("throughput", Direction::HigherIsBetter);
-        for (src, dst) in [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c"), ("a", "d"), ("a", "e")] {
-            matrix.push_named(src, dst, &[1e6], None);
-        }
-        found.matrices.insert("throughput".to_owned(), matrix);
+        let topology = Topology::flat(&["a", "b", "c", "d", "e"]);
         let again = |kind, pairs| {
-            let mut found = Found { report: PairsReport::new(Source::Labels), ..found.clone() };
+            let mut matrix = Matrix::new("throughput", Direction::HigherIsBetter);
+            for (src, dst) in [("a", "b"), ("b", "a"), ("c", "d"), ("d", "c"), ("a", "c"), ("a", "d"), ("a", "e")] {
+                matrix.push_named(src, dst, &[1e6], None);
+            }
+            let mut found = found(&["a", "b", "c", "d", "e"]);
+            found.matrices.insert("throughput".to_owned(), matrix);
             found.report.suspects = vec![suspect(kind, "a", (0.99, pairs))];
             rounds(&found, &topology, 3)
         };

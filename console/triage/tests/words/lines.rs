@@ -22,8 +22,7 @@ fn said(text: &mut String, name: &str, case: &Case) {
     let report = diagnose(case, &RULES);
     writeln!(text, "{name}: {:?}{}", report.category, if report.drain.is_some() { ", drain" } else { "" }).unwrap();
     let others = report.steps.iter().find(|step| step.step == "other-errors");
-    let others =
-        others.map(|step| step.result.as_str()).filter(|result| *result != "no machine reported another error");
+    let others = others.map(|step| step.result.as_str()).filter(|result| *result != "no other errors on the nodes");
     if let Some(others) = others {
         writeln!(text, "    other-errors: {others}").unwrap();
     }

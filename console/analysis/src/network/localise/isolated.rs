@@ -103,24 +103,9 @@ pub(super) fn pairs(
     out: &mut Localisation,
 ) -> Vec<Pair> {
     let cells = case.matrix.cells();
-    let key = |at: usize| (cells[at].src.min(cells[at].dst), cells[at].src.max(cells[at].dst));
-    let mut found: BTreeMap<Pair, Isolated> = BTreeMap::new();
-    for at in global.iter().map(|&at| at as usize).filter(|&at| !explained[at] && case.is_extreme(at)) {
-        let isolated = found.entry(key(at)).or_default();
-        isolated.extreme.push(at);
-        isolated.values += case.matrix.values(at).len().max(1);
-    }
+    let mut found = gathered(case, global, explained);
     if found.is_empty() {
         return Vec::new();
-    }
-    for (at, cell) in cells.iter().enumerate() {
-        if let Some(isolated) = found.get_mut(&key(at)) {
-            isolated.visits.push(at);
-            isolated.there += usize::from(cell.src < cell.dst);
-            if explained[at] {
-                isolated.explained.push(at);
-            }
-        }
     }
     found.retain(|_, isolated| isolated.comes_back(cells));
     let waiting = found.extract_if(.., |_, isolated| isolated.way_back(cells).is_some());
@@ -137,7 +122,7 @@ pub(super) fn pairs(
     let many = found.len() > FEW.max((NOISE_SHARE * cells.len() as f64) as usize);
     for isolated in found.values() {
         let first = cells[isolated.extreme[0]];
-        let chance = !isolated.is_one_visit() && unexplained.hold(&isolated.visits, cells.len().div_ceil(2));
+        let chance = !isolated.is_one_visit() && unexplained.may_be(&isolated.visits, cells.len().div_ceil(2));
         let strong = isolated.repeats(case) && !chance;
         let rare = isolated.expected(case, tail.as_ref()) < SURE_CHANCE;
         if many || !strong || !rare || isolated.is_one_visit() {
@@ -160,6 +145,31 @@ pub(super) fn pairs(
         });
     }
     again
+}
+
+/// Slow visits that no element explains, by the pair, with all other visits of these pairs.
+fn gathered(case: &Case<'_>, global: &[u32], explained: &[bool]) -> BTreeMap<Pair, Isolated> {
+    let cells = case.matrix.cells();
+    let key = |at: usize| (cells[at].src.min(cells[at].dst), cells[at].src.max(cells[at].dst));
+    let mut found: BTreeMap<Pair, Isolated> = BTreeMap::new();
+    for at in global.iter().map(|&at| at as usize).filter(|&at| !explained[at] && case.is_extreme(at)) {
+        let isolated = found.entry(key(at)).or_default();
+        isolated.extreme.push(at);
+        isolated.values += case.matrix.values(at).len().max(1);
+    }
+    if found.is_empty() {
+        return found;
+    }
+    for (at, cell) in cells.iter().enumerate() {
+        if let Some(isolated) = found.get_mut(&key(at)) {
+            isolated.visits.push(at);
+            isolated.there += usize::from(cell.src < cell.dst);
+            if explained[at] {
+                isolated.explained.push(at);
+            }
+        }
+    }
+    found
 }
 
 /// A pair that is slow where the way back is bad: the pair itself may be sound.

@@ -42,10 +42,10 @@ pub(super) fn no_effect(suspect: &Suspect) -> Undecided {
     Undecided { candidates: vec![candidate], reason, pairs: suspect.pairs, slow: suspect.slow }
 }
 
-/// An element of which as many visits would be slow by chance, as others are slow for no reason.
+/// An element whose slow visits may be chance, as often as other visits are slow for no reason.
 pub(super) fn as_others(suspect: &Suspect) -> Undecided {
     let reason = format!(
-        "{} is at {} its peers in {} of {} visits, but so are visits that nothing explains: this may be chance, measure again",
+        "{} is at {} its peers in {} of {} visits, but other visits are about as slow for no known reason: this may be chance, measure again",
         suspect.element,
         against(suspect.effect),
         suspect.slow,

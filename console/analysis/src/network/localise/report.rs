@@ -44,7 +44,7 @@ pub(super) fn compose(case: &Case<'_>, search: &mut Search<'_>, global: &[u32]) 
     }
     let peers = Peers::of(case, &explained);
     let sure = owned(search, (case.matrix.len(), global));
-    let unexplained = Unexplained::new(case, sure.clone());
+    let unexplained = Unexplained::new(case, &sure);
     let said = weigh_picks((case, global, (&peers, &unexplained)), search, &mut out, &mut next);
     let accused = picks.iter().filter(|p| p.lead >= LEAD);
     let nodes = accused.filter(|p| is_node(search.elements[p.element].kind)).count();
@@ -115,7 +115,7 @@ fn weigh_picks(
             continue;
         }
         let own: Vec<usize> = search.cells[view].iter().map(|&v| global[v as usize] as usize).collect();
-        if unexplained.hold(&own, family(case, suspect.kind)) {
+        if unexplained.may_be(&own, family(case, suspect.kind)) {
             out.undecided.push(as_others(&suspect));
             next.extend(next::deciding(case, search, global, pick));
             continue;

@@ -43,7 +43,7 @@ fn median(values: &[f64]) -> Option<f64> {
 }
 
 /// Everything known of the pairs of a run.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Found {
     /// One per metric.
     pub matrices: BTreeMap<String, Matrix>,
