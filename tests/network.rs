@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use muster_tests::{
-    Console, Fabric, Fleet, Lacks, Load, Options, Ran, Try, decide_where_steady, is_root, no_loss, skip, skip_part,
+    Console, Fabric, Fleet, Lacks, Load, Options, Ran, Stalls, Try, decide_where_steady, is_root, no_loss, skip,
+    skip_part,
 };
 use serde_json::Value;
 
@@ -287,7 +288,8 @@ fn one_slow_nic_of_several_is_named_with_its_rail() {
     decide_where_steady("one_slow_nic_of_several_is_named_with_its_rail", 3, || tried(&fleet, &mut one, &expected));
 }
 
-/// `MUSTER_FAULT=UplinkLoss MUSTER_SEEDS=10 tests/campaign network`
+/// `MUSTER_FAULT=UplinkLoss MUSTER_SEEDS=10 tests/campaign network`; with `MUSTER_STALL_MS=60` the machine stands still for 60 of
+/// every 120 ms.
 #[test]
 #[ignore = "a campaign: tests/campaign network"]
 fn faults_over_many_seeds() {
@@ -298,6 +300,8 @@ fn faults_over_many_seeds() {
     let (first, seeds) = (number("MUSTER_FIRST_SEED", 0), number("MUSTER_SEEDS", 10));
     let fleet = fleet();
     let console = fleet.console();
+    let stalls = number("MUSTER_STALL_MS", 0) as u32;
+    let _stalls = (stalls > 0).then(|| Stalls::start(stalls).unwrap());
     println!("| fault | method | exact | something else named | undecided | pairs |\n|---|---|---|---|---|---|");
     let only = |name: &str, of: &str| of.contains(&std::env::var(name).unwrap_or_default());
     for fault in

@@ -20,6 +20,7 @@ mod schema;
 mod shell;
 mod slow_core;
 mod slurm;
+mod stall;
 mod terminal;
 mod tries;
 
@@ -37,5 +38,6 @@ pub use schema::conforms;
 pub use shell::{is_root, run};
 pub use slow_core::SlowCore;
 pub use slurm::Slurm;
+pub use stall::Stalls;
 pub use terminal::Terminal;
 pub use tries::{Try, decide, decide_where_steady};

@@ -106,7 +106,7 @@ fn fields(input: &mut impl BufRead, depth: u32, mut header: Option<&mut Header>)
         if byte == 0 {
             return Ok(());
         }
-        id = if byte >> 4 == 0 { zigzag(number(input)?) } else { id + u64::from(byte >> 4) };
+        id = if byte >> 4 == 0 { zigzag(number(input)?) } else { id.saturating_add(u64::from(byte >> 4)) };
         match (&mut header, id, byte & 0xf) {
             (Some(header), 2, INT32) => header.unpacked = zigzag(number(input)?),
             (Some(header), 3, INT32) => header.packed = zigzag(number(input)?),
