@@ -17,6 +17,8 @@ const MENTIONED: f64 = 1e-3;
 const NATURAL: f64 = 0.05;
 /// Residuals are clipped at this many spreads.
 const CLIP: f64 = 4.0;
+/// Degrees of freedom from which on Student's distribution is the normal one to four digits.
+const NORMAL: usize = 1_000_000;
 
 /// How the sound part of a matrix spreads.
 pub(super) struct Peers {
@@ -94,7 +96,8 @@ impl Peers {
 
 /// Quantile of Student's distribution that `chance` lies beyond, from a variance of `n` values.
 pub(super) fn student(chance: f64, n: usize) -> f64 {
-    let free = n.saturating_sub(1);
+    // A full scan of 3,000 nodes has 18 million, with which the search for the quantile never ends.
+    let free = n.saturating_sub(1).min(NORMAL);
     if free == 0 {
         return f64::INFINITY;
     }
@@ -128,5 +131,12 @@ mod tests {
         assert_eq!(peers(64).standing(0.5, (126, 1), 64), Standing::Beyond);
         assert_eq!(peers(64).standing(0.02, (126, 1), 64), Standing::Usual);
         assert!(student(1e-3, 1).is_infinite());
+    }
+
+    #[test]
+    fn a_scan_of_any_size_has_a_quantile_and_that_of_a_large_one_is_the_normal_distributions() {
+        for n in [1_000_001, 18_000_000, usize::MAX] {
+            assert!((student(1e-7, n) / 5.199_338 - 1.0).abs() < 1e-4, "{n}: {}", student(1e-7, n));
+        }
     }
 }
