@@ -14,7 +14,7 @@ use crate::families::{ALL, BURSTS, fleet, slow};
 use crate::run::Run;
 
 /// Three digits tell what changed, and hide how another machine rounds.
-fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     format!("{value:.2e}")
 }
 
@@ -29,7 +29,7 @@ fn average(of: &Average) -> String {
 }
 
 /// The cells that do not pass and the first of each metric, then every component that is not sound, and the first.
-fn told(decision: &Decision) -> String {
+pub fn told(decision: &Decision) -> String {
     let mut text = String::new();
     for (metric, cells) in decision.cells.iter().enumerate() {
         let shown = cells.iter().enumerate().filter(|(node, of)| *node == 0 || of.state != State::Pass);
