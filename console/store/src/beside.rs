@@ -20,13 +20,9 @@ const MOST: usize = 1 << 30;
 /// Length of the run file and its checksum.
 const STAMP: usize = 8 + 4;
 
-/// Length and checksum of the file of run `id`; `None` where any byte of it is damaged.
-fn stamp(dir: &Path, id: &str) -> io::Result<Option<[u8; STAMP]>> {
-    let mut file = File::open(place::run_file(dir, id))?;
+/// Length and checksum of `file`.
+fn stamp(mut file: &File) -> io::Result<[u8; STAMP]> {
     let length = file.metadata()?.len();
-    if !only_whole(&file, HEADER, length)? {
-        return Ok(None);
-    }
     let (mut crc, mut buffer) = (crc32fast::Hasher::new(), vec![0; 1 << 20]);
     loop {
         match file.read(&mut buffer)? {
@@ -37,13 +33,16 @@ fn stamp(dir: &Path, id: &str) -> io::Result<Option<[u8; STAMP]>> {
     let mut stamp = [0; STAMP];
     stamp[..8].copy_from_slice(&length.to_le_bytes());
     stamp[8..].copy_from_slice(&crc.finalize().to_le_bytes());
-    Ok(Some(stamp))
+    Ok(stamp)
 }
 
 /// Stores `bytes` beside the file of run `id`, replacing what was there. Does nothing if that file is damaged.
 pub(crate) fn keep(dir: &Path, id: &str, bytes: &[u8]) -> io::Result<()> {
-    let Some(stamp) = stamp(dir, id)? else { return Ok(()) };
-    write(&place::beside(dir, id), "judged", &[&stamp, bytes])
+    let file = File::open(place::run_file(dir, id))?;
+    if only_whole(&file, HEADER, file.metadata()?.len())? {
+        write(&place::beside(dir, id), "judged", &[&stamp(&file)?, bytes])?;
+    }
+    Ok(())
 }
 
 /// Removes what somebody who was killed had not finished: files whose process is gone.
@@ -67,7 +66,9 @@ pub(crate) fn sweep(dir: &Path) {
 /// What is kept beside the file of run `id`; `None` where there is nothing, or the file is another now.
 pub(crate) fn kept(dir: &Path, id: &str) -> Option<Vec<u8>> {
     let mut all = read(&place::beside(dir, id))?;
-    (all.get(..STAMP)? == stamp(dir, id).ok()??).then(|| {
+    // It was whole when this was kept.
+    let file = File::open(place::run_file(dir, id)).ok()?;
+    (all.get(..STAMP)? == stamp(&file).ok()?).then(|| {
         all.drain(..STAMP);
         all
     })
