@@ -304,6 +304,64 @@ mod tests {
     }
 
     #[test]
+    fn the_block_is_the_one_that_explains_most_of_all_that_are_dearer_than_the_rest() {
+        let mut chance = Chance::new(11);
+        for _ in 0..400 {
+            let (n, least) = (4 + chance.below(24), 1 + chance.below(9));
+            let costs: Vec<f64> =
+                (0..n).map(|_| chance.normal() + if chance.unit() < 0.3 { 2.0 } else { 0.0 }).collect();
+            let calm = without_spikes(&costs);
+            let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+            // Sum of squares between the two parts: what their means explain.
+            let explained = |(from, to): (usize, usize)| {
+                let rest = [&calm[..from], &calm[to..]].concat();
+                let apart = mean(&calm[from..to]) - mean(&rest);
+                apart.max(0.0).powi(2) * ((to - from) * rest.len()) as f64
+            };
+            let all = (0..n).flat_map(|from| (from + SHORTEST..=n).map(move |to| (from, to)));
+            let fits = all.filter(|(from, to)| to - from + least <= n);
+            let most = fits.map(explained).fold(0.0, f64::max);
+            let found = block(&costs, least);
+            assert_eq!(found.is_some(), most > 0.0, "{costs:?} {least}");
+            if let Some(found) = found {
+                assert!(found.1 - found.0 >= SHORTEST && found.1 - found.0 + least <= n, "{found:?} {n} {least}");
+                assert!((explained(found) / most - 1.0).abs() < 1e-9, "{costs:?} {least}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_takes_in_neighbours_that_are_nearer_to_it_first_after_it_and_leaves_the_least() {
+        let costs = [0.0, 0.6, 0.7, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.0, 0.0, 0.9];
+        assert_eq!(medians(&costs, (3, 6)), [1.0, 0.6]);
+        let costs = [0.0, 0.0, 0.7, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.0, 0.0, 0.0];
+        assert_eq!(medians(&costs, (3, 6)), [1.0, 0.0]);
+        for (least, of) in [(1, (2, 8)), (6, (2, 8)), (7, (3, 8)), (8, (3, 7)), (9, (3, 6)), (12, (3, 6))] {
+            assert_eq!(whole(&costs, (3, 6), least), of, "{least}");
+        }
+        assert_eq!(whole(&[1.0, 1.0, 1.0, 0.0, 0.0], (1, 3), 2), (0, 3), "up to the first");
+        assert_eq!(whole(&[0.0, 0.0, 1.0, 1.0, 1.0], (2, 4), 2), (2, 5), "and the last");
+    }
+
+    #[test]
+    fn noise_is_that_of_neighbours_and_a_stretch_must_be_clear_of_it() {
+        assert!((noise(&[0.0, 1.0, 0.0, 1.0, 5.0]) - 1.0 / (0.6745 * 2.0f64.sqrt())).abs() < 1e-9);
+        assert_eq!(noise(&[3.0; 5]), FLOOR);
+        // Every other of 32 costs is dearer by 0.1; of the middle eight all are, by so much.
+        let found = |by: f64, apart: f64| {
+            let cost = |at: usize| by * f64::from(u8::from((12..20).contains(&at))) + apart * (at % 2) as f64;
+            slow_units(&(0..32).map(cost).collect::<Vec<_>>()).map(|of| (of.units, of.bar))
+        };
+        // Standard error of the difference of the medians of eight and of 24.
+        let error = 1.25 * 0.1 / (0.6745 * 2.0f64.sqrt()) * (1.0 / 8.0 + 1.0 / 24.0f64).sqrt();
+        assert!(found(3.9 * error, 0.1).is_none());
+        let (units, bar) = found(4.3 * error, 0.1).unwrap();
+        assert_eq!(units.iter().filter(|slow| **slow).count(), 8);
+        assert!((bar - (0.05 + 4.3 * error / 2.0)).abs() < 1e-9, "{bar}");
+        assert!(found(0.049, 0.0).is_none() && found(0.051, 0.0).is_some(), "a difference that matters");
+    }
+
+    #[test]
     fn a_stretch_is_seldom_found_by_chance() {
         for steps in [12, 16, 32] {
             let [normal, t3, pareto, wandering] =
