@@ -34,8 +34,8 @@ fn run(speeds: &Speeds, seed: usize) -> Run {
 
 /// n2 loses a little in every metric: throughout, for a while, and both; n4 half as much.
 fn a_little_in_many_metrics(text: &mut String) {
-    for seed in 0..12 {
-        let (nodes, metrics, steps) = ([10, 14, 24][seed % 3], 8, [16, 40][seed % 2]);
+    for seed in 0..18 {
+        let (nodes, metrics, steps) = ([10, 14, 24, 150][seed / 3 % 4], 8, [16, 40][seed % 2]);
         let (mut speeds, _) = drawn(seed, (nodes, metrics, steps));
         let loss = [0.01, 0.03, 0.06, 0.12][seed % 4];
         for metric in 0..metrics {
