@@ -108,4 +108,11 @@ mod tests {
             assert_eq!(serde_json::to_value(category).unwrap(), category.name());
         }
     }
+
+    #[test]
+    fn every_category_has_a_meaning_of_its_own() {
+        let meanings: std::collections::BTreeSet<&str> = Category::ALL.iter().map(|of| of.meaning()).collect();
+        assert_eq!(meanings.len(), Category::ALL.len());
+        assert!(meanings.iter().all(|meaning| meaning.split(' ').count() > 3), "{meanings:?}");
+    }
 }

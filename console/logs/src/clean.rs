@@ -46,4 +46,24 @@ mod tests {
         assert_eq!(of(b"a\x1b]0;title\x1b\\b\x1bPq\0c"), b"ab\0c");
         assert_eq!(of(b"end \x1b"), b"end ");
     }
+
+    #[test]
+    fn a_sequence_ends_at_its_last_letter_and_eats_nothing_behind_it() {
+        for (text, left) in [
+            (&b"a\x1b[0mb"[..], &b"ab"[..]),
+            (b"a\x1b[1;31@b", b"ab"),
+            (b"a\x1b[2~b", b"ab"),
+            (b"a\x1b[?25hb", b"ab"),
+            (b"a\x1bMb", b"ab"),
+            (b"a\x1b]0;t\x1b[0mb", b"ab"),
+            (b"a\x1b]0;t", b"a"),
+            (b"a\x1b^t\x07b", b"ab"),
+            (b"a\x1b_t\x07b", b"ab"),
+            (b"a\x1bXt\x07b", b"ab"),
+            (b"a\x1b\rb", b"a\rb"),
+            (b"plain", b"plain"),
+        ] {
+            assert_eq!(of(text), left, "{}", String::from_utf8_lossy(text).escape_debug());
+        }
+    }
 }

@@ -78,3 +78,15 @@ impl From<Option<Fault>> for Cause {
         Self { fault, ..Self::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_alone_is_a_cause_without_process_and_path() {
+        let of = |fault| Cause::from(fault);
+        assert_eq!(of(Some(Fault::DiskFull)), Cause { fault: Some(Fault::DiskFull), pid: None, path: None });
+        assert_eq!(of(None), Cause::default());
+    }
+}

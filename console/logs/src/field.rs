@@ -169,3 +169,61 @@ impl Fields<'_> {
         Fields(self.0.iter().map(|(field, text)| (*field, Cow::Owned(text.clone().into_owned()))).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(of: &[(Field, &'static str)]) -> Fields<'static> {
+        Fields(of.iter().map(|(field, text)| (*field, Cow::Borrowed(*text))).collect())
+    }
+
+    #[test]
+    fn every_field_is_found_by_its_own_name() {
+        for field in Field::ALL {
+            assert_eq!(Field::of(field.name()), Some(*field));
+        }
+        assert_eq!(Field::of("pear"), None);
+    }
+
+    #[test]
+    fn a_whole_number_is_decimal_or_hexadecimal_where_it_says_so_or_counts_operations() {
+        for (field, text, number) in [
+            (Field::Seq, "61", Some(61)),
+            (Field::Seq, "0x61", Some(0x61)),
+            (Field::Seq, "6f", None),
+            (Field::Seq, "-1", None),
+            (Field::OpCount, "61", Some(0x61)),
+            (Field::OpCount, "0x6f", Some(0x6f)),
+            (Field::OpCount, "many", None),
+        ] {
+            assert_eq!(fields(&[(field, text)]).number(field), number, "{text} of {field:?}");
+        }
+        assert_eq!(fields(&[(Field::Step, "61")]).number(Field::Seq), None);
+    }
+
+    #[test]
+    fn a_duration_is_told_in_seconds_or_milliseconds_or_by_steps_a_second() {
+        let of = |told: &[(Field, &'static str)]| fields(told).seconds();
+        assert_eq!(of(&[(Field::Seconds, "1.5"), (Field::Millis, "7")]), Some(1.5));
+        assert_eq!(of(&[(Field::Millis, "250"), (Field::Rate, "8")]), Some(0.25));
+        assert_eq!(of(&[(Field::Rate, "8")]), Some(0.125));
+        for never in ["0", "-8", "inf", "NaN"] {
+            assert_eq!(of(&[(Field::Rate, never)]), None, "{never} steps a second");
+        }
+        assert_eq!(of(&[(Field::Seconds, "inf"), (Field::Millis, "250")]), Some(0.25));
+        assert_eq!(of(&[(Field::Step, "3")]), None);
+    }
+
+    #[test]
+    fn fields_are_told_in_their_order_and_stay_when_the_line_is_gone() {
+        let line = "n1 7".to_owned();
+        let (peer, pid) = line.split_once(' ').unwrap();
+        let borrowed = Fields(vec![(Field::Peer, Cow::Borrowed(peer)), (Field::Pid, Cow::Borrowed(pid))]);
+        let owned = borrowed.owned();
+        assert_eq!(owned, borrowed);
+        drop(line);
+        assert_eq!(owned.iter().collect::<Vec<_>>(), [(Field::Peer, "n1"), (Field::Pid, "7")]);
+        assert_eq!((owned.get(Field::Pid), owned.get(Field::Rank)), (Some("7"), None));
+    }
+}

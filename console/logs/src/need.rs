@@ -59,4 +59,22 @@ mod tests {
         assert_eq!(texts("(?:abcd|e)"), None);
         assert_eq!(texts("(?i)error"), None);
     }
+
+    #[test]
+    fn up_to_thirty_two_texts_are_looked_for_and_each_has_three_bytes_at_least() {
+        let of = |count: usize| {
+            let all: Vec<String> = (0..count).map(|nr| format!("{nr:03}")).collect();
+            texts(&format!("(?:{}) *x", all.join("|"))).map(|found| found.len())
+        };
+        assert_eq!((of(32), of(33)), (Some(32), None));
+        assert_eq!((texts("abc[0-9]"), texts("ab[0-9]")), (Some(vec!["abc".to_owned()]), None));
+    }
+
+    #[test]
+    fn of_two_parts_that_are_needed_the_one_with_the_longer_or_else_the_fewer_texts_is_looked_for() {
+        assert_eq!(texts("(?:abcd|efgh) *ijkl").unwrap(), ["ijkl"]);
+        assert_eq!(texts("(?:abcd|efghi) *ijk").unwrap(), ["abcd", "efghi"]);
+        assert_eq!(texts("(?:abc|defghi) *jklm").unwrap(), ["jklm"], "the shortest of a choice decides");
+        assert_eq!(texts("(?:abc)+ *de").unwrap(), ["abc"], "what comes once at least");
+    }
 }

@@ -152,4 +152,29 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn of_two_causes_the_earliest_explains_and_a_line_of_no_node_is_of_any() {
+        let because = |events: &[Event<'_>]| {
+            order(events).into_iter().find(|one| events[one.event].rule.id == "sxid-20034").unwrap().because
+        };
+        let last = event("sxid-20034", "n1", 112.0);
+        assert_eq!(because(&[last, event("xid-79", "n1", 105.0), event("xid-79", "n1", 101.0)]), Some(2));
+        assert_eq!(because(&[Event { node: None, ..last }, event("xid-79", "n2", 101.0)]), Some(1));
+        assert_eq!(because(&[last, Event { at_s: None, ..event("xid-79", "n1", 0.0) }]), Some(1), "nobody knows when");
+        let unsure = |error_s: f64| Event { error_s, ..event("xid-79", "n1", 114.0) };
+        assert_eq!((because(&[last, unsure(1.0)]), because(&[last, unsure(2.0)])), (None, Some(1)));
+        assert_eq!(because(&[last, unsure(-2.0)]), Some(1), "an error is one either way");
+    }
+
+    #[test]
+    fn of_one_kind_what_points_more_exactly_at_a_part_stands_first_and_then_what_came_first() {
+        let (exact, vague) = (event("mlx5-timeout", "n1", 9.0), event("python-exception", "n2", 1.0));
+        assert!(exact.rule.kind == vague.rule.kind && exact.rule.specificity > vague.rule.specificity);
+        assert_eq!(ids(&[vague, exact]), ["mlx5-timeout", "python-exception"]);
+        let places = |events: &[Event<'_>]| order(events).iter().map(|one| (one.event, one.tied)).collect::<Vec<_>>();
+        assert_eq!(places(&[event("xid-79", "n1", 9.0), event("xid-79", "n2", 1.0)]), [(1, false), (0, false)]);
+        let undated = Event { at_s: None, ..event("xid-79", "n3", 0.0) };
+        assert_eq!(places(&[undated, event("xid-79", "n2", 1.0)]), [(1, false), (0, true)]);
+    }
 }

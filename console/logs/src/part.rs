@@ -111,3 +111,38 @@ impl Part {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_written_by_its_name_is_a_component_of_the_node_and_files_its_incidents() {
+        use ComponentKind as Of;
+        for (part, component, incident) in [
+            (Part::Gpu, Some(Of::Gpu), Category::Gpu),
+            (Part::GpuMemory, Some(Of::Gpu), Category::Gpu),
+            (Part::GpuLink, Some(Of::GpuLink), Category::NvLink),
+            (Part::GpuSwitch, Some(Of::Gpus), Category::NvLink),
+            (Part::Driver, Some(Of::Node), Category::Software),
+            (Part::Pcie, Some(Of::Node), Category::Pcie),
+            (Part::Nic, Some(Of::Nic), Category::Network),
+            (Part::IbPort, Some(Of::IbPort), Category::Network),
+            (Part::Network, None, Category::Network),
+            (Part::Disk, Some(Of::Disk), Category::Disk),
+            (Part::Storage, None, Category::Software),
+            (Part::Memory, Some(Of::Memory), Category::CpuMemory),
+            (Part::Cpu, Some(Of::Cpu), Category::CpuMemory),
+            (Part::Power, Some(Of::Node), Category::PowerThermal),
+            (Part::Cooling, Some(Of::Node), Category::PowerThermal),
+            (Part::Node, Some(Of::Node), Category::Software),
+            (Part::Program, Some(Of::Application), Category::Unknown),
+            (Part::Settings, None, Category::Unknown),
+            (Part::Scheduler, None, Category::Unknown),
+            (Part::Unknown, None, Category::Unknown),
+        ] {
+            assert_eq!(serde_json::to_value(part).unwrap(), part.name());
+            assert_eq!((part.component(), part.incident()), (component, incident), "{part:?}");
+        }
+    }
+}

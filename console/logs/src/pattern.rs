@@ -106,3 +106,57 @@ fn compiled(expression: &str) -> Result<Regex, String> {
 fn one_line(why: &impl ToString) -> String {
     why.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rule of each row, by its number, and the fields that are read of a line.
+    fn read(
+        expression: &str,
+        unless: Option<&str>,
+        rows: &[(Option<u64>, Option<&str>)],
+        line: &str,
+    ) -> Option<(u32, String)> {
+        let mut pattern = Pattern::new(expression, unless, Stream::Any).unwrap();
+        let row = |(at, (code, when)): (u32, &(Option<u64>, Option<&str>))| Row {
+            rule: RuleId(at),
+            code: *code,
+            when: when.map(str::to_owned),
+        };
+        pattern.rows = (0..).zip(rows).map(row).collect();
+        let (rule, fields) = pattern.read(line.as_bytes())?;
+        let told: Vec<String> = fields.iter().map(|(field, text)| format!("{}={text}", field.name())).collect();
+        Some((rule.0, told.join(" ")))
+    }
+
+    #[test]
+    fn a_line_is_of_the_first_row_whose_number_and_text_it_has() {
+        let rows = [(Some(1), Some("red")), (Some(1), None), (None, Some("blue")), (Some(3), None)];
+        let of = |line: &str| read("lamp (?P<code>[0-9]+)(?: of (?P<host>\\S+))?", Some("off$"), &rows, line);
+        let code = |rule: u32, code: u64| Some((rule, format!("code={code}")));
+        assert_eq!((of("lamp 1 red"), of("lamp 1 green"), of("lamp 7 blue")), (code(0, 1), code(1, 1), code(2, 7)));
+        assert_eq!((of("lamp 3 blue"), of("lamp 3"), of("lamp 7 green")), (code(2, 3), code(3, 3), None));
+        assert_eq!(of("lamp 1 of n1"), Some((1, "code=1 host=n1".to_owned())));
+        assert_eq!((of("lamp 1 red off"), of("lamb 1 red")), (None, None), "a line that is not meant");
+    }
+
+    #[test]
+    fn of_a_field_so_many_bytes_are_kept_and_none_that_a_terminal_obeys() {
+        let rows = [(None, None)];
+        let of = |line: &str| read("says (?P<message>.*)", None, &rows, line).unwrap().1;
+        assert_eq!(of(&format!("says {}", "a".repeat(512))).len(), "message=".len() + 512);
+        assert_eq!(of(&format!("says {}", "a".repeat(513))).len(), "message=".len() + 512);
+        assert!(!of("says \u{1b}[2J and \u{7f}").contains(['\u{1b}', '\u{7f}']));
+        assert_eq!(of("says é ~"), "message=é ~", "letters stay");
+    }
+
+    #[test]
+    fn bytes_are_told_as_they_are_where_all_of_them_can_be_printed() {
+        assert!(matches!(harmless(b" ~a"), Cow::Borrowed(" ~a")));
+        for odd in [&b"a\x1fb"[..], b"a\x7fb", b"a\xffb", "a\u{9b}b".as_bytes()] {
+            let text = harmless(odd);
+            assert!(text.starts_with('a') && text.ends_with('b') && !text.chars().any(char::is_control), "{text:?}");
+        }
+    }
+}

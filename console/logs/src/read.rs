@@ -404,4 +404,60 @@ mod tests {
         let itself = refused("source =", "follows = [\"some-rule\"]\nsource =");
         assert_eq!(itself, "some.toml: rule some-rule, follows: leads back to itself");
     }
+
+    #[test]
+    fn how_exactly_a_rule_points_at_a_part_is_that_of_the_most_exact_field_that_it_reads() {
+        let of = |field: &str| {
+            let text = RULE.replace("(?P<peer>", &format!("(?P<{field}>"));
+            Rules::read([("some.toml", text.as_str())]).unwrap().iter().next().unwrap().specificity
+        };
+        for exact in ["bus", "device", "link", "element", "gpu", "file", "server"] {
+            assert_eq!(of(exact), 2, "{exact}");
+        }
+        for vague in ["peer", "host", "rank", "pid", "exception"] {
+            assert_eq!(of(vague), 1, "{vague}");
+        }
+        assert_eq!((of("seq"), of("message")), (0, 0));
+        let both = RULE.replace(r#""lost (?P<peer>[a-z0-9]+)""#, r"'(?P<seq>\d+) lost (?P<peer>[a-z0-9]+)'");
+        assert_eq!(Rules::read([("some.toml", both.as_str())]).unwrap().iter().next().unwrap().specificity, 1);
+    }
+
+    #[test]
+    fn a_rule_without_a_name_is_told_by_its_number_and_a_row_by_its_table() {
+        assert!(refused("id = \"some-rule\"", "").starts_with("some.toml: rule number 1: missing field `id`"));
+        let second = format!("{RULE}{}", RULE.replace("family = \"some\"", "").replace("id = \"some-rule\"", ""));
+        let why = Rules::read([("some.toml", second.as_str())]).unwrap_err().to_string();
+        assert!(why.starts_with("some.toml: rule number 2: "), "{why}");
+        let row = TABLE.replace("kind = \"benign\"", "");
+        let why = Rules::read([("some.toml", row.as_str())]).unwrap_err().to_string();
+        assert!(why.starts_with("some.toml: rule lamp, a row: "), "{why}");
+    }
+
+    #[test]
+    fn a_rule_is_found_by_its_place_and_its_name_over_all_files() {
+        let rules = Rules::read([("some.toml", RULE), ("lamps.toml", TABLE)]).unwrap();
+        for rule in rules.iter() {
+            assert_eq!(rules.rule(rule.place()).id, rule.id);
+            assert_eq!(rules.by_id(&rule.id).map(|found| &found.id), Some(&rule.id));
+        }
+        assert!(rules.by_id("lamp").is_none());
+        let expressions: Vec<&str> = rules.expressions().collect();
+        assert_eq!(expressions, ["lost (?P<peer>[a-z0-9]+)", "lamp (?P<code>[0-9]+)"]);
+    }
+
+    #[test]
+    fn a_circle_of_rules_is_refused_however_long_it_is_and_a_chain_is_not() {
+        let rule = |id: &str, follows: &str| {
+            let text = RULE.replace("family = \"some\"", "").replace("some-rule", id);
+            text.replace("source =", &format!("follows = [\"{follows}\"]\nsource ="))
+        };
+        let all = |last: &str| format!("family = \"some\"\n{}{}{}", rule("a", "b"), rule("b", "c"), rule("c", last));
+        let why = |text: String| Rules::read([("some.toml", text.as_str())]).map(|_| ()).map_err(|why| why.to_string());
+        assert_eq!(why(all("a")), Err("some.toml: rule a, follows: leads back to itself".to_owned()));
+        assert_eq!(why(all("b")), Err("some.toml: rule b, follows: leads back to itself".to_owned()));
+        let chain = format!("{}{}", all("d"), rule("d", "e").replace("follows = [\"e\"]", ""));
+        assert_eq!(why(chain), Ok(()));
+        let ends = RULE.replace("source =", "ends = [\"other\"]\nsource =");
+        assert_eq!(why(ends), Err("some.toml: rule some-rule, ends: there is no rule other".to_owned()));
+    }
 }

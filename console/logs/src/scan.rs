@@ -351,4 +351,13 @@ mod tests {
             assert_eq!(scanned.cut_bytes, 43);
         }
     }
+
+    #[test]
+    fn what_was_looked_at_is_told_at_any_time() {
+        let mut scan = Scan::new(&RULES, Stream::Any);
+        scan.feed(b"one\ntwo\nthr", &mut |_| ());
+        assert_eq!(scan.scanned(), Scanned { bytes: 11, lines: 2, ..Scanned::default() });
+        scan.feed(b"ee\n", &mut |_| ());
+        assert_eq!(scan.scanned(), Scanned { bytes: 14, lines: 3, ..Scanned::default() });
+    }
 }

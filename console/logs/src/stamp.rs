@@ -231,4 +231,79 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn zones_are_hours_and_minutes_east_or_west_of_greenwich() {
+        for (zone, east_s) in
+            [("Z", 0.0), ("UTC", 0.0), (" UTC", 0.0), ("+05:30", 19_800.0), ("-0330", -12_600.0), ("+0100", 3600.0)]
+        {
+            let line = format!("2026-01-06 20:12:28{zone} x");
+            assert_eq!(Stamp::of(&line), Some(Stamp::Utc(AT - east_s)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_day_or_a_time_that_no_clock_shows_is_none() {
+        for (line, is_time) in [
+            ("Dec 31 23:59:59 n1 kernel: x", true),
+            ("Dec 32 23:59:59 n1 kernel: x", false),
+            ("Dec  0 23:59:59 n1 kernel: x", false),
+            ("Dec 31 24:00:00 n1 kernel: x", false),
+            ("Dec 31 23:60:00 n1 kernel: x", false),
+            ("Dec 31 23:59:60 n1 kernel: x", true),
+            ("Dec 31 23:59:61 n1 kernel: x", false),
+            ("E1231 23:59:59.0 1 x.cpp:1] x", true),
+            ("E1331 23:59:59.0 1 x.cpp:1] x", false),
+            ("E0031 23:59:59.0 1 x.cpp:1] x", false),
+            ("E1200 23:59:59.0 1 x.cpp:1] x", false),
+            ("2026-12-31 23:59:59 x", true),
+            ("2026-12-31 24:00:00 x", false),
+            ("2026-11-31 23:59:59 x", false),
+            ("[Thu Dec 31 23:59:59 2026] x", true),
+            ("[Thu Nov 31 23:59:59 2026] x", false),
+        ] {
+            assert_eq!(Stamp::of(line).is_some(), is_time, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_commonest_form_is_read_without_the_expression_and_what_is_not_certain_is_left_to_it() {
+        let plain = |line: &str| super::plain(line.as_bytes());
+        for (line, stamp) in [
+            ("2026-01-06 20:12:28 x", Stamp::Local(AT)),
+            ("[2026-01-06T20:12:28] x", Stamp::Local(AT)),
+            (" 2026-01-06 20:12:28,5 x", Stamp::Local(AT + 0.5)),
+            ("2026-01-06 20:12:28.123456789 x", Stamp::Local(AT + 0.123_456_789)),
+            ("2026-01-06T20:12:28.5Z", Stamp::Utc(AT + 0.5)),
+            ("2026-01-06 20:12:28 Z", Stamp::Utc(AT)),
+            ("2026-01-06 00:00:00", Stamp::Local(AT - 72_748.0)),
+            ("2026-01-06 23:59:60", Stamp::Local(AT + 13_652.0)),
+            ("1900-01-01 00:00:00", Stamp::Local(-2_208_988_800.0)),
+            ("2099-12-31 00:00:00", Stamp::Local(4_102_358_400.0)),
+        ] {
+            assert_eq!(plain(line), Some(stamp), "{line}");
+        }
+        for line in
+            ["2026-01-06 20:12:28+01:00", "2026-01-06 20:12:28 UTC", "2100-01-06 20:12:28", "2026-01-06 20:12:2", "x"]
+        {
+            assert_eq!(plain(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_day_of_no_year_is_of_the_year_that_brings_it_nearest() {
+        let of = |month, day| Stamp::Yearless { month, day, seconds: 3600.0 };
+        let leap_day = 1_709_164_800.0; // 2024-02-29
+        assert_eq!(of(2, 29).seconds(2024), leap_day + 3600.0);
+        assert_eq!(of(2, 29).seconds(2023), leap_day - 365.0 * 86_400.0 + 3600.0, "the 1st of March");
+        for year in [2000_i64, 2023, 2024, 2037] {
+            for (month, day) in [(1, 1), (2, 29), (6, 30), (12, 31)] {
+                let at = of(month, day).seconds(year);
+                for off_days in [-170, -1, 0, 1, 170] {
+                    let near = at + f64::from(off_days) * 86_400.0;
+                    assert_eq!(of(month, day).seconds_near(near), at, "{year}-{month}-{day}, {off_days} days off");
+                }
+            }
+        }
+    }
 }

@@ -166,4 +166,74 @@ mod tests {
         assert_eq!((tally.seen().len(), tally.not_kept()), (10, 99_990));
         assert_eq!(tally.count(tally.seen()[0].rule), 100_000);
     }
+
+    #[test]
+    fn the_same_is_said_again_by_whoever_said_it_before_but_for_what_counts_up() {
+        let counts = |lines: &[&str]| {
+            let log: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            tally(&log, Limits::default()).seen().iter().map(|seen| seen.count).collect::<Vec<_>>()
+        };
+        let waits = |rank: u32, millis: u32, seq: u32| {
+            format!(
+                "[rank{rank}]:[E1120 10:20:10.000000 ProcessGroupNCCL.cpp:632] [Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum={seq}, OpType=ALLREDUCE, Timeout(ms)=600000) ran for {millis} milliseconds before timing out."
+            )
+        };
+        let (first, longer, other, next) =
+            (waits(1, 600_000, 61), waits(1, 600_041, 61), waits(2, 600_000, 61), waits(1, 600_000, 62));
+        assert_eq!(counts(&[&first, &longer]), [2]);
+        assert_eq!(counts(&[&first, &other, &next, &longer]), [2, 1, 1], "another rank, and another operation");
+        let closed = |host: &str, pid: u32, tid: u32, port: u32| {
+            format!(
+                "{host}:{pid}:{tid} [0] misc/socket.cc:503 NCCL WARN socketProgress: Connection closed by remote peer h2<{port}>"
+            )
+        };
+        let of = [closed("h1", 12, 34, 1), closed("h1", 12, 35, 2), closed("h3", 12, 34, 1), closed("h1", 13, 34, 1)];
+        assert_eq!(counts(&of.each_ref().map(String::as_str)), [2, 1, 1], "another thread and port are the same");
+    }
+
+    #[test]
+    fn of_all_rules_so_many_lines_are_kept_and_what_is_kept_goes_on_to_be_counted() {
+        let log = "nfs: server s1 not responding, still trying\nnfs: server s2 not responding, still trying\n\
+                   mce: [Hardware Error]: CPU 12: Machine Check Exception: 5 Bank 5: be00000000800400\n\
+                   nfs: server s1 not responding, still trying\n";
+        let of = |limits| {
+            let tally = tally(log, limits);
+            (tally.seen().iter().map(|seen| (seen.row, seen.count)).collect::<Vec<_>>(), tally.not_kept())
+        };
+        assert_eq!(of(Limits { lines: 2, ..Limits::default() }), (vec![(1, 2), (2, 1)], 1));
+        assert_eq!(of(Limits { lines: 3, ..Limits::default() }), (vec![(1, 2), (2, 1), (3, 1)], 0));
+        assert_eq!(of(Limits { per_rule: 1, ..Limits::default() }), (vec![(1, 2), (3, 1)], 1));
+    }
+
+    #[test]
+    fn what_is_harmless_is_counted_and_kept_only_where_it_says_that_something_is_over() {
+        let log = "nfs: server s1 OK\nmlx5_core 0000:0f:00.0 ib7: Link up\niteration 5/ 100 | elapsed time per iteration (ms): 990.0 |\n";
+        let (rules, tally) = (Rules::built_in().unwrap(), tally(log, Limits::default()));
+        let kept: Vec<&str> = tally.seen().iter().map(|seen| rules.rule(seen.rule).id.as_str()).collect();
+        assert_eq!(kept, ["nfs-ok"]);
+        let count = |id: &str| tally.count(rules.by_id(id).unwrap().place());
+        assert_eq!(
+            ["nfs-ok", "nic-link-up", "step-megatron", "nfs-not-responding", "xid-79"].map(count),
+            [1, 1, 1, 0, 0]
+        );
+    }
+
+    #[test]
+    fn a_line_is_kept_up_to_so_many_bytes_and_no_letter_is_cut_and_the_last_time_that_is_told_stays() {
+        let line = "nfs: server s1 not responding, é still trying";
+        let log = format!("[1000000000.5] {line}\n[1000000009.5] {line}\n{line}\n");
+        let text = |bytes: usize| tally(&log, Limits { text: bytes, ..Limits::default() }).seen()[0].text.clone();
+        assert_eq!(
+            (text(46), text(47)),
+            (
+                "[1000000000.5] nfs: server s1 not responding, ".to_owned(),
+                "[1000000000.5] nfs: server s1 not responding, ".to_owned()
+            )
+        );
+        assert!(text(48).ends_with("responding, é"));
+        let tally = tally(&log, Limits::default());
+        let [seen] = tally.seen() else { panic!("one line") };
+        let at = |stamp: Option<crate::stamp::Stamp>| stamp.map(|stamp| stamp.seconds(1970));
+        assert_eq!((seen.count, at(seen.first), at(seen.last)), (3, Some(1_000_000_000.5), Some(1_000_000_009.5)));
+    }
 }
