@@ -156,11 +156,9 @@ fn of_watchdogs<'e, 'a: 'e>(layout: &Layout, events: impl Iterator<Item = &'e Ev
         // A number alone is the rank's own slot; only that of all ranks is the same everywhere.
         let name = seen.fields.get(Field::CommId).or_else(|| seen.fields.get(Field::Group).filter(|slot| *slot == "0"));
         let (Some(rank), Some(name)) = (rank, name) else { continue };
-        let (Some(requested), Some(completed)) =
-            (seen.fields.number(Field::Enqueued), seen.fields.number(Field::Completed))
-        else {
-            continue;
-        };
+        // PyTorch counts from 1, and writes -1 where there was none.
+        let number = |field| seen.fields.number(field).or_else(|| (seen.fields.get(field)? == "-1").then_some(0));
+        let (Some(requested), Some(completed)) = (number(Field::Enqueued), number(Field::Completed)) else { continue };
         if !layout.members.contains_key(&rank) {
             continue;
         }
@@ -288,8 +286,11 @@ pub fn level(polls: &[Poll]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{CommRank, Config, Entry, Member, Process};
+    use super::super::case::{CommRank, Config, Entry, Member, Process, Whose};
     use super::*;
+    use crate::facts::Facts;
+    use crate::made;
+    use muster_logs::Rules;
 
     fn poll(number: u32, counts: &[u64]) -> Poll {
         let rank = |(at, count): (usize, &u64)| CommRank {
@@ -360,5 +361,193 @@ mod tests {
         let groups = groups(&case, &Layout::of(&case), &[], &End::default());
         assert_eq!(groups[0].sides[&0].requested, 7);
         assert_eq!(groups[0].sides[&3].requested, 9);
+    }
+
+    #[test]
+    fn of_a_text_that_names_the_few_of_other_ranks_than_those_of_the_job_somebody_is_known_to_be_ahead() {
+        let mut text = poll(1, &[7]);
+        text.comms[0].size = Some(4);
+        text.comms[0].others.insert("AllReduce".into(), (3, 9));
+        let of = |world: u32| {
+            let member = |rank: u32| Member { rank, node: Some("n1".into()), pid: Some(rank), gpu: Some(rank) };
+            let mut case = Case { polls: vec![text.clone()], ..Case::default() };
+            case.job.members = (0..world).map(member).collect();
+            let groups = groups(&case, &Layout::of(&case), &[], &End::default());
+            let sides = groups[0].sides.iter().map(|(rank, side)| (*rank, side.requested));
+            (sides.collect::<Vec<_>>(), groups[0].members.iter().copied().collect::<Vec<_>>())
+        };
+        assert_eq!(of(4), (vec![(0, 7), (1, 9), (2, 9), (3, 9)], vec![0, 1, 2, 3]));
+        assert_eq!(of(5), (vec![(0, 7), (u32::MAX, 9)], vec![0]), "which four of the five, nothing says");
+    }
+
+    #[test]
+    fn two_polls_prove_a_standstill_where_ten_seconds_lie_between_them_or_nothing_tells_when_they_were() {
+        let at = |number: u32, at: Option<f64>| Poll { at: at.map(Stamp::Local), ..poll(number, &[5, 4]) };
+        let of = |first: Poll, last: Poll| movement(&[first, last]);
+        assert_eq!(of(at(1, Some(0.0)), at(2, Some(9.9))), Movement::Unknown);
+        assert_eq!(of(at(1, Some(0.0)), at(2, Some(10.0))), Movement::Still);
+        assert_eq!(of(at(1, None), at(2, Some(3.0))), Movement::Still, "by their order");
+        assert_eq!(of(at(1, None), Poll { name: "again".into(), ..at(1, None) }), Movement::Unknown, "one look twice");
+        assert_eq!(of(at(1, Some(0.0)), at(1, Some(50.0))), Movement::Unknown, "the same answer");
+        let without = |number: u32| Poll { comms: Vec::new(), ..at(number, None) };
+        assert_eq!(of(without(1), without(2)), Movement::Unknown, "answers without counts");
+        assert_eq!(
+            movement(&[at(1, Some(0.0)), at(2, Some(15.0)), at(3, Some(20.0))]),
+            Movement::Still,
+            "the first of three"
+        );
+        assert_eq!(movement(&[]), Movement::Unknown);
+    }
+
+    #[test]
+    fn counts_that_a_text_tells_of_the_many_move_as_well() {
+        let text = |number: u32, most: u64| {
+            let mut text = poll(number, &[7]);
+            text.comms[0].others.insert("AllReduce".into(), (3, most));
+            text
+        };
+        assert_eq!(movement(&[text(1, 9), text(2, 9)]), Movement::Still);
+        assert_eq!(movement(&[text(1, 9), text(2, 10)]), Movement::Moved);
+        let still = |polls: Vec<Poll>| {
+            let mut case = Case { polls, ..Case::default() };
+            case.job.members =
+                (0..2).map(|rank| Member { rank, node: Some("n1".into()), pid: Some(rank), gpu: None }).collect();
+            groups(&case, &Layout::of(&case), &[], &End::default()).iter().map(|group| group.still).collect::<Vec<_>>()
+        };
+        assert_eq!(still(vec![text(1, 9), text(2, 9)]), [true]);
+        assert_eq!(still(vec![text(1, 9), text(2, 10)]), [false]);
+        assert_eq!(still(vec![poll(1, &[5, 4]), poll(2, &[5, 4])]), [true]);
+        assert_eq!(still(vec![poll(1, &[4, 4]), poll(2, &[5, 4])]), [false]);
+        assert_eq!(still(vec![poll(2, &[5, 4])]), [false], "one poll proves nothing");
+        let mut other = poll(1, &[5, 4]);
+        other.comms[0].hash = "0x2".into();
+        assert_eq!(still(vec![other, poll(2, &[5, 4])]), [false], "another communicator");
+    }
+
+    #[test]
+    fn ranks_are_level_where_all_answer_and_count_the_same() {
+        assert!(level(&[poll(1, &[5, 5])]) && !level(&[poll(1, &[5, 4])]) && !level(&[]));
+        let with = |change: fn(&mut Poll)| {
+            let mut poll = poll(1, &[5, 5]);
+            change(&mut poll);
+            level(&[poll])
+        };
+        assert!(!with(|poll| poll.gone.push(Process::default())));
+        assert!(!with(|poll| poll.comms[0].missing.push(Process::default())));
+        assert!(
+            !with(|poll| _ = poll.comms[0].others.insert("AllReduce".into(), (3, 9))),
+            "the text names who differs"
+        );
+    }
+
+    fn status(enqueued: u64, completed: u64) -> Status {
+        Status { enqueued: Some(enqueued), started: None, completed: Some(completed) }
+    }
+
+    /// A dump of a rank with two slots: of the group of all, with an entry, and of its pair, with one only where `told`.
+    fn two_slots(rank: u32, pair: &str, told: bool) -> Dump {
+        let config = |desc: &str, ranks: Vec<u32>| Config { desc: desc.into(), ranks };
+        let pair_of = rank / 2 * 2;
+        let groups = [
+            ("0".to_owned(), config("default_pg", Vec::new())),
+            (pair.to_owned(), config("", vec![pair_of, pair_of + 1])),
+        ];
+        let entry = |slot: &str, group: &str| Entry { slot: slot.into(), group: group.into(), ..Entry::default() };
+        let mut entries = vec![entry("0", "0")];
+        entries.extend(told.then(|| entry("1", pair)));
+        let status = [("0".to_owned(), status(9, 8)), ("1".to_owned(), status(5, 5))];
+        Dump { rank, groups: groups.into(), status: status.into(), entries, left_out: 0 }
+    }
+
+    fn of(dumps: Vec<Dump>) -> Vec<(String, Vec<u32>, Vec<u32>)> {
+        let case = Case { dumps, ..Case::default() };
+        let told =
+            |group: Group| (group.name, group.sides.keys().copied().collect(), group.absent.iter().copied().collect());
+        groups(&case, &Layout::of(&case), &[], &End::default()).into_iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_slot_without_an_operation_is_of_the_group_in_its_place_where_all_other_slots_are() {
+        let both = |told: bool, wrong: bool| {
+            let mut dumps: Vec<Dump> =
+                [(0, "3"), (1, "3"), (2, "12"), (3, "12")].map(|(rank, pair)| two_slots(rank, pair, told)).into();
+            if wrong {
+                dumps[3].entries[0].slot = "1".into();
+            }
+            of(dumps)
+        };
+        let world = ("group 0 (default_pg)".to_owned(), vec![0, 1, 2, 3], vec![]);
+        let pairs = [("group 12".to_owned(), vec![2, 3], vec![]), ("group 3".to_owned(), vec![0, 1], vec![])];
+        assert_eq!(both(true, false), [vec![world.clone()], pairs.to_vec()].concat());
+        assert_eq!(both(false, false), [vec![world.clone()], pairs.to_vec()].concat(), "by the order of their names");
+        assert_eq!(both(false, true), [world], "the order is not that, so nothing is known of the other slots");
+    }
+
+    #[test]
+    fn a_rank_of_a_group_without_a_dump_is_absent_and_a_group_of_which_one_rank_alone_tells_is_left_out() {
+        let told = of(vec![two_slots(0, "3", true), two_slots(2, "12", true), two_slots(3, "12", true)]);
+        // The pair of rank 0 tells that there is a rank 1.
+        let world = ("group 0 (default_pg)".to_owned(), vec![0, 2, 3], vec![1]);
+        let pairs = [("group 12".to_owned(), vec![2, 3], vec![]), ("group 3".to_owned(), vec![0], vec![1])];
+        assert_eq!(told, [vec![world], pairs.to_vec()].concat());
+        let mut alone = two_slots(0, "3", true);
+        alone.groups.values_mut().for_each(|config| config.ranks = vec![0]);
+        assert_eq!(of(vec![alone]), []);
+    }
+
+    #[test]
+    fn a_rank_has_waited_since_it_enqueued_the_oldest_operation_that_is_not_done() {
+        let entry = |seq: u64, at: f64| Entry { group: "7".into(), seq, created_s: Some(at), ..Entry::default() };
+        let entries = vec![
+            entry(8, 10.0),
+            Entry { retired: true, ..entry(9, 11.0) },
+            Entry { p2p: true, ..entry(9, 12.0) },
+            Entry { group: "8".into(), ..entry(9, 13.0) },
+            entry(10, 15.0),
+            entry(9, 14.0),
+        ];
+        let dump = Dump { entries, ..Dump::default() };
+        let of = |status: Status| side(&status, &dump, "7").map(|side| (side.requested, side.completed, side.head_s));
+        assert_eq!(of(status(10, 8)), Some((10, Some(8), Some(14.0))));
+        assert_eq!(of(status(10, 9)), Some((10, Some(9), Some(15.0))));
+        assert_eq!(of(status(10, 12)), Some((10, Some(10), None)), "no more can be done than was enqueued");
+        assert_eq!(of(Status { completed: None, ..status(10, 0) }), Some((10, Some(0), Some(10.0))));
+        assert_eq!(of(Status { enqueued: None, ..status(10, 0) }), None, "a group that it never used");
+    }
+
+    /// Groups by what watchdogs wrote: rank, number and name of the group, last enqueued, last completed.
+    fn watched(lines: &[(u32, &str, i64, i64)]) -> Vec<(String, Vec<(u32, u64, Option<u64>)>)> {
+        let rules = Rules::built_in().unwrap();
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
+        let log = |&(rank, group, enqueued, completed): &(u32, &str, i64, i64)| {
+            let line = format!(
+                "[rank{rank}]:[E106 20:22:44.460121870 ProcessGroupNCCL.cpp:2268] [PG ID {group} Rank {rank}]  failure detected by watchdog at work sequence id: 1 PG status: last enqueued work: {enqueued}, last completed work: {completed}\n"
+            );
+            made::log(Whose::Rank(rank), &line, &rules)
+        };
+        let mut case = Case { logs: lines.iter().map(log).collect(), ..Case::default() };
+        case.job.members = (0..4).map(member).collect();
+        let facts = Facts::of(&case, &rules);
+        let sides =
+            |group: &Group| group.sides.iter().map(|(rank, side)| (*rank, side.requested, side.completed)).collect();
+        let told = facts.walks.iter().flat_map(|(_, groups, _)| groups);
+        told.map(|group| (group.name.clone(), sides(group))).collect()
+    }
+
+    #[test]
+    fn what_watchdogs_tell_is_of_a_group_by_its_name_and_by_its_number_only_where_that_is_of_all_ranks() {
+        let name = |name: &str| format!("process group {name}");
+        let sides = |a: (u64, u64), b: (u64, u64)| vec![(0, a.0, Some(a.1)), (1, b.0, Some(b.1))];
+        let lines = [(0, "3 PG GUID 4(dp)", 9, 8), (1, "2 PG GUID 4(dp)", 8, 8)];
+        assert_eq!(watched(&lines), [(name("4(dp)"), sides((9, 8), (8, 8)))]);
+        assert_eq!(watched(&[(0, "0", 9, 8), (1, "0", 8, 8)]), [(name("0"), sides((9, 8), (8, 8)))]);
+        assert_eq!(watched(&[(0, "3", 9, 8), (1, "3", 8, 8)]), [], "3 is another group in each rank");
+        assert_eq!(watched(&[(0, "0", 9, 8)]), [], "one rank alone tells nothing");
+    }
+
+    #[test]
+    fn a_rank_that_never_completed_or_enqueued_anything_stands_at_nothing() {
+        let told = watched(&[(0, "0", 1, -1), (1, "0", 1, -1), (2, "0", -1, -1)]);
+        assert_eq!(told[0].1, [(0, 1, Some(0)), (1, 1, Some(0)), (2, 0, Some(0))]);
     }
 }
