@@ -45,7 +45,9 @@ impl Clocks {
         }
         for log in &case.logs {
             for step in &log.steps {
-                if let (Some(at), Some(node)) = (step.at, owner(log, layout)) {
+                // What counts from a boot, or from the start of the program, is no common event.
+                let at = step.at.filter(|at| !matches!(at, Stamp::Boot(_)));
+                if let (Some(at), Some(node)) = (at, owner(log, layout)) {
                     let at = at.seconds_near(near_s) - zones.east_s(Some(&node), at);
                     events.entry(format!("step {}", step.step)).or_default().entry(node).or_insert(at);
                 }
@@ -156,7 +158,7 @@ fn offsets(events: &BTreeMap<String, BTreeMap<String, f64>>) -> BTreeMap<String,
         let offset = median(&mut all);
         let mut scatter: Vec<f64> = all.iter().map(|difference| (difference - offset).abs()).collect();
         scatter.sort_by(f64::total_cmp);
-        let error = scatter[(scatter.len() * 9 / 10).min(scatter.len() - 1)];
+        let error = scatter[scatter.len() * 9 / 10];
         // Stamps without a fraction resolve a second.
         let whole = all
             .iter()
@@ -178,8 +180,10 @@ pub(super) fn median(values: &mut [f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Dump, Entry, Member};
+    use super::super::case::{Dump, Entry, Member, Poll, Reached, Step};
     use super::*;
+    use crate::made;
+    use muster_logs::Rules;
 
     #[test]
     fn a_wall_clock_without_a_zone_is_that_of_its_node_and_one_with_it_is_not() {
@@ -218,5 +222,128 @@ mod tests {
         assert!(clocks.error_s(Some("n2")) < 1.01);
         assert_eq!(clocks.error_s(Some("elsewhere")), UNKNOWN_S);
         assert_eq!(clocks.common(Some("n0"), Stamp::Boot(3.0)), None);
+    }
+
+    /// Three ranks on three nodes, which completed the same operations a second apart; node 2's clock is ahead by so much at each.
+    fn ahead(by_s: &[f64]) -> Case {
+        let mut case = Case::default();
+        for rank in 0..3 {
+            case.job.members.push(Member { rank, node: Some(format!("n{rank}")), ..Member::default() });
+            let entry = |(seq, by_s): (u64, &f64)| Entry {
+                group: "0".into(),
+                seq,
+                completed_s: Some(1e9 + seq as f64 + if rank == 2 { *by_s } else { 0.0 }),
+                ..Entry::default()
+            };
+            case.dumps.push(Dump { rank, entries: (0..).zip(by_s).map(entry).collect(), ..Dump::default() });
+        }
+        case
+    }
+
+    /// Offset and error of node 2's clock, to a thousandth of a second.
+    fn of_2(case: &Case) -> (f64, f64) {
+        let layout = Layout::of(case);
+        let told = Clocks::of(case, &layout).report(&layout);
+        let names: Vec<&str> = told.iter().map(|of| of.node.as_str()).collect();
+        assert_eq!(names, ["n0", "n1", "n2"]);
+        let rounded = |seconds: f64| (seconds * 1e3).round() / 1e3;
+        (rounded(told[2].offset_s), rounded(told[2].error_s))
+    }
+
+    #[test]
+    fn an_offset_is_believed_from_three_common_events_on() {
+        assert_eq!(of_2(&ahead(&[42.3; 2])), (0.0, UNKNOWN_S));
+        assert_eq!(of_2(&ahead(&[42.3; 3])), (42.3, 0.05));
+        let mut between_two = ahead(&[42.3; 3]);
+        between_two.dumps[2].entries[0].p2p = true;
+        assert_eq!(of_2(&between_two), (0.0, UNKNOWN_S), "what two ranks do with each other ends at no common time");
+        let mut alone = ahead(&[42.3; 3]);
+        alone.dumps.drain(..2);
+        assert_eq!(of_2(&alone), (0.0, UNKNOWN_S), "what one rank tells alone is not common");
+    }
+
+    #[test]
+    fn the_error_of_a_clock_is_what_nine_of_ten_common_events_lie_within_and_no_less_than_stamps_resolve() {
+        let scattered = |even: usize, odd: &[f64]| of_2(&ahead(&[&vec![5.3; even][..], odd].concat()));
+        assert_eq!(scattered(9, &[7.6]), (5.3, 2.3));
+        assert_eq!(scattered(9, &[3.0, 10.0]), (5.3, 2.3), "the second of eleven");
+        assert_eq!(scattered(18, &[3.0, 10.0]), (5.3, 2.3));
+        assert_eq!(scattered(19, &[3.0, 10.0]), (5.3, 0.05), "two of twenty-one");
+        assert_eq!((of_2(&ahead(&[5.0; 3])), of_2(&ahead(&[-5.0; 3]))), ((5.0, 1.0), (-5.0, 1.0)), "whole seconds");
+        assert_eq!(of_2(&ahead(&[5.5; 3])), (5.5, 1.0), "halves come of the middle of two whole seconds");
+        assert_eq!(of_2(&ahead(&[5.0, 5.0, 5.25])), (5.0, 0.25), "a fraction shows that they resolve more");
+    }
+
+    /// The log of a rank with these steps, by number and time.
+    fn log(rank: u32, steps: &[(u64, Stamp)]) -> Log {
+        let step = |&(step, at): &(u64, Stamp)| Step { step, row: step, at: Some(at), seconds: None };
+        let log = made::log(Whose::Rank(rank), "", &Rules::built_in().unwrap());
+        Log { steps: steps.iter().map(step).collect(), ..log }
+    }
+
+    #[test]
+    fn the_same_step_in_the_logs_of_several_ranks_tells_how_far_a_clock_is_ahead_and_a_zone_is_no_offset() {
+        let of = |rank_2: &dyn Fn(f64) -> Stamp, east_s: i32| {
+            let mut case = ahead(&[]);
+            for rank in 0..3 {
+                let at = |step: u64| 1e9 + 10.0 * step as f64;
+                let stamp = |step| if rank == 2 { rank_2(at(step)) } else { Stamp::Local(at(step)) };
+                case.logs.push(log(rank, &[1, 2, 3].map(|step| (step, stamp(step)))));
+            }
+            let told =
+                |zone_s| muster_wire::Processes { zone_s: muster_wire::Reading::Value(zone_s), ..Default::default() };
+            let zones = [("n0", 0), ("n1", 0), ("n2", east_s)].map(|(node, zone_s)| (node.to_owned(), told(zone_s)));
+            case.processes = zones.into();
+            of_2(&case)
+        };
+        assert_eq!(of(&|at| Stamp::Local(at + 7.25), 0), (7.25, 0.05));
+        assert_eq!(of(&|at| Stamp::Local(at + 3600.0), 3600), (0.0, 1.0));
+        assert_eq!(of(&|at| Stamp::Local(at + 3607.25), 3600), (7.25, 0.05));
+        assert_eq!(of(&|at| Stamp::Utc(at + 7.25), 3600), (7.25, 0.05));
+        assert_eq!(of(&|_| Stamp::Boot(7.25), 0), (0.0, UNKNOWN_S), "seconds since a boot are no time");
+    }
+
+    #[test]
+    fn what_was_measured_is_worth_more_than_what_was_estimated() {
+        let mut case = ahead(&[42.3; 3]);
+        let reached = |(nr, clock)| Reached { node: format!("n{nr}"), clock, ..Reached::default() };
+        case.reached =
+            [(0, Some((100.0, 0.2))), (1, None), (2, Some((103.0, 0.3))), (3, Some((101.0, 0.4)))].map(reached).into();
+        let layout = Layout::of(&case);
+        let clocks = Clocks::of(&case, &layout);
+        let of = |node: &str| (clocks.common(Some(node), Stamp::Utc(1e9)).unwrap() - 1e9, clocks.error_s(Some(node)));
+        assert_eq!(of("n2"), (-2.0, 0.3), "two seconds ahead of the middle of all that were asked");
+        assert_eq!(of("n0"), (1.0, 0.2));
+        assert_eq!(of("n1"), (0.0, 1.0), "by common events");
+        assert_eq!((clocks.common(None, Stamp::Utc(1e9)), clocks.error_s(None)), (Some(1e9), UNKNOWN_S));
+    }
+
+    #[test]
+    fn stamps_without_a_year_are_of_the_year_of_the_job() {
+        let near = |case: &Case| Clocks::of(case, &Layout::default()).near_s;
+        let rules = Rules::built_in().unwrap();
+        let line = |last| Log { last, ..made::log(Whose::Job("out".to_owned()), "", &rules) };
+        assert_eq!(near(&Case::default()), 1.6e9, "where nothing tells it");
+        let mut case =
+            Case { logs: vec![line(Some(Stamp::Utc(1.7e9))), line(Some(Stamp::Local(1.65e9)))], ..Case::default() };
+        assert_eq!(near(&case), 1.7e9, "the latest line");
+        case.logs.push(line(Some(Stamp::Boot(1.8e9))));
+        assert_eq!(near(&case), 1.7e9, "seconds since a boot have no year");
+        case.job.start_s = Some(1.61e9);
+        assert_eq!(near(&case), 1.61e9, "what the job tells of itself counts before what lines happen to say");
+        let entry = Entry { created_s: Some(1.62e9), ..Entry::default() };
+        case.dumps = vec![Dump { entries: vec![entry], ..Dump::default() }];
+        assert_eq!(near(&case), 1.62e9);
+        case.polls = vec![Poll { at: Some(Stamp::Local(1.63e9)), ..Poll::default() }];
+        assert_eq!(near(&case), 1.63e9);
+        case.logs.push(log(0, &[(1, Stamp::Utc(1.64e9)), (2, Stamp::Yearless { month: 1, day: 1, seconds: 0.0 })]));
+        assert_eq!(near(&case), 1.64e9);
+    }
+
+    #[test]
+    fn of_an_even_number_of_values_the_middle_lies_between_two() {
+        let of = |values: &[f64]| median(&mut values.to_vec());
+        assert_eq!((of(&[]), of(&[3.0]), of(&[9.0, 1.0]), of(&[9.0, 1.0, 2.0])), (0.0, 3.0, 5.0, 2.0));
+        assert_eq!(of(&[4.0, 9.0, 1.0, 2.0]), 3.0);
     }
 }
