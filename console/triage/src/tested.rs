@@ -42,8 +42,7 @@ pub(super) fn weigh(
         } else if wrong.contains(&found.subject()) {
             marked_wrong.push(found);
         } else {
-            let leading = leads.is_empty() && found.confidence >= GUESS;
-            next = next.or_else(|| leading.then(|| (category(accused), found.subject())));
+            next = next.or_else(|| (found.confidence >= GUESS).then(|| (category(accused), found.subject())));
             leads.push(found);
         }
     }
@@ -224,5 +223,63 @@ mod tests {
         let told: Vec<(&str, String)> =
             steps(&said(Vec::new(), Answer::Undecided)).map(|done| (done.step, done.result)).collect();
         assert_eq!(told, [("offline-diagnosis", "undecided".to_owned()), (HALVING, "n1".to_owned())]);
+    }
+
+    #[test]
+    fn what_a_test_says_went_wrong_is_what_its_step_can_tell() {
+        for (step, kind, said) in [
+            (SELF_TESTS, AccusedKind::Node, Category::HardwareCritical),
+            (REFERENCE, AccusedKind::Node, Category::HostStall),
+            (HALVING, AccusedKind::Node, Category::DistributedError),
+            (HALVING, AccusedKind::Way, Category::HangInNetwork),
+            (HALVING, AccusedKind::NodeOrWay, Category::HangInNetwork),
+            (PAIRS, AccusedKind::Way, Category::SlowLink),
+        ] {
+            assert_eq!(category(&accused(kind, "n1", &["n2"], step)), said, "{step} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_way_is_called_by_its_name_or_else_by_where_it_leads_and_a_node_by_no_part() {
+        let element = |kind, with: &[&str]| suspect(&accused(kind, "n1", with, HALVING)).element;
+        assert_eq!(element(AccusedKind::Way, &[]), None);
+        assert_eq!(element(AccusedKind::Way, &["n2"]).as_deref(), Some("to n2"));
+        assert_eq!(element(AccusedKind::NodeOrWay, &["n2", "n3", "n4"]).as_deref(), Some("to n2 and 2 more"));
+        assert_eq!(element(AccusedKind::Node, &["n2"]), None);
+        let named = Accused { element: Some("uplink l3".into()), ..accused(AccusedKind::Way, "n1", &["n2"], PAIRS) };
+        assert_eq!(suspect(&named).element.as_deref(), Some("uplink l3"));
+        let several = Accused { nodes: vec!["n1".into(), "n2".into()], ..named };
+        assert_eq!(
+            (suspect(&several).node, suspect(&several).confidence),
+            (None, 0.85),
+            "of several nodes it is none's"
+        );
+        let said = &suspect(&several).evidence[0].text;
+        assert_eq!(said, "offline diagnosis, pairs: n1 fails");
+    }
+
+    #[test]
+    fn who_leads_by_a_test_stands_first_and_the_others_by_their_confidence() {
+        let three = vec![
+            accused(AccusedKind::NodeOrWay, "n3", &["n4"], HALVING),
+            accused(AccusedKind::Node, "n1", &[], SELF_TESTS),
+            accused(AccusedKind::Node, "n2", &[], HALVING),
+        ];
+        let (verdict, next, _) = weighed(three, vec![before("n5", 0.6)], &[]);
+        let order: Vec<Option<&str>> = verdict.suspects.iter().map(|suspect| suspect.node.as_deref()).collect();
+        assert_eq!(order, [Some("n1"), Some("n2"), Some("n5"), Some("n3")]);
+        assert_eq!(
+            (verdict.category, next),
+            (Category::HardwareCritical, None),
+            "what to do is said of the first accused"
+        );
+    }
+
+    #[test]
+    fn a_way_is_never_the_node_at_its_end() {
+        let way = vec![accused(AccusedKind::Way, "n1", &["n2"], PAIRS)];
+        let (verdict, ..) = weighed(way, vec![before("n1", 0.6)], &[]);
+        let kinds: Vec<Kind> = verdict.suspects.iter().map(|suspect| suspect.kind).collect();
+        assert_eq!((kinds, verdict.suspects[1].confidence), (vec![Kind::Link, Kind::Node], 0.6));
     }
 }
