@@ -117,13 +117,8 @@ pub(super) struct Growth {
 impl Growth {
     /// Of the nodes of the job.
     pub(super) fn of(case: &Case, layout: &Layout) -> Self {
-        let of_job = |node: &String| layout.members.is_empty() || layout.knows(node);
-        let told: Vec<(String, &Processes)> = case
-            .processes
-            .iter()
-            .map(|(node, told)| (layout.node(node), told))
-            .filter(|(node, told)| of_job(node) && !told.counters.is_empty())
-            .collect();
+        let told = case.processes.iter().map(|(node, told)| (layout.node(node), told));
+        let told: Vec<(String, &Processes)> = told.filter(|(_, told)| !told.counters.is_empty()).collect();
         let rules = || GPU.iter().map(|rule| (true, rule)).chain(ADAPTER.iter().map(|rule| (false, rule)));
         let mut grown: Vec<Grown> = rules().flat_map(|(gpus, rule)| by_rule(&told, gpus, rule)).collect();
         grown.sort_by(|a, b| (a.category, &a.node).cmp(&(b.category, &b.node)));
@@ -321,5 +316,53 @@ mod tests {
         for rule in &GPU {
             assert!(muster_wire::GPU_COUNTERS.contains(&rule.name), "{}", rule.name);
         }
+    }
+
+    #[test]
+    fn what_a_part_counts_speaks_against_that_part_and_of_the_node_as_a_whole() {
+        let of =
+            |gpu, category| Grown { node: "n1".into(), device: String::new(), gpu, sentence: String::new(), category };
+        let adapter = of(None, Category::SlowLink);
+        let (memory, nvlink) = (of(Some(3), Category::HardwareCritical), of(Some(3), Category::SlowLink));
+        assert_eq!((adapter.kind(), memory.kind()), (Kind::Nic, Kind::Gpu));
+        let fits = |grown: &Grown| {
+            [Kind::Node, Kind::Link, Kind::Nic, Kind::Gpu, Kind::Rank, Kind::Storage].map(|kind| grown.fits(kind, None))
+        };
+        assert_eq!(fits(&adapter), [true, true, true, false, false, false]);
+        assert_eq!(fits(&memory), [true, false, false, true, false, false]);
+        assert_eq!(fits(&nvlink), [true, true, true, true, false, false]);
+        assert!(memory.fits(Kind::Gpu, Some(3)) && !memory.fits(Kind::Gpu, Some(2)), "another GPU of that node");
+    }
+
+    #[test]
+    fn growth_is_more_than_the_limit_of_ten_seconds_and_more_than_five_times_the_middle_of_three_nodes_or_more() {
+        let drops = |by| [("eth0", "rx_dropped", by)];
+        let of = |by: f64, others: f64| grown(&case(&[&drops(others), &drops(by), &drops(others)])).len();
+        assert_eq!((of(100.0, 0.0), of(101.0, 0.0)), (0, 1));
+        assert_eq!((of(250.0, 50.0), of(251.0, 50.0)), (0, 1));
+        let over = |seconds: f64, by: f64| {
+            let mut case = case(&[&drops(0.0), &drops(by), &drops(0.0)]);
+            case.processes.values_mut().for_each(|told| told.seconds = seconds);
+            grown(&case).len()
+        };
+        assert_eq!((over(30.0, 300.0), over(30.0, 301.0)), (0, 1), "in thirty seconds three times as many");
+        assert_eq!((over(2.0, 100.0), over(2.0, 101.0)), (0, 1), "in two seconds no fewer");
+        let held = |by| [("GPU 0", "held.heat", by)];
+        let of = |by: f64| grown(&case(&[&held(0.0), &held(by), &held(0.0)])).len();
+        assert_eq!((of(100.0), of(101.0)), (0, 1), "a hundredth of ten seconds");
+    }
+
+    #[test]
+    fn a_link_that_three_nodes_lose_at_once_accuses_none_of_them_and_one_that_two_lose_both() {
+        let lost = |by| [("mlx5_0/1", "link_downed", by)];
+        let of = |by: [f64; 4]| grown(&case(&by.map(lost).iter().map(<[_; 1]>::as_slice).collect::<Vec<_>>())).len();
+        assert_eq!((of([1.0, 1.0, 0.0, 0.0]), of([1.0, 1.0, 1.0, 0.0])), (2, 0));
+    }
+
+    #[test]
+    fn nodes_that_sent_no_counters_are_not_among_those_that_are_compared() {
+        let drops = |by| [("eth0", "rx_dropped", by)];
+        let case = case(&[&drops(0.0), &drops(5000.0), &drops(0.0), &[]]);
+        assert_eq!((Growth::of(&case, &Layout::of(&case)).nodes, grown(&case)), (3, of("n1", "eth0")));
     }
 }
