@@ -435,4 +435,64 @@ mod tests {
             account.notes
         );
     }
+
+    fn numbered(steps: &[(u64, Option<f64>, Option<f64>)]) -> Told {
+        let step = |&(number, at_s, took_s): &(u64, Option<f64>, Option<f64>)| Step { number, at_s, took_s };
+        Told { name: "a".to_owned(), steps: steps.iter().map(step).collect() }
+    }
+
+    #[test]
+    fn a_step_without_a_duration_took_the_time_since_the_step_right_before_it() {
+        let at = |number: u64, at: f64| (number, Some(at), None);
+        let of = |steps: &[(u64, Option<f64>, Option<f64>)]| durations_of(&numbered(steps).steps);
+        assert_eq!(of(&[at(1, 10.0), at(2, 12.5), at(4, 20.0), at(5, 21.0)]), [None, Some(2.5), None, Some(1.0)]);
+        assert_eq!(of(&[at(1, 10.0), at(2, 9.0)]), [None, None], "a clock that was set back");
+        assert_eq!(of(&[at(1, 10.0), (2, Some(12.0), Some(0.5))]), [None, Some(0.5)], "told before reckoned");
+        assert_eq!(of(&[at(1, 10.0), (2, Some(12.0), Some(-1.0))]), [None, Some(2.0)]);
+        assert_eq!(of(&[at(1, 10.0), (2, Some(12.0), Some(f64::NAN))]), [None, Some(2.0)]);
+        assert_eq!(of(&[(1, None, Some(0.0)), (2, None, None)]), [Some(0.0), None]);
+    }
+
+    #[test]
+    fn steps_whose_duration_nobody_tells_are_counted_in_a_note_but_for_the_first() {
+        let notes = |steps: &[(u64, Option<f64>, Option<f64>)]| account(vec![numbered(steps)]).unwrap().notes;
+        let at = |number: u64, at: f64| (number, Some(at), None);
+        assert_eq!(notes(&[at(1, 1.0), at(2, 2.0), at(3, 3.0)]), Vec::<String>::new());
+        let gap = [at(1, 1.0), at(3, 3.0), at(4, 4.0)];
+        assert_eq!(notes(&gap), ["a: 2 steps without a duration are not counted."]);
+    }
+
+    #[test]
+    fn attempts_without_times_stay_as_they_were_given_and_that_is_said_of_several() {
+        let untimed = |name: &str, first: u64| Told {
+            name: name.to_owned(),
+            ..numbered(&[(first, None, Some(1.0)), (first + 1, None, Some(1.0))])
+        };
+        let of = |told: Vec<Told>| {
+            let account = account(told).unwrap();
+            (account.attempts.iter().map(|attempt| attempt.name.clone()).collect::<Vec<_>>(), account.notes)
+        };
+        assert_eq!(of(vec![untimed("z", 1)]), (vec!["z".to_owned()], vec![]));
+        let note = "Attempts without times: taken in the order in which they were given.".to_owned();
+        assert_eq!(of(vec![untimed("z", 5), untimed("y", 1)]), (vec!["z".to_owned(), "y".to_owned()], vec![note]));
+        let account = account(vec![untimed("z", 1), untimed("y", 2)]).unwrap();
+        assert_eq!((account.total.elapsed_s, account.total.useful_percent), (None, None));
+        assert_eq!((account.total.useful_s, account.total.repeated_s, account.total.repeated_steps), (3.0, 1.0, 1));
+        assert_eq!((account.attempts[1].first_step, account.attempts[1].last_step), (2, 3));
+    }
+
+    #[test]
+    fn what_was_done_again_is_counted_against_all_attempts_before() {
+        let of = account(vec![told("a", 0..10, 0.0, None), told("b", 4..6, 20.0, None), told("c", 8..12, 40.0, None)]);
+        let total = of.unwrap().total;
+        assert_eq!((total.repeated_steps, total.repeated_s, total.useful_s), (4, 4.0, 12.0), "4, 5, 8 and 9");
+        assert_eq!((total.attempts, total.lost_between_s, total.elapsed_s), (3, Some(28.0), Some(44.0)));
+    }
+
+    #[test]
+    fn attempts_that_follow_each_other_at_once_overlap_in_no_way() {
+        let account = account(vec![told("a", 0..10, 0.0, None), told("b", 10..12, 10.0, None)]).unwrap();
+        assert_eq!((account.notes, account.total.lost_between_s), (vec![], Some(0.0)), "a step ends where it is told");
+        assert_eq!((account.total.repeated_steps, account.total.useful_percent), (0, Some(100.0)));
+    }
 }

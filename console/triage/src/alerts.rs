@@ -66,6 +66,7 @@ mod tests {
             standing(&facts).len()
         };
         assert_eq!((stands(None), stands(Some(1.2e9)), stands(Some(1.05e9))), (1, 1, 0));
+        assert_eq!(stands(Some(1.1e9)), 1, "until then a line may tell the cause");
     }
 
     fn told(alerts: &[(&str, Option<&str>, bool)]) -> Report {

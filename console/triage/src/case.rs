@@ -401,3 +401,91 @@ pub struct Timed {
     /// Microseconds that it took.
     pub took_us: f64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::made;
+    use muster_logs::Rules;
+
+    #[test]
+    fn a_case_is_empty_where_no_file_told_anything_whatever_is_known_of_the_job() {
+        let rules = Rules::built_in().unwrap();
+        let filled = |fill: fn(&mut Case, &Rules)| {
+            let mut case = Case { job: Job { world_size: Some(8), ..Job::default() }, ..Case::default() };
+            assert!(case.is_empty());
+            fill(&mut case, &rules);
+            !case.is_empty()
+        };
+        assert!(filled(|case, rules| case.logs.push(made::log(Whose::Rank(0), "", rules))));
+        assert!(filled(|case, _| case.polls.push(Poll::default())));
+        assert!(filled(|case, _| case.dumps.push(Dump::default())));
+        assert!(filled(|case, _| _ = case.processes.insert("n1".to_owned(), Processes::default())));
+        assert!(filled(|case, _| _ = case.looked.insert("n1".to_owned(), Vec::new())));
+        assert!(filled(|case, _| case.reached.push(Reached::default())));
+        assert!(
+            filled(|case, _| case.damage.push("logs/rank_3.log: torn".to_owned())),
+            "a file that could not be read"
+        );
+        assert!(filled(|case, _| case.timed.push(timed())));
+        assert!(!filled(|case, _| case.since_s = Some(60.0)));
+    }
+
+    fn timed() -> Timed {
+        Timed {
+            comm: "c".to_owned(),
+            rank: 0,
+            ranks: 2,
+            nodes: 2,
+            host: "n0".to_owned(),
+            pid: 7,
+            op: "AllReduce".to_owned(),
+            peer: None,
+            seq: 1,
+            bytes: 8,
+            took_us: 1.0,
+        }
+    }
+
+    /// Ranks 0 and 1 on two nodes, with a log each, one of a rank of which nobody knows where it is, one of all, and two of kernels, of
+    /// which one goes by an address.
+    fn case() -> Case {
+        let rules = Rules::built_in().unwrap();
+        let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
+        let kernel = |node: &str| Whose::Kernel(node.to_owned());
+        let whose = [
+            Whose::Rank(0),
+            Whose::Rank(1),
+            Whose::Rank(2),
+            Whose::Job("out".to_owned()),
+            kernel("10.0.0.1"),
+            kernel("n9"),
+        ];
+        Case {
+            job: Job {
+                members: (0..2).map(member).collect(),
+                aliases: [("10.0.0.1".to_owned(), "n1".to_owned())].into(),
+                ..Job::default()
+            },
+            logs: whose.map(|whose| made::log(whose, "", &rules)).into(),
+            ..Case::default()
+        }
+    }
+
+    #[test]
+    fn nodes_are_those_of_the_ranks_and_those_whose_kernel_wrote_each_by_its_own_name() {
+        assert_eq!(case().nodes(), ["n0", "n1", "n9"]);
+    }
+
+    #[test]
+    fn of_chosen_nodes_their_logs_are_kept_and_those_that_are_of_no_node() {
+        let mut case = case();
+        case.only_logs_of(&["n1".to_owned()]);
+        let kept: Vec<&Whose> = case.logs.iter().map(|log| &log.whose).collect();
+        let all = Whose::Job("out".to_owned());
+        assert_eq!(kept, [&Whose::Rank(1), &Whose::Rank(2), &all, &Whose::Kernel("10.0.0.1".to_owned())]);
+        let known: Vec<(u32, Option<&str>)> =
+            case.job.members.iter().map(|member| (member.rank, member.node.as_deref())).collect();
+        assert_eq!(known, [(0, Some("n0")), (1, Some("n1")), (2, None)], "who runs where stays known");
+    }
+}

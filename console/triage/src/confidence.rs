@@ -149,4 +149,13 @@ mod tests {
         assert!(confidence(&[Weight::RasOnce]) < 0.5);
         assert_eq!(confidence(&[]), 0.0);
     }
+
+    #[test]
+    fn chances_of_being_wrong_multiply_and_nothing_is_said_for_certain() {
+        assert_eq!(confidence(&[Weight::RasGone, Weight::Silent]), 0.8, "1 - 0.5 * 0.4");
+        assert_eq!(confidence(&[Weight::Mismatch, Weight::KernelCritical, Weight::Stopped]), MOST);
+        assert_eq!(with_another(0.6, Weight::Tested), 0.94, "1 - 0.4 * 0.15");
+        assert_eq!((with_another(0.0, Weight::Tested), with_another(0.9, Weight::Mismatch)), (0.85, MOST));
+        assert_eq!(with_another(0.99, Weight::Tested), 0.99, "what was surer stays so");
+    }
 }

@@ -150,6 +150,7 @@ fn records(node: &str, looked: &[Looked]) -> Vec<Record> {
 
 #[cfg(test)]
 mod tests {
+    use muster_analysis::checks::Found;
     use muster_wire::Facts;
 
     use super::*;
@@ -253,5 +254,76 @@ mod tests {
             report.not_looked_at.iter().any(|said| said.starts_with("Health check ") && said.contains("4 of 4 nodes")),
             "{report:#?}"
         );
+    }
+
+    #[test]
+    fn a_failing_check_speaks_against_what_it_is_about_and_of_the_node_as_a_whole() {
+        let ailing = |area: &str| {
+            let check = checks().find(|check| check.area == area).unwrap_or_else(|| panic!("no check of {area}"));
+            Ailing { node: "n1".to_owned(), check, sentence: String::new() }
+        };
+        let kinds = [Kind::Node, Kind::Link, Kind::Nic, Kind::Gpu, Kind::Storage, Kind::Rank, Kind::UserCode];
+        for (area, category, fits) in [
+            ("nic", Category::SlowLink, vec![Kind::Node, Kind::Link, Kind::Nic]),
+            ("infiniband", Category::SlowLink, vec![Kind::Node, Kind::Link, Kind::Nic]),
+            ("pcie", Category::HardwareCritical, vec![Kind::Node, Kind::Link, Kind::Nic, Kind::Gpu]),
+            ("gpu", Category::HardwareCritical, vec![Kind::Node, Kind::Gpu]),
+            ("disk", Category::Storage, vec![Kind::Node, Kind::Storage]),
+            ("memory", Category::HardwareCritical, vec![Kind::Node]),
+        ] {
+            let ailing = ailing(area);
+            let told: Vec<Kind> = kinds.into_iter().filter(|kind| ailing.fits(*kind)).collect();
+            assert_eq!((ailing.category(), told), (category, fits), "{area}");
+        }
+    }
+
+    #[test]
+    fn two_of_five_nodes_may_fail_a_check_and_three_or_both_of_two_accuse_nobody() {
+        let names = |mtus: &[f64]| {
+            let case = case(mtus);
+            let health = Health::of(&case, &Layout::of(&case));
+            let ailing: Vec<String> = health.ailing.iter().map(|ailing| ailing.node.clone()).collect();
+            (ailing, health.common.iter().map(|(_, nodes)| *nodes).collect::<Vec<_>>())
+        };
+        let (ok, bad) = (1500.0, 1400.0);
+        assert_eq!(names(&[ok, bad, ok, bad, ok, ok]), (vec!["n1".to_owned(), "n3".to_owned()], vec![]));
+        assert_eq!(names(&[ok, ok, ok]), (vec![], vec![]));
+    }
+
+    /// What is made of the answers of nodes to one check: who fails it, how many do where that is common, and how many left it open.
+    fn answered(states: &[(State, bool)]) -> (Vec<String>, Vec<usize>, Vec<(usize, String)>) {
+        let check = checks().find(|check| check.id == "nic-mtu").unwrap();
+        let result = |at: usize, &(state, denied): &(State, bool)| CheckResult {
+            check,
+            found: Found { state, said: format!("said by {at}"), denied },
+            demanded: false,
+        };
+        let names: Vec<String> = (0..states.len()).map(|at| format!("n{at}")).collect();
+        let answers = names.iter().zip(states).enumerate();
+        let answers = answers.map(|(at, (name, state))| (name.as_str(), vec![result(at, state)])).collect();
+        let health = Health::told(states.len(), &answers);
+        let ailing = health.ailing.iter().map(|ailing| ailing.sentence.clone()).collect();
+        let open = health.open.into_iter().map(|(_, nodes, why)| (nodes, why)).collect();
+        (ailing, health.common.iter().map(|(_, nodes)| *nodes).collect(), open)
+    }
+
+    #[test]
+    fn up_to_two_nodes_that_fail_what_others_pass_are_accused_and_one_that_is_alone() {
+        let (pass, fail) = ((State::Pass, false), (State::Fail, false));
+        let said = |nodes: &[usize]| nodes.iter().map(|at| format!("n{at}: nic-mtu: said by {at}")).collect::<Vec<_>>();
+        assert_eq!(answered(&[pass, fail, pass]), (said(&[1]), vec![], vec![]));
+        assert_eq!(answered(&[fail, pass, fail]), (said(&[0, 2]), vec![], vec![]));
+        assert_eq!(answered(&[fail, fail]), (vec![], vec![2], vec![]), "they share how they are set up");
+        assert_eq!(answered(&[fail, fail, fail, pass]), (vec![], vec![3], vec![]));
+        assert_eq!(answered(&[fail]), (said(&[0]), vec![], vec![]));
+        assert_eq!(answered(&[pass, pass]), (vec![], vec![], vec![]));
+    }
+
+    #[test]
+    fn a_check_is_open_on_nodes_that_do_not_know_or_may_not_say() {
+        let (pass, unknown, denied) = ((State::Pass, false), (State::Unknown, false), (State::Unknown, true));
+        assert_eq!(answered(&[pass, unknown, unknown]).2, [(2, "said by 1".to_owned())]);
+        assert_eq!(answered(&[pass, denied, pass]).2, [(1, "said by 1".to_owned())], "which is no more than a warning");
+        assert_eq!(answered(&[denied, unknown, pass]).2, [(2, "said by 1".to_owned())]);
     }
 }

@@ -296,8 +296,11 @@ fn bus_key(bus: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Comm, CommRank, Poll, Timed};
+    use super::super::case::{Comm, CommRank, Joined, Log, Poll, Timed};
     use super::*;
+    use crate::made;
+    use muster_logs::Rules;
+    use muster_wire::{JobProcess, Processes};
 
     #[test]
     fn one_device_has_one_key_however_it_is_written() {
@@ -397,5 +400,152 @@ mod tests {
         assert!(!Layout::of(&case).knows_processes_of("a"), "of one of two");
         case.job.members[1].pid = Some(8);
         assert!(Layout::of(&case).knows_processes_of("a"));
+    }
+
+    /// A log with lines that tell who wrote them, and these processes that join communicators.
+    fn log(whose: Whose, lines: &str, comms: Vec<Joined>) -> Log {
+        Log { comms, ..made::log(whose, lines, &Rules::built_in().unwrap()) }
+    }
+
+    fn joined(host: &str, pid: u32, gpu: u32, bus: &str) -> Joined {
+        Joined {
+            host: Some(host.to_owned()),
+            pid: Some(pid),
+            rank: None,
+            ranks: None,
+            gpu: Some(gpu),
+            bus: Some(bus.to_owned()),
+            comm: None,
+        }
+    }
+
+    #[test]
+    fn a_log_tells_where_its_rank_runs_and_what_the_operator_wrote_down_stays() {
+        let warns = |host: &str, pid: u32| {
+            format!(
+                "{host}:{pid}:{pid} [0] misc/socket.cc:503 NCCL WARN socketProgress: Connection closed by remote peer h2<41825>\n"
+            )
+        };
+        let mut case = Case { logs: vec![log(Whose::Rank(1), &warns("n1", 44), Vec::new())], ..Case::default() };
+        let of = |case: &Case, rank: u32| Layout::of(case).members.get(&rank).cloned();
+        let member = |node: &str, pid, gpu| Some(Member { rank: 1, node: Some(node.to_owned()), pid: Some(pid), gpu });
+        assert_eq!(of(&case, 1), member("n1", 44, None));
+        case.logs[0].comms = vec![joined("n2", 45, 3, "0000:52:00.0")];
+        assert_eq!(of(&case, 1), member("n2", 45, Some(3)), "communicators before lines");
+        case.job.members = vec![Member { rank: 1, node: Some("n7".into()), pid: Some(7), gpu: Some(0) }];
+        assert_eq!(of(&case, 1), member("n7", 7, Some(3)), "but for the GPU, whose number NCCL knows best");
+        assert_eq!(Layout::of(&case).gpu_at("n2", "PCI:0000:52:00"), Some(3));
+        let of_all = format!("[rank5]: {}", warns("n5", 55));
+        let case = Case { logs: vec![log(Whose::Job("out".into()), &of_all, Vec::new())], ..Case::default() };
+        assert_eq!(of(&case, 5).map(|member| (member.node, member.pid)), Some((Some("n5".to_owned()), Some(55))));
+        let unnamed = Case { logs: vec![log(Whose::Rank(9), "", Vec::new())], ..Case::default() };
+        assert_eq!(
+            of(&unnamed, 9),
+            Some(Member { rank: 9, ..Member::default() }),
+            "a rank with a log is one of the job"
+        );
+    }
+
+    #[test]
+    fn an_adapter_is_that_of_a_gpu_where_a_node_has_as_many_of_them_as_ranks() {
+        let of = |ranks: u32, adapters: &[&str], gpu: u32| {
+            let member = |rank: u32| Member { rank, node: Some("n1".into()), pid: None, gpu: Some(rank) };
+            let mut case = Case { logs: vec![log(Whose::Rank(0), "", Vec::new())], ..Case::default() };
+            case.logs[0].adapters = adapters.iter().map(|name| (*name).to_owned()).collect();
+            case.job.members = (0..ranks).map(member).collect();
+            Layout::of(&case).adapter("n1", gpu).map(str::to_owned)
+        };
+        assert_eq!(of(2, &["mlx5_0", "mlx5_4"], 1).as_deref(), Some("mlx5_4"));
+        assert_eq!(of(2, &["mlx5_0", "mlx5_4"], 2), None);
+        assert_eq!(of(3, &["mlx5_0", "mlx5_4"], 1), None, "which of them shares one, nothing says");
+        assert_eq!(of(2, &[], 1), None);
+    }
+
+    #[test]
+    fn a_process_is_known_by_both_of_its_numbers_and_a_node_by_its_addresses_and_its_host_name() {
+        let process = JobProcess { pid: 4711, inner_pid: 17, rank: Some(3), ..JobProcess::default() };
+        let told = Processes {
+            processes: vec![process, JobProcess { pid: 4712, inner_pid: 18, ..JobProcess::default() }],
+            addresses: vec!["10.0.0.7".to_owned()],
+            hostname: "gpu-7".to_owned(),
+            ..Processes::default()
+        };
+        let nameless = Processes::default();
+        let case = Case { processes: [("n7".to_owned(), told), ("n8".to_owned(), nameless)].into(), ..Case::default() };
+        let layout = Layout::of(&case);
+        let of = |pid| layout.rank_of_pid("n7", pid);
+        assert_eq!((of(4711), of(17), of(4712), layout.rank_of_pid("n8", 17)), (Some(3), Some(3), None, None));
+        assert_eq!((layout.node("10.0.0.7"), layout.node("gpu-7.hall")), ("n7".to_owned(), "n7".to_owned()));
+        assert_eq!(layout.node(""), "", "a node that tells no name is not the one without a name");
+    }
+
+    #[test]
+    fn a_timed_process_is_of_the_rank_in_its_place_in_the_communicator_of_all_ranks_of_its_node() {
+        let one = |rank: u32, ranks: u32, nodes: u32| Timed {
+            comm: "c".into(),
+            rank,
+            ranks,
+            nodes,
+            host: "b".into(),
+            pid: 70 + rank,
+            op: "AllReduce".into(),
+            peer: None,
+            seq: 1,
+            bytes: 8,
+            took_us: 1.0,
+        };
+        let of = |timed: &[Timed]| {
+            let member = |(rank, node): (u32, &str)| Member { rank, node: Some(node.into()), ..Member::default() };
+            let mut case = Case { timed: timed.to_vec(), ..Case::default() };
+            case.job.members = [(0, "a"), (1, "a"), (2, "b"), (3, "b")].map(member).into();
+            let layout = Layout::of(&case);
+            [70, 71].map(|pid| layout.rank_of_pid("b", pid))
+        };
+        assert_eq!(of(&[one(0, 2, 1), one(1, 2, 1)]), [Some(2), Some(3)]);
+        assert_eq!(of(&[one(0, 3, 1), one(1, 3, 1)]), [None, None], "a communicator of other ranks");
+        assert_eq!(of(&[one(0, 2, 2), one(1, 2, 2)]), [None, None], "it reaches beyond the node");
+    }
+
+    #[test]
+    fn processes_of_the_communicator_of_all_ranks_are_those_of_the_job_where_their_nodes_do_not_differ() {
+        let process = |rank: u32, host: &str| Process {
+            host: host.into(),
+            pid: Some(50 + rank),
+            gpu: Some(rank),
+            rank: Some(rank),
+            dead: false,
+        };
+        let of = |known: &[(u32, &str)], here: &[(u32, &str)], missing: &[(u32, &str)]| {
+            let rank = |(rank, host): &(u32, &str)| CommRank { process: process(*rank, host), ..CommRank::default() };
+            let comm = Comm {
+                ranks: here.iter().map(rank).collect(),
+                missing: missing.iter().map(|(rank, host)| process(*rank, host)).collect(),
+                ..Comm::default()
+            };
+            let member =
+                |(rank, node): &(u32, &str)| Member { rank: *rank, node: Some((*node).into()), ..Member::default() };
+            let mut case = Case { polls: vec![Poll { comms: vec![comm], ..Poll::default() }], ..Case::default() };
+            case.job.members = known.iter().map(member).collect();
+            let layout = Layout::of(&case);
+            let told = layout.members.values().map(|member| (member.rank, member.pid, member.gpu));
+            told.collect::<Vec<_>>()
+        };
+        let full = |rank: u32| (rank, Some(50 + rank), Some(rank));
+        assert_eq!(of(&[(0, "a"), (1, "b")], &[(0, "a"), (1, "b")], &[]), [full(0), full(1)]);
+        assert_eq!(of(&[(0, "a"), (1, "b")], &[(0, "a"), (1, "b")], &[(2, "c")]), [full(0), full(1), full(2)]);
+        assert_eq!(of(&[(0, "a"), (1, "b")], &[(0, "a"), (1, "c")], &[])[1], (1, None, None), "its ranks are others");
+        let fewer = of(&[(0, "a"), (1, "b"), (2, "c")], &[(0, "a"), (1, "b")], &[]);
+        assert_eq!(fewer, [(0, None, None), (1, None, None), (2, None, None)], "not of all ranks");
+    }
+
+    #[test]
+    fn the_largest_number_of_ranks_that_anybody_tells_is_that_of_the_job() {
+        let world = |told: Option<u32>, ranks: u32| {
+            let mut case = Case::default();
+            case.job.world_size = told;
+            case.job.members = (0..ranks).map(|rank| Member { rank, ..Member::default() }).collect();
+            Layout::of(&case).world()
+        };
+        assert_eq!((world(None, 0), world(None, 3), world(Some(8), 3), world(Some(2), 3)), (0, 3, 8, 3));
     }
 }

@@ -296,4 +296,93 @@ mod tests {
         assert_eq!(cells(&stood), [(2, Cell::Behind(1)), (0, Cell::Waits(1)), (1, Cell::Waits(1))]);
         assert_eq!(cells(&moved), [(2, Cell::Behind(1)), (0, Cell::Level), (1, Cell::Level)]);
     }
+
+    /// Ranks by what they enqueued, began and completed.
+    fn group(sides: &[(u32, u64, Option<u64>, Option<u64>)], absent: &[u32]) -> Group {
+        let side = |&(rank, requested, started, completed): &(u32, u64, Option<u64>, Option<u64>)| {
+            (rank, Side { requested, started, completed, head_s: None })
+        };
+        Group {
+            name: "some".to_owned(),
+            source: Source::FlightRecorder,
+            members: BTreeSet::new(),
+            sides: sides.iter().map(side).collect(),
+            absent: absent.iter().copied().collect(),
+            p2p: false,
+            still: true,
+        }
+    }
+
+    #[test]
+    fn a_rank_stands_by_what_it_enqueued_and_where_that_is_as_much_as_anybody_by_what_its_gpu_did() {
+        let of = |sides: &[(u32, u64, Option<u64>, Option<u64>)], absent: &[u32]| {
+            cells(&group(sides, absent), Movement::Still).into_values().collect::<Vec<_>>()
+        };
+        let done = |rank: u32, requested: u64, done: u64| (rank, requested, None, Some(done));
+        assert_eq!(of(&[done(0, 9, 9), done(1, 9, 9)], &[]), [Cell::Level; 2]);
+        assert_eq!(of(&[done(0, 9, 8), done(1, 7, 7)], &[]), [Cell::Waits(1), Cell::Behind(2)]);
+        assert_eq!(of(&[done(0, 9, 9), done(1, 9, 6)], &[]), [Cell::Level, Cell::Gpu(3)]);
+        let begun = |rank: u32, started: u64, done: u64| (rank, 9, Some(started), Some(done));
+        assert_eq!(of(&[begun(0, 9, 8), begun(1, 7, 8)], &[]), [Cell::Waits(1), Cell::Gpu(2)], "by the larger of both");
+        assert_eq!(of(&[begun(0, 9, 8), begun(1, 8, 5)], &[]), [Cell::Waits(1), Cell::Gpu(3)]);
+        assert_eq!(of(&[done(0, 9, 8)], &[4]), [Cell::Waits(1), Cell::Absent]);
+        let count = |rank: u32, requested: u64| (rank, requested, None, None);
+        assert_eq!(of(&[count(0, 9)], &[4]), [Cell::Waits(1), Cell::Absent]);
+        assert_eq!(of(&[count(0, 9), count(u32::MAX, 12)], &[]), [Cell::Behind(3)], "of those that nobody names");
+        let mut moving = group(&[count(0, 9), count(1, 8)], &[]);
+        moving.still = false;
+        assert_eq!(cells(&moving, Movement::Unknown)[&0], Cell::Level);
+    }
+
+    #[test]
+    fn the_gravest_of_a_line_decides_its_place_and_operations_of_two_ranks_do_not() {
+        let column = |p2p: bool| Column { p2p, ..column(&group(&[], &[]), &BTreeMap::new()) };
+        let columns = [column(false), column(false), column(true)];
+        let of = |cells: &[(usize, Cell)]| {
+            let line = Line { ranks: vec![0], nodes: Vec::new(), gpu: None, root: None, cells: cells.to_vec() };
+            worst(&line, &columns)
+        };
+        let order = [
+            of(&[(0, Cell::Level), (1, Cell::Absent)]),
+            of(&[(0, Cell::Behind(3)), (1, Cell::Waits(9))]),
+            of(&[(0, Cell::Behind(2))]),
+            of(&[(0, Cell::Gpu(7))]),
+            of(&[(0, Cell::Gpu(6))]),
+            of(&[(0, Cell::Waits(1)), (1, Cell::Level)]),
+            of(&[(0, Cell::Level)]),
+            of(&[]),
+        ];
+        assert!(order.is_sorted() && order.windows(2).all(|pair| pair[0] != pair[1]), "{order:?}");
+        assert_eq!(
+            of(&[(0, Cell::Waits(1))]),
+            of(&[(0, Cell::Waits(9))]),
+            "how many it waits for is the others' doing"
+        );
+        assert_eq!(of(&[(2, Cell::Absent)]), of(&[(0, Cell::Level)]));
+    }
+
+    #[test]
+    fn ranks_fold_where_they_stand_alike_in_what_tells_anything_and_are_said_to_be_level_in_the_rest() {
+        let (mut tells, mut level) =
+            (column(&group(&[], &[]), &BTreeMap::new()), column(&group(&[], &[]), &BTreeMap::new()));
+        (tells.tells, level.tells) = (true, false);
+        let line = |rank: u32, node: &str, cells: &[(usize, Cell)]| Line {
+            ranks: vec![rank],
+            nodes: vec![node.to_owned()],
+            gpu: Some(rank),
+            root: None,
+            cells: cells.to_vec(),
+        };
+        let lines = [
+            line(3, "b", &[(0, Cell::Behind(1))]),
+            line(2, "b", &[(0, Cell::Waits(1)), (2, Cell::Level)]),
+            line(1, "a", &[(0, Cell::Waits(1)), (1, Cell::Level)]),
+        ];
+        let folded = folded(&lines, &[tells, level.clone(), level]);
+        let [behind, waits] = &folded[..] else { panic!("{folded:?}") };
+        assert_eq!((&behind.ranks, &behind.nodes, behind.gpu), (&vec![3], &vec!["b".to_owned()], Some(3)));
+        assert_eq!((&waits.ranks, &waits.nodes, waits.gpu), (&vec![1, 2], &vec!["a".to_owned(), "b".to_owned()], None));
+        assert_eq!(waits.cells, [(0, Cell::Waits(1)), (1, Cell::Level), (2, Cell::Level)]);
+        assert_eq!((waits.cell(2), waits.cell(3), behind.cell(1)), (Some(Cell::Level), None, None));
+    }
 }

@@ -99,7 +99,7 @@ pub fn of_lines(lines: &[(u32, String, u64, String)]) -> Vec<Mismatch> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Dump, Entry};
+    use super::super::case::{Config, Dump, Entry};
     use super::*;
 
     fn dump(rank: u32, op: &str, inputs: &str) -> Dump {
@@ -147,5 +147,59 @@ mod tests {
             ..Case::default()
         };
         assert!(mismatches(&tie)[0].odd.is_empty());
+    }
+
+    #[test]
+    fn the_first_number_at_which_ranks_of_a_group_differ_is_told_once_for_each_instance_of_it() {
+        let entry = |seq: u64, op: &str| Entry {
+            group: "7".into(),
+            seq,
+            op: op.into(),
+            inputs: "[[4]]".into(),
+            ..Entry::default()
+        };
+        let dump = |rank: u32, ops: &[(u64, &str)], ranks: &[u32]| {
+            let config = Config { desc: String::new(), ranks: ranks.to_vec() };
+            let entries = ops.iter().map(|(seq, op)| entry(*seq, op)).collect();
+            Dump { rank, entries, groups: [("7".to_owned(), config)].into(), ..Dump::default() }
+        };
+        let same = [(3, "nccl:all_reduce"), (4, "nccl:all_reduce"), (5, "nccl:all_reduce")];
+        let other = [(3, "nccl:all_reduce"), (4, "gloo:broadcast"), (5, "nccl:broadcast")];
+        let case = Case {
+            dumps: vec![
+                dump(0, &same, &[0, 1, 2]),
+                dump(1, &same, &[0, 1, 2]),
+                dump(2, &other, &[0, 1, 2]),
+                dump(3, &same, &[3, 4]),
+                dump(4, &same, &[3, 4]),
+                dump(5, &other, &[5]),
+            ],
+            ..Case::default()
+        };
+        let found = mismatches(&case);
+        let [one] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((one.group.as_str(), one.seq, &one.odd), ("7", 4, &vec![2]));
+        assert_eq!((one.asked.as_str(), one.others.as_str()), ("broadcast of  [4]", "all_reduce of  [4]"));
+    }
+
+    #[test]
+    fn what_a_watchdog_says_twice_counts_once_and_the_fewer_are_the_odd_ones() {
+        let line = |rank: u32, seq: u64, what: &str| (rank, "g".to_owned(), seq, what.to_owned());
+        let odd = |lines: &[(u32, String, u64, String)]| {
+            of_lines(lines).into_iter().map(|one| (one.seq, one.odd)).collect::<Vec<_>>()
+        };
+        assert_eq!(odd(&[line(0, 5, "a"), line(1, 5, "a"), line(2, 5, "b")]), [(5, vec![2])]);
+        assert_eq!(odd(&[line(0, 5, "a"), line(0, 5, "a"), line(2, 5, "b")]), [(5, vec![])], "one against one");
+        assert_eq!(odd(&[line(0, 5, "a"), line(1, 5, "a"), line(2, 5, "b"), line(3, 5, "c")]), [(5, vec![])]);
+        assert_eq!(odd(&[line(0, 5, "a"), line(1, 6, "b")]), [], "at other numbers");
+    }
+
+    #[test]
+    fn operations_of_two_ranks_are_compared_with_nobody() {
+        let mut case =
+            Case { dumps: vec![dump(0, "nccl:send", "[[4]]"), dump(1, "nccl:recv", "[[4]]")], ..Case::default() };
+        assert_eq!(mismatches(&case).len(), 1);
+        case.dumps.iter_mut().for_each(|dump| dump.entries[0].p2p = true);
+        assert_eq!(mismatches(&case), []);
     }
 }

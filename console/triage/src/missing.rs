@@ -101,9 +101,14 @@ fn limits(facts: &Facts<'_>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
-    use crate::case::{Case, Job, Log, Member};
+    use crate::case::{Case, Comm, CommRank, Dump, Job, Log, Member, Poll, Reached, Timed};
     use muster_logs::{Rules, Scanned, Tally};
+    use muster_wire::Processes;
+
+    static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().unwrap());
 
     fn log(whose: Whose, lines: u64, refused: Option<&str>) -> Log {
         let scanned = Scanned { lines, ..Scanned::default() };
@@ -115,7 +120,7 @@ mod tests {
         let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
         let job = Job { members: (0..4).map(member).collect(), ..Job::default() };
         let case = Case { job, logs, ..Case::default() };
-        missing(&Facts::of(&case, &Rules::built_in().unwrap()))
+        missing(&Facts::of(&case, &RULES))
     }
 
     fn kernel(node: u32, lines: u64, refused: Option<&str>) -> Log {
@@ -156,5 +161,85 @@ mod tests {
         assert_eq!(about(&said, "lines were longer").len() + about(&said, "counted and not kept").len(), 2, "{said:?}");
         assert!(said.iter().any(|line| line.starts_with("4 lines were longer")), "{said:?}");
         assert!(said.iter().any(|line| line.starts_with("6 lines that rules know")), "{said:?}");
+    }
+
+    #[test]
+    fn what_answers_of_ras_do_not_show_is_told_by_how_many_there_are() {
+        let rank = |count: u64| CommRank { counts: [("AllReduce".to_owned(), count)].into(), ..CommRank::default() };
+        let poll = |number: u32| Poll {
+            number,
+            comms: vec![Comm { hash: "0x1".into(), ranks: vec![rank(5)], ..Comm::default() }],
+            ..Poll::default()
+        };
+        let of = |polls: Vec<Poll>, ras: Option<&str>| {
+            let told = Processes { ras: ras.map(str::to_owned).into_iter().collect(), ..Processes::default() };
+            let processes = ras.map(|_| ("n1".to_owned(), told)).into_iter().collect();
+            let case = Case { polls, processes, ..Case::default() };
+            let said = missing(&Facts::of(&case, &RULES));
+            let of_ras = said.into_iter().find(|line| line.contains("RAS") && !line.starts_with("n1: "));
+            of_ras.unwrap_or_default()
+        };
+        assert!(of(Vec::new(), None).starts_with("NCCL RAS (ras/pollK.json): none"));
+        assert!(of(Vec::new(), Some("refused")).starts_with("NCCL RAS: no answer that can be used"));
+        assert!(of(vec![poll(1)], None).starts_with("A second RAS poll at least 10 s after the first"));
+        assert!(of(vec![poll(1), poll(1)], None).starts_with("RAS polls tell no counts, or lie less than 10 s apart"));
+        assert_eq!(of(vec![poll(1), poll(2)], None), "");
+    }
+
+    #[test]
+    fn nodes_whose_clocks_are_not_known_are_counted_where_there_is_an_order_between_nodes() {
+        let of = |known: &[&str], ranks: u32| {
+            let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
+            let reached =
+                |node: &&str| Reached { node: (*node).to_owned(), clock: Some((0.0, 0.1)), ..Reached::default() };
+            let job = Job { members: (0..ranks).map(member).collect(), ..Job::default() };
+            let case = Case { job, reached: known.iter().map(reached).collect(), ..Case::default() };
+            let said = missing(&Facts::of(&case, &RULES));
+            about(&said, "clocks of").first().map(|said| (*said).to_owned()).unwrap_or_default()
+        };
+        assert_eq!(of(&["n1"], 3), "Clocks of 2 nodes: no common events, so the order of their lines is not used.");
+        assert_eq!((of(&["n0", "n1", "n2"], 3), of(&[], 1)), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn what_was_not_given_or_did_not_fit_is_told_and_what_was_is_not() {
+        let said = |case: &Case| missing(&Facts::of(case, &RULES));
+        let is = |said: &[String], begin: &str| said.iter().any(|line| line.starts_with(begin));
+        let nothing = said(&Case::default());
+        let begins = [
+            "Flight-recorder dumps (fr/): none",
+            "NCCL Inspector (inspector/*.jsonl): none",
+            "Who runs where (job.json): missing",
+        ];
+        assert!(begins.iter().all(|begin| is(&nothing, begin)), "{nothing:?}");
+        let one = Timed {
+            comm: "c".into(),
+            rank: 0,
+            ranks: 2,
+            nodes: 2,
+            host: "n0".into(),
+            pid: 7,
+            op: "AllReduce".into(),
+            peer: None,
+            seq: 1,
+            bytes: 8,
+            took_us: 1.0,
+        };
+        let full = Case {
+            dumps: vec![Dump { left_out: 2, ..Dump::default() }, Dump { rank: 1, left_out: 3, ..Dump::default() }],
+            timed: vec![one],
+            timed_left_out: 7,
+            damage: vec!["fr/dump_3: torn".to_owned()],
+            ..Case::default()
+        };
+        let told = said(&full);
+        assert!(!begins.iter().any(|begin| is(&told, begin)), "{told:?}");
+        let begins = [
+            "5 entries of flight recorders were left out",
+            "7 operations of NCCL Inspector were left out",
+            "fr/dump_3: torn",
+        ];
+        assert!(begins.iter().all(|begin| is(&told, begin)), "{told:?}");
+        assert!(!is(&told, "0 "), "{told:?}");
     }
 }

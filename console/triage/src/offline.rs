@@ -316,4 +316,115 @@ mod tests {
         assert_eq!(of(&[]), Answer::NothingFound);
         assert_eq!(of(&[still_open(Open::Vanished)]), Answer::Undecided);
     }
+
+    /// A document with a control character in everything that a person may have changed.
+    fn hostile() -> Offline {
+        let text = |of: &str| format!("{of}\u{1b}[2J");
+        let accused = Accused {
+            kind: AccusedKind::Way,
+            nodes: vec![text("n1")],
+            with: vec![text("n2")],
+            element: Some(text("leaf l3")),
+            step: text(PAIRS).into(),
+            sentence: text("said"),
+        };
+        Offline {
+            schema: OFFLINE_SCHEMA.into(),
+            version: 1,
+            verdict: Answer::Named,
+            sentence: text("said"),
+            action: text("do"),
+            nodes: vec![text("n1")],
+            culprits: vec![accused],
+            open: vec![text("open")],
+            steps: vec![Done { step: PAIRS, result: text("result"), why: text("why") }],
+            trials: Vec::new(),
+            runs: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn whatever_is_shown_of_a_document_is_harmless_to_a_terminal() {
+        let text = serde_json::to_string(&hostile()).unwrap();
+        assert_eq!(text.matches("\\u001b").count(), 11);
+        let read = Offline::parse(text.as_bytes()).unwrap();
+        assert!(!serde_json::to_string(&read).unwrap().contains("\\u001b"), "{read:?}");
+        assert!(read.sentence.starts_with("said") && read.culprits[0].with[0].starts_with("n2"), "{read:?}");
+    }
+
+    #[test]
+    fn a_document_is_read_up_to_its_largest_size() {
+        let text = serde_json::to_string(&hostile()).unwrap();
+        let full = format!("{text}{}", " ".repeat(OFFLINE_BYTES - text.len()));
+        assert!(Offline::parse(full.as_bytes()).is_ok());
+        assert_eq!(Offline::parse(format!("{full} ").as_bytes()).unwrap_err(), "more than 4194304 bytes");
+        let other = text.replacen(OFFLINE_SCHEMA, "muster.triage", 1);
+        let why = "muster.triage version 1, and muster.triage-offline version 1 is needed";
+        assert_eq!(Offline::parse(other.as_bytes()).unwrap_err(), why);
+    }
+
+    #[test]
+    fn who_is_accused_is_listed_with_both_ends_of_a_way_and_named_by_the_leaf_where_several_are_all_of_one() {
+        let names: Vec<String> = (1..=8).map(|at| format!("n{at}")).collect();
+        let leaves: Vec<Option<String>> = (0..8).map(|at| (at < 6).then(|| format!("l{}", at / 4))).collect();
+        let of = |culprit: Culprit| {
+            let found = Found { culprits: vec![culprit], open: None };
+            accused(&found, (&names, &leaves), &|names| names.join(",")).remove(0)
+        };
+        let way = of(Culprit::Between([0, 1].into(), [4].into()));
+        assert_eq!(
+            (way.kind, way.nodes, way.with),
+            (AccusedKind::Way, vec!["n1".into(), "n2".into()], vec!["n5".into()])
+        );
+        assert_eq!(
+            way.sentence,
+            "n1,n2 (leaf l0) and n5 fail with each other, and each runs by itself: the way between is at fault."
+        );
+        let either = of(Culprit::Either([0].into(), [1].into()));
+        assert_eq!(
+            (either.kind, either.nodes, either.with),
+            (AccusedKind::NodeOrWay, vec!["n1".into()], vec!["n2".into()])
+        );
+        let one = of(Culprit::One([0].into()));
+        assert_eq!(
+            (one.kind, one.nodes, one.with, &*one.step),
+            (AccusedKind::Node, vec!["n1".into()], vec![], HALVING)
+        );
+        let said = |nodes: &[usize]| of(Culprit::One(nodes.iter().copied().collect())).sentence;
+        assert!(said(&[3, 4]).starts_with("n4,n5 run the reference job"), "of two leaves");
+        assert!(said(&[6, 7]).starts_with("n7,n8 run the reference job"), "of leaves that nobody knows");
+    }
+
+    #[test]
+    fn what_to_do_now_follows_from_the_first_that_was_found() {
+        let fold = |names: &[&str]| names.join(",");
+        let nodes = ["n1".to_owned(), "n2".to_owned()];
+        let of = |kind| Accused {
+            kind,
+            nodes: vec!["n1".into()],
+            with: if kind == AccusedKind::Node { Vec::new() } else { vec!["n2".into()] },
+            element: None,
+            step: HALVING.into(),
+            sentence: "said".into(),
+        };
+        let todo = |kind| concluded(&[of(kind), of(AccusedKind::Node)], &["open".to_owned()], &nodes, &fold);
+        let (answer, sentence, action) = todo(AccusedKind::Node);
+        assert_eq!((answer, sentence.as_str()), (Answer::Named, "said"));
+        assert_eq!(
+            action,
+            "Restart the job without n1; drain it and look at it: muster drain -w 'n1' --reason 'offline diagnosis'"
+        );
+        assert!(todo(AccusedKind::Way).2.starts_with("Look at the cables, switches and uplinks on that way;"));
+        assert!(todo(AccusedKind::NodeOrWay).2.ends_with("muster triage offline -w 'n1,n2,NODE'"));
+        let (answer, sentence, action) = concluded(&[], &["open".to_owned()], &nodes, &fold);
+        assert_eq!((answer, sentence.as_str()), (Answer::Undecided, "open"));
+        assert!(action.starts_with("Repeat it with longer steps"), "{action}");
+        let (answer, sentence, action) = concluded(&[], &[], &nodes, &fold);
+        assert_eq!(
+            (answer, sentence.as_str()),
+            (Answer::NothingFound, "Nothing on n1,n2 fails, and nothing is unlike its peers.")
+        );
+        assert!(action.starts_with("Restart the job; if it fails again"), "{action}");
+        assert_ne!(still_open(Open::Vanished), still_open(Open::TooMany));
+    }
 }

@@ -119,6 +119,8 @@ impl Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::Whose;
+    use crate::made;
 
     fn at(node: &str, at_s: f64, error_s: f64) -> Moment {
         Moment {
@@ -143,5 +145,50 @@ mod tests {
         assert!(at("n1", 10.0, 60.0).is_tied(&at("n1", 10.0, 60.0)));
         let undated = Moment { at_s: None, ..at("n1", 0.0, 0.0) };
         assert!(undated.is_tied(&at("n1", 10.0, 0.1)));
+    }
+
+    #[test]
+    fn of_more_moments_than_can_be_shown_those_that_tell_most_are_kept_in_their_order() {
+        let rules = Rules::built_in().unwrap();
+        // Of each node 250 servers that do not answer, which are errors, and as many rows of memory that were replaced, which are notices.
+        let log = |node: usize| {
+            let lines: String = (0..250)
+                .map(|nr| {
+                    format!(
+                        "NVRM: Xid (PCI:0000:{:02x}:{:02x}): 63, pid='<unknown>', name=<unknown>, Row Remapper\nnfs: server s{nr} not responding, still trying\n",
+                        nr / 25,
+                        nr % 25
+                    )
+                })
+                .collect();
+            made::log(Whose::Kernel(format!("n{node}")), &lines, &rules)
+        };
+        let kinds = |nodes: usize| {
+            let case = Case { logs: (0..nodes).map(log).collect(), ..Case::default() };
+            let (moments, left_out) = moments(&Facts::of(&case, &rules));
+            let of = |kind: Kind| moments.iter().filter(|moment| moment.kind == kind).count();
+            let in_order = moments.windows(2).all(|pair| pair[0].node <= pair[1].node);
+            (of(Kind::Error), of(Kind::Notice), left_out, in_order)
+        };
+        assert_eq!(kinds(8), (2000, 2000, 0, true));
+        assert_eq!(kinds(9), (2250, 1750, 500, true));
+    }
+
+    #[test]
+    fn a_moment_is_the_line_with_its_meaning_and_how_often_it_came() {
+        let rules = Rules::built_in().unwrap();
+        let line = "nfs: server 10.4.0.19 not responding, still trying\n";
+        let harmless = "nfs: server 10.4.0.19 OK\n";
+        let log = made::log(Whose::Kernel("n1".to_owned()), &[line, line, harmless].concat(), &rules);
+        let case = Case { logs: vec![log], ..Case::default() };
+        let shown = overview(&case, &rules, &[]);
+        let [moment] = &shown.moments[..] else { panic!("{:?}", shown.moments) };
+        let of = (moment.node.as_deref(), moment.rank, moment.source, moment.kind, moment.rule.as_str(), moment.count);
+        assert_eq!(of, (Some("n1"), None, Source::Kernel, Kind::Error, "nfs-not-responding", 2));
+        assert_eq!(
+            (moment.text.as_str(), moment.meaning.as_str()),
+            (line.trim(), "The NFS server does not answer this node.")
+        );
+        assert_eq!((shown.nodes, shown.last_step_s, shown.left_out), (vec!["n1".to_owned()], None, 0));
     }
 }

@@ -233,3 +233,51 @@ pub struct Report {
     /// What was not looked at, and why that matters.
     pub not_looked_at: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_something_was_seen_in_is_called_as_people_call_it() {
+        use Source::{Check, Counter, FlightRecorder, Inspector, Kernel, Log, Ras, Stack, Telemetry};
+        let all = [Kernel, Log, Ras, FlightRecorder, Inspector, Counter, Check, Telemetry, Stack];
+        let said = [
+            "kernel log",
+            "job log",
+            "NCCL RAS",
+            "flight recorder",
+            "NCCL Inspector",
+            "counter",
+            "check",
+            "telemetry",
+            "stack",
+        ];
+        assert_eq!(all.map(Source::title), said);
+    }
+
+    #[test]
+    fn a_suspicion_is_known_again_by_what_it_is_about_and_not_by_what_speaks_for_it() {
+        let of = |element: &str, confidence: f64| Suspect {
+            kind: Kind::Link,
+            node: Some("n1".to_owned()),
+            rank: Some(3),
+            gpu: Some(1),
+            element: Some(element.to_owned()),
+            cause: Cause { pid: Some(7), ..Cause::default() },
+            confidence,
+            sentence: format!("{confidence}"),
+            evidence: Vec::new(),
+        };
+        assert_eq!(of("mlx5_0", 0.4).subject(), of("mlx5_0", 0.9).subject());
+        assert_ne!(of("mlx5_0", 0.4).subject(), of("mlx5_1", 0.4).subject());
+        let told = Subject {
+            kind: Kind::Link,
+            node: Some("n1".into()),
+            rank: Some(3),
+            gpu: Some(1),
+            element: Some("mlx5_0".into()),
+        };
+        assert_eq!(of("mlx5_0", 0.4).subject(), told);
+    }
+}

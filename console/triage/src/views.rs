@@ -79,6 +79,7 @@ fn key(process: &Process) -> Process {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use muster_logs::stamp::Stamp;
 
     fn process(rank: u32) -> Process {
         Process { host: format!("n{rank}"), rank: Some(rank), ..Process::default() }
@@ -118,5 +119,79 @@ mod tests {
     fn polls_of_a_bundle_stay_as_they_are() {
         let polls = vec![Poll { number: 1, ..Poll::default() }, Poll { number: 2, ..Poll::default() }];
         assert_eq!(merge(polls.clone()), polls);
+    }
+
+    #[test]
+    fn of_one_poll_the_time_is_that_of_the_node_that_was_asked_most_often() {
+        let at =
+            |number: u32, asked: u32, at: f64| Poll { number, at: Some(Stamp::Utc(at)), ..view(asked, &[(0, 5)], &[]) };
+        let times = |polls: Vec<Poll>| merge(polls).iter().map(|poll| (poll.number, poll.at)).collect::<Vec<_>>();
+        let of = |number: u32, at: f64| (number, Some(Stamp::Utc(at)));
+        let polls = vec![at(2, 0, 29.0), at(1, 0, 9.0), at(1, 1, 10.0), at(2, 1, 30.0), at(3, 1, 50.0)];
+        assert_eq!(times(polls), [of(1, 10.0), of(2, 30.0), of(3, 50.0)], "clocks of two nodes are not compared");
+        assert_eq!(
+            times(vec![at(1, 0, 9.0), at(1, 1, 10.0), at(2, 1, 30.0), at(3, 0, 49.0), at(3, 1, 50.0), at(4, 0, 70.0)])
+                [3],
+            of(4, 70.0)
+        );
+        let own = Poll { asked: None, ..at(1, 0, 3.0) };
+        assert_eq!(
+            times(vec![at(2, 0, 29.0), own]),
+            [of(1, 3.0), of(2, 29.0)],
+            "one that a file held stays beside them"
+        );
+    }
+
+    #[test]
+    fn answers_in_json_are_merged_without_those_in_text_that_tell_only_of_outliers() {
+        let text = |asked: u32| Poll { text: true, ..view(asked, &[(0, 9)], &[1]) };
+        let merged = merge(vec![text(0), view(1, &[(0, 5), (1, 5)], &[]), view(2, &[(0, 6), (1, 4)], &[])]);
+        let comm = &merged[0].comms[0];
+        let counts: Vec<u64> = comm.ranks.iter().map(|rank| rank.counts["AllReduce"]).collect();
+        assert_eq!((counts, comm.missing.len(), merged[0].text), (vec![6, 5], 0, false));
+        let merged = merge(vec![text(0), text(1)]);
+        assert_eq!((merged[0].comms[0].missing.len(), merged[0].text), (1, true), "where there is nothing else");
+    }
+
+    #[test]
+    fn a_rank_is_missing_where_more_than_half_of_those_that_know_its_communicator_miss_it() {
+        let missing = |views: Vec<Poll>| merge(views)[0].comms[0].missing.clone();
+        let (sees, misses) = (|asked| view(asked, &[(2, 5)], &[]), |asked| view(asked, &[], &[2]));
+        assert_eq!(missing(vec![sees(0), misses(1)]), [], "half of them");
+        assert_eq!(missing(vec![sees(0), misses(1), misses(3)]), [process(2)]);
+        let elsewhere = |asked: u32| {
+            let mut view = view(asked, &[(7, 1)], &[]);
+            view.comms[0].hash = "0x2".into();
+            view
+        };
+        assert_eq!(missing(vec![sees(0), misses(1), misses(3), elsewhere(7), elsewhere(8)]), [process(2)]);
+        let gone = |views: Vec<Poll>| merge(views)[0].gone.clone();
+        let with =
+            |asked: u32, ranks: &[u32]| Poll { gone: ranks.iter().map(|rank| process(*rank)).collect(), ..sees(asked) };
+        assert_eq!(gone(vec![with(0, &[4]), with(1, &[4, 5]), with(3, &[])]), [process(4)]);
+    }
+
+    #[test]
+    fn what_one_view_knows_of_a_rank_beyond_the_others_is_kept() {
+        let mut first = view(0, &[(0, 5), (1, 7)], &[3]);
+        let mut second = view(1, &[(0, 6), (1, 4)], &[3]);
+        second.comms[0].ranks[0].failed = true;
+        second.comms[0].ranks[1].counts.insert("Broadcast".to_owned(), 2);
+        first.comms[0].missing[0].dead = true;
+        for views in [vec![first.clone(), second.clone()], vec![second, first]] {
+            let merged = merge(views);
+            let [one, other] = &merged[0].comms[0].ranks[..] else { panic!("two ranks") };
+            assert_eq!((one.failed, one.counts["AllReduce"]), (true, 6));
+            assert_eq!((other.failed, other.counts["AllReduce"], other.counts["Broadcast"]), (false, 7, 2));
+            assert_eq!(merged[0].comms[0].missing, [Process { dead: true, ..process(3) }]);
+        }
+    }
+
+    #[test]
+    fn a_poll_that_one_node_alone_answered_is_its_answer() {
+        let mut own = view(0, &[(0, 5)], &[1]);
+        own.comms.push(own.comms[0].clone());
+        own.gone = vec![process(1)];
+        assert_eq!(merge(vec![own.clone()]), [own]);
     }
 }

@@ -212,6 +212,8 @@ fn stuck(groups: &[Group]) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::report::Source;
     use super::*;
 
@@ -283,5 +285,123 @@ mod tests {
         pair.sides.values_mut().for_each(|side| side.head_s = Some(1.0));
         world.sides.values_mut().for_each(|side| side.head_s = Some(2.0));
         assert_eq!(walk(&[world, pair]).stuck, [1]);
+    }
+
+    /// The same with what their GPUs began.
+    fn begun(sides: &[(u32, u64, u64, u64)]) -> Group {
+        let mut group = group("world", &sides.iter().map(|side| (side.0, side.1, side.3)).collect::<Vec<_>>());
+        sides.iter().for_each(|side| group.sides.get_mut(&side.0).unwrap().started = Some(side.2));
+        group
+    }
+
+    #[test]
+    fn a_gpu_that_did_not_begin_what_all_others_began_is_late_and_half_of_the_ranks_may_be() {
+        assert_eq!(roots(&[begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 9, 8)])]), [(1, Behind::NotStarted)]);
+        let two = begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 9, 8), (3, 9, 8, 8)]);
+        assert_eq!(roots(&[two]), [(1, Behind::NotStarted), (3, Behind::NotStarted)]);
+        let most = begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 8, 8)]);
+        assert_eq!((roots(&[most.clone()]), walk(&[most]).stuck), (vec![], vec![0]), "that is not their GPUs");
+        let late = walk(&[begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 9, 8)])]).roots;
+        assert_eq!((late[0].waiting, &late[0].groups), (2, &vec![0]));
+    }
+
+    #[test]
+    fn a_gpu_that_runs_what_does_not_end_in_another_group_is_not_late_of_itself() {
+        let world = || begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 9, 8), (3, 9, 9, 8)]);
+        let mut pair = begun(&[(1, 5, 5, 4), (4, 5, 5, 4)]);
+        assert_eq!(roots(&[world(), pair.clone()]), []);
+        pair.p2p = true;
+        assert_eq!(roots(&[world(), pair.clone()]), [(1, Behind::NotStarted)], "operations of two tell nothing");
+        pair.p2p = false;
+        pair.sides.insert(1, Side { requested: 5, started: Some(4), completed: Some(4), head_s: None });
+        assert_eq!(roots(&[world(), pair]), [(1, Behind::NotStarted)], "it did not begin that either");
+    }
+
+    #[test]
+    fn a_gpu_that_is_ahead_of_the_others_in_another_group_is_not_behind() {
+        let world = group("world", &[(0, 9, 8), (1, 9, 6), (2, 9, 8)]);
+        let ahead = group("pair", &[(1, 5, 5), (2, 5, 4)]);
+        let level = group("pair", &[(1, 5, 5), (2, 5, 5)]);
+        assert_eq!(roots(&[world.clone(), level]), [(1, Behind::NotStarted)]);
+        assert!(!gpu_behind(1, &[world.clone(), ahead]));
+        assert!(gpu_behind(1, &[world]));
+        assert!(!gpu_behind(1, &[group("world", &[(0, 9, 8), (1, 6, 6)])]), "it did all that it was given");
+        assert!(!gpu_behind(1, &[group("alone", &[(1, 9, 6)])]));
+    }
+
+    #[test]
+    fn a_group_is_stuck_where_all_of_it_wait_in_it_and_have_waited_for_nothing_longer() {
+        let at = |mut group: Group, heads: &[Option<f64>]| {
+            group.sides.values_mut().zip(heads).for_each(|(side, at)| side.head_s = *at);
+            group
+        };
+        let pair = |heads: &[Option<f64>]| at(group("pair", &[(0, 5, 4), (1, 5, 4)]), heads);
+        let other = |heads: &[Option<f64>]| at(group("other", &[(1, 7, 6), (2, 7, 6)]), heads);
+        let stuck = |groups: &[Group]| walk(groups).stuck;
+        assert_eq!(stuck(&[pair(&[Some(1.0), Some(1.0)]), other(&[Some(2.0), Some(2.0)])]), [0]);
+        assert_eq!(
+            stuck(&[pair(&[Some(1.0), Some(3.0)]), other(&[Some(2.0), Some(2.0)])]),
+            [1],
+            "1 waits for it longer"
+        );
+        assert_eq!(stuck(&[pair(&[None, None]), other(&[Some(2.0), Some(2.0)])]), [0, 1], "nobody knows since when");
+        assert_eq!(stuck(&[pair(&[Some(2.0), Some(2.0)]), other(&[Some(2.0), Some(2.0)])]), [0, 1]);
+        assert_eq!(stuck(&[group("done", &[(0, 5, 5), (1, 5, 5)])]), Vec::<usize>::new());
+        let mut counts = group("counts", &[(0, 5, 4), (1, 5, 4)]);
+        counts.sides.values_mut().for_each(|side| side.completed = None);
+        assert_eq!(stuck(&[counts]), Vec::<usize>::new(), "what does not tell what ended");
+        let mut moving = pair(&[None, None]);
+        moving.still = false;
+        assert_eq!(stuck(&[moving]), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn counts_that_tell_no_end_show_who_is_furthest_waiting_for_all_that_are_not() {
+        let mut world = group("world", &[(0, 9, 0), (1, 9, 0), (2, 8, 0), (3, 7, 0)]);
+        world.sides.values_mut().for_each(|side| side.completed = None);
+        let walk = walk(&[world]);
+        let told: Vec<(u32, usize)> = walk.roots.iter().map(|root| (root.rank, root.waiting)).collect();
+        assert_eq!(told, [(2, 2), (3, 2)]);
+        assert_eq!(walk.waits.len(), 4, "one that is behind itself is not said to wait: {:?}", walk.waits);
+    }
+
+    proptest! {
+        #[test]
+        fn roots_are_who_is_waited_for_and_waits_for_nobody_by_looking_at_each_pair(
+            made in prop::collection::vec((any::<(bool, bool)>(), prop::collection::btree_map(0..6_u32, (0..4_u64, 0..4_u64), 1..6)), 0..4),
+        ) {
+            let group = |((still, p2p), sides): &((bool, bool), BTreeMap<u32, (u64, u64)>)| {
+                let sides: Vec<_> = sides.iter().map(|(rank, (a, b))| (*rank, *a.max(b), *a.min(b))).collect();
+                Group { still: *still || !*p2p, p2p: *p2p && *still, ..group("some", &sides) }
+            };
+            let groups: Vec<Group> = made.iter().map(group).collect();
+            let mut waits = [[false; 6]; 6];
+            for group in groups.iter().filter(|group| group.still && !group.p2p) {
+                for (a, mine) in &group.sides {
+                    for (b, other) in &group.sides {
+                        let done = mine.completed.unwrap();
+                        waits[*a as usize][*b as usize] |= done < mine.requested && other.requested <= done;
+                    }
+                }
+            }
+            let mut reach = waits;
+            for (over, from, to) in (0..6).flat_map(|over| (0..36).map(move |at| (over, at / 6, at % 6))) {
+                reach[from][to] |= reach[from][over] && reach[over][to];
+            }
+            let walk = walk(&groups);
+            let waited_for = |rank: usize| (0..6).any(|who| waits[who][rank]);
+            if (0..6).any(waited_for) {
+                let ends = (0..6).filter(|rank| waited_for(*rank) && !waits[*rank].contains(&true));
+                let ends: BTreeSet<(u32, usize)> =
+                    ends.map(|rank| (rank as u32, (0..6).filter(|who| reach[*who][rank]).count())).collect();
+                prop_assert_eq!(walk.roots.iter().map(|root| (root.rank, root.waiting)).collect::<BTreeSet<_>>(), ends.clone());
+                prop_assert!(walk.roots.is_sorted_by_key(|root| (std::cmp::Reverse(root.waiting), root.rank)));
+                let circle: BTreeSet<u32> = (0..6_u32).filter(|rank| reach[*rank as usize][*rank as usize]).collect();
+                prop_assert_eq!(walk.circle, if ends.is_empty() { circle } else { BTreeSet::new() });
+                prop_assert!(walk.stuck.is_empty());
+            } else {
+                prop_assert!(walk.waits.is_empty() && walk.circle.is_empty());
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Draft, SUSPECTS, Verdict, found, nothing, seen, who};
+use super::{Draft, SUSPECTS, Verdict, found, nothing, ranks, seen, who};
 use crate::confidence::Weight;
 use crate::counters::{Group, Movement};
 use crate::facts::Facts;
@@ -117,8 +117,11 @@ fn suspect(facts: &Facts<'_>, source: Source, groups: &[Group], root: &Root) -> 
         Behind::NotLaunched => "did not enqueue what the others did: its host or its Python is stuck",
         Behind::NotStarted => "enqueued it, and its GPU did not run it",
     };
-    let mut suspect =
-        draft.say(format!("{} {how}; {} ranks wait for it.", who(Some(root.rank), node.as_deref()), root.waiting));
+    let mut suspect = draft.say(format!(
+        "{} {how}; {} for it.",
+        who(Some(root.rank), node.as_deref()),
+        ranks(root.waiting, ["waits", "wait"])
+    ));
     if unexplained {
         suspect.confidence = suspect.confidence.min(UNEXPLAINED);
     }
@@ -173,8 +176,7 @@ fn silent_suspect(facts: &Facts<'_>, rank: u32) -> Suspect {
 fn late_suspect(facts: &Facts<'_>, (rank, tellers): (u32, usize), several: usize) -> Suspect {
     let node = facts.layout.node_of(rank).map(str::to_owned);
     let mut draft = Draft::new(What::Rank, node.clone(), Some(rank)).gpu(facts.layout.gpu_of(rank));
-    let say = if tellers == 1 { "1 rank says".to_owned() } else { format!("{tellers} ranks say") };
-    let text = format!("{say} that rank {rank} did not come to the barrier in time");
+    let text = format!("{} that rank {rank} did not come to the barrier in time", ranks(tellers, ["says", "say"]));
     draft.add(Weight::Line, [seen(Source::Log, &node, Some(rank), text)]);
     draft.corroborate(facts);
     draft.one_of(

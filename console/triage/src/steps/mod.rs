@@ -113,8 +113,11 @@ impl Draft {
         let it = |other: u32| rank.map_or_else(|| of_node(other), |rank| rank == other);
         for (source, _, walk) in &facts.walks {
             if let Some(root) = walk.roots.iter().find(|root| it(root.rank)) {
-                let text =
-                    format!("rank {} is behind and waits for nobody; {} ranks wait for it", root.rank, root.waiting);
+                let text = format!(
+                    "rank {} is behind and waits for nobody; {} for it",
+                    root.rank,
+                    ranks(root.waiting, ["waits", "wait"])
+                );
                 self.add(super::steps::hang::weight(*source, facts), [seen(*source, &node, Some(root.rank), text)]);
             }
         }
@@ -231,6 +234,11 @@ pub(super) fn nothing(
     why: impl Into<String>,
 ) -> (Done, Option<Verdict>) {
     (Done { step, result: result.into(), why: why.into() }, None)
+}
+
+/// `1 rank says`, `3 ranks say`.
+pub(super) fn ranks(count: usize, [says, say]: [&str; 2]) -> String {
+    if count == 1 { format!("1 rank {says}") } else { format!("{count} ranks {say}") }
 }
 
 /// "rank 5 on n3", "rank 5", "n3".

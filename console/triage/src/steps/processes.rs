@@ -74,7 +74,7 @@ pub(super) fn told(facts: &Facts<'_>, rank: u32) -> Vec<(Weight, String)> {
         }
     }
     if let Some((_, tellers)) = facts.named(Category::ProcessExited).into_iter().find(|(named, _)| *named == rank) {
-        told.push((Weight::Complaints, format!("{tellers} ranks say that rank {rank} is gone")));
+        told.push((Weight::Complaints, format!("{} that rank {rank} is gone", super::ranks(tellers, ["says", "say"]))));
     }
     if let Some(node) = facts.standings.vanished.get(&rank) {
         let on = node.as_deref().unwrap_or("any node");

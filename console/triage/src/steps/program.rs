@@ -88,7 +88,11 @@ fn odd(facts: &Facts<'_>) -> Vec<Suspect> {
     let suspect = |(rank, tellers): (u32, usize)| {
         let node = facts.layout.node_of(rank).map(str::to_owned);
         let mut draft = Draft::new(What::UserCode, node.clone(), Some(rank));
-        let text = format!("{tellers} ranks say that rank {rank} asks for another operation or size than they do");
+        let say = super::ranks(tellers, ["says", "say"]);
+        let text = format!(
+            "{say} that rank {rank} asks for another operation or size than {}",
+            if tellers == 1 { "it does" } else { "they do" }
+        );
         draft.add(Weight::Complaints, [seen(Source::Log, &node, Some(rank), text.clone())]);
         draft.add(Weight::NoHardware, []);
         draft.one_of(several, format!("The program: {text}. No machine is at fault."))
@@ -162,5 +166,9 @@ fn exception(facts: &Facts<'_>) -> Option<Suspect> {
     if alone {
         draft.add(Weight::NoHardware, []);
     }
-    Some(draft.say(format!("The program, {}: {}", who(rank, node.as_deref()), lead.rule.meaning)))
+    let on = match ranks.len() {
+        0 | 1 => who(rank, node.as_deref()),
+        several => format!("on {several} ranks"),
+    };
+    Some(draft.say(format!("The program, {on}: {}", lead.rule.meaning)))
 }

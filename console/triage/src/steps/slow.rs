@@ -141,13 +141,24 @@ fn link_suspect(facts: &Facts<'_>, link: &Link, end: &Who) -> Suspect {
 
 /// Nobody stands out: `none` when everybody was looked at and the job gets on.
 fn even(facts: &Facts<'_>, world: usize) -> (Done, Option<Verdict>) {
-    let result = format!("{} of {world} ranks timed, and none stands out", facts.slow.compared);
+    let (late, links) = (facts.slow.late.len(), facts.slow.links.len());
+    let odd = match (late, links) {
+        (0, 0) => "none stands out".to_owned(),
+        (0, 1) => "one link is slow".to_owned(),
+        (0, _) => format!("{links} links are slow"),
+        (1, _) => "the others wait for one of them".to_owned(),
+        (_, _) => format!("others wait for {late} of them"),
+    };
+    let result = format!("{} of {world} ranks timed, and {odd}", facts.slow.compared);
     let covered = facts.slow.compared as f64 >= COVERED * world as f64 && world > 0;
     if !covered {
         return nothing(STEP, result, "The others were not timed: they may be the slow ones.");
     }
     if facts.hung() || facts.movement == Movement::Still || facts.roots().next().is_some() {
         return nothing(STEP, result, "Times are of finished operations only, and the job shows other trouble.");
+    }
+    if late + links > 0 {
+        return nothing(STEP, result, "That many are not one GPU or one link: look for what they have in common.");
     }
     if !facts.slow.links_compared && facts.layout.nodes().len() > 1 {
         return nothing(
