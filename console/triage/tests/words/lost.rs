@@ -30,10 +30,13 @@ fn job(per_node: u32, known: bool, lost: &[(u32, u32, &str)]) -> Case {
     case
 }
 
-/// `n2` closed its connection, or over an adapter: `n2 mlx5_1`.
+/// `n2` closed its connection, or over an adapter: `n2 mlx5_1`; or a request to it was only flushed: `n2 flushed`.
 fn said(of: &str) -> String {
     match of.split_once(' ') {
         None => format!("socketProgress: Connection closed by remote peer {of}<41825>"),
+        Some((of, "flushed")) => {
+            format!("NET/IB: Got completion from peer {of}<41825> with status=5 opcode=0 len=0 vendor err 249 (Recv)")
+        }
         Some((of, device)) => format!(
             "NET/IB: Got completion from peer {of}<41825> with status=12 opcode=0 len=0 vendor err 129 (Send) hca {device}"
         ),
@@ -58,6 +61,10 @@ fn who_lost_whom_is_said_word_for_word() {
     tell("n2 and n4 lost each other over an adapter", &job(1, true, &[(2, 5, "n4 mlx5_1"), (4, 5, "n2 mlx5_1")]));
     tell("n2 lost n4 over an adapter", &job(1, true, &[(2, 5, "n4 mlx5_1")]));
     tell("five lost n2 over an adapter", &job(1, true, &all_lost_n2.map(|(from, at, _)| (from, at, "n2 mlx5_1"))));
+    tell(
+        "requests of five to n2 were flushed",
+        &job(1, true, &all_lost_n2.map(|(from, at, _)| (from, at, "n2 flushed"))),
+    );
     let ring = [(0, 5, "n1"), (1, 5, "n2"), (2, 5, "n3"), (3, 5, "n4"), (4, 5, "n5"), (5, 5, "n0")];
     tell("each lost the next", &job(1, true, &ring));
     tell("n0 lost a machine that is none of the job", &job(1, true, &[(0, 5, "n9")]));

@@ -6,6 +6,8 @@
 
 mod counts;
 mod groups;
+mod halving;
+mod hosts;
 mod lines;
 mod lost;
 #[path = "../../src/made.rs"]

@@ -8,14 +8,19 @@ const WRONG: &str = "ValueError: x";
 const OTHER: &str = "KeyError: 'x'";
 const STEP: &str = "iteration 5/ 100 | elapsed time per iteration (ms): 900.0 |";
 
-/// Whose log (`n1` of a kernel, `1` of a rank), at which second after the last step, or at none, and the line.
-fn job(lines: &[(&str, Option<u32>, &str)]) -> Case {
+/// Six ranks on three nodes whose clocks are known to half a second, and further logs: whose (`n1` of a kernel, `1` of a rank, `out` of
+/// all), at which second after the last step, or at none, and the line.
+pub(super) fn job(lines: &[(&str, Option<u32>, &str)]) -> Case {
     let member =
         |rank: u32| Member { rank, node: Some(format!("n{}", rank / 2)), pid: Some(100 + rank), gpu: Some(rank % 2) };
     let reached = |nr: u32| Reached { node: format!("n{nr}"), clock: Some((0.0, 0.5)), ..Reached::default() };
     let mut logs = vec![log(Whose::Rank(0), &format!("[2026-11-20 10:10:00] {STEP}\n"), &RULES)];
     for (of, second, line) in lines {
-        let whose = of.parse::<u32>().map_or_else(|_| Whose::Kernel((*of).to_owned()), Whose::Rank);
+        let whose = match of.parse::<u32>() {
+            Ok(rank) => Whose::Rank(rank),
+            _ if *of == "out" => Whose::Job("out".to_owned()),
+            _ => Whose::Kernel((*of).to_owned()),
+        };
         let at = second.map_or(String::new(), |second| format!("[2026-11-20 10:10:{second:02}] "));
         logs.push(log(whose, &format!("{at}{line}\n"), &RULES));
     }
