@@ -515,8 +515,11 @@ mod tests {
         assert_eq!(of(Status { enqueued: None, ..status(10, 0) }), None, "a group that it never used");
     }
 
+    /// A group with each rank that told of it, and what that enqueued and completed.
+    type Watched = (String, Vec<(u32, u64, Option<u64>)>);
+
     /// Groups by what watchdogs wrote: rank, number and name of the group, last enqueued, last completed.
-    fn watched(lines: &[(u32, &str, i64, i64)]) -> Vec<(String, Vec<(u32, u64, Option<u64>)>)> {
+    fn watched(lines: &[(u32, &str, i64, i64)]) -> Vec<Watched> {
         let rules = Rules::built_in().unwrap();
         let member = |rank: u32| Member { rank, node: Some(format!("n{rank}")), ..Member::default() };
         let log = |&(rank, group, enqueued, completed): &(u32, &str, i64, i64)| {

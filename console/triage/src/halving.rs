@@ -119,7 +119,7 @@ impl Search<'_> {
             let Some((b1, b2)) = self.halves(&b) else { return self.settled(a, b) };
             let Some((a1, a2)) = self.halves(&a) else {
                 // One node against many: its two trials share it, and cannot run at once.
-                match (self.fails(&(&a | &b1))?, self.fails(&(&a | &b2))?) {
+                match (self.fails(&joined(&a, &b1))?, self.fails(&joined(&a, &b2))?) {
                     (true, true) => return Ok(Some(Culprit::One(a))),
                     (true, false) => b = b1,
                     (false, true) => b = b2,
@@ -127,8 +127,8 @@ impl Search<'_> {
                 }
                 continue;
             };
-            let (f11, f22) = self.both(&(&a1 | &b1), &(&a2 | &b2))?;
-            let (f12, f21) = self.both(&(&a1 | &b2), &(&a2 | &b1))?;
+            let (f11, f22) = self.both(&joined(&a1, &b1), &joined(&a2, &b2))?;
+            let (f12, f21) = self.both(&joined(&a1, &b2), &joined(&a2, &b1))?;
             match (f11, f12, f21, f22) {
                 (true, true, true, true) => return self.settled(a, b),
                 (true, true, ..) => a = a1,
@@ -146,10 +146,10 @@ impl Search<'_> {
 
     /// Whose fault it is that `a` and `b` fail with each other: each is tried with somebody else.
     fn settled(&self, a: Nodes, b: Nodes) -> Result<Option<Culprit>, Wanted> {
-        let here = &a | &b;
+        let here = joined(&a, &b);
         let sound = self.sound(&here);
         let mut others = sound.iter().copied().chain((0..self.places.len()).filter(|node| !here.contains(node)));
-        let with = |side: &Nodes, node: usize| side | &Nodes::from([node]);
+        let with = |side: &Nodes, node: usize| joined(side, &Nodes::from([node]));
         let (first, second) = (others.next(), others.find(|_| sound.len() > 1));
         let fails = match (first, second) {
             (Some(p), Some(q)) => self.both(&with(&a, p), &with(&b, q))?,
@@ -217,6 +217,10 @@ impl Search<'_> {
     fn again(&self, nodes: &Nodes) -> Result<bool, Wanted> {
         self.tried(nodes).nth(1).ok_or_else(|| vec![nodes.clone()])
     }
+}
+
+fn joined(a: &Nodes, b: &Nodes) -> Nodes {
+    a.union(b).copied().collect()
 }
 
 impl Culprit {

@@ -385,4 +385,41 @@ mod tests {
         assert_eq!(waits.cells, [(0, Cell::Waits(1)), (1, Cell::Level), (2, Cell::Level)]);
         assert_eq!((waits.cell(2), waits.cell(3), behind.cell(1)), (Some(Cell::Level), None, None));
     }
+
+    #[test]
+    fn a_communicator_in_which_the_root_is_behind_stands_before_larger_ones_that_only_tell_who_waits() {
+        let rules = Rules::built_in().unwrap();
+        let status = |enqueued: u64, completed: u64| Status {
+            enqueued: Some(enqueued),
+            started: None,
+            completed: Some(completed),
+        };
+        // All but rank 1 are in group 1, where they wait; rank 1 is behind rank 0 in group 2, and all are level in group 3.
+        let dump = |rank: u32| {
+            let of = [
+                ("1", vec![0, 2, 3, 4], status(5, 4)),
+                ("2", vec![0, 1], status(if rank == 1 { 8 } else { 9 }, 8)),
+                ("3", vec![0, 1, 2, 3, 4], status(3, 3)),
+            ];
+            let own = || of.iter().filter(|(_, ranks, _)| ranks.contains(&rank));
+            Dump {
+                rank,
+                groups: own()
+                    .map(|(name, ranks, _)| ((*name).to_owned(), Config { desc: String::new(), ranks: ranks.clone() }))
+                    .collect(),
+                status: own().map(|(name, _, status)| ((*name).to_owned(), *status)).collect(),
+                entries: own()
+                    .map(|(name, ..)| Entry { slot: (*name).into(), group: (*name).into(), ..Entry::default() })
+                    .collect(),
+                left_out: 0,
+            }
+        };
+        let case = Case { dumps: (0..5).map(dump).collect(), ..Case::default() };
+        let matrix = matrix(&Facts::of(&case, &rules));
+        let columns: Vec<(&str, bool)> =
+            matrix.columns.iter().map(|column| (column.name.as_str(), column.tells)).collect();
+        assert_eq!(columns, [("group 2", true), ("group 1", true), ("group 3", false)]);
+        assert_eq!((matrix.ranks[0].ranks[0], matrix.ranks[0].root), (1, Some(Behind::NotLaunched)));
+        assert_eq!((matrix.level, matrix.left_out), (0, 0));
+    }
 }

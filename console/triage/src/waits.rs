@@ -300,7 +300,8 @@ mod tests {
         let two = begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 9, 8), (3, 9, 8, 8)]);
         assert_eq!(roots(&[two]), [(1, Behind::NotStarted), (3, Behind::NotStarted)]);
         let most = begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 8, 8)]);
-        assert_eq!((roots(&[most.clone()]), walk(&[most]).stuck), (vec![], vec![0]), "that is not their GPUs");
+        let walked = walk(&[most]);
+        assert_eq!((walked.roots, walked.stuck), (vec![], vec![0]), "that is not their GPUs");
         let late = walk(&[begun(&[(0, 9, 9, 8), (1, 9, 8, 8), (2, 9, 9, 8)])]).roots;
         assert_eq!((late[0].waiting, &late[0].groups), (2, &vec![0]));
     }
@@ -370,7 +371,8 @@ mod tests {
         fn roots_are_who_is_waited_for_and_waits_for_nobody_by_looking_at_each_pair(
             made in prop::collection::vec((any::<(bool, bool)>(), prop::collection::btree_map(0..6_u32, (0..4_u64, 0..4_u64), 1..6)), 0..4),
         ) {
-            let group = |((still, p2p), sides): &((bool, bool), BTreeMap<u32, (u64, u64)>)| {
+            let group = |(how, sides): &(_, BTreeMap<u32, (u64, u64)>)| {
+                let (still, p2p): &(bool, bool) = how;
                 let sides: Vec<_> = sides.iter().map(|(rank, (a, b))| (*rank, *a.max(b), *a.min(b))).collect();
                 Group { still: *still || !*p2p, p2p: *p2p && *still, ..group("some", &sides) }
             };

@@ -77,6 +77,16 @@ fn what_ran_out_before_an_exception_is_said_word_for_word() {
         tell(&format!("{name} ran out a second later"), &[("3", Some(5), WRONG), (of, Some(6), line)]);
         tell(&format!("{name} ran out two seconds later"), &[("3", Some(5), WRONG), (of, Some(7), line)]);
     }
+    let (before, after) = (format!("{full}\n{WRONG}"), format!("{WRONG}\n{full}"));
+    tell("the room of rank 3 ran out before its exception, without times", &[("3", None, &before)]);
+    tell("the room of rank 3 ran out after its exception, without times", &[("3", None, &after)]);
+    let loader = "RuntimeError: DataLoader worker (pid 4711) is killed by signal: Killed.";
+    tell(
+        "a loader of rank 3 was killed before its exception, without times",
+        &[("3", None, &format!("{loader}\n{WRONG}"))],
+    );
+    tell("a loader of rank 2 was killed before, on the same node", &[("3", Some(5), WRONG), ("2", Some(5), loader)]);
+    tell("a loader of rank 4 was killed before, on another node", &[("3", Some(5), WRONG), ("4", Some(5), loader)]);
     super::hold("ran-out.txt", &text);
 }
 
