@@ -6,7 +6,7 @@ use super::{Draft, SUSPECTS, Verdict, found, nothing, seen, upper, who};
 use crate::confidence::Weight;
 use crate::counters::Movement;
 use crate::facts::Facts;
-use crate::processes::Doing;
+use crate::processes::{Doing, Standing};
 use crate::report::{Done, Kind as What, Source, Suspect};
 use muster_logs::Category;
 use muster_logs::fault::{Cause, Fault};
@@ -42,32 +42,34 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
     )
 }
 
+/// What a process does, where that is not what it should.
+fn doing(standing: &Standing) -> Option<(Weight, String)> {
+    let (pid, looks) = (standing.pid, standing.states.len());
+    match &standing.doing {
+        Doing::Stopped(how) => {
+            let last = standing.states.chars().next_back();
+            let so = standing.states.chars().filter(|state| Some(*state) == last).count();
+            Some((Weight::Stopped, format!("process {pid} is {}, at {so} of {looks} looks", how.told())))
+        }
+        Doing::Blocked(kind, place) => {
+            let text = format!("process {pid} waits for {kind}, in {place}, at nearly all of {looks} looks");
+            Some((Weight::Blocked, text))
+        }
+        Doing::Uninterruptible(place) => {
+            let text = format!("process {pid} cannot be woken (state D, in {place}), at nearly all of {looks} looks");
+            Some((Weight::Blocked, text))
+        }
+        Doing::Ended => Some((Weight::Vanished, format!("process {pid} ended while it was looked at"))),
+        Doing::Alive => None,
+    }
+}
+
 /// What is told of a rank's process, with its weight.
 pub(super) fn told(facts: &Facts<'_>, rank: u32) -> Vec<(Weight, String)> {
     let mut told = Vec::new();
     if let Some(standing) = facts.standings.of_rank(rank) {
         let pid = standing.pid;
-        let looks = standing.states.len();
-        match &standing.doing {
-            Doing::Stopped(how) => {
-                let last = standing.states.chars().next_back();
-                let so = standing.states.chars().filter(|state| Some(*state) == last).count();
-                told.push((Weight::Stopped, format!("process {pid} is {}, at {so} of {looks} looks", how.told())));
-            }
-            Doing::Blocked(kind, place) => {
-                told.push((
-                    Weight::Blocked,
-                    format!("process {pid} waits for {kind}, in {place}, at nearly all of {looks} looks"),
-                ));
-            }
-            Doing::Uninterruptible(place) => {
-                let text =
-                    format!("process {pid} cannot be woken (state D, in {place}), at nearly all of {looks} looks");
-                told.push((Weight::Blocked, text));
-            }
-            Doing::Ended => told.push((Weight::Vanished, format!("process {pid} ended while it was looked at"))),
-            Doing::Alive => {}
-        }
+        told.extend(doing(standing));
         if facts.standings.busy == Some(rank) && facts.movement != Movement::Moved {
             let share = standing.cpu.unwrap_or(0.0) * 100.0;
             told.push((Weight::Busy, format!("process {pid} uses {share:.0} % of a CPU while all others wait")));
@@ -157,7 +159,8 @@ fn blocked(facts: &Facts<'_>) -> Option<(String, Verdict)> {
     let mut draft = Draft::new(What::Storage, one, None).element(Some(kind.to_owned())).cause(cause);
     let lines = blocked.iter().take(6).flat_map(|standing| {
         let rank = standing.rank;
-        let texts = rank.map(|rank| told(facts, rank)).unwrap_or_default();
+        // Of a process that tells no rank, nobody else says anything.
+        let texts = rank.map_or_else(|| doing(standing).into_iter().collect(), |rank| told(facts, rank));
         texts.into_iter().map(move |(_, text)| seen(Source::Stack, &Some(standing.node.clone()), rank, text))
     });
     if !blocked.is_empty() {

@@ -161,6 +161,18 @@ fn what_else_nodes_tell_is_said_word_for_word() {
         }
         tell(&format!("{nodes:?} do not read"), case);
     }
+    for unknown in [&[3][..], &[2, 3]] {
+        let of = |rank: u32| {
+            let (states, channel) = if unknown.contains(&rank) {
+                ("DDDDDDDD", "rpc_wait_bit_killable")
+            } else {
+                ("SSSSSSSS", "futex_wait_queue")
+            };
+            let rank_of = (!unknown.contains(&rank)).then_some(rank);
+            Some(JobProcess { rank: rank_of, ..process(rank, states, channel) })
+        };
+        tell(&format!("{unknown:?} wait for NFS, and nobody knows their rank"), job(of));
+    }
     // Data waits on the way to b and from it, of one pair and of both.
     for (pairs, again) in [(1, false), (1, true), (2, false), (2, true)] {
         let mut case = job(waits);
