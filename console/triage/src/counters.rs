@@ -391,6 +391,8 @@ mod tests {
         assert_eq!(of(at(1, Some(0.0)), at(1, Some(50.0))), Movement::Unknown, "the same answer");
         let without = |number: u32| Poll { comms: Vec::new(), ..at(number, None) };
         assert_eq!(of(without(1), without(2)), Movement::Unknown, "answers without counts");
+        assert_eq!(of(at(1, None), without(2)), Movement::Moved, "a text that names nobody any more");
+        assert_eq!(of(without(1), at(2, None)), Movement::Moved);
         assert_eq!(
             movement(&[at(1, Some(0.0)), at(2, Some(15.0)), at(3, Some(20.0))]),
             Movement::Still,
@@ -419,6 +421,7 @@ mod tests {
         assert_eq!(still(vec![poll(1, &[5, 4]), poll(2, &[5, 4])]), [true]);
         assert_eq!(still(vec![poll(1, &[4, 4]), poll(2, &[5, 4])]), [false]);
         assert_eq!(still(vec![poll(2, &[5, 4])]), [false], "one poll proves nothing");
+        assert_eq!(still(vec![poll(2, &[5])]), Vec::<bool>::new(), "one rank alone");
         let mut other = poll(1, &[5, 4]);
         other.comms[0].hash = "0x2".into();
         assert_eq!(still(vec![other, poll(2, &[5, 4])]), [false], "another communicator");

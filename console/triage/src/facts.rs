@@ -248,7 +248,7 @@ fn gone(case: &Case, layout: &Layout) -> BTreeSet<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Job, Member};
+    use crate::case::{Job, Member, Reached};
     use crate::made;
 
     /// A job of so many ranks, each on a node of its own, whose logs hold these lines.
@@ -306,5 +306,30 @@ mod tests {
         assert_eq!(named(&[(0, "5"), (1, "5"), (2, "6"), (3, "6")]), [(5, 2), (6, 2)]);
         assert_eq!(named(&[(0, "5"), (5, "5"), (6, "6")]), [(5, 1)]);
         assert_eq!(named(&[(0, "0, 3, 5")]), [(3, 1), (5, 1)], "all that one line names");
+    }
+
+    #[test]
+    fn who_is_lost_once_the_job_is_being_ended_is_lost_by_that() {
+        let rules = Rules::built_in().unwrap();
+        // Rank 0 lost n1 so many seconds before the scheduler ended the job; how far clocks may be off, where that is known.
+        let counted = |before: u32, error_s: Option<f64>| {
+            let lost = format!(
+                "[2026-11-20 10:10:{:02}] n0:1:1 [0] misc/socket.cc:503 NCCL WARN socketProgress: Connection closed by remote peer n1<41825>",
+                30 - before
+            );
+            let mut case = case(3, &[(0, lost)], &rules);
+            let ended = "[2026-11-20 10:10:30] slurmstepd: error: *** JOB 7 ON n0 CANCELLED AT 2026-11-20T10:10:30 DUE TO PREEMPTION ***\n";
+            case.logs.push(made::log(Whose::Job("out".to_owned()), ended, &rules));
+            if let Some(error_s) = error_s {
+                let reached =
+                    |nr: u32| Reached { node: format!("n{nr}"), clock: Some((0.0, error_s)), ..Reached::default() };
+                case.reached = (0..3).map(reached).collect();
+                case.logs[1].whose = Whose::Rank(2);
+            }
+            !Facts::of(&case, &rules).lost.pairs.is_empty()
+        };
+        assert_eq!((counted(0, Some(0.5)), counted(1, Some(0.5))), (false, true));
+        assert_eq!((counted(2, Some(2.5)), counted(3, Some(2.5))), (false, true));
+        assert_eq!((counted(10, None), counted(11, None)), (false, true), "of a clock that is not known, ten seconds");
     }
 }

@@ -328,6 +328,7 @@ mod tests {
         assert_eq!(of(&[done(0, 9, 8)], &[4]), [Cell::Waits(1), Cell::Absent]);
         let count = |rank: u32, requested: u64| (rank, requested, None, None);
         assert_eq!(of(&[count(0, 9)], &[4]), [Cell::Waits(1), Cell::Absent]);
+        assert_eq!(of(&[count(0, 9), count(1, 9)], &[]), [Cell::Level; 2]);
         assert_eq!(of(&[count(0, 9), count(u32::MAX, 12)], &[]), [Cell::Behind(3)], "of those that nobody names");
         let mut moving = group(&[count(0, 9), count(1, 8)], &[]);
         moving.still = false;

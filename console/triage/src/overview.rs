@@ -119,7 +119,7 @@ impl Moment {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Whose;
+    use crate::case::{Job, Whose};
     use crate::made;
 
     fn at(node: &str, at_s: f64, error_s: f64) -> Moment {
@@ -179,8 +179,10 @@ mod tests {
         let rules = Rules::built_in().unwrap();
         let line = "nfs: server 10.4.0.19 not responding, still trying\n";
         let harmless = "nfs: server 10.4.0.19 OK\n";
+        let elsewhere = made::log(Whose::Kernel("n9".to_owned()), line, &rules);
         let log = made::log(Whose::Kernel("n1".to_owned()), &[line, line, harmless].concat(), &rules);
-        let case = Case { logs: vec![log], ..Case::default() };
+        let job = Job { nodes: vec!["n1".to_owned()], ..Job::default() };
+        let case = Case { job, logs: vec![log, elsewhere], ..Case::default() };
         let shown = overview(&case, &rules, &[]);
         let [moment] = &shown.moments[..] else { panic!("{:?}", shown.moments) };
         let of = (moment.node.as_deref(), moment.rank, moment.source, moment.kind, moment.rule.as_str(), moment.count);
@@ -189,6 +191,6 @@ mod tests {
             (moment.text.as_str(), moment.meaning.as_str()),
             (line.trim(), "The NFS server does not answer this node.")
         );
-        assert_eq!((shown.nodes, shown.last_step_s, shown.left_out), (vec!["n1".to_owned()], None, 0));
+        assert_eq!((shown.nodes, shown.last_step_s, shown.left_out), (vec!["n1".to_owned(), "n9".to_owned()], None, 0));
     }
 }

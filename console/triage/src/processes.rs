@@ -523,4 +523,26 @@ mod tests {
         case.processes.get_mut("c").unwrap().queues = queues(3);
         assert_eq!(standings(&case).backlog.map(|found| found.node).as_deref(), Some("c"));
     }
+
+    #[test]
+    fn who_waits_for_an_answer_uses_no_cpu_and_what_may_not_be_read_is_no_place() {
+        let waits = |cpu| JobProcess {
+            cpu: Some(cpu),
+            wait_channel: Reading::Value("request_wait_answer".into()),
+            ..process(0, "SSSSSS")
+        };
+        assert!(matches!(doing(&waits(0.04)), Doing::Blocked(..)));
+        assert_eq!(doing(&waits(0.05)), Doing::Alive);
+        for hidden in ["denied", "unknown"] {
+            let thread = |channel: &str| format!("python3 (thread 7): {channel}");
+            let blocked = |threads: &[&str]| JobProcess {
+                wait_channel: Reading::Value(hidden.into()),
+                blocked: threads.iter().map(|channel| thread(channel)).collect(),
+                ..process(0, "DDDDDD")
+            };
+            assert_eq!(doing(&blocked(&[])), Doing::Uninterruptible("not known".into()));
+            assert_eq!(doing(&blocked(&[hidden, "nvidia_ioctl"])), Doing::Uninterruptible("nvidia_ioctl".into()));
+            assert_eq!(doing(&blocked(&["rpc_wait_bit"])), Doing::Blocked("NFS", "rpc_wait_bit".into()));
+        }
+    }
 }

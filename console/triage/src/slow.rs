@@ -429,4 +429,10 @@ mod tests {
         assert!(slow.late.is_empty() && slow.links.is_empty() && slow.links_compared);
         assert_eq!(slow.compared, 12);
     }
+
+    #[test]
+    fn a_communicator_of_one_rank_compares_nobody() {
+        let all: Vec<Timed> = (0..9).map(|seq| timed("c0", 0, 1, seq, 1000.0)).collect();
+        assert_eq!(compare(&all, &layout()), Slow::default());
+    }
 }

@@ -324,6 +324,7 @@ mod tests {
         let ahead = group("pair", &[(1, 5, 5), (2, 5, 4)]);
         let level = group("pair", &[(1, 5, 5), (2, 5, 5)]);
         assert_eq!(roots(&[world.clone(), level]), [(1, Behind::NotStarted)]);
+        assert_eq!(roots(&[world.clone(), ahead.clone()]), [(2, Behind::NotStarted)]);
         assert!(!gpu_behind(1, &[world.clone(), ahead]));
         assert!(gpu_behind(1, &[world]));
         assert!(!gpu_behind(1, &[group("world", &[(0, 9, 8), (1, 6, 6)])]), "it did all that it was given");

@@ -160,5 +160,6 @@ mod tests {
         assert!(verdict.is_none() && done.result.ends_with("after something else went wrong"), "{done:?}");
         assert_eq!(done.why, "xid-79 came first: go on.");
         assert_eq!(of(lost("09:56")), Ok(0.88), "its clock may be off by ten seconds");
+        assert_eq!(of(lost("09:55")), Ok(0.88));
     }
 }

@@ -96,6 +96,28 @@ fn how_far_ranks_are_in_two_groups_is_said_word_for_word() {
         })
     });
     tell("rank 1 waits for rank 5 in their pair, and rank 5 for it in the group of all", &circle);
+    let lost = |rank: u32, of: &str| {
+        format!(
+            "{}:100:100 [0] misc/socket.cc:503 NCCL WARN socketProgress: Connection closed by remote peer {of}<41825>\n",
+            node(rank, 2)
+        )
+    };
+    let both = |case: Case| {
+        with_logs(case, |rank| match rank {
+            1 => Some(lost(1, "n2")),
+            5 => Some(lost(5, "n0")),
+            _ => None,
+        })
+    };
+    let mut tell = |name: &str, case: &Case| super::in_short(&mut text, name, "distributed-errors", case);
+    tell(
+        "ranks 1 and 5 wait in their pair for longer, and their nodes lost each other",
+        &both(odd(&[1, 5], in_pair.0, in_pair.1)),
+    );
+    tell(
+        "ranks 1, 2, 5 and 6 wait in two pairs, and nodes n0 and n2 lost each other",
+        &both(odd(&[1, 2, 5, 6], in_pair.0, in_pair.1)),
+    );
     super::hold("groups.txt", &text);
 }
 
