@@ -556,4 +556,30 @@ mod tests {
         let told = watched(&[(0, "0", 1, -1), (1, "0", 1, -1), (2, "0", -1, -1)]);
         assert_eq!(told[0].1, [(0, 1, Some(0)), (1, 1, Some(0)), (2, 0, Some(0))]);
     }
+
+    #[test]
+    fn a_group_is_called_by_what_it_is_for_as_its_settings_say_or_else_its_operations() {
+        let names = |settings: Option<&str>, told: [&str; 2]| {
+            let dump = |rank: u32| {
+                let entry = |(group, desc): (&str, &str)| Entry {
+                    slot: group.into(),
+                    group: group.into(),
+                    desc: desc.into(),
+                    ..Entry::default()
+                };
+                let config = settings.map(|desc| ("7".to_owned(), Config { desc: desc.into(), ranks: vec![0, 1] }));
+                Dump {
+                    rank,
+                    groups: config.into_iter().collect(),
+                    status: [("7".to_owned(), status(5, 5))].into(),
+                    entries: [("6", told[0]), ("7", told[1])].map(entry).into(),
+                    left_out: 0,
+                }
+            };
+            of(vec![dump(0), dump(1)]).into_iter().map(|(name, ..)| name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Some("dp"), ["", "tp"]), ["group 7 (dp)"]);
+        assert_eq!(names(None, ["pp", "tp"]), ["group 7 (tp)"]);
+        assert_eq!(names(None, ["pp", ""]), ["group 7"]);
+    }
 }

@@ -622,7 +622,10 @@ mod tests {
         assert_eq!((end.last_s, end.from_s), (Some(LAST + 100.0), Some(LAST + 40.0)));
         assert_eq!(end.until_s, Some(LAST + 1301.0), "ten minutes after the last word of the job");
         assert_eq!(last(&[timed_out(0, 700, 1000)]).last_s, None, "a second is no wait");
-        assert_eq!(last(&[kernel(&[(0, BROKEN)])]), End::default(), "a machine does not tell when the job got on");
+        let locked = "watchdog: BUG: soft lockup - CPU#18 stuck for 27s! [kworker:77]";
+        for line in [BROKEN, locked] {
+            assert_eq!(last(&[kernel(&[(0, line)])]), End::default(), "a machine does not tell when the job got on");
+        }
     }
 
     #[test]

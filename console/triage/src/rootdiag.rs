@@ -183,9 +183,16 @@ mod tests {
         assert_eq!(with(complaint("a", "z", 0.0)), Blame::Pair("z".into(), "a".into(), true));
         let unknown = Complaint { error_s: 60.0, ..complaint("a", "z", 2.0) };
         assert_eq!(with(unknown), Blame::Pair("z".into(), "a".into(), false), "its clock does not tell");
-        for at in [2.0, 4.0] {
+        for at in [1.9, 2.0, 4.0] {
             assert_eq!(with(complaint("a", "z", at)), Blame::One("a".into(), 1.0), "it did not lose the other first");
         }
+        let off = |error_s: f64, complaint: Complaint| Complaint { error_s, ..complaint };
+        let others = |error_s: f64| echoes.clone().map(|one| off(error_s, one));
+        let with_others = |error_s: f64, own: Complaint| diagnose(&[&others(error_s)[..], &[own]].concat()).blame;
+        let unknown = with_others(60.0, complaint("a", "z", 2.0));
+        assert_eq!(unknown, Blame::Pair("z".into(), "a".into(), false), "the clocks of the others do not tell");
+        let at_once = with_others(0.5, off(0.5, complaint("a", "z", 1.0)));
+        assert_eq!(at_once, Blame::One("a".into(), 1.0), "within the errors of both clocks, to the last bit");
         let both = [&echoes[..], &[complaint("a", "z", 0.0), complaint("z", "a", 0.1)]].concat();
         assert_eq!(diagnose(&both).blame, Blame::One("a".into(), 1.0), "the other lost it, too");
     }
@@ -243,6 +250,9 @@ mod tests {
         assert!(matches!(diagnose(&[complaint("a", "b", 0.0)]).blame, Blame::Pair(first, _, true) if first == "b"));
         let mutual = [complaint("a", "b", 0.0), complaint("b", "a", 0.05)];
         assert!(matches!(diagnose(&mutual).blame, Blame::Pair(_, _, false)), "within the error of the clocks");
+        let off = |complaint: Complaint| Complaint { error_s: 0.5, ..complaint };
+        let mutual = [off(complaint("a", "b", 0.0)), off(complaint("b", "a", 1.0))];
+        assert!(matches!(diagnose(&mutual).blame, Blame::Pair(_, _, false)), "by as much as both may be off");
         let later = [complaint("a", "b", 0.0), complaint("b", "a", 1.0)];
         assert!(matches!(diagnose(&later).blame, Blame::Pair(first, _, true) if first == "b"));
         let ring =
