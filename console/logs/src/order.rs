@@ -174,6 +174,8 @@ mod tests {
         assert_eq!(ids(&[vague, exact]), ["mlx5-timeout", "python-exception"]);
         let places = |events: &[Event<'_>]| order(events).iter().map(|one| (one.event, one.tied)).collect::<Vec<_>>();
         assert_eq!(places(&[event("xid-79", "n1", 9.0), event("xid-79", "n2", 1.0)]), [(1, false), (0, false)]);
+        let off = |node, at_s| Event { error_s: 0.5, ..event("xid-79", node, at_s) };
+        assert_eq!(places(&[off("n1", 1.0), off("n2", 2.0)]), [(0, false), (1, true)], "by as much as both may be off");
         let undated = Event { at_s: None, ..event("xid-79", "n3", 0.0) };
         assert_eq!(places(&[undated, event("xid-79", "n2", 1.0)]), [(1, false), (0, true)]);
     }

@@ -391,6 +391,8 @@ mod tests {
             refused(r#", {id = "lamp-3", line = "lamp 3"}, {id = "lamp-other", line = "lamp 9"}"#, ""),
             "some.toml: rule lamp, examples: needs 2 examples or more"
         );
+        let two = TABLE.replace(r#"{id = "red-1", line = "lamp 1"}, "#, "");
+        assert!(Rules::read([("some.toml", two.as_str())]).is_ok());
         assert_eq!(refused(r#"id = "red-1""#, r#"id = "red""#), "some.toml: rule lamp, examples: no row is called red");
         assert!(refused("It is green.", "").starts_with("some.toml: rule lamp-3, meaning: "));
     }

@@ -353,6 +353,19 @@ mod tests {
     }
 
     #[test]
+    fn a_line_of_64_kibibytes_is_looked_at_whole_however_it_comes() {
+        let example = "nfs: server 10.4.0.19 not responding";
+        for (longer, known) in [(0, 1), (1, 0)] {
+            let log = format!("{} {example}\n", "x".repeat(65_535 - example.len() + longer)).into_bytes();
+            for pieces in [vec![], vec![10], vec![65_536], vec![65_537], vec![60_000, 5_000]] {
+                let (found, scanned) = scanned(&log, &pieces);
+                let told = (scanned.lines, scanned.cut_lines, scanned.cut_bytes);
+                assert_eq!((found.len(), told), (known, (1, longer as u64, longer as u64)), "{pieces:?}");
+            }
+        }
+    }
+
+    #[test]
     fn what_was_looked_at_is_told_at_any_time() {
         let mut scan = Scan::new(&RULES, Stream::Any);
         scan.feed(b"one\ntwo\nthr", &mut |_| ());

@@ -283,6 +283,11 @@ mod tests {
         ] {
             assert_eq!(plain(line), Some(stamp), "{line}");
         }
+        for at in [4, 7, 10, 13, 16] {
+            let mut line = "2026-01-06 20:12:28".to_owned();
+            line.replace_range(at..=at, "x");
+            assert_eq!((plain(&line), Stamp::of(&line)), (None, None), "{line}");
+        }
         for line in
             ["2026-01-06 20:12:28+01:00", "2026-01-06 20:12:28 UTC", "2100-01-06 20:12:28", "2026-01-06 20:12:2", "x"]
         {
