@@ -149,8 +149,12 @@ fn even(facts: &Facts<'_>, world: usize) -> (Done, Option<Verdict>) {
         (1, _) => "the others wait for one of them".to_owned(),
         (_, _) => format!("others wait for {late} of them"),
     };
-    let result = format!("{} of {world} ranks timed, and {odd}", facts.slow.compared);
-    let covered = facts.slow.compared as f64 >= COVERED * world as f64 && world > 0;
+    let of = if world > 0 { format!(" of {world}") } else { String::new() };
+    let result = format!("{}{of} ranks timed, and {odd}", facts.slow.compared);
+    let covered = facts.slow.compared as f64 >= COVERED * world as f64;
+    if world == 0 {
+        return nothing(STEP, result, "How many ranks there are is not known: others may be the slow ones.");
+    }
     if !covered {
         return nothing(STEP, result, "The others were not timed: they may be the slow ones.");
     }

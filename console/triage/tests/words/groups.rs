@@ -146,6 +146,7 @@ fn a_rank_that_told_nothing_is_said_word_for_word_by_what_else_is_known_of_it() 
     let starts = |rank: u32| Some(format!("rank {rank} starts\n"));
     tell("no dump of rank 5", &without());
     tell("no dump of rank 5, whose log is there", &with_logs(without(), starts));
+    tell("no dump of rank 5, whose log is empty", &with_logs(without(), |_| Some(String::new())));
     tell("no dump of rank 5, and RAS misses it", &polled(without(), &[5]));
     tell("no dump of rank 5, whose log is there, and RAS misses it", &polled(with_logs(without(), starts), &[5]));
     tell(

@@ -1,6 +1,7 @@
 //! Jobs of six ranks on three nodes, by what their processes do.
 
-use muster_triage::case::{Case, Comm, CommRank, Poll, Process, Reached};
+use super::{RULES, made::log};
+use muster_triage::case::{Case, Comm, CommRank, Poll, Process, Reached, Whose};
 use muster_wire::{Counter, JobProcess, Processes, Queue, Reading};
 
 const NODES: [&str; 3] = ["a", "b", "c"];
@@ -120,6 +121,33 @@ fn what_is_missing_of_a_job_is_said_word_for_word() {
         );
         tell(&format!("{nodes:?} out of reach, and RAS misses one"), polled(without(job(waits), nodes), &[], &[3]));
     }
+    let ended = |rank: u32| Some(if rank < 4 { process(rank, "SSSSSS--", "") } else { waits(rank)? });
+    tell("ranks 0 to 3 ended, and RAS tells that rank 3 is behind", polled(job(ended), &[3], &[]));
+    // RAS knows the ranks of b by an address of which nobody told whose it is.
+    let by_address = |mut case: Case| {
+        let comms = case.polls.iter_mut().flat_map(|poll| &mut poll.comms);
+        for process in
+            comms.flat_map(|comm| comm.ranks.iter_mut().map(|rank| &mut rank.process).chain(&mut comm.missing))
+        {
+            if process.host == "b" {
+                process.host = "10.0.0.2".to_owned();
+            }
+        }
+        case
+    };
+    let of_b = by_address(polled(without(job(waits), &["b"]), &[], &[2, 3]));
+    tell("b out of reach, and RAS misses ranks on a node that goes by another name", of_b);
+    let of_both = by_address(polled(without(job(waits), &["b", "c"]), &[], &[2, 3]));
+    tell("b and c out of reach, and RAS misses ranks on a node that goes by another name", of_both);
+    let gone =
+        "[rank0]: 2026-11-24 22:41:07.120 ERROR step 25: rank 3 (10.0.0.2, process 103) is gone: connection refused\n";
+    let named = |mut case: Case| {
+        case.logs = vec![log(Whose::Rank(0), gone, &RULES)];
+        case
+    };
+    tell("rank 0 says that rank 3 is gone, whose process is there", named(job(waits)));
+    let of = |rank: u32| Some(if rank == 3 { process(3, "SSSSSS--", "") } else { waits(rank)? });
+    tell("rank 0 says that rank 3 is gone, whose process ended", named(job(of)));
     let mut partly = job(waits);
     partly.reached[1].why = Some("ended after 20 s".to_owned());
     tell("b told not everything", partly);
@@ -173,6 +201,8 @@ fn what_else_nodes_tell_is_said_word_for_word() {
         };
         tell(&format!("{unknown:?} wait for NFS, and nobody knows their rank"), job(of));
     }
+    let frozen = |rank: u32| Some(if rank == 3 { process(3, "DDDDDDDD", "mnt_want_write") } else { waits(rank)? });
+    tell("rank 3 waits for a frozen file system", job(frozen));
     // Data waits on the way to b and from it, of one pair and of both.
     for (pairs, again) in [(1, false), (1, true), (2, false), (2, true)] {
         let mut case = job(waits);

@@ -100,6 +100,25 @@ fn how_long_operations_took_is_said_word_for_word() {
     let mut half = job(even);
     half.timed.retain(|one| one.comm == "low");
     tell("half of the ranks are timed", &half);
+    let mut sixteen = two();
+    sixteen.job.world_size = Some(16);
+    tell("ranks 2 and 6 of sixteen are late in their groups of four alone", &sixteen);
+    let mut nobody = job(even);
+    nobody.job = Job::default();
+    tell("nobody is late, and nobody wrote down who runs where", &nobody);
+    let with_log = |mut case: Case, whose: Whose, line: &str| {
+        case.logs.push(log(whose, &format!("{line}\n"), &RULES));
+        case
+    };
+    let nfs = "nfs: server 10.4.0.19 not responding, still trying";
+    tell("nobody is late, and NFS of n3 did not answer once", &with_log(all(), Whose::Kernel("n3".to_owned()), nfs));
+    let waited = (0..8).fold(all(), |case, rank| {
+        let line = format!(
+            "[Rank {rank}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=9, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600041 milliseconds before timing out."
+        );
+        with_log(case, Whose::Rank(rank), &line)
+    });
+    tell("nobody is late, and all told a time-out", &waited);
     super::hold("timed.txt", &text);
 }
 
