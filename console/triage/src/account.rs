@@ -495,4 +495,36 @@ mod tests {
         assert_eq!((account.notes, account.total.lost_between_s), (vec![], Some(0.0)), "a step ends where it is told");
         assert_eq!((account.total.repeated_steps, account.total.useful_percent), (0, Some(100.0)));
     }
+
+    #[test]
+    fn a_step_is_slow_beyond_twelve_tenths_of_the_mean_and_not_at_it_and_no_time_has_no_degradation() {
+        assert_eq!((steps(&[1.2, 0.8]).slow_steps, steps(&[1.25, 0.75]).slow_steps), (0, 1));
+        assert_eq!((steps(&[0.0]).degradation_percent, steps(&[]).degradation_percent), (0.0, 0.0));
+        let at_once = account(vec![numbered(&[(1, Some(5.0), Some(0.0))])]).unwrap().total;
+        assert_eq!((at_once.elapsed_s, at_once.useful_percent), (None, None), "a job of no time has no shares of it");
+        assert!(at_once.repeated_s.is_sign_positive(), "a reader is told 0, not -0");
+    }
+
+    #[test]
+    fn times_since_1970_are_rounded_and_so_are_what_they_add_up_to() {
+        for tenth in 0..20 {
+            let from = 1.76e9 + f64::from(tenth) / 10.0;
+            let step = |n: u32| (u64::from(n), Some(from + 0.1 * f64::from(n)), Some(0.1));
+            let total = account(vec![numbered(&(1..=10).map(step).collect::<Vec<_>>())]).unwrap().total;
+            assert_eq!(
+                (total.elapsed_s, total.useful_percent),
+                (Some(total.steps.in_steps_s), Some(100.0)),
+                "{total:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn stamps_of_whole_seconds_take_off_a_second_for_each_attempt_and_no_more() {
+        let of = |second_s: f64| account(vec![told("a", 0..10, 0.0, None), told("b", 10..20, second_s, None)]).unwrap();
+        let (cut, overlap) = (of(8.5).total, of(7.5).total);
+        assert_eq!((cut.elapsed_s, cut.useful_percent), (Some(20.0), Some(100.0)));
+        assert_eq!((overlap.elapsed_s, overlap.useful_percent), (Some(17.5), None));
+        assert_eq!((of(9.0).notes.len(), of(8.9).notes.len()), (0, 1), "its first step ends when the last one did");
+    }
 }

@@ -350,6 +350,9 @@ mod tests {
         let held = |by| [("GPU 0", "held.heat", by)];
         let of = |by: f64| grown(&case(&[&held(0.0), &held(by), &held(0.0)])).len();
         assert_eq!((of(100.0), of(101.0)), (0, 1), "a hundredth of ten seconds");
+        let mut at_once = case(&[&held(0.0), &held(101.0), &held(0.0)]);
+        at_once.processes.values_mut().for_each(|told| told.seconds = 0.0);
+        assert_eq!(grown(&at_once), [], "of no time nothing has a share");
     }
 
     #[test]

@@ -255,8 +255,12 @@ mod tests {
             line("10:06", "nfs: server 10.4.0.19 OK"),
         ]
         .concat();
+        let before = line("00:00", "nfs: server 10.4.0.21 not responding, still trying");
+        let elsewhere = line("10:05", "nfs: server 10.4.0.22 not responding, still trying");
+        let kernel = before + &kernel;
         let step = line("10:00", "iteration 5/ 100 | elapsed time per iteration (ms): 900.0 |");
-        let case_of = case(2, &[(Whose::Kernel("n1".into()), &kernel), (Whose::Rank(0), &step)]);
+        let kernels = [(Whose::Kernel("n1".into()), kernel.as_str()), (Whose::Kernel("n9".into()), elsewhere.as_str())];
+        let case_of = case(2, &[&kernels[..], &[(Whose::Rank(0), &step)]].concat());
         let report = diagnose(&case_of, &RULES);
         let events: Vec<(&str, Option<&str>)> =
             report.timeline.iter().map(|told| (told.event.as_str(), told.node.as_deref())).collect();

@@ -312,7 +312,7 @@ fn backlog(case: &Case, layout: &Layout) -> Option<Backlog> {
     for (node, told) in &case.processes {
         for queue in told.queues.iter().filter(|queue| queue.looks >= FEWEST as u32) {
             let (peer, share) = (layout.node(&queue.peer), f64::from(queue.full) / f64::from(queue.looks));
-            if peer != *node && share > 0.0 {
+            if peer != *node {
                 edges.push((node, peer, share, queue));
             }
         }
@@ -401,6 +401,7 @@ mod tests {
             ..process(0, states)
         };
         assert!(matches!(doing(&process(0, "STTTTTTT")), Doing::Stopped(_)));
+        assert!(matches!(doing(&process(0, "TTT")), Doing::Stopped(_)));
         assert!(matches!(doing(&waits("SSSSSS", "do_freezer_trap")), Doing::Stopped(_)));
         assert_eq!(
             doing(&waits("DDDDDD", "rpc_wait_bit_killable")),
@@ -449,6 +450,11 @@ mod tests {
         assert_eq!(with(&[0.0, 1.0, 0.1, 0.0]), Some(1));
         assert_eq!(with(&[1.0, 1.0, 1.0, 1.0]), None);
         assert_eq!(with(&[0.0, 1.0, 0.5, 0.0]), None);
+        assert_eq!(
+            (with(&[0.0, 1.0, 0.0]), with(&[0.0, 1.0])),
+            (Some(1), None),
+            "of two nobody says who is the odd one"
+        );
     }
 
     #[test]
@@ -488,6 +494,8 @@ mod tests {
             case.processes.get_mut(node).unwrap().counters.push(counter(last));
         }
         assert_eq!(standings(&case).backlog.map(|found| found.node).as_deref(), Some("b"));
+        case.processes.get_mut("a").unwrap().counters[0].last = 1_000.0;
+        assert_eq!(standings(&case).backlog, None, "both send again");
         case.processes.get_mut("a").unwrap().counters[0].last = 9_000.0;
         assert_eq!(standings(&case).backlog.map(|found| found.node).as_deref(), Some("a"));
     }

@@ -154,6 +154,18 @@ fn what_is_missing_of_a_job_is_said_word_for_word() {
     super::hold("missing.txt", &text);
 }
 
+/// These wait for NFS and tell no rank.
+fn without_ranks(unknown: &[u32]) -> Case {
+    job(|rank| {
+        let own = process(rank, "DDDDDDDD", "rpc_wait_bit_killable");
+        if unknown.contains(&rank) { Some(JobProcess { rank: None, ..own }) } else { waits(rank) }
+    })
+}
+
+fn frozen() -> Case {
+    job(|rank| if rank == 3 { Some(process(3, "DDDDDDDD", "mnt_want_write")) } else { waits(rank) })
+}
+
 #[test]
 fn what_else_nodes_tell_is_said_word_for_word() {
     let mut text = String::new();
@@ -190,19 +202,9 @@ fn what_else_nodes_tell_is_said_word_for_word() {
         tell(&format!("{nodes:?} do not read"), case);
     }
     for unknown in [&[3][..], &[2, 3]] {
-        let of = |rank: u32| {
-            let (states, channel) = if unknown.contains(&rank) {
-                ("DDDDDDDD", "rpc_wait_bit_killable")
-            } else {
-                ("SSSSSSSS", "futex_wait_queue")
-            };
-            let rank_of = (!unknown.contains(&rank)).then_some(rank);
-            Some(JobProcess { rank: rank_of, ..process(rank, states, channel) })
-        };
-        tell(&format!("{unknown:?} wait for NFS, and nobody knows their rank"), job(of));
+        tell(&format!("{unknown:?} wait for NFS, and nobody knows their rank"), without_ranks(unknown));
     }
-    let frozen = |rank: u32| Some(if rank == 3 { process(3, "DDDDDDDD", "mnt_want_write") } else { waits(rank)? });
-    tell("rank 3 waits for a frozen file system", job(frozen));
+    tell("rank 3 waits for a frozen file system", frozen());
     // Data waits on the way to b and from it, of one pair and of both.
     for (pairs, again) in [(1, false), (1, true), (2, false), (2, true)] {
         let mut case = job(waits);
