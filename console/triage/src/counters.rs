@@ -389,6 +389,8 @@ mod tests {
         assert_eq!(of(at(1, None), at(2, Some(3.0))), Movement::Still, "by their order");
         assert_eq!(of(at(1, None), Poll { name: "again".into(), ..at(1, None) }), Movement::Unknown, "one look twice");
         assert_eq!(of(at(1, Some(0.0)), at(1, Some(50.0))), Movement::Unknown, "the same answer");
+        let other = Poll { name: "again".into(), ..at(1, Some(50.0)) };
+        assert_eq!(of(at(1, Some(0.0)), other), Movement::Still, "two files with the same number");
         let without = |number: u32| Poll { comms: Vec::new(), ..at(number, None) };
         assert_eq!(of(without(1), without(2)), Movement::Unknown, "answers without counts");
         assert_eq!(of(at(1, None), without(2)), Movement::Moved, "a text that names nobody any more");
@@ -581,5 +583,52 @@ mod tests {
         assert_eq!(names(Some("dp"), ["", "tp"]), ["group 7 (dp)"]);
         assert_eq!(names(None, ["pp", "tp"]), ["group 7 (tp)"]);
         assert_eq!(names(None, ["pp", ""]), ["group 7"]);
+    }
+
+    #[test]
+    fn of_a_group_whose_ranks_nobody_tells_no_rank_is_absent_unless_it_is_that_of_all() {
+        let dump = |rank: u32, group: &str| Dump {
+            rank,
+            status: [("7".to_owned(), status(5, 5))].into(),
+            entries: vec![Entry { slot: "7".into(), group: group.into(), ..Entry::default() }],
+            ..Dump::default()
+        };
+        // Rank 2 tells that there is a rank 3, which has no dump.
+        let absent = |group: &str| {
+            let told = of(vec![dump(0, group), dump(1, group), two_slots(2, "12", true)]);
+            let found = told.into_iter().find(|(_, sides, _)| sides.starts_with(&[0, 1]));
+            found.map(|(_, _, absent)| absent)
+        };
+        assert_eq!((absent("7"), absent("0")), (Some(vec![]), Some(vec![3])));
+    }
+
+    #[test]
+    fn one_operation_between_two_ranks_makes_a_group_one_of_those_whose_numbers_tell_nothing() {
+        let p2p = |of: [(&str, bool); 2]| {
+            let entry =
+                |(group, p2p): (&str, bool)| Entry { slot: group.into(), group: group.into(), p2p, ..Entry::default() };
+            let dump = |rank: u32, of: [(&str, bool); 2]| Dump {
+                rank,
+                status: [("7".to_owned(), status(5, 5)), ("8".to_owned(), status(5, 5))].into(),
+                entries: of.map(entry).into(),
+                ..Dump::default()
+            };
+            let case = Case { dumps: vec![dump(0, of), dump(1, [("7", false), ("8", false)])], ..Case::default() };
+            groups(&case, &Layout::of(&case), &[], &End::default()).iter().map(|group| group.p2p).collect::<Vec<_>>()
+        };
+        assert_eq!(p2p([("7", true), ("8", false)]), [true, false]);
+        assert_eq!(p2p([("7", false), ("8", true)]), [false, true]);
+    }
+
+    #[test]
+    fn a_communicator_is_told_of_by_one_rank_beside_another_that_gives_no_data() {
+        let mut poll = poll(1, &[5]);
+        let process = |pid: u32| Process { host: "n1".into(), pid: Some(pid), rank: Some(pid), ..Process::default() };
+        poll.comms[0].missing = vec![process(1)];
+        let mut case = Case { polls: vec![poll], ..Case::default() };
+        case.job.members =
+            (0..2).map(|rank| Member { rank, node: Some("n1".into()), pid: Some(rank), gpu: None }).collect();
+        let groups = groups(&case, &Layout::of(&case), &[], &End::default());
+        assert_eq!((groups.len(), &groups[0].absent, groups[0].sides.len()), (1, &[1].into(), 1));
     }
 }

@@ -395,12 +395,14 @@ mod tests {
             started: None,
             completed: Some(completed),
         };
-        // All but rank 1 are in group 1, where they wait; rank 1 is behind rank 0 in group 2, and all are level in group 3.
+        // All but rank 1 are in group 1, where they wait; rank 1 is behind rank 0 in group 2, all are level in group 3, and numbers of group 4 differ as
+        // they do between two ranks.
         let dump = |rank: u32| {
             let of = [
                 ("1", vec![0, 2, 3, 4], status(5, 4)),
                 ("2", vec![0, 1], status(if rank == 1 { 8 } else { 9 }, 8)),
                 ("3", vec![0, 1, 2, 3, 4], status(3, 3)),
+                ("4", vec![0, 1, 2, 3, 4], if rank == 2 { status(6, 6) } else { status(7, 7) }),
             ];
             let own = || of.iter().filter(|(_, ranks, _)| ranks.contains(&rank));
             Dump {
@@ -410,7 +412,12 @@ mod tests {
                     .collect(),
                 status: own().map(|(name, _, status)| ((*name).to_owned(), *status)).collect(),
                 entries: own()
-                    .map(|(name, ..)| Entry { slot: (*name).into(), group: (*name).into(), ..Entry::default() })
+                    .map(|(name, ..)| Entry {
+                        slot: (*name).into(),
+                        group: (*name).into(),
+                        p2p: *name == "4",
+                        ..Entry::default()
+                    })
                     .collect(),
                 left_out: 0,
             }
@@ -419,8 +426,17 @@ mod tests {
         let matrix = matrix(&Facts::of(&case, &rules));
         let columns: Vec<(&str, bool)> =
             matrix.columns.iter().map(|column| (column.name.as_str(), column.tells)).collect();
-        assert_eq!(columns, [("group 2", true), ("group 1", true), ("group 3", false)]);
+        assert_eq!(columns, [("group 2", true), ("group 1", true), ("group 4", true), ("group 3", false)]);
         assert_eq!((matrix.ranks[0].ranks[0], matrix.ranks[0].root), (1, Some(Behind::NotLaunched)));
         assert_eq!((matrix.level, matrix.left_out), (0, 0));
+    }
+
+    #[test]
+    fn communicators_that_tell_something_and_do_not_fit_are_counted_apart_from_those_that_are_level() {
+        let (mut case, rules) = (hang(), Rules::built_in().unwrap());
+        let waits = Status { enqueued: Some(40), started: None, completed: Some(39) };
+        case.dumps.iter_mut().for_each(|dump| _ = dump.status.insert("1".to_owned(), waits));
+        let matrix = matrix(&Facts::of(&case, &rules));
+        assert_eq!((matrix.columns.len(), matrix.left_out, matrix.level), (COLUMNS, 513 - COLUMNS, 0));
     }
 }

@@ -161,7 +161,7 @@ fn late(comms: &BTreeMap<(&str, Class<'_>), Times>, who: &BTreeMap<(&str, u32), 
 fn shortest(times: &BTreeMap<u32, f64>) -> Option<(u32, f64)> {
     let (rank, least) = times.iter().min_by(|a, b| a.1.total_cmp(b.1))?;
     let others = (times.values().sum::<f64>() - least) / (times.len() - 1) as f64;
-    (others > 0.0 && *least < LATE * others).then(|| (*rank, least / others))
+    (*least < LATE * others).then(|| (*rank, least / others))
 }
 
 fn longest(row: impl Iterator<Item = bool>) -> usize {
@@ -434,5 +434,35 @@ mod tests {
     fn a_communicator_of_one_rank_compares_nobody() {
         let all: Vec<Timed> = (0..9).map(|seq| timed("c0", 0, 1, seq, 1000.0)).collect();
         assert_eq!(compare(&all, &layout()), Slow::default());
+    }
+
+    #[test]
+    fn a_process_that_nobody_knows_has_the_rank_of_its_communicator_where_that_is_of_all_ranks() {
+        let late = |world: u32| {
+            let mut case = Case::default();
+            case.job.world_size = Some(world);
+            let took = |rank: u32| if rank == 2 { 600.0 } else { 3000.0 };
+            let all: Vec<Timed> =
+                (0..9).flat_map(|seq| (0..4).map(move |rank| timed("c0", rank, 4, seq, took(rank)))).collect();
+            compare(&all, &Layout::of(&case)).late.iter().map(|late| late.who.rank).collect::<Vec<_>>()
+        };
+        assert_eq!((late(4), late(8)), (vec![Some(2)], vec![None]));
+    }
+
+    #[test]
+    fn a_transfer_is_slow_beyond_half_as_long_again_as_the_middle_one_and_both_of_its_ends_may_be_it() {
+        let of = |took_us: f64| {
+            let took = |rank: u32| if rank == 3 { took_us } else { 1000.0 };
+            let send = |seq: u64, rank: u32| Timed {
+                op: "Send".into(),
+                peer: Some((rank + 1) % 4),
+                ..timed("c0", rank, 4, seq, took(rank))
+            };
+            let all: Vec<Timed> = (0..3).flat_map(|seq| (0..4).map(move |rank| send(seq, rank))).collect();
+            let ends = |link: Link| (link.told, link.ends.iter().map(|who| who.rank).collect::<Vec<_>>());
+            compare(&all, &layout()).links.into_iter().map(ends).collect::<Vec<_>>()
+        };
+        assert_eq!(of(1500.0), []);
+        assert_eq!(of(1501.0), [(true, vec![Some(3), Some(0)])]);
     }
 }

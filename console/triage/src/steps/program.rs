@@ -41,7 +41,7 @@ pub(super) fn step(facts: &Facts<'_>) -> (Done, Option<Verdict>) {
             Verdict { category: Category::UserBug, suspects: vec![exception] },
         );
     }
-    let circle = facts.walks.iter().find(|(_, _, walk)| walk.circle.len() > 1);
+    let circle = facts.walks.iter().find(|(_, _, walk)| !walk.circle.is_empty());
     if let Some((source, _, walk)) = circle {
         let ranks: Vec<String> = walk.circle.iter().take(8).map(u32::to_string).collect();
         let text = format!("ranks {} wait for each other in a circle", ranks.join(", "));

@@ -118,6 +118,9 @@ fn how_far_ranks_are_in_two_groups_is_said_word_for_word() {
         "ranks 1, 2, 5 and 6 wait in two pairs, and nodes n0 and n2 lost each other",
         &both(odd(&[1, 2, 5, 6], in_pair.0, in_pair.1)),
     );
+    let over = "n0:100:100 [0] transport/net_ib.cc:1:1 NCCL WARN NET/IB: Got completion from peer n2<41825> with status=12 opcode=0 len=0 vendor err 129 (Send) hca mlx5_1\n";
+    let one = with_logs(odd(&[1, 5], in_pair.0, in_pair.1), |rank| (rank == 1).then(|| over.to_owned()));
+    tell("ranks 1 and 5 wait in their pair for longer, and rank 1 lost n2 over an adapter", &one);
     super::hold("groups.txt", &text);
 }
 
