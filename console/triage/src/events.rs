@@ -513,6 +513,8 @@ mod tests {
         let dated = format!("{} {WRONG}", at(-1));
         assert!(undated(Whose::Rank(1), &dated, &["step", "step", "step", "KeyError: 'x'"]), "it says when it was");
         assert!(after(&["step", "step", "step", WRONG]), "it came again after them");
+        let in_a_step = format!("iteration 4/ 100 | elapsed time per iteration (ms): 990.0 |: {WRONG}");
+        assert!(undated(Whose::Rank(1), &in_a_step, &["step", "step", "KeyError: 'x'"]), "two steps after its own");
     }
 
     #[test]

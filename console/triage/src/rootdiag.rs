@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(blame(complaint("b", "d", 5.05)), both, "its clock may be off by a tenth");
         assert_eq!(blame(complaint("b", "d", 5.15)), first_only);
         let off_by = |error_s: f64, at: f64| Complaint { error_s, ..complaint("b", "d", at) };
-        assert_eq!((blame(off_by(5.0, 9.9)), blame(off_by(5.0, 10.1))), (both.clone(), first_only.clone()));
+        assert_eq!((blame(off_by(5.0, 10.0)), blame(off_by(5.0, 10.1))), (both.clone(), first_only.clone()));
         assert_eq!(blame(off_by(60.0, 900.0)), both, "of a clock that is not known, the first of its own host");
         let undated = |from: &str| Complaint { at_s: None, ..complaint(from, "d", 0.0) };
         assert_eq!(blame(undated("b")), first_only, "it may be of any age");

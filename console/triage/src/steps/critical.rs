@@ -222,7 +222,7 @@ mod tests {
     fn whoever_broke_clearly_later_than_another_is_worth_a_third() {
         // Nothing is known of the clocks: each may be off by a minute.
         let both = |later: u32| suspected(4, &[("n2", &lost(later)), ("n1", &lost(0))]);
-        assert_eq!(both(110), of(&[("n1", 0.88), ("n2", 0.88)]));
+        assert_eq!(both(120), of(&[("n1", 0.88), ("n2", 0.88)]));
         assert_eq!(both(130), of(&[("n1", 0.88), ("n2", 0.29)]));
     }
 

@@ -53,6 +53,12 @@ fn what_a_program_says_of_its_end_is_said_word_for_word() {
     );
     let lost = "NVRM: Xid (PCI:0000:11:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.";
     tell("rank 3 has one, and a GPU is lost elsewhere", &[("3", Some(5), WRONG), ("n2", Some(5), lost)]);
+    let disk = "[    3.000000] nvme nvme0: Removing after probe failure status: -19";
+    let disks = ["n0", "n1", "n2"].map(|node| (node, None, disk));
+    tell(
+        "rank 3 has one, and all nodes lack a disk since they booted",
+        &[&of(&["3"], Some(5), WRONG)[..], &disks].concat(),
+    );
     tell("the kernel of n1 names it", &[("n1", Some(5), WRONG)]);
     super::hold("program.txt", &text);
 }
