@@ -17,8 +17,6 @@ use muster_logs::Category;
 
 /// What a node is asked for, the parts that may never answer last.
 pub const COLLECTORS: [&str; 8] = ["identity", "cpu", "memory", "nic", "infiniband", "pcie", "gpu", "disk"];
-/// Checks that a node with a job on it may fail.
-const IDLE: [&str; 1] = ["gpu-idle"];
 /// A check that more nodes than this fail tells how they are built or set up.
 const FEW: usize = 2;
 
@@ -125,10 +123,9 @@ impl Health {
 /// What the Validator would have kept of the same looks.
 fn records(node: &str, looked: &[Looked]) -> Vec<Record> {
     let seen: BTreeSet<&str> = looked.iter().map(|looked| looked.saw.collector.as_str()).collect();
+    // That nobody else computes is none of the critical ones: a node with a job on it may fail it.
     let answerable = |check: &&'static Check| {
-        check.severity == Severity::Critical
-            && !IDLE.contains(&check.id)
-            && check.needs.iter().all(|need| seen.contains(need))
+        check.severity == Severity::Critical && check.needs.iter().all(|need| seen.contains(need))
     };
     let ids: Vec<&str> = checks().filter(answerable).map(|check| check.id).collect();
     let asked = Fact { key: "checks".to_owned(), reading: Reading::Value(Datum::Text(ids.join(" "))), unit: None };
@@ -325,5 +322,27 @@ mod tests {
         assert_eq!(answered(&[pass, unknown, unknown]).2, [(2, "said by 1".to_owned())]);
         assert_eq!(answered(&[pass, denied, pass]).2, [(1, "said by 1".to_owned())], "which is no more than a warning");
         assert_eq!(answered(&[denied, unknown, pass]).2, [(2, "said by 1".to_owned())]);
+    }
+
+    #[test]
+    fn only_critical_checks_are_asked_whose_parts_were_looked_at_and_that_a_busy_machine_passes() {
+        let asked = |collectors: &[&str]| {
+            let looked: Vec<Looked> = collectors.iter().map(|collector| look(collector, &[])).collect();
+            let records = records("n1", &looked);
+            let works: Vec<String> = collectors.iter().map(|collector| format!("collect/{collector}")).collect();
+            assert_eq!(records.iter().skip(1).map(|record| record.work.clone()).collect::<Vec<_>>(), works);
+            let Reading::Value(Datum::Text(ids)) = &records[0].facts[0].reading else { panic!("{records:?}") };
+            assert_eq!((records[0].work.as_str(), records[0].node.as_str()), (ASKED, "n1"));
+            ids.split_whitespace().map(str::to_owned).collect::<BTreeSet<String>>()
+        };
+        let all = asked(&COLLECTORS);
+        let of = |ids: &BTreeSet<String>, is: &dyn Fn(&Check) -> bool| {
+            ids.iter().filter(|id| checks().any(|check| check.id == *id && is(check))).count()
+        };
+        assert_eq!(of(&all, &|check| check.severity != Severity::Critical), 0);
+        assert!(all.contains("nic-mtu") && !all.contains("gpu-idle") && all.len() > 10, "{all:?}");
+        let of_nic = asked(&["nic"]);
+        assert!(of_nic.contains("nic-mtu") && of(&of_nic, &|check| check.needs.contains(&"gpu")) == 0, "{of_nic:?}");
+        assert!(of_nic.is_subset(&all) && of_nic.len() < all.len());
     }
 }

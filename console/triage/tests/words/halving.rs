@@ -70,6 +70,15 @@ fn course(text: &mut String, name: &str, fleet: &Fleet, mut fails: impl FnMut(&s
     writeln!(text, "{name}: {}: {}", rounds.join(", "), named(&found)).unwrap();
 }
 
+/// From each node to each leaf of several but its own, and between two of these.
+fn ways(fleet: &Fleet) -> Vec<(String, String)> {
+    let leaves = || fleet.leaves.iter().filter(|leaf| leaf.len() > 1).map(|leaf| (*leaf).to_owned());
+    let nodes = fleet.all();
+    let of_node = nodes.chars().flat_map(|node| leaves().map(move |leaf| (node.to_string(), leaf)));
+    let of_leaf = leaves().flat_map(|one| leaves().map(move |other| (one.clone(), other)).filter(|(a, b)| a < b));
+    of_node.filter(|(node, leaf)| !leaf.contains(node.as_str())).chain(of_leaf).collect()
+}
+
 #[test]
 fn the_course_of_every_search_for_one_or_two_faults_is_as_it_was() {
     let mut text = String::new();
@@ -88,6 +97,10 @@ fn the_course_of_every_search_for_one_or_two_faults_is_as_it_was() {
             let crosses =
                 |nodes: &str| nodes.contains(|of| leaf.contains(of)) && nodes.contains(|of| !leaf.contains(of));
             course(&mut text, &format!("the uplink of {leaf}"), fleet, crosses);
+        }
+        for (one, other) in ways(fleet) {
+            let both = |nodes: &str| nodes.contains(|of| one.contains(of)) && nodes.contains(|of| other.contains(of));
+            course(&mut text, &format!("the way {one}-{other}"), fleet, both);
         }
         for times in [1, 2, 3] {
             let mut left = times;

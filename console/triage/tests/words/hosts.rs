@@ -39,6 +39,13 @@ fn what_hosts_and_loaders_say_of_themselves_is_said_word_for_word() {
     tell("the kernel of n1 killed rank 3", &[("n1", Some(5), &killed(103))]);
     tell("the kernel of n1 killed ranks 2 and 3", &[("n1", Some(5), &killed(102)), ("n1", Some(6), &killed(103))]);
     tell("the kernel of n1 killed a child of a rank", &[("n1", Some(5), &killed(4711))]);
+    let by_slurm =
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=4711.0. Some of the step tasks have been OOM Killed.";
+    tell("the scheduler says that something was killed", &[("out", Some(5), by_slurm)]);
+    tell(
+        "the kernel of n1 killed a child of a rank, and the scheduler says so",
+        &[("n1", Some(5), &killed(4711)), ("out", Some(5), by_slurm)],
+    );
     tell("rank 3 crashed", &[("n1", Some(5), &segfault(103))]);
     tell("a task of n1 is blocked", &[("n1", Some(5), STUCK)]);
     tell("a task of n1 is blocked on NFS", &[("n1", Some(4), NFS), ("n1", Some(5), STUCK)]);
