@@ -247,7 +247,7 @@ pub(super) fn who(rank: Option<u32>, node: Option<&str>) -> String {
         (Some(rank), Some(node)) => format!("rank {rank} on {node}"),
         (Some(rank), None) => format!("rank {rank}"),
         (None, Some(node)) => node.to_owned(),
-        (None, None) => "somebody".to_owned(),
+        (None, None) => "an unknown node".to_owned(),
     }
 }
 

@@ -167,8 +167,9 @@ fn exception(facts: &Facts<'_>) -> Option<Suspect> {
         draft.add(Weight::NoHardware, []);
     }
     let on = match ranks.len() {
-        0 | 1 => who(rank, node.as_deref()),
-        several => format!("on {several} ranks"),
+        0 => String::new(),
+        1 => format!(", {}", who(rank, node.as_deref())),
+        several => format!(", on {several} ranks"),
     };
-    Some(draft.say(format!("The program, {on}: {}", lead.rule.meaning)))
+    Some(draft.say(format!("The program{on}: {}", lead.rule.meaning)))
 }

@@ -59,6 +59,7 @@ fn what_a_program_says_of_its_end_is_said_word_for_word() {
         "rank 3 has one, and all nodes lack a disk since they booted",
         &[&of(&["3"], Some(5), WRONG)[..], &disks].concat(),
     );
+    tell("the log of all ranks has one", &[("out", Some(5), WRONG)]);
     tell("the kernel of n1 names it", &[("n1", Some(5), WRONG)]);
     super::hold("program.txt", &text);
 }
