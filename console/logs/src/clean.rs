@@ -20,7 +20,7 @@ fn sequence(rest: &[u8]) -> usize {
         Some(b'[') => rest.iter().skip(1).position(|b| (0x40..=0x7e).contains(b)).map_or(rest.len(), |at| at + 2),
         Some(b']' | b'P' | b'^' | b'_' | b'X') => match memchr::memchr2(0x07, 0x1b, rest) {
             Some(at) if rest[at] == 0x07 => at + 1,
-            Some(at) if rest.get(at + 1) == Some(&b'\\') => at + 2,
+            // Another escape ends it: what follows is a sequence of its own, if only a backslash.
             Some(at) => at,
             None => rest.len(),
         },
@@ -56,6 +56,8 @@ mod tests {
             (b"a\x1b[?25hb", b"ab"),
             (b"a\x1bMb", b"ab"),
             (b"a\x1b]0;t\x1b[0mb", b"ab"),
+            (b"a\x1b]0;t\\\x1b[0mb", b"ab"),
+            (b"a\x1b]0;t\x1b\\b", b"ab"),
             (b"a\x1b]0;t", b"a"),
             (b"a\x1b^t\x07b", b"ab"),
             (b"a\x1b_t\x07b", b"ab"),

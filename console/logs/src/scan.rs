@@ -129,7 +129,7 @@ impl<'r> Scan<'r> {
                 self.block(&rest[..=end], hit);
                 rest = &rest[end + 1..];
             } else {
-                let end = memchr3(ENDS.0, ENDS.1, ENDS.2, rest).unwrap_or(rest.len() - 1);
+                let Some(end) = memchr3(ENDS.0, ENDS.1, ENDS.2, rest) else { return };
                 self.scanned.cut_lines += 1;
                 self.scanned.cut_bytes += (end - LONGEST_LINE) as u64;
                 self.block(&rest[..LONGEST_LINE], hit);
