@@ -402,6 +402,9 @@ mod tests {
         };
         assert!(matches!(doing(&process(0, "STTTTTTT")), Doing::Stopped(_)));
         assert!(matches!(doing(&process(0, "TTT")), Doing::Stopped(_)));
+        for moved in ["TTTTTTTS", "tttttttS", "SSST", "SSSt"] {
+            assert_eq!(doing(&process(0, moved)), Doing::Alive, "{moved}");
+        }
         assert!(matches!(doing(&waits("SSSSSS", "do_freezer_trap")), Doing::Stopped(_)));
         assert_eq!(
             doing(&waits("DDDDDD", "rpc_wait_bit_killable")),
