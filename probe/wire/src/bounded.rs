@@ -156,4 +156,34 @@ mod tests {
         };
         assert_eq!((key(&["a"]), key(&["a", "b"]), key(&[])), (Some("a".to_owned()), None, None));
     }
+
+    #[test]
+    fn round_trips_and_series_are_read_up_to_their_limits() {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        struct Told {
+            #[serde(deserialize_with = "peers")]
+            trips: Vec<Trip>,
+            #[serde(deserialize_with = "series")]
+            series: Vec<Series>,
+        }
+        let trip = |micros: u32| Trip { own: [10, 0, 0, 1].into(), peer: [10, 0, 0, 2].into(), micros };
+        let one = |at: u64| Series {
+            metric: crate::MetricId::new("b", "m", "e"),
+            unit: crate::Unit::Count,
+            direction: crate::Direction::HigherIsBetter,
+            values: vec![1.0],
+            warmup: 0,
+            started_ns: at,
+        };
+        let read = |count: u32| {
+            let told = Told { trips: (0..count).map(trip).collect(), series: (0..u64::from(count)).map(one).collect() };
+            let mut bytes = Vec::new();
+            ciborium::into_writer(&told, &mut bytes).unwrap();
+            ciborium::from_reader::<Told, _>(&bytes[..]).unwrap()
+        };
+        let few = read(2);
+        assert_eq!((few.trips, few.series), (vec![trip(0), trip(1)], vec![one(0), one(1)]));
+        let many = read(100);
+        assert_eq!((many.trips.len(), many.series.len()), (PEERS + 1, PAIR_SERIES + 1));
+    }
 }

@@ -188,7 +188,8 @@ impl Decoder {
         if bytes > NOISE_BYTES {
             return Err(CodecError::NoPreamble { bytes, start: self.noise() });
         }
-        self.searched = bytes.saturating_sub(MAGIC.len() - 1);
+        // A preamble may begin in the last few bytes.
+        self.searched = bytes.saturating_sub(MAGIC.len());
         Ok(false)
     }
 }
@@ -576,6 +577,170 @@ mod tests {
         let mut decoder = Decoder::new();
         decoder.push(&stream(&[series(vec![0.0; SERIES_VALUES + 1])]));
         assert!(matches!(decoder.frame(), Err(CodecError::Limit { .. })));
+    }
+
+    #[test]
+    fn noise_is_read_over_up_to_its_limit_and_kept_for_the_message() {
+        let mut decoder = Decoder::new();
+        decoder.push(&vec![b'x'; NOISE_BYTES]);
+        assert_eq!(decoder.frame(), Ok(None), "as much noise as may be");
+        assert_eq!(decoder.noise(), "x".repeat(200));
+        decoder.push(&stream(&[series(vec![1.0])]));
+        assert_eq!(decoder.frame(), Ok(Some(series(vec![1.0]))));
+    }
+
+    #[test]
+    fn what_is_of_a_known_kind_and_does_not_decode_is_an_error_and_not_something_new() {
+        let body = |value: ciborium::Value| {
+            let mut bytes = Vec::new();
+            ciborium::into_writer(&value, &mut bytes).unwrap();
+            bytes
+        };
+        let beat = body(ciborium::Value::Map(vec![("beat".into(), "no clock".into())]));
+        for bytes in [beat, body("beat".into()), vec![0xff]] {
+            let decoder = || {
+                let mut decoder = Decoder::new();
+                decoder.push(&MAGIC);
+                decoder.push(&u32::try_from(bytes.len()).unwrap().to_be_bytes());
+                decoder.push(&bytes);
+                decoder
+            };
+            let mut frames = decoder();
+            assert!(matches!(frames.frame(), Err(CodecError::Malformed { .. })), "{bytes:?}");
+            assert_eq!(frames.unknown(), 0);
+            assert!(matches!(decoder().request(), Err(CodecError::Malformed { .. })), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_frame_is_written_and_one_byte_more_is_not() {
+        let log = |length: usize| Frame::Log(crate::LogLine { level: crate::Level::Info, text: "x".repeat(length) });
+        let around = encode(&log(FRAME_BYTES / 2)).unwrap().len() - 4 - FRAME_BYTES / 2;
+        let longest = encode(&log(FRAME_BYTES - around)).unwrap();
+        assert_eq!((longest.len(), &longest[..4]), (4 + FRAME_BYTES, &(FRAME_BYTES as u32).to_be_bytes()[..]));
+        let too_long = encode(&log(FRAME_BYTES - around + 1));
+        assert_eq!(too_long, Err(CodecError::TooLong { bytes: FRAME_BYTES + 1 }));
+    }
+
+    /// One frame of each kind, with as much terminal control in it as it may have.
+    fn hostile() -> Vec<Frame> {
+        let bad = || "\u{1b}[31mred\u{7}\u{202e}".to_owned();
+        let fact = Fact { key: bad(), reading: Reading::Value(Datum::Text(bad())), unit: None };
+        let Frame::Series(mut one) = series(vec![1.0]) else { unreachable!() };
+        one.metric = MetricId::new(bad(), bad(), bad());
+        let reason = || Outcome::Failed(bad());
+        vec![
+            Frame::Hello(crate::Hello {
+                protocol: 1,
+                build: bad(),
+                boot_id: Reading::Value(bad()),
+                hostname: Reading::Failed(bad()),
+                wall_ns: 1,
+                monotonic_ns: 2,
+                pid: 3,
+                capabilities: vec![bad()],
+            }),
+            Frame::Facts(Facts { collector: bad(), facts: vec![fact.clone()] }),
+            Frame::Progress(crate::Progress { benchmark: bad(), done: 0.5, note: bad() }),
+            Frame::Series(one.clone()),
+            Frame::Finished(crate::Finished { name: bad(), outcome: reason(), elapsed_ns: 1 }),
+            Frame::Log(crate::LogLine { level: crate::Level::Warn, text: bad() }),
+            Frame::Beat(Beat { wall_ns: 1, monotonic_ns: 2, nonce: 3 }),
+            Frame::Listening(crate::Listening { visit: 1, port: 2 }),
+            Frame::Paired(Paired {
+                visit: 1,
+                outcome: reason(),
+                started_ns: 2,
+                ended_ns: 3,
+                series: vec![one],
+                facts: vec![fact],
+            }),
+            Frame::Columns(crate::Columns { metrics: vec![bad()] }),
+            Frame::Tick(crate::Tick { at_ns: 1, values: vec![2.0] }),
+            Frame::Peers(crate::Peers {
+                at_ns: 1,
+                trips: vec![crate::Trip {
+                    own: "10.0.0.1".parse().unwrap(),
+                    peer: "10.0.0.2".parse().unwrap(),
+                    micros: 3,
+                }],
+            }),
+            Frame::Chunk(FileChunk { name: bad(), bytes: vec![1], last: true }),
+            Frame::Collected(crate::Collected { outcome: reason(), files: 1, bytes: 2 }),
+            Frame::Bye(crate::Bye { frames: 1, series: 2, dropped: 3, reason: bad() }),
+        ]
+    }
+
+    #[test]
+    fn every_kind_of_frame_arrives_with_all_its_texts_made_harmless() {
+        let (sent, mut decoder) = (hostile(), Decoder::new());
+        decoder.push(&stream(&sent));
+        for frame in &sent {
+            assert!(known_kind(&encode(frame).unwrap()[4..]), "{frame:?}");
+            let arrived = decoder.frame().unwrap().unwrap();
+            // All that a text has to lose is what nobody may see of it.
+            let expected = format!("{frame:?}").replace("\\u{1b}[31mred\\u{7}\\u{202e}", "red");
+            // An identity prints its parts as they are.
+            let expected = expected.replace("\u{1b}[31mred\u{7}\u{202e}", "red");
+            assert_eq!(format!("{arrived:?}"), expected);
+        }
+        assert_eq!((decoder.frame(), decoder.unknown()), (Ok(None), 0));
+    }
+
+    #[test]
+    fn a_share_done_is_one_whatever_a_node_says() {
+        for (said, done) in [(0.25, 0.25), (-3.0, 0.0), (7.0, 1.0), (f64::NAN, 0.0), (f64::INFINITY, 0.0)] {
+            let frame = Frame::Progress(crate::Progress { benchmark: String::new(), done: said, note: String::new() });
+            let mut decoder = Decoder::new();
+            decoder.push(&stream(&[frame]));
+            let Ok(Some(Frame::Progress(progress))) = decoder.frame() else { panic!("not read") };
+            assert_eq!(progress.done, done, "{said}");
+        }
+    }
+
+    #[test]
+    fn lists_of_every_kind_of_frame_are_taken_up_to_their_limit() {
+        let read = |frame: Frame| {
+            let mut decoder = Decoder::new();
+            decoder.push(&stream(&[frame]));
+            decoder.frame().map(|frame| frame.is_some())
+        };
+        let fact = Fact { key: "k".into(), reading: Reading::Absent, unit: None };
+        let own = "10.0.0.1".parse().unwrap();
+        let Frame::Series(one) = series(Vec::new()) else { unreachable!() };
+        let paired = |series: Vec<Series>, facts: usize| {
+            let facts = vec![fact.clone(); facts];
+            Frame::Paired(Paired { visit: 1, outcome: Outcome::Done, started_ns: 0, ended_ns: 0, series, facts })
+        };
+        let of = |count: usize| vec![one.clone(); count];
+        let half = |more: usize| vec![Series { values: vec![0.0; SERIES_VALUES / 2 + more], ..one.clone() }; 2];
+        let facts = |count| Frame::Facts(Facts { collector: "c".into(), facts: vec![fact.clone(); count] });
+        let columns = |count| Frame::Columns(crate::Columns { metrics: vec!["m".into(); count] });
+        let tick = |count| Frame::Tick(crate::Tick { at_ns: 1, values: vec![0.0; count] });
+        let trips = |count| vec![crate::Trip { own, peer: own, micros: 1 }; count];
+        let peers = |count| Frame::Peers(crate::Peers { at_ns: 1, trips: trips(count) });
+        for (least, more) in [
+            (series(vec![0.0; SERIES_VALUES]), series(vec![0.0; SERIES_VALUES + 1])),
+            (facts(FACTS), facts(FACTS + 1)),
+            (columns(COLUMNS), columns(COLUMNS + 1)),
+            (tick(COLUMNS), tick(COLUMNS + 1)),
+            (peers(PEERS), peers(PEERS + 1)),
+            (paired(of(PAIR_SERIES), 0), paired(of(PAIR_SERIES + 1), 0)),
+            (paired(Vec::new(), PAIR_FACTS), paired(Vec::new(), PAIR_FACTS + 1)),
+            (paired(half(0), 0), paired(half(1), 0)),
+        ] {
+            assert_eq!(read(least), Ok(true));
+            assert!(matches!(read(more), Err(CodecError::Limit { .. })));
+        }
+    }
+
+    #[test]
+    fn a_decoder_keeps_room_for_usual_frames_between_them() {
+        let mut decoder = Decoder::new();
+        decoder.push(&stream(&[series(vec![0.1; SERIES_VALUES / 2])]));
+        assert!(decoder.frame().unwrap().is_some());
+        decoder.push(&[0]);
+        assert_eq!(decoder.buffer.capacity(), 65_536);
     }
 
     proptest! {

@@ -290,4 +290,12 @@ mod tests {
                 .any(Outcome::is_stopped)
         );
     }
+
+    #[test]
+    fn whatever_did_not_run_to_its_end_says_why() {
+        assert_eq!(Outcome::Done.why(), None);
+        for of in [Outcome::NotApplicable, Outcome::Denied, Outcome::NotRun, Outcome::Failed] {
+            assert_eq!(of("no disk".to_owned()).why(), Some("no disk"));
+        }
+    }
 }

@@ -163,4 +163,22 @@ mod tests {
             (long[..CHUNK_BYTES].to_vec(), long[..=CHUNK_BYTES].to_vec())
         );
     }
+
+    #[test]
+    fn a_piece_is_told_by_its_name_and_length_and_not_by_its_bytes() {
+        let piece = FileChunk { name: "log/1".to_owned(), bytes: vec![7; 300], last: false };
+        assert_eq!(format!("{piece:?}"), "FileChunk(log/1, 300 bytes, last: false)");
+    }
+
+    #[test]
+    fn what_a_collector_saw_of_a_job_s_node_is_made_harmless_and_cut() {
+        use crate::{Fact, Reading};
+        let bad = || "a\u{1b}[2Jb".to_owned();
+        let fact = Fact { key: bad(), reading: Reading::Failed(bad()), unit: None };
+        let saw = Facts { collector: bad(), facts: vec![fact; FACTS + 1] };
+        let Looked { outcome, saw } = Looked { outcome: Outcome::Denied(bad()), saw }.bounded();
+        assert_eq!((outcome, saw.collector.as_str(), saw.facts.len()), (Outcome::Denied("ab".into()), "ab", FACTS));
+        let harmless = |fact: &Fact| fact.key == "ab" && fact.reading == Reading::Failed("ab".into());
+        assert!(saw.facts.iter().all(harmless));
+    }
 }

@@ -313,4 +313,80 @@ mod tests {
         assert_eq!(one.stack, Reading::Failed("not ours".into()));
         assert_eq!(one.gpus, Reading::Failed("not ours".into()));
     }
+
+    /// A process with too much of everything, and terminal control in every text.
+    fn hostile() -> JobProcess {
+        let bad = || "x\u{1b}[2J".repeat(50);
+        JobProcess {
+            rank_from: Some(bad()),
+            command: bad(),
+            states: bad(),
+            started_s: f64::NAN,
+            wait_channel: Reading::Value(bad()),
+            stack: Reading::Value(vec![bad(); FEW + 1]),
+            thread_states: (0..=FEW as u32).map(|at| (format!("{at:02}\u{1b}[2J"), at)).collect(),
+            blocked: vec![bad(); FEW + 1],
+            gpus: Reading::Value((0..=FEW as u32).collect()),
+            outputs: vec![bad(); FEW + 1],
+            ..JobProcess::default()
+        }
+    }
+
+    #[test]
+    fn every_text_of_a_document_is_made_harmless_and_every_list_is_cut() {
+        let bad = || "x\u{1b}[2J".repeat(50);
+        let told = Processes {
+            hostname: bad(),
+            addresses: vec![bad(); FEW + 1],
+            found_by: bad(),
+            at_s: f64::NAN,
+            seconds: f64::NEG_INFINITY,
+            processes: vec![hostile()],
+            kernel_log: Some(Reading::Failed(bad())),
+            ras: vec![bad(); FEW + 1],
+            stalled: vec![bad(); FEW + 1],
+            queues: vec![Queue { peer: bad(), ..Queue::default() }; ITEMS + 1],
+            counters: vec![Counter { device: bad(), name: bad(), ..Counter::default() }; ITEMS + 1],
+            notes: vec![bad(); ITEMS + 1],
+            ..Processes::default()
+        };
+        let told = told.bounded();
+        assert!(!format!("{told:?}").contains("\\u{1b}"), "{told:?}");
+        assert_eq!((told.hostname.as_str(), told.at_s, told.seconds), (&*"x".repeat(50), 0.0, 0.0));
+        assert_eq!([told.addresses.len(), told.ras.len(), told.stalled.len()], [FEW; 3]);
+        assert_eq!([told.queues.len(), told.counters.len(), told.notes.len()], [ITEMS; 3]);
+        let one = &told.processes[0];
+        assert_eq!((one.started_s, one.states.len(), one.rank_from.as_deref()), (0.0, 50, Some(&*"x".repeat(50))));
+        assert_eq!([one.thread_states.len(), one.blocked.len(), one.outputs.len()], [FEW; 3]);
+        assert_eq!(one.thread_states.first_key_value(), Some((&"00".to_owned(), &0)));
+        assert_eq!(one.gpus.value().map(Vec::len), Some(FEW));
+        assert_eq!(one.stack.value(), Some(&vec!["x".repeat(50); FEW]));
+    }
+
+    #[test]
+    fn what_a_node_usually_says_stays_as_it_is() {
+        let process = JobProcess {
+            command: "python train.py".into(),
+            states: "SSSS".into(),
+            started_s: 12.5,
+            cpu: Some(0.97),
+            stack: Reading::Value(vec!["futex_wait".into()]),
+            gpus: Reading::Value(vec![3]),
+            thread_states: BTreeMap::from([("S".to_owned(), 7)]),
+            environment: Reading::Value(BTreeMap::from([("RANK".to_owned(), "3".to_owned())])),
+            ..JobProcess::default()
+        };
+        let told = Processes {
+            hostname: "n1".into(),
+            at_s: 1.7e9,
+            seconds: 3.0,
+            zone_s: Reading::Value(3_600),
+            kernel_log: Some(Reading::Value(9)),
+            queues: vec![Queue { peer: "10.0.0.2".into(), full: 1, looks: 2, most: 3 }],
+            counters: vec![Counter { device: "eth0".into(), name: "rx".into(), first: 1.0, last: 2.0, seconds: None }],
+            processes: vec![process],
+            ..Processes::default()
+        };
+        assert_eq!(told.clone().bounded(), told);
+    }
 }

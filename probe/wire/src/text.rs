@@ -71,4 +71,28 @@ mod tests {
             prop_assert!(!out.chars().any(char::is_control));
         }
     }
+
+    #[test]
+    fn as_many_whole_characters_are_kept_as_fit() {
+        let text = "aé€😀b";
+        for limit in 0..=text.len() + 1 {
+            let fits = text.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= limit).last();
+            assert_eq!(clean(text, limit), text[..fits.unwrap_or(0)], "{limit} bytes");
+        }
+    }
+
+    #[test]
+    fn sequences_of_every_kind_vanish_with_what_they_hold_and_unfinished_ones_with_all_that_follows() {
+        for begin in [']', 'P', '^', '_', 'X'] {
+            for end in ["\u{7}", "\u{1b}\\"] {
+                assert_eq!(clean(&format!("a\u{1b}{begin}held{end}b"), 100), "ab", "{begin}");
+            }
+            assert_eq!(clean(&format!("a\u{1b}{begin}held"), 100), "a", "{begin}");
+        }
+        for last in ['@', 'm', '~'] {
+            assert_eq!(clean(&format!("a\u{1b}[1;2{last}b"), 100), "ab");
+        }
+        assert_eq!((clean("a\u{1b}cb", 100), clean("a\u{1b}", 100)), ("ab".to_owned(), "a".to_owned()));
+        assert_eq!(clean("a\tb\rc\nd\u{8}e\u{200b}f\u{feff}g", 100), "a b c defg");
+    }
 }

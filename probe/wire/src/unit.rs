@@ -297,6 +297,10 @@ impl fmt::Display for MetricId {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -357,5 +361,121 @@ mod tests {
         assert_eq!(Unit::Watts.show_with(0.3, 0), "0.300 W");
         assert_eq!(Unit::Count.show_with(0.0, 2), "0.00");
         assert_eq!(Unit::Ratio.show_with(0.0001, 1), "0.0 %");
+    }
+
+    #[test]
+    fn every_unit_has_its_symbol_behind_the_number() {
+        for (unit, said) in [
+            (Unit::BytesPerSec, "1.50 B/s"),
+            (Unit::FlopPerSec, "1.50 FLOP/s"),
+            (Unit::OpsPerSec, "1.50 op/s"),
+            (Unit::Nanos, "1.50 ns"),
+            (Unit::Seconds, "1.50 s"),
+            (Unit::Bytes, "1.50 B"),
+            (Unit::Hertz, "1.50 Hz"),
+            (Unit::Celsius, "1.50 °C"),
+            (Unit::Ratio, "150.0 %"),
+            (Unit::Count, "1.50"),
+            (Unit::Watts, "1.50 W"),
+        ] {
+            assert_eq!(unit.show(1.5), said);
+        }
+        assert_eq!(Unit::Celsius.show(1_200.0), "1200 °C", "nobody says kilodegrees");
+    }
+
+    #[test]
+    fn a_prefix_begins_at_its_own_power_and_a_decimal_goes_with_each_digit_in_front() {
+        for (value, said) in [
+            (99.0, "99.0 B"),
+            (100.0, "100 B"),
+            (999.0, "999 B"),
+            (1e3, "1.00 kB"),
+            (1e4, "10.0 kB"),
+            (1e5, "100 kB"),
+            (1e6, "1.00 MB"),
+            (1e9, "1.00 GB"),
+            (1e12, "1.00 TB"),
+            (1e15, "1.00 PB"),
+            (-1e6, "-1.00 MB"),
+        ] {
+            assert_eq!(Unit::Bytes.show(value), said);
+        }
+        for (seconds, said) in [(1e-3, "1.00 ms"), (1e-6, "1.00 us"), (1e-9, "1.00 ns"), (-2e-3, "-2.00 ms")] {
+            assert_eq!(Unit::Seconds.show(seconds), said);
+        }
+    }
+
+    #[test]
+    fn a_whole_count_is_written_out_below_a_million() {
+        for (value, said) in [(-7.0, "-7"), (999_999.0, "999999"), (1e6, "1.00 M"), (-1e6, "-1.00 M"), (2e9, "2.00 G")]
+        {
+            assert_eq!(Unit::Count.show(value), said);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_shown_as_such() {
+        assert_eq!((Unit::Watts.show(f64::NAN), Unit::Ratio.show(f64::NAN)), ("NaN W".to_owned(), "NaN %".to_owned()));
+        assert_eq!(Unit::Seconds.show_with(f64::INFINITY, 2), "inf s");
+    }
+
+    proptest! {
+        #[test]
+        fn the_number_shown_is_the_value_within_half_a_per_cent(digits in 1.0_f64..10.0, power in -14_i32..20, minus in any::<bool>()) {
+            let value = if minus { -1.0 } else { 1.0 } * digits * 10_f64.powi(power);
+            for unit in [Unit::Bytes, Unit::Seconds, Unit::Celsius] {
+                let shown = unit.show(value);
+                let (number, symbol) = shown.split_once(' ').unwrap();
+                let factor = match symbol {
+                    "kB" => 1e3,
+                    "MB" => 1e6,
+                    "GB" => 1e9,
+                    "TB" => 1e12,
+                    "PB" => 1e15,
+                    "ms" => 1e-3,
+                    "us" => 1e-6,
+                    "ns" => 1e-9,
+                    _ => 1.0,
+                };
+                let again = number.parse::<f64>().unwrap() * factor;
+                prop_assert!((again / value - 1.0).abs() <= 0.005, "{value} as {shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_identity_is_all_of_its_three_parts() {
+        let of = |benchmark: &str, name: &str, engine: &str| MetricId::new(benchmark, name, engine);
+        let id = of("disk", "rand-read", "own");
+        assert_eq!((&id, &id), (&id.clone(), &of("disk", "rand-read", "own")), "also where nothing is shared");
+        for other in [of("disks", "rand-read", "own"), of("disk", "rand", "own"), of("disk", "rand-read", "fio")] {
+            assert_ne!(id, other);
+        }
+        assert_eq!((id.to_string(), id.path()), ("disk/rand-read@own".to_owned(), "disk/rand-read".to_owned()));
+        assert_eq!(format!("{id:?}"), "MetricId(disk/rand-read@own)");
+    }
+
+    #[test]
+    fn who_changes_an_identity_changes_nobody_elses() {
+        let id = MetricId::new("disk", "read", "own");
+        let mut other = id.clone();
+        other.parts_mut().engine = "fio".to_owned();
+        assert_eq!((id.to_string(), other.to_string()), ("disk/read@own".to_owned(), "disk/read@fio".to_owned()));
+    }
+
+    #[test]
+    fn a_map_of_identities_is_asked_by_parts() {
+        let known: HashMap<MetricId, u32> =
+            (0..100).map(|nr| (MetricId::new("disk", format!("read-{nr}"), "own"), nr)).collect();
+        for nr in 0..100 {
+            let parts =
+                MetricParts { benchmark: "disk".to_owned(), name: format!("read-{nr}"), engine: "own".to_owned() };
+            assert_eq!(known.get(&parts), Some(&nr));
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_profile_is_answered_with_those_that_are() {
+        assert_eq!("fast".parse::<Profile>().unwrap_err(), "no profile 'fast': smoke, quick, standard or full");
     }
 }

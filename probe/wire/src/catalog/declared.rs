@@ -154,6 +154,38 @@ mod tests {
     }
 
     #[test]
+    fn our_limit_is_that_of_our_metric_alone() {
+        let metric = MetricId::new("cpu-burn", "core_3_pass", "own");
+        let of = |component, role| Declared { component, role, aggregated: false }.describe(&metric).limit;
+        assert_eq!(describe(&metric).limit, Some(1.0));
+        assert_eq!(of(Component::Core(3), MetricRole::Judged), Some(1.0));
+        assert_eq!(of(Component::Core(4), MetricRole::Judged), None);
+        assert_eq!(of(Component::Core(3), MetricRole::Tail), None);
+    }
+
+    #[test]
+    fn what_is_broken_is_what_ours_says_of_the_same_part_and_otherwise_the_part_that_was_declared() {
+        let metric = MetricId::new("gpu-copy-bw", "host-to-device:0", "own");
+        let of = |component| {
+            let declared = Declared { component, role: MetricRole::Judged, aggregated: false };
+            declared.describe(&metric).category
+        };
+        assert_eq!(of(Component::Gpu(0)), Category::Pcie, "a copy from the host goes over the bus");
+        assert_eq!((of(Component::Gpu(1)), of(Component::Nic(None))), (Category::Gpu, Category::Network));
+    }
+
+    #[test]
+    fn a_declaration_may_be_as_long_as_any_text() {
+        let long = |bytes: usize| {
+            let start = "judged raw nic:";
+            let text = format!("{start}{}", "x".repeat(bytes - start.len()));
+            let fact = Fact { key: "declare.x".into(), reading: Reading::Value(Datum::Text(text)), unit: None };
+            Declared::parse(&fact).is_some()
+        };
+        assert!(long(limits::TEXT_BYTES) && !long(limits::TEXT_BYTES + 1));
+    }
+
+    #[test]
     fn what_is_not_a_declaration_declares_nothing() {
         let fact = |key: &str, text: &str| Fact {
             key: key.into(),

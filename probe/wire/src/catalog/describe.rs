@@ -218,6 +218,29 @@ mod tests {
     }
 
     #[test]
+    fn a_tail_is_a_percentile_of_two_digits_or_more_that_begins_with_nine() {
+        for name in ["lat_p90", "lat_99", "lat-p99.9", "lat_ns_999", "lat_95.25"] {
+            assert!(is_tail(name), "{name}");
+        }
+        for name in
+            ["lat_p9", "lat_85", "lat_9x", "lat_99.", "lat_99.x", "lat_p", "lat_", "p99", "99", "lat_pp99", "lat_.9"]
+        {
+            assert!(!is_tail(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_digits_number_a_gpu_or_a_core() {
+        for name in ["x:+3", "x:gpu-1", "x:core", "x:gpu", "x:", "x:core+3", "x:3a", "x:99999999999"] {
+            assert_eq!(of("theirs", name).component, Component::Application, "{name}");
+        }
+        assert_eq!(
+            (of("theirs", "x:07").component, of("theirs", ":core0").component),
+            (Component::Gpu(7), Component::Core(0))
+        );
+    }
+
+    #[test]
     fn values_are_shown_with_the_digits_of_their_metric() {
         assert_eq!(of("gpu-stream", "copy:3").show(Unit::BytesPerSec, 3.0512e12), "3.05 TB/s");
         assert_eq!(of("gpu-burn", "power:3").show(Unit::Watts, 612.4), "612 W");

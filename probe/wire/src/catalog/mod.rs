@@ -108,8 +108,9 @@ mod tests {
     fn what_is_known_of_each_benchmark_and_the_limits_of_frames_are_as_they_were_written_down() {
         use crate::{COLLECTIVE_BYTES, LOOKED_BYTES, PROCESSES_BYTES, limits};
         let mut text = format!(
-            "bytes: frame {}, benchmark {}, chunk {}, job {}, list {LOOKED_BYTES}, processes {PROCESSES_BYTES}, collective {COLLECTIVE_BYTES}\n",
+            "bytes: frame {}, noise {}, benchmark {}, chunk {}, job {}, list {LOOKED_BYTES}, processes {PROCESSES_BYTES}, collective {COLLECTIVE_BYTES}\n",
             limits::FRAME_BYTES,
+            limits::NOISE_BYTES,
             limits::BENCHMARK_BYTES,
             limits::CHUNK_BYTES,
             limits::JOB_BYTES
@@ -120,6 +121,15 @@ mod tests {
             of.all_metrics().for_each(|metric| text += &format!("    {metric:?}\n"));
         }
         muster_golden::hold(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benchmarks.txt"), &text);
+    }
+
+    #[test]
+    fn the_gpu_worker_runs_what_runs_on_gpus_and_the_probe_the_rest() {
+        for (name, is_gpu) in
+            [("gpu-stream", true), ("gpu-overlap", true), ("nccl-bw", true), ("disk", false), ("overlap", false)]
+        {
+            assert_eq!(benchmark(name).map(Benchmark::is_gpu), Some(is_gpu), "{name}");
+        }
     }
 
     #[test]
