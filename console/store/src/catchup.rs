@@ -305,3 +305,73 @@ fn cut(path: &Path, end: u64) -> io::Result<()> {
     file.set_len(end)?;
     file.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn damage(frames: u64, tail: bool) -> Damage {
+        Damage { offset: 16, bytes: 9, why: "it rotted".to_owned(), tail, frames }
+    }
+
+    #[test]
+    fn damage_within_a_file_is_counted_and_that_at_its_end_is_told_where_nobody_writes() {
+        let told = |damaged: &[Damage], tail| {
+            let mut said = Vec::new();
+            tell(Path::new("r.log"), damaged, ("record", "run r"), tail, &mut said);
+            said
+        };
+        let none: [&str; 0] = [];
+        let one = "1 record of run r is damaged and left out (muster db check)";
+        let three = "3 records of run r are damaged and left out (muster db check)";
+        let header = "r.log: 9 bytes at offset 16 are damaged: it rotted (what follows is readable)";
+        let end = "r.log: 9 bytes at offset 16 are damaged: it rotted (nothing whole follows) (muster db check)";
+        for tail in [Tail::Cut, Tail::Tell, Tail::Ignore] {
+            assert_eq!(told(&[], tail), none);
+            assert_eq!(told(&[damage(1, false)], tail), [one]);
+            assert_eq!(told(&[damage(1, false), damage(2, false)], tail), [three]);
+            assert_eq!(told(&[damage(0, false)], tail), [header], "no entry is lost with a header");
+        }
+        let both = [damage(1, false), damage(5, true)];
+        assert_eq!(told(&both, Tail::Tell), [one, end]);
+        assert_eq!((told(&both, Tail::Cut), told(&both, Tail::Ignore)), (vec![one.to_owned()], vec![one.to_owned()]));
+    }
+
+    #[test]
+    fn what_a_crash_left_is_cut_off_by_who_opens_for_writing_and_kept_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("incidents.log");
+        let bytes = b"sixteen bytes ofand some more".to_vec();
+        let mut settled = |end: u64, tail| {
+            fs::write(&path, &bytes).unwrap();
+            let mut said = Vec::new();
+            settle(&path, dir.path(), end, tail, &mut said).unwrap();
+            (fs::read(&path).ok(), said)
+        };
+        let whole = bytes.len() as u64;
+        for (end, tail) in [(16, Tail::Tell), (16, Tail::Ignore), (whole, Tail::Cut), (whole + 1, Tail::Cut)] {
+            assert_eq!(settled(end, tail), (Some(bytes.clone()), vec![]), "{end}");
+        }
+        let (left, said) = settled(16, Tail::Cut);
+        assert_eq!((left, said.len()), (Some(bytes[..16].to_vec()), 1));
+        let copy = place::quarantine(dir.path(), &path, 16);
+        assert_eq!(fs::read(&copy).unwrap(), bytes[16..]);
+        assert!(
+            said[0].contains(": 13 bytes at its end were no whole frame, as a crash leaves them: cut off"),
+            "{said:?}"
+        );
+        assert!(said[0].ends_with(&format!("(a copy is {})", copy.display())), "{said:?}");
+        assert_eq!(settled(0, Tail::Cut).0, None, "a file without a whole frame goes");
+    }
+
+    #[test]
+    fn a_run_that_begins_again_keeps_its_first_start_and_its_records_and_goes_on() {
+        let ended = Run { state: RunState::Finished, ended_ms: Some(9), ..headless("r", 5).run };
+        let old = RunRow { run: ended.clone(), upto: 70, records: 3 };
+        let again = Run { started_ms: 50, nodes: vec!["n2".to_owned()], ..ended };
+        let row = begun(Some(old), again.clone());
+        assert_eq!((row.run.started_ms, row.run.ended_ms, row.run.state), (5, None, RunState::Running));
+        assert_eq!((row.run.nodes, row.records, row.upto), (vec!["n2".to_owned()], 3, 0));
+        assert_eq!((begun(None, again.clone()).run.started_ms, begun(None, again).records), (50, 0));
+    }
+}

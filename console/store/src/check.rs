@@ -221,4 +221,81 @@ mod tests {
         assert_eq!(report.files[0].damage, [damage("shorter")]);
         assert!(!report.sound());
     }
+
+    #[test]
+    fn a_database_is_sound_where_neither_its_files_nor_its_index_are_at_fault() {
+        let file = |damage| FileReport { path: "r.log".into(), frames: 1, records: 0, bytes: 9, damage };
+        let damage = || vec![Damage::of_file("gone".to_owned())];
+        for (damage, index, sound) in [
+            (vec![], vec![], true),
+            (vec![], vec!["behind".to_owned()], false),
+            (damage(), vec![], false),
+            (damage(), vec!["behind".to_owned()], false),
+        ] {
+            let report = Report { files: vec![file(damage)], index, notes: vec!["a note".to_owned()] };
+            assert_eq!(report.sound(), sound, "{report:?}");
+        }
+    }
+
+    /// An index with one run of so many results, up to so many bytes.
+    fn indexed(results: u64, upto: u64) -> Index {
+        use muster_run::{Run, RunState, Summary};
+        let mut index = Index::memory();
+        let run = Run {
+            id: "r".into(),
+            playbook: "p".into(),
+            profile: muster_wire::Profile::Smoke,
+            started_ms: 1,
+            ended_ms: None,
+            nodes: Vec::new(),
+            plan: Vec::new(),
+            state: RunState::Running,
+        };
+        index.put_run(&crate::index::RunRow { run, upto, records: results }).unwrap();
+        for at in 0..results {
+            let summary = Summary {
+                node: format!("n{at}"),
+                work: "disk".into(),
+                outcome: muster_wire::Outcome::Done,
+                at_ms: at,
+                elapsed_ns: 1,
+                series: 1,
+                values: 1,
+                facts: 0,
+            };
+            let span = crate::frame::Span { offset: 16 + 10 * at, length: 10 };
+            index.put_result("r", &crate::index::ResultRow::new(summary, span)).unwrap();
+        }
+        index
+    }
+
+    #[test]
+    fn whatever_an_index_says_otherwise_than_the_files_is_told() {
+        let said = |old: &Index, fresh: &Index| differences(old, fresh).unwrap();
+        let none: [&str; 0] = [];
+        assert_eq!(said(&indexed(3, 90), &indexed(3, 90)), none);
+        assert_eq!(said(&Index::memory(), &Index::memory()), none);
+        assert_eq!(
+            said(&indexed(3, 80), &indexed(3, 90)),
+            ["run r: the index is 10 bytes behind its file; the next start catches up"]
+        );
+        assert_eq!(said(&indexed(3, 95), &indexed(3, 90)), ["run r: the index describes it differently"]);
+        assert_eq!(
+            said(&indexed(2, 90), &indexed(3, 90)),
+            [
+                "run r: the index describes it differently",
+                "run r: 1 of 3 results are missing or wrong, 2 rows in all",
+                "the index lists other nodes than the run files"
+            ]
+        );
+        assert_eq!(
+            said(&indexed(3, 90), &indexed(2, 90))[1],
+            "run r: 0 of 2 results are missing or wrong, 3 rows in all"
+        );
+        assert_eq!(said(&indexed(0, 90), &Index::memory()), ["run r is in the index and has no file"]);
+        assert_eq!(said(&Index::memory(), &indexed(0, 90)), ["run r is not in the index"]);
+        let mut other = indexed(3, 90);
+        other.put_criterion("disk", 5, crate::frame::Span { offset: 16, length: 9 }).unwrap();
+        assert_eq!(said(&other, &indexed(3, 90)), ["the index lists other criteria than their file"]);
+    }
 }

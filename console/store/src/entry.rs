@@ -374,4 +374,56 @@ mod tests {
         let decoded = Decoder::new().unwrap().decode::<Head>(&bomb).map(drop);
         assert!(decoded.unwrap_err().contains("believable"));
     }
+
+    #[test]
+    fn an_entry_of_the_largest_size_is_written_and_read_and_one_byte_more_is_refused() {
+        let mut encoder = Encoder::new().unwrap();
+        let mut encode = |bytes: usize| {
+            let zeros = vec![0; bytes];
+            encoder.encode(&EntryRef::Model { version: 1, at_ms: 2, bytes: Raw(&zeros) }).map_err(|e| e.to_string())
+        };
+        let mut plain = Vec::new();
+        let small = vec![0; 1 << 20];
+        ciborium::into_writer(&EntryRef::Model { version: 1, at_ms: 2, bytes: Raw(&small) }, &mut plain).unwrap();
+        let most = ENTRY_BYTES - (plain.len() - small.len());
+        let largest = encode(most).unwrap();
+        let Ok(Entry::<IgnoredAny>::Model { version: 1, at_ms: 2, bytes }) = Decoder::new().unwrap().decode(&largest)
+        else {
+            panic!("it does not come back")
+        };
+        assert_eq!(bytes.0.len(), most);
+        assert_eq!(encode(most + 1), Err(format!("an entry of {} bytes is too large", ENTRY_BYTES + 1)));
+        assert_eq!(ENTRY_BYTES, 65 << 20, "one benchmark's share and room for names");
+    }
+
+    #[test]
+    fn what_is_no_byte_string_is_refused_with_what_was_expected() {
+        use serde::de::IntoDeserializer;
+        use serde::de::value::{BoolDeserializer, Error, SeqDeserializer};
+        let wrong: BoolDeserializer<Error> = true.into_deserializer();
+        let said = Bytes::deserialize(wrong).unwrap_err().to_string();
+        assert!(said.ends_with("expected a byte string"), "{said}");
+        let list = SeqDeserializer::<_, Error>::new([1_u8, 2, 255].into_iter());
+        assert_eq!(Bytes::deserialize(list).unwrap(), Bytes(vec![1, 2, 255]));
+    }
+
+    #[test]
+    fn equal_identities_are_shared_in_whatever_order_they_come() {
+        let all = ["a", "b", "c", "d", "e", "f", "g", "h"];
+        let part = |name: &'static str| Parts { benchmark: "bench", name, engine: "own" };
+        let mut names = Names::default();
+        let first: Vec<MetricId> = all.iter().map(|name| names.of(&part(name))).collect();
+        // From the beginning, with gaps, backwards, and with one that is new between them.
+        for order in [&all[..], &["a", "c", "h"], &["h", "g", "a"], &["b", "b"], &["e", "new", "f"]] {
+            names.next = 0;
+            for name in order {
+                let id = names.of(&part(name));
+                assert_eq!(id.to_string(), format!("bench/{name}@own"));
+                let known = first.iter().find(|known| known.name == *name);
+                assert!(known.is_none_or(|known| std::ptr::eq(&**known, &*id)), "{name} is there twice");
+            }
+        }
+        assert_eq!(names.of(&Parts { engine: "fio", ..part("a") }).engine, "fio");
+        assert_eq!(names.of(&Parts { benchmark: "other", ..part("a") }).benchmark, "other");
+    }
 }

@@ -154,3 +154,30 @@ impl StoreError {
 pub(crate) fn failed<'a>(doing: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> StoreError + 'a {
     move |source| StoreError::io(doing, path, 0, source)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_error_is_told_by_what_it_means_for_the_records() {
+        let said = |kind: io::ErrorKind| StoreError::io("append to", Path::new("r.log"), 7, kind.into()).to_string();
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge] {
+            let said = said(kind);
+            assert!(said.starts_with("no space left to append to r.log: the 7 records acknowledged before"), "{said}");
+        }
+        for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem] {
+            let said = said(kind);
+            assert!(said.starts_with("no permission to append to r.log: "), "{said}");
+        }
+        let said = said(io::ErrorKind::TimedOut);
+        assert!(said.starts_with("cannot append to r.log: "), "{said}");
+    }
+
+    #[test]
+    fn a_database_in_use_is_told_with_the_process_where_that_is_known() {
+        let said = |pid| StoreError::Locked { path: "db".into(), pid }.to_string();
+        assert!(said(Some(17)).starts_with("the database db is in use by process 17: "));
+        assert!(said(None).starts_with("the database db is in use by another process: "));
+    }
+}

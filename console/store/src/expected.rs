@@ -192,4 +192,41 @@ mod tests {
             assert_eq!(parse(&bytes), None, "bit {bit}");
         }
     }
+
+    #[test]
+    fn a_run_file_is_known_by_its_length_and_others_by_their_content() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path();
+        fs::create_dir(place::runs(dir)).unwrap();
+        fs::write(place::run_file(dir, "r1"), b"frames").unwrap();
+        fs::write(place::models_file(dir), b"models").unwrap();
+        let mut expected = Expected::default();
+        expected.note_all(dir).unwrap();
+        expected.save(dir);
+        let (text, crc) = (fs::read_to_string(place::files(dir)).unwrap(), crc32fast::hash(b"models"));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], [format!("6 {crc:08x} models.log"), "6 - runs/r1.log".to_owned()]);
+        assert_eq!((lines.len(), Expected::load(dir).unwrap()), (3, expected));
+        fs::write(place::run_file(dir, "r1"), b"rotten").unwrap();
+        let expected = Expected::load(dir).unwrap();
+        assert_eq!(expected.missed(dir).unwrap(), [], "its frames have checksums of their own");
+        fs::write(place::run_file(dir, "r1"), b"short").unwrap();
+        let missed = expected.missed(dir).unwrap();
+        assert_eq!(missed.len(), 1);
+        assert_eq!(missed[0].1.to_string(), "the file was longer: its last 1 bytes are missing");
+    }
+
+    #[test]
+    fn a_file_that_became_shorter_stays_known_as_it_was() {
+        let home = tempfile::tempdir().unwrap();
+        let (dir, path) = (home.path(), place::incidents_file(home.path()));
+        let mut expected = Expected::default();
+        for bytes in [&b"long enough"[..], b"short", b"as long too"] {
+            fs::write(&path, bytes).unwrap();
+            expected.note(dir, &path);
+        }
+        assert!(expected.missed(dir).unwrap()[0].1.to_string().contains("not what was written"));
+        fs::write(&path, b"long enough").unwrap();
+        assert_eq!(expected.missed(dir).unwrap(), []);
+    }
 }

@@ -301,6 +301,8 @@ impl std::fmt::Display for Damage {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -308,5 +310,170 @@ mod tests {
         let most = u32::try_from(zstd::zstd_safe::compress_bound(ENTRY_BYTES)).unwrap();
         let least = u32::try_from(ZSTD.len()).unwrap();
         assert!(believable(least) && believable(most) && !believable(least - 1) && !believable(most + 1));
+    }
+
+    /// A file that holds these bytes.
+    fn file(bytes: &[u8]) -> File {
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(bytes, 0).unwrap();
+        file
+    }
+
+    /// A log file of frames that hold compressed numbers, and where each of them lies.
+    fn framed(payloads: &[Vec<u8>]) -> (Vec<u8>, Vec<Span>) {
+        let mut bytes = header();
+        let spans = payloads.iter().map(|payload| frame(payload, &mut bytes).unwrap()).collect();
+        (bytes, spans)
+    }
+
+    fn compressed(seed: u64) -> Vec<u8> {
+        let text: Vec<u8> = (0..seed % 40).map(|at| (seed.wrapping_mul(at + 7) >> 3) as u8).collect();
+        zstd::bulk::compress(&text, 1).unwrap()
+    }
+
+    /// Offsets of the whole frames, and all that is told of damage.
+    fn walked(bytes: &[u8]) -> (Vec<Span>, Vec<Damage>, u64) {
+        let (mut whole, mut damaged) = (Vec::new(), Vec::new());
+        let end = walk(&file(bytes), (HEADER, bytes.len() as u64), &mut |found| match found {
+            Ok((span, payload)) => {
+                assert_eq!(payload, &bytes[span.offset as usize + HEAD..(span.offset + span.length) as usize]);
+                whole.push(span);
+            }
+            Err(damage) => damaged.push(damage),
+        });
+        (whole, damaged, end.unwrap())
+    }
+
+    proptest! {
+        /// Payloads are spoiled and lengths are not, so that how many frames were lost is known.
+        #[test]
+        fn spoiled_frames_are_damage_and_all_others_are_given(
+            seeds in proptest::collection::vec(any::<u64>(), 1..9),
+            spoiled in proptest::collection::vec(any::<proptest::sample::Index>(), 0..5),
+        ) {
+            let payloads: Vec<Vec<u8>> = seeds.into_iter().map(compressed).collect();
+            let (mut bytes, spans) = framed(&payloads);
+            let spoiled: std::collections::BTreeSet<usize> = spoiled.iter().map(|at| at.index(spans.len())).collect();
+            for at in &spoiled {
+                bytes[(spans[*at].offset + spans[*at].length) as usize - 1] ^= 0x20;
+            }
+            let (whole, damaged, end) = walked(&bytes);
+            let kept: Vec<Span> = (0..spans.len()).filter(|at| !spoiled.contains(at)).map(|at| spans[at]).collect();
+            prop_assert_eq!(&whole, &kept);
+            let mut expected: Vec<(u64, u64, bool, u64)> = Vec::new();
+            for at in &spoiled {
+                let Span { offset, length } = spans[*at];
+                let tail = (*at..spans.len()).all(|later| spoiled.contains(&later));
+                match expected.last_mut() {
+                    Some(before) if before.0 + before.1 == offset => {
+                        (before.1, before.3) = (before.1 + length, before.3 + 1);
+                    }
+                    _ => expected.push((offset, length, tail, 1)),
+                }
+            }
+            let found: Vec<_> = damaged.iter().map(|one| (one.offset, one.bytes, one.tail, one.frames)).collect();
+            prop_assert_eq!(&found, &expected);
+            let last = expected.last().filter(|last| last.2).map_or(bytes.len() as u64, |last| last.0);
+            prop_assert_eq!(end, last, "a writer goes on behind the last whole frame");
+            let all = only_whole(&file(&bytes), HEADER, bytes.len() as u64).unwrap();
+            prop_assert_eq!(all, spoiled.is_empty());
+        }
+
+        #[test]
+        fn whatever_bytes_lie_before_a_frame_it_is_found(junk in proptest::collection::vec(any::<u8>(), 0..200), seed in any::<u64>()) {
+            let mut bytes = [&header()[..], &junk].concat();
+            let span = frame(&compressed(seed), &mut bytes).unwrap();
+            let (whole, ..) = walked(&bytes);
+            prop_assert!(whole.contains(&span), "{whole:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_within_a_frame_says_what_was_not_finished() {
+        let payload = compressed(39);
+        let (bytes, spans) = framed(&[compressed(5), payload.clone()]);
+        let last = spans[1];
+        for left in 0..last.length {
+            let (whole, damaged, end) = walked(&bytes[..(last.offset + left) as usize]);
+            assert_eq!((whole, end), (vec![spans[0]], last.offset));
+            let why: Vec<String> = damaged.into_iter().map(|damage| damage.why).collect();
+            let expected = match left {
+                0 => vec![],
+                1..8 => vec![format!("{left} bytes of a frame that was not finished")],
+                _ => vec![format!("a frame of {} bytes was not finished", payload.len())],
+            };
+            assert_eq!(why, expected);
+        }
+    }
+
+    #[test]
+    fn a_frame_is_found_behind_more_damage_than_is_looked_through_at_once() {
+        for odd in 0..24 {
+            let mut bytes = header();
+            bytes.extend(vec![0xee; CHUNK - 16 + odd]);
+            let span = frame(&compressed(39), &mut bytes).unwrap();
+            let (whole, damaged, _) = walked(&bytes);
+            assert_eq!((whole, damaged.len()), (vec![span], 1), "{odd}");
+            assert_eq!((damaged[0].offset, damaged[0].bytes), (HEADER, span.offset - HEADER));
+        }
+    }
+
+    #[test]
+    fn lengths_that_do_not_lead_to_the_next_whole_frame_count_as_one_frame() {
+        let (mut bytes, spans) = framed(&[compressed(9), compressed(19), compressed(29), compressed(39)]);
+        for at in [1, 2] {
+            bytes[spans[at].offset as usize + HEAD + 1] ^= 1;
+        }
+        assert_eq!(walked(&bytes).1[0].frames, 2, "their lengths are as they were");
+        bytes[spans[2].offset as usize] ^= 1;
+        let (whole, damaged, _) = walked(&bytes);
+        assert_eq!((whole, damaged.len(), damaged[0].frames), (vec![spans[0], spans[3]], 1, 1));
+    }
+
+    #[test]
+    fn a_frame_is_read_where_it_lies_and_nothing_else_passes_for_it() {
+        let payload = compressed(39);
+        let (mut bytes, spans) = framed(&[compressed(5), payload.clone(), compressed(7)]);
+        let span = spans[1];
+        let mut buffer = Vec::new();
+        let mut read = |bytes: &[u8], span| read_at(&file(bytes), span, &mut buffer).map(<[u8]>::to_vec);
+        assert_eq!(read(&bytes, span), Ok(payload.clone()));
+        let wrong = Err("its checksum is wrong".to_owned());
+        for other in [
+            Span { length: span.length - 1, ..span },
+            Span { length: span.length + 1, ..span },
+            Span { offset: span.offset + 1, ..span },
+        ] {
+            assert_eq!(read(&bytes, other), wrong, "{other:?}");
+        }
+        assert_eq!(read(&bytes, Span { length: 8, ..span }), Err("a frame of 8 bytes cannot be".to_owned()));
+        assert_eq!(read(&bytes, Span { length: 3, ..span }), Err("a frame of 3 bytes cannot be".to_owned()));
+        bytes[span.offset as usize + HEAD] ^= 1;
+        assert_eq!(read(&bytes, span), wrong);
+    }
+
+    #[test]
+    fn the_start_of_a_file_says_its_format() {
+        let said = |bytes: &[u8]| match start(&file(bytes)).unwrap() {
+            Start::Known => "known".to_owned(),
+            Start::Newer(format) => format!("newer: {format}"),
+            Start::Damaged(why) => why,
+        };
+        let of = |format: u32| [&MAGIC[..], &format.to_le_bytes()].concat();
+        assert_eq!(said(&header()), "known");
+        assert_eq!(said(&of(7 | (!7 & 0xffff) << 16)), "newer: 7");
+        assert_eq!(said(&of(7)), "its header names format 7, which cannot be");
+        assert_eq!(said(&of(7 | 7 << 16)), "its header names format 458759, which cannot be");
+        assert_eq!(said(&header()[..15]), "it ends after 15 bytes, within its header");
+        assert_eq!(said(&[7; 16]), "its header is not that of a muster log");
+    }
+
+    #[test]
+    fn damage_is_told_with_its_place_and_what_follows_it() {
+        let damage = Damage { offset: 16, bytes: 9, why: "it rotted".to_owned(), tail: false, frames: 1 };
+        assert_eq!(damage.to_string(), "9 bytes at offset 16 are damaged: it rotted (what follows is readable)");
+        let last = Damage { tail: true, ..damage };
+        assert_eq!(last.to_string(), "9 bytes at offset 16 are damaged: it rotted (nothing whole follows)");
+        assert_eq!(Damage::of_file("it is gone".to_owned()).to_string(), "it is gone");
     }
 }

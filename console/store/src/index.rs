@@ -369,3 +369,218 @@ fn pack<T: Serialize>(value: &T) -> Answer<Vec<u8>> {
 fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
     ciborium::from_reader(bytes).map_err(|e| IndexError(format!("a row does not decode: {e}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_run::RunState;
+    use muster_wire::{Outcome, Profile};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::overview::NodeOverview;
+
+    fn run_row(id: &str, upto: u64) -> RunRow {
+        let run = Run {
+            id: id.to_owned(),
+            playbook: "p".to_owned(),
+            profile: Profile::Smoke,
+            started_ms: 1,
+            ended_ms: None,
+            nodes: Vec::new(),
+            plan: Vec::new(),
+            state: RunState::Running,
+        };
+        RunRow { run, upto, records: 0 }
+    }
+
+    fn result(node: &str, work: &str, at_ms: u64) -> ResultRow {
+        let summary = Summary {
+            node: node.to_owned(),
+            work: work.to_owned(),
+            outcome: Outcome::Done,
+            at_ms,
+            elapsed_ns: 1,
+            series: 1,
+            values: 2,
+            facts: 3,
+        };
+        ResultRow::new(summary, Span { offset: at_ms, length: 9 })
+    }
+
+    /// What is done to an index, with the places of names in short lists.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Run(usize, u64),
+        Result(usize, usize, usize, u64),
+        Forget(usize),
+        Criterion(usize, u64),
+        ForgetCriteria,
+    }
+
+    const RUNS: [&str; 3] = ["r", "r-2", "r2"];
+    const NODES: [&str; 3] = ["n1", "n10", "n2"];
+    const WORKS: [&str; 2] = ["disk", "disk#2"];
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            2 => (0..3_usize, 0..99_u64).prop_map(|(run, upto)| Step::Run(run, upto)),
+            8 => (0..3_usize, 0..3_usize, 0..2_usize, 0..99_u64).prop_map(|(a, b, c, at)| Step::Result(a, b, c, at)),
+            1 => (0..3_usize).prop_map(Step::Forget),
+            2 => (0..3_usize, 0..99_u64).prop_map(|(name, at)| Step::Criterion(name, at)),
+            1 => Just(Step::ForgetCriteria),
+        ]
+    }
+
+    /// The same, in maps.
+    #[derive(Default)]
+    struct Known {
+        runs: BTreeMap<String, RunRow>,
+        results: BTreeMap<(String, String, String), ResultRow>,
+        /// Time of the newest result that a node ever had in a run.
+        newest: BTreeMap<(String, String), u64>,
+        criteria: BTreeMap<String, u64>,
+    }
+
+    impl Known {
+        /// Does it, and says whether a result is the first of its node and work.
+        fn take(&mut self, step: &Step) -> Option<bool> {
+            match *step {
+                Step::Run(run, upto) => drop(self.runs.insert(RUNS[run].to_owned(), run_row(RUNS[run], upto))),
+                Step::Result(run, node, work, at) => {
+                    let [run, node, work] = [RUNS[run], NODES[node], WORKS[work]].map(str::to_owned);
+                    let newest = self.newest.entry((node.clone(), run.clone())).or_insert(at);
+                    *newest = at.max(*newest);
+                    let row = result(&node, &work, at);
+                    return Some(self.results.insert((run, node, work), row).is_none());
+                }
+                Step::Forget(run) => {
+                    self.runs.remove(RUNS[run]);
+                    self.results.retain(|(of, ..), _| of != RUNS[run]);
+                    self.newest.retain(|(_, of), _| of != RUNS[run]);
+                }
+                Step::Criterion(name, at) => drop(self.criteria.insert(NODES[name].to_owned(), at)),
+                Step::ForgetCriteria => self.criteria.clear(),
+            }
+            None
+        }
+
+        fn nodes(&self) -> Vec<NodeSeen> {
+            let mut nodes: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+            for ((node, _), at) in &self.newest {
+                let seen = nodes.entry(node).or_default();
+                *seen = (seen.0.max(*at), seen.1 + 1);
+            }
+            let node = |(name, (last_ms, runs)): (&str, _)| NodeSeen { name: name.to_owned(), last_ms, runs };
+            nodes.into_iter().map(node).collect()
+        }
+
+        /// Whether the index says the same.
+        fn is_said_by(&self, index: &Index) {
+            assert_eq!(index.run_rows().unwrap(), self.runs.values().cloned().collect::<Vec<_>>());
+            assert_eq!(index.nodes().unwrap(), self.nodes());
+            for run in RUNS {
+                assert_eq!(index.run_row(run).unwrap().as_ref(), self.runs.get(run));
+                assert_eq!(index.upto().get(run), self.runs.get(run).map(|row| &row.upto));
+                let of = |node: Option<&str>| -> Vec<ResultRow> {
+                    let own =
+                        self.results.iter().filter(|((of, at, _), _)| of == run && node.is_none_or(|node| node == at));
+                    own.map(|(_, row)| row.clone()).collect()
+                };
+                assert_eq!(index.results(run, None).unwrap(), of(None), "{run}");
+                NODES.iter().for_each(|node| assert_eq!(index.results(run, Some(node)).unwrap(), of(Some(node))));
+            }
+            let seen = |(key, at_ms): (&String, &u64)| EntrySeen { key: key.clone(), at_ms: *at_ms };
+            assert_eq!(index.criteria().unwrap(), self.criteria.iter().map(seen).collect::<Vec<_>>());
+            for name in NODES {
+                let span = self.criteria.get(name).map(|at| Span { offset: *at, length: 7 });
+                assert_eq!(index.criterion(name).unwrap(), span);
+            }
+        }
+    }
+
+    fn take(index: &mut Index, step: &Step) -> Option<bool> {
+        match *step {
+            Step::Run(run, upto) => index.put_run(&run_row(RUNS[run], upto)).unwrap(),
+            Step::Result(run, node, work, at) => {
+                return Some(index.put_result(RUNS[run], &result(NODES[node], WORKS[work], at)).unwrap());
+            }
+            Step::Forget(run) => index.forget_run(RUNS[run]).unwrap(),
+            Step::Criterion(name, at) => {
+                index.put_criterion(NODES[name], at, Span { offset: at, length: 7 }).unwrap();
+                index.set_criteria_upto(at).unwrap();
+                assert_eq!(index.criteria_upto().unwrap(), at);
+            }
+            Step::ForgetCriteria => {
+                index.forget_criteria().unwrap();
+                assert_eq!(index.criteria_upto().unwrap(), 0);
+            }
+        }
+        None
+    }
+
+    proptest! {
+        #[test]
+        fn an_index_in_memory_says_what_was_put_in(steps in proptest::collection::vec(step(), 0..60)) {
+            let (mut index, mut known) = (Index::memory(), Known::default());
+            for step in &steps {
+                prop_assert_eq!(take(&mut index, step), known.take(step), "{:?}", step);
+            }
+            known.is_said_by(&index);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(6))]
+
+        #[test]
+        fn an_index_on_disk_says_the_same_also_when_it_is_opened_again(steps in proptest::collection::vec(step(), 20..60)) {
+            let dir = tempfile::tempdir().unwrap();
+            let open = || Index::open(dir.path(), 1 << 20).unwrap();
+            let (mut index, mut known) = (open(), Known::default());
+            for (nr, step) in steps.iter().enumerate() {
+                if nr == steps.len() / 2 {
+                    index.flush().unwrap();
+                    drop(index);
+                    index = open();
+                }
+                prop_assert_eq!(take(&mut index, step), known.take(step), "{:?}", step);
+            }
+            known.is_said_by(&index);
+            prop_assert!(index.on_disk() && !Index::memory().on_disk());
+        }
+    }
+
+    #[test]
+    fn an_index_of_another_format_or_with_rows_of_no_format_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || Index::open(dir.path(), 1 << 20);
+        let mut index = open().unwrap();
+        index.put_run(&run_row("r", 5)).unwrap();
+        index.set_number(FORMAT_KEY, FORMAT + 1).unwrap();
+        drop(index);
+        let why = open().err().unwrap().to_string();
+        assert_eq!(why, "its rows are of format Some(2), not 1");
+        let mut other = sled::open(dir.path()).unwrap().open_tree("meta").map(Tree::Sled).unwrap();
+        other.remove(FORMAT_KEY).unwrap();
+        drop(other);
+        assert_eq!(open().err().unwrap().to_string(), "its rows are of format None, not 1");
+    }
+
+    #[test]
+    fn a_node_is_counted_in_runs_of_which_only_the_overview_is_known_too() {
+        let mut index = Index::reader();
+        let node = |name: &str, last_ms| NodeOverview { name: name.to_owned(), last_ms, done: true };
+        let overview = |nodes| Arc::new(Overview { nodes, works: Vec::new() });
+        index.put_overview(&run_row("r1", 9), overview(vec![node("a", 50), node("b", 10)])).unwrap();
+        index.put_overview(&run_row("r2", 9), overview(vec![node("a", 20)])).unwrap();
+        index.put_result("r3", &result("a", "disk", 30)).unwrap();
+        index.put_result("r3", &result("b", "disk", 40)).unwrap();
+        index.put_result("r3", &result("c", "disk", 5)).unwrap();
+        let seen: Vec<_> =
+            index.nodes().unwrap().into_iter().map(|node| (node.name, node.last_ms, node.runs)).collect();
+        assert_eq!(seen, [("a".to_owned(), 50, 3), ("b".to_owned(), 40, 2), ("c".to_owned(), 5, 1)]);
+        index.forget_run("r1").unwrap();
+        assert!(index.overview("r1").is_none() && index.overview("r2").is_some());
+        assert_eq!(index.nodes().unwrap()[0].runs, 2);
+    }
+}

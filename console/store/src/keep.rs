@@ -382,3 +382,84 @@ impl Store for Db {
         self.take_notices()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::{Datum, Direction, Fact, MetricId, Outcome, Reading, Series, Unit};
+
+    use super::*;
+
+    fn record(node: &str, values: &[usize]) -> Record {
+        let series = |(nr, values): (usize, &usize)| Series {
+            metric: MetricId::new("disk", format!("m{nr}"), "own"),
+            unit: Unit::Seconds,
+            direction: Direction::LowerIsBetter,
+            values: vec![1.5; *values],
+            warmup: 0,
+            started_ns: 0,
+        };
+        let fact = Fact { key: "k".to_owned(), reading: Reading::Value(Datum::Number(1.0)), unit: None };
+        Record {
+            run: "r".to_owned(),
+            node: node.to_owned(),
+            work: "disk".to_owned(),
+            outcome: Outcome::Denied("no".to_owned()),
+            at_ms: 5,
+            elapsed_ns: 6,
+            series: values.iter().enumerate().map(series).collect(),
+            facts: vec![fact; 3],
+        }
+    }
+
+    fn row(nr: usize) -> ResultRow {
+        ResultRow::new(summary(&record(&format!("n{nr}"), &[])), Span { offset: nr as u64, length: 9 })
+    }
+
+    #[test]
+    fn a_summary_counts_what_is_in_a_record() {
+        let found = summary(&record("n1", &[4, 0, 7]));
+        assert_eq!((found.node.as_str(), found.work.as_str(), found.at_ms, found.elapsed_ns), ("n1", "disk", 5, 6));
+        assert_eq!((found.outcome, found.series, found.values, found.facts), (Outcome::Denied("no".into()), 3, 11, 3));
+    }
+
+    #[test]
+    fn an_answer_with_fewer_rows_than_were_put_in_is_refused() {
+        let rows = |count| (0..count).map(row).collect::<Vec<_>>();
+        for (have, expected, is_whole) in
+            [(2, None, true), (2, Some(2), true), (3, Some(2), true), (1, Some(2), false), (0, Some(1), false)]
+        {
+            let found = whole(rows(have), expected).map_err(|e| e.to_string());
+            let refused = format!("it holds {have} of {} results", expected.unwrap_or_default());
+            assert_eq!(found, if is_whole { Ok(rows(have)) } else { Err(refused) });
+        }
+    }
+
+    #[test]
+    fn many_rows_are_shared_out_and_come_back_in_their_order() {
+        for count in [0, 1, FEW, 2 * FEW + 1, 5 * FEW + 3] {
+            let rows: Vec<ResultRow> = (0..count).map(row).collect();
+            let shares = std::sync::Mutex::new(Vec::new());
+            let read = |some: &[ResultRow]| {
+                shares.lock().unwrap().push(some.len());
+                Ok(some.iter().map(|row| row.span().offset as usize).collect())
+            };
+            assert_eq!(on_all_cores(&rows, read).unwrap(), (0..count).collect::<Vec<_>>());
+            let mut shares = shares.into_inner().unwrap();
+            shares.sort_unstable();
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            assert!(shares.len() <= cores && (count <= FEW || cores == 1 || shares.len() > 1), "{count}: {shares:?}");
+            assert!(
+                shares.len() == 1 || shares[1..].iter().all(|share| *share >= FEW),
+                "too few are not worth a thread"
+            );
+        }
+        let fails = |_: &[ResultRow]| Err::<Vec<()>, _>(IndexError("no".to_owned()));
+        let rows: Vec<ResultRow> = (0..3 * FEW).map(row).collect();
+        assert_eq!(on_all_cores(&rows, fails).unwrap_err().to_string(), "no");
+    }
+
+    #[test]
+    fn now_is_some_time_after_this_was_written() {
+        assert!((1_764_000_000_000..10_000_000_000_000).contains(&now_ms()));
+    }
+}

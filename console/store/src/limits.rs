@@ -157,4 +157,73 @@ mod tests {
         of.facts = vec![fact(Reading::Value(Datum::Text("words".to_owned()))), fact(Reading::Absent)];
         assert_eq!(size(&of), 256 + 11 + 2 * 293 + (64 + 11 + 5) + (64 + 11 + 16));
     }
+
+    #[test]
+    fn an_incident_may_be_over_at_once_and_may_have_so_many_words_and_no_more() {
+        let of = |end_ms, reason: usize, found_by: Option<usize>| {
+            let found_by = found_by.map(|bytes| vec!["x".repeat(bytes), "yz".to_owned()]);
+            let text = |bytes: usize| "r".repeat(bytes);
+            incident(&Incident {
+                node: "n1".to_owned(),
+                start_ms: 10,
+                end_ms,
+                category: text(1),
+                reason: text(reason),
+                source: text(3),
+                who: text(4),
+                found_by,
+            })
+            .map_err(|e| e.to_string())
+        };
+        assert_eq!((of(None, 1, None), of(Some(10), 1, None), of(Some(11), 1, None)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!(of(Some(9), 1, None).unwrap_err(), "the incident of n1 is not recorded: it ends before it starts");
+        let most = (16 << 10) - 1 - 3 - 4;
+        assert_eq!((of(None, most, None), of(None, most - 100, Some(98))), (Ok(()), Ok(())));
+        let why = "the incident of n1 is not recorded: 16385 bytes of text, at most 16384";
+        assert_eq!(
+            (of(None, most + 1, None).unwrap_err(), of(None, most - 100, Some(99)).unwrap_err()),
+            (why.into(), why.into())
+        );
+    }
+
+    #[test]
+    fn a_criterion_or_a_model_may_be_as_large_as_what_a_benchmark_sends() {
+        let (most, more) = (vec![0; BENCHMARK_BYTES], vec![0; BENCHMARK_BYTES + 1]);
+        assert!(criterion("disk", &most).is_ok() && model(&most).is_ok());
+        let why = criterion("disk", &more).unwrap_err().to_string();
+        assert_eq!(why, "the record of criterion disk on the fleet is not stored: 67108865 bytes, at most 67108864");
+        assert!(model(&more).unwrap_err().to_string().contains("criterion of the incident model"));
+    }
+
+    #[test]
+    fn every_name_of_a_run_and_of_a_record_is_looked_at() {
+        use muster_run::RunState;
+        let of = |id: &str, node: &str, work: &str| {
+            let run = Run {
+                id: id.to_owned(),
+                playbook: "p".to_owned(),
+                profile: muster_wire::Profile::Smoke,
+                started_ms: 1,
+                ended_ms: None,
+                nodes: vec!["n0".to_owned(), node.to_owned()],
+                plan: vec!["disk".to_owned(), work.to_owned()],
+                state: RunState::Running,
+            };
+            let one = Record {
+                run: id.to_owned(),
+                node: node.to_owned(),
+                work: work.to_owned(),
+                outcome: Outcome::Done,
+                at_ms: 0,
+                elapsed_ns: 0,
+                series: Vec::new(),
+                facts: Vec::new(),
+            };
+            (super::run(&run).is_ok(), record(&one).is_ok())
+        };
+        assert_eq!(of("r", "n1", "cpu"), (true, true));
+        for (id, node, work) in [("../r", "n1", "cpu"), ("r", "n\n1", "cpu"), ("r", "n1", "")] {
+            assert_eq!(of(id, node, work), (false, false), "{id} {node} {work}");
+        }
+    }
 }

@@ -220,4 +220,82 @@ mod tests {
         assert_eq!(gaps(&[span(a + 2, 8), span(b + 1, 4)], b + 9), [(a, a + 2), (b, b + 1), (b + 5, b + 9)]);
         assert_eq!((gaps(&[], HEADER), gaps(&[], b)), (vec![], vec![(a, b)]));
     }
+
+    fn run_row(nodes: &[&str]) -> RunRow {
+        use muster_run::Run;
+        let run = Run {
+            id: "r".to_owned(),
+            playbook: "p".to_owned(),
+            profile: muster_wire::Profile::Smoke,
+            started_ms: 1,
+            ended_ms: Some(2),
+            nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
+            plan: Vec::new(),
+            state: RunState::Finished,
+        };
+        RunRow { run, upto: 99, records: 2 }
+    }
+
+    fn known() -> Overview {
+        let node = |name: &str, last_ms, done| NodeOverview { name: name.to_owned(), last_ms, done };
+        let work = WorkOverview { work: "disk".to_owned(), last_ms: 7, elapsed_ns: vec![3, u64::MAX] };
+        Overview { nodes: vec![node("n1", 7, true), node("n2", u64::MAX, false)], works: vec![work] }
+    }
+
+    fn again(bytes: &[u8]) -> Packed<Bytes> {
+        unpack(bytes, MOST).unwrap()
+    }
+
+    #[test]
+    fn an_overview_comes_back_whether_its_nodes_are_those_of_the_run_or_others() {
+        for (nodes, are_kept) in [(&["n1", "n2"][..], 0), (&["n1"], 2), (&["n2", "n1"], 2), (&["n1", "n2", "n3"], 2)] {
+            let row = run_row(nodes);
+            let bytes = packed(&known(), &row, Some((16, [7; 8])), vec![(16, 20)]).unwrap();
+            let packed = again(&bytes);
+            assert_eq!(packed.names.len(), are_kept, "{nodes:?}");
+            assert_eq!((packed.last, &packed.gaps), (Some((16, [7; 8])), &vec![(16, 20)]));
+            assert_eq!(packed.unpack(), Some((row, known())));
+        }
+    }
+
+    #[test]
+    fn columns_of_different_lengths_are_no_overview() {
+        let bytes = packed(&known(), &run_row(&["n1", "n2"]), None, vec![]).unwrap();
+        let with = |change: &dyn Fn(&mut Packed<Bytes>)| {
+            let mut packed = again(&bytes);
+            change(&mut packed);
+            packed.unpack().is_some()
+        };
+        assert!(with(&|_| ()));
+        assert!(!with(&|packed| packed.at_ms.0.truncate(8)), "one time for two nodes");
+        assert!(!with(&|packed| packed.at_ms.0.truncate(15)), "a time of seven bytes");
+        assert!(!with(&|packed| packed.done.0.truncate(1)));
+        assert!(!with(&|packed| packed.run.run.nodes.truncate(1)));
+        assert!(!with(&|packed| packed.works[0].elapsed_ns.0.truncate(9)));
+    }
+
+    #[test]
+    fn an_overview_holds_for_a_file_with_the_same_last_record_and_whole_gaps() {
+        use std::os::unix::fs::FileExt;
+        let mut bytes = crate::frame::header();
+        let payload = zstd::bulk::compress(b"a payload", 1).unwrap();
+        let spans: Vec<Span> = (0..3).map(|_| crate::frame::frame(&payload, &mut bytes).unwrap()).collect();
+        let file = tempfile::tempfile().unwrap();
+        let holds = |bytes: &[u8], last: Option<(u64, FrameHead)>, gaps: &[(u64, u64)]| {
+            file.set_len(0).unwrap();
+            file.write_all_at(bytes, 0).unwrap();
+            let packed = packed(&known(), &run_row(&[]), last, gaps.to_vec()).unwrap();
+            again(&packed).holds(&file).unwrap()
+        };
+        let head: FrameHead = bytes[spans[1].offset as usize..][..8].try_into().unwrap();
+        let last = Some((spans[1].offset, head));
+        let gaps = [(spans[0].offset, spans[1].offset), (spans[2].offset, bytes.len() as u64)];
+        assert!(holds(&bytes, last, &gaps) && holds(&bytes, None, &[]));
+        assert!(!holds(&bytes, Some((spans[1].offset, [7; 8])), &gaps), "another record lies there");
+        for rotten in [spans[0], spans[2]] {
+            let mut other = bytes.clone();
+            other[rotten.offset as usize + 12] ^= 1;
+            assert!(!holds(&other, last, &gaps), "{rotten:?}");
+        }
+    }
 }

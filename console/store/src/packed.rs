@@ -48,3 +48,39 @@ pub(crate) fn read(path: &Path) -> Option<Vec<u8>> {
         all
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_unpacked_where_it_takes_no_more_than_it_may() {
+        let packed = pack(&vec![7_u8; 100], 1).unwrap();
+        let size = zstd::bulk::decompress(&packed, 1_000).unwrap().len();
+        assert_eq!(unpack::<Vec<u8>>(&packed, size), Some(vec![7; 100]));
+        assert_eq!(unpack::<Vec<u8>>(&packed, size - 1), None);
+        assert_eq!((unpack::<String>(&packed, size), unpack::<Vec<u8>>(b"", size)), (None, None));
+    }
+
+    #[test]
+    fn what_is_kept_comes_back_whole_or_not_at_all_and_leaves_nothing_else_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.kept");
+        write(&path, "kept", &[b"one", b"", b"two"]).unwrap();
+        assert_eq!(read(&path).as_deref(), Some(&b"onetwo"[..]));
+        let whole = fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut rotten = whole.clone();
+            rotten[at] ^= 1;
+            fs::write(&path, &rotten).unwrap();
+            assert_eq!(read(&path), None, "byte {at}");
+            fs::write(&path, &whole[..at]).unwrap();
+            assert_eq!(read(&path), None, "cut at {at}");
+        }
+        let folder = dir.path().join("folder.kept");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("file"), b"").unwrap();
+        assert!(write(&folder, "kept", &[b"x"]).is_err(), "a folder lies there");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+}

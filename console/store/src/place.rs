@@ -181,4 +181,59 @@ mod tests {
         assert!(matches!(claim(&home.path().join("file")), Err(StoreError::NotADirectory { .. })));
         assert!(matches!(claim(&home.path().join("file/db")), Err(StoreError::NotADirectory { .. })));
     }
+
+    #[test]
+    fn a_folder_of_ours_or_with_nothing_of_others_is_taken_and_any_other_is_refused() {
+        let claimed = |files: &[&str]| {
+            let home = tempfile::tempdir().unwrap();
+            files.iter().for_each(|file| fs::create_dir(home.path().join(file)).unwrap());
+            claim(home.path()).map_err(|e| e.to_string())
+        };
+        for files in [&[][..], &["lock", "version.new", "files.new", "telemetry", "lost+found"]] {
+            assert_eq!(claimed(files), Ok(()), "{files:?}");
+        }
+        for files in [&["version", "notes.txt"], &["runs", "notes.txt"]] {
+            assert_eq!(claimed(files), Ok(()), "it is ours: {files:?}");
+        }
+        let why = claimed(&["lock", "notes.txt"]).unwrap_err();
+        assert!(why.contains("it holds \"notes.txt\" and no database of ours"), "{why}");
+    }
+
+    #[test]
+    fn log_files_are_those_of_runs_by_id_and_then_the_others_that_are_there() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path();
+        assert_eq!(logs(dir).unwrap(), Vec::<PathBuf>::new());
+        furnish(dir).unwrap();
+        furnish(dir).unwrap();
+        for file in ["b.log", "a.log", "a.contents", ".log", "..log", "x y.log", "a.log.new"] {
+            fs::write(runs(dir).join(file), b"").unwrap();
+        }
+        assert_eq!(run_ids(dir).unwrap(), ["a", "b"]);
+        fs::write(models_file(dir), b"").unwrap();
+        assert_eq!(logs(dir).unwrap(), [run_file(dir, "a"), run_file(dir, "b"), models_file(dir)]);
+        assert_eq!(quarantine(dir, &models_file(dir), 16), dir.join("damaged/models.log.16"));
+    }
+
+    #[test]
+    fn names_are_taken_up_to_their_length_and_without_control_characters() {
+        let long = |bytes: usize| "n".repeat(bytes);
+        for (id, good) in [
+            ("A-b_c.9", true),
+            (&*long(NAME_BYTES), true),
+            (&long(NAME_BYTES + 1), false),
+            ("", false),
+            (".a", false),
+            ("a/b", false),
+            ("a b", false),
+            ("ä", false),
+        ] {
+            assert_eq!(run_id(id).is_ok(), good, "{id}");
+        }
+        for (node, good) in
+            [("node 1 (rack ä)", true), (&*long(512), true), (&long(513), false), ("", false), ("a\nb", false)]
+        {
+            assert_eq!(name("node", node).is_ok(), good, "{node}");
+        }
+    }
 }

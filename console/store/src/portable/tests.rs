@@ -105,6 +105,135 @@ fn a_file_that_promises_more_than_it_has_takes_no_memory() {
     assert!(why.contains("longer than any file") || why.contains("are missing"), "{why}");
 }
 
+/// A file with this head and these frames behind it, each with its part, its number and its bytes.
+fn made(head: &Head, frames: &[(u32, u64, &[u8])]) -> Vec<u8> {
+    let mut bytes = [&MAGIC[..], &FORMAT.to_le_bytes()].concat();
+    let mut add = |place: (u32, u64), frame: &[u8]| {
+        bytes.extend((frame.len() as u32).to_le_bytes());
+        bytes.extend(checksum(place, frame).to_le_bytes());
+        bytes.extend(frame);
+    };
+    let mut told = Vec::new();
+    ciborium::into_writer(head, &mut told).unwrap();
+    add((0, 0), &told);
+    frames.iter().for_each(|(part, nr, frame)| add((*part, *nr), frame));
+    bytes
+}
+
+fn head(parts: &[(&str, u64)]) -> Head {
+    let part = |(name, bytes): &(&str, u64)| Part { name: (*name).to_owned(), bytes: *bytes };
+    let parts = parts.iter().map(part).collect();
+    Head { kind: Kind::Case, name: "job-4711".to_owned(), writer: "1".to_owned(), written_ms: 1, parts }
+}
+
+#[test]
+fn what_a_head_says_is_believed_within_bounds() {
+    let said = |head: &Head| unpacked(&made(head, &[])).map(|(head, _)| head).map_err(|e| e.to_string());
+    let with = |change: &dyn Fn(&mut Head)| {
+        let mut head = head(&[("a", 0)]);
+        change(&mut head);
+        said(&head).map(drop)
+    };
+    assert_eq!(with(&|_| ()), Ok(()));
+    assert_eq!(with(&|head| head.name = "n".repeat(TEXT)), Ok(()));
+    assert_eq!(with(&|head| head.writer = "w".repeat(TEXT)), Ok(()));
+    let no_name = Err("f.replay: damaged at byte 16: the head names what it holds by no name".to_owned());
+    assert_eq!(with(&|head| head.name = "n".repeat(TEXT + 1)), no_name);
+    assert_eq!(with(&|head| head.writer = "w".repeat(TEXT + 1)), no_name);
+    assert_eq!(with(&|head| head.name = "a\u{1b}b".to_owned()), no_name);
+    assert_eq!(with(&|head| head.writer = "a\nb".to_owned()), no_name);
+    let parts =
+        |count: usize| -> Vec<Part> { (0..count).map(|nr| Part { name: format!("p{nr}"), bytes: 0 }).collect() };
+    let no_parts = Err("f.replay: damaged at byte 16: the head lists too few or too many parts".to_owned());
+    assert_eq!(with(&|head| head.parts = parts(PARTS)), Ok(()));
+    assert_eq!(with(&|head| head.parts = parts(PARTS + 1)), no_parts);
+    assert_eq!(with(&|head| head.parts = parts(0)), no_parts);
+}
+
+#[test]
+fn a_part_is_made_of_full_frames_and_one_that_holds_the_rest() {
+    let whole = vec![5; CHUNK];
+    let of = |frames: &[(u32, u64, &[u8])]| {
+        let bytes: u64 = frames.iter().map(|frame| frame.2.len() as u64).sum();
+        unpacked(&made(&head(&[("a", bytes)]), frames)).map(|(_, parts)| parts[0].len()).map_err(|e| e.to_string())
+    };
+    assert_eq!(of(&[(1, 0, &whole), (1, 1, b"rest")]), Ok(CHUNK + 4));
+    assert_eq!(of(&[(1, 0, &whole), (1, 1, &whole)]), Ok(2 * CHUNK));
+    let why = of(&[(1, 0, b"rest"), (1, 1, &whole)]).unwrap_err();
+    assert!(why.ends_with("a frame is shorter than its part"), "{why}");
+    let why = of(&[(1, 0, &[&whole[..], b"!"].concat()), (1, 1, b"x")]).unwrap_err();
+    assert!(why.ends_with("a frame is longer than its part"), "{why}");
+    for frames in [[(1, 1, &whole[..]), (1, 0, b"rest")], [(2, 0, &whole[..]), (1, 1, b"rest")]] {
+        let why = of(&frames).unwrap_err();
+        assert!(why.ends_with("the checksum of the next 65536 bytes is wrong"), "{why}");
+    }
+}
+
+#[test]
+fn a_format_of_nought_and_a_file_that_shrinks_while_it_is_read_are_told() {
+    let bytes = packed(&[("a", b"xyz")]);
+    let mut nought = bytes.clone();
+    nought[12] = 0;
+    assert_eq!(unpacked(&nought).unwrap_err().to_string(), "f.replay: damaged at byte 12: its format is 0");
+    let length = bytes.len() as u64;
+    let why = Portable::of(Path::new("f.replay"), &bytes[..20], length).map(drop).unwrap_err().to_string();
+    assert_eq!(why, format!("f.replay: cut off at byte {length}: it became shorter while it was read"));
+    assert_eq!(unpacked(&bytes[..16]).unwrap_err().to_string(), "f.replay: cut off at byte 16: a frame has no end");
+    assert_eq!(unpacked(&bytes[..15]).unwrap_err().to_string(), "f.replay: not a muster replay file");
+}
+
+#[test]
+fn as_many_parts_are_written_as_are_read() {
+    let source = |nr: usize| Source { name: format!("p{nr}"), bytes: 1, from: Box::new(&b"x"[..]) };
+    let written = |count: usize| {
+        let mut bytes = Vec::new();
+        write(&mut bytes, (Kind::Watch, "w"), ("1", 7), (0..count).map(source).collect()).map(|()| bytes)
+    };
+    assert_eq!(unpacked(&written(PARTS).unwrap()).unwrap().1.len(), PARTS);
+    let why = written(PARTS + 1).unwrap_err().to_string();
+    assert_eq!(why, "17 parts are more than the 16 that a replay file may have");
+}
+
+#[test]
+fn a_replay_file_is_known_by_its_beginning_and_opened_with_its_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("r.replay");
+    fs::write(&path, packed(&[("run.log", b"frames")])).unwrap();
+    assert!(is_portable(&path));
+    assert_eq!(Portable::open(&path).unwrap().head().parts[0].name, "run.log");
+    for other in [&b"MUSTERRPL\r\n"[..], b"MUSTERLOG\r\n\0 and more", b""] {
+        fs::write(&path, other).unwrap();
+        assert!(!is_portable(&path), "{other:?}");
+    }
+    assert!(!is_portable(dir.path()) && !is_portable(&dir.path().join("gone")));
+    let why = Portable::open(&dir.path().join("gone")).map(drop).unwrap_err().to_string();
+    assert!(why.contains("gone: cannot read: "), "{why}");
+    assert_eq!([Kind::Run, Kind::Watch, Kind::Case].map(Kind::word), ["run", "watch recording", "triage case"]);
+}
+
+#[test]
+fn an_unpacked_part_names_machines_and_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, bytes) = (tempfile::tempdir().unwrap(), packed(&[("a", b"x")]));
+    let unpack = || Portable::of(Path::new("f"), &bytes[..], bytes.len() as u64).unwrap().unpack(dir.path());
+    unpack().unwrap();
+    assert_eq!(fs::metadata(dir.path().join("a")).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(unpack().unwrap_err().to_string().contains("cannot unpack into"), "what is there is not written over");
+}
+
+#[test]
+fn a_run_is_taken_in_under_a_name_that_may_be_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, file) = (dir.path().join("db"), dir.path().join("unpacked"));
+    fs::create_dir_all(db.join("runs")).unwrap();
+    fs::write(&file, b"frames").unwrap();
+    assert!(matches!(take_in(&db, "../r", &file), Err(StoreError::BadName { .. })));
+    take_in(&db, "r1", &file).unwrap();
+    assert_eq!(file_of(&db, "r1"), db.join("runs/r1.log"));
+    assert_eq!((fs::read(file_of(&db, "r1")).unwrap(), file.exists()), (b"frames".to_vec(), false));
+    assert!(take_in(&db, "r2", &file).unwrap_err().to_string().contains("cannot create"));
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400), magic in any::<bool>()) {

@@ -193,8 +193,9 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use rand::rngs::StdRng;
-    use rand::{Rng, SeedableRng};
+    use rand::{Rng as _, SeedableRng as _};
 
     use super::*;
 
@@ -273,5 +274,71 @@ mod tests {
         }
         assert!(Chunk::unpack(b"").is_err() && Chunk::unpack(b"not zstd").is_err());
         assert!(Chunk::unpack(&zstd::bulk::compress(&whole[..whole.len() - 1], LEVEL).unwrap()).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_is_kept_as_the_nearest_of_twelve_digits(digits in 1.0_f64..2.0, power in -120_i32..120, minus in any::<bool>()) {
+            let value = f64::from((if minus { -digits } else { digits } * 2_f64.powi(power)) as f32);
+            let kept = f64::from(rounded(value));
+            // Neighbours lie 2^-12 of the power apart.
+            let apart = 2_f64.powi(power - 12);
+            prop_assert!((kept - value).abs() <= apart / 2.0, "{value} {kept}");
+            prop_assert!((kept / apart).fract() == 0.0, "{value} {kept}");
+        }
+
+        #[test]
+        fn every_number_comes_back_from_as_few_bytes_as_hold_it(value in any::<u64>(), shift in 0_u32..64) {
+            let value = value >> shift;
+            let mut bytes = Vec::new();
+            number(value, &mut bytes);
+            prop_assert_eq!(bytes.len(), (64 - value.leading_zeros()).div_ceil(7).max(1) as usize);
+            bytes.push(99);
+            let mut reader = Reader { rest: &bytes };
+            prop_assert_eq!((reader.number(), reader.rest), (Some(value), &[99_u8][..]));
+        }
+
+        #[test]
+        fn a_small_number_of_either_sign_is_a_small_number(value in any::<i64>(), shift in 0_u32..64) {
+            let value = value >> shift;
+            prop_assert_eq!(unzigzag(zigzag(value)), value);
+            let expected = if value < 0 { 2 * u128::from(value.unsigned_abs()) - 1 } else { 2 * value as u128 };
+            prop_assert_eq!(u128::from(zigzag(value)), expected);
+        }
+
+        #[test]
+        fn any_looks_come_back(
+            times in proptest::collection::vec(any::<i64>(), 0..5),
+            bits in proptest::collection::vec(any::<u32>(), 15),
+            columns in 0_u32..4,
+        ) {
+            let mut chunk = Chunk { nodes: vec!["n".into()], metrics: vec![String::new(), "b".into(), "ü".into()], ..Chunk::default() };
+            let column = |at: u32| {
+                let values = bits[5 * at as usize..].iter().take(times.len()).map(|bits| f32::from_bits(*bits));
+                (at, values.collect())
+            };
+            let all = (0..columns.min(3)).map(column).collect();
+            chunk.looks.insert(0, Looks { times_ms: times.clone(), columns: all });
+            let back = Chunk::unpack(&chunk.pack().unwrap()).unwrap();
+            prop_assert_eq!(format!("{:?}", back), format!("{:?}", chunk));
+        }
+    }
+
+    #[test]
+    fn a_number_that_never_ends_or_counts_more_than_there_is_is_none() {
+        assert_eq!(Reader { rest: &[0x80; 20] }.number(), None);
+        assert_eq!(Reader { rest: &[0x80] }.number(), None);
+        let count = |bytes: &[u8]| Reader { rest: bytes }.count();
+        assert_eq!((count(&[2, 0, 0]), count(&[2, 0]), count(&[0])), (Some(2), None, Some(0)));
+    }
+
+    #[test]
+    fn the_largest_chunk_is_packed_and_a_larger_one_is_not() {
+        let of = |bytes: usize| Chunk { nodes: vec!["x".repeat(bytes)], ..Chunk::default() };
+        // How many names there are, the length of one of them, no metrics, no looks.
+        let around = 1 + 4 + 1 + 1;
+        let largest = of((64 << 20) - around);
+        assert!(Chunk::unpack(&largest.pack().unwrap()).unwrap() == largest);
+        assert_eq!(of((64 << 20) - around + 1).pack(), Err("a chunk of 67108865 bytes cannot be".to_owned()));
     }
 }

@@ -93,4 +93,26 @@ mod tests {
         assert!(newest.exists());
         assert_eq!(recordings(dir.path()).unwrap().len(), 1);
     }
+
+    #[test]
+    fn recordings_are_listed_the_oldest_first_and_of_equal_age_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(recordings(dir.path()).unwrap(), []);
+        let now = SystemTime::now();
+        let hour = Duration::from_secs(3_600);
+        for (id, bytes, age) in [("b", 20, hour), ("a", 10, hour), ("young", 5, Duration::ZERO), ("old", 7, 2 * hour)] {
+            let path = kept(dir.path(), id, bytes, age);
+            fs::OpenOptions::new().write(true).open(path).unwrap().set_modified(now - age).unwrap();
+        }
+        fs::write(place::telemetry(dir.path()).join("b.gains.json"), b"{}").unwrap();
+        let found: Vec<(String, u64)> =
+            recordings(dir.path()).unwrap().into_iter().map(|kept| (kept.id, kept.bytes)).collect();
+        let expected = [("old", 7), ("a", 10), ("b", 20), ("young", 5)].map(|(id, bytes)| (id.to_owned(), bytes));
+        assert_eq!(found, expected);
+        assert_eq!(
+            thin_out(dir.path(), 24, 9 * hour).unwrap(),
+            ["old", "a", "b"],
+            "42 bytes are too many, and 25 still are"
+        );
+    }
 }

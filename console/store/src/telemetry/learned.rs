@@ -76,4 +76,21 @@ mod tests {
         assert!(keep_learned(&place::recording(dir.path(), "r"), b"x").is_err());
         assert!(learned(dir.path()).is_empty());
     }
+
+    #[test]
+    fn a_file_that_is_too_large_or_none_at_all_is_named_and_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = place::telemetry(dir.path());
+        fs::create_dir_all(folder.join("c.gains.json")).unwrap();
+        for (name, bytes) in [("a", 64 << 20), ("b", (64 << 20) + 1)] {
+            fs::File::create(folder.join(format!("{name}.gains.json"))).unwrap().set_len(bytes).unwrap();
+        }
+        fs::write(folder.join("a.tel"), b"a recording").unwrap();
+        let found: Vec<(String, Option<usize>)> = learned(dir.path())
+            .into_iter()
+            .map(|(path, bytes)| (path.file_name().unwrap().to_string_lossy().into_owned(), bytes.map(|all| all.len())))
+            .collect();
+        let expected = [("a", Some(64 << 20)), ("b", None), ("c", None)];
+        assert_eq!(found, expected.map(|(name, bytes)| (format!("{name}.gains.json"), bytes)));
+    }
 }

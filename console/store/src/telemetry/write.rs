@@ -232,4 +232,98 @@ mod tests {
         let _ = std::process::Command::new("umount").arg(dir.path()).output();
         assert_eq!(found, ((kept + 1) * 8, 0));
     }
+
+    /// A recorder of two nodes, which packs nothing by itself for half a minute.
+    fn recorder(dir: &Path, most: u64) -> Recorder {
+        Recorder::create(dir, "r", vec!["n1".to_owned(), "n2".to_owned()], most).unwrap()
+    }
+
+    #[test]
+    fn a_chunk_goes_out_once_it_holds_as_many_values_as_it_may() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(dir.path(), u64::MAX);
+        recorder.values = FULL - 4;
+        let mut push = |at: f64| {
+            recorder.push(0, at, &[("a", 1.0), ("b", 2.0)]).unwrap();
+            (recorder.bytes() > HEADER as u64, recorder.values)
+        };
+        assert_eq!(push(1.0), (false, FULL - 2));
+        assert_eq!(push(2.0), (true, 0), "four million values are many enough");
+        assert_eq!(told(&place::recording(dir.path(), "r")), (4, 0));
+        assert_eq!(FULL, 4_194_304);
+    }
+
+    #[test]
+    fn a_chunk_goes_out_half_a_minute_after_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(dir.path(), u64::MAX);
+        let past = |seconds| Instant::now().checked_sub(Duration::from_secs(seconds)).unwrap();
+        for (seconds, goes) in [(20, false), (31, true), (20, false)] {
+            recorder.since = past(seconds);
+            let before = recorder.bytes();
+            recorder.push(0, 1.0, &[("a", 1.0)]).unwrap();
+            assert_eq!(recorder.bytes() > before, goes, "{seconds} s");
+        }
+    }
+
+    #[test]
+    fn bytes_are_those_of_the_file_and_a_recorder_that_is_dropped_has_written_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(dir.path(), u64::MAX);
+        let path = recorder.path().to_owned();
+        assert_eq!(path, place::recording(dir.path(), "r"));
+        for at in 0..3 {
+            look(&mut recorder, at).unwrap();
+            assert_eq!(recorder.bytes(), fs::metadata(&path).unwrap().len());
+        }
+        recorder.push(1, 9.0, &[("a", 1.0)]).unwrap();
+        let before = recorder.bytes();
+        drop(recorder);
+        assert!(fs::metadata(&path).unwrap().len() > before);
+        assert_eq!(told(&path), (3 * 8 + 1, 0));
+    }
+
+    #[test]
+    fn nothing_is_taken_of_a_node_that_is_not_there_nor_once_the_file_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut full = recorder(dir.path(), HEADER as u64);
+        assert_eq!(full.push(0, 1.0, &[("a", 1.0)]).unwrap(), false, "full from the start");
+        drop(full);
+        assert!(Recorder::create(dir.path(), "r", Vec::new(), 9).is_err(), "a recording is not written over");
+        let other = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(other.path(), HEADER as u64 + 1);
+        assert_eq!(
+            (0..4).map(|node| recorder.push(node, 1.0, &[("a", 1.0)]).unwrap()).collect::<Vec<_>>(),
+            [true, true, false, false]
+        );
+        recorder.commit().unwrap();
+        assert_eq!(recorder.push(0, 1.0, &[("a", 1.0)]).unwrap(), false);
+        assert_eq!(told(recorder.path()), (2, 0));
+    }
+
+    #[test]
+    fn a_metric_that_comes_and_goes_has_its_values_at_their_times() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(dir.path(), u64::MAX);
+        let looks: [(f64, &[(&'static str, f64)]); 5] = [
+            (1.0004, &[("a", 10.0)]),
+            (2.0006, &[("b", 20.0), ("a", 11.0)]),
+            (3.0, &[]),
+            (4.0, &[("b", 21.0)]),
+            (5.0, &[("a", 12.0), ("c", 30.0)]),
+        ];
+        looks.iter().for_each(|(at, values)| assert!(recorder.push(0, *at, values).unwrap()));
+        recorder.commit().unwrap();
+        let mut found = Vec::new();
+        replay(recorder.path(), &mut |one| found.push((one.metric.to_owned(), one.time_s, one.value))).unwrap();
+        let expected = [
+            ("a", 1.0, 10.0),
+            ("a", 2.001, 11.0),
+            ("a", 5.0, 12.0),
+            ("b", 2.001, 20.0),
+            ("b", 4.0, 21.0),
+            ("c", 5.0, 30.0),
+        ];
+        assert_eq!(found, expected.map(|(metric, time_s, value)| (metric.to_owned(), time_s, value)));
+    }
 }
