@@ -92,3 +92,62 @@ impl Log {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alert(alerted_s: f64) -> Alert {
+        Alert {
+            node: "n1".to_owned(),
+            metric: None,
+            since_s: 50.0,
+            alerted_s,
+            until_s: None,
+            score: 9.0,
+            also: Vec::new(),
+            peers: 7,
+            value: None,
+            peer_median: None,
+            unit: String::new(),
+            kind: AlertKind::Odd,
+            group: None,
+            sentence: "it is odd".to_owned(),
+        }
+    }
+
+    #[test]
+    fn alerts_past_the_most_that_are_kept_are_counted_only() {
+        let mut log = Log { alerts: vec![alert(1.0); 65_535], not_kept: 0 };
+        assert_eq!((log.add(alert(2.0)), log.not_kept), (65_535, 0));
+        assert_eq!((log.add(alert(3.0)), log.add(alert(4.0)), log.not_kept), (usize::MAX, usize::MAX, 2));
+        assert_eq!(log.alerts.len(), 65_536);
+        log.end(usize::MAX, 9.0);
+        log.learn_order(usize::MAX, alert(9.0));
+        assert!(log.alerts.iter().all(|alert| alert.until_s.is_none()), "one that was not kept has no end");
+    }
+
+    #[test]
+    fn an_alert_never_ends_before_it_was_told() {
+        for (like_s, until_s) in [(200.0, 200.0), (100.0, 100.0), (70.0, 100.0)] {
+            let mut log = Log::default();
+            let at = log.add(alert(100.0));
+            log.end(at, like_s);
+            assert_eq!(log.alerts[at].until_s, Some(until_s));
+        }
+    }
+
+    #[test]
+    fn who_turns_out_to_have_moved_first_keeps_his_alert_and_the_earlier_begin() {
+        for (since_s, kept) in [(20.0, 20.0), (80.0, 50.0)] {
+            let mut log = Log::default();
+            let at = log.add(alert(100.0));
+            let known =
+                Alert { since_s, kind: AlertKind::FirstMover, sentence: "it moved first".into(), ..alert(300.0) };
+            log.learn_order(at, known);
+            let found = &log.alerts[at];
+            assert_eq!((found.kind, found.sentence.as_str()), (AlertKind::FirstMover, "it moved first"));
+            assert_eq!((found.since_s, found.alerted_s), (kept, 100.0));
+        }
+    }
+}

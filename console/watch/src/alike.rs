@@ -214,4 +214,76 @@ mod tests {
         );
         assert!(notes(&nodes, &mut columns, 1_030.0).is_empty());
     }
+
+    #[test]
+    fn a_sixth_of_the_others_may_show_something_else() {
+        for (nodes, odd, beside) in
+            [(7, 1, true), (7, 2, false), (12, 1, true), (12, 2, false), (13, 2, true), (13, 3, false)]
+        {
+            let others: Vec<f64> = (1..nodes).map(|at| if at <= odd { 420.0 } else { 600.0 }).collect();
+            assert_eq!(is_beside(&cell(0.7, 600.0), &others), beside, "{odd} of {nodes}");
+        }
+    }
+
+    #[test]
+    fn a_peer_shows_the_same_within_three_deviations_or_a_third_to_a_half_of_the_way() {
+        // The machine came from 420 to 600: three deviations are 31.5, a third of the way is 60, a half 90.
+        let beside = |sigma: f64, apart: f64| {
+            let mut cell = cell(0.7, 600.0);
+            cell.now.sigma = sigma;
+            is_beside(&cell, &[600.0 - apart; 7])
+        };
+        assert!(beside(0.025, 60.0) && !beside(0.025, 60.1), "a third at least");
+        // Three deviations of 5.9 % of 420.
+        assert!(beside(0.059, 74.3) && !beside(0.059, 74.4));
+        assert!(beside(0.9, 90.0) && !beside(0.9, 90.1), "a half at most");
+    }
+
+    #[test]
+    fn what_is_next_to_nothing_is_measured_with_the_level_below_which_ratios_mean_nothing() {
+        // It usually shows 0.7 of 600 + 100, which is 490, and shows 600 + 100 now: it moved by 210.
+        let mut cell = cell(0.7, 600.0);
+        (cell.now.peers, cell.now.sigma) = (700.0, 0.0);
+        let beside = |apart: f64| cell.is_beside(&[600.0 - apart, 600.0, 600.0 - apart, 600.0 - apart], 100.0);
+        assert!(beside(70.0) && !beside(70.1));
+    }
+
+    #[test]
+    fn what_was_learned_turns_to_the_new_ratio_and_is_forgotten_where_it_usually_showed_nothing() {
+        let mut moved = cell(0.7, 602.0);
+        moved.accept(1.05);
+        assert!(moved.usual.kept().iter().all(|ratio| (ratio - 1.05).abs() < 1e-9));
+        let mut idle = cell(0.0, 602.0);
+        idle.accept(1.05);
+        assert_eq!(idle.usual.count(), 0);
+    }
+
+    #[test]
+    fn only_cells_with_evidence_are_asked_and_those_without_begin_anew() {
+        let mut column = Column::new("gpu_power_w".into(), muster_wire::Telemetry::unknown(), 8, 0);
+        let mut work = Work::default();
+        for (node, value) in PEERS.into_iter().chain([602.0]).enumerate() {
+            column.cells[node] = cell(if node == 7 { 0.7 } else { 1.0 }, value);
+            column.cells[node].alike.blocks = 2;
+        }
+        column.cells[6].fast[1].add(17.0, 1, 130.0);
+        column.cells[7].fast[0].add(17.0, 1, 130.0);
+        column.cells[6].now.ready = false;
+        column.find_alike(&mut work);
+        let blocks: Vec<u32> = column.cells.iter().map(|cell| cell.alike.blocks).collect();
+        assert_eq!(blocks, [0, 0, 0, 0, 0, 0, 2, 3], "of one that was not compared nothing new is known");
+    }
+
+    #[test]
+    fn a_small_change_is_not_noted_and_times_are_two_minutes_and_five() {
+        let mut columns = vec![Column::new("gpu_power_w".into(), muster_wire::Telemetry::unknown(), 1, 0)];
+        columns[0].cells[0] = cell(0.7, 600.0);
+        let nodes = [Node { name: "n3".into(), ..Node::default() }];
+        (0..12).for_each(|_| columns[0].cells[0].alike.add(Some(1.0)));
+        columns[0].cells[0].now.deviation = -0.14;
+        assert!(notes(&nodes, &mut columns, 1_020.0).is_empty());
+        columns[0].cells[0].now.deviation = -0.15;
+        assert_eq!(notes(&nodes, &mut columns, 1_020.0).len(), 1, "it was not taken for told");
+        assert_eq!((NOTED, USUAL), (12, 30));
+    }
 }

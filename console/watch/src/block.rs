@@ -140,4 +140,29 @@ mod tests {
         assert!(seconds.at(10 * 99 + 4).is_nan());
         assert_eq!(seconds.take(99 + OPEN as i64).count, 0, "what is new is empty");
     }
+
+    #[test]
+    fn a_sensor_is_frozen_below_98_per_cent_of_the_top_and_where_it_moved_in_more_than_four_of_five_blocks() {
+        let frozen = |moved: usize, still: usize, shows: f64| {
+            let mut seconds = Seconds::default();
+            (0..moved).for_each(|_| {
+                value(&mut seconds, &[49.0, 50.0, 51.0], 100.0);
+            });
+            // At nought nobody calls it frozen.
+            (0..still).for_each(|_| {
+                value(&mut seconds, &[0.0; 3], 100.0);
+            });
+            value(&mut seconds, &[shows; 3], 100.0).is_nan()
+        };
+        assert!(frozen(9, 2, 97.9) && !frozen(9, 2, 98.0));
+        assert!(frozen(9, 2, 50.0) && !frozen(8, 2, 50.0) && frozen(5, 1, 50.0));
+        assert!(!frozen(9, 0, -3.0), "what is below nought is no such sensor");
+    }
+
+    #[test]
+    fn of_four_samples_all_count_and_of_five_the_extremes_do_not() {
+        let mut seconds = Seconds::default();
+        assert!((value(&mut seconds, &[1.0, 2.0, 3.0, 90.0], 100.0) - 24.0).abs() < 1e-9);
+        assert!((value(&mut seconds, &[1.0, 2.0, 3.0, 4.0, 90.0, 5.0], 100.0) - 3.5).abs() < 1e-9);
+    }
 }

@@ -173,4 +173,64 @@ mod tests {
         let moved = take(8.0 + RING as f64, true);
         assert!((moved - 9.0).abs() < 1e-9, "{moved}");
     }
+
+    #[test]
+    fn a_cell_is_judged_after_two_and_a_half_minutes_and_settled_after_four() {
+        let mut cell = Cell::new(0);
+        for learned in 0..60 {
+            assert_eq!((cell.is_learned(), cell.is_settled()), (learned >= 15, learned >= 24), "{learned}");
+            cell.usual.push(1.0);
+        }
+    }
+
+    #[test]
+    fn evidence_is_of_the_stronger_side_and_none_where_a_group_or_its_peers_explain_it() {
+        let mut cell = Cell::new(0);
+        assert_eq!(cell.evidence(), (0.0, Side::Above));
+        (1..=2).for_each(|block| cell.fast[0].add(9.0, block, 130.0));
+        (1..=3).for_each(|block| cell.fast[1].add(9.0, block, 130.0));
+        let near = |found: (f64, Side), seconds: f64, side| (found.0 - seconds).abs() < 1e-9 && found.1 == side;
+        assert!(near(cell.evidence(), 30.0, Side::Below) && near(cell.own_evidence(), 30.0, Side::Below));
+        cell.fast[1].shared = true;
+        assert!(near(cell.evidence(), 30.0, Side::Below) && near(cell.own_evidence(), 20.0, Side::Above));
+        cell.fast[0].shared = true;
+        assert!(near(cell.own_evidence(), 0.0, Side::Above));
+        let column = beside_its_peers(cell);
+        assert_eq!((column.evidence().0, column.own_evidence().0), (0.0, 0.0));
+    }
+
+    /// The same cell after half a minute of showing what its peers do.
+    fn beside_its_peers(cell: Cell) -> Cell {
+        let mut column = Column::new("some".to_owned(), Telemetry::unknown(), 5, 0);
+        column.cells[0] = cell;
+        for cell in &mut column.cells {
+            (cell.now.value, cell.now.peers, cell.now.gain, cell.now.sigma) = (600.0, 600.0, 0.7, 0.02);
+            (cell.now.ratio, cell.now.ready) = (1.0, true);
+        }
+        (0..3).for_each(|_| column.find_alike(&mut crate::column::Work::default()));
+        column.cells.remove(0)
+    }
+
+    #[test]
+    fn another_job_makes_all_forgotten_and_an_explanation_only_the_evidence() {
+        let mut cell = Cell::new(0);
+        (0..20).for_each(|_| cell.usual.push(1.0));
+        (cell.level, cell.quarantine, cell.recent) = (5.0, [1.0; QUARANTINE], [0.1; RECENT]);
+        cell.now.ready = true;
+        (cell.now.z6, cell.now.deviation) = (4.0, 0.3);
+        (1..=9).for_each(|block| {
+            cell.fast[0].add(9.0, block, 130.0);
+            cell.add_slow(block);
+        });
+        assert!(cell.slow[0].sum > 0.0 && cell.evidence().0 > 0.0);
+        let mut explained = cell.clone();
+        explained.forget_evidence();
+        assert_eq!((explained.usual.count(), explained.level), (20, 5.0));
+        cell.forget();
+        assert!(cell.usual.count() == 0 && cell.level.is_nan());
+        for cell in [cell, explained] {
+            assert_eq!((cell.evidence().0, cell.slow[0].sum), (0.0, 0.0));
+            assert!(cell.quarantine.iter().chain(&cell.recent).all(|value| value.is_nan()));
+        }
+    }
 }

@@ -86,8 +86,10 @@ fn hangs_together(rest: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use muster_analysis::Chance;
+    use proptest::prelude::*;
+
+    use super::*;
 
     /// 200 seconds that step by `step` after 120, in noise of 1 whose seconds share `memory`.
     fn series(step: f64, memory: f64, chance: &mut Chance) -> Vec<f64> {
@@ -134,5 +136,63 @@ mod tests {
         values[45..55].fill(f64::NAN);
         let torn = change(&values).unwrap();
         assert_eq!((torn.low, torn.high), (45, 55));
+    }
+
+    /// The same by trying every second, as it is printed.
+    fn tried(values: &[f64]) -> Option<Change> {
+        let kept: Vec<(usize, f64)> = values.iter().copied().enumerate().filter(|(_, v)| v.is_finite()).collect();
+        let n = kept.len();
+        let mean = |part: &[(usize, f64)]| part.iter().map(|(_, v)| v).sum::<f64>() / part.len() as f64;
+        let around = |part: &[(usize, f64)], level: f64| part.iter().map(|(_, v)| (v - level).powi(2)).sum::<f64>();
+        let left_of = |k: usize| around(&kept[..k], mean(&kept[..k])) + around(&kept[k..], mean(&kept[k..]));
+        let places: Vec<usize> = (10..=n.checked_sub(10)?).collect();
+        let best = places.iter().copied().min_by(|&a, &b| left_of(a).total_cmp(&left_of(b)))?;
+        let (before, after) = (mean(&kept[..best]), mean(&kept[best..]));
+        let rest: Vec<f64> =
+            kept.iter().enumerate().map(|(at, (_, v))| v - if at < best { before } else { after }).collect();
+        let power: f64 = rest.iter().map(|r| r * r).sum();
+        let mut counts = 1.0;
+        for lag in 1..=60.min(n / 4) {
+            let with = (lag..n).map(|at| rest[at] * rest[at - lag]).sum::<f64>() / power;
+            if with.is_nan() || with <= 0.1 {
+                break;
+            }
+            counts += 2.0 * with;
+        }
+        let noise = power / (n - 2) as f64 * counts;
+        let gain = |k: usize| around(&kept, mean(&kept)) - left_of(k);
+        if gain(best) <= 35.0 * noise {
+            return None;
+        }
+        let may_be: Vec<usize> = places.into_iter().filter(|k| gain(best) - gain(*k) <= 10.59 * noise).collect();
+        let (first, last) = (may_be[0], *may_be.last()?);
+        Some(Change { at: kept[best].0, low: kept[first - 1].0 + 1, high: kept[last].0, before, after })
+    }
+
+    proptest! {
+        #[test]
+        fn the_step_is_that_found_by_trying_every_second(
+            seed in any::<u64>(),
+            n in 15_usize..90,
+            place in 0.1_f64..0.9,
+            step in -6.0_f64..6.0,
+            memory in 0.0_f64..0.9,
+            missing in 0.0_f64..0.3,
+        ) {
+            let mut chance = Chance::new(seed);
+            let mut noise = 0.0;
+            let values: Vec<f64> = (0..n).map(|at| {
+                noise = memory * noise + chance.normal();
+                let level = if (at as f64) < place * n as f64 { 50.0 } else { 50.0 + step };
+                if chance.unit() < missing { f64::NAN } else { level + noise }
+            }).collect();
+            match (change(&values), tried(&values)) {
+                (Some(found), Some(expected)) => {
+                    prop_assert_eq!((found.at, found.low, found.high), (expected.at, expected.low, expected.high));
+                    prop_assert!((found.before - expected.before).abs() < 1e-9 && (found.after - expected.after).abs() < 1e-9);
+                }
+                (found, expected) => prop_assert_eq!(found, expected),
+            }
+        }
     }
 }

@@ -145,3 +145,89 @@ impl Column {
         (values.len(), median(&mut values))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_wire::telemetry;
+
+    use super::super::settings::BLOCK;
+    use super::*;
+
+    fn column(name: &str, nodes: usize) -> Column {
+        Column::new(name.to_owned(), telemetry(name).copied().unwrap_or(Telemetry::unknown()), nodes, 0)
+    }
+
+    #[test]
+    fn nodes_are_compared_while_the_level_is_between_a_fifth_of_the_usual_and_four_times_it() {
+        let counts = |name: &str, level: f64, reference: f64| {
+            let mut column = column(name, 1);
+            (column.level, column.reference) = (level, reference);
+            column.level_counts()
+        };
+        for (level, is_near) in
+            [(99.0, false), (100.0, false), (101.0, true), (1_999.0, true), (2_000.0, false), (f64::NAN, false)]
+        {
+            assert_eq!(counts("gpu_power_w", level, 500.0), is_near, "{level} W");
+        }
+        assert!(counts("job_wait_pct", 0.0, 50.0), "that nobody waits any more is no standstill");
+        assert!(!counts("job_wait_pct", 300.0, 50.0));
+        // 2 % of a CPU are nothing: beside so little every level counts.
+        assert!(counts("cpu_util_pct", 80.0, 2.0) && !counts("cpu_util_pct", 80.0, 2.1));
+        assert!(!counts("gpu_power_w", 80.0, f64::NAN));
+    }
+
+    #[test]
+    fn a_block_has_the_level_of_its_median_node_and_is_compared_with_the_median_of_the_levels_before() {
+        let (mut column, mut work) = (column("gpu_power_w", 4), Work { alive: vec![false; 4], ..Work::default() });
+        let mut closed = |block: i64, values: [f64; 4]| {
+            for (cell, value) in column.cells.iter_mut().zip(values) {
+                (0..BLOCK).for_each(|second| cell.seconds.put(block, second, value + second as f64 / 100.0));
+            }
+            column.close(block, &mut work);
+            let before = column.reference;
+            column.keep_level(&mut work);
+            let shown = [column.level, before, column.reference].map(|value| (value * 1e3).round() / 1e3);
+            (shown, std::mem::replace(&mut work.alive, vec![false; 4]))
+        };
+        let all = vec![true; 4];
+        assert_eq!(closed(0, [10.0, 20.0, 40.0, 90.0]), ([30.045, 30.045, 30.045], all.clone()));
+        assert_eq!(closed(1, [50.0; 4]), ([50.045, 30.045, 40.045], all.clone()));
+        assert_eq!(closed(2, [90.0; 4]), ([90.045, 40.045, 50.045], all));
+        let some = closed(3, [f64::NAN, 7.0, f64::NAN, 9.0]);
+        assert_eq!(some, ([8.045, 50.045, 40.045], vec![false, true, false, true]));
+    }
+
+    #[test]
+    fn peers_are_the_others_that_have_a_value() {
+        let mut column = column("gpu_power_w", 5);
+        for (cell, value) in column.cells.iter_mut().zip([1.0, 2.0, f64::NAN, 4.0, 8.0]) {
+            cell.now.value = value;
+        }
+        assert_eq!([0, 1, 3, 4].map(|node| column.peers_of(node)), [(3, 4.0), (3, 4.0), (3, 2.0), (3, 2.0)]);
+        assert_eq!(column.peers_of(2), (4, 3.0));
+    }
+
+    #[test]
+    fn what_is_missing_for_a_minute_changes_no_evidence_and_later_drains_it() {
+        let (mut column, mut work) = (column("gpu_power_w", 5), Work { alive: vec![false; 5], ..Work::default() });
+        let mut judged = |block: i64, own: f64| {
+            for (node, cell) in column.cells.iter_mut().enumerate() {
+                let value = if node == 2 { own } else { 500.0 };
+                (0..BLOCK).for_each(|second| cell.seconds.put(block, second, value + second as f64 / 10.0));
+            }
+            column.close(block, &mut work);
+            column.keep_level(&mut work);
+            column.judge(block, 130.0, &mut work);
+            column.cells[2].evidence().0
+        };
+        (0..20).for_each(|block| assert_eq!(judged(block, 500.0), 0.0));
+        (20..28).for_each(|block| {
+            judged(block, 300.0);
+        });
+        let before = judged(28, 300.0);
+        assert!((before - 90.0).abs() < 1e-9, "{before}");
+        let missing: Vec<f64> = (29..40).map(|block| judged(block, f64::NAN)).collect();
+        assert!(missing[..6].iter().all(|evidence| (evidence - before).abs() < 1e-9), "{missing:?}");
+        assert!(missing[6] < before - 10.0 && missing[10] < missing[6] - 40.0, "{missing:?}");
+    }
+}

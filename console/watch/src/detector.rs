@@ -425,4 +425,53 @@ mod tests {
             assert_eq!(watch.nodes[0].clock_s, kept, "{said}");
         }
     }
+
+    #[test]
+    fn an_alert_within_two_minutes_before_a_standstill_is_taken_for_its_cause() {
+        assert_eq!(CAUSE as usize * BLOCK, 120);
+    }
+
+    #[test]
+    fn so_many_notes_are_kept_and_no_more() {
+        let mut watch = Watch::new(Settings::default());
+        (0..300).for_each(|nr| watch.note(format!("note {nr}")));
+        let notes = watch.notes();
+        assert_eq!((notes.len(), notes[255].as_str()), (256, "note 255"));
+    }
+
+    #[test]
+    fn what_is_lacking_is_said_in_the_order_in_which_it_can_be_mended() {
+        let mut watch = Watch::new(Settings::default());
+        let mut nodes = Vec::new();
+        for nr in 0..4 {
+            assert_eq!(watch.lack(), Some(Lack::Nodes(nr)));
+            nodes.push(watch.node(&format!("n{nr}")).unwrap());
+        }
+        assert_eq!(watch.lack(), Some(Lack::Metrics(0)));
+        let metrics = ["gpu_power_w", "cpu_util_pct"].map(|name| watch.metric(name).unwrap());
+        assert_eq!(watch.lack(), Some(Lack::Short(0)));
+        let mut told = Vec::new();
+        for second in 0..200_u32 {
+            for (at, node) in nodes.iter().enumerate() {
+                watch.push(f64::from(second), *node, metrics[0], 500.0 + f64::from((second + at as u32) % 7));
+            }
+            told.push(watch.lack());
+        }
+        assert_eq!((told[14], told[15]), (Some(Lack::Short(0)), Some(Lack::Short(1))), "five seconds after the block");
+        let judged = told.iter().position(Option::is_none).unwrap();
+        assert_eq!(judged, 165, "the block after fifteen is the first that is compared");
+    }
+
+    #[test]
+    fn metrics_and_nodes_that_come_later_are_taken_from_the_open_block_on() {
+        let mut watch = Watch::new(Settings::default());
+        let (node, metric) = (watch.node("n0").unwrap(), watch.metric("a").unwrap());
+        watch.push(1_005.0, node, metric, 1.0);
+        watch.push(1_025.0, node, metric, 1.0);
+        watch.node("n1").unwrap();
+        watch.metric("b").unwrap();
+        let zeros: Vec<i64> =
+            watch.columns.iter().flat_map(|column| column.cells.iter().map(|cell| cell.fast[0].zero)).collect();
+        assert_eq!(zeros, [101, 102, 102, 102], "the first has closed its blocks");
+    }
 }

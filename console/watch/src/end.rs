@@ -139,4 +139,55 @@ mod tests {
         let mut columns = vec![Column::new("m".into(), Telemetry::unknown(), 1, 0)];
         assert_eq!(shows(&mut columns, 9.0, 0.0), Some(false));
     }
+
+    #[test]
+    fn a_metric_counts_from_half_a_minute_of_evidence_or_ten_of_weak_evidence() {
+        let of = |blocks: i64, sum: f64| {
+            let mut column = Column::new("m".into(), Telemetry::unknown(), 1, 0);
+            (1..=blocks).for_each(|block| column.cells[0].fast[1].add(9.0, block, 130.0));
+            column.cells[0].slow[1].sum = sum;
+            counts(&column.cells[0], Side::Below)
+        };
+        assert!(of(3, 0.0) && !of(2, 0.0) && of(0, 10.0) && !of(0, 9.9));
+    }
+
+    #[test]
+    fn a_block_is_unlike_the_peers_past_three_deviations_or_past_one_in_a_minute_of_more() {
+        let mut columns = accused();
+        for (z, z6, is_unlike) in [
+            (3.1, 0.0, true),
+            (3.0, 0.0, false),
+            (1.1, 1.6, true),
+            (1.0, 1.6, false),
+            (1.1, 1.5, false),
+            (-3.1, 0.0, false),
+        ] {
+            assert_eq!(shows(&mut columns, z, z6), Some(is_unlike), "{z} {z6}");
+        }
+    }
+
+    #[test]
+    fn one_metric_that_is_unlike_is_enough_and_one_that_is_missing_leaves_it_open() {
+        let of = |shown: &[Option<f64>]| {
+            let mut columns: Vec<Column> = shown.iter().flat_map(|_| accused()).collect();
+            for (column, z) in columns.iter_mut().zip(shown) {
+                let now = &mut column.cells[0].now;
+                (now.z, now.ready) = (z.unwrap_or(0.0), z.is_some());
+            }
+            unlike(0, &columns)
+        };
+        assert_eq!((of(&[Some(9.0), Some(0.0)]), of(&[Some(9.0), None])), (Some(true), Some(true)));
+        assert_eq!((of(&[Some(0.0), Some(0.0)]), of(&[Some(0.0), None])), (Some(false), None));
+    }
+
+    #[test]
+    fn without_a_block_that_was_known_to_be_like_the_peers_the_end_is_the_first_calm_one() {
+        let mut ending = Ending::default();
+        let ends: Vec<Option<i64>> = (1..=12).map(|block| ending.add(true, None, block)).collect();
+        assert_eq!((ends[10], ends[11], ending.like()), (None, Some(1), None));
+        let mut broken = Ending::default();
+        (1..=11).for_each(|block| assert_eq!(broken.add(true, None, block), None));
+        assert_eq!(broken.add(false, Some(false), 12), None);
+        assert_eq!((broken.like(), broken.add(true, None, 13)), (Some(12), None), "calm is counted anew");
+    }
 }

@@ -221,4 +221,82 @@ mod tests {
             assert!((seen.share_of_time(evidence_s) - share).abs() < 1e-12, "{evidence_s}");
         }
     }
+
+    /// What is learned of one machine whose evidence of all metrics together was this, block by block; named before the block `named`.
+    fn of(evidence: &[f64], named: Option<usize>) -> Excursions {
+        let (mut past, mut going) = (Excursions::default(), Going::default());
+        for (block, together) in evidence.iter().enumerate() {
+            past.begin();
+            if named == Some(block) {
+                going.name();
+            }
+            past.add(&mut going, *together, 0.0);
+        }
+        past
+    }
+
+    #[test]
+    fn an_excursion_counts_by_its_peak_past_half_a_minute_once_it_is_over() {
+        for (evidence, count, lengths) in [
+            (&[0.0, 10.0, 29.9, 0.0][..], 0, 0.0),
+            (&[0.0, 30.0, 0.0], 1, 0.0),
+            (&[20.0, 40.0, 90.0, 35.0, 29.0, 0.0], 1, 60.0),
+            (&[40.0, 0.0, 70.0, 10.0], 2, 50.0),
+            (&[40.0, 50.0], 0, 0.0),
+        ] {
+            let past = of(evidence, None);
+            assert_eq!(
+                (past.count, past.lengths, past.blocks),
+                (count, lengths, evidence.len() as u64),
+                "{evidence:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_named_machine_does_is_no_healthy_machine_s_until_its_evidence_is_gone() {
+        let evidence = [40.0, 90.0, 60.0, 30.0, 29.0, 40.0, 0.0];
+        let past = of(&evidence, Some(1));
+        assert_eq!((past.count, past.lengths), (1, 10.0), "the one after it");
+        assert_eq!(past.blocks, 1 + 2, "none of the blocks in which it was named");
+        assert_eq!((of(&evidence, None).count, of(&evidence, None).lengths), (2, 70.0));
+    }
+
+    #[test]
+    fn rate_and_length_are_those_seen_and_those_known_before() {
+        // Three machine-days with six excursions of 30, 60 and so on seconds past the least.
+        let mut past = Excursions::default();
+        (past.blocks, past.count, past.lengths) = (3 * 8_640, 6, 630.0);
+        assert!((past.machine_days() - 3.0).abs() < 1e-12);
+        let (rate, length) = ((8.0 + 6.0) / (1.0 + 3.0), (20.0 * 8.0 + 630.0) / (8.0 + 6.0));
+        for evidence_s in [20.0, 30.0, 130.0] {
+            let told = past.calibration(evidence_s, None);
+            let expected = rate * f64::exp(-f64::max(evidence_s - 30.0, 0.0) / length);
+            assert!((told.false_alarms_per_machine_day - expected).abs() < 1e-12, "{told:?}");
+            assert!((told.expected_delay_s - (30.0 + evidence_s / 1.6)).abs() < 1e-12, "{told:?}");
+            assert!((told.slowest_delay_s - (30.0 + evidence_s)).abs() < 1e-12, "{told:?}");
+            assert_eq!((told.evidence_s, told.excursions, told.is_limited), (evidence_s, 6, false));
+        }
+        let wanted = 30.0 + length * (rate / 0.4).ln();
+        assert!((80.0..400.0).contains(&wanted) && (past.evidence(Some(0.4), 130.0) - wanted).abs() < 1e-9);
+        for (budget, evidence_s) in [(1e3, 80.0), (1e-9, 400.0), (0.0, 400.0)] {
+            assert_eq!(past.evidence(Some(budget), 130.0), evidence_s);
+            assert!(past.calibration(evidence_s, Some(budget)).is_limited);
+        }
+        assert!(!past.calibration(wanted, Some(0.4)).is_limited);
+    }
+
+    #[test]
+    fn the_last_blocks_are_counted_once_they_are_too_old_to_tell_who_moved_first() {
+        let mut past = Excursions::default();
+        let mut add = |largest: f64| {
+            past.begin();
+            past.add(&mut Going::default(), 0.0, largest);
+            (past.counted, past.classes.iter().sum::<u64>())
+        };
+        let counted: Vec<_> = (0..KEPT + 3).map(|_| add(1e9)).collect();
+        assert!(counted[..KEPT].iter().all(|counts| *counts == (0, 0)), "{counted:?}");
+        assert_eq!(counted[KEPT..], [(1, 1), (2, 2), (3, 3)]);
+        assert_eq!(past.classes[CLASSES - 1], 3, "whatever is more than the last class is in it");
+    }
 }

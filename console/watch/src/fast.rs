@@ -112,4 +112,60 @@ mod tests {
         fast.hold(2);
         assert!((fast.seconds() - before).abs() < 1e-12 && fast.zero == 0 && !fast.in_doubt());
     }
+
+    #[test]
+    fn a_block_adds_and_takes_seconds_by_its_deviation() {
+        for (z, seconds) in [
+            (9.0, 10.0),
+            (6.0, 10.0),
+            (4.5, 5.0),
+            (3.0, 0.0),
+            (2.4, -2.0),
+            (1.0, -20.0 / 3.0),
+            // Below one it is calm: that takes ten seconds more.
+            (0.9, -17.0),
+            (-0.6, -22.0),
+            (-9.0, -22.0),
+        ] {
+            let mut fast = Fast::new(0);
+            (1..=5).for_each(|block| fast.add(9.0, block, 130.0));
+            fast.add(z, 6, 130.0);
+            assert!((fast.seconds() - 50.0 - seconds).abs() < 1e-9, "{z}: {}", fast.seconds());
+        }
+    }
+
+    #[test]
+    fn forty_seconds_of_evidence_are_doubt() {
+        let mut fast = Fast::new(0);
+        let doubts: Vec<bool> = (1..=5)
+            .map(|block| {
+                fast.add(9.0, block, 130.0);
+                fast.in_doubt()
+            })
+            .collect();
+        assert_eq!(doubts, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn times_of_evidence_are_remembered_with_their_peak_and_the_group_s_only_while_it_lasts() {
+        let mut fast = Fast::new(0);
+        let none: Vec<Past> = fast.times(0).collect();
+        assert_eq!(none, []);
+        fast.add(1.0, 1, 130.0);
+        (2..=4).for_each(|block| fast.add(9.0, block, 130.0));
+        fast.shared = true;
+        fast.add(4.5, 5, 130.0);
+        let going = Past { begun: 1, until: 5, peak_s: 35.0 };
+        assert_eq!(fast.times(5).collect::<Vec<_>>(), [going]);
+        fast.add(2.4, 6, 130.0);
+        assert!(fast.shared && fast.times(6).next().is_some_and(|past| (past.peak_s - 35.0).abs() < 1e-9));
+        (7..=8).for_each(|block| fast.add(-9.0, block, 130.0));
+        let over = Past { begun: 1, until: 7, peak_s: 35.0 };
+        assert!(!fast.shared && fast.zero == 8);
+        assert_eq!(fast.times(9).collect::<Vec<_>>(), [over]);
+        fast.add(9.0, 9, 130.0);
+        assert_eq!(fast.times(9).collect::<Vec<_>>(), [over, Past { begun: 8, until: 9, peak_s: 10.0 }]);
+        fast.forget();
+        assert_eq!(fast.times(9).count(), 0);
+    }
 }

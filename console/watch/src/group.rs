@@ -106,4 +106,71 @@ mod tests {
         }
         assert_eq!(shared(&[0, 1, 2, 3], &nodes).map(|found| found.0), Some("leaf1".to_owned()), "the closer of two");
     }
+
+    /// A metric with the evidence of each node in blocks, below where it is less than nought, and what each shows.
+    fn column(evidence: &[i64], values: &[f64]) -> Column {
+        let mut column = Column::new("m".into(), muster_wire::Telemetry::unknown(), evidence.len(), 0);
+        for ((cell, blocks), value) in column.cells.iter_mut().zip(evidence).zip(values) {
+            let side = if *blocks < 0 { Side::Below } else { Side::Above };
+            // All at block 30, so that more evidence began earlier.
+            let fast = &mut cell.fast[side as usize];
+            (0..=30 - blocks.abs()).for_each(|block| fast.hold(block));
+            (31 - blocks.abs()..=30).for_each(|block| fast.add(9.0, block, 130.0));
+            cell.now.value = *value;
+        }
+        (column.reference, column.together.fast) = (100.0, true);
+        column
+    }
+
+    fn found(evidence: &[i64], values: &[f64], leaves: &[&str]) -> Option<Group> {
+        find(&column(evidence, values), &nodes(leaves), 130.0)
+    }
+
+    const LEAVES: [&str; 8] = ["leaf1", "leaf1", "leaf1", "leaf1", "leaf2", "leaf2", "leaf2", "leaf2"];
+
+    #[test]
+    fn a_group_has_its_odd_nodes_the_strongest_first_and_the_begin_of_the_earliest() {
+        let group = found(&[-13, -15, -14, 2, 0, 0, 0, 0], &[40.0; 8], &LEAVES).unwrap();
+        assert_eq!((group.nodes, group.since), (vec![1, 2, 0], 30 - 15 + 1));
+        assert_eq!(group.label, Some(("leaf1".to_owned(), vec![0, 1, 2, 3])));
+    }
+
+    #[test]
+    fn more_than_half_of_a_group_must_have_the_evidence_that_names_one() {
+        let of = |evidence: &[i64]| found(evidence, &[40.0; 8], &LEAVES).map(|group| group.nodes.len());
+        assert_eq!(of(&[-13, -13, -13, -12, 0, 0, 0, 0]), Some(4));
+        assert_eq!(of(&[-13, -13, -12, -12, 0, 0, 0, 0]), None);
+        assert_eq!(of(&[-13, -13, -13, -3, 0, 0, 0, 0]), Some(3), "30 s are too few to be odd");
+        assert_eq!(of(&[-13, -13, -13, -4, 0, 0, 0, 0]), Some(4));
+        let mut alone = column(&[-13, -13, -13, 0, 0, 0, 0, 0], &[40.0; 8]);
+        alone.together.fast = false;
+        assert_eq!(find(&alone, &nodes(&LEAVES), 130.0), None, "few enough to be single machines");
+    }
+
+    #[test]
+    fn of_two_halves_that_one_left_which_is_farther_from_what_is_usual() {
+        let evidence = [-13, -13, -13, -13, 13, 13, 13, 13];
+        let of = |low: f64, high: f64, leaves: &[&str]| {
+            let group = found(&evidence, &[low, low, low, low, high, high, high, high], leaves).unwrap();
+            (group.nodes, group.label.map(|label| label.0))
+        };
+        assert_eq!(of(40.0, 100.0, &LEAVES), (vec![0, 1, 2, 3], Some("leaf1".to_owned())));
+        assert_eq!(of(90.0, 300.0, &LEAVES), (vec![4, 5, 6, 7], Some("leaf2".to_owned())));
+        // Without a label that explains either, the half is known and not what it shares.
+        let mixed = ["leaf1", "leaf2", "leaf1", "leaf2", "leaf1", "leaf2", "leaf1", "leaf2"];
+        assert_eq!(of(40.0, 100.0, &mixed), (vec![0, 1, 2, 3], None));
+        assert_eq!(of(90.0, 300.0, &mixed), (vec![4, 5, 6, 7], None));
+        assert_eq!(of(0.0, 300.0, &mixed).0, [0, 1, 2, 3], "to nothing is the farthest of all");
+    }
+
+    #[test]
+    fn a_label_explains_four_fifths_of_a_group_and_two_fifths_of_it_are_touched() {
+        let leaves = ["a", "a", "a", "a", "a", "a", "a", "a", "a", "a", "b", "b"];
+        let label = |odd: &[usize]| shared(odd, &nodes(&leaves)).map(|found| found.0);
+        assert_eq!(label(&[0, 1, 2, 3]).as_deref(), Some("leaf a"), "four of its ten");
+        assert_eq!(label(&[0, 1, 2]), None);
+        assert_eq!(label(&[0, 1, 2, 3, 10]).as_deref(), Some("leaf a"), "four of five have it");
+        assert_eq!(label(&[0, 1, 2, 3, 10, 11]), None, "four of six");
+        assert_eq!(label(&[]), None);
+    }
 }

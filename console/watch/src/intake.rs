@@ -210,4 +210,85 @@ mod tests {
         assert_eq!(places[63], Place::Afresh(9_000, 0));
         assert_eq!((intake.dropped.ahead, intake.open), (64, Some(9_000)));
     }
+
+    #[test]
+    fn times_and_values_are_taken_up_to_their_bounds() {
+        let place = |time_s: f64, value: f64| Intake::default().place(time_s, value);
+        assert_eq!((place(0.0, 1.0), place(1e11, 1.0)), (Place::At(0, 0), Place::At(10_000_000_000, 0)));
+        assert_eq!((place(-0.1, 1.0), place(1.1e11, 1.0)), (Place::Dropped, Place::Dropped));
+        for (value, taken) in [(1e30, true), (-1e30, true), (1.1e30, false), (f64::NEG_INFINITY, false)] {
+            assert_eq!(place(5.0, value) == Place::At(0, 5), taken, "{value}");
+        }
+        assert_eq!((place(9.999, 1.0), place(10.0, 1.0)), (Place::At(0, 9), Place::At(1, 0)));
+    }
+
+    #[test]
+    fn an_hour_ahead_is_taken_and_more_is_believed_only_after_many_in_a_row() {
+        let opened = || {
+            let mut intake = Intake::default();
+            intake.place(1_000.0, 1.0);
+            intake
+        };
+        assert_eq!(opened().place(4_609.0, 1.0), Place::At(460, 9), "360 blocks after the open one");
+        assert_eq!(opened().place(4_610.0, 1.0), Place::Dropped);
+        let mut intake = opened();
+        for _ in 0..3 {
+            (0..63).for_each(|_| assert_eq!(intake.place(9_000.0, 1.0), Place::Dropped));
+            assert_eq!(intake.place(1_001.0, 1.0), Place::At(100, 1), "one of the usual times begins the count anew");
+        }
+        assert_eq!((intake.dropped.ahead, intake.dropped.late), (189, 0));
+        let back: Vec<Place> = (0..64).map(|_| intake.place(5_000.0 - 9_000.0 + 4_001.0, 1.0)).collect();
+        assert_eq!(
+            (back[62], back[63], intake.dropped.late),
+            (Place::Dropped, Place::Dropped, 64),
+            "100 blocks behind are not far"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_by_hours_is_believed_too_and_the_span_holds_both() {
+        let mut intake = Intake::default();
+        intake.place(90_000.0, 1.0);
+        let places: Vec<Place> = (0..64).map(|_| intake.place(1_003.0, 1.0)).collect();
+        assert_eq!((places[62], places[63]), (Place::Dropped, Place::Afresh(100, 3)));
+        assert_eq!((intake.span, intake.dropped.late), (Some((1_003.0, 90_000.0)), 63));
+        assert_eq!(intake.complete(), None);
+        intake.place(1_015.0, 1.0);
+        assert_eq!(intake.complete(), Some(100), "five seconds after the end of the block, by the new clock");
+    }
+
+    #[test]
+    fn who_is_late_by_five_to_thirty_seconds_is_waited_for_a_second_longer() {
+        let late_by = |seconds: f64| {
+            let mut intake = Intake::default();
+            intake.place(100.0, 1.0);
+            intake.place(115.0, 1.0);
+            assert_eq!(intake.complete(), Some(10));
+            intake.place(110.0 + seconds, 1.0);
+            intake.place(109.0, 1.0);
+            assert_eq!(intake.dropped.late, 1);
+            intake.grace()
+        };
+        let found = [5.0, 17.0, 29.0, 29.5, 30.0, 300.0].map(late_by);
+        assert_eq!(found, [6.0, 18.0, 30.0, 30.0, 5.0, 5.0]);
+    }
+
+    #[test]
+    fn nobody_is_waited_for_any_more_ten_minutes_after_the_last_late_row() {
+        let mut intake = Intake::default();
+        intake.place(100.0, 1.0);
+        intake.place(115.0, 1.0);
+        intake.complete();
+        intake.place(120.0, 1.0);
+        intake.place(109.0, 1.0);
+        assert_eq!((intake.grace(), intake.newest), (11.0, 120.0));
+        // A row that is as late as that goes on being waited for.
+        intake.place(300.0, 1.0);
+        while intake.complete().is_some() {}
+        intake.place(intake.open.unwrap() as f64 * 10.0 + 1.0, 1.0);
+        intake.place(900.0, 1.0);
+        assert_eq!(intake.grace(), 11.0, "600 s after 300 s");
+        intake.place(900.5, 1.0);
+        assert_eq!(intake.grace(), GRACE);
+    }
 }

@@ -139,4 +139,40 @@ mod tests {
         assert_eq!(found[3..7], [Phase::Skipped; 4]);
         assert_eq!(found[7], Phase::Runs);
     }
+
+    #[test]
+    fn a_job_stands_still_below_a_fifth_and_begins_above_three_times_its_usual_level() {
+        let last = |level: f64| *phases(&[&[0.2; 7][..], &[level]].concat()).last().unwrap();
+        // Levels are kept in single precision.
+        assert_eq!((last(0.0401), last(0.0399)), (Phase::Runs, Phase::Still));
+        assert_eq!((last(0.599), last(0.601)), (Phase::Runs, Phase::Began));
+        assert_eq!(last(f64::NAN), Phase::Runs, "nothing is known of it");
+    }
+
+    #[test]
+    fn a_job_that_usually_does_nothing_begins_with_the_first_thing_it_does() {
+        assert_eq!(phases(&[0.0, 0.0, 0.01])[2], Phase::Began);
+        assert_eq!(phases(&[0.0; 8]), [Phase::Runs; 8], "nothing of the usual nothing is as usual");
+    }
+
+    #[test]
+    fn standstills_are_counted_in_blocks_and_the_longest_is_remembered_beyond_another_beginning() {
+        let mut job = Job { runs: KNOWN, longest: 4, longest_idle: 2, ..Job::default() };
+        let about = telemetry("tensor_active").copied().unwrap_or(Telemetry::unknown());
+        let mut column = Column::new("tensor_active".into(), about, 1, 0);
+        let mut phase = |job: &mut Job, level: f64| {
+            (column.level, column.reference) = (level, 0.5);
+            job.phase(std::slice::from_ref(&column))
+        };
+        for still in 1..=7 {
+            assert_eq!((phase(&mut job, 0.0), job.still), (Phase::Still, still));
+        }
+        assert_eq!(phase(&mut job, 0.5), Phase::Resumed);
+        assert_eq!((job.still, job.longest, job.longest_idle), (0, 7, 7));
+        assert_eq!([phase(&mut job, 0.5), phase(&mut job, 0.5)], [Phase::Skipped, Phase::Runs]);
+        assert_eq!(phase(&mut job, 1.6), Phase::Began);
+        assert_eq!((job.longest, job.longest_idle), (7, 7));
+        let after: Vec<Phase> = (0..6).map(|_| phase(&mut job, 0.5)).collect();
+        assert_eq!(after, [&[Phase::Skipped; 4][..], &[Phase::Runs; 2]].concat());
+    }
 }

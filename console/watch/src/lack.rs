@@ -47,3 +47,23 @@ impl fmt::Display for Lack {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_with_what_would_be_needed() {
+        for (lack, said) in [
+            (Lack::Nodes(0), "no node reports; at least 4 are needed to tell which one is odd"),
+            (Lack::Nodes(1), "only 1 node reports; at least 4 are needed to tell which one is odd"),
+            (Lack::Nodes(3), "only 3 nodes report; at least 4 are needed to tell which one is odd"),
+            (Lack::Metrics(0), "no metric; at least 2 are needed"),
+            (Lack::Metrics(1), "only 1 metric; at least 2 are needed"),
+            (Lack::Overlap, "no metric is reported by 4 nodes at the same time (3 samples in the same 10 s)"),
+            (Lack::Short(9), "the job ran for 90 s; what is usual is known after about 150 s"),
+        ] {
+            assert_eq!(lack.to_string(), said);
+        }
+    }
+}

@@ -64,4 +64,47 @@ mod tests {
         taught(2.0, &mut odd, 16);
         assert_eq!(odd.usual.count(), 16);
     }
+
+    /// A cell that has learned so many values, all one.
+    fn learned(count: usize) -> Cell {
+        let mut cell = Cell::new(0);
+        (0..count).for_each(|_| cell.usual.push(1.0));
+        cell
+    }
+
+    #[test]
+    fn a_value_within_three_and_a_half_deviations_teaches_once_the_usual_is_known() {
+        for (known, z, level_counts, ratio, teaches) in [
+            (20, 3.4, true, 1.0, true),
+            (20, -3.4, true, 1.0, true),
+            (20, 3.5, true, 1.0, false),
+            (20, -9.0, true, 1.0, false),
+            (20, 0.0, false, 1.0, false),
+            (20, 0.0, true, f64::NAN, false),
+            // Before that nobody knows what a deviation is.
+            (14, 9.0, true, 1.0, true),
+        ] {
+            let mut cell = learned(known);
+            (cell.now.z, cell.now.ratio) = (z, ratio);
+            cell.learn(99, level_counts);
+            assert_eq!(cell.usual.count() - known, usize::from(teaches), "{known} {z} {level_counts} {ratio}");
+        }
+    }
+
+    #[test]
+    fn what_waited_is_dropped_while_there_is_weak_evidence_and_what_is_odd_never_waits() {
+        let after = |sum: f64, z: f64| {
+            let mut cell = learned(DIRECT);
+            (cell.now.z, cell.now.ratio) = (z, 1.1);
+            cell.learn(0, true);
+            (cell.now.z, cell.now.ratio, cell.slow[1].sum) = (0.0, 1.2, sum);
+            (1..=QUARANTINE as i64).for_each(|block| cell.learn(block, true));
+            let newest = cell.usual.in_order().last();
+            (cell.usual.count() - DIRECT, newest)
+        };
+        assert_eq!(after(0.0, 0.0), (1, Some(1.1)));
+        assert_eq!(after(slow::NAMES / 3.0 - 0.1, 0.0), (1, Some(1.1)));
+        assert_eq!(after(slow::NAMES / 3.0, 0.0), (0, Some(1.0)));
+        assert_eq!(after(0.0, 4.0), (0, Some(1.0)));
+    }
 }

@@ -323,4 +323,181 @@ mod tests {
         assert_eq!([4, 8, 11, 12, 40].map(|nodes| many(nodes, 4)), [2, 2, 2, 3, 10]);
         assert_eq!([8, 23, 24].map(|nodes| many(nodes, 8)), [2, 2, 3]);
     }
+
+    /// Gives node 0 so much weak evidence in each metric, in which it has deviated by that much for twenty blocks.
+    fn weaken(columns: &mut [Column], sums: &[f64], deviation: f64) {
+        for (column, sum) in columns.iter_mut().zip(sums) {
+            let cell = &mut column.cells[0];
+            (cell.now.ready, cell.now.z6, cell.now.deviation) = (true, 4.0, deviation);
+            cell.recent = [deviation; RECENT];
+            (1..=20).for_each(|block| cell.add_slow(block));
+            cell.slow[0].sum = *sum;
+        }
+    }
+
+    fn weak_case(sums: &[f64], deviation: f64, disturbed: bool) -> Case {
+        let mut columns = columns(&vec![0; sums.len()]);
+        weaken(&mut columns, sums, deviation);
+        Case::of(0, &columns, 20, disturbed, 130.0)
+    }
+
+    #[test]
+    fn weak_evidence_names_by_a_metric_of_forty_and_another_of_twenty_or_by_a_large_one_of_eighty() {
+        for (sums, deviation, disturbed, named) in [
+            (&[40.0, 20.0][..], 0.10, false, true),
+            (&[39.9, 39.9], 0.10, false, false),
+            (&[79.0, 19.9], 0.10, false, false),
+            (&[20.0, 40.0], 0.10, false, true),
+            (&[88.0], 0.10, false, false),
+            (&[79.9], 0.30, false, false),
+            (&[80.0], 0.30, false, true),
+            (&[40.0, 20.0], 0.07, false, false),
+            // A second name needs a third more.
+            (&[51.9, 51.9], 0.10, true, false),
+            (&[52.0, 25.9], 0.10, true, false),
+            (&[52.0, 26.0], 0.10, true, true),
+            (&[80.0], 0.30, true, true),
+        ] {
+            let case = weak_case(sums, deviation, disturbed);
+            assert_eq!(case.weak.is_some(), named, "{sums:?} {deviation} {disturbed}");
+            assert!(case.strong.is_none() && case.together == 0.0 && case.largest == 0.0);
+        }
+    }
+
+    #[test]
+    fn half_of_the_weak_evidence_that_names_keeps_an_alert_open() {
+        let evidence =
+            [(19.9, 0.10), (20.0, 0.10), (88.0, 0.05)].map(|(sum, by)| weak_case(&[sum], by, false).evidence);
+        assert_eq!(evidence, [0.0, 65.0, 0.0], "5 % are not worth it");
+    }
+
+    #[test]
+    fn strong_evidence_names_from_what_is_asked_for_and_a_third_more_for_a_second_machine() {
+        let of = |blocks: &[u32], disturbed: bool| Case::of(0, &columns(blocks), 20, disturbed, 130.0);
+        for (blocks, disturbed, named) in [
+            (&[13][..], false, true),
+            (&[12], false, false),
+            (&[13], true, false),
+            (&[17], true, true),
+            (&[16], true, false),
+            (&[11, 4], false, true),
+        ] {
+            let case = of(blocks, disturbed);
+            assert_eq!(case.strong.is_some(), named, "{blocks:?} {disturbed}");
+            assert!((case.largest - 10.0 * f64::from(blocks[0])).abs() < 1e-9);
+            assert_eq!(case.evidence, case.together);
+        }
+        let mut grouped = columns(&[13, 5]);
+        grouped[0].together.fast = true;
+        assert!((Case::of(0, &grouped, 20, false, 130.0).largest - 50.0).abs() < 1e-9, "a group's is not its own");
+    }
+
+    #[test]
+    fn a_name_dates_from_the_first_block_of_its_evidence_and_of_weak_evidence_a_minute_earlier() {
+        let mut columns = columns(&[13]);
+        let now = &mut columns[0].cells[0].now;
+        (now.z, now.z6) = (7.0, 2.0);
+        columns[0].cells[0].fast[0].zero = 5;
+        columns[0].cells[0].slow[0].zero = 9;
+        let case = |strong, weak| Case { strong, weak, ..Case::default() };
+        let above = Some((0, Side::Above));
+        assert_eq!(case(above, above).named(0, &columns).map(|found| (found.since, found.score)), Some((6, 7.0)));
+        assert_eq!(case(None, above).named(0, &columns).map(|found| (found.since, found.score)), Some((7, 2.0)));
+        assert_eq!(case(None, None).named(0, &columns), None);
+    }
+
+    #[test]
+    fn what_a_group_shows_and_what_says_the_same_less_clearly_is_no_weak_evidence() {
+        let two = |change: &dyn Fn(&mut [Column])| {
+            let mut columns = columns(&[0, 0]);
+            weaken(&mut columns, &[40.0, 30.0], 0.30);
+            change(&mut columns);
+            let (two, alone) = weak(0, &columns, 20);
+            (two.first, two.second, alone)
+        };
+        assert_eq!(two(&|_| ()), (40.0, 30.0, 40.0));
+        assert_eq!(two(&|columns| columns[0].together.slow[0] = true), (30.0, 0.0, 30.0));
+        assert_eq!(two(&|columns| columns[0].together.slow[1] = true), (40.0, 30.0, 40.0), "the other side");
+        assert_eq!(two(&|columns| columns[0].cells[0].slow[0].shared = true), (30.0, 0.0, 30.0));
+        assert_eq!(two(&|columns| columns[1].about.leads = 0.0), (40.0, 0.0, 40.0));
+        let same =
+            |columns: &mut [Column]| (columns[0].about.name, columns[1].about.worst_of) = ("power", Some("power"));
+        assert_eq!(two(&same), (40.0, 0.0, 40.0), "the second is of the first");
+        let other = |columns: &mut [Column]| (columns[0].about.name, columns[1].about.name) = ("power", "clock");
+        assert_eq!(two(&other), (40.0, 30.0, 40.0));
+    }
+
+    /// A metric of so many nodes, the first of which are above by so many blocks of full evidence since each of the blocks `begun`.
+    fn left(nodes: usize, begun: &[i64], blocks: i64) -> Column {
+        let mut column = Column::new("some".to_owned(), Telemetry::unknown(), nodes, 0);
+        for (cell, begun) in column.cells.iter_mut().zip(begun) {
+            let fast = &mut cell.fast[Side::Above as usize];
+            (0..=*begun).for_each(|block| fast.hold(block));
+            (1..=blocks).for_each(|block| fast.add(9.0, begun + block, 130.0));
+        }
+        column
+    }
+
+    fn shared(column: &Column) -> Vec<usize> {
+        (0..column.cells.len()).filter(|&node| column.cells[node].fast[0].shared).collect()
+    }
+
+    #[test]
+    fn who_leaves_within_half_a_minute_of_the_middle_of_a_group_is_of_it_and_who_left_before_may_be_its_cause() {
+        let mut column = left(16, &[5, 8, 10, 11, 12, 14, 15], 4);
+        column.find_group(130.0);
+        assert!(column.together.fast);
+        assert_eq!((column.together.zero, shared(&column)), (Some(11), vec![1, 2, 3, 4, 5]));
+        let mut few = left(16, &[10; 4], 4);
+        few.find_group(130.0);
+        assert!(
+            !few.together.fast && few.together.zero.is_none() && shared(&few).is_empty(),
+            "four of sixteen are single ones"
+        );
+        let mut weak = left(16, &[10; 5], 3);
+        weak.find_group(130.0);
+        assert!(!weak.together.fast, "30 s are less than a quarter of what names one");
+        // Two in time and three at other times are no group that leaves together.
+        let mut apart = left(16, &[1, 10, 11, 20, 30], 4);
+        apart.find_group(130.0);
+        assert!(apart.together.fast && shared(&apart).is_empty(), "{:?}", shared(&apart));
+    }
+
+    #[test]
+    fn weak_evidence_of_more_than_an_eighth_on_one_side_is_a_group_s() {
+        let of = |nodes: usize, odd: usize, sum: f64| {
+            let mut column = left(nodes, &[], 0);
+            column.cells[..odd].iter_mut().for_each(|cell| cell.slow[1].sum = sum);
+            column.find_group(130.0);
+            column.together.slow
+        };
+        assert_eq!((of(24, 4, 10.0), of(24, 3, 10.0), of(24, 4, 9.9)), ([false, true], [false; 2], [false; 2]));
+        assert_eq!((of(8, 3, 10.0), of(8, 2, 10.0)), ([false, true], [false; 2]));
+    }
+
+    #[test]
+    fn a_group_is_carried_to_metrics_in_which_some_of_it_shows_within_two_minutes() {
+        let mut group = left(24, &[10; 8], 5);
+        group.find_group(130.0);
+        // Of another metric: members in time, a member too early, one too late, and a stranger.
+        let mut other = left(24, &[12, 22, 6, 23], 4);
+        let stranger = left(16, &[12; 10], 4).cells.remove(9);
+        other.cells[9] = stranger;
+        other.find_group(130.0);
+        assert!(!other.together.fast, "five of twenty-four are single ones");
+        let slow = |cell: &mut Cell, zero: i64, sum: f64| (cell.slow[0].zero, cell.slow[0].sum) = (zero, sum);
+        for (node, zero, sum) in [(0, 7, 5.0), (1, 28, 5.0), (2, 6, 5.0), (3, 29, 5.0), (4, 12, 0.0), (9, 12, 5.0)] {
+            slow(&mut other.cells[node], zero, sum);
+        }
+        let mut columns = [group, other];
+        share_across(&mut columns, 130.0);
+        assert_eq!(shared(&columns[1]), [0, 1]);
+        let weak: Vec<usize> = (0..24).filter(|&node| columns[1].cells[node].slow[0].shared).collect();
+        assert_eq!(weak, [0, 1], "weak evidence comes up to a minute later");
+    }
+
+    #[test]
+    fn times_of_groups_are_half_a_minute_and_two_minutes() {
+        assert_eq!((AT_ONCE, FOLLOWS, LATE), (3, 12, 2));
+    }
 }

@@ -128,4 +128,20 @@ mod tests {
             }
         }
     }
+
+    proptest! {
+        #[test]
+        fn a_median_is_that_of_sorted_values_and_a_spread_that_or_their_upper_tail(
+            values in proptest::collection::vec(prop_oneof![0.0..9.0, Just(f64::NAN), Just(1.0), Just(f64::INFINITY)], 0..40),
+        ) {
+            let same = |a: f64, b: f64| (a - b).abs() < 1e-12 || (a.is_nan() && b.is_nan());
+            let expected = slow(values.iter().copied());
+            prop_assert!(same(median(&mut values.clone()), expected));
+            let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+            sorted.sort_by(f64::total_cmp);
+            // Nine of ten values, rounded down, are below it.
+            let tail = sorted.len().checked_sub(1).map_or(f64::NAN, |last| sorted[last * 9 / 10]);
+            prop_assert!(same(spread(&mut values.clone()), (1.4826 * expected).max(tail / 1.645)));
+        }
+    }
 }

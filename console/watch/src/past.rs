@@ -278,4 +278,91 @@ mod tests {
         let newer: Gains = serde_json::from_str(&text.replace("\"version\":1", "\"version\":2")).unwrap();
         assert!(!newer.is_known());
     }
+
+    /// A recording from `begin` to `end` in which every node's gain is `usual` and n2's is `odd`, in both metrics.
+    fn kept((begin, end): (f64, f64), nodes: usize, usual: f64, odd: f64) -> Gains {
+        let of = |node: usize| {
+            let gain = if node == 2 { odd } else { usual };
+            (format!("n{node}"), ["a", "b"].map(|metric| (metric.to_owned(), gain)).into())
+        };
+        Gains { schema: SCHEMA.to_owned(), version: VERSION, span_s: (begin, end), gains: (0..nodes).map(of).collect() }
+    }
+
+    fn told_of(now: &Gains, before: &[Gains]) -> Vec<Unlike> {
+        unlike_before(now, before)
+    }
+
+    #[test]
+    fn recordings_of_the_same_time_or_of_another_form_are_no_past() {
+        let now = kept((1_000.0, 2_000.0), 8, 1.0, 0.7);
+        let day = |begin: f64| kept((begin, begin + 100.0), 8, 1.0, 1.0);
+        let recordings = |before: &[Gains]| told_of(&now, before).first().map(|unlike| unlike.recordings);
+        assert_eq!(recordings(&[day(0.0), day(200.0)]), Some(2));
+        assert_eq!(recordings(&[day(0.0), day(899.0), day(2_001.0)]), Some(3), "also what came after it");
+        assert_eq!(recordings(&[day(0.0), day(900.0)]), None, "they touch");
+        assert_eq!(recordings(&[day(0.0), day(1_500.0)]), None);
+        assert_eq!(recordings(&[day(0.0), day(2_000.0)]), None);
+        let other = Gains { version: 2, ..day(200.0) };
+        assert!(!other.is_known() && day(0.0).is_known());
+        assert!(!Gains { schema: "x".to_owned(), ..day(0.0) }.is_known());
+        assert_eq!(recordings(&[day(0.0), other]), None);
+    }
+
+    #[test]
+    fn a_change_counts_from_a_seventh_and_beyond_twice_what_the_past_varied() {
+        let odd = |now: f64, before: [f64; 2]| {
+            let before = [0.0, 200.0].iter().zip(before).map(|(at, odd)| kept((*at, at + 100.0), 8, 1.0, odd));
+            !told_of(&kept((1_000.0, 2_000.0), 8, 1.0, now), &before.collect::<Vec<_>>()).is_empty()
+        };
+        assert!(!odd(1.16, [1.0, 1.0]) && odd(1.17, [1.0, 1.0]) && odd(0.85, [1.0, 1.0]) && !odd(0.87, [1.0, 1.0]));
+        // In logarithms the past varied by 0.1, so that a change must be more than 0.2 from the middle of it.
+        let past = [1.0, 0.1_f64.exp()];
+        assert!(!odd(0.24_f64.exp(), past) && odd(0.26_f64.exp(), past));
+    }
+
+    #[test]
+    fn four_nodes_with_a_past_and_two_metrics_are_needed_and_an_eighth_may_have_changed() {
+        let days = |nodes: usize| [0.0, 200.0].map(|at| kept((at, at + 100.0), nodes, 1.0, 1.0)).to_vec();
+        let now = |nodes: usize| kept((1_000.0, 2_000.0), nodes, 1.0, 0.5);
+        assert_eq!((told_of(&now(3), &days(3)).len(), told_of(&now(4), &days(4)).len()), (0, 1));
+        assert_eq!(told_of(&now(8), &days(3)), [], "of three nodes a past is known");
+        let mut one = now(8);
+        one.gains.get_mut("n2").unwrap().remove("b");
+        assert_eq!(told_of(&one, &days(8)), []);
+        let two_of = |nodes: usize| {
+            let mut now = now(nodes);
+            let odd = now.gains["n2"].clone();
+            now.gains.insert("n3".to_owned(), odd);
+            told_of(&now, &days(nodes)).len()
+        };
+        assert_eq!((two_of(15), two_of(16)), (0, 2));
+    }
+
+    #[test]
+    fn a_note_says_now_and_before_and_what_to_do() {
+        let days = [0.0, 200.0].map(|at| kept((at, at + 100.0), 8, 1.0, 1.0));
+        let told = told_of(&kept((1_000.0, 2_000.0), 8, 1.0, 0.7), &days);
+        assert_eq!(
+            told[0].note(),
+            "n2 has been unlike its own past since the start: a 0.70x its peers, before 1.00x; b 0.70x its peers, before 1.00x \
+             (median of 2 earlier recordings), while the other nodes are as they were. Its role or its hardware changed, or it is \
+             faulty: run `muster run cbd-light -w n2`"
+        );
+    }
+
+    #[test]
+    fn gains_are_those_of_cells_that_have_learned_for_four_minutes() {
+        let mut watch = Watch::new(crate::Settings::default());
+        let (node, other) = (watch.node("n1").unwrap(), watch.node("n2").unwrap());
+        let metric = watch.metric("gpu_power_w").unwrap();
+        watch.push(5.0, node, metric, 1.0);
+        watch.push(7.0, other, metric, 1.0);
+        assert_eq!(watch.gains(), None);
+        let cells = &mut watch.columns[0].cells;
+        (0..24).for_each(|nr| cells[0].usual.push(if nr % 2 == 0 { 0.9 } else { 1.1 }));
+        (0..23).for_each(|_| cells[1].usual.push(1.0));
+        let gains = watch.gains().unwrap();
+        assert_eq!((gains.span_s, gains.is_known()), ((5.0, 7.0), true));
+        assert_eq!(gains.gains, BTreeMap::from([("n1".to_owned(), BTreeMap::from([("gpu_power_w".to_owned(), 1.0)]))]));
+    }
 }

@@ -290,4 +290,51 @@ mod tests {
         assert_eq!(unknown(&[]), None);
         assert_eq!([0.000_999_99, 0.05, 1.0, 12.3].map(rate), ["0.0010", "0.050", "1.0", "12"]);
     }
+
+    #[test]
+    fn a_budget_is_told_with_what_it_costs_and_where_it_cannot_be_kept() {
+        let found = Calibration {
+            evidence_s: 152.4,
+            false_alarms_per_machine_day: 0.05,
+            expected_delay_s: 125.25,
+            slowest_delay_s: 182.4,
+            machine_days: 0.106,
+            excursions: 3,
+            is_limited: false,
+        };
+        assert_eq!(
+            budget(0.05, &found),
+            "0.050 false alarms per machine-day: 152 s of evidence name a machine, by 3 short excursions in 0.11 machine-days of \
+             this job and what is known of others. A clear fault is told after about 125 s, one that a single metric shows after \
+             182 s"
+        );
+        let limited = Calibration { is_limited: true, ..found };
+        assert!(budget(1e-9, &limited).starts_with(
+            "0.050 false alarms per machine-day (0.000000001 were asked for, which no figures exist for): "
+        ));
+    }
+
+    #[test]
+    fn who_moved_first_is_told_since_his_metric_changed_and_by_how_much_it_must_have_been_off() {
+        let (nodes, mut columns) = watched(&[("gpu_power_w", 9), ("tensor_active", 0)]);
+        let of = First { node: 2, metric: 0, since_s: 940.0, ratio: 0.6, job: 1, job_ratio: 0.7, lead: (20.0, 60.0) };
+        columns[0].cells[2].now.sigma = 0.05;
+        let alert = first(&of, &nodes, &columns, 1_200.0);
+        assert_eq!((alert.kind, alert.since_s, alert.alerted_s), (AlertKind::FirstMover, 940.0, 1_200.0));
+        assert!((alert.score - 8.0).abs() < 1e-9, "{}", alert.score);
+        assert!(alert.sentence.starts_with("n2: it moved first. Its GPU power fell by 40 % beside its peers, and 20 to 60 s later tensor core activity of the whole job fell by 30 %."), "{}", alert.sentence);
+        columns[0].cells[2].now.sigma = f64::NAN;
+        assert_eq!(first(&of, &nodes, &columns, 1_200.0).score, 9.0);
+    }
+
+    #[test]
+    fn a_machine_that_was_compared_is_told_against_its_usual_level_without_the_quantum() {
+        let (nodes, mut columns) = watched(&[("cpu_util_pct", 9)]);
+        let named = Named { node: 2, metric: Some(0), since: 100, score: 9.0 };
+        let now = &mut columns[0].cells[2].now;
+        // It usually shows 0.5 of 802, which 2 % of no utilisation are part of.
+        (now.gain, now.peers, now.deviation, now.ready) = (0.5, 802.0, -0.25, true);
+        let told = alert(&named, &nodes, &columns, 1_200.0).sentence;
+        assert!(told.contains("25 % below its usual level beside 5 peers (399.0 %)"), "{told}");
+    }
 }

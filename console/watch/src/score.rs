@@ -60,4 +60,25 @@ mod tests {
         let largest = scores.iter().max_by(|a, b| a.z.total_cmp(&b.z)).unwrap();
         assert!(largest.node == "n2" && largest.z > 3.0, "{scores:?}");
     }
+
+    #[test]
+    fn two_metrics_of_one_part_are_one_score_and_what_cannot_be_compared_has_none() {
+        let mut watch = Watch::new(Settings::default());
+        for name in ["n0", "n1"] {
+            watch.node(name).unwrap();
+        }
+        for (metric, z) in [("gpu_power_w", [2.0, -1.0]), ("gpu_util_pct", [-5.0, 0.5]), ("cpu_util_pct", [1.0, 9.0])] {
+            watch.metric(metric).unwrap();
+            let column = watch.columns.last_mut().unwrap();
+            for (cell, z) in column.cells.iter_mut().zip(z) {
+                (cell.now.z, cell.now.ready) = (z, true);
+            }
+        }
+        watch.columns[2].cells[1].now.ready = false;
+        let scores: Vec<_> =
+            watch.scores().iter().map(|score| (score.node.to_owned(), score.component, score.z)).collect();
+        use muster_wire::ComponentKind::{Cpu, Gpus};
+        let of = |node: &str, part, z| (node.to_owned(), part, z);
+        assert_eq!(scores, [of("n0", Cpu, 1.0), of("n0", Gpus, 5.0), of("n1", Gpus, 1.0)]);
+    }
 }

@@ -257,4 +257,106 @@ mod tests {
         );
         assert_eq!(some(&["a", "b", "c", "d"]), "a, b, c and 1 more");
     }
+
+    #[test]
+    fn every_component_has_a_next_step_of_its_own_kind() {
+        use ComponentKind::{Application, Core, Cpu, Disk, Gpu, GpuLink, Gpus, IbPort, Memory, Nic, Node};
+        for (kinds, said) in [
+            (&[Cpu, Core][..], "look for other processes and a lowered CPU clock"),
+            (&[Memory], "look for other processes and memory errors"),
+            (&[Disk], "check the health of its disks and who writes to them"),
+            (&[Nic, IbPort], "check its NIC, cable and switch port"),
+            (&[GpuLink], "check its NVLink errors and the kernel log"),
+            (&[Gpu, Gpus], "check GPU clocks, temperature and the kernel log"),
+            (&[Application], "look at the processes of the job on it"),
+            (&[Node], "check its kernel log"),
+        ] {
+            assert!(kinds.iter().all(|kind| next_step(*kind) == said), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_node_that_a_shell_would_take_apart_stands_in_no_command() {
+        assert_eq!(measure("n07"), "run `muster run cbd-light -w n07`");
+        assert_eq!(measure("n07; reboot"), "measure it with `muster run cbd-light`");
+    }
+
+    #[test]
+    fn times_are_said_in_the_units_of_people() {
+        let said = [-5.0, 0.4, 119.4, 119.6, 125.0, 3_599.0, 3_600.0, 7_260.0].map(lasting);
+        assert_eq!(said, ["0 s", "0 s", "119 s", "2 min", "2 min 5 s", "59 min 59 s", "1 h 0 min", "2 h 1 min"]);
+    }
+
+    #[test]
+    fn a_factor_is_said_past_two_and_per_cents_up_to_it() {
+        assert_eq!(
+            [2.0, 2.01, 1.0, 0.999, 0.3].map(fell_or_rose),
+            ["rose by 100 %", "rose to 2.0x", "rose by 0 %", "fell by 0 %", "fell by 70 %"]
+        );
+        assert_eq!(
+            [200.0, 201.0, 100.0, 30.0].map(|value| changed(value, 100.0)),
+            ["100 % above", "2.0x", "0 % above", "70 % below"]
+        );
+    }
+
+    #[test]
+    fn the_comparison_that_is_told_is_the_plain_one_unless_history_disagrees_by_a_quarter() {
+        let told = |value: f64, median: f64, usual: Option<(f64, f64)>| against(&seen(value, median, usual));
+        // 40 % below the others; the deviation from what is usual is 32 % or 50 %, which are 25 % off 40 and 20 % off 40.
+        assert_eq!(told(300.0, 500.0, Some((600.0, -0.50))), "40 % below 63 peers (median 500 W)");
+        assert_eq!(told(300.0, 500.0, Some((450.0, -0.33))), "40 % below 63 peers (median 500 W)");
+        assert_eq!(told(300.0, 500.0, Some((440.0, -0.31))), "32 % below its usual level beside 63 peers (440 W)");
+        assert_eq!(told(300.0, 500.0, Some((0.0, -0.31))), "40 % below 63 peers (median 500 W)", "nothing is no level");
+        assert_eq!(told(300.0, f64::NAN, Some((440.0, -0.31))), "32 % below its usual level beside 63 peers (440 W)");
+        assert_eq!(told(500.0, 5.0, None), "100.0x 63 peers (median 5 W)");
+        assert_eq!(told(506.0, 5.0, None), "while 63 peers show 5 W,", "a hundred times as much says nothing");
+    }
+
+    #[test]
+    fn three_names_are_listed_and_the_group_and_the_silent_are_told_with_what_to_check() {
+        assert_eq!(some(&["a", "b", "c"]), "a, b, c");
+        assert_eq!(some(&["a"]), "a");
+        assert_eq!(
+            group("leaf3", &["a", "b"], 8, &seen(300.0, 500.0, None)),
+            "leaf3: 2 of its 8 nodes (a, b) differ together: GPU power 300 W, 40 % below 63 peers (median 500 W) for 2 min 10 s. \
+             Check what they share before any of them."
+        );
+        assert_eq!(
+            silent("n07", 6, 50.0),
+            "n07: no telemetry for 50 s while the job stands still and 6 peers still report. Check whether it answers and is \
+             powered; drain it."
+        );
+        assert_eq!(
+            together(3, 12, "GPU power", 725.4),
+            "at least 3 of 12 nodes left the others together in GPU power, 725 s after the start; no label of the inventory \
+             (leaf, rack, rail) says what they share, so no machine is named for it"
+        );
+    }
+
+    #[test]
+    fn who_moved_first_did_so_a_second_before_at_least() {
+        let said = |lead: (f64, f64)| {
+            let order = Order { metric: "m", ratio: 0.5, lead, job: "j", job_ratio: 0.5, of: ComponentKind::Node };
+            first("n1", &order)
+        };
+        assert!(said((0.2, 0.4)).contains(", and 1 to 1 s later j of"), "{}", said((0.2, 0.4)));
+        assert!(said((3.0, 2.0)).contains(", and 3 to 3 s later j of"));
+    }
+
+    #[test]
+    fn a_metric_that_the_field_has_no_name_for_is_called_as_it_was_recorded() {
+        let about = muster_wire::Telemetry::unknown();
+        let seen = Seen {
+            metric: "requests",
+            about: &about,
+            value: 3.0,
+            peers: 5,
+            peer_median: 4.0,
+            usual: None,
+            lasts_s: 60.0,
+        };
+        assert!(odd("n1", &seen, &["a", "b", "c", "d"]).starts_with(
+            "n1: requests 3.00, 25 % below 5 peers (median 4.00) for 60 s; also a, b, c and 1 more. Drain it"
+        ));
+    }
 }

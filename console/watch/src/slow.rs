@@ -144,4 +144,118 @@ mod tests {
         (2..=5).for_each(|block| slow.add(step(0.0), 0.0, block));
         assert!(slow.sum <= 0.0 && slow.zero == 5 && slow.drift == 0.0);
     }
+
+    #[test]
+    fn a_block_adds_by_the_deviation_of_its_minute() {
+        for (z6, adds) in [
+            (9.0, 2.5),
+            (4.0, 2.5),
+            (2.5, 1.0),
+            (1.5, 0.0),
+            (1.0, -0.5),
+            (0.75, -0.75),
+            // Below that it is calm, which takes more.
+            (0.7, -2.3),
+            (0.0, -3.0),
+            (-9.0, -3.0),
+        ] {
+            assert!((step(z6) - adds).abs() < 1e-12, "{z6}: {}", step(z6));
+        }
+    }
+
+    #[test]
+    fn evidence_is_worth_its_sum_from_eight_per_cent_on_average_and_alone_from_sixteen() {
+        let of = |deviation: f64, floor: f64| {
+            let mut slow = Slow::new(10);
+            (11..=20).for_each(|block| slow.add(2.5, deviation, block));
+            (slow.worth(20, floor), slow.alone(20, floor))
+        };
+        assert_eq!(of(0.081, 0.02), (25.0, 0.0));
+        assert_eq!(of(0.079, 0.02), (0.0, 0.0));
+        assert_eq!((of(0.159, 0.02), of(0.161, 0.02)), ((25.0, 0.0), (25.0, 25.0)));
+        assert_eq!(
+            (of(0.19, 0.10), of(0.21, 0.10)),
+            ((0.0, 0.0), (25.0, 25.0)),
+            "twice the least that is taken seriously"
+        );
+        // Nothing counts for more than all of the level.
+        let mut slow = Slow::new(0);
+        slow.add(2.5, 40.0, 1);
+        (2..=10).for_each(|block| slow.add(0.0, 0.0, block));
+        assert!((slow.mean(10) - 0.1).abs() < 1e-12 && slow.mean(0) == 1.0);
+    }
+
+    #[test]
+    fn weak_evidence_has_a_ceiling_so_that_it_also_ends() {
+        let mut slow = Slow::new(0);
+        (1..=99).for_each(|block| slow.add(2.5, 0.1, block));
+        assert!((slow.sum - 88.0).abs() < 1e-9, "{slow:?}");
+        slow.shared = true;
+        (100..=128).for_each(|block| slow.add(-3.0, 0.0, block));
+        assert!(slow.sum > 0.0 && slow.shared && slow.zero == 0);
+        slow.add(-3.0, 0.0, 130);
+        assert!(slow.sum == 0.0 && !slow.shared && slow.zero == 130);
+    }
+
+    #[test]
+    fn the_spread_of_a_minute_is_that_of_means_of_six_blocks_in_their_order() {
+        let mut cell = Cell::new(0);
+        let ratios: Vec<f64> = (0..70).map(|at| 0.8 + 0.01 * f64::from(at * 7 % 11)).collect();
+        ratios.iter().for_each(|ratio| cell.usual.push(*ratio));
+        cell.now.gain = 0.9;
+        let last = &ratios[10..];
+        let mut means: Vec<f64> = (0..=54)
+            .map(|at| (last[at..at + 6].iter().map(|ratio| ratio / 0.9 - 1.0).sum::<f64>() / 6.0).abs())
+            .collect();
+        let expected = spread(&mut means);
+        let found = spread_of_means(&cell, &mut Vec::new());
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        let mut young = Cell::new(0);
+        (0..5).for_each(|_| young.usual.push(1.0));
+        assert!(spread_of_means(&young, &mut Vec::new()).is_nan());
+    }
+
+    #[test]
+    fn a_minute_of_four_values_is_measured_by_its_spread_which_is_wider_while_little_is_known() {
+        let minute = |present: usize, learned: usize, spread: f64| {
+            let mut cell = Cell::new(0);
+            (0..learned).for_each(|_| cell.usual.push(1.0));
+            cell.recent[..present].fill(0.12);
+            cell.minute(spread, 0.02)
+        };
+        let expected = 0.12 / (0.05 * (1.0 + 8.0 / 32.0_f64)).hypot(0.02);
+        assert!((minute(6, 32, 0.05) - expected).abs() < 1e-12 && (minute(4, 32, 0.05) - expected).abs() < 1e-12);
+        assert_eq!((minute(3, 32, 0.05), minute(6, 23, 0.05), minute(6, 32, f64::NAN)), (0.0, 0.0, 0.0));
+        assert!(minute(6, 24, 0.05) > 0.0);
+    }
+
+    #[test]
+    fn one_block_counts_three_deviations_at_most_in_its_minute_and_none_that_could_not_be_judged() {
+        let mut cell = Cell::new(0);
+        for (block, deviation, ready, kept) in
+            [(0, 0.05, true, 0.05), (1, 0.5, true, 0.3), (2, -0.5, true, -0.3), (9, 0.2, true, 0.2)]
+        {
+            (cell.now.deviation, cell.now.sigma, cell.now.ready) = (deviation, 0.1, ready);
+            cell.remember(block);
+            assert!((cell.recent[block as usize % 6] - kept).abs() < 1e-12);
+        }
+        cell.now.ready = false;
+        cell.remember(0);
+        assert!(cell.recent[0].is_nan() && cell.recent[1..4].iter().all(|value| value.is_finite()));
+    }
+
+    #[test]
+    fn what_is_missing_for_long_takes_evidence_away_and_a_short_gap_changes_nothing() {
+        let added = |ready: bool, recent: usize, missing: u32| {
+            let mut cell = Cell::new(0);
+            cell.slow[0].sum = 20.0;
+            cell.recent[..recent].fill(0.1);
+            (cell.now.ready, cell.now.z6, cell.now.deviation, cell.missing) = (ready, 4.0, 0.1, missing);
+            cell.add_slow(1);
+            cell.slow[0].sum - 20.0
+        };
+        assert_eq!(added(true, 6, 0), 2.5);
+        assert_eq!((added(true, 4, 0), added(true, 3, 0)), (2.5, 0.0), "four blocks of the minute are needed");
+        assert_eq!((added(false, 6, 6), added(false, 6, 7)), (0.0, -1.5));
+    }
 }

@@ -291,4 +291,71 @@ mod tests {
         assert!((unlike(&power, 100.0, 300.0) - 0.4).abs() < 1e-9, "of 500 W");
         assert!((unlike(&power, 100.0, 1_000.0) - 0.9).abs() < 1e-9, "of what the others show, where that is more");
     }
+
+    #[test]
+    fn times_are_those_of_docs_watch() {
+        let seconds = [LASTS, WRITES, SILENT, STILL, APART].map(|blocks| blocks as usize * BLOCK);
+        assert_eq!(seconds, [50, 600, 50, 40, 180]);
+    }
+
+    /// Who is named, and since when, where so many of eight nodes have each been odd for so many blocks, and the busy one still is.
+    fn named(odd: &[u32], open: bool, longest_idle: u32) -> Vec<(usize, i64)> {
+        let mut still = Still::new();
+        for (node, blocks) in still.nodes.iter_mut().zip(odd) {
+            (node.odd, node.open) = (blocks.saturating_sub(1), open.then_some(0));
+        }
+        let mut columns = vec![column(SPINS)];
+        columns[0].cells[..odd.len()].iter_mut().for_each(|cell| cell.now.value = 0.0);
+        let mut job = Job::default();
+        job.longest_idle = longest_idle;
+        let said = said(&mut still.nodes, &columns, &mut job, 100, &mut Work::default());
+        assert!(said.named.iter().all(|named| named.metric == Some(0)));
+        said.named.iter().map(|named| (named.node, named.since)).collect()
+    }
+
+    #[test]
+    fn the_odd_ones_of_a_standstill_are_named_since_they_were_where_they_are_a_quarter_at_most() {
+        assert_eq!(named(&[5], false, 0), [(0, 96)]);
+        assert_eq!(named(&[4], false, 0), []);
+        assert_eq!(named(&[5, 7], false, 0), [(0, 96), (1, 94)]);
+        assert_eq!(named(&[5, 3], false, 0), [(0, 96)]);
+        assert_eq!(named(&[9, 9, 9], false, 0), [], "three of eight");
+        assert_eq!(named(&[5], true, 0), [], "it is named already");
+        assert_eq!(
+            (named(&[8], false, 6).len(), named(&[9], false, 6).len()),
+            (0, 1),
+            "half as long again as one that ended"
+        );
+    }
+
+    #[test]
+    fn to_be_odd_takes_half_of_the_usual_level() {
+        let odd = |own: f64, others: f64| {
+            let columns = [column(("gpu_power_w", own, others, 500.0))];
+            stands(8, &columns, &mut Work::default())[0].odd
+        };
+        assert_eq!((odd(351.0, 100.0), odd(350.0, 100.0), odd(100.0, 351.0)), (Some(0), None, Some(0)));
+        let two = [column(("gpu_power_w", 400.0, 100.0, 500.0)), column(("gpu_util_pct", 90.0, 0.0, 92.0))];
+        assert_eq!(stands(8, &two, &mut Work::default())[0].odd, Some(1), "the metric in which it is most unlike");
+        let disk = [column(("io_pressure_pct", 90.0, 0.0, 5.0))];
+        assert_eq!(
+            stands(8, &disk, &mut Work::default())[0].odd,
+            None,
+            "the writer of a checkpoint waits for its disk"
+        );
+        let mut silent = column(SPINS);
+        silent.cells[0].now.value = f64::NAN;
+        assert_eq!(stands(8, &[silent], &mut Work::default())[0].odd, None);
+    }
+
+    #[test]
+    fn blocks_are_counted_while_a_node_is_odd_and_those_in_which_it_wrote_with_them() {
+        let mut node = Node::default();
+        let mut keep_all = |odd: bool, writes: bool| {
+            keep(&mut node, Stands { odd: odd.then_some(0), writes: writes.then_some(1) });
+            (node.odd, node.wrote)
+        };
+        assert_eq!([keep_all(true, true), keep_all(true, false), keep_all(true, true)], [(1, 1), (2, 1), (3, 2)]);
+        assert_eq!([keep_all(false, true), keep_all(true, false)], [(0, 0), (1, 0)]);
+    }
 }

@@ -361,4 +361,98 @@ mod tests {
         };
         assert!(frame.bytes() * QUARTER < 34_000_000, "{}", frame.bytes());
     }
+
+    /// A frame of one metric with these values.
+    fn framed(values: &[f32]) -> Frame {
+        let looks = values.iter().map(|value| Look { value: *value, ..NOTHING }).collect();
+        Frame {
+            seq: 0,
+            at_s: 0.0,
+            standing: Standing::Nothing,
+            nodes: values.len(),
+            looks,
+            evidence: vec![0.0; values.len()].into(),
+            needed_s: 130.0,
+        }
+    }
+
+    #[test]
+    fn the_band_holds_the_middle_half_of_the_others() {
+        let others: [&[f32]; 6] = [
+            &[5.0],
+            &[1.0, 2.0],
+            &[1.0, 2.0, 3.0],
+            &[1.0, 2.0, 3.0, 4.0, 5.0],
+            &[10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0],
+            &[10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0],
+        ];
+        let bands = [
+            (5.0, 5.0, 5.0),
+            (1.0, 1.5, 2.0),
+            (1.0, 2.0, 3.0),
+            (2.0, 3.0, 4.0),
+            (20.0, 45.0, 70.0),
+            (30.0, 50.0, 70.0),
+        ];
+        for (others, (low, median, high)) in others.into_iter().zip(bands) {
+            // The node itself, and one that shows nothing, are none of them.
+            let values = [&[99.0, f32::NAN][..], others].concat();
+            assert_eq!(
+                framed(&values).peers(0, 0),
+                Some(Peers { count: others.len(), low, median, high }),
+                "{others:?}"
+            );
+        }
+        assert_eq!((framed(&[1.0]).peers(0, 0), framed(&[1.0, 2.0]).peers(0, 1)), (None, None));
+    }
+
+    #[test]
+    fn a_frame_takes_twelve_bytes_a_cell_and_four_a_node() {
+        let of = |nodes: usize| framed(&vec![1.0; nodes]).bytes();
+        assert_eq!(of(100) - of(0), 100 * (12 + 4));
+        assert!(of(0) > 0 && (framed(&[1.0]).end_s() - 10.0).abs() < 1e-12);
+    }
+
+    /// A job of six nodes that runs, stands still from 300 s to 350 s, runs on, and begins anew at 600 s.
+    fn stands_still() -> Watch {
+        let mut watch = Watch::new(Settings::default());
+        watch.keep(QUARTER);
+        let nodes: Vec<_> = (0..6).filter_map(|n| watch.node(&format!("n{n}"))).collect();
+        let metrics: Vec<_> = ["tensor_active", "gpu_power_w"].iter().filter_map(|name| watch.metric(name)).collect();
+        for second in 0..700_u32 {
+            let level = if (300..350).contains(&second) { 0.01 } else { 1.0 } * if second >= 600 { 4.0 } else { 1.0 };
+            for (at, &node) in nodes.iter().enumerate() {
+                let noise = f64::from((second * 7 + at as u32 * 3) % 11) / 1e3;
+                watch.push(f64::from(second), node, metrics[0], 0.2 * level * (1.0 + noise));
+                watch.push(f64::from(second), node, metrics[1], 500.0 * level * (1.0 + noise));
+            }
+        }
+        watch.finish();
+        watch
+    }
+
+    #[test]
+    fn a_standstill_is_told_with_how_long_it_lasts_and_the_blocks_after_it_compare_nobody() {
+        let watch = stands_still();
+        let standing: Vec<Standing> = watch.frames().map(|frame| frame.standing).collect();
+        let still: Vec<Standing> = [10.0, 20.0, 30.0, 40.0, 50.0].map(|for_s| Standing::Still { for_s }).to_vec();
+        assert_eq!(standing[29], Standing::Compares { metrics: 2 });
+        assert_eq!(standing[30..35], still);
+        assert_eq!(standing[35..38], [Standing::Begins, Standing::Begins, Standing::Compares { metrics: 2 }]);
+        assert_eq!(standing[60..65], [Standing::Begins; 5], "another job");
+        assert_eq!(standing[65], Standing::Learning { left_s: 140.0 });
+    }
+
+    #[test]
+    fn names_and_places_are_those_in_which_nodes_and_metrics_came() {
+        let mut watch = Watch::new(Settings::default());
+        let nodes: Vec<usize> = ["b", "a", "b"].iter().map(|name| watch.node(name).unwrap().place()).collect();
+        let metrics: Vec<usize> =
+            ["y", "gpu_power_w", "y"].iter().map(|name| watch.metric(name).unwrap().place()).collect();
+        assert_eq!((nodes, metrics), (vec![0, 1, 0], vec![0, 1, 0]));
+        assert_eq!(watch.node_names().collect::<Vec<_>>(), ["b", "a"]);
+        let titles: Vec<_> = watch.metrics().map(|(name, about)| (name, about.title)).collect();
+        assert_eq!(titles, [("y", ""), ("gpu_power_w", "GPU power")]);
+        assert_eq!((watch.seen(), QUARTER), (0, 90));
+    }
 }

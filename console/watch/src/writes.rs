@@ -103,4 +103,16 @@ mod tests {
         assert_eq!(writer(&[busy(), column("disk_write_gbs", 0.5, 0.0, 0.002)]), Some(1));
         assert_eq!(writer(&[column("disk_busy_pct", 40.0, 3.0, 3.0)]), None);
     }
+
+    #[test]
+    fn a_writer_is_far_above_the_others_and_above_its_own_usual_level() {
+        let sends = |own: f64, others: f64| writer(&[column("net_tx_gbs", own, others, 18.0)]).is_some();
+        assert!(sends(0.01, 0.0) && !sends(0.0099, 0.0), "10 MB a second");
+        assert!(sends(4.1, 1.0) && !sends(4.0, 1.0), "more than four times the others");
+        let disk = |own: f64, usual: f64| writer(&[column("disk_write_gbs", own, 0.0, usual)]).is_some();
+        assert!(disk(0.81, 0.4) && !disk(0.8, 0.4) && disk(0.02, -1.0), "more than twice its usual level");
+        let busy = |own: f64, others: f64| writer(&[column("disk_busy_pct", own, others, 3.0)]).is_some();
+        assert!(busy(53.1, 3.0) && !busy(53.0, 3.0), "half of the time more than the others");
+        assert!(!busy(90.0, 30.0) && writer(&[column("disk_busy_pct", 98.0, 3.0, 50.0)]).is_none());
+    }
 }

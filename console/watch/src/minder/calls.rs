@@ -159,4 +159,79 @@ mod tests {
         assert_eq!(Calls::default().spans(300).next(), Some(0..300));
         assert_eq!(Calls::default().spans(960).count(), 2);
     }
+
+    /// Five nodes over 30 s whose values are drawn.
+    fn drawn(seed: u64) -> Grid {
+        let mut chance = muster_analysis::Chance::new(seed);
+        let at = (0..30_u16).flat_map(|second| (0..5).map(move |node| (second, node)));
+        let ticks: Vec<_> = at
+            .map(|(second, node)| crate::minder::Tick {
+                time_s: f64::from(second),
+                value: chance.normal() as f32,
+                node,
+                metric: 0,
+            })
+            .collect();
+        Grid::of(5, 1, &ticks).unwrap()
+    }
+
+    #[test]
+    fn the_farthest_of_a_window_is_the_node_with_the_largest_mean_distance_to_all() {
+        let (grid, calls) = (drawn(3), Calls { every_s: 20, back_s: 12, clip: false });
+        let vae = Vae::new(&mut muster_analysis::Chance::new(5));
+        for embedding in [Embedding::Raw, Embedding::Mean, Embedding::Vae(vec![Some(&vae)])] {
+            let looks = calls.looks(&grid, &[0], &embedding);
+            let spans: Vec<Range<usize>> = looks.iter().map(|look| look.span.clone()).collect();
+            assert_eq!(spans, [8..20, 18..30]);
+            for look in &looks {
+                let [far] = look.far.as_slice() else { panic!("{look:?}") };
+                assert_eq!((far.metric, far.width, far.stride, far.tops.len()), (Some(0), 8, 1, 12 - 8 + 1));
+                let scaled = Scaled::of(&grid, 0, look.span.clone(), false).unwrap();
+                for (start, top) in far.tops.iter().enumerate() {
+                    let point = |node: usize| {
+                        let seconds: [f64; WIDTH] = scaled.of_node(node)[start..start + WIDTH].try_into().unwrap();
+                        match &embedding {
+                            Embedding::Mean => vec![seconds.iter().sum::<f64>() / 8.0],
+                            Embedding::Vae(_) => vae.reconstruct(&seconds).to_vec(),
+                            _ => seconds.to_vec(),
+                        }
+                    };
+                    let apart = |a: usize, b: usize| {
+                        point(a).iter().zip(point(b)).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()
+                    };
+                    let mean = |node: usize| (0..5).map(|other| apart(node, other)).sum::<f64>() / 5.0;
+                    let best = (0..5).max_by(|&a, &b| mean(a).total_cmp(&mean(b))).unwrap();
+                    assert_eq!(top.0, best);
+                    assert!((top.1 - mean(best)).abs() < 1e-9);
+                }
+                assert_eq!(look.scores().count(), 5);
+            }
+        }
+        assert!(calls.looks(&grid, &[0], &Embedding::Vae(vec![None])).iter().all(|look| look.far.is_empty()));
+    }
+
+    #[test]
+    fn windows_to_learn_from_are_eight_seconds_of_one_node_within_a_call() {
+        let calls = Calls { every_s: 10, back_s: 10, clip: false };
+        // Each node counts seconds from a start of its own, so that a window tells where it is from.
+        let at = (0..20_u16).flat_map(|second| (0..4).map(move |node| (second, node)));
+        let tick = |(second, node): (u16, u16)| crate::minder::Tick {
+            time_s: f64::from(second),
+            value: f32::from(100 * node + second),
+            node,
+            metric: 0,
+        };
+        let grid = Grid::of(4, 1, &at.map(tick).collect::<Vec<_>>()).unwrap();
+        let windows = calls.windows(&[(&grid, 0)], 400, &mut muster_analysis::Chance::new(1));
+        assert_eq!(windows.len(), 400);
+        let mut seen = std::collections::BTreeSet::new();
+        for window in windows {
+            assert!(window.windows(2).all(|two| (two[1] - two[0] - 1.0 / 309.0).abs() < 1e-9), "{window:?}");
+            seen.insert((window[0] * 309.0).round() as u16);
+        }
+        let starts: std::collections::BTreeSet<u16> =
+            (0..4).flat_map(|node| (0..3).map(move |start| 100 * node + start)).collect();
+        assert_eq!(seen, starts, "three begin in each of two calls of ten seconds");
+        assert!(calls.windows(&[], 9, &mut muster_analysis::Chance::new(1)).is_empty());
+    }
 }

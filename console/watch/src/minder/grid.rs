@@ -128,6 +128,8 @@ fn fill(series: &mut [f32]) {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn tick(time_s: f64, node: u16, metric: u16, value: f32) -> Tick {
@@ -150,5 +152,51 @@ mod tests {
         assert_eq!(Grid::of(1, 1, &[tick(f64::NAN, 0, 0, 1.0)]).unwrap_err(), NoGrid::Empty);
         let year = [tick(0.0, 0, 0, 1.0), tick(1e11, 0, 0, 1.0)];
         assert!(matches!(Grid::of(1, 1, &year), Err(NoGrid::TooLarge { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn every_second_has_the_value_of_the_nearest_sample_and_of_equals_the_earlier(
+            samples in proptest::collection::btree_map(0_usize..30, -9_i16..9, 1..8),
+        ) {
+            let ticks: Vec<Tick> = samples.iter().map(|(second, value)| tick(*second as f64 + 0.5, 0, 0, f32::from(*value))).collect();
+            let grid = Grid::of(1, 1, &ticks).unwrap();
+            let first = *samples.first_key_value().unwrap().0;
+            let series = grid.series(0, 0).unwrap();
+            prop_assert_eq!((grid.start_s(), series.len()), (first as f64, samples.last_key_value().unwrap().0 - first + 1));
+            for (at, value) in series.iter().enumerate() {
+                let second = first + at;
+                let nearest = samples.iter().min_by_key(|(other, _)| (other.abs_diff(second), **other)).unwrap();
+                prop_assert_eq!(*value, f32::from(*nearest.1), "second {}", second);
+            }
+        }
+    }
+
+    #[test]
+    fn samples_of_strangers_and_what_is_no_number_are_left_out_and_of_one_second_the_last_counts() {
+        let good = [tick(5.0, 0, 0, 1.0), tick(6.2, 1, 1, 2.0), tick(6.8, 1, 1, 3.0)];
+        let bad = [
+            tick(1.0, 2, 0, 9.0),
+            tick(1.0, 0, 2, 9.0),
+            tick(1.0, 0, 0, f32::NAN),
+            tick(f64::INFINITY, 0, 0, 9.0),
+            tick(f64::NAN, 1, 1, 9.0),
+        ];
+        let grid = Grid::of(2, 2, &[&bad[..], &good, &bad].concat()).unwrap();
+        assert_eq!((grid.size(), grid.start_s(), grid.seconds()), ((2, 2), 5.0, 2));
+        assert_eq!((grid.series(0, 0), grid.series(1, 1)), (Some(&[1.0, 1.0][..]), Some(&[3.0, 3.0][..])));
+        assert_eq!((grid.series(0, 1), grid.series(1, 0)), (None, None));
+        assert_eq!(Grid::of(2, 2, &bad).unwrap_err(), NoGrid::Empty);
+    }
+
+    #[test]
+    fn a_grid_is_as_large_as_half_a_gigabyte_may_hold() {
+        let seconds = 1 << 27;
+        let long = |seconds: usize| Grid::of(2, 1, &[tick(0.0, 0, 0, 1.0), tick(seconds as f64 - 1.0, 0, 0, 1.0)]);
+        assert_eq!(
+            long(seconds / 2 + 1).unwrap_err(),
+            NoGrid::TooLarge { nodes: 2, metrics: 1, seconds: seconds / 2 + 1 }
+        );
+        assert_eq!(VALUES, seconds);
     }
 }

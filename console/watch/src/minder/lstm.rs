@@ -85,3 +85,45 @@ pub(super) fn back(recurrent: &[f64], before: &State, now: &Step, by: &mut State
     *by = State { hidden: hidden_before, cell: cell_before };
     gates
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_analysis::Chance;
+
+    use super::*;
+
+    /// The step as it is printed, cell by cell.
+    fn printed(inputs: &[f64; GATES], recurrent: &[f64], before: &State) -> State {
+        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let mut now = State::default();
+        for cell in 0..HIDDEN {
+            let gate = |kind: usize| {
+                let at = kind * HIDDEN + cell;
+                inputs[at] + (0..HIDDEN).map(|from| recurrent[at * HIDDEN + from] * before.hidden[from]).sum::<f64>()
+            };
+            let (input, forget, candidate, output) =
+                (logistic(gate(0)), logistic(gate(1)), gate(2).tanh(), logistic(gate(3)));
+            now.cell[cell] = forget * before.cell[cell] + input * candidate;
+            now.hidden[cell] = output * now.cell[cell].tanh();
+        }
+        now
+    }
+
+    #[test]
+    fn a_step_is_that_of_the_printed_equations() {
+        let mut chance = Chance::new(11);
+        for _ in 0..50 {
+            let inputs = std::array::from_fn(|_| chance.normal());
+            let recurrent: Vec<f64> = (0..RECURRENT).map(|_| chance.normal()).collect();
+            let before = State {
+                hidden: std::array::from_fn(|_| chance.normal()),
+                cell: std::array::from_fn(|_| chance.normal()),
+            };
+            let (found, expected) = (step(&inputs, &recurrent, &before).state, printed(&inputs, &recurrent, &before));
+            for cell in 0..HIDDEN {
+                assert!((found.cell[cell] - expected.cell[cell]).abs() < 1e-3);
+                assert!((found.hidden[cell] - expected.hidden[cell]).abs() < 1e-3);
+            }
+        }
+    }
+}

@@ -152,4 +152,91 @@ mod tests {
         let skewed = super::moments(&[0.0, 0.0, 0.0, 4.0]);
         assert!((skewed[2] - 2.0 / 3.0_f64.sqrt()).abs() < 1e-12, "{skewed:?}");
     }
+
+    fn drawn(rows: usize, wide: usize, seed: u64) -> Vec<f64> {
+        let mut chance = Chance::new(seed);
+        // Columns that hang together, of different sizes, and one that never changes.
+        let row = |_| {
+            let common = chance.normal();
+            let own: Vec<f64> = (0..wide)
+                .map(|at| if at == 2 { 7.0 } else { (at + 1) as f64 * (2.0 * common + chance.normal()) })
+                .collect();
+            own
+        };
+        (0..rows).flat_map(row).collect()
+    }
+
+    fn column(rows: &[f64], wide: usize, at: usize) -> Vec<f64> {
+        rows.iter().copied().skip(at).step_by(wide).collect()
+    }
+
+    #[test]
+    fn columns_have_a_mean_of_nought_and_a_variance_of_one_where_they_change() {
+        let mut rows = drawn(50, 5, 1);
+        centre(&mut rows, 5);
+        scale(&mut rows, 5);
+        for at in 0..5 {
+            let column = column(&rows, 5, at);
+            let mean = column.iter().sum::<f64>() / 50.0;
+            let variance = column.iter().map(|value| value * value).sum::<f64>() / 50.0;
+            assert!(
+                mean.abs() < 1e-9 && (variance - if at == 2 { 0.0 } else { 1.0 }).abs() < 1e-9,
+                "{at}: {mean} {variance}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_components_are_the_fewest_that_hold_most_of_the_variance_and_four_at_most() {
+        for (wide, seed) in [(3, 1), (5, 2), (12, 3)] {
+            let mut rows = drawn(80, wide, seed);
+            centre(&mut rows, wide);
+            scale(&mut rows, wide);
+            let axes = components(&rows, wide);
+            let all: f64 = rows.iter().map(|value| value * value).sum::<f64>() / 80.0;
+            let held: Vec<f64> = axes.iter().map(|(value, _)| value / all).collect();
+            let before_last: f64 = held[..held.len() - 1].iter().sum();
+            let sum: f64 = held.iter().sum();
+            assert!(before_last < 0.95 && (sum >= 0.95 || held.len() == 4), "{wide}: {held:?}");
+            assert!(held.len() <= 4 && held.is_sorted_by(|a, b| a >= b));
+            for (value, axis) in &axes {
+                let along = rows.chunks_exact(wide).map(|row| dot(row, axis).powi(2)).sum::<f64>() / 80.0;
+                assert!((along - value).abs() < 1e-9 && (dot(axis, axis) - 1.0).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn windows_of_a_minute_come_every_ten_seconds_and_take_the_nodes_that_show_what_most_show() {
+        let mut chance = Chance::new(7);
+        let mut ticks = Vec::new();
+        for (second, node) in (0..100_u32).flat_map(|second| (0..6_u16).map(move |node| (second, node))) {
+            for metric in 0..3 {
+                // Node 1 never shows metric 1, and metric 2 is shown by half of the nodes only.
+                if !(node == 1 && metric == 1 || metric == 2 && node < 3) {
+                    ticks.push(Tick {
+                        time_s: f64::from(second),
+                        value: (1.0 + 0.1 * chance.normal()) as f32,
+                        node,
+                        metric,
+                    });
+                }
+            }
+        }
+        let grid = Grid::of(6, 3, &ticks).unwrap();
+        let tops = |span: Range<usize>| far(&grid, &[2, 1, 0], span).map(|far| far.tops);
+        assert_eq!([60, 69, 70, 100].map(|end| tops(0..end).unwrap().len()), [1, 1, 2, 5]);
+        assert!(tops(0..100).unwrap().iter().all(|(node, _)| *node != 1), "it does not show them all");
+        let found = far(&grid, &[1, 0], 20..90).unwrap();
+        assert_eq!((found.metric, found.width, found.stride, found.tops.len()), (None, 60, 10, 2));
+        assert!(far(&grid, &[2], 0..100).is_none(), "a metric of half of the nodes is none of theirs");
+    }
+
+    #[test]
+    fn what_never_changes_has_no_spread_and_no_shape() {
+        assert_eq!(moments(&[5.0; 8]), [5.0, 0.0, 0.0, 0.0]);
+        assert_eq!(moments(&[0.0; 8]), [0.0; 4]);
+        let noise = moments(&[1e6, 1e6 + 1.0, 1e6, 1e6 + 1.0]);
+        assert!((noise[1] - 0.5).abs() < 1e-9 && (noise[3] - 1.0).abs() < 1e-9, "{noise:?}");
+    }
 }

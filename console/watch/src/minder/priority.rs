@@ -118,4 +118,44 @@ mod tests {
         let order: Vec<String> = priority(&unlabelled).into_iter().map(|one| one.metric).collect();
         assert_eq!(order, ["cpu_util_pct", "gpu_power_w", "mem_used_pct"]);
     }
+
+    /// Values of `nodes` over `seconds` of one metric.
+    fn grid(nodes: u16, seconds: u32, value: impl Fn(u16, u32) -> f32) -> Grid {
+        let at = (0..seconds).flat_map(|second| (0..nodes).map(move |node| (second, node)));
+        let tick = |(second, node)| Tick { time_s: f64::from(second), value: value(node, second), node, metric: 0 };
+        Grid::of(usize::from(nodes), 1, &at.map(tick).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn the_largest_z_is_that_of_the_farthest_mean_of_a_window() {
+        // Means of the second window are 12, 12, 12 and 20, that are 14 on average with a standard deviation of 3.464.
+        let grid = grid(4, 24, |node, second| {
+            (second + if node == 3 && second >= 8 { 8 } else { 0 }) as f32 - 3.5 + if second < 8 { 0.0 } else { 4.0 }
+        });
+        let z = |from: usize| largest_z(&grid, 0, from);
+        assert_eq!(z(0), 0.0, "all are the same");
+        assert!((z(8) - 6.0 / 12.0_f64.sqrt()).abs() < 1e-9, "{}", z(8));
+        let few = super::tests::grid(3, 8, |node, _| f32::from(node));
+        assert_eq!(largest_z(&few, 0, 0), 0.0, "of three machines nobody is odd");
+    }
+
+    #[test]
+    fn a_row_is_a_window_of_eight_seconds_and_abnormal_where_a_fault_touches_it() {
+        let grid = grid(4, 40, |node, _| f32::from(node));
+        let names = ["m".to_owned()];
+        let all = [("a".to_owned()), ("m".to_owned())];
+        let abnormal = |faulty: Vec<(f64, f64)>| rows(&[(&grid, &names[..], faulty)], &all).abnormal;
+        assert_eq!(abnormal(vec![]), [false; 5]);
+        assert_eq!(abnormal(vec![(8.0, 16.0)]), [false, true, false, false, false]);
+        assert_eq!(abnormal(vec![(15.9, 16.1)]), [false, true, true, false, false]);
+        assert_eq!(abnormal(vec![(0.0, 1.0), (39.0, f64::INFINITY)]), [true, false, false, false, true]);
+        let found = rows(&[(&grid, &names[..], vec![])], &all);
+        let z = 1.5 / 1.25_f64.sqrt();
+        assert!(
+            found.width == 2
+                && found.values.len() == 10
+                && found.values[0] == 0.0
+                && (found.values[1] - z).abs() < 1e-6
+        );
+    }
 }

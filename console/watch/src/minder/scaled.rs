@@ -94,4 +94,38 @@ mod tests {
     fn a_metric_that_never_changes_tells_nothing() {
         assert!(Scaled::of(&grid(|_, _| 3.0), 0, 0..100, false).is_none());
     }
+
+    #[test]
+    fn each_value_is_its_share_of_the_way_from_the_least_to_the_most_of_the_span() {
+        let grid = grid(|node, second| (10 * node + second) as f32);
+        let scaled = Scaled::of(&grid, 0, 20..30, false).unwrap();
+        assert_eq!((scaled.nodes.clone(), scaled.seconds), (vec![0, 1, 2, 3, 4], 10));
+        for node in 0..5 {
+            for (second, value) in scaled.of_node(node).iter().enumerate() {
+                assert!((value - (10 * node + second) as f64 / 49.0).abs() < 1e-9);
+            }
+        }
+        assert!(Scaled::of(&grid, 0, 20..20, false).is_none());
+    }
+
+    #[test]
+    fn four_nodes_must_show_a_metric() {
+        let of = |nodes: u16| {
+            let tick = |node| Tick { time_s: f64::from(node), value: f32::from(node), node, metric: 0 };
+            Scaled::of(&Grid::of(9, 1, &(0..nodes).map(tick).collect::<Vec<_>>()).unwrap(), 0, 0..2, false)
+        };
+        assert_eq!((of(3).map(|one| one.nodes), of(4).map(|one| one.nodes)), (None, Some(vec![0, 1, 2, 3])));
+    }
+
+    #[test]
+    fn values_are_cut_five_quartile_ranges_beyond_the_quartiles() {
+        // With one value more on either side the quartiles are 24 and 75: what is cut lies five times 51 beyond them.
+        let values: Vec<f32> = (0..=100).map(|value| value as f32).collect();
+        let with = |low: f32, high: f32| bounds(&[&values[..], &[low, high]].concat(), true);
+        assert_eq!(bounds(&values, true), (0.0, 100.0));
+        assert_eq!((with(-200.0, 300.0), with(-1e6, 1e6)), ((-200.0, 300.0), (-231.0, 330.0)));
+        assert_eq!(bounds(&[&values[..], &[-1e6, 1e6]].concat(), false), (-1e6, 1e6));
+        let mostly_zero = [&[0.0; 99][..], &[7.0]].concat();
+        assert_eq!(bounds(&mostly_zero, true), (0.0, 7.0), "it has no quartile range");
+    }
 }

@@ -96,4 +96,73 @@ mod tests {
         rows.abnormal.fill(false);
         assert_eq!(splits(&rows), []);
     }
+
+    /// The best split of all rows, by trying every feature and every value between two.
+    fn tried(rows: &Rows) -> Option<(f64, usize)> {
+        let n = rows.abnormal.len();
+        let gini = |part: &[usize]| {
+            let bad = part.iter().filter(|row| rows.abnormal[**row]).count() as f64;
+            let all = part.len() as f64;
+            if all == 0.0 { 0.0 } else { all * (1.0 - (bad / all).powi(2) - (1.0 - bad / all).powi(2)) }
+        };
+        let all: Vec<usize> = (0..n).collect();
+        let mut best: Option<(f64, usize)> = None;
+        for feature in 0..rows.width {
+            let value = |row: usize| rows.values[row * rows.width + feature];
+            for at in 0..n {
+                let (below, above): (Vec<usize>, Vec<usize>) = all.iter().partition(|row| value(**row) <= value(at));
+                if below.len() < 20 || above.len() < 20 {
+                    continue;
+                }
+                let gain = gini(&all) - gini(&below) - gini(&above);
+                if best.is_none_or(|best| gain > best.0 + 1e-9) {
+                    best = Some((gain, feature));
+                }
+            }
+        }
+        best
+    }
+
+    #[test]
+    fn the_first_split_is_the_best_of_all_that_leave_twenty_rows_on_either_side() {
+        let mut chance = Chance::new(4);
+        for round in 0..60 {
+            let n = 38 + round % 30;
+            let mut rows = Rows { width: 3, ..Rows::default() };
+            for _ in 0..n {
+                let bad = chance.unit() < 0.3;
+                rows.values.extend([0.0, 1.0, 2.0].map(|pull| (chance.below(6) as f64) + if bad { pull } else { 0.0 }));
+                rows.abnormal.push(bad);
+            }
+            let all: Vec<usize> = (0..n).collect();
+            match (best(&rows, &all), tried(&rows)) {
+                (Some((split, _)), Some((gain, _))) => {
+                    assert!((split.gain - gain).abs() < 1e-9, "{round}: {split:?} {gain}")
+                }
+                (found, expected) => assert!(
+                    found.is_none_or(|found| found.0.gain <= 1e-9) && expected.is_none_or(|one| one.0 <= 1e-9),
+                    "{round}"
+                ),
+            }
+        }
+    }
+
+    #[test]
+    fn rows_up_to_the_middle_of_two_values_are_below_and_shallow_splits_come_first() {
+        // By the first feature a half is told apart, and of that half a half by the second.
+        let mut rows = Rows { width: 2, ..Rows::default() };
+        for row in 0..160 {
+            let (a, b) = (f64::from(row / 80), f64::from(row / 40 % 2));
+            rows.values.extend([a, b]);
+            rows.abnormal.push(a > 0.5 && b > 0.5);
+        }
+        let found: Vec<(usize, usize, f64)> =
+            splits(&rows).into_iter().map(|split| (split.depth, split.feature, split.gain)).collect();
+        // 2 a (n - a) / n of 40 in 160 rows is 60, of 40 in 80 is 40.
+        assert_eq!(found, [(0, 0, 20.0), (1, 1, 40.0)]);
+        let all: Vec<usize> = (0..160).collect();
+        assert_eq!(best(&rows, &all).map(|(_, at)| at), Some(0.5));
+        assert_eq!(best(&rows, &all[..39]).map(|(split, _)| split.gain), None, "nothing to split");
+        assert_eq!([impurity(0, 0), impurity(4, 2), impurity(10, 3), impurity(5, 5)], [0.0, 2.0, 4.2, 0.0]);
+    }
 }

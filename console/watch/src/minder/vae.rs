@@ -245,4 +245,58 @@ mod tests {
         weights[3] = 1e9;
         assert!(Vae::try_from(weights).unwrap_err().contains("larger than any"));
     }
+
+    #[test]
+    fn a_new_network_has_small_weights_and_gates_that_forget_nothing_yet() {
+        let vae = Vae::new(&mut Chance::new(8));
+        let [read, read_on, means, variances, shown, write_on, write_out] = parts(&vae.weights);
+        assert_eq!([read.len(), read_on.len(), means.len(), variances.len()], [32, 64, 40, 40]);
+        assert_eq!([shown.len(), write_on.len(), write_out.len(), PARAMETERS], [144, 64, 5, 389]);
+        let forget = |rows: &[f64], width: usize, gate: usize| rows[gate * width + width - 1];
+        for gate in 0..GATES {
+            let is_forget = (HIDDEN..2 * HIDDEN).contains(&gate);
+            assert_eq!((forget(read, 2, gate) == 1.0, forget(shown, 9, gate) == 1.0), (is_forget, is_forget), "{gate}");
+        }
+        let others = [(read_on, 0.5), (means, 0.5), (variances, 0.5), (write_on, 0.5), (write_out, 0.5)];
+        for (part, most) in others {
+            assert!(part.iter().all(|weight| weight.abs() <= most), "{part:?}");
+            assert!(part.iter().any(|weight| *weight < 0.0) && part.iter().any(|weight| *weight > 0.0));
+        }
+        let inputs: Vec<f64> = shown.chunks_exact(9).flat_map(|row| row[..8].to_vec()).collect();
+        assert!(
+            inputs.iter().all(|weight| weight.abs() <= 1.0 / 8.0_f64.sqrt())
+                && inputs.iter().any(|weight| weight.abs() > 0.3)
+        );
+    }
+
+    #[test]
+    fn the_loss_is_the_mean_squared_error_and_so_much_of_the_divergence() {
+        let mut chance = Chance::new(6);
+        let vae = Vae::new(&mut chance);
+        let (window, noise): ([f64; WIDTH], [f64; LATENT]) = (drawn(&mut chance), drawn(&mut chance));
+        let pass = vae.pass(&window, &noise);
+        for at in 0..LATENT {
+            let drawn = pass.mean[at] + noise[at] * pass.log_variance[at].exp().sqrt();
+            assert!((pass.latent[at] - drawn).abs() < 1e-12);
+        }
+        let error = (0..WIDTH).map(|at| (pass.written[at] - window[at]).powi(2)).sum::<f64>() / 8.0;
+        // Kullback and Leibler's divergence of a normal law from the standard one.
+        let one = |at: usize| (pass.log_variance[at].exp() + pass.mean[at].powi(2) - 1.0 - pass.log_variance[at]) / 2.0;
+        let divergence: f64 = (0..LATENT).map(one).sum();
+        let found = vae.learn(&window, &noise, 0.3, &mut vec![0.0; PARAMETERS]);
+        assert!((found.0 - error - 0.3 * divergence).abs() < 1e-12 && (found.1 - error).abs() < 1e-12);
+        let again = vae.pass(&window, &[0.0; LATENT]);
+        assert_eq!((again.latent, vae.reconstruct(&window)), (again.mean, again.written));
+    }
+
+    #[test]
+    fn the_largest_weight_that_is_learned_is_a_million_and_none_is_no_number() {
+        let with = |weight: f64| {
+            let mut weights = vec![0.0; PARAMETERS];
+            weights[7] = weight;
+            Vae::try_from(weights).is_ok()
+        };
+        assert!(with(1e6) && with(-1e6) && !with(1.1e6) && !with(f64::NAN));
+        assert!(Vae::try_from(vec![0.0; PARAMETERS + 1]).unwrap_err().contains("has 390 weights and needs 389"));
+    }
 }

@@ -225,4 +225,20 @@ mod tests {
         // The first window that holds such a second ends with it.
         assert_eq!((told.since_s, told.seen_s, told.alerted_s), (5_093.0, 5_340.0, 5_480.0));
     }
+
+    #[test]
+    fn methods_have_names_of_their_own_and_all_but_ours_learn() {
+        let names: std::collections::BTreeSet<&str> = Method::ALL.iter().map(|method| method.name()).collect();
+        let titles: std::collections::BTreeSet<&str> = Method::ALL.iter().map(|method| method.title()).collect();
+        assert_eq!((names.len(), titles.len()), (8, 8));
+        for method in Method::ALL {
+            assert_eq!(Method::named(method.name()), Some(method));
+            assert_eq!(method.learns(), method != Method::Muster);
+            let written = serde_json::to_string(&method).unwrap();
+            assert_eq!(written, format!("\"{}\"", method.name()), "the same word in documents");
+        }
+        assert_eq!(Method::named("maxder"), None);
+        let seconds = Method::ALL.map(|method| method.form().map(|form| form.1));
+        assert_eq!(seconds, [None, None, Some(240.0), Some(120.0), Some(240.0), Some(120.0), Some(0.0), Some(240.0)]);
+    }
 }

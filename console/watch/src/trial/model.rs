@@ -200,4 +200,36 @@ mod tests {
         assert!(refused(&|model| model.order.clear()).contains("not in its order"));
         assert!(refused(&|model| model.thresholds.extend([("none".to_owned(), 1.0)])).contains("no known method"));
     }
+
+    #[test]
+    fn what_learning_gives_is_taken_up_to_its_bounds() {
+        let taken = |change: &dyn Fn(&mut Model)| {
+            let mut model = model();
+            change(&mut model);
+            Model::from_json(&model.to_json().unwrap()).is_ok()
+        };
+        let named = |model: &mut Model, names: Vec<String>| {
+            let one = |metric| Priority { metric, depth: None, gain: 0.0 };
+            model.order.extend(names.into_iter().map(one));
+        };
+        for (seconds, good) in [(7, false), (8, true), (86_400, true), (86_401, false)] {
+            assert_eq!(taken(&|model| model.every_s = seconds), good, "every {seconds} s");
+            assert_eq!(taken(&|model| model.back_s = seconds), good, "back {seconds} s");
+        }
+        let many = |count: usize| (0..count).map(|nr| format!("m{nr}")).collect::<Vec<_>>();
+        assert!(taken(&|model| named(model, many(METRICS - 1))) && !taken(&|model| named(model, many(METRICS))));
+        for (name, good) in [("n".repeat(96), true), ("n".repeat(97), false), ("a\u{1b}b".to_owned(), false)] {
+            assert_eq!(taken(&|model| named(model, vec![name.clone()])), good, "{name:?}");
+        }
+        for method in Method::ALL {
+            assert!(taken(&|model| {
+                model.thresholds.insert(method.name().to_owned(), -1.0);
+            }));
+        }
+        let why = |text: &str| Model::from_json(text).unwrap_err().to_string();
+        assert!(
+            why(&model().to_json().unwrap().replace(SCHEMA, "muster.watch"))
+                .starts_with("it is \"muster.watch\" version 1")
+        );
+    }
 }

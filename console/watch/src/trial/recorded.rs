@@ -102,4 +102,45 @@ mod tests {
         assert_ne!(one.fingerprint, made(vec![tick(1.0, 2.0), tick(2.0, 3.5)]).fingerprint);
         assert_eq!(fnv(["a"]), 0xaf63_dc4c_8601_ec8c, "the published value");
     }
+
+    fn recorded(names: (&[&str], &[&str]), ticks: Vec<Tick>) -> Recorded {
+        let of = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        Recorded::new("r".into(), (of(names.0), of(names.1)), ticks, Truth::default()).unwrap()
+    }
+
+    #[test]
+    fn names_times_and_places_tell_a_recording_from_others_and_what_people_call_it_does_not() {
+        let tick = |time_s, node, metric| Tick { time_s, value: 2.0, node, metric };
+        let base = || vec![tick(1.0, 0, 0), tick(2.0, 1, 1)];
+        let one = recorded((&["a", "b"], &["m", "n"]), base());
+        let mut renamed = one.clone();
+        renamed.name = "other".to_owned();
+        assert_eq!(one.fingerprint, recorded((&["a", "b"], &["m", "n"]), base()).fingerprint);
+        let others = [
+            recorded((&["a", "c"], &["m", "n"]), base()),
+            recorded((&["a", "b"], &["m", "o"]), base()),
+            recorded((&["ab", "c"], &["m", "n"]), base()),
+            recorded((&["a", "bc"], &["m", "n"]), base()),
+            recorded((&["a", "b"], &["m", "n"]), vec![tick(1.0, 0, 1), tick(2.0, 1, 0)]),
+            recorded((&["a", "b"], &["m", "n"]), vec![tick(1.0, 1, 0), tick(2.0, 0, 1)]),
+            recorded((&["a", "b"], &["m", "n"]), vec![tick(1.0, 0, 0), tick(2.5, 1, 1)]),
+            recorded((&["a", "b"], &["m", "n"]), vec![tick(1.0, 0, 0)]),
+        ];
+        let all: std::collections::BTreeSet<u64> =
+            others.iter().map(|other| other.fingerprint).chain([one.fingerprint]).collect();
+        assert_eq!(all.len(), others.len() + 1);
+    }
+
+    #[test]
+    fn machine_days_are_those_of_all_nodes_and_spans_are_seconds_of_the_grid() {
+        let ticks = vec![
+            Tick { time_s: 1_000.5, value: 1.0, node: 0, metric: 0 },
+            Tick { time_s: 44_199.0, value: 1.0, node: 0, metric: 0 },
+        ];
+        let mut one = recorded((&["a", "b", "c"], &["m"]), ticks);
+        assert!((one.machine_days() - 1.5).abs() < 1e-12, "three nodes for half a day");
+        let fault = super::super::truth::Fault { node: "a".into(), onset_s: 1_500.0, end_s: 2_500.0, detectable: true };
+        one.truth.faults.push(fault);
+        assert_eq!(one.labelled().2, [(500.0, 1_500.0)]);
+    }
 }

@@ -196,4 +196,45 @@ mod tests {
         assert_eq!((summary.false_alarms.value, summary.delay.map(|delay| delay.mean_s)), (2.0, Some(380.0)));
         assert!((summary.f1.unwrap() - 2.0 * 0.2 * 0.5 / 0.7).abs() < 1e-12);
     }
+
+    #[test]
+    fn a_fault_is_found_from_its_onset_to_a_minute_after_its_end() {
+        let truth = Truth { kind: String::new(), faults: vec![fault("a", 100.0, 200.0, true)] };
+        for (seen_s, found) in [(99.9, false), (100.0, true), (260.0, true), (260.1, false)] {
+            let mut tally = Tally::default();
+            let delays = tally.count(&truth, &[told("a", seen_s, 300.0)]);
+            assert_eq!(delays, [found.then_some(200.0)], "{seen_s}");
+            assert_eq!(
+                (tally.found, tally.wrong, tally.delays_s.len()),
+                (usize::from(found), usize::from(!found), usize::from(found))
+            );
+        }
+    }
+
+    #[test]
+    fn where_there_is_nothing_to_divide_by_nothing_is_claimed() {
+        let summary = Tally::default().summary();
+        assert_eq!(
+            (summary.precision.value, summary.recall.value, summary.f1, summary.delay),
+            (None, None, None, None)
+        );
+        assert_eq!((summary.precision.low, summary.precision.high, summary.false_alarms.value), (0.0, 1.0, 0.0));
+        let tally = Tally { faults: 3, found: 0, wrong: 2, machine_days: 0.5, ..Tally::default() };
+        assert_eq!((tally.f1(), tally.summary().f1, tally.summary().false_alarms.value), (0.0, Some(0.0), 4.0));
+        assert_eq!((tally.summary().false_alarms.count, tally.summary().precision.of), (2, 2));
+        let (low, high) = poisson(2);
+        assert_eq!((tally.summary().false_alarms.low, tally.summary().false_alarms.high), (2.0 * low, 2.0 * high));
+    }
+
+    #[test]
+    fn a_delay_has_its_mean_and_how_sure_that_is() {
+        let tally = Tally { delays_s: vec![100.0, 200.0, 300.0], ..Tally::default() };
+        let delay = tally.summary().delay.unwrap();
+        assert_eq!((delay.mean_s, delay.count), (200.0, 3));
+        // Student's t of two degrees of freedom is 4.3027 at 95 %.
+        assert!((delay.error_s.unwrap() - 4.3027 * 100.0 / 3.0_f64.sqrt()).abs() < 0.1, "{delay:?}");
+        let tally = Tally { found: 3, faults: 5, wrong: 1, ..Tally::default() };
+        let (precision, recall) = (0.75, 0.6);
+        assert!((tally.f1() - 2.0 * precision * recall / (precision + recall)).abs() < 1e-12);
+    }
 }

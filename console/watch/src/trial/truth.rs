@@ -162,4 +162,19 @@ mod tests {
             assert_eq!(fits("a", from_s).is_ok(), within, "{from_s}");
         }
     }
+
+    #[test]
+    fn as_many_faults_are_read_as_anybody_writes_down_and_each_lasts_for_some_time() {
+        let one = |onset: &str, end: &str| format!(r#"{{"node":"a","onset_s":{onset},"end_s":{end}}}"#);
+        let of = |faults: &[String]| {
+            let text = format!(r#"{{"schema":"muster.watch.truth","faulty":[{}]}}"#, faults.join(","));
+            Truth::from_json(text.as_bytes()).map(|truth| truth.faults.len()).map_err(|e| e.to_string())
+        };
+        assert_eq!(of(&vec![one("1", "2"); 10_000]), Ok(10_000));
+        assert_eq!(of(&vec![one("1", "2"); 10_001]), Err("it names 10001 faults; at most 10000 are read".to_owned()));
+        assert!(
+            of(&[one("5", "5.1")]).is_ok() && of(&[one("5", "4")]).is_err() && of(&[one("1e999", "null")]).is_err()
+        );
+        assert_eq!(of(&[one("5", "null")]), Ok(1), "it lasted");
+    }
 }

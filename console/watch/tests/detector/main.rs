@@ -3,3 +3,4 @@
 mod sim;
 mod simulated;
 mod small;
+mod stories;

@@ -94,15 +94,15 @@ fn faults_of_an_independent_simulator_are_named_and_healthy_machines_are_not() {
     assert!(all.firsts > 0, "an order that is there is told at least sometimes");
 }
 
-/// All that a person can read of an alert, times from the start of the recording.
-fn words(alert: &Alert) -> String {
+/// All that a person can read of an alert, times from the `start` of the recording.
+pub(super) fn words(alert: &Alert, start: f64) -> String {
     let also: Vec<String> = alert.also.iter().map(|also| format!("{} {:.1}", also.metric, also.score)).collect();
     format!(
         "{:?} since {:.0} told {:.0} until {:.0?}, {:.1} deviations, also {also:?}, {:?} {:.3?} of {} beside {:.3?}: {}",
         alert.kind,
-        alert.since_s - START,
-        alert.alerted_s - START,
-        alert.until_s.map(|until| until - START),
+        alert.since_s - start,
+        alert.alerted_s - start,
+        alert.until_s.map(|until| until - start),
         alert.score,
         alert.group,
         alert.value,
@@ -120,7 +120,7 @@ fn of_each_kind_of_job_the_same_is_said_word_for_word() {
         let made = made(kind, 1);
         let watch = watched(&made, Settings::default());
         writeln!(text, "{kind:?}, {} nodes, {} s", made.nodes, made.seconds).unwrap();
-        let lines = watch.alerts().iter().map(words).chain(watch.notes());
+        let lines = watch.alerts().iter().map(|alert| words(alert, START)).chain(watch.notes());
         lines.for_each(|line| writeln!(text, "    {line}").unwrap());
     }
     muster_golden::hold(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/detector/words.txt")), &text);
