@@ -342,7 +342,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("incidents.log");
         let bytes = b"sixteen bytes ofand some more".to_vec();
-        let mut settled = |end: u64, tail| {
+        let settled = |end: u64, tail| {
             fs::write(&path, &bytes).unwrap();
             let mut said = Vec::new();
             settle(&path, dir.path(), end, tail, &mut said).unwrap();

@@ -73,3 +73,75 @@ impl Contents {
 fn last(rows: &[ResultRow]) -> Option<u64> {
     rows.iter().map(|row| row.span().offset).max()
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_run::{Record, Run, RunState};
+    use muster_wire::{Outcome, Profile};
+
+    use super::*;
+    use crate::{Db, Options, Store};
+
+    /// A closed database with one finished run of three records.
+    fn filled(dir: &Path) -> u64 {
+        let run = Run {
+            id: "r".to_owned(),
+            playbook: "p".to_owned(),
+            profile: Profile::Smoke,
+            started_ms: 1,
+            ended_ms: None,
+            nodes: Vec::new(),
+            plan: Vec::new(),
+            state: RunState::Running,
+        };
+        let record = |node: &str| Record {
+            run: "r".to_owned(),
+            node: node.to_owned(),
+            work: "disk".to_owned(),
+            outcome: Outcome::Done,
+            at_ms: 1,
+            elapsed_ns: 2,
+            series: Vec::new(),
+            facts: Vec::new(),
+        };
+        let mut db = Db::open(dir, &Options::default()).unwrap();
+        db.begin(&run).unwrap();
+        db.append_many(&["n1", "n2", "n3"].map(record)).unwrap();
+        db.end("r", RunState::Finished, 2).unwrap();
+        fs::metadata(place::run_file(dir, "r")).unwrap().len()
+    }
+
+    #[test]
+    fn contents_are_believed_where_all_that_they_say_fits_the_file() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path();
+        let len = filled(dir);
+        let path = place::contents(dir, "r");
+        let believed = |change: &dyn Fn(&mut Contents)| {
+            let mut contents = Contents::of(dir, "r", len).unwrap();
+            let kept = fs::read(&path).unwrap();
+            change(&mut contents);
+            write(&path, "contents", &[&pack(&contents, LEVEL).unwrap()]).unwrap();
+            let found = Contents::of(dir, "r", len);
+            fs::write(&path, kept).unwrap();
+            found.is_some()
+        };
+        assert!(believed(&|_| ()));
+        assert!(believed(&|contents| contents.rows.reverse()), "in whatever order");
+        assert!(!believed(&|contents| contents.format += 1));
+        assert!(!believed(&|contents| contents.run.run.id.push('2')));
+        assert!(!believed(&|contents| contents.run.upto += 1), "the file is shorter");
+        assert!(!believed(&|contents| contents.run.upto -= 1), "a frame ends elsewhere");
+        assert!(!believed(&|contents| contents.last[5] ^= 1), "another record is the last");
+        assert!(!believed(&|contents| contents.rows.clear()));
+        let moved = |contents: &mut Contents, by: i64| {
+            let (summary, span) = (contents.rows[1].summary.clone(), contents.rows[1].span());
+            let offset = span.offset.checked_add_signed(by).unwrap();
+            contents.rows[1] = ResultRow::new(summary, Span { offset, ..span });
+        };
+        assert!(!believed(&|contents| moved(contents, -3)) && !believed(&|contents| moved(contents, 3)));
+        // What is no record must be whole; it need not be listed.
+        assert!(believed(&|contents| drop(contents.rows.remove(1))));
+        assert!(Contents::of(dir, "r", len + 9).is_some() && Contents::of(dir, "r", len - 1).is_none());
+    }
+}

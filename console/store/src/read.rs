@@ -77,3 +77,53 @@ fn damaged((run, row): (&str, &ResultRow), why: &str) -> IndexError {
     let (node, work) = named(row);
     IndexError(format!("the record of {work} on {node} in run {run} is damaged: {why}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use muster_run::Summary;
+    use muster_wire::Outcome;
+
+    use super::*;
+    use crate::entry::{Encoder, EntryRef, Raw};
+    use crate::frame::{frame, header};
+
+    fn record(node: &str) -> Record {
+        let (run, node, work) = ("r".to_owned(), node.to_owned(), "disk".to_owned());
+        let (series, facts) = (Vec::new(), Vec::new());
+        Record { run, node, work, outcome: Outcome::Done, at_ms: 1, elapsed_ns: 2, series, facts }
+    }
+
+    fn row(node: &str, work: &str, span: Span) -> ResultRow {
+        let (node, work) = (node.to_owned(), work.to_owned());
+        let outcome = Outcome::Done;
+        ResultRow::new(Summary { node, work, outcome, at_ms: 1, elapsed_ns: 2, series: 0, values: 0, facts: 0 }, span)
+    }
+
+    #[test]
+    fn an_entry_is_read_only_where_the_index_says_that_it_lies() {
+        let mut encoder = Encoder::new().unwrap();
+        let mut bytes = header();
+        let mut add = |entry: &EntryRef<'_>| frame(&encoder.encode(entry).unwrap(), &mut bytes).unwrap();
+        let (first, second) = (record("n1"), record("n2"));
+        let spans = [add(&EntryRef::from(&first)), add(&EntryRef::from(&second))];
+        let criterion = add(&EntryRef::Criterion { name: "disk", at_ms: 1, bytes: Raw(b"sample") });
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &bytes).unwrap();
+        let mut reader = Reader::open(file.path()).unwrap();
+        assert_eq!(reader.record("r", &row("n1", "disk", spans[0])).unwrap(), first);
+        assert_eq!(reader.facts("r", &row("n2", "disk", spans[1])).unwrap(), second);
+        let other = "the record of disk on n2 in run r is damaged: another entry lies there";
+        assert_eq!(reader.record("r", &row("n2", "disk", spans[0])).unwrap_err().to_string(), other);
+        assert_eq!(reader.facts("r", &row("n2", "disk", spans[0])).unwrap_err().to_string(), other);
+        assert!(reader.record("r", &row("n1", "cpu", spans[0])).is_err(), "another work of the same node");
+        assert!(reader.record("r", &row("n1", "disk", criterion)).is_err());
+        assert_eq!(reader.criterion("disk", criterion).unwrap(), b"sample");
+        let other = "criterion cpu is not where the index says";
+        assert_eq!(reader.criterion("cpu", criterion).unwrap_err().to_string(), other);
+        assert!(reader.criterion("disk", spans[0]).is_err());
+        let torn = Span { length: spans[0].length - 1, ..spans[0] };
+        assert!(reader.prove("r", &row("n1", "disk", spans[0])).is_ok());
+        let said = reader.prove("r", &row("n1", "disk", torn)).unwrap_err().to_string();
+        assert_eq!(said, "the record of disk on n1 in run r is damaged: its checksum is wrong");
+    }
+}

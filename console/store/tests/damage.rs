@@ -234,6 +234,101 @@ fn a_header_that_rotted_hides_no_record() {
 }
 
 #[test]
+fn what_rotted_at_the_beginning_of_a_run_is_told_by_what_is_lost_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path(), 3);
+    let whole = fs::read(log(dir.path())).unwrap();
+    let frames = frames(&whole);
+    let told = |rotten: &[usize], length: usize| {
+        let mut bytes = whole[..length].to_vec();
+        rotten.iter().for_each(|at| bytes[*at] ^= 1);
+        fs::write(log(dir.path()), &bytes).unwrap();
+        // What lies beside the file saves reading it.
+        for beside in ["contents", "overview"] {
+            fs::remove_file(log(dir.path()).with_extension(beside)).unwrap_or_default();
+        }
+        let said = Db::open_read_only(dir.path()).unwrap().notices();
+        let own = said.into_iter().filter(|said| !said.contains("the file was longer"));
+        own.map(|said| said.replace(&dir.path().display().to_string(), "db")).collect::<Vec<String>>()
+    };
+    let beginning = "the beginning of run r is damaged: its playbook and plan are not known (muster db check)";
+    let one = "1 record of run r is damaged and left out (muster db check)";
+    let (begin, first) = (frames[0].0 + 20, frames[1].0 + 20);
+    let header = "db/runs/r.log: 16 bytes at offset 0 are damaged: its header is not that of a muster log (what follows is readable)";
+    assert_eq!(told(&[3], whole.len()), [header]);
+    assert_eq!(told(&[begin], whole.len())[0], beginning);
+    assert_eq!(told(&[begin], whole.len()).len(), 2, "{:?}", told(&[begin], whole.len()));
+    assert_eq!(told(&[3, begin], whole.len())[0], beginning);
+    assert_eq!(told(&[first], whole.len()), [one]);
+    assert_eq!(told(&[begin, first], whole.len()), [beginning, one]);
+    let alone = told(&[begin], frames[1].0);
+    assert_eq!(alone.len(), 1, "{alone:?}");
+    assert!(alone[0].contains("nothing whole follows"), "a run that had only begun: {alone:?}");
+}
+
+#[test]
+fn what_a_writer_is_in_the_middle_of_is_no_damage_and_everything_else_is() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path(), 3);
+    let whole = fs::read(log(dir.path())).unwrap();
+    let mut rotten = whole.clone();
+    rotten[frames(&whole)[2].0 + 20] ^= 1;
+    let unfinished = [&whole[..], &[7; 5]].concat();
+    let told = |bytes: &[u8]| {
+        fs::write(log(dir.path()), bytes).unwrap();
+        let report = check(dir.path()).unwrap();
+        let notices = Db::open_read_only(dir.path()).unwrap().notices();
+        (report.files[0].damage.len(), notices.len(), report.notes)
+    };
+    assert_eq!((told(&whole), told(&unfinished).0, told(&rotten).0), ((0, 0, vec![]), 1, 1));
+    assert_eq!(told(&unfinished).1, 1, "nobody writes: a crash left it");
+    fs::write(log(dir.path()), &whole).unwrap();
+    let writer = db(dir.path());
+    let notes = vec![format!("the index was not compared: process {} is writing", std::process::id())];
+    assert_eq!((told(&whole), told(&unfinished)), ((0, 0, notes.clone()), (0, 0, notes.clone())));
+    assert_eq!(told(&rotten).0, 1);
+    drop(writer);
+}
+
+#[test]
+fn a_writer_that_has_no_index_reads_the_log_files_whatever_lies_beside_them() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path(), 3);
+    let mut bytes = fs::read(log(dir.path())).unwrap();
+    let (at, length) = frames(&bytes)[2];
+    bytes[at + length - 1] ^= 1;
+    fs::write(log(dir.path()), bytes).unwrap();
+    fs::remove_dir_all(dir.path().join("index")).unwrap();
+    let store = db(dir.path());
+    assert_eq!(store.opened().repairs, ["1 record of run r is damaged and left out (muster db check)"]);
+    assert_eq!(store.records("r").unwrap().len(), 2);
+}
+
+#[test]
+fn criteria_that_were_cut_off_are_told_and_no_longer_listed_and_new_ones_are_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("criteria/criteria.log");
+    let mut store = db(dir.path());
+    store.put(Table::Criteria, "a", b"first").unwrap();
+    let short = fs::read(&path).unwrap();
+    store.put(Table::Criteria, "b", b"second").unwrap();
+    let reader = Db::open_read_only(dir.path()).unwrap();
+    drop(store);
+    let keys = |store: &Db| store.list(Table::Criteria).unwrap().into_iter().map(|seen| seen.key).collect::<Vec<_>>();
+    assert_eq!(keys(&reader), ["a", "b"]);
+    fs::write(&path, &short).unwrap();
+    assert_eq!(keys(&reader), ["a"]);
+    assert!(reader.notices().join("\n").contains("criteria.log is shorter than it was: read again from its beginning"));
+    let mut store = db(dir.path());
+    assert_eq!(keys(&store), ["a"]);
+    store.put(Table::Criteria, "c", b"third").unwrap();
+    assert_eq!(
+        (keys(&store), store.get(Table::Criteria, "c").unwrap()),
+        (vec!["a".into(), "c".into()], Some(b"third".to_vec()))
+    );
+}
+
+#[test]
 fn a_run_whose_beginning_rotted_still_shows_its_records() {
     let dir = tempfile::tempdir().unwrap();
     let records = filled(dir.path(), 3);

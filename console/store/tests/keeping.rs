@@ -212,6 +212,7 @@ struct Known {
 
 impl Known {
     /// A reader cannot know which of the runs without an end are those of the writer that lives: `open` is what it calls them.
+    /// Nothing of that is worth a notice.
     fn is_said_by(&self, store: &Db, open: Option<RunState>) {
         let state = |state: RunState| if state == RunState::Finished { state } else { open.unwrap_or(state) };
         let run = |(id, (of, began, ended)): (&&'static str, &_)| (*began, *id, state(*of), *ended);
@@ -222,7 +223,9 @@ impl Known {
             listed.iter().map(|run| (run.started_ms, run.id.as_str(), run.state, run.ended_ms)).collect();
         assert_eq!(listed, runs);
         let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-        self.records.keys().for_each(|(run, node, _)| drop(seen.entry(node).or_default().insert(run)));
+        for (run, node, _) in self.records.keys() {
+            seen.entry(node).or_default().insert(run);
+        }
         let nodes: Vec<_> = store.nodes().unwrap().into_iter().map(|node| (node.name, node.runs as usize)).collect();
         let expected: Vec<_> = seen.iter().map(|(node, runs)| ((*node).to_owned(), runs.len())).collect();
         assert_eq!(nodes, expected);
@@ -236,9 +239,15 @@ impl Known {
             assert_eq!(store.done(run).unwrap().into_iter().collect::<Vec<_>>(), works);
             let facts: Vec<Record> = records.into_iter().map(|one| Record { series: Vec::new(), ..one }).collect();
             assert_eq!(store.facts(run).unwrap(), facts);
+            for node in NODES {
+                let own: Vec<Record> =
+                    own().filter(|((_, of, _), _)| *of == node).map(|(_, one)| one.clone()).collect();
+                assert_eq!(store.records_of(run, node).unwrap(), own, "{run} {node}");
+            }
         }
         for (at, (table, key)) in KEYS.into_iter().enumerate() {
             assert_eq!(store.get(table, key).unwrap(), self.entries.get(&at).map(|byte| vec![*byte]));
+            assert_eq!(store.notices(), Vec::<String>::new());
             let keys: Vec<String> = store.list(table).unwrap().into_iter().map(|entry| entry.key).collect();
             assert_eq!(keys, self.entries.get(&at).map(|_| key.to_owned()).into_iter().collect::<Vec<_>>());
         }

@@ -172,3 +172,22 @@ fn none_is_kept_of_a_run_that_goes_on() {
     assert_eq!(said(dir.path()).0[0].state, RunState::Interrupted);
     assert!(!kept(dir.path()).exists());
 }
+
+#[test]
+fn who_reads_the_whole_of_a_sound_file_keeps_it_and_of_a_damaged_one_nobody_does() {
+    let dir = tempfile::tempdir().unwrap();
+    filled(dir.path());
+    forget(dir.path());
+    let read = said(dir.path());
+    assert!(kept(dir.path()).exists());
+    assert_eq!(said(dir.path()), read);
+    let sound = fs::read(log(dir.path())).unwrap();
+    for at in [30, sound.len() / 2] {
+        let mut rotten = sound.clone();
+        rotten[at] ^= 1;
+        fs::write(log(dir.path()), &rotten).unwrap();
+        forget(dir.path());
+        assert!(said(dir.path()).3.join("\n").contains("damaged"), "byte {at}");
+        assert!(!kept(dir.path()).exists(), "byte {at}");
+    }
+}
