@@ -165,4 +165,10 @@ mod tests {
         assert!((value(&mut seconds, &[1.0, 2.0, 3.0, 90.0], 100.0) - 24.0).abs() < 1e-9);
         assert!((value(&mut seconds, &[1.0, 2.0, 3.0, 4.0, 90.0, 5.0], 100.0) - 3.5).abs() < 1e-9);
     }
+
+    #[test]
+    fn half_a_minute_may_be_waited_for_and_four_minutes_are_looked_back_on() {
+        // Three blocks that wait, the one that lasts, the next one, and one to spare.
+        assert_eq!((OPEN, HISTORY, KEPT), (6, 24, 30));
+    }
 }

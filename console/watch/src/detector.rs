@@ -474,4 +474,27 @@ mod tests {
             watch.columns.iter().flat_map(|column| column.cells.iter().map(|cell| cell.fast[0].zero)).collect();
         assert_eq!(zeros, [101, 102, 102, 102], "the first has closed its blocks");
     }
+
+    #[test]
+    fn cells_are_bounded_whichever_comes_last_nodes_or_metrics() {
+        let bare = |nodes: usize, metrics: usize| {
+            let mut watch = Watch::new(Settings::default());
+            watch.nodes = vec![Node::default(); nodes];
+            watch.columns = (0..metrics).map(|_| Column::new("m".to_owned(), Telemetry::unknown(), 0, 0)).collect();
+            watch
+        };
+        // 512 nodes with 512 metrics are all the cells there may be.
+        let mut watch = bare(510, 512);
+        let taken = ["a", "b", "c", "a"].map(|name| watch.node(name).is_some());
+        assert_eq!((taken, watch.dropped().names), ([true, true, false, true], 1));
+        let mut watch = bare(512, 510);
+        let taken = ["a", "b", "c", "a"].map(|name| watch.metric(name).is_some());
+        assert_eq!((taken, watch.dropped().names), ([true, true, false, true], 1));
+        assert_eq!(CELLS, 512 * 512);
+    }
+
+    #[test]
+    fn an_alert_stays_open_above_a_third_of_the_evidence_that_names() {
+        assert!((130.0 * CALM_BELOW - 43.333).abs() < 1e-3);
+    }
 }

@@ -190,4 +190,9 @@ mod tests {
         assert_eq!(broken.add(false, Some(false), 12), None);
         assert_eq!((broken.like(), broken.add(true, None, 13)), (Some(12), None), "calm is counted anew");
     }
+
+    #[test]
+    fn calm_is_two_minutes() {
+        assert_eq!((CALM as usize * BLOCK, COUNTS_WEAK), (120, 10.0));
+    }
 }

@@ -292,4 +292,99 @@ mod tests {
         };
         assert_eq!((slow(KNOWN, 459.0), slow(KNOWN, 461.0), slow(KNOWN - 1, 100.0)), (3, 0, 0));
     }
+
+    /// A metric in whose node 2 there was so much evidence from one block on, until another.
+    fn was_odd(begun: i64, until: i64, z: f64) -> [Column; 1] {
+        let mut column = Column::new("cpu_util_pct".into(), *telemetry("cpu_util_pct").unwrap(), 4, 0);
+        let fast = &mut column.cells[2].fast[0];
+        (0..=begun).for_each(|block| fast.hold(block));
+        (begun + 1..=until).for_each(|block| fast.add(z, block, 130.0));
+        (until + 1..=LAST).for_each(|block| fast.add(-99.0, block, 1.0));
+        [column]
+    }
+
+    #[test]
+    fn who_was_clearly_unlike_its_peers_before_the_job_slowed_and_until_then_is_a_suspect() {
+        let suspected = |begun, until, z| suspects(&was_odd(begun, until, z), LAST, 20) == [2];
+        assert!(suspected(10, 19, 9.0));
+        // The block before the one in which the job slowed is the last in which it must have been.
+        assert!(suspected(17, 23, 9.0) && !suspected(18, 23, 9.0), "it began with the job");
+        assert!(suspected(10, 18, 9.0) && !suspected(10, 12, 9.0), "it was over");
+        // 4.5 deviations are five seconds a block.
+        assert!(suspected(14, 18, 4.5) && !suspected(15, 18, 4.5), "20 s of evidence");
+        let mut alike = was_odd(10, 19, 9.0);
+        for cell in &mut alike[0].cells {
+            let now = &mut cell.now;
+            (now.value, now.peers, now.gain, now.sigma, now.ratio, now.ready) = (40.0, 40.0, 0.5, 0.02, 1.0, true);
+            cell.fast[1].add(9.0, LAST, 130.0);
+        }
+        (0..3).for_each(|_| alike[0].find_alike(&mut Work::default()));
+        assert_eq!(suspects(&alike, LAST, 20), Vec::<usize>::new(), "it came to where its peers are");
+    }
+
+    #[test]
+    fn what_follows_from_others_what_is_small_and_what_moved_the_other_way_is_no_first_move() {
+        let (nodes, columns) = dragged(8);
+        assert!(found(&nodes, &columns).is_some());
+        let with = |change: &dyn Fn(&mut [Column; 2])| {
+            let (nodes, mut columns) = dragged(8);
+            change(&mut columns);
+            found(&nodes, &columns).is_some()
+        };
+        assert!(!with(&|columns| columns[0].about.leads = 0.0));
+        let shows = |columns: &mut [Column; 2], cpu: f64| {
+            for second in LEFT..HISTORY * BLOCK {
+                columns[0].cells[2].seconds.put((second / BLOCK) as i64, second % BLOCK, cpu);
+            }
+        };
+        // 2 % are no utilisation: 45.5 beside 40 are 47.5 of 42.
+        assert!(
+            with(&|columns| shows(columns, 45.5)) && !with(&|columns| shows(columns, 45.2)),
+            "less than 8 % are not worth it"
+        );
+        assert!(!with(&|columns| shows(columns, 20.0)), "its evidence is that it is above");
+        let below = |columns: &mut [Column; 2]| {
+            shows(columns, 20.0);
+            columns[0].cells[2].fast.swap(0, 1);
+        };
+        assert!(with(&below));
+    }
+
+    #[test]
+    fn the_job_slowed_where_it_fell_by_eight_per_cent_in_a_metric_that_tells_its_pace() {
+        let with = |power: f64, metric: &'static str, low: u32| {
+            let (nodes, mut columns) = dragged(8);
+            columns[1].about = *telemetry(metric).unwrap();
+            columns[1].low = low;
+            for (second, node) in (SLOWED..HISTORY * BLOCK).flat_map(|second| (0..8).map(move |node| (second, node))) {
+                columns[1].cells[node].seconds.put((second / BLOCK) as i64, second % BLOCK, power);
+            }
+            found(&nodes, &columns).map(|first| (first.job_ratio * 1e3).round() / 1e3)
+        };
+        assert_eq!((with(460.0, "gpu_power_w", 4), with(461.0, "gpu_power_w", 4)), (Some(0.92), None));
+        assert_eq!(with(600.0, "gpu_power_w", 4), None, "it became faster");
+        assert_eq!((with(350.0, "mem_used_pct", 4), with(350.0, "gpu_power_w", 3)), (None, None));
+    }
+
+    #[test]
+    fn half_of_its_change_must_be_left_after_the_job_slowed() {
+        let then = |cpu: f64| {
+            let (nodes, mut columns) = dragged(8);
+            for second in SLOWED..HISTORY * BLOCK {
+                columns[0].cells[2].seconds.put((second / BLOCK) as i64, second % BLOCK, cpu);
+            }
+            found(&nodes, &columns).is_some()
+        };
+        assert!(then(60.5) && !then(59.5), "from 40 to 80, and half of the way back");
+    }
+
+    #[test]
+    fn of_clocks_the_median_of_those_that_are_known_counts() {
+        let nodes = |clocks: &[Option<f64>]| -> Vec<Node> {
+            clocks.iter().map(|clock_s| Node { clock_s: *clock_s, ..Node::default() }).collect()
+        };
+        assert_eq!(clock_of_others(&nodes(&[Some(1.0), Some(9.0), None, Some(4.0)]), &[]), 4.0);
+        assert_eq!(clock_of_others(&nodes(&[Some(1.0), Some(9.0), None, Some(4.0)]), &[1]), 2.5);
+        assert_eq!(clock_of_others(&nodes(&[None, Some(9.0)]), &[1]), 0.0);
+    }
 }

@@ -358,4 +358,23 @@ mod tests {
         assert_eq!([keep_all(true, true), keep_all(true, false), keep_all(true, true)], [(1, 1), (2, 1), (3, 2)]);
         assert_eq!([keep_all(false, true), keep_all(true, false)], [(0, 0), (1, 0)]);
     }
+
+    #[test]
+    fn who_fell_silent_is_told_also_where_many_are_odd_and_not_where_one_is_named() {
+        let of = |odd: &[u32]| {
+            let mut still = Still::new();
+            still.nodes.iter_mut().zip(odd).for_each(|(node, blocks)| node.odd = blocks.saturating_sub(1));
+            still.nodes[7].quiet = SILENT;
+            let mut columns = vec![column(SPINS)];
+            columns[0].cells[..odd.len()].iter_mut().for_each(|cell| cell.now.value = 0.0);
+            columns[0].cells[odd.len()..].iter_mut().for_each(|cell| cell.now.value = 100.0);
+            let mut job = Job::default();
+            job.still = STILL;
+            let said = said(&mut still.nodes, &columns, &mut job, 100, &mut Work::default());
+            said.named.iter().map(|named| (named.node, named.metric)).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[9, 9, 9]), [(7, None)], "three of eight are odd");
+        assert_eq!(of(&[2]), [(7, None)], "one is, and not for long");
+        assert_eq!(of(&[9]), [(0, Some(0))]);
+    }
 }
