@@ -287,7 +287,7 @@ mod tests {
     fn nothing_is_taken_of_a_node_that_is_not_there_nor_once_the_file_is_full() {
         let dir = tempfile::tempdir().unwrap();
         let mut full = recorder(dir.path(), HEADER as u64);
-        assert_eq!(full.push(0, 1.0, &[("a", 1.0)]).unwrap(), false, "full from the start");
+        assert!(!full.push(0, 1.0, &[("a", 1.0)]).unwrap(), "full from the start");
         drop(full);
         assert!(Recorder::create(dir.path(), "r", Vec::new(), 9).is_err(), "a recording is not written over");
         let other = tempfile::tempdir().unwrap();
@@ -297,7 +297,7 @@ mod tests {
             [true, true, false, false]
         );
         recorder.commit().unwrap();
-        assert_eq!(recorder.push(0, 1.0, &[("a", 1.0)]).unwrap(), false);
+        assert!(!recorder.push(0, 1.0, &[("a", 1.0)]).unwrap());
         assert_eq!(told(recorder.path()), (2, 0));
     }
 

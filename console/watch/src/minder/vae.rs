@@ -275,8 +275,8 @@ mod tests {
         let vae = Vae::new(&mut chance);
         let (window, noise): ([f64; WIDTH], [f64; LATENT]) = (drawn(&mut chance), drawn(&mut chance));
         let pass = vae.pass(&window, &noise);
-        for at in 0..LATENT {
-            let drawn = pass.mean[at] + noise[at] * pass.log_variance[at].exp().sqrt();
+        for (at, noise) in noise.iter().enumerate() {
+            let drawn = pass.mean[at] + noise * pass.log_variance[at].exp().sqrt();
             assert!((pass.latent[at] - drawn).abs() < 1e-12);
         }
         let error = (0..WIDTH).map(|at| (pass.written[at] - window[at]).powi(2)).sum::<f64>() / 8.0;
