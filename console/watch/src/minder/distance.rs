@@ -78,4 +78,12 @@ mod tests {
         assert_eq!(farthest(&[1.0; 24], 8).unwrap().1, 0.0);
         assert_eq!(farthest(&[], 8), None);
     }
+
+    #[test]
+    fn of_points_that_are_equally_far_the_first_is_taken_and_its_distance_to_itself_counts() {
+        assert_eq!(farthest(&[0.0, 1.0], 1), Some((0, 0.5)));
+        assert_eq!(farthest(&[0.0, 0.0, 3.0, 4.0], 2), Some((0, 2.5)));
+        assert_eq!(farthest(&[2.0, 7.0, 1.0, 0.0], 1), Some((1, 18.0 / 4.0)));
+        assert_eq!(farthest(&[5.0], 1), Some((0, 0.0)));
+    }
 }

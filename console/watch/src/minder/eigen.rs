@@ -76,4 +76,17 @@ mod tests {
             assert!((product - f64::from(u8::from(a == b))).abs() < 1e-9, "{a} {b}");
         }
     }
+
+    #[test]
+    fn axes_that_are_there_already_stay_and_equal_ones_are_told_apart() {
+        assert_eq!(symmetric(vec![3.0], 1), [(3.0, vec![1.0])]);
+        let diagonal = symmetric(vec![1.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 0.0, 2.0], 3);
+        assert_eq!(diagonal.iter().map(|(value, _)| *value).collect::<Vec<_>>(), [5.0, 2.0, 1.0]);
+        assert_eq!(diagonal[0].1, [0.0, 1.0, 0.0]);
+        // Two and a half either way: half and half of both.
+        let pair = symmetric(vec![2.0, 0.5, 0.5, 2.0], 2);
+        for ((value, axis), (expected, sign)) in pair.iter().zip([(2.5, 1.0), (1.5, -1.0)]) {
+            assert!((value - expected).abs() < 1e-12 && (axis[0] * axis[1] - 0.5 * sign).abs() < 1e-12, "{pair:?}");
+        }
+    }
 }

@@ -239,4 +239,39 @@ mod tests {
         let noise = moments(&[1e6, 1e6 + 1.0, 1e6, 1e6 + 1.0]);
         assert!((noise[1] - 0.5).abs() < 1e-9 && (noise[3] - 1.0).abs() < 1e-9, "{noise:?}");
     }
+
+    #[test]
+    fn distances_are_those_of_components_of_equal_variance_in_each_window() {
+        let mut chance = Chance::new(12);
+        let mut ticks = Vec::new();
+        for (second, node) in (0..90_u32).flat_map(|second| (0..5_u16).map(move |node| (second, node))) {
+            let common = chance.normal();
+            for metric in 0..2 {
+                let value = f64::from(node + 1) * (2.0 * common + chance.normal()) + f64::from(metric);
+                ticks.push(Tick { time_s: f64::from(second), value: value as f32, node, metric });
+            }
+        }
+        let grid = Grid::of(5, 2, &ticks).unwrap();
+        let found = far(&grid, &[0, 1], 5..90).unwrap();
+        // Windows from 5, 15 and 25 s on, five nodes in each, four moments of two metrics of each node.
+        let mut rows = Vec::new();
+        for from in [5, 15, 25] {
+            let of = |node: usize, metric: usize| moments(&grid.series(metric, node).unwrap()[from..from + 60]);
+            let mut own: Vec<f64> = (0..5).flat_map(|node| [of(node, 0), of(node, 1)].concat()).collect();
+            centre(&mut own, 8);
+            rows.extend(own);
+        }
+        scale(&mut rows, 8);
+        let axes = components(&rows, 8);
+        let along = |row: &[f64]| axes.iter().map(|(value, axis)| dot(row, axis) / value.sqrt()).collect::<Vec<f64>>();
+        let points: Vec<Vec<f64>> = rows.chunks_exact(8).map(along).collect();
+        assert_eq!((found.tops.len(), points.len()), (3, 15));
+        for (window, top) in points.chunks_exact(5).zip(&found.tops) {
+            let apart =
+                |a: usize, b: usize| window[a].iter().zip(&window[b]).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt();
+            let mean = |node: usize| (0..5).map(|other| apart(node, other)).sum::<f64>() / 5.0;
+            let best = (0..5).max_by(|&a, &b| mean(a).total_cmp(&mean(b))).unwrap();
+            assert!(top.0 == best && (top.1 - mean(best)).abs() < 1e-9, "{top:?} {best} {}", mean(best));
+        }
+    }
 }

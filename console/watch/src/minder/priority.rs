@@ -73,16 +73,16 @@ fn rows(recordings: &[Labelled<'_>], names: &[String]) -> Rows {
 
 /// The largest z-score of the means of a window; zero with too few machines, or where all are the same.
 fn largest_z(grid: &Grid, metric: usize, from: usize) -> f64 {
-    let mean_of =
-        |series: &[f32]| series[from..from + WIDTH].iter().map(|value| f64::from(*value)).sum::<f64>() / WIDTH as f64;
-    let means: Vec<f64> = (0..grid.size().0).filter_map(|node| grid.series(metric, node)).map(mean_of).collect();
-    if means.len() < NODES {
+    // Sums have the same z-scores.
+    let sum_of = |series: &[f32]| series[from..from + WIDTH].iter().map(|value| f64::from(*value)).sum::<f64>();
+    let sums: Vec<f64> = (0..grid.size().0).filter_map(|node| grid.series(metric, node)).map(sum_of).collect();
+    if sums.len() < NODES {
         return 0.0;
     }
-    let n = means.len() as f64;
-    let mean = means.iter().sum::<f64>() / n;
-    let spread = (means.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt();
-    let far = means.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
+    let n = sums.len() as f64;
+    let mean = sums.iter().sum::<f64>() / n;
+    let spread = (sums.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / n).sqrt();
+    let far = sums.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
     if spread > 0.0 { far / spread } else { 0.0 }
 }
 
