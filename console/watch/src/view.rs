@@ -455,4 +455,14 @@ mod tests {
         assert_eq!(titles, [("y", ""), ("gpu_power_w", "GPU power")]);
         assert_eq!((watch.seen(), QUARTER), (0, 90));
     }
+
+    #[test]
+    fn peers_are_those_of_the_metric_that_is_asked_for() {
+        let mut frame = framed(&[1.0, 2.0, 10.0, 20.0, 100.0, 200.0]);
+        frame.nodes = 2;
+        let of_first = |metric: usize| frame.peers(0, metric).map(|peers| (peers.count, peers.median));
+        assert_eq!([0, 1, 2, 3].map(of_first), [Some((1, 2.0)), Some((1, 20.0)), Some((1, 200.0)), None]);
+        let seen = [(0, 0), (1, 0), (0, 1), (1, 2)].map(|(node, metric)| frame.look(node, metric).value);
+        assert_eq!(seen, [1.0, 2.0, 10.0, 200.0]);
+    }
 }

@@ -137,4 +137,14 @@ mod tests {
     fn nothing_to_learn_from_is_no_error() {
         assert_eq!(train(&[], &Training::default(), 1).1, 0.0);
     }
+
+    #[test]
+    fn a_training_takes_the_course_that_it_took() {
+        let windows = waves(40, &mut Chance::new(3));
+        let errors = [(1, 0.02), (6, 0.02), (6, 0.002)].map(|(epochs, rate)| {
+            let settings = Training { windows: 40, epochs, beta: 2.5e-5, rate };
+            format!("{:.3e}", train(&windows, &settings, 5).1)
+        });
+        assert_eq!(errors, ["9.519e-1", "2.414e-1", "1.088e0"]);
+    }
 }

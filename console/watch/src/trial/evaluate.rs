@@ -85,11 +85,8 @@ pub fn evaluate(recordings: &[Recorded], plan: &Plan<'_>, around: &mut dyn Aroun
                 let teachers: Vec<&Recorded> = others.iter().map(|at| &recordings[*at]).collect();
                 let needed = plan.methods.iter().any(|method| method.learns()) && !teachers.is_empty();
                 let model = needed.then(|| {
-                    around.begins(&format!(
-                        "part {} of {parts}: learning from {} recordings",
-                        part + 1,
-                        teachers.len()
-                    ));
+                    let from = counted(teachers.len());
+                    around.begins(&format!("part {} of {parts}: learning from {from}", part + 1));
                     learn(&teachers, plan.methods, &plan.settings)
                 });
                 score(recordings, &own, model.as_ref(), &mut outcomes, around);
@@ -107,7 +104,7 @@ fn score(
     outcomes: &mut [Outcome],
     around: &mut dyn Around,
 ) {
-    around.begins(&format!("scoring {} recordings", own.len()));
+    around.begins(&format!("scoring {}", counted(own.len())));
     for &recording in own {
         let recorded = &recordings[recording];
         for outcome in outcomes.iter_mut() {
@@ -122,6 +119,10 @@ fn score(
             outcome.each.push(Each { recording, told, delays_s });
         }
     }
+}
+
+fn counted(recordings: usize) -> String {
+    if recordings == 1 { "1 recording".to_owned() } else { format!("{recordings} recordings") }
 }
 
 impl Model {
@@ -218,5 +219,43 @@ mod tests {
         let taught = evaluate(&recordings, &Plan { teacher: Teacher::Model(&model), ..plan }, &mut around);
         assert_eq!((taught[1].tally.found, taught[1].not_run), (1, 0));
         assert_eq!(Model::from_json(&model.to_json().unwrap()).unwrap(), model);
+    }
+
+    /// A process that uses a second of CPU between two looks at its clock.
+    #[derive(Default)]
+    struct Ticking {
+        looks: std::cell::Cell<u64>,
+        said: Vec<String>,
+    }
+
+    impl Around for Ticking {
+        fn cpu(&self) -> Duration {
+            self.looks.set(self.looks.get() + 1);
+            Duration::from_secs(100 + self.looks.get())
+        }
+
+        fn begins(&mut self, what: &str) {
+            self.said.push(what.to_owned());
+        }
+    }
+
+    #[test]
+    fn cpu_time_is_that_of_going_through_each_recording_and_what_begins_is_told_in_order() {
+        let recordings: Vec<Recorded> = (0..3).map(made).collect();
+        let mut around = Ticking::default();
+        let plan = Plan { methods: &[Method::Muster, Method::Mean], settings: settings(), teacher: Teacher::Parts(2) };
+        let outcomes = evaluate(&recordings, &plan, &mut around);
+        assert!(outcomes.iter().all(|outcome| outcome.cpu == Duration::from_secs(3)), "{outcomes:?}");
+        assert_eq!(
+            around.said,
+            [
+                "part 1 of 2: learning from 1 recording",
+                "scoring 2 recordings",
+                "part 2 of 2: learning from 2 recordings",
+                "scoring 1 recording"
+            ]
+        );
+        let places: Vec<usize> = outcomes[0].each.iter().map(|each| each.recording).collect();
+        assert_eq!(places, [0, 1, 2]);
     }
 }
