@@ -100,3 +100,80 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::Db;
+
+    #[test]
+    fn an_index_that_somebody_uses_is_waited_for_and_then_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path();
+        drop(Db::open(dir, &Options::default()).unwrap());
+        let held = Index::open(&place::index(dir), 1 << 20).unwrap();
+        let (begun, mut said) = (Instant::now(), Vec::new());
+        let index = open(dir, &Options::default(), &mut said).unwrap();
+        assert!(begun.elapsed() >= Duration::from_secs(5), "a handle that closes may take so long");
+        assert!(!index.on_disk() && said.len() == 1, "{said:?}");
+        assert!(
+            said[0].starts_with("the index is in use (")
+                && said[0].ends_with("): working without one, which is slower")
+        );
+        assert!(place::index(dir).exists() && !place::damaged(dir).exists());
+        let closes = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            drop(held);
+        });
+        let mut said = Vec::new();
+        let index = open(dir, &Options::default(), &mut said).unwrap();
+        closes.join().unwrap();
+        assert!(index.on_disk() && said.is_empty(), "{said:?}");
+    }
+
+    #[test]
+    fn an_index_that_failed_is_set_aside_over_the_one_set_aside_before() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path();
+        drop(Db::open(dir, &Options::default()).unwrap());
+        for round in 0..2 {
+            fs::write(place::index_bad(dir), b"why").unwrap();
+            fs::write(place::index(dir).join("round"), [round]).unwrap();
+            let mut said = Vec::new();
+            assert!(open(dir, &Options::default(), &mut said).unwrap().on_disk());
+            assert_eq!(said, ["the index failed while it was last used: it is made anew"]);
+            assert_eq!(fs::read(place::damaged(dir).join("index/round")).unwrap(), [round]);
+            assert!(!place::index_bad(dir).exists() && !place::index(dir).join("round").exists());
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_removed_already_and_what_cannot_be_removed_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let (file, folder) = (home.path().join("file"), home.path().join("folder"));
+        fs::create_dir_all(folder.join("deeper")).unwrap();
+        fs::write(&file, b"").unwrap();
+        assert!(remove(&file.join("below")).is_err(), "a file has nothing below it");
+        for path in [&file, &folder, &file, &folder] {
+            remove(path).unwrap();
+            assert!(!path.exists());
+        }
+    }
+
+    #[test]
+    fn snapshots_are_moved_and_counted_and_other_files_stay() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = home.path();
+        assert!(snapshots_aside(dir).is_err(), "there is no index");
+        fs::create_dir(place::index(dir)).unwrap();
+        assert_eq!(snapshots_aside(dir).unwrap(), 0);
+        for name in ["snap.1", "snap.2", "snap", "db"] {
+            fs::write(place::index(dir).join(name), name).unwrap();
+        }
+        assert_eq!(snapshots_aside(dir).unwrap(), 2);
+        assert!(place::damaged(dir).join("snap.2").exists() && place::index(dir).join("snap").exists());
+        assert_eq!(fs::read_dir(place::index(dir)).unwrap().count(), 2);
+    }
+}
