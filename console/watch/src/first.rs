@@ -200,21 +200,25 @@ mod tests {
     const LEFT: usize = 160;
     const SLOWED: usize = 200;
 
-    /// Nodes of which n2 uses twice the CPU of the others from `LEFT` on, and all of which take 30 % less power from `SLOWED` on.
     fn dragged(nodes: usize) -> (Vec<Node>, [Column; 2]) {
+        dragged_by_who_left(LEFT, nodes)
+    }
+
+    /// Nodes of which n2 uses twice the CPU of the others from second `left` on, and all of which take 30 % less power from `SLOWED` on.
+    fn dragged_by_who_left(left: usize, nodes: usize) -> (Vec<Node>, [Column; 2]) {
         let column = |name: &str| Column::new(name.to_owned(), *telemetry(name).unwrap(), nodes, 0);
         let mut columns = ["cpu_util_pct", "gpu_power_w"].map(column);
         for second in 0..HISTORY * BLOCK {
             let (block, within) = ((second / BLOCK) as i64, second % BLOCK);
             for node in 0..nodes {
-                let cpu = if node == 2 && second >= LEFT { 80.0 } else { 40.0 };
+                let cpu = if node == 2 && second >= left { 80.0 } else { 40.0 };
                 let power = if second >= SLOWED { 350.0 } else { 500.0 };
                 columns[0].cells[node].seconds.put(block, within, cpu);
                 columns[1].cells[node].seconds.put(block, within, power);
             }
         }
         for block in 0..=LAST {
-            let z = if block >= (LEFT / BLOCK) as i64 { 9.0 } else { 0.0 };
+            let z = if block >= (left / BLOCK) as i64 { 9.0 } else { 0.0 };
             columns[0].cells[2].fast[Side::Above as usize].add(z, block, 130.0);
         }
         columns[1].low = ASKED[0];
@@ -233,6 +237,16 @@ mod tests {
         // 2 % are no utilisation, so that 80 % beside 40 % are 82 of 42.
         assert!((first.ratio - 82.0 / 42.0).abs() < 1e-9 && (first.job_ratio - 0.7).abs() < 1e-9, "{first:?}");
         assert_eq!(first.lead, (25.0, 55.0), "40 s, of a clock that may be off by 15 s");
+    }
+
+    #[test]
+    fn who_left_its_peers_in_the_block_before_the_job_slowed_moved_first_where_clocks_are_good() {
+        let lead = |left: usize| {
+            let (mut nodes, columns) = dragged_by_who_left(left, 6);
+            nodes.iter_mut().for_each(|node| node.clock_s = Some(1.0));
+            found(&nodes, &columns).map(|first| first.lead)
+        };
+        assert_eq!((lead(190), lead(200)), (Some((8.0, 12.0)), None));
     }
 
     #[test]
