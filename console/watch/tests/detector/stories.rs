@@ -45,7 +45,17 @@ fn while_in(second: usize, from: usize, until: usize, factor: f64) -> Option<f64
     Some(if (from..until).contains(&second) { factor } else { 1.0 })
 }
 
-const STORIES: [Story; 9] = [
+/// Node 3 slows at 300 s; at second `at` all stand still but node 5, which is busy.
+fn hangs(at: usize, second: usize, node: usize, metric: usize) -> Option<f64> {
+    Some(match (node, metric) {
+        (5, 1) => 1.0,
+        (_, 0..=2) if second >= at => 0.01,
+        (3, 0 | 1) if second >= 300 => 0.6,
+        _ => 1.0,
+    })
+}
+
+const STORIES: [Story; 11] = [
     Story { name: "a healthy job", seconds: 400, ..QUIET },
     Story {
         name: "a slow machine comes back, and another one falls ill meanwhile",
@@ -109,6 +119,17 @@ const STORIES: [Story; 9] = [
             (_, 0..=2) if second >= 400 => Some(0.01),
             _ => Some(1.0),
         },
+        ..QUIET
+    },
+    Story {
+        name: "the job hangs a minute after a machine was named, which is taken for the cause",
+        seconds: 600,
+        hurt: |second, node, metric| hangs(430, second, node, metric),
+        ..QUIET
+    },
+    Story {
+        name: "the job hangs minutes after a machine was named, and another one is busy in it",
+        hurt: |second, node, metric| hangs(700, second, node, metric),
         ..QUIET
     },
     Story {
