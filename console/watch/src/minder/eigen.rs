@@ -57,23 +57,31 @@ mod tests {
     use super::*;
     use muster_analysis::Chance;
 
-    #[test]
-    fn axes_and_values_give_the_matrix_back() {
-        let (n, mut chance) = (9, Chance::new(2));
+    /// A symmetric matrix of `n` rows whose entries are of that size.
+    fn drawn(n: usize, size: f64, chance: &mut Chance) -> Vec<f64> {
         let mut matrix = vec![0.0; n * n];
         for a in 0..n {
             for b in 0..=a {
-                let value = chance.normal();
+                let value = size * chance.normal();
                 (matrix[a * n + b], matrix[b * n + a]) = (value, value);
             }
         }
-        let found = symmetric(matrix.clone(), n);
-        assert!(found.windows(2).all(|pair| pair[0].0 >= pair[1].0));
-        for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
-            let again: f64 = found.iter().map(|(value, axis)| value * axis[a] * axis[b]).sum();
-            assert!((again - matrix[a * n + b]).abs() < 1e-9, "{a} {b}");
-            let product: f64 = found[a].1.iter().zip(&found[b].1).map(|(x, y)| x * y).sum();
-            assert!((product - f64::from(u8::from(a == b))).abs() < 1e-9, "{a} {b}");
+        matrix
+    }
+
+    #[test]
+    fn axes_and_values_give_the_matrix_back() {
+        let mut chance = Chance::new(2);
+        for (n, size) in (1..=9).flat_map(|n| [1e-4, 1.0, 1e4].map(|size| (n, size))) {
+            let matrix = drawn(n, size, &mut chance);
+            let found = symmetric(matrix.clone(), n);
+            assert!(found.windows(2).all(|pair| pair[0].0 >= pair[1].0));
+            for (a, b) in (0..n).flat_map(|a| (0..n).map(move |b| (a, b))) {
+                let again: f64 = found.iter().map(|(value, axis)| value * axis[a] * axis[b]).sum();
+                assert!((again - matrix[a * n + b]).abs() < 1e-10 * size, "{n}: {a} {b}");
+                let product: f64 = found[a].1.iter().zip(&found[b].1).map(|(x, y)| x * y).sum();
+                assert!((product - f64::from(u8::from(a == b))).abs() < 1e-9, "{n}: {a} {b}");
+            }
         }
     }
 

@@ -59,4 +59,48 @@ mod tests {
         assert!((of_mean(&[1.0, 2.0, 3.0]).unwrap() - 4.3027 / 3.0_f64.sqrt()).abs() < 1e-3);
         assert_eq!(of_mean(&[1.0]), None);
     }
+
+    #[test]
+    fn the_ends_of_wilson_s_interval_are_where_the_count_is_as_far_off_as_may_be() {
+        for (count, all) in [(1, 3), (7, 10), (81, 263), (250, 251)] {
+            let (n, share) = (f64::from(all), f64::from(count) / f64::from(all));
+            let (low, high) = wilson(count as usize, all as usize);
+            assert!(low < share && share < high);
+            for end in [low, high] {
+                let deviates = (share - end).abs() / (end * (1.0 - end) / n).sqrt();
+                assert!((deviates - 1.959_964).abs() < 1e-6, "{count} of {all}: {deviates}");
+            }
+        }
+        assert_eq!((wilson(0, 0), wilson(5, 5).1, wilson(0, 5).0), ((0.0, 1.0), 1.0, 0.0));
+    }
+
+    #[test]
+    fn so_many_or_more_are_as_rare_at_the_low_end_as_so_many_or_fewer_are_at_the_high_one() {
+        let at_most = |count: usize, mean: f64| {
+            let mut term = (-mean).exp();
+            let mut sum = term;
+            for k in 1..=count {
+                term *= mean / k as f64;
+                sum += term;
+            }
+            sum
+        };
+        for count in [1, 2, 5, 30] {
+            let (low, high) = poisson(count);
+            assert!(
+                (1.0 - at_most(count - 1, low) - 0.025).abs() < 1e-6 && (at_most(count, high) - 0.025).abs() < 1e-6
+            );
+        }
+    }
+
+    #[test]
+    fn the_error_of_a_mean_is_student_s() {
+        // Two values that are two apart have a standard error of one.
+        for (values, error) in [(&[1.0, 3.0][..], 12.706), (&[2.0, 4.0, 6.0], 4.3027 * 2.0 / 3.0_f64.sqrt())] {
+            assert!((of_mean(values).unwrap() - error).abs() < 1e-3, "{values:?}");
+        }
+        let ten: Vec<f64> = (0..10).map(f64::from).collect();
+        assert!((of_mean(&ten).unwrap() - 2.2622 * (55.0_f64 / 6.0 / 10.0).sqrt()).abs() < 1e-3);
+        assert_eq!(of_mean(&[]), None);
+    }
 }
