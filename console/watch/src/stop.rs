@@ -377,4 +377,15 @@ mod tests {
         assert_eq!(of(&[2]), [(7, None)], "one is, and not for long");
         assert_eq!(of(&[9]), [(0, Some(0))]);
     }
+
+    #[test]
+    fn blocks_of_a_standstill_in_which_somebody_wrote_are_counted() {
+        let mut job = Job::default();
+        let mut wrote = |metrics: &[Metric]| {
+            let columns: Vec<Column> = metrics.iter().map(|metric| column(*metric)).collect();
+            said(&mut vec![Node::default(); 8], &columns, &mut job, 0, &mut Work::default());
+            job.wrote
+        };
+        assert_eq!([wrote(&[SENT]), wrote(&[SPINS]), wrote(&[SPINS, BUSY])], [1, 1, 2]);
+    }
 }

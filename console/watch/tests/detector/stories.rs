@@ -55,7 +55,7 @@ fn hangs(at: usize, second: usize, node: usize, metric: usize) -> Option<f64> {
     })
 }
 
-const STORIES: [Story; 11] = [
+const STORIES: [Story; 12] = [
     Story { name: "a healthy job", seconds: 400, ..QUIET },
     Story {
         name: "a slow machine comes back, and another one falls ill meanwhile",
@@ -81,6 +81,18 @@ const STORIES: [Story; 11] = [
         seconds: 1_200,
         hurt: |second, node, metric| if node < 5 && metric == 2 { while_in(second, 300, 600, 0.4) } else { Some(1.0) },
         about: |watch, node, at| watch.label(node, "leaf", if at < 6 { "leaf1" } else { "leaf2" }),
+        ..QUIET
+    },
+    Story {
+        name: "a leaf is like the others again as the recording ends, and a machine of another one is not",
+        nodes: 16,
+        seconds: 700,
+        hurt: |second, node, metric| match (node, metric) {
+            (0..5, 2) => while_in(second, 300, 600, 0.4),
+            (13, 0 | 1) => while_in(second, 400, 9_999, 0.7),
+            _ => Some(1.0),
+        },
+        about: |watch, node, at| watch.label(node, "rack", ["r1", "r2", "r3"][at / 6]),
         ..QUIET
     },
     Story {
