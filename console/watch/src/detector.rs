@@ -305,6 +305,9 @@ impl Watch {
             {
                 self.tell(&named, block);
             }
+            if self.columns.iter().any(|column| column.cells[node].fast.iter().any(|fast| fast.shared)) {
+                self.nodes[node].going.excuse();
+            }
             self.excursions.add(&mut self.nodes[node].going, case.together, case.largest);
             let drags = self.first.is_some_and(|first| first.node == node);
             self.calm(node, case.evidence < CALM_BELOW * evidence_s, drags, block);

@@ -73,6 +73,11 @@ impl Going {
     pub(super) fn name(&mut self) {
         self.named = true;
     }
+
+    /// A group explains what the node did so far: that was no healthy machine's excursion, and it did not end either.
+    pub(super) fn excuse(&mut self) {
+        self.peak = 0.0;
+    }
 }
 
 impl Excursions {
@@ -298,5 +303,20 @@ mod tests {
         assert!(counted[..KEPT].iter().all(|counts| *counts == (0, 0)), "{counted:?}");
         assert_eq!(counted[KEPT..], [(1, 1), (2, 2), (3, 3)]);
         assert_eq!(past.classes[CLASSES - 1], 3, "whatever is more than the last class is in it");
+    }
+
+    #[test]
+    fn what_a_group_explains_is_no_excursion_and_what_comes_after_it_is_one() {
+        let (mut past, mut going) = (Excursions::default(), Going::default());
+        for (together, explained) in
+            [(40.0, false), (60.0, false), (0.0, true), (0.0, true), (0.0, false), (50.0, false), (0.0, false)]
+        {
+            past.begin();
+            if explained {
+                going.excuse();
+            }
+            past.add(&mut going, together, 0.0);
+        }
+        assert_eq!((past.count, past.lengths), (1, 20.0));
     }
 }
