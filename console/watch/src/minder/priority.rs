@@ -158,4 +158,15 @@ mod tests {
                 && (found.values[1] - z).abs() < 1e-6
         );
     }
+
+    #[test]
+    fn a_metric_that_tells_all_abnormal_windows_from_the_others_takes_all_of_the_impurity() {
+        // 40 of 160 windows are abnormal, and in them alone is a node unlike the others.
+        let odd = grid(4, 1_280, |node, second| if node == 3 && second < 320 { 5.0 } else { 1.0 });
+        let names = ["m".to_owned()];
+        let order = priority(&[(&odd, &names[..], vec![(0.0, 320.0)])]);
+        assert_eq!((order.len(), order[0].depth, order[0].gain), (1, Some(0), 1.0));
+        let none = priority(&[(&odd, &names[..], Vec::new())]);
+        assert_eq!((none[0].depth, none[0].gain), (None, 0.0));
+    }
 }
