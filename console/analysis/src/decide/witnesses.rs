@@ -59,7 +59,7 @@ impl Stalls<'_> {
             let convicted = flag.named && named >= needed[0];
             let doubted = slow >= needed[1] || named >= needed[1];
             let cell = &mut cells[flag.metric][node];
-            (cell.state, cell.why) = match (convicted, doubted || flag.named && named >= needed[0]) {
+            (cell.state, cell.why) = match (convicted, doubted) {
                 (true, _) if flag.contested => (State::Warn, contested(cell.why)),
                 (true, _) => (State::Fail, Why::Beyond),
                 (false, true) if flag.contested => (State::Warn, contested(cell.why)),

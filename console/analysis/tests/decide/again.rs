@@ -15,6 +15,9 @@ use crate::families::{ALL, fleet};
 use crate::run::Run;
 use crate::said::short;
 
+/// One a node, or one a visit; `None` where nothing could be judged.
+type Samples = Vec<Option<Sample>>;
+
 /// How a fleet is made.
 #[derive(Clone, Copy)]
 struct Made {
@@ -60,7 +63,7 @@ impl Made {
     }
 
     /// Who was visited again: all, or the odd ones and n2. Of n1 the second visit could not be judged, of n7 the first.
-    fn visits(&self, runs: &[Run], metric: usize) -> (Vec<Option<Sample>>, BTreeMap<usize, Vec<Option<Sample>>>) {
+    fn visits(&self, runs: &[Run], metric: usize) -> (Samples, BTreeMap<usize, Samples>) {
         let sample = |visit: usize, node: usize| {
             let lost = (node, visit) == (1, 1) || (node, visit) == (7, 0);
             runs[visit].rows[metric].samples[node].clone().filter(|_| !lost || !self.seed.is_multiple_of(4))
@@ -79,7 +82,7 @@ impl Made {
         let metrics = runs[0].rows.iter().zip(&all).enumerate().map(|(at, (row, (first, again)))| VisitedMetric {
             id: &row.id,
             direction: row.direction,
-            component: if at % 2 == 0 || self.seed % 2 == 0 { Component::Cpu } else { Component::Memory },
+            component: if at % 2 == 0 || self.seed.is_multiple_of(2) { Component::Cpu } else { Component::Memory },
             aggregated: self.seed % 9 == 5,
             frozen: None,
             first: first.iter().map(Option::as_ref).collect(),

@@ -8,6 +8,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
+use muster_analysis::decide::Why;
 use muster_analysis::{Chance, Sample};
 use muster_wire::Component;
 
@@ -136,6 +137,54 @@ fn coarse_values(text: &mut String) {
     }
 }
 
+/// One node in four is slower, few of them by much, so that the fleet thins out towards its slow end; and n1.
+fn wide_distributions(text: &mut String) {
+    for seed in 0..8 {
+        let nodes = [40, 90][seed % 2];
+        let (mut speeds, mut chance) = drawn(seed, (nodes, 2, [4, 12][seed / 2 % 2]));
+        let steps = speeds[0][0].len();
+        for metric in 0..2 {
+            for node in (2..nodes).filter(|node| node % 4 == 0) {
+                let loss = 0.02 / chance.unit().max(0.05).powf([0.6, 0.9][metric]);
+                slower(&mut speeds, (node, metric), 0..steps, loss);
+            }
+            slower(&mut speeds, (1, metric), 0..steps, [0.08, 0.15, 0.3, 0.5][seed / 2]);
+        }
+        writeln!(text, "a wide distribution of {nodes} nodes, seed {seed}").unwrap();
+        *text += &told(&run(&speeds, seed).decide());
+    }
+}
+
+/// Some nodes have fewer steps than others; n1, and then n4, is slow throughout, n5 and n7 now and then.
+fn series_of_several_lengths(text: &mut String) {
+    for seed in 0..6 {
+        let (mut speeds, _) = drawn(seed, (12, 3, 40));
+        for metric in 0..3 {
+            slower(&mut speeds, ([1, 4][seed % 2], metric), 0..40, 0.1);
+            for node in [5, 7] {
+                (0..40).step_by(5).for_each(|at| slower(&mut speeds, (node, metric), at..at + 1, 0.8));
+            }
+            for node in (0..12).filter(|node| node % 3 == seed % 3) {
+                speeds[metric][node].truncate([3, 6, 10][(metric + seed) % 3]);
+            }
+        }
+        writeln!(text, "series of several lengths, seed {seed}").unwrap();
+        *text += &told(&run(&speeds, seed).decide());
+    }
+}
+
+/// A third of the nodes and more are equally slow in metrics of one or two steps.
+fn a_crowd_in_short_series(text: &mut String) {
+    for seed in 0..6 {
+        let (mut speeds, _) = drawn(seed, (9, 6, 1 + seed % 2));
+        for metric in 0..6 {
+            (0..2 + seed / 2).for_each(|node| slower(&mut speeds, (node, metric), 0..1 + seed % 2, 0.3));
+        }
+        writeln!(text, "{} of 9 nodes slow in short series", 2 + seed / 2).unwrap();
+        *text += &told(&run(&speeds, seed).decide());
+    }
+}
+
 /// Fleets of all sizes against earlier runs of the same size.
 fn against_earlier_runs(text: &mut String) {
     for (seed, nodes) in [2, 3, 4, 5, 6, 7, 9, 11, 17, 25, 64].into_iter().enumerate() {
@@ -159,6 +208,19 @@ fn of_faults_of_every_kind_the_same_is_said_number_for_number() {
     slow_steps_of_short_series(&mut text);
     stops_and_slow_ends(&mut text);
     coarse_values(&mut text);
+    wide_distributions(&mut text);
+    series_of_several_lengths(&mut text);
+    a_crowd_in_short_series(&mut text);
     against_earlier_runs(&mut text);
     muster_golden::hold(std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decide/faults.txt")), &text);
+}
+
+#[test]
+fn four_nodes_that_measure_nothing_have_no_reference_and_three_are_too_few() {
+    let why = |nodes: usize| {
+        let speeds: Speeds = vec![vec![vec![1e-300; 8]; nodes]];
+        let zeros = Run::of(&speeds).with(|_, row| row.samples.fill(Some(Sample::new(&[0.0; 8]).unwrap())));
+        zeros.decide().cells[0][0].why
+    };
+    assert_eq!([why(3), why(4), why(5)], [Why::TooFewNodes, Why::NoReference, Why::NoReference]);
 }
