@@ -86,7 +86,7 @@ impl Case<'_> {
 
 /// Names the elements that a matrix points at. Endpoints are looked up in `topology` by their name, NICs (`node:nic`) also
 /// by their node; those it does not know have no leaf. A fault is a loss of more than `1 - params.alpha` (5 %). Linear in
-/// the visits; a full matrix of 3,000 nodes takes about a second.
+/// the visits; a full matrix of 3,000 nodes takes about two seconds.
 ///
 /// Nodes that the topology has in the wrong place are moved first ([`Localisation::misfits`]). Without a topology nodes
 /// that are slow together are a [`Group`]; if a third of the fabric differs, the matter is [`Contested`].
