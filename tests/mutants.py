@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -31,6 +32,8 @@ AREAS = {
     "watch": ("muster-watch", ["console/watch/src/**/*.rs"], [], {"muster-watch": ["detector"]}),
     "triage": ("muster-triage", ["console/triage/src/**/*.rs"], [], {"muster-triage": ["words"], "muster-import": BUNDLES}),
 }
+# Most memory of a command, in bytes: a change may make a loop that takes it without end.
+MEMORY = 12 << 30
 # The analysis is optimised for its simulated fleets: a mutant is built once and run once. The simulated jobs of `watch` take minutes without.
 PLAIN = ["--config=profile.dev.package.muster-analysis.opt-level=0"]
 
@@ -92,6 +95,7 @@ def main():
     ask.add_argument("--timeout", type=int, default=300, help="seconds of the tests of a mutant")
     ask.add_argument("--areas", default=",".join(AREAS))
     asked = ask.parse_args()
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     place = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", "target")).resolve() / "mutants"
     tree = place / "tree"
     subprocess.run(["git", "worktree", "prune"], check=True)
