@@ -91,7 +91,6 @@ pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use muster_run::{Run, RunState};
-    use muster_wire::Profile;
 
     use super::*;
     use crate::{Db, Options, Store};
@@ -100,16 +99,7 @@ mod tests {
     fn what_is_kept_is_believed_while_the_run_file_and_itself_stay_as_they_were() {
         let dir = tempfile::tempdir().unwrap();
         let mut db = Db::open(dir.path(), &Options::default()).unwrap();
-        let run = Run {
-            id: "r1".into(),
-            playbook: "p".into(),
-            profile: Profile::Smoke,
-            started_ms: 1,
-            ended_ms: None,
-            nodes: vec!["n1".into()],
-            plan: Vec::new(),
-            state: RunState::Running,
-        };
+        let run = Run { nodes: vec!["n1".into()], ..crate::made::run("r1") };
         db.begin(&run).unwrap();
         assert_eq!(db.beside("r1"), None);
         db.keep_beside("r1", b"early");

@@ -239,18 +239,9 @@ mod tests {
 
     /// An index with one run of so many results, up to so many bytes.
     fn indexed(results: u64, upto: u64) -> Index {
-        use muster_run::{Run, RunState, Summary};
+        use muster_run::Summary;
         let mut index = Index::memory();
-        let run = Run {
-            id: "r".into(),
-            playbook: "p".into(),
-            profile: muster_wire::Profile::Smoke,
-            started_ms: 1,
-            ended_ms: None,
-            nodes: Vec::new(),
-            plan: Vec::new(),
-            state: RunState::Running,
-        };
+        let run = crate::made::run("r");
         index.put_run(&crate::index::RunRow { run, upto, records: results }).unwrap();
         for at in 0..results {
             let summary = Summary {

@@ -76,24 +76,15 @@ fn last(rows: &[ResultRow]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use muster_run::{Record, Run, RunState};
-    use muster_wire::{Outcome, Profile};
+    use muster_run::{Record, RunState};
+    use muster_wire::Outcome;
 
     use super::*;
     use crate::{Db, Options, Store};
 
     /// A closed database with one finished run of three records.
     fn filled(dir: &Path) -> u64 {
-        let run = Run {
-            id: "r".to_owned(),
-            playbook: "p".to_owned(),
-            profile: Profile::Smoke,
-            started_ms: 1,
-            ended_ms: None,
-            nodes: Vec::new(),
-            plan: Vec::new(),
-            state: RunState::Running,
-        };
+        let run = crate::made::run("r");
         let record = |node: &str| Record {
             run: "r".to_owned(),
             node: node.to_owned(),

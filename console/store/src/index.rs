@@ -372,24 +372,14 @@ fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
 
 #[cfg(test)]
 mod tests {
-    use muster_run::RunState;
-    use muster_wire::{Outcome, Profile};
+    use muster_wire::Outcome;
     use proptest::prelude::*;
 
     use super::*;
     use crate::overview::NodeOverview;
 
     fn run_row(id: &str, upto: u64) -> RunRow {
-        let run = Run {
-            id: id.to_owned(),
-            playbook: "p".to_owned(),
-            profile: Profile::Smoke,
-            started_ms: 1,
-            ended_ms: None,
-            nodes: Vec::new(),
-            plan: Vec::new(),
-            state: RunState::Running,
-        };
+        let run = crate::made::run(id);
         RunRow { run, upto, records: 0 }
     }
 

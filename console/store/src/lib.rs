@@ -24,6 +24,8 @@ mod ledger;
 mod limits;
 mod lock;
 mod log;
+#[cfg(test)]
+mod made;
 mod model;
 mod overview;
 mod packed;

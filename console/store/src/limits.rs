@@ -197,17 +197,11 @@ mod tests {
 
     #[test]
     fn every_name_of_a_run_and_of_a_record_is_looked_at() {
-        use muster_run::RunState;
         let of = |id: &str, node: &str, work: &str| {
             let run = Run {
-                id: id.to_owned(),
-                playbook: "p".to_owned(),
-                profile: muster_wire::Profile::Smoke,
-                started_ms: 1,
-                ended_ms: None,
                 nodes: vec!["n0".to_owned(), node.to_owned()],
                 plan: vec!["disk".to_owned(), work.to_owned()],
-                state: RunState::Running,
+                ..crate::made::run(id)
             };
             let one = Record {
                 run: id.to_owned(),
