@@ -135,6 +135,11 @@ impl Cell {
         larger(self.fast.map(|fast| if self.alike.is_alike() { 0.0 } else { fast.seconds() }))
     }
 
+    /// Whether any of it began together with a whole group.
+    pub(super) fn is_shared(&self) -> bool {
+        self.fast.iter().any(|fast| fast.shared)
+    }
+
     /// The same without what began together with a whole group.
     pub(super) fn own_evidence(&self) -> (f64, Side) {
         larger(self.fast.map(|fast| if fast.shared || self.alike.is_alike() { 0.0 } else { fast.seconds() }))

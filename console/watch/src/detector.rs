@@ -305,7 +305,7 @@ impl Watch {
             {
                 self.tell(&named, block);
             }
-            if self.columns.iter().any(|column| column.cells[node].fast.iter().any(|fast| fast.shared)) {
+            if self.columns.iter().any(|column| column.cells[node].is_shared()) {
                 self.nodes[node].going.excuse();
             }
             self.excursions.add(&mut self.nodes[node].going, case.together, case.largest);

@@ -93,9 +93,8 @@ impl Column {
 /// Carries a group from the metrics in which most of it shows to those in which only some of it does, be it one machine, and to weak
 /// evidence: the cause is one.
 pub(super) fn share_across(columns: &mut [Column], evidence_s: f64) {
-    let shared = |cell: &Cell| cell.fast.iter().any(|fast| fast.shared);
     let of = |column: &Column| {
-        let members = (0..column.cells.len()).filter(|&node| shared(&column.cells[node])).collect();
+        let members = (0..column.cells.len()).filter(|&node| column.cells[node].is_shared()).collect();
         Some((column.together.zero?, members))
     };
     let follows = |(zero, members): (i64, Vec<usize>)| (zero - AT_ONCE..=zero + FOLLOWS, members);
