@@ -144,7 +144,6 @@ fn even(facts: &Facts<'_>, world: usize) -> (Done, Option<Verdict>) {
     let (late, links) = (facts.slow.late.len(), facts.slow.links.len());
     let odd = match (late, links) {
         (0, 0) => "none stands out".to_owned(),
-        (0, 1) => "one link is slow".to_owned(),
         (0, _) => format!("{links} links are slow"),
         (1, _) => "the others wait for one of them".to_owned(),
         (_, _) => format!("others wait for {late} of them"),

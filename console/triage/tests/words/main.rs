@@ -27,12 +27,8 @@ use muster_triage::report::Report;
 
 static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::built_in().unwrap());
 
-/// Everything that is said of a case but its time line.
-fn said(text: &mut String, name: &str, case: &Case) {
-    let report = diagnose(case, &RULES);
-    writeln!(text, "## {name}: {:?}, {} of {} ranks seen", report.category, report.ranks.seen, report.ranks.n).unwrap();
-    writeln!(text, "do: {}", report.action).unwrap();
-    writeln!(text, "drain: {:?}; offline: {:?}", report.drain, report.offline).unwrap();
+/// Who is suspected, and by what.
+fn suspects(text: &mut String, report: &Report) {
     for suspect in &report.suspects {
         let of = (suspect.kind, &suspect.node, suspect.rank, suspect.gpu, &suspect.element);
         writeln!(text, "suspect {:.2} {of:?} {:?}", suspect.confidence, suspect.cause).unwrap();
@@ -40,6 +36,15 @@ fn said(text: &mut String, name: &str, case: &Case) {
         let lines = suspect.evidence.iter();
         lines.for_each(|of| writeln!(text, "    {:?} {:?} {:?}: {}", of.source, of.node, of.rank, of.text).unwrap());
     }
+}
+
+/// Everything that is said of a case but its time line.
+fn said(text: &mut String, name: &str, case: &Case) {
+    let report = diagnose(case, &RULES);
+    writeln!(text, "## {name}: {:?}, {} of {} ranks seen", report.category, report.ranks.seen, report.ranks.n).unwrap();
+    writeln!(text, "do: {}", report.action).unwrap();
+    writeln!(text, "drain: {:?}; offline: {:?}", report.drain, report.offline).unwrap();
+    suspects(text, &report);
     report.steps.iter().for_each(|done| writeln!(text, "{}: {}. {}", done.step, done.result, done.why).unwrap());
     report.not_looked_at.iter().for_each(|line| writeln!(text, "- {line}").unwrap());
     writeln!(text).unwrap();
@@ -49,13 +54,7 @@ fn said(text: &mut String, name: &str, case: &Case) {
 fn in_short(text: &mut String, name: &str, step: &str, case: &Case) {
     let report = diagnose(case, &RULES);
     writeln!(text, "## {name}: {:?}{}", report.category, if report.drain.is_some() { ", drain" } else { "" }).unwrap();
-    for suspect in &report.suspects {
-        let of = (suspect.kind, &suspect.node, suspect.rank, suspect.gpu, &suspect.element);
-        writeln!(text, "suspect {:.2} {of:?} {:?}", suspect.confidence, suspect.cause).unwrap();
-        writeln!(text, "    {}", suspect.sentence).unwrap();
-        let lines = suspect.evidence.iter();
-        lines.for_each(|of| writeln!(text, "    {:?} {:?} {:?}: {}", of.source, of.node, of.rank, of.text).unwrap());
-    }
+    suspects(text, &report);
     match report.steps.iter().find(|done| done.step == step) {
         Some(done) => writeln!(text, "{}: {}. {}\n", done.step, done.result, done.why).unwrap(),
         None => writeln!(text, "{step} was not reached: ended by {}\n", ended_by(&report)).unwrap(),
