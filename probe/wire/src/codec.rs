@@ -188,8 +188,7 @@ impl Decoder {
         if bytes > NOISE_BYTES {
             return Err(CodecError::NoPreamble { bytes, start: self.noise() });
         }
-        // A preamble may begin in the last few bytes.
-        self.searched = bytes.saturating_sub(MAGIC.len());
+        self.searched = bytes.saturating_sub(MAGIC.len() - 1);
         Ok(false)
     }
 }
