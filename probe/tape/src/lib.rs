@@ -31,5 +31,6 @@ pub use cpu::{Cpu, Error, Replica, Steps};
 pub use cycle::Cycle;
 pub use models::{Model, Size};
 pub use op::{Gemm, Heads, Kind, Op, Span, Start, Window};
-pub use random::Fill;
-pub use tape::{State, Tape};
+pub use plan::GAP;
+pub use random::{Fill, batch_seed};
+pub use tape::{Bucket, State, Tape};

@@ -5,6 +5,10 @@ use crate::op::Span;
 /// Elements to which every buffer is aligned: a cache line of f32.
 const ALIGN: usize = 16;
 
+/// Elements that are nobody's behind each gradient of a tape whose updates come last: so far a bucket of gradients may reach when it
+/// is cut into equal parts, of 4 elements or a multiple, for up to 16 replicas.
+pub const GAP: usize = 64;
+
 /// When a buffer is needed, in operations, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Life {
@@ -53,6 +57,16 @@ pub(crate) fn place(requests: &[Request]) -> (Vec<Span>, usize) {
         size = size.max(offset + len);
     }
     (spans, size)
+}
+
+/// Offsets of buffers of these lengths that lie one behind the other, [`GAP`] elements apart at least, and the room for all.
+pub(crate) fn line_up(lengths: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
+    let (mut offsets, mut end) = (Vec::new(), 0);
+    for len in lengths {
+        offsets.push(end);
+        end = (end + len + GAP).next_multiple_of(ALIGN);
+    }
+    (offsets, end)
 }
 
 #[cfg(test)]

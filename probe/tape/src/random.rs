@@ -8,6 +8,12 @@ pub(crate) fn mixed(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// The seed of the data of batch number `batch`, where weights are those of `seed`; different numbers give different data.
+#[must_use]
+pub fn batch_seed(seed: u64, batch: u64) -> u64 {
+    mixed(seed ^ mixed(batch))
+}
+
 /// What a buffer holds before the first step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fill {
@@ -45,6 +51,12 @@ impl Fill {
     #[must_use]
     pub fn stream(seed: u64, buffer: usize) -> u64 {
         mixed(seed ^ ((buffer as u64) << 40))
+    }
+
+    /// Whether it is drawn by lot: moments and running means are not, and are not to be drawn again.
+    #[must_use]
+    pub const fn is_drawn(self) -> bool {
+        matches!(self, Self::Uniform { .. } | Self::Index { .. } | Self::Sparse { .. })
     }
 
     /// Element `at` of buffer number `buffer`.

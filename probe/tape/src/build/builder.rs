@@ -1,9 +1,9 @@
 //! Records operations and how to go backward, then orders updates and places buffers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::op::{Kind, Op, Span};
-use crate::plan::{Life, Request, place};
+use crate::plan::{Life, Request, line_up, place};
 use crate::random::Fill;
 use crate::tape::{State, Tape};
 
@@ -175,9 +175,8 @@ impl Builder {
         for tensor in always.chain(gradients) {
             lives[tensor.buffer] = Some(Life::ALWAYS);
         }
-        let requests: Vec<Request> =
-            self.lengths.iter().zip(lives).map(|(len, life)| Request { len: *len, life }).collect();
-        let (places, memory) = place(&requests);
+        let line = if optimiser.apart { self.gradients_by_turn(backward) } else { Vec::new() };
+        let (places, memory) = self.places(lives, &line);
         let span = |t: &Tensor| Span { offset: places[t.buffer].offset + t.offset, len: t.len };
         let state = |kept: &Kept| State {
             name: kept.name.clone(),
@@ -199,6 +198,38 @@ impl Builder {
             items: self.items,
             updates: gradients_stay.then_some(backward),
         }
+    }
+
+    /// Buffers of gradients, in the order in which the operations before the updates are done with them.
+    fn gradients_by_turn(&self, backward: usize) -> Vec<usize> {
+        let buffers: BTreeSet<usize> = self
+            .kept
+            .iter()
+            .filter(|kept| kept.trained)
+            .filter_map(|kept| Some(self.gradient(kept.tensor)?.buffer))
+            .collect();
+        let last = |buffer: usize| {
+            let touches = |draft: &Draft| draft.reads.iter().chain(&draft.writes).any(|t| t.buffer == buffer);
+            self.drafts[..backward].iter().rposition(touches)
+        };
+        let mut turns: Vec<(Option<usize>, usize)> = buffers.into_iter().map(|buffer| (last(buffer), buffer)).collect();
+        turns.sort_unstable();
+        turns.into_iter().map(|(_, buffer)| buffer).collect()
+    }
+
+    /// Where each buffer lies, those of `line` one behind the other, and the size of the memory.
+    fn places(&self, mut lives: Vec<Option<Life>>, line: &[usize]) -> (Vec<Span>, usize) {
+        let (offsets, len) = line_up(line.iter().map(|buffer| self.lengths[*buffer]));
+        line.iter().for_each(|buffer| lives[*buffer] = None);
+        let whole = Request { len, life: (len > 0).then_some(Life::ALWAYS) };
+        let buffers = self.lengths.iter().zip(lives).map(|(len, life)| Request { len: *len, life });
+        let requests: Vec<Request> = buffers.chain([whole]).collect();
+        let (mut places, memory) = place(&requests);
+        let begin = places.pop().map_or(0, |whole| whole.offset);
+        for (buffer, offset) in line.iter().zip(offsets) {
+            places[*buffer] = Span { offset: begin + offset, len: self.lengths[*buffer] };
+        }
+        (places, memory)
     }
 
     /// Each weight is updated right after the last operation that touches it or its gradient, so that gradients do

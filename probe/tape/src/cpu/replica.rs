@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::op::{Op, Span};
-use crate::random::{Fill, mixed};
+use crate::random::batch_seed;
 use crate::tape::Tape;
 
 use super::gemm::Scratch;
@@ -46,9 +46,9 @@ impl<'a> Replica<'a> {
     /// Puts in the data of batch number `batch`; different numbers give different data.
     pub fn load(&mut self, batch: u64) {
         let tape = self.machine.tape;
-        let seed = mixed(self.seed ^ mixed(batch));
+        let seed = batch_seed(self.seed, batch);
         for (number, state) in tape.state.iter().enumerate() {
-            if state.gradient.is_none() && is_data(state.fill) {
+            if state.is_data() {
                 self.machine.memory.set(state.span, |at| state.fill.element(seed, number, at) as f32);
             }
         }
@@ -123,11 +123,6 @@ fn parts(machine: &Machine<'_, f32>, op: &Op, scratch: &mut Scratch<f32>) {
         };
         run::part(&io, part, scratch);
     }
-}
-
-/// Whether a buffer is drawn by lot: moments and running means are not, and are not to be drawn again.
-const fn is_data(fill: Fill) -> bool {
-    matches!(fill, Fill::Uniform { .. } | Fill::Index { .. } | Fill::Sparse { .. })
 }
 
 #[cfg(test)]

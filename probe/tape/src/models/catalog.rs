@@ -170,6 +170,12 @@ impl Model {
         self.with(self.rule().apart())
     }
 
+    /// The same for another batch, as [`Model::sized`].
+    #[must_use]
+    pub fn parallel_sized(self, size: Size) -> Tape {
+        self.resized(Some(size), self.rule().apart())
+    }
+
     const fn rule(self) -> Rule {
         match self {
             Self::Gpt2Nano | Self::BertNano => Rule::AdamW { rate: 3e-3, decay: 0.01 },
