@@ -73,9 +73,19 @@ pub(super) struct Stream {
 pub(super) struct Event {
     card: usize,
     asked: u64,
-    done: u64,
-    /// When it last happened, nanoseconds on its card's clock.
-    pub(super) at: f64,
+    /// When it happened, by turn, nanoseconds on its card's clock. Who follows a turn does not wait for those behind it.
+    times: Vec<f64>,
+}
+
+impl Event {
+    fn has_come(&self, turn: u64) -> bool {
+        self.times.len() as u64 >= turn
+    }
+
+    /// When that turn came; nothing was ever asked of turn 0.
+    fn at(&self, turn: u64) -> f64 {
+        turn.checked_sub(1).and_then(|at| self.times.get(at as usize)).copied().unwrap_or(0.0)
+    }
 }
 
 impl State {
@@ -123,7 +133,7 @@ impl State {
     /// When an event last happened; nothing while it has not.
     pub(super) fn happened(&self, event: usize) -> Option<f64> {
         let event = self.events.get(event.checked_sub(1)?)?;
-        (event.done == event.asked && event.done > 0).then_some(event.at)
+        (event.asked > 0 && event.has_come(event.asked)).then(|| event.at(event.asked))
     }
 
     /// Works until this stream is empty; false when something holds it up for ever.
@@ -167,7 +177,7 @@ impl State {
         let stream = &self.streams[stream];
         let held = match stream.waiting.front() {
             None => true,
-            Some((_, Work::Follow { event, turn })) => self.events[*event].done < *turn,
+            Some((_, Work::Follow { event, turn })) => !self.events[*event].has_come(*turn),
             Some((_, Work::Meet { number })) => !self.assembled(*number),
             Some(_) => false,
         };
@@ -204,12 +214,12 @@ impl State {
         let works = self.cards[at].broken.is_none();
         let done = match work {
             Work::Record { event, turn } => {
-                let event = &mut self.events[event];
-                (event.done, event.at) = (turn, self.cards[at].now);
+                let now = self.cards[at].now;
+                self.events[event].times.resize(turn as usize, now);
                 Ok(())
             }
-            Work::Follow { event, .. } => {
-                self.cards[at].now = self.cards[at].now.max(self.events[event].at);
+            Work::Follow { event, turn } => {
+                self.cards[at].now = self.cards[at].now.max(self.events[event].at(turn));
                 Ok(())
             }
             Work::Meet { number } => self.meet(at, number),
@@ -278,5 +288,24 @@ mod tests {
         assert!((0..64).all(|seed| copied(true, seed) == 1));
         let free: Vec<u8> = (0..64).map(|seed| copied(false, seed)).collect();
         assert!(free.contains(&0) && free.contains(&1), "{free:?}");
+    }
+
+    #[test]
+    fn who_waits_for_a_mark_does_not_wait_for_what_is_marked_later() {
+        for seed in 0..16 {
+            let mut state = State::new(Config::default());
+            state.rng = crate::rng::Rng(seed);
+            let (first, second, event) = (state.new_stream(), state.new_stream(), state.new_event());
+            let at = state.cards[0].device.memory.allocate(16).unwrap_or(0);
+            let put = |state: &mut State| state.enqueue(first, Work::Put { to: at, bytes: vec![1; 16] });
+            let mut done = put(&mut state).and_then(|()| state.record(event, first));
+            done = done.and_then(|()| state.follow(event, second));
+            done = done.and_then(|()| put(&mut state)).and_then(|()| state.record(event, first));
+            assert_eq!(done, Ok(()));
+            assert!(state.drain(first) && state.drain(second));
+            let [early, late] = [second, first].map(|stream| state.streams[stream - 1].now);
+            assert!((late - 2.0 * early).abs() < 1e-6, "{early} {late}");
+            assert_eq!(state.happened(event), Some(late));
+        }
     }
 }
