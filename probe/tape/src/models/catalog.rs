@@ -152,6 +152,20 @@ impl Model {
         }
     }
 
+    /// How much is trained on in a step of [`Model::tape`].
+    #[must_use]
+    pub const fn size(self) -> Size {
+        let (batch, seq) = match self.net() {
+            Net::Gpt2(net) => (net.batch, net.seq),
+            Net::Bert(net) => (net.batch, net.seq),
+            Net::Lstm(net) => (net.batch, net.seq),
+            Net::Resnet(net) => (net.batch, 1),
+            Net::Densenet(net) => (net.batch, 1),
+            Net::Vgg(net) => (net.batch, 1),
+        };
+        Size { batch, seq }
+    }
+
     /// Forward, backward and update.
     #[must_use]
     pub fn tape(self) -> Tape {
