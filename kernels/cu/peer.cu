@@ -128,3 +128,25 @@ extern "C" __global__ void __launch_bounds__(256) check_sums(const float *from, 
         __syncthreads();
     }
 }
+
+// Folds every word with its place into two sums, whose order is of no matter: equal memory has equal sums, and other memory
+// other ones but by chance.
+extern "C" __global__ void __launch_bounds__(512) digest_words(const u32 *from, u64 words, u32 seed, u32 *digest)
+{
+    u64 step = (u64)gridDim.x * blockDim.x;
+    u32 one = 0, two = 0;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < words; i += step) {
+        u32 word = from[i], at = pattern(seed, i);
+        one += mix(word ^ at);
+        two += mix(word + at);
+    }
+#pragma unroll
+    for (int lane = 16; lane > 0; lane >>= 1) {
+        one += __shfl_xor_sync(0xffffffffu, one, lane);
+        two += __shfl_xor_sync(0xffffffffu, two, lane);
+    }
+    if ((threadIdx.x & 31) == 0) {
+        atomicAdd(digest, one);
+        atomicAdd(digest + 1, two);
+    }
+}

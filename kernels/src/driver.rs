@@ -292,16 +292,11 @@ impl Gpu {
     /// # Errors
     /// Those of `work`, and of the driver.
     pub fn timed(&self, work: &mut dyn FnMut() -> Result<(), Trouble>) -> Result<f64, Trouble> {
-        let wrong = failed("timing");
-        self.enter()?;
-        // SAFETY: stream and events are ours and live as long as the GPU is open.
-        unsafe { result::event::record(self.begin, self.stream) }.map_err(&wrong)?;
+        self.start_clock()?;
         work()?;
-        // SAFETY: as above.
-        unsafe { result::event::record(self.end, self.stream) }.map_err(&wrong)?;
+        self.stop_clock()?;
         self.wait()?;
-        // SAFETY: both events were recorded on this stream and have happened.
-        Ok(f64::from(unsafe { result::event::elapsed(self.begin, self.end) }.map_err(&wrong)?))
+        self.clocked()
     }
 
     /// Copies to the GPU, after everything before it on the stream.
@@ -310,9 +305,18 @@ impl Gpu {
     /// With the driver's words.
     pub fn put<T: Copy>(&self, to: &Buffer, from: &[T]) -> Result<(), Trouble> {
         debug_assert!(size_of_val(from) <= to.bytes);
+        self.put_at(to.at, from)
+    }
+
+    /// The same to an address.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn put_at<T: Copy>(&self, to: u64, from: &[T]) -> Result<(), Trouble> {
         self.enter()?;
-        // SAFETY: the slice is copied before the stream goes on, and it fits into the buffer.
-        unsafe { result::memcpy_htod_async(to.at, from, self.stream) }.map_err(failed("copy to the GPU"))
+        // SAFETY: the slice is copied before the stream goes on; an address outside of what was allocated is an error that the
+        // driver tells.
+        unsafe { result::memcpy_htod_async(to, from, self.stream) }.map_err(failed("copy to the GPU"))
     }
 
     /// Copies from the GPU, and waits for it.
@@ -321,9 +325,18 @@ impl Gpu {
     /// With the driver's words.
     pub fn get(&self, to: &mut [u32], from: &Buffer) -> Result<(), Trouble> {
         debug_assert!(size_of_val(to) <= from.bytes);
+        self.get_at(to, from.at)
+    }
+
+    /// The same from an address.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn get_at(&self, to: &mut [u32], from: u64) -> Result<(), Trouble> {
         self.enter()?;
-        // SAFETY: the slice is borrowed until the stream was waited for, and it is no longer than the buffer.
-        unsafe { result::memcpy_dtoh_async(to, from.at, self.stream) }.map_err(failed("copy from the GPU"))?;
+        // SAFETY: the slice is borrowed until the stream was waited for; an address outside of what was allocated is an error
+        // that the driver tells.
+        unsafe { result::memcpy_dtoh_async(to, from, self.stream) }.map_err(failed("copy from the GPU"))?;
         self.wait()
     }
 

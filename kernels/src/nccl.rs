@@ -85,10 +85,24 @@ impl Nccl {
     /// # Errors
     /// In the library's words.
     pub fn start(&self, what: Operation, gpus: &[Gpu], ends: &[(Buffer, Buffer)], words: usize) -> Result<(), Trouble> {
+        let ends: Vec<(u64, u64)> = ends.iter().map(|(from, to)| (from.address(), to.address())).collect();
+        self.group(what, gpus, &ends, words)
+    }
+
+    /// Puts a sum on the streams of all GPUs, in place: `words` floats at an address of each.
+    ///
+    /// # Errors
+    /// In the library's words.
+    pub fn sum(&self, gpus: &[Gpu], places: &[u64], words: usize) -> Result<(), Trouble> {
+        let ends: Vec<(u64, u64)> = places.iter().map(|place| (*place, *place)).collect();
+        self.group(Operation::Sum, gpus, &ends, words)
+    }
+
+    fn group(&self, what: Operation, gpus: &[Gpu], ends: &[(u64, u64)], words: usize) -> Result<(), Trouble> {
         self.bare("ncclGroupStart")?;
         let mut done = Ok(());
-        for (rank, (gpu, (from, to))) in gpus.iter().zip(ends).enumerate() {
-            done = done.and_then(|()| self.put(what, (gpu, rank), (from, to), words));
+        for (rank, (gpu, ends)) in gpus.iter().zip(ends).enumerate() {
+            done = done.and_then(|()| self.put(what, (gpu, rank), *ends, words));
         }
         let ended = self.bare("ncclGroupEnd");
         // It makes other devices current behind our back.
@@ -100,11 +114,11 @@ impl Nccl {
         &self,
         what: Operation,
         (gpu, rank): (&Gpu, usize),
-        (from, to): (&Buffer, &Buffer),
+        (from, to): (u64, u64),
         words: usize,
     ) -> Result<(), Trouble> {
         let (comm, stream) = (self.comms[rank], gpu.stream());
-        let (from, to) = (from.address() as *const u8, to.address() as *mut u8);
+        let (from, to) = (from as *const u8, to as *mut u8);
         match what {
             // SAFETY: both buffers hold that many elements, on the GPU of this rank, until its stream was waited for.
             Operation::Sum => self.call::<Reduction>("ncclAllReduce", |f| unsafe {

@@ -16,7 +16,7 @@ use muster_wire::{
 use crate::driver::{self, Gpu, Trouble};
 use crate::nvml::Nvml;
 use crate::telemetry::{self, Periods};
-use crate::{bench, health};
+use crate::{bench, health, member};
 
 /// Signs of life are this far apart.
 const PULSE: Duration = Duration::from_millis(500);
@@ -27,6 +27,7 @@ const HELP: &str = "muster-gpu is the part of muster-probe that talks to the NVI
   muster-gpu count                      how many GPUs the driver shows
   muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU, or over all together: all
   muster-gpu watch PERIOD FINE          what all GPUs do, every PERIOD ms and in part every FINE ms, until nobody listens
+  muster-gpu train MODEL FILE           one rank of a training over many nodes: commands come on stdin, sums in FILE
   muster-gpu health                     what NVIDIA's management library tells of every GPU
 Frames of muster's wire contract go to stdout.";
 
@@ -59,6 +60,7 @@ enum Task {
     RunAll(String, Profile),
     Health,
     Watch(Periods),
+    Train(String, String),
 }
 
 /// Runs the worker with the arguments of its command line.
@@ -95,6 +97,7 @@ pub fn main(args: &[String]) -> ExitCode {
         Task::Count => "count".to_owned(),
         Task::Health => "health".to_owned(),
         Task::Watch(_) => "watch".to_owned(),
+        Task::Train(..) => "train".to_owned(),
     };
     out.say(&Frame::Finished(Finished { name, outcome, elapsed_ns: begin.elapsed().as_nanos() as u64 }));
     // Destructors of a driver in trouble may hang; all that is to be said was said.
@@ -108,6 +111,7 @@ fn understood(args: &[String]) -> Option<Task> {
         [word, all, fine] if word == "watch" => {
             Some(Task::Watch(Periods::of_ms(all.parse().ok()?, fine.parse().ok()?)))
         }
+        [word, model, file] if word == "train" => Some(Task::Train(model.clone(), file.clone())),
         [word, name, profile, all] if word == "run" && all == "all" => {
             Some(Task::RunAll(name.clone(), profile.parse().ok()?))
         }
@@ -116,6 +120,12 @@ fn understood(args: &[String]) -> Option<Task> {
         }
         _ => None,
     }
+}
+
+/// Every GPU of the node.
+fn all() -> Result<Vec<Gpu>, Trouble> {
+    let open = |index| Gpu::open(index).map_err(|trouble| trouble.about(&format!("GPU {index}")));
+    (0..driver::count()?).map(open).collect()
 }
 
 fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
@@ -130,10 +140,9 @@ fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
             bench::run(name, &Gpu::open(*index)?, *profile, say)?;
         }
         Task::RunAll(name, profile) => {
-            let open = |index| Gpu::open(index).map_err(|trouble| trouble.about(&format!("GPU {index}")));
-            let gpus = (0..driver::count()?).map(open).collect::<Result<Vec<Gpu>, Trouble>>()?;
-            bench::run_all(name, &gpus, *profile, say)?;
+            bench::run_all(name, &all()?, *profile, say)?;
         }
+        Task::Train(model, file) => member::run((&all()?, model), file, &mut io::stdin().lock(), say)?,
         Task::Watch(periods) => telemetry::run(&Nvml::load()?, *periods, say)?,
         Task::Health => {
             let nvml = Nvml::load()?;

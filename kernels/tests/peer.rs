@@ -77,6 +77,28 @@ fn sums_are_checked_word_by_word() {
     assert_eq!(gpu.read_words(out, 12), [none, [2, 0x401, 9, 0], none].concat());
 }
 
+#[test]
+fn a_digest_tells_every_bit_and_its_place_and_no_order_of_work() {
+    let words: Vec<u32> = (0..401_u32).map(|at| at.wrapping_mul(0x9e37_79b9)).collect();
+    let digest = |words: &[u32], (sms, blocks, seed)| {
+        let mut gpu = Gpu::from_text(&text(), sms, seed);
+        let (from, out) = (gpu.words(words), gpu.words(&[0; 4]));
+        gpu.run("digest_words", (blocks, 64), &[from, Arg::U64(words.len() as u64), Arg::U32(5), out]);
+        gpu.read_words(out, 2)
+    };
+    let right = digest(&words, (3, 2, 1));
+    assert_eq!(digest(&words, (2, 7, 9)), right);
+    for (at, bit) in [(0, 0), (201, 31), (400, 17)] {
+        let mut other = words.clone();
+        other[at] ^= 1 << bit;
+        let found = digest(&other, (3, 2, 1));
+        assert!(found[0] != right[0] && found[1] != right[1], "{found:?} {right:?}");
+    }
+    let mut moved = words.clone();
+    moved.swap(8, 300);
+    assert_ne!(digest(&moved, (3, 2, 1)), right);
+}
+
 /// One change of a kernel's text, and whether any shape shows it.
 fn caught(kernel: &str, from: &str, to: &str) -> bool {
     let text = text();

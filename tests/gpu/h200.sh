@@ -35,7 +35,7 @@ measure parts 90 sm-sdc gpu-memory-map
 measure first 150 $ladder
 measure second 150 $ladder
 measure burn 60 gpu-burn
-measure training 200 gpu-train-gpt2 gpu-train-bert gpu-train-lstm gpu-train-resnet gpu-train-densenet gpu-train-vgg
+measure training 200 gpu-train-gpt2 gpu-train-bert gpu-train-lstm gpu-train-resnet gpu-train-densenet gpu-train-vgg gpu-train-ddp
 # What PyTorch makes of the same models on the same card, where it is.
 python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2> /dev/null &&
     step torch 60 python3 "$(dirname "$0")/torch_steps.py"

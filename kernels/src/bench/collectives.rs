@@ -3,11 +3,12 @@
 //! Bus bandwidth as nccl-tests defines it: what the operation says it moves, times 2(n-1)/n for all-reduce and (n-1)/n for
 //! the others.
 
-use super::allreduce::{SIZES, Wrong, wrong_sums};
+use super::allreduce::SIZES;
 use super::node::{Node, fill, meet, wait, wide};
 use super::pages;
 use crate::driver::{Arg, Buffer, Gpu, Trouble};
 use crate::nccl::{Nccl, Operation};
+use crate::parallel::{fill_summands, wrong_sums};
 
 const SEED: u32 = 0xcc1;
 const OPERATIONS: [(Operation, &str); 3] =
@@ -61,8 +62,7 @@ impl<'a> Exchange<'a> {
     fn prepare(&self, gpu: &Gpu, rank: usize) -> Result<(), Trouble> {
         let input = &self.ends[rank].0;
         if self.what == Operation::Sum {
-            let arguments = [Arg::At(input), Arg::U64(input.bytes as u64 / 16), Arg::U32(SEED), Arg::U32(rank as u32)];
-            return gpu.launch(gpu.function("fill_summands", 0)?, wide(gpu), &arguments);
+            return fill_summands(gpu, (input.address(), input.bytes), (SEED, rank));
         }
         let (fill, vectors) = (gpu.function("fill", 0)?, Arg::U64(self.part as u64 / 16));
         (0..self.ends.len()).try_for_each(|peer| {
@@ -116,11 +116,9 @@ impl<'a> Exchange<'a> {
     fn wrong(&self, gpus: &[Gpu]) -> Result<Option<String>, Trouble> {
         let outputs = gpus.iter().zip(self.ends.iter().map(|(_, output)| output));
         if self.what == Operation::Sum {
-            let ends: Vec<(&Gpu, &Buffer)> = outputs.collect();
+            let ends: Vec<(&Gpu, u64)> = outputs.map(|(gpu, output)| (gpu, output.address())).collect();
             let found = wrong_sums(&ends, (self.part / 16, self.pages), SEED)?;
-            let told =
-                |Wrong { rank, words, bits, .. }| format!("GPU {rank} holds {words} wrong sums, bits {bits:#010x}");
-            return Ok(found.map(told));
+            return Ok(found.map(|wrong| wrong.of_anybody()));
         }
         for (to, (gpu, output)) in outputs.enumerate() {
             for from in 0..gpus.len() {

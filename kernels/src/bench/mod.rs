@@ -4,6 +4,7 @@ mod allreduce;
 mod burn;
 mod collectives;
 mod copy;
+mod ddp;
 mod distance;
 mod gemm;
 mod launch;
@@ -22,6 +23,7 @@ use crate::driver::{Gpu, Trouble};
 use crate::health::Watch;
 use node::Node;
 use run::Run;
+pub(crate) use train::usual;
 
 /// Runs the benchmark called `name` on `gpu`; what it has to say goes to `say`.
 ///
@@ -66,6 +68,7 @@ pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(F
         "gpu-peer-bw" => Node::new("gpu-peer-bw", gpus, profile, say).run(links::run),
         "p2p-allreduce" => Node::new("p2p-allreduce", gpus, profile, say).run(allreduce::run),
         "nccl-bw" => Node::new("nccl-bw", gpus, profile, say).run(collectives::run),
+        "gpu-train-ddp" => Node::new("gpu-train-ddp", gpus, profile, say).run(ddp::run),
         _ => Err(unknown(name)),
     }
 }

@@ -4,8 +4,9 @@ use muster_wire::{Frame, Profile};
 
 use super::pages;
 use super::run::Run;
-use crate::driver::{Arg, Buffer, Gpu, Shape, Trouble};
+use crate::driver::{Arg, Buffer, Gpu, Trouble};
 use crate::health::Watch;
+pub(super) use crate::parallel::{meet, wait, wide};
 
 /// Most wrong things that are told one by one.
 const TOLD: usize = 8;
@@ -59,6 +60,11 @@ impl<'a> Node<'a> {
         self.wrong.push(what);
     }
 
+    /// Whether something was.
+    pub(super) const fn is_blamed(&self) -> bool {
+        !self.wrong.is_empty()
+    }
+
     /// Notes it when `buffer` of GPU number `index` is not the pattern `seed`; `what` says how it came there.
     pub(super) fn expect(&mut self, index: usize, (buffer, seed): (&Buffer, u32), what: &str) -> Result<(), Trouble> {
         let found = pages::look(&self.gpus[index], buffer, seed).map_err(|trouble| trouble.about(what))?;
@@ -79,22 +85,4 @@ impl<'a> Node<'a> {
 pub(super) fn fill(gpu: &Gpu, buffer: &Buffer, seed: u32) -> Result<(), Trouble> {
     let vectors = Arg::U64(buffer.bytes as u64 / 16);
     gpu.launch(gpu.function("fill", 0)?, wide(gpu), &[Arg::At(buffer), vectors, Arg::U32(seed)])
-}
-
-/// A launch that covers the whole device.
-pub(super) fn wide(gpu: &Gpu) -> Shape {
-    Shape { grid: (4 * gpu.sms, 1), threads: gpu.threads.min(512), shared: 0 }
-}
-
-/// Waits until every GPU has done what was put on its stream.
-pub(super) fn wait(gpus: &[Gpu]) -> Result<(), Trouble> {
-    gpus.iter().try_for_each(|gpu| gpu.wait().map_err(|trouble| trouble.about(&format!("GPU {}", gpu.index))))
-}
-
-/// Puts on all streams that nobody goes on before everybody is here.
-pub(super) fn meet(gpus: &[Gpu]) -> Result<(), Trouble> {
-    let Some((first, others)) = gpus.split_first() else { return Ok(()) };
-    others.iter().try_for_each(|gpu| gpu.mark().and_then(|()| first.follow(gpu)))?;
-    first.mark()?;
-    others.iter().try_for_each(|gpu| gpu.follow(first))
 }

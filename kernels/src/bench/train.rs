@@ -7,12 +7,12 @@ use muster_wire::Profile;
 
 use super::run::Run;
 use crate::driver::{Gpu, Trouble};
-use crate::train::{Precision, Trainer};
+use crate::train::{Precision, SEED, Trainer, lacking};
 
 /// Models of one family, the smallest first, each with what is trained on in one step.
 pub(super) struct Family {
-    nano: Model,
-    published: &'static [(Model, Size)],
+    pub(super) nano: Model,
+    pub(super) published: &'static [(Model, Size)],
 }
 
 const fn size(batch: usize, seq: usize) -> Size {
@@ -49,15 +49,18 @@ pub(super) const VGG: Family = Family {
     ],
 };
 
-/// Fixed, so that every GPU and every run does the same.
-const SEED: u64 = 0x6d75_7374_6572;
 /// Steps from one start, and in the smoke profile.
-const STEPS: usize = 16;
-const FEW: usize = 4;
-/// Free memory is never taken up to the last byte.
-const SHARE: f64 = 0.95;
+pub(super) const STEPS: usize = 16;
+pub(super) const FEW: usize = 4;
 /// Time for the steps of one model in the smoke profile.
 const SMOKE: Duration = Duration::from_millis(500);
+
+/// How much a GPU trains on in a step of `model`.
+pub(crate) fn usual(model: Model) -> Size {
+    let families = [&GPT2, &BERT, &LSTM, &RESNET, &DENSENET, &VGG];
+    let found = families.iter().flat_map(|family| family.published).find(|(known, _)| *known == model);
+    found.map_or_else(|| model.size(), |(_, size)| *size)
+}
 
 /// A model to be trained.
 struct Work {
@@ -153,14 +156,7 @@ fn tell(run: &mut Run<'_>, work: &Work, cycle: &Cycle, nanos: &[f64]) -> Result<
 
 /// Why a model cannot be trained on this GPU: there is no room for it.
 fn lacks(gpu: &Gpu, work: &Work) -> Result<Option<String>, Trouble> {
-    let (needed, free) = (Trainer::needs(gpu, &work.tape, work.precision)?.0, gpu.free()?);
-    let fits = (needed as f64) < SHARE * free as f64;
-    Ok((!fits).then(|| format!("needs {}, and {} are free", room(needed), room(free))))
-}
-
-fn room(bytes: usize) -> String {
-    let mib = bytes as f64 / f64::from(1 << 20);
-    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+    lacking(Trainer::needs(gpu, &work.tape, work.precision)?.0, gpu)
 }
 
 /// A training that starts again and again.

@@ -14,7 +14,38 @@ impl Gpu {
         self.enter()?;
         let stream =
             result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed("cuStreamCreate"))?;
-        Ok(Self { stream, begin: event()?, end: event()?, ..self.clone() })
+        Ok(Self { stream, begin: event()?, end: event()?, mark: event()?, ..self.clone() })
+    }
+
+    /// Marks on the stream where a time begins that [`Gpu::clocked`] tells.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn start_clock(&self) -> Result<(), Trouble> {
+        self.enter()?;
+        // SAFETY: stream and event are ours and live as long as the process.
+        unsafe { result::event::record(self.begin, self.stream) }.map_err(failed("cuEventRecord"))
+    }
+
+    /// Marks where it ends.
+    ///
+    /// # Errors
+    /// With the driver's words.
+    pub fn stop_clock(&self) -> Result<(), Trouble> {
+        self.enter()?;
+        // SAFETY: as above.
+        unsafe { result::event::record(self.end, self.stream) }.map_err(failed("cuEventRecord"))
+    }
+
+    /// Milliseconds between the two marks, once the stream was waited for.
+    ///
+    /// # Errors
+    /// With the driver's words, and when the marks have not come yet.
+    pub fn clocked(&self) -> Result<f64, Trouble> {
+        self.enter()?;
+        // SAFETY: both events are ours; one that has not happened is an error of the call.
+        let ms = unsafe { result::event::elapsed(self.begin, self.end) }.map_err(failed("cuEventElapsedTime"))?;
+        Ok(f64::from(ms))
     }
 
     /// Milliseconds from a common start until what `here` puts on this stream is done, and until what `there` puts on the

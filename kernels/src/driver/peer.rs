@@ -36,10 +36,18 @@ impl Gpu {
     /// # Errors
     /// When the driver does not take it.
     pub fn send(&self, from: &Buffer, (to, peer): (&Buffer, &Self)) -> Result<(), Trouble> {
+        self.send_bytes(from.address(), (to.address(), peer), from.bytes.min(to.bytes))
+    }
+
+    /// The same of `bytes` bytes from an address of this GPU to one of another.
+    ///
+    /// # Errors
+    /// When the driver does not take it.
+    pub fn send_bytes(&self, from: u64, (to, peer): (u64, &Self), bytes: usize) -> Result<(), Trouble> {
         self.enter()?;
-        let bytes = from.bytes.min(to.bytes);
-        // SAFETY: both buffers hold that many bytes, and both contexts are retained for the life of the process.
-        unsafe { result::memcpy_peer_async(peer.context, to.at, self.context, from.at, bytes, self.stream) }
+        // SAFETY: both contexts are retained for the life of the process; an address outside of what was allocated is an error
+        // that the driver tells.
+        unsafe { result::memcpy_peer_async(peer.context, to, self.context, from, bytes, self.stream) }
             .map_err(failed("copy to another GPU"))
     }
 

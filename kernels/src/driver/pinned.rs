@@ -27,6 +27,12 @@ impl Pinned {
         Ok(Self { at, words })
     }
 
+    /// The same as bytes.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: as of `words`; any byte is one.
+        unsafe { std::slice::from_raw_parts_mut(self.at.cast(), self.words * 4) }
+    }
+
     /// The words.
     pub fn words(&mut self) -> &mut [u32] {
         // SAFETY: allocated by the driver with this length, initialised, aligned to a page, and ours alone.

@@ -9,14 +9,38 @@ mod fill;
 mod image;
 mod launch;
 mod lower;
+mod pieces;
 mod product;
+mod ready;
+mod replica;
 mod rows;
 mod trainer;
 
 use muster_tape::{Kind, Tape};
 
+use crate::driver::{Gpu, Trouble};
 pub use launch::{Clock, Launch, Word};
+pub use pieces::Pieces;
+pub use replica::{Plan, Replica};
 pub use trainer::Trainer;
+
+/// Of weights and data: fixed, so that every GPU and every run does the same.
+pub const SEED: u64 = 0x6d75_7374_6572;
+/// Free memory is never taken up to the last byte.
+const SHARE: f64 = 0.95;
+
+/// Why `gpu` has no room for so many bytes.
+pub(crate) fn lacking(needed: usize, gpu: &Gpu) -> Result<Option<String>, Trouble> {
+    let free = gpu.free()?;
+    let fits = (needed as f64) < SHARE * free as f64;
+    Ok((!fits).then(|| format!("needs {}, and {} are free", room(needed), room(free))))
+}
+
+/// Bytes in words.
+fn room(bytes: usize) -> String {
+    let mib = bytes as f64 / f64::from(1 << 20);
+    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.1} GiB", mib / 1024.0) }
+}
 
 /// What products, attention included, are computed in; sums, and everything else, are f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +73,16 @@ pub struct How {
     pub sms: u32,
 }
 
+impl How {
+    /// As `gpu` is able to.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn on(gpu: &Gpu, precision: Precision) -> Result<Self, Trouble> {
+        Ok(Self { precision, wgmma: gpu.has("product_wgmma")?, sms: gpu.sms })
+    }
+}
+
 /// A tape as kernels.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -70,7 +104,7 @@ impl Program {
     /// # Errors
     /// When a shape is more than the kernels can do.
     pub fn new(tape: &Tape, seed: u64, how: How) -> Result<Self, Unfit> {
-        let mut program = Self { setup: fill::launches(tape, seed)?, step: Vec::new(), space: 0 };
+        let mut program = Self { setup: fill::launches(tape, seed), step: Vec::new(), space: 0 };
         if tape.ops.iter().any(|op| matches!(op.kind, Kind::AdamW { .. })) {
             program.step.push(fill::advance());
         }

@@ -2,9 +2,10 @@
 
 use muster_tape::Tape;
 
-use super::launch::{Clock, Launch, Word};
+use super::launch::Clock;
+use super::ready::{Memory, Ready, start};
 use super::{How, Precision, Program};
-use crate::driver::{Arg, Buffer, Function, Gpu, Graph, Shape, Trouble};
+use crate::driver::{Gpu, Graph, Trouble};
 
 /// A training on one GPU. Nothing is allocated between its first step and its last.
 #[derive(Debug)]
@@ -16,40 +17,6 @@ pub struct Trainer<'a> {
     step: Graph,
 }
 
-#[derive(Debug)]
-struct Memory {
-    tape: Buffer,
-    space: Buffer,
-    clock: Buffer,
-}
-
-/// A kernel with addresses.
-#[derive(Debug)]
-struct Ready {
-    name: &'static str,
-    function: Function,
-    shape: Shape,
-    args: Vec<Arg<'static>>,
-}
-
-impl Memory {
-    fn ready(&self, gpu: &Gpu, launch: &Launch) -> Result<Ready, Trouble> {
-        let Launch { kernel, grid, threads, shared, .. } = *launch;
-        let args = launch.args.iter().map(|word| match *word {
-            Word::U32(value) => Arg::U32(value),
-            Word::U64(value) => Arg::U64(value),
-            Word::F32(value) => Arg::U32(value.to_bits()),
-            Word::F64(value) => Arg::F64(value),
-            Word::Null => Arg::U64(0),
-            Word::Tape(element) => Arg::U64(self.tape.address() + (element * size_of::<f32>()) as u64),
-            Word::Space(byte) => Arg::U64(self.space.address() + byte as u64),
-            Word::Clock(byte) => Arg::U64(self.clock.address() + byte as u64),
-        });
-        let function = gpu.function(kernel, shared)?;
-        Ok(Ready { name: kernel, function, shape: Shape { grid, threads, shared }, args: args.collect() })
-    }
-}
-
 impl<'a> Trainer<'a> {
     /// Bytes that a training takes, and how many kernels a step has.
     ///
@@ -57,7 +24,7 @@ impl<'a> Trainer<'a> {
     /// When the tape cannot be run.
     pub fn needs(gpu: &Gpu, tape: &Tape, precision: Precision) -> Result<(usize, usize), Trouble> {
         let program = program(gpu, tape, 0, precision)?;
-        Ok((bytes(tape, &program), program.step.len()))
+        Ok((Memory::bytes(tape, program.space), program.step.len()))
     }
 
     /// Takes memory, and records a step. Weights and data come from `seed` with the first [`Self::restart`].
@@ -66,15 +33,8 @@ impl<'a> Trainer<'a> {
     /// When the tape cannot be run, or the driver's.
     pub fn new(gpu: &'a Gpu, tape: &Tape, seed: u64, precision: Precision) -> Result<Self, Trouble> {
         let program = program(gpu, tape, seed, precision)?;
-        let memory = Memory {
-            tape: gpu.buffer(tape.memory * size_of::<f32>())?,
-            space: gpu.buffer(program.space)?,
-            clock: gpu.buffer(Clock::BYTES)?,
-        };
-        let ready = |launches: &[Launch]| -> Result<Vec<Ready>, Trouble> {
-            launches.iter().map(|launch| memory.ready(gpu, launch)).collect()
-        };
-        let (setup, kernels) = (ready(&program.setup)?, ready(&program.step)?);
+        let memory = Memory::new(gpu, tape, program.space)?;
+        let (setup, kernels) = (memory.ready(gpu, &program.setup)?, memory.ready(gpu, &program.step)?);
         let step = gpu.record(&mut || start(gpu, &kernels))?;
         Ok(Self { gpu, memory, setup, kernels, step })
     }
@@ -95,9 +55,7 @@ impl<'a> Trainer<'a> {
     /// The driver's.
     pub fn step(&mut self) -> Result<(f64, f32), Trouble> {
         let ms = self.gpu.timed(&mut || self.gpu.replay(&self.step))?;
-        let mut words = [0_u32; Clock::BYTES / 4];
-        self.gpu.get(&mut words, &self.memory.clock)?;
-        Ok((ms, f32::from_bits(words[Clock::LOSS / 4])))
+        Ok((ms, self.memory.loss(self.gpu)?))
     }
 
     /// Milliseconds of each kernel of a step, one waited for after the other.
@@ -112,14 +70,5 @@ impl<'a> Trainer<'a> {
 }
 
 fn program(gpu: &Gpu, tape: &Tape, seed: u64, precision: Precision) -> Result<Program, Trouble> {
-    let how = How { precision, wgmma: gpu.has("product_wgmma")?, sms: gpu.sms };
-    Program::new(tape, seed, how).map_err(|unfit| Trouble::NotRun(unfit.0))
-}
-
-const fn bytes(tape: &Tape, program: &Program) -> usize {
-    tape.memory * size_of::<f32>() + program.space + Clock::BYTES
-}
-
-fn start(gpu: &Gpu, launches: &[Ready]) -> Result<(), Trouble> {
-    launches.iter().try_for_each(|Ready { function, shape, args, .. }| gpu.launch(*function, *shape, args))
+    Program::new(tape, seed, How::on(gpu, precision)?).map_err(|unfit| Trouble::NotRun(unfit.0))
 }

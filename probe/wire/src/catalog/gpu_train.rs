@@ -1,8 +1,9 @@
 //! Benchmarks that train models on GPUs.
 
-use super::entry::{Benchmark, Metric, Stage};
+use super::entry::{Benchmark, Metric, RunsOn, Stage};
 use super::gpu::SENSORS;
-use crate::ComponentKind::Gpu;
+use crate::ComponentKind::{Gpu, Gpus};
+use crate::{Category, Unit};
 
 const fn training(name: &'static str, about: &'static str, metrics: &'static [Metric]) -> Benchmark {
     Benchmark::gpu(name, about, metrics, SENSORS).limit_s([60, 180, 900, 3600]).stage(Stage::EndToEnd)
@@ -12,7 +13,23 @@ const fn step(pattern: &'static str, title: &'static str) -> Metric {
     Metric::time(pattern, Gpu, title)
 }
 
-pub(super) const ALL: [Benchmark; 7] = [
+/// What a training of one model by all GPUs gives.
+macro_rules! together {
+    ($($name:literal: $title:literal,)*) => {
+        &[$(
+            Metric::time(concat!($name, "_step_time"), Gpus, concat!("training step of all GPUs, ", $title)),
+            step(concat!($name, "_compute_time:{gpu}"), concat!("training step without adding up, ", $title)),
+            Metric::time(concat!($name, "_reduce_time"), Gpus, concat!("gradients added up alone, ", $title))
+                .category(Category::NvLink),
+            Metric::rate(
+                concat!($name, "_overlap"), Gpus, Unit::Ratio,
+                concat!("overlap of training and adding up, ", $title)
+            ),
+        )*]
+    };
+}
+
+pub(super) const ALL: [Benchmark; 8] = [
     training(
         "gpu-train-gpt2",
         "GPU: training steps of GPT-2, in bf16 and fp32; every loss has one right value",
@@ -99,4 +116,28 @@ pub(super) const ALL: [Benchmark; 7] = [
         ],
     )
     .limit_s([60, 180, 900, 4200]),
+    training(
+        "gpu-train-ddp",
+        "GPUs: training steps of one model by all GPUs of a node, gradients added up meanwhile; every loss comes again",
+        together!(
+            "vgg-nano_bf16": "nano VGG (bf16)",
+            "lstm-nano_bf16": "nano LSTM (bf16)",
+            "gpt2-small_bf16": "GPT-2 small (bf16)",
+            "gpt2-large_bf16": "GPT-2 large (bf16)",
+            "bert-base_bf16": "BERT base (bf16)",
+            "bert-large_bf16": "BERT large (bf16)",
+            "lstm_bf16": "LSTM of 8 layers (bf16)",
+            "resnet50_bf16": "ResNet-50 (bf16)",
+            "resnet101_bf16": "ResNet-101 (bf16)",
+            "resnet152_bf16": "ResNet-152 (bf16)",
+            "densenet169_bf16": "DenseNet-169 (bf16)",
+            "densenet201_bf16": "DenseNet-201 (bf16)",
+            "vgg11_bf16": "VGG-11 (bf16)",
+            "vgg13_bf16": "VGG-13 (bf16)",
+            "vgg16_bf16": "VGG-16 (bf16)",
+            "vgg19_bf16": "VGG-19 (bf16)",
+        ),
+    )
+    .limit_s([120, 240, 900, 3600])
+    .runs_on(RunsOn::AllGpus),
 ];

@@ -146,6 +146,6 @@ mod tests {
             "gpu-train-vgg",
         ];
         assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
-        assert_eq!(BENCHMARKS.len(), 34);
+        assert_eq!(BENCHMARKS.len(), 35);
     }
 }
