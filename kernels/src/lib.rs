@@ -9,6 +9,7 @@ mod library;
 mod member;
 mod nccl;
 mod nvml;
+mod pace;
 pub mod parallel;
 mod telemetry;
 pub mod train;

@@ -1,15 +1,9 @@
-//! How work on a GPU becomes a series: batches long enough to be timed, warm-up until steady, then every value.
+//! One benchmark on one GPU: what it says, and how its work becomes series.
 
 use muster_wire::{Datum, Fact, Facts, Frame, Metric, MetricId, Profile, Progress, Reading, Series};
 
 use crate::driver::{Gpu, Trouble};
-
-/// Most launches in one timed batch.
-const BATCH: u32 = 4096;
-/// Warm-up ends when the last values vary by less than this.
-const STEADY: f64 = 0.005;
-/// As many values are looked at for it.
-const WINDOW: usize = 8;
+use crate::pace;
 
 /// One benchmark on one GPU.
 pub(super) struct Run<'a> {
@@ -37,12 +31,12 @@ impl<'a> Run<'a> {
 
     /// `[smoke, quick, standard, full]`.
     pub(super) fn pick<T: Copy>(&self, of: [T; 4]) -> T {
-        of[self.profile as usize]
+        pace::pick(self.profile, of)
     }
 
-    /// Values of a series. The probe takes two passes in smoke, so these are half.
+    /// Values of a series.
     pub(super) fn values(&self) -> usize {
-        self.pick([16, 32, 64, 256])
+        pace::values(self.profile)
     }
 
     pub(super) fn fact(&mut self, key: &str, text: String) {
@@ -102,34 +96,8 @@ impl<'a> Run<'a> {
         (part, parts): (usize, usize),
         batch: &mut dyn FnMut(u32) -> Result<f64, Trouble>,
     ) -> Result<(Vec<f64>, usize), Trouble> {
-        let mut batch = |count: u32| batch(count).map(|ms| ms / f64::from(count));
-        let target = self.pick([2.0, 5.0, 20.0, 20.0]);
-        let mut count = 1;
-        loop {
-            self.progress(part as f64 / parts as f64, what);
-            let ms = batch(count)?;
-            if ms * f64::from(count) >= target || count >= BATCH {
-                break;
-            }
-            count = ((target / ms.max(1e-6)).ceil() as u32).clamp(count + 1, count * 16).min(BATCH);
-        }
-        let (mut warm, most) = (Vec::new(), self.pick([2, 48, 128, 256]));
-        while warm.len() < most && !steady(&warm) {
-            warm.push(batch(count)?);
-        }
-        let mut values = Vec::new();
-        for taken in 0..self.values() {
-            self.progress((part as f64 + taken as f64 / self.values() as f64) / parts as f64, what);
-            values.push(batch(count)?);
-        }
-        Ok((values, warm.len()))
+        let profile = self.profile;
+        let mut done = |share: f64| self.progress((part as f64 + share) / parts as f64, what);
+        pace::times(profile, &mut done, batch)
     }
-}
-
-/// Whether the last values of a warm-up agree.
-fn steady(values: &[f64]) -> bool {
-    let Some(last) = values.len().checked_sub(WINDOW).map(|from| &values[from..]) else { return false };
-    let mean = last.iter().sum::<f64>() / WINDOW as f64;
-    let variance = last.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / WINDOW as f64;
-    variance.sqrt() <= STEADY * mean
 }
