@@ -1,4 +1,5 @@
-//! GPU kernels as they are shipped, what each must compute, and the worker that runs them.
+//! GPU kernels as they are shipped, what each must compute, and the worker that runs them. The worker also measures what else
+//! needs a library of the node: RDMA adapters.
 
 mod bench;
 pub mod code;
@@ -14,4 +15,5 @@ pub mod parallel;
 mod telemetry;
 pub mod train;
 pub mod twin;
+mod verbs;
 pub mod worker;

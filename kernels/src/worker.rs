@@ -16,16 +16,19 @@ use muster_wire::{
 use crate::driver::{self, Gpu, Trouble};
 use crate::nvml::Nvml;
 use crate::telemetry::{self, Periods};
-use crate::{bench, health, member};
+use crate::{bench, health, member, verbs};
 
 /// Signs of life are this far apart.
 const PULSE: Duration = Duration::from_millis(500);
 /// Exit code of a command line that is not understood.
 const USAGE: u8 = 64;
 
-const HELP: &str = "muster-gpu is the part of muster-probe that talks to the NVIDIA driver. It is started by the probe:
+const HELP: &str = "muster-gpu is the part of muster-probe that loads libraries of the node: the NVIDIA driver, libibverbs.
+It is started by the probe:
   muster-gpu count                      how many GPUs the driver shows
   muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU, or over all together: all
+  muster-gpu loopback PROFILE ADAPTER PORT GID CPUS
+                                        one port of an RDMA adapter writes to itself; GID: an index, or -
   muster-gpu watch PERIOD FINE          what all GPUs do, every PERIOD ms and in part every FINE ms, until nobody listens
   muster-gpu train MODEL FILE           one rank of a training over many nodes: commands come on stdin, sums in FILE
   muster-gpu health                     what NVIDIA's management library tells of every GPU
@@ -59,6 +62,7 @@ enum Task {
     Run(String, Profile, usize),
     RunAll(String, Profile),
     Health,
+    Loopback(verbs::Order),
     Watch(Periods),
     Train(String, String),
 }
@@ -95,6 +99,7 @@ pub fn main(args: &[String]) -> ExitCode {
     let name = match &task {
         Task::Run(name, ..) | Task::RunAll(name, _) => name.clone(),
         Task::Count => "count".to_owned(),
+        Task::Loopback(_) => "loopback".to_owned(),
         Task::Health => "health".to_owned(),
         Task::Watch(_) => "watch".to_owned(),
         Task::Train(..) => "train".to_owned(),
@@ -112,6 +117,7 @@ fn understood(args: &[String]) -> Option<Task> {
             Some(Task::Watch(Periods::of_ms(all.parse().ok()?, fine.parse().ok()?)))
         }
         [word, model, file] if word == "train" => Some(Task::Train(model.clone(), file.clone())),
+        [word, order @ ..] if word == "loopback" => verbs::Order::parse(order).map(Task::Loopback),
         [word, name, profile, all] if word == "run" && all == "all" => {
             Some(Task::RunAll(name.clone(), profile.parse().ok()?))
         }
@@ -143,6 +149,7 @@ fn work(task: &Task, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
             bench::run_all(name, &all()?, *profile, say)?;
         }
         Task::Train(model, file) => member::run((&all()?, model), file, &mut io::stdin().lock(), say)?,
+        Task::Loopback(order) => verbs::run(order, say)?,
         Task::Watch(periods) => telemetry::run(&Nvml::load()?, *periods, say)?,
         Task::Health => {
             let nvml = Nvml::load()?;

@@ -16,6 +16,7 @@ mod cores;
 mod disk;
 mod dispatch;
 mod gemm;
+mod ib;
 mod kernel;
 mod latencies;
 mod latency;
@@ -35,7 +36,7 @@ pub(crate) use context::Context;
 type Body = fn(&mut Context<'_>) -> Result<(), Halt>;
 
 /// Every benchmark of the host, and what runs it.
-const ALL: [(&str, Body); 15] = [
+const ALL: [(&str, Body); 16] = [
     (gemm::NAME, gemm::run),
     (stream::NAME, stream::run),
     (latency::NAME, latency::run),
@@ -47,6 +48,7 @@ const ALL: [(&str, Body); 15] = [
     (sharding::NAME, sharding::run),
     (disk::NAME, disk::run),
     (net::NAME, net::run),
+    (ib::NAME, ib::run),
     (train::GPT2.name, |context| train::GPT2.run(context)),
     (train::BERT.name, |context| train::BERT.run(context)),
     (train::LSTM.name, |context| train::LSTM.run(context)),

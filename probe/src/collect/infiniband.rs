@@ -5,7 +5,8 @@ use muster_wire::Reading;
 use super::root::number;
 use super::{Facts, Root, Then};
 
-const CLASS: &str = "/sys/class/infiniband";
+/// Where the kernel shows RDMA adapters.
+pub(crate) const CLASS: &str = "/sys/class/infiniband";
 /// Adapters and ports looked at: four times what the largest servers have.
 const DEVICES: usize = 64;
 const PORTS: usize = 4;
@@ -71,7 +72,7 @@ fn look_at(root: &Root, device: &str, port: &str, facts: &mut Facts) {
 }
 
 /// A port without this counter says `N/A (no PMA)` or EINVAL.
-fn counted(root: &Root, path: &str) -> Reading<f64> {
+pub(crate) fn counted(root: &Root, path: &str) -> Reading<f64> {
     match root.text(path) {
         Reading::Value(text) if text.starts_with("N/A") => Reading::Absent,
         Reading::Failed(why) if why.contains("os error 22") => Reading::Absent,
@@ -80,7 +81,7 @@ fn counted(root: &Root, path: &str) -> Reading<f64> {
 }
 
 /// `4: ACTIVE` is `ACTIVE`.
-fn word(text: String) -> String {
+pub(crate) fn word(text: String) -> String {
     text.split_once(": ").map_or(text.clone(), |(_, word)| word.to_owned())
 }
 

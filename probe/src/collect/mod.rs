@@ -18,10 +18,11 @@ mod reading;
 mod root;
 mod source;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod time;
 
 pub(crate) use facts::Facts;
+pub(crate) use infiniband::{CLASS as RDMA, counted, word};
 pub(crate) use reading::Then;
 pub(crate) use root::{Root, reading};
 pub(crate) use source::{LOAD, collect};

@@ -1,4 +1,4 @@
-//! Small trees of files for the tests of collectors.
+//! Small trees of files for the tests of what looks at them.
 
 use std::fs;
 use std::path::Path;
@@ -9,11 +9,11 @@ use tempfile::TempDir;
 use super::{Facts, Root};
 
 /// A tree that lives as long as the test.
-pub(super) struct Tree(TempDir);
+pub(crate) struct Tree(TempDir);
 
 impl Tree {
     /// A tree with these files.
-    pub(super) fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for (path, content) in files {
             let path = dir.path().join(path.trim_start_matches('/'));
@@ -24,7 +24,7 @@ impl Tree {
     }
 
     /// Where it lies.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 

@@ -32,7 +32,7 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
     }
     let program = Program::new().map_err(Halt::NotRun)?;
     let count = count(&program, context)?;
-    let limit = if context.profile == Profile::Smoke { Duration::from_secs(12) } else { Duration::from_secs(60) };
+    let limit = limit(context.profile);
     let runs_on = benchmark(name).map_or(RunsOn::EachGpu, |entry| entry.runs_on);
     if runs_on == RunsOn::AllGpus {
         if count == 1 {
@@ -51,7 +51,28 @@ pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
         let work = wave.into_iter().map(|gpu| (gpu, arguments(gpu))).collect();
         troubles.extend(Team::start(&program, work).listen(limit, context)?);
     }
-    judge(count, troubles)
+    judge(&|gpu| format!("GPU {gpu}"), (count, "GPUs"), troubles)
+}
+
+/// A worker has to get on with its work within this time.
+const fn limit(profile: Profile) -> Duration {
+    Duration::from_secs(if matches!(profile, Profile::Smoke) { 12 } else { 60 })
+}
+
+/// The workers of a benchmark that needs no GPU and a library of the node.
+pub(crate) struct Workers(Program);
+
+impl Workers {
+    /// Puts the program where it can be executed.
+    pub(crate) fn new() -> Result<Self, Halt> {
+        Program::new().map(Self).map_err(Halt::NotRun)
+    }
+
+    /// Runs one worker with these arguments, known by a number; how it ended if not well.
+    pub(crate) fn run(&self, work: (usize, Vec<String>), context: &mut Context<'_>) -> Result<Option<Outcome>, Halt> {
+        let ended = Team::start(&self.0, vec![work]).listen(limit(context.profile), context)?;
+        Ok(ended.into_iter().next().map(|(_, outcome)| outcome))
+    }
 }
 
 fn count(program: &Program, context: &mut Context<'_>) -> Result<usize, Halt> {
@@ -101,26 +122,35 @@ pub(crate) fn health() -> Vec<Fact> {
     facts
 }
 
-/// What is said of the benchmark when each GPU has ended: the worst of them, and which.
-fn judge(count: usize, mut troubles: Vec<(usize, Outcome)>) -> Result<(), Halt> {
+/// What is said of the benchmark when each GPU (or other part, called as `name` says) has ended: the worst of them, and which.
+pub(crate) fn judge(
+    name: &dyn Fn(usize) -> String,
+    (count, kind): (usize, &str),
+    mut troubles: Vec<(usize, Outcome)>,
+) -> Result<(), Halt> {
     let rank = |outcome: &Outcome| match outcome {
         Outcome::Failed(_) => 0,
         Outcome::NotApplicable(_) => 2,
         _ => 1,
     };
-    troubles.sort_by_key(|(gpu, outcome)| (rank(outcome), *gpu));
+    troubles.sort_by_key(|(part, outcome)| (rank(outcome), *part));
     let Some((_, worst)) = troubles.first() else { return Ok(()) };
-    // What no GPU can do is said once.
+    // What no part can do is said once.
     if let (Outcome::NotApplicable(why), true) = (worst, troubles.len() == count) {
         return Err(Halt::NotApplicable(why.clone()));
     }
     let said: Vec<String> = troubles
         .iter()
-        .map(|(gpu, outcome)| (gpu, outcome.why().unwrap_or_default()))
-        .map(|(gpu, why)| if why.starts_with("GPU ") { why.to_owned() } else { format!("GPU {gpu}: {why}") })
+        .map(|(part, outcome)| (name(*part), outcome.why().unwrap_or_default()))
+        .map(|(part, why)| if says_itself(why, &part) { why.to_owned() } else { format!("{part}: {why}") })
         .collect();
-    let text = format!("{} ({} of {count} GPUs)", said.join("; "), troubles.len());
+    let text = format!("{} ({} of {count} {kind})", said.join("; "), troubles.len());
     Err(if matches!(worst, Outcome::Failed(_)) { Halt::Failed(text) } else { Halt::NotRun(text) })
+}
+
+/// Whether a sentence begins with the part that it is about.
+fn says_itself(why: &str, part: &str) -> bool {
+    why.strip_prefix(part).is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 fn halt(outcome: Outcome) -> Halt {
@@ -137,6 +167,10 @@ fn halt(outcome: Outcome) -> Halt {
 mod tests {
     use super::*;
 
+    fn judged(count: usize, troubles: Vec<(usize, Outcome)>) -> Result<(), Halt> {
+        judge(&|gpu| format!("GPU {gpu}"), (count, "GPUs"), troubles)
+    }
+
     #[test]
     fn the_worst_gpu_speaks_first_and_every_one_is_named() {
         let troubles = vec![
@@ -144,13 +178,16 @@ mod tests {
             (6, Outcome::Failed("GPU 6: word 3 is wrong".into())),
             (7, Outcome::Failed("ended by signal 11".into())),
         ];
-        let Err(Halt::Failed(why)) = judge(8, troubles) else { panic!() };
+        let Err(Halt::Failed(why)) = judged(8, troubles) else { panic!() };
         assert_eq!(why, "GPU 6: word 3 is wrong; GPU 7: ended by signal 11; GPU 1: too old (3 of 8 GPUs)");
-        assert_eq!(judge(8, Vec::new()), Ok(()));
+        assert_eq!(judged(8, Vec::new()), Ok(()));
+        let of_another = vec![(1, Outcome::Failed("GPU 12 to GPU 1: wrong".into()))];
+        let Err(Halt::Failed(why)) = judged(16, of_another) else { panic!() };
+        assert_eq!(why, "GPU 1: GPU 12 to GPU 1: wrong (1 of 16 GPUs)");
         let absent = |gpu| (gpu, Outcome::NotApplicable("no libcublasLt.so.12 on this node".into()));
-        let Err(Halt::NotApplicable(why)) = judge(2, vec![absent(0), absent(1)]) else { panic!() };
+        let Err(Halt::NotApplicable(why)) = judged(2, vec![absent(0), absent(1)]) else { panic!() };
         assert_eq!(why, "no libcublasLt.so.12 on this node");
-        let Err(Halt::NotRun(why)) = judge(2, vec![absent(1)]) else { panic!() };
+        let Err(Halt::NotRun(why)) = judged(2, vec![absent(1)]) else { panic!() };
         assert!(why.starts_with("GPU 1: no "), "{why}");
     }
 }

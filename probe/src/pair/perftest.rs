@@ -18,8 +18,8 @@ use crate::steps::Halt;
 
 /// Program of perftest.
 const PROGRAM: &str = "ib_write_bw";
-/// Bytes of a message.
-const MESSAGE: &str = "65536";
+/// Bytes of a message between two nodes.
+const MESSAGE: u32 = 65_536;
 /// Looks this often whether the server listens: what it says stays in its buffer.
 const LOOK: Duration = Duration::from_millis(20);
 /// Most that is read of what it says.
@@ -28,22 +28,26 @@ const OUTPUT: u64 = 64 << 10;
 const GBIT: f64 = 1e9 / 8.0;
 const DEVICES: &str = "/sys/class/infiniband";
 
+/// Whether perftest is on this node.
+pub(crate) fn installed() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(PROGRAM).is_file())
+}
+
 /// Abilities that a node tells of: an RDMA device, and perftest.
 pub(crate) fn abilities() -> Vec<String> {
     let device = fs::read_dir(DEVICES).is_ok_and(|mut entries| entries.next().is_some());
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let program = std::env::split_paths(&path).any(|folder| folder.join(PROGRAM).is_file());
-    let named = [(device, muster_wire::RDMA), (program, muster_wire::PERFTEST)];
+    let named = [(device, muster_wire::RDMA), (installed(), muster_wire::PERFTEST)];
     named.into_iter().filter(|(has, _)| *has).map(|(_, name)| name.to_owned()).collect()
 }
 
 /// A port of an RDMA device, and the entry of its address table, as perftest wants them.
 #[derive(Debug, PartialEq, Eq)]
-struct Port {
-    device: String,
-    port: String,
+pub(crate) struct Port {
+    pub(crate) device: String,
+    pub(crate) port: String,
     /// Nothing on InfiniBand, which is addressed by LID.
-    gid: Option<String>,
+    pub(crate) gid: Option<String>,
 }
 
 /// The port that `address` belongs to: by the table of addresses, RoCE v2 before others; on InfiniBand by the adapter of its
@@ -84,7 +88,8 @@ fn told(path: &Path) -> String {
 
 /// Receives: runs the server, tells its port, and hears from the other end what arrived, bytes per second.
 pub(super) fn serve(links: &mut Links, local: IpAddr, seconds: u32, limit: &Limit<'_>) -> Result<f64, Halt> {
-    let mut server = free(local).and_then(|free| Running::start(local, free, seconds, None).map(|run| (free, run)));
+    let start = |free| Running::start(&of(local)?, free, (MESSAGE, seconds), None).map(|run| (free, run));
+    let mut server = free(local).and_then(start);
     let ready =
         server.as_mut().map_err(|halt| halt.clone()).and_then(|(free, run)| run.waits(*free, limit).map(|()| *free));
     give(&mut links.control, &ready.as_ref().copied().unwrap_or(0).to_be_bytes(), limit)?;
@@ -109,13 +114,30 @@ pub(super) fn send(
     if port == 0 {
         return Err(Halt::Failed(format!("the other end's {PROGRAM} does not listen")));
     }
-    let measured = Running::start(local, port, seconds, Some(remote)).and_then(|mut run| run.result(limit));
+    let client = of(local).and_then(|own| Running::start(&own, port, (MESSAGE, seconds), Some(remote)));
+    let measured = client.and_then(|mut run| run.result(limit));
     let rate = measured.as_ref().copied().unwrap_or(f64::NAN);
     give(&mut links.control, &rate.to_be_bytes(), limit)?;
     measured.map(drop)
 }
 
-/// A port that nobody uses just now.
+/// Lets a port write to itself, server and client on this node, which meet at `local`: messages of so many bytes for so many
+/// seconds; mean bytes per second.
+pub(crate) fn alone(local: IpAddr, port: &Port, what: (u32, u32), limit: &Limit<'_>) -> Result<f64, Halt> {
+    let tcp = free(local)?;
+    let mut server = Running::start(port, tcp, what, None)?;
+    server.waits(tcp, limit)?;
+    Running::start(port, tcp, what, Some(local))?.result(limit)
+}
+
+/// The RDMA port that has the address `local`.
+fn of(local: IpAddr) -> Result<Port, Halt> {
+    let interface = counters::interface(local).unwrap_or_default();
+    port(Path::new(DEVICES), local, &interface)
+        .ok_or_else(|| Halt::Failed(format!("no RDMA device has the address {local}")))
+}
+
+/// A TCP port that nobody uses just now.
 fn free(local: IpAddr) -> Result<u16, Halt> {
     let failed = |e: std::io::Error| Halt::Failed(format!("no free port on {local}: {e}"));
     TcpListener::bind((local, 0)).and_then(|listener| listener.local_addr()).map(|at| at.port()).map_err(failed)
@@ -126,6 +148,8 @@ struct Running {
     child: Child,
     lines: Receiver<String>,
     last: String,
+    /// Bytes of a message.
+    message: u32,
 }
 
 impl Drop for Running {
@@ -138,15 +162,16 @@ impl Drop for Running {
 
 impl Running {
     /// The server, or the client of `peer`.
-    fn start(local: IpAddr, tcp: u16, seconds: u32, peer: Option<IpAddr>) -> Result<Self, Halt> {
-        let interface = counters::interface(local).unwrap_or_default();
-        let Some(Port { device, port, gid }) = port(Path::new(DEVICES), local, &interface) else {
-            return Err(Halt::Failed(format!("no RDMA device has the address {local}")));
-        };
+    fn start(
+        Port { device, port, gid }: &Port,
+        tcp: u16,
+        (message, seconds): (u32, u32),
+        peer: Option<IpAddr>,
+    ) -> Result<Self, Halt> {
+        let [tcp, size, seconds] = [tcp.into(), message, seconds].map(|number: u32| number.to_string());
         let mut command = Command::new(PROGRAM);
-        command.args(["-d", &device, "-i", &port, "-p", &tcp.to_string(), "-s", MESSAGE, "-F", "--report_gbits"]);
-        command.args(["-D", &seconds.to_string()]);
-        if let Some(gid) = &gid {
+        command.args(["-d", device, "-i", port, "-p", &tcp, "-s", &size, "-F", "--report_gbits", "-D", &seconds]);
+        if let Some(gid) = gid {
             command.args(["-x", gid]);
         }
         command.args(peer.map(|peer| peer.to_string()));
@@ -166,7 +191,7 @@ impl Running {
                 let _ = lines.map_while(Result::ok).try_for_each(|line| post.send(line));
             });
         }
-        Ok(Self { child, lines, last: String::new() })
+        Ok(Self { child, lines, last: String::new(), message })
     }
 
     /// The next line; none once it has ended.
@@ -206,7 +231,7 @@ impl Running {
     fn result(&mut self, limit: &Limit<'_>) -> Result<f64, Halt> {
         let mut table = false;
         while let Some(line) = self.line(limit)? {
-            if table && let Some(rate) = average(&line) {
+            if table && let Some(rate) = average(&line, self.message) {
                 return Ok(rate);
             }
             table |= line.trim_start().starts_with("#bytes") && line.contains("BW average[Gb/sec]");
@@ -229,9 +254,9 @@ fn listens(table: &str, port: u16) -> bool {
 }
 
 /// Bytes per second in a row `#bytes #iterations peak average …` of Gbit/s.
-fn average(row: &str) -> Option<f64> {
+fn average(row: &str, message: u32) -> Option<f64> {
     let mut words = row.split_whitespace();
-    (words.next()? == MESSAGE).then_some(())?;
+    (words.next()?.parse() == Ok(message)).then_some(())?;
     let rate: f64 = words.nth(2)?.parse().ok()?;
     (rate.is_finite() && rate > 0.0 && rate < 1e6).then_some(rate * GBIT)
 }
@@ -251,12 +276,12 @@ mod tests {
 
     #[test]
     fn the_average_is_read_and_nothing_else_is_taken_for_it() {
-        let rates: Vec<f64> = CLIENT.lines().filter_map(average).collect();
+        let rates: Vec<f64> = CLIENT.lines().filter_map(|line| average(line, MESSAGE)).collect();
         assert_eq!(rates, [0.55e9 / 8.0]);
         for wrong in
             ["65536 100 0.0 nan 0.1", "65536 100 0.0 -1 0.1", "65536 100", "4096 1 2 3 4", "65536 1 0 1e9 0", ""]
         {
-            assert_eq!(average(wrong), None, "{wrong}");
+            assert_eq!(average(wrong, MESSAGE), None, "{wrong}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::entry::{Benchmark, Metric, MetricRole, decimals};
-use super::pattern::{Numbers, matches};
+use super::pattern::{Named, matches};
 use super::{BENCHMARKS, BETWEEN_NODES};
 use crate::{Category, Component, ComponentKind, Direction, MetricId, Unit};
 
@@ -40,7 +40,7 @@ pub struct Described {
 #[must_use]
 pub fn describe(metric: &MetricId) -> Described {
     match find(&metric.benchmark, &metric.name) {
-        Some((benchmark, entry, numbers)) => known(benchmark, entry, numbers),
+        Some((benchmark, entry, named)) => known(benchmark, entry, named),
         None => foreign(metric),
     }
 }
@@ -55,17 +55,17 @@ pub fn role(metric: &MetricId) -> MetricRole {
     }
 }
 
-/// The entry of a metric and the numbers in its name.
-pub(super) fn find(benchmark: &str, name: &str) -> Option<(&'static Benchmark, &'static Metric, Numbers)> {
+/// The entry of a metric and the components in its name.
+pub(super) fn find<'a>(benchmark: &str, name: &'a str) -> Option<(&'static Benchmark, &'static Metric, Named<'a>)> {
     let benchmark = BENCHMARKS.iter().chain(BETWEEN_NODES).find(|b| b.name == benchmark)?;
     benchmark.all_metrics().find_map(|metric| Some((benchmark, metric, matches(metric.pattern, name)?)))
 }
 
-fn known(benchmark: &'static Benchmark, entry: &'static Metric, numbers: Numbers) -> Described {
+fn known(benchmark: &'static Benchmark, entry: &'static Metric, named: Named<'_>) -> Described {
     let own = Category::of(entry.of);
     let usual = if own == Category::Unknown { benchmark.category } else { own };
     Described {
-        component: component(entry.of, numbers),
+        component: component(entry.of, named),
         role: entry.role,
         category: entry.category.unwrap_or(usual),
         unit: Some(entry.unit),
@@ -80,8 +80,11 @@ fn known(benchmark: &'static Benchmark, entry: &'static Metric, numbers: Numbers
 }
 
 /// The component of a kind; a part whose number a name should have and has not is the whole.
-fn component(kind: ComponentKind, numbers: Numbers) -> Component {
-    match (kind, numbers.first, numbers.second) {
+fn component(kind: ComponentKind, named: Named<'_>) -> Component {
+    if let (ComponentKind::IbPort, Some((adapter, port))) = (kind, named.port) {
+        return Component::IbPort(format!("{adapter}/{port}"));
+    }
+    match (kind, named.first, named.second) {
         (ComponentKind::Core, Some(core), _) => Component::Core(core),
         (ComponentKind::Gpu, Some(gpu), _) => Component::Gpu(gpu),
         (ComponentKind::GpuLink, Some(a), Some(b)) => Component::GpuLink(a.min(b), a.max(b)),
@@ -146,7 +149,11 @@ impl Described {
 #[cfg(test)]
 pub(super) fn example(pattern: &str) -> String {
     let (core, gpu) = (pattern.replace("{core}", "3"), "{gpu}");
-    core.replacen(gpu, "1", 1).replace(gpu, "0").replace("{n}", "2").replace("{size}", "16MiB")
+    core.replacen(gpu, "1", 1)
+        .replace(gpu, "0")
+        .replace("{n}", "2")
+        .replace("{size}", "16MiB")
+        .replace("{port}", "mlx5_0:1")
 }
 
 #[cfg(test)]
@@ -167,6 +174,8 @@ mod tests {
             ("cpu-stream", "triad-1t", Component::Memory, Category::CpuMemory),
             ("disk", "rand-read-p99.9", Component::Disk(None), Category::Disk),
             ("net-loopback", "rtt", Component::Nic(None), Category::Network),
+            ("ib-loopback", "write-8MiB:mlx5_3:1", Component::IbPort("mlx5_3/1".into()), Category::Network),
+            ("ib-allreduce", "all-reduce-256MiB", Component::Nic(None), Category::Network),
             ("net-pair", "rtt-4096", Component::Nic(None), Category::Network),
             ("gpu-stream", "copy:3", Component::Gpu(3), Category::Gpu),
             ("gpu-copy-bw", "host-to-device:0", Component::Gpu(0), Category::Pcie),

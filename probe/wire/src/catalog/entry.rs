@@ -126,7 +126,7 @@ impl Benchmark {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metric {
     /// Its name, with placeholders: `{core}` and `{gpu}` are the number of the component, `{n}` is any number, `{size}` a
-    /// number with `KiB`, `MiB` or `GiB`. `speed:core{core}` is the name `speed:core3`.
+    /// number with `KiB`, `MiB` or `GiB`, `{port}` at the end an RDMA port such as `mlx5_0:1`. `speed:core{core}` is the name `speed:core3`.
     pub pattern: &'static str,
     /// What it speaks of; which one of them, the placeholders say.
     pub of: ComponentKind,

@@ -1,7 +1,7 @@
 //! Benchmarks of GPUs and of the links between them.
 
 use super::entry::{Benchmark, Metric, MetricRole, RunsOn, Stage};
-use crate::ComponentKind::{Gpu, GpuLink, Gpus};
+use crate::ComponentKind::{Gpu, GpuLink, Gpus, Nic};
 use crate::{Category, Unit};
 
 const TEMPERATURE: Metric =
@@ -37,7 +37,7 @@ const fn collective(pattern: &'static str, title: &'static str) -> Metric {
     Metric::rate(pattern, Gpus, Unit::BytesPerSec, title).category(Category::NvLink)
 }
 
-pub(super) const ALL: [Benchmark; 12] = [
+pub(super) const ALL: [Benchmark; 13] = [
     Benchmark::gpu(
         "kernel-launch",
         "GPU: time to start an empty kernel",
@@ -110,6 +110,15 @@ pub(super) const ALL: [Benchmark; 12] = [
     .limit_s([120, 240, 600, 1200])
     .runs_on(RunsOn::AllGpus)
     .category(Category::NvLink),
+    Benchmark::gpu(
+        "ib-allreduce",
+        "GPUs: NCCL's all-reduce over a node through its InfiniBand and RoCE adapters alone, verified",
+        &[Metric::rate("all-reduce-{size}", Nic, Unit::BytesPerSec, "NCCL all-reduce bus bandwidth through adapters")],
+        SENSORS,
+    )
+    .limit_s([120, 240, 600, 1200])
+    .runs_on(RunsOn::AllGpus)
+    .category(Category::Network),
     Benchmark::gpu(
         "gemm-flops",
         "GPU: matrix products of every type on tensor cores, fp32 and fp64, verified",

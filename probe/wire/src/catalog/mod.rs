@@ -125,9 +125,14 @@ mod tests {
 
     #[test]
     fn the_gpu_worker_runs_what_runs_on_gpus_and_the_probe_the_rest() {
-        for (name, is_gpu) in
-            [("gpu-stream", true), ("gpu-overlap", true), ("nccl-bw", true), ("disk", false), ("overlap", false)]
-        {
+        for (name, is_gpu) in [
+            ("gpu-stream", true),
+            ("gpu-overlap", true),
+            ("nccl-bw", true),
+            ("ib-loopback", false),
+            ("disk", false),
+            ("overlap", false),
+        ] {
             assert_eq!(benchmark(name).map(Benchmark::is_gpu), Some(is_gpu), "{name}");
         }
     }
@@ -146,6 +151,6 @@ mod tests {
             "gpu-train-vgg",
         ];
         assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
-        assert_eq!(BENCHMARKS.len(), 35);
+        assert_eq!(BENCHMARKS.len(), 37);
     }
 }

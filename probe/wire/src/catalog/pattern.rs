@@ -1,13 +1,15 @@
 //! Whether a name is one of a pattern's, and which component it names.
 
-/// Numbers of components in a name: none, one, or two for a link.
+/// Components in a name: their numbers (none, one, or two for a link), or the RDMA port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Numbers {
+pub(super) struct Named<'a> {
     pub(super) first: Option<u32>,
     pub(super) second: Option<u32>,
+    /// Adapter and number of the port.
+    pub(super) port: Option<(&'a str, u32)>,
 }
 
-impl Numbers {
+impl Named<'_> {
     fn push(&mut self, number: u32) {
         if self.first.is_none() {
             self.first = Some(number);
@@ -17,24 +19,37 @@ impl Numbers {
     }
 }
 
-/// The numbers of components in `name`; `None` where it is not of this pattern.
-pub(super) fn matches(pattern: &str, name: &str) -> Option<Numbers> {
-    let mut numbers = Numbers::default();
+/// The components in `name`; `None` where it is not of this pattern.
+pub(super) fn matches<'a>(pattern: &str, name: &'a str) -> Option<Named<'a>> {
+    let mut named = Named::default();
     let (mut pattern, mut name) = (pattern, name);
     while let Some((literal, rest)) = pattern.split_once('{') {
         let (placeholder, rest) = rest.split_once('}')?;
         name = name.strip_prefix(literal)?;
+        if placeholder == "port" {
+            named.port = Some(port(name)?);
+            (pattern, name) = (rest, "");
+            continue;
+        }
         let digits = name.bytes().take_while(u8::is_ascii_digit).count();
         let number: u32 = name[..digits].parse().ok()?;
         name = &name[digits..];
         match placeholder {
-            "core" | "gpu" => numbers.push(number),
+            "core" | "gpu" => named.push(number),
             "size" => name = ["KiB", "MiB", "GiB"].into_iter().find_map(|unit| name.strip_prefix(unit))?,
             _ => {}
         }
         pattern = rest;
     }
-    (pattern == name).then_some(numbers)
+    (pattern == name).then_some(named)
+}
+
+/// An adapter and one of its ports, which a name ends with: `mlx5_0:1`.
+fn port(name: &str) -> Option<(&str, u32)> {
+    let (adapter, number) = name.split_once(':')?;
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    let plain = number.bytes().all(|byte| byte.is_ascii_digit());
+    (!adapter.is_empty() && adapter.bytes().all(known) && plain).then_some((adapter, number.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -44,7 +59,8 @@ mod tests {
 
     #[test]
     fn a_name_is_of_its_pattern_alone() {
-        let of = |first, second| Some(Numbers { first, second });
+        let of = |first, second| Some(Named { first, second, port: None });
+        let port = |adapter| Some(Named { port: Some((adapter, 1)), ..Named::default() });
         for (pattern, name, expected) in [
             ("triad", "triad", of(None, None)),
             ("triad", "triad-1t", None),
@@ -59,6 +75,13 @@ mod tests {
             ("{size}", "4GiB", of(None, None)),
             ("rtt-{n}", "rtt-4096", of(None, None)),
             ("copy:{gpu}", "copy:99999999999999999999", None),
+            ("write-{size}:{port}", "write-8MiB:mlx5_0:1", port("mlx5_0")),
+            ("write-{size}:{port}", "write-8MiB:rocep1s0f0-b.2:1", port("rocep1s0f0-b.2")),
+            ("write-{size}:{port}", "write-8MiB:mlx5_0", None),
+            ("write-{size}:{port}", "write-8MiB:mlx5_0:", None),
+            ("write-{size}:{port}", "write-8MiB::1", None),
+            ("write-{size}:{port}", "write-8MiB:mlx5/0:1", None),
+            ("write-{size}:{port}", "write-8MiB:mlx5_0:+1", None),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }
@@ -67,7 +90,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_name_is_too_strange(name in "\\PC{0,40}") {
-            for pattern in ["gpu{gpu}-to-gpu{gpu}", "{size}", "x{broken"] {
+            for pattern in ["gpu{gpu}-to-gpu{gpu}", "{size}", "{port}", "x{broken"] {
                 let _ = matches(pattern, &name);
             }
         }
