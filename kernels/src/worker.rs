@@ -73,6 +73,15 @@ pub fn main(args: &[String]) -> ExitCode {
         eprintln!("{HELP}");
         return ExitCode::from(USAGE);
     };
+    if let Task::RunAll(name, _) = &task {
+        for (variable, value) in bench::environment(name) {
+            // SAFETY: this process has no other thread yet.
+            #[expect(unsafe_code, reason = "libraries read their settings from the environment")]
+            unsafe {
+                std::env::set_var(variable, value);
+            }
+        }
+    }
     let out = match Out::take() {
         Ok(out) => out,
         Err(error) => {

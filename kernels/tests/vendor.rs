@@ -33,6 +33,25 @@ fn nccl_is_measured_under_its_version() {
     assert!(said.fact("gpu.0.nccl").starts_with("version=22105 path="));
 }
 
+fn through_adapters(settings: &str) -> Said {
+    let driver = Driver::with(&format!("{THREE}{settings}"), &["libnccl.so.2"]);
+    worker(driver.path(), &["run", "ib-allreduce", "smoke", "all"])
+}
+
+#[test]
+fn all_reduce_through_adapters_takes_no_other_way() {
+    let rate = |said: &Said, name: &str| said.series[&format!("{name}/all-reduce-8KiB@nccl-2.21")].values[0];
+    let (links, adapters) = (nccl("adapters 2e6\n"), through_adapters("adapters 2e6\n"));
+    assert_eq!((&links.outcome, &adapters.outcome), (&Outcome::Done, &Outcome::Done));
+    let (fast, slow) = (rate(&links, "nccl-bw"), rate(&adapters, "ib-allreduce"));
+    assert!(slow < 2e6 * 4.0 / 3.0 && fast > 3.0 * slow, "{fast} by links, {slow} through adapters");
+    assert_eq!(adapters.series.len(), 1);
+    let why = failed(through_adapters(""));
+    assert_eq!(why, "ncclCommInitAll: unhandled system error (run with NCCL_DEBUG=INFO for details)");
+    let why = failed(through_adapters("adapters 2e6\nadapters flip bit=0 every=1000\n"));
+    assert!(why.starts_with("all-reduce-8KiB by NCCL: GPU 0 holds "), "{why}");
+}
+
 #[test]
 fn a_library_that_is_not_there_is_no_fault() {
     let driver = Driver::new(THREE);

@@ -1,5 +1,7 @@
 //! What NCCL makes of the ways between all GPUs of a node, where it is installed; every result is checked.
 //!
+//! `ib-allreduce` is the same with every way inside the node closed, so that all data goes out by the adapters and comes back.
+//!
 //! Bus bandwidth as nccl-tests defines it: what the operation says it moves, times 2(n-1)/n for all-reduce and (n-1)/n for
 //! the others.
 
@@ -25,7 +27,32 @@ struct Exchange<'a> {
     pages: usize,
 }
 
+/// What closes NCCL's ways inside a node, and holds it to RDMA adapters: without the last it would take sockets where there is none.
+/// The others are what SuperBench gives its all-reduce through adapters (`nccl-bw:gdr-only`).
+pub(super) const ADAPTERS_ALONE: [(&str, &str); 7] = [
+    ("NCCL_P2P_DISABLE", "1"),
+    ("NCCL_SHM_DISABLE", "1"),
+    ("NCCL_NVLS_ENABLE", "0"),
+    ("NCCL_NET_GDR_LEVEL", "5"),
+    ("NCCL_IB_PCI_RELAXED_ORDERING", "1"),
+    ("NCCL_MIN_NCHANNELS", "16"),
+    ("NCCL_NET", "IB"),
+];
+
 pub(super) fn run(node: &mut Node<'_>) -> Result<(), Trouble> {
+    measure(node, &OPERATIONS)
+}
+
+/// The all-reduce of [`ADAPTERS_ALONE`], which must be the environment by now.
+pub(super) fn run_adapters(node: &mut Node<'_>) -> Result<(), Trouble> {
+    let missing = |(name, value): &&(&str, &str)| std::env::var(name).ok().as_deref() != Some(value);
+    if let Some((name, value)) = ADAPTERS_ALONE.iter().find(missing) {
+        return Err(Trouble::NotRun(format!("the environment lacks {name}={value}")));
+    }
+    measure(node, &OPERATIONS[..1])
+}
+
+fn measure(node: &mut Node<'_>, operations: &[(Operation, &str)]) -> Result<(), Trouble> {
     let gpus = node.gpus;
     let mut nccl = Nccl::load()?;
     node.of(0).fact("nccl", format!("version={} path={}", nccl.version, nccl.path()));
@@ -34,8 +61,8 @@ pub(super) fn run(node: &mut Node<'_>) -> Result<(), Trouble> {
     let free = gpus.iter().try_fold(usize::MAX, |least, gpu| gpu.free().map(|free| least.min(free)))?;
     let sizes: Vec<(usize, &str)> =
         SIZES[node.profile as usize].iter().copied().filter(|(bytes, _)| *bytes < free / 3).collect();
-    let parts = sizes.len() * OPERATIONS.len();
-    let work = sizes.iter().flat_map(|size| OPERATIONS.iter().map(move |operation| (size, operation)));
+    let parts = sizes.len() * operations.len();
+    let work = sizes.iter().flat_map(|size| operations.iter().map(move |operation| (size, operation)));
     for (part, ((bytes, size), (what, name))) in work.enumerate() {
         let exchange = Exchange::new(&nccl, *what, gpus, *bytes)?;
         exchange.measure(node, &format!("{name}-{size}"), (part, parts))?;

@@ -69,8 +69,15 @@ pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(F
         "p2p-allreduce" => Node::new("p2p-allreduce", gpus, profile, say).run(allreduce::run),
         "nccl-bw" => Node::new("nccl-bw", gpus, profile, say).run(collectives::run),
         "gpu-train-ddp" => Node::new("gpu-train-ddp", gpus, profile, say).run(ddp::run),
+        "ib-allreduce" => Node::new("ib-allreduce", gpus, profile, say).run(collectives::run_adapters),
         _ => Err(unknown(name)),
     }
+}
+
+/// What has to stand in the environment before the benchmark called `name` loads a library.
+#[must_use]
+pub fn environment(name: &str) -> &'static [(&'static str, &'static str)] {
+    if name == "ib-allreduce" { &collectives::ADAPTERS_ALONE } else { &[] }
 }
 
 fn unknown(name: &str) -> Trouble {

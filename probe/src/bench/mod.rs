@@ -32,6 +32,7 @@ mod stream;
 mod train;
 
 pub(crate) use context::Context;
+pub(crate) use ib::rdma_port;
 
 type Body = fn(&mut Context<'_>) -> Result<(), Halt>;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use muster_wire::{Datum, Fact, Frame, Outcome, Profile, Reading, RunsOn, benchmark};
 
-use crate::bench::Context;
+use crate::bench::{Context, rdma_port};
 use crate::steps::Halt;
 use program::Program;
 use team::Team;
@@ -29,6 +29,9 @@ const ANSWER: Duration = Duration::from_secs(8);
 pub(crate) fn run(name: &str, context: &mut Context<'_>) -> Result<(), Halt> {
     if !node::has_gpu() {
         return Err(Halt::NotApplicable("no NVIDIA GPU on this node".to_owned()));
+    }
+    if name == "ib-allreduce" && !rdma_port() {
+        return Err(Halt::NotApplicable("no InfiniBand or RoCE port of this node is up".to_owned()));
     }
     let program = Program::new().map_err(Halt::NotRun)?;
     let count = count(&program, context)?;

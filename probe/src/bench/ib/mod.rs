@@ -59,6 +59,11 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<(), Halt> {
     gpu::judge(&|index| fit[index].0.clone(), (fit.len(), "ports"), troubles)
 }
 
+/// Whether a port of this node is fit for RDMA.
+pub(crate) fn rdma_port() -> bool {
+    ports::find(&Root::system()).iter().any(|(_, port)| port.is_ok())
+}
+
 /// Says which ports are not measured, and why.
 fn tell(left_out: &[(String, String)], context: &mut Context<'_>) {
     let mut facts = Facts::default();

@@ -34,6 +34,10 @@ pub struct Config {
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
     pub links: Vec<((usize, usize), Link)>,
+    /// Bytes per second of one device's data to another through an RDMA adapter; nothing without adapters.
+    pub adapters: Option<f64>,
+    /// What the way through the adapters does to the data.
+    pub through_adapters: Link,
     /// What tells this node's devices from those of other nodes.
     pub identity: u8,
     /// Devices that are other cards than these nodes usually have in that place.
@@ -60,6 +64,8 @@ impl Default for Config {
             failing: Vec::new(),
             link: 20e6,
             links: Vec::new(),
+            adapters: None,
+            through_adapters: Link::default(),
             identity: 0,
             cards: Vec::new(),
             faults: Vec::new(),
@@ -70,7 +76,7 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `link 0 1 slow factor=4`, `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
+    /// `link 0 1 slow factor=4`, `adapters 2e6`, `adapters flip bit=3 every=100`, `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
     /// `gpu 3 lacks power` and, with a result of `nvml.h`, `gpu 3 answers power 15`.
     ///
     /// # Errors
@@ -105,6 +111,8 @@ impl Config {
                 link.add(fault)?;
                 self.links.push((between, link));
             }
+            ["adapters", rate] => self.adapters = Some(number(rate)?),
+            ["adapters", fault @ ..] => self.through_adapters.add(fault)?,
             ["nccl" | "cublaslt", function, code] => self.failing.push(((*function).to_owned(), number(code)?)),
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => {

@@ -10,6 +10,7 @@ use super::errors::{Code, ILLEGAL_ADDRESS};
 use super::queue::Work;
 use super::state::{LATENCY, State, state};
 
+const SYSTEM: Code = 2;
 const INTERNAL: Code = 3;
 const INVALID_USAGE: Code = 5;
 /// Bytes of the elements that are used: words and floats.
@@ -63,7 +64,7 @@ pub unsafe extern "C" fn ncclGetVersion(version: *mut c_int) -> Code {
 pub extern "C" fn ncclGetErrorString(code: Code) -> *const c_char {
     let words: &CStr = match code {
         1 => c"unhandled cuda error (run with NCCL_DEBUG=INFO for details)",
-        2 => c"unhandled system error (run with NCCL_DEBUG=INFO for details)",
+        SYSTEM => c"unhandled system error (run with NCCL_DEBUG=INFO for details)",
         INTERNAL => c"internal error - please report this issue to the NCCL developers",
         INVALID_USAGE => c"invalid usage (run with NCCL_DEBUG=WARN for details)",
         _ => c"unknown result code",
@@ -80,6 +81,9 @@ pub extern "C" fn ncclGetLastError(_comm: *const c_void) -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ncclCommInitAll(comms: *mut usize, count: c_int, _devices: *const c_int) -> Code {
     if let Some(code) = fault("ncclCommInitAll") {
+        return code;
+    }
+    if let Err(code) = state().choose_ways(&|name| std::env::var(name).ok()) {
         return code;
     }
     for rank in 0..count as usize {
@@ -169,7 +173,28 @@ pub(super) struct Meeting {
     pub(super) held: bool,
 }
 
+/// The two ways that a node has beside its network, which its environment can close.
+const CLOSED: [&str; 2] = ["NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"];
+
 impl State {
+    /// By which ways devices reach each other, as the environment says: through adapters only where nothing else is left.
+    fn choose_ways(&mut self, environment: &dyn Fn(&str) -> Option<String>) -> Result<(), Code> {
+        let closed = CLOSED.iter().all(|name| environment(name).as_deref() == Some("1"));
+        self.adapters = None;
+        match (closed, environment("NCCL_NET").as_deref(), self.config.adapters) {
+            (false, ..) => {}
+            (true, Some("IB"), Some(_)) => {
+                let way = || self.config.through_adapters.clone();
+                let count = self.cards.len();
+                self.adapters = Some((0..count).map(|_| (0..count).map(|_| way()).collect()).collect());
+            }
+            // The real one would use sockets here.
+            (true, None, _) => self.config.link /= 1000.0,
+            (true, ..) => return Err(SYSTEM),
+        }
+        Ok(())
+    }
+
     /// Does what a group of calls asked for; how long that takes, nanoseconds.
     pub(super) fn hold_meeting(&mut self, number: usize) -> Result<f64, Code> {
         let calls = std::mem::take(&mut self.meetings[number].calls);
@@ -184,9 +209,14 @@ impl State {
             let mut fetch = |from: usize, key: Option<usize>| {
                 let mut bytes = sent.get(&(from, key)).cloned().ok_or(INVALID_USAGE)?;
                 if from != rank {
-                    let link = &mut self.links[from][rank];
+                    let own = (&mut self.links, self.config.link);
+                    let (ways, speed) = match &mut self.adapters {
+                        Some(ways) => (ways, self.config.adapters.unwrap_or(self.config.link)),
+                        None => own,
+                    };
+                    let link = &mut ways[from][rank];
                     link.carry(&mut bytes);
-                    slowest = slowest.max(link.time(self.config.link));
+                    slowest = slowest.max(link.time(speed));
                 }
                 Ok::<Vec<u8>, Code>(bytes)
             };

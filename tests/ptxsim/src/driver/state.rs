@@ -58,6 +58,8 @@ pub(super) struct State {
     pub(super) opened: Vec<(usize, usize)>,
     /// Ways between devices, by from and to.
     pub(super) links: Vec<Vec<Link>>,
+    /// The same ways through adapters, once a communicator was told to use nothing else.
+    pub(super) adapters: Option<Vec<Vec<Link>>>,
     /// Which stream goes on next is not for the caller to know.
     pub(super) rng: Rng,
     /// What groups of NCCL's calls asked for.
@@ -103,6 +105,7 @@ impl State {
             current: 0,
             opened: Vec::new(),
             links: (0..count).map(|from| (0..count).map(|to| config.link_of((from, to))).collect()).collect(),
+            adapters: None,
             rng: Rng(7),
             meetings: Vec::new(),
             config,
