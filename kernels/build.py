@@ -28,7 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PREBUILT = HERE / "prebuilt"
 # Text for sm_90a is executed by tests only; everything else is shipped.
 # Old compilers for old drivers: PTX ISA 8.2 loads from driver 535 on. sm_100a exists only from 12.8 on.
-EVERYWHERE = ["memory", "burn", "gemm", "peer", "tape", "norm", "image", "product", "attention"]
+EVERYWHERE = ["memory", "burn", "gemm", "peer", "tape", "norm", "image", "product", "attention", "function"]
 TARGETS = [
     ("compute_80", "nvrtc-12.2", "ptx", EVERYWHERE),
     ("sm_80", "nvrtc-12.2", "cubin", EVERYWHERE),
@@ -37,6 +37,8 @@ TARGETS = [
     ("sm_100a", "nvrtc-12.8", "cubin", EVERYWHERE),
 ]
 FLAGS = ["--std=c++17", "-default-device", "--fmad=true"]
+# Ways of a convolution.
+WAYS = ("", "_data", "_filter")
 # Registers per thread at most, for the launch bounds of each kernel to hold; spills and stack are never allowed.
 REGISTERS = {
     **{f"gemm_{kind}": 128 for kind in ("bf16", "fp16", "tf32", "int8")},
@@ -44,6 +46,9 @@ REGISTERS = {
     **{"product_bf16": 128, "product_f32": 128, "product_wgmma": 168},
     **{"attention": 168, "attention_queries": 200, "attention_keys": 255},
     **{f"wgmma_{kind}": 168 for kind in ("bf16", "fp16", "tf32", "fp8", "int8")},
+    **{f"batch_{kind}": 128 for kind in ("f32", "half", "c32")},
+    **{f"convolve{way}_f32": 96 for way in WAYS},
+    **{f"convolve{way}_half": 128 for way in WAYS},
 }
 DEFAULT_REGISTERS = 64
 # What a product by mma.sync moves.
@@ -72,6 +77,9 @@ SASS = {
     "product_bf16": {"HMMA.16816.F32.BF16": 32, **TENSOR},
     "product_wgmma": {"HGMMA.64x256x16.F32.BF16": 4, **BULK},
     **{f"attention{part}": {"HMMA.16816.F32.BF16": 64} for part in ("", "_queries", "_keys")},
+    **{name: {r"HMMA.16816.F32\b(?!.BF16)": 8, "LDSM.16.M88.4": 6} for name in ("batch_half", *(f"convolve{w}_half" for w in WAYS))},
+    **{name: {"FFMA": 256} for name in ("batch_f32", *(f"convolve{w}_f32" for w in WAYS))},
+    "batch_c32": {"FFMA": 1024},
     "burn_ffma": {"FFMA": 64},
     "burn_dfma": {"DFMA": 64},
     "burn_imad": {"IMAD": 64},

@@ -48,6 +48,7 @@ macro_rules! target {
                 target!(@ "image", $suffix),
                 target!(@ "product", $suffix),
                 target!(@ "attention", $suffix),
+                target!(@ "function", $suffix),
                 $(target!(@ $more, $suffix),)?
             ],
         }

@@ -2,6 +2,7 @@
 //! needs a library of the node: RDMA adapters.
 
 mod bench;
+pub mod calls;
 pub mod code;
 mod cublaslt;
 pub mod driver;

@@ -40,7 +40,7 @@ fn every_kernel_exists_for_every_device() {
         let entry = manifest().into_iter().find(|entry| entry["file"] == file).unwrap();
         entry["kernels"].as_object().unwrap().keys().cloned().collect()
     };
-    for module in ["memory", "burn", "gemm", "peer", "tape", "norm", "image", "product", "attention"] {
+    for module in ["memory", "burn", "gemm", "peer", "tape", "norm", "image", "product", "attention", "function"] {
         let first = kernels(&format!("{module}.sm_80.cubin"));
         assert!(!first.is_empty());
         assert_eq!(first, kernels(&format!("{module}.sm_90a.cubin")));

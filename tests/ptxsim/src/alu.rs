@@ -1,6 +1,6 @@
 //! Arithmetic on 32 lanes at once. Values lie in 64 bits, cut to their width; floats as their bits.
 
-use crate::code::{Compare, One, Two, Ty};
+use crate::code::{Compare, Number, One, Two, Ty};
 
 pub(crate) type Lanes = [u64; 32];
 
@@ -26,10 +26,27 @@ fn bf16(bits: u64) -> u64 {
     if x.is_nan() { 0x7fff } else { (bits + 0x7fff + (bits >> 16 & 1)) >> 16 }
 }
 
+/// The nearest binary16, ties to even.
+fn fp16(bits: u64) -> u64 {
+    let (x, sign) = (f32_of(bits), bits >> 16 & 0x8000);
+    if x.is_nan() {
+        return 0x7fff;
+    }
+    // Below the smallest normal number the steps stay as wide as they are there.
+    let size = f64::from(x).abs();
+    let power = (x.abs().to_bits() >> 23) as i32 - 127;
+    let power = power.max(-14);
+    let steps = (size * 2.0_f64.powi(10 - power)).round_ties_even() as u64;
+    // A mantissa that overflows is the next power; past the largest number is infinity.
+    sign | (((power + 14) as u64) << 10).saturating_add(steps).min(0x7c00)
+}
+
 /// One operand, one result.
 pub(crate) fn single(op: One, ty: Ty, a: &Lanes) -> Option<Lanes> {
     Some(match (op, ty) {
         (One::Bf16, _) => a.map(bf16),
+        (One::Fp16, _) => a.map(fp16),
+        (One::Widened, _) => a.map(|a| u64::from((Number::F16.value(a as u32 & 0xffff) as f32).to_bits())),
         (One::Reciprocal, Ty::F32) => a.map(|a| u64::from((1.0 / f32_of(a)).to_bits())),
         (One::Reciprocal, Ty::F64) => a.map(|a| (1.0 / f64::from_bits(a)).to_bits()),
         (One::Root, Ty::F32) => a.map(|a| u64::from(f32_of(a).sqrt().to_bits())),

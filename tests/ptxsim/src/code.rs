@@ -114,6 +114,10 @@ pub(crate) enum One {
     Root,
     /// Rounded to bf16.
     Bf16,
+    /// Rounded to IEEE 754 binary16.
+    Fp16,
+    /// The f32 that a binary16 is.
+    Widened,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,7 +23,14 @@ impl Number {
             // The hardware reads no more than 19 bits.
             Self::Tf32 => f64::from(f32::from_bits(bits & 0xffff_e000)),
             Self::S8 => f64::from(bits as i8),
-            Self::F16 if bits >> 10 & 31 == 31 => f64::NAN,
+            Self::F16 if bits & 0x7fff > 0x7c00 => f64::NAN,
+            Self::F16 if bits & 0x7fff == 0x7c00 => {
+                if bits & 0x8000 == 0 {
+                    f64::INFINITY
+                } else {
+                    f64::NEG_INFINITY
+                }
+            }
             Self::F16 => sized(bits & 0x7fff, 10, 15, bits & 0x8000 != 0),
             Self::E4m3 if bits & 0x7f == 0x7f => f64::NAN,
             Self::E4m3 => sized(bits & 0x7f, 3, 7, bits & 0x80 != 0),

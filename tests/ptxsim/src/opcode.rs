@@ -23,6 +23,8 @@ pub(crate) fn decode(word: &str) -> Option<(Op, Ty)> {
         "fma" if has("rn") => Op::Fma,
         "cvt" if word == "cvt.rn.bf16x2.f32" => Op::Two(Two::Bf16Pair),
         "cvt" if word == "cvt.rn.bf16.f32" => Op::One(One::Bf16),
+        "cvt" if word == "cvt.rn.f16.f32" => Op::One(One::Fp16),
+        "cvt" if word == "cvt.f32.f16" => Op::One(One::Widened),
         "cvt" => return Some((Op::Convert { from: ty }, *types.first()?)),
         "rcp" if has("rn") => Op::One(One::Reciprocal),
         "sqrt" if has("rn") => Op::One(One::Root),

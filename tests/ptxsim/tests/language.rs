@@ -52,6 +52,34 @@ fn integers_wrap_and_keep_their_signs() {
 }
 
 #[test]
+fn half_precision_is_the_nearest_and_back() {
+    // What is rounded, its binary16, and what that is as an f32: halves to even, the smallest steps, too much, no number.
+    let cases = [
+        (1.0_f32, 0x3c00, 1.0_f32),
+        (-0.333_333_34, 0xb555, -0.333_251_95),
+        (2049.0, 0x6800, 2048.0),
+        (2051.0, 0x6802, 2052.0),
+        (65519.0, 0x7bff, 65504.0),
+        (65520.0, 0x7c00, f32::INFINITY),
+        (f32::INFINITY, 0x7c00, f32::INFINITY),
+        (-1e30, 0xfc00, f32::NEG_INFINITY),
+        (6.103_515_6e-5, 0x0400, 6.103_515_6e-5),
+        (6.1e-5, 0x03ff, 6.097_555e-5),
+        (5.96e-8, 0x0001, 5.960_464_5e-8),
+        (2.9e-8, 0x0000, 0.0),
+        (-0.0, 0x8000, -0.0),
+    ];
+    for (number, half, back) in cases {
+        let to_half =
+            format!("mov.f32 %f1, 0f{:08X}; cvt.rn.f16.f32 %rs1, %f1; cvt.u32.u16 %r9, %rs1;", number.to_bits());
+        all(&to_half, |_| half);
+        let to_float = format!("mov.u16 %rs1, {half}; cvt.f32.f16 %f1, %rs1; mov.b32 %r9, %f1;");
+        all(&to_float, |_| back.to_bits());
+    }
+    all("mov.f32 %f1, 0f7FC00000; cvt.rn.f16.f32 %rs1, %f1; cvt.u32.u16 %r9, %rs1;", |_| 0x7fff);
+}
+
+#[test]
 fn wide_values_split_and_join() {
     let body = "mul.wide.u32 %rd4, %r1, 0x10001; mov.b64 {%r2, %r3}, %rd4; mov.b64 %rd5, {%r3, %r2}; \
                 shr.u64 %rd6, %rd5, 32; cvt.u32.u64 %r9, %rd6;";
