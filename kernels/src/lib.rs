@@ -4,7 +4,9 @@
 mod bench;
 pub mod calls;
 pub mod code;
+mod cublas;
 mod cublaslt;
+mod cudnn;
 pub mod driver;
 mod health;
 mod library;

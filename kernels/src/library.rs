@@ -3,6 +3,7 @@
 //! The dynamic loader is asked first; then the folders that the probe found are searched for the same names.
 
 use std::env;
+use std::ffi::{CStr, c_char, c_int};
 use std::path::{Path, PathBuf};
 
 use crate::driver::Trouble;
@@ -60,6 +61,18 @@ impl Library {
     }
 }
 
+/// What a library's function answered that is an error: its own words, by its function `words` for them.
+pub(crate) fn wrong(library: &Library, (name, words): (&str, &str), code: c_int) -> Trouble {
+    type Words = unsafe extern "C" fn(c_int) -> *const c_char;
+    // SAFETY: such a function takes a code and gives a C string that lives as long as the library.
+    #[expect(unsafe_code, reason = "dynamic loading")]
+    let text = unsafe {
+        let said = library.function::<Words>(words).ok().map(|f| f(code)).filter(|text| !text.is_null());
+        said.map(|text| CStr::from_ptr(text).to_string_lossy().into_owned())
+    };
+    Trouble::Failed(format!("{name}: {}", text.unwrap_or_else(|| format!("status {code}"))))
+}
+
 /// The library `name`, a file's name or path; nothing when there is none, the loader's words when it is broken.
 pub(crate) fn loaded(name: &str) -> Result<Option<libloading::Library>, String> {
     // SAFETY: loading runs the library's initialisers, which is what every program that uses it does.
@@ -80,9 +93,9 @@ fn broken(name: &str, why: &str) -> Trouble {
 
 /// The file that the loader took for `name`.
 fn mapped(name: &str) -> Option<String> {
-    let stem = name.split(".so").next()?;
+    let stem = format!("{}.so", name.split(".so").next()?);
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let files = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
-    let is = |path: &&str| Path::new(path).file_name().is_some_and(|file| file.to_string_lossy().starts_with(stem));
+    let is = |path: &&str| Path::new(path).file_name().is_some_and(|file| file.to_string_lossy().starts_with(&stem));
     files.into_iter().find(is).map(str::to_owned)
 }

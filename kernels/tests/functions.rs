@@ -28,25 +28,6 @@ fn words(number: Number, seed: u32, count: u64) -> Vec<u32> {
     (0..bytes.div_ceil(4)).map(|at| (twin::pattern(seed, at) & half(keep, at)) | half(set, at)).collect()
 }
 
-/// A result's numbers.
-fn numbers(number: Number, words: &[u32], count: u64) -> Vec<f64> {
-    let half = |at: u64| (words[at as usize / 2] >> (16 * (at % 2))) & 0xffff;
-    let wide = |bits: u32| {
-        let (power, steps) = ((bits >> 10 & 31) as i32, f64::from(bits & 0x3ff));
-        let size = match power {
-            0 => steps * 2.0_f64.powi(-24),
-            31 => f64::NAN,
-            _ => (1024.0 + steps) * 2.0_f64.powi(power - 25),
-        };
-        if bits & 0x8000 == 0 { size } else { -size }
-    };
-    let at = |at: u64| match number {
-        Number::Fp16 => wide(half(at)),
-        _ => f64::from(f32::from_bits(words[at as usize])),
-    };
-    (0..count).map(at).collect()
-}
-
 /// Runs the kernels of `text` and says how far from right the worst number is, as a share of what may be.
 fn worst(text: &str, call: Call, alpha: f32, seed: u64) -> Result<f64, Why> {
     let (number, lengths, program) = (call.precision().number(), call.lengths(), call.program(alpha));
@@ -70,18 +51,18 @@ fn worst(text: &str, call: Call, alpha: f32, seed: u64) -> Result<f64, Why> {
         gpu.run_with(launch.kernel, ([launch.grid.0, launch.grid.1], 256, 0), &args)?;
     }
     let count = lengths[2] * number.size() as u64;
-    let got = numbers(number, &gpu.read_words(c, count.div_ceil(4)), lengths[2]);
+    let got = gpu.read_words(c, count.div_ceil(4));
     let operand = |seed: u32| move |at: u64| number.element(seed, at);
     let rounded = if number == Number::Fp16 { 2.0_f64.powi(-11) } else { 2.0_f64.powi(-24) };
-    let share = |(at, got): (usize, &f64)| {
-        let exact = call.exact(at as u64, [&operand(1), &operand(2)]);
-        let before = if call.adds() { number.element(BEFORE, at as u64) } else { 0.0 };
+    let share = |at: u64| {
+        let (got, exact) = (number.read(&got, at), call.exact(at, [&operand(1), &operand(2)]));
+        let before = if call.adds() { number.element(BEFORE, at) } else { 0.0 };
         let right = f64::from(alpha) * exact.value + before;
         // Sums of few terms in f32, and the result rounded.
         let error = (got - right).abs() / (1e-6 * exact.scale + rounded * (right.abs() + before.abs()));
         if error.is_nan() { f64::INFINITY } else { error }
     };
-    Ok(got.iter().enumerate().map(share).fold(0.0, f64::max))
+    Ok((0..lengths[2]).map(share).fold(0.0, f64::max))
 }
 
 fn product(function: Function, precision: Precision, transposed: [bool; 2], [m, n, k, batch]: [u32; 4]) -> Call {

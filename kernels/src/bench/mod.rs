@@ -6,6 +6,7 @@ mod collectives;
 mod copy;
 mod ddp;
 mod distance;
+mod function;
 mod gemm;
 mod launch;
 mod links;
@@ -31,12 +32,14 @@ pub(crate) use train::usual;
 /// When it cannot be done, or its results are wrong.
 pub fn run(name: &str, gpu: &Gpu, profile: Profile, say: &mut dyn FnMut(Frame)) -> Result<(), Trouble> {
     type Body = fn(&mut Run<'_>) -> Result<(), Trouble>;
-    let bodies: [(&'static str, Body); 16] = [
+    let bodies: [(&'static str, Body); 18] = [
         ("kernel-launch", launch::run),
         ("gpu-stream", stream::run),
         ("gpu-copy-bw", copy::run),
         ("gemm-flops", gemm::run),
         ("cublaslt-gemm", vendor_gemm::run),
+        ("cublas-function", function::cublas),
+        ("cudnn-function", function::cudnn),
         ("gpu-overlap", overlap::run),
         ("gpu-burn", burn::load),
         ("sm-sdc", burn::agree),

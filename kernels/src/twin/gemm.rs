@@ -65,6 +65,17 @@ impl Number {
         }
     }
 
+    /// Number `at` of a result that is `words`, in f16, f32 or f64.
+    #[must_use]
+    pub fn read(self, words: &[u32], at: u64) -> f64 {
+        let word = |at: u64| words[at as usize];
+        match self {
+            Self::Fp64 => f64::from_bits(u64::from(word(2 * at)) | u64::from(word(2 * at + 1)) << 32),
+            Self::Fp16 => half(word(at / 2) >> (16 * (at % 2)) & 0xffff),
+            _ => f64::from(f32::from_bits(word(at))),
+        }
+    }
+
     /// Where element `k` of row `row` lies in an operand of `wgmma.cu` whose rows are `slices` times 128 bytes.
     #[must_use]
     pub const fn packed(self, slices: u64, row: u64, k: u64) -> u64 {
@@ -85,6 +96,22 @@ fn small(bits: u64, exponent: u32, mantissa: u32) -> f64 {
     let power = (bits >> mantissa & ((1 << exponent) - 1)) as i32 - ((1 << (exponent - 1)) - 1);
     let size = (1.0 + (bits & ((1 << mantissa) - 1)) as f64 / f64::from(1 << mantissa)) * 2.0_f64.powi(power);
     if bits >> (exponent + mantissa) == 0 { size } else { -size }
+}
+
+/// Any number of IEEE 754 binary16.
+fn half(bits: u32) -> f64 {
+    match bits & 0x7fff {
+        0x7c01.. => f64::NAN,
+        0x7c00 => {
+            if bits & 0x8000 == 0 {
+                f64::INFINITY
+            } else {
+                f64::NEG_INFINITY
+            }
+        }
+        subnormal @ ..0x400 => f64::from(subnormal) * 2.0_f64.powi(-24) * if bits & 0x8000 == 0 { 1.0 } else { -1.0 },
+        _ => small(u64::from(bits), 5, 10),
+    }
 }
 
 /// `a * b` of row-major m x k and k x n.
@@ -122,6 +149,11 @@ mod tests {
     fn small_formats_are_read_by_their_definition() {
         let fp16 = [(0x3c00, 1.0), (0xc000, -2.0), (0x3555, 0.333_251_953_125), (0x3001, 0.125 + 2.0_f64.powi(-13))];
         assert!(fp16.iter().all(|(bits, value)| small(*bits, 5, 10) == *value));
+        assert!(fp16.iter().all(|(bits, value)| half(*bits as u32) == *value));
+        assert_eq!([0x0001, 0x83ff, 0x7bff].map(half), [2.0_f64.powi(-24), -1023.0 * 2.0_f64.powi(-24), 65504.0]);
+        assert!([0x7c00, 0xfc00].map(half) == [f64::INFINITY, f64::NEG_INFINITY] && half(0x7e00).is_nan());
+        assert_eq!(Number::Fp16.read(&[0x3c00_0000, 0xc000], 1), 1.0);
+        assert_eq!(Number::Fp16.read(&[0x3c00_0000, 0xc000], 2), -2.0);
         let fp8 = [(0x38, 1.0), (0xc0, -2.0), (0x3f, 1.875), (0x7e, 448.0)];
         assert!(fp8.iter().all(|(bits, value)| small(*bits, 4, 3) == *value));
     }

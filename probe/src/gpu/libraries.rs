@@ -8,7 +8,17 @@ use std::path::{Path, PathBuf};
 
 /// Environment variable that tells the worker, and with which whoever starts the probe by hand adds folders of his own.
 pub(super) const VARIABLE: &str = "MUSTER_LIBRARIES";
-const WANTED: [&str; 4] = ["libnccl.so.2", "libcublasLt.so.12", "libcublasLt.so.13", "libcublasLt.so.11"];
+const WANTED: [&str; 9] = [
+    "libnccl.so.2",
+    "libcublasLt.so.12",
+    "libcublasLt.so.13",
+    "libcublasLt.so.11",
+    "libcublas.so.12",
+    "libcublas.so.13",
+    "libcublas.so.11",
+    "libcudnn.so.9",
+    "libcudnn.so.8",
+];
 /// Entries of a folder that are looked at, and folders that are told of.
 const ENTRIES: usize = 1024;
 const FOLDERS: usize = 32;
@@ -75,11 +85,15 @@ mod tests {
         put("lib/python3.11/site-packages/nvidia/nccl/lib", "libnccl.so.2");
         put("lib/python3.11/site-packages/nvidia/cublas/lib", "libcublasLt.so.12");
         put("lib/python3.11/site-packages/nvidia/cudnn/lib", "libcudnn.so.9");
+        put("lib/python3.11/site-packages/nvidia/cufft/lib", "libcufft.so.11");
         put("own", "libnccl.so.2");
         let given = vec![dir.path().join("own"), PathBuf::from("relative"), dir.path().join("nowhere")];
         let found = found(given, &[dir.path().to_owned()]);
         let ours: Vec<&Path> = found.iter().filter_map(|folder| folder.strip_prefix(dir.path()).ok()).collect();
         let wheels = "lib/python3.11/site-packages/nvidia";
-        assert_eq!(ours, ["own", &format!("{wheels}/cublas/lib"), &format!("{wheels}/nccl/lib")].map(Path::new));
+        let wheels = ["cublas", "cudnn", "nccl"].map(|name| format!("{wheels}/{name}/lib"));
+        let expected: Vec<&Path> =
+            std::iter::once("own").chain(wheels.iter().map(String::as_str)).map(Path::new).collect();
+        assert_eq!(ours, expected);
     }
 }

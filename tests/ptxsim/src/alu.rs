@@ -41,6 +41,11 @@ fn fp16(bits: u64) -> u64 {
     sign | (((power + 14) as u64) << 10).saturating_add(steps).min(0x7c00)
 }
 
+/// The bits of the nearest binary16.
+pub(crate) fn half(x: f32) -> u16 {
+    fp16(u64::from(x.to_bits())) as u16
+}
+
 /// One operand, one result.
 pub(crate) fn single(op: One, ty: Ty, a: &Lanes) -> Option<Lanes> {
     Some(match (op, ty) {

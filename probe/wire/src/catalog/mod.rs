@@ -5,7 +5,7 @@
 //! [`describe_in`] hears it.
 //!
 //! # Adding a benchmark
-//! Its own file, one entry here, in the table of its source (`cpu`, `disk`, `net`, `gpu`, `train`, `gpu_train`), and the line that calls
+//! Its own file, one entry here, in the table of its source (`cpu`, `disk`, `net`, `gpu`, `gpu_function`, `train`, `gpu_train`), and the line that calls
 //! it: in `bench/mod.rs` of the probe, or in `bench/mod.rs` of the GPU worker. The entry names its metrics; units in
 //! frames, judging, playbooks, screens and incidents follow from it.
 
@@ -17,6 +17,7 @@ mod disk;
 mod entry;
 mod facts;
 mod gpu;
+mod gpu_function;
 mod gpu_train;
 mod net;
 mod pattern;
@@ -31,8 +32,8 @@ pub use facts::{fact_of, gpu_fact};
 pub use telemetry::{CLOCK_ERROR, SaysOfJob, Telemetry, finely, is_fine, telemetry, telemetry_names, watched};
 
 /// The tables, in the order a plain `run` takes them.
-const TABLES: [&[Benchmark]; 7] =
-    [&cpu::PARTS, &disk::ALL, &net::ALONE, &gpu::ALL, &cpu::TOGETHER, &train::ALL, &gpu_train::ALL];
+const TABLES: [&[Benchmark]; 8] =
+    [&cpu::PARTS, &disk::ALL, &net::ALONE, &gpu::ALL, &gpu_function::ALL, &cpu::TOGETHER, &train::ALL, &gpu_train::ALL];
 
 const COUNT: usize = {
     let (mut count, mut table) = (0, 0);
@@ -151,6 +152,6 @@ mod tests {
             "gpu-train-vgg",
         ];
         assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
-        assert_eq!(BENCHMARKS.len(), 37);
+        assert_eq!(BENCHMARKS.len(), 39);
     }
 }

@@ -27,8 +27,8 @@ pub struct Config {
     pub init: i32,
     /// What the management library answers when it is started.
     pub nvml: i32,
-    /// Functions of NCCL and cuBLASLt that fail, with their code; 1000 for one that never ends, 1001 for
-    /// one that computes something else.
+    /// Functions of NCCL, cuBLAS, cuBLASLt and cuDNN that fail, with their code; 1000 for one that never ends, 1001 for
+    /// one that computes something else, 1002 for one that takes ten times as long.
     pub failing: Vec<(String, i32)>,
     /// Bytes per second from one device to another.
     pub link: f64,
@@ -113,7 +113,9 @@ impl Config {
             }
             ["adapters", rate] => self.adapters = Some(number(rate)?),
             ["adapters", fault @ ..] => self.through_adapters.add(fault)?,
-            ["nccl" | "cublaslt", function, code] => self.failing.push(((*function).to_owned(), number(code)?)),
+            ["nccl" | "cublas" | "cublaslt" | "cudnn", function, code] => {
+                self.failing.push(((*function).to_owned(), number(code)?))
+            }
             ["nvml", n] => self.nvml = number(n)?,
             ["gpu", index, "sensor", name, value] => {
                 self.sense(number(index)?, name, Some(Sensor { value: number(value)?, ..Sensor::default() }));

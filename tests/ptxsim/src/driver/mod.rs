@@ -5,7 +5,10 @@
 
 mod calls;
 mod config;
+mod cublas;
 mod cublaslt;
+mod cudnn;
+mod dense;
 mod errors;
 mod graph;
 mod nccl;
