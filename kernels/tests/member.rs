@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
-#[expect(dead_code, reason = "other tests run benchmarks")]
+#[expect(dead_code, unused_imports, reason = "other tests run benchmarks")]
 mod process;
 
 use std::collections::BTreeMap;
