@@ -1,30 +1,32 @@
-//! cuBLASLt, for those who load this file by its name: products of the shape that muster asks for, on the CPU.
+//! cuBLASLt, for those who load this file by its name: products of any shape, on the CPU.
 
 #![expect(unsafe_code, reason = "a C interface: pointers come from the caller, who promises what cublasLt.h says")]
+
+mod product;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::errors::{Code, ILLEGAL_ADDRESS};
+use self::product::{Descriptor, Layout, Shape, multiply};
+use super::errors::Code;
 use super::nccl::fault;
 use super::queue::Work;
-use super::state::{LATENCY, State, state};
-use crate::matrix::sized;
+use super::state::{State, state};
 
 const NOT_INITIALIZED: Code = 1;
 const INVALID_VALUE: Code = 7;
 const NOT_SUPPORTED: Code = 15;
 /// In the settings, a function that answers that all went well, and computes something else.
 const WRONG: Code = 1001;
-/// Operations per second. Slow, so that the smallest product takes as much time as a benchmark asks for.
-const RATE: f64 = 50e6;
+/// In the settings, the heuristic's answer is another algorithm, as on another kind of device.
+const OTHER: Code = 1002;
 
 /// What was created, by handle.
 #[derive(Clone, Copy, Debug)]
 enum Object {
-    Descriptor { transposed: bool },
-    Layout { kind: c_int, edge: u64 },
-    Preference { workspace: u64 },
+    Descriptor(Descriptor),
+    Layout(Layout),
+    Preference { workspace: u64, alignment: [u32; 4] },
 }
 
 static OBJECTS: Mutex<Vec<Object>> = Mutex::new(Vec::new());
@@ -64,21 +66,22 @@ pub unsafe extern "C" fn cublasLtCreate(handle: *mut usize) -> Code {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cublasLtMatmulDescCreate(to: *mut usize, _compute: c_int, _scale: c_int) -> Code {
-    create(to, Object::Descriptor { transposed: false })
+pub extern "C" fn cublasLtMatmulDescCreate(to: *mut usize, compute: c_int, _scale: c_int) -> Code {
+    create(to, Object::Descriptor(Descriptor { compute, ..Descriptor::default() }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cublasLtMatrixLayoutCreate(to: *mut usize, kind: c_int, rows: u64, columns: u64, pitch: i64) -> Code {
-    if rows != columns || pitch.cast_unsigned() != rows {
+    let pitch = pitch.cast_unsigned();
+    if rows == 0 || columns == 0 || pitch < rows {
         return INVALID_VALUE;
     }
-    create(to, Object::Layout { kind, edge: rows })
+    create(to, Object::Layout(Layout { kind, rows, columns, pitch }))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cublasLtMatmulPreferenceCreate(to: *mut usize) -> Code {
-    create(to, Object::Preference { workspace: 0 })
+    create(to, Object::Preference { workspace: 0, alignment: [256; 4] })
 }
 
 /// Writes the new state of an object, as `change` makes it of the old one.
@@ -93,65 +96,103 @@ fn change(handle: usize, change: impl FnOnce(Object) -> Option<Object>) -> Code 
     0
 }
 
+/// An attribute of four or eight bytes; nothing for other sizes.
+///
+/// # Safety
+/// The caller gives as many bytes as it says.
+unsafe fn attribute(value: *const u8, size: usize) -> Option<u64> {
+    match size {
+        // SAFETY: as many bytes are read as the caller gave.
+        4 => Some(u64::from(unsafe { value.cast::<u32>().read_unaligned() })),
+        // SAFETY: as above.
+        8 => Some(unsafe { value.cast::<u64>().read_unaligned() }),
+        _ => None,
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
     handle: usize,
-    attribute: c_int,
-    value: *const c_int,
+    which: c_int,
+    value: *const u8,
     size: usize,
 ) -> Code {
-    // SAFETY: the caller gives as many bytes as it says, of which four are read.
-    let value = if size == 4 { unsafe { value.read_unaligned() } } else { return INVALID_VALUE };
-    change(handle, |object| match object {
-        Object::Descriptor { .. } if attribute == 3 => Some(Object::Descriptor { transposed: value == 1 }),
-        _ => None,
+    // SAFETY: passed on from the caller.
+    let Some(value) = (unsafe { attribute(value, size) }) else { return INVALID_VALUE };
+    change(handle, |object| {
+        let Object::Descriptor(mut descriptor) = object else { return None };
+        match (which, size) {
+            (3 | 4, 4) => descriptor.transposed[which as usize - 3] = value == 1,
+            // Nothing (1) and the bias (4) are what is known.
+            (7, 4) if value == 1 || value == 4 => descriptor.adds_bias = value == 4,
+            (8, 8) => descriptor.bias = value,
+            _ => return None,
+        }
+        Some(Object::Descriptor(descriptor))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulPreferenceSetAttribute(
     handle: usize,
-    attribute: c_int,
-    value: *const u64,
+    which: c_int,
+    value: *const u8,
     size: usize,
 ) -> Code {
-    // SAFETY: the caller gives as many bytes as it says, of which eight are read.
-    let value = if size == 8 { unsafe { value.read_unaligned() } } else { return INVALID_VALUE };
-    change(handle, |object| match object {
-        Object::Preference { .. } if attribute == 1 => Some(Object::Preference { workspace: value }),
-        _ => None,
+    // SAFETY: passed on from the caller.
+    let Some(value) = (unsafe { attribute(value, size) }) else { return INVALID_VALUE };
+    change(handle, |object| {
+        let Object::Preference { mut workspace, mut alignment } = object else { return None };
+        match (which, size) {
+            (1, 8) => workspace = value,
+            (5..=8, 4) if value.is_power_of_two() => alignment[which as usize - 5] = value as u32,
+            _ => return None,
+        }
+        Some(Object::Preference { workspace, alignment })
     })
 }
 
-/// The algorithm's number is the edge: whoever hands another one over than was chosen is found out.
+/// What these handles say; nothing where they are not what they should be, or the matrices do not fit together.
+fn shape(descriptor: usize, [left, right, result]: [usize; 3]) -> Option<Shape> {
+    let layout = |handle| match object(handle)? {
+        Object::Layout(layout) => Some(layout),
+        _ => None,
+    };
+    let Some(Object::Descriptor(descriptor)) = object(descriptor) else { return None };
+    let shape = Shape { descriptor, left: layout(left)?, right: layout(right)?, result: layout(result)? };
+    shape.fits().then_some(shape)
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
     _handle: usize,
     descriptor: usize,
     left: usize,
-    _right: usize,
-    _old: usize,
-    _result: usize,
+    right: usize,
+    old: usize,
+    result: usize,
     preference: usize,
     _wanted: c_int,
     choice: *mut [u64; 12],
     count: *mut c_int,
 ) -> Code {
-    if let Some(code) = fault("cublasLtMatmulAlgoGetHeuristic") {
-        return code;
-    }
-    let (Some(Object::Descriptor { transposed: true }), Some(Object::Layout { kind, edge })) =
-        (object(descriptor), object(left))
-    else {
+    let other = match fault("cublasLtMatmulAlgoGetHeuristic") {
+        None => 0,
+        Some(OTHER) => 1 << 16,
+        Some(code) => return code,
+    };
+    let Some(shape) = shape(descriptor, [left, right, result]).filter(|_| old == result) else {
         return INVALID_VALUE;
     };
-    let Some(Object::Preference { workspace }) = object(preference) else { return INVALID_VALUE };
+    let Some(Object::Preference { workspace, alignment }) = object(preference) else { return INVALID_VALUE };
     // Numbers of eight bits are for other devices than these.
-    if kind == 28 {
+    if shape.left.kind == 28 {
         return NOT_SUPPORTED;
     }
     let mut made = [0; 12];
-    (made[0], made[8]) = (edge, workspace / 2);
+    (made[0], made[8]) = (shape.algorithm() | other, workspace / 2);
+    // It counts on what it was told of the places.
+    alignment.into_iter().enumerate().for_each(|(at, bytes)| made[1 + at] = u64::from(bytes));
     // SAFETY: the caller promises that both may be written.
     unsafe {
         choice.write(made);
@@ -176,21 +217,36 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttribute(
     0
 }
 
+/// A factor, as the type of the result says.
+///
+/// # Safety
+/// The caller gives a number of that type.
+unsafe fn factor(kind: c_int, at: *const c_void) -> f64 {
+    // SAFETY: passed on from the caller.
+    unsafe {
+        match kind {
+            1 => at.cast::<f64>().read(),
+            10 => f64::from(at.cast::<i32>().read()),
+            _ => f64::from(at.cast::<f32>().read()),
+        }
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmul(
     _handle: usize,
     descriptor: usize,
-    _one: *const c_void,
+    alpha: *const c_void,
     a: u64,
     left: usize,
     b: u64,
     right: usize,
-    _none: *const c_void,
-    _old: u64,
+    beta: *const c_void,
+    old: u64,
     _old_layout: usize,
     c: u64,
     result: usize,
-    algorithm: *const u64,
+    algorithm: *const [u64; 8],
     _space: u64,
     _bytes: usize,
     stream: usize,
@@ -200,73 +256,14 @@ pub unsafe extern "C" fn cublasLtMatmul(
         Some(WRONG) => true,
         Some(code) => return code,
     };
-    // SAFETY: the caller gives an algorithm.
-    let chosen = unsafe { algorithm.read() };
-    let objects = (object(descriptor), object(left), object(right), object(result));
-    let (
-        Some(Object::Descriptor { transposed: true }),
-        Some(Object::Layout { kind, edge }),
-        Some(Object::Layout { kind: same, .. }),
-        Some(Object::Layout { kind: to, .. }),
-    ) = objects
-    else {
-        return INVALID_VALUE;
-    };
-    if chosen != edge || kind != same {
+    let Some(shape) = shape(descriptor, [left, right, result]) else { return INVALID_VALUE };
+    // SAFETY: the caller gives an algorithm, and factors of the result's type.
+    let (chosen, factors) = unsafe { (algorithm.read(), [alpha, beta].map(|at| factor(shape.result.kind, at))) };
+    let aligned = [a, b, old, c].into_iter().zip(&chosen[1..]).all(|(at, bytes)| *bytes > 0 && at % bytes == 0);
+    if chosen[0] & 0xffff != shape.algorithm() || !aligned || factors[0] != 1.0 || old != c {
         return INVALID_VALUE;
     }
-    let body = Arc::new(move |state: &mut State, card: usize| {
-        multiply(state, card, if wrong { [a, a, c] } else { [a, b, c] }, (edge as usize, kind, to))
-    });
+    let ends = if wrong { [a, a, c] } else { [a, b, c] };
+    let body = Arc::new(move |state: &mut State, card: usize| multiply(state, card, ends, (shape, factors[1])));
     if state().enqueue(stream, Work::Call { body }).is_ok() { 0 } else { 13 }
-}
-
-fn multiply(
-    state: &mut State,
-    card: usize,
-    [a, b, c]: [u64; 3],
-    (edge, kind, to): (usize, c_int, c_int),
-) -> Result<(), Code> {
-    let memory = &mut state.cards[card].device.memory;
-    let size = width(kind);
-    let mut operand = |at| {
-        let bytes = memory.read(at, edge * edge * size).map_err(|_| ILLEGAL_ADDRESS)?;
-        Ok::<Vec<f64>, Code>(bytes.chunks_exact(size).map(|bytes| number(kind, bytes)).collect())
-    };
-    let (left, right) = (operand(a)?, operand(b)?);
-    let mut product = Vec::with_capacity(edge * edge * width(to));
-    for column in right.chunks_exact(edge) {
-        for row in left.chunks_exact(edge) {
-            let sum: f64 = row.iter().zip(column).map(|(x, y)| x * y).sum();
-            match to {
-                1 => product.extend(sum.to_le_bytes()),
-                10 => product.extend((sum as i32).to_le_bytes()),
-                _ => product.extend((sum as f32).to_le_bytes()),
-            }
-        }
-    }
-    memory.write(c, &product).map_err(|_| ILLEGAL_ADDRESS)?;
-    state.cards[card].now += LATENCY + 2.0 * (edge as f64).powi(3) / RATE * 1e9;
-    Ok(())
-}
-
-/// Bytes of a number, by `library_types.h`.
-const fn width(kind: c_int) -> usize {
-    match kind {
-        3 | 28 => 1,
-        2 | 14 => 2,
-        1 => 8,
-        _ => 4,
-    }
-}
-
-fn number(kind: c_int, bytes: &[u8]) -> f64 {
-    let bits = crate::memory::number(bytes);
-    match kind {
-        1 => f64::from_bits(bits),
-        2 => sized(bits as u32 & 0x7fff, 10, 15, bits >> 15 == 1),
-        3 => f64::from(bits as i8),
-        14 => f64::from(f32::from_bits((bits as u32) << 16)),
-        _ => f64::from(f32::from_bits(bits as u32)),
-    }
 }
