@@ -1,12 +1,13 @@
 //! How long a training step takes on GPU 0, what its losses are, and where the time goes.
 //!
-//!     cargo run --release -p muster-gpu --example train_step -- gpt2-small bf16
+//!     cargo run --release -p muster-gpu --example train_step -- gpt2-small bf16 [cublaslt]
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use muster_gpu::cublaslt::CublasLt;
 use muster_gpu::driver::{self, Gpu, Trouble};
-use muster_gpu::train::{Precision, Trainer};
+use muster_gpu::train::{Precision, Trainer, With};
 use muster_tape::Model;
 
 const STEPS: usize = 20;
@@ -16,14 +17,15 @@ fn main() -> ExitCode {
     let model = |name: &str| Model::ALL.into_iter().find(|model| model.name() == name);
     let precision = |name: &str| [Precision::Bf16, Precision::Fp32].into_iter().find(|p| p.name() == name);
     let asked = match words.as_slice() {
-        [name, in_what] => model(name).zip(precision(in_what)),
+        [name, in_what] => model(name).zip(precision(in_what)).zip(Some(false)),
+        [name, in_what, by] if by == "cublaslt" => model(name).zip(precision(in_what)).zip(Some(true)),
         _ => None,
     };
-    let Some((model, precision)) = asked else {
-        eprintln!("train_step MODEL bf16|fp32");
+    let Some(((model, precision), library)) = asked else {
+        eprintln!("train_step MODEL bf16|fp32 [cublaslt]");
         return ExitCode::from(64);
     };
-    match run(model, precision) {
+    match run(model, precision, library) {
         Ok(()) => ExitCode::SUCCESS,
         Err(trouble) => {
             eprintln!("{trouble:?}");
@@ -32,11 +34,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(model: Model, precision: Precision) -> Result<(), Trouble> {
+fn run(model: Model, precision: Precision, library: bool) -> Result<(), Trouble> {
     driver::count()?;
     let (gpu, tape) = (Gpu::open(0)?, model.tape());
-    let (bytes, kernels) = Trainer::needs(&gpu, &tape, precision)?;
-    let mut trainer = Trainer::new(&gpu, &tape, 1, precision)?;
+    let library = if library { Some(CublasLt::load()?) } else { None };
+    let with = With { precision, library: library.as_ref() };
+    let (bytes, kernels) = Trainer::needs(&gpu, &tape, with)?;
+    let mut trainer = Trainer::new(&gpu, &tape, 1, with)?;
     trainer.restart()?;
     let mut losses = Vec::new();
     let mut times = Vec::new();
@@ -50,7 +54,7 @@ fn run(model: Model, precision: Precision) -> Result<(), Trouble> {
     times.sort_by(f64::total_cmp);
     let ms = times[STEPS / 2];
     println!(
-        "{} {} on {}: {ms:.3} ms a step, {:.0} items/s, {:.1} TFLOP/s of products, {kernels} kernels, {:.1} GiB, losses {}",
+        "{} {} on {}: {ms:.3} ms a step, {:.0} items/s, {:.1} TFLOP/s of products, {kernels} parts, {:.1} GiB, losses {}",
         model.name(),
         precision.name(),
         gpu.name,

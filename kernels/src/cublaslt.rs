@@ -1,10 +1,14 @@
 //! The one place that talks to cuBLASLt: loaded where it is, every call checked, its own words when it fails.
 
+mod product;
+
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use crate::driver::{Buffer, Gpu, Trouble, forget};
+use crate::driver::{Gpu, Trouble, forget};
 use crate::library::Library;
 use crate::twin::Number;
+use product::alignment;
+pub use product::{Ends, Operand, Product};
 
 type Code = c_int;
 type Object = *mut c_void;
@@ -12,16 +16,24 @@ type Set = unsafe extern "C" fn(Object, c_int, *const c_void, usize) -> Code;
 
 /// What has no algorithm, as `cublas_api.h` numbers it.
 const NOT_SUPPORTED: Code = 15;
-/// Attributes, as `cublasLt.h` numbers them: transposition of the left operand; most workspace; number of an algorithm.
-const TRANSPOSED: c_int = 3;
+/// Attributes, as `cublasLt.h` numbers them, of a product: transposition of the left operand and of the right one; what is done
+/// with the result, and where the bias lies that is added.
+const TRANSPOSED: [c_int; 2] = [3, 4];
+const EPILOGUE: c_int = 7;
+const BIAS: c_int = 8;
+/// Of a preference: most workspace; alignment of left operand, right operand, and the result before and after.
 const WORKSPACE: c_int = 1;
+const ALIGNMENT: [c_int; 4] = [5, 6, 7, 8];
+/// Of an algorithm: its number.
 const ALGORITHM: c_int = 0;
+/// `CUBLASLT_EPILOGUE_BIAS`.
+const ADD_BIAS: u32 = 4;
 /// Bytes of workspace: always as many, so that always the same algorithm is chosen.
 pub const SPACE: usize = 32 << 20;
 
 /// `cublasLtMatmulHeuristicResult_t`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Choice {
     algorithm: [u64; 8],
     workspace: usize,
@@ -39,17 +51,26 @@ pub struct CublasLt {
     pub version: usize,
 }
 
-/// One product of square matrices, with the algorithm that is the library's first choice.
+/// One product, with the algorithm that is the library's first choice.
+#[derive(Debug)]
 pub struct Plan {
-    number: Number,
-    /// Edge of the matrices.
-    pub edge: u32,
+    product: Product,
+    ends: Ends,
     descriptor: Object,
-    operand: Object,
-    result: Object,
+    /// Left operand, right operand, result.
+    layouts: [Object; 3],
     choice: Choice,
     /// Number of the algorithm.
     pub algorithm: c_int,
+}
+
+impl Plan {
+    /// Everything that the library knows of the algorithm, which is the same wherever a library of this version makes the same
+    /// choice.
+    #[must_use]
+    pub const fn choice(&self) -> [u64; 8] {
+        self.choice.algorithm
+    }
 }
 
 /// Types as `library_types.h` numbers them, of operands and result; of the computation as `cublas_api.h` does.
@@ -101,36 +122,48 @@ impl CublasLt {
         format!("cublaslt-{major}.{minor}")
     }
 
-    /// The library's first choice for a product of `edge` by `edge`; nothing where it has none for these numbers here.
+    /// The library's first choice for a product between these places; nothing where it has none here.
     ///
     /// # Errors
     /// In the library's words.
-    pub fn plan(&self, number: Number, edge: u32) -> Result<Option<Plan>, Trouble> {
-        let (operand_type, result_type, compute) = types(number);
-        let scale = result_type;
-        let (transposed, space) = (1_i32, SPACE);
+    pub fn plan(&self, product: Product, ends: Ends) -> Result<Option<Plan>, Trouble> {
+        let (operand_type, result_type, compute) = types(product.number);
         // SAFETY: writes one object.
         let descriptor = self.made("cublasLtMatmulDescCreate", |f: unsafe extern "C" fn(_, _, _) -> _, to| unsafe {
-            f(to, compute, scale)
+            f(to, compute, result_type)
         })?;
-        self.set("cublasLtMatmulDescSetAttribute", (descriptor, TRANSPOSED), &transposed)?;
-        let layout = |kind: c_int| {
+        for (attribute, operand) in TRANSPOSED.into_iter().zip([product.left, product.right]) {
+            self.set("cublasLtMatmulDescSetAttribute", (descriptor, attribute), &c_int::from(operand.transposed))?;
+        }
+        if let Some(bias) = ends.bias {
+            self.set("cublasLtMatmulDescSetAttribute", (descriptor, EPILOGUE), &ADD_BIAS)?;
+            self.set("cublasLtMatmulDescSetAttribute", (descriptor, BIAS), &bias)?;
+        }
+        let layout = |kind: c_int, (rows, columns, pitch): (u64, u64, u64)| {
             type Layout = unsafe extern "C" fn(*mut Object, c_int, u64, u64, i64) -> Code;
             // SAFETY: writes one object.
             self.made("cublasLtMatrixLayoutCreate", |f: Layout, to| unsafe {
-                f(to, kind, u64::from(edge), u64::from(edge), i64::from(edge))
+                f(to, kind, rows, columns, pitch.cast_signed())
             })
         };
-        let (operand, result) = (layout(operand_type)?, layout(result_type)?);
+        let [left, right, result] = product.layouts();
+        let layouts = [layout(operand_type, left)?, layout(operand_type, right)?, layout(result_type, result)?];
+        let mut plan = Plan { product, ends, descriptor, layouts, choice: Choice::default(), algorithm: 0 };
+        let preference = self.preference(ends)?;
+        Ok(if self.choose(&mut plan, preference)? { Some(plan) } else { None })
+    }
+
+    /// What the library may use, and what it may count on.
+    fn preference(&self, ends: Ends) -> Result<Object, Trouble> {
         type Preference = unsafe extern "C" fn(*mut Object) -> Code;
+        let name = "cublasLtMatmulPreferenceSetAttribute";
         // SAFETY: writes one object.
         let preference = self.made("cublasLtMatmulPreferenceCreate", |f: Preference, to| unsafe { f(to) })?;
-        self.set("cublasLtMatmulPreferenceSetAttribute", (preference, WORKSPACE), &space)?;
-        let mut plan = Plan { number, edge, descriptor, operand, result, choice: Choice::default(), algorithm: 0 };
-        if !self.choose(&mut plan, preference)? {
-            return Ok(None);
+        self.set(name, (preference, WORKSPACE), &SPACE)?;
+        for (attribute, at) in ALIGNMENT.into_iter().zip([ends.left, ends.right, ends.result, ends.result]) {
+            self.set(name, (preference, attribute), &alignment(at))?;
         }
-        Ok(Some(plan))
+        Ok(preference)
     }
 
     /// Asks for the first choice; false where there is none.
@@ -148,12 +181,12 @@ impl CublasLt {
             *mut Choice,
             *mut c_int,
         ) -> Code;
-        let (operand, result, mut count) = (plan.operand, plan.result, 0);
+        let ([left, right, result], mut count) = (plan.layouts, 0);
         // SAFETY: all objects came from the library; writes at most one choice.
         let code = unsafe {
             let ask = self.library.function::<Ask>(name)?;
             let to = (&raw mut plan.choice, &raw mut count);
-            ask(self.handle, plan.descriptor, operand, operand, result, result, preference, 1, to.0, to.1)
+            ask(self.handle, plan.descriptor, left, right, result, result, preference, 1, to.0, to.1)
         };
         match code {
             NOT_SUPPORTED => return Ok(false),
@@ -171,11 +204,11 @@ impl CublasLt {
         Ok(true)
     }
 
-    /// Puts one product on the GPU's stream: every row of `a` times every row of `b`; the result lies column by column.
+    /// Puts a product on the GPU's stream, with [`SPACE`] bytes of workspace at the address `space`.
     ///
     /// # Errors
     /// In the library's words.
-    pub fn start(&self, gpu: &Gpu, plan: &Plan, [a, b, c, space]: [&Buffer; 4]) -> Result<(), Trouble> {
+    pub fn start(&self, gpu: &Gpu, plan: &Plan, space: u64) -> Result<(), Trouble> {
         type Multiply = unsafe extern "C" fn(
             Object,
             Object,
@@ -194,33 +227,33 @@ impl CublasLt {
             usize,
             *mut c_void,
         ) -> Code;
-        let (floats, doubles, integers) = ([1.0_f32, 0.0], [1.0_f64, 0.0], [1_i32, 0]);
-        let [one, none]: [*const c_void; 2] = match plan.number {
+        let keep = u8::from(plan.product.add);
+        let (floats, doubles, integers) = ([1.0, f32::from(keep)], [1.0, f64::from(keep)], [1, i32::from(keep)]);
+        let [one, kept]: [*const c_void; 2] = match plan.product.number {
             Number::Fp64 => [(&raw const doubles[0]).cast(), (&raw const doubles[1]).cast()],
             Number::Int8 => [(&raw const integers[0]).cast(), (&raw const integers[1]).cast()],
             _ => [(&raw const floats[0]).cast(), (&raw const floats[1]).cast()],
         };
-        let (operand, result, to) = (plan.operand, plan.result, c.address());
-        // SAFETY: all objects came from the library; the buffers hold the matrices and the workspace, and are the caller's
+        let ([left, right, result], Ends { left: a, right: b, result: to, .. }) = (plan.layouts, plan.ends);
+        // SAFETY: all objects came from the library; the caller has the matrices at the places that it named, and the workspace,
         // until the stream was waited for.
         self.call::<Multiply>("cublasLtMatmul", |f| unsafe {
-            let (left, right) = (a.address(), b.address());
             let choice = &raw const plan.choice;
             f(
                 self.handle,
                 plan.descriptor,
                 one,
+                a,
                 left,
-                operand,
+                b,
                 right,
-                operand,
-                none,
+                kept,
                 to,
                 result,
                 to,
                 result,
                 choice,
-                space.address(),
+                space,
                 SPACE,
                 gpu.stream(),
             )

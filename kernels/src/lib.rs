@@ -5,7 +5,7 @@ mod bench;
 pub mod calls;
 pub mod code;
 mod cublas;
-mod cublaslt;
+pub mod cublaslt;
 mod cudnn;
 pub mod driver;
 mod health;

@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops where it is")]
 
+mod library;
+
 use muster_gpu::code::PTX;
-use muster_gpu::train::{Clock, How, Launch, Pieces, Precision, Program, Word};
+use muster_gpu::train::{Clock, How, Launch, Part, Pieces, Precision, Program, Word};
 use muster_ptxsim::{Device, Faults, Kernel, Launch as Ordered, Unit, parse};
 use muster_tape::{Bucket, Cpu, Fill, Kind, Model, Op, Replica, Size, Span, Start, State, Tape};
 
@@ -49,8 +51,15 @@ impl Sim {
     }
 
     fn step(&mut self) -> f32 {
-        for launch in self.program.step.clone() {
-            self.run(&launch);
+        for part in self.program.step.clone() {
+            match part {
+                Part::Kernel(launch) => self.run(&launch),
+                Part::Library(product) => {
+                    let ends = [product.left, product.right, product.result].map(|word| self.word(word));
+                    let bias = product.bias.map(|word| self.word(word));
+                    library::multiply(&mut self.device.memory, &product.product, ends, bias);
+                }
+            }
         }
         self.loss()
     }
@@ -60,22 +69,26 @@ impl Sim {
         f32::from_le_bytes(bytes.try_into().unwrap())
     }
 
+    fn word(&self, word: Word) -> u64 {
+        match word {
+            Word::U32(value) => u64::from(value),
+            Word::F32(value) => u64::from(value.to_bits()),
+            Word::U64(value) => value,
+            Word::F64(value) => value.to_bits(),
+            Word::Null => 0,
+            Word::Tape(element) => self.tape + element as u64 * 4,
+            Word::Space(byte) => self.space + byte as u64,
+            Word::Clock(byte) => self.clock + byte as u64,
+        }
+    }
+
     fn run(&mut self, launch: &Launch) {
         let kernel = self.kernels.iter().find(|k| k.name() == launch.kernel).unwrap();
         assert_eq!(kernel.param_layout().len(), launch.args.len(), "parameters of {}", launch.kernel);
         let mut params = Vec::new();
         for ((at, size), word) in kernel.param_layout().iter().zip(&launch.args) {
             params.resize(*at, 0);
-            let bytes = match *word {
-                Word::U32(value) => u64::from(value),
-                Word::F32(value) => u64::from(value.to_bits()),
-                Word::U64(value) => value,
-                Word::F64(value) => value.to_bits(),
-                Word::Null => 0,
-                Word::Tape(element) => self.tape + element as u64 * 4,
-                Word::Space(byte) => self.space + byte as u64,
-                Word::Clock(byte) => self.clock + byte as u64,
-            };
+            let bytes = self.word(*word);
             params.extend(&bytes.to_le_bytes()[..*size]);
         }
         let (grid, block) = ([launch.grid.0, launch.grid.1, 1], [launch.threads, 1, 1]);
@@ -95,7 +108,12 @@ impl Sim {
 }
 
 fn how(precision: Precision, wgmma: bool) -> How {
-    How { precision, wgmma, sms: 4 }
+    How { precision, wgmma, sms: 4, library: false }
+}
+
+/// With products by cuBLASLt, on a GPU that could do them by warpgroups.
+fn by_library(precision: Precision) -> How {
+    How { library: true, ..how(precision, true) }
 }
 
 /// Norm of the difference over the norm.
@@ -184,6 +202,37 @@ fn every_product_in_bf16_is_the_cpus_as_far_as_bf16_goes() {
 }
 
 #[test]
+fn every_product_that_the_library_is_asked_for_is_the_cpus() {
+    let mut seen = [0; 4];
+    for (tape, op) in operations() {
+        let Kind::Gemm(gemm) = op.kind else { continue };
+        seen[0] += usize::from(gemm.start == Start::Add);
+        seen[1] += usize::from(gemm.start == Start::Bias && gemm.gelu);
+        seen[2] += usize::from(gemm.a_transposed);
+        seen[3] += usize::from(gemm.b_transposed);
+        for (precision, most) in [(Precision::Fp32, 2e-6), (Precision::Bf16, 6e-3)] {
+            let (_, error) = both(&tape, by_library(precision), &op.writes);
+            assert!(error < most, "{:?} in {precision:?} is off by {error:.1e}", op.kind);
+            assert!(precision == Precision::Fp32 || error > 1e-5, "{:?} is off by {error:.1e}", op.kind);
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 0), "{seen:?}");
+}
+
+#[test]
+fn no_product_is_left_to_our_own_kernels_where_the_library_does_them() {
+    for model in nano() {
+        let program = |how| Program::new(&model.tape(), SEED, how).unwrap();
+        let (own, with) = (program(how(Precision::Bf16, true)), program(by_library(Precision::Bf16)));
+        let own_products = |part: &&Part| matches!(part, Part::Kernel(launch) if launch.kernel == "product_wgmma");
+        let of_library = |part: &&Part| matches!(part, Part::Library(_));
+        assert_eq!(with.step.iter().filter(own_products).count(), 0);
+        assert_eq!(own.step.iter().filter(own_products).count(), with.step.iter().filter(of_library).count());
+        assert_eq!(own.step.iter().filter(of_library).count(), 0);
+    }
+}
+
+#[test]
 fn a_step_in_f32_is_the_cpus_in_every_weight_and_gradient() {
     for model in nano() {
         let tape = model.tape();
@@ -200,9 +249,16 @@ fn a_step_in_f32_is_the_cpus_in_every_weight_and_gradient() {
 #[test]
 fn ten_steps_in_bf16_have_the_cpus_losses_and_come_again_to_the_bit() {
     // The others differ from these in operations, which are tested one by one.
-    for (wgmma, model) in [(true, Model::Gpt2Nano), (false, Model::ResnetNano)] {
+    let own = [true, false].map(|wgmma| how(Precision::Bf16, wgmma));
+    let library = by_library(Precision::Bf16);
+    for (how, model) in [
+        (own[0], Model::Gpt2Nano),
+        (own[1], Model::ResnetNano),
+        (library, Model::Gpt2Nano),
+        (library, Model::ResnetNano),
+    ] {
         let tape = model.tape();
-        let mut sim = Sim::new(&tape, how(Precision::Bf16, wgmma), Faults::default());
+        let mut sim = Sim::new(&tape, how, Faults::default());
         let losses: Vec<f32> = (0..10).map(|_| sim.step()).collect();
         let mut cpu = Cpu::new(&tape, SEED).unwrap();
         let right: Vec<f32> = cpu.train(1, &|_| {}, |train| (0..10).map(|_| train.step().unwrap()).collect()).unwrap();

@@ -6,8 +6,9 @@ use muster_tape::{Cycle, Model, Size, Tape};
 use muster_wire::Profile;
 
 use super::run::Run;
+use crate::cublaslt::CublasLt;
 use crate::driver::{Gpu, Trouble};
-use crate::train::{Precision, SEED, Trainer, lacking};
+use crate::train::{Precision, SEED, Trainer, With, lacking};
 
 /// Models of one family, the smallest first, each with what is trained on in one step.
 pub(super) struct Family {
@@ -63,36 +64,61 @@ pub(crate) fn usual(model: Model) -> Size {
 }
 
 /// A model to be trained.
-struct Work {
+struct Work<'a> {
     model: Model,
     tape: Tape,
-    precision: Precision,
+    with: With<'a>,
 }
 
-impl Work {
+impl Work<'_> {
+    fn new(model: Model, size: Option<Size>, with: With<'_>) -> Work<'_> {
+        Work { model, tape: size.map_or_else(|| model.tape(), |size| model.sized(size)), with }
+    }
+
     fn name(&self) -> String {
-        format!("{}_{}", self.model.name(), self.precision.name())
+        format!("{}_{}", self.model.name(), self.with.precision.name())
+    }
+
+    /// The same for a person, who is to know what computes.
+    fn title(&self) -> String {
+        let by = self.with.library.map(|library| format!(" by {}", library.engine())).unwrap_or_default();
+        self.name() + &by
+    }
+
+    /// `what` as the name of a fact, which there is one of for each engine.
+    fn fact(&self, what: &str, parted: char) -> String {
+        if self.with.library.is_some() { format!("{what}{parted}cublaslt") } else { what.to_owned() }
     }
 }
 
 impl Family {
-    /// Trains what the profile asks for.
+    /// Trains what the profile asks for, by muster's own kernels, and again with cuBLASLt's products where it is on the node.
     pub(super) fn run(&self, run: &mut Run<'_>) -> Result<(), Trouble> {
-        let works = self.works(run.profile);
-        let count = works.len();
+        let (own, again) = (self.works(run.profile), self.works_of_library(run.profile));
+        let (first, parts) = (own.len(), own.len() + again.len());
         let (mut measured, mut missing) = (0, Vec::new());
-        for (part, (model, size, precision)) in works.into_iter().enumerate() {
-            let tape = size.map_or_else(|| model.tape(), |size| model.sized(size));
-            let work = Work { model, tape, precision };
-            match train(run, &work, (part, count))? {
+        for (part, (model, size, precision)) in own.into_iter().enumerate() {
+            match measure(run, &Work::new(model, size, precision.into()), (part, parts))? {
                 None => measured += 1,
-                Some(why) => {
-                    run.fact(&format!("{}_train", work.name()), format!("not measured: {why}"));
-                    missing.push(format!("{} {why}", work.name()));
-                }
+                Some(why) => missing.push(why),
             }
         }
-        if measured > 0 { Ok(()) } else { Err(Trouble::Absent(missing.join("; "))) }
+        if measured == 0 {
+            return Err(Trouble::Absent(missing.join("; ")));
+        }
+        let library = match CublasLt::load() {
+            Ok(library) => library,
+            Err(Trouble::Absent(why)) => {
+                run.fact("train.cublaslt", format!("not measured: {why}"));
+                return Ok(());
+            }
+            Err(other) => return Err(other.about("training with cuBLASLt")),
+        };
+        run.fact("train.cublaslt", format!("version={} path={}", library.version, library.path()));
+        again.into_iter().enumerate().try_for_each(|(part, (model, size, precision))| {
+            let work = Work::new(model, size, With { precision, library: Some(&library) });
+            measure(run, &work, (first + part, parts)).map(drop)
+        })
     }
 
     fn works(&self, profile: Profile) -> Vec<(Model, Option<Size>, Precision)> {
@@ -108,13 +134,30 @@ impl Family {
             Profile::Full => published.flat_map(|(model, size)| in_both(model, size)).collect(),
         }
     }
+
+    /// In fp32 the smallest model alone: steps of the others take seconds.
+    fn works_of_library(&self, profile: Profile) -> Vec<(Model, Option<Size>, Precision)> {
+        self.works(if profile == Profile::Full { Profile::Standard } else { profile })
+    }
+}
+
+/// Measures one model, and tells as a fact why not; also to the caller.
+fn measure(run: &mut Run<'_>, work: &Work<'_>, part: (usize, usize)) -> Result<Option<String>, Trouble> {
+    let missing = match train(run, work, part) {
+        Err(Trouble::NotRun(why)) if work.with.library.is_some() => Some(why),
+        other => other?,
+    };
+    if let Some(why) = &missing {
+        run.fact(&work.fact(&format!("{}_train", work.name()), '.'), format!("not measured: {why}"));
+    }
+    Ok(missing.map(|why| format!("{} {why}", work.title())))
 }
 
 /// Measures one model; or why there is no room for it.
-fn train(run: &mut Run<'_>, work: &Work, (part, parts): (usize, usize)) -> Result<Option<String>, Trouble> {
-    let (gpu, name) = (run.gpu, work.name());
+fn train(run: &mut Run<'_>, work: &Work<'_>, (part, parts): (usize, usize)) -> Result<Option<String>, Trouble> {
+    let (gpu, title) = (run.gpu, work.title());
     let at = |done: f64| (part as f64 + done) / parts as f64;
-    run.progress(at(0.0), &name);
+    run.progress(at(0.0), &title);
     if let Some(why) = lacks(gpu, work)? {
         return Ok(Some(why));
     }
@@ -122,41 +165,50 @@ fn train(run: &mut Run<'_>, work: &Work, (part, parts): (usize, usize)) -> Resul
     // The first steps also wake the GPU.
     let warmup = run.pick([1, FEW, FEW, STEPS]);
     for _ in 0..warmup {
-        run.progress(at(0.0), &name);
+        run.progress(at(0.0), &title);
         rounds.step()?;
     }
     let (wanted, least) = (run.pick([16, 32, 32, 128]), run.pick([FEW, 32, 32, 128]));
     let begin = Instant::now();
     let mut values = Vec::with_capacity(wanted);
     while values.len() < least || (values.len() < wanted && begin.elapsed() < SMOKE) {
-        run.progress(at(values.len() as f64 / wanted as f64), &name);
+        run.progress(at(values.len() as f64 / wanted as f64), &title);
         values.push(rounds.step()? * 1e6);
     }
     rounds.end()?;
-    tell(run, work, &rounds.cycle, &values)?;
-    run.series(&format!("{name}_train_step_time"), values, warmup)?;
+    tell(run, work, &rounds, &values)?;
+    let engine = work.with.library.map_or_else(|| gpu.engine.to_owned(), CublasLt::engine);
+    run.tell((format!("{}_train_step_time:{}", work.name(), gpu.index), engine), values, warmup)?;
     Ok(None)
 }
 
 /// What the losses were, for the console to compare, and the best rate, for a person to read.
-fn tell(run: &mut Run<'_>, work: &Work, cycle: &Cycle, nanos: &[f64]) -> Result<(), Trouble> {
-    let Work { model, tape, precision } = work;
+fn tell(run: &mut Run<'_>, work: &Work<'_>, rounds: &Rounds<'_>, nanos: &[f64]) -> Result<(), Trouble> {
+    let Work { model, tape, with } = work;
+    let losses = rounds.cycle.losses();
     // FNV-1a over the bits of all losses.
     let fold = |hash: u32, loss: &f32| (hash ^ loss.to_bits()).wrapping_mul(0x0100_0193);
-    let digest = cycle.losses().iter().fold(0x811c_9dc5_u32, fold);
-    let code = run.gpu.identity("tape", &["tape", "norm", "image", "product", "attention", "wgmma"])?;
-    let (items, steps) = (tape.items, cycle.losses().len());
-    let what = format!("{} {} of {items}, {steps} steps", model.name(), precision.name());
-    run.fact(&format!("golden.{}-{}", model.name(), precision.name()), format!("{code}, {what}: {digest:08x}*1"));
+    let digest = losses.iter().fold(0x811c_9dc5_u32, fold);
+    let mut code = run.gpu.identity("tape", &["tape", "norm", "image", "product", "attention", "wgmma"])?;
+    if let Some(library) = with.library {
+        // Its algorithms may share work out by how many multiprocessors there are.
+        let (version, sms, chosen) = (library.version, run.gpu.sms, rounds.trainer.algorithms());
+        code += &format!(", cublaslt {version} algorithms {chosen:016x} for {sms} SMs");
+    }
+    let (items, steps) = (tape.items, losses.len());
+    let what = format!("{} {} of {items}, {steps} steps", model.name(), with.precision.name());
+    let golden = work.fact(&format!("golden.{}-{}", model.name(), with.precision.name()), '-');
+    run.fact(&golden, format!("{code}, {what}: {digest:08x}*1"));
     let fastest = nanos.iter().copied().fold(f64::INFINITY, f64::min);
-    let (rate, loss) = (items as f64 / fastest * 1e9, cycle.losses().last().copied().unwrap_or(f32::NAN));
-    run.fact(&format!("{}_train", work.name()), format!("items={items} throughput={rate:.0} loss={loss:.4}"));
+    let (rate, loss) = (items as f64 / fastest * 1e9, losses.last().copied().unwrap_or(f32::NAN));
+    let fact = work.fact(&format!("{}_train", work.name()), '.');
+    run.fact(&fact, format!("items={items} throughput={rate:.0} loss={loss:.4}"));
     Ok(())
 }
 
 /// Why a model cannot be trained on this GPU: there is no room for it.
-fn lacks(gpu: &Gpu, work: &Work) -> Result<Option<String>, Trouble> {
-    lacking(Trainer::needs(gpu, &work.tape, work.precision)?.0, gpu)
+fn lacks(gpu: &Gpu, work: &Work<'_>) -> Result<Option<String>, Trouble> {
+    lacking(Trainer::needs(gpu, &work.tape, work.with)?.0, gpu)
 }
 
 /// A training that starts again and again.
@@ -167,10 +219,10 @@ struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    fn begin(gpu: &'a Gpu, work: &Work, steps: usize) -> Result<Self, Trouble> {
-        let mut trainer = Trainer::new(gpu, &work.tape, SEED, work.precision)?;
+    fn begin(gpu: &'a Gpu, work: &Work<'a>, steps: usize) -> Result<Self, Trouble> {
+        let mut trainer = Trainer::new(gpu, &work.tape, SEED, work.with)?;
         trainer.restart()?;
-        let whom = format!("GPU {}: {}", gpu.index, work.name());
+        let whom = format!("GPU {}: {}", gpu.index, work.title());
         Ok(Self { trainer, cycle: Cycle::new(steps), whom })
     }
 
@@ -207,8 +259,7 @@ pub(super) fn stress(run: &mut Run<'_>) -> Result<(), Trouble> {
     };
     let mut missing = Vec::new();
     for (model, size) in candidates {
-        let tape = size.map_or_else(|| model.tape(), |size| model.sized(size));
-        let work = Work { model: *model, tape, precision: Precision::Bf16 };
+        let work = Work::new(*model, *size, Precision::Bf16.into());
         if let Some(why) = lacks(run.gpu, &work)? {
             missing.push(format!("{} {why}", work.name()));
             continue;
@@ -228,7 +279,7 @@ pub(super) fn stress(run: &mut Run<'_>) -> Result<(), Trouble> {
             values.push(spent / f64::from(steps) * 1e6);
         }
         rounds.end()?;
-        tell(run, &work, &rounds.cycle, &values)?;
+        tell(run, &work, &rounds, &values)?;
         return run.series(&format!("{}_window_step_time", work.name()), values, 1);
     }
     Err(Trouble::Absent(missing.join("; ")))

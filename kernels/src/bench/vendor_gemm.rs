@@ -3,7 +3,7 @@
 
 use super::node::wide;
 use super::run::Run;
-use crate::cublaslt::{CublasLt, Plan, SPACE};
+use crate::cublaslt::{self, CublasLt, Ends, Plan, SPACE};
 use crate::driver::{Arg, Buffer, Gpu, Trouble};
 use crate::twin::{self, Number};
 
@@ -64,24 +64,24 @@ fn measure(
     let (a, b, c) = (bytes(number.size())?, bytes(number.size())?, bytes(result(number))?);
     let product = Product { lt, name, number, tolerance, a, b, c, space };
     product.prepare(run)?;
-    let Some(plan) = product.largest(run, edge)? else {
+    let Some((edge, plan)) = product.largest(run, edge)? else {
         run.fact(&format!("cublaslt.{name}"), "not supported".to_owned());
         return Ok(());
     };
-    let operations = 2.0 * f64::from(plan.edge).powi(3);
-    let before = product.digest(run, &plan)?;
-    let (edge, algorithm) = (plan.edge, plan.algorithm);
+    let operations = 2.0 * f64::from(edge).powi(3);
+    let before = product.digest(run, edge, &plan)?;
+    let algorithm = plan.algorithm;
     run.fact(&format!("cublaslt.{name}"), format!("edge={edge} algorithm={algorithm} digest={before:08x}"));
     let mut batch = |count: u32| gpu.timed(&mut || (0..count).try_for_each(|_| product.start(gpu, &plan)));
     let (times, warmup) = run.times(name, (part, KINDS.len()), &mut batch)?;
     let values = times.into_iter().map(|ms| operations / (ms * 1e-3)).collect();
     run.tell((format!("{name}:{}", gpu.index), lt.engine()), values, warmup)?;
-    let after = product.digest(run, &plan)?;
+    let after = product.digest(run, edge, &plan)?;
     if before != after {
         let why = format!("GPU {}: the same {name} product of cuBLASLt gave other bits the second time", gpu.index);
         return Err(Trouble::Failed(format!("{why}: {before:08x} and {after:08x}")));
     }
-    product.check(run, plan.edge)
+    product.check(run, edge)
 }
 
 impl Product<'_> {
@@ -95,31 +95,34 @@ impl Product<'_> {
     }
 
     fn start(&self, gpu: &Gpu, plan: &Plan) -> Result<(), Trouble> {
-        self.lt.start(gpu, plan, [&self.a, &self.b, &self.c, self.space])
+        self.lt.start(gpu, plan, self.space.address())
     }
 
-    /// The plan of a product of `edge`, or of a smaller one where that would take too long; nothing where there is none.
-    fn largest(&self, run: &Run<'_>, edge: u32) -> Result<Option<Plan>, Trouble> {
+    /// Edge and plan of a product of `edge`, or of a smaller one where that would take too long; nothing where there is none.
+    fn largest(&self, run: &Run<'_>, edge: u32) -> Result<Option<(u32, Plan)>, Trouble> {
+        let [left, right, result] = [&self.a, &self.b, &self.c].map(Buffer::address);
         let mut at = SMALLEST;
         loop {
-            let Some(plan) = self.lt.plan(self.number, at)? else { return Ok(None) };
+            let product = cublaslt::Product::square(self.number, at);
+            let plan = self.lt.plan(product, Ends { left, right, result, bias: None })?;
+            let Some(plan) = plan else { return Ok(None) };
             // The first time also loads the code.
             self.start(run.gpu, &plan)?;
             let took = run.gpu.timed(&mut || self.start(run.gpu, &plan))?;
             if at >= edge || 8.0 * took > PATIENCE {
-                return Ok(Some(plan));
+                return Ok(Some((at, plan)));
             }
             at *= 2;
         }
     }
 
     /// A fold of all bits of the result.
-    fn digest(&self, run: &Run<'_>, plan: &Plan) -> Result<u32, Trouble> {
+    fn digest(&self, run: &Run<'_>, edge: u32, plan: &Plan) -> Result<u32, Trouble> {
         let gpu = run.gpu;
         self.start(gpu, plan)?;
         let out = gpu.buffer(16)?;
         gpu.put(&out, &[0_u32; 4])?;
-        let vectors = (plan.edge as u64).pow(2) * result(self.number) as u64 / 16;
+        let vectors = u64::from(edge).pow(2) * result(self.number) as u64 / 16;
         gpu.launch(gpu.function("read", 0)?, wide(gpu), &[Arg::At(&self.c), Arg::U64(vectors), Arg::At(&out)])?;
         let mut words = [0; 1];
         gpu.get(&mut words, &out)?;

@@ -8,6 +8,7 @@ mod attention;
 mod fill;
 mod image;
 mod launch;
+mod library;
 mod lower;
 mod pieces;
 mod product;
@@ -15,14 +16,17 @@ mod ready;
 mod replica;
 mod rows;
 mod trainer;
+mod with;
 
 use muster_tape::{Kind, Tape};
 
 use crate::driver::{Gpu, Trouble};
 pub use launch::{Clock, Launch, Word};
+pub use library::LibraryProduct;
 pub use pieces::Pieces;
 pub use replica::{Plan, Replica};
 pub use trainer::Trainer;
+pub use with::With;
 
 /// Of weights and data: fixed, so that every GPU and every run does the same.
 pub const SEED: u64 = 0x6d75_7374_6572;
@@ -71,6 +75,17 @@ pub struct How {
     pub wgmma: bool,
     /// Multiprocessors: blocks of kernels that stay until all is done. Changes no result.
     pub sms: u32,
+    /// Whether cuBLASLt does the matrix products, attention excepted.
+    pub library: bool,
+}
+
+/// One thing that is put on the GPU.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A kernel of muster's.
+    Kernel(Launch),
+    /// A product by cuBLASLt.
+    Library(LibraryProduct),
 }
 
 impl How {
@@ -79,7 +94,7 @@ impl How {
     /// # Errors
     /// The driver's.
     pub fn on(gpu: &Gpu, precision: Precision) -> Result<Self, Trouble> {
-        Ok(Self { precision, wgmma: gpu.has("product_wgmma")?, sms: gpu.sms })
+        Ok(Self { precision, wgmma: gpu.has("product_wgmma")?, sms: gpu.sms, library: false })
     }
 }
 
@@ -89,7 +104,7 @@ pub struct Program {
     /// Fill what a step finds: weights, moments, data.
     pub setup: Vec<Launch>,
     /// One step, in order.
-    pub step: Vec<Launch>,
+    pub step: Vec<Part>,
     /// Bytes of memory beside the tape's and the clock.
     pub space: usize,
 }
@@ -106,14 +121,20 @@ impl Program {
     pub fn new(tape: &Tape, seed: u64, how: How) -> Result<Self, Unfit> {
         let mut program = Self { setup: fill::launches(tape, seed), step: Vec::new(), space: 0 };
         if tape.ops.iter().any(|op| matches!(op.kind, Kind::AdamW { .. })) {
-            program.step.push(fill::advance());
+            program.step.push(Part::Kernel(fill::advance()));
         }
         for op in &tape.ops {
-            let (launches, space) = lower::launches(op, how)?;
-            program.step.extend(launches);
+            let (parts, space) = match op.kind {
+                Kind::Gemm(gemm) if how.library => library::parts(op, gemm, how.precision)?,
+                _ => {
+                    let (launches, space) = lower::launches(op, how)?;
+                    (launches.into_iter().map(Part::Kernel).collect(), space)
+                }
+            };
+            program.step.extend(parts);
             program.space = program.space.max(space);
         }
-        program.step.push(fill::keep_loss(tape.loss));
+        program.step.push(Part::Kernel(fill::keep_loss(tape.loss)));
         Ok(program)
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn launches(op: &Op, gemm: Gemm, how: How) -> Lowered {
     let operands = match how.precision {
         Precision::Fp32 => [at(op.reads[0]), at(op.reads[1])],
         Precision::Bf16 => {
-            let (packs, bytes) = packs(op, gemm, &cut, how)?;
+            let (packs, bytes) = packs(op, gemm, cut.tile, how.wgmma)?;
             let [a, b] = packs.each_ref().map(|pack| pack.args[0]);
             all.extend(packs);
             space = bytes;
@@ -74,19 +74,19 @@ pub(super) fn launches(op: &Op, gemm: Gemm, how: How) -> Lowered {
     Ok((all, space + shares * gemm.m * gemm.n * size_of::<f32>()))
 }
 
-/// Both operands along k in whole tiles, and the bytes that they take.
-fn packs(op: &Op, gemm: Gemm, cut: &Cut, how: How) -> Result<([Launch; 2], usize), Unfit> {
+/// Both operands along k in whole tiles of so many rows, `blocked` as warpgroups want them, and the bytes that they take.
+pub(super) fn packs(op: &Op, gemm: Gemm, tile: (usize, usize), blocked: bool) -> Result<([Launch; 2], usize), Unfit> {
     let pitch = gemm.k.next_multiple_of(PACKED);
     let pack = |which: usize, place: usize, (rows, tile): (usize, usize), across: bool| -> Result<_, Unfit> {
         let whole = rows.next_multiple_of(tile);
-        let flags = [Word::U32(u32::from(across)), Word::U32(u32::from(how.wgmma))];
+        let flags = [Word::U32(u32::from(across)), Word::U32(u32::from(blocked))];
         let sizes = [count(rows)?, count(gemm.k)?, count(pitch)?];
         let args = [Word::Space(place), at(op.reads[which])].into_iter().chain(sizes).chain(flags).collect();
         let launch = Launch::blocks("pack_bf16", whole / PACKED * (pitch / PACKED), args)?;
         Ok((launch, (place + whole * pitch * size_of::<u16>()).next_multiple_of(ALIGN)))
     };
-    let (a, bytes) = pack(0, 0, (gemm.m, cut.tile.0), gemm.a_transposed)?;
-    let (b, bytes) = pack(1, bytes, (gemm.n, cut.tile.1), !gemm.b_transposed)?;
+    let (a, bytes) = pack(0, 0, (gemm.m, tile.0), gemm.a_transposed)?;
+    let (b, bytes) = pack(1, bytes, (gemm.n, tile.1), !gemm.b_transposed)?;
     Ok(([a, b], bytes))
 }
 

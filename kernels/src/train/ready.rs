@@ -39,17 +39,15 @@ impl Memory {
         launches.iter().map(|launch| self.one(gpu, launch)).collect()
     }
 
-    fn one(&self, gpu: &Gpu, launch: &Launch) -> Result<Ready, Trouble> {
+    /// One kernel.
+    pub(super) fn one(&self, gpu: &Gpu, launch: &Launch) -> Result<Ready, Trouble> {
         let Launch { kernel, grid, threads, shared, .. } = *launch;
         let args = launch.args.iter().map(|word| match *word {
             Word::U32(value) => Arg::U32(value),
             Word::U64(value) => Arg::U64(value),
             Word::F32(value) => Arg::U32(value.to_bits()),
             Word::F64(value) => Arg::F64(value),
-            Word::Null => Arg::U64(0),
-            Word::Tape(element) => Arg::U64(self.tape.address() + (element * size_of::<f32>()) as u64),
-            Word::Space(byte) => Arg::U64(self.space.address() + byte as u64),
-            Word::Clock(byte) => Arg::U64(self.clock.address() + byte as u64),
+            place => Arg::U64(self.address(place).unwrap_or(0)),
         });
         let function = gpu.function(kernel, shared)?;
         Ok(Ready { name: kernel, function, shape: Shape { grid, threads, shared }, args: args.collect() })
@@ -58,6 +56,16 @@ impl Memory {
     /// Address of a span of the tape.
     pub(super) const fn at(&self, span: Span) -> u64 {
         self.tape.address() + (span.offset * size_of::<f32>()) as u64
+    }
+
+    /// The address that `word` stands for, if it does for one.
+    pub(super) fn address(&self, word: Word) -> Option<u64> {
+        match word {
+            Word::Tape(element) => Some(self.tape.address() + (element * size_of::<f32>()) as u64),
+            Word::Space(byte) => Some(self.space.address() + byte as u64),
+            Word::Clock(byte) => Some(self.clock.address() + byte as u64),
+            Word::U32(_) | Word::U64(_) | Word::F32(_) | Word::F64(_) | Word::Null => None,
+        }
     }
 
     /// The loss of the last step.
