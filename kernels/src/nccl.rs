@@ -98,7 +98,11 @@ impl Nccl {
         self.group(Operation::Sum, gpus, &ends, words)
     }
 
-    fn group(&self, what: Operation, gpus: &[Gpu], ends: &[(u64, u64)], words: usize) -> Result<(), Trouble> {
+    /// As [`Nccl::start`], between addresses.
+    ///
+    /// # Errors
+    /// In the library's words.
+    pub fn group(&self, what: Operation, gpus: &[Gpu], ends: &[(u64, u64)], words: usize) -> Result<(), Trouble> {
         self.bare("ncclGroupStart")?;
         let mut done = Ok(());
         for (rank, (gpu, ends)) in gpus.iter().zip(ends).enumerate() {

@@ -51,6 +51,15 @@ impl Direct {
             gpu.launch(m.reduce, wide(gpu), &[Arg::U64(m.output), Arg::At(&m.inputs), count, begin, chunk])?;
         }
         meet(gpus)?;
+        self.gather(gpus)
+    }
+
+    /// Puts on the streams of `gpus` that each fetches the chunks that the others have in their outputs. All end together.
+    ///
+    /// # Errors
+    /// When the driver does not take it.
+    pub fn gather(&self, gpus: &[Gpu]) -> Result<(), Trouble> {
+        let count = Arg::U32(self.members.len() as u32);
         for (rank, (gpu, m)) in gpus.iter().zip(&self.members).enumerate() {
             let arguments =
                 [Arg::U64(m.output), Arg::At(&m.outputs), count, Arg::U32(rank as u32), Arg::U64(self.chunk)];
