@@ -109,6 +109,16 @@ extern "C" __global__ void __launch_bounds__(512) reread(const uint4 *from, u64 
     leave(sum, digest);
 }
 
+// The square of every element.
+extern "C" __global__ void __launch_bounds__(512) square(float4 *to, const float4 *from, u64 vectors)
+{
+    u64 step = (u64)gridDim.x * blockDim.x;
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < vectors; i += step) {
+        float4 v = from[i];
+        to[i] = make_float4(v.x * v.x, v.y * v.y, v.z * v.z, v.w * v.w);
+    }
+}
+
 // STREAM's triad on doubles, two per access.
 extern "C" __global__ void __launch_bounds__(512) triad(double2 *a, const double2 *b, const double2 *c, double scalar,
                                                         u64 vectors)

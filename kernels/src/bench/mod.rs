@@ -1,8 +1,10 @@
 //! What the worker measures on one GPU: which benchmarks there are, and what each of them runs.
 
 mod allreduce;
+mod answers;
 mod burn;
 mod collectives;
+mod comm_overlap;
 mod copy;
 mod ddp;
 mod distance;
@@ -14,7 +16,9 @@ mod node;
 mod overlap;
 mod pages;
 mod run;
+mod sharding;
 mod stream;
+mod together;
 mod train;
 mod vendor_gemm;
 
@@ -73,6 +77,8 @@ pub fn run_all(name: &str, gpus: &[Gpu], profile: Profile, say: &mut dyn FnMut(F
         "nccl-bw" => Node::new("nccl-bw", gpus, profile, say).run(collectives::run),
         "gpu-train-ddp" => Node::new("gpu-train-ddp", gpus, profile, say).run(ddp::run),
         "ib-allreduce" => Node::new("ib-allreduce", gpus, profile, say).run(collectives::run_adapters),
+        "gpu-comm-overlap" => Node::new("gpu-comm-overlap", gpus, profile, say).run(comm_overlap::run),
+        "gpu-sharding-matmul" => Node::new("gpu-sharding-matmul", gpus, profile, say).run(sharding::run),
         _ => Err(unknown(name)),
     }
 }

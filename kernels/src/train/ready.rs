@@ -25,7 +25,12 @@ pub(super) struct Ready {
 impl Memory {
     /// Takes memory for `tape`, and `space` bytes beside it.
     pub(super) fn new(gpu: &Gpu, tape: &Tape, space: usize) -> Result<Self, Trouble> {
-        let tape = gpu.buffer(tape.memory * size_of::<f32>())?;
+        Self::of(gpu, tape.memory, space)
+    }
+
+    /// Takes memory for so many elements, and `space` bytes beside them.
+    pub(super) fn of(gpu: &Gpu, elements: usize, space: usize) -> Result<Self, Trouble> {
+        let tape = gpu.buffer(elements * size_of::<f32>())?;
         Ok(Self { tape, space: gpu.buffer(space)?, clock: gpu.buffer(Clock::BYTES)? })
     }
 

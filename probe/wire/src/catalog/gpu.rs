@@ -37,7 +37,11 @@ const fn collective(pattern: &'static str, title: &'static str) -> Metric {
     Metric::rate(pattern, Gpus, Unit::BytesPerSec, title).category(Category::NvLink)
 }
 
-pub(super) const ALL: [Benchmark; 13] = [
+const fn joint(pattern: &'static str, title: &'static str) -> Metric {
+    Metric::time(pattern, Gpus, title).category(Category::NvLink)
+}
+
+pub(super) const ALL: [Benchmark; 15] = [
     Benchmark::gpu(
         "kernel-launch",
         "GPU: time to start an empty kernel",
@@ -104,6 +108,43 @@ pub(super) const ALL: [Benchmark; 13] = [
             collective("all-reduce-{size}", "NCCL all-reduce bus bandwidth"),
             collective("all-gather-{size}", "NCCL all-gather bus bandwidth"),
             collective("all-to-all-{size}", "NCCL all-to-all bus bandwidth"),
+        ],
+        SENSORS,
+    )
+    .limit_s([120, 240, 600, 1200])
+    .runs_on(RunsOn::AllGpus)
+    .category(Category::NvLink),
+    Benchmark::gpu(
+        "gpu-comm-overlap",
+        "GPUs: matrix products and squares beside a sum over all GPUs of a node, and what each loses by it, verified",
+        &[
+            time("matmul:{gpu}", "30 fp32 GEMMs of 640 x 1024 x 1880 alone"),
+            time("matmul-beside-all-reduce:{gpu}", "30 fp32 GEMMs beside an all-reduce"),
+            time("mul:{gpu}", "30 squares of 640 x 1024 alone"),
+            time("mul-beside-all-reduce:{gpu}", "30 squares beside an all-reduce"),
+            joint("all-reduce", "all-reduce of 28 MB alone"),
+            joint("all-reduce-beside-matmul", "all-reduce of 28 MB beside GEMMs"),
+            joint("all-reduce-beside-mul", "all-reduce of 28 MB beside squares"),
+            joint("matmul-step", "30 GEMMs and an all-reduce together"),
+            joint("mul-step", "30 squares and an all-reduce together"),
+            Metric::rate("overlap-matmul", Gpus, Unit::Ratio, "overlap of GEMMs and all-reduce"),
+            Metric::rate("overlap-mul", Gpus, Unit::Ratio, "overlap of squares and all-reduce"),
+        ],
+        SENSORS,
+    )
+    .limit_s([120, 240, 600, 1200])
+    .runs_on(RunsOn::AllGpus)
+    .category(Category::NvLink),
+    Benchmark::gpu(
+        "gpu-sharding-matmul",
+        "GPUs: one large matrix product, on each GPU whole and shared out among all GPUs of a node, verified",
+        &[
+            time("bf16-no-sharding:{gpu}", "large bf16 GEMM on one GPU"),
+            joint("bf16-all-reduce", "large bf16 GEMM shared out along k, with all-reduce"),
+            joint("bf16-all-gather", "large bf16 GEMM shared out by rows, with all-gather"),
+            time("fp32-no-sharding:{gpu}", "large fp32 GEMM on one GPU"),
+            joint("fp32-all-reduce", "large fp32 GEMM shared out along k, with all-reduce"),
+            joint("fp32-all-gather", "large fp32 GEMM shared out by rows, with all-gather"),
         ],
         SENSORS,
     )

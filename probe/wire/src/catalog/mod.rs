@@ -152,6 +152,6 @@ mod tests {
             "gpu-train-vgg",
         ];
         assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
-        assert_eq!(BENCHMARKS.len(), 39);
+        assert_eq!(BENCHMARKS.len(), 41);
     }
 }
