@@ -45,6 +45,39 @@ fn fill_copy_read_and_triad_move_what_they_say() {
     }
 }
 
+/// Whether `square` in this text squares every element, and writes nothing behind them.
+fn squares(text: &str) -> bool {
+    let mut gpu = Gpu::from_text(text, 4, 3);
+    let vectors = 3 * 64 * 2 + 45_u64;
+    let numbers: Vec<f32> = (0..vectors * 4).map(|i| Number::Fp32.element(5, i) as f32).collect();
+    let from = gpu.words(&numbers.iter().map(|x| x.to_bits()).collect::<Vec<u32>>());
+    let to = gpu.words(&vec![7; vectors as usize * 4 + 4]);
+    if gpu.run_with("square", ([3, 1], 64, 0), &[to, from, Arg::U64(vectors)]).is_err() {
+        return false;
+    }
+    let expected = numbers.iter().map(|x| (x * x).to_bits()).chain([7; 4]);
+    gpu.read_words(to, vectors * 4 + 4) == expected.collect::<Vec<u32>>()
+}
+
+#[test]
+fn every_element_is_squared_and_a_change_of_the_kernel_is_seen() {
+    let image = PTX.modules.iter().find(|module| module.name == "memory").unwrap().image();
+    let text = std::str::from_utf8(&image).unwrap().trim_end_matches('\0');
+    assert!(squares(text));
+    let body = text.find(".entry square").unwrap();
+    let mutants = [
+        ("mul.f32", "add.f32"),
+        ("setp.lt.u64", "setp.le.u64"),
+        ("{%f12, %f11, %f10, %f9}", "{%f12, %f11, %f9, %f10}"),
+        ("shl.b64 \t%rd17, %rd20, 4", "shl.b64 \t%rd17, %rd20, 3"),
+    ];
+    for (from, to) in mutants {
+        let at = body + text[body..].find(from).unwrap_or_else(|| panic!("no {from}"));
+        let mutant = format!("{}{to}{}", &text[..at], &text[at + from.len()..]);
+        assert!(!squares(&mutant), "{from} as {to}");
+    }
+}
+
 #[test]
 fn pages_are_told_apart_word_by_word() {
     let mut gpu = Gpu::new("memory", 4, 5);

@@ -25,7 +25,7 @@ measure() {
     step "$name" "$limit" "$probe" run "$@" --profile "$profile" --format json
 }
 # The last ones are for more than one GPU, and for machines that have NVIDIA's libraries, be it in python3's packages.
-ladder="kernel-launch gpu-stream gpu-copy-bw gemm-flops gpu-overlap cublaslt-gemm gpu-peer-bw p2p-allreduce nccl-bw"
+ladder="kernel-launch gpu-stream gpu-copy-bw gemm-flops gpu-overlap cublaslt-gemm gpu-peer-bw p2p-allreduce nccl-bw gpu-comm-overlap gpu-sharding-matmul"
 wheels=$(python3 -c 'import glob, site
 print(":".join(f for d in site.getsitepackages() + [site.getusersitepackages()] for f in sorted(glob.glob(d + "/nvidia/*/lib"))))')
 export MUSTER_LIBRARIES=$wheels${MUSTER_LIBRARIES:+:$MUSTER_LIBRARIES}

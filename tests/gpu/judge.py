@@ -16,6 +16,8 @@ RANGES = {
         "gpu-stream/l2-latency": (100, 300),
         "gpu-overlap/overlap-host-to-device": (0.85, 1.05),
         "gpu-overlap/overlap-device-to-device": (0.5, 1.05),
+        "gpu-comm-overlap/overlap-matmul": (0.5, 1.05),
+        "gpu-comm-overlap/overlap-mul": (0.4, 1.05),
         "gpu-copy-bw/host-to-device": (48e9, 64e9),
         "gpu-copy-bw/device-to-host": (48e9, 64e9),
         "kernel-launch/event": (2e3, 10e3),

@@ -217,6 +217,13 @@ mod tests {
         assert_eq!(measure("disk-benchmark", "nvme0n1_rand_read_read_lat_ns_99.9"), (Unit::Nanos, 1.0, LowerIsBetter));
         assert_eq!(measure("bert_models", "fp16_train_throughput"), (Unit::OpsPerSec, 1.0, HigherIsBetter));
         assert_eq!(measure("bert_models", "steptime_train_float16"), (Unit::Nanos, 1e6, LowerIsBetter));
+        for metric in ["matmul_time", "mul_time", "matmul_time_ms", "mul_cost"] {
+            let benchmark = "computation-communication-overlap";
+            assert_eq!(measure(benchmark, metric), (Unit::Nanos, 1e6, LowerIsBetter), "{metric}");
+        }
+        for metric in ["nosharding_time", "allreduce_time", "allgather_time", "matmul_sharding_allreduce"] {
+            assert_eq!(measure("sharding-matmul", metric), (Unit::Nanos, 1e6, LowerIsBetter), "{metric}");
+        }
         assert_eq!(of_superbench("mem-bw", "return_code"), Meaning::Flag { good: 0.0 });
         assert_eq!(of_superbench("gpu-burn", "gpu_3_pass"), Meaning::Flag { good: 1.0 });
         assert_eq!(of_superbench("monitor", "gpu_temperature"), Meaning::Neutral);

@@ -1,4 +1,5 @@
-//! On which way what all GPUs of a node have comes together: by NCCL where it is, by own kernels elsewhere.
+//! On which way what all GPUs of a node have comes together: by NCCL where it is, by own kernels elsewhere. Results have a place
+//! of their own, other than gradients, which [`crate::parallel::Way`] adds up where they are.
 
 use super::links;
 use super::node::Node;
