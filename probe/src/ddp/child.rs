@@ -9,9 +9,13 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use muster_wire::clean;
+
 use super::ask;
 use super::said::{Said, Taken};
 
+/// Longest name of an engine, bytes.
+const ENGINE: usize = 64;
 /// Longest line of a rank, bytes.
 const LINE: u64 = 64 << 10;
 /// Most steps that are kept of a rank.
@@ -35,6 +39,8 @@ pub(super) struct Rank {
     /// What it said last of an error, and of its end.
     pub(super) error: Option<String>,
     pub(super) end: Option<Said>,
+    /// The GPUs that compute, or why the CPU does.
+    pub(super) engine: Result<String, String>,
     /// Why the probe ended it.
     pub(super) killed: Option<String>,
     pub(super) status: Option<ExitStatus>,
@@ -64,6 +70,7 @@ impl Rank {
             steps: Vec::new(),
             error: None,
             end: None,
+            engine: Err(String::new()),
             killed: None,
             status: None,
             child,
@@ -79,6 +86,8 @@ impl Rank {
             "step" if self.steps.len() < STEPS => self.steps.extend(Taken::of(&said)),
             "error" => self.error = Some(said.text),
             "end" => self.end = Some(said),
+            "gpus" => self.engine = Ok(clean(&said.text, ENGINE)),
+            "cpu" => self.engine = Err(said.text),
             _ => {}
         }
     }

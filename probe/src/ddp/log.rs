@@ -26,7 +26,8 @@ impl Log {
         if self.json {
             return self.put(&json!({
                 "event": "step", "rank": self.rank, "step": number, "loss": loss, "digest": format!("{digest:016x}"),
-                "step_s": step.whole_s, "compute_s": step.compute_s, "comm_s": step.comm_s, "at_ns": step.at_ns,
+                "step_s": step.whole_s, "compute_s": step.compute_s, "comm_s": step.comm_s, "gpus_s": step.gpus_s,
+                "at_ns": step.at_ns,
             }));
         }
         let of = of.map_or_else(|| "?".to_owned(), |of| of.to_string());
@@ -34,6 +35,15 @@ impl Log {
             "iteration {number}/{of} loss {loss:.5} step {:.3} s compute {:.3} s comm {:.3} s digest {digest:016x}",
             step.whole_s, step.compute_s, step.comm_s
         ));
+    }
+
+    /// What computes: GPUs, as in the identity of metrics, or the CPU, and why.
+    pub(super) fn engine(self, gpus: Option<&str>, why: &str) {
+        if self.json {
+            let event = if gpus.is_some() { "gpus" } else { "cpu" };
+            return self.put(&json!({"event": event, "rank": self.rank, "text": gpus.unwrap_or(why)}));
+        }
+        self.say(&gpus.map_or_else(|| format!("on the CPU: {why}"), |gpus| format!("on GPUs: {gpus}")));
     }
 
     pub(super) fn say(self, text: &str) {

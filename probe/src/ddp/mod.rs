@@ -9,6 +9,7 @@
 //! | `group`, `meet` | which communicators there are, and how their ranks find each other |
 //! | `comm`, `bucket` | how gradients are summed |
 //! | `train`, `step` | what a step is |
+//! | `engine` | what computes it: a core, or all GPUs of the node |
 //! | `board` | what others may ask of a rank while it works |
 //! | `ask`, `verdict` | who is to blame when a step does not end |
 //! | `checkpoint` | when weights are saved |
@@ -24,6 +25,7 @@ mod checkpoint;
 mod child;
 mod comm;
 mod dump;
+mod engine;
 mod group;
 mod log;
 mod meet;

@@ -86,6 +86,9 @@ pub(crate) struct Options {
     /// Break this rank: wrong-size@STEP, deadlock@STEP, exception@STEP, leak@STEP, slow=FACTOR
     #[arg(long = "break", value_name = "HOW")]
     broken: Option<Break>,
+    /// Compute on the CPU although the node has GPUs. Without it, a node's only rank computes on all of them where all ranks have such
+    #[arg(long)]
+    cpu: bool,
     /// Print steps as JSON lines
     #[arg(long)]
     pub(super) json: bool,
@@ -149,6 +152,8 @@ pub(super) struct Part {
     pub(super) checkpoint: Option<Checkpoint>,
     pub(super) ras: Ras,
     pub(super) broken: Option<Break>,
+    /// Not on GPUs.
+    pub(super) cpu: bool,
     pub(super) secret: [u8; 32],
 }
 
@@ -227,6 +232,7 @@ impl Options {
                 dead: seconds("--ras-dead", self.ras_dead)?,
             },
             broken: self.broken,
+            cpu: self.cpu,
             secret: secret(&std::env::var(SECRET).unwrap_or_default(), &self.peers),
         })
     }

@@ -28,6 +28,8 @@ const LONGER: Duration = Duration::from_secs(10);
 struct Told {
     steps: Vec<Taken>,
     facts: Vec<Fact>,
+    /// The GPUs that computed, as in the identity of metrics.
+    gpus: Option<String>,
 }
 
 /// Takes part as `order` says and tells the outcome as the last thing. No rank is left running.
@@ -40,7 +42,8 @@ pub(crate) fn take_part(order: &TrainOrder, ports: &mut Vec<Waiting>, stop: &Ato
         Err(Halt::NotRun(why)) => Outcome::NotRun(clean(&why, TEXT_BYTES)),
         Err(halt) => halt.into(),
     };
-    let series = series(&told.steps, &format!("{}-{}", order.model, order.per_node));
+    let engine = told.gpus.take().unwrap_or_else(|| order.per_node.to_string());
+    let series = series(&told.steps, &format!("{}-{engine}", order.model));
     let started_ns = series.first().map_or(0, |series| series.started_ns);
     let (visit, facts, ended_ns) = (order.visit, told.facts, clock::monotonic_ns());
     say(Frame::Paired(Paired { visit, outcome, started_ns, ended_ns, series, facts }));
@@ -68,6 +71,11 @@ fn whole(order: &TrainOrder, ports: &mut Vec<Waiting>, stop: &AtomicBool, told: 
     let steps: Vec<&[Taken]> = ranks.iter().map(|rank| rank.steps.as_slice()).collect();
     told.steps = together(&steps);
     told.facts = facts(order, &told.steps);
+    told.facts.extend(ranks.first().map(|rank| match &rank.engine {
+        Ok(gpus) => text("engine", gpus),
+        Err(why) => text("engine", &format!("cpu: {why}")),
+    }));
+    told.gpus = ranks.first().and_then(|rank| rank.engine.clone().ok());
     conclude(order, &ranks, told)
 }
 
@@ -154,8 +162,9 @@ fn conclude(order: &TrainOrder, ranks: &[Rank], told: &mut Told) -> Result<(), H
     let troubles = ranks.iter().filter_map(|rank| trouble(rank).map(|(kind, why)| (rank, kind, why)));
     let Some((rank, kind, why)) = troubles.min_by_key(|(_, kind, _)| rank_of(kind)) else {
         // All ranks compared their weights in every step; the console compares what each node says came of it.
-        told.facts
-            .push(text(&format!("{DIGEST}{}_fp32_train_ddp", order.model), &format!("{:016x}", digest(&told.steps))));
+        let precision = if told.gpus.is_some() { "bf16" } else { "fp32" };
+        let key = format!("{DIGEST}{}_{precision}_train_ddp", order.model);
+        told.facts.push(text(&key, &format!("{:016x}", digest(&told.steps))));
         return Ok(());
     };
     let end = rank.end.as_ref();

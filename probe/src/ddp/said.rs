@@ -8,9 +8,11 @@ use super::group::hash;
 
 /// Steps left out until the node is warm.
 const WARMUP: usize = 2;
-/// Values of a series: all three of a training fit into one frame.
-const MOST: usize = 8_192;
-const _: () = assert!(3 * 10 * MOST < muster_wire::limits::FRAME_BYTES && MOST < SERIES_VALUES);
+/// Values of all series of a training: they fit into one frame.
+const MOST: usize = 3 * 8_192;
+/// Most GPUs of a node.
+const GPUS: usize = 64;
+const _: () = assert!(10 * MOST < muster_wire::limits::FRAME_BYTES && MOST < 3 * SERIES_VALUES);
 
 /// A line of a rank, as [`super::log`] writes it.
 #[derive(Debug, Default, Deserialize)]
@@ -23,6 +25,7 @@ pub(super) struct Said {
     pub(super) step_s: f64,
     pub(super) compute_s: f64,
     pub(super) comm_s: f64,
+    pub(super) gpus_s: Vec<f64>,
     pub(super) at_ns: u64,
     pub(super) step: u64,
     pub(super) trouble: String,
@@ -31,11 +34,13 @@ pub(super) struct Said {
 }
 
 /// A step of one rank.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Taken {
     whole_s: f64,
     compute_s: f64,
     comm_s: f64,
+    /// Of each GPU, where GPUs compute.
+    gpus_s: Vec<f64>,
     pub(super) loss: f64,
     digest: u64,
     at_ns: u64,
@@ -46,8 +51,10 @@ impl Taken {
     pub(super) fn of(said: &Said) -> Option<Self> {
         let digest = u64::from_str_radix(&said.digest, 16).ok()?;
         let Said { loss, step_s: whole_s, compute_s, comm_s, at_ns, .. } = *said;
-        let sound = [whole_s, compute_s, comm_s].iter().all(|seconds| seconds.is_finite() && *seconds >= 0.0);
-        sound.then_some(Self { whole_s, compute_s, comm_s, loss, digest, at_ns })
+        let gpus_s = said.gpus_s.clone();
+        let is_time = |seconds: &f64| seconds.is_finite() && *seconds >= 0.0;
+        let sound = [whole_s, compute_s, comm_s].iter().chain(&gpus_s).all(is_time) && gpus_s.len() <= GPUS;
+        sound.then_some(Self { whole_s, compute_s, comm_s, gpus_s, loss, digest, at_ns })
     }
 }
 
@@ -55,8 +62,8 @@ impl Taken {
 pub(super) fn together(ranks: &[&[Taken]]) -> Vec<Taken> {
     let count = ranks.iter().map(|steps| steps.len()).min().unwrap_or(0);
     let slowest = |at: usize| {
-        let steps = ranks.iter().map(|steps| steps[at]);
-        steps.reduce(|slow, one| if one.compute_s > slow.compute_s { one } else { slow })
+        let steps = ranks.iter().map(|steps| &steps[at]);
+        steps.reduce(|slow, one| if one.compute_s > slow.compute_s { one } else { slow }).cloned()
     };
     (0..count).filter_map(slowest).collect()
 }
@@ -70,8 +77,9 @@ pub(super) fn digest(steps: &[Taken]) -> u64 {
 pub(super) fn series(steps: &[Taken], engine: &str) -> Vec<Series> {
     let steps = steps.get(WARMUP..).unwrap_or_default();
     let Some(first) = steps.first() else { return Vec::new() };
-    let every = steps.len().div_ceil(MOST);
-    let one = |name: &str, of: fn(&Taken) -> f64| Series {
+    let gpus = steps.iter().map(|step| step.gpus_s.len()).min().unwrap_or(0);
+    let every = steps.len().div_ceil(MOST / (3 + gpus));
+    let one = |name: String, of: &dyn Fn(&Taken) -> f64| Series {
         metric: MetricId::new(TRAIN_DDP, name, engine),
         unit: Unit::Nanos,
         direction: Direction::LowerIsBetter,
@@ -79,11 +87,13 @@ pub(super) fn series(steps: &[Taken], engine: &str) -> Vec<Series> {
         warmup: WARMUP as u32,
         started_ns: first.at_ns,
     };
-    vec![
-        one("compute_time", |step| step.compute_s),
-        one("step_time", |step| step.whole_s),
-        one("comm_time", |step| step.comm_s),
-    ]
+    let mut all = vec![
+        one("compute_time".to_owned(), &|step| step.compute_s),
+        one("step_time".to_owned(), &|step| step.whole_s),
+        one("comm_time".to_owned(), &|step| step.comm_s),
+    ];
+    all.extend((0..gpus).map(|gpu| one(format!("compute_time:{gpu}"), &|step| step.gpus_s[gpu])));
+    all
 }
 
 #[cfg(test)]
@@ -91,7 +101,7 @@ mod tests {
     use super::*;
 
     fn taken(compute_s: f64, comm_s: f64, digest: u64) -> Taken {
-        Taken { whole_s: compute_s + comm_s, compute_s, comm_s, loss: 1.0, digest, at_ns: 7 }
+        Taken { whole_s: compute_s + comm_s, compute_s, comm_s, gpus_s: Vec::new(), loss: 1.0, digest, at_ns: 7 }
     }
 
     #[test]
@@ -108,10 +118,16 @@ mod tests {
         for series in &all {
             let entry = muster_wire::metric(&series.metric.benchmark, &series.metric.name).unwrap();
             assert_eq!((entry.unit, entry.direction), (series.unit, series.direction));
-            assert!(series.values.len() <= MOST && series.values.len() > MOST / 2);
+            assert!(series.values.len() <= MOST / 3 && series.values.len() > MOST / 6);
         }
         assert_eq!(all[0].values[..2], [2e9, 6e9]);
         assert_eq!(series(&steps[..2], "x"), []);
+        let on_gpus: Vec<Taken> = steps.iter().map(|step| Taken { gpus_s: vec![1.0, 3.0], ..step.clone() }).collect();
+        let all = series(&on_gpus, "gpt2-small-2gpu-own");
+        assert!(all.iter().map(|series| series.values.len()).sum::<usize>() <= MOST);
+        let entry = muster_wire::metric(TRAIN_DDP, &all[4].metric.name).unwrap();
+        assert_eq!((all[4].metric.name.as_str(), entry.of), ("compute_time:1", muster_wire::ComponentKind::Gpu));
+        assert_eq!(all[4].values[0], 3e9);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) struct Step {
     pub(super) compute_s: f64,
     /// In operations, waiting for other ranks among it.
     pub(super) comm_s: f64,
+    /// How long each GPU of this rank computed, where GPUs do.
+    pub(super) gpus_s: Vec<f64>,
     /// When it began, on the monotonic clock.
     pub(super) at_ns: u64,
 }

@@ -2,20 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use muster_tape::Replica;
-
 use super::board::Board;
 use super::bucket::buckets;
 use super::comm::Communicator;
+use super::engine::{Computed, Engine, gpus};
 use super::group::hash;
 use super::log::Log;
 use super::options::{Break, Part};
 use super::step::{Failure, Step};
 use crate::clock;
-use crate::topology;
 
-/// Fixed, so that every job does the same.
-const SEED: u64 = 0x6d75_7374_6572;
 /// Bytes that a leak takes in a step.
 const LEAK: usize = 32 << 20;
 /// Numbers summed beside the gradients: the loss, and whether the time is over.
@@ -25,7 +21,9 @@ struct Trainer<'a, 'b> {
     board: &'a Board,
     part: &'a Part,
     rings: &'a mut [Communicator<'b>],
-    replica: Replica<'a>,
+    engine: Engine<'a>,
+    /// Batches of all ranks.
+    batches: u64,
     /// Gradients and what is summed beside them.
     sums: Vec<f32>,
     begun: Instant,
@@ -36,21 +34,19 @@ struct Trainer<'a, 'b> {
 /// Trains until the last step, and logs each.
 pub(super) fn train(board: &Board, part: &Part, rings: &mut [Communicator<'_>], log: Log) -> Result<(), Failure> {
     let tape = part.model.parallel_tape();
-    let (needed, free) = (tape.memory * size_of::<f32>(), topology::available_memory());
-    if needed > free / 4 * 3 {
-        let model = part.model.name();
-        return Err(Failure::Start(format!("{model} needs {} MB, and {} MB are available", needed >> 20, free >> 20)));
-    }
-    let replica = Replica::new(&tape, SEED).map_err(|why| Failure::Start(why.to_string()))?;
-    let sums = vec![0.0; replica.parameters() + BESIDE];
+    let (engine, batches) = match gpus(part, &mut rings[0], log)? {
+        Some((training, all)) => (Engine::Gpus(training), all),
+        None => (Engine::core(&tape, part)?, part.world as u64 * u64::from(part.batches)),
+    };
+    let sums = vec![0.0; engine.numbers() + BESIDE];
     log.say(&format!(
         "{} with {} parameters, {} ranks, {} of a node",
         part.model.name(),
-        replica.parameters(),
+        tape.parameters,
         part.world,
         part.per_node
     ));
-    let mut trainer = Trainer { board, part, rings, replica, sums, begun: Instant::now(), leaked: Vec::new() };
+    let mut trainer = Trainer { board, part, rings, engine, batches, sums, begun: Instant::now(), leaked: Vec::new() };
     let last = (part.until.steps < u64::MAX).then_some(part.until.steps);
     for number in 1..=part.until.steps {
         let (step, over) = trainer.step(number)?;
@@ -67,7 +63,7 @@ impl Trainer<'_, '_> {
         self.board.begin_step(number);
         let (begun, at_ns) = (Instant::now(), clock::monotonic_ns());
         self.rest(self.part.pause)?;
-        let loss = self.compute(number)?;
+        let Computed { loss, gpus_s } = self.compute(number)?;
         let computed = begun.elapsed().saturating_sub(self.part.pause);
         let count = self.sums.len();
         self.sums[count - BESIDE] = loss;
@@ -76,8 +72,8 @@ impl Trainer<'_, '_> {
         let asked = Instant::now();
         self.share(number, loss)?;
         let mut comm = asked.elapsed();
-        let (loss, over, updated) = self.update();
-        let digest = hash(&[&self.replica.fingerprint().to_be_bytes(), &loss.to_bits().to_be_bytes()]);
+        let (loss, over, updated, weights) = self.update()?;
+        let digest = hash(&[&weights.to_be_bytes(), &loss.to_bits().to_be_bytes()]);
         let compared = Instant::now();
         self.compare(number, digest)?;
         comm += compared.elapsed();
@@ -87,15 +83,17 @@ impl Trainer<'_, '_> {
             loss,
             digest,
             whole_s: begun.elapsed().as_secs_f64(),
-            compute_s: (computed + updated).as_secs_f64(),
+            // What GPUs compute, they time themselves: copies to and fro are not theirs.
+            compute_s: gpus_s.iter().copied().reduce(f64::max).unwrap_or((computed + updated).as_secs_f64()),
             comm_s: comm.as_secs_f64(),
+            gpus_s,
             at_ns,
         };
         Ok((step, over))
     }
 
-    /// The gradients of this rank's own data. Returns the loss, summed over batches.
-    fn compute(&mut self, number: u64) -> Result<f32, Failure> {
+    /// The gradients of this rank's own data.
+    fn compute(&mut self, number: u64) -> Result<Computed, Failure> {
         if self.part.broken == Some(Break::Exception(number)) {
             return Err(Failure::Exception(format!("RuntimeError: broken on purpose in step {number} (--break)")));
         }
@@ -106,19 +104,14 @@ impl Trainer<'_, '_> {
         let begun = Instant::now();
         self.sums.fill(0.0);
         let count = self.sums.len() - BESIDE;
-        let mut loss = 0.0;
-        for batch in 0..u64::from(self.part.batches) {
-            self.replica.load(self.part.rank as u64 * u64::from(self.part.batches) + batch);
-            loss += self.replica.backward();
-            self.replica.gradients(&mut self.sums[..count]);
-        }
+        let computed = self.engine.backward(&mut self.sums[..count])?;
         if let Some(Break::Slow(factor)) = self.part.broken {
             let until = begun + begun.elapsed().mul_f64(factor);
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
         }
-        Ok(loss)
+        Ok(computed)
     }
 
     /// Sums over all ranks. The ranks of a node first agree on their own loss.
@@ -153,16 +146,17 @@ impl Trainer<'_, '_> {
         }
     }
 
-    /// Mean gradients into the weights. Gives the mean loss, whether the first rank's time is over, and how long it took.
-    fn update(&mut self) -> (f32, bool, Duration) {
+    /// Mean gradients into the weights. Gives the mean loss, whether the first rank's time is over, how long it took, and a number of
+    /// all weights.
+    fn update(&mut self) -> Result<(f32, bool, Duration, u64), Failure> {
         let begun = Instant::now();
         let count = self.sums.len();
-        let share = 1.0 / (self.part.world as f32 * self.part.batches as f32);
+        let share = 1.0 / self.batches as f32;
         let (gradients, beside) = self.sums.split_at_mut(count - BESIDE);
         gradients.iter_mut().for_each(|gradient| *gradient *= share);
         let (loss, over) = (beside[0] * share, beside[1] > 0.0);
-        self.replica.update(gradients);
-        (loss, over, begun.elapsed())
+        let weights = self.engine.update(gradients, self.part.rank)?;
+        Ok((loss, over, begun.elapsed(), weights))
     }
 
     /// All ranks must have the same weights and loss.
@@ -192,8 +186,8 @@ impl Trainer<'_, '_> {
         let Some(checkpoint) = self.part.checkpoint.as_ref().filter(|checkpoint| checkpoint.due(number)) else {
             return Ok(());
         };
-        let mut weights = Vec::with_capacity(self.replica.parameters() * size_of::<f32>());
-        self.replica.weights(&mut weights);
+        let mut weights = Vec::with_capacity(self.engine.numbers() * size_of::<f32>());
+        self.engine.weights(&mut weights);
         checkpoint.save(self.part.rank, &weights).map_err(|why| {
             let folder = checkpoint.folder.display();
             Failure::Exception(format!("OSError: checkpoint of step {number} was not saved in {folder}: {why}"))

@@ -8,6 +8,7 @@ mod node;
 mod program;
 mod team;
 mod telemetry;
+mod training;
 mod worker;
 
 use std::sync::atomic::AtomicBool;
@@ -21,6 +22,7 @@ use program::Program;
 use team::Team;
 
 pub(crate) use telemetry::Telemetry;
+pub(crate) use training::Training;
 
 /// The driver has to answer simple questions within this time.
 const ANSWER: Duration = Duration::from_secs(8);

@@ -79,8 +79,13 @@ impl Program {
 
     /// Starts the worker; its frames come on its standard output.
     pub(super) fn start(&self, arguments: &[String]) -> io::Result<Child> {
+        self.start_with(arguments, Stdio::null())
+    }
+
+    /// The same for one that reads orders.
+    pub(super) fn start_with(&self, arguments: &[String], orders: Stdio) -> io::Result<Child> {
         let mut command = Command::new(&self.path);
-        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(arguments).stdin(orders).stdout(Stdio::piped()).stderr(Stdio::null());
         // GPUs are numbered as nvidia-smi and the PCI bus number them.
         command.env("CUDA_DEVICE_ORDER", "PCI_BUS_ID").env(libraries::VARIABLE, &self.libraries);
         if let Some(folder) = node::library_folder() {

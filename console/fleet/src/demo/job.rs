@@ -247,7 +247,7 @@ impl Team {
         place(&mut command, Of { fleet: &self.fleet, node: &seat.node, home: &seat.home, word: &seat.word });
         command
             .env("SLURM_JOB_ID", &self.id)
-            .args(["train-ddp", "--inherited", "--rank", &rank.to_string(), "--world", &world])
+            .args(["train-ddp", "--inherited", "--cpu", "--rank", &rank.to_string(), "--world", &world])
             .args(["--ranks-per-node", &per_node, "--peers", &peers.join(",")])
             .args(["--seconds", LONGEST_S, "--timeout", TIMEOUT_S, "--batches", BATCHES, "--pause", PAUSE_MS])
             .args(["--ras-port", "0", "--dir"])

@@ -2,7 +2,7 @@
 
 use super::entry::{Benchmark, Metric, MetricRole, Stage};
 use crate::Category;
-use crate::ComponentKind::{Application, Nic};
+use crate::ComponentKind::{Application, Gpu, Nic};
 use crate::TRAIN_DDP;
 
 const fn training(name: &'static str, about: &'static str, metrics: &'static [Metric]) -> Benchmark {
@@ -19,6 +19,7 @@ pub(super) const DDP: Benchmark = training(
     "steps of one training over all nodes; every step must leave all of them with the same weights",
     &[
         step("compute_time", "computing in a step of the training over all nodes"),
+        Metric::time("compute_time:{gpu}", Gpu, "computing of one GPU in a step of the training over all nodes"),
         step("step_time", "step of the training over all nodes").role(MetricRole::Informational),
         Metric::time("comm_time", Nic, "communication in a step, waiting for other nodes among it")
             .role(MetricRole::Informational),
