@@ -195,6 +195,85 @@ fn links(fleet: &mut Fleet) {
     assert!(!of(&report, "n003")["reasons"].to_string().contains("nccl"), "a library that is not there is no fault");
 }
 
+/// GPUs that train: two to a node, as a training takes long on simulated ones.
+const TRAIN: &str = "devices 2\nsms 2\nmemory 33554432\n";
+/// Of trainings: settings beside those of all, and what is said of the node when its GPUs train together. Where GPU 2 is wrong there are
+/// three, as of two either may be.
+const TEAMS: [(&str, &str, &[&str]); 6] = [
+    ("n001", "", &[]),
+    ("n002", "", &[]),
+    ("n003", SLOW, &["compute_time:1"]),
+    ("n004", "", &[]),
+    (
+        "n005",
+        WRONG,
+        &["gpu-train-ddp failed: ", " GPU 2: its gradients of the same batch are not those of 2 other GPUs"],
+    ),
+    (
+        "n006",
+        "link 0 1 flip bit=3 every=64\n",
+        &["gpu-train-ddp failed: ", " a sum of known numbers: GPU 1 holds wrong sums"],
+    ),
+];
+const SLOW: &str = "gpu 1 slow sm=0 factor=3\ngpu 1 slow sm=1 factor=3\n";
+const WRONG: &str = "devices 3\ngpu 2 flip sm=all unit=mma bit=20 every=7\n";
+
+#[test]
+fn gpus_that_train_one_model_on_their_node_and_on_many_name_who_is_slow_and_who_is_wrong() {
+    let test = "gpus_that_train_one_model_on_their_node_and_on_many_name_who_is_slow_and_who_is_wrong";
+    if !is_root() {
+        return skip(test, Lacks::Root, "for namespaces");
+    }
+    let mut fleet = Fleet::up(Options { nodes: TEAMS.len() as u8 }).unwrap();
+    let library = simulated_driver();
+    for (at, (name, settings, _)) in TEAMS.iter().enumerate() {
+        fleet.node(name).drive_gpus(&library, &format!("{TRAIN}identity {at}\n{settings}")).unwrap();
+        fleet.node(name).remove_nccl().unwrap();
+    }
+    let ran = scan(&fleet, "gpu-train-ddp", &[]);
+    let report = ran.json().unwrap();
+    for (name, _, words) in TEAMS {
+        let state = if words.is_empty() { "pass" } else { "fail" };
+        assert_eq!(complaint(&report, name, state, words), None, "{}", ran.err);
+    }
+
+    // All of them at once, one rank each: first sound, then one slow, then one wrong.
+    for (name, ..) in TEAMS {
+        fleet.node(name).set_gpus(TRAIN).unwrap();
+    }
+    let sound = together(&fleet);
+    let report = sound.json().unwrap();
+    assert!(sound.err.contains("train-ddp: the same weights on 6 nodes after every step, digest "), "{}", sound.err);
+    for (name, ..) in TEAMS {
+        assert_eq!(complaint(&report, name, "pass", &[]), None, "{}", sound.err);
+    }
+    let told = fleet.console().run(&["export", "--format", "samples"]).unwrap().out;
+    assert!(told.contains("train-ddp/compute_time:1@lstm-nano-2gpu-own-ptx"), "{told}");
+
+    fleet.node("n003").set_gpus(&format!("{TRAIN}{SLOW}")).unwrap();
+    let slow = together(&fleet);
+    assert_eq!(complaint(&slow.json().unwrap(), "n003", "fail", &["compute_time:1"]), None, "{}", slow.err);
+
+    fleet.node("n003").set_gpus(TRAIN).unwrap();
+    fleet.node("n005").set_gpus(&format!("{TRAIN}{WRONG}")).unwrap();
+    let wrong = together(&fleet);
+    let report = wrong.json().unwrap();
+    let words = ["rank 4: GPU 2: its gradients of the same batch are not those of 2 other GPUs"];
+    assert_eq!(complaint(&report, "n005", "fail", &words), None, "{}", wrong.err);
+    for (name, ..) in TEAMS.iter().filter(|(name, ..)| *name != "n005") {
+        assert_ne!(of(&report, name)["state"], "fail", "{name}: {}", wrong.err);
+    }
+}
+
+/// A training over all nodes. Simulated GPUs need the patience of a profile that has some.
+fn together(fleet: &Fleet) -> Ran {
+    let path = fleet.path("together");
+    let text = "name = \"together\"\ntitle = \"Training on GPUs\"\nprofile = \"standard\"\n\
+                [[steps]]\nid = \"train\"\ntrain_ddp = { model = \"lstm-nano\", steps = 10 }\n";
+    std::fs::write(&path, text).unwrap();
+    fleet.console().run(&["run", &path, "--alpha", "0.001", "--json", "--new"]).unwrap()
+}
+
 fn prepare(fleet: &mut Fleet) {
     let library = simulated_driver();
     for (at, (name, has, ..)) in NODES.iter().enumerate() {
