@@ -6,7 +6,7 @@
 //! | at the start | `gpus`, `engine`, `code` (what must be the same on all nodes), `words` of gradients and what lies between them |
 //! | `begin FIRST` | GPU `i` trains on batch `FIRST + i`; `same`: a number of what batch 0 gives on every GPU here |
 //! | `backward` | `loss`, summed over GPUs, `ms.I`: how long GPU `I` computed; the file holds the gradients, summed over GPUs |
-//! | `update` | weights by what the file holds now; `weights`: a number of all of them, the same on every GPU |
+//! | `update` | weights by what the file holds now; `weights`: a number of all of them, the same on every GPU; in every eighth step `same` |
 
 use std::fs::File;
 use std::io::BufRead;
@@ -25,6 +25,9 @@ use crate::train::{Plan, Precision};
 /// The modules that a training uses.
 const MODULES: [&str; 7] = ["tape", "norm", "image", "product", "attention", "wgmma", "peer"];
 
+/// All GPUs are held to one batch after so many steps: a wrong gradient leaves everybody with the same wrong weights.
+const EVERY: usize = 8;
+
 /// The training of this rank, and how it is spoken to.
 struct Member<'a> {
     gpus: &'a [Gpu],
@@ -33,6 +36,8 @@ struct Member<'a> {
     /// Words of the gradients.
     host: Pinned,
     file: File,
+    /// Batch of the first GPU, and updates so far.
+    first: u64,
     steps: usize,
     say: &'a mut dyn FnMut(Frame),
 }
@@ -69,7 +74,7 @@ pub(crate) fn run(
         None => Way::host(team.sides(), team.parts())?,
     };
     let host = Pinned::new(team.replicas.first().map_or(0, |replica| replica.gradients().len))?;
-    let mut member = Member { gpus, team, way, host, file, steps: 0, say };
+    let mut member = Member { gpus, team, way, host, file, first: 0, steps: 0, say };
     member.introduce(&plan)?;
     for line in commands.lines() {
         member.obey(&line.map_err(words)?)?;
@@ -119,12 +124,22 @@ impl Member<'_> {
     /// Makes sure that all GPUs and ways are sound, and goes to before the first step.
     fn begin(&mut self, first: u64) -> Result<Vec<Fact>, Trouble> {
         sound(suspects::all(&self.team, &self.way)?)?;
-        let (loss, digest) = self.team.same_batch()?.first().copied().unwrap_or_default();
+        let same = self.same()?;
         self.team.restart()?;
-        for (number, replica) in self.team.replicas.iter().enumerate() {
-            replica.load(first + number as u64)?;
-        }
-        Ok(vec![text("same", format!("{digest:016x}{:08x}", loss.to_bits()))])
+        self.first = first;
+        self.load()?;
+        Ok(vec![same])
+    }
+
+    /// Gives each GPU its own batch.
+    fn load(&self) -> Result<(), Trouble> {
+        (self.first..).zip(&self.team.replicas).try_for_each(|(batch, replica)| replica.load(batch))
+    }
+
+    /// What one batch gives on the first GPU, and so on every other.
+    fn same(&self) -> Result<Fact, Trouble> {
+        let (loss, digest) = self.team.same_batch()?.first().copied().unwrap_or_default();
+        Ok(text("same", format!("{digest:016x}{:08x}", loss.to_bits())))
     }
 
     fn backward(&mut self) -> Result<Vec<Fact>, Trouble> {
@@ -155,7 +170,14 @@ impl Member<'_> {
                 "GPU {gpu}: its weights after step {steps} are not those of {others} other GPUs: this GPU computes wrongly"
             )
         }))?;
-        Ok(vec![text("weights", format!("{:016x}", weights.first().copied().unwrap_or_default()))])
+        let weights = text("weights", format!("{:016x}", weights.first().copied().unwrap_or_default()));
+        if !self.steps.is_multiple_of(EVERY) {
+            return Ok(vec![weights]);
+        }
+        sound(suspects::after(&self.team, steps)?)?;
+        let same = self.same()?;
+        self.load()?;
+        Ok(vec![weights, same])
     }
 
     fn tell(&mut self, facts: Vec<Fact>) {

@@ -34,6 +34,15 @@ pub(super) struct Computed {
     pub(super) gpus_s: Vec<f64>,
 }
 
+/// What an update left behind.
+#[derive(Debug)]
+pub(super) struct Updated {
+    /// A number of all bits of all weights.
+    pub(super) weights: u64,
+    /// Now and then, in the same steps on all ranks: what one batch gives on GPUs.
+    pub(super) same: Option<String>,
+}
+
 /// The GPUs of this node, where all ranks have such as compute alike; else why not. With them comes how many batches all
 /// ranks have.
 pub(super) fn gpus(
@@ -60,24 +69,28 @@ pub(super) fn gpus(
     let first = counts[..part.rank].iter().sum();
     log.engine(Some(&format!("{}gpu-{}", training.gpus, training.engine)), "");
     let same = training.begin(first).map_err(|halt| wrong(part.rank, halt))?;
-    let found = ring.all_gather(hash(&[same.as_bytes()])).map_err(Failure::Trouble)?;
-    alike(&found)?;
+    alike(ring, &same, "before the first step")?;
     Ok(Some((training, counts.iter().sum())))
 }
 
-/// One batch, the first, has the same gradients on all GPUs of all ranks.
-fn alike(found: &[u64]) -> Result<(), Failure> {
+/// What one batch gives on the GPUs of each rank must be the same.
+pub(super) fn alike(ring: &mut Communicator<'_>, same: &str, when: &str) -> Result<(), Failure> {
+    let found = ring.all_gather(hash(&[same.as_bytes()])).map_err(Failure::Trouble)?;
+    unlike_ranks(&found, when).map_or(Ok(()), |(why, odd)| Err(Failure::Wrong(why, odd)))
+}
+
+fn unlike_ranks(found: &[u64], when: &str) -> Option<(String, Vec<usize>)> {
     let odd = unlike(found);
-    let begin = "before the first step, gradients of one batch";
+    let what = format!("{when}, gradients of one batch");
     let why = match &odd[..] {
-        [] if found.iter().all(|one| *one == found[0]) => return Ok(()),
-        [] => format!("{begin} differ between ranks, and no more than half of them agree"),
+        [] if found.iter().all(|one| *one == found[0]) => return None,
+        [] => format!("{what} differ between ranks, and no more than half of them agree"),
         odd => {
             let names: Vec<String> = odd.iter().map(ToString::to_string).collect();
-            format!("{begin} on all GPUs of rank {} are not those of the other ranks", names.join(", "))
+            format!("{what} on all GPUs of rank {} are not those of the other ranks", names.join(", "))
         }
     };
-    Err(Failure::Wrong(why, odd))
+    Some((why, odd))
 }
 
 fn own_gpus(part: &Part) -> Result<Training, String> {
@@ -95,17 +108,11 @@ fn own_gpus(part: &Part) -> Result<Training, String> {
     Err(why.to_owned())
 }
 
-/// A GPU that turned out wrong accuses its rank.
+/// A GPU that is wrong, lost or hangs accuses its rank.
 fn wrong(rank: usize, halt: Halt) -> Failure {
     match halt {
         Halt::Failed(why) => Failure::Wrong(why, vec![rank]),
-        halt => failed(halt),
-    }
-}
-
-fn failed(halt: Halt) -> Failure {
-    match halt {
-        Halt::Failed(why) | Halt::NotRun(why) | Halt::Denied(why) | Halt::NotApplicable(why) => Failure::Exception(why),
+        Halt::NotRun(why) | Halt::Denied(why) | Halt::NotApplicable(why) => Failure::Exception(why),
         Halt::Stopped => Failure::Ended,
     }
 }
@@ -139,7 +146,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Adds the gradients of this rank's batches to `sums`.
-    pub(super) fn backward(&mut self, sums: &mut [f32]) -> Result<Computed, Failure> {
+    pub(super) fn backward(&mut self, sums: &mut [f32], rank: usize) -> Result<Computed, Failure> {
         match self {
             Self::Core { replica, batches: (first, count) } => {
                 let mut loss = 0.0;
@@ -151,24 +158,23 @@ impl<'a> Engine<'a> {
                 Ok(Computed { loss, gpus_s: Vec::new() })
             }
             Self::Gpus(training) => {
-                let (loss, gpus_s) = training.backward(sums).map_err(failed)?;
+                let (loss, gpus_s) = training.backward(sums).map_err(|halt| wrong(rank, halt))?;
                 Ok(Computed { loss, gpus_s })
             }
         }
     }
 
-    /// Updates weights by `gradients`; a number of all bits of all weights.
-    pub(super) fn update(&mut self, gradients: &[f32], rank: usize) -> Result<u64, Failure> {
+    /// Updates weights by `gradients`.
+    pub(super) fn update(&mut self, gradients: &[f32], rank: usize) -> Result<Updated, Failure> {
         match self {
             Self::Core { replica, .. } => {
                 replica.update(gradients);
-                Ok(replica.fingerprint())
+                Ok(Updated { weights: replica.fingerprint(), same: None })
             }
-            Self::Gpus(training) => training.update(gradients).map_err(|halt| match halt {
-                // In the words of a comparison, not of the driver.
-                Halt::Failed(why) if why.contains("its weights after step") => Failure::Wrong(why, vec![rank]),
-                halt => failed(halt),
-            }),
+            Self::Gpus(training) => {
+                let (weights, same) = training.update(gradients).map_err(|halt| wrong(rank, halt))?;
+                Ok(Updated { weights, same })
+            }
         }
     }
 
@@ -186,11 +192,11 @@ mod tests {
 
     #[test]
     fn a_rank_whose_gpus_compute_otherwise_than_most_is_named_and_of_two_nobody_is() {
-        assert_eq!(alike(&[5, 5, 5]), Ok(()));
-        let Err(Failure::Wrong(why, odd)) = alike(&[5, 6, 5]) else { panic!("it is wrong") };
+        assert_eq!(unlike_ranks(&[5, 5, 5], "then"), None);
+        let (why, odd) = unlike_ranks(&[5, 6, 5], "then").unwrap();
         assert_eq!(odd, [1]);
         assert!(why.ends_with("on all GPUs of rank 1 are not those of the other ranks"), "{why}");
-        let Err(Failure::Wrong(why, odd)) = alike(&[5, 6]) else { panic!("it is wrong") };
+        let (why, odd) = unlike_ranks(&[5, 6], "then").unwrap();
         assert!(odd.is_empty() && why.ends_with("no more than half of them agree"), "{why}");
     }
 
@@ -199,6 +205,6 @@ mod tests {
         let why = || "GPU 3: its gradients".to_owned();
         assert_eq!(wrong(2, Halt::Failed(why())), Failure::Wrong(why(), vec![2]));
         assert_eq!(wrong(2, Halt::NotRun(why())), Failure::Exception(why()));
-        assert_eq!(failed(Halt::Stopped), Failure::Ended);
+        assert_eq!(wrong(2, Halt::Stopped), Failure::Ended);
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::board::Board;
 use super::bucket::buckets;
 use super::comm::Communicator;
-use super::engine::{Computed, Engine, gpus};
+use super::engine::{Computed, Engine, Updated, alike, gpus};
 use super::group::hash;
 use super::log::Log;
 use super::options::{Break, Part};
@@ -72,10 +72,11 @@ impl Trainer<'_, '_> {
         let asked = Instant::now();
         self.share(number, loss)?;
         let mut comm = asked.elapsed();
-        let (loss, over, updated, weights) = self.update()?;
+        let (loss, over, updated, Updated { weights, same }) = self.update()?;
         let digest = hash(&[&weights.to_be_bytes(), &loss.to_bits().to_be_bytes()]);
         let compared = Instant::now();
         self.compare(number, digest)?;
+        same.map_or(Ok(()), |same| alike(&mut self.rings[0], &same, &format!("after step {number}")))?;
         comm += compared.elapsed();
         self.save(number)?;
         let step = Step {
@@ -104,7 +105,7 @@ impl Trainer<'_, '_> {
         let begun = Instant::now();
         self.sums.fill(0.0);
         let count = self.sums.len() - BESIDE;
-        let computed = self.engine.backward(&mut self.sums[..count])?;
+        let computed = self.engine.backward(&mut self.sums[..count], self.part.rank)?;
         if let Some(Break::Slow(factor)) = self.part.broken {
             let until = begun + begun.elapsed().mul_f64(factor);
             while Instant::now() < until {
@@ -146,17 +147,17 @@ impl Trainer<'_, '_> {
         }
     }
 
-    /// Mean gradients into the weights. Gives the mean loss, whether the first rank's time is over, how long it took, and a number of
-    /// all weights.
-    fn update(&mut self) -> Result<(f32, bool, Duration, u64), Failure> {
+    /// Mean gradients into the weights. Gives the mean loss, whether the first rank's time is over, how long it took, and what it
+    /// left behind.
+    fn update(&mut self) -> Result<(f32, bool, Duration, Updated), Failure> {
         let begun = Instant::now();
         let count = self.sums.len();
         let share = 1.0 / self.batches as f32;
         let (gradients, beside) = self.sums.split_at_mut(count - BESIDE);
         gradients.iter_mut().for_each(|gradient| *gradient *= share);
         let (loss, over) = (beside[0] * share, beside[1] > 0.0);
-        let weights = self.engine.update(gradients, self.part.rank)?;
-        Ok((loss, over, begun.elapsed(), weights))
+        let updated = self.engine.update(gradients, self.part.rank)?;
+        Ok((loss, over, begun.elapsed(), updated))
     }
 
     /// All ranks must have the same weights and loss.

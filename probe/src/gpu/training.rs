@@ -106,16 +106,18 @@ impl Training {
         Ok((number(&said, "loss")? as f32, (0..self.gpus).map(seconds).collect::<Result<_, Halt>>()?))
     }
 
-    /// Updates the weights of all GPUs by `gradients`. Returns a word about all weights.
+    /// Updates the weights of all GPUs by `gradients`. Returns a word about all weights, and now and then, in the same steps on every
+    /// node, one as of [`Training::begin`].
     ///
     /// # Errors
-    /// The worker's, and when a GPU has other weights than the others, and which.
-    pub(crate) fn update(&mut self, gradients: &[f32]) -> Result<u64, Halt> {
+    /// The worker's, and when a GPU is wrong, and which.
+    pub(crate) fn update(&mut self, gradients: &[f32]) -> Result<(u64, Option<String>), Halt> {
         let (words, _) = self.bytes.as_chunks_mut();
         words.iter_mut().zip(gradients).for_each(|(word, gradient)| *word = gradient.to_le_bytes());
         self.memory.write_all_at(&self.bytes, 0).map_err(|why| Halt::Failed(why.to_string()))?;
-        let weights = text(&self.ask("update")?, "weights")?;
-        u64::from_str_radix(&weights, 16).map_err(|_| strange("weights"))
+        let said = self.ask("update")?;
+        let weights = u64::from_str_radix(&text(&said, "weights")?, 16).map_err(|_| strange("weights"))?;
+        Ok((weights, text(&said, "same").ok()))
     }
 
     fn ask(&mut self, order: &str) -> Result<Vec<Fact>, Halt> {
