@@ -68,6 +68,45 @@ fn a_ticket_holds_the_evidence_and_no_name() {
 }
 
 #[test]
+fn what_superbench_measures_too_goes_by_its_names_and_its_baseline_judges_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let metric = "cublas-function/cgemm-tn-512x512x32:0@cublas-12.4";
+    let mut rows = "node,metric,value,step\n".to_owned();
+    for (node, nanos) in [("n1", 4000.0), ("n2", 4100.0), ("n3", 9000.0)] {
+        for step in 0..40 {
+            let value = nanos + f64::from(step % 3);
+            rows += &format!(
+                "{node},{metric},{value},{step}\n{node},cublas-function/cgemm-tn-512x512x32:0@own,1.0,{step}\n"
+            );
+        }
+    }
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    said(dir.path(), &["import", &file("samples.csv", &rows)]);
+    let text = said(dir.path(), &["export", "--format", "superbench"]);
+    let name = "cublas-function/name_cublascgemm_k_32_m_512_n_512_transa_1_transb_0_time:0";
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    let time = lines[0][name].as_f64().unwrap();
+    assert!((4.0..4.002).contains(&time) && lines[0].as_object().unwrap().len() == 2, "{text}");
+    let rules = "superbench:\n  rules:\n    cublas:\n      function: variance\n      criteria: \"lambda x:x>0.05\"\n      \
+                 categories: CUBLAS\n      metrics:\n        - cublas-function/.*_time:\\d+\n";
+    let (rules, ours) = (file("rules.yaml", rules), file("ours.jsonl", &text));
+    let baseline = file("baseline.json", &format!("{{\"{name}\": 4.0}}"));
+    let judged = muster(
+        dir.path(),
+        &["criteria", "judge", "--rules", &rules, "--baseline", &baseline, "--from", &ours, "--json"],
+    );
+    assert_eq!(judged.status.code(), Some(2), "{}", String::from_utf8_lossy(&judged.stderr));
+    let report: Value = serde_json::from_slice(&judged.stdout).unwrap();
+    let states: Vec<&str> = report["nodes"].as_array().unwrap().iter().map(|n| n["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["pass", "pass", "fail"]);
+}
+
+#[test]
 fn openmetrics_text_replaces_its_file_and_says_states_and_values() {
     let dir = imported();
     let file = dir.path().join("muster.prom");

@@ -123,6 +123,27 @@ const LINKS: [(&str, &str, &[&str]); 9] = [
     ("n011", "", &[]),
 ];
 
+/// One GPU a node: interpreted kernels and libraries are slow.
+const ONE: &str = "devices 1\nsms 2\nthreads 64\nmemory 4194304\n";
+
+/// Settings of the libraries on those nodes, and what is said of the node.
+const FUNCTIONS: [(&str, &str, &[&str]); 9] = [
+    ("n001", "", &[]),
+    (
+        "n002",
+        "cublas cublasSgemm_v2 1001\n",
+        &["cublas-function failed: sgemm-tn-40x72x40: GPU 0: number 2879 of sgemm-tn-40x72x40 by cuBLAS is "],
+    ),
+    ("n003", "cudnn cudnnCreate 1001\n", &["cudnn-function failed: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED"]),
+    ("n004", "cublas cublasSgemm_v2 1002\n", &["cublas-function/sgemm-tn-40x72x40:0"]),
+    // Has neither library, of which nothing is said.
+    ("n005", "", &[]),
+    ("n007", "", &[]),
+    ("n008", "", &[]),
+    ("n010", "", &[]),
+    ("n011", "", &[]),
+];
+
 /// The step `id` of the playbook `build-out` at the smallest profile, behind a look and a benchmark that needs no GPU.
 fn book(id: &str) -> String {
     let build_out = include_str!("../playbooks/build-out.toml");
@@ -174,6 +195,29 @@ fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
     assert_eq!(pages, 1, "seven GPUs keep what is written");
 
     links(&mut fleet);
+    functions(&fleet);
+}
+
+fn functions(fleet: &Fleet) {
+    for (name, settings, _) in FUNCTIONS {
+        fleet.node(name).set_gpus(&format!("{ONE}{settings}")).unwrap();
+    }
+    for library in ["libcublas.so.12", "libcudnn.so.9"] {
+        fleet.node("n005").remove_library(library).unwrap();
+    }
+    let ran = scan(fleet, "gpu-functions", &["-w", "n[001-005,007-008,010-011]"]);
+    let report = ran.json().unwrap();
+    for (name, _, words) in FUNCTIONS {
+        let state = if words.is_empty() { "pass" } else { "fail" };
+        assert_eq!(complaint(&report, name, state, words), None, "{}", ran.err);
+    }
+    let measured = |name: &str, engine: &str| {
+        let verdicts = of(&report, name)["verdicts"].as_array().unwrap();
+        let own = |v: &&Value| v["metric"].as_str().is_some_and(|metric| metric.contains("-function/"));
+        verdicts.iter().filter(own).any(|v| v["engine"].as_str().is_some_and(|known| known.starts_with(engine)))
+    };
+    assert!(measured("n001", "cublas-12.4") && measured("n001", "cudnn-9.1") && measured("n005", "own"));
+    assert!(!measured("n005", "cublas") && !measured("n005", "cudnn"), "a library that is not there is no fault");
 }
 
 fn links(fleet: &mut Fleet) {
@@ -181,7 +225,7 @@ fn links(fleet: &mut Fleet) {
     for (name, settings, _) in LINKS {
         fleet.node(name).set_gpus(&format!("{EIGHT}{settings}")).unwrap();
     }
-    fleet.node("n003").remove_nccl().unwrap();
+    fleet.node("n003").remove_library("libnccl.so.2").unwrap();
     let ran = scan(fleet, "gpu-links", &["-w", "n[001-005,007-008,010-011]"]);
     let report = ran.json().unwrap();
     if of(&report, "n003")["reasons"].to_string().contains("foreign CPU load") {

@@ -34,6 +34,7 @@ step inventory 60 "$probe" info --format json
 measure parts 90 sm-sdc gpu-memory-map
 measure first 150 $ladder
 measure second 150 $ladder
+measure functions 90 cublas-function cudnn-function
 measure burn 60 gpu-burn
 measure training 200 gpu-train-gpt2 gpu-train-bert gpu-train-lstm gpu-train-resnet gpu-train-densenet gpu-train-vgg gpu-train-ddp
 # What PyTorch makes of the same models on the same card, where it is.

@@ -210,8 +210,8 @@ def main():
         "driver": looked.get("driver.version"),
         "seconds": seconds,
         "findings": [{"name": name, "right": right, "said": said} for name, right, said in found],
-        "medians": {step: steps.medians(step) for step in ("first", "second", "parts", "burn", "training", "fallback")},
-        "facts": {step: steps.facts(step) for step in ("parts", "first", "burn", "training", "fallback")},
+        "medians": {step: steps.medians(step) for step in ("first", "second", "parts", "functions", "burn", "training", "fallback")},
+        "facts": {step: steps.facts(step) for step in ("parts", "first", "functions", "burn", "training", "fallback")},
         "nvml": {key: text for key, text in looked.items() if key.startswith("nvml")},
     }
     out.write_text(json.dumps(document, indent=1) + "\n")

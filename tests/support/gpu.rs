@@ -27,7 +27,9 @@ impl Node {
         self.sh(&format!("mkdir -p {FOLDER}"))?;
         self.put(&format!("{FOLDER}/libcuda.so.1"), library)?;
         self.sh(&format!("cp {FOLDER}/libcuda.so.1 {FOLDER}/libnvidia-ml.so.1"))?;
-        self.sh(&format!("ln -s libcuda.so.1 {FOLDER}/libnccl.so.2"))?;
+        for other in ["libnccl.so.2", "libcublas.so.12", "libcudnn.so.9"] {
+            self.sh(&format!("ln -s libcuda.so.1 {FOLDER}/{other}"))?;
+        }
         self.set_gpus(settings)?;
         self.sshd(&format!("SetEnv LD_LIBRARY_PATH={FOLDER}")).context("sshd with a driver")
     }
@@ -40,12 +42,12 @@ impl Node {
         self.put(&format!("{FOLDER}/libcuda.conf"), settings.as_bytes())
     }
 
-    /// Takes NCCL away.
+    /// Takes one of NVIDIA's libraries away, such as `libnccl.so.2`.
     ///
     /// # Errors
     /// When the node is not up.
-    pub fn remove_nccl(&self) -> Result<()> {
-        self.sh(&format!("rm {FOLDER}/libnccl.so.2")).map(drop)
+    pub fn remove_library(&self, name: &str) -> Result<()> {
+        self.sh(&format!("rm {FOLDER}/{name}")).map(drop)
     }
 
     /// Forbids to execute what lies in memory alone; nothing where the kernel has no such switch.

@@ -25,6 +25,7 @@ mod openmetrics;
 mod parquet;
 mod recording;
 mod replay;
+mod superbench;
 mod ticket;
 mod verdicts;
 
@@ -42,6 +43,7 @@ pub(super) use openmetrics::escape;
   muster export --format html --metric cpu-stream/triad-1t --redact names,addresses,serials -o triad.html
   muster export --format html --case job-4711.tar.gz -o job-4711.html
   muster export --format samples > samples.csv && muster criteria learn --from samples.csv
+  muster export --format superbench > ours.jsonl && muster criteria judge --rules rules.yaml --baseline baseline.json --from ours.jsonl
   muster export --format parquet --output samples.parquet
   muster export --format openmetrics --output /var/lib/node_exporter/muster.prom
   muster export --since 2026-11-01 --format parquet --output warehouse/   all runs since then, again without harm
@@ -112,6 +114,8 @@ pub enum Format {
     Samples,
     /// Every raw value as Parquet, for a warehouse.
     Parquet,
+    /// The means that SuperBench has as well, as its results-summary.jsonl, for its rules and baselines.
+    Superbench,
     /// Everything that `muster replay` needs of a run, a recording or a case, in one file for another machine.
     Replay,
     /// States, their counts, medians, similarities and the age of the run, for node_exporter's textfile directory.
@@ -231,6 +235,7 @@ impl Source<'_> {
     fn write(&self, format: Format, to: &mut dyn Write) -> Result<()> {
         match format {
             Format::Samples => samples(to, |each| self.each_node(each)),
+            Format::Superbench => superbench::write(to, |each| self.each_node(each)),
             Format::Openmetrics => {
                 let mut report = self.report()?;
                 if let Some(mut redaction) = self.redaction()? {
@@ -305,18 +310,23 @@ const fn word(direction: Direction) -> &'static str {
     }
 }
 
+/// The newest record of each piece of work of a node.
+fn newest(records: &[Record]) -> Vec<&Record> {
+    let mut visited: BTreeMap<&str, &Record> = BTreeMap::new();
+    for record in records {
+        let known = visited.entry(record.benchmark()).or_insert(record);
+        *known = if record.visit() >= known.visit() { record } else { known };
+    }
+    visited.into_values().collect()
+}
+
 /// The newest values of each piece of work, in the order measured, with unit and direction, so that an import of them means the same;
 /// `nodes` gives the records of one node after another.
 fn samples(to: &mut dyn Write, nodes: impl FnOnce(Each<'_>) -> Result<()>) -> Result<()> {
     let mut csv = csv::WriterBuilder::new().buffer_capacity(BUFFER).from_writer(to);
     csv.write_record(["node", "metric", "value", "step", "unit", "direction"]).map_err(out::of_csv)?;
     nodes(&mut |records| {
-        let mut visited: BTreeMap<&str, &Record> = BTreeMap::new();
-        for record in &records {
-            let known = visited.entry(record.benchmark()).or_insert(record);
-            *known = if record.visit() >= known.visit() { record } else { known };
-        }
-        for record in visited.into_values() {
+        for record in newest(&records) {
             for (metric, series) in record.by_metric() {
                 let metric = metric.to_string();
                 let means = series.first().map_or(["", ""], |series| [series.unit.symbol(), word(series.direction)]);
