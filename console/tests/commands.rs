@@ -158,7 +158,7 @@ fn a_node_in_repair_names_who_took_its_place_until_it_is_back_and_the_history_ke
 #[test]
 fn a_form_that_holds_names_holds_none_where_they_are_to_be_replaced() {
     let place = Place::imported();
-    for format in ["samples", "openmetrics", "csv"] {
+    for format in ["samples", "superbench", "openmetrics", "csv"] {
         let text = place.ok(&["export", "--format", format, "--redact", "names"]);
         assert!(!text.contains("n07") && text.contains("node-007"), "{format}: {text}");
         assert!(place.ok(&["export", "--format", format]).contains("n07"), "{format}");

@@ -12,6 +12,8 @@ type Handle = *mut c_void;
 /// Products computed in f32, and the library's own choice how, as `cublas_api.h` numbers them.
 const COMPUTE: c_int = 68;
 const CHOICE: c_int = -1;
+/// What it cannot do on this GPU.
+const NOT_SUPPORTED: Code = 15;
 /// Types of numbers, as `library_types.h` numbers them.
 const FLOAT: c_int = 0;
 const HALF: c_int = 2;
@@ -196,7 +198,7 @@ impl Cublas {
     /// Puts `alpha` times the product on the stream, plus what is there where the function is called so.
     ///
     /// # Errors
-    /// In the library's words.
+    /// In the library's words; [`Trouble::Absent`] where it cannot do that on this GPU.
     pub fn start(&self, plan: &Plan, [a, b, c]: [&Buffer; 3], alpha: f32) -> Result<(), Trouble> {
         let Plan { product, name, found } = plan;
         let int = |number: u32| number as c_int;
@@ -231,7 +233,11 @@ impl Cublas {
                 }
             }
         };
-        if code == 0 { Ok(()) } else { Err(wrong(&self.library, (name, WORDS), code)) }
+        match code {
+            0 => Ok(()),
+            NOT_SUPPORTED => Err(Trouble::Absent(format!("{name} is not supported here"))),
+            code => Err(wrong(&self.library, (name, WORDS), code)),
+        }
     }
 
     fn call<F: Copy>(&self, name: &str, ask: impl FnOnce(F) -> Code) -> Result<(), Trouble> {

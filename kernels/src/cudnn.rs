@@ -10,8 +10,6 @@ type Code = c_int;
 type Object = *mut c_void;
 type Make = unsafe extern "C" fn(*mut Object) -> Code;
 
-/// What the library cannot do here: in version 8, and from 9 on.
-const NOT_SUPPORTED: [Code; 2] = [9, 3000];
 /// Its function for words.
 const WORDS: &str = "cudnnGetErrorString";
 /// Types of numbers, as `cudnn.h` numbers them.
@@ -97,11 +95,12 @@ impl Cudnn {
         format!("cudnn-{major}.{minor}")
     }
 
-    /// A convolution by the algorithm that it names; nothing where the library cannot do it so on this GPU.
+    /// A convolution by the algorithm that it names.
     ///
     /// # Errors
-    /// In the library's words, or when its memory is more than there is.
-    pub fn plan(&self, gpu: &Gpu, convolution: Convolution) -> Result<Option<Plan>, Trouble> {
+    /// In the library's words, or when its memory is more than there is; [`Trouble::Absent`] where the library cannot do it
+    /// so on this GPU.
+    pub fn plan(&self, gpu: &Gpu, convolution: Convolution) -> Result<Plan, Trouble> {
         let Convolution { way, images, edge, size, inputs, outputs, .. } = convolution;
         let kind = if convolution.precision == Precision::Fp16 { HALF } else { FLOAT };
         let (x, y) = (self.tensor(kind, [images, inputs, edge]), self.tensor(kind, [images, outputs, edge]));
@@ -122,20 +121,16 @@ impl Cudnn {
             let ask = self.library.function::<Room>(room)?;
             ask(self.handle, a, b, how, to, algorithm, &raw mut bytes)
         };
-        match code {
-            0 => {}
-            code if NOT_SUPPORTED.contains(&code) => return Ok(None),
-            code => return Err(wrong(&self.library, (room, WORDS), code)),
-        }
+        self.ended(room, code)?;
         // SAFETY: the signature that cudnn.h has for the name.
         let function = unsafe { self.library.function::<Convolve>(name)? };
-        Ok(Some(Plan { convolution, name, function, objects, space: gpu.buffer(bytes)? }))
+        Ok(Plan { convolution, name, function, objects, space: gpu.buffer(bytes)? })
     }
 
     /// Puts the convolution on the stream; `a` and `b` as [`Way`] has them.
     ///
     /// # Errors
-    /// In the library's words.
+    /// As [`Self::plan`].
     pub fn start(&self, plan: &Plan, [a, b, c]: [&Buffer; 3]) -> Result<(), Trouble> {
         // Images come first here, but for what goes back to them.
         let (first, second) = if plan.convolution.way == Way::BackwardData { (a, b) } else { (b, a) };
@@ -161,7 +156,16 @@ impl Cudnn {
                 c.address(),
             )
         };
-        if code == 0 { Ok(()) } else { Err(wrong(&self.library, (plan.name, WORDS), code)) }
+        self.ended(plan.name, code)
+    }
+
+    /// What the answer of a function means: that something is not supported has one code in version 8, and a thousand from 9 on.
+    fn ended(&self, name: &str, code: Code) -> Result<(), Trouble> {
+        match code {
+            0 => Ok(()),
+            9 | 3000..4000 => Err(Trouble::Absent(format!("{name} is not supported here"))),
+            code => Err(wrong(&self.library, (name, WORDS), code)),
+        }
     }
 
     /// Images, one behind the other.
@@ -211,9 +215,6 @@ impl Cudnn {
 
     fn call<F: Copy>(&self, name: &str, ask: impl FnOnce(F) -> Code) -> Result<(), Trouble> {
         // SAFETY: callers give the signature that cudnn.h has for the name.
-        match ask(unsafe { self.library.function::<F>(name) }?) {
-            0 => Ok(()),
-            code => Err(wrong(&self.library, (name, WORDS), code)),
-        }
+        self.ended(name, ask(unsafe { self.library.function::<F>(name) }?))
     }
 }

@@ -17,10 +17,10 @@ use engine::Engine;
 use own::Own;
 use trial::Trial;
 
-/// A library that does calls; what it cannot do here is `None`.
+/// A library that does calls; what it cannot do on this GPU is [`Trouble::Absent`].
 trait Library {
     fn version(&self) -> String;
-    fn plan<'a>(&'a self, gpu: &Gpu, entry: &Entry) -> Result<Option<Box<dyn Engine + 'a>>, Trouble>;
+    fn plan<'a>(&'a self, gpu: &Gpu, entry: &Entry) -> Result<Box<dyn Engine + 'a>, Trouble>;
 }
 
 /// Products, beside cuBLAS.
@@ -62,16 +62,13 @@ fn all<L: Library>(
         let trial = Trial::new(gpu, entry)?;
         let own = trial.measure(run, (2 * number, 2 * entries.len()), &Own::new(gpu, entry.call)?, None)?;
         let Some(loaded) = &library else { continue };
-        let measured = match loaded.plan(gpu, entry) {
-            Ok(Some(engine)) => trial.measure(run, (2 * number + 1, 2 * entries.len()), engine.as_ref(), Some(&own)),
-            Ok(None) => {
-                run.fact(&format!("{key}.{}", entry.name), "not supported".to_owned());
-                continue;
-            }
-            Err(trouble) => Err(trouble),
-        };
-        if let Err(trouble) = measured {
-            (library, broken) = (None, Some(trouble.about(entry.name)));
+        let part = (2 * number + 1, 2 * entries.len());
+        let planned = loaded.plan(gpu, entry).map_err(|trouble| trouble.about(entry.name));
+        match planned.and_then(|engine| trial.measure(run, part, engine.as_ref(), Some(&own))) {
+            Ok(_) => {}
+            // It can do others.
+            Err(Trouble::Absent(_)) => run.fact(&format!("{key}.{}", entry.name), "not supported".to_owned()),
+            Err(trouble) => (library, broken) = (None, Some(trouble)),
         }
     }
     broken.map_or(Ok(()), Err)

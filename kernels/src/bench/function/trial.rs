@@ -64,7 +64,7 @@ impl<'a> Trial<'a> {
                 (0..count).try_for_each(|_| {
                     let alpha = factor.get();
                     factor.set(if adds { -alpha } else { alpha });
-                    engine.start(gpu, self.buffers.each_ref(), alpha)
+                    self.start(gpu, engine, alpha)
                 })
             })
         };
@@ -82,10 +82,14 @@ impl<'a> Trial<'a> {
         Ok(again)
     }
 
+    fn start(&self, gpu: &Gpu, engine: &dyn Engine, alpha: f32) -> Result<(), Trouble> {
+        engine.start(gpu, self.buffers.each_ref(), alpha).map_err(|trouble| trouble.about(self.entry.name))
+    }
+
     /// The words of the result of one call on a fresh one.
     fn once(&self, gpu: &Gpu, engine: &dyn Engine) -> Result<Vec<u32>, Trouble> {
         self.fill(gpu, 2)?;
-        engine.start(gpu, self.buffers.each_ref(), 1.0)?;
+        self.start(gpu, engine, 1.0)?;
         let result = &self.buffers[2];
         let mut words = vec![0; result.bytes / 4];
         gpu.get(&mut words, result)?;

@@ -21,9 +21,9 @@ impl Library for cublas::Cublas {
         format!("version={} path={}", self.version, self.path())
     }
 
-    fn plan<'a>(&'a self, _gpu: &Gpu, entry: &Entry) -> Result<Option<Box<dyn Engine + 'a>>, Trouble> {
-        let Call::Product(product) = entry.call else { return Ok(None) };
-        Ok(Some(Box::new(Product { library: self, plan: self.plan(product)? })))
+    fn plan<'a>(&'a self, _gpu: &Gpu, entry: &Entry) -> Result<Box<dyn Engine + 'a>, Trouble> {
+        let Call::Product(product) = entry.call else { return Err(other()) };
+        Ok(Box::new(Product { library: self, plan: self.plan(product)? }))
     }
 }
 
@@ -32,11 +32,15 @@ impl Library for cudnn::Cudnn {
         format!("version={} path={}", self.version, self.path())
     }
 
-    fn plan<'a>(&'a self, gpu: &Gpu, entry: &Entry) -> Result<Option<Box<dyn Engine + 'a>>, Trouble> {
-        let Call::Convolution(convolution) = entry.call else { return Ok(None) };
-        let plan = self.plan(gpu, convolution)?;
-        Ok(plan.map(|plan| Box::new(Convolution { library: self, plan }) as Box<dyn Engine + 'a>))
+    fn plan<'a>(&'a self, gpu: &Gpu, entry: &Entry) -> Result<Box<dyn Engine + 'a>, Trouble> {
+        let Call::Convolution(convolution) = entry.call else { return Err(other()) };
+        Ok(Box::new(Convolution { library: self, plan: self.plan(gpu, convolution)? }))
     }
+}
+
+/// A call that is not the library's.
+fn other() -> Trouble {
+    Trouble::Absent("of another library".to_owned())
 }
 
 impl Engine for Product<'_> {
