@@ -6,6 +6,7 @@ mod graph;
 mod lanes;
 mod peer;
 mod pinned;
+mod share;
 mod trouble;
 
 use std::cell::Cell;

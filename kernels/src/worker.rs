@@ -27,8 +27,9 @@ const HELP: &str = "muster-gpu is the part of muster-probe that loads libraries 
 It is started by the probe:
   muster-gpu count                      how many GPUs the driver shows
   muster-gpu run BENCHMARK PROFILE GPU  one benchmark on one GPU, or over all together: all
-  muster-gpu loopback PROFILE ADAPTER PORT GID CPUS
-                                        one port of an RDMA adapter writes to itself; GID: an index, or -
+  muster-gpu loopback PROFILE ADAPTER PORT GID CPUS GPU
+                                        one port of an RDMA adapter writes to itself, in memory of the host and of
+                                        a GPU; GID, GPU: an index, or -
   muster-gpu watch PERIOD FINE          what all GPUs do, every PERIOD ms and in part every FINE ms, until nobody listens
   muster-gpu train MODEL FILE           one rank of a training over many nodes: commands come on stdin, sums in FILE
   muster-gpu health                     what NVIDIA's management library tells of every GPU

@@ -4,6 +4,7 @@
 //! sshd as PID 1, its own host key, its own block device and its own cgroup. Needs root; tests that cannot have it
 //! say so with [`skip`].
 
+mod adapter;
 mod cgroup;
 mod console;
 mod disk;
@@ -24,6 +25,7 @@ mod stall;
 mod terminal;
 mod tries;
 
+pub use adapter::{Adapter, verbs_library};
 pub use console::{Console, Ran, binary};
 pub use draw::Draw;
 pub use fabric::{Fabric, no_loss};

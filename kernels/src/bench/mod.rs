@@ -26,6 +26,9 @@ use muster_wire::{Frame, Profile};
 
 use crate::driver::{Gpu, Trouble};
 use crate::health::Watch;
+pub(crate) use node::fill;
+pub(crate) use pages::compare;
+
 use node::Node;
 use run::Run;
 pub(crate) use train::usual;

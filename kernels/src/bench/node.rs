@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
 }
 
 /// Fills a buffer with the pattern `seed`.
-pub(super) fn fill(gpu: &Gpu, buffer: &Buffer, seed: u32) -> Result<(), Trouble> {
+pub(crate) fn fill(gpu: &Gpu, buffer: &Buffer, seed: u32) -> Result<(), Trouble> {
     let vectors = Arg::U64(buffer.bytes as u64 / 16);
     gpu.launch(gpu.function("fill", 0)?, wide(gpu), &[Arg::At(buffer), vectors, Arg::U32(seed)])
 }

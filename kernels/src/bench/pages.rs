@@ -18,7 +18,7 @@ pub(super) fn look(gpu: &Gpu, buffer: &Buffer, seed: u32) -> Result<Vec<[u32; 4]
 }
 
 /// The same of `count` pages of so many bytes from an address on.
-pub(super) fn compare(gpu: &Gpu, (at, bytes): (u64, usize), count: usize, seed: u32) -> Result<Vec<[u32; 4]>, Trouble> {
+pub(crate) fn compare(gpu: &Gpu, (at, bytes): (u64, usize), count: usize, seed: u32) -> Result<Vec<[u32; 4]>, Trouble> {
     let out = gpu.buffer(count * 16)?;
     let shape = Shape { grid: ((2 * gpu.sms).min(count as u32), 1), threads: gpu.threads.min(256), shared: 0 };
     let (pages, vectors) = (Arg::U32(count as u32), Arg::U32(bytes as u32 / 16));

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -125,13 +126,30 @@ impl Adapter {
         self.keys("ibv_reg_mr", unsafe { register(self.domain, at, bytes, access) }, bytes)
     }
 
+    /// The same for memory of another device, by its dma-buf; `at` is where it lies for that device.
+    ///
+    /// # Errors
+    /// `Failed` where the library is too old to know of it (rdma-core 34) or the adapter's driver refuses.
+    pub(super) fn register_shared(
+        &self,
+        file: &OwnedFd,
+        (at, bytes): (u64, usize),
+        access: c_int,
+    ) -> Result<(u32, u32), Trouble> {
+        type Register = unsafe extern "C" fn(*mut c_void, u64, usize, u64, c_int, c_int) -> *mut MemoryRegion;
+        let register = self.function::<Register>("ibv_reg_dmabuf_mr")?;
+        // SAFETY: the file is open; the region keeps a reference of its own to what is behind it.
+        let region = unsafe { register(self.domain, 0, bytes, at, file.as_raw_fd(), access) };
+        self.keys("ibv_reg_dmabuf_mr", region, bytes)
+    }
+
     fn keys(&self, what: &str, region: *mut MemoryRegion, bytes: usize) -> Result<(u32, u32), Trouble> {
         if !region.is_null() {
             // SAFETY: a region that the library made and that is never taken back.
             return Ok(unsafe { ((*region).local_key, (*region).remote_key) });
         }
         let error = io::Error::last_os_error();
-        let told = format!("{what} of {} MiB: {error}", bytes >> 20);
+        let told = format!("{what} of {} KiB: {error}", bytes >> 10);
         if error.kind() != io::ErrorKind::OutOfMemory {
             return Err(Trouble::Failed(told));
         }

@@ -6,9 +6,11 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
 use crate::config::Fault;
+use crate::memory;
 use crate::queue::Wish;
 use crate::state::{Pair, Region, State, Step, state};
 
+const EFAULT: c_int = 14;
 const EINVAL: c_int = 22;
 /// `IBV_ACCESS_REMOTE_WRITE`.
 const REMOTE_WRITE: c_int = 2;
@@ -144,16 +146,47 @@ pub extern "C" fn ibv_create_cq(
 pub unsafe extern "C" fn ibv_reg_mr(domain: *mut c_void, at: *mut c_void, bytes: usize, access: c_int) -> *mut c_void {
     // SAFETY: a context that was opened above.
     let adapter = unsafe { (*domain.cast::<Context>()).adapter };
+    // Asked before the own lock is taken: the driver has one of its own.
+    let is_gpu = memory::is_gpu(at as u64);
     let mut state = state();
-    if let Some(code) = state.refused(adapter, "ibv_reg_mr") {
+    let unknown = (is_gpu && !state.faults(adapter).contains(&Fault::PeerMemory)).then_some(EFAULT);
+    if let Some(code) = state.refused(adapter, "ibv_reg_mr").or(unknown) {
         fail(code);
         return null_mut();
     }
-    state.regions.push(Region { at: at as u64, bytes: bytes as u64, remote_write: access & REMOTE_WRITE != 0 });
+    region(&mut state, domain, Region { at: at as u64, bytes: bytes as u64, remote_write: access & REMOTE_WRITE != 0 })
+}
+
+/// Makes a region with its keys.
+fn region(state: &mut State, domain: *mut c_void, of: Region) -> *mut c_void {
+    state.regions.push(of);
     let (region, key) = (object(domain.cast()), state.regions.len() as u32);
     // SAFETY: an object has room for both.
     KEYS.into_iter().for_each(|offset| unsafe { write(region, offset, key) });
     region
+}
+
+/// Memory of a simulated GPU: the file holds its address and length.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ibv_reg_dmabuf_mr(
+    domain: *mut c_void,
+    offset: u64,
+    bytes: usize,
+    iova: u64,
+    file: c_int,
+    access: c_int,
+) -> *mut c_void {
+    // SAFETY: a context that was opened above.
+    let adapter = unsafe { (*domain.cast::<Context>()).adapter };
+    let told = std::fs::read(format!("/proc/self/fd/{file}")).ok();
+    let whole = [iova.to_le_bytes(), (bytes as u64).to_le_bytes()].concat();
+    let mut state = state();
+    let wrong = (offset != 0 || told != Some(whole)).then_some(EINVAL);
+    if let Some(code) = state.refused(adapter, "ibv_reg_dmabuf_mr").or(wrong) {
+        fail(code);
+        return null_mut();
+    }
+    region(&mut state, domain, Region { at: iova, bytes: bytes as u64, remote_write: access & REMOTE_WRITE != 0 })
 }
 
 #[unsafe(no_mangle)]

@@ -23,6 +23,10 @@ pub enum Fault {
     },
     /// After so many messages nothing ends any more.
     Hang(u64),
+    /// The counter of this name in `hw_counters` of its port grows by so much with its first message.
+    Counts(String, u64),
+    /// It reaches memory of GPUs by their addresses, as with NVIDIA's kernel module.
+    PeerMemory,
     /// A call of this name fails with this error of the system.
     Refuse(String, i32),
 }
@@ -56,7 +60,7 @@ impl Default for Config {
 impl Config {
     /// Reads lines such as `rate 2e8`, `adapter mlx5_0 infiniband`, `adapter mlx5_1 ethernet`, and about those that are known by
     /// then `mlx5_0 slow factor=10`, `mlx5_0 flip bit=3 every=1000`, `mlx5_0 down`, `mlx5_0 status 12 after=5`,
-    /// `mlx5_0 hang after=3`, `mlx5_0 refuse ibv_reg_mr 12`.
+    /// `mlx5_0 hang after=3`, `mlx5_0 counts packet_seq_err 3`, `mlx5_0 peer-memory`, `mlx5_0 refuse ibv_reg_mr 12`.
     ///
     /// # Errors
     /// With the number of the first line that is not understood.
@@ -110,6 +114,8 @@ fn fault_of(words: &[&str]) -> Result<Fault, String> {
             Fault::Status { status: number(status, "")? as i32, after: number(after, "after=")? as u64 }
         }
         ["hang", after] => Fault::Hang(number(after, "after=")? as u64),
+        ["counts", counter, by] => Fault::Counts((*counter).to_owned(), number(by, "")? as u64),
+        ["peer-memory"] => Fault::PeerMemory,
         ["refuse", call, code] => Fault::Refuse((*call).to_owned(), number(code, "")? as i32),
         _ => return Err(format!("no fault '{}' of an adapter", words.join(" "))),
     })

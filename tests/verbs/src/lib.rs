@@ -6,6 +6,7 @@
 
 mod calls;
 mod config;
+mod memory;
 mod queue;
 mod state;
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::config::Fault;
+use crate::memory;
 use crate::state::{State, Step, Write};
 
 /// `IBV_WC_SUCCESS`, `IBV_WC_LOC_PROT_ERR`, `IBV_WC_WR_FLUSH_ERR`, `IBV_WC_REM_ACCESS_ERR`, `IBV_WC_RETRY_EXC_ERR`.
@@ -44,6 +45,9 @@ impl State {
             .iter()
             .any(|fault| matches!(fault, Fault::Hang(after) if self.traffic[pair.adapter].messages >= *after));
         let due = (!hangs).then(|| self.arrival(pair.adapter, wish.from.1));
+        if self.traffic[pair.adapter].messages == 0 {
+            self.count(pair.adapter);
+        }
         self.traffic[pair.adapter].messages += 1;
         if status != SUCCESS
             && let Some(pair) = self.pair(wish.pair)
@@ -54,6 +58,19 @@ impl State {
         let write = Write { pair: number, id, from, to, bytes, due, status };
         self.queues.entry(pair.queue).or_default().push_back(write);
         Ok(())
+    }
+
+    /// Lets the counters of an adapter grow, where a test shows them to this process.
+    fn count(&self, adapter: usize) {
+        let name = &self.config.adapters[adapter].name;
+        for fault in self.faults(adapter) {
+            if let Fault::Counts(counter, by) = fault {
+                let file = format!("/sys/class/infiniband/{name}/ports/1/hw_counters/{counter}");
+                let before = std::fs::read_to_string(&file).ok().and_then(|text| text.trim().parse::<u64>().ok());
+                let written = std::fs::write(&file, format!("{}\n", before.unwrap_or(0) + by));
+                written.unwrap_or_else(|why| eprintln!("{file}: {why}"));
+            }
+        }
     }
 
     /// With which status a write will end.
@@ -114,12 +131,7 @@ impl State {
     /// Moves the bytes of a write that has arrived.
     fn carry(&mut self, Write { pair, from, to, bytes, .. }: Write) {
         let Some(adapter) = self.pair(pair).map(|pair| pair.adapter) else { return };
-        // SAFETY: both ends lie in regions that the program registered, which is its promise that they are its memory.
-        #[expect(unsafe_code, reason = "an adapter writes to memory behind the program's back")]
-        let arrived = unsafe {
-            std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize);
-            std::slice::from_raw_parts_mut(to as *mut u8, bytes as usize)
-        };
+        let mut arrived = memory::read(from, bytes);
         let begin = self.traffic[adapter].bytes;
         self.traffic[adapter].bytes += bytes;
         for fault in self.faults(adapter) {
@@ -128,5 +140,6 @@ impl State {
                 arrived.iter_mut().skip(first).step_by(*every as usize).for_each(|byte| *byte ^= 1 << (bit % 8));
             }
         }
+        memory::write(to, &arrived);
     }
 }

@@ -69,6 +69,16 @@ pub(super) const CHECKS: &[Check] = &[
         needs: &["infiniband"],
         ask: Ask::Node(errors),
     },
+    Check {
+        id: "ib-loopback-errors",
+        area: "infiniband",
+        title: "no adapter repeated or lost anything on the way to itself (ib-loopback)",
+        severity: Severity::Critical,
+        source: "none is due where no cable is; the limit is that of ib-errors",
+        next: "run ib-loopback again with nothing else on the adapter; if they come back, reset it, then have it replaced",
+        needs: &["infiniband"],
+        ask: Ask::Node(loopback),
+    },
 ];
 
 /// Counters of broken links and lost packets; congestion (`port_xmit_wait`, discards) is not among them.
@@ -124,6 +134,26 @@ fn link_downed(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
 fn errors(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
     let sums = sums(node, &ERRORS)?;
     over(&sums, [0.0, policy.limit("ib_errors")], "errors")
+}
+
+/// What grew while a port wrote to itself, as the probe tells it: `counters=17 packet_seq_err=+3`.
+fn loopback(node: &NodeFacts<'_>, policy: &Policy) -> Result<Found, Gap> {
+    let mut sums = Vec::new();
+    for (_, port, line) in node.texts("port.", ".errors").filter(|(who, ..)| *who == "ib-loopback") {
+        let words = || line.split_whitespace().filter_map(|word| word.split_once('='));
+        let grown = words().filter_map(|(name, by)| Some((name, by.strip_prefix('+')?.parse::<f64>().ok()?)));
+        let grown: Vec<(&str, f64)> = grown.filter(|(_, by)| by.is_finite() && *by > 0.0).collect();
+        let most = grown.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or("", |(name, _)| name);
+        if words().any(|(name, read)| name == "counters" && read != "0") {
+            sums.push((port.to_owned(), grown.iter().map(|(_, by)| by).sum(), most.to_owned()));
+        }
+    }
+    if sums.is_empty() {
+        // Without a look nobody knows whether there is an adapter.
+        node.looked("infiniband")?;
+        return Ok(Found::not_applicable("no port counted while it wrote to itself"));
+    }
+    over(&sums, [0.0, policy.limit("ib_errors")], "errors during ib-loopback")
 }
 
 /// Sum of the counters of each port, and the largest of them.
@@ -206,6 +236,31 @@ mod tests {
         let mut policy = Policy::default();
         policy.expect("ib_rate_gbit", 800.0);
         assert_eq!(fleet.ask_with("ib-rate", &policy)[0].state, State::Fail);
+    }
+
+    #[test]
+    fn what_grows_while_a_port_writes_to_itself_is_named() {
+        for (line, state, said) in [
+            ("counters=17", State::Pass, "none on 1 ports"),
+            (
+                "counters=17 packet_seq_err=+3 local_ack_timeout_err=+1",
+                State::Warn,
+                "mlx5_1/1: 4 errors during ib-loopback, most of them packet_seq_err",
+            ),
+            (
+                "counters=17 symbol_error=+5000",
+                State::Fail,
+                "mlx5_1/1: 5000 errors during ib-loopback, most of them symbol_error",
+            ),
+            ("counters=0", State::NotApplicable, "no port counted while it wrote to itself"),
+            ("counters=3 symbol_error=+nan x=+inf \u{1b}", State::Pass, "none on 1 ports"),
+        ] {
+            let mut fleet = fleet();
+            fleet.set(1, "ib-loopback", "port.mlx5_1/1.errors", text(line));
+            let found = fleet.ask("ib-loopback-errors");
+            assert_eq!((found[1].state, found[1].said.as_str()), (state, said), "{line}");
+            assert_eq!(found[0].state, State::NotApplicable);
+        }
     }
 
     #[test]

@@ -84,8 +84,8 @@ fn measure(
     port: &Port,
     context: &mut Context<'_>,
 ) -> Result<Option<Outcome>, Halt> {
-    let [adapter, number, gid, cpus] = port.words();
-    let arguments = ["loopback".to_owned(), context.profile.name().to_owned(), adapter, number, gid, cpus].to_vec();
+    let start = ["loopback", context.profile.name()].map(str::to_owned);
+    let arguments = start.into_iter().chain(port.words()).collect();
     let emit = &mut *context.emit;
     let mut within = |frame: Frame| {
         emit(match frame {

@@ -9,6 +9,7 @@ use crate::pair::perftest;
 const ADAPTERS: usize = 64;
 const PORTS: usize = 4;
 const GIDS: usize = 256;
+const PCI: &str = "/sys/bus/pci/devices";
 
 /// A port that is up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(super) struct Port {
     gid: Option<Gid>,
     /// CPUs near the adapter, as the kernel lists them; empty where it does not say.
     cpus: String,
+    /// The GPU that is nearest on the bus, by its number there.
+    gpu: Option<usize>,
 }
 
 /// An entry of a port's table of addresses.
@@ -60,13 +63,16 @@ impl Port {
             other => return Err(format!("has link layer {}, whose adapters cannot write to themselves", told(other))),
         };
         let gid = gid.map(|gid| gid.ok_or("has no address: its table of GIDs is empty")).transpose()?;
-        Ok(Self { adapter: adapter.to_owned(), number: number.to_owned(), gid, cpus: text("device/local_cpulist") })
+        let (adapter, number) = (adapter.to_owned(), number.to_owned());
+        let gpu = nearest(root, &format!("{RDMA}/{adapter}/device"));
+        Ok(Self { cpus: text("device/local_cpulist"), adapter, number, gid, gpu })
     }
 
-    /// Adapter, port, index of its GID or `-`, and CPUs: words of the worker's command line.
-    pub(super) fn words(&self) -> [String; 4] {
-        let gid = self.gid.as_ref().map_or("-".to_owned(), |gid| gid.index.to_string());
-        [self.adapter.clone(), self.number.clone(), gid, self.cpus.clone()]
+    /// Adapter, port, index of its GID or `-`, CPUs, and GPU or `-`: words of the worker's command line.
+    pub(super) fn words(&self) -> [String; 5] {
+        let number = |of: Option<usize>| of.map_or("-".to_owned(), |number| number.to_string());
+        let (gid, gpu) = (number(self.gid.as_ref().map(|gid| gid.index)), number(self.gpu));
+        [self.adapter.clone(), self.number.clone(), gid, self.cpus.clone(), gpu]
     }
 
     /// The end of its metrics' names, `mlx5_0:1`.
@@ -95,6 +101,31 @@ impl Port {
 
 fn told(word: &str) -> &str {
     if word.is_empty() { "unknown" } else { word }
+}
+
+/// The GPU that shares most of its way on the bus with the device at `path`, by its number in the order of the bus, as the driver is
+/// told to count them. Nothing without a GPU, or where they share nothing.
+fn nearest(root: &Root, path: &str) -> Option<usize> {
+    let way = |path: &str| root.path(path).canonicalize().ok();
+    let own = way(path)?;
+    let mut devices = root.names(PCI).value().cloned().unwrap_or_default();
+    // Addresses are hexadecimal: by their value as decimal numbers they would be in another order.
+    devices.sort_unstable();
+    let says = |device: &str, file: &str, start: &str| {
+        root.text(&format!("{PCI}/{device}/{file}")).value().is_some_and(|text| text.starts_with(start))
+    };
+    // Display controllers of vendor 10de.
+    let gpus = devices.iter().filter(|device| says(device, "vendor", "0x10de") && says(device, "class", "0x03"));
+    let shared = |device: &String| {
+        let other = way(&format!("{PCI}/{device}"))?;
+        Some(own.components().zip(other.components()).take_while(|(a, b)| a == b).count())
+    };
+    let root_ports = own.components().position(|part| part.as_os_str().to_string_lossy().starts_with("pci"))?;
+    let found = gpus.enumerate().filter_map(|(index, device)| Some((shared(device)?, index)));
+    found
+        .filter(|(shared, _)| *shared > root_ports)
+        .max_by_key(|(shared, index)| (*shared, usize::MAX - index))
+        .map(|(_, index)| index)
 }
 
 /// The entry to use: RoCE v2 before others, which no router forwards; then an IPv4 address before others, and link-local ones last.
@@ -136,7 +167,7 @@ mod tests {
             ("/sys/class/infiniband/mlx5_0/ports/1/gids/0", "fe80:0000:0000:0000:946d:ae03:0000:0001\n"),
         ])
         .unwrap();
-        assert_eq!(port.words(), ["mlx5_0", "1", "-", "0-31,64-95"]);
+        assert_eq!(port.words(), ["mlx5_0", "1", "-", "0-31,64-95", "-"]);
         assert_eq!((port.suffix(), port.address()), ("mlx5_0:1".to_owned(), "lid".to_owned()));
     }
 
@@ -158,8 +189,34 @@ mod tests {
         ];
         let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
         let found = only(&files).unwrap();
-        assert_eq!(found.words(), ["mlx5_bond_0", "1", "10", ""]);
+        assert_eq!(found.words(), ["mlx5_bond_0", "1", "10", "", "-"]);
         assert_eq!(found.address(), "gid=10 type=RoCE-v2 address=::ffff:10.0.0.1");
+    }
+
+    #[test]
+    fn the_gpu_behind_the_same_switch_is_the_nearest() {
+        let gpu = |way: &str| [(format!("{way}/vendor"), "0x10de\n"), (format!("{way}/class"), "0x030200\n")];
+        let ways = [
+            "/sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0",
+            "/sys/devices/pci0000:37/0000:37:01.0/0000:38:00.0/0000:39:00.0/0000:3a:00.0",
+            "/sys/devices/pci0000:37/0000:37:01.0/0000:38:00.0/0000:39:01.0/0000:3b:00.0",
+        ];
+        let mut files: Vec<(String, &str)> = ways.iter().flat_map(|way| gpu(way)).collect();
+        let adapter = "/sys/devices/pci0000:37/0000:37:01.0/0000:38:00.0/0000:39:01.0/0000:3c:00.0";
+        files.push((format!("{adapter}/vendor"), "0x15b3\n"));
+        files.push(("/sys/devices/pci0000:80/0000:81:00.0/vendor".to_owned(), "0x15b3\n"));
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let tree = Tree::new(&files);
+        let bus = tree.path().join("sys/bus/pci/devices");
+        std::fs::create_dir_all(&bus).unwrap();
+        for way in ways.iter().chain([&adapter]) {
+            let name = way.rsplit('/').next().unwrap();
+            std::os::unix::fs::symlink(format!("../../../..{way}"), bus.join(name)).unwrap();
+        }
+        let root = Root::at(tree.path());
+        assert_eq!(nearest(&root, &format!("{PCI}/0000:3c:00.0")), Some(2));
+        assert_eq!(nearest(&root, "/sys/devices/pci0000:80/0000:81:00.0"), None);
+        assert_eq!(nearest(&root, "/sys/class/infiniband/rxe0/device"), None);
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_in
         76 => 9,
         // Shared memory of a block with consent.
         97 => 227 << 10,
+        // Memory as dma-buf.
+        124 => c_int::from(config.dma_buf),
         _ => 0,
     };
     // SAFETY: passed on from the caller.

@@ -34,6 +34,8 @@ pub struct Config {
     pub link: f64,
     /// Ways between devices that are not as the others: from, to.
     pub links: Vec<((usize, usize), Link)>,
+    /// Whether memory can be shared with drivers of other devices.
+    pub dma_buf: bool,
     /// Bytes per second of one device's data to another through an RDMA adapter; nothing without adapters.
     pub adapters: Option<f64>,
     /// What the way through the adapters does to the data.
@@ -64,6 +66,7 @@ impl Default for Config {
             failing: Vec::new(),
             link: 20e6,
             links: Vec::new(),
+            dma_buf: true,
             adapters: None,
             through_adapters: Link::default(),
             identity: 0,
@@ -76,7 +79,7 @@ impl Default for Config {
 
 impl Config {
     /// Reads lines such as `devices 8`, `sms 12`, `driver 11040`, `init 999`, `gpu 3 flip sm=5 unit=mma bit=12 every=9`,
-    /// `link 0 1 slow factor=4`, `adapters 2e6`, `adapters flip bit=3 every=100`, `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
+    /// `link 0 1 slow factor=4`, `no-dma-buf`, `adapters 2e6`, `adapters flip bit=3 every=100`, `nccl ncclAllReduce 1`, `gpu 3 sensor temperature 91`, `gpu 3 sensor ecc_corrected 0 by 2`,
     /// `gpu 3 lacks power` and, with a result of `nvml.h`, `gpu 3 answers power 15`.
     ///
     /// # Errors
@@ -111,6 +114,7 @@ impl Config {
                 link.add(fault)?;
                 self.links.push((between, link));
             }
+            ["no-dma-buf"] => self.dma_buf = false,
             ["adapters", rate] => self.adapters = Some(number(rate)?),
             ["adapters", fault @ ..] => self.through_adapters.add(fault)?,
             ["nccl" | "cublas" | "cublaslt" | "cudnn", function, code] => {

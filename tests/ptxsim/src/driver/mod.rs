@@ -16,6 +16,7 @@ mod nvml;
 mod peer;
 mod queue;
 mod sensor;
+mod share;
 mod state;
 
 pub use config::Config;
