@@ -156,7 +156,9 @@ fn rows(file: &File, config: &Config) -> Result<(Log, Samples), Problem> {
         Some(path) => log_of(path, file.nodes, file.hours)?,
         None => {
             let full = session::playbook(REGULAR)?;
-            Log::stored(&*database::read(config)?, &full, clock::now_ms()).code(IO)?
+            let store = database::read(config)?;
+            let runs = store.runs().code(IO)?;
+            Log::stored(&*store, &runs, &full, clock::now_ms()).code(IO)?
         }
     };
     let samples = log.samples(&log.history(&[])).code(CONFIG)?;

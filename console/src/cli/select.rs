@@ -11,7 +11,7 @@ use muster_analysis::risk::import::{Limits, csv_incidents};
 use muster_analysis::selector::apart;
 use muster_analysis::service::Service;
 use muster_fleet::hostlist;
-use muster_run::LINK;
+use muster_run::{LINK, Run};
 use muster_store::{Store, StoreError};
 use muster_wire::Outcome;
 
@@ -142,33 +142,36 @@ pub fn basis(
 /// When the database cannot be read.
 pub fn held(store: &dyn Store, config: &Config, names: &[String], until: Option<Instant>) -> Result<Held, Problem> {
     let nodes: Vec<_> = names.iter().map(|name| (name.clone(), BTreeMap::new())).collect();
-    let (mut nodes, whole) = services(store, &session::params(config), &nodes, until).code(IO)?;
+    let runs = store.runs().code(IO)?;
+    let (mut nodes, whole) = services((store, &runs), &session::params(config), &nodes, until).code(IO)?;
     nodes.retain(|one| matches!(one.service, Service::InRepair | Service::Defective | Service::HotBuffer));
-    Ok(Held { nodes, whole, unreached: unreached(store, names, until).code(IO)? })
+    Ok(Held { nodes, whole, unreached: unreached((store, &runs), names, until).code(IO)? })
 }
 
 /// Runs that are looked into for whether they reached a node, newest first.
 const ATTEMPTS: usize = 16;
 
 /// Why the newest attempt at each of `names` could not reach it; nothing of those that it reached.
-fn unreached(store: &dyn Store, names: &[String], until: Option<Instant>) -> Result<Vec<String>, StoreError> {
+fn unreached(
+    (store, runs): (&dyn Store, &[Run]),
+    names: &[String],
+    until: Option<Instant>,
+) -> Result<Vec<String>, StoreError> {
     let mut asked: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let mut found = Vec::new();
-    for run in store.runs()?.iter().take(ATTEMPTS) {
+    for run in runs.iter().take(ATTEMPTS) {
         if asked.is_empty() || until.is_some_and(|until| Instant::now() >= until) {
             break;
         }
         let known = store.overview(&run.id)?;
         let of_run = known.nodes.iter().filter(|node| asked.remove(node.name.as_str()) && !node.done);
-        let lost: BTreeSet<&str> = of_run.map(|node| node.name.as_str()).collect();
+        let lost: Vec<&str> = of_run.map(|node| node.name.as_str()).collect();
         if lost.is_empty() {
             continue;
         }
-        for one in store.summaries(&run.id)? {
-            if let (LINK, Outcome::Failed(why)) = (one.work.as_str(), &one.outcome)
-                && lost.contains(one.node.as_str())
-            {
-                found.push(why.clone());
+        for one in store.summaries_of(&run.id, &lost)? {
+            if let (LINK, Outcome::Failed(why)) = (one.work.as_str(), one.outcome) {
+                found.push(why);
             }
         }
     }
@@ -329,9 +332,13 @@ mod tests {
         let newer = [("n1", "disk", done()), ("n2", LINK, lost("n2")), ("n3", LINK, lost("n3"))];
         measured(&mut store, "20261121-080000", 9_000, &newer);
         let names = ["n1", "n2", "n4"].map(str::to_owned);
-        assert_eq!(unreached(&store, &names, None).unwrap(), ["n2: connect: connection refused"]);
-        assert!(unreached(&store, &names, Some(Instant::now())).unwrap().is_empty(), "there was no time to look");
-        let known = Measured::stored(&store, Profile::Smoke).unwrap().nodes;
-        assert_eq!(known.into_iter().collect::<Vec<_>>(), ["n1", "n2"], "n3 was never reached");
+        let runs = store.runs().unwrap();
+        assert_eq!(unreached((&store, &runs), &names, None).unwrap(), ["n2: connect: connection refused"]);
+        assert!(
+            unreached((&store, &runs), &names, Some(Instant::now())).unwrap().is_empty(),
+            "there was no time to look"
+        );
+        let known = Measured::stored(&store, &runs, &session::playbook(REGULAR).unwrap()).unwrap().nodes;
+        assert_eq!(known, ["n1", "n2"].map(str::to_owned).into(), "n3 was never reached");
     }
 }

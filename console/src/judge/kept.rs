@@ -19,7 +19,7 @@ use muster_run::{Run, RunState};
 use muster_store::{Store, pack, unpack};
 use muster_wire::MetricId;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use twox_hash::XxHash3_64;
 
 use super::{Assessment, Chart, Judging, assess, on_all_cores};
 use muster_analysis::assess::{Basis, Judged};
@@ -245,22 +245,22 @@ fn kept_node(of: &NodeFindings, numbers: &HashMap<&MetricId, usize>) -> Option<K
 /// What an assessment of `run` depends on beside the run file: terms, cards that were seen, and the program.
 fn key(run: &Run, judging: &Judging) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
-    (*PROGRAM).as_ref()?.hash(&mut hasher);
+    (*PROGRAM)?.hash(&mut hasher);
     run.id.hash(&mut hasher);
     serde_json::to_string(&(&judging.terms, &judging.rejudged, &judging.context.cards)).ok()?.hash(&mut hasher);
     Some(hasher.finish())
 }
 
 /// This program, byte for byte: what another one said may not be what this one says.
-static PROGRAM: LazyLock<Option<Vec<u8>>> = LazyLock::new(|| {
+static PROGRAM: LazyLock<Option<u64>> = LazyLock::new(|| {
     let (mut program, mut hasher) =
-        (BufReader::with_capacity(1 << 16, File::open("/proc/self/exe").ok()?), Sha256::new());
+        (BufReader::with_capacity(1 << 16, File::open("/proc/self/exe").ok()?), XxHash3_64::new());
     loop {
         let some = program.fill_buf().ok()?;
         if some.is_empty() {
-            return Some(hasher.finalize().to_vec());
+            return Some(hasher.finish());
         }
-        hasher.update(some);
+        hasher.write(some);
         let read = some.len();
         program.consume(read);
     }

@@ -100,7 +100,9 @@ fn in_force(log: &Log, history: &History, saved: Option<(Saved, String)>) -> Res
         let reason = format!("{origin}: {why}");
         return Ok((Some(saved), reason));
     }
-    Ok(match fitted(log, &log.samples(history)?) {
+    // Thousands of rows need not be made to see that there is nothing to learn from.
+    let none = log.incidents.is_empty();
+    Ok(match if none { Err(FitError::NoEvents) } else { fitted(log, &log.samples(history)?) } {
         Ok(saved) => {
             let why = saved.choice.as_ref().map_or("too few incidents to compare models", |c| c.reason.as_str());
             let reason = format!("no model is saved, fitted now without the network: {why}");

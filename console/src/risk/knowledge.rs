@@ -1,14 +1,13 @@
 //! What is known of the fleet's past, as the Selector asks for it: incidents, validations, how long benchmarks take.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Result;
 use muster_analysis::risk::{BadTable, Check, History, Incident, Samples, Sampling, Window, samples};
 use muster_analysis::selector::{Benchmark, Validation, p90};
 use muster_playbook::{Playbook, plan};
-use muster_run::RunState;
+use muster_run::{Run, RunState};
 use muster_store::{Store, StoreError};
-use muster_wire::Profile;
 
 use super::incidents::{hours, known};
 use super::validations::kept_validations;
@@ -34,20 +33,19 @@ pub struct Log {
 }
 
 impl Log {
-    /// The log of the database, until `now_ms`. It begins with the first incident or run. A validation is full when it
-    /// ran every benchmark of `full`.
+    /// The log of the database with these `runs`, until `now_ms`. It begins with the first incident or run. A validation is full when
+    /// it ran every benchmark of `full`.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn stored(store: &dyn Store, full: &Playbook, now_ms: u64) -> Result<Self> {
+    pub fn stored(store: &dyn Store, runs: &[Run], full: &Playbook, now_ms: u64) -> Result<Self> {
         let incidents: Vec<Incident> = store.incidents()?.iter().map(known).collect();
         let now = hours(now_ms);
-        let runs = store.runs()?;
         let starts = incidents.iter().map(|i| i.start_h).chain(runs.iter().map(|r| hours(r.started_ms)));
         let start_h = starts.fold(now, f64::min);
         let nodes = store.nodes()?.into_iter().map(|n| n.name).collect();
         let full: Vec<String> = plan(full, &[]).phases.into_iter().flat_map(|phase| phase.benchmarks).collect();
-        let checks = kept_validations(store, &runs, &full)?;
+        let checks = kept_validations(store, runs, &full)?;
         Ok(Self { incidents, nodes, count: 0, window: Window { start_h, end_h: now }, checks })
     }
 
@@ -85,44 +83,52 @@ impl Log {
 /// What the stored runs say about benchmarks and validations.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Minutes of each finished piece of work under the profile asked for.
+    /// Minutes of each finished piece of work that is asked about, under the profile asked for.
     minutes: BTreeMap<String, Vec<f64>>,
     /// Hour at which each piece of work was last done anywhere.
     last_h: BTreeMap<String, f64>,
     /// Nodes with a result in the database, or with a line in the file that is asked.
-    pub nodes: BTreeSet<String>,
-    /// Finished runs of nodes that they did not fail.
+    pub nodes: HashSet<String>,
+    /// Finished runs of nodes that they did not fail, of nodes that ever had an incident.
     pub validations: Vec<Validation>,
 }
 
 impl Measured {
-    /// From every stored run.
+    /// From all stored `runs`, about the benchmarks of `playbook`.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn stored(store: &dyn Store, profile: Profile) -> Result<Self, StoreError> {
-        let failed: BTreeSet<(String, String)> = store
-            .incidents()?
-            .into_iter()
-            .map(|i| (i.source.trim_start_matches("muster ").to_owned(), i.node))
-            .collect();
+    pub fn stored(store: &dyn Store, runs: &[Run], playbook: &Playbook) -> Result<Self, StoreError> {
+        let incidents = store.incidents()?;
+        let failed: HashSet<(&str, &str)> =
+            incidents.iter().map(|i| (i.source.trim_start_matches("muster "), i.node.as_str())).collect();
+        let sick: HashSet<&str> = incidents.iter().map(|i| i.node.as_str()).collect();
+        let asked: HashSet<String> =
+            plan(playbook, &[]).phases.into_iter().flat_map(|phase| phase.benchmarks).collect();
         let mut all = Self::default();
-        for run in store.runs()? {
+        for run in runs {
             let known = store.overview(&run.id)?;
-            all.nodes.extend(known.nodes.iter().filter(|node| node.done).map(|node| node.name.clone()));
-            for work in &known.works {
+            for work in known.works.iter().filter(|work| asked.contains(&work.work)) {
                 let at = hours(work.last_ms);
                 let last = all.last_h.entry(work.work.clone()).or_insert(at);
                 *last = last.max(at);
-                if run.profile == profile {
+                if run.profile == playbook.profile {
                     let minutes = work.elapsed_ns.iter().map(|ns| *ns as f64 / 60e9);
                     all.minutes.entry(work.work.clone()).or_default().extend(minutes);
                 }
             }
-            let Some(ended) = run.ended_ms.filter(|_| run.state == RunState::Finished) else { continue };
-            let done = known.nodes.iter().filter(|node| node.done).map(|node| node.name.clone());
-            let passed = done.filter(|node| !failed.contains(&(run.id.clone(), node.clone())));
-            all.validations.extend(passed.map(|node| Validation { node, at_h: hours(ended) }));
+            let ended = run.ended_ms.filter(|_| run.state == RunState::Finished);
+            for name in known.nodes.iter().filter(|node| node.done).map(|node| &node.name) {
+                if !all.nodes.contains(name) {
+                    all.nodes.insert(name.clone());
+                }
+                if let Some(ended) = ended
+                    && sick.contains(name.as_str())
+                    && !failed.contains(&(run.id.as_str(), name.as_str()))
+                {
+                    all.validations.push(Validation { node: name.clone(), at_h: hours(ended) });
+                }
+            }
         }
         Ok(all)
     }

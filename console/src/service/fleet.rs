@@ -1,6 +1,6 @@
 //! What is known of every machine: what people said, which incidents are open, what its runs say, what it is built of.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -90,8 +90,8 @@ pub fn standings(
     params: &Params,
     nodes: &[(String, BTreeMap<String, String>)],
 ) -> Result<Vec<Standing>> {
-    let (mut all, _) = services(store, params, nodes, None)?;
     let runs = store.runs()?;
+    let (mut all, _) = services((store, &runs), params, nodes, None)?;
     // Only those that replace or are replaced need it, and it is read run by run.
     let matters = |one: &Standing| matches!(one.service, Service::Defective | Service::InRepair | Service::HotBuffer);
     for one in all.iter_mut().filter(|one| matters(one) && one.machine.hardware.is_none()) {
@@ -106,18 +106,17 @@ pub fn standings(
 /// # Errors
 /// When the store cannot be read.
 pub fn services(
-    store: &dyn Store,
+    (store, runs): (&dyn Store, &[Run]),
     params: &Params,
     nodes: &[(String, BTreeMap<String, String>)],
     until: Option<Instant>,
 ) -> Result<(Vec<Standing>, bool)> {
     let (said, incidents) = (marks(store)?, store.incidents()?);
-    let runs = store.runs()?;
     let from: Vec<(&str, u64)> =
         nodes.iter().map(|(name, _)| (name.as_str(), said.get(name).map_or(0, |all| repaired_ms(all)))).collect();
     let (mut newest, mut whole) = (BTreeMap::new(), true);
-    for some in from.chunks(at_once(store, &runs)?) {
-        let (known, all) = known(store, params, &runs, (&some.iter().copied().collect(), until))?;
+    for some in from.chunks(at_once((store, runs), nodes)?) {
+        let (known, all) = known(store, params, runs, (&some.iter().copied().collect(), until))?;
         newest.extend(known);
         whole &= all;
     }
@@ -141,12 +140,20 @@ pub fn services(
 }
 
 /// How many machines are looked at together, so that what is said of them takes a hundred megabytes at most.
-fn at_once(store: &dyn Store, runs: &[Run]) -> Result<usize> {
-    const VERDICTS: u64 = 1_000_000;
+fn at_once((store, runs): (&dyn Store, &[Run]), nodes: &[(String, BTreeMap<String, String>)]) -> Result<usize> {
+    const VERDICTS: usize = 1_000_000;
+    const LEAST: usize = 16;
     let Some(newest) = runs.iter().find(|run| run.state != RunState::Running) else { return Ok(1) };
-    let series: u64 = store.summaries(&newest.id)?.iter().map(|one| one.series).sum();
-    let of_each = series / (newest.nodes.len() as u64).max(1);
-    Ok(usize::try_from(VERDICTS / of_each.max(1)).unwrap_or(usize::MAX).max(16))
+    if nodes.len() <= LEAST {
+        return Ok(LEAST);
+    }
+    let some: Vec<&str> = newest.nodes.iter().take(LEAST).map(String::as_str).collect();
+    let mut series: HashMap<String, u64> = HashMap::new();
+    for one in store.summaries_of(&newest.id, &some)? {
+        *series.entry(one.node).or_default() += one.series;
+    }
+    let of_each = series.into_values().max().and_then(|most| usize::try_from(most).ok()).unwrap_or(1);
+    Ok((VERDICTS / of_each.max(1)).max(LEAST))
 }
 
 fn standing(mark: Option<&Mark>, open: Option<&Incident>, newest: Option<&Newest>) -> Standing {
@@ -197,10 +204,11 @@ fn known(
             whole = false;
             break;
         }
-        let mut asked: BTreeMap<String, (bool, BTreeSet<String>)> =
-            own.into_iter().map(|node| (node.clone(), <(bool, BTreeSet<String>)>::default())).collect();
-        for one in store.summaries(&run.id)?.into_iter().filter(|one| is_work(&one.work)) {
-            let Some((adds, works)) = asked.get_mut(&one.node) else { continue };
+        let names: Vec<&str> = own.into_iter().map(String::as_str).collect();
+        let mut asked: BTreeMap<&str, (bool, BTreeSet<String>)> =
+            names.iter().map(|node| (*node, <(bool, BTreeSet<String>)>::default())).collect();
+        for one in store.summaries_of(&run.id, &names)?.into_iter().filter(|one| is_work(&one.work)) {
+            let Some((adds, works)) = asked.get_mut(one.node.as_str()) else { continue };
             let of = (one.node, visit_of(&one.work).0.to_owned());
             if !matches!(one.outcome, Outcome::NotRun(_)) {
                 *adds |= !settled.contains(&of);
@@ -208,14 +216,14 @@ fn known(
             }
         }
         // Who was lost has no results, and that is said of it where nothing newer is known.
-        asked.retain(|node, (adds, works)| *adds || (works.is_empty() && !said.contains_key(node)));
+        asked.retain(|node, (adds, works)| *adds || (works.is_empty() && !said.contains_key(*node)));
         if asked.is_empty() {
             continue;
         }
         let judging = Judging::of(store, run, params.clone())?;
         let at_ms = run.ended_ms.unwrap_or(run.started_ms);
         ByNode::of(store, run, &judging, |node| asked.contains_key(node))?.each(&mut |findings| {
-            let works = asked.get(&findings.node).map(|(_, works)| works.clone()).unwrap_or_default();
+            let works = asked.get(findings.node.as_str()).map(|(_, works)| works.clone()).unwrap_or_default();
             let new = Said { run: run.id.clone(), at_ms, findings: findings.clone(), works };
             settled.extend(new.settled());
             said.entry(findings.node.clone()).or_default().push(new);

@@ -20,7 +20,8 @@ pub fn stored_basis(
 ) -> Result<Basis, Problem> {
     let kept = || risk::saved(store).map(|kept| kept.map(|(model, version)| (model, format!("model {version}"))));
     let saved = given.map_or_else(kept, |given| Ok(Some(given))).code(IO)?;
-    let measured = Measured::stored(store, playbook.profile).code(IO)?;
-    let log = Log::stored(store, playbook, clock::now_ms()).code(IO)?;
+    let runs = store.runs().code(IO)?;
+    let measured = Measured::stored(store, &runs, playbook).code(IO)?;
+    let log = Log::stored(store, &runs, playbook, clock::now_ms()).code(IO)?;
     Basis::new(&log, &measured, saved, (names, playbook), times).code(CONFIG)
 }

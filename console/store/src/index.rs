@@ -367,7 +367,7 @@ fn pack<T: Serialize>(value: &T) -> Answer<Vec<u8>> {
 }
 
 fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
-    ciborium::from_reader(bytes).map_err(|e| IndexError(format!("a row does not decode: {e}")))
+    minicbor_serde::from_slice(bytes).map_err(|e| IndexError(format!("a row does not decode: {e}")))
 }
 
 #[cfg(test)]

@@ -280,6 +280,14 @@ impl Store for Db {
         Ok(self.rows(run, None)?.into_iter().map(|row| row.summary).collect())
     }
 
+    fn summaries_of(&self, run: &str, nodes: &[&str]) -> Result<Vec<Summary>, StoreError> {
+        self.loaded(run)?;
+        self.ask(|index| {
+            let rows = nodes.iter().map(|node| index.results(run, Some(node)));
+            Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().map(|row| row.summary).collect())
+        })
+    }
+
     fn overview(&self, run: &str) -> Result<Arc<Overview>, StoreError> {
         if let Some(known) = self.ask(|index| Ok(index.overview(run).cloned()))? {
             return Ok(known);

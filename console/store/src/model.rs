@@ -122,6 +122,12 @@ pub trait Store: Send {
     /// [`StoreError::NoRun`] among others.
     fn summaries(&self, run: &str) -> Result<Vec<Summary>, StoreError>;
 
+    /// The same of some of its nodes, in their order; nothing of those without a record.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRun`] among others.
+    fn summaries_of(&self, run: &str, nodes: &[&str]) -> Result<Vec<Summary>, StoreError>;
+
     /// The run in short: what lists and the Selector need of it. Costs no look at its records where that was kept.
     ///
     /// # Errors

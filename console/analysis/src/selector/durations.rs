@@ -4,10 +4,9 @@
 /// without a finite one.
 #[must_use]
 pub fn p90(durations: &[f64]) -> Option<f64> {
-    let mut sorted: Vec<f64> = durations.iter().copied().filter(|d| d.is_finite() && *d >= 0.0).collect();
-    sorted.sort_by(f64::total_cmp);
-    let rank = (0.9 * sorted.len() as f64).ceil() as usize;
-    sorted.get(rank.max(1) - 1).copied()
+    let mut known: Vec<f64> = durations.iter().copied().filter(|d| d.is_finite() && *d >= 0.0).collect();
+    let rank = (0.9 * known.len() as f64).ceil() as usize;
+    (!known.is_empty()).then(|| *known.select_nth_unstable_by(rank.max(1) - 1, f64::total_cmp).1)
 }
 
 #[cfg(test)]
