@@ -165,7 +165,7 @@ fn config(settings: &Settings, wanted: &Wanted) -> client::Config {
     }
     client::Config {
         window_size: 128 * 1024,
-        channel_buffer_size: 8,
+        channel_buffer_size: 4,
         preferred,
         nodelay: true,
         keepalive_interval: Some(settings.ping.max(std::time::Duration::from_secs(1))),
