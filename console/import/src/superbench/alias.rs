@@ -1,10 +1,12 @@
 //! What SuperBench calls work that a metric of ours measures as well, so that its baselines and rules apply to it.
 //!
-//! Only the same function on the same shape by the same vendor's library counts; our own kernels have no name there. Of
+//! Only the same work counts: the same function on the same shape by the same vendor's library, a launch, a copy between GPU and
+//! host. Whatever our own kernels compute has no name there. Of
 //! `cudnn-function` the calls in half precision are left out: SuperBench 0.12 sets the type of the data a second time with that
 //! of the sums (`set_conv_type` in `cudnn_config.h`), so what it lists as half precision is computed on floats.
 //!
-//! Source of names: SuperBench 0.12, `cublas_function.py` and `cudnn_function.py`, which join sorted parameters.
+//! Source of names: SuperBench 0.12, `cublas_function.py` and `cudnn_function.py`, which join sorted parameters, and
+//! `docs/user-tutorial/benchmarks/micro-benchmarks.md`.
 
 use muster_wire::{Component, MetricId, describe};
 
@@ -124,14 +126,39 @@ impl Convolution {
 /// `cublas-function/name_cublascgemm_k_32_m_512_n_512_transa_1_transb_0_time:3`; `None` where it measures no such thing.
 #[must_use]
 pub fn alias(metric: &MetricId) -> Option<String> {
-    let Component::Gpu(gpu) = describe(metric).component else { return None };
-    let name = metric.name.rsplit_once(':').map_or(&*metric.name, |(name, _)| name);
-    let theirs = match (&*metric.benchmark, metric.engine.split_once('-')?.0) {
-        ("cublas-function", "cublas") => PRODUCTS.iter().find(|product| product.ours == name)?.theirs(),
-        ("cudnn-function", "cudnn") => CONVOLUTIONS.iter().find(|convolution| convolution.0 == name)?.theirs(),
+    let rank = match describe(metric).component {
+        Component::Gpu(gpu) => gpu,
+        // The first process of a node tells what all of them did.
+        Component::Gpus => 0,
         _ => return None,
     };
-    Some(format!("{}/{theirs}:{gpu}", metric.benchmark))
+    let name = metric.name.rsplit_once(':').map_or(&*metric.name, |(name, _)| name);
+    let library = metric.engine.split_once('-').map_or(&*metric.engine, |(library, _)| library);
+    let theirs = match (&*metric.benchmark, library) {
+        ("cublas-function", "cublas") => PRODUCTS.iter().find(|product| product.ours == name)?.theirs(),
+        ("cudnn-function", "cudnn") => CONVOLUTIONS.iter().find(|convolution| convolution.0 == name)?.theirs(),
+        ("nccl-bw", "nccl") => collective(name)?,
+        (benchmark, _) => SIMPLE.iter().find(|(ours, _)| *ours == (benchmark, name))?.1.to_owned(),
+    };
+    let benchmark = if &*metric.benchmark == "gpu-copy-bw" { "mem-bw" } else { &metric.benchmark };
+    Some(format!("{benchmark}/{theirs}:{rank}"))
+}
+
+/// Benchmark and metric, and what it is called there.
+const SIMPLE: [((&str, &str), &str); 4] = [
+    (("kernel-launch", "event"), "event_time"),
+    (("kernel-launch", "wall"), "wall_time"),
+    (("gpu-copy-bw", "host-to-device"), "h2d_bw"),
+    (("gpu-copy-bw", "device-to-host"), "d2h_bw"),
+];
+
+/// `allreduce_268435456_busbw` of `all-reduce-256MiB`.
+fn collective(name: &str) -> Option<String> {
+    let (kind, size) = name.rsplit_once('-')?;
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+    let (number, shift) = units.iter().find_map(|(unit, shift)| Some((size.strip_suffix(unit)?, *shift)))?;
+    let bytes = number.parse::<u64>().ok()?.checked_mul(1 << shift)?;
+    Some(format!("{}_{bytes}_busbw", kind.replace('-', "")))
 }
 
 #[cfg(test)]
@@ -200,7 +227,33 @@ mod tests {
     }
 
     #[test]
+    fn launches_copies_and_collectives_have_names_in_the_same_unit_there() {
+        for (benchmark, name, engine, theirs) in [
+            ("kernel-launch", "event:2", "own", "kernel-launch/event_time:2"),
+            ("kernel-launch", "wall:0", "own-ptx", "kernel-launch/wall_time:0"),
+            ("gpu-copy-bw", "host-to-device:7", "own", "mem-bw/h2d_bw:7"),
+            ("gpu-copy-bw", "device-to-host:1", "own", "mem-bw/d2h_bw:1"),
+            ("nccl-bw", "all-reduce-256MiB", "nccl-2.21", "nccl-bw/allreduce_268435456_busbw:0"),
+            ("nccl-bw", "all-to-all-8GiB", "nccl-2.21", "nccl-bw/alltoall_8589934592_busbw:0"),
+            ("nccl-bw", "all-gather-4KiB", "nccl-2.21", "nccl-bw/allgather_4096_busbw:0"),
+        ] {
+            let metric = MetricId::new(benchmark, name, engine);
+            assert_eq!(alias(&metric).as_deref(), Some(theirs));
+            let Meaning::Measure { unit, direction, .. } = Key::parse(theirs).unwrap().meaning() else {
+                panic!("{theirs}");
+            };
+            let described = describe(&metric);
+            assert_eq!((described.unit, described.direction), (Some(unit), Some(direction)), "{theirs}");
+        }
+    }
+
+    #[test]
     fn what_is_other_work_has_no_name_there() {
+        // Bytes on the device are counted once here and twice there, and a call is timed by nobody there.
+        assert_eq!(of("gpu-copy-bw", "device-to-device:0", "own"), None);
+        assert_eq!(of("kernel-launch", "call:0", "own"), None);
+        assert_eq!(of("gpu-stream", "copy:0", "own"), None);
+        assert_eq!(of("p2p-allreduce", "256MiB", "own"), None);
         assert_eq!(of("cublas-function", "cgemm-tn-512x512x32:3", "own"), None, "our own kernel");
         assert_eq!(of("cublas-function", "cgemm-tn-40x24x9:3", "cublas-12.4"), None, "a small one");
         assert_eq!(of("cudnn-function", "forward-half-3x3-128to32:0", "cudnn-9.1"), None, "floats there");
