@@ -22,7 +22,8 @@ pub(crate) fn values(profile: Profile) -> usize {
 }
 
 /// Milliseconds of one piece of work, as often as a series has values, and how many batches warmed up. `batch` does so
-/// many pieces and says how long all of them took; `done` hears before each which part of the values is there.
+/// many pieces and says how long all of them took; `done` hears before each batch which part of the values is there:
+/// whoever waits for a worker takes silence for a hang.
 ///
 /// # Errors
 /// Those of `batch`.
@@ -44,6 +45,7 @@ pub(crate) fn times(
     }
     let (mut warm, most) = (Vec::new(), pick(profile, [2, 48, 128, 256]));
     while warm.len() < most && !steady(&warm) {
+        done(0.0);
         warm.push(batch(count)?);
     }
     let (mut taken, values) = (Vec::new(), values(profile));
