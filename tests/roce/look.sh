@@ -17,7 +17,7 @@ said() {
     [ "$format" = json ] || sed 's/^/    /' <<<"$text"
 }
 echo '== no adapter'
-said smoke text 'no InfiniBand or RoCE adapter on this node'
+said smoke table 'no InfiniBand or RoCE adapter on this node'
 ip link add v0 type veth peer name v1
 ip addr add 10.9.0.1/24 dev v0
 ip link set v0 up
@@ -25,12 +25,12 @@ ip link set v1 up
 rdma link add rxe0 type rxe netdev v0
 sleep 1
 echo '== smoke'
-said smoke text write-8MiB:rxe0:1 write-64KiB:rxe0:1
+said smoke table write-8MiB:rxe0:1 write-64KiB:rxe0:1
 said smoke json 'type=RoCE-v2 address=::ffff:10.9.0.1' 'counters=' ' library=/'
 echo '== standard, with perftest'
-said standard text write-8MiB:rxe0:1 write-4KiB:rxe0:1 perftest-8MiB:rxe0:1
+said standard table write-8MiB:rxe0:1 write-4KiB:rxe0:1 perftest-8MiB:rxe0:1
 echo '== link down'
 ip link set v1 down
 sleep 1
-said smoke text 'rxe0/1 is DOWN'
+said smoke table 'rxe0/1 is DOWN'
 exit $failed

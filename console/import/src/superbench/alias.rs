@@ -122,10 +122,37 @@ impl Convolution {
     }
 }
 
+/// Writes of an adapter to itself: its own number stands at the end of its name, as SuperBench counts the adapters of a node
+/// (`ib_loopback_performance.py`). It is the adapter that does this work, so that it is the same whoever asks for it.
+fn loopback(name: &str) -> Option<String> {
+    let (size, port) = name.strip_prefix("write-")?.split_once(':')?;
+    // `mlx5_3` is the fourth; `rocep1s0f0` is named after its slot.
+    let number: u32 = port.strip_suffix(":1")?.strip_prefix("mlx5_")?.parse().ok()?;
+    Some(format!("ib-loopback/ib_write_bw_{}:{number}", bytes(size)?))
+}
+
+/// All-reduce of a node through its adapters alone, under the name that SuperBench's configurations give it.
+fn through_adapters(name: &str) -> Option<String> {
+    Some(format!("nccl-bw:gdr-only/allreduce_{}_busbw", bytes(name.strip_prefix("all-reduce-")?)?))
+}
+
+/// Bytes of `8MiB`.
+fn bytes(size: &str) -> Option<u64> {
+    let (digits, shift) = [("KiB", 10), ("MiB", 20), ("GiB", 30)]
+        .into_iter()
+        .find_map(|(unit, shift)| Some((size.strip_suffix(unit)?, shift)))?;
+    digits.parse::<u64>().ok()?.checked_shl(shift)
+}
+
 /// The key under which SuperBench's results have what `metric` measures, such as
 /// `cublas-function/name_cublascgemm_k_32_m_512_n_512_transa_1_transb_0_time:3`; `None` where it measures no such thing.
 #[must_use]
 pub fn alias(metric: &MetricId) -> Option<String> {
+    match (&*metric.benchmark, &*metric.engine) {
+        ("ib-loopback", "own") => return loopback(&metric.name),
+        ("ib-allreduce", engine) if engine.starts_with("nccl-") => return through_adapters(&metric.name),
+        _ => {}
+    }
     let rank = match describe(metric).component {
         Component::Gpu(gpu) => gpu,
         // The first process of a node tells what all of them did.
@@ -155,10 +182,7 @@ const SIMPLE: [((&str, &str), &str); 4] = [
 /// `allreduce_268435456_busbw` of `all-reduce-256MiB`.
 fn collective(name: &str) -> Option<String> {
     let (kind, size) = name.rsplit_once('-')?;
-    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
-    let (number, shift) = units.iter().find_map(|(unit, shift)| Some((size.strip_suffix(unit)?, *shift)))?;
-    let bytes = number.parse::<u64>().ok()?.checked_mul(1 << shift)?;
-    Some(format!("{}_{bytes}_busbw", kind.replace('-', "")))
+    Some(format!("{}_{}_busbw", kind.replace('-', ""), bytes(size)?))
 }
 
 #[cfg(test)]
@@ -245,6 +269,29 @@ mod tests {
             let described = describe(&metric);
             assert_eq!((described.unit, described.direction), (Some(unit), Some(direction)), "{theirs}");
         }
+    }
+
+    #[test]
+    fn what_adapters_do_has_their_numbers_and_is_read_as_what_it_is() {
+        for (benchmark, name, engine, theirs) in [
+            ("ib-loopback", "write-8MiB:mlx5_3:1", "own", Some("ib-loopback/ib_write_bw_8388608:3")),
+            ("ib-loopback", "write-64KiB:mlx5_11:1", "own", Some("ib-loopback/ib_write_bw_65536:11")),
+            ("ib-loopback", "write-8MiB:mlx5_3:2", "own", None),
+            ("ib-loopback", "write-8MiB:rocep1s0f0:1", "own", None),
+            ("ib-loopback", "write-8MiB:mlx5_bond_0:1", "own", None),
+            ("ib-loopback", "write-gpu-8MiB:mlx5_3:1", "own", None),
+            ("ib-loopback", "perftest-8MiB:mlx5_3:1", "ib_write_bw", None),
+            ("ib-allreduce", "all-reduce-256MiB", "nccl-2.21", Some("nccl-bw:gdr-only/allreduce_268435456_busbw")),
+            ("ib-allreduce", "temperature:3", "own", None),
+        ] {
+            assert_eq!(of(benchmark, name, engine).as_deref(), theirs, "{name}");
+            let Some(key) = theirs.and_then(Key::parse) else { continue };
+            let described = describe(&MetricId::new(benchmark, name, engine));
+            let Meaning::Measure { unit, direction, .. } = key.meaning() else { panic!("{name}") };
+            assert_eq!((described.unit, described.direction), (Some(unit), Some(direction)));
+        }
+        // What SuperBench 0.2 called the same.
+        assert_eq!(crate::meaning::of_superbench("ib-loopback", "IB_write_8388608_Avg_0"), crate::meaning::MIB_PER_S);
     }
 
     #[test]
