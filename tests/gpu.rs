@@ -195,10 +195,10 @@ fn every_broken_gpu_is_named_with_its_part_and_nobody_else_is_blamed() {
     assert_eq!(pages, 1, "seven GPUs keep what is written");
 
     links(&mut fleet);
-    functions(&fleet);
+    functions(&mut fleet);
 }
 
-fn functions(fleet: &Fleet) {
+fn functions(fleet: &mut Fleet) {
     for (name, settings, _) in FUNCTIONS {
         fleet.node(name).set_gpus(&format!("{ONE}{settings}")).unwrap();
     }
