@@ -5,6 +5,8 @@
 
 mod process;
 
+use std::sync::LazyLock;
+
 use muster_gpu::train::SEED;
 use muster_tape::{Model, Replica, Size, Tape};
 use muster_wire::Outcome;
@@ -21,6 +23,9 @@ fn run(driver: &Driver) -> Said {
 fn all(settings: &str) -> Said {
     run(&Driver::new(&format!("{THREE}{settings}")))
 }
+
+/// What sound GPUs do.
+static SOUND: LazyLock<Said> = LazyLock::new(|| all(""));
 
 fn failed(settings: &str) -> String {
     match all(settings).outcome {
@@ -64,17 +69,17 @@ fn on_cpus(tape: &Tape, replicas: usize) -> Vec<f32> {
 
 #[test]
 fn losses_of_every_gpu_are_those_of_replicas_on_cpus_and_the_sums_hide_behind_computing() {
-    let (said, right) = (all(""), on_cpus(&Model::VggNano.parallel_sized(SIZE), 3));
+    let (said, right) = (&*SOUND, on_cpus(&Model::VggNano.parallel_sized(SIZE), 3));
     assert_eq!(said.outcome, Outcome::Done);
-    let got = losses(&said, "own-ptx");
+    let got = losses(said, "own-ptx");
     assert_eq!(got.len(), 3);
     for (got, right) in got.iter().zip(&right) {
         assert!((got / right - 1.0).abs() < 2e-2, "{got} and not {right}");
     }
     assert!(got[0] != got[1] && got[1] != got[2], "each has data of its own");
-    assert_eq!(measured(&said), 2 * (3 + 3));
+    assert_eq!(measured(said), 2 * (3 + 3));
     for model in ["vgg-nano", "lstm-nano"] {
-        let of = |what: &str| median(&said, &format!("{model}_bf16_{what}@own-ptx"));
+        let of = |what: &str| median(said, &format!("{model}_bf16_{what}@own-ptx"));
         let (step, sum, alone, overlap) = (of("step_time"), of("reduce_time"), of("compute_time:1"), of("overlap"));
         assert!(step < 0.98 * (alone + sum) && step > alone.max(sum), "{model} {step} {alone} {sum}");
         assert!(overlap > 0.5 && overlap <= 1.0, "{model} {overlap}");
@@ -83,10 +88,10 @@ fn losses_of_every_gpu_are_those_of_replicas_on_cpus_and_the_sums_hide_behind_co
 
 #[test]
 fn through_the_host_the_sums_are_the_same_and_slower() {
-    let (direct, host) = (all(""), all("link 0 1 none\nlink 1 0 none\n"));
+    let (direct, host) = (&*SOUND, all("link 0 1 none\nlink 1 0 none\n"));
     assert_eq!(host.outcome, Outcome::Done);
-    assert_eq!(losses(&host, "own-ptx-host"), losses(&direct, "own-ptx"), "both add up in the order of the GPUs");
-    let [fast, slow] = [(&direct, ""), (&host, "-host")]
+    assert_eq!(losses(&host, "own-ptx-host"), losses(direct, "own-ptx"), "both add up in the order of the GPUs");
+    let [fast, slow] = [(direct, ""), (&host, "-host")]
         .map(|(said, way)| median(said, &format!("lstm-nano_bf16_reduce_time@own-ptx{way}")));
     assert!(slow > 2.0 * fast, "{slow} {fast}");
 }
@@ -135,12 +140,12 @@ fn a_way_that_changes_data_is_named_with_who_sums_or_both_ends() {
 #[test]
 fn a_slow_gpu_and_a_slow_way_each_show_where_they_are() {
     let (good, slow, link) =
-        (all(""), all("gpu 2 slow sm=0 factor=2\ngpu 2 slow sm=1 factor=2\n"), all("link 0 1 slow factor=20\n"));
+        (&*SOUND, all("gpu 2 slow sm=0 factor=2\ngpu 2 slow sm=1 factor=2\n"), all("link 0 1 slow factor=20\n"));
     let of = |said: &Said, what: &str| median(said, &format!("vgg-nano_bf16_{what}@own-ptx"));
     assert!(of(&slow, "compute_time:2") > 1.8 * of(&slow, "compute_time:1"));
-    assert!(of(&slow, "step_time") > 1.8 * of(&good, "step_time"), "all wait for the slowest");
-    assert!(of(&link, "reduce_time") > 4.0 * of(&good, "reduce_time"));
-    assert!(of(&link, "compute_time:0") < 1.1 * of(&good, "compute_time:0"));
+    assert!(of(&slow, "step_time") > 1.8 * of(good, "step_time"), "all wait for the slowest");
+    assert!(of(&link, "reduce_time") > 4.0 * of(good, "reduce_time"));
+    assert!(of(&link, "compute_time:0") < 1.1 * of(good, "compute_time:0"));
     let (step, alone, sum) = (of(&link, "step_time"), of(&link, "compute_time:0"), of(&link, "reduce_time"));
     assert!(step > alone && step < alone + 0.3 * sum, "all but the last bucket is hidden: {step} {alone} {sum}");
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use muster_gpu::train::SEED;
-use muster_tape::{Model, Replica};
+use muster_tape::{Model, Replica, Size};
 use muster_wire::{Datum, Decoder, Frame, Outcome, Reading};
 use process::Driver;
 
@@ -99,7 +99,7 @@ fn two_nodes_with_two_gpus_each_come_to_the_losses_of_four_replicas_on_cpus_and_
     let same = [0, 1].map(|at| nodes[at].ask(&format!("begin {}", 2 * at)).unwrap()["same"].clone());
     assert_eq!(same[0], same[1], "one batch gives the same everywhere");
 
-    let tape = Model::LstmNano.parallel_tape();
+    let tape = Model::LstmNano.parallel_sized(Size { batch: 2, seq: 4 });
     let mut team: Vec<Replica<'_>> = (0..4).map(|_| Replica::new(&tape, SEED).unwrap()).collect();
     team.iter_mut().enumerate().for_each(|(rank, replica)| replica.load(rank as u64));
     for step in 0..2 {
