@@ -133,7 +133,7 @@ fn loopback(name: &str) -> Option<String> {
 
 /// All-reduce of a node through its adapters alone, under the name that SuperBench's configurations give it.
 fn through_adapters(name: &str) -> Option<String> {
-    Some(format!("nccl-bw:gdr-only/allreduce_{}_busbw", bytes(name.strip_prefix("all-reduce-")?)?))
+    Some(format!("nccl-bw:gdr-only/allreduce_{}_busbw:0", bytes(name.strip_prefix("all-reduce-")?)?))
 }
 
 /// Bytes of `8MiB`.
@@ -281,7 +281,7 @@ mod tests {
             ("ib-loopback", "write-8MiB:mlx5_bond_0:1", "own", None),
             ("ib-loopback", "write-gpu-8MiB:mlx5_3:1", "own", None),
             ("ib-loopback", "perftest-8MiB:mlx5_3:1", "ib_write_bw", None),
-            ("ib-allreduce", "all-reduce-256MiB", "nccl-2.21", Some("nccl-bw:gdr-only/allreduce_268435456_busbw")),
+            ("ib-allreduce", "all-reduce-256MiB", "nccl-2.21", Some("nccl-bw:gdr-only/allreduce_268435456_busbw:0")),
             ("ib-allreduce", "temperature:3", "own", None),
         ] {
             assert_eq!(of(benchmark, name, engine).as_deref(), theirs, "{name}");
