@@ -97,8 +97,8 @@ impl Shard {
         Factors { m, n, k, a: span(0, m * k), b: span(second, k * n), c: span(product, m * n) }
     }
 
-    /// An element of what everybody has in the end, and the sum of its products' sizes.
-    fn element(&self, row: u64, column: u64) -> (f64, f64) {
+    /// An element of a GPU's product, so many `times`, and the sum of its products' sizes.
+    fn element(&self, row: u64, column: u64, times: f64) -> (f64, f64) {
         let (row, depth, columns) = (row % self.rows as u64, self.depth as u64, self.columns as u64);
         let term = |k: u64| {
             let [a, b] = [(A, row * depth + k), (B, k * columns + column)]
@@ -106,7 +106,6 @@ impl Shard {
             a * b
         };
         let (sum, size) = (0..depth).map(term).fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()));
-        let times = if self.mode == Mode::Summed { self.count as f64 } else { 1.0 };
         (times * sum, times * size)
     }
 }
@@ -215,34 +214,43 @@ impl<'a> Sharded<'a> {
 
     /// Holds what the GPUs have against each other, and some of it against what is right.
     fn check(&self, node: &mut Node<'_>, name: &str) -> Result<(), Trouble> {
-        let (gpus, shard) = (node.gpus, &self.shard);
-        let digests = |of: &dyn Fn(usize) -> (u64, usize)| {
-            gpus.iter()
-                .enumerate()
-                .map(|(rank, gpu)| answers::fold(gpu, of(rank)))
-                .collect::<Result<Vec<u32>, Trouble>>()
-        };
-        let own = |rank: usize| (self.products[rank].at(shard.places(rank).1), shard.result() * 4);
-        let mut found = answers::odd(&format!("its part of {name}"), &digests(&own)?);
+        let shard = &self.shard;
         // Who multiplied wrongly comes before those who took it over.
-        if found.is_empty() && self.joint.is_some() {
-            // Of a sum, without what follows to where it divides evenly.
-            let floats = if shard.mode == Mode::Summed { shard.result() } else { shard.joined() };
-            let joined = |rank: usize| (self.products[rank].at(shard.places(rank).2), floats * 4);
-            found = answers::odd(&format!("{name}, what came together"), &digests(&joined)?);
-        }
-        let rows = shard.rows * if shard.mode == Mode::Gathered { shard.count } else { 1 };
-        let tolerance = if shard.precision == Precision::Bf16 { 1e-3 } else { 1e-5 };
-        for (rank, gpu) in gpus.iter().enumerate() {
-            let at = self.products[rank].at(shard.places(rank).2);
-            let element = |row, column| shard.element(row, column);
-            let expected =
-                Expected { at, rows: rows as u64, columns: shard.columns as u64, element: &element, tolerance };
-            if found.is_empty() {
-                found.extend(answers::wrong(gpu, name, &expected)?);
-            }
+        let own = |rank: usize| self.products[rank].at(shard.places(rank).1);
+        let of_one = |row, column| shard.element(row, column, 1.0);
+        let part = (shard.result(), shard.rows);
+        let mut found = self.wrong(node.gpus, (&format!("its part of {name}"), &own), part, &of_one)?;
+        if found.is_empty() && shard.mode != Mode::Whole {
+            let joined = |rank: usize| self.products[rank].at(shard.places(rank).2);
+            let (all, times) = match shard.mode {
+                // Without what follows a sum to where it divides evenly.
+                Mode::Summed | Mode::Whole => (part, shard.count as f64),
+                Mode::Gathered => ((shard.joined(), shard.rows * shard.count), 1.0),
+            };
+            let of_all = |row, column| shard.element(row, column, times);
+            let what = format!("{name}, what came together");
+            found = self.wrong(node.gpus, (&what, &joined), all, &of_all)?;
         }
         found.into_iter().for_each(|what| node.blame(what));
         Ok(())
+    }
+
+    /// What is wrong with so many floats, in so many rows, at the place `at` of each GPU.
+    fn wrong(
+        &self,
+        gpus: &[Gpu],
+        (what, at): (&str, &dyn Fn(usize) -> u64),
+        (floats, rows): (usize, usize),
+        element: &dyn Fn(u64, u64) -> (f64, f64),
+    ) -> Result<Vec<String>, Trouble> {
+        let digest = |(rank, gpu): (usize, &Gpu)| answers::fold(gpu, (at(rank), floats * 4));
+        let digests = gpus.iter().enumerate().map(digest).collect::<Result<Vec<u32>, Trouble>>()?;
+        let mut found = answers::odd(what, &digests);
+        let tolerance = if self.shard.precision == Precision::Bf16 { 1e-3 } else { 1e-5 };
+        for (rank, gpu) in gpus.iter().enumerate() {
+            let (rows, columns) = (rows as u64, self.shard.columns as u64);
+            found.extend(answers::wrong(gpu, what, &Expected { at: at(rank), rows, columns, element, tolerance })?);
+        }
+        Ok(found)
     }
 }

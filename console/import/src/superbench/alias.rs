@@ -306,5 +306,11 @@ mod tests {
         assert_eq!(of("cudnn-function", "forward-half-3x3-128to32:0", "cudnn-9.1"), None, "floats there");
         assert_eq!(of("cublaslt-gemm", "bf16:0", "cublaslt-12.4"), None);
         assert_eq!(of("cublas-function", "temperature:0", "cublas-12.4"), None);
+        assert_eq!(of("gpu-sharding-matmul", "fp32-all-reduce", "own+nccl-2.21"), None, "products by own kernels");
+        assert_eq!(
+            of("gpu-comm-overlap", "matmul-step", "own+nccl-2.21"),
+            None,
+            "until all is done, which is not timed there"
+        );
     }
 }

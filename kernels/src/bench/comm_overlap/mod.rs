@@ -112,9 +112,7 @@ impl Team<'_> {
                     Expected { at: rank.products.at(squares), rows, columns: k, element: &square, tolerance: 0.0 }
                 }
             };
-            if found.is_empty() {
-                found.extend(answers::wrong(gpu, kind.name(), &expected)?);
-            }
+            found.extend(answers::wrong(gpu, kind.name(), &expected)?);
         }
         found.into_iter().for_each(|what| node.blame(what));
         Ok(())
