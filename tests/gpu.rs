@@ -134,7 +134,7 @@ const FUNCTIONS: [(&str, &str, &[&str]); 9] = [
         "cublas cublasSgemm_v2 1001\n",
         &["cublas-function failed: GPU 0: number 2879 of sgemm-tn-40x72x40 by cuBLAS is "],
     ),
-    ("n003", "cudnn cudnnCreate 1001\n", &["cudnn-function failed: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED"]),
+    ("n003", "cudnn cudnnCreate 1001\n", &["cudnn-function failed: GPU 0: cudnnCreate: CUDNN_STATUS_NOT_INITIALIZED"]),
     ("n004", "cublas cublasSgemm_v2 1002\n", &["cublas-function/sgemm-tn-40x72x40:0"]),
     // Has neither library, of which nothing is said.
     ("n005", "", &[]),
