@@ -272,7 +272,7 @@ fn gpus_that_train_one_model_on_their_node_and_on_many_name_who_is_slow_and_who_
     let library = simulated_driver();
     for (at, (name, settings, _)) in TEAMS.iter().enumerate() {
         fleet.node(name).drive_gpus(&library, &format!("{TRAIN}identity {at}\n{settings}")).unwrap();
-        fleet.node(name).remove_nccl().unwrap();
+        fleet.node(name).remove_library("libnccl.so.2").unwrap();
     }
     let ran = scan(&fleet, "gpu-train-ddp", &[]);
     let report = ran.json().unwrap();
