@@ -47,7 +47,7 @@ impl Node {
                 "mkdir -p {port}/gids {port}/gid_attrs/types {port}/counters {port}/hw_counters; cd {port}; \
                  echo '1: CA' > {CLASS}/{name}/node_type; echo '{state}' > state; echo '5: LinkUp' > phys_state; \
                  echo {layer} > link_layer; echo '400 Gb/sec (4X NDR)' > rate; echo {gid} > gids/3; \
-                 echo 'RoCE v2' > gid_attrs/types/3; echo 0 > counters/symbol_error; echo 7 > hw_counters/packet_seq_err"
+                 echo 'RoCE v2' > gid_attrs/types/3; echo 0 > counters/symbol_error; echo 7 > hw_counters/packet_seq_err; chmod a+w hw_counters/*"
             ))?;
         }
         Ok(())

@@ -31,7 +31,7 @@ pub fn examine<'a>(
                 work => {
                     if let Some(collector) = work.strip_prefix("collect/") {
                         facts.add(collector, &record.outcome, &record.facts);
-                    } else if record.facts.iter().any(is_gpu_health) {
+                    } else if record.facts.iter().any(is_of_the_load) {
                         // However it ended: what was seen meanwhile may say why.
                         facts.add_meanwhile(record.benchmark(), &record.facts);
                     }
@@ -63,9 +63,10 @@ fn read<'a>(record: &'a Record, node: &mut NodeFacts<'a>, policy: &mut Policy, i
     }
 }
 
-/// What a benchmark saw of a GPU while it ran.
-fn is_gpu_health(fact: &Fact) -> bool {
-    matches!(fact_of(&fact.key), Some((Component::Gpu(_), "health")))
+/// What a benchmark saw of a GPU or of an RDMA port while it ran.
+fn is_of_the_load(fact: &Fact) -> bool {
+    let of_a_port = fact.key.strip_prefix("port.").is_some_and(|rest| rest.ends_with(".errors"));
+    of_a_port || matches!(fact_of(&fact.key), Some((Component::Gpu(_), "health")))
 }
 
 #[cfg(test)]
