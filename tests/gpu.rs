@@ -307,6 +307,28 @@ fn gpus_that_train_one_model_on_their_node_and_on_many_name_who_is_slow_and_who_
     for (name, ..) in four.iter().filter(|(name, ..)| *name != "n003") {
         assert_ne!(of(&report, name)["state"], "fail", "{name}: {}", wrong.err);
     }
+    shapes(&mut fleet);
+}
+
+/// The same nodes, when their GPUs compute beside an all-reduce and share products out: none of them has NCCL, of which nothing is said.
+fn shapes(fleet: &mut Fleet) {
+    let said: [(&str, &str, &[&str]); 6] = [
+        ("n001", "", &[]),
+        ("n002", "", &[]),
+        ("n003", SLOW, &["gpu-comm-overlap/matmul:1"]),
+        ("n004", "", &[]),
+        ("n005", WRONG, &["gpu-sharding-matmul failed: GPU 2: its part of bf16-", " other bits than the other GPUs: "]),
+        ("n006", "", &[]),
+    ];
+    for (name, settings, _) in said {
+        fleet.node(name).set_gpus(&format!("{TRAIN}{settings}")).unwrap();
+    }
+    let ran = scan(fleet, "gpu-together", &[]);
+    let report = ran.json().unwrap();
+    for (name, _, words) in said {
+        let state = if words.is_empty() { "pass" } else { "fail" };
+        assert_eq!(complaint(&report, name, state, words), None, "{}", ran.err);
+    }
 }
 
 /// A training over the first four nodes. Simulated GPUs need the patience of a profile that has some.

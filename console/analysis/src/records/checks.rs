@@ -74,6 +74,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_benchmarks_saw_of_gpus_and_ports_is_of_the_load_and_what_they_are_is_not() {
+        let fact = |key: &str| Fact {
+            key: key.to_owned(),
+            reading: muster_wire::Reading::Value(Datum::Text(String::new())),
+            unit: None,
+        };
+        for (key, of_the_load) in [
+            ("gpu.3.health", true),
+            ("port.mlx5_0/1.errors", true),
+            ("port.mlx5_0/1.state", false),
+            ("gpu.3.uuid", false),
+            ("errors", false),
+        ] {
+            assert_eq!(is_of_the_load(&fact(key)), of_the_load, "{key}");
+        }
+    }
+
+    #[test]
     fn a_run_without_checks_has_no_answers() {
         assert!(examine(&["n1".to_owned()], &[String::new()], &Evidence::new([])).is_empty());
     }
