@@ -17,13 +17,13 @@ const fn step(pattern: &'static str, title: &'static str) -> Metric {
 macro_rules! together {
     ($($name:literal: $title:literal,)*) => {
         &[$(
-            Metric::time(concat!($name, "_step_time"), Gpus, concat!("training step of all GPUs, ", $title)),
-            step(concat!($name, "_compute_time:{gpu}"), concat!("training step without adding up, ", $title)),
-            Metric::time(concat!($name, "_reduce_time"), Gpus, concat!("gradients added up alone, ", $title))
+            Metric::time(concat!($name, "_step_time"), Gpus, concat!("training step over all GPUs, ", $title)),
+            step(concat!($name, "_compute_time:{gpu}"), concat!("training step without all-reduce, ", $title)),
+            Metric::time(concat!($name, "_reduce_time"), Gpus, concat!("gradient all-reduce alone, ", $title))
                 .category(Category::NvLink),
             Metric::rate(
                 concat!($name, "_overlap"), Gpus, Unit::Ratio,
-                concat!("overlap of training and adding up, ", $title)
+                concat!("overlap of training and all-reduce, ", $title)
             ),
         )*]
     };
@@ -118,7 +118,7 @@ pub(super) const ALL: [Benchmark; 8] = [
     .limit_s([60, 180, 900, 4200]),
     training(
         "gpu-train-ddp",
-        "GPUs: training steps of one model by all GPUs of a node, gradients added up meanwhile; every loss comes again",
+        "GPUs: training steps of one model by all GPUs of a node, gradients all-reduced meanwhile; every loss comes again",
         together!(
             "vgg-nano_bf16": "nano VGG (bf16)",
             "lstm-nano_bf16": "nano LSTM (bf16)",
