@@ -95,7 +95,6 @@ pub fn trained(
     cap_h: f64,
     settings: &Settings,
 ) -> Result<Saved, FitError> {
-    FitError::check(&samples.table)?;
     let (kind, choice) = match kinds {
         [only] => (*only, None),
         _ => {
