@@ -443,6 +443,23 @@ mod tests {
     }
 
     #[test]
+    fn summaries_of_some_nodes_are_theirs_in_the_order_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut db = Db::open(dir.path(), &crate::Options::default()).unwrap();
+        db.begin(&crate::made::run("r")).unwrap();
+        db.append_many(&["n1", "n10", "n2"].map(|node| record(node, &[4]))).unwrap();
+        db.end("r", RunState::Finished, 9).unwrap();
+        let reader = Db::open_read_only(dir.path()).unwrap();
+        for store in [&db, &reader] {
+            let all = store.summaries("r").unwrap();
+            let some = store.summaries_of("r", &["n2", "nobody", "n1"]).unwrap();
+            assert_eq!(some, [all[2].clone(), all[0].clone()]);
+            assert!(store.summaries_of("r", &[]).unwrap().is_empty());
+            assert!(store.summaries_of("other", &["n1"]).is_err());
+        }
+    }
+
+    #[test]
     fn many_rows_are_shared_out_and_come_back_in_their_order() {
         for count in [0, 1, FEW, 2 * FEW + 1, 5 * FEW + 3] {
             let rows: Vec<ResultRow> = (0..count).map(row).collect();
