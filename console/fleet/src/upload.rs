@@ -15,8 +15,9 @@ use crate::settings::Settings;
 
 /// Bytes between two looks at how far the upload is; slices of the one shared buffer.
 const CHUNK: usize = 128 * 1024;
-/// Bytes handed to the connection at a time. Seven such messages may be on their way to be written at once, and a connection keeps
-/// the buffer that holds them for as long as it is open: with the usual packets of 32 kB that would be 224 kB for each node.
+/// Bytes handed to the connection at a time. Several such messages (`channel_buffer_size` and a few) may be on their way to be
+/// written at once, and a connection keeps the buffer that holds them for as long as it is open: packets of the usual 32 kB
+/// would make it four times as large.
 const PIECE: usize = 8 * 1024;
 /// Most bytes of noise and answers before the probe speaks.
 const TALK: usize = 256 * 1024;
