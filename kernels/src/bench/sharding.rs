@@ -1,5 +1,5 @@
-//! How long one large product takes that no GPU does for itself: not shared out, shared out along k with a sum over all GPUs, and
-//! shared out by rows that everybody gets then.
+//! How long one large product takes that no GPU does for itself: unsharded, sharded along k with a sum over all GPUs, and
+//! sharded by rows that everybody gets then.
 //!
 //! Shapes are SuperBench's `sharding-matmul`, 12288 x 12288 by 12288 x 16000. Timed by events on the GPU from when all begin until
 //! all have everything; operands are random with full mantissa and the same on every GPU, so that all have one right answer.
@@ -19,7 +19,7 @@ const LARGE: (usize, usize, usize) = (12_288, 12_288, 16_000);
 const A: u32 = 0x5a;
 const B: u32 = 0x5b;
 
-/// How the product is shared out.
+/// How the product is sharded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Each GPU does all of it.

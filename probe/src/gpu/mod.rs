@@ -64,7 +64,7 @@ const fn limit(profile: Profile) -> Duration {
     Duration::from_secs(if matches!(profile, Profile::Smoke) { 12 } else { 60 })
 }
 
-/// The workers of a benchmark that needs no GPU and a library of the node.
+/// The workers of a benchmark that needs a library of the node but no GPU.
 pub(crate) struct Workers(Program);
 
 impl Workers {

@@ -116,7 +116,7 @@ pub(super) const ALL: [Benchmark; 15] = [
     .category(Category::NvLink),
     Benchmark::gpu(
         "gpu-comm-overlap",
-        "GPUs: matrix products and squares beside a sum over all GPUs of a node, and what each loses by it, verified",
+        "GPUs: matrix products and squares beside an all-reduce over all GPUs of a node, and what each loses by it, verified",
         &[
             time("matmul:{gpu}", "30 fp32 GEMMs of 640 x 1024 x 1880 alone"),
             time("matmul-beside-all-reduce:{gpu}", "30 fp32 GEMMs beside an all-reduce"),
@@ -137,14 +137,14 @@ pub(super) const ALL: [Benchmark; 15] = [
     .category(Category::NvLink),
     Benchmark::gpu(
         "gpu-sharding-matmul",
-        "GPUs: one large matrix product, on each GPU whole and shared out among all GPUs of a node, verified",
+        "GPUs: one large matrix product, on each GPU whole and sharded over all GPUs of a node, verified",
         &[
             time("bf16-no-sharding:{gpu}", "large bf16 GEMM on one GPU"),
-            joint("bf16-all-reduce", "large bf16 GEMM shared out along k, with all-reduce"),
-            joint("bf16-all-gather", "large bf16 GEMM shared out by rows, with all-gather"),
+            joint("bf16-all-reduce", "large bf16 GEMM sharded along k, with all-reduce"),
+            joint("bf16-all-gather", "large bf16 GEMM sharded by rows, with all-gather"),
             time("fp32-no-sharding:{gpu}", "large fp32 GEMM on one GPU"),
-            joint("fp32-all-reduce", "large fp32 GEMM shared out along k, with all-reduce"),
-            joint("fp32-all-gather", "large fp32 GEMM shared out by rows, with all-gather"),
+            joint("fp32-all-reduce", "large fp32 GEMM sharded along k, with all-reduce"),
+            joint("fp32-all-gather", "large fp32 GEMM sharded by rows, with all-gather"),
         ],
         SENSORS,
     )
